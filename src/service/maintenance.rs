@@ -1,9 +1,8 @@
-//! Periodic work: expires jobs, deletes old rows, updates the public status.
+//! Periodic work: expires jobs, deletes old rows, writes the hourly line of the log.
 
 use super::compose;
 use super::context::Context;
 use super::power::{EnergyReading, Power};
-use super::status::status_of;
 use crate::bot::notices;
 use crate::ledger::Job;
 use crate::memory;
@@ -14,7 +13,6 @@ use crate::shutdown::Shutdown;
 use crate::vault::{UnwrapError, VaultError};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
 
 /// Time between two rounds.
 const ROUND: Duration = Duration::from_secs(30);
@@ -30,8 +28,8 @@ pub(super) struct Maintenance {
 }
 
 impl Maintenance {
-    /// Runs until shutdown; `status` gets the public status after every round and every change.
-    pub async fn run(self, status: watch::Sender<String>, mut shutdown: Shutdown) {
+    /// Runs until shutdown.
+    pub async fn run(self, mut shutdown: Shutdown) {
         let (mut ticks, mut turns) = (tokio::time::interval(ROUND), self.context.clock.turns());
         let mut rounds: u32 = 0;
         let (began, began_at) = (Instant::now(), self.context.clock.now());
@@ -42,11 +40,7 @@ impl Maintenance {
             };
             tokio::select! {
                 () = shutdown.stopped() => return,
-                () = self.context.wakes.status.woken() => {}
-                () = self.context.wakes.ping.woken() => {
-                    self.context.pulse.beat();
-                    continue;
-                }
+                () = self.context.wakes.ping.woken() => self.context.pulse.beat(),
                 () = tick => {
                     // A wall clock that jumps ahead must not expire every job, so the measured time
                     // is an upper bound.
@@ -67,8 +61,6 @@ impl Maintenance {
                     rounds = rounds.wrapping_add(1);
                 }
             }
-            tracing::debug!(heap = memory::heap_in_use(), "memory");
-            status.send_replace(status_of(&self.scheduler));
         }
     }
 

@@ -221,6 +221,11 @@ impl Service {
         self.scheduler.rate_for(patterns)
     }
 
+    /// Number of jobs that the scheduler searches for.
+    pub fn open_jobs(&self) -> usize {
+        self.scheduler.open_jobs()
+    }
+
     /// Candidates tested since the start.
     pub fn candidates(&self) -> u64 {
         self.scheduler.candidates()

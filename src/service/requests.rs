@@ -12,6 +12,7 @@ use crate::fault::{self, Step};
 use crate::job::{Asker, JobId};
 use crate::key::{Npub, WorkTarget};
 use crate::ledger::{Answer, AskerView, Effect, LedgerError, Recorded};
+use crate::memory;
 use crate::message::{GiftWrap, WorkWanted};
 use crate::nostr::{Flood, IncomingMessage};
 use crate::scheduler::Scheduler;
@@ -92,6 +93,7 @@ impl Requests {
                 std::thread::sleep(HELD_PAUSE);
             } else {
                 self.attend(&batch);
+                tracing::debug!(heap = memory::heap_in_use(), "memory");
             }
         }
     }

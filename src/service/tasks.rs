@@ -12,7 +12,7 @@ use crate::nostr::{Awaited, Flood, Inbox, Outbox, Presence, Publisher, RelayList
 use crate::scheduler::Scheduler;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 /// How long the start waits for the first relay, and for the first announcement.
@@ -27,7 +27,6 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
     let (relay_lists, awaited) = (Arc::new(RelayLists::default()), Awaited::default());
     let flood = Flood::new(config.limits.flood_work_bits, config.limits.new_askers_per_minute);
     let (messages, received) = mpsc::channel(MESSAGES_WAITING);
-    let (status, status_seen) = watch::channel(status_of(&scheduler));
 
     let inbox = Inbox {
         relays: relays.clone(),
@@ -48,6 +47,8 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
         bot: config.bot.clone(),
         relay_lists,
     };
+    let searching = Arc::clone(&scheduler);
+    let status = move || status_of(&searching);
     let presence = Presence {
         relays: relays.clone(),
         signer: vault.signer(),
@@ -55,6 +56,8 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
         page: config.web.public_url.clone(),
         ledger: ledger.clone(),
         clock: clock.clone(),
+        status: Arc::new(status),
+        changed: wakes.status.as_notify(),
         posted: wakes.post.as_notify(),
         goodbye: wakes.goodbye.as_notify(),
     };
@@ -72,7 +75,7 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
     let rounds = Rounds { context: context.clone(), scheduler: Arc::clone(&scheduler) };
     let maintenance = Maintenance { context, scheduler: Arc::clone(&scheduler), relays: relays.clone() };
 
-    presence.wake(&status_of(&scheduler));
+    presence.wake();
     let mut publisher = Publisher::new(relays, ledger);
     // Relays that connect later get it from the publisher's task.
     let _ = tokio::time::timeout(START_PATIENCE, publisher.round()).await;
@@ -81,7 +84,7 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
     let table: [(&str, Task); 9] = [
         ("inbox", task(&stop, move |stop| inbox.clone().run(messages.clone(), stop))),
         ("outbox", task(&stop, move |stop| outbox.clone().run(wakes.outbox.as_notify(), stop))),
-        ("presence", task(&stop, move |stop| presence.clone().run(status_seen.clone(), stop))),
+        ("presence", task(&stop, move |stop| presence.clone().run(stop))),
         (
             "publisher",
             task(&stop, move |stop| publisher.clone().run(wakes.post.as_notify(), wakes.goodbye.as_notify(), stop)),
@@ -90,7 +93,7 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
         ("encryption keys", task(&stop, move |stop| refresh_keys.clone().run(stop))),
         ("peers", task(&stop, move |stop| rounds.clone().run(stop))),
         ("vanish", task(&stop, move |stop| vanish.clone().run(stop))),
-        ("maintenance", task(&stop, move |stop| maintenance.clone().run(status.clone(), stop))),
+        ("maintenance", task(&stop, move |stop| maintenance.clone().run(stop))),
     ];
     let mut tasks = JoinSet::new();
     // Runs on its own thread, because it waits for the disk.

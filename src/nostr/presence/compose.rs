@@ -15,7 +15,7 @@ use nostr::nips::nip38::{LiveStatus, StatusType};
 use nostr_sdk::{Event, EventBuilder, JsonUtil, Kind, Tag, TagKind, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
 /// The shortest time between two statuses, seconds.
 const STATUS_PAUSE: u64 = 300;
@@ -51,6 +51,10 @@ pub struct Presence {
     pub ledger: Ledger,
     /// The clock that dates the events.
     pub clock: Clock,
+    /// The bot's status in words, as it is when this is called.
+    pub status: Arc<dyn Fn() -> String + Send + Sync>,
+    /// Notified when the status may have changed.
+    pub changed: Arc<Notify>,
     /// Notified when an event was queued.
     pub posted: Arc<Notify>,
     /// Notified when the last event was queued.
@@ -59,9 +63,9 @@ pub struct Presence {
 
 impl Presence {
     /// Queues the events of the start. They replace events still queued from an earlier run.
-    pub fn wake(&self, status: &str) {
+    pub fn wake(&self) {
         self.announce();
-        self.show(status);
+        self.show();
     }
 
     /// Queues profile, relay lists, encryption key and handler if they have changed.
@@ -79,18 +83,18 @@ impl Presence {
         }
     }
 
-    /// Keeps all events up to date until the shutdown, then queues the last status. `status`: the
-    /// bot's status in words.
-    pub async fn run(self, mut status: watch::Receiver<String>, mut shutdown: Shutdown) {
-        let mut checks = tokio::time::interval(CHECK);
+    /// Keeps all events up to date until the shutdown, then queues the last status.
+    pub async fn run(self, mut shutdown: Shutdown) {
+        let (mut checks, mut turns) = (tokio::time::interval(CHECK), self.clock.turns());
         loop {
             tokio::select! {
                 () = shutdown.stopped() => break,
-                changed = status.changed() => if changed.is_err() { break },
+                () = self.changed.notified() => {}
+                () = turns.next() => {}
                 _ = checks.tick() => {}
             }
             self.announce();
-            self.show(&status.borrow_and_update());
+            self.show();
             if self.bot.daily_note {
                 self.note_yesterday();
             }
@@ -101,14 +105,14 @@ impl Presence {
         self.goodbye.notify_one();
     }
 
-    fn show(&self, status: &str) {
+    fn show(&self) {
         let said = self.ledger.posted("status").map(|said| {
             said.map(|(json, at)| (Event::from_json(json).map(|event| event.content).unwrap_or_default(), at))
         });
         match said {
             // At most one status every five minutes, except after a stop.
             Ok(Some((text, at))) if text != ASLEEP && within(at, STATUS_PAUSE, self.clock.now()) => {}
-            Ok(_) if self.bot.live_status => self.say_status(status, STATUS_LIFE, STATUS_RENEWAL),
+            Ok(_) if self.bot.live_status => self.say_status(&(self.status)(), STATUS_LIFE, STATUS_RENEWAL),
             // Statuses are switched off: an empty one removes the last one (NIP-38).
             Ok(Some((text, _))) if !text.is_empty() => self.say_status("", ASLEEP_FOR, 0),
             Ok(_) => {}

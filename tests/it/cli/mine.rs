@@ -171,8 +171,9 @@ fn mine_without_a_count_ends_with_its_time_or_a_signal() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let printed: Vec<String> = lines.by_ref().take(5).map(Result::unwrap).collect();
     let id = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
-    assert!(!child.wait().unwrap().success(), "Ctrl-C");
+    // SIGTERM, because programs that a script starts in the background ignore SIGINT.
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    assert!(!child.wait().unwrap().success(), "a signal");
     let kept = fs::read_to_string(&file).unwrap();
     let kept: Vec<&str> = kept.lines().collect();
     for (at, npub) in printed.iter().enumerate() {

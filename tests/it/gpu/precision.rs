@@ -20,8 +20,9 @@ struct Stated {
     operation: Operation,
     /// The error of one product, in units of the top word.
     error: RangeInclusive<i32>,
-    /// The largest standard deviation of the error.
-    deviation: f64,
+    /// The standard deviation of the error: of random limbs, and of limbs next to a carry, where it
+    /// is largest. Measured on 250,000 products.
+    deviation: [f64; 2],
     /// The slack of the kernels that use it.
     slack: u32,
     /// Whether the second factor may have any limbs. The bounds of a prepared one hold unless one of
@@ -30,16 +31,20 @@ struct Stated {
 }
 
 const STATED: [Stated; 3] = [
-    Stated { operation: Operation::Top, error: -6..=6, deviation: 1.5, slack: SLACK, any_factor: true },
-    Stated { operation: Operation::TopFine, error: -7..=2, deviation: 1.0, slack: SLACK, any_factor: false },
+    Stated { operation: Operation::Top, error: -6..=6, deviation: [0.97, 1.32], slack: SLACK, any_factor: true },
+    Stated { operation: Operation::TopFine, error: -7..=2, deviation: [0.83, 0.99], slack: SLACK, any_factor: false },
     Stated {
         operation: Operation::TopRough,
         error: -743..=246,
-        deviation: 220.0,
+        deviation: [215.5, 270.2],
         slack: ROUGH_SLACK,
         any_factor: false,
     },
 ];
+
+/// How much larger a standard deviation may be than stated, as a factor. That of 2,500 products varies
+/// by 1.4 %.
+const SAMPLING: f64 = 1.1;
 
 /// Products in the sum that a top word is, at most: six, of which four may be minus the sum of two.
 const PRODUCTS: usize = 10;
@@ -80,12 +85,18 @@ fn err_as_stated(count: usize) {
             assert_eq!(results.len(), count);
             let errors: Vec<i32> =
                 pairs.iter().zip(&results).map(|((a, b), result)| top_word_error(a, b, result)).collect();
-            check(&stated, &errors, &mut rng, &format!("limbs at carries: {extreme}, {extreme_factor}"));
+            check(
+                &stated,
+                &errors,
+                &mut rng,
+                extreme || extreme_factor,
+                &format!("limbs at carries: {extreme}, {extreme_factor}"),
+            );
         }
     }
 }
 
-fn check(stated: &Stated, errors: &[i32], rng: &mut StdRng, what: &str) {
+fn check(stated: &Stated, errors: &[i32], rng: &mut StdRng, is_extreme: bool, what: &str) {
     let count = errors.len() as f64;
     let mean = errors.iter().map(|&error| f64::from(error)).sum::<f64>() / count;
     let deviation = (errors.iter().map(|&error| (f64::from(error) - mean).powi(2)).sum::<f64>() / count).sqrt();
@@ -98,6 +109,7 @@ fn check(stated: &Stated, errors: &[i32], rng: &mut StdRng, what: &str) {
     let operation = stated.operation;
     println!("{operation:?}, {what}: {least} to {most}, mean {mean:.2}, deviation {deviation:.2}, ten: {farthest}");
     assert!(stated.error.contains(least) && stated.error.contains(most), "{operation:?}, {what}: {least} to {most}");
-    assert!(deviation <= stated.deviation, "{operation:?}, {what}: deviation {deviation}");
+    let most_deviation = SAMPLING * stated.deviation[usize::from(is_extreme)];
+    assert!(deviation <= most_deviation, "{operation:?}, {what}: deviation {deviation}");
     assert!(farthest <= stated.slack, "{operation:?}, {what}: a sum of ten is off by {farthest}");
 }

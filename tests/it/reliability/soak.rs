@@ -97,7 +97,7 @@ fn point() -> String {
     format!("02{}", Keys::generate().public_key().to_hex())
 }
 
-/// Heap bytes in use, as noted in the log with each event.
+/// Heap bytes in use, as noted in the log with each batch of messages.
 fn heap(home: &Home) -> Vec<u64> {
     home.log().lines().filter_map(|line| line.split_once("memory heap=")?.1.trim().parse().ok()).collect()
 }
