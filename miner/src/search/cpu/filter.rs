@@ -17,7 +17,7 @@ pub const COARSE_WORDS: usize = 1 << (COARSE_BITS - 5);
 const LEAST_BITS: u32 = 16;
 /// Most upper bits that select a bucket of the fine bitmap: 128 KiB, which fits into the L2 cache.
 const MOST_BITS: u32 = 20;
-/// An empty range of places.
+/// A range of places that contains none: its first place is greater than its last.
 const NOWHERE: u32 = 0xffff << 16;
 /// At most one bucket in 2^9 should be filled, so that the tables behind the bitmap are rarely
 /// needed.
@@ -27,10 +27,10 @@ const SPARSITY_BITS: u32 = 9;
 /// depends on the processor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Lookup {
-    /// By gathers, at once.
+    /// By gather instructions, as soon as the top words of an entry are computed.
     #[default]
     Gathers,
-    /// By single loads, between the products of the next entry.
+    /// By one load for each top word, between the multiplications of the next entry.
     Loads,
 }
 
@@ -43,7 +43,7 @@ impl Lookup {
         Lookup::ALL.into_iter().find(|lookup| lookup.name() == name)
     }
 
-    /// Its name in the file of calibrations.
+    /// The method's name in the file of calibrations.
     pub fn name(self) -> &'static str {
         match self {
             Lookup::Gathers => "gathers",
@@ -77,11 +77,11 @@ pub struct Filter {
     /// The widened intervals as cells, if they are few.
     cells: Option<CellTables>,
     lookup: Lookup,
-    /// The patterns, where the intervals do not say all of them.
+    /// The patterns, unless the intervals alone decide whether a key matches.
     whole: Option<PatternSet>,
-    /// The tests of whole texts, where the first 32 bits of some pattern say too little.
+    /// The tests of whole texts, if the first 32 bits of a key decide too little for some pattern.
     text_tests: Option<TextTests>,
-    /// Quick tests that say what the tests of texts do, if they can.
+    /// Quick tests, passed by every key that passes `text_tests`. `None` if none are selective enough.
     quick_tests: Option<QuickTests>,
 }
 

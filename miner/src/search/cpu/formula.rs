@@ -20,7 +20,7 @@ use super::field::Fe;
 use super::simd::{SimdField, Summand};
 use super::table::{Affine, Entry};
 
-/// The values of a centre that the formula uses; one centre in each lane.
+/// The values of the centres `A` that the formula uses; one centre in each lane.
 #[derive(Clone, Copy, Debug)]
 pub struct Centre<F: SimdField> {
     /// xA
@@ -33,13 +33,13 @@ pub struct Centre<F: SimdField> {
     g: Summand<F>,
     /// -(z + 14): the centre's part of a.
     a: Summand<F>,
-    /// β times that.
+    /// β times `-(z + 14)`: the centre's part of βa.
     beta_a: Summand<F>,
     /// The top words of xA and βxA, exact.
     x_top_words: [F::TopWords; 2],
 }
 
-/// The same number in every lane.
+/// This number in every lane.
 #[inline(always)]
 pub fn broadcast<F: SimdField>(value: Fe) -> Summand<F> {
     F::from_constant(&F::constant(value))
@@ -86,9 +86,10 @@ impl<F: SimdField> Centre<F> {
     }
 }
 
-/// Other work, done in steps between the products.
+/// Work of another kind, done in six steps between the products so that the processor can overlap both:
+/// the lookup of earlier top words.
 pub trait Between {
-    /// A step, by its number: 0 to 5.
+    /// Does the step with this number, 0 to 5.
     fn step(&mut self, step: usize);
 }
 

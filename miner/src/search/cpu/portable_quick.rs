@@ -11,10 +11,10 @@ use bytemuck::Zeroable;
 /// Parities that are computed together.
 const TOGETHER: usize = 4;
 
-/// [`QuickTests`], prepared.
+/// [`QuickTests`] in the form that the portable kernel reads.
 #[derive(Zeroable)]
 pub struct QuickFe {
-    /// Mask and value of the lowest bits; none pass a mask of zero and a value of one.
+    /// Mask and value of the lowest bits. With a mask of zero and a value of one no key passes.
     low: [u64; 2],
     groups: usize,
     parities: [[[[u64; 4]; TOGETHER]; PARITIES / TOGETHER]; MOST_GROUPS],
@@ -65,7 +65,7 @@ impl QuickFe {
         false
     }
 
-    /// Whether a word of 16 bits has one of its values.
+    /// Whether a word of 16 bits of this key has one of the values that the word is compared with.
     #[inline(always)]
     fn has_word(&self, keys: &WholeKeys, at: usize) -> bool {
         let mut any = [0; WORDS];
@@ -81,8 +81,8 @@ impl QuickFe {
     }
 }
 
-/// The keys of an entry in little-endian bytes, and room behind them, so that a little more than a
-/// key can be read.
+/// The keys of an entry in little-endian bytes. A row of zeros follows them, because the last word of
+/// a key is read beyond its end.
 #[derive(Zeroable)]
 pub struct WholeKeys([[u64; 4]; 19]);
 
@@ -105,19 +105,19 @@ impl WholeKeys {
         keys
     }
 
-    /// Changes `β^j·x(A ± λ^k·I)`, which has the number `3·(2k + sign) + j`.
+    /// Sets the key `β^j·x(A ± λ^k·I)`, which has the number `3·(2k + sign) + j`.
     #[inline(always)]
     pub fn set(&mut self, at: usize, key: Fe) {
         self.0[at] = key.0.map(u64::to_le);
     }
 
-    /// The key with a number. If its upper 64 bits are all ones, it may be wrong.
+    /// The key with this number. If its upper 64 bits are all ones, it may be wrong.
     #[inline(always)]
     pub fn key(&self, at: usize) -> Fe {
         Fe(self.0[at].map(u64::from_le))
     }
 
-    /// Words of 16 bits from this byte of a key on. The uppermost may be of the next key.
+    /// The words of 16 bits of a key from this byte on. The uppermost may reach into the next key.
     #[inline(always)]
     fn words(&self, at: usize, byte: usize) -> [u16; WORDS] {
         let bytes: &[u8; 19 * 32] = bytemuck::cast_ref(&self.0);
@@ -143,13 +143,13 @@ fn has_equal(key: &Fe, odd: bool) -> bool {
     zeros != 0
 }
 
-/// Not zero if a word of 16 bits is zero but for its lowest bit.
+/// Not zero if one of the words of 16 bits is zero, except for its lowest bit.
 #[inline(always)]
 fn any_zero(words: [u64; 4]) -> u64 {
     let mut any = 0;
     for word in words {
         let upper = word & 0xfffe_fffe_fffe_fffe;
-        // Of an even word only zero has its highest bit clear, and set when less two.
+        // Among even words only zero has its highest bit clear before 2 is subtracted and set after.
         any |= upper.wrapping_sub(0x0002_0002_0002_0002) & !upper & 0x8000_8000_8000_8000;
     }
     any
@@ -162,7 +162,7 @@ fn are_even(Fe([a, b, c, d]): &Fe, masks: &[[u64; 4]; TOGETHER]) -> bool {
     for (word, mask) in words.iter_mut().zip(masks) {
         *word = a & mask[0] ^ b & mask[1] ^ c & mask[2] ^ d & mask[3];
     }
-    // Each folded to 32 bits, two of which share a word; then to 16, and all four do.
+    // Each word is folded to 32 bits, so that two share one; then to 16, so that all four do.
     let [one, two, three, four] = words.map(|word| word ^ word >> 32);
     let (one, two) = (one & 0xffff_ffff | two << 32, three & 0xffff_ffff | four << 32);
     let (one, two) = (one ^ one >> 16, two ^ two >> 16);

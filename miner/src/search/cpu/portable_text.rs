@@ -7,7 +7,7 @@ use crate::pattern::{ChecksumTables, TextWords, UNUSED_BITS, WORD_BITS};
 impl TextField for Fe {
     type Key = Fe;
     type Word = u64;
-    /// None of its own: those of `pattern` are for one key at a time.
+    /// Nothing: the tables of `pattern` serve one key at a time.
     type Tables = ();
 
     fn tables() {}

@@ -1,33 +1,37 @@
-//! Quick tests of whole keys: what the tests of texts say about the bits of a key. A key that
-//! passes a test of its text passes these, and few others do.
+//! Quick tests of whole keys: conditions on the bits of a key, derived from the tests of its text. A
+//! key whose text passes a test also passes these, and few other keys do.
+//!
+//! An **end** is a set of bits of a key with the values that they have in a key that passes. It comes
+//! from the characters that a pattern fixes, usually the last ones.
 
 use crate::pattern::TextTests;
 use crate::search::conditions::{CHARACTERS, Condition, DATA_CHARACTERS, LEAST_BITS, conditions_of};
 use crate::search::functionals::{Bits, even_parities};
 use std::cmp::Reverse;
 
-/// Groups of parities at most.
+/// The most groups of parities.
 pub const MOST_GROUPS: usize = 2;
-/// Parities of a group.
+/// The most parities of a group.
 pub const PARITIES: usize = 16;
-/// Values at most that a word of 16 bits is compared with.
+/// The most values that a word of 16 bits is compared with.
 pub const MOST_VALUES: usize = 4;
-/// Words of 16 bits of a key.
+/// Number of words of 16 bits in a key.
 pub const WORDS: usize = 16;
 
-/// Parities that the ends of a group have in common at least.
+/// The fewest parities that the ends of a group have in common.
 const LEAST_COMMON: usize = 10;
-/// Ends at most that [`QuickTests::low`] is tried with.
+/// The most ends with which [`QuickTests::low`] is tried.
 const MOST_LOW_TESTS: usize = 8;
-/// Bits of a key of which [`QuickTests::low`] reads some.
+/// Number of lowest bits of a key that [`QuickTests::low`] may read.
 const LOW_BITS: usize = 52;
-/// Equal characters from which on their differences fill a word of 16 bits but for its lowest.
+/// The fewest equal characters whose differences, all zero, fill a word of 16 bits that begins at an
+/// even byte, except for the word's lowest bit.
 const EVEN_EQUAL: usize = 7;
-/// Equal characters from which on their differences fill a word of 16 bits that begins at a byte.
+/// The fewest equal characters whose differences fill a word of 16 bits that begins at any byte.
 const LEAST_EQUAL: usize = 6;
 
-/// Tests of the bits of a key. A key whose text passes one of the tests they were made of passes
-/// one of them.
+/// Tests of the bits of a key. A key whose text passes one of the tests that these were made from
+/// passes one of these.
 #[derive(Clone, Default, Debug)]
 pub struct QuickTests {
     /// Mask and value of the lowest 52 bits.
@@ -44,16 +48,16 @@ pub struct QuickTests {
     pub equal: Equal,
 }
 
-/// The words compared to find equal characters anywhere: those of the exclusive or of the key and
-/// the key moved by one character.
+/// The words that are compared to find equal characters anywhere. They are taken from the exclusive or
+/// of the key and the key moved by one character, which is zero where two neighbours are equal.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Equal {
     /// Nothing.
     #[default]
     None,
-    /// A word of [`QuickTests::even`] is zero but for its lowest bit.
+    /// The words that begin at an even byte. One passes if it is zero, except for its lowest bit.
     Even,
-    /// The same, or a word of [`QuickTests::odd`].
+    /// These, and the words that begin at an odd byte.
     EvenAndOdd,
 }
 
@@ -63,7 +67,7 @@ impl QuickTests {
         !self.even.is_empty() || !self.odd.is_empty() || self.equal != Equal::None
     }
 
-    /// The quick tests of a set. `None` if they do not fit, or would let too many keys pass.
+    /// The quick tests of a set of tests. `None` if they are too many, or too many keys would pass.
     pub fn new(tests: &TextTests) -> Option<QuickTests> {
         let mut parts = Parts::default();
         for condition in tests.of_keys.iter().chain(&tests.of_checksums).flat_map(conditions_of) {
@@ -76,9 +80,10 @@ impl QuickTests {
 /// The conditions of the tests, before they are arranged.
 #[derive(Default)]
 struct Parts {
-    /// Bits that have a value in a key that passes. One of these must hold.
+    /// The ends. A key that passes has one of them, or meets a condition below.
     ends: Vec<Bits>,
-    /// Words and values for each place of a run. One of these must hold for each.
+    /// For each place of a run, the words that lie within it there and their values. A run at this
+    /// place is found by any one of them.
     places: Vec<Vec<(Word, u16)>>,
     equal: Equal,
 }
@@ -99,7 +104,7 @@ impl Parts {
         (bits.len() >= LEAST_BITS).then(|| self.ends.push(bits))
     }
 
-    /// Adds neighbouring bits.
+    /// Adds a run: neighbouring bits at one place.
     fn add_run(&mut self, bits: &Bits) -> Option<()> {
         let words: Vec<(Word, u16)> = (0..2 * WORDS - 1)
             .map(|byte| ((byte % 2 == 1, byte / 2), bits.word(8 * byte, 16)))
@@ -174,8 +179,8 @@ fn arranged(mut low: Option<(u64, u64)>, ends: &[Bits]) -> Option<(Option<(u64, 
     groups_of(others).map(|groups| (low, groups))
 }
 
-/// Distributes the places of runs to words, so that few values must be compared. Returns the values
-/// of even and of odd words.
+/// Chooses, for each place of a run, the word that finds it, so that few values must be compared.
+/// Returns the values of even and of odd words.
 fn values_of(mut places: Vec<Vec<(Word, u16)>>) -> Option<[Vec<[u16; WORDS]>; 2]> {
     let mut values: [[Vec<u16>; WORDS]; 2] = Default::default();
     places.sort_by_key(Vec::len);
@@ -196,7 +201,7 @@ fn values_of(mut places: Vec<Vec<(Word, u16)>>) -> Option<[Vec<[u16; WORDS]>; 2]
         if count > MOST_VALUES {
             return None;
         }
-        // Where there are fewer, one of them again; where there is none, any.
+        // A word with fewer values repeats its first; one without values gets any.
         let value = |at: usize, round: usize| values[at].get(round).or(values[at].first()).copied().unwrap_or(0x5a5a);
         rounds.extend((0..count).map(|round| std::array::from_fn(|at| value(at, round))));
     }

@@ -5,16 +5,16 @@ use super::simd::SimdField;
 use crate::pattern::{Anywhere, ChecksumTest, LOWEST_BITS, Run, TextTest, TextTests, TextWords};
 use bytemuck::Zeroable;
 
-/// Characters compared before it is worth asking whether any place is left.
+/// Number of characters that are compared before the kernel asks whether any place is left.
 const FIRST_CHARACTERS: usize = 3;
 
 /// The lower four bits of each character. Adding them to these bits of a character carries into the
 /// fifth unless all are zero, and never farther.
 pub const LOWER: u64 = LOWEST_BITS * 15;
 
-/// Operations of a field type that the comparison of whole keys needs.
+/// Operations of a field type that the comparison of whole keys needs beyond those of the walk.
 pub trait TextField: SimdField {
-    /// A number below p in each lane, but for a chance of 2^-100.
+    /// A number below p in each lane, except with a probability of 2^-100.
     type Key: Copy;
 
     /// A word of 64 bits in each lane.
@@ -26,20 +26,20 @@ pub trait TextField: SimdField {
     /// Computes the tables.
     fn tables() -> Self::Tables;
 
-    /// `a + b`, of which at most one is a sum or a product with a prepared factor. Only to be
-    /// multiplied or added once more.
+    /// `a + b`. At most one of the two is a sum or a product with a prepared factor. The result may
+    /// only be multiplied, or added once more.
     fn plus(a: Self, b: Self) -> Self;
 
     /// The number, reduced.
     fn key(self) -> Self::Key;
 
-    /// `self - a - b`, reduced. All three are numbers below p or products.
+    /// `self - a - b`, reduced. Each of the three is below p or a product.
     fn key_less(self, a: Self, b: Self) -> Self::Key;
 
     /// `-a - b`, reduced.
     fn key_of_negative(a: Self::Key, b: Self::Key) -> Self::Key;
 
-    /// The reduced number, as one to compute with.
+    /// The reduced number as a field element.
     fn from_key(key: Self::Key) -> Self;
 
     /// The text of keys, without the checksum.
@@ -48,8 +48,8 @@ pub trait TextField: SimdField {
     /// The text of keys.
     fn whole_text(key: Self::Key, tables: &Self::Tables) -> TextWords<Self::Word>;
 
-    /// Bits of the lanes, of each of two keys, whose checksum may pass a test. The default says so
-    /// of all.
+    /// For each of two keys, a bit for each lane whose checksum may pass a test. The default returns
+    /// all of them.
     #[inline(always)]
     fn checksums_may_pass(_keys: [Self::Key; 2], _test: &ChecksumTest, _tables: &Self::Tables) -> [u8; 2] {
         [u8::MAX; 2]
@@ -81,8 +81,8 @@ pub fn passes_a_test(tests: &TextTests, key: Fe) -> bool {
     passing::<Fe>(tests, [key; 2], &())[0] & 1 == 1
 }
 
-/// Bits of the lanes that pass a test of a set, of each of two keys. Most fail the first tests, so
-/// the others are out of the way.
+/// For each of two keys, a bit for each lane that passes one of the tests. The tests of checksums
+/// come last because most keys fail the cheaper ones.
 #[inline(always)]
 pub fn passing<F: TextField>(tests: &TextTests, keys: [F::Key; 2], tables: &F::Tables) -> [u8; 2] {
     let mut lanes = [0; 2];

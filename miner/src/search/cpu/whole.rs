@@ -1,5 +1,5 @@
-//! The kernel that compares whole keys, for patterns of which the first 32 bits say little: the
-//! eighteen x-coordinates of an entry in full, and tests of their texts.
+//! The kernel that compares whole keys, for patterns about which the first 32 bits of a key say
+//! little. It computes the eighteen x-coordinates of an entry in full and tests their texts.
 //!
 //! With the products y0, y1, y2, a and b of [`super::formula`]:
 //!
@@ -7,7 +7,7 @@
 //! s_k = y0 + β^k·y1 + β^2k·y2        x(A ± λ^k·I) = (a ± b)·s_k - xA - β^k·xi
 //! ```
 //!
-//! Then `βx` by a product, and `β²x = -x - βx`: 13 products more than the top words need.
+//! `βx` takes a product, and `β²x = -x - βx`. In all these are 13 products more than the top words need.
 
 use super::field::Fe;
 use super::filter::Filter;
@@ -33,12 +33,12 @@ pub struct WholeScreen<F: WholeField> {
     /// β
     pub beta: F::ConstantFactor,
     tables: F::Tables,
-    /// Whether the constants above are computed.
+    /// Not zero once `points`, `beta` and `tables` are computed.
     is_ready: u32,
     /// The quick tests of the filter, if `has_quick` is not zero.
     pub quick: F::Quick,
     has_quick: u32,
-    /// Bits of the slots with a key that may match.
+    /// A bit for each slot of the screen whose entry has a key that may match.
     suspects: u64,
 }
 
@@ -48,10 +48,10 @@ unsafe impl<F: WholeField> Zeroable for WholeScreen<F> {}
 /// A field type with the search for whole keys, compiled once for its processor: it is too long to
 /// be inlined into the walk.
 pub trait WholeField: TextField {
-    /// Quick tests, prepared.
+    /// Quick tests in the form that the processor's kernel reads.
     type Quick: Zeroable;
 
-    /// Prepares quick tests.
+    /// Brings quick tests into that form.
     fn quick(tests: &QuickTests) -> Self::Quick;
 
     /// Whether a candidate of an entry may match, by the quick tests. `false` is always right. `at`
@@ -64,7 +64,7 @@ pub trait WholeField: TextField {
         at: usize,
     ) -> bool;
 
-    /// [`WholeScreen::marks_of`]
+    /// Calls [`WholeScreen::marks_of`], compiled for the processor.
     fn whole_marks(
         screen: &WholeScreen<Self>,
         filter: &Filter,

@@ -1,7 +1,8 @@
-//! The eighteen keys of an entry, eight side by side, for quick tests. The contract of every
-//! `unsafe` is that of the module above.
+//! The eighteen keys of an entry, eight lanes side by side, for quick tests. The contract of every
+//! `unsafe` is that of the module `ifma`.
 //!
-//! Nothing is reduced more than the next operation needs. In units of 2^256, and a little more:
+//! Numbers are reduced only as far as the next operation needs. Their bounds, in units of 2^256 plus a
+//! little:
 //!
 //! | number | below |
 //! | --- | --- |
@@ -20,20 +21,21 @@ use crate::search::cpu::formula::Products;
 use crate::search::cpu::simd::SimdField;
 use std::arch::x86_64::*;
 
-/// `n·p` in limbs from 2^(52+bits) less a few, but for the top one: `n·2^48 - 2^bits`.
+/// `n·p` with large limbs, from which others can be subtracted without a borrow: a little less than
+/// `2^(52+bits)` each, and `n·2^48 - 2^bits` the top one.
 const fn multiple_of_p(n: i64, bits: u32) -> [i64; 5] {
     let (limb, lent) = (1 << (52 + bits), 1 << bits);
     [limb - n * FOLD_256, limb - lent, limb - lent, limb - lent, (n << 48) - lent]
 }
 
-/// Five limbs in each lane. Of each but the top one the low 52 bits count.
+/// Five limbs in each lane. Only the low 52 bits of a limb count, except of the top one.
 pub type Limbs = [__m512i; 5];
 
 /// Sums of an entry's products around eight centres, from which its keys are computed.
 pub struct KeyFactors<'a> {
     /// `[a + b, a - b + 9p]`
     ab: [Limbs; 2],
-    /// `y0 + β^k·y1 + β^2k·y2` and some p more.
+    /// `y0 + β^k·y1 + β^2k·y2`, plus a multiple of p.
     s: [Limbs; 3],
     /// `4p - xA`
     minus_x: Limbs,
@@ -69,7 +71,7 @@ impl KeyFactors<'_> {
     }
 }
 
-/// Bits of the lanes in which the key with this number may not be the one meant, in one of these six.
+/// A bit for each lane in which one of these six keys may be p or more.
 #[inline(always)]
 pub fn unsure(keys: &[Limbs; 6]) -> u8 {
     let mut sure = u8::MAX;
@@ -80,12 +82,12 @@ pub fn unsure(keys: &[Limbs; 6]) -> u8 {
     !sure
 }
 
-/// The number in a lane, if its top limb is below 2^48 - 1.
+/// The number in this lane. Its top limb must be below 2^48 - 1.
 pub fn lane_of(limbs: &Limbs, lane: usize) -> Fe {
     Fe8(*limbs).lane(lane)
 }
 
-/// `[a + b, a - b + 9p]`, and `y0 + β^k·y1 + β^2k·y2` for k = 0, 1, 2 and some p more.
+/// `[a + b, a - b + 9p]`, and `y0 + β^k·y1 + β^2k·y2` plus a multiple of p for k = 0, 1, 2.
 #[inline(always)]
 fn factors_of_keys(products: &Products<Fe8>, beta: &[[u64; 5]; 5]) -> ([Limbs; 2], [Limbs; 3]) {
     let (a, b) = (exact(products.a.0), exact(products.b.0));
@@ -142,7 +144,7 @@ fn below_2_256(mut l: Limbs) -> Limbs {
     l
 }
 
-/// The limbs without the bits that were carried.
+/// The limbs without the bits that were carried into the next limb.
 #[inline(always)]
 fn exact([a, b, c, d, e]: Limbs) -> Limbs {
     let mask = all(LIMB);
