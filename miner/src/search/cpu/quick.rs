@@ -67,7 +67,8 @@ impl QuickTests {
         !self.even.is_empty() || !self.odd.is_empty() || self.equal != Equal::None
     }
 
-    /// The quick tests of a set of tests. `None` if they are too many, or too many keys would pass.
+    /// The quick tests of a set of tests. `None` if there are too many tests, or if
+    /// too many keys would pass.
     pub fn new(tests: &TextTests) -> Option<QuickTests> {
         let mut parts = Parts::default();
         for condition in tests.of_keys.iter().chain(&tests.of_checksums).flat_map(conditions_of) {
@@ -82,8 +83,8 @@ impl QuickTests {
 struct Parts {
     /// The ends. A key that passes has one of them, or meets a condition below.
     ends: Vec<Bits>,
-    /// For each place of a run, the words that lie within it there and their values. A run at this
-    /// place is found by any one of them.
+    /// For each place where a run may be, the words that lie within the run, with their values. A
+    /// comparison with one of these words finds the run.
     places: Vec<Vec<(Word, u16)>>,
     equal: Equal,
 }
