@@ -21,7 +21,7 @@ struct Stated {
     /// The error of one product, in units of the top word.
     error: RangeInclusive<i32>,
     /// The standard deviation of the error, measured on 250,000 products: of random limbs, and of
-    /// limbs next to a carry. Of two such rows the larger is stated.
+    /// limbs next to a carry. Where several rows have such limbs, the largest is stated.
     deviation: [f64; 2],
     /// The slack of the kernels that use it.
     slack: u32,

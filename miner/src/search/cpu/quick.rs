@@ -67,8 +67,8 @@ impl QuickTests {
         !self.even.is_empty() || !self.odd.is_empty() || self.equal != Equal::None
     }
 
-    /// The quick tests of a set of tests. `None` if there are too many tests, or if
-    /// too many keys would pass.
+    /// The quick tests of a set of tests. `None` if there are too many tests, or if too many
+    /// keys would pass.
     pub fn new(tests: &TextTests) -> Option<QuickTests> {
         let mut parts = Parts::default();
         for condition in tests.of_keys.iter().chain(&tests.of_checksums).flat_map(conditions_of) {
