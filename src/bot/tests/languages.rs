@@ -9,7 +9,9 @@ use crate::bot::tables::{FILES, Table};
 use crate::bot::vocabulary::{self, Command};
 use crate::bot::words::words;
 use crate::language::Language::{self, French, German, Japanese, Portuguese, Spanish};
+use crate::pattern::ALPHABET;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 /// All words of a language that are understood, by the lists of its table.
 fn lists(language: Language) -> BTreeMap<String, Vec<String>> {
@@ -37,6 +39,48 @@ fn every_listed_word_can_be_written() {
                 assert_eq!(words(&word).collect::<Vec<_>>(), [word.as_str()], "{language:?}: {id}");
             }
         }
+    }
+}
+
+/// The listed words that could be prefixes and, alone, are read as something else: each is a command
+/// or small talk of some language.
+fn words_read_otherwise() -> BTreeSet<String> {
+    let listed = Language::ALL.into_iter().flat_map(|language| lists(language).into_values().flatten());
+    let could_be_prefixes = listed.filter(|word| Pattern::parse(word).is_ok());
+    could_be_prefixes.filter(|word| !is_requested(word)).collect()
+}
+
+/// Whether a text alone requests itself.
+fn is_requested(text: &str) -> bool {
+    read_text(text).meaning == Meaning::Find(vec![Pattern::parse(text).unwrap()])
+}
+
+#[test]
+fn the_words_that_could_be_prefixes_and_are_read_otherwise_are_few() {
+    insta::assert_snapshot!(words_read_otherwise().into_iter().collect::<Vec<_>>().join(" "));
+}
+
+static READ_OTHERWISE: LazyLock<BTreeSet<String>> = LazyLock::new(words_read_otherwise);
+
+#[test]
+fn every_other_prefix_of_up_to_three_characters_is_a_request() {
+    let longer = |texts: &[String]| -> Vec<String> {
+        texts.iter().flat_map(|text| ALPHABET.iter().map(move |&letter| format!("{text}{}", letter as char))).collect()
+    };
+    let mut texts = vec![String::new()];
+    for _ in 0..3 {
+        texts = longer(&texts);
+        for text in texts.iter().filter(|text| !READ_OTHERWISE.contains(*text)) {
+            assert!(is_requested(text), "{text:?}: {:?}", read_text(text).meaning);
+        }
+    }
+    assert_eq!(texts.len(), 32 * 32 * 32);
+}
+
+proptest! {
+    #[test]
+    fn every_other_prefix_is_a_request(text in "[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{4,8}") {
+        prop_assert!(READ_OTHERWISE.contains(&text) || requested(&text) == [text]);
     }
 }
 
