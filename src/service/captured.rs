@@ -24,7 +24,7 @@ use std::time::Duration;
 /// Start points that are open while memory is written.
 const STARTS: usize = 24;
 /// Number of requests from each thread of the flood.
-const FLOOD: usize = 2000;
+const FLOOD: usize = 500;
 
 /// Waits for SIGUSR2, if a test asks for it.
 pub(super) fn arm(context: &Context) {

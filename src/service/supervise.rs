@@ -50,7 +50,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_task_that_panics_twice_runs_three_times() {
         let runs = Arc::new(AtomicU32::new(0));
         let (_stopper, shutdown) = crate::shutdown::pair();

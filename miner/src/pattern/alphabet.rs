@@ -4,9 +4,22 @@
 /// Characters of bech32, indexed by their 5-bit value.
 pub const ALPHABET: &[u8; 32] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
 
+/// The 5-bit value of each byte; [`NO_VALUE`] for those that are not in the alphabet.
+const VALUES: [u8; 256] = {
+    let mut values = [NO_VALUE; 256];
+    let mut at = 0;
+    while at < ALPHABET.len() {
+        values[ALPHABET[at] as usize] = at as u8;
+        at += 1;
+    }
+    values
+};
+const NO_VALUE: u8 = 255;
+
 /// The 5-bit value of a character; `None` if it is not in the alphabet.
 pub(super) fn value_of(character: char) -> Option<u8> {
-    ALPHABET.iter().position(|&c| char::from(c) == character).map(|at| at as u8)
+    let value = VALUES[usize::from(u8::try_from(character).ok()?)];
+    (value != NO_VALUE).then_some(value)
 }
 
 /// Characters of the alphabet that look or sound like one that cannot occur, the most similar

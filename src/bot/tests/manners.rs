@@ -318,8 +318,9 @@ pub(super) fn notices(filling: &Filling, language: Language) -> Vec<String> {
 /// Patterns that the texts show as examples. Like those of askers they have marks such as `~`.
 const EXAMPLES: [&str; 5] = ["~m0ctane", "*m0ct*@12", "*m0ct", "[s5]at0sh", "[s5]"];
 
-/// A text without the patterns in it: those of the filling, its words, and the examples.
-fn without_patterns(text: &str, filling: &Filling) -> String {
+/// The patterns and words that texts of a filling may show, the longest first: its own, the examples,
+/// and what errors suggest.
+fn shown_words(filling: &Filling) -> Vec<String> {
     let mut shown_words: Vec<String> = filling.patterns.iter().map(Pattern::to_string).collect();
     if let Meaning::BadWords(words) = request::read_text(&filling.text).meaning {
         for (word, error) in words {
@@ -334,8 +335,10 @@ fn without_patterns(text: &str, filling: &Filling) -> String {
     }
     shown_words.extend(EXAMPLES.map(str::to_owned));
     shown_words.extend(errors().iter().flat_map(GrammarError::suggestions).map(str::to_owned));
+    shown_words.retain(|word| !word.is_empty());
     shown_words.sort_by_key(|word| std::cmp::Reverse(word.len()));
-    shown_words.iter().filter(|word| !word.is_empty()).fold(text.to_owned(), |text, word| text.replace(word, "x"))
+    shown_words.dedup();
+    shown_words
 }
 
 /// The first characters in a text that a client may show as markup.
@@ -374,10 +377,11 @@ proptest! {
         let texts = |language| {
             answers.iter().map(move |reply| reply.text(language)).chain(notices(&filling, language))
         };
+        let shown_words = shown_words(&filling);
         for text in Language::ALL.into_iter().flat_map(texts) {
             let hidden = text.chars().find(|&c| is_invisible(c) || (c.is_control() && c != '\n'));
             prop_assert_eq!(hidden, None, "{:?}", text);
-            let plain = without_patterns(&text, &filling);
+            let plain = shown_words.iter().fold(text.clone(), |text, word| text.replace(word, "x"));
             prop_assert_eq!(markup(&plain), None, "{}", text);
             let length = text.chars().count();
             prop_assert!(length <= MOST_CHARACTERS && !text.trim().is_empty(), "{} characters: {}", length, text);

@@ -47,10 +47,9 @@ impl Link {
         self.next = Some(command);
     }
 
-    /// Gives new answers to the model, and sends the next request if it is due. Returns whether the
-    /// model changed.
-    pub fn turn(&mut self, model: &mut Model) -> bool {
-        let now = Instant::now();
+    /// Gives new answers to the model, and sends the next request if it is due at `now`. Returns
+    /// whether the model changed.
+    pub fn turn(&mut self, model: &mut Model, now: Instant) -> bool {
         let mut is_changed = true;
         match self.answers.try_recv() {
             Ok(answer) => {
@@ -122,12 +121,14 @@ mod tests {
     use super::super::screen::tests::view;
     use super::*;
 
-    /// Lets the link work until the model is as wanted.
+    /// Lets the link work until the model is as wanted. To it, a second passes with each turn.
     fn turn_until(link: &mut Link, model: &mut Model, is_done: impl Fn(&Model) -> bool) {
         let began = Instant::now();
+        let mut now = began;
         while !is_done(model) {
             assert!(began.elapsed() < Duration::from_secs(60), "{model:?}");
-            link.turn(model);
+            link.turn(model, now);
+            now += Duration::from_secs(1);
             std::thread::yield_now();
         }
     }

@@ -61,7 +61,7 @@ fn watch(terminal: &mut ratatui::DefaultTerminal, link: &mut Link, model: &mut M
     let mut is_changed = true;
     loop {
         // Draws only after a change, because the connection may be slow.
-        if link.turn(model) || is_changed {
+        if link.turn(model, std::time::Instant::now()) || is_changed {
             terminal.draw(|frame| draw(frame, model, palette))?;
         }
         is_changed = event::poll(FRAME)?;

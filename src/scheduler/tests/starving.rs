@@ -20,10 +20,10 @@ use std::sync::{Arc, Mutex, mpsc};
 const EASY_JOBS: usize = 10_000;
 /// Start points per launch, and candidates per start point.
 const STARTS: usize = 128;
-const CANDIDATES: usize = 8;
+const CANDIDATES: usize = 4;
 /// The pattern of the rare job: much harder than the easy ones. A launch finds it with probability
 /// 0.63, so about fifty times in this test, with a standard deviation of 4.3.
-const RARE: &str = "qq";
+const RARE: &str = "q[qp]";
 
 /// Verifies each launch for all jobs, as `Scheduler` does. It also counts how many candidates a
 /// rare job would need alone. Rare jobs follow one another while the easy ones are served.

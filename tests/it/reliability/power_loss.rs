@@ -6,7 +6,7 @@ use crate::support::harness::{Test, child, skip, test};
 use npubbot::clock::Clock;
 use npubbot::job::{Asker, JobId, JobSpec, RumorId};
 use npubbot::key::HalfPoint;
-use npubbot::ledger::{Answer, Attempt, Effect, Ledger, LedgerError, Next, Recorded};
+use npubbot::ledger::{Answer, Attempt, Effect, Ledger, LedgerError, MessageId, Next, Recorded};
 use npubbot::message::GiftWrap;
 use npubbot::pattern::Pattern;
 use rand::rngs::StdRng;
@@ -29,9 +29,9 @@ pub const TESTS: &[Test] = &[
 
 const NOW: u64 = 1_800_000_000;
 /// Jobs of a life: every other one a split job.
-const JOBS: i64 = 4;
+const JOBS: i64 = 2;
 /// Jobs before these: enough that a line of the file of used halves lies across two sectors.
-const EARLIER: i64 = 11;
+const EARLIER: i64 = 13;
 /// Pages in the write-ahead log at which SQLite writes them into the database.
 const CHECKPOINT_AT: u64 = 1000;
 /// Bytes of a page in the log.
@@ -98,6 +98,11 @@ fn persist<T>(attempts: usize, mut call: impl FnMut() -> Result<T, LedgerError>)
     }
 }
 
+/// The attempt that delivered a message.
+fn sent(message: MessageId) -> Attempt {
+    Attempt { message, reached: vec!["wss://one.example".to_owned()], next: Next::Finished }
+}
+
 /// Start, T1, T2 and T3 of some jobs, cleaning, stop. Ends at a lasting error.
 fn live(folder: &Path, told: &mut Told, attempts: usize) -> Result<(), LedgerError> {
     let ledger = persist(attempts, || open(folder))?;
@@ -111,8 +116,7 @@ fn live(folder: &Path, told: &mut Told, attempts: usize) -> Result<(), LedgerErr
         assert!(persist(attempts, || ledger.found(JobId(job), &wrap(3, job)))?);
         told.found.insert(job);
         for message in ledger.due_messages(usize::MAX)? {
-            let reached = vec!["wss://one.example".to_owned()];
-            let sent = Attempt { message: message.id, reached, next: Next::Finished };
+            let sent = sent(message.id);
             persist(attempts, || ledger.note_attempts(std::slice::from_ref(&sent)))?;
             told.delivered.extend(message.result_of.map(|job| job.0));
         }
@@ -127,6 +131,12 @@ fn folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| TempDir::new()).unwrap()
 }
 
+/// Records that every message reached its receiver.
+fn deliver_all(ledger: &Ledger) {
+    let sent: Vec<Attempt> = ledger.due_messages(usize::MAX).unwrap().iter().map(|message| sent(message.id)).collect();
+    ledger.note_attempts(&sent).unwrap();
+}
+
 /// Files of a bot that was killed shortly before a checkpoint.
 fn earlier_life() -> (BTreeMap<String, Vec<u8>>, Told) {
     let (folder, mut told) = (folder(), Told::default());
@@ -134,9 +144,7 @@ fn earlier_life() -> (BTreeMap<String, Vec<u8>>, Told) {
     for job in 1..=EARLIER {
         ledger.answer(&request(job)).unwrap();
         ledger.found(JobId(job), &wrap(3, job)).unwrap();
-        for message in ledger.due_messages(usize::MAX).unwrap() {
-            ledger.acknowledge(message.id, "wss://one.example").unwrap();
-        }
+        deliver_all(&ledger);
         told.accepted.insert(job);
         told.found.insert(job);
         told.delivered.insert(job);
@@ -144,7 +152,7 @@ fn earlier_life() -> (BTreeMap<String, Vec<u8>>, Told) {
     let log = folder.path().join("ledger.sqlite-wal");
     for at in 1.. {
         ledger.set_last_contact(NOW - 100_000 + at).unwrap();
-        if fs::metadata(&log).unwrap().len() / FRAME + 24 > CHECKPOINT_AT {
+        if fs::metadata(&log).unwrap().len() / FRAME + 12 > CHECKPOINT_AT {
             break;
         }
     }
@@ -376,14 +384,7 @@ fn fill_the_file_system() {
         filled(&mut || ledger.found(JobId(job), &large(wrap(3, job))));
         told.found.insert(job);
         let due = ledger.due_messages(usize::MAX).unwrap();
-        let sent: Vec<Attempt> = due
-            .iter()
-            .map(|message| Attempt {
-                message: message.id,
-                reached: vec!["wss://one.example".to_owned()],
-                next: Next::Finished,
-            })
-            .collect();
+        let sent: Vec<Attempt> = due.iter().map(|message| sent(message.id)).collect();
         filled(&mut || ledger.note_attempts(&sent).map(|()| true));
         told.delivered.insert(job);
     }

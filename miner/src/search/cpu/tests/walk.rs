@@ -2,11 +2,24 @@
 
 use super::*;
 use crate::search::cpu::walk::Remaining;
+use std::sync::LazyLock;
 
-/// Every candidate of the first `centres` centres, computed one by one with libsecp256k1.
-fn by_brute_force(start: &StartPoint, centres: u64) -> Vec<(Tweak, Npub)> {
+/// The walk over the first [`CENTRES`] centres of a random start point.
+struct Walked {
+    start: StartPoint,
+    candidates: Vec<(Tweak, Npub)>,
+}
+
+/// The same for all tests of a process, because it takes seconds.
+static WALKED: LazyLock<Walked> = LazyLock::new(|| {
+    let start = point_of(&random_secret(&mut random()));
+    Walked { start, candidates: by_brute_force(&start) }
+});
+
+/// Every candidate of the first [`CENTRES`] centres, computed one by one with libsecp256k1.
+fn by_brute_force(start: &StartPoint) -> Vec<(Tweak, Npub)> {
     let mut all = Vec::new();
-    for centre in 0..centres {
+    for centre in 0..CENTRES {
         for i in 1..=ENTRIES as i64 {
             for step in [i, -i] {
                 for k in 0..3 {
@@ -29,7 +42,7 @@ fn matches(candidates: &[(Tweak, Npub)], set: &PatternSet) -> HashSet<Tweak> {
 #[test]
 fn a_walk_finds_every_match_and_nothing_else() {
     let mut random = random();
-    let start = point_of(&random_secret(&mut random));
+    let Walked { start, candidates } = &*WALKED;
     // A few intervals are compared one by one, more are looked up. With the longest and most
     // numerous ones, each lookup keeps some top words and drops others.
     let words = |count: usize| -> Vec<String> {
@@ -42,12 +55,11 @@ fn a_walk_finds_every_match_and_nothing_else() {
     let more = ["q", "l7", "zz", "p0", "6mu", "ttt", "2j"].map(str::to_owned);
     let long: Vec<String> =
         (0..30_000).map(|_| (0..5).map(|_| ALPHABET[random.random_range(0..32)] as char).collect()).collect();
-    let candidates = by_brute_force(&start, CENTRES);
     for set in [texts(&few), texts(&more), texts(&some), texts(&many), texts(&long)] {
-        let expected = matches(&candidates, &set);
+        let expected = matches(candidates, &set);
         assert!(expected.len() > 50);
         for kernel in kernels() {
-            let (tested, hits) = hits_of(kernel, &start, CENTRES, &set);
+            let (tested, hits) = hits_of(kernel, start, CENTRES, &set);
             assert_eq!(tested, CENTRES * ENTRIES as u64 * 18);
             assert!(hits == expected, "{}: {} hits, {} expected", kernel.name(), hits.len(), expected.len());
         }
@@ -56,19 +68,17 @@ fn a_walk_finds_every_match_and_nothing_else() {
 
 #[test]
 fn a_walk_finds_patterns_of_every_kind() {
-    let mut random = random();
-    let start = point_of(&random_secret(&mut random));
+    let Walked { start, candidates } = &*WALKED;
     // Short ones, so that there are hits. Of the first set the intervals say all; of the second
     // they do not, and most of what passes the filter is no hit.
     let exact = patterns(&["~cat", "=3", "q?p", "?7q", "[mn]0[ct]", "zeros:9", "hex:0f0", "words:4", "*al*@4"]);
     let more = patterns(&["m0*[qp]", "a*s*[qpzry]", "l7*x*", "~al*7"]);
     assert!(exact.is_exact() && !more.is_exact());
-    let candidates = by_brute_force(&start, CENTRES);
     for set in [exact, more] {
-        let expected = matches(&candidates, &set);
+        let expected = matches(candidates, &set);
         assert!(expected.len() > 50, "{}", expected.len());
         for kernel in kernels() {
-            let (_, hits) = hits_of(kernel, &start, CENTRES, &set);
+            let (_, hits) = hits_of(kernel, start, CENTRES, &set);
             assert!(hits == expected, "{}: {} hits, {} expected", kernel.name(), hits.len(), expected.len());
         }
     }
@@ -76,9 +86,7 @@ fn a_walk_finds_patterns_of_every_kind() {
 
 #[test]
 fn a_walk_that_compares_whole_keys_finds_every_match() {
-    let mut random = random();
-    let start = point_of(&random_secret(&mut random));
-    let candidates = by_brute_force(&start, CENTRES);
+    let Walked { start, candidates } = &*WALKED;
     for texts in [
         &["*qr", "m0*7", "q"][..],
         &["*al7*", "=4*", "~*cat"],
@@ -87,10 +95,10 @@ fn a_walk_that_compares_whole_keys_finds_every_match() {
     ] {
         let set = patterns(texts);
         assert!(set.compares_whole_keys());
-        let expected = matches(&candidates, &set);
+        let expected = matches(candidates, &set);
         assert!(expected.len() > 50, "{texts:?}: {}", expected.len());
         for kernel in kernels() {
-            let (tested, hits) = hits_of(kernel, &start, CENTRES, &set);
+            let (tested, hits) = hits_of(kernel, start, CENTRES, &set);
             assert_eq!(tested, CENTRES * ENTRIES as u64 * 18);
             assert!(hits == expected, "{}: {} hits, {} expected", kernel.name(), hits.len(), expected.len());
         }
