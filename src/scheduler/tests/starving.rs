@@ -35,7 +35,7 @@ fn ten_thousand_easy_jobs_cost_a_rare_one_no_candidate_and_no_hit() {
         let easy = char::from(ALPHABET[rng.random_range(0..32)]).to_string();
         pool.insert(JobId(number as i64), JobSpec::local(vec![Pattern::parse(&easy).unwrap()]));
     }
-    let rare = Pattern::parse(RARE).unwrap();
+    let rare: Pattern = RARE.parse().unwrap();
     let mut rare_job = JobId(EASY_JOBS as i64 + 1);
     pool.insert(rare_job, JobSpec::local(vec![rare.clone()]));
     let mut held = pool.subscribe(Lane::All);

@@ -183,7 +183,7 @@ pub fn main(tables: &[&[Test]]) -> ExitCode {
     let mut arguments = Arguments::from_args();
     // Tests mostly wait for relays and timers, so run more of them than there are cores.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    arguments.test_threads = arguments.test_threads.or(Some(4 * cores));
+    arguments.test_threads = arguments.test_threads.or(Some(6 * cores));
     let capture = !arguments.nocapture;
     if !arguments.list {
         // One seed serves all random tests of this run.
