@@ -51,7 +51,7 @@ async fn answers_go_to_the_relays_of_a_changed_list() {
     publish(&good.url(), &asker.honest("help", 0)).await;
     messages(&old, &asker, 1).await;
     // The asker moves to other relays. The bot uses the list it knows until sending there fails.
-    old.stop();
+    old.stop().await;
     lists(&asker, &[&new], &good, 1).await;
     publish(&good.url(), &asker.honest("status", 0)).await;
     messages(&new, &asker, 1).await;
@@ -152,7 +152,7 @@ async fn a_known_list_is_used_after_its_relay_is_gone() {
     publish(&inbox.url(), &asker.honest("help", 0)).await;
     messages(&theirs, &asker, 1).await;
     // The remaining relay does not have the asker's list. The bot still uses the list it knows.
-    discovery.stop();
+    discovery.stop().await;
     publish(&inbox.url(), &asker.honest("dad", 0)).await;
     messages(&theirs, &asker, 3).await;
     assert!(inbox.wraps_to(asker.author.public_key()).is_empty());
@@ -163,7 +163,9 @@ async fn a_known_list_is_used_after_its_relay_is_gone() {
 async fn dead_relays_do_not_delay_an_asker_without_a_list_for_ever() {
     let living = RawRelay::start(Manner::Honest).await;
     let mut dead = [RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await];
-    dead.iter_mut().for_each(RawRelay::stop);
+    for relay in &mut dead {
+        relay.stop().await;
+    }
     let home = Home::with(&[living.url()], &discovers(&[dead[0].url(), dead[1].url()]));
     let clock = Clock::at(Timestamp::now().as_secs());
     let running = home.start_at(clock.clone()).await;
@@ -213,7 +215,7 @@ async fn an_asker_without_dm_relays_is_answered_where_they_read_or_else_where_th
         RawRelay::start(Manner::Honest).await,
         RawRelay::start(Manner::Honest).await,
     );
-    dead.stop();
+    dead.stop().await;
     let home = Home::new(&[wrote.url()]);
     let running = home.start().await;
     let writes_from = |reads: RelayUrl| {

@@ -47,7 +47,7 @@ fn of_kind(relay: &RawRelay, bot: PublicKey, kind: u16) -> Vec<Event> {
 /// then gets each event once, as it was queued.
 async fn queued_public_events_survive_a_kill_and_are_published_once() {
     let mut relay = RawRelay::start(Manner::Honest).await;
-    relay.stop();
+    relay.stop().await;
     let home = Home::new(&[relay.url()]);
     let process = home.spawn().await;
     let bot = process.public_key;
@@ -125,18 +125,26 @@ struct Read {
 }
 
 /// `searching for 2 requests; 85.0 M/s keys tested; 6, 7, 8 characters take about 13 s, 7 min, 3.6
-/// h`
+/// h; 21.0 M/s for endings`
 fn read(text: &str) -> Option<Read> {
     let (doing, rest) = text.split_once("; ")?;
-    let (rate, times) = rest.split_once(" keys tested; 6, 7, 8 characters take about ")?;
+    let (rate, rest) = rest.split_once(" keys tested; 6, 7, 8 characters take about ")?;
+    let (times, whole_keys) = rest.split_once("; ")?;
+    rate_of(whole_keys.strip_suffix(" for endings")?)?;
     let open_jobs = match doing {
         "ready for requests" => 0,
         _ => doing.strip_prefix("searching for ")?.split(' ').next()?.parse().ok()?,
     };
-    let (number, unit) = rate.strip_suffix("/s")?.split_once(' ').unwrap_or((rate.strip_suffix("/s")?, ""));
-    let unit = ["", "k", "M", "G", "T"].iter().position(|known| *known == unit)?;
     let seconds = times.split(", ").map(read_time).collect::<Option<Vec<f64>>>()?;
-    Some(Read { open_jobs, rate: number.parse::<f64>().ok()? * 1e3f64.powi(unit as i32), seconds })
+    Some(Read { open_jobs, rate: rate_of(rate)?, seconds })
+}
+
+/// Reads a rate such as `85.0 M/s`.
+fn rate_of(text: &str) -> Option<f64> {
+    let text = text.strip_suffix("/s")?;
+    let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
+    let unit = ["", "k", "M", "G", "T"].iter().position(|known| *known == unit)?;
+    Some(number.parse::<f64>().ok()? * 1e3f64.powi(unit as i32))
 }
 
 /// Reads a time such as `3.6 h`, in seconds.
@@ -218,7 +226,7 @@ async fn an_outdated_status_is_not_published() {
     let running = home.start_at(clock.clone()).await;
     let bot = running.public_key;
     until("a status", || async { (!of_kind(&relay, bot, STATUS).is_empty()).then_some(()) }).await;
-    relay.stop();
+    relay.stop().await;
     running.service.stop().await;
     assert!(queued(&home)[&STATUS].content.contains("asleep"), "the status `asleep` could not be published");
     relay.start_again().await;

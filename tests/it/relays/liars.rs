@@ -43,7 +43,7 @@ async fn failing_and_lying_relays_only_cause_a_delay() {
     println!("accepted after {:?}", began.elapsed());
     assert!(began.elapsed() < Duration::from_secs(8), "silent relays do not delay the others");
     for relay in &mut good {
-        relay.stop();
+        relay.stop().await;
     }
     gate::open();
     until("the key is found", || async { (running.service.totals().unwrap().accepted == 0).then_some(()) }).await;
@@ -53,7 +53,7 @@ async fn failing_and_lying_relays_only_cause_a_delay() {
         let relay = &mut good[rng.random_range(0..3)];
         relay.start_again().await;
         tokio::time::sleep(Duration::from_millis(rng.random_range(0..300))).await;
-        relay.stop();
+        relay.stop().await;
     }
     let returning = rng.random_range(0..3);
     good[returning].start_again().await;

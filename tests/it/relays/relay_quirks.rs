@@ -63,7 +63,7 @@ async fn a_subscription_that_was_closed_before_the_relay_went_is_made_again() {
     until("the operator is told that it is connected", || async { (told(all) > 0).then_some(()) }).await;
     // A bot that checks before its first connection has logged both lines already.
     let (nobody_before, all_before) = (told(nobody), told(all));
-    relay.stop();
+    relay.stop().await;
     until("the operator is told", || async { (told(nobody) > nobody_before).then_some(()) }).await;
     // One attempt to connect fails.
     let address = relay.url().to_string().replace("ws://", "");
@@ -75,7 +75,7 @@ async fn a_subscription_that_was_closed_before_the_relay_went_is_made_again() {
     until("the operator is told again", || async { (told(all) > all_before).then_some(()) }).await;
     relay.blurt(r#"["CLOSED","inbox","shutting down"]"#);
     until("the bot has read it", || async { (relay.pongs() > 0).then_some(()) }).await;
-    relay.stop();
+    relay.stop().await;
     until("gone", || async { (!relay.is_subscribed()).then_some(()) }).await;
     relay.start_again().await;
     until("subscribed once more", || async { relay.is_subscribed().then_some(()) }).await;

@@ -161,7 +161,7 @@ async fn request_of_somebody_out_of_reach(living: &RawRelay, gone: &RelayUrl, bo
 /// event that was sealed six days ago.
 async fn a_relay_gone_for_six_days_gets_the_same_event() {
     let (living, mut theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
-    theirs.stop();
+    theirs.stop().await;
     let home = Home::new(&[living.url()]);
     let start = Clock::System.now();
     let clock = Clock::at(start);
@@ -192,7 +192,7 @@ async fn a_relay_gone_for_six_days_gets_the_same_event() {
 async fn after_fourteen_days_a_message_is_given_up_and_the_operator_told() {
     let log = Log::of_warnings();
     let (living, mut theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
-    theirs.stop();
+    theirs.stop().await;
     let home = Home::new(&[living.url()]);
     let start = Clock::System.now();
     let clock = Clock::at(start);

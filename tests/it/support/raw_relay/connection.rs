@@ -15,7 +15,7 @@ pub(super) async fn listen(listener: TcpListener, shared: Arc<Shared>, stopped: 
     let mut end = stopped.clone();
     loop {
         tokio::select! {
-            // An error means that the other end was dropped: the relay is stopped.
+            // A change, or an error because the other end was dropped: the relay is stopped.
             _ = end.changed() => return,
             accepted = listener.accept() => {
                 let Ok((stream, _)) = accepted else { continue };

@@ -150,9 +150,12 @@ impl RawRelay {
         RelayUrl::parse(&format!("ws://127.0.0.1:{}", self.port)).unwrap()
     }
 
-    /// Closes every connection and accepts no more.
-    pub fn stop(&mut self) {
-        self.running = None;
+    /// Closes every connection and accepts no more. Returns once no connection can take anything in.
+    pub async fn stop(&mut self) {
+        if let Some(stopper) = self.running.take() {
+            stopper.send_replace(());
+            stopper.closed().await;
+        }
     }
 
     /// Listens again on the same port, with the same events. Does nothing while it runs.
