@@ -8,7 +8,7 @@ const LENGTHS: [u32; 3] = [6, 7, 8];
 
 /// The current status.
 pub(super) fn status_of(scheduler: &Scheduler) -> String {
-    let status = describe(scheduler.rate(), scheduler.open_jobs());
+    let status = describe(scheduler.rate(), scheduler.whole_keys_rate(), scheduler.open_jobs());
     match scheduler.rest() {
         Some(Rest::Hours { until: Some(until), .. }) => {
             format!("resting until {:02}:{:02} UTC; {status}", until / 3600 % 24, until / 60 % 60)
@@ -18,9 +18,9 @@ pub(super) fn status_of(scheduler: &Scheduler) -> String {
     }
 }
 
-/// The text of the status, with totals only. The rate is rounded, so that small changes cause no
-/// new status.
-fn describe(rate: Option<Rate>, open_jobs: usize) -> String {
+/// The text of the status, with totals only. Rates are rounded, so that small changes cause no new
+/// status.
+fn describe(rate: Option<Rate>, whole_keys: Option<Rate>, open_jobs: usize) -> String {
     let Some(rate) = rate.map(rounded) else {
         return match open_jobs {
             0 => "no request is open; my speed is not known now".to_owned(),
@@ -34,7 +34,8 @@ fn describe(rate: Option<Rate>, open_jobs: usize) -> String {
         jobs => format!("searching for {jobs} requests"),
     };
     let times: Vec<String> = LENGTHS.iter().map(|&characters| expected(characters, rate)).collect();
-    format!("{doing}; {rate} keys tested; 6, 7, 8 characters take about {}", times.join(", "))
+    let endings = whole_keys.map(|rate| format!("; {} for endings", rounded(rate))).unwrap_or_default();
+    format!("{doing}; {rate} keys tested; 6, 7, 8 characters take about {}{endings}", times.join(", "))
 }
 
 /// A rate with two significant digits.
@@ -69,10 +70,12 @@ mod tests {
 
     #[test]
     fn the_status_has_rate_jobs_and_times() {
-        let text = |rate: Option<f64>, open_jobs| describe(rate.map(Rate), open_jobs);
-        insta::assert_snapshot!(text(Some(110.2e9), 3), @"searching for 3 requests; 110 G/s keys tested; 6, 7, 8 characters take about a second, a second, 10 s");
-        insta::assert_snapshot!(text(Some(84.9e6), 0), @"ready for requests; 85.0 M/s keys tested; 6, 7, 8 characters take about 13 s, 7 min, 3.6 h");
+        let text =
+            |rate: Option<f64>, open_jobs| describe(rate.map(Rate), rate.map(|rate| Rate(rate / 4.1)), open_jobs);
+        insta::assert_snapshot!(text(Some(110.2e9), 3), @"searching for 3 requests; 110 G/s keys tested; 6, 7, 8 characters take about a second, a second, 10 s; 27.0 G/s for endings");
+        insta::assert_snapshot!(text(Some(84.9e6), 0), @"ready for requests; 85.0 M/s keys tested; 6, 7, 8 characters take about 13 s, 7 min, 3.6 h; 21.0 M/s for endings");
         insta::assert_snapshot!(text(None, 1), @"1 request is open; my speed is not known now");
+        assert!(!describe(Some(Rate(85e6)), None, 0).contains("endings"));
         assert_eq!(text(Some(110.2e9), 1), text(Some(109.8e9), 1), "small changes cause no new status");
     }
 

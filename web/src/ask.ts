@@ -12,7 +12,7 @@ import type { BotLink } from './link';
 import { mine, type Mining } from './mining';
 import { nameOf, parsePatterns, timeOf } from './patterns';
 import { allowOnly } from './policy';
-import { clearPrefix, expectedFor, setRate, startPrefixField } from './prefix-field';
+import { clearPrefix, expectedFor, setRates, startPrefixField } from './prefix-field';
 import { Lines } from './relays';
 import { asker, authenticates, inboxList, newRequest, opened, splitMessage, wrapped, type AskRequest } from './request';
 import { combine, parseTweak } from './tweak';
@@ -61,7 +61,7 @@ async function find(link: BotLink): Promise<void> {
     return;
   }
   to = bot.link;
-  setRate(bot.rate);
+  setRates(bot.rates);
   const relays = to.relays.map((relay) => new URL(relay).host).join(', ');
   say('bot-state', `You ask ${bot.name}, ${npubOfBot(link).slice(0, 14)}…, through ${relays}.`);
 }

@@ -1,15 +1,15 @@
 // What the bot says of itself in public: its name, the relays it reads (kind 10050), its speed.
 
 import { nip19, type NostrEvent } from 'nostr-tools';
-import { rateIn } from './estimate';
+import { ratesIn, type Rates } from './estimate';
 import { LOOKUP_RELAYS, relayUrls, type BotLink } from './link';
 import { look } from './relays';
 
 export interface Bot {
   readonly link: BotLink;
   readonly name: string;
-  /** Candidates a second, if it says so. */
-  readonly rate?: number;
+  /** Its speed, if it says so. */
+  readonly rates?: Rates;
   /** False where no relay could be reached. */
   readonly reached: boolean;
 }
@@ -33,12 +33,12 @@ export async function findBot(link: BotLink): Promise<Bot> {
     events = [...events, ...(await look(published, filters, hasList, TIMEOUT)).events];
   }
   const inbox = relayUrls(tagged(newest(events, 10050), 'relay'));
-  const rate = rateIn(newest(events, 30315)?.content ?? '');
+  const rates = ratesIn(newest(events, 30315)?.content ?? '');
   return {
     link: { bot: link.bot, relays: inbox.length > 0 ? inbox : start },
     name: nameIn(newest(events, 0)?.content),
     reached: found.reached > 0,
-    ...(rate !== undefined && { rate }),
+    ...(rates !== undefined && { rates }),
   };
 }
 

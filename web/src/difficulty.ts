@@ -2,6 +2,7 @@
 
 import { asksForBest } from './best';
 import { chanceOf } from './chance';
+import type { Rates } from './estimate';
 import { known, timeOf } from './patterns';
 import { ANY, chanceOfStarts, passingOf, type Shape } from './shapes';
 
@@ -31,19 +32,34 @@ export function bits(patterns: readonly string[]): number | undefined {
   return difficulties.get(text);
 }
 
+/** `undefined` where it takes too long to compute: there the bot estimates, and says the result. */
 function difficultyOf(patterns: readonly (readonly Shape[])[]): number | undefined {
   const all = chanceOf(patterns.flat());
-  if (all !== undefined || patterns.length === 1) return all === undefined ? undefined : -Math.log2(all);
-  // As the bot: the sum of the chances, for a set that is too intricate.
-  const each = patterns.map(chanceOf);
-  const sum = each.reduce((total, chance) => (total ?? NaN) + (chance ?? NaN), 0) ?? NaN;
-  return Number.isNaN(sum) ? undefined : -Math.log2(Math.min(1, sum));
+  return all === undefined ? undefined : -Math.log2(all);
+}
+
+/**
+ * Mean seconds until the bot finds a key of any of these patterns, if it searches for nothing else.
+ * `undefined` where a difficulty or the rate of whole keys is not known.
+ *
+ * As the bot: where some patterns need whole keys and some do not, each kind has half of the time.
+ */
+export function secondsAt(patterns: readonly string[], rates: Rates): number | undefined {
+  const whole = patterns.filter((text) => comparesWholeKeys([text]));
+  const starts = patterns.filter((text) => !whole.includes(text));
+  const kinds = [{ some: starts, rate: rates.starts }, { some: whole, rate: rates.whole }].filter(({ some }) => some.length > 0);
+  let found = 0;
+  for (const { some, rate } of kinds) {
+    const difficulty = bits(some);
+    if (difficulty === undefined || rate === undefined) return undefined;
+    found += rate / kinds.length / 2 ** difficulty;
+  }
+  return found > 0 ? 1 / found : undefined;
 }
 
 /**
  * Whether the bot must compare whole keys: the first six characters say neither all that the pattern
- * does nor as much as four characters. That takes several times as long a key, and the page does not
- * know how long.
+ * does nor as much as four characters. That takes several times as long a key.
  */
 export function comparesWholeKeys(patterns: readonly string[]): boolean {
   const isWhole = ({ start, middle, end }: Shape) => {

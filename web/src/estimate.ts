@@ -44,15 +44,31 @@ function inSeconds(value: string, unit: string): number | undefined {
 }
 
 /**
- * Candidates a second that a live status (kind 30315) promises: `85.0 M/s`, or `6, 7, 8 characters
+ * Candidates a second, by their first characters, that a live status promises: `85.0 M/s`, or `6, 7, 8 characters
  * take about 13 s, 7 min, 3.6 h`. `undefined` where it says neither.
  */
-export function rateIn(status: string): number | undefined {
+function rateIn(status: string): number | undefined {
   const said = status.match(/(\d+(?:\.\d+)?) ?([kMGTP]?)(?: keys)?\/s\b/);
   if (said) return Number(said[1]) * (PREFIXES[said[2] ?? ''] ?? 1);
   const times = status.match(/(\d+)(?:, \d+)* characters take about (\d+(?:\.\d+)?) ?([a-z]+)?/);
   const seconds = times && inSeconds(times[2] ?? '', times[3] ?? 's');
   return seconds ? 32 ** Number(times[1]) / seconds : undefined;
+}
+
+/** Candidates a second, by what is compared. */
+export interface Rates {
+  /** Where the first characters say enough. */
+  readonly starts: number;
+  /** Where whole keys are compared; missing if the bot does not say it. */
+  readonly whole?: number;
+}
+
+/** The rates that a live status (kind 30315) promises: `85.0 M/s keys tested; …; 20.0 M/s for endings`. */
+export function ratesIn(status: string): Rates | undefined {
+  const starts = rateIn(status);
+  if (starts === undefined) return undefined;
+  const said = status.match(/(\d+(?:\.\d+)?) ?([kMGTP]?)\/s for endings\b/);
+  return said ? { starts, whole: Number(said[1]) * (PREFIXES[said[2] ?? ''] ?? 1) } : { starts };
 }
 
 /**

@@ -2,8 +2,8 @@
 // look-alikes for what cannot occur or takes long.
 
 import { button, element, input, say } from './dom';
-import { duration, odds, RARELY_MORE } from './estimate';
-import { bits, comparesWholeKeys, lookAlike } from './difficulty';
+import { duration, odds, RARELY_MORE, type Rates } from './estimate';
+import { bits, lookAlike, secondsAt } from './difficulty';
 import { isPrefix, joined, meaningOf, parsePatterns, timeOf } from './patterns';
 import { PatternError } from './pattern-error';
 
@@ -15,24 +15,20 @@ const ALLOWED =
   'Also: m0?tane (any character), ~alice (look-alikes), =7 (equal ones), hex:c0de, words:8, ' +
   'best 5m (the rarest key seen in that time).';
 
-/** Candidates a second, once the bot is known. */
-let rate: number | undefined;
+/** The bot's speed, once it is known. */
+let rates: Rates | undefined;
 
-export function setRate(known: number | undefined): void {
-  rate = known;
+export function setRates(known: Rates | undefined): void {
+  rates = known;
   describe();
 }
 
 /**
- * Expected seconds at the bot's speed; `undefined` where it or the difficulty is not known. The
- * speed that bots tell is that of a search by the first characters. Without a target, the time
- * itself.
+ * Expected seconds at the bot's speed; `undefined` where it or the difficulty is not known. Without
+ * a target, the time itself.
  */
 export function expectedFor(patterns: readonly string[]): number | undefined {
-  const time = timeOf(patterns);
-  if (time !== undefined) return time;
-  const difficulty = comparesWholeKeys(patterns) ? undefined : bits(patterns);
-  return rate === undefined || difficulty === undefined ? undefined : 2 ** difficulty / rate;
+  return timeOf(patterns) ?? (rates === undefined ? undefined : secondsAt(patterns, rates));
 }
 
 /** From this many seconds on, a look-alike that is found sooner is offered. */
@@ -44,12 +40,11 @@ function described(patterns: readonly string[]): string {
   return [...meant, told(patterns)].join(' ');
 }
 
-/** The cheaper look-alike of the only pattern, if that takes long. Comparing whole keys takes longer. */
+/** The cheaper look-alike of the only pattern, if that takes long. */
 function cheaperThan(patterns: readonly string[]): string | undefined {
   const [only, ...more] = patterns;
-  const difficulty = bits(patterns);
-  if (only === undefined || more.length > 0 || rate === undefined || difficulty === undefined) return undefined;
-  return 2 ** difficulty / rate < LONG ? undefined : lookAlike(only);
+  if (only === undefined || more.length > 0 || (expectedFor(patterns) ?? 0) < LONG) return undefined;
+  return lookAlike(only);
 }
 
 /** `About 1 key in 34 million fits. The bot takes about 5 seconds, rarely more than 15 seconds.` */
@@ -60,7 +55,7 @@ function told(patterns: readonly string[]): string {
   if (difficulty === undefined) return 'The bot says how rare that is, and how long it takes.';
   const rarity = `About ${odds(difficulty)} fits.`;
   const seconds = expectedFor(patterns);
-  if (seconds === undefined) return comparesWholeKeys(patterns) ? `${rarity} The bot says how long that takes.` : rarity;
+  if (seconds === undefined) return rates === undefined ? rarity : `${rarity} The bot says how long that takes.`;
   if (seconds > TOO_LONG) {
     const atLeast = seconds > 3e13 ? 'more than' : 'about';
     return `${rarity} The bot takes ${atLeast} ${duration(seconds)}. Each character less is 32 times as fast.`;

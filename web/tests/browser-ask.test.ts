@@ -70,9 +70,9 @@ describe.skipIf(missing.length > 0)('asking the bot', { timeout: 90_000 }, () =>
     await field.fill('m0ctane*cafe');
     await at.says('#prefix-odds', /ends with cafe.*About 1 key in 2\^55 fits\. The bot takes /);
     await at.page.getByRole('button', { name: /^Use ~m0ctane\*cafe, / }).waitFor();
-    // Whole keys are compared, and how fast that is only the bot knows.
+    // Whole keys are compared, at the speed that the bot tells for them.
     await field.fill('*cafe');
-    await at.says('#prefix-odds', /About 1 key in 1 million fits\. The bot says how long that takes\./);
+    await at.says('#prefix-odds', /About 1 key in 1 million fits\. The bot takes /);
     await field.fill('m0ct = 1');
     await at.says('#prefix-error', /number from 2 to 51/);
     await at.page.getByRole('button', { name: 'Use =2' }).click();

@@ -4,7 +4,7 @@
 import { finalizeEvent, generateSecretKey, getPublicKey, nip19, nip44, nip59 } from 'nostr-tools';
 import { describe, expect, it } from 'vitest';
 import { understand } from '../src/answers';
-import { chanceAfter, duration, expectedIn, odds, rateIn } from '../src/estimate';
+import { chanceAfter, duration, expectedIn, odds, ratesIn } from '../src/estimate';
 import { decrypted, encrypted, LARGEST_FILE } from '../src/keep';
 import { pointHex } from '../src/key';
 import { MOST_RELAYS, parseLink, relayUrls } from '../src/link';
@@ -53,11 +53,16 @@ describe('times and odds', () => {
   });
 
   it('are found in a live status of either form, and in an acceptance', () => {
-    expect(rateIn('ready; 85.0 M/s keys tested; 6, 7, 8 characters take about 13, 404, 12935 s')).toBe(85e6);
-    expect(rateIn('110 G/s')).toBe(110e9);
-    expect(rateIn('searching; 6, 7, 8 characters take about 13 s, 7 min, 3.6 h')).toBeCloseTo(32 ** 6 / 13);
-    expect(rateIn('6, 7, 8 characters take about 2 min, 1 h, 2 days')).toBeCloseTo(32 ** 6 / 120);
-    expect(rateIn('asleep; what you send now is answered when I wake up')).toBeUndefined();
+    const times = '6, 7, 8 characters take about';
+    expect(ratesIn(`ready; 85.0 M/s keys tested; ${times} 13, 404, 12935 s`)).toEqual({ starts: 85e6 });
+    expect(ratesIn(`ready; 85.0 M/s keys tested; ${times} 13 s, 7 min, 3.6 h; 9.0 M/s for endings`)).toEqual({
+      starts: 85e6,
+      whole: 9e6,
+    });
+    expect(ratesIn('110 G/s')).toEqual({ starts: 110e9 });
+    expect(ratesIn(`searching; ${times} 13 s, 7 min, 3.6 h`)?.starts).toBeCloseTo(32 ** 6 / 13);
+    expect(ratesIn(`${times} 2 min, 1 h, 2 days`)?.starts).toBeCloseTo(32 ** 6 / 120);
+    expect(ratesIn('asleep; what you send now is answered when I wake up')).toBeUndefined();
     expect(expectedIn('About 1 key in 1.1 billion fits: about 2 seconds, rarely more than 6')).toBe(2);
     expect(expectedIn('At 85 M/s that takes about 3 h 20 min; in 95 of 100 cases at most 10 h')).toBe(12_000);
     expect(expectedIn('that takes less than a second')).toBe(0.5);

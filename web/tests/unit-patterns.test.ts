@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { bits, comparesWholeKeys, lookAlike } from '../src/difficulty';
+import { bits, comparesWholeKeys, lookAlike, secondsAt } from '../src/difficulty';
 import { PatternError } from '../src/pattern-error';
 import {
   matches,
@@ -88,6 +88,15 @@ describe('patterns as the bot reads them', () => {
       expect(meaningOf(text)).toMatch(/^the key with the .*within the time$/);
     });
   }
+
+  it('takes as long as the bot says, also where whole keys are compared', () => {
+    const rates = { starts: 80e6, whole: 20e6 };
+    expect(secondsAt(['m0ctane', 'l0l'], rates)).toBeCloseTo(1 / (80e6 * (2 ** -35 + 2 ** -15)), 9);
+    expect(secondsAt(['*cafe'], rates)).toBeCloseTo(2 ** 20 / 20e6, 9);
+    // Both kinds: each has half of the time.
+    expect(secondsAt(['m0ctane', '*cafe'], rates)).toBeCloseTo(1 / (40e6 * 2 ** -35 + 10e6 * 2 ** -20), 9);
+    expect([secondsAt(['*cafe'], { starts: 80e6 }), secondsAt(['m0ct'], { starts: 80e6 })]).toEqual([undefined, 2 ** 20 / 80e6]);
+  });
 
   it('has the words of the built-in list', () => {
     const list = (name: string) =>
