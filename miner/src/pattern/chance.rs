@@ -17,6 +17,11 @@ use std::collections::HashMap;
 /// Steps after which a computation is given up. A large set has more, for each of its shapes.
 const MOST_STEPS: usize = 1 << 22;
 const STEPS_PER_SHAPE: usize = 1 << 11;
+/// Steps that all estimates of a budget may take besides, and those of one with little else.
+const MOST_ESTIMATING: usize = 1 << 22;
+const LEAST_ESTIMATING: usize = 1 << 17;
+/// Steps that testing one random text for one shape counts as.
+const STEPS_PER_TEXT: usize = 16;
 
 /// A budget of steps for computing difficulties. A step is one shape of a state and one kind of
 /// character, some tens of nanoseconds. Patterns that share a budget are bounded together.
@@ -24,17 +29,30 @@ const STEPS_PER_SHAPE: usize = 1 << 11;
 pub struct Effort {
     left: usize,
     per_shape: usize,
+    for_estimates: usize,
 }
 
 impl Effort {
-    /// A budget of this many steps.
+    /// A budget of this many steps, and some milliseconds for estimates.
     pub fn steps(count: usize) -> Effort {
-        Effort { left: count, per_shape: 0 }
+        Effort { left: count, per_shape: 0, for_estimates: LEAST_ESTIMATING }
     }
 
     /// The largest budget for one computation: some tens of milliseconds, more for large sets.
     pub fn full() -> Effort {
-        Effort { left: MOST_STEPS, per_shape: STEPS_PER_SHAPE }
+        Effort { left: MOST_STEPS, per_shape: STEPS_PER_SHAPE, for_estimates: MOST_ESTIMATING }
+    }
+
+    /// Takes the steps for an estimate of `shapes` shapes. Returns its number of texts, at most
+    /// `most`; `None` if that would be below `fewest`.
+    pub(super) fn take_texts(&mut self, shapes: usize, fewest: usize, most: usize) -> Option<usize> {
+        let steps_per_text = STEPS_PER_TEXT * shapes.max(1);
+        let texts = (self.for_estimates / steps_per_text).min(most);
+        if texts < fewest {
+            return None;
+        }
+        self.for_estimates -= texts * steps_per_text;
+        Some(texts)
     }
 
     /// Takes steps from the budget; `None` if too few are left.

@@ -1,7 +1,8 @@
 //! Patterns: their grammar, their difficulty, and whether a full key matches. No I/O.
 //!
 //! A [`Pattern`] is a plain prefix, or alternatives of shapes (`shape.rs`). The shapes give the
-//! intervals that devices filter by (`intervals.rs`) and the exact chance (`chance.rs`).
+//! intervals that devices filter by (`intervals.rs`) and the exact chance (`chance.rs`; an estimate
+//! where that takes too long, `estimate.rs`).
 //! `grammar.rs` reads what people write. A search without a target ([`Best`]) asks for patterns
 //! that become rarer.
 
@@ -13,6 +14,7 @@ mod checks;
 mod checksum;
 mod difficulty;
 mod error;
+mod estimate;
 mod grammar;
 mod intervals;
 mod kind;

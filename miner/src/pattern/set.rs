@@ -4,6 +4,7 @@
 use super::chance::{Effort, chance_of_any};
 use super::checks::Checks;
 use super::difficulty::Difficulty;
+use super::estimate::estimated_chance;
 use super::intervals::share_of;
 use super::pattern::{Pattern, top_of};
 use super::text_test::TextTest;
@@ -173,8 +174,8 @@ impl PatternSet {
     }
 
     /// Expected number of candidates until any pattern matches; `None` for the empty set.
-    /// Overlapping patterns are counted once. In sets that are too intricate for that, the chances
-    /// are added.
+    /// Overlapping patterns are counted once. Of sets that are too intricate for that it is an
+    /// estimate from random texts; of those with thousands of parts anywhere, the chances are added.
     pub fn difficulty(&self) -> Option<Difficulty> {
         self.difficulty_within(&mut Effort::full())
     }
@@ -189,7 +190,7 @@ impl PatternSet {
             return Some(Difficulty::from_chance(share_of(self.intervals())));
         }
         let shapes: Vec<_> = self.iter().flat_map(|(_, pattern)| pattern.shapes()).collect();
-        match chance_of_any(&shapes, effort) {
+        match chance_of_any(&shapes, effort).or_else(|| estimated_chance(&shapes, effort)) {
             Some(chance) => Some(Difficulty::from_chance(chance)),
             None => Difficulty::any_of(self.iter().map(|(_, pattern)| pattern.difficulty())),
         }

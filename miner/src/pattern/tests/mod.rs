@@ -3,6 +3,7 @@
 
 mod best;
 mod difficulty;
+mod estimate;
 mod grammar;
 mod matching;
 mod naive;
