@@ -1,9 +1,9 @@
 //! `npubbot bench`: the rate over wall time, checked by the number of hits.
 
 use super::bench_plot::{PATTERNS, plot};
-use super::patterns::{Wanted, check_searchable, wanted};
+use super::patterns::{PatternFiles, Wanted, check_searchable, wanted};
 use super::search_flags::SearchFlags;
-use crate::pattern::Rate;
+use crate::pattern::{Pattern, Rate};
 use crate::scheduler::{Measurement, Trial, measure};
 use crate::search::cpu::multiply_ceiling;
 use crate::search::{DeviceId, SearchOptions};
@@ -14,6 +14,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde::Serialize;
 use std::path::PathBuf;
 
+/// Chosen patterns that the result names; of more it says how many they are.
+const MOST_NAMED: usize = 8;
+
 /// Flags of `npubbot bench`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -21,17 +24,22 @@ Examples:
   npubbot bench                           every GPU, else the CPU, for 10 seconds
   npubbot bench --device cpu --threads 1  one CPU thread
   npubbot bench '~satoshi' words:7        the rate with these patterns
+  npubbot bench --words words.txt         the rate with a list of words
   npubbot bench --patterns 10000 --json   10,000 patterns at once, for a script
   npubbot bench --plot rate.svg           and as a picture")]
 pub(super) struct Bench {
     /// Patterns of any kind to search for, in place of random prefixes.
-    #[arg(value_name = "PATTERN", conflicts_with_all = ["patterns", "characters"])]
+    #[arg(value_name = "PATTERN")]
     chosen: Vec<String>,
+    #[command(flatten)]
+    files: PatternFiles,
     /// Number of random prefixes to search for at once.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000),
+        conflicts_with_all = ["chosen", "words", "list"])]
     patterns: u32,
     /// Length of each pattern [default: the longest that still gives about 1,000 hits].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=12))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=12),
+        conflicts_with_all = ["chosen", "words", "list"])]
     characters: Option<u32>,
     /// Seconds to search.
     #[arg(long, default_value_t = 10.0, value_name = "S", value_parser = seconds)]
@@ -121,13 +129,14 @@ impl Bench {
     pub fn run(self) -> anyhow::Result<()> {
         let options = SearchOptions { shared_memory: self.shared_memory, ..SearchOptions::default() };
         let options = self.search.over(options);
-        let chosen = match wanted(&self.chosen)? {
+        let mut chosen = match wanted(&self.chosen)? {
             Wanted::Patterns(patterns) => patterns,
             Wanted::Best(best) => bail!(
                 "`{best}` has no target whose hits could prove a rate; measure patterns that it meets, like zeros:30 =6 \
                  words:7"
             ),
         };
+        chosen.extend(self.files.read()?);
         check_searchable(&chosen)?;
         let trial = Trial {
             patterns: self.patterns as usize,
@@ -140,7 +149,7 @@ impl Bench {
         let measured =
             measure(&options, Vault::start_local()?, &trial, |share| bar.set_position((share * 100.0) as u64))?;
         let over_patterns = match &self.plot {
-            Some(_) if self.chosen.is_empty() => over_patterns(&options, self.seconds, &bar)?,
+            Some(_) if trial.chosen.is_empty() => over_patterns(&options, self.seconds, &bar)?,
             _ => Vec::new(),
         };
         bar.finish_and_clear();
@@ -150,61 +159,64 @@ impl Bench {
         }
         let ceiling = ceiling(&measured);
         if self.json {
-            println!("{}", serde_json::to_string(&self.line(&measured, ceiling))?);
+            println!("{}", serde_json::to_string(&line(&trial, &measured, ceiling))?);
         } else {
-            self.show(&measured, ceiling);
+            show(&trial, &measured, ceiling);
         }
         trusted(&measured)
     }
+}
 
-    fn line(&self, measured: &Measurement, ceiling: Option<f64>) -> Line {
-        let join = |texts: Vec<String>| texts.join(", ");
-        Line {
-            device: join(measured.devices.iter().map(|device| device.id.to_string()).collect()),
-            name: join(measured.devices.iter().map(|device| device.name.clone()).collect()),
-            threads: measured.devices.iter().map(|device| device.threads).sum(),
-            patterns: if self.chosen.is_empty() { self.patterns } else { self.chosen.len() as u32 },
-            seconds: measured.wall.as_secs_f64(),
-            candidates: measured.candidates,
-            candidates_per_second: measured.rate().0,
-            hits_expected: measured.hits_expected,
-            hits_found: measured.hits_found,
-            hits_wrong: measured.hits_wrong,
-            watts: measured.watts(),
-            candidates_per_joule: measured.candidates_per_joule(),
-            multiply_ceiling: ceiling,
-            share_of_ceiling: ceiling.map(|ceiling| measured.rate().0 / ceiling),
-        }
+/// The line of `--json`.
+fn line(trial: &Trial, measured: &Measurement, ceiling: Option<f64>) -> Line {
+    let join = |texts: Vec<String>| texts.join(", ");
+    Line {
+        device: join(measured.devices.iter().map(|device| device.id.to_string()).collect()),
+        name: join(measured.devices.iter().map(|device| device.name.clone()).collect()),
+        threads: measured.devices.iter().map(|device| device.threads).sum(),
+        patterns: trial.count() as u32,
+        seconds: measured.wall.as_secs_f64(),
+        candidates: measured.candidates,
+        candidates_per_second: measured.rate().0,
+        hits_expected: measured.hits_expected,
+        hits_found: measured.hits_found,
+        hits_wrong: measured.hits_wrong,
+        watts: measured.watts(),
+        candidates_per_joule: measured.candidates_per_joule(),
+        multiply_ceiling: ceiling,
+        share_of_ceiling: ceiling.map(|ceiling| measured.rate().0 / ceiling),
     }
+}
 
-    fn show(&self, measured: &Measurement, ceiling: Option<f64>) {
-        for device in &measured.devices {
-            println!("{}: {}, kernel {}, {} threads", device.id, device.name, device.kernel, device.threads);
-        }
-        let (wall, busy) = (measured.wall.as_secs_f64(), measured.busy.as_secs_f64());
-        println!("{} over {wall:.2} s of wall time (device busy {:.1} %)", measured.rate(), 100.0 * busy / wall);
-        if let Some(ceiling) = ceiling {
-            let share = 100.0 * measured.rate().0 / ceiling;
-            println!("{share:.0} % of the {} that its multiply instructions alone would allow", Rate(ceiling));
-        }
-        for kind in &measured.kinds {
-            let what = if kind.compares_whole_keys { "whole keys" } else { "first 32 bits" };
-            println!("  {what} compared: {} in {:.2} s of them", kind.rate(), kind.busy.as_secs_f64());
-        }
-        match measured.watts().zip(measured.candidates_per_joule()) {
-            Some((watts, per_joule)) => println!("{watts:.0} W, {:.1} M candidates a joule", per_joule / 1e6),
-            None => println!("power: not known"),
-        }
-        let what = match self.chosen.as_slice() {
-            [] => format!("{} patterns of {} characters", self.patterns, measured.characters),
-            chosen => chosen.join(" "),
-        };
-        println!(
-            "{what}: {} hits found, {:.0} expected ({:+.1} standard deviations), {} wrong",
-            measured.hits_found,
-            measured.hits_expected,
-            measured.deviation(),
-            measured.hits_wrong
-        );
+/// Prints the result for people.
+fn show(trial: &Trial, measured: &Measurement, ceiling: Option<f64>) {
+    for device in &measured.devices {
+        println!("{}: {}, kernel {}, {} threads", device.id, device.name, device.kernel, device.threads);
     }
+    let (wall, busy) = (measured.wall.as_secs_f64(), measured.busy.as_secs_f64());
+    println!("{} over {wall:.2} s of wall time (device busy {:.1} %)", measured.rate(), 100.0 * busy / wall);
+    if let Some(ceiling) = ceiling {
+        let share = 100.0 * measured.rate().0 / ceiling;
+        println!("{share:.0} % of the {} that its multiply instructions alone would allow", Rate(ceiling));
+    }
+    for kind in &measured.kinds {
+        let what = if kind.compares_whole_keys { "whole keys" } else { "first 32 bits" };
+        println!("  {what} compared: {} in {:.2} s of them", kind.rate(), kind.busy.as_secs_f64());
+    }
+    match measured.watts().zip(measured.candidates_per_joule()) {
+        Some((watts, per_joule)) => println!("{watts:.0} W, {:.1} M candidates a joule", per_joule / 1e6),
+        None => println!("power: not known"),
+    }
+    let what = match trial.chosen.as_slice() {
+        [] => format!("{} patterns of {} characters", trial.count(), measured.characters),
+        few if few.len() <= MOST_NAMED => few.iter().map(Pattern::to_string).collect::<Vec<_>>().join(" "),
+        many => format!("{} patterns", many.len()),
+    };
+    println!(
+        "{what}: {} hits found, {:.0} expected ({:+.1} standard deviations), {} wrong",
+        measured.hits_found,
+        measured.hits_expected,
+        measured.deviation(),
+        measured.hits_wrong
+    );
 }

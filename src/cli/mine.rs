@@ -3,13 +3,13 @@
 use super::key_file::KeyFile;
 use super::key_output::{Output, is_lost};
 use super::mine_best::search_best;
-use super::patterns::{Wanted, check_searchable, patterns_of_list, text_of, time, turns, wanted};
+use super::patterns::{PatternFiles, Wanted, check_searchable, time, turns, wanted};
 use super::search_flags::SearchFlags;
 use super::unlock::{ask, first_line};
 use crate::duration;
 use crate::job::{JobId, JobSpec};
 use crate::key::HalfPoint;
-use crate::pattern::{Difficulty, Pattern, PatternSet, Rate, patterns_of_words};
+use crate::pattern::{Difficulty, Pattern, PatternSet, Rate};
 use crate::progress::SearchBar;
 use crate::scheduler::{FindOutcome, Scheduler};
 use crate::search::{DeviceChoice, SearchOptions};
@@ -50,13 +50,8 @@ pub(super) struct Mine {
     /// counts. `best 10m`, `best zeros 10m`, `best words 10m` and `surprise` have no target.
     #[arg(required_unless_present_any = ["words", "list"], value_name = "PATTERN")]
     patterns: Vec<String>,
-    /// File with a word on each line, up to 100,000. In words, `b`, `i` and `o` stand for their
-    /// look-alikes.
-    #[arg(long, value_name = "FILE")]
-    words: Option<PathBuf>,
-    /// File with patterns on each line, divided by spaces or commas.
-    #[arg(short = 'f', long = "file", value_name = "LIST")]
-    list: Option<PathBuf>,
+    #[command(flatten)]
+    files: PatternFiles,
     /// Number of keys to find; 0 for no end.
     #[arg(short = 'n', long, default_value_t = 1, conflicts_with = "split")]
     count: u32,
@@ -115,20 +110,13 @@ impl Mine {
         let mut all = match wanted(&self.patterns)? {
             Wanted::Patterns(patterns) => patterns,
             Wanted::Best(best) => {
-                let has_lists = self.list.is_some() || self.words.is_some();
-                if self.count != 1 || self.time.is_some() || has_lists {
+                if self.count != 1 || self.time.is_some() || !self.files.is_empty() {
                     bail!("`{best}` gives one key after its own time; leave out --count, --time, --file and --words");
                 }
                 return Ok(Wanted::Best(best));
             }
         };
-        if let Some(list) = &self.list {
-            all.extend(patterns_of_list(list)?);
-        }
-        if let Some(words) = &self.words {
-            let named = || format!("{}", words.display());
-            all.extend(patterns_of_words(&text_of(words)?).with_context(named)?);
-        }
+        all.extend(self.files.read()?);
         check_searchable(&all)?;
         Ok(Wanted::Patterns(all))
     }

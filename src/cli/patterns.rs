@@ -3,9 +3,10 @@
 use crate::bot::{accepted_by_bot, nearest_accepted};
 use crate::duration::humanize;
 use crate::os::BYTE_ORDER_MARK;
-use crate::pattern::{Best, Family, Kind, NINETY_FIVE_PERCENT, Pattern, Rate};
+use crate::pattern::{Best, Family, Kind, NINETY_FIVE_PERCENT, Pattern, Rate, patterns_of_words};
 use anyhow::{Context, bail};
-use std::path::Path;
+use clap::Args;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Parses patterns. Commas separate them, as spaces do.
@@ -42,12 +43,43 @@ pub(super) fn meaning_of_best(best: &Best) -> String {
     format!("the rarest key seen in {} of search, by {by}", humanize(best.time))
 }
 
+/// Files with patterns, besides those of the command line.
+#[derive(Args, Debug)]
+pub(super) struct PatternFiles {
+    /// File with a word on each line, up to 100,000. In words, `b`, `i` and `o` stand for their
+    /// look-alikes.
+    #[arg(long, value_name = "FILE")]
+    words: Option<PathBuf>,
+    /// File with patterns on each line, divided by spaces or commas.
+    #[arg(short = 'f', long = "file", value_name = "LIST")]
+    list: Option<PathBuf>,
+}
+
+impl PatternFiles {
+    /// Whether no file is named.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_none() && self.list.is_none()
+    }
+
+    /// The patterns of the files.
+    ///
+    /// Errors: a file cannot be read, or has something that is no pattern.
+    pub fn read(&self) -> anyhow::Result<Vec<Pattern>> {
+        let mut patterns = self.list.as_deref().map(patterns_of_list).transpose()?.unwrap_or_default();
+        if let Some(words) = &self.words {
+            let named = || format!("{}", words.display());
+            patterns.extend(patterns_of_words(&text_of(words)?).with_context(named)?);
+        }
+        Ok(patterns)
+    }
+}
+
 /// Reads a file with patterns on each line, divided by spaces or commas. Empty lines and those that
 /// begin with `#` are skipped.
 ///
 /// Errors: the file cannot be read or has no pattern, a word is none, or a line has a search without
 /// a target.
-pub(super) fn patterns_of_list(file: &Path) -> anyhow::Result<Vec<Pattern>> {
+fn patterns_of_list(file: &Path) -> anyhow::Result<Vec<Pattern>> {
     let (text, name) = (text_of(file)?, file.display());
     let mut patterns = Vec::new();
     for (at, line) in (1..).zip(text.lines().map(str::trim)) {
@@ -74,7 +106,7 @@ pub(super) fn patterns_of_list(file: &Path) -> anyhow::Result<Vec<Pattern>> {
 }
 
 /// The text of a file.
-pub(super) fn text_of(file: &Path) -> anyhow::Result<String> {
+fn text_of(file: &Path) -> anyhow::Result<String> {
     let text = std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
     Ok(text.trim_start_matches(BYTE_ORDER_MARK).to_owned())
 }

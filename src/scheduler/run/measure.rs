@@ -44,6 +44,13 @@ pub struct Trial {
     pub split: bool,
 }
 
+impl Trial {
+    /// Number of patterns searched at once, besides the canary.
+    pub fn count(&self) -> usize {
+        if self.chosen.is_empty() { self.patterns } else { self.chosen.len() }
+    }
+}
+
 /// The result of a measurement.
 #[derive(Clone, Debug)]
 pub struct Measurement {

@@ -17,7 +17,7 @@ pub const TESTS: &[Test] = &[
     test!(mine_without_a_target_prints_the_rarest_key_and_how_rare_it_is),
     test!(mine_reads_a_list_with_commas_and_names_a_line_that_stands_alone),
     test!(mine_without_a_count_ends_with_its_time_or_a_signal),
-    test!(mine_takes_a_hundred_thousand_words_of_a_file),
+    test!(mine_and_bench_take_a_hundred_thousand_words_of_a_file),
     test!(a_kind_that_compares_whole_keys_is_mined_alone_several_times_and_for_a_half),
 ];
 
@@ -182,7 +182,7 @@ fn mine_without_a_count_ends_with_its_time_or_a_signal() {
     }
 }
 
-fn mine_takes_a_hundred_thousand_words_of_a_file() {
+fn mine_and_bench_take_a_hundred_thousand_words_of_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("words");
     let word = |number: usize| {
@@ -200,6 +200,12 @@ fn mine_takes_a_hundred_thousand_words_of_a_file() {
         assert!(words.contains(&line["npub"].as_str().unwrap()[5..10].to_owned()), "{line}");
         key_of(&line);
     }
+    let bench = ["bench", "--words", file.to_str().unwrap(), "--seconds", "0.2", "--json"];
+    let line = only(&run(&[&bench[..], &ONE_THREAD[..]].concat()));
+    assert_eq!((&line["patterns"], &line["hits_wrong"]), (&100_000.into(), &0.into()), "{line}");
+    let (expected, found) = (line["hits_expected"].as_f64().unwrap(), line["hits_found"].as_f64().unwrap());
+    // Five standard deviations: by chance, one run in two million fails.
+    assert!(expected > 1000.0 && (found - expected).abs() <= 5.0 * expected.sqrt(), "{line}");
     let refused = mine(100_001);
     assert!(stderr(&refused).contains("at most 100000 words; split it"), "{}", stderr(&refused));
 }
