@@ -145,7 +145,7 @@ async fn a_running_bot_tells_what_only_it_knows() {
     assert!(said.contains("cpu searches at") && said.contains("0 open jobs"), "{said}");
     assert!(line(&said, "messages").contains("none"), "{said}");
     assert!(operate(&home, &["pause"]).status.success());
-    relay.stop();
+    relay.stop().await;
     until("the bot notices that its relay is gone", || async {
         let said = stdout(&doctor(&home.config_file(), &home.data()));
         line(&said, "connections").starts_with("weak").then(|| {

@@ -161,7 +161,7 @@ async fn the_page_of_failures_shows_what_the_operator_sees() {
     fs::remove_file(&filler).unwrap();
     asker.next_message().await;
 
-    relay.stop();
+    relay.stop().await;
     until("the relay is missed", || async {
         let status = operate(&captured.home, &["status"]);
         stdout(&status).contains("disconnected").then_some(())

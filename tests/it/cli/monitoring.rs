@@ -85,7 +85,7 @@ async fn readiness_follows_the_relay_and_health_does_not() {
     let _bot = started(&home).await;
     assert_eq!(get(address, "/healthz"), (200, "ok\n".to_owned()));
     assert_eq!(get(address, "/readyz"), (200, "ok\n".to_owned()));
-    relay.stop();
+    relay.stop().await;
     let missing = (503, "no relay is connected\n".to_owned());
     until("readiness ends", || async { (get(address, "/readyz") == missing).then_some(()) }).await;
     assert_eq!(get(address, "/healthz").0, 200, "a restart would not help");

@@ -236,7 +236,7 @@ async fn a_result_found_while_the_relay_is_dead_is_delivered_after_a_kill() {
     let process = home.spawn().await;
     let mut asker = Asker::connect(&relay.url(), process.public_key).await;
     asker.ask("cats").await;
-    relay.stop();
+    relay.stop().await;
     gate::open();
     let found = "SELECT count(*) FROM job WHERE state = 'found'";
     until("the key is found", || async { (home.count(found) == Some(1)).then_some(()) }).await;
@@ -252,7 +252,7 @@ async fn a_relay_that_goes_down_and_returns_only_causes_a_delay() {
     let running = Home::new(&[relay.url()]).start().await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
     asker.ask("cats").await;
-    relay.stop();
+    relay.stop().await;
     gate::open();
     until("the key is found", || async { (running.service.totals().unwrap().accepted == 0).then_some(()) }).await;
     relay.start_again().await;

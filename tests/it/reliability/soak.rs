@@ -163,7 +163,7 @@ async fn soak(time: Duration, pace: Duration, batches: usize) {
         used.push(usage(process.pid()));
         wal = size(&home, "data/ledger.sqlite-wal").max(wal);
         if began.elapsed() > dies_at {
-            relay.stop();
+            relay.stop().await;
             // The injected fault: the relay stays down for this time.
             tokio::time::sleep(between * rng.random_range(1..12)).await;
             relay.start_again().await;

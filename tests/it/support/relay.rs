@@ -44,8 +44,14 @@ impl TestRelay {
         RelayUrl::parse(&format!("ws://127.0.0.1:{}", self.port)).unwrap()
     }
 
-    pub fn stop(&self) {
-        self.running.shutdown();
+    /// Closes every connection and accepts no more. Returns once none is left.
+    pub async fn stop(&self) {
+        // A connection that is just handling a message does not notice one shutdown.
+        let is_closed = || async {
+            self.running.shutdown();
+            (!is_connected(self.port)).then_some(())
+        };
+        super::until("the relay closes its connections", is_closed).await;
     }
 
     pub async fn start_again(&mut self) {
@@ -61,6 +67,18 @@ impl TestRelay {
     pub async fn wraps_to(&self, receiver: PublicKey) -> Events {
         self.events(Filter::new().kind(Kind::GiftWrap).pubkey(receiver)).await
     }
+}
+
+/// Whether somebody is connected to this port of this machine. Always `false` where there is no
+/// `/proc`.
+fn is_connected(port: u16) -> bool {
+    const ESTABLISHED: &str = "01";
+    let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap_or_default();
+    sockets.lines().skip(1).any(|line| {
+        let mut fields = line.split_whitespace().skip(1);
+        let is_ours = fields.next().is_some_and(|local| local.ends_with(&format!(":{port:04X}")));
+        is_ours && fields.nth(1) == Some(ESTABLISHED)
+    })
 }
 
 pub fn free_port() -> u16 {
