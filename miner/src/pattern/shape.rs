@@ -2,6 +2,8 @@
 
 use super::character_set::{CharacterSet, LAST_OF_DATA, NPUB_CHARACTERS};
 use crate::key::Npub;
+use bech32::primitives::iter::{ByteIterExt, Checksummed};
+use bech32::{Bech32, Hrp};
 
 /// The 5-bit values of the characters after `npub1`.
 pub type Values = [u8; NPUB_CHARACTERS];
@@ -89,10 +91,11 @@ impl Shape {
 
 /// The 5-bit values of a key's text.
 pub fn values_of(npub: &Npub) -> Values {
-    let text = npub.to_string();
+    let data = npub.0.iter().copied().bytes_to_fes();
+    let all = Checksummed::<_, Bech32>::new_hrp(Hrp::parse_unchecked("npub"), data);
     let mut values = [0; NPUB_CHARACTERS];
-    for (value, character) in values.iter_mut().zip(text.chars().skip(5)) {
-        *value = super::alphabet::value_of(character).unwrap_or_default();
+    for (value, character) in values.iter_mut().zip(all) {
+        *value = character.to_u8();
     }
     values
 }

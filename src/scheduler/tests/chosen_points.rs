@@ -19,7 +19,7 @@ use secp256k1::{PublicKey, SECP256K1, SecretKey};
 use std::sync::Arc;
 use std::time::Duration;
 
-const LAUNCHES: usize = 25;
+const LAUNCHES: usize = 15;
 /// Intended duration of a launch.
 const LAUNCH: Duration = Duration::from_millis(10);
 
