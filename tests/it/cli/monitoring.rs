@@ -225,7 +225,8 @@ async fn systemd_hears_that_the_bot_serves_lives_and_stops() {
     told_until(&manager, "WATCHDOG=1");
     bot.signal(Signal::TERM);
     told_until(&manager, "STOPPING=1");
-    assert!(bot.ended().await.success());
+    let status = bot.ended().await;
+    assert!(status.success(), "{status}\n{}", home.log());
 }
 
 /// The process runs and its timers fire, but a thread holds the ledger for ever.
