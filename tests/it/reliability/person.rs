@@ -11,7 +11,8 @@ use crate::support::{locked, until};
 use nostr_sdk::ToBech32;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -58,8 +59,20 @@ impl Terminal {
         self.screen.lock().unwrap().clone()
     }
 
-    fn types(&mut self, line: &str) {
+    /// Types a line once the terminal shows nothing of it: the program asks first and then turns the
+    /// echo off, which a person is too slow to notice.
+    async fn types_unseen(&mut self, line: &str) {
+        until("the terminal shows nothing that is typed", || async { (!self.echoes()).then_some(()) }).await;
         writeln!(self.keyboard, "{line}").unwrap();
+    }
+
+    fn echoes(&self) -> bool {
+        let mut modes = MaybeUninit::<libc::termios>::uninit();
+        // SAFETY: the descriptor is open, and the modes are written into a place of their size.
+        let read = unsafe { libc::tcgetattr(self.keyboard.as_raw_fd(), modes.as_mut_ptr()) };
+        assert_eq!(read, 0, "{}", std::io::Error::last_os_error());
+        // SAFETY: written just now.
+        unsafe { modes.assume_init() }.c_lflag & libc::ECHO != 0
     }
 }
 
@@ -87,7 +100,7 @@ async fn a_vault_that_needs_a_person_asks_at_the_terminal_and_doctor_says_so() {
     let (mut terminal, theirs) = Terminal::new();
     let bot = serve(&home, theirs);
     terminal.shows("Passphrase of the bot's identity: ").await;
-    terminal.types(PASSPHRASE);
+    terminal.types_unseen(PASSPHRASE).await;
     answering(&home).await;
     let mut asker = Asker::connect(&relay.url(), bot_key).await;
     asker.ask("help").await;
@@ -106,12 +119,12 @@ async fn a_vault_that_needs_a_person_asks_at_the_terminal_and_doctor_says_so() {
     assert!(said.contains("BAD") && said.contains(needed), "{said}");
     asker.send("q").await;
     // A wrong passphrase is reported, and asked for again.
-    terminal.types("battery staple");
+    terminal.types_unseen("battery staple").await;
     terminal.shows("wrong passphrase").await;
     until("doctor names it too", || async { about_vault().contains("wrong passphrase").then_some(()) }).await;
     until("it asks again", || async { (terminal.screen().matches("to start it again: ").count() == 2).then_some(()) })
         .await;
-    terminal.types(PASSPHRASE);
+    terminal.types_unseen(PASSPHRASE).await;
     assert_ne!(next_vault(bot.0.id(), Some(former)).await, former);
     asker.next_key().await.assert_starts_with("q");
     until("all is well", || async { about_vault().contains("the vault answers").then_some(()) }).await;

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 pub const TESTS: &[Test] = &[
     test!(fifteen_hundred_junk_wraps_do_not_delay_a_request_with_work),
     test!(five_hundred_first_time_askers_are_a_flood_and_further_ones_need_work),
-    test!(a_stop_does_not_wait_for_lookups_of_authors),
+    test!(a_stop_does_not_wait_for_lookups_of_authors).alone(),
     test!(nip04_messages_of_first_time_askers_take_little_memory_and_none_is_lost).slow(),
     test!(a_hundred_thousand_junk_wraps_pass).long("a minute and more: the full form of S8"),
     test!(ten_thousand_first_time_askers_pass).long("a minute and more: the full form of S8"),
