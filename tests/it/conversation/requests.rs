@@ -225,9 +225,7 @@ async fn a_job_survives_a_kill_between_acceptance_and_delivery() {
     let answer = asker.ask("help").await;
     assert!(DeliveredKey::read(&answer).is_none(), "{answer}");
     assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 3);
-    let (status, took) = process.stop_with(rustix::process::Signal::TERM).await;
-    assert!(status.success(), "{status}");
-    assert!(took.as_secs_f64() < 2.0, "{took:?}");
+    process.kill();
 }
 
 async fn a_result_found_while_the_relay_is_dead_is_delivered_after_a_kill() {

@@ -12,7 +12,6 @@ use ::rand::{Rng, SeedableRng};
 use bech32::{Bech32, Bech32m, Hrp};
 use nostr_sdk::prelude::ToBech32;
 use npubbot::key::{HalfPoint, Npub, Rotation, SplitTweak, StartPoint, candidate};
-use rustix::process::Signal;
 use secp256k1::{Keypair, Parity, PublicKey, SECP256K1, Scalar, SecretKey, XOnlyPublicKey};
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -140,8 +139,7 @@ impl Meeting {
         assert_eq!(self.home.count("SELECT count(*) FROM job"), Some(jobs + 1));
         assert_eq!(self.home.count("SELECT count(*) FROM seen"), Some(self.sent));
         assert_eq!(self.home.count("SELECT max(seq) FROM sqlite_sequence WHERE name = 'mail'"), Some(self.got));
-        let (status, _) = self.bot.stop_with(Signal::TERM).await;
-        assert!(status.success(), "{status}");
+        self.bot.stop(&self.home).await;
         let log = self.home.log();
         assert_eq!(log.matches("found job=").count() as i64, jobs + 1, "the log is one: {log}");
         for alarm in ALARMS {

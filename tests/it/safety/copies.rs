@@ -86,8 +86,7 @@ async fn a_forged_copy_that_overtakes_an_honest_wrap_does_not_take_its_place() {
         .await;
     until("its author hears of it", || async { (!good.wraps_to(forger.author.public_key()).is_empty()).then_some(()) })
         .await;
-    let (status, _) = bot.stop_with(rustix::process::Signal::TERM).await;
-    assert!(status.success(), "{status}");
+    bot.stop(&home).await;
     assert_eq!(
         home.log().matches(COULD_NOT_BE_OPENED).count(),
         60,

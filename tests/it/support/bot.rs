@@ -232,6 +232,12 @@ impl Drop for FaultyBot {
     }
 }
 
+/// Whether a stopped process ended as it should: cleanly, or after the time limit.
+pub fn assert_clean(status: std::process::ExitStatus, home: &Home) {
+    let log = home.log();
+    assert!(status.success() || log.contains("the clean shutdown takes too long"), "{status}\n{log}");
+}
+
 /// `npubbot serve` as a separate process. Killed when dropped.
 pub struct BotProcess {
     child: Child,
@@ -269,6 +275,13 @@ impl BotProcess {
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+    }
+
+    /// Stops the process, whose log is in `home`. Beside others it may exceed the time limit of a
+    /// clean shutdown, which `reliability::process` tests alone.
+    pub async fn stop(self, home: &Home) {
+        let (status, _) = self.stop_with(rustix::process::Signal::TERM).await;
+        assert_clean(status, home);
     }
 
     /// Sends a signal and waits for the end. Returns the exit status and the time it took.
