@@ -75,7 +75,9 @@ fn mine_finds_patterns_of_every_kind_and_says_which_was_met() {
 fn mine_without_a_target_prints_the_rarest_key_and_how_rare_it_is() {
     let began = Instant::now();
     let output = run(&[&["mine", "best", "zeros", "2s", "--json"], &ONE_THREAD[..]].concat());
-    assert!(began.elapsed().as_secs() >= 2);
+    // Time is counted in candidates, at the rate measured so far. A machine that is busy only at the
+    // beginning searches them in less than two seconds.
+    assert!(began.elapsed() >= Duration::from_secs(1));
     let line = only(&output);
     let keys = nostr::Keys::parse(line["nsec"].as_str().unwrap()).unwrap();
     let key = keys.public_key().to_hex();

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
-    test!(many_askers_at_once_are_accepted_and_no_request_is_lost).alone(),
+    test!(many_askers_at_once_are_accepted_and_no_request_is_lost),
     test!(many_askers_at_once_are_accepted_within_the_time_limits)
         .long("time limits: for the release build, on a quiet machine"),
     test!(an_idle_bot_uses_almost_no_processor_time).long("time limits: for the release build, on a quiet machine"),
