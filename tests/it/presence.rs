@@ -2,7 +2,7 @@
 
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
-use crate::support::harness::{Test, test};
+use crate::support::harness::{Test, judge, test};
 use crate::support::raw_relay::{Manner, RawRelay};
 use crate::support::relay::TestRelay;
 use crate::support::until;
@@ -10,9 +10,10 @@ use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
 use std::collections::HashMap;
 use std::sync::Mutex;
+use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
-    test!(queued_public_events_survive_a_kill_and_are_published_once),
+    test!(queued_public_events_survive_a_kill_and_are_published_once).timed(),
     test!(the_status_is_true_and_published_at_most_every_five_minutes),
     test!(an_outdated_status_is_not_published),
     test!(profile_lists_and_handler_match_the_configuration),
@@ -93,8 +94,9 @@ async fn queued_public_events_survive_a_kill_and_are_published_once() {
     assert_apart(&statuses);
 
     // A clean stop is announced before the process ends.
-    let (ended, _) = process.stop_with(rustix::process::Signal::TERM).await;
-    assert!(ended.success());
+    let (ended, took) = process.stop_with(rustix::process::Signal::TERM).await;
+    judge("the stop", took, Duration::from_secs(2));
+    assert!(ended.success(), "{ended}");
     let last = of_kind(&relay, bot, STATUS).pop().unwrap();
     assert!(last.content.contains("asleep"), "{}", last.content);
     assert!(*last.tags.expiration().unwrap() > last.created_at + DAY, "as long as it sleeps");

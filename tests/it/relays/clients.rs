@@ -6,7 +6,7 @@ use super::interop::needs_foreign_clients;
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
 use crate::support::foreign::{ForeignRelay, Manner as ForeignManner};
-use crate::support::harness::{Test, test};
+use crate::support::harness::{Test, judge, test};
 use crate::support::raw_relay::{Manner, RawRelay};
 use crate::support::relay::TestRelay;
 use crate::support::{connect, publish, seed, until};
@@ -24,7 +24,7 @@ pub const TESTS: &[Test] = &[
     test!(every_client_is_heard_once_and_reads_its_answers_through_nostr_rs_relay)
         .long("nostr-rs-relay 0.8.12 takes ten minutes to build: name its program in NOSTR_RS_RELAY"),
     test!(an_impostor_is_not_heard_whatever_a_relay_shows_or_hides),
-    test!(claims_whose_authors_relays_say_nothing_hold_nobody_up),
+    test!(claims_whose_authors_relays_say_nothing_hold_nobody_up).timed(),
 ];
 
 /// The kind that announces an encryption key.
@@ -191,8 +191,7 @@ async fn an_impostor_is_not_heard_whatever_a_relay_shows_or_hides() {
     for relay in [&ours, &theirs] {
         assert!(written.iter().all(|key| relay.wraps_to(*key).is_empty()), "nothing is said to them");
     }
-    let (status, _) = process.stop_with(rustix::process::Signal::TERM).await;
-    assert!(status.success(), "{status}");
+    process.stop(&home).await;
 }
 
 /// Claims name authors whose own relay accepts connections and never says a word.
@@ -211,15 +210,16 @@ async fn claims_whose_authors_relays_say_nothing_hold_nobody_up() {
             client.send_event(&wrap).await.unwrap();
         }
     }
+    let mut longest = Duration::ZERO;
     for prefix in ["da", "ha", "ca"] {
         let began = Instant::now();
         asker.ask(prefix).await;
-        let took = began.elapsed();
-        assert!(took < Duration::from_secs(2), "{prefix}: {took:?}");
+        longest = began.elapsed().max(longest);
         asker.next_key().await.assert_starts_with(prefix);
     }
     let delivered = || async { (running.service.totals().unwrap().delivered >= 3).then_some(()) };
     until("the ledger knows that the three keys are delivered", delivered).await;
     assert_eq!(running.service.totals().unwrap().delivered, 3, "and of the others nothing came");
     running.service.stop().await;
+    judge("the slowest acceptance", longest, Duration::from_secs(2));
 }

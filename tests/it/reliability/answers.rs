@@ -3,7 +3,7 @@
 
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
-use crate::support::harness::{Test, test};
+use crate::support::harness::{Test, judge, test};
 use crate::support::raw_relay::{Manner, RawRelay};
 use crate::support::relay::TestRelay;
 use crate::support::{PATIENCE, until};
@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
-    test!(three_hundred_random_texts_get_an_answer_each_within_two_seconds),
+    test!(three_hundred_random_texts_get_an_answer_each_within_two_seconds).timed(),
     test!(a_thousand_random_texts_get_an_answer_each_within_two_seconds).long("the full form of R3"),
     test!(the_bot_finishes_the_jobs_of_a_ledger_of_every_schema),
 ];
@@ -83,8 +83,10 @@ async fn every_text_is_answered(count: usize) {
         };
         tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("no answer to {text:?}"));
         let took = began.elapsed();
-        assert!(took < Duration::from_secs(2), "{took:?} for {:?}", text.chars().take(100).collect::<String>());
-        longest = longest.max(took);
+        if took > longest {
+            longest = took;
+            println!("{took:?} for {:?}", text.chars().take(100).collect::<String>());
+        }
     }
     for wrap in relay.wraps_to(asker.keys.public_key()) {
         let rumor = UnwrappedGift::from_gift_wrap(&asker.keys, &wrap).await.unwrap().rumor;
@@ -94,8 +96,9 @@ async fn every_text_is_answered(count: usize) {
         }
     }
     assert!(answers.values().all(|&count| count == 1), "one answer each");
-    println!("{} different texts, {} answers, the slowest after {longest:?}", answers.len(), answers.len());
+    println!("{} different texts, {} answers", answers.len(), answers.len());
     running.service.stop().await;
+    judge("the slowest answer", longest, Duration::from_secs(2));
 }
 
 async fn three_hundred_random_texts_get_an_answer_each_within_two_seconds() {

@@ -6,7 +6,7 @@
 
 use super::upgrade::{JOBS_OF_SCHEMA_9, ledger_of_schema_9};
 use crate::support::asker::{Asker, DeliveredKey};
-use crate::support::bot::{BotProcess, FaultyBot, Home};
+use crate::support::bot::{BotProcess, FaultyBot, Home, assert_clean};
 use crate::support::half::Half;
 use crate::support::harness::{Test, test};
 use crate::support::machine::OthersWork;
@@ -21,13 +21,13 @@ use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Stdio;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 pub const TESTS: &[Test] = &[
-    test!(each_promise_survives_a_kill_at_a_random_step).alone(),
+    test!(each_promise_survives_a_kill_at_a_random_step).timed(),
     test!(each_promise_survives_a_kill_of_either_process_at_every_step)
         .long("ten minutes: R1 to R12 at every step, for both processes"),
 ];
@@ -113,10 +113,6 @@ impl Row {
         }
     }
 }
-
-/// The load of the machine before the first row. On a busy machine the end of a bot may take
-/// longer; `process.rs` judges that time (R11).
-static OTHERS: LazyLock<OthersWork> = LazyLock::new(OthersWork::watch);
 
 /// A row while it runs.
 struct Scene {
@@ -218,7 +214,7 @@ impl Scene {
             return Survivor::Same(bot);
         }
         if self.row.victim == Victim::Vault {
-            assert!(bot.ended().await.success(), "{:?}: the stop is clean", self.row);
+            assert_clean(bot.ended().await, &self.home);
         }
         Survivor::Next(self.next().await)
     }
@@ -241,8 +237,8 @@ impl Scene {
         assert!(output.status.code() == Some(1) && said.contains("another npubbot uses the folder"), "{said}");
     }
 
-    /// R11: the bot stops cleanly, and another one takes its place.
-    async fn stopped(&self, survivor: Survivor) -> Survivor {
+    /// R11: the bot stops cleanly, and another one takes its place. Returns the time of the stop.
+    async fn stopped(&self, survivor: Survivor) -> (Survivor, Duration) {
         let began = Instant::now();
         let status = match survivor {
             Survivor::Same(mut bot) => {
@@ -251,10 +247,10 @@ impl Scene {
             }
             Survivor::Next(bot) => bot.stop_with(Signal::TERM).await.0,
         };
-        assert!(status.success(), "{:?}: {status}", self.row);
         let took = began.elapsed();
-        assert!(took < Duration::from_secs(2) || OTHERS.are_busy(), "{:?}: {took:?}", self.row);
-        Survivor::Next(self.next().await)
+        assert_clean(status, &self.home);
+        println!("{:?}: stopped in {took:?}", self.row);
+        (Survivor::Next(self.next().await), took)
     }
 
     /// Ids of the messages to the asker on a relay.
@@ -293,12 +289,14 @@ impl Scene {
     }
 }
 
-async fn runs(row: Row) {
+/// Runs a row. Returns the time of its stop, if it has one.
+async fn runs(row: Row) -> Duration {
     let mut scene = Scene::new(row).await;
     let bot = scene.held().await;
     let mut survivor = scene.survivor(bot).await;
+    let mut took = Duration::ZERO;
     match (scene.row.promise, scene.row.victim) {
-        (Promise::Stop, _) => survivor = scene.stopped(survivor).await,
+        (Promise::Stop, _) => (survivor, took) = scene.stopped(survivor).await,
         // The folder was free, although the vault of the killed bot may still be ending.
         (Promise::OneProcess, Victim::Bot) => scene.assert_refused().await,
         _ => {}
@@ -306,12 +304,13 @@ async fn runs(row: Row) {
     scene.assert_kept().await;
     drop(survivor);
     scene.home.assert_sound();
+    took
 }
 
 /// Runs the rows, `at_once` at a time, and prints the time taken.
 async fn all_hold(rows: Vec<Row>, at_once: usize) {
     let (began, count) = (Instant::now(), rows.len());
-    LazyLock::force(&OTHERS);
+    let others = OthersWork::watch();
     let room = Arc::new(Semaphore::new(at_once));
     let mut running = JoinSet::new();
     for row in rows {
@@ -323,9 +322,16 @@ async fn all_hold(rows: Vec<Row>, at_once: usize) {
             tokio::spawn(runs(row)).await.map_err(|_| named)
         });
     }
-    let broken: Vec<String> = running.join_all().await.into_iter().filter_map(Result::err).collect();
+    let (mut broken, mut longest) = (Vec::new(), Duration::ZERO);
+    for row in running.join_all().await {
+        match row {
+            Ok(stop) => longest = stop.max(longest),
+            Err(named) => broken.push(named),
+        }
+    }
     println!("{count} kills, {} promises broken, in {:?}", broken.len(), began.elapsed());
     assert!(broken.is_empty(), "{}", broken.join("\n"));
+    others.judge("the longest stop", longest, Duration::from_secs(2));
 }
 
 fn prefix(rng: &mut StdRng) -> String {
@@ -349,7 +355,7 @@ async fn each_promise_survives_a_kill_at_a_random_step() {
             }
         }
     });
-    // The rows mostly wait. A stop has two seconds, even with the others running.
+    // The rows mostly wait. A stop has two seconds, even with the other rows running.
     all_hold(rows.into(), 3).await;
 }
 

@@ -6,7 +6,7 @@
 //! builds.
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
-use crate::support::harness::{Test, test};
+use crate::support::harness::{Test, is_beside_others, test};
 use crate::support::machine::OthersWork;
 use crate::support::relay::TestRelay;
 use crate::support::until;
@@ -20,13 +20,16 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 pub const TESTS: &[Test] = &[
-    test!(a_panic_at_any_step_costs_no_key_and_no_answer).alone(),
+    test!(a_panic_at_any_step_costs_no_key_and_no_answer).timed().slow(),
     test!(a_message_that_always_panics_has_an_answer_and_the_next_one_too),
     test!(a_message_whose_sending_always_panics_delays_no_other),
 ];
 
 /// Bots that run at once.
-const AT_ONCE: usize = 18;
+fn at_once() -> usize {
+    if is_beside_others() { 3 } else { 18 }
+}
+
 /// The longest time from a device's panic to the key. The search itself takes a moment.
 const DEVICE_BACK: Duration = Duration::from_secs(5);
 /// The longest time from any other panic to the key. A message whose sending failed is sent again
@@ -87,7 +90,7 @@ async fn a_panic_at_any_step_costs_no_key_and_no_answer() {
     let others = OthersWork::watch();
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let relay = Arc::new(TestRelay::start().await);
-    let room = Arc::new(Semaphore::new(AT_ONCE));
+    let room = Arc::new(Semaphore::new(at_once()));
     let mut cases = JoinSet::new();
     // A panic at start or stop ends the process anyway.
     let steps = Step::ALL.into_iter().filter(|step| !matches!(step, Step::TakeUp | Step::Stop));

@@ -196,7 +196,7 @@ async fn fifty_stops_during_a_launch_are_clean_and_quick() {
 /// itself.
 async fn a_hanging_thread_does_not_delay_the_end() {
     let others = OthersWork::watch();
-    for (fault, clean) in [("collect:before", true), ("stop:before", false)] {
+    let ends = [("collect:before", true), ("stop:before", false)].map(|(fault, clean)| async move {
         let (_relay, home, mut bot) = hanging_at(fault).await;
         let began = Instant::now();
         bot.signal(Signal::TERM);
@@ -207,6 +207,10 @@ async fn a_hanging_thread_does_not_delay_the_end() {
         home.assert_sound();
         assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(1));
         drop(Ledger::open(&home.data(), Clock::System).expect("the lock is free"));
+        (fault, took)
+    });
+    // Both at the same time, because they mostly wait.
+    for (fault, took) in futures_util::future::join_all(ends).await {
         others.judge(&format!("the end with {fault} hanging"), took, Duration::from_secs(2));
     }
 }

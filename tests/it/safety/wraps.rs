@@ -3,7 +3,7 @@
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
 use crate::support::forger::{Forger, altered, other_signature};
-use crate::support::harness::{Test, test};
+use crate::support::harness::{Test, judge, test};
 use crate::support::raw_relay::{Manner, RawRelay};
 use crate::support::{publish, until};
 use nostr_sdk::prelude::*;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
-    test!(hostile_wraps_have_no_effect_and_an_honest_one_is_accepted_within_two_seconds),
+    test!(hostile_wraps_have_no_effect_and_an_honest_one_is_accepted_within_two_seconds).timed(),
     test!(the_same_wrap_without_its_fault_is_accepted),
     test!(unsolicited_events_of_an_external_relay_are_ignored),
 ];
@@ -164,15 +164,14 @@ async fn hostile_wraps_have_no_effect_and_an_honest_one_is_accepted_within_two_s
     let took = began.elapsed();
     println!("{} kinds, each twice; the honest request was accepted after {took:?}", hostile.len());
     assert!(acceptance.contains("#1"), "{acceptance}");
-    assert!(took < Duration::from_secs(2), "{took:?}");
 
     // Two messages were seen, one became a job, and nobody else got a message.
     assert_eq!(home.count("SELECT count(*) FROM job"), Some(1));
     assert_eq!(home.count("SELECT count(*) FROM seen"), Some(2));
     assert_eq!(home.count("SELECT max(seq) FROM sqlite_sequence WHERE name = 'mail'"), Some(2));
-    let (status, _) = process.stop_with(rustix::process::Signal::TERM).await;
-    assert!(status.success(), "{status}");
+    process.stop(&home).await;
     assert!(!home.log().contains("panicked"), "{}", home.log());
+    judge("the acceptance beside hostile wraps", took, Duration::from_secs(2));
 }
 
 /// Each wrap above has only one fault: the same wrap without it is accepted as a request.

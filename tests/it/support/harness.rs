@@ -10,7 +10,7 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::future::Future;
 use std::io::{Read, Seek};
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Names the test that a child process runs.
@@ -18,10 +18,14 @@ const CHILD: &str = "NPUBBOT_TEST_CHILD";
 /// If this variable is set, the time of each test and the processor time of it and of the programs
 /// it started are printed, the slowest first.
 const TIMES: &str = "NPUBBOT_TEST_TIMES";
+/// Set in a child whose test runs beside others, although it judges a time.
+const BESIDE: &str = "NPUBBOT_TEST_BESIDE";
 /// Time after which a test is killed, unless it is marked as long.
 const LONGEST: Duration = Duration::from_secs(900);
 /// Exit status of a child whose test was skipped.
 const SKIPPED: u8 = 77;
+/// Exit status of a child that took too long beside others.
+const TOO_LONG: u8 = 78;
 /// Precedes the reason in the last line of a skipped test's output.
 const REASON: &str = "SKIPPED: ";
 
@@ -32,6 +36,7 @@ pub struct Test {
     run: fn(),
     long: Option<&'static str>,
     is_alone: bool,
+    is_timed: bool,
     is_slow: bool,
     is_part: bool,
     holds: Option<&'static str>,
@@ -40,7 +45,8 @@ pub struct Test {
 impl Test {
     /// A test with its full path. [`test!`] calls this.
     pub const fn new(name: &'static str, run: fn()) -> Test {
-        Test { name, run, long: None, is_alone: false, is_slow: false, is_part: false, holds: None }
+        let (is_alone, is_timed, is_slow, is_part) = (false, false, false, false);
+        Test { name, run, long: None, is_alone, is_timed, is_slow, is_part, holds: None }
     }
 
     /// Marks a test that runs only with `--ignored`, for this reason.
@@ -51,6 +57,12 @@ impl Test {
     /// Marks a test that must run alone, because it measures time, memory or the processor.
     pub const fn alone(self) -> Test {
         Test { is_alone: true, ..self }
+    }
+
+    /// Marks a test that judges times with [`judge`] only. It runs beside others; if it takes too
+    /// long there, it runs once more, alone, and that run counts. Other failures count at once.
+    pub const fn timed(self) -> Test {
+        Test { is_timed: true, ..self }
     }
 
     /// Marks a test of ten seconds or more. It is started before the others.
@@ -116,6 +128,25 @@ pub fn skip(reason: &str) -> ! {
     std::panic::resume_unwind(Box::new(Skip))
 }
 
+/// The payload of the unwinding of a test that took too long beside others.
+struct TooLong;
+
+/// Whether this test runs beside others, so that a time is only judged if it is short enough.
+pub fn is_beside_others() -> bool {
+    std::env::var_os(BESIDE).is_some()
+}
+
+/// Fails if `took` is not less than `allowed`; beside others, the test then runs once more, alone.
+/// Check everything else before.
+pub fn judge(what: &str, took: Duration, allowed: Duration) {
+    let said = format!("{what} took {took:?}, {allowed:?} are allowed");
+    println!("{said}");
+    if took >= allowed && is_beside_others() {
+        std::panic::resume_unwind(Box::new(TooLong));
+    }
+    assert!(took < allowed, "{said}");
+}
+
 /// Makes the bots of a test wait at the step that [`Test::holding`] names.
 pub mod gate {
     use std::fs;
@@ -164,7 +195,53 @@ pub fn child(path: &str) -> Command {
 
 static SKIPS: Mutex<Vec<(&str, String)>> = Mutex::new(Vec::new());
 static DURATIONS: Mutex<Vec<(Duration, Duration, &str)>> = Mutex::new(Vec::new());
-static QUIET: RwLock<()> = RwLock::new(());
+static QUIET: Quiet = Quiet { state: Mutex::new(Running { others: 0, is_alone: false }), changed: Condvar::new() };
+
+/// Lets tests run beside each other, or one alone. One that waits to run alone holds up no other,
+/// so it runs when all others have ended. (A `RwLock` would hold them up.)
+struct Quiet {
+    state: Mutex<Running>,
+    changed: Condvar,
+}
+
+/// The tests that run.
+struct Running {
+    others: usize,
+    is_alone: bool,
+}
+
+/// A test that runs. Dropping it lets others begin.
+struct Turn<'a> {
+    quiet: &'a Quiet,
+    is_alone: bool,
+}
+
+impl Quiet {
+    /// Waits until a test may begin.
+    fn turn(&self, is_alone: bool) -> Turn<'_> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let must_wait = |running: &mut Running| running.is_alone || (is_alone && running.others > 0);
+        let mut state = self.changed.wait_while(state, must_wait).unwrap_or_else(PoisonError::into_inner);
+        if is_alone {
+            state.is_alone = true
+        } else {
+            state.others += 1
+        }
+        Turn { quiet: self, is_alone }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut state = self.quiet.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_alone {
+            state.is_alone = false
+        } else {
+            state.others -= 1
+        }
+        self.quiet.changed.notify_all();
+    }
+}
 
 /// Runs the tests that the command line selects; in a child process, a single test.
 pub fn main(tables: &[&[Test]]) -> ExitCode {
@@ -177,6 +254,7 @@ pub fn main(tables: &[&[Test]]) -> ExitCode {
         return match std::panic::catch_unwind(test.run) {
             Ok(()) => ExitCode::SUCCESS,
             Err(payload) if payload.is::<Skip>() => ExitCode::from(SKIPPED),
+            Err(payload) if payload.is::<TooLong>() => ExitCode::from(TOO_LONG),
             Err(payload) => std::panic::resume_unwind(payload),
         };
     }
@@ -191,10 +269,20 @@ pub fn main(tables: &[&[Test]]) -> ExitCode {
     }
     let mut all: Vec<Test> = tests().filter(|test| !test.is_part).collect();
     // Tests that must run alone come last, so that the others need not wait for them; slow ones
-    // first, so that in the end nobody waits for one of them.
-    all.sort_by_key(|test| (test.is_alone, !test.is_slow));
+    // first, so that in the end nobody waits for one of them. They mostly wait, so those that judge
+    // a time run beside them.
+    all.sort_by_key(|test| (test.is_alone, !test.is_timed, !test.is_slow));
     let trial = |test: Test| {
-        let run = move || run_in_child(test, capture);
+        let run = move || match run_in_child(test, capture, test.is_alone)? {
+            Outcome::Completed(completion) => Ok(completion),
+            Outcome::TooLong(said) => {
+                println!("{} runs once more, alone: {said}", test.path());
+                match run_in_child(test, capture, true)? {
+                    Outcome::Completed(completion) => Ok(completion),
+                    Outcome::TooLong(said) => Err(said.into()),
+                }
+            }
+        };
         Trial::ignorable_test(test.path(), run).with_ignored_flag(test.long.is_some())
     };
     let conclusion = libtest_mimic::run(&arguments, all.into_iter().map(trial).collect());
@@ -204,13 +292,16 @@ pub fn main(tables: &[&[Test]]) -> ExitCode {
     conclusion.exit_code()
 }
 
+/// Result of a run of a test.
+enum Outcome {
+    Completed(Completion),
+    /// It took too long, beside others: the last line that it printed.
+    TooLong(String),
+}
+
 /// Runs one test in a child process and reads its outcome.
-fn run_in_child(test: Test, capture: bool) -> Result<Completion, Failed> {
-    let (_shared, _alone) = if test.is_alone {
-        (None, Some(QUIET.write().unwrap_or_else(PoisonError::into_inner)))
-    } else {
-        (Some(QUIET.read().unwrap_or_else(PoisonError::into_inner)), None)
-    };
+fn run_in_child(test: Test, capture: bool, alone: bool) -> Result<Outcome, Failed> {
+    let _turn = QUIET.turn(alone);
     let began = Instant::now();
     // A file, not a pipe: programs left over by the test would keep a pipe open.
     let mut output = tempfile::tempfile()?;
@@ -221,9 +312,12 @@ fn run_in_child(test: Test, capture: bool) -> Result<Completion, Failed> {
         if !cfg!(debug_assertions) {
             let reason = "only a build with debug assertions can hold the bot at a step";
             SKIPS.lock().unwrap_or_else(PoisonError::into_inner).push((test.path(), reason.to_owned()));
-            return Ok(Completion::ignored_with(reason));
+            return Ok(Outcome::Completed(Completion::ignored_with(reason)));
         }
         command.env("NPUBBOT_TEST_FAULT", format!("hold:{place}")).env(gate::FILE, folder.path().join("gate"));
+    }
+    if test.is_timed && !alone {
+        command.env(BESIDE, "");
     }
     if capture {
         command.stdout(output.try_clone()?).stderr(output.try_clone()?);
@@ -246,12 +340,15 @@ fn run_in_child(test: Test, capture: bool) -> Result<Completion, Failed> {
     output.read_to_end(&mut said)?;
     let said = String::from_utf8_lossy(&said);
     if status.success() {
-        return Ok(Completion::Completed);
+        return Ok(Outcome::Completed(Completion::Completed));
+    }
+    if status.code() == Some(TOO_LONG.into()) {
+        return Ok(Outcome::TooLong(said.lines().next_back().unwrap_or_default().to_owned()));
     }
     if status.code() == Some(SKIPPED.into()) {
         let reason = said.lines().rev().find_map(|line| line.strip_prefix(REASON)).unwrap_or("the output says why");
         SKIPS.lock().unwrap_or_else(PoisonError::into_inner).push((test.path(), reason.to_owned()));
-        return Ok(Completion::ignored_with(reason));
+        return Ok(Outcome::Completed(Completion::ignored_with(reason)));
     }
     Err(Failed::from(format!("{said}\n{status}")))
 }
