@@ -40,8 +40,19 @@ fn every_hit_is_true(options: &SearchOptions) -> String {
     let mut searcher = cuda::open(0, options).unwrap();
     let many: Vec<String> = (0..300).map(|_| random_prefix(&mut rng, 5)).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    for texts in [&["qqqqq"][..], &["l2345", "q0rtg", "0000000"], &["~satosh", "=5"], &["p", "zzzz"], &["n0??r"], &many]
-    {
+    for texts in [
+        &["qqqqq"][..],
+        &["l2345", "q0rtg", "0000000"],
+        &["~satosh", "=5"],
+        &["p", "zzzz"],
+        &["n0??r"],
+        &["hex:c0ffe"],
+        &["zeros:22"],
+        &["hex:0c0de", "hex:ffff8", "zeros:21", "[m0][0c]tan"],
+        &["words:6"],
+        &["words:7", "hex:beef5", "~crayfe"],
+        &many,
+    ] {
         let patterns = Arc::new(PatternSet::new(texts.iter().map(|text| text.parse().unwrap()).collect()));
         let starts = (0..searcher.starts()).map(|_| random_start(&mut rng)).collect();
         let report = launch(&mut *searcher, starts, &patterns, 20_000);
