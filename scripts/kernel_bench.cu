@@ -10,6 +10,8 @@
 //     kernel_bench exact [launches]
 //
 // compares the hits of every variant with those of a kernel that computes each key in full.
+//
+// Compiled with `-DBLOCKS=1 -DTABLE=64` it is small enough for `compute-sanitizer --tool racecheck`.
 
 #include "search.cu"
 
@@ -24,6 +26,11 @@
 #include <iterator>
 #include <tuple>
 #include <vector>
+
+// Blocks of a launch, or 0: one for each multiprocessor.
+#ifndef BLOCKS
+#define BLOCKS 0
+#endif
 
 // The driver's energy counter and a clock. Zero if there is no counter.
 struct Meter {
@@ -141,7 +148,7 @@ struct Bench {
     Bench(u32 steps, u32 launches, u64 seed) : launches(launches) {
         cudaDeviceProp properties;
         check(cudaGetDeviceProperties(&properties, 0), "no GPU");
-        threads = properties.multiProcessorCount * 512;
+        threads = BLOCKS ? BLOCKS * 512 : properties.multiProcessorCount * 512;
         const u32 per_start = 3072, capacity = 1 << 23;
         starts = device<Point>((threads + per_start - 1) / per_start);
         Point *points = device<Point>(TABLE), *stretches = device<Point>(per_start);
