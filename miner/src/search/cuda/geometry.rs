@@ -19,6 +19,8 @@ pub const CENTRES: u32 = MOST_STEPS + 1;
 /// Distance between neighbouring centres of a thread, in multiples of G.
 pub const STEP: u64 = 2 * TABLE as u64 + 1;
 const STRIDE: u64 = CENTRES as u64 * STEP;
+/// Prefix products per thread for a variant without groups: with this many it is fastest.
+pub const KEPT_ALONE: u32 = 1024;
 /// Threads that share a start point.
 pub const THREADS_PER_START: u32 = 3072;
 

@@ -6,7 +6,9 @@ use super::abi::{Counters, Point, Search, Suspect};
 use super::buffers::Buffer;
 use super::constants::CENTRE_CONSTANTS;
 use super::filter::Filter;
-use super::geometry::{Extent, FIELD_BYTES, Geometry, STEP, TABLE, memory_left, multiple, prefixes_that_fit};
+use super::geometry::{
+    Extent, FIELD_BYTES, Geometry, KEPT_ALONE, STEP, TABLE, memory_left, multiple, prefixes_that_fit,
+};
 use super::launch::{claim, confirm, search_top_words, search_whole_keys};
 use super::module::{Kernels, fingerprint};
 use super::multiples::multiples;
@@ -128,13 +130,17 @@ impl CudaSearcher {
         let threads = geometry.threads() as usize;
         let filter = Filter::new(&stream)?;
         let constants = stream.alloc_zeros(threads * CENTRE_CONSTANTS as usize * FIELD_BYTES)?;
-        let shared = Shared::new(&stream, &geometry)?;
         let slots: Vec<Slot> = (0..IN_FLIGHT).map(|_| Slot::new(&stream, &geometry)).collect::<Result<_, _>>()?;
         stream.synchronize()?;
-        let (left, _) = context.mem_get_info()?;
-        let room = memory_left(free, left, options.gpu_memory);
+        let (now_free, _) = context.mem_get_info()?;
+        let least = Shared::least_bytes(&geometry);
+        let room = memory_left(free, now_free.saturating_sub(least), options.gpu_memory);
         let kept = prefixes_that_fit(room, threads);
-        let taken = (free.saturating_sub(left) + threads * kept as usize * FIELD_BYTES) as u64;
+        let prefix_bytes = threads * kept as usize * FIELD_BYTES;
+        // What no choice of `calibrate` needs.
+        let left = room.saturating_sub(threads * kept.max(KEPT_ALONE) as usize * FIELD_BYTES);
+        let shared = Shared::new(&stream, &geometry, left)?;
+        let taken = (free.saturating_sub(now_free) + least + prefix_bytes) as u64;
         if let Some(limit) = options.gpu_memory.filter(|&limit| taken > limit) {
             tracing::warn!(device = %id, limit, taken, "every search on this GPU takes more memory than it may have");
         }
@@ -152,7 +158,7 @@ impl CudaSearcher {
             constants,
             step: multiple(STEP),
             // SAFETY: a launch writes every prefix product before it reads it.
-            prefixes: unsafe { stream.alloc(threads * kept as usize * FIELD_BYTES)? },
+            prefixes: unsafe { stream.alloc(prefix_bytes)? },
             kept,
             room,
             filter,

@@ -10,10 +10,21 @@ use std::sync::Arc;
 /// Hits copied together with the counters. If there are more, a second copy fetches them.
 pub const FIRST_HITS: usize = 4096;
 
-/// Suspects, and hits, that one launch may have. The smallest launch (one group of entries per
-/// thread) must fit even if every candidate is a hit.
+/// Hits that one launch may have, and the least number of suspects that must fit. The smallest launch
+/// (one group of entries per thread) must fit even if every candidate is a hit.
 pub fn most_hits(geometry: &Geometry) -> usize {
     (18 * GROUP as usize * geometry.threads() as usize).max(FIRST_HITS)
+}
+
+/// Suspects for which a buffer has room that may take `more` bytes than `least` suspects need. With
+/// 100,000 patterns one candidate in 440 is a suspect, and a launch of five centres has six times the
+/// least number. A launch with more than fit is cut short, and shorter launches are slower.
+fn suspects_that_fit(more: usize, least: usize) -> usize {
+    (least + more / size_of::<Suspect>()).min(8 * least)
+}
+
+fn centres(geometry: &Geometry) -> usize {
+    geometry.threads() as usize * CENTRES as usize
 }
 
 /// Buffers that launches use one after the other: one launch fills them and recomputes its suspects
@@ -24,10 +35,17 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Allocates the buffers.
-    pub fn new(stream: &Arc<CudaStream>, geometry: &Geometry) -> Result<Shared, DriverError> {
-        let centres = geometry.threads() as usize * CENTRES as usize;
-        Ok(Shared { centres: stream.alloc_zeros(centres)?, suspects: stream.alloc_zeros(most_hits(geometry))? })
+    /// Bytes of the buffers if they have room for the least number of suspects.
+    pub fn least_bytes(geometry: &Geometry) -> usize {
+        centres(geometry) * size_of::<Point>() + most_hits(geometry) * size_of::<Suspect>()
+    }
+
+    /// Allocates the buffers. `more` bytes beyond the least may be used for suspects.
+    pub fn new(stream: &Arc<CudaStream>, geometry: &Geometry, more: usize) -> Result<Shared, DriverError> {
+        let suspects = suspects_that_fit(more, most_hits(geometry));
+        // SAFETY: a launch writes suspects before it reads them.
+        let suspects = unsafe { stream.alloc(suspects)? };
+        Ok(Shared { centres: stream.alloc_zeros(centres(geometry))?, suspects })
     }
 
     /// All buffers, which are on the device.
@@ -80,5 +98,19 @@ impl Slot {
             Buffer::pinned("counters read", read_counters)?,
             Buffer::pinned("hits read", read_hits)?,
         ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suspects_take_the_memory_that_is_left_up_to_eight_times_the_least() {
+        assert_eq!(suspects_that_fit(0, 100), 100);
+        assert_eq!(suspects_that_fit(15, 100), 100);
+        assert_eq!(suspects_that_fit(16 * 50, 100), 150);
+        assert_eq!(suspects_that_fit(16 * 700, 100), 800);
+        assert_eq!(suspects_that_fit(usize::MAX / 2, 100), 800);
     }
 }

@@ -1,7 +1,7 @@
 //! The choice of a GPU's variant and of the extent of its launches, by measuring.
 
 use super::super::abi::Suspect;
-use super::super::geometry::{Extent, FIELD_BYTES, GROUP, TABLE};
+use super::super::geometry::{Extent, FIELD_BYTES, GROUP, KEPT_ALONE, TABLE};
 use super::super::launch::multiple_point;
 use super::super::module::BUILT_FOR;
 use super::super::pace::{Method, Pace};
@@ -14,8 +14,6 @@ use crate::search::searcher::{Launch, Searcher};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Prefix products per thread for a variant without groups: with this many it is fastest.
-const KEPT_ALONE: u32 = 1024;
 /// Share of a launch for the first trial of whole keys, which take several times as long.
 const WHOLE_KEYS_TRIAL: f64 = 1.0 / 16.0;
 /// The same for the first launches that compare texts, which takes longer the more tests there are.
