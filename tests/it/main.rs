@@ -63,7 +63,7 @@ fn main() -> std::process::ExitCode {
         gpu::kernels::TESTS,
         gpu::precision::TESTS,
         gpu::secrets::TESTS,
-        gpu::several::TESTS,
+        gpu::restart::TESTS,
         gpu::workers::TESTS,
         peers::bots::TESTS,
         peers::ends::TESTS,

@@ -7,6 +7,6 @@ pub mod host_probe;
 pub mod kernels;
 pub mod launch;
 pub mod precision;
+pub mod restart;
 pub mod secrets;
-pub mod several;
 pub mod workers;

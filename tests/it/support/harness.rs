@@ -177,15 +177,6 @@ pub fn needs_gpu() {
     }
 }
 
-/// Skips the test if there are fewer GPUs that CUDA can use.
-pub fn needs_gpus(count: usize) {
-    match npubbot::search::cuda::device_count() {
-        Err(reason) => skip(&reason.to_string()),
-        Ok(found) if found < count => skip(&format!("it needs {count} GPUs; this machine has {found}")),
-        Ok(_) => {}
-    }
-}
-
 /// A command that runs one test or part of this binary, given by its path.
 pub fn child(path: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());

@@ -10,6 +10,7 @@ mod checks;
 // Some of these are only used by the kernels.
 #[allow(dead_code)]
 mod constants;
+mod failure;
 mod filter;
 mod geometry;
 mod launch;
@@ -48,7 +49,7 @@ pub fn device_count() -> Result<usize, String> {
     match CudaContext::device_count() {
         Ok(count) if count > 0 => Ok(count as usize),
         Ok(_) => Err("the NVIDIA driver sees no GPU".to_owned()),
-        Err(error) => Err(format!("the NVIDIA driver does not start: {error}")),
+        Err(error) => Err(format!("the NVIDIA driver does not start: {}", failure::reason(error))),
     }
 }
 
@@ -88,10 +89,10 @@ fn context(ordinal: usize) -> Result<Arc<CudaContext>, String> {
     if ordinal >= count {
         return Err(format!("there are {count} GPUs, numbered from 0"));
     }
-    let context = CudaContext::new(ordinal).map_err(|error| error.to_string())?;
+    let context = CudaContext::new(ordinal).map_err(failure::reason)?;
     // The waiting host thread sleeps instead of spinning. All work is ordered by one stream, so
     // buffers need no events between them.
-    context.set_blocking_synchronize().map_err(|error| error.to_string())?;
+    context.set_blocking_synchronize().map_err(failure::reason)?;
     // SAFETY: a searcher uses all its buffers on one stream, and reads them after the events of
     // that stream.
     unsafe { context.disable_event_tracking() };

@@ -5,6 +5,7 @@ mod calibrate;
 use super::abi::{Counters, Point, Search, Suspect};
 use super::buffers::Buffer;
 use super::constants::CENTRE_CONSTANTS;
+use super::failure::reason;
 use super::filter::Filter;
 use super::geometry::{
     Extent, FIELD_BYTES, Geometry, KEPT_ALONE, STEP, TABLE, memory_left, multiple, prefixes_that_fit,
@@ -79,7 +80,7 @@ impl CudaSearcher {
         let id = DeviceId::Cuda(ordinal);
         let failed = |reason: String| SearchError::DeviceFailed { device: id, reason };
         let kernels = Kernels::load(&context).map_err(failed)?;
-        let text = |error: DriverError| failed(error.to_string());
+        let text = |error: DriverError| failed(reason(error));
         let count = context.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT).map_err(text)?;
         let geometry = Geometry { multiprocessors: count as u32 };
         let key = calibration_key(&context, kernels.compiler, options).map_err(text)?;
@@ -197,7 +198,7 @@ impl CudaSearcher {
 
     fn failed(&self) -> impl Fn(DriverError) -> SearchError + use<> {
         let device = self.info.id;
-        move |error| SearchError::DeviceFailed { device, reason: error.to_string() }
+        move |error| SearchError::DeviceFailed { device, reason: reason(error) }
     }
 
     /// Queues a launch for the current patterns.
