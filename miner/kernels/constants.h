@@ -34,7 +34,7 @@
 #ifndef MANY_SHARED
 #define MANY_SHARED 8
 #endif
-// The same for GPUs that have 99 KB of shared memory for a block.
+// How many are in shared memory on GPUs that have 99 KB of it for a block.
 #define LEAN_ONE_SHARED 4
 #define LEAN_FEW_SHARED 3
 #define LEAN_MANY_SHARED 2
@@ -55,7 +55,7 @@
 #ifndef TENSOR_COARSE_BITS
 #define TENSOR_COARSE_BITS 19
 #endif
-// The same for a few intervals.
+// Leading bits that index the coarse bitmap, if there are a few intervals.
 #ifndef TENSOR_FEW_BITS
 #define TENSOR_FEW_BITS 17
 #endif
@@ -69,7 +69,8 @@
 // Largest error of a candidate's top word, in both directions, if there are many intervals: a sum of
 // ten truncated products, or twelve in the plain variant, each with an error of 1 (standard deviation).
 #define SLACK 32
-// The same for one interval or a few: ten products, each off by at most 743 (field.cuh).
+// Largest error of a top word with one interval or a few: ten products, each off by at most 743
+// (field.cuh).
 #define ROUGH_SLACK 8192
 
 // Words of six characters in a key's text, and the characters of a run that a test compares.

@@ -16,13 +16,13 @@ pub(super) const FEW_INTERVALS: usize = 64;
 pub(super) const JOB_TEXT_TESTS: usize = 8;
 /// Limit on the tests of whole texts of all open jobs. Each test is made on every key.
 pub(super) const ALL_TEXT_TESTS: usize = 32;
-/// Limit on the share of keys that all open jobs together have checked in full. It allows four
-/// patterns that fix four characters at the start and have a part elsewhere. A GPU checks more
-/// without delay; on a CPU of two cores these are some thousand keys a second, tens of microseconds
-/// each.
+/// Limit on the share of keys that need a full check ([`Pattern::handed_on`]), summed over all open
+/// jobs. It allows four patterns that fix four characters at the start and have a part elsewhere. A
+/// GPU checks more without delay. On a CPU of two cores this limit is a few thousand keys a second,
+/// tens of microseconds each.
 pub(super) const ALL_HANDED_ON: f64 = 1.0 / (1 << 18) as f64;
-/// A job with at most this share is accepted, whatever the others have. Eight characters at the
-/// start have it.
+/// A job with at most this share is accepted, whatever the share of the others. It is the share of
+/// a pattern that fixes eight characters at the start.
 pub(super) const LITTLE_HANDED_ON: f64 = 1.0 / (1u64 << 40) as f64;
 
 /// A budget of steps for the difficulties in one message. Reading it and deciding about it get one
@@ -78,7 +78,7 @@ pub(super) fn text_tests_of(patterns: &[Pattern]) -> usize {
     patterns.iter().map(Pattern::text_test_count).sum()
 }
 
-/// The share of keys that these patterns have checked in full.
+/// The share of keys that need a full check ([`Pattern::handed_on`]), summed over these patterns.
 pub(super) fn handed_on_by(patterns: &[Pattern]) -> f64 {
     patterns.iter().map(Pattern::handed_on).sum()
 }

@@ -40,7 +40,8 @@ pub struct Facts<'a> {
     pub intervals: usize,
     /// Tests of whole texts that the devices need for all open jobs.
     pub text_tests: usize,
-    /// The share of keys that the patterns of all open jobs have checked in full.
+    /// The share of keys that pass a filter and need a full check, summed over the patterns of all
+    /// open jobs ([`crate::pattern::Pattern::handed_on`]).
     pub handed_on: f64,
     /// The rate measured now, all devices together; `None` before the first measurement.
     pub rate: Option<Rate>,

@@ -42,7 +42,7 @@ impl Place<'_> {
     }
 
     /// A duration of at least `least`, or `default` if the key is missing. `why` says what is wrong
-    /// with a shorter one. Error messages show both limits in the spelling that operators use.
+    /// with a shorter one. Both durations are texts, because error messages quote them.
     pub fn duration(
         &self,
         key: &str,

@@ -168,8 +168,10 @@ pub(super) fn read_history(folder: &Path) -> Result<History, LedgerError> {
     Ok(history)
 }
 
-/// Reads all lines into the history. Returns the number of bytes up to a last line that is
-/// incomplete or torn.
+/// Reads all lines into the history. Returns the length of the complete lines in bytes: without a
+/// last line that has no end, or that a power loss filled with zeros.
+///
+/// Errors: [`LedgerError::Corrupt`] for any other line that is not a record.
 pub(super) fn read_lines(text: &[u8], path: &Path, history: &mut History) -> Result<usize, LedgerError> {
     let mut complete = 0;
     for (number, line) in (1..).zip(text.split_inclusive(|&byte| byte == b'\n')) {

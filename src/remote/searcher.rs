@@ -287,8 +287,8 @@ mod tests {
 
     #[test]
     fn an_answer_names_the_order_whose_patterns_were_searched_for_and_no_other_set() {
-        // Four orders: two of one line, one of another, and one of the first line with a further
-        // job.
+        // Four orders in two lines (`remote::sets`): two in line 1, one in line 2, and one in
+        // line 1 with one more pattern.
         let open = || {
             let (mut searcher, session, mut sent) = searcher();
             let mut orders = Vec::new();

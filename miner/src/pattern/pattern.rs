@@ -13,7 +13,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// The largest share of keys that a device may have checked in full: that of four fixed characters.
+/// The largest share of keys that may pass the filter by intervals and need a full check: that of
+/// four fixed characters. A pattern with a larger share needs whole keys compared.
 const MOST_HANDED_ON: f64 = 1.0 / (1 << 20) as f64;
 
 /// Description of keys, in the grammar of `docs/askers/patterns.md`. At least one npub

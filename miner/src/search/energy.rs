@@ -97,8 +97,9 @@ impl EnergyTotal {
     }
 }
 
-/// The difference of two counter values. The counter wraps to 0 at `range`, at most once between
-/// them. One without a range is that of a GPU: it counts from 0 when the driver is loaded again.
+/// The energy used between two readings of a counter. The counter of a processor wraps to 0 at
+/// `range`, at most once between the readings. The counter of a GPU has no range; it starts again
+/// at 0 when the driver is reloaded.
 fn used(before: f64, after: f64, range: Option<f64>) -> f64 {
     match range {
         _ if after >= before => after - before,

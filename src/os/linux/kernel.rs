@@ -103,8 +103,9 @@ pub fn name_vault() {
     let _ = rustix::thread::set_name(c"npubbot-vault");
 }
 
-/// Closes all files above standard error. Ours are closed at `exec` anyway, but files of a GPU
-/// driver or of the parent process may not be. Only for a process that has opened nothing yet.
+/// Closes all file descriptors except standard input, output and error. Those that npubbot opened
+/// were closed by `exec`; those of a GPU driver or of the parent process may still be open. Only
+/// for a process that has opened nothing yet.
 pub fn close_inherited_files() {
     // SAFETY: this process has opened nothing yet, so nothing owns a file above standard error. An
     // old kernel without this call closes none.

@@ -58,11 +58,14 @@ pub fn choose(rate: Option<Rate>) -> Pattern {
 /// - With a single pattern, the canary is a beginning that keys of that pattern can have. It adds
 ///   no interval to the filter, and a GPU has its fastest kernel for one interval. If the pattern
 ///   is a prefix, the device sees only the shorter of the two and cannot tell which is the canary.
-/// - Where whole keys are compared, the canary is an end of the key, so that its hits prove whole
-///   keys right. They prove the checksums too if other patterns need those. Among the possible ends
-///   it is the one that adds the fewest tests of every key: the end of a pattern that has one,
-///   otherwise any. A CPU can test a key's lowest bits, so there most characters are before the
-///   checksum, unless characters anywhere already need tests of the checksum.
+/// - Where whole keys are compared, the canary fixes characters near the end of the key, so that
+///   its hits prove that the device computes whole keys right. Where exactly depends on the
+///   patterns, because every further test of all keys costs time:
+///   - No pattern needs the checksum: just before the checksum.
+///   - A pattern fixes characters of the checksum: the last ones, chosen to fit that pattern's end.
+///   - Otherwise: the last ones, so that hits prove the checksum too. On a CPU, which can test a
+///     key's lowest bits, about two thirds of them are just before the checksum instead, unless
+///     some pattern is a run of characters anywhere, which needs tests of the checksum already.
 pub fn beside(canary: impl Into<Draw>, requested: &[Pattern]) -> Pattern {
     let Draw { pattern: canary, for_gpu } = canary.into();
     if requested.iter().all(Pattern::begins_selectively) {

@@ -2,9 +2,9 @@
 
 use crate::pattern::{Pattern, Rate};
 
-/// Ratio of the time that a candidate takes when whole keys are compared to that with top words. An
-/// estimate until the device has measured both; measured ratios are four to ten
-/// (`docs/performance.md`).
+/// The cost of a candidate in a launch that compares whole keys: its time, divided by the time of a
+/// candidate in a launch that filters by top words. An estimate until the device has measured both
+/// rates; measured ratios are four to ten (`docs/performance.md`).
 pub const WHOLE_KEYS_COST: f64 = 4.0;
 
 /// The part of a key that a launch compares. Launches of the two kinds take turns, so neither slows

@@ -24,8 +24,8 @@ pub struct OpenJobs {
     intervals: usize,
     /// Tests of texts of all patterns.
     text_tests: usize,
-    /// The share of keys that all patterns have checked in full, in units of [`HANDED_ON_UNIT`]. A
-    /// sum of fractions would drift.
+    /// The share of keys that pass a filter and need a full check, summed over all patterns, in
+    /// units of [`HANDED_ON_UNIT`]. A sum of floating-point numbers would drift.
     handed_on: u64,
     /// Number of changes so far. A device compares it to learn whether its passes may be out of
     /// date.
@@ -135,7 +135,8 @@ impl OpenJobs {
         self.text_tests
     }
 
-    /// The share of keys that the patterns of all open jobs have checked in full.
+    /// The share of keys that pass a filter and need a full check, summed over the patterns of all
+    /// open jobs ([`crate::pattern::Pattern::handed_on`]).
     pub fn handed_on(&self) -> f64 {
         self.handed_on as f64 * HANDED_ON_UNIT
     }

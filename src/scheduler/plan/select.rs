@@ -96,12 +96,12 @@ impl Selection {
         same && !self.is_all && filling.is_full()
     }
 
-    /// Whether a pass of this selection can serve `other`: it has the same patterns, with the same
-    /// ones rare.
+    /// Whether a pass of this selection can serve `other`: both have the same patterns, and the
+    /// same patterns are rare.
     pub fn has_pass_of(&self, other: &Selection) -> bool {
         let kind = |selection: &Selection| (selection.device.lane, selection.device.compared, selection.rare_from);
-        // The same list, not an equal one: the patterns of the same jobs may have changed in
-        // between.
+        // Compares the pointers of the lists. Equal lists are not enough: the patterns of their
+        // jobs may have changed in between.
         Arc::ptr_eq(&self.rare, &other.rare) && kind(self) == kind(other) && self.plentiful == other.plentiful
     }
 

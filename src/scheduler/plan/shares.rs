@@ -17,7 +17,8 @@ pub struct Shares {
     pub intervals: usize,
     /// Tests of whole texts of the patterns of all open jobs.
     pub text_tests: usize,
-    /// The share of keys that the patterns of all open jobs have checked in full.
+    /// The share of keys that pass a filter and need a full check, summed over the patterns of all
+    /// open jobs ([`crate::pattern::Pattern::handed_on`]).
     pub handed_on: f64,
     /// The pool's share, once it has a job.
     pub pool_part: f64,

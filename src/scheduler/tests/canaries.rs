@@ -1,5 +1,6 @@
-//! The canary hits of an honest processor, against their expected number: the slow test of
-//! `run::canaries` takes a device out that has a few of a hundred too few.
+//! Compares the canary hits of an honest processor with their expected number. A kernel that
+//! missed more than about 5 % of them would be taken out of use by the slow test of
+//! `run::canaries`.
 
 use crate::job::JobId;
 use crate::pattern::Pattern;

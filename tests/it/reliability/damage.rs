@@ -1,5 +1,5 @@
-//! A ledger that fails for good: one bad row holds up nobody, and a damaged file ends the program
-//! with the remedy.
+//! A ledger that fails permanently. A message that can never be recorded delays no other asker. A
+//! damaged file ends the program, with an error that says to restore a backup.
 
 use crate::support::asker::Asker;
 use crate::support::bot::Home;

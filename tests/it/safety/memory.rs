@@ -1,6 +1,6 @@
-//! After a key was sealed, the memory of the process that made it holds no copy of it. A child
-//! process opens the message as its asker and returns the key masked, so that the search does not
-//! itself put the key into memory.
+//! Once a key is sealed, the process that made it has no copy of the key in memory. This process
+//! makes and seals keys, then scans its own memory for them. A child process opens each message as
+//! the asker and returns the key masked, so that the scan does not find its own input.
 use crate::support::harness::{Test, child, test};
 use crate::support::hex;
 use nostr::nips::nip59::UnwrappedGift;

@@ -7,7 +7,7 @@ use crate::pattern::{ChecksumTables, TextWords, UNUSED_BITS, WORD_BITS};
 impl TextField for Fe {
     type Key = Fe;
     type Word = u64;
-    /// Nothing: the tables of `pattern` serve one key at a time.
+    /// No tables of its own: those of `pattern` serve one key at a time.
     type Tables = ();
 
     fn tables() {}

@@ -42,7 +42,7 @@ pub struct QuickTests {
     /// Values of the words of 16 bits that begin at every second byte of the key, the lowest first.
     /// One word has one of its values.
     pub even: Vec<[u16; WORDS]>,
-    /// The same for the words between: word n begins at byte `2n + 1`. The last is half a word.
+    /// Values of the words between: word n begins at byte `2n + 1`. The last is half a word.
     pub odd: Vec<[u16; WORDS]>,
     /// Equal characters anywhere.
     pub equal: Equal,
@@ -115,9 +115,10 @@ impl Parts {
         (!words.is_empty()).then(|| self.places.push(words))
     }
 
-    /// Adds `count` equal characters anywhere. Before the checksum their differences show. At
-    /// places that reach the checksum the last character of the key is mostly one of them, and then
-    /// only two characters can be there: it has four zero bits.
+    /// Adds `count` equal characters anywhere. Before the checksum, a run is found by the
+    /// differences of neighbouring characters, which are zero. For each later place, where these
+    /// fill no word, ends are added, one per possible character. If the last character of the data
+    /// is in the run, only `q` and `s` are possible, because four of its bits are zero.
     fn add_equal(&mut self, count: usize) -> Option<()> {
         let equal = match count {
             EVEN_EQUAL.. => Equal::Even,

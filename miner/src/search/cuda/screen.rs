@@ -64,7 +64,7 @@ struct Parts {
     ends: Vec<Bits>,
     /// For each half of a limb, the lowest first: masks and values.
     halves: [Vec<(u16, u16)>; HALVES],
-    /// The same for halves that are compared under any mask.
+    /// Masks and values of each half that is compared under any mask.
     masked: [Vec<(u16, u16)>; HALVES],
     has_differences: bool,
 }
@@ -102,9 +102,10 @@ impl Parts {
         enough.then(|| add_once(&mut self.masked[half], halves[half]))
     }
 
-    /// Adds `count` equal characters anywhere. Before the checksum their differences show. At
-    /// places that reach the checksum the last character of the key is mostly one of them, and then
-    /// only two characters can be there: it has four zero bits.
+    /// Adds `count` equal characters anywhere. Before the checksum, a run is found by the
+    /// differences of neighbouring characters, which are zero. For each place that reaches the
+    /// checksum, ends are added, one per possible character. If the last character of the data is
+    /// in the run, only `q` and `s` are possible, because four of its bits are zero.
     fn add_equal(&mut self, count: usize) -> Option<()> {
         if count < LEAST_EQUAL {
             return None;

@@ -138,7 +138,7 @@ impl CudaSearcher {
         let room = memory_left(free, now_free.saturating_sub(least), options.gpu_memory);
         let kept = prefixes_that_fit(room, threads);
         let prefix_bytes = threads * kept as usize * FIELD_BYTES;
-        // What no choice of `calibrate` needs.
+        // Memory that is left whatever variant `calibrate` chooses.
         let left = room.saturating_sub(threads * kept.max(KEPT_ALONE) as usize * FIELD_BYTES);
         let shared = Shared::new(&stream, &geometry, left)?;
         let taken = (free.saturating_sub(now_free) + least + prefix_bytes) as u64;

@@ -16,9 +16,10 @@ pub fn most_hits(geometry: &Geometry) -> usize {
     (18 * GROUP as usize * geometry.threads() as usize).max(FIRST_HITS)
 }
 
-/// Suspects for which a buffer has room that may take `more` bytes than `least` suspects need. With
-/// 100,000 patterns one candidate in 440 is a suspect, and a launch of five centres has six times the
-/// least number. A launch with more than fit is cut short, and shorter launches are slower.
+/// The number of suspects that a buffer has room for: `least`, and as many as fit into `more`
+/// further bytes, up to eight times `least` in all. With 100,000 patterns one candidate in 440 is a
+/// suspect, and a launch of five centres has six times the least number. A launch that has more
+/// suspects than fit is cut short, and shorter launches are slower.
 fn suspects_that_fit(more: usize, least: usize) -> usize {
     (least + more / size_of::<Suspect>()).min(8 * least)
 }

@@ -16,7 +16,7 @@ pub struct Tables {
     pub entries: CudaSlice<u8>,
     /// The matrices of the entries' constants, for the tensor cores.
     pub matrices: CudaSlice<u8>,
-    /// The same for groups of entries.
+    /// The matrices of the groups' constants, for the tensor cores.
     pub groups: CudaSlice<u8>,
     /// Where each thread of a start point begins.
     pub stretches: CudaSlice<Point>,

@@ -97,7 +97,7 @@ pub struct Variant {
     pub name: &'static str,
     /// Leading bits of a top word that index the coarse bitmap, if there are a few intervals.
     pub few_bits: u32,
-    /// The same if there are many.
+    /// Leading bits of a top word that index the coarse bitmap, if there are many intervals.
     pub coarse_bits: u32,
     /// Table entries per prefix product kept in memory.
     pub group: u32,

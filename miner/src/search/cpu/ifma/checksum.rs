@@ -117,7 +117,7 @@ fn added([a, b, c, d]: [__m512i; 4]) -> __m512i {
     }
 }
 
-/// Sixteen bytes of the first, sixteen of the second, and again.
+/// A vector with sixteen bytes of the first value, sixteen of the second, and both again.
 #[inline(always)]
 fn in_turn([one, other]: [u8; 2]) -> __m512i {
     // SAFETY: the processor has the instructions (the contract of `super`).

@@ -135,8 +135,8 @@ fn times_beta(a: Limbs, beta: &[[u64; 5]; 5]) -> Limbs {
     below_2_256([l0, l1, l2, l3, l4])
 }
 
-/// The number with its bits from 2^256 on folded down once, but for those that carries will bring:
-/// then the top limb is 2^48 or more.
+/// Folds the bits from 2^256 on down, once. The other limbs are not carried yet: their carries may
+/// bring the top limb to 2^48 or more again.
 #[inline(always)]
 fn below_2_256(mut l: Limbs) -> Limbs {
     l[0] = low(l[0], right::<48>(l[4]), all(FOLD_256));

@@ -27,7 +27,8 @@ pub struct Quick8 {
     low: [u64; 2],
     has_low: usize,
     groups: usize,
-    /// For each limb a matrix for each byte of a lane; for each word if words are compared.
+    /// For each limb, or for each word of 64 bits if words are compared: a matrix for each byte of
+    /// a lane.
     matrices: [[[[u64; 8]; 5]; PARITIES / TOGETHER]; MOST_GROUPS],
     /// Numbers of values for even and for odd words.
     counts: [usize; 2],
@@ -65,7 +66,8 @@ impl Quick8 {
         quick
     }
 
-    /// Whether one of these keys passes, or may not be the one meant.
+    /// Whether one of these keys passes, or may be p or more: the tests are only right for a key
+    /// below p.
     #[inline(always)]
     pub fn passes_one(&self, keys: &[Limbs; KEYS], tests: &TextTests) -> bool {
         let mut found = 0;
@@ -164,7 +166,8 @@ impl Quick8 {
     }
 }
 
-/// The keys of a lane, and whether the quick tests let them pass unseen, for tests.
+/// The keys of every lane, with a bit for each lane in which one may be p or more, for tests. Quick
+/// tests let such a key pass.
 #[cfg(test)]
 pub fn keys_of_lanes(
     products: &Products<Fe8>,
@@ -198,7 +201,8 @@ pub fn one_passes(quick: &QuickTests, tests: &TextTests, keys: &[[Fe8; 3]; 6]) -
     })
 }
 
-/// Those of the words that are not zero but for their lowest bit.
+/// Clears the bits of places at which some word of `differences` is zero. The lowest bit of a word
+/// does not count.
 #[inline(always)]
 fn differ(mut words: u32, differences: &[__m512i; 4]) -> u32 {
     for &word in differences {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// Share of a launch for the first trial of whole keys, which take several times as long.
 const WHOLE_KEYS_TRIAL: f64 = 1.0 / 16.0;
-/// The same for the first launches that compare texts, which takes longer the more tests there are.
+/// Share of a launch for the first launches that compare texts, which take longer with more tests.
 const FIRST_TEXTS: f64 = 1.0 / 8.0;
 
 fn patterns(texts: &[&str]) -> Arc<PatternSet> {
