@@ -2,6 +2,7 @@
 
 mod best;
 mod errors;
+mod given;
 mod hours;
 mod languages;
 mod manners;
@@ -10,6 +11,7 @@ mod peers;
 mod reading;
 mod tables;
 
+use self::given::{NOW, context, decide, decide_for, job, limits, rumor, say};
 use super::{Decision, Facts, Reply, SplitCost, read};
 use crate::config::Limits;
 use crate::job::{Asker, JobId, JobSpec, RumorId};
@@ -22,114 +24,6 @@ use crate::pattern::{Pattern, Rate};
 use crate::vault::Rumor;
 use proptest::prelude::*;
 use std::time::Duration;
-
-const NOW: u64 = 1_800_000_000;
-
-fn limits() -> Limits {
-    Limits {
-        open_jobs_per_asker: 2,
-        jobs_per_day: 4,
-        prefixes_per_job: 3,
-        longest_expected_time: Duration::from_secs(86_400),
-        give_up_after: Duration::from_secs(30 * 86_400),
-        wraps_per_second: 50,
-        wraps_burst: 500,
-        new_askers_per_minute: 100,
-        flood_work_bits: 20,
-        answers_per_hour: 60,
-        answers_per_second: 200,
-    }
-}
-
-fn rumor(text: &str) -> Rumor {
-    Rumor {
-        id: RumorId([1; 32]),
-        author: Asker([2; 32]),
-        kind: 14,
-        content: text.to_owned(),
-        created_at: NOW,
-        subject: None,
-        takes_back: Vec::new(),
-        answers: None,
-        encryption_key: None,
-        other_receivers: 0,
-        ticket: None,
-    }
-}
-
-fn job(id: i64, prefix: &str, state: JobState) -> Job {
-    Job {
-        ticket: None,
-        id: JobId(id),
-        rumor: RumorId([1; 32]),
-        state,
-        accepted_at: NOW - 60,
-        seen_on: Vec::new(),
-        spec: JobSpec {
-            asker: Asker([2; 32]),
-            expires_at: NOW + 86_400,
-            ..JobSpec::local(vec![Pattern::parse(prefix).unwrap()])
-        },
-        language: English,
-    }
-}
-
-fn decide(rumor: &Rumor, facts: &Facts<'_>) -> Decision {
-    super::decide(&read(rumor), facts)
-}
-
-fn decide_for(text: &str, asker: &AskerView) -> Decision {
-    let (limits, rate) = (limits(), Some(Rate(80e6)));
-    decide(&rumor(text), &Facts { pool_jobs: 3, rate, next_job: JobId(12), ..context(&limits, asker) })
-}
-
-/// Facts of an idle bot.
-fn context<'a>(limits: &'a Limits, asker: &'a AskerView) -> Facts<'a> {
-    let (rate, half, reads_sealed) = (None, None, true);
-    Facts {
-        limits,
-        asker,
-        pool_jobs: 0,
-        split_jobs: 0,
-        intervals: 0,
-        text_tests: 0,
-        handed_on: 0.0,
-        rate,
-        whole_keys_rate: Some(Rate(20e6)),
-        next_job: JobId(1),
-        half,
-        pool_part: 1.0,
-        top_words_part: 1.0,
-        whole_keys_part: 1.0,
-        split_part: 0.25,
-        own_split_part: 0.5,
-        easy_bits: 30,
-        easy_wait: Duration::ZERO,
-        reads_sealed,
-        owes: None,
-        split_work: None,
-        split_place: None,
-        peers_have_room: false,
-        hard_from: Duration::from_secs(600),
-        hours: None,
-        is_stopped: false,
-        now: NOW,
-    }
-}
-
-fn say(text: &str, asker: &AskerView) -> String {
-    match decide_for(text, asker) {
-        Decision::Ignore => String::new(),
-        Decision::Cancel { reply: None, .. } => String::new(),
-        Decision::Say(reply)
-        | Decision::Accept { reply, .. }
-        | Decision::Cancel { reply: Some(reply), .. }
-        | Decision::Resend { reply, .. }
-        | Decision::Stop(reply)
-        | Decision::Start(reply)
-        | Decision::Forget(reply) => super::answer(&read(&rumor(text)), &reply, English),
-    }
-}
 
 #[test]
 fn a_new_asker_in_a_flood_learns_how_much_work_and_how_long() {

@@ -32,13 +32,6 @@ const FORBIDDEN: &[(&str, &str, &str)] = &[
     ("scheduler", "crate::message", "the scheduler writes no messages"),
 ];
 
-/// Files that may exceed 400 lines, with the reason. This list should shrink.
-const LONG: &[(&str, &str)] = &[
-    ("src/bot/tests/mod.rs", "unit tests"),
-    ("miner/src/search/cpu/tests/mod.rs", "unit tests"),
-    ("tests/it/gpu/secrets.rs", "one test with its instruments"),
-];
-
 /// The file's path below `src`.
 fn name(file: &Path) -> String {
     source::below_src(file).display().to_string()
@@ -102,8 +95,7 @@ fn no_file_is_longer_than_four_hundred_lines() {
     for file in files {
         let name = file.strip_prefix(source::root()).unwrap().display().to_string();
         let lines = fs::read_to_string(&file).unwrap().lines().count();
-        let exempt = LONG.iter().any(|(exempt, _)| *exempt == name);
-        if lines > MOST && !exempt {
+        if lines > MOST {
             long.push(format!("{name} has {lines} lines"));
         }
     }

@@ -1,6 +1,7 @@
 //! Tests that run on a GPU, or compile for one.
 
 pub mod checks;
+pub mod device_memory;
 pub mod failure;
 pub mod hits;
 pub mod host_probe;

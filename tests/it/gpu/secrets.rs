@@ -4,14 +4,11 @@
 //! test binary can be copied to a machine with a GPU: `cuda_secrets --nocapture --test-threads 1`.
 //! Tests that cannot run are listed as skipped.
 
+use super::device_memory::{DevicePool, Reader};
 use crate::support::half::Half;
 use crate::support::harness::{Test, needs_gpu, skip, test};
 use crate::support::memory_scan::{FORMS, Found, Pieces, Secret, minus, start_secret_of};
-use cudarc::driver::sys::CUmemPool_attribute::{
-    self, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
-};
-use cudarc::driver::sys::CUmemoryPool;
-use cudarc::driver::{CudaContext, CudaSlice, CudaStream, PinnedHostSlice, result};
+use cudarc::driver::CudaContext;
 use nostr_sdk::prelude::{Event, JsonUtil, Keys, UnwrappedGift};
 use npubbot::clock::Clock;
 use npubbot::job::{Asker, JobId, JobSpec};
@@ -38,10 +35,6 @@ pub const TESTS: &[Test] = &[
 const JOBS: i64 = 20;
 /// Every third job is a split job.
 const SPLIT_EACH: i64 = 3;
-/// Bytes read at once.
-const CHUNK: usize = 256 << 20;
-/// Memory left to the driver.
-const LEFT_FREE: usize = 512 << 20;
 
 fn number(rng: &mut StdRng) -> SecretKey {
     SecretKey::from_slice(&rng.random::<[u8; 32]>()).expect("all but one in 2^127")
@@ -224,111 +217,6 @@ fn twenty_jobs_on_a_gpu(rng: &mut StdRng) -> (Scheduler, Window, Vec<Secret>) {
     let mut windows = std::mem::take(&mut *windows.lock().unwrap());
     assert_eq!(windows.len(), 1, "the device was opened once");
     (scheduler, windows.remove(0), secrets)
-}
-
-// The memory of a GPU.
-
-/// Reads memory and searches it for the secrets.
-struct Reader<'a> {
-    pieces: &'a Pieces,
-    chunk: PinnedHostSlice<u8>,
-    bytes: usize,
-    /// Bytes in words that are not zero, which shows that the memory was written.
-    written: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn new(context: &Arc<CudaContext>, pieces: &'a Pieces) -> Reader<'a> {
-        // SAFETY: each copy writes the buffer before it is read. Unlike the searcher's pinned
-        // memory this is cached, because it is read byte by byte.
-        let mut chunk = unsafe { context.alloc_pinned_with_flags::<u8>(CHUNK, 0) }.unwrap();
-        chunk.as_mut_slice().unwrap().fill(0);
-        Reader { pieces, chunk, bytes: 0, written: 0 }
-    }
-
-    /// Every piece of a secret in `buffer`, with its position.
-    fn look(&mut self, buffer: &Buffer<'_>) -> Vec<Found> {
-        let mut found = Vec::new();
-        // The last seven bytes of each chunk are read again with the next, so a piece across the
-        // border is found.
-        for start in (0..buffer.bytes()).step_by(CHUNK - 7) {
-            let bytes = CHUNK.min(buffer.bytes() - start);
-            let chunk = &mut self.chunk.as_mut_slice().unwrap()[..bytes];
-            buffer.read(start, chunk).unwrap();
-            let (here, written) = self.pieces.look_and_count(chunk);
-            found.extend(here.into_iter().map(|one| Found { at: start + one.at, ..one }));
-            self.written += written;
-        }
-        self.bytes += buffer.bytes();
-        found
-    }
-
-    /// Describes what was read since the last call.
-    fn account(&mut self) -> String {
-        let (bytes, written) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.written));
-        format!("{:.3} GB, of which {:.3} GB in words not zero", bytes as f64 / 1e9, written as f64 / 1e9)
-    }
-}
-
-/// The memory pool of the device, from which all buffers are allocated.
-struct DevicePool(CUmemoryPool);
-
-impl DevicePool {
-    /// Makes the pool keep memory that this process frees, so that it is neither cleared nor given
-    /// to others. The driver must support memory pools.
-    fn that_keeps(context: &CudaContext) -> DevicePool {
-        let mut all = u64::MAX;
-        // SAFETY: the device is that of a live context, and the attribute is a u64.
-        unsafe {
-            let pool = result::device::get_mem_pool(context.cu_device()).unwrap();
-            result::mem_pool::set_attribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, (&raw mut all).cast()).unwrap();
-            DevicePool(pool)
-        }
-    }
-
-    fn ask(&self, what: CUmemPool_attribute) -> usize {
-        let mut bytes = 0u64;
-        // SAFETY: the pool is the device's own, and both attributes are u64.
-        unsafe { result::mem_pool::get_attribute(self.0, what, (&raw mut bytes).cast()) }.unwrap();
-        bytes as usize
-    }
-
-    /// Freed bytes that the pool keeps.
-    fn idle(&self) -> usize {
-        self.ask(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT).saturating_sub(self.ask(CU_MEMPOOL_ATTR_USED_MEM_CURRENT))
-    }
-
-    /// Returns freed memory to the driver.
-    fn empty(&self) {
-        // SAFETY: the pool is the device's own.
-        unsafe { result::mem_pool::trim_to(self.0, 0) }.unwrap();
-    }
-
-    /// Allocates the freed memory, and with `all` also everything else that is free on the device,
-    /// without clearing it.
-    fn take(&self, stream: &Arc<CudaStream>, all: bool) -> Vec<CudaSlice<u8>> {
-        let mut taken = Vec::new();
-        for size in [1 << 30, 64 << 20, 2 << 20, 64 << 10] {
-            loop {
-                let idle = self.idle();
-                let (free, _) = stream.context().mem_get_info().unwrap();
-                let may_grow = all && free > size + LEFT_FREE;
-                if idle < size && !may_grow {
-                    break;
-                }
-                // SAFETY: the memory is only copied out byte by byte, for which any content is
-                // valid.
-                let Ok(slice) = (unsafe { stream.alloc::<u8>(size) }) else { break };
-                taken.push(slice);
-                // This allocation was new memory, because the freed memory is in smaller parts.
-                if self.idle() >= idle && !may_grow {
-                    break;
-                }
-            }
-        }
-        stream.synchronize().unwrap();
-        taken
-    }
 }
 
 fn describe(secrets: &[Secret], buffer: &str, found: &[Found]) -> Vec<String> {
