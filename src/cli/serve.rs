@@ -67,9 +67,10 @@ impl Serve {
         let folders = self.identity.find()?;
         let config = self.search.in_config(Config::load(&folders.config)?);
         let vault = self.identity.open(&folders.data)?;
-        println!("{}", vault.public_key().to_bech32()?);
-        // Signals are caught from here on. Before this point there is nothing to shut down.
+        // Signals are caught from here on. Before this point there is nothing to shut down. Whoever reads
+        // the npub may send one.
         let shutdown = signals::listen()?;
+        println!("{}", vault.public_key().to_bech32()?);
         let runtime = runtime()?;
         let reload = Arc::new(Reload::new(folders.config.clone(), self.search, level));
         let served = runtime.block_on(serve(config, folders, vault, shutdown, reload));

@@ -2,7 +2,7 @@
 //! and no accepted job is lost or doubled.
 
 use crate::support::asker::{Asker, DeliveredKey};
-use crate::support::bot::{FaultyBot, Home};
+use crate::support::bot::{FaultyBot, Home, assert_clean};
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
 use crate::support::vault::{about, kill, next_vault};
@@ -142,7 +142,9 @@ async fn the_vault_ends_with_the_bot_however_it_ends() {
         if is_killed {
             process.kill();
         } else {
-            process.stop_with(rustix::process::Signal::INT).await;
+            // At once: whoever has read the npub may send a signal.
+            let (status, _) = process.stop_with(rustix::process::Signal::INT).await;
+            assert_clean(status, &home);
         }
         let path = crate::support::vault::about(vault, "status");
         // Its new parent may leave it as a zombie for a while.
