@@ -5,7 +5,7 @@
 use crate::support::asker::Asker;
 use crate::support::bot::{BotProcess, Home};
 use crate::support::forger::Forger;
-use crate::support::harness::{Test, test};
+use crate::support::harness::{Test, hold, test};
 use crate::support::raw_relay::{Manner, RawRelay};
 use crate::support::{until, usage};
 use ::rand::rngs::StdRng;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
-    test!(fifteen_hundred_junk_wraps_do_not_delay_a_request_with_work),
+    test!(fifteen_hundred_junk_wraps_do_not_delay_a_request_with_work).timed(),
     test!(five_hundred_first_time_askers_are_a_flood_and_further_ones_need_work),
     test!(a_stop_does_not_wait_for_lookups_of_authors).alone(),
     test!(nip04_messages_of_first_time_askers_take_little_memory_and_none_is_lost).slow(),
@@ -126,19 +126,19 @@ async fn junk_passes(wraps: usize, a_second: usize, limits: &str) {
             // In a queue without priorities, the request would have waited for everything that came
             // before it.
             let (between, ahead) = (opened() - opened_before, queued.saturating_sub(opened_before));
-            println!("{between} of {ahead} waiting wraps were opened before it");
-            assert!(ahead < 200 || between < ahead / 2, "{between} of {ahead}");
-            println!("with work accepted after {waited:.2?}");
-            (text, waited)
+            let order = format!("{between} of {ahead} waiting wraps were opened before the request with work");
+            println!("{order}\nwith work accepted after {waited:.2?}");
+            (text, waited, (ahead < 200 || between < ahead / 2, order))
         };
-        let ((first, waited), (second, longer)) = tokio::join!(first, answer_to(&mut known, &plain));
+        let ((first, waited, order), (second, longer)) = tokio::join!(first, answer_to(&mut known, &plain));
         println!("known and without work, answered after {longer:.2?}");
         println!("before: {}\nmeanwhile: {second}", before.lines().last().unwrap_or_default());
         assert!(first.contains("searching for"), "{first}");
         assert!(second.contains("Job #1"), "{second}");
         assert!(waited < LONGEST_WAIT, "{waited:?}");
+        order
     };
-    tokio::join!(flood, honest);
+    let ((), (is_first, order)) = tokio::join!(flood, honest);
     let (took, beside) = (began.elapsed().as_secs_f64(), usage::seconds_beside_search(bot.pid()) - beside);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let part = 100.0 * beside / (took * cores as f64);
@@ -146,6 +146,8 @@ async fn junk_passes(wraps: usize, a_second: usize, limits: &str) {
     let lost = home.log().lines().filter(|line| line.contains("ran over")).count();
     println!("the stream ran over {lost} times");
     assert_small(&bot);
+    // The bot first reads what the relay has sent, which takes longer on a busy machine.
+    hold(is_first, &order);
 }
 
 /// Sends one request from each of `askers` fresh keys, all at once.

@@ -59,8 +59,9 @@ impl Test {
         Test { is_alone: true, ..self }
     }
 
-    /// Marks a test that judges times with [`judge`] only. It runs beside others; if it takes too
-    /// long there, it runs once more, alone, and that run counts. Other failures count at once.
+    /// Marks a test that judges times with [`judge`] or [`hold`] only. It runs beside others; if it
+    /// takes too long there, it runs once more, alone, and that run counts. Other failures count at
+    /// once.
     pub const fn timed(self) -> Test {
         Test { is_timed: true, ..self }
     }
@@ -141,10 +142,17 @@ pub fn is_beside_others() -> bool {
 pub fn judge(what: &str, took: Duration, allowed: Duration) {
     let said = format!("{what} took {took:?}, {allowed:?} are allowed");
     println!("{said}");
-    if took >= allowed && is_beside_others() {
+    hold(took < allowed, &said);
+}
+
+/// Fails with `said` unless it holds, which may need a machine that is not busy; beside others, the
+/// test then runs once more, alone.
+pub fn hold(holds: bool, said: &str) {
+    if !holds && is_beside_others() {
+        println!("{said}");
         std::panic::resume_unwind(Box::new(TooLong));
     }
-    assert!(took < allowed, "{said}");
+    assert!(holds, "{said}");
 }
 
 /// Makes the bots of a test wait at the step that [`Test::holding`] names.

@@ -49,10 +49,13 @@ impl Manner {
     ];
 }
 
+/// The beginning of a request that follows the redirect.
+const TARGET: &[u8; 15] = b"GET /redirected";
+
 /// An attacker's relay. Dropping it closes its connections.
 pub struct HostileRelay {
     port: u16,
-    /// Connections made to the port that the redirect names.
+    /// Requests for the address that the redirect names.
     redirected: Arc<AtomicUsize>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
@@ -65,8 +68,16 @@ impl HostileRelay {
         let redirected = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&redirected);
         let watch = tokio::spawn(async move {
-            while target.accept().await.is_ok() {
-                count.fetch_add(1, Ordering::SeqCst);
+            while let Ok((mut stream, _)) = target.accept().await {
+                let count = Arc::clone(&count);
+                tokio::spawn(async move {
+                    // Programs of other tests may know this port from before.
+                    let mut request = [0; TARGET.len()];
+                    let read = stream.read_exact(&mut request).await;
+                    if read.is_ok() && request == *TARGET {
+                        count.fetch_add(1, Ordering::SeqCst);
+                    }
+                });
             }
         });
         let serve = tokio::spawn(async move {
@@ -110,7 +121,7 @@ async fn serve(mut stream: TcpStream, manner: Manner, target_port: u16) -> Optio
         }
         Manner::Redirecting => {
             let _ = stream.read(&mut [0; 4096]).await;
-            let head = format!("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:{target_port}/\r\n");
+            let head = format!("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:{target_port}/redirected\r\n");
             stream.write_all(format!("{head}Content-Length: 0\r\n\r\n").as_bytes()).await.ok()?;
             return None;
         }
