@@ -1,6 +1,6 @@
 //! `npubbot mine`: what it finds, where patterns come from, and when it ends.
 
-use crate::support::harness::{Test, test};
+use crate::support::harness::{Test, hold, test};
 use crate::support::program::{command, run, run_with_input, stderr, stdout};
 use npubbot::key::Npub;
 use npubbot::pattern::{ALPHABET, Pattern};
@@ -14,7 +14,7 @@ pub const TESTS: &[Test] = &[
     test!(mine_prints_an_npub_and_the_nsec_that_belongs_to_it),
     test!(mine_finds_patterns_of_every_kind_and_says_which_was_met),
     test!(mine_appends_locked_keys_to_a_file_of_its_own),
-    test!(mine_without_a_target_prints_the_rarest_key_and_how_rare_it_is),
+    test!(mine_without_a_target_prints_the_rarest_key_and_how_rare_it_is).timed(),
     test!(mine_reads_a_list_with_commas_and_names_a_line_that_stands_alone),
     test!(mine_without_a_count_ends_with_its_time_or_a_signal),
     test!(mine_and_bench_take_a_hundred_thousand_words_of_a_file),
@@ -75,9 +75,7 @@ fn mine_finds_patterns_of_every_kind_and_says_which_was_met() {
 fn mine_without_a_target_prints_the_rarest_key_and_how_rare_it_is() {
     let began = Instant::now();
     let output = run(&[&["mine", "best", "zeros", "2s", "--json"], &ONE_THREAD[..]].concat());
-    // Time is counted in candidates, at the rate measured so far. A machine that is busy only at the
-    // beginning searches them in less than two seconds.
-    assert!(began.elapsed() >= Duration::from_secs(1));
+    let took = began.elapsed();
     let line = only(&output);
     let keys = nostr::Keys::parse(line["nsec"].as_str().unwrap()).unwrap();
     let key = keys.public_key().to_hex();
@@ -94,6 +92,9 @@ fn mine_without_a_target_prints_the_rarest_key_and_how_rare_it_is() {
     let split = ["--split", "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"];
     let output = run(&[&["mine", "best", "zeros", "1s", "--json"], &split[..], &ONE_THREAD[..]].concat());
     assert!(only(&output)["tweak"].as_str().unwrap().starts_with("ntweak1"));
+    // Time is counted in candidates, at the rate measured so far. A machine that is busy only at the
+    // beginning searches them in less.
+    hold(took >= Duration::from_secs(2), &format!("a search of two seconds took {took:?}"));
 }
 
 fn mine_appends_locked_keys_to_a_file_of_its_own() {

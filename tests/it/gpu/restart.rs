@@ -1,5 +1,5 @@
-//! A bot with GPUs, all of which fail while a thousand askers wait: after a kernel's trap, CUDA refuses every
-//! GPU of the process. The next process goes on.
+//! A bot whose GPUs all fail while a thousand askers wait: after a trap, CUDA refuses every GPU of
+//! the process. The next process goes on.
 
 use super::failure::destroy_the_context;
 use crate::support::asker::DeliveredKey;
