@@ -12,7 +12,7 @@ use std::path::Path;
 /// Name of the file in the data folder, or in the user's folder for caches.
 const NAME: &str = "devices.json";
 /// The version of the format. A file with another version is ignored.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 /// The largest file that is read, in bytes: 64 devices take 30 KiB.
 const LARGEST: u64 = 64 << 10;
 
@@ -23,8 +23,8 @@ struct Content {
     devices: BTreeMap<String, Calibration>,
 }
 
-/// Calibrations that are read from a folder and written to it. The first one to be written makes
-/// the folder.
+/// Calibrations that are read from a folder and written to it. Writing the first one makes the
+/// folder.
 pub fn in_folder(folder: &Path) -> Calibrations {
     let file = folder.join(NAME);
     let read = read(&file).unwrap_or_else(|reason| {
@@ -79,7 +79,8 @@ mod tests {
     use std::fs;
 
     fn calibration() -> Calibration {
-        let choice = Choice { variant: "tensor".to_owned(), prefixes: 512, speeds: [1.5e5, 0.1 + 0.2, 1e4] };
+        let speeds = [1.5e5, 0.1 + 0.2, 1e4];
+        let choice = Choice { variant: "tensor".to_owned(), prefixes: 512, entries: 1024, speeds };
         Calibration {
             choice: Some(choice),
             lookup: Some("loads".to_owned()),
@@ -120,7 +121,7 @@ mod tests {
         damaged.push([&good[..], b"}"].concat());
         damaged.push([&good[..], &vec![b' '; LARGEST as usize]].concat());
         damaged.push(vec![0xff; 100]);
-        damaged.push(text.replace("\"form\": 1", "\"form\": 2").into());
+        damaged.push(text.replace("\"form\": 2", "\"form\": 1").into());
         damaged.push(text.replace("choice", "chosen").into());
         damaged.push(text.replace("10000.0", "-1.0").into());
         for content in damaged {

@@ -16,10 +16,10 @@ const LONGEST_NAME: usize = 32;
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
-    /// How a GPU searches; `None` if it was not measured.
+    /// The choice of a GPU's way to search; `None` if it was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
-    /// How the CPU looks top words up, by name; `None` if it was not measured.
+    /// Name of the method by which the CPU looks up top words; `None` if it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lookup: Option<String>,
     /// Candidates per second by wall time, where top words are compared.
@@ -30,7 +30,7 @@ pub struct Calibration {
     pub whole_keys: Option<f64>,
 }
 
-/// How a GPU searches, chosen by measuring.
+/// The way that a GPU searches, chosen by measuring.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Choice {
@@ -39,7 +39,10 @@ pub struct Choice {
     /// Prefix products per thread that fitted into memory. With another number, another variant may
     /// be best.
     pub prefixes: u32,
-    /// Table entries per thread and second of each kind of kernel.
+    /// The most table entries at a centre, where top words are compared.
+    pub entries: u32,
+    /// Table entries per thread and second of each kind of kernel: top words, quick tests of whole
+    /// keys, texts of whole keys.
     pub speeds: [f64; 3],
 }
 
@@ -71,8 +74,8 @@ struct Kept {
 }
 
 impl Calibrations {
-    /// Begins with the calibrations `all`, and calls `save` with all of them after each change.
-    /// Implausible ones are left out.
+    /// Calibrations that begin as `all`, without the implausible ones. After each change, `save` is
+    /// called with all of them.
     pub fn kept_by(
         mut all: BTreeMap<String, Calibration>,
         save: impl Fn(&BTreeMap<String, Calibration>) + Send + Sync + 'static,
@@ -121,7 +124,7 @@ mod tests {
     use super::*;
 
     fn choice(speed: f64) -> Choice {
-        Choice { variant: "tensor".to_owned(), prefixes: 512, speeds: [speed, 2e4, 1e4] }
+        Choice { variant: "tensor".to_owned(), prefixes: 512, entries: 2048, speeds: [speed, 2e4, 1e4] }
     }
 
     /// Calibrations, and their number each time they were saved.

@@ -1,19 +1,21 @@
-//! Searches on a GPU: every hit is recomputed, and their number compared with what is expected.
+//! Searches on a GPU. The test recomputes hits and compares their number with the expected one.
 
 use super::launch::{launch, random_start};
 use crate::support::harness::{Test, needs_gpu, test};
 use npubbot::key::{Rotation, StartPoint};
 use npubbot::pattern::{ALPHABET, Pattern, PatternSet};
-use npubbot::search::SearchOptions;
 use npubbot::search::cuda;
+use npubbot::search::{Calibrations, Choice, SearchOptions};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub const TESTS: &[Test] = &[
     test!(every_hit_of_a_gpu_is_true_and_their_number_is_as_expected),
     test!(gpus_with_less_shared_memory_find_true_hits_in_the_number_expected),
+    test!(a_gpu_with_a_shorter_table_finds_true_hits_in_the_number_expected),
     test!(chosen_start_points_give_a_gpu_no_wrong_hit),
 ];
 
@@ -22,8 +24,9 @@ fn every_hit_of_a_gpu_is_true_and_their_number_is_as_expected() {
     every_hit_is_true(&SearchOptions::default());
 }
 
-/// GPUs of compute capability 8.6, 8.9 and 12.0 give a block at most 99 KB of shared memory, and
-/// those of 7.5 give it 64 KB and have no tensor cores for bytes that we use.
+/// Simulates GPUs with less shared memory. Those of compute capability 8.6, 8.9 and 12.0 give a
+/// block at most 99 KB. Those of 7.5 give it 64 KB, and their tensor cores lack the operations on
+/// bytes that we use.
 fn gpus_with_less_shared_memory_find_true_hits_in_the_number_expected() {
     needs_gpu();
     for (kilobytes, variants) in [(99, ["lean", "plain"]), (64, ["plain", "plain"])] {
@@ -31,6 +34,28 @@ fn gpus_with_less_shared_memory_find_true_hits_in_the_number_expected() {
         let kernel = every_hit_is_true(&options);
         println!("{kilobytes} KB: {kernel}");
         assert!(variants.iter().any(|variant| kernel.contains(variant)), "{kilobytes} KB: {kernel}");
+    }
+}
+
+/// The first start measures which length of the table is best and keeps it. Later starts take the
+/// kept length without a measurement, and find true hits even if a damaged file has an impossible
+/// one.
+fn a_gpu_with_a_shorter_table_finds_true_hits_in_the_number_expected() {
+    needs_gpu();
+    let calibrations = Calibrations::kept_by(BTreeMap::new(), |_| {});
+    let options = SearchOptions { calibrations: calibrations.clone(), ..SearchOptions::default() };
+    let (key, chosen) = {
+        let searcher = cuda::open(0, &options).unwrap();
+        let key = searcher.calibration_key().unwrap().to_owned();
+        let chosen = calibrations.get(&key).and_then(|kept| kept.choice).unwrap();
+        (key, chosen)
+    };
+    println!("{chosen:?}");
+    for entries in [0, 1, 4, 510, 1024, u32::MAX] {
+        let choice = Choice { entries, ..chosen.clone() };
+        calibrations.change(&key, |kept| kept.choice = Some(choice.clone()));
+        every_hit_is_true(&options);
+        assert_eq!(calibrations.get(&key).and_then(|kept| kept.choice), Some(choice), "it was not measured again");
     }
 }
 
@@ -69,8 +94,8 @@ fn random_prefix(rng: &mut StdRng, characters: usize) -> String {
     (0..characters).map(|_| char::from(ALPHABET[rng.random_range(0..32)])).collect()
 }
 
-/// `search::cuda::geometry`: entries of the table, distance between centres, and distance between
-/// the first centres of neighbouring threads.
+/// As in `search::cuda::geometry`: entries of the table, distance between centres, and distance
+/// between the first centres of neighbouring threads, in multiples of G.
 const TABLE: u64 = 2048;
 const STEP: u64 = 2 * TABLE + 1;
 const STRIDE: u64 = 17 * STEP;
@@ -91,7 +116,7 @@ fn chosen(rng: &mut StdRng, kind: usize) -> StartPoint {
     let sign = |secret: SecretKey, minus: bool| if minus { secret.negate() } else { secret };
     let (minus, turn) = (rng.random(), Rotation::ALL[rng.random_range(0..3)].scalar());
     let secret = match kind % 6 {
-        // A centre coincides with an entry's point, up to ±λ^k.
+        // A centre is the same as the point of a table entry, or as that point times ±λ^k.
         0 | 1 => plus(sign(small(i).mul_tweak(&turn).unwrap(), minus), centre),
         // A thread's first centre is twice the start point, or infinity.
         2 => sign(small(start), minus),

@@ -1,9 +1,9 @@
-//! Why a GPU failed, in words for the operator.
+//! Reasons why a GPU failed, in words for the operator.
 
 use cudarc::driver::DriverError;
 use cudarc::driver::sys::CUresult;
 
-/// The driver's error, and what to do if only another process can use GPUs again.
+/// The text of the driver's error. If only a new process can use GPUs again, it says so.
 pub fn reason(error: DriverError) -> String {
     format!("{error}{}", remedy(error.0))
 }
@@ -17,8 +17,8 @@ fn remedy(result: CUresult) -> &'static str {
     }
 }
 
-/// Whether every later call of the process returns this error too, for any GPU. CUDA's manual says of
-/// these that the process must be ended and launched again (`cuda.h`, `CUresult`).
+/// Whether every later call of the process returns this error too, for any GPU. For these errors
+/// CUDA's manual says that the process must be ended and launched again (`cuda.h`, `CUresult`).
 fn ends_the_process(result: CUresult) -> bool {
     use CUresult::*;
     matches!(
@@ -39,7 +39,8 @@ fn ends_the_process(result: CUresult) -> bool {
 mod tests {
     use super::*;
 
-    /// The text of an error itself comes from the driver's library, which need not be there.
+    /// Only the remedy is tested: the error's own text comes from the driver's library, which may
+    /// be missing.
     #[test]
     fn an_error_that_ends_the_process_has_a_remedy() {
         assert!(remedy(CUresult::CUDA_ERROR_LAUNCH_FAILED).ends_with("until npubbot is started again"));

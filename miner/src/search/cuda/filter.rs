@@ -14,13 +14,14 @@ use std::sync::Arc;
 
 /// Bytes of the largest coarse bitmap.
 const COARSE_BYTES: usize = 1 << (TENSOR_COARSE_BITS - 3);
-// The kernels for one interval or a few have the larger rounding error, so they need the wider slack.
+// The kernels for one interval or a few have the larger rounding error, so they need the wider
+// slack.
 const _: () = assert!(ROUGH_SLACK > SLACK);
 // Ten rough products, each off by at most 743 (`miner/kernels/field.cuh`).
 const _: () = assert!(ROUGH_SLACK > 10 * 743);
 
-/// Intervals up to which the form for a few is faster than that for many. Its rounding error is
-/// larger, so that every interval lets more keys pass.
+/// Number of intervals up to which the kernel's form for a few is faster than its form for many.
+/// The form for a few has a larger rounding error, so each interval lets more keys pass.
 const FEW_INTERVALS: usize = 80;
 
 pub struct Filter {
@@ -33,13 +34,13 @@ pub struct Filter {
     pub single: Option<(u32, u32)>,
     /// Conditions on the keys inside the intervals.
     pub checks: CheckTables,
-    /// Tests of whole keys, where the first 32 bits say too little.
+    /// Tests of whole keys, for patterns that the first 32 bits restrict too little.
     pub tests: TextTests,
     staging: PinnedHostSlice<Interval>,
     /// Recorded after the last copy out of `staging`.
     copied: Option<CudaEvent>,
     patterns: Option<Arc<PatternSet>>,
-    /// The variant that uses the bitmaps.
+    /// Name of the variant that uses the bitmaps.
     variant: &'static str,
     /// The largest share of a whole launch, 0 to 1, at which the hits of these patterns are known
     /// to fit into the buffers.
@@ -65,7 +66,7 @@ impl Filter {
         })
     }
 
-    /// Which form of a kernel the intervals need.
+    /// The form of a kernel that the intervals need.
     pub fn form(&self) -> Form {
         match self.count {
             _ if self.single.is_some() => Form::One,

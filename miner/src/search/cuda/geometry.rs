@@ -1,8 +1,8 @@
 //! The geometry of a launch: which thread searches which stretch around which start point.
 //!
-//! Threads share a start point. Thread t of a start point walks up to `CENTRES` centres from `P +
-//! (t + 1)·STRIDE·G`. Each covers `TABLE` multiples of G on both sides, so that no two centres of a
-//! start point touch.
+//! Threads share a start point. Thread t of a start point walks up to `CENTRES` centres, beginning
+//! at `P + (t + 1)·STRIDE·G`. Each centre covers `TABLE` multiples of G on both sides. Centres are
+//! `STEP` multiples apart, so those of a start point never overlap.
 
 use super::abi::Point;
 pub use super::constants::{GROUP, MOST_STEPS, TABLE};
@@ -59,7 +59,7 @@ pub fn multiple(k: u64) -> Point {
     Point::of(&multiple_of_generator(k))
 }
 
-/// How much of each thread's stretch a launch searches.
+/// The part of each thread's stretch that a launch searches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
     /// Centres per thread.
@@ -79,6 +79,12 @@ impl Extent {
         }
     }
 
+    /// Three extents of about the same total: with `table` entries at a centre, with half of them,
+    /// and with a quarter.
+    pub fn of_shorter_tables(table: u32) -> [Extent; 3] {
+        [1, 2, 4].map(|steps| Extent { steps, entries: (table / steps / GROUP * GROUP).max(GROUP) })
+    }
+
     /// Table entries per thread, over all its centres.
     pub fn total(self) -> f64 {
         f64::from(self.steps) * f64::from(self.entries)
@@ -90,8 +96,9 @@ impl Extent {
     }
 }
 
-/// Bytes of device memory that prefix products may take. `free` bytes were free before the search took
-/// any, and `left` are free now. The search may take `limit` in all, or half of `free`.
+/// Bytes of device memory that prefix products may take. `free` bytes were free before the search
+/// took any, and `left` are free now. The search may take `limit` bytes in all; `None` means half
+/// of `free`.
 pub fn memory_left(free: usize, left: usize, limit: Option<u64>) -> usize {
     let limit = limit.map_or(free / 2, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX).min(free));
     left.saturating_sub(free - limit)
@@ -123,8 +130,23 @@ mod tests {
         ] {
             assert_eq!(memory_left(free, free - taken, limit), expected, "{free} {taken} {limit:?}");
         }
-        // Another program takes memory meanwhile.
+        // Another program has taken the memory meanwhile.
         assert_eq!(memory_left(8 * GB, 0, Some(GB as u64)), 0);
+    }
+
+    #[test]
+    fn shorter_tables_have_whole_groups_and_the_same_total() {
+        for groups in 1..=TABLE / GROUP {
+            let table = groups * GROUP;
+            let extents = Extent::of_shorter_tables(table);
+            assert_eq!(extents[0], Extent { steps: 1, entries: table });
+            for extent in extents {
+                assert!(extent.entries % GROUP == 0 && (GROUP..=table).contains(&extent.entries), "{extent:?}");
+                assert!(extent.steps <= MOST_STEPS, "{extent:?}");
+                let lost = f64::from(table) - extent.total();
+                assert!(lost < f64::from(extent.steps * GROUP) && lost > -f64::from(3 * GROUP), "{extent:?}");
+            }
+        }
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub fn confirm(
     Ok(())
 }
 
-/// The hit that a candidate stands for.
+/// The claimed hit for a candidate that the device reports.
 pub fn claim(hit: &Suspect, geometry: &Geometry) -> ClaimedHit {
     let per_start = geometry.threads_per_start();
     let step = i64::from(hit.entry) + 1;

@@ -1,4 +1,4 @@
-//! The search on NVIDIA GPUs: the kernels of `kernels/`, fed and read by one [`Searcher`] a GPU.
+//! The search on NVIDIA GPUs: the kernels of `kernels/`, fed and read by one [`Searcher`] per GPU.
 //!
 //! The driver is loaded at run time. Without it, every function here returns an error text and none
 //! panics.
@@ -6,6 +6,7 @@
 mod abi;
 #[doc(hidden)]
 pub mod buffers;
+mod calibration_key;
 mod checks;
 // Some of these are only used by the kernels.
 #[allow(dead_code)]
@@ -38,7 +39,7 @@ use super::searcher::Searcher;
 use cudarc::driver::CudaContext;
 use std::sync::Arc;
 
-/// How many GPUs there are: 1 or more, or why none can be used.
+/// The number of GPUs, 1 or more. Errors: the reason why none can be used.
 pub fn device_count() -> Result<usize, String> {
     // SAFETY: this only tries to load the library.
     if !unsafe { cudarc::driver::sys::is_culib_present() } {
@@ -54,7 +55,7 @@ pub fn device_count() -> Result<usize, String> {
 }
 
 /// Opens GPU number `ordinal`. Computing its tables and measuring its speed takes some tenths of a
-/// second; the latter is left out if `options` have what an earlier start measured. Their choice of
+/// second. Nothing is measured if `options` have the figures of an earlier start. Their choice of
 /// devices is ignored.
 pub fn open(ordinal: usize, options: &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> {
     Ok(Box::new(searcher(ordinal, options)?))

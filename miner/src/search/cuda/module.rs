@@ -29,7 +29,7 @@ pub struct KernelReport {
     pub kernel: &'static str,
     /// Registers of a thread.
     pub registers: u32,
-    /// Bytes of spilled registers that it loads again, counted in the code.
+    /// Bytes of spilled registers that its instructions load again. Each instruction counts once.
     pub spilled: u32,
 }
 
@@ -42,7 +42,8 @@ pub fn nvrtc_is_present() -> bool {
     unsafe { cudarc::nvrtc::sys::is_culib_present() }
 }
 
-/// A number that changes with the kernels: FNV-1a over their source and its compiled size.
+/// A number that changes with the kernels: FNV-1a over their source, the architectures they are
+/// built for, and their compiled size.
 pub fn fingerprint() -> u64 {
     let size = FATBIN.map_or(0, <[u8]>::len).to_le_bytes();
     let bytes = SOURCE.bytes().chain(BUILT_FOR.bytes()).chain(size);

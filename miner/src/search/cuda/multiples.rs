@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 pub struct Multiples {
     /// The points i·G for i from 1 to [`TABLE`].
     pub table: Vec<Point>,
-    /// Where each thread of a start point begins.
+    /// The multiple of G at which each thread of a start point begins, relative to the start point.
     pub stretches: Vec<Point>,
 }
 

@@ -8,13 +8,13 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// The time that launches should take. The GPU may become half as fast between two of them: it gets
-/// hot, or another program uses it.
+/// The time that launches should take. Between two launches the GPU may become half as fast,
+/// because it gets hot or another program uses it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Aim {
     target: Duration,
-    /// The share of the target for the first launches with new patterns, which may be much slower than
-    /// those that were measured before.
+    /// The share of the target for the first launches with new patterns, which may be much slower
+    /// than those that were measured before.
     first_part: f64,
 }
 
@@ -27,7 +27,7 @@ impl Aim {
     /// At most 30 ms, even if the GPU becomes half as fast.
     const POLITE: Aim = Aim { target: Duration::from_millis(13), first_part: 1.0 / 16.0 };
 
-    /// The time for a GPU, given its attributes. `polite`: the operator asks for short launches.
+    /// The aim for a GPU with these attributes. `polite`: the operator asks for short launches.
     pub fn of_gpu(
         attribute: impl FnOnce(CUdevice_attribute) -> Result<i32, DriverError>,
         polite: bool,
@@ -66,11 +66,11 @@ pub enum Method {
 #[derive(Debug)]
 pub struct Pace {
     aim: Aim,
-    /// Table entries at a centre, at most.
+    /// The most table entries at a centre.
     table: u32,
-    /// Table entries per thread and second, before a launch with the same patterns was measured.
+    /// Table entries per thread and second. Used until a launch with the same patterns is measured.
     calibrated: f64,
-    /// The share of a launch for the first ones with new patterns.
+    /// The share of a full launch that the first launches with new patterns have.
     first_part: f64,
     /// Table entries per thread and second, as measured for each pattern set, the newest last.
     measured: VecDeque<(Weak<PatternSet>, f64)>,
@@ -89,13 +89,14 @@ impl Pace {
         Extent::of_entries(speed * self.aim.seconds(), self.table)
     }
 
-    /// Table entries per thread and second, as calibrated, and the extent of a launch then.
+    /// The calibrated speed, in table entries per thread and second, and the extent of a launch at
+    /// this speed.
     pub fn calibrated(&self) -> (f64, Extent) {
         (self.calibrated, Extent::of_entries(self.calibrated * self.aim.seconds(), self.table))
     }
 
-    /// Learns from a launch of the extent that [`Pace::extent`] gave. Others, cut short because of
-    /// many hits, say nothing about the speed of the search.
+    /// Learns from a launch of the extent that [`Pace::extent`] gave. A launch that was cut short
+    /// because of many hits says nothing about the speed of the search.
     pub fn learn(&mut self, patterns: &Arc<PatternSet>, extent: Extent, busy: Duration) {
         let speed = extent.total() / busy.as_secs_f64().max(1e-6);
         self.measured.retain(|(set, _)| set.strong_count() > 0 && !is_same(set, patterns));
@@ -125,7 +126,7 @@ mod tests {
         Arc::new(PatternSet::new(vec![text.parse().unwrap()]))
     }
 
-    /// The time of a launch: some for each centre, and some for each entry.
+    /// The time of a launch in seconds: a part for each centre, and a part for each entry.
     fn time(extent: Extent, speed: f64) -> f64 {
         0.0005 * f64::from(extent.steps) + extent.total() / speed
     }
@@ -155,7 +156,7 @@ mod tests {
                 assert!(*time < TARGET * slower.max(2.0) / 2.0, "launch {number}, {slower} times slower: {time} s");
             }
             for (number, time) in times.iter().enumerate().skip(4) {
-                // Whole centres, so that it may be less.
+                // A launch has whole centres, so it may take less than the target.
                 let range = TARGET * 0.5..TARGET * 1.1;
                 assert!(range.contains(time), "launch {number}, {slower} times slower: {time} s");
             }
@@ -166,7 +167,7 @@ mod tests {
     fn launches_are_shorter_where_the_system_limits_them_and_where_the_operator_asks_for_it() {
         let aim = |limited: i32, polite: bool| {
             let attribute = |asked| match asked {
-                // The system ends kernels that run too long.
+                // Whether the system ends kernels that run too long.
                 CUdevice_attribute::CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT => Ok(limited),
                 other => panic!("{other:?} says nothing about it"),
             };
@@ -179,8 +180,8 @@ mod tests {
     #[test]
     fn launches_before_a_display_and_polite_ones_stay_within_their_bounds() {
         for (aim, bound) in [(Aim::LIMITED, 0.1), (Aim::POLITE, 0.03)] {
-            // A slow and a fast GPU, each kind of first launches, and patterns as much slower than
-            // the measured ones as that kind is made for.
+            // A fast and a slow GPU, with usual and with shorter first launches. `slowest` is how
+            // many times slower than measured the patterns may be with such first launches.
             for (calibrated, first_part, slowest) in
                 [(1e5, 1.0, 30.0), (1e5, 0.125, 100.0), (3e4, 1.0, 30.0), (3e4, 0.125, 100.0)]
             {
@@ -197,7 +198,7 @@ mod tests {
                     for (number, time) in times.iter().enumerate() {
                         assert!(*time <= bound, "{aim:?}, launch {number}, {slower} times slower: {time} s");
                     }
-                    // Not so short that the work between launches shows.
+                    // Launches are not so short that the work between them shows.
                     assert!(usual >= bound / 5.0, "{aim:?}, {slower} times slower: {usual} s");
                 }
             }

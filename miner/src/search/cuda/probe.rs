@@ -97,7 +97,7 @@ pub enum Operation {
 pub enum TensorOperation {
     /// a·c
     Times,
-    /// `Times` as the search computes it. Its rare errors assume random values.
+    /// `Times` as the search computes it. Its errors are rare only if the values are random.
     TimesQuick,
     /// a·c + a²·c
     Sum,
@@ -109,8 +109,8 @@ pub enum TensorOperation {
 /// A number of 32 bytes, big-endian.
 pub type Number = [u8; 32];
 
-/// The tests of the texts of whole keys in the device's layout, and the argument of the kernel
-/// that compares these from its counts on; empty if there are none.
+/// The tests of the texts of whole keys in the device's layout, empty if there are none. Then the
+/// argument of the kernel that makes these tests, without its addresses.
 pub fn text_tests(patterns: &PatternSet) -> [Vec<u32>; 2] {
     let (tests, search) = super::whole::for_device(patterns);
     let counts = [search.key_tests, search.checksum_tests, search.has_first_bits, search.unused];
@@ -118,8 +118,8 @@ pub fn text_tests(patterns: &PatternSet) -> [Vec<u32>; 2] {
     [tests.iter().flat_map(TextTest::words).collect(), argument]
 }
 
-/// The words of the quick tests of whole keys in the device's layout, and the number of the form of
-/// the kernel (`screened.cuh`); both empty if there are none.
+/// The words of the quick tests of whole keys in the device's layout, and the number of the
+/// kernel's form (`screened.cuh`); both empty if there are none.
 pub fn screen(patterns: &PatternSet) -> [Vec<u32>; 2] {
     let screen = patterns.text_tests().as_ref().and_then(super::screen::screen_of);
     screen.map_or_else(Default::default, |screen| [screen.words(), vec![super::screen::Tests::of(&screen) as u32]])
@@ -147,7 +147,7 @@ pub fn compiles_at_run_time(capability: (i32, i32)) -> Option<Result<(), String>
 }
 
 /// Runs `operation` on each constant with its 32 values, on GPU `ordinal`. `None` if the GPU lacks
-/// such tensor cores.
+/// the tensor cores that the search uses.
 pub fn operate_on_constants(
     ordinal: usize,
     operation: TensorOperation,

@@ -6,8 +6,8 @@ use crate::pattern::TextTests;
 use crate::search::conditions::{CHARACTERS, Condition, DATA_CHARACTERS, LEAST_BITS, conditions_of};
 use crate::search::functionals::{Bits, even_parities};
 
-/// The fewest even parities that ends of a group have in common. Fewer than those of a single end: a
-/// further group of tests costs more than the keys that pass.
+/// The fewest even parities that the ends of a group must have in common. A single end has more,
+/// but a further group of tests costs more than the additional keys that pass.
 const LEAST_COMMON: usize = 10;
 /// Bits that a test of the lowest limb compares at least.
 const LEAST_LOW_BITS: u32 = 16;
@@ -15,17 +15,17 @@ const LEAST_LOW_BITS: u32 = 16;
 const LEAST_EQUAL: usize = 7;
 /// Limbs for which the device compares a further value ([`Screen::extra`]).
 const EXTRA_LIMBS: [usize; 3] = [0, 2, 5];
-/// Halves of the limbs of a key.
+/// Number of half limbs of a key, 16 bits each.
 const HALVES: usize = 16;
 /// Mask and value of a test of the lowest limb that no key passes.
 const NO_LOW_TEST: [u32; 2] = [0, 1];
-/// Minus a value that no masked half has.
+/// Minus the value 0x8000, which a half with the mask 0 never has.
 const NEVER: u16 = 0x8000;
 
-/// The forms of the kernel, by the tests of a screen that each makes.
+/// The forms of the kernel, named by the tests of a screen that they make.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tests {
-    /// All.
+    /// All tests.
     Any,
     /// One group of parities.
     Ends,
@@ -60,11 +60,11 @@ pub fn screen_of(tests: &TextTests) -> Option<Screen> {
 /// The conditions of the tests, before they are arranged.
 #[derive(Default)]
 struct Parts {
-    /// Bits that have a value in a key that passes. One of these must hold.
+    /// Each entry is bits with their values. A key that has all bits of an entry passes.
     ends: Vec<Bits>,
-    /// For each half of a limb, the lowest first: masks and values.
+    /// For each half of a limb, the lowest first, that is compared as a whole: masks and values.
     halves: [Vec<(u16, u16)>; HALVES],
-    /// Masks and values of each half that is compared under any mask.
+    /// For each half of a limb that is compared in some of its bits: masks and values.
     masked: [Vec<(u16, u16)>; HALVES],
     has_differences: bool,
 }
@@ -82,7 +82,7 @@ impl Parts {
         (bits.len() >= LEAST_BITS).then(|| self.ends.push(bits))
     }
 
-    /// Adds neighbouring bits.
+    /// Adds a run of neighbouring bits, as a test of one half limb in it.
     fn add_run(&mut self, bits: &Bits) -> Option<()> {
         // A half of which all but the lowest bit are known is compared like a whole one: the
         // device lets the next larger value pass, too.
@@ -150,7 +150,8 @@ impl Parts {
         Some(screen)
     }
 
-    /// Takes the ends that tests of the lowest limb find, if these are few.
+    /// Turns the ends that fix enough bits of the lowest limb into tests of that limb, if a few
+    /// tests suffice.
     fn arrange_low_tests(&mut self, screen: &mut Screen) {
         let is_low = |bits: &Bits| bits.lowest_limb().0.count_ones() >= LEAST_LOW_BITS;
         let mut low: Vec<(u32, u32)> = self.ends.iter().filter(|bits| is_low(bits)).map(Bits::lowest_limb).collect();
@@ -170,7 +171,7 @@ impl Parts {
 }
 
 /// Distributes ends to groups that have enough even parities in common. Returns the number of
-/// groups.
+/// groups; `None` if the ends do not fit.
 fn arrange_parities(ends: Vec<Bits>, screen: &mut Screen) -> Option<u32> {
     let mut groups: Vec<Vec<Bits>> = Vec::new();
     for bits in ends {

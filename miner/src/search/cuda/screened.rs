@@ -1,4 +1,5 @@
-//! The fast kernels for whole keys, on GPUs whose tensor cores count bits.
+//! The fast kernels for whole keys, on GPUs whose tensor cores count bits (compute capability 8.0
+//! to below 10.0).
 
 use super::abi::{Point, Screen, Search, WholeSearch};
 use super::buffers::Buffer;
@@ -12,8 +13,8 @@ use cudarc::driver::{
 };
 use std::sync::Arc;
 
-/// Shared memory of a block: fields and a key per thread, its name, two pieces of scratch memory,
-/// and the parities.
+/// Shared memory of a block: per thread the fields, a kept key, its name and two pieces of scratch
+/// memory; then the parities.
 const SHARED_BYTES: u32 =
     TENSOR_THREADS * ((WHOLE_FIELDS + 1) * FIELD_BYTES as u32 + 4 + 2 * SCRATCH_BYTES) + PARITY_GROUPS * 512;
 

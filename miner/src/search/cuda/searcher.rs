@@ -4,6 +4,7 @@ mod calibrate;
 
 use super::abi::{Counters, Point, Search, Suspect};
 use super::buffers::Buffer;
+use super::calibration_key::calibration_key;
 use super::constants::CENTRE_CONSTANTS;
 use super::failure::reason;
 use super::filter::Filter;
@@ -11,7 +12,7 @@ use super::geometry::{
     Extent, FIELD_BYTES, Geometry, KEPT_ALONE, STEP, TABLE, memory_left, multiple, prefixes_that_fit,
 };
 use super::launch::{claim, confirm, search_top_words, search_whole_keys};
-use super::module::{Kernels, fingerprint};
+use super::module::Kernels;
 use super::multiples::multiples;
 use super::pace::{Aim, Method, Pace};
 use super::screened::Screened;
@@ -58,6 +59,9 @@ pub struct CudaSearcher {
     prefixes: CudaSlice<u8>,
     /// Prefix products per thread that fit into `prefixes`.
     kept: u32,
+    /// The most table entries at a centre, where top words are compared. With more, the search is
+    /// no faster on this GPU.
+    entries: u32,
     /// Bytes of device memory that prefix products may take.
     room: usize,
     filter: Filter,
@@ -70,8 +74,8 @@ pub struct CudaSearcher {
 }
 
 impl CudaSearcher {
-    /// Opens a GPU. It is measured unless `options` have the choice of an earlier start for this GPU,
-    /// driver, kernels and memory.
+    /// Opens a GPU. It is measured unless `options` have the choice of an earlier start for this
+    /// GPU, driver, kernels and memory.
     pub fn open(
         ordinal: usize,
         context: Arc<CudaContext>,
@@ -98,7 +102,7 @@ impl CudaSearcher {
             CudaSearcher::with_tables(id, &context, kernels, geometry, first, aim, options).map_err(text)?;
         searcher.calibration_key = key;
         match kept.filter(|kept| chosen.is_some() && kept.prefixes.abs_diff(searcher.kept) <= kept.prefixes / 8) {
-            Some(kept) => searcher.adopt(kept.speeds)?,
+            Some(kept) => searcher.adopt(&kept)?,
             None => {
                 let all = match chosen {
                     None => variants,
@@ -138,7 +142,7 @@ impl CudaSearcher {
         let room = memory_left(free, now_free.saturating_sub(least), options.gpu_memory);
         let kept = prefixes_that_fit(room, threads);
         let prefix_bytes = threads * kept as usize * FIELD_BYTES;
-        // Memory that is left whatever variant `calibrate` chooses.
+        // Memory that is left for any variant that `calibrate` may choose.
         let left = room.saturating_sub(threads * kept.max(KEPT_ALONE) as usize * FIELD_BYTES);
         let shared = Shared::new(&stream, &geometry, left)?;
         let taken = (free.saturating_sub(now_free) + least + prefix_bytes) as u64;
@@ -161,6 +165,7 @@ impl CudaSearcher {
             // SAFETY: a launch writes every prefix product before it reads it.
             prefixes: unsafe { stream.alloc(prefix_bytes)? },
             kept,
+            entries: TABLE,
             room,
             filter,
             shared,
@@ -177,7 +182,7 @@ impl CudaSearcher {
         })
     }
 
-    /// How the current patterns are searched.
+    /// The method by which the current patterns are searched.
     fn method(&self) -> Method {
         match (&self.screened, &self.filter.tests.screen) {
             _ if !self.filter.tests.are_needed() => Method::TopWords,
@@ -186,9 +191,9 @@ impl CudaSearcher {
         }
     }
 
-    /// Table entries per centre whose prefix products fit into memory.
+    /// Table entries at a centre, where top words are compared.
     fn table_entries(&self) -> u32 {
-        (self.kept * self.variant.group).min(TABLE)
+        (self.kept * self.variant.group).min(self.entries)
     }
 
     /// Queues the change of the filter to these patterns.
@@ -280,6 +285,7 @@ impl CudaSearcher {
             constants,
             prefixes,
             kept: _,
+            entries: _,
             room: _,
             filter,
             shared,
@@ -385,16 +391,4 @@ impl Searcher for CudaSearcher {
             self.filter.share = self.filter.share.min(extent.total() / longest.total());
         }
     }
-}
-
-/// The key of a GPU's calibration: all that its measurement depends on.
-fn calibration_key(context: &CudaContext, compiler: &str, options: &SearchOptions) -> Result<String, DriverError> {
-    let mut driver = 0;
-    // SAFETY: the context has loaded the driver, and the pointer is valid.
-    unsafe { cudarc::driver::sys::cuDriverGetVersion(&mut driver) }.result()?;
-    let uuid: String = context.uuid()?.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let memory = options.gpu_memory.map_or("half of its memory".to_owned(), |bytes| format!("{bytes} bytes"));
-    let shared = options.shared_memory.map_or(String::new(), |bytes| format!("; {bytes} bytes shared"));
-    let (name, kernels) = (context.name()?, fingerprint());
-    Ok(format!("{name} {uuid}; driver {driver}; kernels {kernels:016x} of {compiler}; {memory}{shared}"))
 }

@@ -10,15 +10,16 @@ use std::sync::Arc;
 /// Hits copied together with the counters. If there are more, a second copy fetches them.
 pub const FIRST_HITS: usize = 4096;
 
-/// Hits that one launch may have, and the least number of suspects that must fit. The smallest launch
-/// (one group of entries per thread) must fit even if every candidate is a hit.
+/// The most hits that one launch may have, and the least number of suspects that a buffer has room
+/// for. The smallest launch (one group of entries per thread) must fit even if every candidate is a
+/// hit.
 pub fn most_hits(geometry: &Geometry) -> usize {
     (18 * GROUP as usize * geometry.threads() as usize).max(FIRST_HITS)
 }
 
 /// The number of suspects that a buffer has room for: `least`, and as many as fit into `more`
-/// further bytes, up to eight times `least` in all. With 100,000 patterns one candidate in 440 is a
-/// suspect, and a launch of five centres has six times the least number. A launch that has more
+/// further bytes, at most eight times `least` in all. With 100,000 patterns one candidate in 440 is
+/// a suspect, and a launch of five centres has six times the least number. A launch that has more
 /// suspects than fit is cut short, and shorter launches are slower.
 fn suspects_that_fit(more: usize, least: usize) -> usize {
     (least + more / size_of::<Suspect>()).min(8 * least)

@@ -18,7 +18,7 @@ pub struct Tables {
     pub matrices: CudaSlice<u8>,
     /// The matrices of the groups' constants, for the tensor cores.
     pub groups: CudaSlice<u8>,
-    /// Where each thread of a start point begins.
+    /// The multiple of G at which each thread of a start point begins, relative to the start point.
     pub stretches: CudaSlice<Point>,
 }
 

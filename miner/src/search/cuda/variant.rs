@@ -30,12 +30,13 @@ const fn bitmap_bytes(bits: u32) -> u32 {
     1 << (bits - 3)
 }
 
-/// A coarse bitmap for many intervals, and the top words that each warp collects for the fine one.
+/// Bytes of a coarse bitmap for many intervals, and of the top words that each warp collects for
+/// the fine bitmap.
 const fn many_bytes(bits: u32, threads: u32) -> u32 {
     bitmap_bytes(bits) + threads / 32 * MOST_DEFERRED * DEFERRED_BYTES
 }
 
-/// The first runs on every GPU. The others are used only if they find the same hits.
+/// The first variant runs on every GPU. The others are used only if they find the same hits.
 const PLANS: [Plan; 3] = [
     Plan {
         name: "plain",
@@ -70,8 +71,8 @@ const PLANS: [Plan; 3] = [
 ];
 
 /// The shared memory that a block may have on GPUs of compute capability 8.6, 8.9 and 12.0, the
-/// smallest amount of all that have the tensor cores we use ("Technical Specifications per Compute
-/// Capability" in NVIDIA's CUDA C++ Programming Guide).
+/// smallest amount of all GPUs that have the tensor cores we use ("Technical Specifications per
+/// Compute Capability" in NVIDIA's CUDA C++ Programming Guide).
 const LEAST_SHARED_MEMORY: u32 = 99 * 1024;
 const _: () = assert!(PLANS[2].shared_bytes() <= LEAST_SHARED_MEMORY);
 
@@ -117,8 +118,8 @@ impl Variant {
     }
 }
 
-/// The variants that the module contains and the GPU can run with this much shared memory per block,
-/// the plain one first. No limit means all that the GPU has.
+/// The variants that the module contains and the GPU can run with this much shared memory per
+/// block, the plain one first. `None` means all that the GPU has.
 pub fn available(
     module: &Arc<CudaModule>,
     multiprocessors: u32,

@@ -13,7 +13,7 @@ pub struct TextTests {
     tests: CudaSlice<TextTest>,
     /// The second argument of `whole_keys`, without addresses.
     search: WholeSearch,
-    /// Quick tests for `whole_screened`, if they can say what the tests do.
+    /// Quick tests for `whole_screened`; `None` if quick tests cannot express the tests.
     pub screen: Option<Screen>,
 }
 
@@ -40,7 +40,8 @@ impl TextTests {
         self.search.key_tests + self.search.checksum_tests > 0
     }
 
-    /// The second argument of `whole_keys`. `checksums` is the address of their tables.
+    /// The second argument of `whole_keys`. `checksums` is the address of the tables of the
+    /// checksum.
     pub fn argument(&self, stream: &Arc<CudaStream>, checksums: u64) -> WholeSearch {
         WholeSearch { tests: self.tests.device_ptr(stream).0, checksums, ..self.search }
     }
@@ -69,8 +70,8 @@ pub fn for_device(patterns: &PatternSet) -> (Vec<TextTest>, WholeSearch) {
     (of_keys.iter().chain(&of_checksums).map(flat).collect(), search)
 }
 
-/// [`WholeSearch::first_bits`] and [`WholeSearch::accepted`] of a test. Bits that it does not compare
-/// are parities of nothing, so zero.
+/// [`WholeSearch::first_bits`] and [`WholeSearch::accepted`] of a test. Bits that it does not
+/// compare are parities of no bits, so they are zero.
 fn first_bits(test: Option<&ChecksumTest>) -> ([[u32; 8]; FIRST_BITS as usize], [u32; ACCEPTED_WORDS as usize]) {
     let (mut bits, mut accepted) = ([[0; 8]; FIRST_BITS as usize], [0; ACCEPTED_WORDS as usize]);
     let Some(ChecksumTest { bytes, mask, sums }) = test else { return (bits, accepted) };
@@ -81,7 +82,7 @@ fn first_bits(test: Option<&ChecksumTest>) -> ([[u32; 8]; FIRST_BITS as usize], 
         .collect();
     for (parts, &(byte, bit)) in bits.iter_mut().zip(&compared) {
         for place in 0..256 {
-            // The part of this bit of x, counted from the lowest, in the checksum.
+            // The contribution of this bit of x to the checksum. Bits are counted from the lowest.
             let part = ChecksumTables::get().bytes[31 - place / 8][1 << (place % 8)];
             parts[place / 32] |= (part >> (8 * bytes[byte] + bit) & 1) << (place % 32);
         }
@@ -97,12 +98,12 @@ fn first_bits(test: Option<&ChecksumTest>) -> ([[u32; 8]; FIRST_BITS as usize], 
 /// The bits of a device's text word: half of one of [`TextWords`].
 const HALF: u64 = (1 << 30) - 1;
 
-/// Words of six characters from words of twelve.
+/// Splits words of twelve characters into words of six.
 fn halves(words: &TextWords<u64>) -> [u32; TEXT_WORDS as usize] {
     std::array::from_fn(|at| (words[at / 2] >> (30 * (1 - at % 2)) & HALF) as u32)
 }
 
-/// A test in the device's layout. Of a run it compares the first characters.
+/// A test in the device's layout. The device compares only the first characters of a run.
 fn flat(test: &pattern::TextTest) -> TextTest {
     let (mut masks, mut values) = ([0; 5], [0; 5]);
     for &(word, mask, value) in &test.fixed {

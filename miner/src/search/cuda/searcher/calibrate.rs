@@ -1,4 +1,5 @@
-//! The choice of a GPU's variant and of the extent of its launches, by measuring.
+//! The choice of a GPU's variant, of the length of its table and of the extent of its launches, by
+//! measuring.
 
 use super::super::abi::Suspect;
 use super::super::geometry::{Extent, FIELD_BYTES, GROUP, KEPT_ALONE, TABLE};
@@ -14,6 +15,9 @@ use crate::search::searcher::{Launch, Searcher};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The least ratio of the speeds at which a shorter table is chosen. Repeated trials differ by less
+/// than 1 %.
+const CLEARLY_FASTER: f64 = 1.02;
 /// Share of a launch for the first trial of whole keys, which take several times as long.
 const WHOLE_KEYS_TRIAL: f64 = 1.0 / 16.0;
 /// Share of a launch for the first launches that compare texts, which take longer with more tests.
@@ -25,11 +29,11 @@ fn patterns(texts: &[&str]) -> Arc<PatternSet> {
 }
 
 impl CudaSearcher {
-    /// Keeps the fastest variant that finds the plain one's hits; sets the extent of a launch.
-    /// Returns the choice.
+    /// Measures the variants. Keeps the fastest one that finds the same hits as the plain one, with
+    /// its fastest length of the table, and sets the extents of launches. Returns the choice.
     pub(super) fn calibrate(&mut self, variants: &[Variant]) -> Result<Choice, SearchError> {
         let kinds = [patterns(&["n0st"]), patterns(&["n0str", "00000", "zzzzz"]), patterns(&["n0??rq"])];
-        let mut best: Option<(f64, &Variant)> = None;
+        let mut best: Option<(f64, u32, &Variant)> = None;
         let mut expected = None;
         for variant in variants {
             self.variant = variant.clone();
@@ -40,14 +44,13 @@ impl CudaSearcher {
                 tracing::warn!(device = %self.info.id, variant = variant.name, "finds other hits than the plain variant: not used");
                 continue;
             }
-            let speed = self.speed(&kinds[0], Extent { steps: 1, entries: self.table_entries() })?;
-            tracing::debug!(device = %self.info.id, variant = variant.name, speed, "measured");
-            if best.is_none_or(|(most, _)| speed > most) {
-                best = Some((speed, variant));
+            let (speed, entries) = self.fastest_table(&kinds[0])?;
+            if best.is_none_or(|(most, ..)| speed > most) {
+                best = Some((speed, entries, variant));
             }
         }
-        let (speed, variant) = best.expect("the plain variant agrees with itself");
-        self.variant = variant.clone();
+        let (speed, entries, variant) = best.expect("the plain variant agrees with itself");
+        (self.variant, self.entries) = (variant.clone(), entries);
         let prefixes = self.kept;
         self.take_memory()?;
         let mut speeds = [speed; 3];
@@ -59,14 +62,40 @@ impl CudaSearcher {
             speeds[self.method() as usize] = speed;
         }
         self.set_paces(speeds);
-        Ok(Choice { variant: self.variant.name.to_owned(), prefixes, speeds })
+        Ok(Choice { variant: self.variant.name.to_owned(), prefixes, entries, speeds })
     }
 
-    /// Searches with the current variant, which an earlier start measured at these speeds.
-    pub(super) fn adopt(&mut self, speeds: [f64; 3]) -> Result<(), SearchError> {
+    /// Adopts the choice that an earlier start made by measuring. Its variant is already the
+    /// current one.
+    pub(super) fn adopt(&mut self, choice: &Choice) -> Result<(), SearchError> {
+        self.entries = (choice.entries / GROUP * GROUP).clamp(GROUP, TABLE);
         self.take_memory()?;
-        self.set_paces(speeds);
+        self.set_paces(choice.speeds);
         Ok(())
+    }
+
+    /// The speed of the current variant with its fastest table, and the most entries of that table.
+    ///
+    /// Each entry has 10 KB of constants for the tensor cores, and a centre reads those of all
+    /// entries. A GPU with a small L2 cache may be faster with fewer entries, although it then has
+    /// more centres to prepare.
+    fn fastest_table(&mut self, patterns: &Arc<PatternSet>) -> Result<(f64, u32), SearchError> {
+        let [whole, shorter @ ..] = Extent::of_shorter_tables(self.table_entries());
+        let mut best = (self.speed(patterns, whole)?, TABLE);
+        self.report(whole, best.0);
+        for extent in shorter {
+            let speed = self.speed(patterns, extent)?;
+            self.report(extent, speed);
+            if speed > best.0 * CLEARLY_FASTER {
+                best = (speed, extent.entries);
+            }
+        }
+        Ok(best)
+    }
+
+    fn report(&self, extent: Extent, speed: f64) {
+        let candidates = 18.0 * f64::from(self.geometry.threads()) * speed;
+        tracing::debug!(device = %self.info.id, variant = self.variant.name, ?extent, speed, candidates, "measured");
     }
 
     /// Takes more memory for prefix products if the chosen variant is faster with it.
