@@ -1,5 +1,5 @@
-//! Reads messages of peers. A tweak that makes a key is a find. Nothing else in them is believed,
-//! and none is answered.
+//! Reads messages of peers. A tweak that makes a matching key is a find. Nothing else in the
+//! messages is believed, and the bot answers none of them.
 
 use super::table::Held;
 use crate::bot::{is_acceptance, tweaks_in};
@@ -18,7 +18,7 @@ const LONGEST: usize = 8 * 1024;
 /// The most tweaks of one message that are tried. A result has one.
 const MOST_TWEAKS: usize = 4;
 
-/// Reads a message of a peer. It may be read again after an error, or after a panic.
+/// Reads a message of a peer. The same message may be read again after an error or a panic.
 ///
 /// Errors: those of the ledger.
 pub(in crate::service) fn hear(context: &Context, scheduler: &Scheduler, message: &Rumor) -> Result<(), LedgerError> {
@@ -41,8 +41,8 @@ pub(in crate::service) fn hear(context: &Context, scheduler: &Scheduler, message
     }
 }
 
-/// The find of a tweak for an open request at this peer: libsecp256k1 recomputes the key, and it
-/// matches a pattern of the job.
+/// The find that a tweak makes for an open request at this peer. `None` unless libsecp256k1
+/// recomputes a key from the tweak, and the key matches a pattern of the job.
 fn find(context: &Context, peer: Asker, split: &SplitTweak) -> Result<Option<(Held, Find)>, LedgerError> {
     let fits = |held: &Held| held.peer == peer && held.fingerprint() == split.fingerprint;
     let Some(held) = context.peers.held().into_iter().find(fits) else { return Ok(None) };
@@ -52,10 +52,12 @@ fn find(context: &Context, peer: Asker, split: &SplitTweak) -> Result<Option<(He
     Ok(met.map(|pattern| (held, Find { job: held.job, pattern, half: None, start: held.start, hit })))
 }
 
-/// T2 of a find, and the end of its request. The start point is spent in any case.
+/// Records a find (T2) and ends its request. The start point counts as spent in any case.
 fn settle(context: &Context, scheduler: &Scheduler, held: Held, find: Find) -> Result<(), LedgerError> {
     context.peers.settle(held.rumor);
     let outcome = Results(context.clone()).found(find);
+    // A find that is refused before it is redeemed does not spend its start point.
+    context.vault.discard(&[held.start]);
     context.ledger.end_peer_request(held.rumor, PeerRequestState::Over, None)?;
     context.peers.remove(held.rumor);
     if outcome == FindOutcome::Done {
