@@ -20,7 +20,7 @@ const STOREYS: &[&[&str]] = &[
     &["progress", "ledger", "vault", "search"],
     &["config", "remote", "calibration_file"],
     &["bot", "fleet", "nostr", "scheduler", "web", "control"],
-    &["service", "web", "backup"],
+    &["service", "backup"],
     &["cli"],
 ];
 

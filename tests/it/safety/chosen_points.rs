@@ -22,12 +22,12 @@ pub const TESTS: &[Test] = &[
     test!(a_hundred_texts_that_are_no_point_are_refused_with_the_reason),
 ];
 
-/// A prefix found in the first launch. It matches by chance once in 32,768.
+/// A prefix that the first launch finds. A key has it by chance once in 32,768.
 const PREFIX: &str = "dad";
 /// Generous limits, because one asker sends everything here.
 const GENEROUS: &str = "[limits]\nopen_jobs_per_asker = 100\njobs_per_day = 100000\n";
 /// Multiples of the generator in the table around a centre: on the CPU, and on GPUs.
-const TABLES: [u64; 2] = [512, 1024];
+const TABLES: [u64; 2] = [512, 2048];
 /// Log texts that show a distrusted device or any failure.
 const ALARMS: [&str; 4] = ["match nothing", "taken out", "panicked", "ERROR"];
 
@@ -87,8 +87,8 @@ impl Meeting {
     }
 
     async fn is_refused(&mut self, text: &str, reason: &str) {
-        // In another order: the same text in the same second would be a copy of the message, which
-        // gets no answer.
+        // The words are in another order than in a request that is served. The same text in the
+        // same second would be a copy of the message and get no answer.
         let answer = self.ask(&format!("split {PREFIX} {text}")).await;
         assert!(answer.contains(reason), "{text}: {answer}");
     }
@@ -128,7 +128,8 @@ impl Meeting {
         tweak
     }
 
-    /// Checks one answer per message, one result per job, the log, and a further request.
+    /// Checks that each message had one answer and each job one result, that the log has no alarm,
+    /// and that a further request is served.
     async fn ends_well(mut self) {
         let jobs = self.offsets.len() as i64;
         assert_eq!(self.got, self.sent + jobs);
@@ -166,9 +167,6 @@ fn chosen(rng: &mut StdRng) -> Vec<(String, SecretKey)> {
     // Around the end of a table and around the next centre.
     multiples.extend(TABLES.iter().flat_map(|&table| [table - 1, table, table + 1, 2 * table + 1]));
     multiples.push(rng.random_range(5_000..1 << 40));
-    // 1025 occurs twice: it is beyond one table, and the next centre of the other.
-    multiples.sort();
-    multiples.dedup();
     chosen.extend(multiples.iter().map(|&i| (format!("{i}·G"), small(i))));
     for table in TABLES {
         let centre = rng.random_range(2..1 << 20) * (2 * table + 1);
@@ -205,7 +203,7 @@ async fn chosen_points_are_searched_right_or_refused_and_no_device_is_blamed() {
         meeting.is_served(&point_of(&secret).to_string(), &secret).await;
         served.push(secret);
     }
-    // Used points, and their relatives.
+    // Used points and their relatives are refused.
     for &secret in served.iter().take(3) {
         for relative in family(secret) {
             meeting.is_a_relative(&relative).await;
@@ -215,8 +213,8 @@ async fn chosen_points_are_searched_right_or_refused_and_no_device_is_blamed() {
     let again = *served[3..].get(rng.random_range(0..served.len() - 3)).unwrap();
     meeting.is_a_relative(&again).await;
 
-    // Relatives that the bot cannot recognise count as other halves. Small multiples of G may have
-    // been used above.
+    // The bot cannot recognise that these points are related, so they count as other halves. None
+    // is a small multiple of G, which may have been used above.
     let last = *served.last().unwrap();
     let five_on = sum(last, small(5));
     let tweak = meeting.is_served(&point_of(&five_on).to_string(), &five_on).await;
@@ -258,7 +256,7 @@ async fn the_generator_and_its_relatives_are_halves_like_any_other() {
     }
 }
 
-/// The half with an even y, for which an npub stands.
+/// The secret or its negative: the one whose point has an even y, for which an npub stands.
 fn even(secret: SecretKey) -> SecretKey {
     match point_of(&secret).x_only_public_key().1 {
         Parity::Even => secret,
@@ -325,7 +323,7 @@ fn non_points(rng: &mut StdRng) -> Vec<(String, &'static str)> {
         texts.extend([(format!("02{x}"), NOT_ON_CURVE), (format!("03{x}"), NOT_ON_CURVE)]);
     }
     texts.extend((0..6).map(|_| (text_of("npub", &without_point()), NOT_ON_CURVE)));
-    // p and above. If the remainder is the x-coordinate of a point, the text must still be refused.
+    // Numbers from p upwards are refused, even if the remainder is the x-coordinate of a point.
     let with_remainder: Vec<u8> = (1..=255)
         .filter(|&more| {
             let mut x = [0; 32];
