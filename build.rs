@@ -1,7 +1,7 @@
 //! Names the commit, the target and the features of this build, for `npubbot --version`.
 //!
-//! `NPUBBOT_COMMIT` names the commit; otherwise cargo's record in a package does, or git in a
-//! release build.
+//! The commit is taken from the variable `NPUBBOT_COMMIT`, else from the record that cargo puts
+//! into a package, else, in a release build, from git.
 
 use std::path::Path;
 use std::process::Command;
@@ -20,8 +20,8 @@ fn main() {
     );
 }
 
-/// The commit that is built. A debug build does not ask git: it would be compiled again after every
-/// commit.
+/// The commit that is built. A debug build does not ask git, because it would then be compiled
+/// again after every commit.
 fn commit() -> String {
     println!("cargo::rerun-if-env-changed=NPUBBOT_COMMIT");
     if let Ok(commit) = env::var("NPUBBOT_COMMIT") {

@@ -53,7 +53,8 @@ fn search(criterion: &mut Criterion) {
     }
 }
 
-/// The time that `candidates` candidates take.
+/// Measures the time that testing `candidates` candidates takes. It runs whole launches and scales
+/// their time.
 fn search_for(searcher: &mut CpuSearcher, patterns: &Arc<PatternSet>, candidates: u64) -> Duration {
     let (mut done, began) = (0, Instant::now());
     while done < candidates {

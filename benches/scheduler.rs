@@ -13,8 +13,8 @@ use std::time::Duration;
 const POINT: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
 const JOBS: [usize; 3] = [1_000, 10_000, 100_000];
 
-/// Measures a job that is added or removed together with the next launch, a launch without a
-/// change, and the facts told to an asker.
+/// Measures adding and removing a job, each together with the next launch; a launch without a
+/// change; and computing the facts for an answer to an asker.
 fn split_jobs(criterion: &mut Criterion) {
     let half: HalfPoint = POINT.parse().expect("the generator is a point");
     let pattern = Pattern::parse("qqqqqqqqqqqq").expect("letters of the alphabet");

@@ -1,5 +1,5 @@
-//! Runs one input of each fuzz target. `tests/it/fuzz_corpora.rs` runs the same functions on the
-//! stored inputs, with stable Rust.
+//! The bodies of the fuzz targets. Each function runs one input. `tests/it/fuzz_corpora.rs` runs
+//! the same functions on the stored inputs, with stable Rust.
 
 use nostr::nips::nip44::{self, Version};
 use nostr::{Event, EventBuilder, JsonUtil, Keys, Kind, Tag};
@@ -17,7 +17,7 @@ use secp256k1::Scalar;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Any text gets an answer of limited length.
+/// Target `request`: every text gets an answer of limited length.
 pub fn request(data: &[u8]) {
     static CONFIG: OnceLock<Config> = OnceLock::new();
     let config = CONFIG.get_or_init(|| Config::embedded_default().expect("what ships is valid"));
@@ -84,8 +84,9 @@ pub fn request(data: &[u8]) {
     }
 }
 
-/// The first byte chooses the layer that the rest replaces: the wrap, the seal in a genuine wrap,
-/// or the rumor in a genuine seal.
+/// Target `unwrap`: a wrap that opens names its true author. The first byte of the input chooses
+/// the layer that the remaining bytes replace: the wrap, the seal in a genuine wrap, or the rumor
+/// in a genuine seal.
 pub fn unwrap(data: &[u8]) {
     static KEYS: OnceLock<(Vault, Keys)> = OnceLock::new();
     let (vault, author) = KEYS.get_or_init(|| (Vault::without_identity().expect("randomness"), Keys::generate()));
@@ -112,7 +113,7 @@ fn wrap_of(once: &Keys, us: nostr::PublicKey, content: String) -> Option<Event> 
     EventBuilder::new(Kind::GiftWrap, content).tag(Tag::public_key(us)).sign_with_keys(once).ok()
 }
 
-/// Any file gives a checked configuration, or an error that names the place.
+/// Target `relays_toml`: every file gives a checked configuration, or an error that names the file.
 pub fn relays_toml(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match Config::parse(text, "relays.toml") {
@@ -124,8 +125,8 @@ pub fn relays_toml(data: &[u8]) {
     }
 }
 
-/// Claimed hits in the form of a device's buffer, 42 bytes per hit: start point, kind of offset and
-/// rotation, offset.
+/// Target `hits`: claimed hits are verified without harm. The input has the form of a device's
+/// buffer, 42 bytes per hit: start point, kind of offset and rotation, offset.
 pub fn hits(data: &[u8]) {
     static LAUNCH: OnceLock<(Vault, Arc<Pass>)> = OnceLock::new();
     let (vault, pass) = LAUNCH.get_or_init(|| {
@@ -153,7 +154,8 @@ fn claim(bytes: &[u8]) -> ClaimedHit {
     ClaimedHit { start: word(0) as usize, tweak: Tweak { offset, rotation } }
 }
 
-/// A half point or a tweak, as people paste it. A valid one is written back unchanged.
+/// Target `split_text`: a half point or a tweak, as people paste it. The text of a valid one reads
+/// back as the same half point or tweak.
 pub fn split_text(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if let Ok(point) = text.parse::<HalfPoint>() {
@@ -164,8 +166,8 @@ pub fn split_text(data: &[u8]) {
     }
 }
 
-/// A pattern of any kind, after the 32 bytes of a key. Its text reads back as the same pattern, and
-/// a set of it gives the same matches.
+/// Target `patterns`: the 32 bytes of a key, then a pattern of any kind. The pattern's text reads
+/// back as the same pattern, and a set of this pattern alone gives the same matches.
 pub fn patterns(data: &[u8]) {
     let Some((key, text)) = data.split_first_chunk::<32>() else { return };
     let text = String::from_utf8_lossy(text);

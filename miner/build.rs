@@ -12,11 +12,12 @@ use std::{env, fs};
 
 /// Compute capabilities that get machine code.
 const ARCHS: &str = "75,80,86,89,90,100,120";
-/// Pairs of architectures with equal PTX except for their names. It is compiled once for both. The
-/// sources distinguish no architectures except 8.0 and 10.0
+/// Pairs of architectures whose PTX differs only in the name, so it is compiled once for both. The
+/// sources compare the architecture only with 8.0 and 10.0
 /// (`the_kernels_ask_for_no_architecture_that_shares_the_ptx_of_another`).
 const SAME_PTX: [(&str, &str); 3] = [("86", "80"), ("89", "80"), ("120", "100")];
-/// The first that supports all instructions we use also gets PTX, which any newer GPU can run.
+/// The architecture that also gets PTX, which any newer GPU can run: the first that supports all
+/// instructions we use.
 const PTX_ARCH: &str = "80";
 
 fn main() {
@@ -61,8 +62,8 @@ fn find_nvcc() -> Option<PathBuf> {
     home.into_iter().chain(env::split_paths(&path)).map(|folder| folder.join("nvcc")).find(|nvcc| nvcc.is_file())
 }
 
-/// Compiles for those of `archs` that this nvcc knows. Returns these, and the assembler's report on
-/// each kernel.
+/// Compiles for the architectures in `archs` that this nvcc knows. Returns their names, and the
+/// assembler's report on each kernel.
 fn compile(nvcc: &Path, archs: &str, source: &Path, fatbin: &Path) -> Result<(String, String), String> {
     let run = |command: &mut Command| {
         let output = command.output().map_err(|error| format!("{} does not start: {error}", nvcc.display()))?;
@@ -100,7 +101,7 @@ fn machine_code(report: &str) -> String {
         if name.is_some() {
             (kernel, spilled) = (name, None);
         } else if let Some(bytes) = between(line, "spill stores, ", " bytes spill loads") {
-            // Functions that the kernel calls follow it.
+            // The first such line is the kernel's own. Those of the functions that it calls follow.
             spilled = spilled.or(Some(bytes));
         } else if let Some(registers) = between(line, "Used ", " registers")
             && let Some(((kernel, arch), spilled)) = kernel.take().zip(spilled.take())
@@ -134,8 +135,8 @@ fn constants(header: &str) -> String {
     constants
 }
 
-/// Returns one source in which every `#include "…"` is replaced by the file, once: NVRTC reads no
-/// files.
+/// Returns the source with each file of an `#include "…"` put in its place, once per file. NVRTC
+/// reads no files, so it needs a single text.
 fn flatten(path: &Path, seen: &mut HashSet<PathBuf>) -> String {
     if !seen.insert(path.to_owned()) {
         return String::new();

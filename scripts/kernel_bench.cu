@@ -1,8 +1,9 @@
-// Runs the search kernels alone: do all variants find the same hits, and how fast is each?
-// `kernel-variants.sh` compiles this against one or several folders of kernels and runs them.
+// Runs the search kernels alone, to check that all variants find the same hits and to measure the
+// speed of each. `kernel-variants.sh` compiles this against one or several folders of kernels and
+// runs them.
 //
 //     kernel_bench [centres per thread] [launches] [seconds with one interval] [seconds with many]
-// [characters] [seed]
+//                  [characters] [seed]
 //
 // If seconds are given, each variant runs that long, and rate, watts and joules are measured over
 // all but the first second. The plain variant runs first and defines the expected hits.
@@ -11,7 +12,8 @@
 //
 // compares the hits of every variant with those of a kernel that computes each key in full.
 //
-// Compiled with `-DBLOCKS=1 -DTABLE=64` it is small enough for `compute-sanitizer --tool racecheck`.
+// Compiled with `-DBLOCKS=1 -DTABLE=64` it is small enough for `compute-sanitizer --tool
+// racecheck`.
 
 #include "search.cu"
 
@@ -32,7 +34,8 @@
 #define BLOCKS 0
 #endif
 
-// The driver's energy counter and a clock. Zero if there is no counter.
+// Reads the energy counter and the clock rate of the GPU from the driver. Both are zero if the
+// driver does not have them.
 struct Meter {
     void *device = nullptr;
     int (*energy)(void *, unsigned long long *) = nullptr;
@@ -126,7 +129,8 @@ __global__ void every_key(Search s, u32 threads) {
     }
 }
 
-// A kernel with what it needs. `kind` is 0 for one interval, 1 for a few, 2 for many.
+// A kernel and the sizes that it is launched with. `kind` is 0 for one interval, 1 for a few, 2 for
+// many.
 struct Kernel {
     const char *name;
     void (*run)(Search);

@@ -143,7 +143,7 @@ fn reach(step: Step, side: &str) {
             }
         }
         _ => {
-            // If standard error cannot be written, the signal alone must tell.
+            // If standard error cannot be written, the test sees the signal alone.
             let _ = writeln!(std::io::stderr(), "test fault: {place}");
             std::process::abort();
         }

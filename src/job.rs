@@ -1,5 +1,5 @@
-//! The description of a job that all rooms share, and the names of its asker, its message and its
-//! number.
+//! The description of a job that all rooms share, and the types that identify its asker, its
+//! message and the job itself.
 
 use crate::key::HalfPoint;
 use crate::pattern::{Best, Difficulty, Pattern, PatternSet, Rate};
@@ -36,7 +36,7 @@ impl fmt::Display for JobId {
     }
 }
 
-/// How messages about a job travel.
+/// The way in which messages about a job travel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub enum Channel {
     /// Sealed and wrapped (NIP-17, NIP-59): nobody but the receiver can read it or see who sent it.
@@ -47,7 +47,7 @@ pub enum Channel {
     Nip04,
 }
 
-/// Why another bot, a peer, is asked to search for a job too.
+/// The reason why another bot, a peer, is asked to search for a job too.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum HandOver {
     /// The job is hard.
@@ -70,9 +70,9 @@ pub struct JobSpec {
     pub best: Option<Box<BestSearch>>,
     /// The asker's half point, if the asker keeps half of the key. `None` for a job of the pool.
     pub half: Option<HalfPoint>,
-    /// How messages about the job travel. A key is always sealed, whatever the channel.
+    /// The channel of messages about the job. A key is always sealed, whatever the channel.
     pub channel: Channel,
-    /// The key that messages about it are encrypted to; `None`: the asker's own.
+    /// The key that messages about the job are encrypted to; `None` for the asker's own key.
     pub encryption_key: Option<EncryptionKey>,
     /// Subject of the asker's conversation, if it has one.
     pub subject: Option<String>,
@@ -80,14 +80,14 @@ pub struct JobSpec {
     pub expires_at: u64,
     /// The asker is told at this time, in Unix seconds, that the search takes longer than promised.
     pub notice_at: Option<u64>,
-    /// Why a peer is asked to search for the job as well; `None` if none is asked.
+    /// The reason why a peer is asked to search for the job too; `None` if none is asked.
     pub hand_over: Option<HandOver>,
 }
 
 /// A search without a target, and its best key so far.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BestSearch {
-    /// The family of keys, and the time.
+    /// The family of keys, and the time to search.
     pub best: Best,
     /// The time searched so far, without waiting.
     pub searched: Duration,
@@ -101,13 +101,14 @@ impl BestSearch {
         BestSearch { best, searched: Duration::ZERO, kept: None }
     }
 
-    /// Whether a key of this rarest pattern is rarer than the best so far.
+    /// Whether a key is rarer than the best so far, if `pattern` is the rarest one that the key
+    /// meets.
     pub fn is_beaten_by(&self, pattern: &Pattern) -> bool {
         self.kept.as_ref().is_none_or(|kept| pattern.difficulty() > kept.difficulty())
     }
 
-    /// Whether the search is over: a key is kept, and the time is up or no key is rarer. Without a
-    /// key, the search goes on to the first one.
+    /// Whether the search is over: a key is kept, and the time is up or no key is rarer. While no
+    /// key is kept, the search goes on to the first one.
     pub fn is_over(&self) -> bool {
         self.kept.as_ref().is_some_and(|kept| self.searched >= self.best.time || self.best.family.is_rarest(kept))
     }
@@ -140,12 +141,13 @@ impl JobSpec {
     pub fn begin(&mut self, rate: Option<Rate>) {
         let Some(search) = &self.best else { return };
         let patterns = search.best.patterns(search.kept.as_ref(), rate);
-        // If no key is rarer, the job ends after the next launch, whatever it is for.
+        // If no key is rarer, the job ends after the next launch, whatever patterns that launch
+        // has.
         self.patterns = if patterns.is_empty() { search.best.family.floor() } else { patterns };
     }
 
-    /// Expected number of candidates until any of its patterns matches, which takes long to compute
-    /// for thousands of them. `None` for a search without a target.
+    /// Expected number of candidates until any pattern of the job matches. Takes long to compute
+    /// for thousands of patterns. `None` for a search without a target.
     pub fn difficulty(&self) -> Option<Difficulty> {
         if self.best.is_some() {
             return None;

@@ -19,7 +19,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// All languages. A word that several have is read as the first of them.
+    /// All languages. A word of several languages is read as a word of the first one.
     pub const ALL: [Language; 6] = [
         Language::English,
         Language::Japanese,
@@ -29,7 +29,8 @@ impl Language {
         Language::French,
     ];
 
-    /// Two letters (ISO 639-1), as the ledger keeps it and `lang ja` names it.
+    /// The language's two letters (ISO 639-1). The ledger keeps them, and askers send them, as in
+    /// `lang ja`.
     pub fn code(self) -> &'static str {
         match self {
             Language::English => "en",

@@ -2,10 +2,10 @@
 //!
 //! The rooms, from the bottom up; imports point down only (`tests/it/architecture/`):
 //! - [`os`]: everything that differs between operating systems
-//! - [`key`], [`pattern`]: public mathematics, and patterns of npubs; [`job`], [`message`]: what
-//!   travels between rooms
-//! - [`search`]: trying candidates; [`remote`]: on other machines; [`vault`]: every secret;
-//!   [`ledger`]: what must survive
+//! - [`key`], [`pattern`]: public mathematics, and patterns of npubs
+//! - [`job`], [`message`]: the types that rooms exchange
+//! - [`search`]: tests candidates here; [`remote`]: tests them on other machines
+//! - [`vault`]: every secret; [`ledger`]: the state that survives a crash
 //! - [`scheduler`]: which job runs where; [`nostr`]: relays; [`bot`]: the conversation
 //! - [`web`]: serves the page for people without an account
 //! - [`control`]: the operator's local socket

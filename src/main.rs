@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use zeroizing_alloc::ZeroAlloc;
 
 /// Clears memory when it is freed, because libraries leave copies of keys on the heap. Also counts
-/// it.
+/// the heap bytes in use.
 #[global_allocator]
 static ALLOCATOR: Counted<ZeroAlloc<System>> = Counted(ZeroAlloc(System));
 

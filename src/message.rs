@@ -29,7 +29,8 @@ pub struct Answered {
 }
 
 impl Answered {
-    /// `seen_on` are the relays where the message was seen. The first is used as the hint.
+    /// A reference to a message. `seen_on`: the relays where it was seen; the first one is the
+    /// hint, if it is not too long.
     pub fn seen(rumor: RumorId, seen_on: &[String]) -> Answered {
         Answered { rumor, hint: seen_on.first().filter(|url| url.len() <= LONGEST_HINT).cloned() }
     }
@@ -40,10 +41,10 @@ impl Answered {
 pub struct OutgoingMessage {
     /// The receiver. Nobody else will be able to read it.
     pub to: Asker,
-    /// How the message travels.
+    /// The channel by which the message travels.
     pub channel: Channel,
-    /// The key that seal and wrap are encrypted to (kind 10044); `None`: the receiver's own.
-    /// Without effect by NIP-04.
+    /// The key that seal and wrap are encrypted to (kind 10044); `None` for the receiver's own key.
+    /// A NIP-04 message ignores it.
     pub encryption_key: Option<EncryptionKey>,
     /// Plain text (NIP-17, kind 14).
     pub text: String,

@@ -11,7 +11,7 @@ pub struct Stopper(watch::Sender<bool>);
 #[derive(Clone, Debug)]
 pub struct Shutdown(watch::Receiver<bool>);
 
-/// A connected pair of both.
+/// A [`Stopper`], and the [`Shutdown`] that it notifies.
 pub fn pair() -> (Stopper, Shutdown) {
     let (sender, receiver) = watch::channel(false);
     (Stopper(sender), Shutdown(receiver))
@@ -36,8 +36,8 @@ impl Shutdown {
         let _ = self.0.wait_for(|stop| *stop).await;
     }
 
-    /// Runs `round` now and once every `period`, until the program is asked to end. That drops a
-    /// round in progress.
+    /// Runs `round` now and once every `period`, until the program is asked to end. A round in
+    /// progress is dropped then.
     pub async fn repeat<F: Future<Output = ()>>(&mut self, period: Duration, mut round: impl FnMut() -> F) {
         let mut ticks = tokio::time::interval(period);
         let rounds = async {

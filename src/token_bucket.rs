@@ -12,8 +12,8 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// A full bucket of `burst` tokens that gets `per_second` tokens a second; each is at least
-    /// one.
+    /// A full bucket of `burst` tokens that gets `per_second` tokens a second. Zero is taken as one
+    /// for both.
     pub fn new(per_second: u32, burst: u32) -> TokenBucket {
         let burst = f64::from(burst.max(1));
         TokenBucket { per_second: f64::from(per_second.max(1)), burst, level: burst, at: Instant::now() }

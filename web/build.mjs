@@ -1,6 +1,6 @@
-// One file, everything inside: the policy names the script and the style by their hashes, and
-// allows nothing else but connections to relays, which the page narrows to its bot's as soon as it
-// knows them.
+// Builds the page as one file with everything inside. Its policy names the script and the style by
+// their hashes, and allows nothing else but connections to relays. The page narrows these to its
+// bot's relays as soon as it knows them.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -32,8 +32,8 @@ async function bundled(name, define = {}) {
 const worker = await bundled('src/work-worker.ts');
 const script = await bundled('src/main.ts', { WORKER: JSON.stringify(worker) });
 const style = read('src/style.css');
-// Either would end its element early, and the hash would no longer be that of what the browser
-// runs.
+// Such a text would end its element early, and the hash would no longer be that of the code that
+// the browser runs.
 if (/<\/script|<!--/i.test(script) || /<\/style/i.test(style)) throw new Error('the bundle closes its own element');
 
 const policy = [
@@ -55,8 +55,9 @@ const filled = read('src/index.html').replace(/%%(\w+)%%/g, (_, name) => {
   if (!(name in values)) throw new Error(`nothing is called ${name}`);
   return values[name];
 });
-// The page computes its own SHA-256 from what the browser's parser made of it, so the file is what
-// a parser writes, and its script comes last: nothing follows that is not parsed when it runs.
+// The page computes its own SHA-256 from the document that the browser's parser made. So the file
+// must be exactly what a parser writes. The script comes last, so that all of the page is parsed
+// when it runs.
 const page = serialize(parse(filled.replace(/<\/script>\s*<\/body>\s*<\/html>\s*$/, '</script></body></html>')));
 if (serialize(parse(page)) !== page || !page.endsWith('</script></body></html>')) {
   throw new Error('the page is not what a browser would write');

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let launches: u64 = std::env::args().nth(1).ok_or("how many launches?")?.parse()?;
-    // The length of a launch must not depend on its time: after the first, each launch is one
-    // round.
+    // With an intended time of zero, every launch after the first is one round. So the number of
+    // candidates does not depend on the speed of the machine.
     let mut searcher = CpuSearcher::open(Some(1), KernelChoice::Portable)?.with_launches_of(Duration::ZERO);
     let patterns = Arc::new(PatternSet::new(vec!["m0ctane".parse()?]));
     let mut candidates = 0;

@@ -16,15 +16,15 @@
 #define STAGES 4
 #endif
 
-// Threads per block of each variant: one block fills a multiprocessor, so that its threads share the
-// tables.
+// Threads per block of each variant. One block fills a multiprocessor, so that all of its threads
+// share the tables.
 #define PLAIN_THREADS 512
 #define TENSOR_THREADS 512
 
 // Field elements that the tensor variants keep per centre (tensor.cuh names them).
 #define CENTRE_CONSTANTS 17
-// How many of these are in shared memory, with one interval, a few or many. The others are in device
-// memory.
+// Number of these field elements that are in shared memory, with one interval, a few or many. The
+// others are in device memory.
 #ifndef ONE_SHARED
 #define ONE_SHARED 12
 #endif
@@ -34,7 +34,8 @@
 #ifndef MANY_SHARED
 #define MANY_SHARED 8
 #endif
-// How many are in shared memory on GPUs that have 99 KB of it for a block.
+// Number of these field elements that are in shared memory on GPUs that have 99 KB of it for a
+// block.
 #define LEAN_ONE_SHARED 4
 #define LEAN_FEW_SHARED 3
 #define LEAN_MANY_SHARED 2
@@ -59,39 +60,43 @@
 #ifndef TENSOR_FEW_BITS
 #define TENSOR_FEW_BITS 17
 #endif
-// Top words that a warp collects for the fine bitmap, if there are many intervals: fewer than 32 wait,
-// and up to 32 come at once. And the bytes of each.
+// The most top words that a warp collects for the fine bitmap, if there are many intervals: fewer
+// than 32 wait, and up to 32 come at once. And the bytes of each of them.
 #define MOST_DEFERRED 64
 #define DEFERRED_BYTES 8
 // Leading bits of the top word that index the fine bitmap in device memory.
 #define FINE_BITS 27
 
-// Largest error of a candidate's top word, in both directions, if there are many intervals: a sum of
-// ten truncated products, or twelve in the plain variant, each with an error of 1 (standard deviation).
+// The error of a candidate's top word that the filter allows for in both directions, if there are
+// many intervals. A top word is a sum of ten truncated products, or twelve in the plain variant,
+// each with an error of 1 (standard deviation).
 #define SLACK 32
-// Largest error of a top word with one interval or a few: ten products, each off by at most 743
-// (field.cuh).
+// The error of a top word that the filter allows for with one interval or a few: ten products, each
+// off by at most 743 (field.cuh).
 #define ROUGH_SLACK 8192
 
-// Words of six characters in a key's text, and the characters of a run that a test compares.
+// Number of words of six characters in a key's text, and the most characters of a run that a test
+// compares.
 #define TEXT_WORDS 10
 #define MOST_RUN 8
-// The tables of the checksum: an entry for each value of each byte, and the checksum of zero.
+// Words in the tables of the checksum: one for each value of each byte, and the checksum of zero.
 #define CHECKSUM_WORDS 8193
-// Bits of the checksum that are compared before the others are computed, and words with a bit for
-// each of their values.
+// Number of bits of the checksum that are compared before the others are computed, and number of
+// words with a bit for each of their values.
 #define FIRST_BITS 10
 #define ACCEPTED_WORDS 32
 
-// The screened search of whole keys. Bytes of an entry of its table, and field elements that it
-// keeps per thread in shared memory.
+// The screened search of whole keys: bytes of an entry of its table, and number of field elements
+// that it keeps per thread in shared memory.
 #define WHOLE_ENTRY_BYTES 224
 #define WHOLE_FIELDS 9
-// Tests of the lowest limb.
+// Number of tests of the lowest limb.
 #define LOW_TESTS 2
-// Values that half limbs are compared with: in every limb, and further ones in three limbs.
+// Number of values that each half of a limb is compared with, and number of values that it is
+// compared with under a mask.
 #define RUN_ROUNDS 3
 #define MASKED_ROUNDS 12
-// Groups of bits of the text of which all parities must be even, and parities of a group.
+// The most groups of parities, and the parities of a group. A key passes a group if all of its
+// parities are even.
 #define PARITY_GROUPS 4
 #define PARITIES 16

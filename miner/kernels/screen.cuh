@@ -1,11 +1,12 @@
-// Quick tests of whole keys (`Screen` in abi.h). They read limbs, not characters: a run of
-// characters at any place fills a half of some limb with one of a few values, and what an end fixes
-// are linear functions of the bits of x, so parities.
+// Quick tests of whole keys (`Screen` in abi.h). They read limbs, not characters. A run of
+// characters at any place fills a half of some limb with one of a few values. An end fixes linear
+// functions of the bits of x, which are parities.
 #pragma once
 
 #include "points.cuh"
 
-// In each half: a + b modulo 2^16, and the lesser of a and b.
+// For each half of a limb: `least_sum` returns the lesser of a + b modulo 2^16 and `least`, and
+// `least_halves` the lesser of a and b.
 #ifdef __CUDA_ARCH__
 FN u32 least_sum(u32 a, u32 b, u32 least) { return __viaddmin_u16x2(a, b, least); }
 FN u32 least_halves(u32 a, u32 b) { return __vminu2(a, b); }
@@ -22,7 +23,8 @@ FN u32 least_sum(u32 a, u32 b, u32 least) {
 // Keys that are tested at once: those of a point.
 #define KEYS 3
 
-// The least differences of halves from the values of runs.
+// Lowers `least` of each key, half by half, to the least difference of the key's halves from the
+// values of runs.
 template <bool GENERAL>
 FN void least_of_runs(const Screen &screen, const Fe (&keys)[KEYS], u32 (&least)[KEYS]) {
     if (!GENERAL || screen.has_runs) {
@@ -59,8 +61,8 @@ FN u32 least_difference(const Fe &x, u32 least) {
     return least;
 }
 
-// Which of these keys, below p, pass a test of their limbs: bit n for key n. If not GENERAL, there
-// are no such tests, or only RUNS without masks.
+// Bits of the keys that pass a test of their limbs, bit n for key n. The keys are below p. If not
+// GENERAL, there are no such tests except, with RUNS, those of runs without masks.
 template <bool GENERAL, bool RUNS>
 FN u32 passing_limbs(const Screen &screen, const Fe (&keys)[KEYS]) {
     if (!RUNS) return 0;
@@ -81,7 +83,7 @@ FN u32 passing_limbs(const Screen &screen, const Fe (&keys)[KEYS]) {
 }
 
 #ifndef __CUDACC__
-// Whether all parities of a group are even.
+// Whether all parities of one of the groups are even.
 FN bool has_even_parities(const Screen &screen, const Fe &x) {
     for (u32 group = 0; group < screen.parity_groups; group++) {
         bool odd = false;

@@ -1,11 +1,11 @@
-// The screened search of whole keys: computes all eighteen keys of an entry, and tests them
-// quickly. For GPUs whose tensor cores count bits, and for patterns that a `Screen` can express;
-// `whole_keys` takes all others. Two forms make only the tests of frequent patterns: one group of
-// parities, and runs beside it.
+// The screened search of whole keys. It computes all eighteen keys of an entry and makes quick
+// tests of them. It is for GPUs whose tensor cores count bits, and for patterns that a `Screen` can
+// express. `whole_keys` takes all other cases. Two of the three forms make only the tests of
+// frequent patterns: one group of parities, without or with runs.
 //
-// Every thread keeps one key that passed in shared memory. Every few entries a warp tests its keys'
-// texts together: alone, a thread would make its warp wait for thousands of cycles. A key that
-// finds the place taken is a suspect at once.
+// Each thread can keep one key that passed, in shared memory. Every few entries a warp tests the
+// texts of its kept keys together, because a thread that tests alone would make its warp wait for
+// thousands of cycles. A key that passes while its thread keeps another is a suspect at once.
 #pragma once
 
 #include "screen.cuh"
@@ -14,14 +14,14 @@
 #include "tensor.cuh"
 #include "text_tests.cuh"
 
-// The tensor cores of later GPUs have no such operation.
+// The tensor cores of later GPUs have no operation that counts bits.
 #if (__CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1000) || !defined(__CUDA_ARCH__)
 
 // Entries between two tests of the keys that threads keep.
 #define ENTRIES_BETWEEN_TESTS 16
 
-// The shared memory of a block: fields, kept keys, scratch memory, the names of the kept keys, and the
-// parities.
+// The shared memory of a block: fields, kept keys, scratch memory, the names of the kept keys, and
+// the parities.
 struct WholeShared {
     uint4 fields[WHOLE_FIELDS][2][TENSOR_THREADS];
     uint4 keys[2][TENSOR_THREADS];
@@ -56,7 +56,7 @@ FN Fe read_y(const Point &centre) {
     return Fe{{a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}};
 }
 
-// Tests the texts of the keys that the warp keeps, reports those that pass, and drops all.
+// Tests the texts of the keys that the warp keeps, reports those that pass, and drops all of them.
 __device__ __noinline__ void test_kept(const Search &s, const WholeSearch &w, WholeShared &shared) {
     u32 name = shared.names[threadIdx.x];
     if (name) {
@@ -66,7 +66,7 @@ __device__ __noinline__ void test_kept(const Search &s, const WholeSearch &w, Wh
     __syncwarp();
 }
 
-// Keeps a key that passed, or reports it if there is one already.
+// Keeps a key that passed, or reports it if the thread keeps another already.
 FN void keep_key(const Search &s, WholeShared &shared, const Fe &x, u32 name) {
     if (shared.names[threadIdx.x]) {
         report_named(s, thread_number(), name);
@@ -82,7 +82,8 @@ FN void count_bits(int (&sum)[4], const u32 *a, u32 b0, u32 b1) {
         : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// The lanes for which one of these numbers is odd. The compiler would test them one by one.
+// Bits of the lanes for which one of these numbers is odd. Written in assembly, because the
+// compiler would test the numbers one by one.
 FN u32 vote_odd(int a, int b, int c, int d) {
     u32 lanes;
     asm volatile("{.reg .b32 any; .reg .pred odd;\n"
@@ -110,12 +111,13 @@ FN bool has_even_parities(const Rows &keys, uint4 group) {
     return !(rows >> lane % 8 * 4 & 15);
 }
 
-// The tests that a form of the kernel makes. The general form looks for each whether there are any.
+// The tests that a form of the kernel makes. The general form checks for each kind of test whether
+// there are any.
 struct AnyTests { static constexpr bool GENERAL = true, RUNS = true; };
 struct EndTests { static constexpr bool GENERAL = false, RUNS = false; };
 struct RunTests { static constexpr bool GENERAL = false, RUNS = true; };
 
-// Tests the three keys of a point: x, βx and β²x. `name` is that of the first.
+// Tests the three keys of a point: x, βx and β²x. `name` is the name of the first key.
 template <class Tests>
 FN void test_point(const Search &s, const Screen &screen, WholeShared &shared, const uint4 *beta, const Fe &x, u32 name, bool ok) {
     const u32 lane = threadIdx.x % 32;
@@ -198,7 +200,7 @@ FN void search_screened(const Search &s, const WholeSearch &w, const Screen &scr
             Fe q = fe_mul<Quick>(rest, load_prefix(prefixes, i, threads, thread));
             rest = fe_mul<Quick>(rest, fe_sub<Quick>(kept.get(SUM_Z), fe_load_wide(e.u)));
             keep_sums(kept, e, read_y(centre_at(s, step, threads)), q);
-            // Not unrolled: the loop would not fit into the cache of instructions.
+            // Not unrolled, because the loop would not fit into the instruction cache.
 #pragma unroll 1
             for (u32 point = 0; point < 6; point++) {
                 Fe key = point_of_sums(kept, e, point / 2, point % 2);

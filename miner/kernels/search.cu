@@ -49,9 +49,8 @@ FN void expect_matrices(const Search &s, u32 entry) {
     if (line < bytes / 128) asm volatile("prefetch.global.L1 [%0];" ::"l"(at));
 }
 
-// Given in `rest` the inverse of the product of all differences up to the entries i - 1 and i:
-// removes these two from `rest`, and returns the inverse of (z - u) of one times (z - u) of the
-// other.
+// Returns the inverse of the product of the two differences z - u of entries i - 1 and i. `rest` is
+// the inverse of the product of all differences up to these two. Removes the two from `rest`.
 template <class Variant>
 FN Fe next_pair(const Search &s, Variant &variant, const uint4 *prefixes, u32 i, u32 threads, u32 thread, Fe &rest) {
     const u32 group = i / GROUP;
@@ -70,7 +69,8 @@ FN Fe next_pair(const Search &s, Variant &variant, const uint4 *prefixes, u32 i,
     return inverse;
 }
 
-// The first centre of a thread: its start point plus its stretch. Returns whether there is one.
+// Computes the first centre of a thread: its start point plus its stretch. Returns false if these
+// have the same x, and so there is no centre.
 FN bool first_centre(const Search &s, u32 thread, Fe &x, Fe &y) {
     const Point &base = s.start_points[thread / s.threads_per_start];
     const Point &start = s.stretches[thread % s.threads_per_start];
@@ -84,7 +84,7 @@ FN bool first_centre(const Search &s, u32 thread, Fe &x, Fe &y) {
     return ok;
 }
 
-// The centre after (x, y), given 1/(x - xS).
+// Replaces the centre (x, y) by the next one, given 1/(x - xS).
 FN void next_centre(const Search &s, const Fe &inverse, Fe &x, Fe &y) {
     Fe sx = fe_load(s.step.x);
     Fe slope = fe_mul(fe_sub(y, fe_load(s.step.y)), inverse);
@@ -103,8 +103,8 @@ FN void search(const Search &s, const More &more) {
 
     Fe x, y;
     bool ok = first_centre(s, thread, x, y);
-    // Different warps are at different stages of a centre: for most, the first centre is cut short,
-    // and the rest of it is searched at the end.
+    // Different warps are at different stages of a centre. For most of them the first centre is cut
+    // short, and the entries left out there are made up for with one more centre at the end.
     const u32 stage = thread / 32 % WARPS * STAGES / WARPS;
     const u32 first_entries = s.entries / GROUP * (stage + 1) / STAGES * GROUP;
     for (u32 step = 0; step <= s.steps; step++) {

@@ -1,4 +1,5 @@
-// Suspects: candidates that passed the tests of a search kernel. `confirm.cuh` computes them in full.
+// Suspects: candidates that passed the tests of a search kernel. `confirm.cuh` computes them in
+// full.
 #pragma once
 
 #include "points.cuh"
@@ -22,7 +23,7 @@ FN u32 thread_number() {
 }
 
 // A candidate of a thread in one number: the thread's step, the entry, and which of the entry's
-// candidates it is. Never zero; ten of its bits are free, from NAME_BITS up.
+// candidates it is. Never zero. Its ten bits from NAME_BITS up are free.
 #define NAME_BITS 21
 FN u32 name_of(u32 step, u32 entry, u32 which) { return 1u << 31 | step << 16 | entry << 5 | which; }
 static_assert(TABLE <= 1 << 11 && MOST_STEPS < 1 << 5, "name_of");

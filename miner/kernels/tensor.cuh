@@ -1,9 +1,9 @@
 // The tensor variants of the search: every product by a constant of the table is computed on the
 // tensor cores. They need compute capability 8.0.
 //
-// With t = 1/(z - u): z·t = 1 + u·t, and so (A' = u + z + 14) A'·t = 1 + (2u + 14)·t. The formula
-// subtracts xA and xi anyway. Up to these, the six sums that the top words are made of are the
-// centre times a linear function of (t, t²):
+// With t = 1/(z - u) and A' = u + z + 14: z·t = 1 + u·t, and so A'·t = 1 + (2u + 14)·t. The formula
+// subtracts xA and xi anyway. Apart from these, each of the six sums that make up the top words is
+// a constant of the centre times a linear function of (t, t²):
 //
 //     A'·Y0 - xA = xA·W0            W0 = (5u + 14)·t + 3u(2u + 14)·t²
 //     A'·Y1 - xi = xi + W1          W1 = xi(7u + 28)·t + 3u·xi(2u + 14)·t²
@@ -13,9 +13,9 @@
 //     B·Y2       = xA²·yA·V2        V2 = 6xi²·yi·t²
 //
 // A warp multiplies its 32 values of t and t² at once, by m16n8k32. Of W1 only the top word is
-// needed, and its matrix gives that directly. The five others return through the warp's shared
-// memory, one value per thread, and take two truncated products each: by a constant of the centre,
-// and by β times it.
+// needed, and its matrix gives that directly. W0, W2, V0, V1 and V2 return through the warp's
+// shared memory, one value per thread. Each of them takes two truncated products: by a constant of
+// the centre, and by β times that constant.
 //
 // Entries are processed in groups of four. Forward, the product of a group's differences is a
 // polynomial in z = xA³ whose coefficients are constants of the table. So the tensor cores compute
@@ -28,8 +28,8 @@
 
 #if __CUDA_ARCH__ >= 800 || !defined(__CUDA_ARCH__)
 
-// A warp's own shared memory. On the way in: 32 values in rows of 48 bytes, which avoids bank
-// conflicts for ldmatrix. On the way out: 32 values and their carries.
+// A warp's own shared memory. On the way to the tensor cores it has 32 values in rows of 48 bytes,
+// which avoids bank conflicts for ldmatrix. On the way back it has 32 values and their carries.
 #define SCRATCH_WORDS (32 * SCRATCH_BYTES / 4)
 
 // 32 values of a warp as the left operand: two tiles of 16 rows.
@@ -79,16 +79,17 @@ FN void multiply_add(Sums &s, const Rows &v, const uint4 *matrix, u32 lane) {
     }
 }
 
-// The sums are below 2^24, so the funnel shift brings in zeros from below. It becomes one LEA.HI,
-// where the compiler would use the multiplier for a plain shift.
+// The sum of two neighbouring byte columns: sum[0] + 2^8·sum[1]. The sums are below 2^24, so the
+// funnel shift brings in zeros from below. It becomes one LEA.HI, where the compiler would use the
+// multiplier for a plain shift.
 FN u32 two_columns(const int *sum) { return (u32)sum[0] + __funnelshift_l((u32)sum[0], (u32)sum[1], 8); }
 
-// Word offset of a value on the way out. 16 bytes are left free after every four values, which
+// Word offset of a value on the way back. 16 bytes are left free after every four values, which
 // avoids bank conflicts when reading.
 FN u32 value_at(u32 row) { return row * 8 + row / 4 * 4; }
 
 // Turns sums into one value per thread, through the scratch memory. The part above 2^256 is folded
-// once; Quick loses a carry out of limb 3 in that.
+// once. Quick loses a carry out of limb 3 in this fold.
 template <Care care>
 FN Fe settle(u32 *scratch, u32 lane, const Sums &s) {
     u32 row = lane / 4, quarter = lane % 4;
@@ -171,8 +172,8 @@ struct Tensor {
 
     // The constants of a centre, those that are read most often first: z = xA³; five prepared
     // factors, each followed by β times it; the product of a pair of differences; then powers of z,
-    // as values or as rows for the tensor cores. Where one factor at most is in device memory, the
-    // product comes first, because the next one waits for it.
+    // as values or as rows for the tensor cores. If at most one factor is in device memory, the
+    // product of the pair comes before the factors, because the next product waits for it.
     static constexpr bool PAIR_FIRST = SHARED >= 11;
     enum { Z, FACTORS = PAIR_FIRST ? 2 : 1, PAIR = PAIR_FIRST ? 1 : 11, Z_ROWS = 12, Z2, Z2_ROWS, Z3_ROWS, Z4, END };
     static_assert(END == CENTRE_CONSTANTS, "as in constants.h");
@@ -242,7 +243,8 @@ struct Tensor {
         return (const uint4 *)s.groups + group * (GROUP_BYTES / 16);
     }
 
-    // Sums of the lower powers of z, its highest power, and the constant term.
+    // The value of a polynomial in z: the sums of its lower powers, its highest power (coefficient
+    // 1), and its constant term.
     FN Fe product_of(const Sums &sums, int power, const uint4 *term) const {
         Fe r = settle<Quick>(scratch, threadIdx.x % 32, sums);
         u32 carry = add8(r.v, r.v, kept(power).v);
@@ -271,7 +273,7 @@ struct Tensor {
         return product_of(sums, Z2, matrix + GROUP_MATRICES * (MATRIX_BYTES / 16) + 2 + 2 * last);
     }
 
-    // The top words of factor N times its W, and of β and β² times that.
+    // The top words of factor N times its W or V, and of β and β² times that product.
     template <Precision precision, int N>
     FN void product_top_words(u32 (&three)[3], const Rows &t1, const Rows &t2, const uint4 *matrix, u32 lane) const {
         Sums sums = {};

@@ -35,8 +35,8 @@ impl Clock {
         }
     }
 
-    /// Notifies a task each time a test sets this clock, so that periodic work need not wait for
-    /// its next round.
+    /// Returns a notifier that yields each time a test sets this clock, so that periodic work need
+    /// not wait for its next round.
     pub fn turns(&self) -> Turns {
         match self {
             Clock::System => Turns(None),

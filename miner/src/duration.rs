@@ -12,7 +12,7 @@ const LONGEST: Duration = Duration::from_secs(3650 * 86_400);
 /// Reads a duration from 1 second to 10 years: `90 s`, `15min`, `2h`, `1 h 30 min`. The
 /// configuration and all flags take this spelling.
 ///
-/// Errors: [`ALLOWED`], for anything else.
+/// Errors: a text that says what is allowed ([`ALLOWED`]).
 pub fn parse(text: &str) -> Result<Duration, String> {
     let time = humantime::parse_duration(text.trim()).ok().filter(|time| (SHORTEST..=LONGEST).contains(time));
     time.ok_or_else(|| format!("allowed is {ALLOWED}"))
@@ -27,7 +27,7 @@ pub enum Span {
     Seconds(u64),
     /// 2 to 119 minutes.
     Minutes(u64),
-    /// 2 to 47 hours, and minutes beside them.
+    /// 2 to 47 hours, and the minutes beyond them.
     Hours(u64, u64),
     /// 2 to 729 days.
     Days(u64),

@@ -2,11 +2,11 @@
 //!
 //! - [`key`]: public mathematics of secp256k1 for this project
 //! - [`pattern`]: patterns of keys: grammar, difficulty, whether a full key matches
-//! - [`search`]: trying candidates, on every device behind one trait
+//! - [`search`]: testing candidates, on every device behind one trait
 //! - [`clock`], [`duration`], [`hours`]: time as people write it, and a clock for tests
 //!
-//! The only package that is optimised in a debug build. The bot exports these modules under the
-//! same names: `npubbot::search` is [`search`].
+//! This is the only package of the project that is optimised in a debug build. The bot exports
+//! these modules under the same names: `npubbot::search` is [`search`].
 
 pub mod clock;
 pub mod duration;

@@ -27,7 +27,7 @@ pub struct Manifest {
     pub made_at: u64,
 }
 
-/// Why a backup was not made or restored. Nothing was left behind.
+/// Reason why a backup was not made or restored. Nothing was left behind.
 #[derive(Debug, Error)]
 pub enum BackupError {
     /// The encryption failed: a wrong passphrase, a file of another kind, or a `to` that exists.

@@ -12,7 +12,7 @@ use tar::{Builder, Header};
 /// Writes a backup of the bot in `data` with its configuration to the new file `to`. The bot may be
 /// running.
 ///
-/// Errors: no identity, a ledger that cannot be copied, or a `to` that exists. After an error no
+/// Errors: there is no identity, the ledger cannot be copied, or `to` exists. After an error no
 /// file is left.
 pub fn make(data: &Path, config: &Path, to: &Path, lock: &Lock, now: u64) -> Result<(), BackupError> {
     let identity = data.join(IDENTITY);
@@ -26,9 +26,10 @@ pub fn make(data: &Path, config: &Path, to: &Path, lock: &Lock, now: u64) -> Res
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    // The whole file appears at once, or not at all. Only its owner can read it, or the copies.
+    // The whole file appears at once, or not at all. Only the owner can read the file and the
+    // copies.
     let file = tempfile::Builder::new().prefix(".npubbot-backup-").make_in(folder, files::create_new);
-    // Its error names the temporary file.
+    // The error names the temporary file, so only its kind is kept.
     let file = file.map_err(|error| at(to)(error.kind().into()))?;
     let copies = tempfile::Builder::new().prefix(".backup-").tempdir_in(data).map_err(at(data))?;
     let writer = vault::encrypt(to, lock, BufWriter::new(file.as_file().try_clone().map_err(at(to))?))?;

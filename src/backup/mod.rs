@@ -1,4 +1,5 @@
-//! Backups: one encrypted file with all that a bot is, made while it runs.
+//! Backups. A backup is one encrypted file with all that a bot is. It can be made while the bot
+//! runs.
 //!
 //! The file is a tar archive in an age file, so `age -d FILE | tar x` opens it without npubbot:
 //!

@@ -62,7 +62,7 @@ pub fn unpack(
     Ok(manifest)
 }
 
-/// Writes the entries of a backup to an empty folder, and reads it to its end.
+/// Writes the entries of a backup to an empty folder, and reads the backup to its end.
 fn extract(from: &Path, unlock: &Unlock, folder: &Path) -> Result<Manifest, BackupError> {
     let damaged = |error: io::Error| BackupError::Damaged { reason: error.to_string() };
     let file = File::open(from).map_err(at(from))?;
@@ -95,7 +95,7 @@ fn extract(from: &Path, unlock: &Unlock, folder: &Path) -> Result<Manifest, Back
         io::copy(&mut entry, &mut out).map_err(damaged)?;
         out.flush().and_then(|()| out.sync_all()).map_err(at(&path))?;
     }
-    // age proves only at its end that nothing was cut off.
+    // An age file proves only at its end that nothing was cut off.
     io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(damaged)?;
     manifest.ok_or_else(|| BackupError::Damaged { reason: "it is empty".to_owned() })
 }

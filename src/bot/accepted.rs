@@ -2,14 +2,14 @@
 
 use crate::pattern::{Difficulty, Effort, Kind, Pattern, PatternSet};
 
-/// Steps that the difficulties of one message may take to compute: a few milliseconds.
+/// The most steps for computing the difficulties in one message. They take a few milliseconds.
 const STEPS: usize = 1 << 14;
-/// Limit on the intervals of one job. The longest list of words has 1,794.
+/// Limit on the intervals of one job. The longest list of words has 1,794 intervals.
 pub(super) const JOB_INTERVALS: usize = 4096;
-/// Limit on the intervals of all open jobs together. It is the size of a list of 100,000 words;
-/// with so long a list, every job still keeps most of its rate.
+/// Limit on the intervals of all open jobs together. It is the size of a list of 100,000 words.
+/// With so many intervals, every job still keeps most of its rate.
 pub(super) const ALL_INTERVALS: usize = 1 << 17;
-/// A job with at most this many intervals is accepted, however many the others have.
+/// Number of intervals up to which a job is accepted, however many the other jobs have.
 pub(super) const FEW_INTERVALS: usize = 64;
 
 /// Limit on the tests of whole texts of one job.
@@ -18,20 +18,21 @@ pub(super) const JOB_TEXT_TESTS: usize = 8;
 pub(super) const ALL_TEXT_TESTS: usize = 32;
 /// Limit on the share of keys that need a full check ([`Pattern::handed_on`]), summed over all open
 /// jobs. It allows four patterns that fix four characters at the start and have a part elsewhere. A
-/// GPU checks more without delay. On a CPU of two cores this limit is a few thousand keys a second,
-/// tens of microseconds each.
+/// GPU checks even more keys without delay. For a CPU of two cores, this limit means a few thousand
+/// full checks a second, of tens of microseconds each.
 pub(super) const ALL_HANDED_ON: f64 = 1.0 / (1 << 18) as f64;
-/// A job with at most this share is accepted, whatever the share of the others. It is the share of
-/// a pattern that fixes eight characters at the start.
+/// Share of keys that need a full check up to which a job is accepted, whatever the share of the
+/// other jobs. It is the share of a pattern that fixes eight characters at the start.
 pub(super) const LITTLE_HANDED_ON: f64 = 1.0 / (1u64 << 40) as f64;
 
-/// A budget of steps for the difficulties in one message. Reading it and deciding about it get one
-/// each.
+/// A budget of steps for the difficulties in one message. Reading the message and deciding about it
+/// have a budget each.
 pub(super) fn effort() -> Effort {
     Effort::steps(STEPS)
 }
 
-/// Whether the bot searches for a pattern: the devices can, with few tests of whole texts.
+/// Whether the bot searches for a pattern: the devices can search for it, and it needs few tests of
+/// whole texts.
 pub fn accepted_by_bot(pattern: &Pattern) -> bool {
     pattern.is_searchable() && pattern.text_test_count() <= JOB_TEXT_TESTS
 }
@@ -42,7 +43,8 @@ pub fn nearest_accepted(pattern: &Pattern) -> Option<Pattern> {
     nearest.or_else(|| all_at_the_start(pattern).filter(accepted_by_bot))
 }
 
-/// A pattern with the same characters at the start, without open places between them.
+/// A pattern with the characters of this one at the start of the key, without open places. Of
+/// several parts elsewhere in the key, only the longest is used.
 fn all_at_the_start(pattern: &Pattern) -> Option<Pattern> {
     let text = match pattern.kind() {
         Kind::Parts { start, middle, end, .. } => {
@@ -57,7 +59,8 @@ fn all_at_the_start(pattern: &Pattern) -> Option<Pattern> {
     text.parse().ok()
 }
 
-/// Difficulty of any of these patterns; those that overlap are counted once. `None` for no pattern.
+/// The common difficulty of these patterns: a key has to match only one of them. Keys that match
+/// several are counted once. `None` without a pattern.
 pub(super) fn difficulty_of(patterns: &[Pattern]) -> Option<Difficulty> {
     PatternSet::new(patterns.to_vec()).difficulty_within(&mut effort())
 }
@@ -68,12 +71,12 @@ pub(super) fn cheaper(pattern: &Pattern) -> Option<Pattern> {
     cheaper.into_iter().find(|other| accepted_by_bot(other) && other.interval_count() <= JOB_INTERVALS)
 }
 
-/// Intervals of all these patterns.
+/// Number of intervals of all these patterns.
 pub(super) fn intervals_of(patterns: &[Pattern]) -> usize {
     patterns.iter().map(Pattern::interval_count).sum()
 }
 
-/// Tests of whole texts of all these patterns.
+/// Number of tests of whole texts of all these patterns.
 pub(super) fn text_tests_of(patterns: &[Pattern]) -> usize {
     patterns.iter().map(Pattern::text_test_count).sum()
 }

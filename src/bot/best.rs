@@ -10,7 +10,8 @@ use crate::message::Channel;
 use crate::pattern::Best;
 use std::time::Duration;
 
-/// The job of a request without a target, with its acceptance; or its refusal.
+/// Decides about a request without a target. Returns the job with its acceptance, or `None` with
+/// the refusal.
 pub(super) fn find_best(
     request: &Request,
     best: Best,
@@ -60,7 +61,7 @@ pub(super) fn explain_best(best: Best, facts: &Facts<'_>) -> Reply {
 }
 
 /// The share of the devices that a search without a target gets from the pool. Its patterns
-/// restrict the start of a key, so the fast kernel takes them.
+/// restrict the start of a key, so the fast kernel searches for them.
 fn pool_part(facts: &Facts<'_>) -> f64 {
     facts.pool_part * facts.top_words_part
 }
@@ -69,8 +70,8 @@ fn explanation(best: Best, part: f64, facts: &Facts<'_>) -> BestExplanation {
     BestExplanation { best, likely: facts.rate.and_then(|rate| best.likely(rate)), takes: takes(best, part, facts) }
 }
 
-/// Time until a search with this share of the devices ends. The time that the asker named counts as
-/// if all devices searched for it.
+/// Time until a search ends that has the share `part` of the devices. The time that the asker named
+/// is that of a search with all devices.
 fn takes(best: Best, part: f64, facts: &Facts<'_>) -> Duration {
     facts.within(best.time.div_f64(part.max(0.001)))
 }

@@ -16,9 +16,9 @@ use crate::message::Channel;
 use crate::pattern::Pattern;
 use std::time::Duration;
 
-/// If the expected time is at least this many seconds, the acceptance mentions split keys.
+/// Expected time, in seconds, above which the acceptance mentions split keys.
 const EXPENSIVE: u64 = 3600;
-/// If the expected time is at least this many seconds, the acceptance names a cheaper look-alike.
+/// Expected time, in seconds, from which the acceptance names a cheaper look-alike.
 const LONG: u64 = 60;
 
 /// The outcome of a message.
@@ -28,7 +28,7 @@ pub enum Decision {
     Ignore,
     /// A reply, and nothing else.
     Say(Reply),
-    /// A job under the number `next_job`.
+    /// A job is accepted under the number `next_job`.
     Accept {
         /// The job.
         spec: JobSpec,
@@ -39,7 +39,7 @@ pub enum Decision {
     Cancel {
         /// The jobs.
         jobs: Vec<JobId>,
-        /// No answer if the asker deleted the request.
+        /// The answer; `None` if the asker deleted the request.
         reply: Option<Reply>,
     },
     /// A result is sent again.
@@ -127,8 +127,8 @@ fn find(
     };
     let expected = rate.and_then(|rate| difficulty.expected_time(rate));
     let refusal = policy::refusal(patterns, difficulty, half.is_some(), rate, facts);
-    // A peer is asked with a split request. Split jobs are never handed over, so the request ends
-    // there.
+    // A bot asks a peer by a split request. Split jobs are never handed over, so no peer passes the
+    // request on.
     let hand_over = match half {
         Some(_) => None,
         None => hand_over(refusal.as_ref(), patterns, expected, facts),

@@ -8,7 +8,7 @@ use crate::pattern::{Pattern, Rate};
 /// The most patterns of one message that are explained.
 const EXPLAINED: usize = 5;
 
-/// The cheaper look-alike of the only pattern, with its expected time.
+/// The cheaper look-alike of a single pattern, with its expected time. `None` for several patterns.
 pub(super) fn cheaper_one(patterns: &[Pattern], rate: Option<Rate>, facts: &Facts<'_>) -> Option<Cheaper> {
     let [only] = patterns else { return None };
     let pattern = cheaper(only)?;

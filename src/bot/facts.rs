@@ -10,16 +10,16 @@ use crate::message::WorkWanted;
 use crate::pattern::{Pattern, Rate, rate_in_turns};
 use std::time::Duration;
 
-/// Shorter waits are not mentioned.
+/// Waits shorter than this are not mentioned.
 const SHORT_WAIT: Duration = Duration::from_secs(2);
 
-/// An asker is told that a job is late after this multiple of the promised time.
+/// Multiple of the promised time after which an asker is told that a job is late.
 const HALF_AS_LONG_AGAIN: f64 = 1.5;
 
 /// Proof of work of a split job ([`crate::key::SplitWork`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SplitCost {
-    /// Bits.
+    /// Bits of the work.
     pub bits: u32,
     /// The bot for which the work is done.
     pub bot: Npub,
@@ -32,9 +32,9 @@ pub struct Facts<'a> {
     pub limits: &'a Limits,
     /// Jobs and keys of the asker.
     pub asker: &'a AskerView,
-    /// Jobs of the pool being searched, of all askers.
+    /// Number of jobs of the pool being searched, of all askers.
     pub pool_jobs: usize,
-    /// Split jobs being searched, of all askers: they take turns with the pool.
+    /// Number of split jobs being searched, of all askers. They take turns with the pool.
     pub split_jobs: usize,
     /// Intervals that the devices' filters need for all open jobs.
     pub intervals: usize,
@@ -43,9 +43,9 @@ pub struct Facts<'a> {
     /// The share of keys that pass a filter and need a full check, summed over the patterns of all
     /// open jobs ([`crate::pattern::Pattern::handed_on`]).
     pub handed_on: f64,
-    /// The rate measured now, all devices together; `None` before the first measurement.
+    /// The measured rate of all devices together; `None` before the first measurement.
     pub rate: Option<Rate>,
-    /// The rate where whole keys are compared.
+    /// The rate of all devices together when they compare whole keys.
     pub whole_keys_rate: Option<Rate>,
     /// The number of the job, if the message becomes one.
     pub next_job: JobId,
@@ -53,7 +53,7 @@ pub struct Facts<'a> {
     pub half: Option<HalfUse>,
     /// The pool's share of the devices, 0 to 1.
     pub pool_part: f64,
-    /// The share of the pool's time for patterns that the fast kernel takes.
+    /// The share of the pool's time for patterns that the fast kernel searches for.
     pub top_words_part: f64,
     /// The share of the pool's time for patterns that need whole keys compared.
     pub whole_keys_part: f64,
@@ -64,7 +64,7 @@ pub struct Facts<'a> {
     /// Requests of the pool with a prefix of at most this many bits wait for older ones: a launch
     /// yields a limited number of keys.
     pub easy_bits: u32,
-    /// How long easy requests wait if all devices serve the pool.
+    /// Time that requests of at most `easy_bits` wait, if all devices search for the pool.
     pub easy_wait: Duration,
     /// Whether the asker publishes DM relays (kind 10050), so that their client reads sealed
     /// messages. Matters for messages of kind 4 only.
@@ -78,13 +78,13 @@ pub struct Facts<'a> {
     pub split_place: Option<usize>,
     /// Whether a peer has room for a further job.
     pub peers_have_room: bool,
-    /// The expected time from which a job is hard, and a peer may be asked for it too.
+    /// The expected time from which a job is hard, and a peer may be asked to search for it too.
     pub hard_from: Duration,
     /// The hours at which the devices search; `None` for always.
     pub hours: Option<&'a Hours>,
-    /// Whether the search stands still with no known end: the operator's pause, heat, the battery.
+    /// Whether the search is paused with no known end: by the operator, for heat or on a battery.
     pub is_stopped: bool,
-    /// Unix seconds.
+    /// The current time, in Unix seconds.
     pub now: u64,
 }
 
@@ -93,15 +93,17 @@ impl Facts<'_> {
         self.pool_jobs + self.split_jobs
     }
 
-    /// The time until a request is searched; zero if that is soon.
+    /// The time until a request is searched; zero if that is less than [`SHORT_WAIT`].
     pub(super) fn queue_for(&self, patterns: &[Pattern]) -> Duration {
-        // One easy prefix is enough, because it is found before the hard ones.
+        // One easy prefix is enough to wait, because its key is found before those of the hard
+        // ones.
         let waits = patterns.iter().any(|pattern| pattern.bits() <= self.easy_bits);
         let wait = self.easy_wait.div_f64(self.pool_part.max(0.01));
         if waits && wait >= SHORT_WAIT { wait } else { Duration::ZERO }
     }
 
-    /// When an asker is told that a job is late, Unix seconds. `None` if it has expired by then.
+    /// The time at which an asker is told that a job is late, in Unix seconds. `None` if the job
+    /// has expired by then.
     pub(super) fn notice_at(&self, promised: Duration, expires_at: u64) -> Option<u64> {
         let after = promised.mul_f64(HALF_AS_LONG_AGAIN).as_secs().max(60);
         Some(self.now.saturating_add(after)).filter(|&at| at < expires_at)
@@ -115,7 +117,8 @@ impl Facts<'_> {
         rate.map(|Rate(rate)| Rate(rate * part))
     }
 
-    /// The rate of a job of the pool. Patterns of the two kinds take turns.
+    /// The rate of a job of the pool. Patterns for the fast kernel and patterns that need whole
+    /// keys compared take turns.
     pub(super) fn pool_rate(&self, patterns: &[Pattern]) -> Option<Rate> {
         let part_of = |rate: Option<Rate>, part: f64| rate.map(|Rate(rate)| Rate(rate * part * self.pool_part));
         let is_whole = |pattern: &Pattern| !pattern.begins_selectively();

@@ -26,11 +26,11 @@ pub(super) enum Meaning {
     Kinds,
     /// Words that are not patterns, each with the reason; at most three.
     BadWords(Vec<(String, GrammarError)>),
-    /// A sentence. All its words could be prefixes, but hardly all are meant. These are the less
-    /// common ones.
+    /// A sentence. Many of its words could be prefixes, but hardly all are meant. Holds those that
+    /// are no fillers.
     Sentence(Vec<Pattern>),
     TooManyWords(usize),
-    /// A pattern in another notation, or words that ask for an ending; and the nearest prefix.
+    /// A pattern in another notation, or words that ask for an ending. Holds the nearest pattern.
     Unsupported(Option<Pattern>),
     /// Small talk, with the word as a prefix if it can be one.
     SmallTalk(Option<Pattern>),
@@ -38,11 +38,11 @@ pub(super) enum Meaning {
     SecretKey,
     /// A question about seed words.
     SeedWords,
-    /// Patterns at the asker's own point: they keep half of the key.
+    /// Patterns at the asker's own point. The asker keeps half of the key.
     Split(HalfPoint, Vec<Pattern>),
     /// A search without a target at the asker's own point.
     SplitBest(HalfPoint, Best),
-    /// `split` with a word that is not a point, or without a point.
+    /// `split` without a point, or with a word that is meant as a point and is none.
     BadPoint(Option<HalfPointError>),
     /// `split` and a point, but no prefix.
     PointAlone,

@@ -4,7 +4,7 @@ use super::numbers::span;
 use super::tables::{Table, say};
 use crate::pattern::{Best, Family, Kind, Pattern};
 
-/// A pattern as a sentence names it: `npub1m0?tane`, `~alice`.
+/// The name of a pattern in a sentence: `npub1m0?tane`, `~alice`.
 pub(super) fn name(pattern: &Pattern) -> String {
     match pattern.kind() {
         Kind::Prefix | Kind::Open => format!("npub1{pattern}"),
@@ -12,7 +12,7 @@ pub(super) fn name(pattern: &Pattern) -> String {
     }
 }
 
-/// `starts with npub1 and any spelling that looks like “alice”`
+/// The meaning of a pattern: `starts with npub1 and any spelling that looks like “alice”`.
 pub(super) fn meaning(t: &Table, pattern: &Pattern) -> String {
     let mut said = match pattern.kind() {
         Kind::Prefix | Kind::Open => vec![say!(t, "meaning-start", text = pattern.to_string())],
@@ -34,12 +34,14 @@ pub(super) fn meaning(t: &Table, pattern: &Pattern) -> String {
     said.join(&say!(t, "comma"))
 }
 
-/// `~alice: starts with npub1 and any spelling that looks like “alice”.`
+/// A line with a pattern and its meaning: `~alice: starts with npub1 and any spelling that looks
+/// like “alice”.`
 pub(super) fn means(t: &Table, pattern: &Pattern) -> String {
     say!(t, "means", pattern = name(pattern), meaning = meaning(t, pattern))
 }
 
-/// `best words 10m: the rarest key seen in 10 min of search, by the word of my list at the start.`
+/// A line with a search without a target and its meaning: `best words 10m: the rarest key seen in
+/// 10 min of search, by the word of my list at the start.`
 pub(super) fn best_means(t: &Table, best: &Best) -> String {
     let family = match best.family {
         Family::Any => "any",
@@ -50,8 +52,8 @@ pub(super) fn best_means(t: &Table, best: &Best) -> String {
     say!(t, "means", pattern = best.to_string(), meaning = meaning)
 }
 
-/// The meanings of those patterns that are more than a prefix, a line each: as many as fit into
-/// `room` characters.
+/// Lines with the meanings of those patterns that are more than a prefix: as many as fit into
+/// `room` characters, and at most [`MEANINGS`].
 pub(super) fn all_meanings(t: &Table, patterns: &[Pattern], mut room: usize) -> Vec<String> {
     let lines = patterns.iter().filter(|pattern| pattern.prefix().is_none()).map(|pattern| means(t, pattern));
     lines
@@ -72,7 +74,8 @@ fn alike(t: &Table, word: &str) -> String {
     say!(t, "meaning-alike", text = word.trim_start_matches('~').to_owned())
 }
 
-/// A part as it is read: itself, or any spelling that looks like it.
+/// A part of a pattern in words: the part itself, or for `~alice` a phrase such as `any spelling
+/// that looks like “alice”`.
 fn part(t: &Table, text: &str) -> String {
     match text.strip_prefix('~') {
         Some(word) => say!(t, "spelling", text = word.to_owned()),

@@ -12,7 +12,7 @@ use crate::ledger::Job;
 use crate::pattern::{Kind, Pattern};
 use std::time::Duration;
 
-/// How a key was found.
+/// The kind of search that found a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
     /// The key is the target of a job that was accepted this long ago.
@@ -21,7 +21,7 @@ pub enum Found {
     Best,
 }
 
-/// The text before and after the line with the nsec.
+/// The result of a job: the text before the line with the nsec, and the text after it.
 pub fn key_found(job: &Job, pattern: &Pattern, npub: &Npub, found: Found) -> (String, String) {
     let t = Table::of(job.language);
     let heading = heading(t, job, pattern, npub, found);
@@ -37,8 +37,8 @@ fn heading(t: &Table, job: &Job, pattern: &Pattern, npub: &Npub, found: Found) -
     }
 }
 
-/// How a key fits its pattern: `This npub starts with npub1cat`,
-/// `This npub has al7ce, which fits ~alice`.
+/// A sentence that says how a key fits its pattern: `This npub starts with npub1cat`, `This npub
+/// has al7ce, which fits ~alice`.
 fn fits(t: &Table, pattern: &Pattern, npub: &Npub) -> String {
     match pattern.kind() {
         Kind::Prefix => say!(t, "found-prefix", pattern = pattern.to_string()),
@@ -62,7 +62,8 @@ pub fn tweak_found(job: &Job, pattern: &Pattern, npub: &Npub, found: Found, twea
     say!(t, "tweak-found", heading = heading, npub = npub.to_string(), tweak = tweak.to_string())
 }
 
-/// The one notice of a job that takes longer than was promised. `now`: Unix seconds.
+/// The notice of a job that takes longer than was promised. A job has at most one. `now`: Unix
+/// seconds.
 pub fn late(job: &Job, now: u64) -> String {
     let t = Table::of(job.language);
     let waited = span(t, Duration::from_secs(now.saturating_sub(job.accepted_at)));
@@ -75,8 +76,8 @@ pub fn lost(job: &Job) -> String {
     say!(Table::of(job.language), "lost", job = job.id.to_string())
 }
 
-/// The notice of a job that was accepted in the hope of a peer, and that no peer took. `refusal`:
-/// the answer its asker would have had without peers.
+/// The notice of a job that was accepted only because a peer might search for it, and that no peer
+/// took. `refusal`: the answer that its asker would have had without peers.
 pub fn not_taken(job: &Job, refusal: &Reply) -> String {
     let said = say!(Table::of(job.language), "not-taken", job = job.id.to_string());
     format!("{said}\n{}", refusal.text(job.language))

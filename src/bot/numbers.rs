@@ -27,7 +27,8 @@ struct Amount {
     unit: &'static str,
 }
 
-/// Two significant digits: `970`, `1 thousand`, `1.1 billion`, `34 billion`, `10^25`.
+/// Puts a number into words, with two significant digits from a thousand up: `970`, `1 thousand`,
+/// `1.1 billion`, `34 billion`, `10^25`.
 fn amount(table: &Table, value: f64) -> Amount {
     let is_myriads = table.say("number-names", &[]) == "myriads";
     let (names, step): (&[_], f64) = if is_myriads { (&MYRIADS, 1e4) } else { (&THOUSANDS, 1e3) };
@@ -49,23 +50,24 @@ fn amount(table: &Table, value: f64) -> Amount {
     Amount { text: say!(table, "amount", unit = unit, number = number, quantity = said), unit }
 }
 
-/// `1.1 billion`, of which one key fits.
+/// The number of keys of which one fits, in words: `1.1 billion`.
 pub(super) fn one_in(table: &Table, difficulty: Difficulty) -> String {
     amount(table, difficulty.candidates()).text
 }
 
-/// `About 1 key in 1.1 billion fits.`
+/// A sentence about a difficulty: `About 1 key in 1.1 billion fits.`
 pub(super) fn odds(table: &Table, difficulty: Difficulty) -> String {
     say!(table, "odds", amount = one_in(table, difficulty))
 }
 
-/// `80 million keys a second`
+/// A rate in words: `80 million keys a second`.
 pub(super) fn speed(table: &Table, rate: Rate) -> String {
     let Amount { text, unit } = amount(table, rate.0);
     say!(table, "speed", unit = unit, amount = text)
 }
 
-/// `less than a second`, `4 seconds`, `3 min`, `3 h 20 min`, `9 days`, `2 years`.
+/// A duration in words: `less than a second`, `4 seconds`, `3 min`, `3 h 20 min`, `9 days`, `2
+/// years`.
 pub(super) fn span(table: &Table, time: Duration) -> String {
     match Span::from(time) {
         Span::Hours(hours, minutes) if minutes > 0 => {
@@ -90,8 +92,8 @@ fn unit_of(span: Span) -> (&'static str, u64) {
     }
 }
 
-/// `That takes about 7 min, rarely more than 21.`: the mean, and the time that 95 of 100 searches
-/// keep.
+/// A sentence about an expected time: `That takes about 7 min, rarely more than 21.` It names the
+/// mean, and the time within which 95 of 100 searches end.
 pub(super) fn expected(table: &Table, Takes { mean, most }: Takes) -> String {
     let (mean_span, most_span) = (Span::from(mean), Span::from(most));
     let mean = span(table, mean);
@@ -103,7 +105,7 @@ pub(super) fn expected(table: &Table, Takes { mean, most }: Takes) -> String {
     }
     let ((unit, _), (most_unit, count)) = (unit_of(mean_span), unit_of(most_span));
     let has_two = |span| matches!(span, Span::Hours(_, minutes) if minutes > 0);
-    // One unit is enough where both have the same; `3 h 20 min` has two.
+    // If both times have the same unit, it is said once. `3 h 20 min` has two units.
     let most = if unit == most_unit && !has_two(mean_span) && !has_two(most_span) {
         say!(table, "span-again", unit = unit, count = count)
     } else {
@@ -112,7 +114,7 @@ pub(super) fn expected(table: &Table, Takes { mean, most }: Takes) -> String {
     say!(table, "takes-about", mean = mean, most = most)
 }
 
-/// `14:05 UTC` of a time in Unix seconds.
+/// The time of day at a time in Unix seconds: `14:05 UTC`.
 pub(super) fn time_of_day(unix_seconds: u64) -> String {
     format!("{:02}:{:02} UTC", unix_seconds / 3600 % 24, unix_seconds / 60 % 60)
 }

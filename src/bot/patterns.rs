@@ -5,12 +5,12 @@ use super::vocabulary::Speech;
 use super::words::{has_foreign_wildcard, has_pattern_mark};
 use crate::pattern::{Best, Effort, GrammarError, Pattern};
 
-/// Longest text of a pattern, in bytes: a whole key in hex has 69. Classes could make it longer
-/// than a message.
+/// Longest text of a pattern, in bytes; a whole key in hex has 69. Without a limit, classes could
+/// make a pattern longer than a message.
 const LONGEST: usize = 80;
 
-/// Reads words as patterns. `speech`: the languages of a text around them; `None` if the asker said
-/// that all are patterns.
+/// Reads words as patterns. `speech`: the languages of the text around them; `None` if all words
+/// are meant as patterns, as after `find`.
 pub(super) fn patterns(words: &[&str], speech: Option<&Speech>, effort: &mut Effort) -> Meaning {
     if let Some(meaning) = best(words, speech) {
         return meaning;
@@ -42,8 +42,8 @@ pub(super) fn patterns(words: &[&str], speech: Option<&Speech>, effort: &mut Eff
     Meaning::Find(patterns)
 }
 
-/// Reads `best`, a family and a time, or `surprise`, without the words of a sentence around them:
-/// `surprise me, please`. `None` if they begin with another word.
+/// Reads `best` with a family and a time, or `surprise`. Skips the words of a sentence around it,
+/// as in `surprise me, please`. `None` if the first word that is no filler is neither of the two.
 fn best(words: &[&str], speech: Option<&Speech>) -> Option<Meaning> {
     let is_meant = |word: &&str| !speech.is_some_and(|speech| speech.is_filler(word));
     let meant: Vec<&str> = words.iter().copied().filter(is_meant).collect();
@@ -67,19 +67,20 @@ pub(super) fn is_certain(word: &str, effort: &mut Effort) -> bool {
     has_pattern_mark(word) && read(word, effort).is_ok()
 }
 
-/// The pattern nearest to one with other wildcards: its first run of two characters or more, at the
-/// end if a `$` follows them.
+/// The pattern nearest to one in another notation: its first run of two characters or more, placed
+/// at the end of the key if the word ends with `$`.
 fn nearest_to_foreign(word: &str) -> Option<Pattern> {
     let prefix = nearest_prefix(word)?;
     if word.ends_with('$') { at_the_end(&prefix) } else { Some(prefix) }
 }
 
-/// The characters of a prefix at the end of a key.
+/// The pattern with the characters of a prefix at the end of the key.
 pub(super) fn at_the_end(prefix: &Pattern) -> Option<Pattern> {
     format!("*{prefix}").parse().ok()
 }
 
-/// The prefix of the first run of two characters or more.
+/// The first run of two characters or more in a word, as a prefix. Runs that cannot be prefixes are
+/// skipped.
 pub(super) fn nearest_prefix(word: &str) -> Option<Pattern> {
     let word = word.trim_start_matches("nostr:").trim_start_matches("npub1");
     let runs = word.split(|c: char| !c.is_alphanumeric()).filter(|run| run.len() > 1);

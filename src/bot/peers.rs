@@ -1,9 +1,9 @@
 //! Jobs that a peer, another npubbot, is also asked to search for; and the messages between the two
 //! bots.
 //!
-//! To a peer, this bot is an asker with a split request; its answers are those that askers get.
-//! Only two things are read in them: whether they are the acceptance of a job, by its first words,
-//! and words that are tweaks.
+//! To a peer, this bot is an asker with a split request, and gets the answers that askers get. It
+//! reads only two things in them: whether an answer is the acceptance of a job, which its first
+//! words show, and the tweaks.
 
 use super::facts::Facts;
 use super::reply::Reply;
@@ -14,16 +14,17 @@ use crate::language::Language;
 use crate::pattern::Pattern;
 use std::time::Duration;
 
-/// The most patterns of a job that is handed over. By default a bot accepts as many.
+/// The most patterns of a job that is handed over. By default a bot accepts as many in one job.
 const MOST_PATTERNS: usize = 10;
 /// The most bytes of the patterns of a job that is handed over.
 const MOST_BYTES: usize = 600;
 /// Length of a run of letters and digits that the vault takes for a key and cuts from a message.
 const LIKE_A_KEY: usize = 58;
 
-/// Why a peer is asked to search for a job of the pool too; `None` if no peer is asked. `refusal`
-/// and `expected` are for this bot without peers. Every job that takes too long here is handed
-/// over, and every hard job with an even number. All other refusals stand.
+/// The reason to ask a peer to search for a job of the pool too; `None` if no peer is asked.
+/// `refusal` and `expected`: the refusal and the expected time of this bot without peers. A job is
+/// handed over if it takes too long here, or if it is hard and has an even number. All other
+/// refusals stand.
 pub(super) fn hand_over(
     refusal: Option<&Reply>,
     patterns: &[Pattern],
@@ -49,8 +50,8 @@ pub(super) fn can_be_written(patterns: &[Pattern]) -> bool {
     patterns.len() <= MOST_PATTERNS && bytes <= MOST_BYTES && patterns.iter().all(|one| longest(one) < LIKE_A_KEY)
 }
 
-/// The message that asks a peer for these patterns at a start point. `point`: its x-coordinate; its
-/// y is even. The message is in English, so the answers are too.
+/// The message that asks a peer for these patterns at a start point. `point`: the x-coordinate of
+/// the start point, whose y is even. The message is in English, so the answers are too.
 pub fn request_to_peer(point: &Npub, patterns: &[Pattern]) -> String {
     let patterns: Vec<&str> = patterns.iter().map(Pattern::as_str).collect();
     format!("split {point} {}", patterns.join(" "))
@@ -70,7 +71,7 @@ pub(super) fn beginning_of_acceptance(job: JobId) -> String {
     whole.split(PATTERNS).next().unwrap_or_default().to_owned()
 }
 
-/// The tweaks in a text, at most `most`.
+/// The tweaks in a text. Only the first `most` words that begin like a tweak are read.
 pub fn tweaks_in(text: &str, most: usize) -> Vec<SplitTweak> {
     let is_meant = |word: &&str| word.starts_with("ntweak1");
     text.split_whitespace().filter(is_meant).take(most).filter_map(|word| word.parse().ok()).collect()

@@ -7,9 +7,9 @@ use crate::job::JobId;
 use crate::key::HalfPointError;
 use crate::pattern::{ALPHABET, GrammarError, HEX_DIGITS, MAX_CHARACTERS, MOST_CHOSEN, Pattern, PatternError, Rate};
 
-/// Jobs named in a list; further ones are only counted.
+/// The most jobs named in a list. Further ones are only counted.
 const JOBS_LISTED: usize = 8;
-/// Characters shown of a word that the asker wrote.
+/// The most characters shown of a word that the asker wrote.
 const WORD_SHOWN: usize = 24;
 
 /// A job's number as commands name it: `12`.
@@ -40,7 +40,7 @@ pub(super) fn any_of(t: &Table, patterns: &[Pattern], room: usize) -> String {
     }
 }
 
-/// How busy the bot is: `3 jobs are open. I try 80 million keys a second.`
+/// Sentences that say how busy the bot is: `3 jobs are open. I try 80 million keys a second.`
 pub(super) fn at_work(t: &Table, jobs: usize, rate: Option<Rate>) -> String {
     match rate {
         Some(rate) => say!(t, "at-work", jobs = jobs, speed = speed(t, rate)),
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
     use crate::language::Language;
 
-    /// The command line says the same.
+    /// The command line shows the texts of the error types, and must say the same as the bot.
     #[test]
     fn english_reasons_are_those_of_the_types() {
         let t = Table::of(Language::English);

@@ -21,8 +21,8 @@ pub(super) const LONGEST_BEST: Duration = Duration::from_secs(600);
 /// Longest list of prefixes that is repeated in a command, in bytes.
 const LONGEST_PREFIXES: usize = 300;
 
-/// The refusal of a request, or `None` if it is accepted. `difficulty` is that of any of the
-/// patterns, `rate` the rate at which the job would be searched.
+/// The refusal of a request, or `None` if it is accepted. `difficulty`: the common difficulty of
+/// the patterns. `rate`: the rate at which the job would be searched.
 pub(super) fn refusal(
     patterns: &[Pattern],
     difficulty: Difficulty,
@@ -97,7 +97,8 @@ fn too_many(facts: &Facts<'_>) -> Option<Reply> {
     }
     let today = &facts.asker.accepted_last_day;
     if today.len() >= limits.jobs_per_day {
-        // The next job is possible when one more than the allowed number is older than a day.
+        // The next job is possible once fewer than the allowed number are younger than a day. That
+        // is so when the job accepted at this time is a day old.
         let at = today.get(today.len() - limits.jobs_per_day).copied().unwrap_or(facts.now);
         let wait = (at + DAY).saturating_sub(facts.now);
         return Some(Reply::TooManyToday { allowed: limits.jobs_per_day, wait_seconds: wait });
@@ -105,19 +106,19 @@ fn too_many(facts: &Facts<'_>) -> Option<Reply> {
     None
 }
 
-/// Patterns as a command names them.
+/// The patterns as text for a command line, or a placeholder if that is too long.
 fn prefixes_of(patterns: &[Pattern]) -> String {
     let prefixes = patterns.iter().map(quoted).collect::<Vec<_>>().join(" ");
     if prefixes.len() > LONGEST_PREFIXES { "PREFIX...".to_owned() } else { prefixes }
 }
 
-/// The refusal of a split request without the work, with the command that does it.
+/// The refusal of a split request that lacks proof of work, with the command that does the work.
 fn work_wanted(prefixes: String, SplitCost { bits, bot }: SplitCost) -> Reply {
     let command = format!("npubbot split new {prefixes} --out half.age --work {bits} --bot {bot}");
     Reply::SplitWorkWanted { bits, command }
 }
 
-/// A pattern as a shell reads it.
+/// A pattern, quoted for a shell if necessary.
 fn quoted(pattern: &Pattern) -> String {
     match pattern.prefix() {
         Some(prefix) => prefix.to_owned(),
@@ -141,7 +142,7 @@ fn too_wide(patterns: &[Pattern], facts: &Facts<'_>) -> Option<Reply> {
     (is_full || has_no_test || is_busy).then_some(Reply::TooWideNow)
 }
 
-/// An open job with the same request.
+/// The asker's open job of the pool for the same patterns.
 fn same_request(patterns: &[Pattern], facts: &Facts<'_>) -> Option<JobId> {
     let requested: HashSet<&Pattern> = patterns.iter().collect();
     let in_pool = facts.asker.open.iter().filter(|job| job.spec.half.is_none() && job.spec.best.is_none());
@@ -171,7 +172,7 @@ fn too_hard(
         facts.takes(difficulty, of_prefixes).is_some_and(|takes| takes.mean <= limit)
     };
     let characters = (1..=50).take_while(within).last().unwrap_or(0);
-    // A look-alike is named in a command without a half.
+    // The look-alike is shown in a command without a half, so split requests get none.
     let hinted = if is_split { &[] } else { patterns };
     let cheaper = cheaper_one(hinted, Some(rate), facts).filter(|cheaper| cheaper.expected <= limit);
     Some(Reply::TooHard { expected, limit, characters, cheaper })

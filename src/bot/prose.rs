@@ -1,11 +1,12 @@
-//! Texts that begin with no command: small talk, sentences around a prefix, bare prefixes.
+//! Reads texts that do not begin with a command: small talk, sentences around a prefix, bare
+//! prefixes.
 
 use super::meaning::Meaning;
 use super::patterns::{at_the_end, is_certain, nearest_prefix, patterns};
 use super::vocabulary::{Command, Speech, command};
 use crate::pattern::{Effort, Pattern};
 
-/// Reads a text that begins with no command.
+/// Reads a text that does not begin with a command.
 pub(super) fn free_text(words: &[&str], speech: &Speech, effort: &mut Effort) -> Meaning {
     let is_number = |word: &str| matches!(word, "12" | "24" | "twelve" | "seed");
     let asks_for_seed = words.iter().any(|word| speech.is_seed(word))
@@ -31,8 +32,8 @@ pub(super) fn free_text(words: &[&str], speech: &Speech, effort: &mut Effort) ->
     }
 }
 
-/// `help` or `status` in a sentence of another language than English: `ayuda por favor`, 「使い方を教えて」.
-/// Other commands must stand alone.
+/// Reads `help` or `status` in a sentence of another language than English: `ayuda por favor`,
+/// 「使い方を教えて」. Other commands must stand alone.
 fn polite_command(words: &[&str], speech: &Speech) -> Option<Meaning> {
     let whole = |word: &str| command(word).map(|(command, _)| command);
     let harmless = |word: &str| match whole(word).or_else(|| speech.command_within(word)) {
@@ -52,9 +53,10 @@ fn wants_elsewhere(words: &[&str], speech: &Speech) -> bool {
     words.iter().any(|word| speech.is_elsewhere(word)) && words.len() > 1 && words.iter().filter(other).count() < 2
 }
 
-/// The patterns of a sentence, if they are certain. Among words that cannot be prefixes, a pattern
-/// is certain as `npub1…`, with marks as in `~alice`, or after `starts with`. In a sentence of
-/// another language than English, so is the only word that is no filler.
+/// The words of a sentence that are certainly meant as patterns. Among words that cannot be
+/// prefixes, these are words that begin with `npub1`, words with marks such as `~alice`, and the
+/// word after `starts with`. In a sentence of another language than English, it is also the only
+/// word that is no filler.
 fn meant<'a>(words: &[&'a str], speech: &Speech, effort: &mut Effort) -> Option<Vec<&'a str>> {
     let is_npub = |word: &str| word.len() < 58 && word.trim_start_matches("nostr:").starts_with("npub1");
     let mut is_marked = |word: &&str| is_npub(word) || is_certain(word, effort);

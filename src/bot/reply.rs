@@ -15,9 +15,9 @@ pub enum Reply {
     Accepted(Acceptance),
     /// A job without a target was accepted.
     AcceptedBest(BestAcceptance),
-    /// How to use the bot.
+    /// Instructions for using the bot.
     Help {
-        /// Jobs being searched, of all askers.
+        /// Number of jobs being searched, of all askers.
         open_jobs: usize,
         /// The rate of all devices, if measured.
         rate: Option<Rate>,
@@ -28,11 +28,11 @@ pub enum Reply {
         open: Vec<JobLine>,
         /// Jobs whose key can be sent again, newest first.
         results: Vec<JobId>,
-        /// Jobs being searched, of all askers.
+        /// Number of jobs being searched, of all askers.
         open_jobs: usize,
         /// The rate of all devices, if measured.
         rate: Option<Rate>,
-        /// Why nothing is searched now, if so.
+        /// The reason why nothing is searched now, if so.
         rests: Option<Rests>,
     },
     /// These jobs were cancelled.
@@ -59,7 +59,7 @@ pub enum Reply {
     Sentence(Vec<Pattern>),
     /// A pattern in another notation, or words that ask for an ending.
     Unsupported {
-        /// The nearest prefix.
+        /// The nearest pattern that the bot can read.
         nearest: Option<Pattern>,
     },
     /// A pattern that the bot does not search for.
@@ -78,13 +78,13 @@ pub enum Reply {
     },
     /// A job with too many patterns that fix little at the start.
     TooManyEnds {
-        /// Tests of whole texts.
+        /// Tests of whole texts that the patterns need.
         asked: usize,
         /// The limit.
         allowed: usize,
     },
-    /// All open jobs together have too many intervals, tests of whole texts or keys to check in
-    /// full for this one.
+    /// A job that, together with all open jobs, would have too many intervals, tests of whole texts
+    /// or keys to check in full.
     TooWideNow,
     /// Meanings of patterns, and their expected times.
     Explained {
@@ -97,7 +97,7 @@ pub enum Reply {
     ExplainedBest(BestExplanation),
     /// A search without a target that takes longer than is allowed.
     BestTooLong {
-        /// The longest that is accepted.
+        /// The longest search that is accepted.
         best: Best,
     },
     /// The kinds of patterns.
@@ -150,7 +150,7 @@ pub enum Reply {
     },
     /// No device has a rate yet, and the request is too long to accept without one.
     NotMeasured {
-        /// The longest prefix that is accepted now.
+        /// The longest prefix that is accepted now, in characters.
         characters: u32,
     },
     /// A message without a word.
@@ -159,7 +159,7 @@ pub enum Reply {
     TextOnly,
     /// A message to several receivers.
     NoGroups,
-    /// How to keep half of the key.
+    /// Instructions for keeping half of the key.
     SplitHelp,
     /// A split request without a usable point.
     BadPoint(Option<HalfPointError>),
@@ -185,12 +185,12 @@ pub enum Reply {
         /// The time of the next answer, in Unix seconds.
         until: u64,
     },
-    /// No more messages to this asker; their open jobs are cancelled.
+    /// No more messages are sent to this asker. Their open jobs are cancelled.
     Stopped {
         /// Jobs that were open.
         open: usize,
     },
-    /// Messages to this asker again.
+    /// Messages are sent to this asker again.
     Started,
     /// The asker was forgotten.
     Forgotten {
@@ -212,9 +212,9 @@ pub struct Acceptance {
     pub patterns: Vec<Pattern>,
     /// Difficulty of any of the patterns.
     pub difficulty: Difficulty,
-    /// How long the search takes once it can begin, if a rate is measured.
+    /// Time that the search takes once it can begin, if a rate is measured.
     pub takes: Option<Takes>,
-    /// Why the job is not searched now, if so.
+    /// The reason why the job is not searched now, if so.
     pub rests: Option<Rests>,
     /// Time until the job is searched, if that is worth mentioning.
     pub queue: Duration,
@@ -224,7 +224,7 @@ pub struct Acceptance {
     pub place: Option<usize>,
     /// Whether the request came by NIP-04 and the key will come by NIP-17.
     pub comes_elsewhere: bool,
-    /// Why a peer is asked to search for the job as well; `None` if none is asked.
+    /// The reason why a peer is asked to search for the job as well; `None` if none is asked.
     pub hand_over: Option<HandOver>,
     /// Whether the job takes so long that a split key is worth mentioning.
     pub expensive: bool,
@@ -239,7 +239,7 @@ pub struct BestAcceptance {
     pub job: JobId,
     /// The search, with its likely result and its time.
     pub explanation: BestExplanation,
-    /// Why the job is not searched now, if so.
+    /// The reason why the job is not searched now, if so.
     pub rests: Option<Rests>,
     /// Time until the job is searched, if that is worth mentioning.
     pub queue: Duration,
@@ -279,7 +279,7 @@ pub struct Explanation {
     pub pattern: Pattern,
     /// Whether the bot searches for the pattern.
     pub is_accepted: bool,
-    /// How long a search takes, if a rate is measured.
+    /// Time that a search takes, if a rate is measured.
     pub expected: Option<Takes>,
     /// The nearest pattern that the bot searches for, if it does not search for this one.
     pub nearest: Option<Pattern>,

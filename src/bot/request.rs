@@ -13,15 +13,16 @@ use crate::pattern::{ALPHABET, Effort, Pattern};
 use crate::vault::{Asked, Rumor, Wanted};
 use unicode_normalization::UnicodeNormalization;
 
-/// Only this many words are read: nobody means more of them as prefixes.
+/// The most words of a message that are read. Nobody means more of them as prefixes.
 const WORDS_READ: usize = 64;
 
 /// The most prefixes of a split request that are read, besides its first word, its point and its
 /// work.
 pub const MOST_SPLIT_PREFIXES: usize = WORDS_READ - 3;
 
-/// This many bech32 characters after `nsec1` count as a secret key, in one piece or in several.
+/// Number of bech32 characters after `nsec1`, in one piece, that count as a secret key.
 const SECRET_IN_ONE: usize = 6;
+/// Number of bech32 characters after `nsec1`, with gaps between them, that count as a secret key.
 const SECRET_IN_PIECES: usize = 50;
 
 /// NIP-04: a message of an old client. Only its text is encrypted.
@@ -55,7 +56,7 @@ impl Request {
     }
 
     /// The language to answer in. `current`: the asker's language so far. It stays if the words
-    /// belong to several languages and it is one of them.
+    /// suggest no other language, or several of which it is one.
     pub fn language(&self, current: Language) -> Language {
         match self.languages.first() {
             Some(first) if !self.languages.contains(&current) => *first,
@@ -190,9 +191,9 @@ fn command(first: &str, rest: &[&str], effort: &mut Effort) -> Option<Reading> {
             Meaning::Best(best) => Meaning::ExplainBest(best),
             other => other,
         },
-        // `lang` alone is a prefix.
+        // `lang` alone is a prefix, so it does not ask for the languages.
         Command::Language if is_alone && Pattern::parse(first).is_err() => Meaning::Languages,
-        // The list of languages shows `lang ja (日本語)`.
+        // The bot's list of languages shows `lang ja (日本語)`, so a text may name a language twice.
         Command::Language => {
             let mut named = rest.iter().map(|word| vocabulary::language_named(word));
             let first = named.next()??;
@@ -206,7 +207,7 @@ fn command(first: &str, rest: &[&str], effort: &mut Effort) -> Option<Reading> {
     Some(Reading { meaning, languages: if is_english { Vec::new() } else { languages }, shadowed })
 }
 
-/// A text that chooses a language.
+/// The reading of a text that chooses a language.
 fn chosen(language: Language) -> Reading {
     Reading { meaning: Meaning::Language(language), languages: vec![language], shadowed: None }
 }

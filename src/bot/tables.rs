@@ -38,7 +38,7 @@ impl Table {
         let resource = FluentResource::try_new(source.to_owned()).unwrap_or_else(|(readable, _)| readable);
         // The plural rules are those of this language.
         let mut bundle = FluentBundle::new_concurrent(language.code().parse().into_iter().collect());
-        // Otherwise invisible marks of the writing direction surround each value.
+        // Without this, invisible marks of the writing direction surround each value.
         bundle.set_use_isolating(false);
         bundle.add_resource_overriding(resource);
         Table { language, bundle }

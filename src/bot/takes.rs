@@ -1,20 +1,20 @@
-//! How long a search takes, with the hours at which the devices search.
+//! Times that searches take, with regard to the hours at which the devices search.
 
 use super::facts::Facts;
 use crate::hours::Calendar;
 use crate::pattern::{Difficulty, NINETY_FIVE_PERCENT, Rate};
 use std::time::Duration;
 
-/// How long a search takes once it can begin.
+/// The time that a search takes once it can begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Takes {
-    /// On average.
+    /// The mean time.
     pub mean: Duration,
     /// The time within which 95 of 100 searches end.
     pub most: Duration,
 }
 
-/// Why nothing is searched now.
+/// The reason why nothing is searched now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rests {
     /// The hours of the search begin at this time, Unix seconds.
@@ -36,7 +36,7 @@ impl Facts<'_> {
         self.hours.map(|hours| hours.calendar(self.now))
     }
 
-    /// How long a search of this difficulty takes; `None` if that cannot be told.
+    /// The time that a search of this difficulty takes; `None` if nothing searches.
     pub(super) fn takes(&self, difficulty: Difficulty, rate: Rate) -> Option<Takes> {
         let Takes { mean, most } = Takes::without_pause(difficulty.expected_time(rate)?);
         Some(match self.calendar() {
@@ -55,13 +55,13 @@ impl Facts<'_> {
         self.calendar().map_or(Duration::ZERO, |calendar| calendar.wait())
     }
 
-    /// Seconds since a time at which the devices could search.
+    /// Time since `since` (Unix seconds) during which the hours allowed the devices to search.
     pub(super) fn searched_since(&self, since: u64) -> Duration {
         let whole = self.now.saturating_sub(since);
         Duration::from_secs(self.hours.map_or(whole, |hours| hours.between(since, self.now)))
     }
 
-    /// Why nothing is searched now; `None` if the devices search.
+    /// The reason why nothing is searched now; `None` if the devices search.
     pub(super) fn rests(&self) -> Option<Rests> {
         let wait = self.until_hours().as_secs();
         match (self.is_stopped, wait) {

@@ -98,7 +98,7 @@ impl Words {
     }
 }
 
-/// The command that a word is, and the languages it is of.
+/// The command that a word means, and the languages in which it does.
 pub(super) fn command(word: &str) -> Option<(Command, Vec<Language>)> {
     let found: Vec<&Words> = ALL.iter().filter(|words| words.commands.contains_key(word)).collect();
     let command = found.first()?.commands.get(word).copied().filter(|command| *command != Command::All)?;
@@ -115,13 +115,14 @@ pub(super) fn language_named(word: &str) -> Option<Language> {
     ALL.iter().find(|words| words.names.contains(word)).map(|words| words.language)
 }
 
-/// The languages of a text that begins with no command: English, and others that its words show.
+/// The languages of a text that does not begin with a command: English, and others that its words
+/// suggest.
 pub(super) struct Speech(Vec<&'static Words>);
 
 impl Speech {
-    /// The languages with the most words of the text, if they have more than English. One of the
-    /// words must be impossible as a prefix, or all must be small talk: `una clave` alone means two
-    /// prefixes.
+    /// Finds the languages of a text: English, and the languages with the most of its words, if
+    /// they have more of them than English. One of the words must be impossible as a prefix, or all
+    /// must be small talk: `una clave` alone means two prefixes.
     pub fn of(words: &[&str]) -> Speech {
         let known = |language: &Words| words.iter().filter(|word| language.has(word)).count();
         let is_written = |language: &&Words| {
@@ -147,12 +148,14 @@ impl Speech {
         self.0.len() > 1
     }
 
-    /// Whether a word belongs to the sentence around a request. No prefix has Japanese script.
+    /// Whether a word belongs to the sentence around a request. Japanese words always do, because
+    /// no prefix has Japanese script.
     pub fn is_filler(&self, word: &str) -> bool {
         is_japanese(word) || self.0.iter().any(|words| words.is_filler(word))
     }
 
-    /// Whether a text is small talk: every word is, or all of it is Japanese.
+    /// Whether a text is small talk: every word is small talk of one language, or every word is
+    /// Japanese.
     pub fn is_small_talk(&self, words: &[&str]) -> bool {
         words.iter().all(|word| is_japanese(word))
             || self.0.iter().any(|language| words.iter().all(|word| language.small_talk.contains(*word)))
@@ -173,7 +176,7 @@ impl Speech {
         self.0.iter().any(|words| words.is_in(&words.elsewhere, word))
     }
 
-    /// The command whose word is a part of a Japanese word.
+    /// The command whose Japanese name is a part of this word.
     pub fn command_within(&self, word: &str) -> Option<Command> {
         let japanese = self.0.iter().find(|words| words.language == Language::Japanese && is_japanese(word))?;
         let within = japanese.commands.iter().filter(|(part, _)| is_japanese(part) && word.contains(part.as_str()));

@@ -15,17 +15,17 @@ use crate::ledger::HalfUse;
 use crate::pattern::{GrammarError, Pattern};
 use std::time::Duration;
 
-/// Characters of the longest message: some twenty lines on a phone.
+/// The most characters of a message: some twenty lines on a phone.
 pub(super) const MOST_CHARACTERS: usize = 1500;
 /// The most jobs with a line each in a status.
 const JOBS_SHOWN: usize = 5;
-/// Characters available for a job's prefixes in its acceptance, and in a line of a status. Further
-/// prefixes are only counted.
+/// Characters available for a job's prefixes in its acceptance. Further prefixes are only counted.
 const PATTERNS_ACCEPTED: usize = 400;
+/// Characters available for a job's prefixes in a line of a status.
 const PATTERNS_SHOWN: usize = 90;
-/// Characters available for the meanings of these prefixes in the acceptance.
+/// Characters available for the meanings of a job's patterns in its acceptance.
 const MEANINGS_ACCEPTED: usize = 400;
-/// Lines of the longest message.
+/// The most lines of a message.
 pub(super) const MOST_LINES: usize = 20;
 
 impl Reply {
@@ -35,8 +35,8 @@ impl Reply {
     }
 }
 
-/// The text of the answer to a request, in the language of its asker. A command that could be a
-/// prefix is told how to search for it.
+/// The text of the answer to a request, in the language of its asker. If the request is a command
+/// that could be a prefix, a line says how to search for that prefix.
 pub fn answer(request: &Request, reply: &Reply, language: Language) -> String {
     let text = reply.text(language);
     match &request.shadowed {
@@ -175,7 +175,8 @@ fn acceptance(t: &Table, job: &Acceptance) -> String {
     lines(said)
 }
 
-/// Why another bot is asked to search too, and why that changes nothing for the asker.
+/// Lines that say why another bot is asked to search too, and why that changes nothing for the
+/// asker.
 fn handed_over(t: &Table, reason: HandOver) -> String {
     let first = match reason {
         HandOver::Hard => say!(t, "peer-hard"),
@@ -184,7 +185,7 @@ fn handed_over(t: &Table, reason: HandOver) -> String {
     lines([first, say!(t, "peer-why")])
 }
 
-/// Why nothing is searched now.
+/// The line that says why nothing is searched now.
 fn resting(t: &Table, rests: Rests) -> String {
     match rests {
         Rests::Until(time) => say!(t, "rests-until", time = time_of_day(time)),
@@ -192,7 +193,7 @@ fn resting(t: &Table, rests: Rests) -> String {
     }
 }
 
-/// When and how the result comes.
+/// Lines that say when and how the result comes.
 fn arrival(t: &Table, queue: Duration, is_split: bool, place: Option<usize>, comes_elsewhere: bool) -> Vec<String> {
     let mut said = Vec::new();
     if !queue.is_zero() {

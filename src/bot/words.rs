@@ -7,7 +7,7 @@ use unicode_normalization::UnicodeNormalization;
 /// invisible marks.
 ///
 /// Full-width and decorated letters are folded (NFKC): `ｍ０ｃ` is `m0c`. The marks of patterns stay,
-/// also at the edges: `~alice`, `[s5]at`, `=7`. So do those that patterns have elsewhere: `cafe$`.
+/// also at the edges: `~alice`, `[s5]at`, `=7`. So do the marks of other notations: `cafe$`.
 pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
     joined(parts(text))
 }
@@ -39,7 +39,7 @@ fn is_keyword(word: &str) -> bool {
 
 fn parts(text: &str) -> impl Iterator<Item = String> {
     let is_quote = |line: &&str| line.trim_start().starts_with('>');
-    // If a text has only quoted lines, they are what its author wants to say.
+    // If a text has only quoted lines, they count as its author's own words.
     let is_reply = text.lines().any(|line| !is_quote(&line) && !line.trim().is_empty());
     let lines = text.lines().filter(move |line| !(is_reply && is_quote(line)));
     lines.flat_map(|line| line.split(|c: char| c.is_whitespace() || c.is_control() || separates(c))).flat_map(|word| {
@@ -53,7 +53,7 @@ fn parts(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// Parts a word where its script changes from or to Japanese, which has no spaces: `m0cをください` has
+/// Splits a word where its script changes from or to Japanese, which has no spaces: `m0cをください` has
 /// the prefix `m0c` in it.
 fn by_script(word: &str) -> Vec<&str> {
     let (mut parts, mut start) = (Vec::new(), 0);
@@ -116,8 +116,8 @@ fn strip(word: &str) -> String {
     if is_keyword(word) {
         return word.to_owned();
     }
-    // Anything may follow the start of an npub, so `cafe?` means the same as `cafe`. What follows
-    // an end does not.
+    // Anything may follow the start of an npub, so `cafe?` means the same as `cafe`. After `*` a
+    // pattern may fix the end, so there a final `?` stays.
     let word = if word.contains('*') { word } else { word.trim_end_matches('?') };
     let word = word.trim_end_matches(['_', '/', ':']).trim_start_matches(['^', '/']);
     let word = match word.strip_suffix('*') {
@@ -133,7 +133,8 @@ pub(super) fn has_pattern_mark(word: &str) -> bool {
     word.contains(['?', '[', '*', '~', '=', ':', '@'])
 }
 
-/// Whether a word has a mark that patterns have elsewhere: anchors, groups, regular expressions.
+/// Whether a word has a mark of another notation, such as an anchor or a group of a regular
+/// expression.
 pub(super) fn has_foreign_wildcard(word: &str) -> bool {
     word.contains(['$', '^', '_', '.', '{', '}', '(', ')', '+', '<', '>', '\\'])
 }

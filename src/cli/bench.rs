@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Chosen patterns that the result names; of more it says how many they are.
+/// The most chosen patterns that the result names. If there are more, it gives their number.
 const MOST_NAMED: usize = 8;
 
 /// Flags of `npubbot bench`.
@@ -61,7 +61,7 @@ pub(super) struct Bench {
     search: SearchFlags,
 }
 
-/// The rates with 1, 10, … patterns, each measured for some seconds.
+/// Measures the rates with 1, 10, … patterns, each for `seconds`.
 fn over_patterns(options: &SearchOptions, seconds: f64, bar: &ProgressBar) -> anyhow::Result<Vec<(usize, Rate)>> {
     let mut rates = Vec::new();
     for patterns in PATTERNS {
@@ -74,7 +74,9 @@ fn over_patterns(options: &SearchOptions, seconds: f64, bar: &ProgressBar) -> an
     Ok(rates)
 }
 
-/// Checks the number of hits. Errors: it does not fit the candidates that the devices report.
+/// Checks the hits of a measurement.
+///
+/// Errors: hits were wrong, or their number does not fit the candidates that the devices report.
 fn trusted(measured: &Measurement) -> anyhow::Result<()> {
     if measured.hits_wrong > 0 || measured.deviation().abs() > 5.0 {
         bail!(
@@ -118,9 +120,10 @@ struct Line {
     /// Mean power of the devices; `null` where it is not known.
     watts: Option<f64>,
     candidates_per_joule: Option<f64>,
-    /// The rate if the CPU did nothing but multiply, measured after the search; `null` for others.
+    /// The rate if the CPU did nothing but multiply, measured after the search; `null` for other
+    /// devices.
     multiply_ceiling: Option<f64>,
-    /// `candidates_per_second` as a share of it.
+    /// `candidates_per_second` as a share of `multiply_ceiling`.
     share_of_ceiling: Option<f64>,
 }
 

@@ -27,7 +27,7 @@ fn over_time(measured: &Measurement) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// The text of the file. `over_patterns`: numbers of patterns and the rates with them; empty if
+/// The text of the SVG file. `over_patterns`: numbers of patterns and the rates with them; empty if
 /// they were not measured.
 pub(super) fn plot(measured: &Measurement, over_patterns: &[(usize, Rate)]) -> String {
     let names: Vec<&str> = measured.devices.iter().map(|device| device.name.as_str()).collect();

@@ -14,8 +14,8 @@ use std::io::Write;
 /// Seconds to measure the rate of this machine.
 const MEASURED_SECONDS: f64 = 0.5;
 
-/// Rates of machines to compare with, from `docs/performance.md`. Whole keys were not measured on an
-/// H200.
+/// Rates of machines to compare with, from `docs/performance.md`. Whole keys were not measured on
+/// an H200.
 const KNOWN: [(&str, Rates); 3] = [
     ("2 cores with AVX-512", Rates { top_words: Rate(1.6e9), whole_keys: Some(Rate(0.4e9)) }),
     ("one NVIDIA H100", Rates { top_words: Rate(179e9), whole_keys: Some(Rate(58e9)) }),
@@ -71,10 +71,10 @@ struct Line {
     expected_seconds: Option<f64>,
     seconds_95: Option<f64>,
     cheaper: Vec<Cheaper>,
-    /// The nearest pattern that the faster kernel searches for, if that is not this one.
+    /// The nearest pattern that the faster kernel searches for; missing if that is this pattern.
     #[serde(skip_serializing_if = "Option::is_none")]
     nearest: Option<String>,
-    /// A pattern about as rare as the key of a search without a target will probably be.
+    /// For a search without a target: a pattern about as rare as its key will probably be.
     #[serde(skip_serializing_if = "Option::is_none")]
     likely: Option<Likely>,
 }
@@ -155,7 +155,7 @@ fn line(pattern: &Pattern, here: Rates) -> Line {
     }
 }
 
-/// The line of a search without a target, whose time is certain.
+/// The line of a search without a target, whose time is fixed.
 fn line_of_best(best: Best, here: Rates) -> Line {
     let rate = here.top_words;
     let seconds = best.time.as_secs_f64();

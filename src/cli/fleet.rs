@@ -150,7 +150,7 @@ pub(super) fn echo_text(device: &WorkerDeviceStatus) -> String {
     format!(", round trip {:.0} ms, clock {clock}", time * 1e3)
 }
 
-/// Tells the server of a change, or says how to.
+/// Has the NATS server read its configuration again, or tells the operator how to do that.
 fn say_reload(setup: &Setup) {
     match setup.reload() {
         Reloaded::Told => eprintln!("The server was told to read its configuration again."),

@@ -1,5 +1,5 @@
-//! Where a bot's configuration and data are: as named by flags, else the user's folders (XDG), else
-//! those of the service.
+//! The places of a bot's configuration and data: those named by flags, else the user's folders
+//! (XDG), else those of the service.
 //!
 //! | order | data folder | configuration |
 //! | --- | --- | --- |
@@ -9,8 +9,8 @@
 //! | 4 | `/var/lib/npubbot`, if it is this user's, or root's with a bot | `/etc/npubbot/relays.toml` |
 //! | 5 | `~/.local/share/npubbot` | `~/.config/npubbot/relays.toml` |
 //!
-//! With bots at 2 and 3 nothing is guessed: the error asks for `--data`. A new bot never starts at
-//! 2, so starting in another folder makes no second identity.
+//! If there are bots at both 2 and 3, the error asks for `--data`, because a guess could be wrong.
+//! A new bot is never made at 2, so a start in another folder makes no second identity.
 
 use crate::os::{files, process};
 use clap::Args;
@@ -23,7 +23,7 @@ pub(super) const IDENTITY_FILE: &str = "identity.age";
 pub(super) const LEDGER_FILE: &str = "ledger.sqlite";
 /// Name of the configuration file.
 const CONFIG_FILE: &str = "relays.toml";
-/// The data folder that earlier versions took in the working folder if none was named.
+/// The data folder of earlier versions, in the working folder, if no other was named.
 const FORMER_DATA: &str = ".npubbot";
 
 /// Flags that name the configuration and the data folder.
@@ -46,7 +46,7 @@ pub(super) struct Folders {
     pub data: PathBuf,
 }
 
-/// Why no folders were chosen. Exit code 2.
+/// A reason why no folders were chosen. Exit code 2.
 #[derive(Debug, Error)]
 pub(super) enum FolderError {
     /// The user has no home folder.
@@ -128,7 +128,7 @@ fn has_bot(folder: &Path) -> bool {
 
 /// All places that can be chosen.
 struct Places {
-    /// The working folder; empty, so that messages show short paths.
+    /// The working folder, as an empty path, so that messages show short paths.
     here: PathBuf,
     /// The user's folders for configuration and data; `None` without a home folder.
     user: Option<(PathBuf, PathBuf)>,

@@ -32,8 +32,10 @@ impl IdentityFlags {
         self.folders.find()
     }
 
-    /// Makes a new identity in a folder, which is made too, and starts the vault with it. Errors:
-    /// there is one already.
+    /// Makes a new identity in a folder, and the folder if it is missing. Starts the vault with the
+    /// identity.
+    ///
+    /// Errors: the folder has an identity already.
     pub fn create(&self, data: &Path) -> anyhow::Result<Vault> {
         let means = self.unlock.means("Choose a passphrase for the bot's identity: ", true)?;
         // A new folder is for its owner only.
@@ -63,9 +65,9 @@ impl IdentityFlags {
 }
 
 impl IdentityFlags {
-    /// Whether there is an identity file in a data folder.
+    /// Checks that a data folder has its identity file.
     ///
-    /// Errors: there is none.
+    /// Errors: [`NoIdentity`], if it has none.
     pub fn need(&self, file: &Path, data: &Path) -> Result<(), NoIdentity> {
         let (path, ledger) = (file.display().to_string(), data.join(LEDGER_FILE));
         if file.exists() {

@@ -1,4 +1,4 @@
-//! How keys are written by `npubbot mine`.
+//! Writes the keys that `npubbot mine` finds.
 
 use super::key_file::KeyFile;
 use crate::key::Npub;
@@ -14,7 +14,7 @@ pub(super) fn is_lost(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(VaultError::StartSpent | VaultError::Gone))
 }
 
-/// How the keys are written, and where.
+/// The form in which keys are written, and the place where they go.
 pub(super) struct Output {
     /// The vault that derives the keys.
     pub vault: Vault,
@@ -26,7 +26,7 @@ pub(super) struct Output {
     pub file: Option<KeyFile>,
     /// The password that the keys are encrypted with (NIP-49), if any.
     pub password: Option<Zeroizing<String>>,
-    /// When the search began.
+    /// Time at which the search began.
     pub began: Instant,
 }
 

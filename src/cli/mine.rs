@@ -29,8 +29,8 @@ const LONG: Duration = Duration::from_secs(60);
 /// (AMD EPYC, family 25).
 const QUICK: f64 = (1u64 << 23) as f64;
 
-/// Expected candidates of a search that takes short launches, so that its key is not waited for: about
-/// a second of an H100.
+/// The most expected candidates of a search that has short launches, so that its key does not wait
+/// for the end of a long one. They take about a second on an H100.
 const SHORT: f64 = (1u64 << 37) as f64;
 
 /// Flags of `npubbot mine`.
@@ -104,8 +104,10 @@ impl Mine {
         }
     }
 
-    /// The request of the command line. Errors: a text is not a pattern or cannot be searched for,
-    /// or a flag does not go with `best`.
+    /// The request of the command line.
+    ///
+    /// Errors: a text is not a pattern or cannot be searched for, or a flag does not go with
+    /// `best`.
     fn wanted(&self) -> anyhow::Result<Wanted> {
         let mut all = match wanted(&self.patterns)? {
             Wanted::Patterns(patterns) => patterns,
@@ -205,9 +207,9 @@ impl Mine {
     }
 }
 
-/// Options of a search that is expected to test this number of candidates, 0 if it has no end. The CPU
-/// is the only device of a search that ends before a GPU has started, unless a device is named. A short
-/// search has short launches, because its key waits for the end of a launch or two.
+/// Options of a search that is expected to test this number of candidates, 0 if it has no end. The
+/// CPU is the only device of a search that ends before a GPU has started, unless a device is named.
+/// A short search has short launches, because its key waits for the end of one or two launches.
 fn options_for(options: SearchOptions, candidates: f64, is_device_named: bool) -> SearchOptions {
     let is_below = |bound: f64| candidates > 0.0 && candidates <= bound;
     let devices = if is_below(QUICK) && !is_device_named { DeviceChoice::Cpu } else { options.devices };

@@ -139,7 +139,8 @@ enum Command {
 }
 
 impl Cli {
-    /// The arguments of this process. Prints help and errors, and ends the process then.
+    /// Parses the arguments of this process. If they ask for help or are wrong, prints a text and
+    /// ends the process.
     pub fn from_arguments() -> Cli {
         Cli::from_arg_matches(&command_line().get_matches()).unwrap_or_else(|error| error.exit())
     }
@@ -198,7 +199,7 @@ impl Command {
         match self {
             Command::Serve(_) | Command::Worker(_) => "info",
             Command::Service(service) => service.usual_log_level(),
-            // Its findings say what a warning would say.
+            // Its findings already say what warnings in the log would say.
             Command::Doctor(_) => "error",
             _ => "warn",
         }

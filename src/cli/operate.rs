@@ -59,7 +59,7 @@ impl ShowStatus {
             if let Reply::Status(status) = reply {
                 let text = match self.json {
                     true => serde_json::to_string(&status)? + "\n",
-                    // An earlier version may not know the checks.
+                    // A bot of an earlier version may not know the command for the checks.
                     false => status_text(&status, &replies(&self.folders, Command::Doctor).unwrap_or_default()),
                 };
                 std::io::stdout().write_all(text.as_bytes())?;
@@ -165,7 +165,9 @@ pub(super) fn carry_out(folders: &FolderFlags, command: Command) -> anyhow::Resu
     Ok(())
 }
 
-/// Sends a command to the running bot. Errors: no bot runs, or it refuses.
+/// Sends a command to the running bot and returns its replies.
+///
+/// Errors: no bot runs, or it refuses.
 pub(super) fn replies(folders: &FolderFlags, command: Command) -> anyhow::Result<Vec<Reply>> {
     let mut replies = Vec::new();
     let data = folders.find()?.data;

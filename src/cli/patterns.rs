@@ -77,8 +77,8 @@ impl PatternFiles {
 /// Reads a file with patterns on each line, divided by spaces or commas. Empty lines and those that
 /// begin with `#` are skipped.
 ///
-/// Errors: the file cannot be read or has no pattern, a word is none, or a line has a search without
-/// a target.
+/// Errors: the file cannot be read or has no pattern, a word is not a pattern, or a line asks for a
+/// search without a target.
 fn patterns_of_list(file: &Path) -> anyhow::Result<Vec<Pattern>> {
     let (text, name) = (text_of(file)?, file.display());
     let mut patterns = Vec::new();
@@ -119,7 +119,7 @@ pub(super) fn check_searchable(patterns: &[Pattern]) -> anyhow::Result<()> {
     }
 }
 
-/// Why a pattern is not searched for, and what would work.
+/// The reason why a pattern is not searched for, and the nearest one that works.
 pub(super) fn refusal(pattern: &Pattern) -> String {
     let reason =
         format!("`{pattern}` cannot be searched for: it has too many alternatives that say little about the start");
@@ -129,8 +129,8 @@ pub(super) fn refusal(pattern: &Pattern) -> String {
     }
 }
 
-/// Why bots do not accept a pattern, and the nearest one that they accept. `None` if they accept
-/// it.
+/// The reason why bots do not accept a pattern, and the nearest one that they accept. `None` if
+/// they accept it.
 pub(super) fn refusal_of_bots(pattern: &Pattern) -> Option<String> {
     if accepted_by_bot(pattern) {
         return None;
@@ -139,7 +139,8 @@ pub(super) fn refusal_of_bots(pattern: &Pattern) -> Option<String> {
     Some(format!("bots do not search for `{pattern}`: too little of it is at the start of a key{nearest}"))
 }
 
-/// A note that patterns of both kinds take turns; `None` if all are of one kind.
+/// A note that patterns which need whole keys compared take turns with the other patterns. `None`
+/// if all patterns are of one kind.
 pub(super) fn turns(patterns: &[Pattern]) -> Option<&'static str> {
     let is_fast = |pattern: &Pattern| pattern.begins_selectively();
     (patterns.iter().any(is_fast) && !patterns.iter().all(is_fast)).then_some(
@@ -148,7 +149,7 @@ pub(super) fn turns(patterns: &[Pattern]) -> Option<&'static str> {
     )
 }
 
-/// `4 seconds, 95 % within 12 seconds`.
+/// The expected time of a search in words: `4 seconds, 95 % within 12 seconds`.
 pub(super) fn time(pattern: &Pattern, rate: Rate) -> String {
     match pattern.difficulty().expected_time(rate) {
         Some(mean) => format!("{}, 95 % within {}", humanize(mean), humanize(in_95_percent(mean))),

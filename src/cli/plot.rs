@@ -31,7 +31,7 @@ pub(super) struct Panel {
     pub shape: Shape,
     /// The text of a value on the vertical axis.
     pub label: fn(f64) -> String,
-    /// The least distance of two ticks on the vertical axis: 1 for things that are counted.
+    /// The least distance between two ticks on the vertical axis: 1 for things that are counted.
     pub least_step: f64,
 }
 
@@ -219,7 +219,8 @@ mod tests {
         assert_eq!([0.0, 5e9, 2.5e6, 1e11].map(rate), ["0/s", "5 G/s", "2.5 M/s", "100 G/s"]);
     }
 
-    /// The pixel row of the highest value, and of zero.
+    /// Zero must be on the pixel row of the axis, and the highest value on that of the highest
+    /// tick.
     #[test]
     fn values_stand_where_the_axis_says() {
         let mut out = String::new();

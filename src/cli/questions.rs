@@ -10,7 +10,7 @@ pub(super) fn ask(question: &str, default: &str) -> anyhow::Result<String> {
     ask_until(question, default, |answer| Ok(answer.to_owned()))
 }
 
-/// Asks until `read` accepts the answer, and shows its reason otherwise.
+/// Asks until `read` accepts the answer. If `read` refuses one, its reason is shown.
 ///
 /// Errors: standard input ends.
 pub(super) fn ask_until<T>(

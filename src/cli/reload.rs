@@ -20,13 +20,14 @@ pub(super) struct Reload {
 }
 
 impl Reload {
-    /// `flags` replace values of each configuration that is read.
+    /// A reader of this configuration file. `flags` replace values of each configuration that is
+    /// read.
     pub fn new(file: PathBuf, flags: SearchFlags, level: LogLevel) -> Reload {
         Reload { file, flags, level, next: Mutex::default(), changed: Notify::new() }
     }
 
-    /// Reads the configuration at each SIGHUP, from now on. With a terminal the signal means that
-    /// the terminal is gone, and ends the program as usual.
+    /// Reads the configuration at each SIGHUP, from now on. A program with a terminal does not:
+    /// there the signal means that the terminal is gone, and ends the program as usual.
     pub fn listen_for_hangup(self: &Arc<Reload>) -> std::io::Result<()> {
         let Some(mut hangups) = Hangups::listen()? else { return Ok(()) };
         let reload = Arc::clone(self);

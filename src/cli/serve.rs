@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long to wait for other threads after the service has ended.
+/// Time limit for other threads after the service has ended.
 const LAST_PATIENCE: Duration = Duration::from_millis(100);
 
 /// Time between two checks for a damaged ledger.
@@ -67,8 +67,8 @@ impl Serve {
         let folders = self.identity.find()?;
         let config = self.search.in_config(Config::load(&folders.config)?);
         let vault = self.identity.open(&folders.data)?;
-        // Signals are caught from here on. Before this point there is nothing to shut down. Whoever reads
-        // the npub may send one.
+        // Signals are caught from here on, before the npub is printed, because a program that reads
+        // the npub may send one at once. Before this point there is nothing to shut down.
         let shutdown = signals::listen()?;
         println!("{}", vault.public_key().to_bech32()?);
         let runtime = runtime()?;

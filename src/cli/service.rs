@@ -164,7 +164,7 @@ impl Remove {
     fn run(self) -> anyhow::Result<()> {
         let data = absolute(self.folders.of_service().data)?;
         service::remove(&data)?;
-        // From now on the identity needs its passphrase.
+        // Without this file the identity needs its passphrase again.
         match std::fs::remove_file(data.join(UNLOCK_FILE)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}

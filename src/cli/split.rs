@@ -98,7 +98,8 @@ impl New {
             None => None,
         };
         let half = HalfVault::draw(file)?;
-        // Before the half is stored: an interrupted command leaves no file behind.
+        // The work is done before the half is stored, so an interrupted command leaves no file
+        // behind.
         let work = match (self.work, &self.bot) {
             (Some(bits), Some(bot)) => Some(work(bits, bot, &half.point())?),
             _ => None,

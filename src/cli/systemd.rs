@@ -7,10 +7,11 @@ use std::convert::Infallible;
 use std::future::pending;
 use std::time::Duration;
 
-/// Number of signs of life in each period of the watchdog. An answer may take the time between two
-/// of them.
+/// Number of signs of life in each period of the watchdog. The bot may take the time between two
+/// signs to answer a check.
 const SIGNS: u32 = 3;
-/// How long a start may take while signs of life go on: NVRTC may compile all kernels.
+/// The longest time for which a start gives signs of life. It is long because NVRTC may compile all
+/// kernels.
 const LONGEST_START: Duration = Duration::from_secs(600);
 
 /// The service manager that started this process, if any.
@@ -36,8 +37,8 @@ impl ServiceManager {
         send(State::Stopping);
     }
 
-    /// Gives signs of life while the bot of `monitor` lives. Run it in the main loop: then a
-    /// hanging loop gives none.
+    /// Gives signs of life while the bot of `monitor` lives. Run it in the main loop, so that a
+    /// loop that hangs gives none.
     pub async fn watch(self, monitor: Monitor) -> Infallible {
         let Some(every) = self.every else { return pending().await };
         loop {

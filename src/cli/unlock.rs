@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-/// Why there is no passphrase. Exit code 2.
+/// A reason why there is no passphrase. Exit code 2.
 #[derive(Debug, Error)]
 pub(super) enum NoPassphrase {
     /// Nobody can be asked.
@@ -53,10 +53,10 @@ impl UnlockFlags {
         obtain(&self.means(prompt, twice)?)
     }
 
-    /// Where the passphrase or key named by the flags is. Without flags, a person at the terminal
-    /// is asked, twice if `twice`. Reads nothing yet.
+    /// The source of the passphrase or key: the file named by the flags, else a person at the
+    /// terminal, who is asked twice if `twice`. Reads nothing yet.
     ///
-    /// Errors: a person would be asked, and there is no terminal.
+    /// Errors: no flag names a file, and there is no terminal.
     pub fn means(&self, prompt: &str, twice: bool) -> Result<Means, NoPassphrase> {
         Ok(match (&self.age_identity, &self.passphrase_file) {
             (Some(file), _) => Means::AgeIdentityFile(file.clone()),
@@ -71,7 +71,7 @@ impl UnlockFlags {
     /// Writes the passphrase or key (from the flags, else from the terminal) to a file that only
     /// this user can read. Replaces an earlier file. Returns the way to open the secret with it.
     ///
-    /// Errors: there is no passphrase or key; those of the file system.
+    /// Errors: the passphrase or key is empty or cannot be obtained, or the file cannot be written.
     pub fn keep(&self, file: &Path, prompt: &str) -> anyhow::Result<Means> {
         let named = self.means(prompt, false)?;
         let text = match &named {
@@ -132,7 +132,7 @@ fn need_terminal() -> Result<(), NoPassphrase> {
     if std::io::stdin().is_terminal() { Ok(()) } else { Err(NoPassphrase::NoTerminal) }
 }
 
-/// [`ask`] at the terminal of this process, whatever standard input is.
+/// Like [`ask`], but at the terminal of this process, even if standard input is something else.
 fn ask_at_terminal(prompt: &str, twice: bool) -> Result<Zeroizing<String>, NoPassphrase> {
     let asked = |prompt: &str| rpassword::prompt_password(prompt).map(Zeroizing::new).map_err(NoPassphrase::Terminal);
     let first = asked(prompt)?;

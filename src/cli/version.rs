@@ -2,8 +2,9 @@
 
 use crate::search::cuda;
 
-/// The text of `npubbot --version` after the program's name. The kernels are the compute
-/// capabilities that have machine code; with none, NVRTC compiles them at the first start.
+/// The text of `npubbot --version` after the program's name. Its line about kernels names the
+/// compute capabilities that have machine code. If there are none, NVRTC compiles the kernels at
+/// the first start.
 pub(super) fn long() -> String {
     format!(
         "{}\ncommit: {}\ntarget: {}\n{}\nfeatures: {}",

@@ -8,7 +8,7 @@ use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long to wait for other threads at the end.
+/// Time limit for other threads at the end.
 const LAST_PATIENCE: Duration = Duration::from_millis(100);
 
 /// Flags of `npubbot worker`.
@@ -33,7 +33,7 @@ pub(super) struct Worker {
     search: SearchFlags,
 }
 
-/// An address that only allows TLS.
+/// Parses the value of `--nats`, an address that allows TLS only.
 fn address(text: &str) -> Result<String, String> {
     let is_tls = text.strip_prefix("tls://").is_some_and(|host| !host.is_empty());
     is_tls.then(|| text.to_owned()).ok_or_else(|| "an address looks like tls://nats.example:4222".to_owned())

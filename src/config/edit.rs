@@ -12,7 +12,7 @@ pub struct Choices {
     pub name: Option<String>,
     /// Relays where askers write to the bot. Empty: the shipped ones.
     pub relays: Vec<String>,
-    /// Where to search: `all`, `cpu`, `cuda` or `cuda:N`.
+    /// The devices that search: `all`, `cpu`, `cuda` or `cuda:N`.
     pub device: Option<String>,
     /// Whether to publish the live status and the daily note.
     pub status: Option<bool>,
@@ -39,7 +39,8 @@ impl Choices {
         file.to_string()
     }
 
-    /// Replaces the relays with the role `inbox`. The others help to find askers' relay lists.
+    /// Replaces the relays with the role `inbox`. Other relays stay, because they help to find
+    /// askers' relay lists.
     fn set_relays(&self, file: &mut DocumentMut) {
         let Some(tables) = file["relays"].as_array_of_tables_mut() else { return };
         let is_inbox = |role: &Value| role.as_str() == Some("inbox");

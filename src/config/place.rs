@@ -20,7 +20,7 @@ pub(super) struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// The mistake at a place of the text.
+    /// The error for a mistake at a place of the text.
     pub fn wrong(&self, span: Range<usize>, what: String) -> ConfigError {
         let before = self.text.get(..span.start).unwrap_or_default();
         ConfigError::Wrong { file: self.file.to_owned(), line: 1 + before.matches('\n').count(), what }
@@ -42,7 +42,7 @@ impl Place<'_> {
     }
 
     /// A duration of at least `least`, or `default` if the key is missing. `why` says what is wrong
-    /// with a shorter one. Both durations are texts, because error messages quote them.
+    /// with a shorter one. `default` and `least` are texts, because error messages quote them.
     pub fn duration(
         &self,
         key: &str,

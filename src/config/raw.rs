@@ -116,7 +116,7 @@ struct Fleet {
     decoys: Option<Spanned<i64>>,
 }
 
-/// Most peers.
+/// The most peers in a configuration.
 const MOST_PEERS: usize = 8;
 
 #[derive(Deserialize)]

@@ -53,7 +53,7 @@ struct RawCaps {
     watts: Option<Spanned<i64>>,
 }
 
-/// The devices, and when they rest.
+/// Checks the table. Returns the devices, and when they rest.
 pub(super) fn checked(raw: &Search, place: &Place<'_>) -> Result<SearchOptions, ConfigError> {
     let threads = match &raw.threads {
         None => None,
@@ -78,12 +78,12 @@ pub(super) fn checked(raw: &Search, place: &Place<'_>) -> Result<SearchOptions, 
 
 /// Units of memory, as operators write them, in megabytes.
 const UNITS: [(&str, u64); 2] = [("MB", 1), ("GB", 1000)];
-/// Megabytes that may be given to the search on a GPU.
+/// Allowed sizes, in megabytes, of the memory that the search may take on a GPU.
 const MEGABYTES: RangeInclusive<u64> = 64..=1_024_000;
 
 /// Parses a size of device memory such as `1 GB`, in bytes.
 ///
-/// Errors: the allowed values, for the operator.
+/// Errors: a text for the operator that names the allowed values.
 pub fn gpu_memory_bytes(text: &str) -> Result<u64, &'static str> {
     let megabytes = UNITS.iter().find_map(|(unit, megabytes)| {
         let number = text.trim().strip_suffix(unit)?.trim_end();

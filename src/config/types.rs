@@ -79,7 +79,7 @@ pub struct Limits {
     pub open_jobs_per_asker: usize,
     /// Jobs of one asker in 24 hours.
     pub jobs_per_day: usize,
-    /// Prefixes in one request.
+    /// Patterns in one request.
     pub prefixes_per_job: usize,
     /// Longest expected time of an accepted job, at the rate measured when the request arrives.
     pub longest_expected_time: Duration,

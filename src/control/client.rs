@@ -7,12 +7,12 @@ use std::path::Path;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Longest wait for a line of the answer.
+/// The longest wait for a line of the answer.
 pub const PATIENCE: Duration = Duration::from_secs(40);
 /// The longest answer that is read, in bytes.
 const ANSWER_BYTES: u64 = 256 << 20;
 
-/// Why a running bot was not asked.
+/// Why a request to a running bot failed.
 #[derive(Debug, Error)]
 pub enum ControlError {
     /// No bot runs with this data folder.
@@ -35,7 +35,7 @@ pub enum ControlError {
         /// The reason.
         reason: String,
     },
-    /// The bot's answer is not known to this program.
+    /// This program does not understand the bot's answer.
     #[error("the running bot answers as another version does ({reason}); use the program that it runs, or restart it")]
     OtherVersion {
         /// The reason.
@@ -45,7 +45,8 @@ pub enum ControlError {
 
 /// Sends a request to the bot of a data folder and gives each line of its answer to `each`.
 ///
-/// Errors: [`ControlError`]. A refused request is no error; a line of the answer says so.
+/// Errors: [`ControlError`]. If the bot refuses the request, that is no error: the answer says so
+/// ([`Reply::Refused`]).
 pub fn ask(data: &Path, command: Command, mut each: impl FnMut(Reply)) -> Result<(), ControlError> {
     let path = socket(data);
     let no_answer = |error: io::Error| ControlError::NoAnswer {

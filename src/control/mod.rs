@@ -1,8 +1,9 @@
 //! The local socket of a running bot, for its operator.
 //!
-//! One request a connection, as one line of JSON; the answer is lines of JSON, the last of which is
-//! `end`. The socket is a file in the data folder that only its owner and root can open. No secret
-//! passes it: a request cannot ask for one, and no type of an answer has room for one.
+//! Each connection carries one request, which is one line of JSON. The answer is one or more lines
+//! of JSON, and the last one is `end`. The socket is a file in the data folder that only its owner
+//! and root can open. No secret passes through it: no request can ask for one, and no type of an
+//! answer has room for one.
 //!
 //! ```text
 //! → {"v":1,"command":{"do":"cancel","job":5}}

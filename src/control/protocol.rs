@@ -83,7 +83,7 @@ pub enum Reply {
     Finding(Finding),
     /// The workers on other machines.
     Fleet(FleetStatus),
-    /// The request was carried out; words for the operator.
+    /// The request was carried out. The text is for the operator.
     Said(String),
     /// The request was not carried out, for this reason.
     Refused(String),
@@ -150,7 +150,7 @@ pub(super) struct Request {
     pub command: Command,
 }
 
-/// The version of a request whose command may not be known.
+/// A request read for its version only, because its command may be unknown.
 #[derive(Debug, Deserialize)]
 pub(super) struct AnyRequest {
     pub v: u32,
@@ -167,7 +167,7 @@ pub(super) struct Answer {
 mod tests {
     use super::*;
 
-    /// Scripts read these texts, so a change of a name needs another version.
+    /// Scripts read these texts, so a changed name needs another [`VERSION`].
     #[test]
     fn the_messages_have_these_texts() {
         let request = Request { v: VERSION, command: Command::Cancel { job: 5 } };

@@ -25,7 +25,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 /// Carries out the operator's requests.
 pub trait Operator: Send + Sync + 'static {
-    /// Carries out a request and returns the lines of the answer, without the last.
+    /// Carries out a request and returns the lines of the answer, without the final [`Reply::End`].
     fn carry_out(&self, command: Command) -> impl Future<Output = Vec<Reply>> + Send;
 }
 
@@ -53,7 +53,7 @@ impl Door {
                     Ok(visitor) => {
                         let operator = Arc::clone(&operator);
                         connections.spawn(async move {
-                            // The other side may leave at any time. It sees the reason itself.
+                            // The operator's program may go at any time. It sees the reason itself.
                             let _ = serve(visitor, &*operator).await;
                             drop(place);
                         });
@@ -78,8 +78,8 @@ async fn serve(mut visitor: Visitor, operator: &impl Operator) -> io::Result<()>
     let mut line = Vec::new();
     let mut reader = BufReader::new((&mut visitor).take(REQUEST_BYTES));
     timeout(REQUEST_TIME, reader.read_until(b'\n', &mut line)).await??;
-    // The operator has left, as after a pause of this process, and was told that the request
-    // failed. So it is not carried out.
+    // The operator's program has gone, for example because this process was suspended, and has told
+    // the operator that the request failed. So the request is not carried out.
     if is_closed(&visitor) {
         tracing::debug!("a request over the local socket came too late, and is not carried out");
         return Ok(());
@@ -100,7 +100,7 @@ async fn serve(mut visitor: Visitor, operator: &impl Operator) -> io::Result<()>
     timeout(ANSWER_TIME, answer).await?
 }
 
-/// Reads a request. Errors: words for the operator.
+/// Reads a request. Errors: the reason, as a text for the operator.
 fn read(line: &[u8]) -> Result<Command, String> {
     if !line.ends_with(b"\n") {
         return Err(format!("a request is one line of at most {REQUEST_BYTES} bytes"));

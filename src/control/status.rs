@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The state of a running bot. Totals only: nothing of it names an asker or a pattern.
+/// The state of a running bot. It has totals only, and names no asker and no pattern.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Status {
     /// Version of the program.
@@ -105,7 +105,7 @@ pub struct WorkerStatus {
     /// Times since the start that the worker ignored its orders, failed or lied.
     pub errors: u64,
     /// `working`, `paused` by the operator, `rests ` and until when, `away: `, `gets no orders: `
-    /// or `out: ` and the reason.
+    /// or `out: ` and the reason, or that it is started too often.
     pub state: String,
     /// The worker's devices.
     pub devices: Vec<WorkerDeviceStatus>,
@@ -124,21 +124,21 @@ pub struct WorkerDeviceStatus {
     pub version: String,
     /// Whether the device is connected.
     pub connected: bool,
-    /// As in [`WorkerStatus`].
+    /// As in [`WorkerStatus::proven_rate`].
     pub proven_rate: f64,
-    /// As in [`WorkerStatus`].
+    /// As in [`WorkerStatus::hits`].
     pub hits: u64,
-    /// As in [`WorkerStatus`].
+    /// As in [`WorkerStatus::hits_wrong`].
     pub hits_wrong: u64,
-    /// As in [`WorkerStatus`].
+    /// As in [`WorkerStatus::errors`].
     pub errors: u64,
     /// Time of a message to the device and back, seconds; `null` before the first one and while the
     /// device is away.
     pub round_trip: Option<f64>,
     /// The device's clock minus the bot's, seconds, with an error of up to half the round trip;
-    /// `null` as in `round_trip`.
+    /// `null` whenever `round_trip` is.
     pub clock_ahead: Option<f64>,
-    /// As in [`WorkerStatus`].
+    /// As in [`WorkerStatus::state`].
     pub state: String,
 }
 
@@ -159,7 +159,7 @@ pub struct JobStatus {
     pub expires_at: u64,
     /// Candidates per match, on average; `null` if it takes too long to compute.
     pub difficulty: Option<f64>,
-    /// Seconds that a search alone on all devices takes on average; `null` without a rate.
+    /// Mean seconds that the search would take with all devices to itself; `null` without a rate.
     pub expected_seconds: Option<f64>,
 }
 

@@ -24,7 +24,7 @@ pub struct View {
     pub events: Vec<String>,
 }
 
-/// Sensors of a device. `None`: it has none that can be read.
+/// Sensors of a device. `None` stands for a sensor that is missing or cannot be read.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct SensorFigures {
     /// Temperature in degrees Celsius.
@@ -56,7 +56,7 @@ pub struct JobProgress {
     /// The chance, 0 to 1, that a search ends within this age with the job's present share of the
     /// devices; `null` without a rate.
     pub chance_so_far: Option<f64>,
-    /// Mean seconds from now until it is found, with its share of the devices. The search has no
-    /// memory. `null` without a rate.
+    /// Mean seconds from now until a key is found, with the job's present share of the devices.
+    /// They do not depend on its age, because the search has no memory. `null` without a rate.
     pub seconds_left: Option<f64>,
 }

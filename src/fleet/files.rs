@@ -1,4 +1,4 @@
-//! Files that nobody else reads, written whole or not at all.
+//! Files that only their owner can read. They are written whole or not at all.
 
 use super::error::FleetError;
 use crate::os::files::create_new;

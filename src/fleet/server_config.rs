@@ -5,12 +5,12 @@ use crate::search::WorkerName;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Memory for orders on their way, of all workers.
+/// The server's memory for the orders in transit to all workers.
 const MEMORY: &str = "1GB";
 /// The most connections of all users together.
 const CONNECTIONS: usize = 10_000;
-/// The most connections and subscriptions of a worker. It has one connection, and a second one
-/// while it reconnects. Each device's request has a subscription.
+/// The most connections and subscriptions of a worker. A worker has one connection, and a second
+/// one while it reconnects. Each device's request for orders has a subscription.
 const OF_A_WORKER: (usize, usize) = (8, 256);
 
 /// The text of the configuration of a server that keeps its files in `folder`.
@@ -47,7 +47,7 @@ pub fn server_config<'a>(
     )
 }
 
-/// The services of the bot's account for a worker, and its pings.
+/// The exports of the bot's account to a worker: its pings, and the services that it may use.
 fn exports_to(worker: WorkerName) -> String {
     let mut text = format!("      {{ stream: {}, accounts: [{}] }}\n", quoted(&all_pings(worker)), account(worker));
     for Service { subject, is_streamed, .. } in Service::of_worker(worker) {
@@ -58,7 +58,7 @@ fn exports_to(worker: WorkerName) -> String {
     text
 }
 
-/// The account of a worker. It sees no subjects of others.
+/// The account of a worker. It sees no subjects of other workers.
 fn account_of(worker: WorkerName, key: &str) -> String {
     let (connections, subscriptions) = OF_A_WORKER;
     let mut text = format!("  {} {{\n", account(worker));
@@ -91,7 +91,7 @@ fn user(key: &str, permissions: &Permissions) -> String {
     )
 }
 
-/// A text in quotes. The server would refuse a path with a quote in it.
+/// A text in quotes, in which backslashes and quotes are escaped.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

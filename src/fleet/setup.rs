@@ -21,7 +21,7 @@ const SERVER_CONFIG: &str = "nats-server.conf";
 const CERTIFICATE: &str = "server.pem";
 const CERTIFICATE_KEY: &str = "server-key.pem";
 const PROCESS: &str = "nats-server.pid";
-/// The name of the server's program. It shows whether a process is the server.
+/// The name of the server's program. A process that runs another program is not the server.
 const PROGRAM: &str = "nats-server";
 /// Time for the server to finish the first of two reloads.
 const BETWEEN_RELOADS: Duration = Duration::from_millis(300);
@@ -45,10 +45,10 @@ pub struct Setup {
     state: State,
 }
 
-/// Whether the server took up a change.
+/// Whether the server was told of a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reloaded {
-    /// The server was told.
+    /// The server was told to read its configuration again.
     Told,
     /// No server of this fleet runs on this machine.
     NotHere,
@@ -139,7 +139,7 @@ impl Setup {
 
     fn tell_server(&self) -> Option<()> {
         let text = std::fs::read_to_string(self.folder.join(PROCESS)).ok()?;
-        // The number may be that of another process by now.
+        // By now the number may belong to another process, so the program's name is checked.
         process::reload(text.trim().parse().ok()?, PROGRAM)
     }
 
@@ -229,7 +229,7 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let setup = Setup::init(data.path(), "nats.example", 4333).unwrap();
         std::fs::write(setup.folder.join(PROCESS), std::process::id().to_string()).unwrap();
-        // SIGHUP would end this test.
+        // If this process got the signal to reload (SIGHUP), it would end.
         assert_eq!(setup.reload(), Reloaded::NotHere);
     }
 

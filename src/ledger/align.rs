@@ -6,8 +6,8 @@ use super::used_halves::{Family, History, Verdict, judge};
 use rusqlite::{Connection, TransactionBehavior};
 use std::collections::HashSet;
 
-/// Compares the ledger with the file of used halves and updates it. Returns the generation of this
-/// start, and the used families that the file lacks.
+/// Compares the ledger with the file of used halves, and updates the ledger. Returns the generation
+/// of this start, and the used families that the file lacks.
 pub(super) fn align(
     connection: &mut Connection,
     history: &History,

@@ -38,10 +38,11 @@ pub struct Answer {
 pub enum Effect {
     /// No effect.
     Nothing,
-    /// A new job under the number from [`Ledger::next_job`]. Its asker is the answer's; it has at
-    /// least one pattern.
+    /// A new job under the number from [`Ledger::next_job`]. It has the asker of the [`Answer`] and
+    /// at least one pattern.
     Accept(JobId, JobSpec),
-    /// Cancels accepted jobs of this asker. Others are left as they are.
+    /// Cancels accepted jobs of this asker. Jobs in other states or of other askers stay as they
+    /// are.
     Cancel(Vec<JobId>),
     /// Sends the wrap of a found or delivered job of this asker again.
     Resend(JobId),
@@ -50,8 +51,8 @@ pub enum Effect {
     /// The asker gets messages again: ends [`Effect::Stop`].
     Start,
     /// Deletes everything about this asker, with three exceptions: ids of their messages, as long
-    /// as a relay can replay them; the times of the last day's jobs, as long as those count; and
-    /// the reply to this message.
+    /// as a relay can replay them; the times of the last day's jobs, as long as they count towards
+    /// the daily limit; and the reply to this message.
     Forget,
 }
 
@@ -81,7 +82,8 @@ pub enum Recorded {
 }
 
 impl Ledger {
-    /// Number of the next accepted job. No other caller may take one between this call and its T1.
+    /// Number of the next accepted job. No other caller may accept a job between this call and the
+    /// T1 that uses the number.
     pub fn next_job(&self) -> Result<JobId, LedgerError> {
         let query = "SELECT max(coalesce((SELECT max(id) FROM job), 0),
                                 coalesce((SELECT value FROM note WHERE name = 'last_job'), 0)) + 1";
@@ -94,7 +96,8 @@ impl Ledger {
         self.reading(|connection| Ok(connection.prepare_cached(query)?.exists(params![asker.0, rumor.0])?))
     }
 
-    /// T1. A second answer to the same message changes nothing and returns [`Recorded::Before`].
+    /// Records a message with its effect and its answer (T1). A second answer to the same message
+    /// changes nothing and returns [`Recorded::Before`].
     ///
     /// Errors: [`LedgerError::Misaddressed`] if the reply is sealed to somebody else;
     /// [`LedgerError::Database`], also if the number of a new job is taken. Nothing is recorded
@@ -104,7 +107,7 @@ impl Ledger {
         Ok(recorded.first().copied().unwrap_or(Recorded::Before))
     }
 
-    /// T1 of several messages in one transaction, so with one wait for the disk.
+    /// Records several messages (T1) in one transaction, which waits for the disk only once.
     ///
     /// Errors: as [`Ledger::answer`].
     pub fn answer_all(&self, answers: &[Answer]) -> Result<Vec<Recorded>, LedgerError> {
@@ -224,7 +227,7 @@ fn resend(transaction: &Transaction<'_>, job: JobId, answer: &Answer, now: i64) 
         return Ok(());
     };
     let mut relays = answer.seen_on.clone();
-    // Unreadable relays are replaced by the new ones.
+    // If the kept relays are unreadable, only the new ones remain.
     let before = read_relays(&seen_on).unwrap_or_default();
     relays.extend(before.into_iter().filter(|relay| !answer.seen_on.contains(relay)));
     relays.truncate(MOST_RELAYS);

@@ -55,7 +55,8 @@ pub(super) fn hear_again(transaction: &Transaction<'_>, asker: Asker) -> Result<
     Ok(())
 }
 
-/// Languages kept of askers without a job. The oldest are deleted first.
+/// Number of the newest language rows, which are always kept. Older rows are kept only for askers
+/// with a job.
 const LANGUAGES_KEPT: i64 = 100_000;
 
 /// The language of an asker; English if none is kept.
@@ -84,7 +85,8 @@ pub(super) fn set_language(
     Ok(())
 }
 
-/// Deletes the oldest languages of askers without a job, beyond [`LANGUAGES_KEPT`].
+/// Deletes the language rows beyond the newest [`LANGUAGES_KEPT`], except those of askers with a
+/// job.
 pub(super) fn delete_old_languages(transaction: &Transaction<'_>) -> Result<(), LedgerError> {
     transaction.execute(
         "DELETE FROM language WHERE rowid <= (SELECT max(rowid) FROM language) - ?1

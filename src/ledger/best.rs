@@ -14,12 +14,12 @@ use rusqlite::{OptionalExtension, params};
 use std::time::Duration;
 
 impl Ledger {
-    /// Replaces the sealed result kept so far. `pattern`: the rarest that the new key meets.
-    /// Returns `false` and changes nothing if the job is no longer accepted or has a target, or if
-    /// the kept key is as rare.
+    /// Replaces the sealed result kept so far. `pattern` is the rarest pattern that the new key
+    /// matches. Returns `false` and changes nothing if the job is no longer accepted or has a
+    /// target, or if the kept key is at least as rare.
     ///
-    /// Errors: [`LedgerError::Misaddressed`] if the result is sealed to another than the job's
-    /// asker.
+    /// Errors: [`LedgerError::Misaddressed`] if the result is sealed to somebody other than the
+    /// job's asker.
     pub fn keep_best(&self, job: JobId, pattern: &Pattern, result: &GiftWrap) -> Result<bool, LedgerError> {
         let kept = self.write(|transaction| {
             let open: Option<([u8; 32], Option<String>)> = transaction

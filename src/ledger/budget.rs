@@ -29,7 +29,7 @@ impl Default for Budget {
     }
 }
 
-/// Sizes of the ledger.
+/// Current sizes of the ledger's tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sizes {
     /// Bytes of unsent answers other than results.
@@ -44,7 +44,7 @@ pub struct Sizes {
 
 /// Time between two warnings about one budget.
 const WARN_EVERY: Duration = Duration::from_secs(60);
-/// Answers dropped by one query.
+/// The most answers that one query selects to be dropped.
 const AT_ONCE: usize = 256;
 
 /// The budget of an open ledger, and when each warning was last logged.
@@ -83,7 +83,7 @@ impl Bounds {
         Ok(true)
     }
 
-    /// Drops answers until an eighth of the budget is free again, if it is exceeded.
+    /// If the budget for answers is exceeded, drops answers until an eighth of it is free again.
     pub fn drop_answers(&self, transaction: &Transaction<'_>) -> Result<(), LedgerError> {
         let mut bytes = number(transaction, "answer_bytes")?;
         if bytes <= self.budget.answers {
@@ -125,7 +125,7 @@ impl Bounds {
         Ok(())
     }
 
-    /// Deletes the oldest delivered results and ended jobs over the budget.
+    /// Deletes the oldest delivered results and the oldest ended jobs beyond the budget.
     pub fn delete_old(&self, transaction: &Transaction<'_>) -> Result<(), LedgerError> {
         while number(transaction, "result_bytes")? > self.budget.results {
             let deleted = transaction

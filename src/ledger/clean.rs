@@ -11,14 +11,15 @@ use super::open::Ledger;
 use super::quarantine::{Kind, set_aside};
 use rusqlite::Transaction;
 
-/// Age at which a seen id is deleted, seconds: 15 days, and one more because an id gets the age of
-/// the cleaning before it. The inbox accepts rumors of the last 7 days, in wraps dated up to 2 days
-/// back.
+/// Age at which a seen id is deleted, seconds: 15 days, and one more because an id is stored with
+/// the age at the last cleaning. The inbox accepts rumors of the last 7 days, in wraps dated up to
+/// 2 days back.
 const SEEN_FOR: i64 = 16 * DAY;
 
 impl Ledger {
-    /// Deletes finished wraps past their expiry and seen ids that can no longer be replayed. Jobs
-    /// are kept. Call it at least daily.
+    /// Deletes finished wraps past their expiry, seen ids that can no longer be replayed, and other
+    /// rows that are no longer needed. Jobs are kept, except the oldest ended ones beyond the
+    /// budget. Call it at least daily.
     pub fn clean(&self) -> Result<(), LedgerError> {
         let now = self.now();
         self.write(|transaction| {

@@ -1,4 +1,4 @@
-//! Copies of a ledger for a backup, and the ledger of another machine made from one.
+//! Copying a ledger for a backup, and making the ledger of another machine from such a copy.
 
 use super::error::LedgerError;
 use super::open::FILE;
@@ -44,9 +44,10 @@ pub fn is_present(folder: &Path) -> bool {
     [FILE, used_halves::FILE].iter().any(|name| folder.join(name).exists())
 }
 
-/// The used halves of `folder`, as [`restore`] takes them. Empty without the file.
+/// The content of the file of used halves in `folder`, as [`restore`] takes it. Empty if there is
+/// no such file.
 ///
-/// Read them after the ledger was copied: then they hold every half that the copy has.
+/// Read it after the ledger was copied: then it holds every half that the copy has.
 ///
 /// Errors: the file cannot be read.
 pub fn used_halves(folder: &Path) -> Result<Vec<u8>, LedgerError> {
@@ -58,9 +59,9 @@ pub fn used_halves(folder: &Path) -> Result<Vec<u8>, LedgerError> {
 
 /// Makes the ledger of `folder` from a copy and from files of used halves.
 ///
-/// The first start treats it as an older ledger. It gives open split jobs up, because their halves
-/// may have been used since, and refuses older requests. Halves in any of the files are never used
-/// again.
+/// The first start treats the ledger as a restored backup. It gives open split jobs up, because
+/// their halves may have been used since, and refuses requests from before that start. Halves in
+/// any of the files are never used again.
 ///
 /// Errors: there is a ledger already, the copy is of a later version or damaged, or a file of used
 /// halves cannot be read. After an error no file is left.

@@ -30,7 +30,7 @@ impl Ledger {
     }
 }
 
-/// Records that a key was found for this family.
+/// Records that a key was found for a half of this family of related halves.
 pub(super) fn spend(transaction: &Transaction<'_>, family: &[u8; 32]) -> Result<(), LedgerError> {
     transaction.execute("INSERT OR IGNORE INTO used_half (family) VALUES (?1)", [family])?;
     Ok(())

@@ -29,21 +29,22 @@ pub(super) fn late() -> String {
 impl Ledger {
     /// T2: records a result. Returns `false` and changes nothing if the job is no longer accepted.
     ///
-    /// Errors: [`LedgerError::Misaddressed`] if the result is sealed to another than the job's
-    /// asker.
+    /// Errors: [`LedgerError::Misaddressed`] if the result is sealed to somebody other than the
+    /// job's asker.
     pub fn found(&self, job: JobId, result: &GiftWrap) -> Result<bool, LedgerError> {
         self.end(job, JobState::Found, result)
     }
 
     /// Gives up an accepted job. Returns `false` and changes nothing if it is no longer accepted.
     ///
-    /// Errors: [`LedgerError::Misaddressed`] if the notice is sealed to another than the job's
-    /// asker.
+    /// Errors: [`LedgerError::Misaddressed`] if the notice is sealed to somebody other than the
+    /// job's asker.
     pub fn expire(&self, job: JobId, notice: &GiftWrap) -> Result<bool, LedgerError> {
         self.end(job, JobState::Expired, notice)
     }
 
-    /// Compare and set: the first caller to end an accepted job queues its message.
+    /// Ends an accepted job and queues its message. Of several callers only the first succeeds
+    /// (compare and set).
     fn end(&self, job: JobId, state: JobState, message: &GiftWrap) -> Result<bool, LedgerError> {
         let now = self.now();
         let done = self.write(|transaction| end(self, transaction, job, state, message, now))?;
@@ -61,11 +62,11 @@ impl Ledger {
         self.list(&overdue(), [seconds(now)])
     }
 
-    /// Queues the one notice that a job takes longer than promised. Returns `false` if there was
-    /// one, or the job has ended.
+    /// Queues the one notice that a job takes longer than promised. Returns `false` if it was
+    /// queued before, or the job has ended.
     ///
-    /// Errors: [`LedgerError::Misaddressed`] if the notice is sealed to another than the job's
-    /// asker.
+    /// Errors: [`LedgerError::Misaddressed`] if the notice is sealed to somebody other than the
+    /// job's asker.
     pub fn tell_late(&self, job: JobId, notice: &GiftWrap) -> Result<bool, LedgerError> {
         let now = self.now();
         let done = self.write(|transaction| {
@@ -156,7 +157,8 @@ pub(super) fn end(
     fault::before(Step::Found);
     if let Some(family) = family.filter(|_| state == JobState::Found) {
         super::halves::spend(transaction, &family)?;
-        // The file is written first: a half that is not in the file must not be used.
+        // The file is written before this transaction is committed: a half that is not in the file
+        // must not be used.
         let generation = ledger.used_halves().spend(&family)?;
         write_note(transaction, "generation", generation)?;
     }

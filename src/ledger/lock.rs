@@ -34,9 +34,10 @@ impl FolderLock {
 }
 
 impl Drop for FolderLock {
-    /// Unlocks the file itself: a child process between `fork` and `exec` may have it open too.
+    /// Unlocks explicitly. Closing the file is not enough while a child process between `fork` and
+    /// `exec` has it open too.
     fn drop(&mut self) {
-        // Closing the file unlocks it as well.
+        // After an error there is still the close, which unlocks the file if no child has it open.
         let _ = self.file.unlock();
     }
 }

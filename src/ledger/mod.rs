@@ -1,5 +1,5 @@
-//! SQLite database of everything that must survive: jobs, messages seen, the outbox. No secret in
-//! the clear.
+//! The SQLite database of everything that must survive a restart: jobs, messages seen, the outbox.
+//! It holds no secret in the clear.
 //!
 //! Three transactions change it:
 //!
@@ -11,8 +11,8 @@
 //! T3  acknowledge   a relay said OK; found → delivered
 //! ```
 //!
-//! A job without a target keeps the sealed result of its best key so far while it is accepted. A
-//! rarer key replaces it (`keep_best`); nothing of that is sent.
+//! A job without a target keeps the sealed result of its best key so far while it is accepted. The
+//! result of a rarer key replaces it (`keep_best`). Only `deliver_best` sends the kept result.
 //!
 //! | state | meaning | after a crash |
 //! | --- | --- | --- |

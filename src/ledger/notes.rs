@@ -6,13 +6,13 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 /// Seconds in a day.
 pub(super) const DAY: i64 = 86_400;
 
-/// A number by its name.
+/// Reads the number `name`; `None` if it was never set.
 pub(super) fn read_note(connection: &Connection, name: &str) -> Result<Option<i64>, LedgerError> {
     let mut statement = connection.prepare_cached("SELECT value FROM note WHERE name = ?1")?;
     Ok(statement.query_row([name], |row| row.get(0)).optional()?)
 }
 
-/// Sets a number.
+/// Sets the number `name`.
 pub(super) fn write_note(transaction: &Transaction<'_>, name: &str, value: i64) -> Result<(), LedgerError> {
     transaction
         .prepare_cached("INSERT INTO note (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2")?

@@ -24,7 +24,7 @@ const BUSY: Duration = Duration::from_secs(5);
 const FREE_PAGES: i64 = 1024;
 /// Size to which the write-ahead log is cut back, bytes.
 const LARGEST_WAL: i64 = 8 << 20;
-/// Size of the cache of prepared statements. The program has fewer.
+/// Number of prepared statements that are cached. The program has fewer.
 const STATEMENTS: usize = 128;
 
 /// An open ledger. Cheap to clone; clones share one connection, so there is one writer.
@@ -67,8 +67,8 @@ impl Ledger {
         files::create_folder(folder).map_err(unusable)?;
         let lock = FolderLock::take(folder)?;
         let path = folder.join(FILE);
-        // SQLite would make it with the permissions of the umask. Its WAL copies the permissions of
-        // the file.
+        // SQLite would make the file with the permissions of the umask. The WAL gets the
+        // permissions of the file.
         files::open(&path, Access::Append).map_err(unusable)?;
         let mut connection = connect(&path, folder).map_err(|error| named(error, &path))?;
         let (mut used_halves, history) = UsedHalves::open(folder)?;
@@ -164,8 +164,8 @@ impl Ledger {
     pub fn close(&self) {
         let is_recorded = self
             .reading(|connection| Ok(read_note(connection, "generation")? == Some(self.used_halves().generation())));
-        // After a failed T2 the file of used halves is ahead. Without the closing line, the next
-        // start does not take that for a restore.
+        // After a failed T2 the file of used halves is ahead of the ledger. The file then gets no
+        // closing line, so that the next start does not take the difference for a restore.
         if is_recorded.is_ok_and(|is_recorded| is_recorded) {
             self.used_halves().close();
         }

@@ -79,7 +79,8 @@ impl Ledger {
         self.reading(|connection| due(connection, limit, &is_under_way, now))
     }
 
-    /// When the next message is due, Unix seconds. A time in the past means now.
+    /// Time at which the next message is due, Unix seconds; `None` if no message waits. A time in
+    /// the past means now.
     pub fn next_due(&self) -> Result<Option<u64>, LedgerError> {
         let now = self.now();
         let query = "SELECT (SELECT min(due_at) FROM mail WHERE finished = 0),
@@ -90,7 +91,8 @@ impl Ledger {
         Ok(due.map(|due| unsigned(if set > Some(now) { due.min(now) } else { due })))
     }
 
-    /// T3 of several attempts in one transaction, so with one wait for the disk.
+    /// Records the outcomes of several attempts (T3) in one transaction, which waits for the disk
+    /// only once.
     pub fn note_attempts(&self, attempts: &[Attempt]) -> Result<(), LedgerError> {
         let now = self.now();
         let mut delivers = false;
@@ -112,8 +114,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// T3: `relay` has the message. If it is the result of a found job, the job becomes delivered.
-    /// A deleted message or a repeated OK changes nothing.
+    /// Records that `relay` has the message (T3). If the message is the result of a found job, the
+    /// job becomes delivered. A deleted message or a repeated OK changes nothing.
     pub fn acknowledge(&self, message: MessageId, relay: &str) -> Result<(), LedgerError> {
         let now = self.now();
         if self.write(|transaction| acknowledge(transaction, message, relay, now).map(Some))? == Some(true) {

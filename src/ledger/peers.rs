@@ -39,7 +39,7 @@ impl PeerRequestState {
         matches!(self, PeerRequestState::Asked | PeerRequestState::Accepted)
     }
 
-    /// The state as the column `state` has it.
+    /// The word for the state in the column `state`.
     fn word(self) -> &'static str {
         match self {
             PeerRequestState::Asked => "asked",
@@ -101,7 +101,8 @@ impl Ledger {
     /// Records a request to a peer and queues its message. Returns `false` and changes nothing if
     /// the job is no longer accepted, or has an open request.
     ///
-    /// Errors: [`LedgerError::Misaddressed`] if the message is sealed to another than the peer.
+    /// Errors: [`LedgerError::Misaddressed`] if the message is sealed to somebody other than the
+    /// peer.
     pub fn ask_peer(&self, job: JobId, peer: Asker, rumor: RumorId, message: &GiftWrap) -> Result<bool, LedgerError> {
         if message.to != peer {
             return Err(LedgerError::Misaddressed);
@@ -125,7 +126,7 @@ impl Ledger {
         Ok(asked.is_some())
     }
 
-    /// Records that a peer searches. Returns `false` if the request had an answer or has ended.
+    /// Records that a peer searches. Returns `false` if the request has had an answer or has ended.
     pub fn peer_accepts(&self, rumor: RumorId) -> Result<bool, LedgerError> {
         let done = self.write(|transaction| {
             let changed = transaction
@@ -136,10 +137,11 @@ impl Ledger {
         Ok(done.is_some())
     }
 
-    /// Ends an open request to a peer, and queues the message that withdraws it. Returns `false`
-    /// and changes nothing if it has ended.
+    /// Ends an open request to a peer, and queues `retraction`, the message that withdraws it.
+    /// Returns `false` and changes nothing if the request has ended already.
     ///
-    /// Errors: [`LedgerError::Misaddressed`] if the message is sealed to another than the peer.
+    /// Errors: [`LedgerError::Misaddressed`] if the message is sealed to somebody other than the
+    /// peer.
     pub fn end_peer_request(
         &self,
         rumor: RumorId,
@@ -166,8 +168,9 @@ impl Ledger {
         Ok(done.is_some())
     }
 
-    /// Deletes ended requests to peers that neither a limit nor an open job needs. A clock that was
-    /// set back leaves dates in the future; those more than a day ahead no longer count.
+    /// Deletes ended requests to peers that no daily limit and no open job needs any more. After
+    /// the clock was set back, dates can lie in the future. Requests dated more than a day ahead no
+    /// longer count, and are deleted too.
     pub fn clean_peer_requests(&self) -> Result<(), LedgerError> {
         let now = self.now();
         self.write(|transaction| {

@@ -41,8 +41,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Queues the note of a day. Returns `false` and changes nothing if that day or a later one had
-    /// its note.
+    /// Queues the note of a day. Returns `false` and changes nothing if that day or a later one has
+    /// had its note already.
     pub fn post_note(&self, day: u64, post: &Post) -> Result<bool, LedgerError> {
         let (now, day) = (self.now(), seconds(day));
         let done = self.write(|transaction| {

@@ -37,8 +37,8 @@ impl Ledger {
         }
     }
 
-    /// When a restore of an older ledger was noticed, Unix seconds. The lost ledger may have
-    /// answered earlier requests, so they are refused.
+    /// Time at which a restore of an older ledger was noticed, Unix seconds. The lost ledger may
+    /// have answered requests from before that time, so they are refused.
     ///
     /// Errors: [`LedgerError`].
     pub fn restored_at(&self) -> Result<Option<u64>, LedgerError> {
@@ -54,10 +54,10 @@ impl Ledger {
         self.reading(|connection| jobs(connection, &query, [], now))
     }
 
-    /// Queues the one notice about a lost job. Returns `false` if there was one.
+    /// Queues the one notice about a lost job. Returns `false` if it was queued before.
     ///
-    /// Errors: [`LedgerError::Misaddressed`] if the notice is sealed to another than the job's
-    /// asker.
+    /// Errors: [`LedgerError::Misaddressed`] if the notice is sealed to somebody other than the
+    /// job's asker.
     pub fn tell_lost(&self, job: JobId, notice: &GiftWrap) -> Result<bool, LedgerError> {
         let now = self.now();
         let told = self.write(|transaction| {

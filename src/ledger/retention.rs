@@ -6,13 +6,13 @@ use super::open::Ledger;
 use rusqlite::params;
 use std::time::Duration;
 
-/// Jobs deleted by one call, so that the ledger is not held for long.
+/// The most jobs that one call deletes, so that the ledger is not locked for long.
 const AT_ONCE: i64 = 10_000;
 
 impl Ledger {
-    /// Deletes ended jobs that were accepted longer than `keep` ago; a job that was given up must
-    /// also have been given up that long ago. Oldest first, at most 10,000. Returns their number.
-    /// Call it hourly.
+    /// Deletes ended jobs that were accepted at least `keep` ago. A job that the bot gave up must
+    /// also have reached its time limit that long ago. Deletes the oldest first, at most 10,000,
+    /// and returns their number. Call it hourly.
     ///
     /// These stay: jobs whose result is kept to be sent again, jobs whose askers have yet to hear
     /// that a restore ended them, ids of messages, used halves, and the highest job number. So no

@@ -14,7 +14,7 @@ use rusqlite::{Connection, Params, Row};
 use std::time::Duration;
 
 impl JobState {
-    /// The state as the column `state` has it.
+    /// The word for the state in the column `state`.
     pub(super) fn word(self) -> &'static str {
         match self {
             JobState::Accepted => "accepted",
@@ -32,7 +32,7 @@ impl JobState {
     }
 }
 
-/// Columns of the table `job` that [`jobs`] reads, in its order.
+/// Columns that [`jobs`] reads, in the order in which it reads them.
 pub(super) const JOB_COLUMNS: &str = "job.id, job.asker, job.rumor, job.subject, job.patterns, job.state, \
      job.accepted_at, job.expires_at, job.seen_on, job.split_point, job.channel, job.notice_at, \
      (SELECT code FROM language WHERE language.asker = job.asker), job.encryption_key, job.best, \
@@ -66,7 +66,7 @@ pub(super) fn column<T: FromSql>(row: &Row<'_>, index: usize, name: &str) -> Res
     row.get(index).map_err(|_| unreadable(name))
 }
 
-/// The reason for a column that cannot be read.
+/// The error text for a column that cannot be read.
 pub(super) fn unreadable(name: &str) -> String {
     format!("column {name}")
 }
@@ -129,12 +129,13 @@ pub(super) fn write_patterns(patterns: &[Pattern]) -> String {
     patterns.iter().map(Pattern::as_str).collect::<Vec<_>>().join(" ")
 }
 
-/// Reads [`write_patterns`]; `None` unless every word is a pattern in its normal spelling.
+/// Reads the text that [`write_patterns`] writes; `None` unless every word is a pattern in its
+/// normal spelling.
 fn read_patterns(text: &str) -> Option<Vec<Pattern>> {
     text.split(' ').map(|word| word.parse().ok().filter(|pattern: &Pattern| pattern.as_str() == word)).collect()
 }
 
-/// The channel as the column `channel` has it.
+/// The word for the channel in the column `channel`.
 pub(super) fn write_channel(channel: Channel) -> &'static str {
     match channel {
         Channel::Sealed => "sealed",
@@ -147,7 +148,7 @@ fn read_channel(word: &str) -> Option<Channel> {
     [Channel::Sealed, Channel::Nip04].into_iter().find(|&channel| write_channel(channel) == word)
 }
 
-/// The reason as the column `hand_over` has it.
+/// The word for the reason in the column `hand_over`.
 pub(super) fn write_hand_over(reason: HandOver) -> &'static str {
     match reason {
         HandOver::Hard => "hard",

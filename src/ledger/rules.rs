@@ -6,7 +6,7 @@ use super::open::Ledger;
 use crate::job::{Asker, JobId};
 use rusqlite::params;
 
-/// Number of jobs, newest first, that are searched for askers besides the open ones.
+/// Number of the newest jobs whose askers are listed, besides the askers with open jobs.
 const JOBS_LOOKED_THROUGH: i64 = 10_000;
 
 /// An operator's rule for an asker. Ordinary askers have none.
@@ -19,7 +19,7 @@ pub enum AskerRule {
 }
 
 impl AskerRule {
-    /// The rule as the column `rule` has it.
+    /// The word for the rule in the column `rule`.
     pub fn word(self) -> &'static str {
         match self {
             AskerRule::Denied => "denied",
@@ -51,7 +51,7 @@ pub struct AskerTotals {
 }
 
 impl Ledger {
-    /// All rules. An unknown one, of a later version, is left out.
+    /// All rules, except those of a later version that this version does not know.
     pub fn rules(&self) -> Result<Vec<(Asker, AskerRule)>, LedgerError> {
         self.reading(|connection| {
             let mut statement = connection.prepare_cached("SELECT asker, rule FROM rule")?;
@@ -86,8 +86,8 @@ impl Ledger {
         Ok(cancelled.unwrap_or_default())
     }
 
-    /// Askers with an open job, a rule, or one of the 10,000 newest jobs: at most `most`, those
-    /// with the most open jobs first, then the latest.
+    /// Askers with an open job, a rule, or one of the 10,000 newest jobs. Returns at most `most`:
+    /// those with the most open jobs first, then those with the latest job.
     pub fn list_askers(&self, most: usize) -> Result<Vec<AskerTotals>, LedgerError> {
         let query = "
             WITH listed (asker) AS (

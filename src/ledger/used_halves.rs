@@ -1,9 +1,9 @@
 //! The file of used halves, beside the ledger. It keeps what a restore of the ledger would lose.
 //!
 //! A restored backup does not know the halves that were used after it was made. Two keys of one
-//! half reveal each other, so the families of used halves are also in this file. It is only ever
-//! appended to, and synced before the transaction (T2) that uses the half. It must not be restored
-//! together with the ledger.
+//! half, or of related halves, reveal each other, so the families of used halves are also in this
+//! file. It is only ever appended to, and synced before the transaction (T2) that uses the half. It
+//! must not be restored together with the ledger.
 //!
 //! ```text
 //! npubbot used halves 1
@@ -12,7 +12,7 @@
 //! 8 closed             a clean stop at generation 8
 //! ```
 //!
-//! The ledger has the generation too. [`judge`] compares both at the start.
+//! The ledger stores the generation too. [`judge`] compares both at the start.
 
 use super::error::LedgerError;
 use crate::os::{Access, files};
@@ -29,7 +29,7 @@ const HEADER: &str = "npubbot used halves 1";
 /// Identifier of related halves (`HalfPoint::family`).
 pub(super) type Family = [u8; 32];
 
-/// The open file, at its end.
+/// The open file, positioned at its end.
 pub(super) struct UsedHalves {
     file: File,
     generation: i64,
@@ -50,7 +50,7 @@ pub(super) struct History {
     pub last_use: Option<Family>,
 }
 
-/// How the generations of file and ledger compare.
+/// Result of comparing the generations of file and ledger.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     /// File and ledger belong together.
@@ -62,11 +62,11 @@ pub(super) enum Verdict {
     Restored,
 }
 
-/// Compares the file with the generation of the ledger; `None` in a ledger that never had one.
-/// A ledger that is ahead of the file has every used half, so it is no risk.
+/// Compares the file with `ledger`, the generation in the ledger; `None` if the ledger never had
+/// one. A ledger that is ahead of the file has every used half, so it is no risk.
 pub(super) fn judge(history: &History, ledger: Option<i64>) -> Verdict {
     match (ledger, history.last_use) {
-        // A missing file is a restore too, unless the ledger never had one.
+        // A missing file counts as a restore too, unless the ledger never had such a file.
         (Some(generation), _) if !history.exists && generation > 0 => Verdict::Restored,
         (Some(generation), Some(family)) if history.generation == generation + 1 => Verdict::OneUse(family),
         (generation, _) if history.generation > generation.unwrap_or(0) => Verdict::Restored,
@@ -103,7 +103,7 @@ impl UsedHalves {
     ///
     /// Errors: [`LedgerError::UsedHalves`].
     pub fn start(&mut self, generation: i64, missing: &[Family]) -> Result<(), LedgerError> {
-        // Line by line, so that a power loss tears the last one only.
+        // Each line is synced by itself, so that a power loss tears only the last one.
         for family in missing {
             let mut line = String::new();
             write_use(&mut line, generation, family);
@@ -137,12 +137,13 @@ impl UsedHalves {
     /// Records a clean stop. After it, any older ledger counts as restored.
     pub fn close(&mut self) {
         let generation = self.generation;
-        // If this fails, the next start only knows less.
+        // If this fails, the next start may take a restored backup for a failed T2
+        // (`Verdict::OneUse`).
         let _ = self.append(&format!("{generation} closed\n"));
         self.last_use = None;
     }
 
-    /// Appends and syncs a line. After an error the file is cut back to what was there.
+    /// Appends and syncs a line. After an error the file is cut back to its earlier length.
     fn append(&mut self, line: &str) -> Result<(), LedgerError> {
         let before = self.file.stream_position();
         let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
@@ -155,7 +156,7 @@ impl UsedHalves {
     }
 }
 
-/// Content of the file, without making or changing it.
+/// Reads the file without making or changing it.
 ///
 /// Errors: as [`UsedHalves::open`].
 pub(super) fn read_history(folder: &Path) -> Result<History, LedgerError> {

@@ -1,6 +1,6 @@
 //! Ways to open a file.
 
-/// How an existing or new file is opened. No way truncates the file.
+/// Way to open an existing or new file. No way truncates the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// Writing, from the beginning.

@@ -5,7 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Appends to a file. A full file is renamed and replaces the one renamed before it.
+/// A file that is only appended to. When it is full, it is renamed, and replaces the file that was
+/// renamed before. Then a new file begins.
 pub struct BoundedFile {
     path: PathBuf,
     file: File,
@@ -14,8 +15,8 @@ pub struct BoundedFile {
 }
 
 impl BoundedFile {
-    /// Opens a file, or makes it for this user only. It and the earlier file have at most `largest`
-    /// bytes each, or a single longer text.
+    /// Opens a file, or makes it for this user only. This file and the earlier one have at most
+    /// `largest` bytes each. A single text that is longer has a file for itself.
     ///
     /// Errors: those of the file system.
     pub fn open(path: &Path, largest: u64) -> io::Result<BoundedFile> {
@@ -38,7 +39,7 @@ impl BoundedFile {
     }
 }
 
-/// The path of the file before this one.
+/// The path of the earlier file, which was renamed.
 fn earlier(path: &Path) -> PathBuf {
     path.with_extension("old.log")
 }

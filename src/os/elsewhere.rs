@@ -71,7 +71,7 @@ pub mod walls {
     /// The missing walls, each with its consequence, for the operator.
     pub type Missing = Vec<String>;
 
-    /// Does nothing.
+    /// Does nothing. Returns that this system has no walls.
     pub fn hide() -> Missing {
         vec!["this system has no wall around the vault; Linux has".to_owned()]
     }

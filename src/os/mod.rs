@@ -1,7 +1,8 @@
 //! The operating system: everything that differs between Linux, other Unix systems and Windows.
 //!
-//! One interface, one folder for each system. No other room asks which system it runs on or calls
-//! it (`tests/it/architecture`). The miner has its own such module, `search::os`.
+//! There is one interface, and one folder for each system. No other room asks which system it runs
+//! on, or calls the system (`tests/it/architecture`). The miner has such a module of its own,
+//! `search::os`.
 //!
 //! - [`files`]: files and folders of one user, room on a disk, the usual places
 //! - [`process`]: rights, crashes, other processes, the terminal

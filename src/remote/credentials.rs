@@ -18,11 +18,11 @@ use thiserror::Error;
 const SEED_BEGINS: &str = "-----BEGIN USER NKEY SEED-----";
 const SEED_ENDS: &str = "-----END USER NKEY SEED-----";
 const CERTIFICATE_BEGINS: &str = "-----BEGIN CERTIFICATE-----";
-/// The line that names the user.
+/// The beginning of the line that names the user.
 const USER: &str = "User: ";
 /// Largest file that is read, bytes.
 const LARGEST: u64 = 64 << 10;
-/// How long one attempt to connect may take.
+/// Time limit for one attempt to connect.
 const CONNECT: Duration = Duration::from_secs(5);
 /// Time between two signs of life to the server.
 const PING: Duration = Duration::from_secs(5);
@@ -52,25 +52,26 @@ pub enum CredentialsError {
     },
 }
 
-/// A user of the server. The file is read once, and may be gone afterwards.
+/// The credentials of a user of the server. Where the system has files in memory, the credentials
+/// file is read once, and may be gone afterwards.
 pub struct Credentials {
     user: String,
     seed: String,
     certificate: Certificate,
 }
 
-/// The certificate that the server must show. The library reads it from a file again for each
+/// The certificate that the server must show. The library reads it from a file, anew for each
 /// connection.
 struct Certificate {
-    /// That file.
+    /// The file that the library reads.
     path: PathBuf,
-    /// Keeps the file in memory alive.
+    /// Keeps the file at `path` alive if it is in memory.
     _memory: Option<MemoryFile>,
 }
 
 impl Certificate {
-    /// Keeps the certificate `text` of the credentials in `file`: in a file in memory if the system
-    /// has such files, otherwise in `file` itself.
+    /// Writes the certificate `text` to a file in memory. If the system has no such files, the
+    /// credentials' own `file` serves instead.
     fn keep(text: &str, file: &Path) -> Certificate {
         match MemoryFile::with(text) {
             Ok(memory) => Certificate { path: memory.path(), _memory: Some(memory) },
@@ -83,7 +84,7 @@ impl Certificate {
 }
 
 impl Credentials {
-    /// Reads a file.
+    /// Reads credentials from a file.
     pub fn read(file: &Path) -> Result<Credentials, CredentialsError> {
         let unreadable = |error| CredentialsError::Unreadable { file: file.to_owned(), error };
         let is_small = fs::metadata(file).map_err(unreadable)?.len() <= LARGEST;
@@ -100,7 +101,7 @@ impl Credentials {
         Ok(Credentials { user: user.trim().to_owned(), seed: seed.trim().to_owned(), certificate })
     }
 
-    /// The text of the file of a user.
+    /// The text of a user's credentials file.
     pub fn text(user: &str, seed: &str, certificate: &str) -> String {
         format!(
             "Credentials for an npubbot fleet. Whoever has this file can work in its user's name.\n{USER}{user}\n\n\
@@ -113,8 +114,8 @@ impl Credentials {
         &self.user
     }
 
-    /// The options of a connection over TLS that is never given up. Valid as long as the
-    /// credentials.
+    /// The options of a connection over TLS that is never given up. They are valid as long as the
+    /// credentials exist.
     pub(super) fn options(&self) -> ConnectOptions {
         ConnectOptions::with_nkey(self.seed.clone())
             .name(format!("npubbot {}", self.user))
@@ -140,7 +141,7 @@ pub(super) fn is_refusal(event: &Event) -> bool {
 
 /// Whether the server has another certificate than that of the credentials.
 pub(super) fn is_other_server(error: &ConnectError) -> bool {
-    // To the library, a failed handshake is an I/O error like any other.
+    // The library reports a failed handshake as an I/O error.
     let io = error.source().and_then(|source| source.downcast_ref::<io::Error>());
     let tls = io.and_then(io::Error::get_ref).and_then(|inner| inner.downcast_ref::<rustls::Error>());
     matches!(tls, Some(rustls::Error::InvalidCertificate(_)))

@@ -1,7 +1,7 @@
-//! The differences between sets of patterns, each found once for all devices.
+//! The differences between sets of patterns, each computed once for all devices.
 //!
 //! When a job comes or goes, every device needs the same difference between the same two sets.
-//! Finding it takes time in proportion to the sets, and a whole set must be shuffled.
+//! Computing it takes time in proportion to the sets, and a whole set must also be shuffled.
 
 use crate::pattern::PatternSet;
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ pub struct Difference {
     pub removed: Vec<String>,
     /// Patterns that come.
     pub added: Vec<String>,
-    /// Whether the old set is replaced: `added` is the whole new set.
+    /// Whether the whole set is replaced. Then `added` is the new set.
     pub is_whole: bool,
 }
 
@@ -56,7 +56,7 @@ struct Known {
 }
 
 impl Differences {
-    /// The change to the set `now`; from an empty set if `before` is `None`.
+    /// The change from `before` to `now`. With `None`, the change from an empty set.
     ///
     /// Errors: the system gives no randomness.
     pub fn between(
@@ -77,7 +77,8 @@ impl Differences {
             };
             same_before && is(&known.now, now)
         };
-        // Locked during the search, because the other devices want the same difference.
+        // Stays locked while the difference is computed, because the other devices want the same
+        // one.
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = all.iter().find(is_it) {
             return Ok(Arc::clone(&known.difference));
@@ -93,7 +94,7 @@ impl Differences {
     }
 }
 
-/// Shuffles texts. All orders are equally likely, up to a part in 2^40.
+/// Shuffles texts. All orders are equally likely, up to an error of one part in 2^40.
 fn shuffle(texts: &mut [String]) -> Result<(), getrandom::Error> {
     for last in (1..texts.len()).rev() {
         texts.swap(last, (getrandom::u64()? % (last as u64 + 1)) as usize);

@@ -29,18 +29,19 @@ use tokio::sync::mpsc;
 
 /// Time after which the server deletes an order that no device has fetched.
 const ORDERS_LIVE: Duration = Duration::from_secs(5);
-/// The most messages that the server keeps for one worker. The server would reserve a bound in
-/// bytes, and with 1 GB have room for few workers.
+/// The most messages that the server keeps for one worker. The limit is not in bytes, because the
+/// server would reserve these bytes, and its 1 GB would suffice for few workers.
 const MOST_MESSAGES: i64 = 1 << 12;
 /// The most messages in transit to a device: its orders, and parts of a set of patterns.
 const OUTGOING: usize = 4 * MOST_ORDERS;
-/// The most messages of a subscription that wait for the bot. Further ones are dropped.
+/// The most messages that wait in a subscription until the bot reads them. Further ones are
+/// dropped.
 const WAITING: usize = AT_ONCE;
 /// Time after which the server forgets the consumer of a device that is away.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(300);
 /// Time between two checks for silent devices and new hellos.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long the first connection may take before the log says that there is none.
+/// Time that the first connection may take before the log says that the server cannot be reached.
 const FIRST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Receives each new device.
@@ -102,7 +103,7 @@ impl Fleet {
         }
     }
 
-    /// Ends all orders at once. Nobody waits for their answers any more.
+    /// Ends all sessions at once. From now on nobody waits for the answers to their orders.
     pub fn close(&self) {
         self.end_all("the bot stops");
     }
@@ -156,7 +157,7 @@ impl Fleet {
         tokio::join!(listen, watch);
     }
 
-    /// Reads a hello. Returns the session that it begins, if it does.
+    /// Reads a hello. Returns the session that begins with it, if one does.
     fn hear(&self, id: RemoteId, bytes: &[u8]) -> Option<Arc<Session>> {
         let mut state = self.lock();
         match Hello::read(bytes) {
@@ -267,7 +268,8 @@ async fn welcome(client: Client, session: Arc<Session>, differences: Differences
     }
 }
 
-/// Makes the stream of a worker and the consumer of its device, with nothing in them.
+/// Makes the stream of a worker and the consumer of its device, and deletes the device's old
+/// orders.
 async fn prepare(client: &Client, id: RemoteId) -> Result<(), async_nats::Error> {
     let jetstream = jetstream::new(client.clone());
     let name = subjects::stream(id.worker);

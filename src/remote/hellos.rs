@@ -12,22 +12,22 @@ use std::time::Duration;
 
 /// Time after which the server forgets a hello.
 const KEPT: Duration = Duration::from_secs(10);
-/// Number of hellos requested at once. They fit into a subscription of the bot.
+/// Number of hellos requested at once. As many messages may wait in a subscription of the bot.
 pub const AT_ONCE: usize = 64;
-/// The most requests in one fetch. Together they bring the hellos of 4,096 devices.
+/// The most requests in one fetch: enough for the hellos of 4,096 devices.
 const TIMES: usize = 64;
 /// The most hellos that the server keeps.
 const MOST: i64 = 1 << 17;
 /// Time after which the server forgets a bot that requests nothing.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
-/// How long a fetch may take.
+/// Time limit for a fetch.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A hello, as it came.
+/// A hello as it arrived.
 pub struct RawHello {
-    /// The device, by the subject of the hello.
+    /// The device that the subject of the hello names.
     pub id: RemoteId,
-    /// The hello, not read yet.
+    /// The hello, not decoded yet.
     pub bytes: Vec<u8>,
 }
 

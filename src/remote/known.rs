@@ -1,4 +1,5 @@
-//! The sets of patterns that a device of a worker has been sent.
+//! The worker's side of [`super::sets`]: the sets of patterns that a device has received from the
+//! bot.
 
 use super::sets::SETS;
 use crate::pattern::{Pattern, PatternSet};
@@ -6,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// The most patterns of all sets together, so that a bot cannot fill a worker's memory.
+/// The most patterns of all sets together. The limit keeps a bot from filling a worker's memory.
 const MOST_PATTERNS: usize = 1 << 20;
 
 /// The sets of a device.
@@ -16,7 +17,7 @@ pub struct Known {
     coming: Option<Coming>,
 }
 
-/// A set that orders wait for while it changes.
+/// A set, shared with the orders that wait to be searched, so that changes to the set reach them.
 pub type SharedSet = Rc<RefCell<Set>>;
 
 /// A set of patterns.
@@ -39,9 +40,9 @@ struct Coming {
 pub struct Part {
     /// The place of the set on the device.
     pub set: u8,
-    /// The number of the changed set.
+    /// The number that the set has after the change.
     pub generation: u64,
-    /// The number of the set that is changed; `None` for a new one.
+    /// The number that the set has before the change; `None` for a new set.
     pub base: Option<u64>,
     /// Whether this is the first part.
     pub is_first: bool,
@@ -54,8 +55,8 @@ pub struct Part {
 }
 
 impl Known {
-    /// Takes a part of a change. If a part does not fit, the sets stay as they are, and orders that
-    /// need the change are refused.
+    /// Takes a part of a change. If a part is wrong, too large or out of sequence, the sets stay as
+    /// they are, and orders that need the change are refused.
     pub fn take(&mut self, part: Part) {
         let Part { set, generation, base, is_first, is_last, removed, added } = part;
         if is_first {
@@ -112,7 +113,8 @@ impl Set {
         self.generation
     }
 
-    /// A pattern set of `own`, then the patterns of this set; `None` if both are empty.
+    /// A pattern set of the `own` patterns, followed by those of this set; `None` if there are
+    /// none.
     pub fn with(&self, own: &[Pattern]) -> Option<PatternSet> {
         let patterns: Vec<Pattern> = own.iter().chain(self.patterns.values()).cloned().collect();
         (!patterns.is_empty()).then(|| PatternSet::new(patterns))

@@ -5,9 +5,9 @@
 //!           ◀──report── Session ◀──────────────answer──────────────────────────┘
 //! ```
 //!
-//! A worker learns start points and patterns: no secret, no asker, no job. To the scheduler its
-//! device is a `Searcher` like any other, except that its claims count only as far as its canaries
-//! prove them. Everything that a worker can send or make us compute is bounded (`wire.rs`,
+//! A worker learns only start points and patterns: no secret, no asker, no job. To the scheduler
+//! its device is a `Searcher` like any other, except that its claims count only as far as its
+//! canaries prove them. Everything that a worker can send or make us compute is bounded (`wire.rs`,
 //! `session.rs`, `roll.rs`, `pace.rs`).
 //!
 //! A lost order is never sent again. The search has no memory, so the loss costs seconds, and no

@@ -1,4 +1,4 @@
-//! Runs a worker's device: takes orders from a channel, and puts answers into another.
+//! Runs a worker's device: takes orders from one channel, and puts answers into another.
 
 use super::known::{Known, Part, SharedSet};
 use super::session::PATIENCE;
@@ -13,7 +13,7 @@ use std::time::Instant;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::mpsc::{Receiver, Sender};
 
-/// The most orders that a device keeps. The bot sends no more than fit into two seconds.
+/// The most orders that a device keeps. The bot sends orders for at most two seconds ahead.
 pub const MOST_WAITING: usize = 128;
 
 /// An order that waits for the device.
@@ -31,7 +31,8 @@ struct Device<'a> {
     answers: &'a Sender<Vec<u8>>,
     known: Known,
     waiting: VecDeque<Waiting>,
-    /// The orders that the device searches, each with the number of its set.
+    /// The orders that the device searches, each with the number of the set that it is searched
+    /// with.
     in_flight: VecDeque<(u64, u64)>,
 }
 
@@ -129,8 +130,8 @@ impl Device<'_> {
     }
 }
 
-/// A report as an answer. If there are too many hits, it keeps the first ones and claims only a
-/// matching number of candidates.
+/// Turns a report into an answer. Of too many hits it keeps the first [`MOST_HITS`], and claims
+/// only a part of the candidates in the same proportion.
 fn found(generation: u64, report: LaunchReport) -> Found {
     let all = report.hits.len().max(1);
     let kept = all.min(MOST_HITS);

@@ -16,8 +16,8 @@ const AT_ONCE: u32 = 20_000;
 
 const _: () = assert!(AT_ONCE as usize > 8 * MOST_STARTS);
 
-/// The start points that a worker may still take. Its devices share this, and it outlives their
-/// sessions.
+/// The start points that a worker may still take. All its devices share this limit, and it outlives
+/// their sessions.
 pub struct Pace(Mutex<TokenBucket>);
 
 impl Default for Pace {

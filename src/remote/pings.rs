@@ -1,13 +1,13 @@
 //! Pings: they measure the round trip to a worker, and how far its clock is from the bot's.
 //!
 //! A ping has its own subject, so it does not wait for orders. Its number is random, so it cannot
-//! be answered before it arrives. The clock is as the worker says.
+//! be answered before it arrives. The bot cannot check the time that a worker claims.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Time between two pings of a device.
 pub const PING_EVERY: Duration = Duration::from_secs(5);
-/// Time after which figures are forgotten: several pings were not answered.
+/// Time after which figures are forgotten. By then, several pings were not answered.
 const KEPT: Duration = Duration::from_secs(20);
 
 /// The figures of the last ping that was answered.
@@ -35,19 +35,19 @@ struct Open {
 }
 
 impl Pings {
-    /// Notes a ping that is sent now. `clock`: the bot's, Unix milliseconds.
+    /// Notes a ping that is sent now. `clock` is the bot's clock, Unix milliseconds.
     pub fn send(&mut self, number: u64, now: Instant, clock: u64) {
         self.open = Some(Open { number, sent: now, clock });
     }
 
-    /// Takes an answer. `clock`: the worker's, Unix milliseconds. Returns whether the last ping was
-    /// waiting for it.
+    /// Takes an answer. `clock` is the worker's clock, Unix milliseconds. Returns whether it
+    /// answers the last ping, for the first time.
     pub fn hear(&mut self, number: u64, clock: u64, now: Instant) -> bool {
         let Some(open) = self.open.take_if(|open| open.number == number) else { return false };
         let round_trip = now.saturating_duration_since(open.sent);
         let half_way = i128::from(open.clock) + (round_trip / 2).as_millis() as i128;
         let ahead = i128::from(clock) - half_way;
-        // The difference of two 64-bit clocks may not fit.
+        // The difference of two 64-bit clocks may need more than 64 bits.
         let clock_ahead = i64::try_from(ahead).unwrap_or(if ahead < 0 { i64::MIN } else { i64::MAX });
         self.last = Some((now, Echo { round_trip, clock_ahead }));
         true

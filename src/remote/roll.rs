@@ -16,10 +16,11 @@ const MOST: usize = 4096;
 const MOST_REFUSED: usize = 4096;
 /// Number of useless sessions in a row after which a worker is dropped.
 const USELESS_AT_MOST: u32 = 5;
-/// Sessions of one device that may begin within [`OFTEN`]. Each costs the bot a thread and some
-/// requests to the server.
+/// The most sessions of one device that may begin within [`OFTEN`]. Each costs the bot a thread and
+/// some requests to the server.
 const BEGINNINGS: usize = 8;
-/// See [`BEGINNINGS`].
+/// Period in which a device may begin [`BEGINNINGS`] sessions, and in which the log names a worker
+/// at most once.
 const OFTEN: Duration = Duration::from_secs(120);
 /// Pause after the first useless session. It doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
@@ -53,7 +54,7 @@ pub enum Visit {
     GoesOn,
     /// No session begins: the device has begun too many.
     TooOften {
-        /// Whether to tell the operator, who was not told within [`OFTEN`].
+        /// Whether to tell the operator: the log has not named the worker within [`OFTEN`].
         is_news: bool,
     },
 }
@@ -61,7 +62,7 @@ pub enum Visit {
 /// A device that has come at least once.
 struct Place {
     session: Arc<Session>,
-    /// Whether the end of the session was noted.
+    /// Whether the end of the session was counted in `useless` and `errors`.
     is_noted: bool,
     /// Useless sessions in a row.
     useless: u32,
@@ -71,7 +72,7 @@ struct Place {
     not_before: Instant,
     /// The last [`BEGINNINGS`] times at which a session began.
     began: VecDeque<Instant>,
-    /// When the device last began sessions too often.
+    /// When the device was last turned away because it had begun too many sessions.
     too_often: Option<Instant>,
 }
 
@@ -79,9 +80,9 @@ struct Place {
 #[derive(Default)]
 pub struct Roll {
     places: BTreeMap<RemoteId, Place>,
-    /// Workers that get no session any more.
+    /// Workers that get no session any more, with the reasons.
     dropped: BTreeMap<WorkerName, String>,
-    /// Workers whose last hello could not be read.
+    /// Workers whose last hello could not be read, with the reasons.
     unread: BTreeMap<WorkerName, String>,
     /// When the log last named a worker in `unread`, or one that comes too often.
     told: BTreeMap<WorkerName, Instant>,
@@ -164,7 +165,8 @@ impl Roll {
         is_news && has_room && self.may_tell(worker, now)
     }
 
-    /// Ends silent sessions, and notes ended ones. Returns the workers that this drops.
+    /// Ends silent sessions, and counts ended ones. Returns the workers that this drops, with the
+    /// reasons.
     pub fn look(&mut self, now: Instant) -> Vec<(WorkerName, String)> {
         let mut dropped = Vec::new();
         for (id, place) in &mut self.places {
@@ -228,7 +230,7 @@ impl Place {
         }
     }
 
-    /// Whether no further session may begin now.
+    /// Whether the device has begun so many sessions that it may not begin another now.
     fn comes_too_often(&self, now: Instant) -> bool {
         self.began.len() >= BEGINNINGS && self.began.front().is_some_and(|first| now < *first + OFTEN)
     }

@@ -15,15 +15,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
-/// How far ahead orders are sent. The server deletes an order that was not fetched within five
-/// seconds.
+/// The time for which orders are sent ahead. The server deletes an order that was not fetched
+/// within five seconds.
 const AHEAD: Duration = Duration::from_secs(2);
 /// The fewest orders in transit, and the number at the beginning.
 const FEWEST_ORDERS: usize = 2;
 /// The most orders in transit.
 pub const MOST_ORDERS: usize = 64;
-/// The most orders to one device: a second, and at once. A separate limit bounds the start points
-/// of all devices of a worker (`pace.rs`).
+/// The most orders to one device: how many a second, and how many at once. A separate limit bounds
+/// the start points of all devices of a worker (`pace.rs`).
 const ORDERS: (u32, u32) = (50, MOST_ORDERS as u32);
 /// Weight of the newest answer in the mean time between two answers.
 const NEWEST: f64 = 0.2;
@@ -42,7 +42,7 @@ pub struct RemoteSearcher {
     differences: Differences,
     /// The line of the next launch.
     line: u64,
-    /// The orders in transit: line and set number of each.
+    /// The orders in transit, oldest first, each as its line and set number.
     launches: VecDeque<(u64, u64)>,
     /// See [`Searcher::ahead`].
     ahead: usize,
@@ -96,7 +96,7 @@ impl RemoteSearcher {
         self.outgoing.try_send(bytes).map_err(|_| failed("the server does not take its orders".to_owned()))
     }
 
-    /// Makes sure that the worker has the patterns of a launch, except the first: that is the
+    /// Makes sure that the worker has the patterns of a launch, except the first. The first is the
     /// canary, which belongs to this launch only. Returns the place and the number of the set.
     fn share(&mut self, patterns: &PatternSet) -> Result<(u8, u64), SearchError> {
         let behind =
@@ -108,8 +108,9 @@ impl RemoteSearcher {
         Ok((set, generation))
     }
 
-    /// How far ahead, among the orders in transit, the newer order of this line is whose set
-    /// `generation` the worker used for an older one.
+    /// The place, counted from 1, of the first order in transit with this line and set number;
+    /// `None` if there is none. The worker has searched an older order with the newer set of that
+    /// order.
     fn ahead_of(&self, line: u64, generation: u64) -> Option<usize> {
         self.launches.iter().position(|launch| *launch == (line, generation)).map(|at| at + 1)
     }
@@ -212,7 +213,7 @@ impl Drop for RemoteSearcher {
     }
 }
 
-/// A number from the operating system.
+/// A random number from the operating system.
 fn random(id: RemoteId) -> Result<u64, SearchError> {
     getrandom::u64().map_err(|error| no_randomness(id, &error))
 }
@@ -336,7 +337,7 @@ mod tests {
             searcher.between = Some(between);
             assert_eq!(searcher.in_flight(), orders, "{between}");
         }
-        // A worker that answers without searching: its orders are paced.
+        // A worker that answers without searching. Its orders are limited in number all the same.
         let began = Instant::now();
         let orders = ORDERS.1 + ORDERS.0;
         for _ in 0..orders {

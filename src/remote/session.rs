@@ -10,11 +10,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// How long an order may stay unanswered. Orders are sent two seconds ahead.
+/// Time limit for the answer to an order. Orders are sent two seconds ahead.
 pub const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a device may be silent.
+/// Time after which a silent device counts as gone.
 pub const SILENCE: Duration = Duration::from_secs(7);
-/// Answers to no open order that count as late ones: how many a second, and at once.
+/// Answers to no open order that are excused as late ones: how many a second, and how many at once.
 const STRAYS: (u32, u32) = (1, 128);
 
 /// Why a session has ended.
@@ -67,7 +67,7 @@ struct OpenOrder {
 }
 
 impl State {
-    /// Counts an answer to no open order. A few may be late answers.
+    /// Counts an answer to no open order. A few are excused, because they may be late answers.
     fn stray(&mut self, now: Instant) -> Result<(), End> {
         if self.strays.take(now).is_zero() {
             return Ok(());
@@ -114,7 +114,7 @@ impl Session {
         self.lock().has_answered
     }
 
-    /// Counts a sign of life.
+    /// Notes a sign of life.
     pub fn seen(&self) {
         self.lock().last_seen = Instant::now();
     }
@@ -141,7 +141,8 @@ impl Session {
         self.lock().pings.echo(now)
     }
 
-    /// Takes an answer of the device. An answer that no honest worker sends ends the session.
+    /// Takes a message of the device. A refusal, or a message that no honest worker sends, ends the
+    /// session.
     pub fn accept(&self, bytes: &[u8]) {
         if let Err(end) = self.take(bytes) {
             self.end(end);
@@ -150,7 +151,7 @@ impl Session {
 
     fn take(&self, bytes: &[u8]) -> Result<(), End> {
         let distrusted = |what: &str| End::Distrusted(format!("its answer is none: {what}"));
-        // The size is checked first; decoding needs no lock.
+        // Checks the size first, and decodes without holding the lock.
         if bytes.len() > LARGEST_ANSWER {
             return Err(distrusted(&format!("{} bytes", bytes.len())));
         }

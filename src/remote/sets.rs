@@ -1,8 +1,9 @@
-//! The sets of patterns that a device has been sent, and the differences to the next ones.
+//! The bot's record of the sets of patterns that a device has been sent, and the changes that lead
+//! to the next sets.
 //!
 //! A line is a sequence of launches for the same jobs; lines take turns. A device keeps the set of
 //! each line in use and gets the changes to it. It searches waiting orders with the newest set of
-//! their line, so a new job does not wait for them.
+//! their line, so a new job need not wait until these orders are done.
 
 use super::differences::{Difference, Differences};
 use super::wire::{LARGEST_TO_WORKER, ToWorker};
@@ -11,10 +12,10 @@ use std::sync::Arc;
 
 /// The most sets that a device keeps. The set of the least recently used line is dropped first.
 pub const SETS: usize = 8;
-/// Bytes of patterns in one message.
+/// The most bytes of patterns in one message.
 const PART: usize = LARGEST_TO_WORKER / 2;
 
-/// The sets that a device has.
+/// The sets of patterns that a device has.
 pub struct SentSets {
     sets: Vec<SentSet>,
     last_generation: u64,
@@ -40,7 +41,7 @@ pub struct Shared {
 }
 
 impl SentSets {
-    /// No sets. The first will have the number after this one.
+    /// A device without sets. Its first set gets the number after `last_generation`.
     pub fn new(last_generation: u64) -> SentSets {
         SentSets { sets: Vec::new(), last_generation, launches: 0 }
     }
@@ -64,7 +65,7 @@ impl SentSets {
             None => Some(differences.between(None, patterns)?),
         };
         if let (Some(set), None) = (known, &change) {
-            // The order may differ.
+            // The set has the same patterns, but their order may differ.
             (set.patterns, set.used) = (Arc::clone(patterns), self.launches);
             return Ok(Shared { set: at as u8, generation: set.generation, messages: Vec::new() });
         }
@@ -81,7 +82,7 @@ impl SentSets {
         Ok(Shared { set: at as u8, generation, messages })
     }
 
-    /// The first free place, or that of the least recently used set.
+    /// The place for a new set: the first free one, or that of the least recently used set.
     fn room(&self) -> usize {
         let oldest = (0..self.sets.len()).min_by_key(|&at| self.sets[at].used);
         oldest.filter(|_| self.sets.len() >= SETS).unwrap_or(self.sets.len())

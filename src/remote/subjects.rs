@@ -26,15 +26,16 @@ pub fn hello(id: RemoteId) -> String {
     format!("{ROOT}.{}.{}.hello", id.worker, id.device)
 }
 
-/// The stream that keeps the newest hello of each device. No worker can have this name.
+/// The name of the stream that keeps the newest hello of each device. No worker's stream can have
+/// this name.
 pub const HELLOS: &str = "npubbot_hellos";
 
-/// The hellos of all workers' devices.
+/// The subjects of the hellos of all workers' devices.
 pub fn hellos() -> Vec<String> {
     (0..MOST_DEVICES).map(|device| format!("{ROOT}.*.{device}.hello")).collect()
 }
 
-/// The device whose hello has this subject.
+/// The device whose hello has this subject; `None` if it is not the subject of a hello.
 pub fn of_hello(subject: &str) -> Option<RemoteId> {
     let rest = subject.strip_prefix(ROOT)?.strip_prefix('.')?;
     let (worker, rest) = rest.split_once('.')?;
@@ -43,37 +44,38 @@ pub fn of_hello(subject: &str) -> Option<RemoteId> {
     (device < MOST_DEVICES).then_some(RemoteId { worker, device })
 }
 
-/// The orders of a device.
+/// The subject of a device's orders.
 pub fn orders(id: RemoteId) -> String {
     format!("{ROOT}.{}.{}.orders", id.worker, id.device)
 }
 
-/// The orders of all devices of a worker.
+/// The subjects of the orders of all devices of a worker.
 pub fn all_orders(worker: WorkerName) -> String {
     format!("{ROOT}.{worker}.*.orders")
 }
 
-/// The answers of a device.
+/// The subject of a device's answers.
 pub fn answers(id: RemoteId) -> String {
     format!("{ROOT}.{}.{}.answers", id.worker, id.device)
 }
 
-/// The pings of a device.
+/// The subject of the pings to a device.
 pub fn pings(id: RemoteId) -> String {
     format!("{ROOT}.{}.{}.pings", id.worker, id.device)
 }
 
-/// The pings of all devices of a worker. They go from the bot's account to the worker's.
+/// The subjects of the pings to all devices of a worker. Pings go from the bot's account to the
+/// worker's.
 pub fn all_pings(worker: WorkerName) -> String {
     format!("{ROOT}.{worker}.*.pings")
 }
 
-/// The stream of a worker's orders.
+/// The name of the stream of a worker's orders.
 pub fn stream(worker: WorkerName) -> String {
     format!("{ROOT}-{worker}")
 }
 
-/// The consumer of a device, in its worker's stream.
+/// The name of a device's consumer in its worker's stream.
 pub fn consumer(id: RemoteId) -> String {
     id.device.to_string()
 }
@@ -85,9 +87,9 @@ pub fn inbox(user: &str) -> String {
 
 /// The rights of a user: the subjects to which it may publish and subscribe.
 pub struct Permissions {
-    /// Subjects.
+    /// Subjects to which the user may publish.
     pub publish: Vec<String>,
-    /// Subjects.
+    /// Subjects to which the user may subscribe.
     pub subscribe: Vec<String>,
 }
 
@@ -102,7 +104,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// The services of a worker: everything that it publishes.
+    /// The services that a worker may use. It publishes to their subjects only.
     pub fn of_worker(worker: WorkerName) -> Vec<Service> {
         let told = |what: &str| {
             let subject = format!("{ROOT}.{worker}.*.{what}");

@@ -16,7 +16,7 @@ pub const LARGEST_TO_WORKER: usize = 512 << 10;
 pub const LARGEST_HELLO: usize = 512;
 /// Largest answer, bytes: [`MOST_HITS`] hits of 36 bytes each, and some room.
 pub const LARGEST_ANSWER: usize = 80 << 10;
-/// The most hits in an answer. At 50 answers a second they are more than a core can verify.
+/// The most hits in an answer. At 50 answers a second, that is more than a core can verify.
 pub const MOST_HITS: usize = 1 << 11;
 /// The most start points in an order. A GPU of 160 multiprocessors has 27, a CPU one per thread.
 pub const MOST_STARTS: usize = 1024;
@@ -31,7 +31,7 @@ const MOST_THREADS: u32 = 1 << 16;
 /// Why bytes are not a message.
 #[derive(Debug, Error)]
 pub enum WireError {
-    /// The message is larger than any of its kind.
+    /// The message is larger than any message of its kind.
     #[error("{0} bytes are more than such a message has")]
     TooLarge(usize),
     /// The bytes do not decode.
@@ -52,7 +52,7 @@ pub struct Hello {
     pub version: u16,
     /// Version of its program.
     pub program: String,
-    /// A number that each start of the worker draws again.
+    /// A random number, drawn anew at each start of the worker.
     pub session: u64,
     /// The maker's name of the device.
     pub name: String,
@@ -76,7 +76,7 @@ impl Hello {
 /// A message from the bot to a device.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum ToWorker {
-    /// A part of a change of a set of patterns, in random order.
+    /// A part of a change to a set of patterns, in random order.
     Patterns {
         /// The place of the set among those that the device keeps.
         set: u8,
@@ -99,7 +99,8 @@ pub enum ToWorker {
         order: u64,
         /// The place of the set to search for.
         set: u8,
-        /// The number of the set. If a newer one is there when the order begins, that is searched.
+        /// The number of the set. If the set is newer when the order begins, the newer set is
+        /// searched.
         generation: u64,
         /// Patterns for this order only.
         own: Vec<String>,
@@ -369,7 +370,7 @@ mod tests {
         assert!(FromWorker::read(&huge).is_err());
     }
 
-    /// The sizes in `docs/scale.md`, of the largest numbers.
+    /// Sizes as in `docs/scale.md`, with the largest numbers.
     #[test]
     fn messages_are_as_long_as_the_page_on_scale_says() {
         let start = StartPoint::new(PublicKey::from_secret_key(SECP256K1, &SecretKey::from_slice(&[9; 32]).unwrap()));
@@ -390,7 +391,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// No message, from anybody with credentials, crashes the bot.
+        /// No message from anybody with credentials crashes the bot.
         #[test]
         fn random_bytes_are_refused_or_read(bytes: Vec<u8>) {
             let _ = (FromWorker::read(&bytes), Ping::read(&bytes), Hello::read(&bytes), ToWorker::read(&bytes));

@@ -27,11 +27,11 @@ use tokio::task::JoinSet;
 const HELLO_EVERY: Duration = Duration::from_secs(2);
 /// Pause before a failed attempt is repeated.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
-/// The most orders fetched at once. The bot sends no more than fit into two seconds.
+/// The most orders fetched at once. The bot sends orders for at most two seconds ahead.
 const FETCHED: usize = 32;
-/// How long a fetch waits for orders, and how often the server sends a sign of life meanwhile.
+/// Time that a fetch waits for orders, and time between two signs of life of the server meanwhile.
 const FETCH: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(2));
-/// Answers that wait to be sent.
+/// The most answers that wait to be sent.
 const ANSWERS: usize = 16;
 
 /// Why a worker cannot work.
@@ -129,7 +129,8 @@ pub async fn run_worker(
     }
 }
 
-/// Connects. A server that cannot be reached is tried again; one that refuses is not.
+/// Connects to the server. Tries again while the server cannot be reached, but not if it refuses
+/// the worker.
 ///
 /// `refused` is notified when the server refuses a later connection.
 async fn connect(server: &str, credentials: &Credentials, refused: &Arc<Notify>) -> Result<Client, WorkerError> {
@@ -164,10 +165,11 @@ async fn connect(server: &str, credentials: &Credentials, refused: &Arc<Notify>)
     }
 }
 
-/// Logs that the server is away, once, and that it is back.
+/// Logs once that the server is away, and that it is back. Notifies `refused` if the server refuses
+/// the worker.
 fn note(event: &Event, is_away: &AtomicBool, refused: &Notify) {
     match event {
-        // The library reports it at an attempt to reconnect.
+        // The library reports a refusal when it tries to reconnect.
         event if is_refusal(event) => refused.notify_one(),
         Event::Connected if is_away.swap(false, Ordering::Relaxed) => tracing::info!("the server is back"),
         Event::Disconnected if !is_away.swap(true, Ordering::Relaxed) => {
@@ -210,7 +212,7 @@ async fn work(client: Client, id: RemoteId, session: u64, searcher: Box<dyn Sear
         }
     };
     tokio::select! {
-        // The thread holds the other side, so it has ended.
+        // Ends when the device's thread, which holds the other side, has ended.
         () = answering => {}
         () = greet(&client, id, &hello) => {}
         () = echo(&client, id) => {}

@@ -1,4 +1,4 @@
-//! The scheduler: decides which device searches for which job, and verifies what they find.
+//! The scheduler: decides which device searches for which job, and verifies the hits.
 //!
 //! ```text
 //! Pool ──pass──▶ worker (one thread a device) ──▶ Searcher
@@ -10,14 +10,14 @@
 //!               `FindHandler`: redeem, record, send
 //! ```
 //!
-//! All jobs of the pool share one pass, as far as its start points can serve them (`plan::select`).
-//! Split jobs are searched at their askers' points, in launches of their own (`plan::fair_share`,
-//! `plan::split_line`). Every start point is fresh and serves one launch, so it yields at most one
-//! find, and a crash loses nothing: the search has no memory.
+//! The jobs of the pool share one pass, as many of them as its start points can serve
+//! (`plan::select`). Split jobs are searched at their askers' points, in launches of their own
+//! (`plan::fair_share`, `plan::split_line`). Every start point is fresh and serves one launch, so
+//! it yields at most one find, and a crash loses nothing: the search has no memory.
 //!
 //! A job without a target (`best`) is in the passes with patterns rarer than its best key so far.
-//! When a rarer key is found, the handler keeps it and the patterns are raised. When the job's time
-//! is up, the handler is told.
+//! When a rarer key is found, the handler keeps it, and the job goes on with rarer patterns. When
+//! the job's time is up, the handler is told.
 
 #[cfg(feature = "test-util")]
 #[doc(hidden)]
@@ -55,7 +55,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 
-/// Steps that the difficulties of one job may take to compute, each some tens of nanoseconds.
+/// The most steps for computing the difficulties of one job. A step takes some tens of nanoseconds.
 const STEPS: usize = 1 << 20;
 
 /// The running search: the pool, one thread a device, and the verifier.
@@ -70,8 +70,8 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Opens the devices and starts the search. `handler` gets the finds, one at a time; its answer
-    /// says whether the job is done. It may be a closure.
+    /// Opens the devices and starts the search. `handler` gets the finds, one at a time, and
+    /// answers whether the job is done. It may be a closure.
     pub fn start(options: &SearchOptions, vault: Vault, handler: impl FindHandler) -> Result<Scheduler, SearchError> {
         let surroundings = Surroundings::new(Clock::System);
         Scheduler::start_with(options, Arc::new(search::open), surroundings, vault, handler)
@@ -118,13 +118,13 @@ impl Scheduler {
         self.pool.best()
     }
 
-    /// The open jobs, and their shares of the devices, as one asker is told them.
+    /// The open jobs and their shares of the devices, as this asker is told them.
     pub fn shares(&self, asker: Asker) -> Shares {
         self.pool.shares(asker)
     }
 
-    /// How long a new job of the pool waits for older ones. Zero while no device has a measured
-    /// rate.
+    /// Estimates how long a new job of the pool waits for older ones. Zero while no device has a
+    /// measured rate.
     pub fn wait_estimate(&self) -> WaitEstimate {
         self.workers.serving().map_or_else(WaitEstimate::default, |serving| self.pool.wait_estimate(serving))
     }
@@ -151,7 +151,7 @@ impl Scheduler {
         self.workers.rate()
     }
 
-    /// The rate of launches that compare whole keys. Estimated until one was measured.
+    /// The rate of launches that compare whole keys. It is estimated until it has been measured.
     pub fn whole_keys_rate(&self) -> Option<Rate> {
         self.workers.rate_of(Compared::WholeKeys)
     }
@@ -166,9 +166,9 @@ impl Scheduler {
         self.workers.devices().iter().map(|device| device.candidates).sum()
     }
 
-    /// The energy of each device that tells it, since it was first asked for. To be called once a
-    /// minute or more often: counters of processors wrap. Takes some milliseconds, and longer the
-    /// first time.
+    /// The energy used by each device with a readable counter since the first call. Must be called
+    /// at least once a minute, because the counters of processors wrap. Takes some milliseconds,
+    /// and longer the first time.
     pub fn energy(&self) -> Vec<DeviceEnergy> {
         self.energy.read(&self.workers.devices())
     }
@@ -178,18 +178,20 @@ impl Scheduler {
         self.workers.devices()
     }
 
-    /// Stops the search after the launches in flight, or goes on with it. Jobs stay open, and new
-    /// ones can be added. Devices go on within half a second.
+    /// Pauses the search after the launches in flight, or resumes it. During a pause jobs stay
+    /// open, and new ones can be added. Devices resume within half a second.
     pub fn pause(&self, paused: bool) {
         self.pool.pause(paused);
     }
 
-    /// Why every working device rests, if so: the reason of the device that goes on first.
+    /// The reason why all working devices rest: that of the device that goes on first. `None` if
+    /// some working device does not rest.
     pub fn rest(&self) -> Option<Rest> {
         self.workers.rest()
     }
 
-    /// Whether the search stands still with no known end: the operator's pause, heat, the battery.
+    /// Whether the search stands still and nobody knows until when: because of the operator's
+    /// pause, heat or the battery.
     pub fn is_stopped(&self) -> bool {
         self.is_paused() || self.rest().is_some_and(|rest| !matches!(rest, Rest::Hours { .. }))
     }

@@ -1,8 +1,8 @@
 //! Applies the operator's rules for askers: messages of a denied asker are ignored, and a friend
 //! has higher limits.
 //!
-//! The ledger keeps the rules. A copy is here in memory, because every message is checked. Only the
-//! operator adds rules, so strangers cannot make the table grow.
+//! The ledger keeps the rules. Every message is checked against them, so a copy is in memory. Only
+//! the operator adds rules, so strangers cannot make the table grow.
 
 use crate::config::Limits;
 use crate::job::{Asker, JobId};
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Factor by which a friend's open jobs and jobs a day exceed those of other askers.
+/// Factor by which a friend's limits on open jobs and on jobs a day exceed those of other askers.
 pub(super) const FRIEND_FACTOR: usize = 10;
 
 /// The rules, and a count of ignored messages. Cheap to clone; clones share them.
@@ -26,7 +26,7 @@ struct Shared {
 }
 
 impl Access {
-    /// The rules that a ledger keeps.
+    /// Loads the rules from the ledger.
     pub fn load(ledger: &Ledger) -> Result<Access, LedgerError> {
         let rules = RwLock::new(ledger.rules()?.into_iter().collect());
         Ok(Access(Arc::new(Shared { rules, ignored: AtomicU64::new(0) })))
@@ -44,7 +44,7 @@ impl Access {
         Ok(cancelled)
     }
 
-    /// Whether the messages of this asker are ignored. Each such call counts one message.
+    /// Whether the messages of this asker are ignored. If so, the call counts one ignored message.
     pub fn ignores(&self, asker: Asker) -> bool {
         let is_denied = self.rule(asker) == Some(AskerRule::Denied);
         if is_denied {
@@ -63,7 +63,7 @@ impl Access {
         self.rule(asker) == Some(AskerRule::Friend)
     }
 
-    /// The limits for an asker.
+    /// The limits for an asker: the configured ones, with some raised for a friend.
     pub fn limits<'a>(&self, asker: Asker, limits: &'a Limits) -> Cow<'a, Limits> {
         if !self.is_friend(asker) {
             return Cow::Borrowed(limits);

@@ -2,8 +2,8 @@
 //! together.
 //!
 //! An asker at the limit gets one notice that says when the next answer comes, and no answer until
-//! then. The counts are in memory, for a bounded number of askers: at worst, fresh keys displace
-//! the counts of others.
+//! then. The counts are in memory, for a bounded number of askers. At worst, an attacker with many
+//! keys makes the bot forget the counts of other askers.
 
 use crate::bot::Reply;
 use crate::job::Asker;
@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 const WINDOW: Duration = Duration::from_secs(3600);
 /// The most askers whose answers are counted, 100 bytes each. The oldest window is dropped first.
 const MOST_ASKERS: usize = 10_000;
-/// Seconds' worth of answers that may be given at once after a pause.
+/// Size of the burst after a pause: as many answers as the rate per second allows in this many
+/// seconds.
 const BURST_SECONDS: f64 = 10.0;
 
 /// Whether a message may be answered.
@@ -23,7 +24,7 @@ const BURST_SECONDS: f64 = 10.0;
 pub(super) enum Verdict {
     /// The message may be answered.
     Answer,
-    /// The answer is the notice that the next answer comes after this time.
+    /// The answer is replaced by a notice that the next answer comes after this time.
     Notice(Duration),
     /// The message is not answered: the notice was already given.
     Silence,
@@ -36,7 +37,7 @@ struct Window {
     answers: u32,
 }
 
-/// Counts answers.
+/// Counts answers, and decides whether a further message may be answered.
 #[derive(Debug)]
 pub(super) struct AnswerLimits {
     per_hour: u32,
@@ -63,7 +64,7 @@ impl AnswerLimits {
         }
     }
 
-    /// Takes one of the answers to all askers. `false` if none is left now.
+    /// Takes one token of the limit for all askers together. Returns `false` if none is left now.
     pub fn take(&mut self, now: Instant) -> bool {
         let earned = now.saturating_duration_since(self.refilled).as_secs_f64() * self.per_second;
         self.tokens = (self.tokens + earned).min(self.per_second * BURST_SECONDS);
@@ -87,7 +88,7 @@ impl AnswerLimits {
         }
     }
 
-    /// Counts an answer, or a notice, that was recorded.
+    /// Counts an answer or a notice, after it was recorded in the ledger.
     pub fn count(&mut self, asker: Asker, now: Instant) {
         while let Some(&(start, oldest)) = self.order.front()
             && (now.saturating_duration_since(start) >= WINDOW || self.windows.len() >= MOST_ASKERS)
@@ -106,8 +107,8 @@ impl AnswerLimits {
     }
 }
 
-/// Limits an answer if its asker has had too many. Above the limit no job is started and nothing is
-/// sent again, but the asker can still cancel, stop and delete.
+/// Limits the answer to an asker who has had too many. Above the limit no job is started and no
+/// result is sent again, but the asker can still cancel, stop and delete.
 pub(super) fn limited(effect: Effect, reply: Option<Reply>, verdict: Verdict, now: u64) -> (Effect, Option<Reply>) {
     let said = match verdict {
         Verdict::Answer => return (effect, reply),

@@ -12,7 +12,8 @@ use nostr::{FromBech32, PublicKey};
 /// The most askers in one answer.
 const MOST_LISTED: usize = 10_000;
 
-/// Askers with open jobs first, then the latest; at most `most`.
+/// Lists at most `most` askers: those with the most open jobs first, then those with the latest
+/// jobs.
 pub(super) fn list(context: &Context, most: usize) -> Result<Vec<Reply>, LedgerError> {
     let askers = context.ledger.list_askers(most.min(MOST_LISTED))?;
     Ok(askers.into_iter().map(|asker| Reply::Asker(status(asker))).collect())
@@ -33,7 +34,7 @@ fn status(asker: AskerTotals) -> AskerStatus {
     }
 }
 
-/// An error text for a text that is not an npub. It does not repeat a secret key.
+/// The error message for a text that is not an npub. It never repeats a secret key.
 fn not_an_npub(text: &str) -> String {
     match text.trim().to_lowercase().starts_with("nsec") {
         true => "that is a secret key, and the history of your shell may have it now; name the npub".to_owned(),
@@ -41,10 +42,10 @@ fn not_an_npub(text: &str) -> String {
     }
 }
 
-/// Sets how an asker is treated; returns words for the operator. A denial ends the asker's open
-/// jobs without a word to them.
+/// Sets how an asker is treated. Returns a message for the operator. A denial cancels the asker's
+/// open jobs, and the asker is not told.
 ///
-/// Errors: words for the operator.
+/// Errors: a message for the operator, if the text is not an npub or the ledger fails.
 pub(super) fn set(context: &Context, scheduler: &Scheduler, npub: &str, to: Standing) -> Result<String, String> {
     let key = PublicKey::from_bech32(npub).map_err(|_| not_an_npub(npub))?;
     let rule = match to {

@@ -9,27 +9,30 @@ use crate::nostr::IncomingMessage;
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
-/// The most messages answered together.
+/// The most messages answered together, in one transaction.
 pub(super) const AT_ONCE: usize = 64;
-/// The most waiting messages of askers without an open job. Further ones stay on the relays.
+/// The most messages that wait. Beyond this number only those of askers with an open job and of
+/// friends are kept. The rest stay on the relays.
 const MOST_WAITING: usize = 1000;
 /// Time between two log lines about messages left on the relays.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
-/// A message whose turn it is, with its meaning.
+/// A message whose turn it is, and the request that was read from it.
 pub(super) struct Waiting {
     /// The message.
     pub message: IncomingMessage,
-    /// The meaning of the message.
+    /// The request in the message.
     pub request: Request,
 }
 
-/// A message that waits for its turn. It is only read then, so that a flood costs no reading.
+/// A message that waits for its turn. It is read when its turn comes, so that a flood costs no
+/// reading.
 struct Held {
     message: IncomingMessage,
-    /// The meaning of the message, if its turn came and its half was in use.
+    /// The request in the message. `None` before its turn. It is set if the turn came and the
+    /// message must wait, because another message of that turn names the same half.
     request: Option<Request>,
-    /// Whether the message's asker has an open job, if that was looked up.
+    /// Whether the asker has an open job or is a friend; `None` if that was not looked up.
     has_job: Option<bool>,
 }
 
@@ -62,19 +65,21 @@ impl Backlog {
         self.waiting.push_back(Held { message, request: None, has_job: None });
     }
 
-    /// Takes messages that can be decided independently, in order: one per asker, and no half
+    /// Takes messages that can be decided independently, oldest first: one per asker, and no half
     /// twice.
     ///
-    /// While there are more messages than `limits` allow for all askers together, only askers with
-    /// an open job are answered at once. The others wait. Messages that do not fit are dropped, and
-    /// arrive again at the next start.
+    /// While there are more messages than `limits` allow for all askers together, only askers for
+    /// whom `has_job` is true are answered at once: those with an open job, and friends. The others
+    /// wait. Messages beyond the bound of the backlog are dropped, and arrive again at the next
+    /// start.
     pub fn take(&mut self, limits: &mut AnswerLimits, has_job: impl Fn(Asker) -> bool, now: Instant) -> Vec<Waiting> {
         let (mut askers, mut halves) = (HashSet::new(), HashSet::new());
         let mut taken = Vec::new();
         let mut left = VecDeque::new();
         for mut next in self.waiting.drain(..) {
             let asker = next.message.rumor.author;
-            // The asker's later messages also wait, so that their order is kept.
+            // If a message waits, the later ones of its asker wait too, so that their order is
+            // kept.
             let may = askers.insert(asker)
                 && taken.len() < AT_ONCE
                 && (limits.take(now) || *next.has_job.get_or_insert_with(|| has_job(asker)));

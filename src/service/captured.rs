@@ -1,9 +1,10 @@
 //! An attacker inside the network process, for tests of debug builds. At SIGUSR2 it looks through
-//! all memory of this process and uses its end of the vault's socket, like an intruder who has
-//! taken the process over.
+//! all memory of this process and uses this process's end of the vault's socket, like an intruder
+//! who has taken the process over.
 //!
-//! `NPUBBOT_TEST_CAPTURED` names a folder. The attacker finds its own npub in the file `attacker`
-//! there, and writes its loot: `memory`, and a line for each success in `report`.
+//! `NPUBBOT_TEST_CAPTURED` names a folder. The attacker reads its own npub from the file `attacker`
+//! there. It writes the memory to the file `memory`, and a line for each success and each refusal
+//! to `report`.
 
 use super::context::Context;
 use super::tickets::order;
@@ -21,12 +22,12 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Start points that are open while memory is written.
+/// Number of start points that are open while the memory is written to its file.
 const STARTS: usize = 24;
 /// Number of requests from each thread of the flood.
 const FLOOD: usize = 500;
 
-/// Waits for SIGUSR2, if a test asks for it.
+/// Starts the attack at SIGUSR2, if a test asks for it.
 pub(super) fn arm(context: &Context) {
     let Some(folder) = std::env::var_os("NPUBBOT_TEST_CAPTURED").map(PathBuf::from) else { return };
     let Ok(mut signal) = TestSignal::listen() else { return };
@@ -50,7 +51,7 @@ struct Attacker<'a> {
     folder: PathBuf,
     report: File,
     npub: PublicKey,
-    /// The attacker's own job and an honest asker's.
+    /// The attacker's own job. `victim` is an honest asker's.
     own: Job,
     victim: Job,
 }
@@ -69,7 +70,7 @@ impl<'a> Attacker<'a> {
     fn run(&mut self) -> Outcome {
         let starts = self.context.vault.open_starts(STARTS, None)?;
         kernel::dump_memory(&self.folder.join("memory"))?;
-        // The test looks into the vault now, as root.
+        // Tells the test that the start points are open. It now reads the vault's memory, as root.
         fs::write(self.folder.join("open"), "")?;
         while !self.folder.join("go").exists() {
             std::thread::sleep(Duration::from_millis(5));
@@ -85,13 +86,14 @@ impl<'a> Attacker<'a> {
         self.end_the_vault()
     }
 
-    /// Redeems a hit, of the attacker's own pattern if `at` is even, in one of several ways.
+    /// Tries to redeem a hit with one of several tickets, which `at` selects. The hit is of the
+    /// attacker's own pattern if `at` is even, else of the victim's.
     fn redeem(&mut self, at: usize, start: StartId, step: i64, hit: &VerifiedHit) -> Outcome {
         let ticket = |job: &Job| job.ticket.clone().ok_or("a job without a ticket");
         let (own, theirs) = (ticket(&self.own)?, ticket(&self.victim)?);
         let (order, mac) = (own.0.len() - 32, theirs.0.len() - 32);
         let tried = match at / 2 % 6 {
-            // The attacker's ticket unchanged; replayed for each further start point.
+            // The ticket of the job that the hit is for, unchanged. Further start points replay it.
             0 => {
                 if at.is_multiple_of(2) {
                     own
@@ -99,7 +101,7 @@ impl<'a> Attacker<'a> {
                     theirs
                 }
             }
-            // The honest asker's ticket.
+            // The ticket of the other job.
             1 => {
                 if at.is_multiple_of(2) {
                     theirs
@@ -146,7 +148,8 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Asks for messages to the attacker with the keys from the file `keys`, by both channels.
+    /// Asks the vault to seal messages to the attacker that contain the keys in the file `keys`,
+    /// for both channels.
     fn seal_keys(&mut self) -> Outcome {
         for key in fs::read_to_string(self.folder.join("keys"))?.lines() {
             for channel in [Channel::Sealed, Channel::Nip04] {
@@ -175,8 +178,9 @@ impl<'a> Attacker<'a> {
         });
     }
 
-    /// A new vault makes tickets for jobs older than tickets. So the attacker removes the file that
-    /// says that this is done, ends the vault, and asks first.
+    /// Asks a new vault for a ticket before the bot does. A vault makes tickets for jobs of
+    /// versions without tickets, until a file says that all jobs have theirs. So the attacker
+    /// removes that file and ends the vault first.
     fn end_the_vault(&mut self) -> Outcome {
         fs::remove_file(fs::read_to_string(self.folder.join("tickets"))?)?;
         let vault = &self.context.vault;
@@ -204,7 +208,7 @@ impl<'a> Attacker<'a> {
     }
 }
 
-/// A hit of a start point that meets a pattern, with its step.
+/// Searches from a start point for a hit that meets a pattern. Returns its step and the hit.
 fn found(point: &StartPoint, pattern: &Pattern) -> (i64, VerifiedHit) {
     let rotation = Rotation::ALL[0];
     let mut hits = (1..).filter_map(|step| {
@@ -214,7 +218,7 @@ fn found(point: &StartPoint, pattern: &Pattern) -> (i64, VerifiedHit) {
     hits.find(|(_, hit)| pattern.matches(&hit.npub())).unwrap_or_else(|| unreachable!("the numbers have no end"))
 }
 
-/// The ticket with some bytes replaced.
+/// A copy of the ticket with the first occurrence of `from` replaced by `to`.
 fn replaced(ticket: &Ticket, from: &[u8], to: &[u8]) -> Ticket {
     let mut bytes = ticket.0.clone();
     if let Some(at) = bytes.windows(from.len()).position(|window| window == from) {

@@ -22,7 +22,7 @@ pub(super) fn answer(message: &IncomingMessage, text: String, now: u64, bot: &Bo
 }
 
 /// A message that the bot sends on its own about a job: a result or a notice. It is encrypted to
-/// the key in force now.
+/// the asker's key that is in force now.
 pub(super) fn about(job: &Job, text: String, now: u64, context: &Context) -> OutgoingMessage {
     let Context { config, encryption_keys, .. } = context;
     let (asker, used) = (job.spec.asker, job.spec.encryption_key);

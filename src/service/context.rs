@@ -32,7 +32,7 @@ impl Wake {
         self.0.notified().await;
     }
 
-    /// This wake-up as a [`Notify`], for lower rooms, which do not know this type.
+    /// Returns this wake-up as a [`Notify`], for lower rooms, which do not know this type.
     pub fn as_notify(&self) -> Arc<Notify> {
         Arc::clone(&self.0)
     }

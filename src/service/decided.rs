@@ -18,7 +18,7 @@ pub(super) struct Decided {
     pub language: Option<Language>,
     /// Messages that this one deletes.
     pub taken_back: Vec<RumorId>,
-    /// The asker's jobs so far.
+    /// The asker's open jobs before this message.
     pub open: Vec<JobId>,
 }
 

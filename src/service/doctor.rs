@@ -30,8 +30,8 @@ const LITTLE: u64 = 256 << 20;
 /// Time limit for a relay through a proxy: Tor takes long to make a circuit to an onion service.
 const PATIENCE_OF_PROXIES: Duration = Duration::from_secs(60);
 
-/// Runs every check, including those of the running bot of the data folder, if there is one.
-/// Changes nothing, and opens no identity.
+/// Runs every check. If a bot runs with the data folder, its own checks are included. Changes
+/// nothing, and opens no identity.
 pub async fn doctor(config: &Path, data: &Path, identity: &Path) -> Vec<Finding> {
     let config = Config::load(config);
     let mut findings = devices(config.as_ref().ok().map(|config| &config.search));
@@ -258,7 +258,8 @@ async fn relay_findings(entries: Vec<RelayEntry>, proxy: Option<SocketAddr>) -> 
     for entry in entries.iter().cloned() {
         looking.spawn(async move {
             let patience = if proxy.is_some() { PATIENCE_OF_PROXIES } else { PATIENCE };
-            // Descriptions are read without the proxy, which would show the operator's address.
+            // Relays' descriptions are read without the proxy. That would show the operator's
+            // address, so none is read where a proxy is set.
             let description = async { if proxy.is_some() { None } else { nip11::read(&entry.url).await } };
             let (reached, document) = tokio::join!(reach(&entry.url, proxy, patience), description);
             let problems = document.map(|document| nip11::problems(&document)).unwrap_or_default();

@@ -11,7 +11,7 @@ use crate::scheduler::{DeviceView, Health, Rest};
 use std::path::Path;
 use std::time::Duration;
 
-/// Checks a running bot that was ready `up` ago.
+/// Checks a running bot. `up`: the time since it was ready.
 pub(super) async fn check(bot: &Maintenance, up: Duration) -> Vec<Finding> {
     let mut findings = vec![program(std::env::current_exe().ok().as_deref(), up)];
     findings.extend(search(&bot.scheduler.devices(), bot.scheduler.is_paused()));
@@ -27,7 +27,8 @@ pub(super) async fn check(bot: &Maintenance, up: Duration) -> Vec<Finding> {
     findings
 }
 
-/// The version and age of the process. Linux marks the path of a program whose file is gone.
+/// The version and uptime of the process, and whether its program was replaced since its start:
+/// Linux appends ` (deleted)` to the path of such a program.
 fn program(path: Option<&Path>, up: Duration) -> Finding {
     let about = format!("npubbot {} is up {}", env!("CARGO_PKG_VERSION"), humanize(up));
     match path.is_some_and(|path| path.to_string_lossy().ends_with(" (deleted)")) {
@@ -51,7 +52,8 @@ fn search(devices: &[DeviceView], is_paused: bool) -> Vec<Finding> {
                 finding("search", out, format!("{} is out of use: {reason}; {remedy}", device.id))
             }
             (Health::Working, Some(rest), _) => {
-                // The hours and the battery are as the operator wants; heat is not.
+                // Rest outside the hours or on the battery is as the operator wants it. Rest
+                // because of heat is not.
                 let verdict = if matches!(rest, Rest::Heat { .. }) { Verdict::Weak } else { Verdict::Good };
                 finding("search", verdict, format!("{} rests {rest}", device.id))
             }
@@ -71,7 +73,7 @@ fn search(devices: &[DeviceView], is_paused: bool) -> Vec<Finding> {
     findings
 }
 
-/// The share of its time that a device can search, if less than all.
+/// A text about the share of its time in which a device can search; empty if that is all of it.
 fn part(device: &DeviceView) -> String {
     if device.part < 0.995 { format!(", {:.0} % of the time", 100.0 * device.part) } else { String::new() }
 }

@@ -7,7 +7,7 @@ use crate::shutdown::Shutdown;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How often the keys are looked up.
+/// Time between two lookups of the keys.
 const ROUND: Duration = Duration::from_secs(3600);
 
 /// The task that looks up encryption keys again.

@@ -42,8 +42,8 @@ impl Maintenance {
                 () = shutdown.stopped() => return,
                 () = self.context.wakes.ping.woken() => self.context.pulse.beat(),
                 () = tick => {
-                    // A wall clock that jumps ahead must not expire every job, so the measured time
-                    // is an upper bound.
+                    // A wall clock that jumps ahead must not expire every job. So the time is at
+                    // most the time of the start plus the time measured since.
                     self.give_up_old_jobs(self.context.clock.now().min(began_at + began.elapsed().as_secs()));
                     self.tell_of_late_jobs();
                     self.tell_of_lost_jobs();
@@ -85,14 +85,16 @@ impl Maintenance {
         }
     }
 
-    /// Reads the energy of the devices. Every round does, because counters wrap within minutes.
+    /// Reads the energy counters of the devices. This runs in every round, because the counters
+    /// wrap within minutes.
     async fn read_energy(&self) -> EnergyReading {
         let scheduler = Arc::clone(&self.scheduler);
         let energy = tokio::task::spawn_blocking(move || scheduler.energy()).await;
         EnergyReading { at: Instant::now(), energy: energy.unwrap_or_default() }
     }
 
-    /// Logs once an hour that the bot works, with totals. `before`: the energy when it did so last.
+    /// Logs that the bot works, with totals. This runs once an hour. `before`: the energy at the
+    /// last such line.
     async fn log_totals(&self, before: Option<&EnergyReading>, energy: &EnergyReading) {
         let connected = self.relays.wait_for_any(Duration::ZERO).await;
         let power = Power::between(before, energy, self.scheduler.devices().len());
@@ -113,7 +115,8 @@ impl Maintenance {
         }
     }
 
-    /// Adds the candidates tested since `counted` to today's figures; returns the new count.
+    /// Adds the candidates beyond `counted`, the number already recorded, to today's figures.
+    /// Returns the number recorded now.
     fn count_candidates(&self, counted: u64) -> u64 {
         let candidates = self.scheduler.candidates();
         if candidates == counted {
@@ -182,7 +185,8 @@ impl Maintenance {
         self.give_up(&job, now)
     }
 
-    /// Ends a job. One without a target gets its best key so far, if there is one.
+    /// Ends a job whose time is over. The asker of a job without a target gets its best key so far,
+    /// if there is one.
     fn give_up(&self, job: &Job, now: u64) -> anyhow::Result<()> {
         if job.spec.best.is_none() || !self.context.ledger.deliver_best(job.id)? {
             let notice = self.seal(job, notices::given_up(job), now)?;
@@ -194,8 +198,8 @@ impl Maintenance {
     }
 }
 
-/// Messages left unanswered since the start, by cause: those that did not open, and those of
-/// askers whom the operator denied.
+/// A text with the number of messages left unanswered since the start, by cause: those that could
+/// not be opened, and those of askers whom the operator denied.
 pub(super) fn causes(dropped: &[(UnwrapError, u64)], of_denied: u64) -> String {
     let some = dropped.iter().filter(|(_, count)| *count > 0);
     let mut causes: Vec<String> = some.map(|(cause, count)| format!("{count} {cause}")).collect();

@@ -13,7 +13,7 @@ use prometheus::{Encoder, Gauge, GaugeVec, IntCounterVec, Opts, Registry, TextEn
 use std::time::{SystemTime, UNIX_EPOCH};
 use thiserror::Error;
 
-/// Why metrics could not be collected.
+/// A reason why metrics could not be collected.
 #[derive(Debug, Error)]
 pub(super) enum MetricsError {
     /// The ledger cannot be read.
@@ -81,7 +81,8 @@ fn devices(page: &Page, bot: &Maintenance) -> Result<(), MetricsError> {
     page.gauge("search_paused", "Whether the search is paused.", is_paused)
 }
 
-/// Metrics of the workers on other machines. Their devices are with the other devices.
+/// Metrics of the workers on other machines. The rates and hits of their devices are among those of
+/// all devices.
 fn workers(page: &Page, fleet: &FleetView) -> Result<(), MetricsError> {
     let connected = f64::from(u8::from(fleet.connected));
     page.gauge("fleet_connected", "Whether the server of the workers is connected.", connected)?;
@@ -97,7 +98,8 @@ fn workers(page: &Page, fleet: &FleetView) -> Result<(), MetricsError> {
     let errors = each().map(|(id, device)| ([id], device.errors));
     let help = "Times that a worker's device did nothing with its orders, failed or lied.";
     page.counters("fleet_device_errors_total", help, ["device"], errors)?;
-    // At most two series for each worker, whatever versions it names.
+    // The label is this bot's version or `other`. So a device has at most two series, whatever
+    // versions its worker reports.
     let own = env!("CARGO_PKG_VERSION");
     let versions = each().filter(|(_, device)| device.away.is_none()).map(|(id, device)| {
         let version = if device.program == own { own } else { "other" };

@@ -67,11 +67,11 @@ use thiserror::Error;
 use tokio::task::JoinSet;
 use view::SensorTable;
 
-/// How long the start waits for the first measured rate. Without a rate the bot cannot tell an
+/// Time limit for the first measured rate at the start. Without a rate the bot cannot tell an
 /// expected time.
 const RATE_PATIENCE: Duration = Duration::from_secs(20);
-/// How long a clean stop waits for its tasks, then for launches in flight, then for the relays. All
-/// together it takes less than two seconds.
+/// Time limits of a clean stop: first for its tasks, then for launches in flight, then for the
+/// relays. All together it takes less than two seconds.
 const TASKS_PATIENCE: Duration = Duration::from_millis(700);
 const DEVICES_PATIENCE: Duration = Duration::from_millis(500);
 const RELAYS_PATIENCE: Duration = Duration::from_millis(200);
@@ -86,7 +86,7 @@ pub struct Service {
     tasks: JoinSet<()>,
 }
 
-/// Why the bot cannot start.
+/// A reason why the bot cannot start.
 #[derive(Debug, Error)]
 pub enum ServiceError {
     /// The ledger cannot be opened.
@@ -165,7 +165,8 @@ impl Service {
         wait_for_rate(&scheduler).await;
         let connected = relays.wait_for_any(tasks::START_PATIENCE).await;
         tracing::info!(connected, of = config.relays.len(), "relays");
-        // Their descriptions are read without the proxy, which would show the operator's address.
+        // Relays' descriptions are read without the proxy. That would show the operator's address,
+        // so none is read where a proxy is set.
         if config.proxy.is_none() {
             tokio::spawn(warn_of_bad_relays(config.relays.clone()));
         }
@@ -265,7 +266,7 @@ impl Service {
         self.stopper.stop();
         self.scheduler.close();
         if let Some(fleet) = &self.context.fleet {
-            // Workers have orders for seconds, which nobody waits for.
+            // Workers have orders for the next seconds. Nobody waits for their results.
             fleet.close();
         }
         let tasks_end = async { while self.tasks.join_next().await.is_some() {} };

@@ -11,7 +11,8 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-/// Longest time that a batch of messages may take. The wait for a full disk is between batches.
+/// Longest time that a batch of messages may take. Waiting for room on a full disk is no part of a
+/// batch.
 const LONGEST_BATCH: Duration = Duration::from_secs(60);
 /// Time to answer a health check over HTTP.
 const HEALTH_PATIENCE: Duration = Duration::from_secs(5);
@@ -31,8 +32,8 @@ impl Monitor {
         Monitor { bot, since: SystemTime::now(), asking: Arc::default() }
     }
 
-    /// Whether the bot lives: its maintenance task answers, its ledger answers a query, and its
-    /// thread of requests is not stuck in a batch.
+    /// Whether the bot lives: its maintenance task answers, its ledger answers a query, and the
+    /// thread that answers requests is not stuck in a batch.
     ///
     /// Errors: the part that did not answer within `patience`.
     pub async fn check(&self, patience: Duration) -> Result<(), String> {
@@ -111,7 +112,8 @@ impl Monitored for Monitors {
         metrics.inspect_err(|error| tracing::warn!(%error, "metrics cannot be collected")).ok()
     }
 
-    /// A bot that starts is healthy: the service manager limits the time of a start.
+    /// A bot that is still starting counts as healthy, because the service manager limits the time
+    /// of a start.
     async fn health(&self) -> Result<(), String> {
         match self.get() {
             Some(monitor) => monitor.check(HEALTH_PATIENCE).await,

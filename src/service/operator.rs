@@ -29,9 +29,9 @@ pub trait Levers: Send + Sync + 'static {
 
 /// Carries out the operator's requests.
 pub(super) struct OperatorRequests<L> {
-    /// The parts of the service. Gives jobs up.
+    /// The parts of the service, and the task that gives jobs up.
     pub maintenance: Maintenance,
-    /// When the bot was ready.
+    /// Time at which the bot was ready.
     pub since: Instant,
     /// Switches that change the running program, such as the level of the log.
     pub levers: L,
@@ -44,7 +44,7 @@ impl<L: Levers> Operator for OperatorRequests<L> {
         let said = match command {
             Command::Status => return vec![self.status().await.map_or_else(|error| unreadable(&error), Reply::Status)],
             Command::View => return vec![self.view().await.map_or_else(|error| unreadable(&error), Reply::View)],
-            // Many jobs take long to read, and their difficulties to compute.
+            // Reading many jobs and computing their difficulties takes long.
             Command::Jobs => return tokio::task::block_in_place(|| self.jobs()),
             Command::Show { job } => return self.show(job),
             Command::Cancel { job } => self.cancel(job),
@@ -103,7 +103,7 @@ impl<L: Levers> OperatorRequests<L> {
         let scheduler = &self.maintenance.scheduler;
         let status = self.status().await?;
         let relays = view::relays(&self.maintenance).await;
-        // Many jobs take long to read, and their difficulties to compute.
+        // Reading many jobs and computing their difficulties takes long.
         let jobs = || view::jobs(&self.maintenance, |job, difficulty| self.status_of_job(job, difficulty));
         Ok(Box::new(View {
             status,
@@ -184,7 +184,7 @@ impl<L: Levers> OperatorRequests<L> {
         self.status_of_job(job, job.spec.difficulty())
     }
 
-    /// The state of a job of this difficulty, which takes long to compute.
+    /// The state of a job. The caller passes the difficulty, because it takes long to compute.
     fn status_of_job(&self, job: &Job, difficulty: Option<Difficulty>) -> JobStatus {
         let (patterns, expected) = match &job.spec.best {
             Some(search) => (vec![search.best.to_string()], Some(search.best.time)),

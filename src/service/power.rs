@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// A reading of the devices' energy.
 pub(super) struct EnergyReading {
-    /// When it was read.
+    /// Time of the reading.
     pub at: Instant,
     /// The devices that told their energy.
     pub energy: Vec<DeviceEnergy>,
@@ -18,14 +18,14 @@ pub(super) struct Power {
     joules: f64,
     candidates: u64,
     time: Duration,
-    /// Devices that told their energy, and all devices.
+    /// Number of devices that told their energy. `devices` is the number of all devices.
     told: usize,
     devices: usize,
 }
 
 impl Power {
-    /// The power from one reading to another, of `devices` devices. Not known without a reading
-    /// before.
+    /// The power between two readings, of `devices` devices. Without an earlier reading it is not
+    /// known.
     pub fn between(before: Option<&EnergyReading>, now: &EnergyReading, devices: usize) -> Power {
         let Some(before) = before else { return Power { devices, ..Power::default() } };
         let time = now.at.saturating_duration_since(before.at);
@@ -39,12 +39,12 @@ impl Power {
         power
     }
 
-    /// Mean watts of the devices that tell them.
+    /// Mean power of the devices that tell their energy, in watts.
     pub fn watts(self) -> Figure {
         self.figure(self.joules / self.time.as_secs_f64(), "")
     }
 
-    /// Candidates of the same devices for each joule.
+    /// Candidates that the same devices tested per joule, in millions.
     pub fn candidates_per_joule(self) -> Figure {
         let mut figure = self.figure(self.candidates as f64 / self.joules / 1e6, " M");
         figure.digits = 1;
@@ -57,7 +57,8 @@ impl Power {
     }
 }
 
-/// A figure of the devices that tell it. Writes how many do if not all do, or `not known`.
+/// A figure of the devices that tell their energy. Its text is `not known` if none does, and names
+/// their number if only some do.
 pub(super) struct Figure {
     value: Option<f64>,
     digits: usize,

@@ -7,8 +7,8 @@ use tokio::sync::watch;
 
 /// Signs of life. Cheap to clone; clones share them.
 ///
-/// The maintenance task answers a ping with a beat. The thread of requests cannot, because it waits
-/// for messages; it notes when it began a batch.
+/// The maintenance task answers a ping with a beat. The thread that answers requests cannot,
+/// because it waits for messages. It notes when it began a batch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pulse(Arc<Shared>);
 
@@ -19,7 +19,7 @@ struct Shared {
     waiting: AtomicU64,
 }
 
-/// Notes that a batch is in progress, until it is dropped, even by a panic.
+/// A guard that marks a batch as in progress until the guard is dropped, also by a panic.
 pub(super) struct Attending(Pulse);
 
 impl Pulse {
@@ -39,7 +39,7 @@ impl Pulse {
         Attending(self.clone())
     }
 
-    /// How long the present batch has taken; `None` between two batches.
+    /// Time that the present batch has taken; `None` between two batches.
     pub fn attending_for(&self) -> Option<Duration> {
         self.0.attending.lock().unwrap_or_else(PoisonError::into_inner).map(|since| since.elapsed())
     }

@@ -38,7 +38,7 @@ pub(super) struct Requests {
     limits: Mutex<AnswerLimits>,
 }
 
-/// Why a message could not be answered yet.
+/// A reason why a message could not be answered yet.
 #[derive(Debug, Error)]
 enum RequestError {
     #[error(transparent)]
@@ -352,7 +352,7 @@ impl Requests {
         self.flood.wanted(Instant::now()).filter(|_| !asker.known && !message.paid)
     }
 
-    /// Seals the replies together: sealing is most of the work of an answer.
+    /// Seals the replies in one call, because sealing is most of the work of an answer.
     fn seal(&self, decided: &[Decided]) -> Result<Vec<Option<GiftWrap>>, VaultError> {
         let replies = decided.iter().filter_map(|one| one.reply.clone()).collect();
         let mut sealed = self.context.vault.seal_all(replies)?.into_iter();

@@ -53,8 +53,8 @@ impl FindHandler for Results {
         }
     }
 
-    /// Makes the best key of a job without a target its result. A job whose best key was not
-    /// recorded goes on.
+    /// Makes the best key of a job without a target its result. If the ledger cannot record that,
+    /// the search for the job goes on.
     fn is_over(&mut self, job: JobId) -> FindOutcome {
         self.record(job, "found", || self.0.ledger.deliver_best(job))
     }
@@ -83,7 +83,7 @@ impl Results {
     }
 
     /// Runs T2, or a part of it. Until it is recorded, the sealed result exists only here, so this
-    /// waits while the disk fails. A job that has ended meanwhile is done.
+    /// waits while the disk fails. Returns `Done` also for a job that has ended meanwhile.
     fn record(&self, job: JobId, what: &str, transaction: impl Fn() -> Result<bool, LedgerError>) -> FindOutcome {
         loop {
             match transaction() {
@@ -271,7 +271,7 @@ mod tests {
         assert!(!bench.is_open(job));
     }
 
-    /// That is the key of the request, unless the asker announced another one since.
+    /// The key in force is that of the request, unless the asker announced another one since.
     #[test]
     fn a_result_is_encrypted_to_the_key_in_force_when_it_is_sealed() {
         let (bench, used, later) = (bench(), Keys::generate(), Keys::generate());

@@ -31,7 +31,7 @@ where
 /// Runs `task` until it returns, and again after each panic. `name` is for the log.
 pub(super) async fn supervise(name: &'static str, mut task: Task) {
     loop {
-        // A set, so that the run ends when this future is dropped.
+        // A `JoinSet` ends the run when this future is dropped.
         let mut running = JoinSet::new();
         running.spawn(task());
         match running.join_next().await {

@@ -15,13 +15,13 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// How long the start waits for the first relay, and for the first announcement.
+/// Time limit at the start for the first relay, and for the first announcement.
 pub(super) const START_PATIENCE: Duration = Duration::from_secs(3);
 
-/// The most messages that wait to be answered before the inbox waits.
+/// The most messages that wait to be answered. Beyond this number the inbox waits.
 const MESSAGES_WAITING: usize = 256;
 
-/// Announces the bot and starts every task. They end when the context's shutdown does.
+/// Announces the bot and starts every task. The context's shutdown ends them.
 pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: Relays) -> JoinSet<()> {
     let Context { vault, ledger, clock, config, wakes, encryption_keys, shutdown, .. } = context.clone();
     let (relay_lists, awaited) = (Arc::new(RelayLists::default()), Awaited::default());
@@ -77,7 +77,7 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
 
     presence.wake();
     let mut publisher = Publisher::new(relays, ledger);
-    // Relays that connect later get it from the publisher's task.
+    // Relays that connect later get the announcement from the publisher's task.
     let _ = tokio::time::timeout(START_PATIENCE, publisher.round()).await;
 
     let stop = move || shutdown.clone();

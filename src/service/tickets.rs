@@ -1,5 +1,5 @@
-//! Tickets for open jobs that are older than tickets. The vault makes them once, at the first start
-//! of a version with tickets.
+//! Tickets for open jobs that a version without tickets accepted. The vault makes them once, at the
+//! first start of a version with tickets.
 
 use crate::ledger::{Job, Ledger, LedgerError};
 use crate::vault::{self, Asked, Order, Vault, Wanted};
@@ -35,7 +35,7 @@ pub(super) fn complete(vault: &Vault, ledger: &Ledger, data: &Path) -> Result<()
     Ok(())
 }
 
-/// The order of a job, as its message was read when it was accepted.
+/// The content of a job's ticket, from the job's message as it was read when it was accepted.
 pub(super) fn order(job: &Job) -> Order {
     let wanted = match &job.spec.best {
         Some(search) => Wanted::Rarest(search.best.family),

@@ -10,7 +10,7 @@ use crate::shutdown::Shutdown;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often the relays are asked.
+/// Time between two queries of the relays.
 const ROUND: Duration = Duration::from_secs(3600);
 
 /// The task that follows requests to vanish.

@@ -78,8 +78,8 @@ fn progress(
     }
 }
 
-/// The chance that the search has ended after `age` seconds, and the mean time from now on, with
-/// this share of a rate.
+/// The chance that a search has ended after `age` seconds, and the mean number of seconds from now
+/// on. `part` is the share of the rate that the job has.
 fn figures(difficulty: Difficulty, Rate(rate): Rate, part: f64, age: u64) -> (f64, Option<f64>) {
     let rate = Rate(rate * part);
     let left = difficulty.expected_time(rate).map(|time| time.as_secs_f64());

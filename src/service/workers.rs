@@ -12,14 +12,14 @@ use crate::search::WorkerName;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Seconds of difference between two clocks from which the operator is told.
+/// Difference between two clocks, in seconds, above which the operator is told.
 const CLOCKS_AGREE: f64 = 60.0;
-/// Seconds of a round trip from which the operator is told.
+/// Round trip, in seconds, above which the operator is told.
 const SLOW: f64 = 1.0;
 /// The text about a worker that is sometimes turned away.
 const TOO_OFTEN: &str = "it is started too often, or two machines share its credentials";
 
-/// The state of all workers. `devices`: those of the scheduler, with the proven figures.
+/// The state of all workers. `devices`: the scheduler's devices, which have the proven figures.
 pub(super) fn status_of(fleet: FleetView, devices: &[DeviceView], is_paused: bool) -> FleetStatus {
     let mut workers: BTreeMap<WorkerName, Vec<RemoteView>> = BTreeMap::new();
     for device in fleet.devices {

@@ -11,20 +11,20 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Longest text in one of our files, in bytes, when writing and reading.
+/// Longest text that one of our files holds, in bytes. Checked when writing and when reading.
 pub(super) const LONGEST_TEXT: usize = 4096;
 
-/// Largest file that is read, in bytes. Our files have a few thousand.
+/// Largest file that is read, in bytes. Our own files have a few thousand bytes.
 const LARGEST: u64 = 64 * 1024;
 
-/// Highest scrypt cost that we accept, as a power of two. 20 takes 1 GiB and some seconds. The
-/// default limit of `age` depends on the speed of this machine, so it would refuse files from a
-/// faster one.
+/// Highest scrypt cost that we accept, as a power of two. At 20, scrypt takes 1 GiB and some
+/// seconds. The default limit of `age` depends on the speed of this machine, so it would refuse
+/// files from a faster one.
 const WORK: u8 = 20;
 
-/// Scrypt cost of the files that we write, as a power of two. 18 takes 256 MiB and about a second,
-/// as with the program `age`. Builds with debug assertions serve tests, which write and open dozens
-/// of files.
+/// Scrypt cost of the files that we write, as a power of two. At 18, as in the program `age`,
+/// scrypt takes 256 MiB and about a second. Builds with debug assertions use 10, because tests
+/// write and open dozens of files.
 const WRITTEN_WORK: u8 = if cfg!(debug_assertions) { 10 } else { 18 };
 
 /// An error about the file at `path`. `reason` says what is wrong and what would work.
@@ -77,16 +77,16 @@ pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<SecretText, VaultErro
     unlock_file(path, unlock, &locked)
 }
 
-/// The key that locks a file, already read from its source.
+/// The passphrase or the public keys that lock a file, already read from their source.
 pub(super) enum Locker {
     Passphrase(SecretString),
     Recipients(Vec<x25519::Recipient>),
 }
 
 impl Locker {
-    /// Reads the key or passphrase of `unlock`. Errors name `path`.
+    /// Reads the key or passphrase that `unlock` names. Errors name `path`, the file to lock.
     ///
-    /// Errors: [`VaultError::WrongKey`].
+    /// Errors: [`VaultError::WrongKey`] if the passphrase is empty or the key file gives no key.
     pub(super) fn new(path: &Path, unlock: &Unlock) -> Result<Locker, VaultError> {
         match unlock {
             Unlock::Passphrase(passphrase) if passphrase.expose_secret().is_empty() => {
@@ -100,9 +100,9 @@ impl Locker {
         }
     }
 
-    /// The bytes of a locked file with this text.
+    /// Encrypts `text` and returns the bytes of the locked file. Errors name `path`.
     ///
-    /// Errors: [`VaultError::File`].
+    /// Errors: [`VaultError::File`] if `text` cannot be encrypted.
     pub(super) fn lock(&self, path: &Path, text: &SecretText) -> Result<Vec<u8>, VaultError> {
         let encryptor = match self {
             Locker::Passphrase(passphrase) => {
@@ -158,21 +158,24 @@ fn unlock_file(path: &Path, unlock: &Unlock, locked: &[u8]) -> Result<SecretText
     Ok(text)
 }
 
-/// Locks with a passphrase, at the cost [`WRITTEN_WORK`].
+/// An encryptor that locks with a passphrase, at the cost [`WRITTEN_WORK`].
 pub(super) fn passphrase_encryptor(passphrase: &SecretString) -> Result<Encryptor, EncryptError> {
     let mut key = scrypt::Recipient::new(passphrase.clone());
     key.set_work_factor(WRITTEN_WORK);
     Encryptor::with_recipients(std::iter::once(&key as &dyn age::Recipient))
 }
 
-/// The key from a passphrase. It refuses files above the cost [`WORK`].
+/// The key that opens files locked with a passphrase. It refuses files above the cost [`WORK`].
 pub(super) fn passphrase_identity(passphrase: &SecretString) -> scrypt::Identity {
     let mut key = scrypt::Identity::new(passphrase.clone());
     key.set_max_work_factor(WORK);
     key
 }
 
-/// The keys in the `AGE-SECRET-KEY-1…` lines of a file; at least one.
+/// Reads the keys in the `AGE-SECRET-KEY-1…` lines of `key_file`. The list is never empty.
+///
+/// Errors: [`VaultError::WrongKey`] about the file at `path`, if `key_file` is unreadable or has no
+/// key.
 pub(super) fn age_identities(path: &Path, key_file: &Path) -> Result<Vec<x25519::Identity>, VaultError> {
     let about = |reason: &str| wrong_key(path, format!("{}: {reason}", key_file.display()));
     let file = File::open(key_file).map_err(|error| about(&error.to_string()))?;
@@ -186,8 +189,8 @@ pub(super) fn age_identities(path: &Path, key_file: &Path) -> Result<Vec<x25519:
     Ok(keys)
 }
 
-/// Writes a new file atomically: to a temporary name, synced, then linked to `path`, and the folder
-/// synced. Linking fails if `path` exists; renaming would replace it.
+/// Writes a new file atomically: writes to a temporary name, syncs it, links it to `path`, and
+/// syncs the folder. Linking fails if `path` exists; renaming would replace it.
 fn write_new(path: &Path, bytes: &[u8], source: Source) -> io::Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

@@ -1,4 +1,5 @@
-//! Announcements of encryption keys (kind 10044): nostr-protocol/nips 1647 and 2361, both drafts.
+//! Announcements of encryption keys (kind 10044), by the drafts in pull requests 1647 and 2361 of
+//! nostr-protocol/nips.
 
 use super::verified::VerifiedEvent;
 use crate::job::{Asker, EncryptionKey};
@@ -8,7 +9,7 @@ use std::sync::Arc;
 /// The kind of an announcement. It is replaceable: the newest counts.
 pub const ANNOUNCEMENT: Kind = Kind::Custom(10044);
 
-/// Longest announcement that is read, in bytes of JSON. Those of known clients have 450.
+/// Longest announcement that is read, in bytes of JSON. Announcements of known clients have 450.
 const LONGEST: usize = 1024;
 
 /// The encryption key that an identity announces, signed by the identity. Cheap to clone.
@@ -62,7 +63,8 @@ impl Announcement {
     }
 }
 
-/// The key in the first `n` tag; `None` without one, or if it is not a point of the curve.
+/// The key in the first `n` tag; `None` if there is no such tag or its key is not a point of the
+/// curve.
 pub(super) fn named_key(tags: &Tags) -> Option<PublicKey> {
     let named = tags.iter().find_map(|tag| match tag.as_slice() {
         [name, key, ..] if name == "n" => Some(key),

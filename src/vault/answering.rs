@@ -15,19 +15,20 @@ use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Barrier, Mutex};
 
-/// The most threads that answer.
+/// The most threads that answer requests.
 const MOST_THREADS: usize = 16;
 
-/// Requests read and not yet taken by a thread, each with its number.
+/// The stream of requests, and the requests that were read but not yet taken by a thread, each with
+/// its number.
 struct Incoming<S> {
     stream: S,
     read: VecDeque<(u64, Request)>,
 }
 
 impl<S: Read> Incoming<S> {
-    /// One of `threads` equal shares of the waiting requests; empty at the end. If no request
-    /// waits, the thread reads the next frame. A long request is a share of its own, because the
-    /// answers to a share go back together.
+    /// Takes one of `threads` equal shares of the waiting requests; empty at the end of the stream.
+    /// If no request waits, the thread first reads the next frame. A long request is a share of its
+    /// own: the answers to a share are sent together, so it would delay the others.
     fn next(&mut self, threads: usize) -> io::Result<Vec<(u64, Request)>> {
         while self.read.is_empty() {
             match frame::read(&mut self.stream)? {
@@ -43,10 +44,10 @@ impl<S: Read> Incoming<S> {
 
 /// Serves the bot that started this process, until the bot closes the channel. `unlock` obtains the
 /// passphrase or key that the bot named; its error is a text for the operator. `reader` reads the
-/// requests in messages. Use it in a process that does nothing else: before the first request it
-/// gives up every right that answering does not need.
+/// requests in messages. Call this in a process that does nothing else: before the first request,
+/// the process gives up every right that answering does not need.
 ///
-/// Errors: there is no channel, the channel fails, or it brings something other than frames.
+/// Errors: there is no channel, the channel fails, or it delivers something other than frames.
 pub fn answer(unlock: impl FnOnce(&Means) -> Result<Unlock, String>, reader: Reader) -> io::Result<()> {
     kernel::name_vault();
     kernel::close_inherited_files();
@@ -54,7 +55,7 @@ pub fn answer(unlock: impl FnOnce(&Means) -> Result<Unlock, String>, reader: Rea
     let (input, output) = vault_channel::own_end()?;
     let mut incoming = Incoming { stream: input, read: VecDeque::new() };
     let sender = Sender::new(output);
-    // Without a first item the bot has ended already.
+    // If no first item arrives, the bot has ended already.
     let Some(beginning) = frame::read::<Beginning>(&mut incoming.stream)?.and_then(|mut items| items.pop()) else {
         return Ok(());
     };
@@ -97,7 +98,8 @@ fn open(beginning: Beginning, unlock: impl FnOnce(&Means) -> Result<Unlock, Stri
     }
 }
 
-/// Answers requests until there are no more. The answers to a share of them go back together.
+/// Answers the requests, share by share, until the stream ends. The answers to a share are sent
+/// together.
 fn serve(
     incoming: &Mutex<Incoming<Input>>,
     secrets: &Secrets,

@@ -1,4 +1,5 @@
-//! Our requests to other bots. Their ids identify the answers, and withdraw the requests.
+//! Our requests to other bots. A bot's answer names the id of the request, and so does the deletion
+//! that withdraws the request.
 
 use super::error::VaultError;
 use super::no_key::without_keys;
@@ -14,14 +15,15 @@ impl Vault {
     /// Errors: as [`Vault::seal`].
     pub fn seal_request(&self, message: &OutgoingMessage) -> Result<(GiftWrap, RumorId), VaultError> {
         let now = self.clock.now();
-        // The id is that of the text as it is sealed.
+        // The vault cuts possible keys from a text before sealing. The id must be that of the cut
+        // text.
         let message = OutgoingMessage { text: without_keys(&message.text).into_owned(), ..message.clone() };
         let id = seal::rumor_id(&self.public_key(), now, &message)?;
         Ok((sealed(self.link.ask(Request::Seal { message, now })?)?, id))
     }
 
-    /// Seals a deletion (NIP-09) of one of our messages, for its receiver only. A bot then cancels
-    /// the job of that message and does not answer.
+    /// Seals a deletion (NIP-09) of one of our messages, for its receiver only. A bot that receives
+    /// it cancels the job of that message and does not answer.
     ///
     /// Errors: as [`Vault::seal`].
     pub fn retract(&self, to: Asker, deleted: RumorId, expires_at: u64) -> Result<GiftWrap, VaultError> {

@@ -17,13 +17,13 @@ pub enum Opened {
 
 /// A message whose seal is signed by another key than that of the author it names.
 ///
-/// Some clients with decoupled encryption keys seal like this: Coop, and Jumble for older clients.
-/// An impostor's message looks the same. Only the author's own announcement (kind 10044) tells them
-/// apart.
+/// Some clients with decoupled encryption keys seal like this: Coop, and Jumble when it writes for
+/// older clients. An impostor's message looks the same. Only an announcement (kind 10044) by the
+/// author shows which of the two it is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Claim {
     /// The message. Its author is only claimed, and its ticket gives no key. Its encryption key is
-    /// the signer of the seal.
+    /// the key that signed the seal.
     rumor: Rumor,
 }
 
@@ -48,7 +48,7 @@ impl Claim {
     }
 
     /// The message, if the author's announcement confirms it. Answers are encrypted to the key that
-    /// signed the seal. The ticket is still that of a claim.
+    /// signed the seal. The ticket still gives no key.
     pub(super) fn confirm(self, announcement: Option<&Announcement>) -> Result<Rumor, UnwrapError> {
         let is_confirmed = announcement.is_some_and(|announcement| self.is_confirmed_by(announcement));
         if is_confirmed { Ok(self.rumor) } else { Err(UnwrapError::Impostor) }

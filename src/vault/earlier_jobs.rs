@@ -1,7 +1,8 @@
-//! Jobs that are older than tickets. Their tickets are made once: at the first start of a version
-//! with tickets, before the vault gets any other request. From then on a file in the bot's data
-//! folder says that this is done. A newer identity says in its own encrypted file that it has no
-//! such jobs, so removing the other file changes nothing.
+//! Jobs that are older than tickets, because an earlier version of the bot accepted them. Their
+//! tickets are made once: at the first start of a version with tickets, before the vault gets any
+//! other request. From then on, a file in the bot's data folder says that this is done. An identity
+//! made by a version with tickets has no such jobs, and its own encrypted file says so. For such an
+//! identity, removing the file in the data folder changes nothing.
 
 use super::request::Request;
 use crate::os::files;
@@ -9,7 +10,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The file beside the identity. Only its existence counts; its content is for people.
+/// Name of the file beside the identity. Only its existence counts; its content is for people.
 const FILE: &str = "tickets";
 const CONTENT: &str = "Every open job of this bot has its ticket. While this file is here, the vault makes none \
                        without a message that asks for it.\n";
@@ -31,17 +32,18 @@ pub fn all_jobs_have_tickets(data: &Path) -> io::Result<()> {
 pub(super) struct EarlierJobs(AtomicBool);
 
 impl EarlierJobs {
-    /// For a new identity: the vault makes no such tickets.
+    /// The state for an identity without such jobs: the vault makes no tickets for them.
     pub(super) fn none() -> EarlierJobs {
         EarlierJobs(AtomicBool::new(false))
     }
 
-    /// For the bot whose identity file is at `identity`.
+    /// The state of the bot whose identity file is at `identity`: the vault makes the tickets
+    /// unless the file beside the identity exists.
     pub(super) fn beside(identity: &Path) -> EarlierJobs {
         EarlierJobs(AtomicBool::new(!identity.with_file_name(FILE).exists()))
     }
 
-    /// Ends the time for earlier jobs with the first request of another kind.
+    /// Stops the making of such tickets if `request` is of any other kind.
     pub(super) fn note(&self, request: &Request) {
         if !matches!(request, Request::TicketEarlier(_)) {
             self.0.store(false, Ordering::Relaxed);

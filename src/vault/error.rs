@@ -37,7 +37,7 @@ pub enum UnwrapError {
 }
 
 impl UnwrapError {
-    /// All causes, in order.
+    /// All reasons, in the order of the variants.
     pub const ALL: [UnwrapError; 9] = [
         UnwrapError::TooLarge,
         UnwrapError::NotAWrap,
@@ -105,7 +105,7 @@ pub enum VaultError {
     /// The ticket does not ask for this key or tweak.
     #[error("no ticket asks for such a key")]
     NotAsked,
-    /// Tickets for jobs older than tickets were made already.
+    /// It is too late to make tickets for jobs that are older than tickets.
     #[error("jobs without a ticket are of an earlier version, and their time is over")]
     TooLate,
     /// The text or file is not a half of a split key.
@@ -144,7 +144,8 @@ pub enum VaultError {
     /// A bug inside the vault, or an answer that does not fit the request.
     #[error("the vault failed at this request")]
     Failed,
-    /// Writing the key to the output failed. This error stays on the bot's side.
+    /// Writing the key to the output failed. The error arises outside the vault process and is
+    /// never sent.
     #[error("the key could not be written: {0}")]
     #[serde(skip)]
     Output(std::io::Error),

@@ -1,5 +1,5 @@
-//! Frames between the bot and its vault process: a version, a length, and items in postcard's
-//! encoding. One frame carries as many items as wait at that moment.
+//! Frames between the bot and its vault process. A frame is a version, a length, and items in
+//! postcard's encoding. It carries the items that wait at that moment, as far as they fit.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,7 +16,7 @@ pub(super) const LARGEST: usize = 1 << 20;
 
 /// Encodes an item.
 ///
-/// Errors: it does not fit a frame.
+/// Errors: the item is larger than a frame.
 pub(super) fn encode(item: &impl Serialize) -> io::Result<Vec<u8>> {
     let bytes = postcard::to_stdvec(item).map_err(invalid)?;
     if bytes.len() > LARGEST { Err(invalid("an item is larger than a frame")) } else { Ok(bytes) }
@@ -24,8 +24,8 @@ pub(super) fn encode(item: &impl Serialize) -> io::Result<Vec<u8>> {
 
 /// Reads the next frame and decodes its items; `None` at the end of the stream.
 ///
-/// Errors: another version, a frame too large, bytes that are not whole items, and those of the
-/// stream.
+/// Errors: the frame has another version, is too large or does not consist of whole items, or the
+/// stream fails.
 pub(super) fn read<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<Vec<T>>> {
     let mut head = [0; HEAD];
     if from.read(&mut head[..1])? == 0 {
@@ -65,9 +65,10 @@ impl<W: Write> Sender<W> {
         Sender { waiting: Mutex::default(), stream: Mutex::new(stream) }
     }
 
-    /// Sends encoded items. When this returns, this thread or another has written them, or failed.
+    /// Sends encoded items. When this returns, this thread or another one has written them, or has
+    /// failed to.
     ///
-    /// Errors: those of the stream, which has then lost items.
+    /// Errors: the stream fails. Items are lost then.
     pub(super) fn send(&self, items: impl IntoIterator<Item = Vec<u8>>) -> io::Result<()> {
         lock(&self.waiting).extend(items);
         let mut stream = lock(&self.stream);
@@ -95,7 +96,7 @@ fn write(stream: &mut impl Write, frame: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// Locks a mutex. No holder leaves one half changed, so a poisoned lock is accepted.
+/// Locks a mutex. A poisoned lock is accepted, because no holder leaves its data half changed.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

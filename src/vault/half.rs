@@ -40,9 +40,10 @@ impl Half {
         Ok(Half { key, point })
     }
 
-    /// The bytes of an age file with the half and its prefixes. Errors name `path`.
+    /// Encrypts the half and its prefixes, and returns the bytes of an age file. Errors name
+    /// `path`.
     ///
-    /// Errors: [`VaultError::File`].
+    /// Errors: [`VaultError::File`] if there are too many prefixes, or encryption fails.
     pub(super) fn locked(&self, path: &Path, locker: &Locker, prefixes: &[Pattern]) -> Result<Vec<u8>, VaultError> {
         let mut text = SecretText::with_capacity(age_file::LONGEST_TEXT);
         let too_many = || age_file::unusable(path, "it has no room for so many prefixes; name fewer");

@@ -34,8 +34,9 @@ impl fmt::Debug for HalfVault {
 }
 
 impl HalfVault {
-    /// Draws a new half: 256 bits from the operating system. `file`: where [`HalfVault::keep`] will
-    /// store it, and the means that lock it. The vault process obtains the passphrase now.
+    /// Draws a new half: 256 bits from the operating system. `file` is the path where
+    /// [`HalfVault::keep`] will store the half, and the means that lock the file. The vault process
+    /// obtains the passphrase now.
     ///
     /// Errors: [`VaultError::FileExists`], [`VaultError::Locked`], [`VaultError::WrongKey`],
     /// [`VaultError::NoRandomness`], [`VaultError::Process`].
@@ -55,7 +56,7 @@ impl HalfVault {
     }
 
     /// Reads `nhalf1…` from a pipe or a terminal. Spaces, empty lines and `#` lines are skipped.
-    /// The text is cleared here once the vault process has it.
+    /// This process clears the text once the vault process has it.
     ///
     /// Errors: [`VaultError::NotAHalf`], [`VaultError::Process`].
     pub fn read(input: impl Read) -> Result<HalfVault, VaultError> {
@@ -69,7 +70,7 @@ impl HalfVault {
         Process::start(Beginning::Half(opening)).and_then(|process| HalfVault::of(Link::Process(Arc::new(process))))
     }
 
-    /// The half behind a link.
+    /// The handle to the half that the vault behind `link` holds.
     pub(super) fn of(link: Link) -> Result<HalfVault, VaultError> {
         match link.ask(Request::Half(HalfRequest::Describe))? {
             Answer::Half { point, patterns } => Ok(HalfVault { link, point, patterns }),
@@ -87,8 +88,9 @@ impl HalfVault {
         &self.patterns
     }
 
-    /// Writes the half and the patterns asked for to the file that [`HalfVault::draw`] was given
-    /// (permissions 0600). It is locked inside the vault process.
+    /// Writes the half and `patterns`, the ones asked for, to a new file at `path` (permissions
+    /// 0600). `path` is the one that [`HalfVault::draw`] was given. The half is encrypted inside
+    /// the vault process.
     ///
     /// Errors: [`VaultError::FileExists`], [`VaultError::File`], [`VaultError::HalfGone`].
     pub fn keep(&self, path: &Path, patterns: &[Pattern]) -> Result<(), VaultError> {

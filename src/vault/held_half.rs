@@ -17,7 +17,8 @@ pub(super) struct HeldHalf {
 }
 
 impl HeldHalf {
-    /// Draws, opens or reads a half, with all the files that this needs.
+    /// Draws, opens or reads a half. Also reads all files that are needed, now or for later
+    /// requests.
     ///
     /// Errors: [`VaultError::Locked`], [`VaultError::File`], [`VaultError::WrongKey`],
     /// [`VaultError::NotAHalf`], [`VaultError::NoRandomness`].
@@ -43,8 +44,8 @@ impl HeldHalf {
 
     /// Answers a request.
     ///
-    /// Errors: [`VaultError::Combine`], [`VaultError::File`], [`VaultError::NotAsked`] for a file
-    /// that was not named at the beginning.
+    /// Errors: [`VaultError::Combine`], [`VaultError::File`]; [`VaultError::NotAsked`] if the half
+    /// is to be locked, but [`HeldHalf::begin`] was given no file.
     pub(super) fn answer(&self, request: HalfRequest) -> Result<Answer, VaultError> {
         Ok(match request {
             HalfRequest::Describe => Answer::Half { point: self.half.point(), patterns: self.patterns.clone() },

@@ -1,5 +1,5 @@
-//! The bot's identity at rest: an `age` file with the nsec on one line, and a line that tells
-//! whether the identity is older than tickets.
+//! The bot's identity at rest: an `age` file with the nsec on one line. If the identity is not
+//! older than tickets, a second line says so.
 
 use super::age_file::{self, unusable};
 use super::error::VaultError;
@@ -8,8 +8,9 @@ use super::random::Source;
 use super::secret::Signing;
 use std::path::Path;
 
-/// The line of an identity that never had a job without a ticket. It is inside the encrypted file,
-/// so nobody who can only change the bot's files can remove it. Older versions skip it.
+/// The line in the file of an identity that never had a job without a ticket. The file is
+/// encrypted, so an attacker who can only change files cannot remove the line. Versions of the bot
+/// without tickets skip it.
 const TICKETS: &str = "# Every job of this identity has its ticket.";
 
 /// An opened identity.

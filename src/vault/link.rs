@@ -7,11 +7,11 @@ use super::secrets::Secrets;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a request waits for a vault process that has ended. Longer than a new start takes,
-/// shorter than a clean stop may take.
+/// Longest time that a request waits for the next vault process after one has ended. Longer than a
+/// start takes, shorter than the time that a clean stop may take.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// Where the secrets are. Cheap to clone.
+/// The place of the secrets. Cheap to clone.
 #[derive(Clone)]
 pub(super) enum Link {
     /// In the vault process.
@@ -29,9 +29,9 @@ impl Link {
         }
     }
 
-    /// The answer to one request.
+    /// Sends one request and returns the answer.
     ///
-    /// Errors: the vault refuses; [`VaultError::Gone`].
+    /// Errors: the reason why the vault refuses the request; [`VaultError::Gone`].
     pub(super) fn ask(&self, request: Request) -> Result<Answer, VaultError> {
         let answer = match self {
             Link::Here(secrets) => secrets.answer(request),
@@ -43,8 +43,8 @@ impl Link {
         }
     }
 
-    /// The answers to requests that cross the wall together, in their order. The vault works on all
-    /// cores.
+    /// Sends requests to the vault together and returns the answers, in the order of the requests.
+    /// The vault works on all cores.
     ///
     /// Errors: [`VaultError::Gone`].
     pub(super) fn ask_all(&self, requests: Vec<Request>) -> Result<Vec<Answer>, VaultError> {
@@ -54,9 +54,9 @@ impl Link {
         }
     }
 
-    /// The answers to requests that cross the wall together. Waits as long as the vault process is
-    /// away. If the process ends again and again, the requests are sent one by one, and only the
-    /// one that ends it is refused.
+    /// Like [`Link::ask_all`], but waits as long as the vault process is away. If the process ends
+    /// again and again, the requests are sent one by one, and only the request that ends the
+    /// process is refused.
     pub(super) fn ask_patiently(&self, requests: Vec<Request>) -> Vec<Answer> {
         let process = match self {
             Link::Process(process) => process,

@@ -1,7 +1,8 @@
 //! Texts that might hold a secret key. The vault seals no key except those it has derived itself.
 //!
 //! A possible key is replaced; the message is not refused. An answer may repeat 64 digits that its
-//! asker sent, and it is sealed together with the answers to other askers.
+//! asker sent. It is sealed together with the answers to other askers, and a refusal would stop all
+//! of them.
 
 use std::borrow::Cow;
 

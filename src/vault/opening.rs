@@ -13,14 +13,14 @@ pub enum Unlock {
     AgeIdentityFile(PathBuf),
 }
 
-/// Where the vault process finds the passphrase or key. It holds neither.
+/// The source of the passphrase or key, for the vault process. It contains neither of them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Means {
     /// The first line of this file is the passphrase.
     PassphraseFile(PathBuf),
     /// This file has an `AGE-SECRET-KEY-1…` line.
     AgeIdentityFile(PathBuf),
-    /// A person at the terminal.
+    /// A person types the passphrase at the terminal.
     Person {
         /// The question.
         prompt: String,
@@ -39,7 +39,7 @@ pub(super) struct Ready {
 }
 
 impl Means {
-    /// The means for a further start of the process.
+    /// The means for another start of the vault process, with the same identity.
     pub(super) fn again(self) -> Means {
         match self {
             Means::Person { .. } => Means::Person {
@@ -63,14 +63,15 @@ pub(super) enum Beginning {
 }
 
 impl Beginning {
-    /// The beginning of a further start of the process, when the identity exists.
+    /// The first item for another start of the vault process, when the identity exists already.
     pub(super) fn again(self) -> Beginning {
         match self {
             Beginning::Bot(opening) => {
                 Beginning::Bot(Opening { is_new: false, means: opening.means.again(), ..opening })
             }
-            // A new half cannot replace a lost one, and a person need not type it again. The
-            // command fails, and can be run again.
+            // A new half cannot replace a lost one, and nobody is asked to type a half a second
+            // time. The next process has no half, so the command fails, and the person can run it
+            // again.
             Beginning::Local | Beginning::Half(_) => Beginning::Local,
         }
     }
@@ -86,8 +87,8 @@ impl Beginning {
         }
     }
 
-    /// Why a later process must not have another key; `None` if it may, because the key is a
-    /// temporary one.
+    /// The error text for a later process that has another key; `None` if another key is no error,
+    /// because the key is a temporary one.
     pub(super) fn other_identity(&self) -> Option<String> {
         match self {
             Beginning::Bot(opening) => Some(format!("{} holds another identity now", opening.file.display())),
@@ -99,7 +100,7 @@ impl Beginning {
 /// The half with which the vault process of an asker's command begins.
 #[derive(Serialize, Deserialize)]
 pub(super) enum HalfOpening {
-    /// A new half; with a file and the means that will lock it, if it will be stored.
+    /// A new half. If it will be stored, its file and the means that will lock the file.
     New(Option<(PathBuf, Means)>),
     /// The half in a file, and the means that open it.
     File(PathBuf, Means),

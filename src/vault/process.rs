@@ -19,14 +19,14 @@ const COMMAND: &str = "vault";
 /// The name of the program in lists of processes.
 const NAME: &str = "npubbot";
 
-/// How often a request is sent if the vault process ends before it answers. The limit stops a
-/// request that ends every vault process.
+/// Limit on how many times a request is sent, if the vault process ends before it answers. It stops
+/// a request that makes every vault process end.
 const ATTEMPTS: usize = 3;
-/// Life of a vault process below which the next start waits for a pause.
+/// If a vault process ends sooner than this, a pause precedes the next start.
 const SHORT_LIFE: Duration = Duration::from_secs(1);
-/// Pause before a further start. Doubles each time.
+/// First pause before another start. It doubles after each failed start.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// Longest pause before a further start.
+/// Longest pause before another start.
 const LAST_PAUSE: Duration = Duration::from_secs(10);
 
 /// A vault process. Ends it on drop.
@@ -39,14 +39,14 @@ struct Shared {
     beginning: Beginning,
     key: nostr::PublicKey,
     state: Mutex<State>,
-    /// Notified when a process is there, and at the end.
+    /// Notified when a process is connected, and when the vault is closed.
     changed: Condvar,
 }
 
 /// The connection, and the requests that have no answer yet.
 #[derive(Default)]
 struct State {
-    /// `None` while no process is there.
+    /// `None` while there is no process.
     sender: Option<Arc<Sender<Writer>>>,
     closer: Option<Closer>,
     process_id: Option<u32>,
@@ -179,7 +179,7 @@ impl Shared {
         Ok(answered)
     }
 
-    /// Waits for a process. Errors: there is none in time, or there will be none.
+    /// Waits for a process. Errors: there is none before the deadline, or the vault is closed.
     fn wait<'a>(
         &self,
         mut state: MutexGuard<'a, State>,
@@ -195,7 +195,7 @@ impl Shared {
         Ok(state)
     }
 
-    /// Makes a process the current one. Returns it and the end to read answers from.
+    /// Makes a process the current one. Returns it and the reader of its answers.
     fn connect(&self, started: Started) -> (Child, Reader) {
         let mut state = lock(&self.state);
         state.closer = Some(started.closer);
@@ -207,7 +207,8 @@ impl Shared {
         (started.child, started.reader)
     }
 
-    /// Passes answers on; when the process has ended, starts the next one.
+    /// Passes each answer to the caller that waits for it. When the process ends, starts the next
+    /// one.
     fn watch(&self, mut child: Child, mut reader: Reader) {
         loop {
             let began = Instant::now();
@@ -282,7 +283,7 @@ impl Shared {
         }
     }
 
-    /// Waits for `pause`, or until the vault is closed.
+    /// Waits for `pause`, or until the vault is closed. Returns whether it is closed.
     fn is_closed_within(&self, pause: Duration) -> bool {
         let wait = self.changed.wait_timeout_while(lock(&self.state), pause, |state| !state.is_closed);
         wait.unwrap_or_else(PoisonError::into_inner).0.is_closed

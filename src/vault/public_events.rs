@@ -5,7 +5,7 @@ use super::secret::Signing;
 use nostr::{JsonUtil, UnsignedEvent};
 
 /// Kinds that are signed: profile, note, deletion, relay list, encryption key, DM relay list, AUTH,
-/// status, handler and its recommendation.
+/// status, recommendation of a handler, handler (NIP-89).
 const KINDS: [u16; 10] = [0, 1, 5, 10002, 10044, 10050, 22242, 30315, 31989, 31990];
 
 /// Signs an event of a listed kind with the bot's key. Takes and returns JSON.

@@ -11,9 +11,9 @@ pub(super) fn system(bytes: &mut [u8]) -> Result<(), VaultError> {
     getrandom::fill(bytes).map_err(|_| VaultError::NoRandomness)
 }
 
-/// Makes a [`Source`] usable by libraries whose interface has no errors and would panic. On failure
-/// it returns zeros and remembers the failure; [`Generator::checked`] then discards the value made
-/// from them.
+/// Adapter of a [`Source`] for libraries that cannot take an error from a generator and would
+/// panic. On failure it returns zeros and remembers the failure; [`Generator::checked`] then
+/// discards the value made from them.
 pub(super) struct Generator {
     source: Source,
     failed: bool,

@@ -96,7 +96,7 @@ impl Request {
 /// A request about an asker's half.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) enum HalfRequest {
-    /// Return its point, and the patterns in its file.
+    /// Return the half's point, and the patterns in its file.
     Describe,
     /// Lock the half and these patterns for the file that was named at the beginning.
     Lock {
@@ -114,7 +114,7 @@ pub(super) enum HalfRequest {
     },
 }
 
-/// The answer to a [`Request`], in the same order.
+/// The answer to a [`Request`]. The variants are in the order of the requests.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Answer {
     Starts(Vec<(StartId, StartPoint)>),

@@ -26,7 +26,7 @@ pub struct Rumor {
     pub subject: Option<String>,
     /// Messages that a deletion (kind 5, NIP-09) retracts, at most 64.
     pub takes_back: Vec<RumorId>,
-    /// The message that this one answers: the one in its first `e` tag. `None` for a deletion.
+    /// The message that this one answers, from the first `e` tag. `None` for a deletion.
     pub answers: Option<RumorId>,
     /// Number of keys in `p` tags other than ours and the author's. Above 0 in a group chat.
     pub other_receivers: usize,

@@ -3,7 +3,7 @@
 //!
 //! The builders of `nostr` are not used, for two reasons. They copy the rumor, which may hold an
 //! nsec, to strings that nobody clears. And they panic if the operating system has no randomness.
-//! NIP-44 encrypts its one copy in place.
+//! Its NIP-44 code is used: it makes one copy of the text and encrypts that copy in place.
 
 use super::error::VaultError;
 use super::random::{Generator, Source};
@@ -85,7 +85,7 @@ pub(super) fn retraction(
     wrap(bot, source, now, &message, rumor)
 }
 
-/// The id of the rumor of `message`, sealed at `now` by this bot.
+/// The id that the rumor of `message` has if this bot seals the message at `now`.
 pub(super) fn rumor_id(bot: &PublicKey, now: u64, message: &OutgoingMessage) -> Result<RumorId, VaultError> {
     let now = now.max(message.not_before);
     id(&bot.to_hex(), now, CHAT, &tags(message), &message.text).map(|id| RumorId(id.to_byte_array()))

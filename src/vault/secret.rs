@@ -33,7 +33,7 @@ pub(super) const NHALF_LENGTH: usize = 65;
 /// Scrypt cost of NIP-49 as a power of two: takes 64 MiB and some tenths of a second.
 const NCRYPTSEC_WORK: u8 = 16;
 
-/// Secret number from 1 to n-1.
+/// Secret number from 1 to n-1, where n is the order of secp256k1.
 struct Scalar(Box<[u8; 32]>);
 
 impl Drop for Scalar {
@@ -79,7 +79,7 @@ impl Scalar {
 pub(super) struct Start(Scalar);
 
 impl Start {
-    /// 256 bits from the source.
+    /// Draws a start secret: 256 bits from the source.
     pub(super) fn draw(source: Source) -> Result<Start, VaultError> {
         Scalar::draw(source).map(Start)
     }
@@ -107,7 +107,7 @@ pub(super) struct SplitStart {
 }
 
 impl SplitStart {
-    /// 256 bits from the source.
+    /// Draws a blinding secret: 256 bits from the source.
     pub(super) fn draw(half: HalfPoint, source: Source) -> Result<SplitStart, VaultError> {
         Ok(SplitStart { r: Scalar::draw(source)?, half })
     }
@@ -180,7 +180,7 @@ impl HalfKey {
     }
 }
 
-/// A derived key, until it is written into its one message.
+/// A derived key. It lives until it is written into its one message.
 pub(super) struct DerivedKey(Scalar);
 
 impl DerivedKey {
@@ -218,7 +218,7 @@ impl DerivedKey {
 pub(super) struct Signing(Keys);
 
 impl Signing {
-    /// A new key.
+    /// Draws a new key.
     pub(super) fn draw(source: Source) -> Result<Signing, VaultError> {
         Scalar::draw(source)?.with_key(|key| Signing(keys(key))).ok_or(VaultError::NoRandomness)
     }
@@ -298,7 +298,8 @@ impl SecretText {
         std::str::from_utf8(&self.0).ok()
     }
 
-    /// Reads to the end of `reader`. Errors: it has more bytes than the capacity.
+    /// Reads to the end of `reader`. Errors: `reader` fails, or has more bytes than the capacity
+    /// allows.
     pub(super) fn fill_from(&mut self, mut reader: impl io::Read) -> io::Result<()> {
         let room = self.0.capacity() - self.0.len();
         let start = self.0.len();

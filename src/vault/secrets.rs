@@ -45,10 +45,11 @@ pub(super) struct Secrets {
     redeemed: Arc<Mutex<TokenBucket>>,
 }
 
-/// The most messages opened: a second, and at once. By default a bot decrypts 2,000 a second.
+/// The most messages opened: per second, and in one burst. By default a bot decrypts 2,000 a
+/// second.
 const OPENED: (u32, u32) = (10_000, 40_000);
 
-/// The most start points redeemed: a second, and at once.
+/// The most start points redeemed: per second, and in one burst.
 const REDEEMED: (u32, u32) = (1_000, 10_000);
 
 impl Secrets {
@@ -119,7 +120,7 @@ impl Secrets {
         &self.bot
     }
 
-    /// The ticket of an order, whoever asked.
+    /// Makes the ticket of an order without a message that asks for it.
     #[cfg(any(test, feature = "test-util"))]
     pub(super) fn issue(&self, order: &Order) -> Result<Ticket, VaultError> {
         ticket::issue(&self.bot, Author::Verified, order)
@@ -129,8 +130,8 @@ impl Secrets {
         self.bot.public_key()
     }
 
-    /// Answers a request. Trusts nothing in it: hits are recomputed, events verified. Above a rate
-    /// that no honest bot reaches, it waits.
+    /// Answers a request. Trusts nothing in it: hits are recomputed, events verified. Delays
+    /// requests above a rate that no honest bot reaches.
     pub(super) fn answer(&self, request: Request) -> Answer {
         self.earlier.note(&request);
         let limit = match request {
@@ -264,7 +265,8 @@ impl Secrets {
         }))
     }
 
-    /// The tweak of a split start point, if `order` asks for it.
+    /// Spends a split start point and returns its tweak, if `order` asks for it. Without an order,
+    /// any tweak is returned.
     fn reveal(&self, start: StartId, hit: &Hit, order: Option<&Order>) -> Result<SplitTweak, VaultError> {
         let start = self.starts.spend_split(start)?;
         let hit = recompute(start.point(), hit)?;
@@ -277,8 +279,8 @@ impl Secrets {
         Ok(split)
     }
 
-    /// The key of a start point, if `order` asks for it; without an order, any key. Removes the
-    /// start point from the table first, so that it yields at most one key.
+    /// Spends a start point and returns its key, if `order` asks for it. Without an order, any key
+    /// is returned. The start point is removed from the table first, so it yields at most one key.
     fn derive(&self, start: StartId, hit: &Hit, order: Option<&Order>) -> Result<DerivedKey, VaultError> {
         let start = self.starts.spend(start)?;
         let hit = recompute(start.point(), hit)?;

@@ -23,7 +23,7 @@ impl BotSigner {
 
     /// Signs an event of a listed kind with the bot's key. Waits for the vault.
     ///
-    /// Errors: another kind, another author, or a wrong id.
+    /// Errors: the event has another kind, another author or a wrong id, or the vault is away.
     pub fn sign(&self, unsigned: UnsignedEvent) -> Result<Event, SignerError> {
         match self.link.ask(Request::Sign(unsigned.as_json())).map_err(SignerError::backend)? {
             Answer::Signed(event) => Event::from_json(event).map_err(SignerError::backend),

@@ -18,7 +18,7 @@ pub(super) struct StartPoints {
 }
 
 struct Open {
-    /// The last number given.
+    /// The last number given to a start point.
     last: u64,
     starts: HashMap<StartId, Kind>,
 }
@@ -32,7 +32,7 @@ enum Kind {
 }
 
 impl StartPoints {
-    /// An empty table. Its numbers begin at a random place, so that they differ from those of an
+    /// An empty table. The first number is random, so that the numbers differ from those of an
     /// earlier vault process.
     pub(super) fn new(source: Source) -> Result<StartPoints, VaultError> {
         let mut first = [0; 8];
@@ -50,7 +50,7 @@ impl StartPoints {
     /// Draws a blinding of an asker's half point and adds it to the table.
     pub(super) fn open_split(&self, half: &HalfPoint, source: Source) -> Result<(StartId, StartPoint), VaultError> {
         let start = SplitStart::draw(*half, source)?;
-        // The sum is infinity with the probability of guessing a key.
+        // The probability that the sum is infinity equals that of guessing a key.
         let point = start.point().ok_or(VaultError::NoRandomness)?;
         Ok((self.keep(Kind::Split(start)), point))
     }

@@ -13,7 +13,7 @@ use std::path::Path;
 pub enum Lock {
     /// This passphrase or this key.
     Unlock(Unlock),
-    /// The holder of the key of this recipient, `age1…`. Its secret need not be on this machine.
+    /// The secret key of this recipient, `age1…`. It need not be on this machine.
     Recipient(String),
 }
 
@@ -43,9 +43,10 @@ pub fn encrypt<W: Write>(path: &Path, lock: &Lock, writer: W) -> Result<StreamWr
     encryptor.map_err(|error| unusable(path, error))?.wrap_output(writer).map_err(|error| unusable(path, error))
 }
 
-/// A reader of the text of an encrypted file. If the file was cut, it fails at the end.
+/// A reader that decrypts a file. If the file was cut short, reading fails at the end.
 ///
-/// Errors: [`VaultError::File`] if it is not an age file; [`VaultError::WrongKey`].
+/// Errors: [`VaultError::File`] if it is not an age file; [`VaultError::WrongKey`] if `unlock` does
+/// not open it.
 pub fn decrypt<'a, R: Read + 'a>(path: &Path, unlock: &Unlock, reader: R) -> Result<impl Read + 'a, VaultError> {
     let file =
         Decryptor::new(reader).map_err(|_| unusable(path, "it is no age file, or it was cut; name the right file"))?;

@@ -1,4 +1,4 @@
-//! Parts of [`Vault`] that only tests have. They work with a vault of this process.
+//! Methods of [`Vault`] for tests only. They need a vault whose secrets are in this process.
 
 use super::error::VaultError;
 use super::link::Link;
@@ -23,7 +23,7 @@ impl Vault {
 
     /// A ticket that no message asked for.
     ///
-    /// Errors: a vault process refuses.
+    /// Errors: [`VaultError::Failed`] if the secrets are in a vault process.
     pub fn ticket_for_tests(&self, order: &Order) -> Result<Ticket, VaultError> {
         self.here_only()?.issue(order)
     }

@@ -36,7 +36,7 @@ pub enum Wanted {
     /// A key that meets any of these patterns.
     #[serde(with = "texts")]
     Patterns(Vec<Pattern>),
-    /// Keys of this family, the rarest last.
+    /// Any key of this family. The asker gets the rarest one found.
     Rarest(Family),
 }
 
@@ -49,7 +49,7 @@ impl Wanted {
     }
 }
 
-/// The content of a ticket: who asked for what, in which message.
+/// The content of a ticket: the asker, the request, and the message that made it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Order {
     /// The receiver of the key.
@@ -80,7 +80,8 @@ impl Order {
         Some(Order { asker: author, rumor: id, dated: created_at, encryption_key, asked: reader(rumor)? })
     }
 
-    /// Checks that the order asks for this key: a whole key, or one of which the asker has `half`.
+    /// Checks that the order asks for the key `npub`. If the asker holds a half of the key, `half`
+    /// is its point; otherwise it is `None`.
     ///
     /// Errors: [`VaultError::NotAsked`].
     pub(super) fn allow(&self, npub: &Npub, half: Option<&HalfPoint>) -> Result<(), VaultError> {
@@ -88,8 +89,9 @@ impl Order {
         if is_asked { Ok(()) } else { Err(VaultError::NotAsked) }
     }
 
-    /// The key that a result is encrypted to; `None`: the asker's own. It is the one of the
-    /// message, unless the asker has announced another one since.
+    /// The key that a result is encrypted to; `None` is the asker's own. It is the encryption key
+    /// of the message. If there is one and the asker has announced another key since, the announced
+    /// key replaces it.
     pub(super) fn encryption_key_now(&self, announced: Option<&Announcement>) -> Option<EncryptionKey> {
         let used = self.encryption_key?;
         let newer = announced.filter(|announced| announced.identity() == self.asker && announced.dated() > self.dated);
@@ -97,7 +99,7 @@ impl Order {
     }
 }
 
-/// How far a message's author is verified when the vault makes the ticket.
+/// Verification state of a message's author when the vault makes the ticket.
 #[derive(Clone, Copy)]
 pub(super) enum Author {
     /// The author signed the seal.
@@ -107,7 +109,7 @@ pub(super) enum Author {
 }
 
 impl Author {
-    /// The text that the key of the MAC is derived from.
+    /// The text that the key of the MAC is derived from, together with the identity.
     fn label(self) -> &'static [u8] {
         match self {
             Author::Verified => b"npubbot ticket 1",
@@ -118,7 +120,7 @@ impl Author {
 
 /// Makes the ticket of an order.
 ///
-/// Errors: [`VaultError::Failed`], which does not happen.
+/// Errors: [`VaultError::Failed`] if the order cannot be encoded, which does not happen.
 pub(super) fn issue(bot: &Signing, author: Author, order: &Order) -> Result<Ticket, VaultError> {
     let mut bytes = postcard::to_stdvec(order).map_err(|_| VaultError::Failed)?;
     bytes.extend(bot.mac(author.label(), &bytes));
@@ -127,7 +129,7 @@ pub(super) fn issue(bot: &Signing, author: Author, order: &Order) -> Result<Tick
 
 /// Reads a ticket of this vault, or of an earlier one with the same identity.
 ///
-/// Errors: [`VaultError::ForeignTicket`].
+/// Errors: [`VaultError::ForeignTicket`] for any other ticket.
 pub(super) fn read(bot: &Signing, author: Author, ticket: &Ticket) -> Result<Order, VaultError> {
     let genuine = || {
         let (order, mac) = ticket.0.split_last_chunk::<MAC>()?;
@@ -136,7 +138,7 @@ pub(super) fn read(bot: &Signing, author: Author, ticket: &Ticket) -> Result<Ord
     genuine().ok_or(VaultError::ForeignTicket)
 }
 
-/// Patterns as their texts.
+/// Serialises patterns as their texts.
 pub(super) mod texts {
     use super::Pattern;
     use serde::de::{Deserialize, Deserializer, Error};

@@ -22,11 +22,11 @@ const LARGEST: usize = 128 * 1024;
 /// Longest subject, bytes. A longer one is ignored.
 const LONGEST_SUBJECT: usize = 256;
 
-/// Messages that one deletion can retract. Further ones are ignored.
+/// The most messages that one deletion can retract. Further ones are ignored.
 const MOST_TAKEN_BACK: usize = 64;
 
-/// Opens a message of kind 4 (NIP-04), without a ticket. It has no seal and no rumor, and its
-/// author is public.
+/// Opens a message of kind 4 (NIP-04), without a ticket. Such a message has no seal and no rumor,
+/// and its author is public.
 pub(super) fn open_nip04(bot: &Signing, message: &VerifiedEvent) -> Result<Rumor, UnwrapError> {
     if !has_bearable_size(message) {
         return Err(UnwrapError::TooLarge);
@@ -101,7 +101,8 @@ fn open_seal(json: &str) -> Result<Event, UnwrapError> {
 fn open_rumor(us: &PublicKey, seal: &Event, named: Option<PublicKey>, json: &str) -> Result<Opened, UnwrapError> {
     let rumor = UnsignedEvent::from_json(json).map_err(|_| UnwrapError::BadRumor)?;
     let is_own = rumor.pubkey == seal.pubkey;
-    // A seal that names a key must be signed by its author.
+    // The signer of the seal must be the author of the rumor if the seal names a key, or if either
+    // of them is us.
     if !is_own && (named.is_some() || [&rumor.pubkey, &seal.pubkey].contains(&us)) {
         return Err(UnwrapError::Impostor);
     }
@@ -152,7 +153,7 @@ pub(super) fn has_bearable_size(event: &Event) -> bool {
     event.content.len() <= LARGEST && json_length(event).is_some_and(|length| length <= LARGEST)
 }
 
-/// Length of the event's JSON, without storing it.
+/// Length of the event's JSON in bytes, computed without storing the JSON.
 fn json_length(event: &Event) -> Option<usize> {
     struct Counting(usize);
     impl io::Write for Counting {

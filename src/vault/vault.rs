@@ -34,7 +34,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// clone; clones share both.
 ///
 /// With [`Vault::start`] the secrets are in a separate process, and every call is a request to it.
-/// While that process is started again, a call waits for 1.5 s, then fails with
+/// If that process has ended, most calls wait up to 1.5 s for the next one, then fail with
 /// [`VaultError::Gone`].
 #[derive(Clone)]
 pub struct Vault {
@@ -135,7 +135,7 @@ impl Vault {
         }
     }
 
-    /// Why the vault process does not work; `None` if all is well.
+    /// The reason why the vault process does not work; `None` if it works.
     pub fn trouble(&self) -> Option<String> {
         match &self.link {
             Link::Process(process) => process.trouble(),
@@ -153,8 +153,8 @@ impl Vault {
 
     /// Makes the vault process try something that its walls forbid.
     ///
-    /// Errors, if the walls stand: [`VaultError::Failed`] for a file, [`VaultError::Gone`] for a
-    /// socket.
+    /// Errors, if the walls stand: [`VaultError::Failed`] for a file; [`VaultError::Gone`] for a
+    /// socket, because the kernel kills the process.
     #[cfg(all(debug_assertions, any(test, feature = "test-util")))]
     pub fn break_out(&self, attempt: BreakOut) -> Result<(), VaultError> {
         self.link.ask(Request::BreakOut(attempt)).map(|_| ())
@@ -175,7 +175,8 @@ impl Vault {
         self.open_starts(1, Some(half))?.pop().ok_or(VaultError::Failed)
     }
 
-    /// Draws `count` start secrets; with `half`, blindings of that half point.
+    /// Draws `count` start secrets and returns their points. With `half`, draws blinding secrets
+    /// and returns the blinded points of that half.
     ///
     /// Errors: [`VaultError::NoRandomness`], [`VaultError::Gone`].
     pub fn open_starts(
@@ -194,20 +195,20 @@ impl Vault {
         Ok(starts)
     }
 
-    /// Removes start points that will not be redeemed. Unknown ones are ignored. If the vault
-    /// process is away, it has lost them anyway.
+    /// Removes start points that will not be redeemed. Unknown ones are ignored. A failed request
+    /// does no harm: a vault process that has ended has lost its start points.
     pub fn discard(&self, starts: &[StartId]) {
         for some in starts.chunks(MOST_STARTS as usize) {
             let _ = self.link.ask(Request::Discard(some.to_vec()));
         }
     }
 
-    /// Spends the start point, derives the key and seals it to the author of the ticket, whoever
-    /// `message.to` is. It is encrypted to the key in `announcement`, if the author made that after
-    /// the request; otherwise to the key of the request. The text is `message.text`, the nsec on a
-    /// line of its own, then `after`. A key is always sealed (NIP-17), even if the message's
-    /// channel is NIP-04. The start point is spent before anything is derived, so an error never
-    /// allows a second try.
+    /// Spends the start point, derives the key and seals it to the asker in the ticket;
+    /// `message.to` is ignored. The wrap is encrypted to the key in `announcement`, if the asker
+    /// announced it after the request, otherwise to the key of the request. The text is
+    /// `message.text`, the nsec on a line of its own, then `after`. A key is always sealed
+    /// (NIP-17), even if the message's channel is NIP-04. The start point is spent before anything
+    /// is derived, so an error never allows a second try.
     ///
     /// Errors: [`VaultError::ForeignTicket`], which spends nothing; [`VaultError::StartSpent`],
     /// [`VaultError::ForeignHit`], [`VaultError::NotAsked`], [`VaultError::Unsealable`],
@@ -231,7 +232,7 @@ impl Vault {
     /// a bot refuses: it shows no key.
     ///
     /// Errors: [`VaultError::NotAsked`] from the vault of a bot; those of [`Vault::redeem`];
-    /// [`VaultError::Output`], with which the start point is also spent.
+    /// [`VaultError::Output`] if writing fails. The start point is spent then too.
     pub fn redeem_to(&self, start: StartId, hit: &VerifiedHit, output: &mut dyn Write) -> Result<(), VaultError> {
         let nsec = self.show(start, hit, Form::Nsec)?;
         output.write_all(nsec.0.as_bytes()).and_then(|()| output.flush()).map_err(VaultError::Output)
@@ -282,7 +283,7 @@ impl Vault {
     /// The tickets for jobs that are older than tickets, in the order of `orders`. They are made
     /// once: see [`super::all_jobs_have_tickets`].
     ///
-    /// Errors: [`VaultError::TooLate`] if they were made, or after any other request;
+    /// Errors: [`VaultError::TooLate`] if they were made already, or after any other request;
     /// [`VaultError::Gone`].
     pub fn tickets_of_earlier(&self, orders: Vec<Order>) -> Result<Vec<Ticket>, VaultError> {
         match self.link.ask(Request::TicketEarlier(orders))? {
@@ -309,12 +310,12 @@ impl Vault {
         self.link.ask_all(requests)?.into_iter().map(sealed).collect()
     }
 
-    /// Opens gift wraps and messages of kind 4 (NIP-04) to us, on all cores, and checks each as far
-    /// as its kind allows, in the order of [`UnwrapError`]. The caller checks kind and date of a
+    /// Opens gift wraps and messages of kind 4 (NIP-04) to us, on all cores. Checks each as far as
+    /// its kind allows, in the order of [`UnwrapError`]. The caller checks kind and date of a
     /// rumor, and looks up the author of a claim. Waits as long as the vault process is away,
     /// because a message that fails to open is ignored for good.
     pub fn open_all(&self, events: &[VerifiedEvent]) -> Vec<Result<Opened, UnwrapError>> {
-        // The vault checks the size again; a larger event need not cross the wall.
+        // A larger event is not sent to the vault, which would refuse it too.
         let is_small = |event: &&VerifiedEvent| unwrap::has_bearable_size(event);
         let requests = events.iter().filter(is_small).map(open_request).collect();
         let mut answers = self.link.ask_patiently(requests).into_iter();

@@ -1,4 +1,4 @@
-//! Connections of HTTP clients: accepted, counted, and ended in time.
+//! Accepts connections of HTTP clients, and limits their number and their time.
 
 use crate::shutdown::Shutdown;
 use http_body_util::Full;

@@ -1,8 +1,8 @@
 //! The server for monitoring: `/metrics` for Prometheus, `/healthz` and `/readyz` for service
 //! managers and load balancers.
 //!
-//! Each answer is made at most once a second and given to all requests until then, so that frequent
-//! requests cost the bot no work.
+//! Each answer is made at most once a second. All requests within that second get the same answer,
+//! so that frequent requests cost the bot no work.
 
 use super::listener::{self, Bounds};
 use super::server::WebError;
@@ -126,7 +126,7 @@ fn starting() -> String {
     "the bot starts".to_owned()
 }
 
-/// 200 and a text, or 503 and the reason.
+/// The reply to an answer: status 200 with the text, or 503 with the reason.
 fn said(answer: Result<String, String>) -> (StatusCode, Bytes) {
     match answer {
         Ok(text) => (StatusCode::OK, text.into()),

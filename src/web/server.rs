@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 
 /// Bounds of the page's server.
 const BOUNDS: Bounds = Bounds { connections: 64, head: Duration::from_secs(10), connection: Duration::from_secs(60) };
-/// Why a server cannot listen. The bot then does not start.
+/// A reason why a server cannot listen. The bot then does not start.
 #[derive(Debug, Error)]
 pub enum WebError {
     /// The server cannot listen at the address.
@@ -48,7 +48,7 @@ pub struct WebServer {
     pub(super) bounds: Bounds,
 }
 
-/// All replies, prepared in advance.
+/// The parts of replies that are prepared in advance.
 struct Site {
     headers: HeaderMap,
     /// The page's address for this bot, relative to the server.

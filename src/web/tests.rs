@@ -168,7 +168,7 @@ async fn connections_above_the_limit_are_closed_until_others_end() {
         held.push(stream);
     }
     let mut third = TcpStream::connect(web.address).await.unwrap();
-    // A connection that is served answers, and is closed much later.
+    // The third connection gets no answer. A served one would, and would be closed much later.
     let _ = third.write_all(get("/page.sha256").as_bytes()).await;
     let read = timeout(PATIENCE, third.read(&mut [0; 64])).await.expect("it is closed");
     assert!(matches!(read, Ok(0) | Err(_)), "{read:?}");

@@ -1,6 +1,6 @@
-//! The relays that answers are sent to (NIP-17): the asker's DM relays, found and kept up to date;
-//! otherwise the relays where they read, or where they wrote. An unresponsive relay delays nobody
-//! else's answers.
+//! The relays that answers are sent to (NIP-17): the asker's DM relays, which the bot finds and
+//! keeps up to date; otherwise the relays where the asker reads, or where they wrote. An
+//! unresponsive relay does not delay answers to others.
 
 use crate::support::asker::DeliveredKey;
 use crate::support::bot::Home;
@@ -159,7 +159,8 @@ async fn a_known_list_is_used_after_its_relay_is_gone() {
     running.service.stop().await;
 }
 
-/// Two of three relays are dead for good, and the third has no list. The bot will never learn more.
+/// Two of three relays are dead for good, and the third has no list. The bot answers although it
+/// can never be sure that there is no list.
 async fn dead_relays_do_not_delay_an_asker_without_a_list_for_ever() {
     let living = RawRelay::start(Manner::Honest).await;
     let mut dead = [RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await];
@@ -236,8 +237,7 @@ async fn an_asker_without_dm_relays_is_answered_where_they_read_or_else_where_th
     assert!(wrote.wraps_to(asker.author.public_key()).is_empty(), "the answer goes to the relay where they read");
     assert!(writes.wraps_to(asker.author.public_key()).is_empty(), "they do not read there");
 
-    // The asker's read relay refuses everything. The relay where they wrote is tried next, and
-    // soon.
+    // The asker's read relay is dead. The bot soon tries the relay where the asker wrote.
     let began = Instant::now();
     let asker = writes_from(dead.url()).await;
     messages(&wrote, &asker, 1).await;
@@ -260,7 +260,7 @@ async fn with_external_relays_switched_off_answers_go_through_our_own_relays() {
     running.service.stop().await;
 }
 
-/// More messages for a silent relay than the bot has in progress at once.
+/// The silent relay gets more messages than the bot sends at the same time.
 async fn a_silent_relay_delays_only_its_own_messages() {
     let (good, silent) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Silent).await);
     let running = Home::new(&[good.url()]).start().await;

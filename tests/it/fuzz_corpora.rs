@@ -1,5 +1,6 @@
-//! S7 on stable Rust: no input of the fuzzer, neither a seed nor a stored finding, causes harm. The
-//! fuzzer itself: `cargo +nightly fuzz run unwrap fuzz/corpus/unwrap fuzz/seeds/unwrap`
+//! S7 on stable Rust: no stored input of the fuzzer causes harm. The stored inputs are the seeds.
+//! Inputs that once crashed something are among them. To run the fuzzer itself:
+//! `cargo +nightly fuzz run unwrap fuzz/corpus/unwrap fuzz/seeds/unwrap`
 //! (`docs/developers/fuzzing.md`).
 
 #[path = "../../fuzz/bodies.rs"]
@@ -23,7 +24,7 @@ pub const TESTS: &[Test] = &[
 /// Damaged copies made of each file.
 const COPIES: usize = 40;
 
-/// Runs every file of a target's corpus, and copies of it with some bytes changed, removed or
+/// Runs every seed of a target, and copies of it with some bytes inserted, changed, removed or
 /// doubled.
 fn replay(target: &str, body: fn(&[u8])) {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());

@@ -24,7 +24,7 @@ const STATUS: u16 = 30315;
 /// Kinds that are published once and stay: profile, relay list, encryption key, DM relay list,
 /// handler and its recommendation, and the daily note.
 const LASTING: [u16; 7] = [0, 10002, 10044, 10050, 31989, 31990, 1];
-/// The limits under which a request that is never found in a test is accepted.
+/// Limits under which the bot accepts a request that it never finds during a test.
 const PATIENT: &str =
     "[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\njobs_per_day = 1000\n";
 
@@ -58,8 +58,8 @@ async fn queued_public_events_survive_a_kill_and_are_published_once() {
     };
     until("all is queued", || has(&[0, 10002, 10044, 10050, 31989, 31990, STATUS])).await;
     process.kill();
-    // The totals of yesterday are not zero; nor are those of today, in case the test runs at
-    // midnight.
+    // Gives the bot totals for yesterday that are not zero, so that it writes a note. The totals of
+    // today are set too, in case midnight passes during the test.
     {
         let ledger = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
         for day in [Timestamp::now().as_secs() / DAY - 1, Timestamp::now().as_secs() / DAY] {
@@ -80,8 +80,8 @@ async fn queued_public_events_survive_a_kill_and_are_published_once() {
     };
     until("all is said", is_out).await;
     process.kill();
-    // After another kill. The answer shows that the bot has published everything that it does at
-    // its start.
+    // Starts the bot after another kill. Once it answers, it has published everything that it
+    // publishes at its start.
     let process = home.spawn().await;
     let mut asker = Asker::connect(&relay.url(), bot).await;
     asker.ask("help").await;
@@ -102,8 +102,8 @@ async fn queued_public_events_survive_a_kill_and_are_published_once() {
     assert!(*last.tags.expiration().unwrap() > last.created_at + DAY, "as long as it sleeps");
 }
 
-/// Statuses of a running bot are at least five minutes apart, and each expires soon unless it is
-/// renewed.
+/// Checks that the statuses of a running bot are at least five minutes apart, and that each expires
+/// soon unless it is renewed.
 fn assert_apart(statuses: &[Event]) {
     assert!(!statuses.is_empty());
     for two in statuses.windows(2) {
@@ -122,7 +122,7 @@ fn assert_apart(statuses: &[Event]) {
 struct Read {
     open_jobs: u64,
     rate: f64,
-    /// Expected times for 6, 7 and 8 characters.
+    /// Expected times in seconds for 6, 7 and 8 characters.
     seconds: Vec<f64>,
 }
 
@@ -168,7 +168,7 @@ async fn the_status_is_true_and_published_at_most_every_five_minutes() {
     let running = home.start_at(clock.clone()).await;
     let bot = running.public_key;
     let mut asker = Asker::connect(&relay.url(), bot).await;
-    // All rates measured during the test. The rate in a status must be one of these, rounded.
+    // All rates measured during the test. The rate in a status must lie within 10 % of their range.
     let measured = Mutex::new(Vec::new());
     let measure = || measured.lock().unwrap().push(running.service.rate().unwrap().0);
     measure();

@@ -80,7 +80,7 @@ fn under_wine_bench_proves_its_rate_by_hits() {
     assert_eq!(line["hits_wrong"], 0, "{line}");
 }
 
-/// The console's screen must be told that its text has codes for colours.
+/// The screen of a console shows colour codes as text unless the program asks it to interpret them.
 fn under_wine_the_log_has_colours_on_a_console_that_shows_them() {
     if !has_display() {
         skip("Wine's consoles have a screen only where there is a display: install xvfb");
@@ -185,9 +185,10 @@ impl Console {
     }
 }
 
-/// Asks a bot for a key that takes seconds, ends it at once, and starts it again: the key comes.
+/// Asks a bot for a key that takes seconds, ends the bot at once, and starts it again. The key
+/// arrives.
 ///
-/// Returns its exit code, the time that it took, and its log.
+/// Returns the exit code of the bot that was ended, the time that its end took, and its log.
 async fn end_in_the_middle(deed: &str) -> (u32, Duration, String) {
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
@@ -205,13 +206,13 @@ async fn end_in_the_middle(deed: &str) -> (u32, Duration, String) {
     (code, took, log)
 }
 
-/// Whether windows can be made.
+/// Whether programs can open windows here.
 fn has_display() -> bool {
     std::env::var_os("DISPLAY").is_some()
 }
 
 async fn under_wine_a_bot_stops_cleanly_in_the_middle_of_a_job_and_delivers_later() {
-    // The third is a message to a window.
+    // The third way sends a message to a window, so it needs a display.
     for deed in ["c", "w", "l"].into_iter().take(if has_display() { 3 } else { 2 }) {
         let (code, took, log) = end_in_the_middle(deed).await;
         assert!(code == 0 && took < LONGEST_STOP, "{deed}: code {code} after {took:?}");
@@ -228,8 +229,8 @@ async fn under_wine_a_bot_ended_by_force_delivers_later() {
 const STOPPED: u32 = 1;
 const RUNNING: u32 = 4;
 
-/// Asks the service manager to start or stop the service. Returns the state that it reaches, its
-/// exit code and the time that it took.
+/// Asks the service manager to start, stop or query the service. Returns the state that the service
+/// reaches, its exit code, and the time that it took.
 fn manage(request: &str) -> (u32, u32, Duration) {
     let output = wine("service.exe").arg(request).output().unwrap();
     let said = text(&output.stdout);

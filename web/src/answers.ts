@@ -1,6 +1,6 @@
-// The bot's messages about one request, as far as a program can understand them. Its prose may
-// change and come in several languages, so only a job number, an npub, a duration and `ntweak1…`
-// are read.
+// The bot's messages about one request, as far as a program can understand them. Their prose may
+// change and come in several languages. So the page reads only a job number, a duration,
+// `ntweak1…`, and the `--work` of a command line.
 
 import { expectedIn } from './estimate';
 import { workWanted } from './work';
@@ -28,10 +28,13 @@ export interface Conversation {
   readonly latest?: Message;
 }
 
-/** Messages read of one request; a flood beyond is not. */
+/** The most messages that are read about one request. Further ones are ignored. */
 export const MOST_MESSAGES = 200;
 
-/** `messages` in the order they arrived, which decides between those of one second. */
+/**
+ * Reads a conversation from `messages`, given in the order of their arrival. That order decides
+ * between messages of the same second.
+ */
 export function understand(messages: readonly Message[]): Conversation {
   const inOrder = [...messages].sort((one, other) => one.at - other.at);
   const results = inOrder.filter((message) => hasTweak(message.text));

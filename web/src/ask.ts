@@ -18,7 +18,7 @@ import { asker, authenticates, inboxList, newRequest, opened, splitMessage, wrap
 import { combine, parseTweak } from './tweak';
 import { workTarget, workText } from './work';
 
-/** Without a word of the bot after this, the page says that it may be asleep. Milliseconds. */
+/** If the bot says nothing for this time, the page says that it may be asleep. Milliseconds. */
 const PATIENCE = 20_000;
 
 /** A request under way. */
@@ -33,7 +33,7 @@ interface Running {
   found: boolean;
   /** The proof of work under way or done, if the bot asked for it. */
   mining?: Mining;
-  /** Messages there were when the bot was told to stop. */
+  /** Number of messages that were received before the bot was told to stop. */
   stopping?: number;
 }
 
@@ -83,7 +83,8 @@ function run(request: AskRequest, fresh: boolean): void {
   leave();
   forgetKey();
   say('forgotten', '');
-  // Those of the bot's list too, for a next request; then the list is closed.
+  // The policy can only be narrowed later. So it also allows the relays of the bot's list, for a
+  // next request.
   const relays = [...new Set([...request.to.relays, ...(to?.relays ?? [])])];
   allowOnly(relays);
   const hosts = relays.map((relay) => new URL(relay).host).join(', ');
@@ -150,7 +151,8 @@ function workFor(now: Running, bits: number): void {
   now.mining?.stop();
   const { half, patterns, asked, to } = now.request;
   now.mining = mine({ target: workTarget(to.bot, pointOf(half)), bits }, (number) => {
-    // The first number, and the date of the request: sent again, it is the same message.
+    // The first number with enough work and the date of the request do not change. So the message
+    // is the same if it is sent again.
     void now.lines.send(wrapped(now.request, splitMessage(half, patterns, workText(number)), asked));
     if (now.mining !== undefined) now.mining.done = true;
     draw();
@@ -199,7 +201,7 @@ function step(id: string, state: 'done' | 'now' | 'later'): void {
   else item.removeAttribute('aria-current');
 }
 
-/** Shows how far the request is. Called every second and at every news. */
+/** Shows how far the request is. Called every second and after every change. */
 function draw(): void {
   if (running === undefined || running.found) return;
   const talk = understand([...running.messages.values()]);
@@ -214,7 +216,7 @@ function draw(): void {
   drawTime(running, talk);
 }
 
-/** The bot's own words; unfolded where the page could not make out an acceptance. */
+/** Shows the bot's newest words. They are unfolded unless the page reads them as the acceptance. */
 function drawWords(talk: Conversation): void {
   const text = talk.latest?.text ?? '';
   if (element('bot-words').textContent === text) return;

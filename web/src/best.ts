@@ -1,5 +1,5 @@
-// Searches without a target: `best 10m`, `best zeros 10m`, `best words 10m`, `surprise`. Their result
-// is the rarest key that was seen when the time is up.
+// Searches without a target: `best 10m`, `best zeros 10m`, `best words 10m`, `surprise`. Their
+// result is the rarest key that was seen when the time is up.
 
 const UNITS: readonly (readonly [RegExp, number])[] = [
   [/^(s|secs?|seconds?)$/, 1],
@@ -15,7 +15,7 @@ const FAMILIES: Readonly<Record<string, string>> = {
 };
 
 export interface Best {
-  /** As everybody writes it: `best zeros 1h30m`. */
+  /** The canonical text: `best zeros 1h30m`. */
   readonly text: string;
   readonly meaning: string;
   readonly seconds: number;
@@ -26,7 +26,10 @@ export function asksForBest(text: string): boolean {
   return /^\s*(best|surprise)\b/i.test(text);
 }
 
-/** `undefined` where the time is missing, longer than ten years, or something follows it. */
+/**
+ * Reads a search without a target. `undefined` if the time is missing or longer than ten years, or
+ * if something follows it.
+ */
 export function readBest(written: string): Best | undefined {
   const text = written.trim().toLowerCase();
   const [, family = '', time = ''] =
@@ -52,7 +55,7 @@ function secondsOf(time: string): number | undefined {
   return seconds >= 1 && seconds <= 3650 * 86_400 ? seconds : undefined;
 }
 
-/** `1h30m`; days and more stay in hours, which means the same. */
+/** A time as text: `1h30m`. Days are written as hours, which means the same. */
 function timeText(seconds: number): string {
   const parts = [
     [Math.floor(seconds / 3600), 'h'],

@@ -1,4 +1,4 @@
-// What the bot says of itself in public: its name, the relays it reads (kind 10050), its speed.
+// The bot's public information: its name, the relays it reads (kind 10050), its speed.
 
 import { nip19, type NostrEvent } from 'nostr-tools';
 import { ratesIn, type Rates } from './estimate';
@@ -8,7 +8,7 @@ import { look } from './relays';
 export interface Bot {
   readonly link: BotLink;
   readonly name: string;
-  /** Its speed, if it says so. */
+  /** The bot's speed, if its status tells it. */
   readonly rates?: Rates;
   /** False where no relay could be reached. */
   readonly reached: boolean;
@@ -20,7 +20,7 @@ export function npubOfBot(link: BotLink): string {
   return nip19.npubEncode(link.bot);
 }
 
-/** Looks the bot up. Its relays are those of its list; where there is none, those of its link. */
+/** Looks the bot up. Its relays are those of its list, or those of its link if it has no list. */
 export async function findBot(link: BotLink): Promise<Bot> {
   const start = link.relays.length > 0 ? link.relays : LOOKUP_RELAYS;
   const kinds = [0, 10002, 10050, 30315];

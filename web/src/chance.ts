@@ -1,24 +1,30 @@
 // The exact chance that a random key has one of several shapes, as `miner/src/pattern/chance.rs` of
-// the bot computes it: the text is read from left to right, and all that is known of the shapes after
-// some characters is a state. Shapes that overlap are counted once.
+// the bot computes it. The text is read from left to right. After each character, a state holds all
+// that is known about the shapes. Shapes that overlap are counted once.
 
 import { ANY, chanceOfStarts, kindsOf, NPUB_CHARACTERS, partOf, possibleAt, type Characters, type Shape } from './shapes';
 
-/** Steps after which it is given up: some tenths of a second. The bot gives up a message much sooner. */
+/**
+ * Steps after which the computation is given up. They take some tenths of a second. The bot gives
+ * up on a message much sooner.
+ */
 const MOST_STEPS = 2 ** 20;
 
-/** How far one shape has been matched. */
+/** The progress of the match of one shape. */
 interface State {
   readonly shape: number;
   /** 0 in the start; 1 and on in the parts of the middle; then in the end. */
   readonly stage: number;
-  /** Bit `n` is set if the last `n + 1` characters are the first of the part. */
+  /** Bit `n` is set if the last `n + 1` characters fit the first `n + 1` places of the part. */
   readonly progress: number;
 }
 
 type Outcome = State | 'failed' | 'met';
 
-/** The chance, 0 to 1, that a random key has one of these shapes; `undefined` if it takes too long. */
+/**
+ * The chance, 0 to 1, that a random key has one of these shapes. `undefined` if it takes too long
+ * to compute.
+ */
 export function chanceOf(shapes: readonly Shape[]): number | undefined {
   if (shapes.every(isStart)) return chanceOfStarts(shapes.map((shape) => shape.start));
   const steps = new Steps(shapes);
@@ -67,7 +73,10 @@ function setsAt(shape: Shape, at: number): Characters[] {
   return [...middle, shape.start[at] ?? ANY, shape.end[at - endFrom(shape)] ?? ANY];
 }
 
-/** Half of a progress: a part has up to 46 characters, and bit operations have 32 bits. */
+/**
+ * Splits a progress into two halves. A progress has up to 46 bits, one for each character of a
+ * part, and bit operations have 32.
+ */
 const HALF = 2 ** 26;
 
 /** The bits that both of two progresses have. */
@@ -81,7 +90,7 @@ class Steps {
   private readonly fits: readonly (readonly (readonly number[])[])[];
   /** Shapes without a start, which wait for their first part all the time. */
   private readonly waits: readonly boolean[];
-  /** For each character, those of them whose first part it may begin. */
+  /** For each character, the shapes of `waits` whose first part it may begin, as states. */
   private readonly begins: readonly (readonly State[])[];
 
   constructor(private readonly shapes: readonly Shape[]) {
@@ -95,7 +104,7 @@ class Steps {
     this.begins = values.map((value) => idle.filter(({ shape }) => begin(shape, value)));
   }
 
-  /** Whether the state is that of a shape of which nothing has begun: it is no part of what is known. */
+  /** Whether no part of the state's shape has begun. Such a state is not kept. */
   isIdle({ shape, stage, progress }: State): boolean {
     return stage === 1 && progress === 0 && this.waits[shape] === true;
   }
@@ -133,7 +142,7 @@ class Steps {
     return { shape: state.shape, stage: state.stage, progress };
   }
 
-  /** The state on entering a stage, or after a character of the start: empty parts are passed over. */
+  /** The state on entering a stage, or after a character of the start. Empty parts are skipped. */
   entered(state: State, at: number): Outcome {
     const shape = this.shapes[state.shape];
     if (shape === undefined) return 'failed';

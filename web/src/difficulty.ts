@@ -1,4 +1,4 @@
-// How rare the keys of patterns are, how the bot searches for them, and look-alikes found sooner.
+// The difficulty of patterns, the kernel that the bot needs for them, and look-alikes found sooner.
 
 import { asksForBest } from './best';
 import { chanceOf } from './chance';
@@ -8,12 +8,20 @@ import { ANY, chanceOfStarts, passingOf, type Shape } from './shapes';
 
 /** Characters that the bot's fast search looks at. */
 const FIRST = 6;
-/** The part of all keys that it hands on at most, to be checked for the rest of a pattern. */
+/**
+ * The largest part of all keys that the fast search hands on, to be checked for the rest of a
+ * pattern.
+ */
 const MOST_HANDED_ON = 2 ** -20;
-/** The part of all keys that pass the quick tests of whole keys at most, and keys for each match. */
+/**
+ * The largest part of all keys that may pass the quick tests of whole keys, unless at most
+ * `PASSING_A_MATCH` keys pass for each match.
+ */
 const MOST_PASSING = 2 ** -16;
 const PASSING_A_MATCH = 4096;
-/** A look-alike is worth naming if it is found 1.9 times as fast. */
+/**
+ * Bits by which a look-alike must be easier to be worth naming: it is then found 1.9 times as fast.
+ */
 const WORTH_NAMING = Math.log2(1.9);
 
 const difficulties = new Map<string, number | undefined>();
@@ -32,7 +40,10 @@ export function bits(patterns: readonly string[]): number | undefined {
   return difficulties.get(text);
 }
 
-/** `undefined` where it takes too long to compute: there the bot estimates, and says the result. */
+/**
+ * The difficulty as a power of two. `undefined` if it takes too long to compute. The bot then
+ * estimates it and says the result.
+ */
 function difficultyOf(patterns: readonly (readonly Shape[])[]): number | undefined {
   const all = chanceOf(patterns.flat());
   return all === undefined ? undefined : -Math.log2(all);
@@ -42,7 +53,7 @@ function difficultyOf(patterns: readonly (readonly Shape[])[]): number | undefin
  * Mean seconds until the bot finds a key of any of these patterns, if it searches for nothing else.
  * `undefined` where a difficulty or the rate of whole keys is not known.
  *
- * As the bot: where some patterns need whole keys and some do not, each kind has half of the time.
+ * As in the bot, each kind has half of the time if some patterns need whole keys and some do not.
  */
 export function secondsAt(patterns: readonly string[], rates: Rates): number | undefined {
   const whole = patterns.filter((text) => comparesWholeKeys([text]));
@@ -58,8 +69,8 @@ export function secondsAt(patterns: readonly string[], rates: Rates): number | u
 }
 
 /**
- * Whether the bot must compare whole keys: the first six characters say neither all that the pattern
- * does nor as much as four characters. That takes several times as long a key.
+ * Whether the bot must compare whole keys, which takes several times as long per key. It must if
+ * the first six characters are not the whole pattern and are less selective than four characters.
  */
 export function comparesWholeKeys(patterns: readonly string[]): boolean {
   const isWhole = ({ start, middle, end }: Shape) => {

@@ -52,7 +52,7 @@ export function attempt(errorId: string, fields: readonly string[], act: () => v
   if (problem !== '' && first !== undefined) element(first).focus();
 }
 
-/** Copies the text; a browser that forbids it leaves the text selected. */
+/** Copies the text. If the browser forbids that, selects the text instead. */
 export async function copy(text: string, saidId: string, from?: HTMLTextAreaElement): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
@@ -80,13 +80,13 @@ export function download(name: string, content: BlobPart, type: string): void {
   link.href = url;
   link.download = name;
   link.click();
-  // Only after the browser has taken the file.
+  // The browser needs the address until it has taken the file.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
 /**
- * Runs work that takes a while: the button waits, `said` says so, and what goes wrong is said
- * beside the field.
+ * Runs work that takes a while. Meanwhile the button is disabled and `said` says so. An error is
+ * said beside the field.
  */
 export async function attemptSlowly(
   ids: { button: string; said: string; error: string; field: string },

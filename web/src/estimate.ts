@@ -1,11 +1,11 @@
 // Times and odds in words, and the bot's speed as it says it in public.
 
-/** How many times the mean a search takes at most in 95 of 100 cases: `ln 20`. */
+/** In 95 of 100 cases a search takes at most this many times its mean: `ln 20`. */
 export const RARELY_MORE = Math.log(20);
 
 /**
- * `less than a second`, `4 seconds`, `3 min`, `3 h 20 min`, `9 days`, `2 years`; at most a million
- * years.
+ * A time in words: `less than a second`, `4 seconds`, `3 min`, `3 h 20 min`, `9 days`, `2 years`;
+ * at most a million years.
  */
 export function duration(seconds: number): string {
   const count = (value: number, unit: string) => `${value} ${unit}${value === 1 ? '' : 's'}`;
@@ -22,7 +22,7 @@ export function duration(seconds: number): string {
   return years < 1e6 ? `${new Intl.NumberFormat('en', { maximumSignificantDigits: 3 }).format(years)} years` : 'a million years';
 }
 
-/** `1 key in 34 million`; a power of two beyond the trillions. */
+/** A difficulty in words: `1 key in 34 million`, or a power of two beyond the trillions. */
 export function odds(bits: number): string {
   if (bits > 49) return `1 key in 2^${bits.toFixed(0)}`;
   const format = { notation: 'compact', compactDisplay: 'long', maximumSignificantDigits: 2 } as const;
@@ -44,8 +44,9 @@ function inSeconds(value: string, unit: string): number | undefined {
 }
 
 /**
- * Candidates a second, by their first characters, that a live status promises: `85.0 M/s`, or `6, 7, 8 characters
- * take about 13 s, 7 min, 3.6 h`. `undefined` where it says neither.
+ * The candidates a second that a live status promises where the first characters are compared:
+ * `85.0 M/s`, or `6, 7, 8 characters take about 13 s, 7 min, 3.6 h`. `undefined` where it says
+ * neither.
  */
 function rateIn(status: string): number | undefined {
   const said = status.match(/(\d+(?:\.\d+)?) ?([kMGTP]?)(?: keys)?\/s\b/);
@@ -57,13 +58,16 @@ function rateIn(status: string): number | undefined {
 
 /** Candidates a second, by what is compared. */
 export interface Rates {
-  /** Where the first characters say enough. */
+  /** The rate if comparing the first characters is enough. */
   readonly starts: number;
-  /** Where whole keys are compared; missing if the bot does not say it. */
+  /** The rate if whole keys are compared; missing if the bot does not say it. */
   readonly whole?: number;
 }
 
-/** The rates that a live status (kind 30315) promises: `85.0 M/s keys tested; …; 20.0 M/s for endings`. */
+/**
+ * The rates that a live status (kind 30315) promises: `85.0 M/s keys tested; …; 20.0 M/s for
+ * endings`.
+ */
 export function ratesIn(status: string): Rates | undefined {
   const starts = rateIn(status);
   if (starts === undefined) return undefined;

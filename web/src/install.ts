@@ -1,12 +1,12 @@
-// What lets a browser install the page as an app, and the page's own SHA-256.
+// Makes the page an app that a browser can install, and computes the page's own SHA-256.
 
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 
 /**
- * SHA-256 of the file the browser has read, hex. Only true before the page changes itself. The
- * file is written as a browser serializes it, so the two are the same bytes (`build.mjs` makes
- * sure).
+ * SHA-256 of the file that the browser has read, in hex. Only true before the page changes its
+ * document. The file is written exactly as a browser serializes the document, so both are the same
+ * bytes (`build.mjs` makes sure).
  */
 export function ownHash(): string {
   return bytesToHex(sha256(utf8ToBytes(`<!DOCTYPE html>${document.documentElement.outerHTML}`)));

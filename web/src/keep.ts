@@ -1,5 +1,5 @@
-// Requests and halves at rest: age files under a passphrase, in the browser's local storage or as
-// a file. `age -d` opens them, and `npubbot combine --half` does.
+// Requests and halves at rest: age files under a passphrase, in the browser's local storage or as a
+// file. `age -d` opens them, and so does `npubbot combine --half`.
 
 import { base64 } from '@scure/base';
 import { Decrypter, Encrypter } from 'age-encryption';
@@ -17,7 +17,7 @@ const PREFIX = 'npubbot-request-';
 
 export class KeepError extends Error {}
 
-/** An age file of some lines of text. */
+/** Encrypts some lines of text as an age file. */
 export async function encrypted(lines: string, passphrase: string): Promise<Uint8Array<ArrayBuffer>> {
   if (passphrase === '') throw new KeepError('There is no passphrase yet. Write one.');
   const encrypter = new Encrypter();
@@ -44,11 +44,11 @@ export async function decrypted(file: Uint8Array, passphrase: string): Promise<s
 /** A request kept in this browser. What it asks for is known only with its passphrase. */
 export interface Kept {
   readonly name: string;
-  /** Milliseconds. */
+  /** Time at which the request was made, in Unix milliseconds. */
   readonly asked: number;
 }
 
-/** Newest first; empty where the browser allows no storage. */
+/** The requests kept here, newest first. Empty where the browser allows no storage. */
 export function kept(): Kept[] {
   try {
     const names = Object.keys(localStorage).filter((name) => name.startsWith(PREFIX));

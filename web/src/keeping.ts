@@ -4,14 +4,14 @@ import { attemptSlowly, chosenFile, download, element, fileName, input, onClick,
 import { decrypted, encrypted, forget, keep, kept, LARGEST_FILE, stored, type Kept } from './keep';
 import { fromLines, toLines, type AskRequest } from './request';
 
-/** How the request under way is kept. */
+/** Whether the request under way is kept, and its entry if this browser keeps it. */
 let state: { entry?: Kept; kept: boolean } = { kept: false };
 
 export function isKept(): boolean {
   return state.kept;
 }
 
-/** A new request is under way; a kept one if it was opened from here. */
+/** Sets the state for another request. A reopened request is kept already. */
 export function resetKeeping(reopened: boolean): void {
   state = reopened ? { ...(openedEntry && { entry: openedEntry }), kept: true } : { kept: false };
   input('keep-passphrase').value = '';

@@ -43,7 +43,7 @@ export function forgetKey(): void {
 function toggleNsec(): void {
   if (key === undefined) return;
   const shown = element('nsec-box').hidden !== false;
-  // Not even in the document until asked for.
+  // The nsec is not even in the document until the person asks for it.
   area('nsec').value = shown ? nsecOf(key) : '';
   element('nsec-qr').replaceChildren(...(shown ? [qrOf(nsecOf(key), 'QR code of your nsec')] : []));
   show('nsec-box', shown);
@@ -51,7 +51,7 @@ function toggleNsec(): void {
   button('show-nsec').setAttribute('aria-expanded', String(shown));
 }
 
-/** A browser of the Chromium family asks its password manager, or the phone's. */
+/** A class of Chromium browsers. It asks their password manager, or the phone's. */
 type PasswordCredentialType = new (data: { id: string; name: string; password: string }) => Credential;
 
 async function saveNsec(): Promise<void> {

@@ -1,4 +1,4 @@
-// Scalars and points of secp256k1, the half, and what a finished key is written as.
+// Scalars and points of secp256k1, the half, and the texts of a finished key.
 
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { bytesToHex, bytesToNumberBE, numberToBytesBE } from '@noble/curves/utils.js';
@@ -12,7 +12,9 @@ export const LAMBDA = 0x5363ad4cc05c30e0a5261c028812645a122e22ea20816678df02967c
 
 const fromBrowser = (bytes: Uint8Array<ArrayBuffer>): void => void crypto.getRandomValues(bytes);
 
-/** A random scalar from 1 to n-1; what is outside is drawn again, so that each is as likely. */
+/**
+ * A random scalar from 1 to n-1. Numbers outside are drawn again, so that all are equally likely.
+ */
 export function randomHalf(random = fromBrowser): bigint {
   for (;;) {
     const bytes = new Uint8Array(32);
@@ -45,12 +47,12 @@ export function parseHalf(pasted: string): bigint {
   return half;
 }
 
-/** NIP-19, of the x-coordinate. */
+/** The npub of a key (NIP-19): the x-coordinate of its point. */
 export function npubOf(key: bigint): string {
   return bech32.encode('npub', bech32.toWords(pointOf(key).subarray(1)));
 }
 
-/** NIP-19. */
+/** The nsec of a key (NIP-19). */
 export function nsecOf(key: bigint): string {
   return bech32.encode('nsec', bech32.toWords(numberToBytesBE(key, 32)));
 }

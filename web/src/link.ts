@@ -5,7 +5,7 @@ import { nip19 } from 'nostr-tools';
 /** Relays taken from one link, or from one relay list of the bot. */
 export const MOST_RELAYS = 6;
 
-/** Relays asked where a bot reads when its link names none. */
+/** Relays that are asked for a bot's relay list if its link names no relay. */
 export const LOOKUP_RELAYS: readonly string[] = [
   'wss://purplepag.es/',
   'wss://relay.damus.io/',
@@ -46,7 +46,7 @@ export function parseLink(written: string): BotLink | undefined {
   return { bot: decoded.data.pubkey, relays: relayUrls([...(decoded.data.relays ?? []), ...named]) };
 }
 
-/** Addresses of relays among `texts`, written one way, each once, at most `MOST_RELAYS`. */
+/** The relay addresses among `texts`: normalised, each once, at most `MOST_RELAYS`. */
 export function relayUrls(texts: readonly string[]): string[] {
   return [...new Set(texts.flatMap((text) => relayUrl(text) ?? []))].slice(0, MOST_RELAYS);
 }

@@ -1,4 +1,4 @@
-// The page begins here: with a bot in its address it asks that bot, without one it connects to
+// The page begins here. With a bot in its address it asks that bot. Without one it connects to
 // nothing.
 
 import { losesRequest, resume, startAsking } from './ask';
@@ -47,9 +47,9 @@ say('own-hash', hash);
 addEventListener('beforeunload', (event) => {
   if (losesHalf() || losesRequest()) event.preventDefault();
 });
-// Another bot: its relays are not those that are allowed now.
+// The address names another bot now, and the policy does not allow that bot's relays.
 addEventListener('hashchange', () => location.reload());
-// Kept in the back-forward cache, a page would outlive its closing.
+// In the back-forward cache the page would live on after it was left, so it starts anew.
 addEventListener('pageshow', (event) => {
   if (event.persisted) location.reload();
 });

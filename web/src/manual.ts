@@ -15,7 +15,7 @@ import { splitMessage } from './request';
 import { combine, parseTweak } from './tweak';
 import { MOST_BITS, workTarget, workText, workWanted } from './work';
 
-/** Whether a half was made here that its owner has not said to have kept. */
+/** Whether a half was made here, and its owner has not confirmed that it is kept. */
 let unkept = false;
 
 export function losesHalf(): boolean {
@@ -44,7 +44,10 @@ function ask(): void {
   goTo('half-title');
 }
 
-/** `About 1 key in 34 million starts like that.`, with the meaning of what is more than a start. */
+/**
+ * The rarity in words: `About 1 key in 34 million starts like that.` Before it stand the meanings
+ * of patterns that are more than a prefix.
+ */
 function rarityOf(patterns: readonly string[]): string {
   const difficulty = bits(patterns);
   const fits = patterns.every(isPrefix) ? 'starts like that' : 'fits';
@@ -75,7 +78,8 @@ function stopWork(): void {
 /** Does the work that the bot's refusal asks for, and adds it to the message. */
 function work(): void {
   const answer = area('work-answer').value;
-  // Only a part of the command may be pasted.
+  // The leading blank lets the text begin with `--work`, if only that part of the command is
+  // pasted.
   const bits = workWanted(` ${answer}`);
   if (bits === undefined) {
     throw new Error(`There is no “--work” with a number up to ${MOST_BITS} in it. Paste the bot’s whole answer.`);
@@ -133,10 +137,10 @@ function finish(): void {
   show('half-served', true);
 }
 
-/** Keys made in this tab: the x-coordinate of the half's point, and its tweak. */
+/** Keys made in this tab: x-coordinates of the halves' points, each with its tweak. */
 const served = new Map<string, string>();
 
-/** What to say of a half that has made a key, with a warning where it has made another one before. */
+/** The text about a half that has made a key. It warns if the half has made another key before. */
 function useOf(half: bigint, pasted: string): string {
   const [x, tweak] = [pointHex(half).slice(2), pasted.match(/ntweak1[a-z0-9]+/i)?.[0].toLowerCase() ?? pasted];
   const earlier = served.get(x);

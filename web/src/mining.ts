@@ -1,4 +1,4 @@
-// Work in a thread of its own, so that the page stays awake.
+// Proof of work in a web worker, so that the page stays responsive.
 
 import type { WorkNews, WorkOrder } from './work-worker';
 
@@ -30,7 +30,7 @@ function workerAddress(): string {
   return address;
 }
 
-/** Searches a number with this many bits of work. */
+/** Searches for a number with the bits of work that `order` asks for. */
 export function mine(order: WorkOrder, onFound: (number: number) => void): Mining {
   const worker = new Worker(workerAddress());
   const mining: Mining = { bits: order.bits, tried: 0, done: false, stop: () => worker.terminate() };

@@ -7,7 +7,9 @@ const NEAREST: Readonly<Record<string, string>> = { '1': 'l7j', b: '86d', i: 'lj
 /** Reads one pattern, or throws a `PatternError`. */
 type Read = (text: string) => unknown;
 
-/** A word that is no pattern, with patterns that would work in its place. Each of them can be read. */
+/**
+ * A word that is no pattern. The patterns in `instead` would work in its place: each can be read.
+ */
 export class PatternError extends Error {
   constructor(
     message: string,
@@ -31,16 +33,19 @@ export function wrongWithin([instead]: readonly string[] = []): PatternError {
   return new PatternError(`${why} “${instead}” would work.`, [instead]);
 }
 
-/** The error for a start that no key has; of its characters, these would be possible. */
+/** The error for a start that no key has. Its first `characters` characters would be possible. */
 export function impossible(characters: number): PatternError {
   return new PatternError(`No public key starts like that. Its first ${characters} characters would be possible.`);
 }
 
-/** Why a character cannot stand in a pattern. Only patterns that can be read are named instead. */
+/**
+ * The error for a character that cannot stand in a pattern. It names only patterns that can be
+ * read.
+ */
 export function explain(text: string, strange: string, read: Read): PatternError {
   const shown = `“${strange}” cannot occur in an npub`;
   if (!(strange in NEAREST)) return new PatternError(`${shown}. Use the characters ${ALPHABET}.`);
-  // The number behind `@` is none of the characters.
+  // The number behind `@` is a limit, not characters of an npub.
   const limit = text.includes('@') ? text.slice(text.indexOf('@')) : '';
   const letters = [...text.slice(0, text.length - limit.length)];
   const stays = (letter: string) => ALPHABET.includes(letter) || '?[]*'.includes(letter);
@@ -54,7 +59,7 @@ export function explain(text: string, strange: string, read: Read): PatternError
   return new PatternError(near.length === 0 ? why : `${why} ${choice} would work.`, instead);
 }
 
-/** The text if it is a pattern, else the first that is named instead of it, if any. */
+/** The text if it is a pattern, else the first pattern that its error names instead, if any. */
 export function working(text: string, read: Read): string[] {
   try {
     read(text);
@@ -68,7 +73,7 @@ export function working(text: string, read: Read): string[] {
 /** The error for an ending of `places` characters whose seventh from the end cannot be there. */
 export function wrongEnding(before: string, end: string, places: number, read: Read): PatternError {
   const letters = [...end];
-  // A class is more than one character of the text: no spelling is named then.
+  // With a class like `[s5]` the text has more characters than places. Then no spelling is named.
   letters[letters.length - 7] = 's';
   const nearest = letters.length === places ? working(before + letters.join(''), read) : [];
   const why = 'The seventh character from the end is always q or s.';

@@ -20,12 +20,14 @@ import {
 } from './shapes';
 import { ENGLISH, JAPANESE } from './words';
 
-/** Characters that can be chosen together with an ending. */
+/** The most characters that can be chosen if a part is elsewhere than at the start. */
 const MOST_CHOSEN = 46;
-/** Places within the first characters, up to which a part is an alternative for each. */
+/**
+ * Up to this many possible places of a part, the pattern becomes one alternative for each place.
+ */
 const FEW_PLACES = 3;
 
-/** A pattern, as it is written and as it is meant: an npub has it if it has one of its shapes. */
+/** A pattern: its text and its meaning. An npub fits it if it has one of its shapes. */
 export interface Pattern {
   readonly text: string;
   readonly meaning: string;
@@ -62,7 +64,7 @@ export function known(text: string): Pattern {
   return read;
 }
 
-/** Reads one pattern and writes it as everybody writes it. */
+/** Reads one pattern and returns its canonical text. */
 export function parsePattern(written: string): string {
   return readPattern(written).text;
 }
@@ -83,7 +85,7 @@ export function joined(written: string): string {
   return written.replace(/(hex:|zeros:|words:)\s+/gi, '$1').replace(/(^|\s)=\s+(?=\d)/g, '$1=');
 }
 
-/** Reads one word of several: an error names it. */
+/** Reads one of several words. An error holds the word. */
 function named(word: string): string {
   try {
     return parsePattern(word);
@@ -92,7 +94,7 @@ function named(word: string): string {
   }
 }
 
-/** What a pattern means, in words. */
+/** The meaning of a pattern, in words. */
 export function meaningOf(text: string): string {
   return known(text).meaning;
 }
@@ -167,7 +169,10 @@ function nearestNumber(text: string, least: number, most: number): number | unde
   return /^\+?\d+$/.test(text) ? Math.max(Math.min(Number(text), most), least) : undefined;
 }
 
-/** Sets of characters of which some of the first bits are fixed. */
+/**
+ * The sets of characters that the first `length` bits of a key fill. `bit` returns `undefined` for
+ * a free bit.
+ */
 function ofBits(length: number, bit: (at: number) => boolean | undefined): Characters[] {
   const fits = (at: number, value: number) =>
     [0, 1, 2, 3, 4].every((place) => {
@@ -199,14 +204,17 @@ function hex(text: string): Pattern {
   return made(`hex:${text}`, meaning, [starting(ofBits(4 * (skipped + digits.length), bit))]);
 }
 
-/** Digits as people write them elsewhere: `0xdead`, `de:ad`, `c0ffee` with an `o`. */
+/**
+ * The pattern that is probably meant by digits as people write them elsewhere: `0xdead`, `de:ad`,
+ * `c0ffee` with an `o`.
+ */
 function probableHex(text: string): string {
   const [, star = '', digits = ''] = /^(\*?)(?:0x)?(.*?)\*?$/.exec(text.replace(/[_\-:.]/g, '')) ?? [];
   return `hex:${star}${digits.replace(/o/g, '0').replace(/[il]/g, '1')}`;
 }
 
 function noHex(probable: string): PatternError {
-  // As the bot: it repeats no whole key.
+  // As in the bot, an error repeats no whole key.
   const [instead] = /^hex:\*?[0-9a-f]{1,63}$/.test(probable) ? working(probable, readPattern) : [];
   const why = 'Behind “hex:” come 1 to 64 of the digits 0 to 9 and a to f.';
   if (instead === undefined) return new PatternError(`${why} Write hex:c0de, for example.`);
@@ -231,7 +239,10 @@ function equal(text: string): Pattern {
   return made(`=${length}`, meaning, each.map((set) => starting(Array<Characters>(length).fill(set))));
 }
 
-/** A letter that cannot occur stands for its look-alikes; all others for themselves. */
+/**
+ * The pattern of all words of the list with at least `length` letters. A letter that cannot occur
+ * stands for its look-alikes, all others for themselves.
+ */
 function words(length: number): Pattern {
   const set = (letter: string) => charactersOf(letter, !ALPHABET.includes(letter));
   const long = [...new Set(`${ENGLISH} ${JAPANESE}`.split(' ').filter((word) => word.length >= length))];

@@ -2,7 +2,8 @@
 // more.
 
 /**
- * From now on the page can open connections to these relays only; to nothing where there are none.
+ * Lets the page open connections to these relays only, from now on. Without any relay it can
+ * connect to nothing.
  */
 export function allowOnly(relays: readonly string[]): void {
   const policy = document.createElement('meta');

@@ -1,5 +1,5 @@
-// What the page says while a pattern is typed: what it means, how rare it is, how long it takes, and
-// look-alikes for what cannot occur or takes long.
+// The page's text while a pattern is typed: its meaning, how rare it is, how long it takes, and
+// look-alikes for characters that cannot occur and for patterns that take long.
 
 import { button, element, input, say } from './dom';
 import { duration, odds, RARELY_MORE, type Rates } from './estimate';
@@ -7,7 +7,7 @@ import { bits, lookAlike, secondsAt } from './difficulty';
 import { isPrefix, joined, meaningOf, parsePatterns, timeOf } from './patterns';
 import { PatternError } from './pattern-error';
 
-/** Beyond this the page says how to make it shorter: a month, in seconds. */
+/** Above this time the page says how to make the search shorter: a month, in seconds. */
 const TOO_LONG = 30 * 86_400;
 
 const ALLOWED =
@@ -24,8 +24,8 @@ export function setRates(known: Rates | undefined): void {
 }
 
 /**
- * Expected seconds at the bot's speed; `undefined` where it or the difficulty is not known. Without
- * a target, the time itself.
+ * Expected seconds at the bot's speed; `undefined` where the speed or the difficulty is not known.
+ * For a search without a target, its own time.
  */
 export function expectedFor(patterns: readonly string[]): number | undefined {
   return timeOf(patterns) ?? (rates === undefined ? undefined : secondsAt(patterns, rates));
@@ -34,7 +34,9 @@ export function expectedFor(patterns: readonly string[]): number | undefined {
 /** From this many seconds on, a look-alike that is found sooner is offered. */
 const LONG = 60;
 
-/** The meanings of those that are more than a start, then how rare they are and how long it takes. */
+/**
+ * The meanings of patterns that are more than a prefix, then the rarity and time of all patterns.
+ */
 function described(patterns: readonly string[]): string {
   const meant = patterns.filter((text) => !isPrefix(text)).map((text) => `${text}: ${meaningOf(text)}.`);
   return [...meant, told(patterns)].join(' ');
@@ -47,7 +49,10 @@ function cheaperThan(patterns: readonly string[]): string | undefined {
   return lookAlike(only);
 }
 
-/** `About 1 key in 34 million fits. The bot takes about 5 seconds, rarely more than 15 seconds.` */
+/**
+ * The rarity and the time in words: `About 1 key in 34 million fits. The bot takes about 5 seconds,
+ * rarely more than 15 seconds.`
+ */
 function told(patterns: readonly string[]): string {
   const time = timeOf(patterns);
   if (time !== undefined) return `The bot searches for ${duration(time)} and says how rare the key is.`;
@@ -91,7 +96,7 @@ function describe(): void {
   offer(instead, problem?.word.toLowerCase() ?? (cheaper === undefined ? '' : written.trim().toLowerCase()));
 }
 
-/** Buttons for what to write instead of a word. */
+/** Shows a button for each text that could replace a word. */
 function offer(all: readonly string[], word: string): void {
   const choices = all.map((instead) => {
     const choice = document.createElement('button');

@@ -1,4 +1,4 @@
-// A text as a QR code, drawn as one path: no image is loaded, for the policy allows none.
+// A text as a QR code, drawn as one path. No image is loaded, because the policy allows none.
 
 import qrcode from 'qrcode-generator';
 

@@ -1,5 +1,5 @@
-// Connections to relays: one loop a relay that connects, listens and sends, and begins again when
-// it ends.
+// Connections to relays. One loop for each relay connects, listens and sends, and begins again when
+// the connection ends.
 
 import { Relay, type Filter, type NostrEvent } from 'nostr-tools';
 
@@ -7,7 +7,7 @@ const CONNECT_TIMEOUT = 15_000;
 const PUBLISH_TIMEOUT = 20_000;
 /** Pauses before connecting again, milliseconds; the last one repeats. */
 const PAUSES: readonly number[] = [500, 1000, 2000, 4000, 8000, 15_000, 30_000];
-/** Events taken from one relay in one connection; a relay that sends more is left alone. */
+/** The most events taken from one relay in one connection. It is closed if the relay sends more. */
 const MOST_EVENTS = 1000;
 
 type Sign = NonNullable<Relay['onauth']>;
@@ -25,8 +25,8 @@ export interface Line {
 }
 
 /**
- * Standing connections to a few relays. What is sent is sent again after each reconnection until
- * one relay takes it.
+ * Standing connections to a few relays. An event is sent again after each reconnection, until one
+ * relay takes it.
  */
 export class Lines {
   private readonly up = new Set<Relay>();
@@ -43,7 +43,7 @@ export class Lines {
     document.addEventListener('visibilitychange', this.wake);
   }
 
-  /** Resolves at the first relay's OK. */
+  /** Sends an event to all relays. Resolves at the first relay's OK. */
   send(event: NostrEvent): Promise<void> {
     return new Promise((done) => {
       const taken = (accepted: boolean) => {
@@ -62,7 +62,7 @@ export class Lines {
     this.wake();
   }
 
-  /** Ends every pause: the network is back, or somebody looks. */
+  /** Ends every pause, because the network is back or the page was shown or hidden. */
   private readonly wake = (): void => {
     for (const waker of this.wakers) waker();
   };
@@ -86,7 +86,7 @@ export class Lines {
     });
   }
 
-  /** One connection, until it ends. Whether there was one. */
+  /** Keeps one connection until it ends. Returns whether there was one. */
   private async once(url: string): Promise<boolean> {
     const relay = newRelay(url, this.line.onauth);
     const ended = new Promise<void>((done) => (relay.onclose = done));
@@ -141,8 +141,8 @@ function newRelay(url: string, onauth?: Sign): Relay {
 function listen(relay: Relay, line: Line, mayAuthenticate = true): void {
   let left = MOST_EVENTS;
   relay.subscribe(line.filters, {
-    // The library's own reconnection would ask only for wraps dated later than the last, and
-    // gift wraps are backdated: every connection asks for all.
+    // The library's own reconnection would ask only for wraps dated later than the last. Gift wraps
+    // are backdated, so every connection asks for all.
     onevent: (event) => {
       if (left-- > 0) line.onEvent(event);
       else relay.close();
@@ -156,8 +156,8 @@ function listen(relay: Relay, line: Line, mayAuthenticate = true): void {
 }
 
 /**
- * Ends subscriptions first: their last messages are sent a moment later, and find the connection
- * still there.
+ * Closes a connection, its subscriptions first. Their last messages are sent a moment later, while
+ * the connection is still there.
  */
 function hangUp(relay: Relay): void {
   for (const subscription of relay.openSubs.values()) subscription.close();

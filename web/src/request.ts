@@ -1,5 +1,5 @@
-// One request: a half, a one-time Nostr identity that asks with it, and their way to the bot and
-// back.
+// One request: a half, the one-time Nostr identity that asks with it, and the messages to the bot
+// and back.
 
 import { finalizeEvent, generateSecretKey, getPublicKey, nip19, nip59, type NostrEvent } from 'nostr-tools';
 import { halfText, parseHalf, pointHex, randomHalf } from './key';
@@ -8,10 +8,10 @@ import { parseLink } from './link';
 import { parsePatterns } from './patterns';
 
 export interface AskRequest {
-  /** Where it goes: the bot and the relays its request is sent through. */
+  /** The bot that is asked, and the relays that the request is sent through. */
   readonly to: BotLink;
   readonly half: bigint;
-  /** Secret key of the one-time identity. It is nobody once the key is there. */
+  /** Secret key of the one-time identity, which has no use once the key is there. */
   readonly identity: Uint8Array;
   readonly patterns: readonly string[];
   /** Unix seconds. Part of the message's id, so a request that is sent twice is one request. */
@@ -27,7 +27,9 @@ export function asker(request: AskRequest): string {
   return getPublicKey(request.identity);
 }
 
-/** `split <point> prefix …`, and the proof of work where the bot asked for it. */
+/**
+ * The text of a request: `split <point> prefix …`, and the proof of work if the bot asked for it.
+ */
 export function splitMessage(half: bigint, patterns: readonly string[], work?: string): string {
   return ['split', pointHex(half), ...patterns, ...(work === undefined ? [] : [work])].join(' ');
 }
@@ -40,7 +42,7 @@ export function wrapped(request: AskRequest, text: string, at: number): NostrEve
   return nip59.wrapEvent(rumor, request.identity, request.to.bot);
 }
 
-/** Where the one-time identity reads (NIP-17, kind 10050): where the bot does. */
+/** The one-time identity's list of DM relays (NIP-17, kind 10050). It has the bot's relays. */
 export function inboxList(request: AskRequest): NostrEvent {
   const tags = request.to.relays.map((relay) => ['relay', relay]);
   return finalizeEvent({ kind: 10050, content: '', created_at: request.asked, tags }, request.identity);
@@ -55,8 +57,7 @@ export function authenticates(request: AskRequest) {
 const LONGEST_WRAP = 65_536;
 
 /**
- * A message of the bot in a gift wrap; `undefined` for anybody else's, and for what cannot be
- * opened.
+ * The bot's message in a gift wrap. `undefined` if somebody else wrote it or it cannot be opened.
  */
 export function opened(request: AskRequest, wrap: NostrEvent): { text: string; at: number; id: string } | undefined {
   if (wrap.content.length > LONGEST_WRAP) return undefined;
@@ -71,8 +72,8 @@ export function opened(request: AskRequest, wrap: NostrEvent): { text: string; a
 }
 
 /**
- * A request as a few lines of text: secret, so only ever encrypted. `npubbot combine` reads the
- * first two lines.
+ * A request as a few lines of text. They are secret, so they are only stored encrypted. `npubbot
+ * combine` reads the first two lines.
  */
 export function toLines(request: AskRequest): string {
   const { bot, relays } = request.to;
@@ -86,7 +87,7 @@ export function toLines(request: AskRequest): string {
   ].join('\n');
 }
 
-/** Throws an `Error` that holds no secret where the text is no saved request. */
+/** Reads a saved request. If the text is none, throws an `Error`, which holds no secret. */
 export function fromLines(text: string): AskRequest {
   const line = (name: string) => {
     const found = text.split('\n').find((one) => one.startsWith(`# ${name}: `));

@@ -8,12 +8,14 @@ export const MAX_CHARACTERS = 52;
 
 /** All characters behind `npub1`. */
 export const NPUB_CHARACTERS = 58;
-/** Place of the last character of the key: one bit of it, and four that are zero. */
+/** Place of the last character of the key. It holds one bit of the key and four zero bits. */
 const LAST_OF_KEY = 51;
 
 const FIELD = 2n ** 256n - 2n ** 32n - 977n;
 
-/** Characters that people read as a letter or digit; all others stand for themselves. */
+/**
+ * The characters that people read as a letter or digit. Letters not listed stand for themselves.
+ */
 const ALIKE: Readonly<Record<string, string>> = {
   '0': '0', o: '0', '1': 'l', '2': '2z', '3': '3e', '4': '4a', '5': '5s', '7': '7t', '9': '9g',
   a: 'a4', b: '86', e: 'e3', g: 'g9', i: 'lj', s: 's5', t: 't7', u: 'uv', v: 'vu', z: 'z2',
@@ -23,7 +25,7 @@ const ALIKE: Readonly<Record<string, string>> = {
 export type Characters = number;
 
 export const ANY: Characters = 0xffffffff;
-/** The only ones at the last place of the key: `q` and `s`. */
+/** The only characters possible at the last place of the key: `q` and `s`. */
 const PADDED: Characters = (1 << 0) | (1 << 16);
 
 /** Characters at the start, parts anywhere behind it, characters at the end. */
@@ -36,7 +38,7 @@ export interface Shape {
 
 export const starting = (start: readonly Characters[]): Shape => ({ start, middle: [], within: NPUB_CHARACTERS, end: [] });
 
-/** Characters of one letter or digit; none where it cannot occur. */
+/** The characters that one letter or digit stands for; none if it cannot occur. */
 export function charactersOf(letter: string, alike: boolean): Characters {
   const all = alike ? (ALIKE[letter] ?? letter) : letter;
   return [...all].reduce((set, one) => (ALPHABET.includes(one) ? set | (1 << ALPHABET.indexOf(one)) : set), 0) >>> 0;
@@ -69,14 +71,14 @@ function fitsField(start: readonly Characters[]): boolean {
   return (spare >= 0 ? smallest << BigInt(spare) : smallest >> BigInt(-spare)) < FIELD;
 }
 
-/** The number of characters, from the first on and fewer than there are, that some key has. */
+/** The largest number of first characters of `start`, fewer than all, that some key has. */
 export function possibleCharacters(start: readonly Characters[]): number {
   let count = start.length - 1;
   while (!fitsField(start.slice(0, count))) count -= 1;
   return count;
 }
 
-/** One character as it is, all as `?`, several as `[5s]`. */
+/** A set as text: one character as it is, all as `?`, several as `[5s]`. */
 export function setText(set: Characters): string {
   const letters = [...ALPHABET].filter((_, at) => ((set >>> at) & 1) === 1).sort();
   if (letters.length === 1) return letters[0] ?? '';
@@ -99,14 +101,16 @@ export function has(values: readonly number[], { start, middle, within, end }: S
   return true;
 }
 
-/** Characters of a part anywhere that the bot's quick tests compare. */
+/** The most characters of a middle part that the bot's quick tests compare. */
 const COMPARED = 8;
 
-/** The part of random keys, about, that passes the bot's quick test of whole keys for a shape. */
+/**
+ * The approximate share of random keys that pass the bot's quick test of whole keys for a shape.
+ */
 export function passingOf({ start, middle, within, end }: Shape): number {
   const bits = (sets: readonly Characters[]) => sets.reduce((sum, set) => sum + commonBits(set), 0);
   const fixed = 2 ** -(bits(start) + bits(end));
-  // The part that is hardest to meet, and the last of several such.
+  // The middle part that is hardest to meet; of several such parts, the last.
   const hardest = middle.reduce<readonly Characters[]>((most, part) => (bits(part) >= bits(most) ? part : most), []);
   if (middle.length === 0) return fixed;
   const places = Math.min(within, NPUB_CHARACTERS - end.length) - hardest.length - start.length + 1;
@@ -156,12 +160,12 @@ export function possibleAt(place: number): Characters {
   return place === LAST_OF_KEY ? PADDED : ANY;
 }
 
-/** The part of the possible characters that some are. */
+/** The number of `some` characters, as a share of the possible ones. */
 export function partOf(some: Characters, possible: Characters): number {
   return count(some) / count(possible);
 }
 
-/** The possible characters, divided into those that all sets have or lack together. */
+/** Divides the possible characters into groups. Each set has all characters of a group or none. */
 export function kindsOf(possible: Characters, sets: readonly Characters[]): Characters[] {
   let kinds = [possible];
   for (const set of new Set(sets)) {

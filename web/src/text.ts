@@ -29,7 +29,7 @@ export function decode(kind: string, pasted: string, what: string, length: numbe
   } catch {
     throw new TextError(`This ${what} is damaged (its padding is wrong). Copy the whole ${kind}1… text again.`);
   }
-  // The version is looked at before the length, for a later version may be longer.
+  // The version is checked before the length, because a later version may be longer.
   if (payload[0] !== 1) {
     const version = payload[0] === undefined ? 'no version' : `version ${payload[0]}`;
     throw new TextError(`This ${what} has ${version}; this page reads version 1. Get a newer copy of the page.`);

@@ -8,7 +8,7 @@ import { decode } from './text';
 
 export class TweakError extends Error {}
 
-/** Public: it says nothing without the half. */
+/** The bot's tweak. It is public, because it says nothing without the half. */
 export interface Tweak {
   readonly rotation: number;
   readonly offset: bigint;
@@ -16,7 +16,7 @@ export interface Tweak {
   readonly fingerprint: Uint8Array;
 }
 
-/** `ntweak1…`: version 1, rotation, offset (32 bytes), fingerprint (8 bytes). */
+/** Reads `ntweak1…`: version 1, rotation, offset (32 bytes), fingerprint (8 bytes). */
 export function parseTweak(pasted: string): Tweak {
   const payload = decode('ntweak', pasted, 'tweak', 42);
   const rotation = payload[1] ?? 0;
@@ -30,9 +30,10 @@ export function fingerprintOf(point: Uint8Array): Uint8Array {
   return sha256(point).slice(0, 8);
 }
 
-/** The key. `patterns` may be empty; otherwise the npub must have one of them. */
+/** Makes the key. `patterns` may be empty; otherwise the npub must have one of them. */
 export function combine(half: bigint, tweak: Tweak, patterns: readonly string[]): { key: bigint; npub: string } {
-  // A point given as an npub stands for the one of the two with an even y, and that may be -H.
+  // A point given as an npub is the one with an even y. That may be -H instead of the half's point
+  // H.
   const ours = [half, ORDER - half].find((scalar) => same(fingerprintOf(pointOf(scalar)), tweak.fingerprint));
   if (ours === undefined) {
     throw new TweakError('This tweak was made for another half. Paste the half whose point you sent with that request.');

@@ -1,8 +1,8 @@
-// The worker: searches the first number with the work, and says how far it is.
+// The worker: searches for the first number with the work, and reports its progress.
 
 import { findWork } from './work';
 
-/** Numbers between two words about the progress: some ten a second. */
+/** Numbers tried between two reports of progress. There are some ten reports a second. */
 const AT_ONCE = 1 << 16;
 
 export interface WorkOrder {

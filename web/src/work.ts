@@ -1,18 +1,19 @@
-// Proof of work of a split request, bound to the bot and to the half (`miner/src/key/split_work.rs`):
-// leading zero bits of SHA-256(SHA-256("npubbot split work 1" ‖ bot ‖ point) ‖ number).
+// Proof of work of a split request (`miner/src/key/split_work.rs`). It is bound to the bot and the
+// half. Its bits are the leading zero bits of SHA-256(SHA-256("npubbot split work 1" ‖ bot ‖ point)
+// ‖ number).
 
 import { concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 
-/** Most bits that a browser begins: days. */
+/** The most bits of work that the page begins. They take days. */
 export const MOST_BITS = 40;
 
-/** What is hashed before the number. `bot` is hex, `point` is compressed. */
+/** The bytes that are hashed before the number. `bot` is hex, `point` is compressed. */
 export function workTarget(bot: string, point: Uint8Array): Uint8Array {
   return sha256(concatBytes(utf8ToBytes('npubbot split work 1'), hexToBytes(bot), point));
 }
 
-/** Bits of this number's work. */
+/** Bits of work that a number has: the leading zero bits of its hash. */
 export function workBits(target: Uint8Array, number: number): number {
   const message = new Uint8Array(40);
   message.set(target);
@@ -32,7 +33,7 @@ export function findWork(target: Uint8Array, bits: number, from: number, count: 
   return undefined;
 }
 
-/** As it stands in a message. */
+/** The number as it stands in a message. */
 export function workText(number: number): string {
   return `work:${number.toString(16)}`;
 }

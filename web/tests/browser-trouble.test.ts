@@ -1,5 +1,5 @@
-// The page asks a real `npubbot serve` where something goes wrong: the tab is closed, the network is
-// slow, the relay dies, somebody means ill. And how the page is served.
+// The page asks a real `npubbot serve` where something goes wrong: the tab is closed, the network
+// is slow, the relay dies, somebody means ill. Also tests how the page is served.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -73,7 +73,7 @@ describe.skipIf(missing.length > 0)('asking the bot through trouble', { timeout:
     const nsec = await at.shownNsec();
     expect(npubOf(nsec)).toMatch(/^npub1cat/);
 
-    // The command line makes the same kind of key of the same file: with a tweak of its own search.
+    // The command line makes a key from the same file, with a tweak from its own search.
     writeFileSync(join(place, 'pass'), 'correct horse\n');
     const lines = await decrypted(new Uint8Array(readFileSync(path)), 'correct horse');
     const point = pointHex(fromLines(lines).half);
@@ -84,8 +84,8 @@ describe.skipIf(missing.length > 0)('asking the bot through trouble', { timeout:
   });
 
   it('works through a slow network', async () => {
-    // Served from elsewhere: the bot's own server allows its relays only, and the slow way to one
-    // is none of them.
+    // The page comes from another server. The bot's own allows connections to its relays only, and
+    // the slow way to one is none of them.
     const host = await hosted();
     const [slowHost, slow] = await Promise.all([slowTo(host.port, 700), slowTo(at.relay.port, 700)]);
     at.origin = `http://127.0.0.1:${slowHost.port}/`;
@@ -130,7 +130,7 @@ describe.skipIf(missing.length > 0)('asking the bot through trouble', { timeout:
   });
 
   it('connects to nobody else once it asks, even if its script wanted to', async () => {
-    // From a host that forbids nothing: the page does so itself.
+    // The page comes from a host that forbids nothing, so only the page itself can forbid it.
     const host = await hosted();
     at.origin = host.url;
     await at.page.goto(host.url + new URL(at.bot.link).hash);
@@ -174,7 +174,7 @@ describe.skipIf(missing.length > 0)('asking the bot through trouble', { timeout:
     const session = await at.context.newCDPSession(at.page);
     const { installabilityErrors } = await session.send('Page.getInstallabilityErrors');
     const manifest = await session.send('Page.getAppManifest');
-    // A browser without a window of its own refuses all; that is no fault of the page.
+    // A browser in incognito mode installs no page at all. That is no fault of the page.
     expect(installabilityErrors.filter(({ errorId }) => errorId !== 'in-incognito')).toEqual([]);
     expect(manifest.errors).toEqual([]);
     expect(JSON.parse(manifest.data ?? '{}')).toMatchObject({ start_url: at.page.url(), display: 'standalone' });
@@ -189,7 +189,7 @@ describe.skipIf(missing.length > 0)('asking the bot through trouble', { timeout:
     await at.relay.down();
     await at.page.getByText(/No relay can be reached now/).waitFor();
     await shot(at.page, 'gone');
-    // The browser's own words about refused connections.
+    // The browser complains about refused connections. That is expected here.
     at.problems.length = 0;
     await at.relay.up();
     at.bot.goOn();

@@ -12,7 +12,7 @@ sayWhatIsMissing('the work that a bot with many split jobs asks for');
 
 /** Open split jobs of others from which a further one costs work. */
 const MANY = 16;
-/** A bot takes so many of one asker. */
+/** Open jobs that a bot accepts from one asker. */
 const EACH = 3;
 
 /** Runs in the page: sends events to a relay and waits until it has said OK to each. */

@@ -1,5 +1,5 @@
 // The built page by hand, in a real browser, from file:// and with no bot in its address: it
-// connects to nothing. What cannot run says so by name on stderr.
+// connects to nothing. Tests that cannot run are named on stderr.
 
 import { execFileSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -40,7 +40,7 @@ if (path === undefined) {
 }
 
 /**
- * What the bot does, knowing the point alone: tries P + i·G until the npub starts with the
+ * Searches as the bot does, with the point alone: tries P + i·G until the npub starts with the
  * pattern.
  */
 function mine(pointHex: string, pattern: string): { tweak: string; npub: string } {
@@ -106,7 +106,7 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
   const value = (id: string) => page.locator(`#${id}`).inputValue();
   const shot = (name: string) => page.screenshot({ path: `${SHOTS}${name}.png`, fullPage: true });
 
-  /** What a reader sees in the code that is drawn. */
+  /** The text that a QR reader finds in the drawn code. */
   async function readQr(): Promise<string | undefined> {
     const scale = 4;
     const size = Number((await page.locator('#qr svg').getAttribute('viewBox'))!.split(' ')[2]) * scale;
@@ -320,7 +320,7 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
     server.close();
     expect(connections).toBe(0);
     expect(blocked.failed).toBe(true);
-    // What it fetched, the relay it wanted, and the image.
+    // The violations of the fetch, the WebSocket and the image.
     expect([...new Set(blocked.violations)].sort()).toEqual(['connect-src http', 'connect-src ws', 'img-src http']);
     expect(blocked.refused).toMatch(/TrustedScript/);
     expect(blocked.injected).toBe(false);

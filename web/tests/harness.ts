@@ -100,13 +100,14 @@ export class RelayProcess {
   async up(): Promise<void> {
     const log = openSync(join(this.home, 'relay.log'), 'a');
     const args = ['-c', join(this.home, 'relay.yaml'), 'serve'];
-    // A group of its own: its worker is a child of it.
+    // The relay gets a process group of its own, because its worker is its child and must end with
+    // it.
     const options = { cwd: this.home, detached: true, stdio: ['ignore', log, log] as const };
     this.child = spawn(this.program, args, { ...options, stdio: [...options.stdio] });
     await until('the relay listens', () => listens(this.port));
   }
 
-  /** Killed, with its worker. */
+  /** Kills the relay with its worker. */
   async down(): Promise<void> {
     const child = this.child;
     if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -172,12 +173,12 @@ export class BotProcess {
     return readFileSync(join(this.home, 'out'), 'utf8');
   }
 
-  /** Jobs that it has accepted. */
+  /** Number of jobs that the bot has accepted. */
   accepted(): number {
     return this.said().match(/\baccepted\b.*\bjob=/g)?.length ?? 0;
   }
 
-  /** It hears and does nothing until it goes on. */
+  /** Stops the process: the bot neither hears nor does anything until `goOn`. */
   pause(): void {
     this.child.kill('SIGSTOP');
   }
@@ -224,7 +225,7 @@ export async function hosted(): Promise<Host> {
   return { url: `http://127.0.0.1:${port}/`, port, close: () => void server.close() };
 }
 
-/** Screenshots in the order they are taken, of what a person sees and of the whole page. */
+/** Takes screenshots of the whole page, numbered in the order in which they are taken. */
 export function camera(name: string): (page: Page, step: string) => Promise<void> {
   mkdirSync(ARTEFACTS, { recursive: true });
   let count = 0;

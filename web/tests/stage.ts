@@ -12,7 +12,7 @@ const browserPath = chromiumPath();
 export const bin = process.env.NPUBBOT_BIN;
 const relayBin = process.env.NPUBBOT_RELAY_BIN;
 
-/** What is missing to ask a real bot. */
+/** The programs that are missing and without which no real bot can be asked. */
 export const missing = [
   ...(browserPath === undefined ? ['a Chromium (NPUBBOT_CHROMIUM)'] : []),
   ...(bin ? [] : ['the bot (NPUBBOT_BIN)']),
@@ -35,9 +35,9 @@ export class Stage {
   browser!: Browser;
   context!: BrowserContext;
   page!: Page;
-  /** Where the page comes from in this test. */
+  /** Address of the server that the page comes from in this test. */
   origin!: string;
-  /** What browser and page complained of in this test; a test removes what it provoked. */
+  /** Complaints of browser and page in this test. A test removes those that it provoked. */
   problems: string[] = [];
   private asked: string[] = [];
 
@@ -63,7 +63,7 @@ export class Stage {
     await this.relay?.remove();
   }
 
-  /** A browser with nothing in it. */
+  /** Opens a fresh browser context with one tab. */
   async open(): Promise<void> {
     const viewport = { width: 390, height: 844 };
     this.context = await this.browser.newContext({ viewport, isMobile: true, hasTouch: true });
@@ -82,7 +82,10 @@ export class Stage {
     this.page.on('pageerror', (error) => this.problems.push(String(error)));
   }
 
-  /** In every test: only the page itself and relays on loopback were asked for, and nothing complained. */
+  /**
+   * Ends a test, and checks that only the page itself and relays on loopback were asked for and
+   * nothing complained.
+   */
   async close(): Promise<void> {
     await this.context.close();
     this.bot.goOn();

@@ -32,7 +32,7 @@ interface Vector {
   readonly instead?: readonly string[];
 }
 
-/** What the page names in place of a text that it refuses. */
+/** The patterns that the page names in place of a text that it refuses. */
 function insteadOf(text: string): readonly string[] | undefined {
   try {
     parsePatterns(text);

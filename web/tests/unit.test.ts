@@ -1,5 +1,5 @@
-// Against vectors that plain integers made (vectors.py), edge values, and every way a text can be
-// wrong.
+// Tests against vectors that were computed with plain integers (vectors.py), with edge values, and
+// with every way a text can be wrong.
 
 import { describe, expect, it } from 'vitest';
 import { decrypt } from 'nostr-tools/nip49';

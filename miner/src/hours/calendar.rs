@@ -1,19 +1,20 @@
-//! How long a search takes if it only runs within the hours.
+//! Expected times of a search that runs only within the hours.
 
 use super::Hours;
 use std::time::Duration;
 
-/// Number of days that are looked at one by one. Later days count as their average.
+/// Number of days whose hours are computed one by one. Later days are taken to be like their
+/// average.
 const DAYS: u32 = 14;
 /// The longest time that is reported, in seconds: more than anybody waits.
 const LONGEST: f64 = 1e15;
 
-/// The hours of the search, seen from one moment.
+/// The hours of the search from one moment on.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Calendar {
     /// Time until the hours begin; zero within them.
     wait: Duration,
-    /// After the wait, alternately: seconds within the hours, and seconds until they begin again.
+    /// The turns after the wait: seconds within the hours, then seconds until they begin again.
     turns: Vec<(f64, f64)>,
 }
 
@@ -24,7 +25,7 @@ impl Hours {
         let (wait, begin, rest) = match (self.contain(unix_seconds), changes.as_slice()) {
             (true, changes) => (0, unix_seconds, changes),
             (false, [begin, rest @ ..]) => (begin - unix_seconds, *begin, rest),
-            // There are spans on every day, so the hours never end for good.
+            // Every day has spans, so the hours always begin again.
             (false, []) => (u64::from(DAYS) * 86_400, unix_seconds, [].as_slice()),
         };
         let mut turns = Vec::new();
@@ -37,7 +38,8 @@ impl Hours {
         Calendar { wait: Duration::from_secs(wait), turns }
     }
 
-    /// Seconds within the hours between two times. Beyond 60 days they are estimated.
+    /// Seconds within the hours between two times in Unix seconds. Beyond 60 days they are
+    /// estimated from the first 60.
     pub fn between(&self, from: u64, until: u64) -> u64 {
         const MOST_DAYS: u64 = 60;
         let whole = until.saturating_sub(from);
@@ -59,10 +61,10 @@ impl Calendar {
         self.wait
     }
 
-    /// The mean time of a search from the beginning of the hours on. `mean`: its mean time without
-    /// pauses. The search has no memory, so it is still running at the k-th pause with the chance
-    /// `exp(-sₖ / mean)`, where `sₖ` is the time searched before. Each pause counts with this
-    /// chance.
+    /// The mean time of a search, pauses included, from the beginning of the hours on. `mean` is
+    /// its mean time without pauses. The search has no memory, so it is still running at the k-th
+    /// pause with the chance `exp(-sₖ / mean)`, where `sₖ` is the time searched before that pause.
+    /// Each pause counts with its chance.
     pub fn mean(&self, mean: Duration) -> Duration {
         let mean = mean.as_secs_f64();
         let (mut searched, mut pauses) = (0.0, 0.0);
@@ -73,7 +75,8 @@ impl Calendar {
         seconds(mean + pauses + mean * chance(searched, mean) * self.pause_per_search())
     }
 
-    /// The time from the beginning of the hours until `search` has been searched.
+    /// The time from the beginning of the hours until the search has run for `search`, pauses
+    /// included.
     pub fn within(&self, search: Duration) -> Duration {
         let (mut left, mut passed) = (search.as_secs_f64(), 0.0);
         for (open, closed) in &self.turns {
@@ -93,7 +96,7 @@ impl Calendar {
     }
 }
 
-/// The chance that a search with this mean time is still running.
+/// The chance that a search with this mean time is still running after `searched` seconds.
 fn chance(searched: f64, mean: f64) -> f64 {
     if mean > 0.0 { (-searched / mean).exp() } else { 0.0 }
 }

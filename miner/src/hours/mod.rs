@@ -24,7 +24,8 @@ pub struct Hours {
     zone: TimeZone,
 }
 
-/// Minutes of the day from `from` to just before `to`, over midnight if `to` is less.
+/// A span of the day, in minutes since midnight: from `from` to just before `to`. It passes
+/// midnight if `to` is less than `from`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Span {
     from: u16,
@@ -42,12 +43,13 @@ impl Span {
     fn parse(text: &str) -> Option<Span> {
         let (from, to) = text.split_once('-')?;
         let (from, to) = (minute(from.trim())?, minute(to.trim())?);
-        // An equal pair could mean nothing or the whole day.
+        // Two equal times are refused: they could mean nothing or the whole day.
         (from != to && from < MINUTES_A_DAY).then_some(Span { from, to })
     }
 }
 
-/// Parses a time of day, `00:00` to `24:00` with two digits each, to minutes.
+/// Parses a time of day, `00:00` to `24:00`, to minutes since midnight. The hour may have one
+/// digit.
 fn minute(text: &str) -> Option<u16> {
     let (hours, minutes) = text.split_once(':')?;
     let number = |digits: &str| {
@@ -62,7 +64,8 @@ impl Hours {
     /// Reads spans of the day: `22:00-07:00`, several with commas between them.
     ///
     /// `zone`: a name of the tz database like `Europe/Berlin`; empty for the system's (the variable
-    /// `TZ`, else `/etc/localtime`, else UTC). Errors: [`ALLOWED`], or that the zone is not known.
+    /// `TZ`, else `/etc/localtime`, else UTC). Errors: a text that says which spans are allowed
+    /// ([`ALLOWED`]), or that the zone is unknown.
     pub fn parse(spans: &str, zone: &str) -> Result<Hours, String> {
         let spans: Option<Vec<Span>> = spans.split(',').map(|span| Span::parse(span.trim())).collect();
         let spans = spans.filter(|spans| spans.len() <= MOST_SPANS).ok_or_else(|| format!("allowed are {ALLOWED}"))?;
@@ -86,7 +89,8 @@ impl Hours {
         self.changes(unix_seconds, 2).first().copied()
     }
 
-    /// The times within some days at which the hours begin and end in turn.
+    /// The times, in Unix seconds, at which the hours begin or end within `days` days from a time
+    /// on.
     fn changes(&self, unix_seconds: u64, days: u32) -> Vec<u64> {
         let (Some(from), Some(until)) =
             (timestamp(unix_seconds), timestamp(unix_seconds.saturating_add(u64::from(days) * 86_400)))
@@ -108,8 +112,9 @@ impl Hours {
         edges.into_iter().filter_map(|edge| u64::try_from(edge.as_second()).ok()).collect()
     }
 
-    /// The beginnings and ends of all spans on the local days from the one before `from` to the one
-    /// after `until`. Where clocks are set back, a time of day comes twice.
+    /// The beginnings and ends of all spans, from the local day before `from` to the local day
+    /// after `until`. When clocks are set back, some times of day occur twice, and both are
+    /// returned.
     fn edges(&self, from: Timestamp, until: Timestamp) -> Vec<Timestamp> {
         let date = |at: Timestamp| self.zone.to_datetime(at).date();
         let first = date(from).yesterday().unwrap_or_else(|_| date(from));
@@ -132,7 +137,7 @@ impl Hours {
         [local.earlier(), local.later()].into_iter().flatten().collect()
     }
 
-    /// A time of day in the zone, with its name: `22:00 CET`.
+    /// The time of day in the zone, with the zone's abbreviation: `22:00 CET`.
     pub fn local_time(&self, unix_seconds: u64) -> String {
         let Some(at) = timestamp(unix_seconds) else { return String::new() };
         at.to_zoned(self.zone.clone()).strftime("%H:%M %Z").to_string()

@@ -1,4 +1,4 @@
-//! The hours against a clock that is read minute by minute.
+//! Tests of the hours against a clock that is read minute by minute.
 
 use super::*;
 use rand::rngs::StdRng;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// 2026-03-28 00:00 UTC, the day before Europe's clocks go forward.
 const BEFORE_SPRING: u64 = 1_774_656_000;
-/// 2026-10-24 00:00 UTC, the day before they go back.
+/// 2026-10-24 00:00 UTC, the day before Europe's clocks go back.
 const BEFORE_AUTUMN: u64 = 1_792_800_000;
 /// Zones with and without summer time, one that shifts by half an hour, and one that left out a
 /// day.
@@ -42,7 +42,7 @@ fn text(spans: &[(u16, u16)]) -> String {
     spans.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Compares everything with the wall clock, minute by minute over four days.
+/// Compares all answers of [`Hours`] with the wall clock, minute by minute over four days.
 fn compare(spans: &[(u16, u16)], zone: &str, start: u64) {
     let hours = hours(&text(spans), zone);
     let context = || format!("{} in {zone} from {start}", text(spans));
@@ -61,7 +61,7 @@ fn compare(spans: &[(u16, u16)], zone: &str, start: u64) {
         assert_eq!(hours.next_change(at), change, "{} after {at}", context());
         let open = minutes[minute..].iter().filter(|&&is_open| is_open).count() as u64 * 60;
         assert_eq!(hours.between(at, start + 4 * 86_400), open, "{} from {at}", context());
-        // The time in which an hour is searched ends where sixty open minutes were counted.
+        // One hour of search must end with the sixtieth open minute that is counted.
         let calendar = hours.calendar(at);
         let opens = (minute..minutes.len()).find(|&minute| minutes[minute]);
         if let Some(opens) = opens.filter(|opens| opens - minute < 1440) {
@@ -92,7 +92,7 @@ fn hours_are_those_of_the_clock_on_the_wall() {
         vec![(135, 165)],
         vec![(120, 180)],
         vec![(150, 120)],
-        // An end that the clocks of some zones jump over in spring.
+        // 02:30, which the clocks of some zones jump over in spring.
         vec![(150, 700)],
         vec![(700, 150)],
         vec![(0, 720), (720, 1440)],
@@ -104,7 +104,7 @@ fn hours_are_those_of_the_clock_on_the_wall() {
                 compare(&spans, zone, start);
             }
         }
-        // 2011-12-29: the day before Samoa left one out.
+        // 2011-12-29: the day before the one that Samoa left out.
         compare(&spans, "Pacific/Apia", 1_325_116_800);
     }
 }

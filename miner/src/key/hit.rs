@@ -15,7 +15,7 @@ pub struct VerifiedHit {
 
 impl VerifiedHit {
     /// Recomputes the npub of `tweak` at `point`; `None` if the result is the point at infinity.
-    /// Whether anybody asked for this npub is for the caller to check.
+    /// The caller must check whether anybody asked for this npub.
     pub fn recompute(point: StartPoint, tweak: Tweak) -> Option<VerifiedHit> {
         let npub = candidate(&point, &tweak)?;
         Some(VerifiedHit { point, tweak, npub })

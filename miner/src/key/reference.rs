@@ -1,5 +1,5 @@
-//! Arithmetic modulo p, slow and obvious, for tests of the kernels. It is here because tests have this
-//! package optimised.
+//! Arithmetic modulo p, slow and obvious, for tests of the kernels. It is in this package because
+//! debug builds optimise only this one of ours.
 
 /// A number of 32 bytes, big-endian.
 pub type Number = [u8; 32];
@@ -12,7 +12,7 @@ pub fn to_limbs(n: &Number) -> [u64; 4] {
     std::array::from_fn(|i| u64::from_be_bytes(n[24 - 8 * i..32 - 8 * i].try_into().expect("eight bytes")))
 }
 
-/// The number of these limbs.
+/// The number that these limbs form.
 pub fn from_limbs(n: [u64; 4]) -> Number {
     std::array::from_fn(|i| n[3 - i / 8].to_be_bytes()[i % 8])
 }
@@ -77,7 +77,8 @@ pub fn canonical(n: &Number) -> Number {
     from_limbs(remainder(&to_limbs(n)))
 }
 
-/// How far a truncated product exceeds the top word of the exact one.
+/// The error of a truncated top word: `result`, in its lowest 32 bits, minus the upper 32 bits of
+/// the exact product a·b mod p.
 pub fn top_word_error(a: &Number, b: &Number, result: &Number) -> i32 {
     let exact = (product(a, b)[3] >> 32) as u32;
     (to_limbs(result)[0] as u32).wrapping_sub(exact).cast_signed()

@@ -130,7 +130,7 @@ impl fmt::Display for HalfPoint {
     }
 }
 
-/// Hides the point: a log must not join it with its asker.
+/// Hides the point, because a log must not link it with its asker.
 impl fmt::Debug for HalfPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("HalfPoint")

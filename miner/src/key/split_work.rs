@@ -18,10 +18,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 const DOMAIN: &[u8] = b"npubbot split work 1";
 /// Beginning of the word in a message.
 const WORD: &str = "work:";
-/// Number of tries between two checks whether another thread has found one.
+/// Tries of a thread between two checks whether another thread has found a number.
 const AT_ONCE: u64 = 1 << 14;
 
-/// The number, written `work:` and up to 16 hexadecimal digits.
+/// A proof of work: the number, written `work:` and up to 16 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SplitWork(pub u64);
 
@@ -72,7 +72,7 @@ impl WorkTarget {
     }
 
     /// Searches for work of at least this many bits on several threads, which takes 2^bits tries on
-    /// average. `tried` counts them meanwhile. `None` if no number has so many bits.
+    /// average. `tried` counts the tries meanwhile. `None` if no number has so many bits.
     pub fn search(&self, bits: u32, threads: usize, tried: &AtomicU64) -> Option<SplitWork> {
         let (next, is_found) = (AtomicU64::new(0), AtomicBool::new(false));
         let search = || {
@@ -115,7 +115,7 @@ mod tests {
         }
     }
 
-    /// The page computes the same: `web/tests/unit-work.test.ts` has these figures too.
+    /// The web page computes the work too: `web/tests/unit-work.test.ts` expects the same figures.
     #[test]
     fn the_first_numbers_of_one_target_have_these_bits() {
         let own = target(1, G);

@@ -34,8 +34,9 @@ pub fn nearest(character: char) -> &'static [char] {
     }
 }
 
-/// Characters of the alphabet that people read as this letter or digit, the most similar first: the
-/// meaning of `~`. Empty if there is none. `docs/askers/patterns.md` has the same table.
+/// Characters of the alphabet that people read as this letter or digit, the most similar first. In
+/// a pattern after `~`, each of them may stand for it. Empty if there is none.
+/// `docs/askers/patterns.md` has the same table.
 pub fn look_alikes(character: char) -> &'static str {
     match character {
         '0' | 'o' => "0",

@@ -1,8 +1,9 @@
 //! `best`: a search without a target, for the rarest key of a family.
 //!
-//! A family has ladders: patterns that each hold all keys of the next one. The rarity of a key is
-//! the difficulty of the rarest pattern of the family that it meets. A search asks for the patterns
-//! that are rarer than its best key so far, so its hits become exponentially rarer.
+//! A family has ladders. A ladder is a series of patterns, each of which matches all keys of the
+//! next one. The rarity of a key is the difficulty of the rarest pattern of the family that it
+//! meets. A search asks for the patterns that are rarer than its best key so far, so its hits
+//! become exponentially rarer.
 
 use super::difficulty::{Difficulty, Rate};
 use super::error::GrammarError;
@@ -16,18 +17,21 @@ use std::str::FromStr;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// Leading zero bits on the ladder. No machine sees more, and fewer are too frequent for a GPU.
+/// Numbers of leading zero bits on the ladder. No machine finds more, and fewer are too frequent
+/// for a GPU.
 const ZEROS: RangeInclusive<usize> = 20..=64;
-/// Equal characters on the ladder: as rare as [`ZEROS`] at both ends.
+/// Numbers of equal characters on the ladder. The first and the last are about as rare as those of
+/// [`ZEROS`].
 const EQUAL: RangeInclusive<usize> = 5..=13;
-/// Letters of words on the ladder.
+/// Numbers of letters of words on the ladder.
 const LETTERS: RangeInclusive<usize> = 6..=9;
 
-/// The most hits a second that a search begins with, unless the most frequent patterns have more.
+/// The most hits a second that are expected of each pattern that a search begins with. If all
+/// patterns of a ladder have more, the search begins with the rarest.
 const FIRST_HITS: f64 = 50.0;
 
-/// The most keys that one search keeps, each rarer than the one before: the patterns of all
-/// ladders.
+/// The most keys that one search keeps, each rarer than the one before: the number of patterns on
+/// all ladders.
 pub const MOST_KEPT: usize = ZEROS_STEPS + EQUAL_STEPS + LETTERS_STEPS;
 const ZEROS_STEPS: usize = *ZEROS.end() - *ZEROS.start() + 1;
 const EQUAL_STEPS: usize = *EQUAL.end() - *EQUAL.start() + 1;
@@ -91,7 +95,7 @@ impl Family {
         self.ladders().iter().filter_map(first).cloned().collect()
     }
 
-    /// Whether no pattern of the family is rarer.
+    /// Whether no pattern of the family is rarer than this one.
     pub fn is_rarest(self, pattern: &Pattern) -> bool {
         let last = self.ladders().iter().filter_map(|ladder| ladder.last());
         last.map(Pattern::difficulty).all(|rarest| rarest <= pattern.difficulty())
@@ -102,8 +106,9 @@ impl Family {
         self.ladders().iter().map(|ladder| ladder[0].clone()).collect()
     }
 
-    /// The patterns that a search at this rate begins with. At most some 50 hits a second are
-    /// expected, or those of the most frequent patterns.
+    /// The patterns that a search at this rate begins with: of each ladder the most frequent one
+    /// that is expected to have at most [`FIRST_HITS`], or the rarest if all have more. Without a
+    /// rate, the most frequent pattern of each ladder.
     fn first(self, rate: Option<Rate>) -> Vec<Pattern> {
         let least = rate.map_or(1.0, |Rate(rate)| rate / FIRST_HITS).max(1.0);
         let begin = |ladder: &'static Vec<Pattern>| {
@@ -118,9 +123,10 @@ impl Best {
     /// `surprise`: the longest word at the start seen in ten seconds.
     pub const SURPRISE: Best = Best { family: Family::Words, time: Duration::from_secs(10) };
 
-    /// Reads `best`, a family, and a time, or `surprise`. `None` if the first word is neither.
+    /// Reads `surprise`, or `best` with a time and perhaps a family before it. `None` if the first
+    /// word is neither.
     ///
-    /// Errors: [`GrammarError::Best`] for anything else after that word.
+    /// Errors: [`GrammarError::Best`] if anything else follows the first word.
     pub fn read(words: &[&str]) -> Option<Result<Best, GrammarError>> {
         let (first, rest) = words.split_first()?;
         let (family, time) = match (first.to_lowercase().as_str(), rest) {
@@ -136,8 +142,8 @@ impl Best {
         Some(time.map(|time| Best { family, time }).map_err(|_| GrammarError::Best))
     }
 
-    /// The patterns to search for: all that is rarer than the best key so far. Without one, those
-    /// that a search at this rate begins with. Empty if no key is rarer.
+    /// The patterns to search for: those that hold all keys rarer than the best one so far. Without
+    /// such a key, those that a search at this rate begins with. Empty if no key is rarer.
     pub fn patterns(self, kept: Option<&Pattern>, rate: Option<Rate>) -> Vec<Pattern> {
         match kept {
             Some(kept) => self.family.rarer_than(kept.difficulty()),

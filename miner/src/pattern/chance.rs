@@ -1,30 +1,32 @@
 //! The exact chance that a random key has one of several shapes.
 //!
-//! A key's text is read from left to right. A state is how far all shapes are matched after some
-//! characters. Characters are independent, so the chances of the states follow from those one
-//! character before. Overlapping shapes are counted once.
+//! The computation reads a key's text from left to right. Its state says how far each shape is
+//! matched after some characters. Characters are independent, so the chances of the states follow
+//! from the chances one character before. A key that has several shapes is counted once.
 //!
 //! The six characters of the checksum are not free: they are a linear map of the data onto all 2^30
-//! values. Given any 46 characters of the data they are still uniform, because any six consecutive
-//! characters of a BCH code of this length can be solved for (BIP-173). The grammar refuses shapes
-//! that fix more characters together with an ending. The conditions that x is below p and on the
-//! curve change a chance by less than 2^-120 of itself.
+//! values. If any 46 characters of the data are given, the checksum is still uniform, because any
+//! six consecutive characters of a BCH code of this length can be solved for (BIP-173). The grammar
+//! refuses shapes that fix more characters together with an ending. The conditions that x is below
+//! p and on the curve change a chance by less than 2^-120 of itself.
 
 use super::character_set::{CharacterSet, LAST_OF_DATA, NPUB_CHARACTERS};
 use super::shape::Shape;
 use std::collections::HashMap;
 
-/// Steps after which a computation is given up. A large set has more, for each of its shapes.
+/// Steps after which a computation is given up: `MOST_STEPS`, or `STEPS_PER_SHAPE` for each shape
+/// if that is more.
 const MOST_STEPS: usize = 1 << 22;
 const STEPS_PER_SHAPE: usize = 1 << 11;
-/// Steps that all estimates of a budget may take besides, and those of one with little else.
+/// Further steps that all estimates of one budget may take: `MOST_ESTIMATING` for the full budget,
+/// `LEAST_ESTIMATING` for any other.
 const MOST_ESTIMATING: usize = 1 << 22;
 const LEAST_ESTIMATING: usize = 1 << 17;
-/// Steps that testing one random text for one shape counts as.
+/// Steps that a test of one random text for one shape is counted as.
 const STEPS_PER_TEXT: usize = 16;
 
-/// A budget of steps for computing difficulties. A step is one shape of a state and one kind of
-/// character, some tens of nanoseconds. Patterns that share a budget are bounded together.
+/// A budget of steps for computing difficulties. A step advances one shape of a state by one kind
+/// of character, in some tens of nanoseconds. Patterns that share a budget are bounded together.
 #[derive(Clone, Debug)]
 pub struct Effort {
     left: usize,
@@ -43,8 +45,8 @@ impl Effort {
         Effort { left: MOST_STEPS, per_shape: STEPS_PER_SHAPE, for_estimates: MOST_ESTIMATING }
     }
 
-    /// Takes the steps for an estimate of `shapes` shapes. Returns its number of texts, at most
-    /// `most`; `None` if that would be below `fewest`.
+    /// Takes the steps for an estimate of `shapes` shapes from the budget. Returns the number of
+    /// texts that the estimate may draw, at most `most`; `None` if that would be below `fewest`.
     pub(super) fn take_texts(&mut self, shapes: usize, fewest: usize, most: usize) -> Option<usize> {
         let steps_per_text = STEPS_PER_TEXT * shapes.max(1);
         let texts = (self.for_estimates / steps_per_text).min(most);
@@ -67,9 +69,10 @@ impl Effort {
 struct State {
     /// Index of the shape.
     shape: u32,
-    /// 0 in the start; from 1 in the parts of the middle; the last in the end.
+    /// 0 in the start, n in part n of the middle, counted from 1, and one more than the number of
+    /// parts in the end.
     stage: u32,
-    /// Bit `n` is set if the last `n + 1` characters are the first of the part.
+    /// Bit `n` is set if the last `n + 1` characters fit the first `n + 1` places of the part.
     progress: u64,
 }
 
@@ -83,11 +86,11 @@ enum Next {
 /// The shapes, prepared for the steps.
 struct Steps<'a> {
     shapes: &'a [Shape],
-    /// For each part of the middle of each shape and each value, the places of the part that it
-    /// fits.
+    /// For each shape, each part of its middle and each value: the places of the part that the
+    /// value fits, as bits.
     fits: Vec<Vec<[u64; 32]>>,
     /// For each value, the shapes without a start whose first part it may begin. Such a shape
-    /// always waits for its first part, and is not in a state before the part begins.
+    /// always waits for its first part, so a state contains it only once the part has begun.
     begins: [Vec<u32>; 32],
 }
 
@@ -128,7 +131,7 @@ pub fn chance_of_any(shapes: &[Shape], effort: &mut Effort) -> Option<f64> {
 }
 
 /// Groups the characters of one place by the shapes that accept them there. Returns one character
-/// of each group, and the share of characters in the group.
+/// of each group, and the group's share of the possible characters.
 fn kinds_of_characters(shapes: &[Shape], at: usize) -> Vec<(u8, f64)> {
     let possible = if at == LAST_OF_DATA { CharacterSet::PADDED } else { CharacterSet::ANY };
     let mut kinds = vec![possible.0];
@@ -215,7 +218,8 @@ impl Steps<'_> {
     }
 }
 
-/// The state on entering a stage, or after a character of the start. Skips empty parts.
+/// The state on entering a stage, or after a character of the start. An empty start, middle or end
+/// is skipped.
 fn entered(shape: &Shape, mut state: State, at: usize) -> Next {
     if state.stage == 0 {
         if at < shape.start.len() {

@@ -5,9 +5,11 @@ use std::fmt;
 
 /// Characters after `npub1`: 52 of data, 6 of checksum.
 pub const NPUB_CHARACTERS: usize = 58;
-/// Index of the last character of the data: one bit of the key, and four of padding that are zero.
+/// Index of the last character of the data. It holds one bit of the key, and four bits of padding,
+/// which are zero.
 pub const LAST_OF_DATA: usize = 51;
-/// Characters that can be chosen together with an ending: the checksum follows from the others.
+/// The most characters that a pattern with parts behind its start can choose: the 52 of the data
+/// less six. Then all checksums are still equally likely (`chance.rs`).
 pub const MOST_CHOSEN: usize = 46;
 
 /// Characters that may stand at one place, a bit for each 5-bit value.
@@ -37,7 +39,8 @@ impl CharacterSet {
         self.0.count_ones()
     }
 
-    /// The 5-bit value number `at` in ascending order, counted from 0. `at` is below the length.
+    /// The value at index `at` of the set's 5-bit values in ascending order. `at` is below the
+    /// length.
     pub fn nth(self, at: u32) -> u8 {
         let rest = (0..at).fold(self.0, |rest, _| rest & rest.wrapping_sub(1));
         rest.trailing_zeros() as u8

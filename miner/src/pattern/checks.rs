@@ -39,8 +39,8 @@ impl Member {
 }
 
 impl Checks {
-    /// The checks of `patterns`, whose `members` are `(first, last, index)`. `None` if they are too
-    /// large.
+    /// The checks of `patterns`. `members` are the patterns' intervals: the first and the last
+    /// value, and the index of the pattern. `None` if there are too many words.
     pub(super) fn new(patterns: &[Pattern], members: &[(u64, u64, u32)], first_member: &[u32]) -> Option<Checks> {
         let mut words = Vec::new();
         let mut at = Vec::with_capacity(patterns.len());

@@ -41,7 +41,7 @@ impl ChecksumTables {
         })
     }
 
-    /// The checksum of a key, its first character in the upper bits of [`CHECKSUM_BITS`].
+    /// The checksum of a key: [`CHECKSUM_BITS`] bits, with its first character uppermost.
     pub fn checksum(&self, x: &[u8; 32]) -> u32 {
         x.iter().zip(&self.bytes).fold(self.zero, |sum, (&byte, table)| sum ^ table[usize::from(byte)])
     }

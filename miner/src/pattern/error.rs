@@ -33,25 +33,26 @@ pub enum GrammarError {
         least: usize,
         /// The largest number allowed.
         most: usize,
-        /// The pattern of the nearest number that works, if it is a number.
+        /// The pattern with the nearest number that works; `None` if the text is no number.
         nearest: Option<String>,
         /// A pattern that works.
         example: String,
     },
-    /// A text that is not hexadecimal. Carries the digits that were probably meant.
+    /// A text that is not hexadecimal. Carries the pattern that was probably meant, if any.
     #[error("after `hex:` come 1 to 64 of the digits 0 to 9 and a to f{}", hex_hint(.0))]
     Hex(Option<String>),
     /// More hexadecimal digits than a key has: their number.
     #[error("a key has {HEX_DIGITS} hexadecimal digits; these are {digits}, leave out {more}", digits = .0, more = .0 - HEX_DIGITS)]
     HexTooLong(usize),
-    /// A number after `@` that is too small for the parts before it, or without such parts. Carries the
-    /// pattern with the nearest number that works, if there is one.
+    /// A number after `@` that is too small for the parts before it, or without such parts. Carries
+    /// the pattern with the nearest number that works, if there is one.
     #[error("`@` follows a word between stars and says within how many characters{}", within_hint(.0))]
     Within(Option<String>),
     /// More characters than can be chosen together.
     #[error("with a part elsewhere, at most {most} characters can be chosen; these are {0}", most = MOST_CHOSEN)]
     TooMany(usize),
-    /// An ending whose seventh character from the end is impossible there.
+    /// An ending whose seventh character from the end is impossible there. Carries a pattern that
+    /// works, if there is one.
     #[error("the seventh character from the end is always q or s{}", or_else(.0))]
     Ending(Option<String>),
     /// The difficulty takes too long to compute.
@@ -100,10 +101,11 @@ fn or_else(nearest: &Option<String>) -> String {
     nearest.as_ref().map_or_else(String::new, |text| format!("; “{text}” would work"))
 }
 
-/// The number from `least` to `most` that is nearest to a text of digits, maybe with a sign.
+/// The number from `least` to `most` that is nearest to a text of digits, which may begin with `+`.
+/// `None` for any other text.
 pub(super) fn nearest_number(text: &str, least: usize, most: usize) -> Option<usize> {
     let digits = text.strip_prefix('+').unwrap_or(text);
     let is_number = !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit());
-    // A number that is too long for the type is above all.
+    // A number that is too long for the type is larger than `most`.
     is_number.then(|| digits.parse().unwrap_or(most).clamp(least, most.max(least)))
 }

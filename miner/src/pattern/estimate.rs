@@ -2,16 +2,16 @@
 //! takes too long to compute.
 //!
 //! A *placement* is a shape with a place for each part of its middle. The chances of all placements
-//! add up to the mean number of placements in a random text. Draw texts so that each is as frequent
-//! as its number of placements `n` makes it; then the mean of `1 / n` times that sum is the chance
-//! that a text has any (R. M. Karp and M. Luby, "Monte-Carlo algorithms for enumeration and
-//! reliability problems", 1983).
+//! add up to the mean number of placements in a random text. Now draw texts with chances
+//! proportional to their numbers of placements `n`. The mean of `1 / n`, times that sum, is the
+//! chance that a random text has any placement (R. M. Karp and M. Luby, "Monte-Carlo algorithms for
+//! enumeration and reliability problems", 1983).
 
 use super::chance::Effort;
 use super::character_set::{CharacterSet, LAST_OF_DATA, NPUB_CHARACTERS};
 use super::shape::{Shape, Values};
 
-/// The most texts drawn. With them, the estimates of the test's sets err by 2 %.
+/// The most texts drawn. With so many, the estimates for the sets of the tests err by at most 2 %.
 const MOST_TEXTS: usize = 4096;
 /// The fewest texts that are worth an estimate.
 const FEWEST_TEXTS: usize = 64;
@@ -27,7 +27,7 @@ pub fn estimated_chance(shapes: &[Shape], effort: &mut Effort) -> Option<f64> {
         let values = drawn_from(&all, sum, &mut random);
         let fits = |set: CharacterSet, at: usize| f64::from(u8::from(set.contains(values[at])));
         let placements: f64 = shapes.iter().map(|shape| Placements::new(shape, fits).total()).sum();
-        // The text has the placement that it was drawn with; rounding may hide nothing more.
+        // The text has at least the placement that it was drawn with, even if rounding says less.
         1.0 / placements.max(1.0)
     });
     Some((sum * drawn.sum::<f64>() / count as f64).min(1.0))
@@ -55,7 +55,8 @@ struct Placements<'a> {
 }
 
 impl<'a> Placements<'a> {
-    /// `weight` is that of one character: of the set that the shape has for it, and its place.
+    /// The placements of a shape. `weight` gives the weight of one character from the set that the
+    /// shape has for it, and its place.
     fn new(shape: &'a Shape, weight: impl Fn(CharacterSet, usize) -> f64) -> Placements<'a> {
         let product = |sets: &[CharacterSet], from: usize| -> f64 {
             let mut all = 1.0;
@@ -87,13 +88,15 @@ impl<'a> Placements<'a> {
         if self.outside > 0.0 { self.outside * self.rests[0][self.shape.start.len()] } else { 0.0 }
     }
 
-    /// A random placement by weight: each place, and the characters that may stand there.
+    /// Draws a placement with a chance proportional to its weight. Returns its places, and the
+    /// characters that may stand at each.
     fn drawn(&self, random: &mut Random) -> Vec<(usize, CharacterSet)> {
         let places = |sets: &[CharacterSet], from: usize| (from..).zip(sets.to_vec()).collect::<Vec<_>>();
         let mut drawn = places(&self.shape.start, 0);
         let mut from = self.shape.start.len();
         for (part, rest) in self.shape.middle.iter().zip(&self.rests) {
-            // The part begins where what is left falls below the drawn weight.
+            // The part begins at the first place after which no more than `left` of the weight
+            // remains.
             let left = random.below_one() * rest[from];
             from += (from..NPUB_CHARACTERS - part.len()).take_while(|&at| rest[at + 1] > left).count();
             drawn.extend(places(part, from));
@@ -104,14 +107,16 @@ impl<'a> Placements<'a> {
     }
 }
 
-/// A random text with a random placement, by the weight of the placements, which is `sum` for all.
+/// Draws a placement with a chance proportional to its weight, and a random text that has it. `sum`
+/// is the weight of all placements.
 fn drawn_from(all: &[Placements<'_>], sum: f64, random: &mut Random) -> Values {
     let mut left = random.below_one() * sum;
     let is_drawn = |placements: &&Placements<'_>| {
         left -= placements.total();
         left < 0.0
     };
-    // Rounding may leave a rest behind the last one.
+    // Rounding may leave a remainder after the last shape. Then the last shape with any weight is
+    // taken.
     let one = all.iter().find(is_drawn).or(all.iter().rfind(|placements| placements.total() > 0.0));
     let mut values = std::array::from_fn(|at| random.one_of(possible(at)));
     for (at, set) in one.map(|placements| placements.drawn(random)).unwrap_or_default() {
@@ -120,8 +125,8 @@ fn drawn_from(all: &[Placements<'_>], sum: f64, random: &mut Random) -> Values {
     values
 }
 
-/// The generator SplitMix64 (Steele, Lea and Flood, 2014). It always begins alike, so that a
-/// difficulty does not depend on when it is asked for.
+/// The generator SplitMix64 (Steele, Lea and Flood, 2014). It always begins with the same state, so
+/// that the same shapes always have the same difficulty.
 struct Random(u64);
 
 impl Random {

@@ -1,7 +1,7 @@
 //! The grammar: reads a person's text as a [`Pattern`]. `docs/askers/patterns.md` has the table.
 //!
-//! No word is both a plain prefix and of another kind: every keyword has a character that cannot
-//! occur in an npub.
+//! No text can be read both as a plain prefix and as another kind: every keyword has a character
+//! that cannot occur in an npub.
 
 use super::chance::Effort;
 use super::character_set::CharacterSet;
@@ -16,7 +16,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-/// Numbers of equal characters at the start, and anywhere.
+/// Numbers of equal characters that `=` may ask for: at the start, and anywhere.
 const EQUAL: RangeInclusive<usize> = 2..=51;
 const EQUAL_ANYWHERE: RangeInclusive<usize> = 2..=12;
 /// The number of bits that `zeros:` may ask for.
@@ -74,7 +74,8 @@ fn read(text: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
     })
 }
 
-/// A number in a range. `example` is one that works; `after` is what stands behind the number.
+/// Parses a number in a range. For the error, `example` is a number that works, and `after` is the
+/// text behind the number.
 fn number(
     keyword: &'static str,
     text: &str,
@@ -105,7 +106,7 @@ fn hex(text: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
     let sets = |digits: usize| sets_of_bits(4 * digits, |at| bit(at).filter(|_| at < 4 * digits));
     let start = sets(skipped + values.len());
     if !is_possible(&start) {
-        // All digits of a key that is none.
+        // Every x with these digits is p or more, so no key has them.
         let possible = (0..HEX_DIGITS).rev().find(|&digits| is_possible(&sets(digits))).unwrap_or(0);
         return Err(GrammarError::Prefix { error: PatternError::Impossible(possible), look_alike: None });
     }
@@ -113,8 +114,8 @@ fn hex(text: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
     Pattern::from_shapes(format!("hex:{text}"), kind, vec![Shape::starting(start)], effort)
 }
 
-/// Digits as people write them elsewhere: `0xdead`, `de:ad`, `c0ffee` with an `o`. No whole key is
-/// named: no answer of a bot repeats one.
+/// The pattern that is probably meant by digits as people write them elsewhere: `0xdead`, `de:ad`,
+/// `c0ffee` with an `o`. `None` for a whole key, because no answer of a bot repeats one.
 fn probable_hex(text: &str, effort: &mut Effort) -> Option<String> {
     let (star, digits) = text.strip_prefix('*').map_or(("", text), |digits| ("*", digits));
     let digits = digits.strip_suffix('*').unwrap_or(digits);
@@ -158,12 +159,12 @@ fn words(letters: usize) -> Result<Pattern, GrammarError> {
 /// A pattern of many shapes, made at its first use.
 type Made = OnceLock<Result<Pattern, GrammarError>>;
 
-/// The pattern of some shapes. It is made once, and copies share its tables.
+/// The pattern of some shapes. It is made at the first call, and copies share its tables.
 fn once(made: &Made, text: String, kind: Kind, shapes: impl FnOnce() -> Vec<Shape>) -> Result<Pattern, GrammarError> {
     made.get_or_init(|| Pattern::from_shapes(text, kind, shapes(), &mut Effort::full())).clone()
 }
 
-/// The characters of which some of the first `count` bits are fixed.
+/// The character sets of a text of which `bit` fixes some of the first `count` bits.
 fn sets_of_bits(count: usize, bit: impl Fn(usize) -> Option<bool>) -> Vec<CharacterSet> {
     let fits = |at: usize, value: u32| {
         (0..5).all(|place| bit(5 * at + place).is_none_or(|set| set == (value >> (4 - place) & 1 == 1)))

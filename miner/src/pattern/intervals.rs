@@ -3,7 +3,7 @@
 use super::character_set::CharacterSet;
 use super::shape::Shape;
 
-/// Number of intervals that a shape may always have, because a filter of so few costs nothing.
+/// Number of intervals that a shape may always have, because a filter with so few costs nothing.
 const FREE: u64 = 64;
 /// The most intervals of one shape.
 const MOST: u64 = 4096;
@@ -67,7 +67,8 @@ fn add(start: &[CharacterSet], list: &mut Vec<(u64, u64)>) -> bool {
         } else if set == CharacterSet::ANY {
             break;
         } else {
-            // Only four bits of this character count, so its values form pairs.
+            // Only the upper four bits of this character are in the upper 64 bits of x, so its
+            // values form pairs.
             let pairs = (set.0 | set.0 >> 1) & 0x5555_5555;
             is_exact &= pairs * 3 == set.0;
             (CharacterSet((0..16).fold(0, |half, pair| half | (pairs >> (2 * pair) & 1) << pair)), 4)

@@ -1,5 +1,5 @@
-//! Characters with which keys of a pattern can begin, continue or end. Other patterns are made from
-//! them that cost a device little in the same launch.
+//! Characters with which keys of a pattern can begin, continue or end. The scheduler makes other
+//! patterns from them, such as canaries, which cost a device little in the same launch.
 
 use super::alphabet::{ALPHABET, value_of};
 use super::character_set::{CharacterSet, LAST_OF_DATA, NPUB_CHARACTERS};
@@ -8,8 +8,9 @@ use super::pattern::Pattern;
 use super::shape::Shape;
 use std::ops::Range;
 
-/// Each of these takes characters of the alphabet, `other`, and returns as many. A character that
-/// the pattern allows at its place is kept; any other is replaced by an allowed one.
+/// Each function whose name ends with `_like` takes characters of the alphabet, `other`, and
+/// returns as many. A character that the pattern allows at its place is kept; any other is replaced
+/// by an allowed one.
 impl Pattern {
     /// Characters that keys of this pattern can begin with.
     pub fn start_like(&self, other: &str) -> String {
@@ -19,15 +20,15 @@ impl Pattern {
         all_like((0..).map(|at| set_at(shape, at)), other)
     }
 
-    /// The last characters of keys of this pattern; `None` if it restricts no fixed place of the
-    /// checksum.
+    /// Characters that keys of this pattern can end with; `None` if it restricts no fixed place of
+    /// the checksum.
     pub fn end_like(&self, other: &str) -> Option<String> {
         let shape = self.restricting(LAST_OF_DATA + 1..NPUB_CHARACTERS)?;
         Some(all_like((NPUB_CHARACTERS - other.len()..).map(|at| set_at(&shape, at)), other))
     }
 
-    /// The characters just before the last one of the data (which holds only one bit of a key);
-    /// `None` if this pattern restricts no fixed place among them.
+    /// Characters that keys of this pattern can have just before the last one of the data (which
+    /// holds only one bit of a key); `None` if the pattern restricts no fixed place among them.
     pub fn data_end_like(&self, other: &str) -> Option<String> {
         let from = LAST_OF_DATA - other.len();
         let shape = self.restricting(from..LAST_OF_DATA)?;
@@ -40,7 +41,7 @@ impl Pattern {
         start.is_empty() && middle.len() == 1 && end.is_empty()
     }
 
-    /// The first of its shapes that restricts one of these places.
+    /// The pattern's first shape that restricts one of these places.
     fn restricting(&self, places: Range<usize>) -> Option<Shape> {
         let is_restricted = |shape: &Shape| places.clone().any(|at| set_at(shape, at) != CharacterSet::ANY);
         self.shapes().into_iter().find(is_restricted)

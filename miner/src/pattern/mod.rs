@@ -1,10 +1,9 @@
 //! Patterns: their grammar, their difficulty, and whether a full key matches. No I/O.
 //!
-//! A [`Pattern`] is a plain prefix, or alternatives of shapes (`shape.rs`). The shapes give the
-//! intervals that devices filter by (`intervals.rs`) and the exact chance (`chance.rs`; an estimate
-//! where that takes too long, `estimate.rs`).
-//! `grammar.rs` reads what people write. A search without a target ([`Best`]) asks for patterns
-//! that become rarer.
+//! A [`Pattern`] is a plain prefix, or alternatives of shapes (`shape.rs`). From the shapes follow
+//! the intervals that devices filter by (`intervals.rs`), and the exact chance of a match
+//! (`chance.rs`) or, where that takes too long, an estimate (`estimate.rs`). `grammar.rs` reads
+//! what people write. A search without a target ([`Best`]) asks for patterns that become rarer.
 
 mod alphabet;
 mod best;

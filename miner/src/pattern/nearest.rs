@@ -5,12 +5,12 @@ use super::chance::Effort;
 use super::kind::Kind;
 use super::pattern::Pattern;
 
-/// How many times as fast a look-alike must be found to be worth naming.
+/// The least ratio of the difficulties at which a look-alike is worth naming.
 const WORTH_NAMING: f64 = 1.9;
 
 impl Pattern {
-    /// The nearest pattern that the fast kernel searches for: this one, or the same characters at
-    /// the start. `None` if there is none.
+    /// The nearest pattern that the fast kernel searches for: this one, or one with the same
+    /// characters at the start. `None` if there is none.
     pub fn nearest_searchable(&self) -> Option<Pattern> {
         if self.begins_selectively() {
             return Some(self.clone());
@@ -35,7 +35,7 @@ impl Pattern {
         self.cheaper_within(&mut Effort::full())
     }
 
-    /// [`Pattern::cheaper`] without patterns whose difficulty takes more than `effort`.
+    /// [`Pattern::cheaper`] without patterns whose difficulty takes more than `effort` to compute.
     pub fn cheaper_within(&self, effort: &mut Effort) -> Vec<Pattern> {
         if !matches!(self.kind(), Kind::Prefix | Kind::Open | Kind::Parts { .. }) || self.as_str().starts_with('~') {
             return Vec::new();

@@ -10,11 +10,11 @@ use super::pattern::Pattern;
 use super::prefix::{MAX_CHARACTERS, MOST_NAMED, PatternError, spellings};
 use super::shape::Shape;
 
-/// A part that has at most this many places within the first characters becomes one alternative for
-/// each place, with all characters at the start.
+/// The most places at which a part may begin for its pattern to be split into one alternative per
+/// place. An alternative restricts characters at the start only.
 const FEW_PLACES: usize = 3;
 
-/// A written part, and the sets of its places.
+/// A part as it is written, and the character set of each of its places.
 struct Part {
     text: String,
     sets: Vec<CharacterSet>,
@@ -68,9 +68,9 @@ pub fn read(text: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
     Pattern::from_shapes(written, kind, alternatives(shape), effort)
 }
 
-/// The number of characters behind `@`. At least `least` are needed.
+/// Parses the number of characters behind `@`, which must be at least `least`.
 ///
-/// Errors: a text that is not a possible number. Carries the nearest possible number, if any.
+/// Errors: the text is not a possible number. The error is the nearest possible number, if any.
 fn number_within(text: &str, least: usize) -> Result<usize, Option<usize>> {
     let count = nearest_number(text, least, NPUB_CHARACTERS).filter(|_| least <= NPUB_CHARACTERS);
     count.filter(|count| text == count.to_string()).ok_or(count)
@@ -132,13 +132,14 @@ fn read_part(text: &str, is_alike: bool, whole: &str, effort: &mut Effort) -> Re
     Ok(Part { text: written, sets })
 }
 
-/// The error for a character that cannot stand in a pattern. It names only patterns that can be read.
+/// The error for a character that cannot stand in a pattern. It names only patterns that can be
+/// read.
 fn forbidden(character: char, is_alike: bool, whole: &str, effort: &mut Effort) -> GrammarError {
     let mut suggestion = |text: String| match read(&text, effort) {
         Ok(_) => Some(text),
         Err(error) => error.suggestions().first().map(ToString::to_string),
     };
-    // The number behind `@` is none of the characters.
+    // The number behind `@` stays as it is.
     let (body, limit) = whole.split_at(whole.find('@').unwrap_or(whole.len()));
     let respelled = spellings(body, |c| value_of(c).is_some() || "?[]*".contains(c));
     let respelled = respelled.filter(|_| !is_alike).map(|body| format!("{body}{limit}"));
@@ -152,8 +153,8 @@ fn forbidden(character: char, is_alike: bool, whole: &str, effort: &mut Effort) 
     }
 }
 
-/// Checks lengths, and the place of the padding in a long ending. `before` is what is written before
-/// the ending.
+/// Checks the number of characters and, in a long ending, the character that holds the padding.
+/// `before` is the text before the ending `end`.
 fn check(shape: &Shape, before: &str, end: &str, effort: &mut Effort) -> Result<(), GrammarError> {
     if shape.len() > MOST_CHOSEN {
         return Err(GrammarError::TooMany(shape.len()));
@@ -161,7 +162,8 @@ fn check(shape: &Shape, before: &str, end: &str, effort: &mut Effort) -> Result<
     let padding = LAST_OF_DATA.checked_sub(shape.end_from()).and_then(|at| shape.end.get(at).map(|set| (at, set)));
     match padding {
         Some((at, set)) if set.intersection(CharacterSet::PADDED) == CharacterSet::NONE => {
-            // A class is more than one character of the text, so no spelling is suggested.
+            // A class like `[s5]` takes one place but several characters of the text, so the
+            // character to replace is not known and no spelling is suggested.
             let is_plain = end.chars().count() == shape.end.len();
             let respelled: String = end.chars().enumerate().map(|(n, c)| if n == at { 's' } else { c }).collect();
             let nearest = format!("{before}{respelled}");
@@ -171,7 +173,8 @@ fn check(shape: &Shape, before: &str, end: &str, effort: &mut Effort) -> Result<
     }
 }
 
-/// The shape, or one alternative for each place of a part within the first few characters.
+/// Splits a shape into one alternative for each place at which its only part may begin, if these
+/// are at most [`FEW_PLACES`]. Otherwise returns the shape alone.
 fn alternatives(shape: Shape) -> Vec<Shape> {
     let [part] = shape.middle.as_slice() else { return vec![shape] };
     let places = shape.within + 1 - shape.start.len() - part.len();

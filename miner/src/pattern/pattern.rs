@@ -13,8 +13,9 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// The largest share of keys that may pass the filter by intervals and need a full check: that of
-/// four fixed characters. A pattern with a larger share needs whole keys compared.
+/// The largest share of keys that a filter by intervals may pass to a full check: the share that
+/// begins with four given characters. A pattern with a larger share is searched by comparing whole
+/// keys.
 const MOST_HANDED_ON: f64 = 1.0 / (1 << 20) as f64;
 
 /// Description of keys, in the grammar of `docs/askers/patterns.md`. At least one npub
@@ -43,7 +44,7 @@ struct Shapes {
 
 impl Pattern {
     /// Reads a prefix as a person writes it. Upper case, a leading `nostr:`, `npub1` or `/`, and
-    /// spaces around it are accepted. Its `FromStr` reads every kind.
+    /// spaces around it are accepted. `FromStr` reads patterns of every kind.
     ///
     /// Errors: [`PatternError`].
     pub fn parse(written: &str) -> Result<Pattern, PatternError> {
@@ -52,9 +53,10 @@ impl Pattern {
         Ok(Pattern { text, form: Form::Range(first, last) })
     }
 
-    /// A pattern of alternatives. Impossible ones are left out.
+    /// A pattern of the alternatives in `list`. Impossible alternatives are left out.
     ///
-    /// Errors: there is none, every key has one, or the difficulty takes more than `effort`.
+    /// Errors: no alternative is possible, every key matches, or computing the difficulty takes
+    /// more than `effort`.
     pub(super) fn from_shapes(
         text: String,
         kind: Kind,
@@ -83,7 +85,7 @@ impl Pattern {
         &self.text
     }
 
-    /// The characters after `npub1` if it is a plain prefix.
+    /// The characters after `npub1` if the pattern is a plain prefix.
     pub fn prefix(&self) -> Option<&str> {
         matches!(self.form, Form::Range(..)).then_some(&self.text)
     }
@@ -153,7 +155,7 @@ impl Pattern {
         }
     }
 
-    /// Number of its alternatives.
+    /// Number of alternatives of the pattern.
     pub(super) fn shape_count(&self) -> usize {
         match &self.form {
             Form::Range(..) => 1,
@@ -161,8 +163,8 @@ impl Pattern {
         }
     }
 
-    /// The share of keys, 0 to 1, that pass a filter by its intervals and need a full check. Zero
-    /// if the intervals are exact, or too wide for such a filter.
+    /// The share of keys, 0 to 1, that pass a filter by the pattern's intervals and need a full
+    /// check. Zero if the intervals are exact, or too wide for such a filter.
     pub fn handed_on(&self) -> f64 {
         match &self.form {
             Form::Shapes(shapes) if !shapes.intervals.is_exact && self.begins_selectively() => shapes.intervals.share(),
@@ -190,8 +192,9 @@ impl Pattern {
         }
     }
 
-    /// Whether the first 32 bits of x restrict the key enough for the fast kernel: either
-    /// completely or as much as four characters do.
+    /// Whether the fast kernel, which filters by the first 32 bits of x, can search for the
+    /// pattern: every key in the pattern's intervals matches, or the intervals hold no more keys
+    /// than four given characters do.
     pub fn begins_selectively(&self) -> bool {
         match &self.form {
             Form::Range(..) => true,

@@ -7,7 +7,7 @@ use thiserror::Error;
 /// Characters of an npub that encode the key. The six after them are a checksum.
 pub const MAX_CHARACTERS: usize = 52;
 
-/// Spellings that an error names at most.
+/// The most spellings that an error names.
 pub(super) const MOST_NAMED: usize = 2;
 
 /// Reason why a text is not a prefix, with advice on what would work.
@@ -16,7 +16,7 @@ pub enum PatternError {
     /// Nothing follows `npub1`.
     #[error("there is no prefix in it; send 1 to {MAX_CHARACTERS} of the characters {}", alphabet_text())]
     Empty,
-    /// Longer than an npub; the number of characters.
+    /// More characters than can be chosen: their number.
     #[error("{0} characters are too many; an npub has {MAX_CHARACTERS} that can be chosen, so send at most that many")]
     TooLong(usize),
     /// A character that bech32 does not have.
@@ -24,12 +24,12 @@ pub enum PatternError {
     Forbidden {
         /// The first forbidden character, in lower case.
         character: char,
-        /// Spellings of the whole text that are possible, at most two, the most similar first; empty if
-        /// none is similar.
+        /// Spellings of the whole text that are possible, at most two, the most similar first;
+        /// empty if none is similar.
         nearest: Vec<String>,
     },
-    /// A 52nd character or a value of x that no key has. With the number of characters or digits from
-    /// the first on that a key can have.
+    /// No key has this 52nd character or this value of x. Carries the number of leading characters
+    /// or digits that a key can have.
     #[error("no public key starts like that; its first {0} characters would be possible")]
     Impossible(usize),
 }
@@ -72,8 +72,8 @@ pub(super) fn range_of(text: &str) -> Result<([u8; 32], [u8; 32]), PatternError>
     range(&values).ok_or_else(|| PatternError::Impossible(possible()))
 }
 
-/// Up to three spellings of `text` in characters that can occur. Characters for which `stays` is true
-/// are kept. The caller checks that a spelling is a pattern.
+/// Up to three spellings of `text` in characters that can occur. Characters for which `stays` is
+/// true are kept. The caller checks that a spelling is a pattern.
 pub(super) fn spellings(text: &str, stays: impl Fn(char) -> bool) -> impl Iterator<Item = String> {
     let respell = move |choice: usize| {
         text.chars()
@@ -108,7 +108,8 @@ pub(super) fn is_possible(start: &[CharacterSet]) -> bool {
     start.len() <= MAX_CHARACTERS && range(&smallest).is_some()
 }
 
-/// The number of characters, from the first on and fewer than there are, that some key has.
+/// The length of the longest start of these characters, shorter than all of them, that some key
+/// has.
 pub(super) fn possible_characters(start: &[CharacterSet]) -> usize {
     (0..start.len()).rev().find(|&count| is_possible(&start[..count])).unwrap_or(0)
 }

@@ -27,20 +27,21 @@ pub struct PatternSet {
     patterns: Vec<Pattern>,
     /// Intervals of the upper 64 bits of x that can match: sorted, disjoint, both ends included.
     intervals: Vec<(u64, u64)>,
-    /// The intervals of each pattern, with its index, sorted.
+    /// The intervals of each pattern: both ends, and the pattern's index. Sorted.
     members: Vec<(u64, u64, u32)>,
     /// The index of the first member of each interval; then the number of members.
     first_member: Vec<u32>,
     is_exact: bool,
     compares_whole_keys: bool,
-    /// Further patterns, in a set that other sets share too. That set shares none itself.
+    /// Further patterns, in a set that other sets may share too. That set has no shared set of its
+    /// own.
     shared: Option<Arc<PatternSet>>,
-    /// The same patterns in a set that shares none, made at its first use.
+    /// All these patterns in a set without a shared set, made at its first use.
     flat: OnceLock<Box<PatternSet>>,
 }
 
 impl PatternSet {
-    /// A set in the given order.
+    /// A set of patterns, in the given order.
     pub fn new(patterns: Vec<Pattern>) -> PatternSet {
         let mut members = Vec::with_capacity(patterns.len());
         for (at, pattern) in patterns.iter().enumerate() {
@@ -65,7 +66,7 @@ impl PatternSet {
     pub fn before(own: Vec<Pattern>, shared: &Arc<PatternSet>) -> PatternSet {
         let own = PatternSet::new(own);
         if shared.shared.is_some() || own.members.len() + shared.members.len() > MOST_INTERVALS {
-            // Which intervals are joined depends on all of them.
+            // Too many intervals must be joined, and the choice depends on all of them.
             return PatternSet::new(
                 own.patterns.iter().chain(shared.iter().map(|(_, pattern)| pattern)).cloned().collect(),
             );
@@ -98,7 +99,7 @@ impl PatternSet {
         self.shared.as_ref().map_or(&[], |shared| &shared.patterns)
     }
 
-    /// These patterns in a set that shares none.
+    /// All these patterns in a set without a shared set.
     fn flat(&self) -> &PatternSet {
         let make = || Box::new(PatternSet::new(self.iter().map(|(_, pattern)| pattern.clone()).collect()));
         if self.shared.is_none() { self } else { self.flat.get_or_init(make) }
@@ -173,15 +174,16 @@ impl PatternSet {
         self.interval_of(top).is_some() || self.shared.as_ref().is_some_and(|shared| shared.interval_of(top).is_some())
     }
 
-    /// Expected number of candidates until any pattern matches; `None` for the empty set.
-    /// Overlapping patterns are counted once. Of sets that are too intricate for that it is an
-    /// estimate from random texts; of those with thousands of parts anywhere, the chances are added.
+    /// Expected number of candidates until any pattern matches; `None` for the empty set. A key
+    /// that has several patterns is counted once. For a set that is too intricate for that, the
+    /// difficulty is an estimate from random texts. For a set with thousands of parts anywhere, the
+    /// chances of the patterns are added.
     pub fn difficulty(&self) -> Option<Difficulty> {
         self.difficulty_within(&mut Effort::full())
     }
 
-    /// [`PatternSet::difficulty`] with a bound: a set that takes more than `effort` is too
-    /// intricate.
+    /// [`PatternSet::difficulty`] with a bound on its time: a set that takes more than `effort`
+    /// counts as too intricate.
     pub fn difficulty_within(&self, effort: &mut Effort) -> Option<Difficulty> {
         if self.is_empty() {
             return None;
@@ -219,8 +221,8 @@ fn merged(members: &[(u64, u64, u32)], gap: u64) -> (Vec<(u64, u64)>, Vec<u32>) 
     (intervals, first_member)
 }
 
-/// The gap up to which neighbours must be joined so that at most `most` intervals are left; `None`
-/// if there are few enough already.
+/// The largest gap between neighbours that must be closed so that at most `most` intervals are
+/// left; `None` if there are few enough already.
 fn gap_to_close(intervals: &[(u64, u64)], most: usize) -> Option<u64> {
     let excess = intervals.len().checked_sub(most).filter(|&excess| excess > 0)?;
     let mut gaps: Vec<u64> = intervals.windows(2).map(|pair| pair[1].0 - pair[0].1 - 1).collect();

@@ -8,14 +8,15 @@ use bech32::{Bech32, Hrp};
 /// The 5-bit values of the characters after `npub1`.
 pub type Values = [u8; NPUB_CHARACTERS];
 
-/// Characters at the start, then parts anywhere in their order, then characters at the end.
+/// A shape: characters at the start, then parts anywhere but in this order, then characters at the
+/// end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shape {
-    /// Characters from the first on. Sets of all characters stand for `?`.
+    /// Characters from the first on. A set of all characters stands for `?`.
     pub start: Vec<CharacterSet>,
     /// Parts after the start, in this order and without overlap, each as early as possible.
     pub middle: Vec<Vec<CharacterSet>>,
-    /// The middle ends within this many characters.
+    /// The middle ends within this many characters after `npub1`.
     pub within: usize,
     /// The last characters, checksum included.
     pub end: Vec<CharacterSet>,
@@ -72,7 +73,8 @@ impl Shape {
         true
     }
 
-    /// Indices of the characters that match in a key with this shape: ranges, ascending.
+    /// Ranges of the characters that match in a key with this shape, ascending: the first index,
+    /// and the one after the last.
     pub fn met_by(&self, values: &Values) -> Vec<(usize, usize)> {
         let fits =
             |part: &[CharacterSet], at: usize| part.iter().zip(&values[at..]).all(|(set, &value)| set.contains(value));

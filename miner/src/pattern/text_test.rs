@@ -1,13 +1,14 @@
 //! Tests of a key's whole text, for kernels that compare all of it. A text that fails every test of
-//! a set matches none of its patterns; one that passes may match.
+//! a set matches none of its patterns; one that passes a test may match.
 
 use super::character_set::{CharacterSet, NPUB_CHARACTERS};
 use super::kind::Kind;
 use super::pattern::Pattern;
 use super::shape::Shape;
 
-/// The text of a key: its characters in words of [`WORD_CHARACTERS`], 5 bits each, the first one
-/// uppermost. Above them four bits are zero, and so is the end of the last word.
+/// The text of a key in words of [`WORD_CHARACTERS`] characters. A character has 5 bits, and the
+/// first one of a word is uppermost. The four bits above it are zero, and so is the end of the last
+/// word.
 pub type TextWords<W> = [W; 5];
 
 /// Characters of a text word.
@@ -29,19 +30,19 @@ const MOST_TESTS: usize = 64;
 /// testing some thousands.
 const MOST_PASSING: f64 = 1.0 / (1 << 16) as f64;
 
-/// The most keys that may pass for each match if more than [`MOST_PASSING`] pass. Confirming them
-/// takes less than a tenth of a second.
+/// The most keys that may pass per match. Tests of a frequent pattern may let so many pass, even if
+/// they exceed [`MOST_PASSING`]. Confirming them takes less than a tenth of a second.
 const PASSING_A_MATCH: f64 = 4096.0;
 
-/// Characters of a run that every device compares.
+/// Number of characters of a run that every device compares: the first ones.
 pub const RUN_CHARACTERS: usize = 8;
 
 /// A condition on a text. All of its parts must hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TextTest {
-    /// Words of which some bits have a value: index, mask, value.
+    /// Words of which some bits are fixed: the word's index, the mask of the bits, and their value.
     pub fixed: Vec<(usize, u64, u64)>,
-    /// Characters anywhere.
+    /// A run of characters that may begin at several places.
     pub anywhere: Option<Anywhere>,
 }
 
@@ -106,7 +107,7 @@ impl TextTest {
 
 impl Pattern {
     /// Whether one of the two kernels can search for the pattern. The kernel that compares whole
-    /// texts takes patterns with few alternatives whose tests pass few other keys.
+    /// texts takes patterns with few alternatives, whose tests let few keys pass that do not match.
     pub fn is_searchable(&self) -> bool {
         if self.begins_selectively() {
             return true;
@@ -140,7 +141,7 @@ fn of_shape(shape: &Shape) -> TextTest {
     shape.start.iter().enumerate().for_each(|(at, &set)| fix(at, set));
     shape.end.iter().enumerate().for_each(|(at, &set)| fix(shape.end_from() + at, set));
     let fixed = (0..5).filter(|&word| masks[word] != 0).map(|word| (word, masks[word], values[word])).collect();
-    // The part that is hardest to match. The full check tests the others.
+    // Only the part that is hardest to match is compared. The full check tests the other parts.
     let bits = |part: &[CharacterSet]| part.iter().map(|&set| common_bits(set).0.count_ones()).sum::<u32>();
     let anywhere = shape.middle.iter().max_by_key(|part| bits(part)).map(|part| {
         let repeated = |&set: &CharacterSet| {

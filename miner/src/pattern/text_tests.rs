@@ -16,7 +16,8 @@ pub struct TextTests {
     pub of_keys: Vec<TextTest>,
     /// Tests that read a part of the checksum.
     pub of_checksums: Vec<TextTest>,
-    /// A quick test for [`TextTests::of_checksums`]: every text that passes one of them passes it.
+    /// A quick test for [`TextTests::of_checksums`]: every text that passes one of those tests
+    /// passes this one.
     pub first: Option<ChecksumTest>,
 }
 
@@ -27,8 +28,9 @@ pub struct ChecksumTest {
     pub bytes: [usize; 2],
     /// The bits that are compared, in each of the two bytes.
     pub mask: [u8; 2],
-    /// The allowed values, less the checksum of zero (exclusive or), which makes them linear in the
-    /// bits of the key. All differ; uncompared bits are zero.
+    /// The allowed values, each combined with the checksum of the key zero by exclusive or, which
+    /// makes them linear in the bits of the key. They are distinct, and bits that are not compared
+    /// are zero.
     pub sums: Vec<[u8; 2]>,
 }
 
@@ -47,8 +49,8 @@ impl TextTests {
 }
 
 impl ChecksumTest {
-    /// The test of the bits that all of these tests fix; `None` if there are few such bits, or many
-    /// values.
+    /// The test of the bits that all of these tests fix; `None` if there are fewer than
+    /// [`LEAST_BITS`] such bits, or more than [`MOST_VALUES`] values.
     fn common(tests: &[TextTest]) -> Option<ChecksumTest> {
         let bits = tests.iter().map(fixed_bits).collect::<Vec<_>>();
         let mask = bits.iter().map(|&(mask, _)| mask).reduce(|all, mask| all & mask)?;

@@ -7,7 +7,8 @@ use super::{Effort, Pattern, PatternSet, Rate};
 ///
 /// Patterns that the first 32 bits restrict too little ([`Pattern::begins_selectively`]) are
 /// searched by comparing whole keys, at another rate. If there are patterns of both kinds, each
-/// kind has half of the time. `None` without a pattern, or if it takes more than `effort`.
+/// kind has half of the time. A difficulty that takes more than `effort` to compute is estimated.
+/// `None` if a difficulty cannot be computed.
 pub fn rate_in_turns(patterns: &[Pattern], top_words: Rate, whole_keys: Rate, effort: &mut Effort) -> Option<Rate> {
     let (of_top_words, of_whole_keys): (Vec<Pattern>, Vec<Pattern>) =
         patterns.iter().cloned().partition(Pattern::begins_selectively);
@@ -35,7 +36,8 @@ mod tests {
             rate_in_turns(&patterns, Rate(80e6), Rate(20e6), &mut Effort::steps(1 << 14)).unwrap().0
         };
         assert_eq!((rate(&["m0ctane", "cat"]), rate(&["*cafe", "=7*"])), (80e6, 20e6));
-        // A key has both patterns with a chance of 2^-65.
+        // Only one key in 2^65 matches both patterns, so the sum of their chances is precise
+        // enough.
         let seconds = 1.0 / (0.5 * 80e6 / 35f64.exp2() + 0.5 * 20e6 / 30f64.exp2());
         let all = 1.0 / (35f64.exp2().recip() + 30f64.exp2().recip());
         assert!((rate(&["m0ctane", "*al7cet"]) * seconds / all - 1.0).abs() < 1e-9);

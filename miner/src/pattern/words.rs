@@ -44,8 +44,8 @@ fn built_in() -> impl Iterator<Item = &'static str> {
     lines.filter(|line| !line.starts_with('#')).flat_map(str::split_whitespace)
 }
 
-/// Characters that look like a person's request: built-in words, one after another. `draw` chooses
-/// a number below its argument.
+/// A text of this many characters that looks like a person's request: built-in words, one after
+/// another. `draw` returns a number below its argument.
 pub fn word_like(characters: usize, mut draw: impl FnMut(usize) -> usize) -> String {
     let words: Vec<&str> = built_in().collect();
     let mut text = String::new();

@@ -19,7 +19,7 @@ enum Counter {
     Package(Package),
 }
 
-/// A GPU with a counter that can be read.
+/// The GPU of this number, if its counter can be read.
 fn gpu(ordinal: usize) -> Option<Gpu> {
     cuda::pci_bus_id(ordinal).and_then(|id| Gpu::open(&id)).filter(|gpu| gpu.joules().is_some())
 }
@@ -68,7 +68,7 @@ impl EnergyMeter {
     }
 }
 
-/// The energy that one device has used in all.
+/// The energy that one device has used since this value was made.
 #[derive(Debug)]
 pub struct EnergyTotal {
     meter: EnergyMeter,
@@ -77,7 +77,7 @@ pub struct EnergyTotal {
 }
 
 impl EnergyTotal {
-    /// The energy from now on; `None` if the device has no readable counter.
+    /// Counts the energy from now on; `None` if the device has no readable counter.
     pub fn from_now(device: DeviceId) -> Option<EnergyTotal> {
         EnergyTotal::of(EnergyMeter::new(&[device]))
     }
@@ -87,8 +87,8 @@ impl EnergyTotal {
         last.0.is_some().then_some(EnergyTotal { meter, last, joules: 0.0 })
     }
 
-    /// Joules up to now; `None` if the counter cannot be read at the moment. To be called once a
-    /// minute or more often: the counter of a processor wraps after some minutes.
+    /// Joules up to now; `None` if the counter cannot be read at the moment. Must be called at
+    /// least once a minute, because the counter of a processor wraps after some minutes.
     pub fn joules(&mut self) -> Option<f64> {
         let now = self.meter.read();
         self.joules += self.meter.joules_between(&self.last, &now)?;
@@ -126,7 +126,7 @@ fn microjoules(file: &Path) -> Option<f64> {
     text.trim().parse::<f64>().ok().map(|value| value / 1e6)
 }
 
-/// The packages below `folder`; `None` if none is readable.
+/// The packages below `folder`; `None` if there are none, or one of them is not readable.
 fn packages(folder: &Path) -> Option<Vec<Package>> {
     let mut packages = Vec::new();
     for entry in std::fs::read_dir(folder).ok()? {
@@ -136,8 +136,8 @@ fn packages(folder: &Path) -> Option<Vec<Package>> {
         if name.strip_prefix("intel-rapl:").is_none_or(|number| number.parse::<u32>().is_err()) {
             continue;
         }
-        // Beside packages, `package-0` or `package-0-die-1`, there may be `psys`, the whole machine
-        // with its packages.
+        // Beside the packages (`package-0`, `package-0-die-1`) there may be `psys`, which counts
+        // the whole machine, packages included.
         if !std::fs::read_to_string(zone.join("name")).ok()?.starts_with("package-") {
             continue;
         }

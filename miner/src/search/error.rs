@@ -3,7 +3,7 @@
 use super::device::DeviceId;
 use thiserror::Error;
 
-/// Why a device cannot search.
+/// Reason why a device cannot search.
 #[derive(Debug, Error)]
 pub enum SearchError {
     /// The text names no device that we know.
@@ -47,7 +47,7 @@ pub enum SearchError {
     WrongStartCount {
         /// Start points of the launch.
         given: usize,
-        /// [`super::Searcher::starts`]
+        /// Start points that a launch must have: [`super::Searcher::starts`].
         wanted: usize,
     },
     /// No launch is in flight.

@@ -37,8 +37,8 @@ impl Bits {
         self.0.len()
     }
 
-    /// Mask and value of up to 64 bits of the key, from this bit upwards. Bits above the key have
-    /// none.
+    /// Mask and value of `count` bits of the key, at most 64, from bit `from` upwards. Bits above
+    /// the key are not in the mask.
     pub fn word(&self, from: usize, count: usize) -> (u64, u64) {
         let range = self.0.range(from..(from + count).min(KEY_BITS));
         range.fold((0, 0), |(mask, value), (bit, &is_set)| {
@@ -46,7 +46,7 @@ impl Bits {
         })
     }
 
-    /// Mask and value of the lowest limb of the key.
+    /// Mask and value of the lowest limb (32 bits) of the key.
     pub fn lowest_limb(&self) -> (u32, u32) {
         self.0.range(..32).fold((0, 0), |(mask, all), (bit, &is_set)| (mask | 1 << bit, all | u32::from(is_set) << bit))
     }
@@ -70,7 +70,8 @@ pub fn even_parities(tests: &[&Bits]) -> Vec<[u32; 8]> {
     let has_all = |bit: &usize| others.iter().all(|test| test.0.contains_key(bit));
     let common: Vec<usize> = first.0.keys().copied().filter(has_all).take(MOST_COMMON).collect();
     let zero = ChecksumTables::get().zero;
-    // The values of the common bits, less the checksum of zero, which makes them linear in the key.
+    // The values of the common bits, each combined with the checksum of the key zero by exclusive
+    // or, which makes them linear in the key.
     let value = |test: &Bits, bit: usize| test.0[&bit] != (bit >= KEY_BITS && zero >> (bit - KEY_BITS) & 1 == 1);
     // Gaussian elimination: each pivot is set in only one of the rows.
     let mut rows: Vec<(usize, u64)> = Vec::new();

@@ -24,7 +24,8 @@ unsafe impl Send for Gpu {}
 unsafe impl Sync for Gpu {}
 
 impl Gpu {
-    /// `None` if the library is missing or does not know the GPU.
+    /// Opens the GPU at this PCI address. `None` if the library is missing or does not know the
+    /// GPU.
     pub fn open(bus_id: &str) -> Option<Gpu> {
         let bus_id = CString::new(bus_id).ok()?;
         // SAFETY: this is the driver's own library. Its initialisers may run in any process.
@@ -125,7 +126,7 @@ impl Gpu {
         }
     }
 
-    /// A value of a function that takes the kind of a sensor.
+    /// The value of a function of NVML that takes the kind of a sensor or clock.
     fn of_kind(&self, function: &[u8], kind: c_int) -> Option<f64> {
         let mut value: c_uint = 0;
         // SAFETY: both functions have this type (nvml.h); the rest is as for `joules`.

@@ -1,4 +1,4 @@
-//! Opens one device. Which devices to open is the scheduler's decision.
+//! Opens one device. The scheduler decides which devices to open.
 
 use super::device::DeviceId;
 use super::error::SearchError;
@@ -6,7 +6,7 @@ use super::options::SearchOptions;
 use super::searcher::Searcher;
 use super::{cpu, cuda};
 
-/// Opens one device. `options` say how the CPU searches; their choice of devices is ignored.
+/// Opens one device. `options` say how the device searches; their choice of devices is ignored.
 ///
 /// Errors: the device is missing, does not work, or lacks the kernel asked for.
 pub fn open(device: DeviceId, options: &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> {

@@ -6,7 +6,7 @@ use super::error::SearchError;
 use super::restraints::Restraints;
 use std::str::FromStr;
 
-/// Which devices to use.
+/// The devices to use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DeviceChoice {
     /// Every GPU, or the CPU if no GPU works.
@@ -37,7 +37,7 @@ impl FromStr for DeviceChoice {
     }
 }
 
-/// How to search.
+/// Options of the search.
 #[derive(Clone, Debug, Default)]
 pub struct SearchOptions {
     /// The devices.
@@ -51,8 +51,9 @@ pub struct SearchOptions {
     /// The device memory that the search may take on each GPU, in bytes; `None` for half of the
     /// free memory. The tables and buffers that every search needs are taken in any case.
     pub gpu_memory: Option<u64>,
-    /// The most shared memory that a block of threads may have, in bytes; `None` for all that the GPU
-    /// has. A smaller value selects the kernels of GPUs that have no more, for tests and measurements.
+    /// The most shared memory that a block of threads may have, in bytes; `None` for all that the
+    /// GPU has. A smaller value selects the kernels for GPUs that have only so much, for tests and
+    /// measurements.
     pub shared_memory: Option<u32>,
     /// When devices rest, and limits on their use.
     pub restraints: Restraints,

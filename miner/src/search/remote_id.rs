@@ -9,7 +9,8 @@ const LONGEST: usize = 24;
 /// The most devices of one worker.
 pub const MOST_DEVICES: u8 = 16;
 
-/// The name of a worker: 1 to 24 of `a` to `z`, `0` to `9` and `-`. It is one token of a subject.
+/// The name of a worker: 1 to 24 of `a` to `z`, `0` to `9` and `-`. It is one token of a NATS
+/// subject.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WorkerName {
     /// The name, padded with zeros.
@@ -35,7 +36,7 @@ impl FromStr for WorkerName {
 
     fn from_str(text: &str) -> Result<WorkerName, NoName> {
         let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        // The bot's own user has that name.
+        // The bot's own user of the NATS server has the name `bot`.
         if text.is_empty() || text.len() > LONGEST || text == "bot" || !text.bytes().all(is_allowed) {
             return Err(NoName);
         }

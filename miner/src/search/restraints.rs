@@ -39,7 +39,8 @@ impl Restraints {
         }
     }
 
-    /// Whether no setting needs watching. Shares need none.
+    /// Whether nothing must be watched during the search: no hours, no pause on battery and no caps
+    /// except shares are set.
     pub fn need_no_watch(&self) -> bool {
         let plain = |caps: &Caps| caps.celsius.is_none() && caps.watts.is_none();
         self.hours.is_none() && !self.pause_on_battery && plain(&self.caps) && self.of_device.values().all(plain)

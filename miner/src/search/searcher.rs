@@ -10,7 +10,7 @@ use std::time::Duration;
 /// One kernel run.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// As many as [`Searcher::starts`]. Each has its own stretch of candidates.
+    /// The start points, as many as [`Searcher::starts`]. Each has its own stretch of candidates.
     pub starts: Vec<StartPoint>,
     /// The patterns every candidate is tested against. Not empty.
     pub patterns: Arc<PatternSet>,
@@ -39,7 +39,7 @@ pub struct LaunchReport {
     pub hits: Vec<ClaimedHit>,
     /// Time the device itself was busy.
     pub busy: Duration,
-    /// Whether the early stop ended it before its full stretch ([`Launch::remaining`]).
+    /// Whether the early stop ended the launch before its full stretch ([`Launch::remaining`]).
     pub is_cut_short: bool,
 }
 
@@ -52,7 +52,8 @@ pub struct ClaimedHit {
     pub tweak: Tweak,
 }
 
-/// Expected figures of a device's launches by top words, measured when it was opened or before.
+/// Expected figures of a device's launches where top words are compared, measured when the device
+/// was opened or by an earlier start.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Expected {
     /// Candidates per second.
@@ -87,18 +88,19 @@ pub trait Searcher: Send {
         false
     }
 
-    /// Fails if the device is gone. Asked while nothing is in flight.
+    /// Fails if the device is gone. Called while no launch is in flight.
     fn check(&mut self) -> Result<(), SearchError> {
         Ok(())
     }
 
-    /// Names the line of the next launch. Launches of one line search for the same jobs. Once a
-    /// device has a later launch of a line, it may use its patterns in earlier launches of the
-    /// line.
+    /// Sets the line of the next launch. Launches of one line search for the same jobs. Once a
+    /// device has received a later launch of a line, it may use that launch's patterns in earlier
+    /// launches of the line.
     fn begin_line(&mut self, _line: u64) {}
 
-    /// Which later launch lent its patterns, except the first, to the launch collected last: the
-    /// number of launches between them; 0 if it used its own.
+    /// Number of launches by which the patterns of the launch collected last were ahead of it: 0 if
+    /// the device used the launch's own patterns, n if it used those of the n-th launch submitted
+    /// after it. The first pattern is always the launch's own.
     fn ahead(&self) -> usize {
         0
     }

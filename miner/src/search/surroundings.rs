@@ -64,7 +64,7 @@ impl Surroundings {
 
     /// Caps the power of a GPU until the value is dropped.
     ///
-    /// Errors: words for the operator.
+    /// Errors: the reason why the power cannot be capped, in words for the operator.
     pub fn cap_power(&self, device: DeviceId, watts: f64) -> Result<PowerCap, String> {
         let DeviceId::Cuda(ordinal) = device else {
             return Err("the power of a CPU is not capped by npubbot; `share_percent` limits its time".to_owned());

@@ -102,7 +102,7 @@ fn a_search_without_a_target_has_a_longest_time_and_counts_as_a_job() {
     assert!(matches!(decide_for("surprise", &spent), Decision::Say(Reply::TooManyToday { .. })));
 }
 
-/// A key is never sent by NIP-04, and a used half serves no more.
+/// A key is never sent by NIP-04, and a used half is refused.
 #[test]
 fn a_search_without_a_target_keeps_the_promises_of_every_request() {
     let (limits, asker) = (limits(), nobody());

@@ -49,7 +49,8 @@ fn a_long_search_counts_the_days_between_its_nights() {
         other => panic!("{other:?}"),
     };
     let (without, with) = (takes(&always), takes(&night));
-    // 3.8 h of search: done in the first night with a chance of 1 - exp(-8 / 3.8), else 16 h later.
+    // The search takes 3.8 h on average. The chance that n nights of 8 h are not enough is exp(-8 n
+    // / 3.8). After each such night, 16 h of pause follow.
     let pauses: f64 = (1..9).map(|night| 16.0 * (-8.0 * f64::from(night) / 3.818).exp()).sum();
     let expected = 3.818 + pauses;
     assert!((with.mean.as_secs_f64() / 3600.0 - expected).abs() < 0.05, "{with:?}, {expected} h expected");

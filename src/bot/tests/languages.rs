@@ -42,15 +42,15 @@ fn every_listed_word_can_be_written() {
     }
 }
 
-/// The listed words that could be prefixes and, alone, are read as something else: each is a command
-/// or small talk of some language.
+/// The listed words that could be prefixes and are read as something else if sent alone. Each is a
+/// command or small talk of some language.
 fn words_read_otherwise() -> BTreeSet<String> {
     let listed = Language::ALL.into_iter().flat_map(|language| lists(language).into_values().flatten());
     let could_be_prefixes = listed.filter(|word| Pattern::parse(word).is_ok());
     could_be_prefixes.filter(|word| !is_requested(word)).collect()
 }
 
-/// Whether a text alone requests itself.
+/// Whether a text, sent alone, requests itself as a prefix.
 fn is_requested(text: &str) -> bool {
     read_text(text).meaning == Meaning::Find(vec![Pattern::parse(text).unwrap()])
 }
@@ -84,8 +84,8 @@ proptest! {
     }
 }
 
-/// Commands of other languages must not hide prefixes. The exceptions are those that English hides
-/// too; their answer tells how to search for them.
+/// Commands of other languages must not hide prefixes. The exceptions are words that are commands
+/// in English too, and four others, whose answer tells how to search for them.
 #[test]
 fn a_command_that_could_be_a_prefix_is_harmless_and_says_how_to_search_for_it() {
     let mut shadowed = BTreeSet::new();
@@ -192,9 +192,9 @@ fn an_asker_is_answered_in_the_language_they_last_showed() {
         assert_eq!(read_for(text, English), (meaning, language), "{text:?}");
     }
     assert_eq!(read_for("danke", English).1, German);
-    // A word that both have keeps the language of either.
+    // A word of several languages keeps the asker's language if it is one of them.
     assert_eq!(read_for("estado", Portuguese).1, Portuguese);
-    // English commands, prefixes and keys tell nothing.
+    // English commands, prefixes and keys tell nothing about the language.
     for text in ["status", "help", "cancel 12", "find cafe", "m0ctane", "cat dad", "una clave", "thanks", "🚀", "no"]
     {
         assert_eq!(read_for(text, German).1, German, "{text:?}");

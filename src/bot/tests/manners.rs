@@ -318,8 +318,8 @@ pub(super) fn notices(filling: &Filling, language: Language) -> Vec<String> {
 /// Patterns that the texts show as examples. Like those of askers they have marks such as `~`.
 const EXAMPLES: [&str; 5] = ["~m0ctane", "*m0ct*@12", "*m0ct", "[s5]at0sh", "[s5]"];
 
-/// The patterns and words that texts of a filling may show, the longest first: its own, the examples,
-/// and what errors suggest.
+/// The patterns and words that the texts of a filling may show, the longest first: its own, the
+/// examples, and the suggestions of errors.
 fn shown_words(filling: &Filling) -> Vec<String> {
     let mut shown_words: Vec<String> = filling.patterns.iter().map(Pattern::to_string).collect();
     if let Meaning::BadWords(words) = request::read_text(&filling.text).meaning {
@@ -366,7 +366,7 @@ fn markup_is_recognised() {
 }
 
 proptest! {
-    // Each case has every answer in every language.
+    // Each case tries every answer in every language, so there are at most 96 cases.
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.min(96), ..ProptestConfig::default() })]
 
     #[test]

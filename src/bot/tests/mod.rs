@@ -158,7 +158,7 @@ fn beside_split_jobs_the_pool_promises_what_it_has() {
     assert!(spec.notice_at.is_some_and(|at| (NOW + 3800..NOW + 3900).contains(&at)), "{:?}", spec.notice_at);
     let Decision::Say(status) = decide(&rumor("status"), &Facts { asker: &asker, ..context }) else { panic!("status") };
     insta::assert_snapshot!(status.text(English));
-    // With half of the devices it would take too long.
+    // With half of the devices this request would take too long.
     let hard = Facts { pool_part: 0.5, rate: Some(Rate(1e8)), ..context };
     assert!(matches!(decide(&rumor("m0ctane7t"), &hard), Decision::Say(Reply::TooHard { .. })));
 }

@@ -25,7 +25,8 @@ pub(super) const KINDS: [&str; 16] = [
     "????????????????????????????????????cafe*q",
 ];
 
-/// One of each kind that the bot searches for, as it is written, with its meaning in English.
+/// A pattern of each kind that the bot searches for, as an asker writes it, with its meaning in
+/// English.
 const TAKEN: [(&str, &str); 13] = [
     ("m0?tane", "npub1m0?tane: starts with npub1m0?tane, ? is any character."),
     ("[s5]at0sh[l7]", "npub1[5s]at0sh[7l]: starts with npub1[5s]at0sh[7l], one of the characters in brackets."),
@@ -165,7 +166,8 @@ fn tests_of_whole_texts_are_limited_for_a_job_and_for_all() {
     insta::assert_snapshot!(refused.text(English));
 }
 
-/// Keys that pass the start are checked in full. Four patterns with four characters may be open.
+/// Keys that match the start of a pattern with further parts are checked in full. Four such
+/// patterns that fix four characters at the start may be open.
 #[test]
 fn all_jobs_together_have_a_limited_part_of_all_keys_checked_in_full() {
     let (limits, asker) = (limits(), nobody());
@@ -236,7 +238,7 @@ fn an_intricate_pattern_costs_a_bounded_time() {
         let Reply::BadWords(words) = refused(text) else { panic!("{text}") };
         assert!(words.iter().any(|(_, error)| *error == GrammarError::TooIntricate), "{words:?}");
     }
-    // Each alone is fine.
+    // Each of these is within the bound.
     for text in ["m0ctan*al7ce*cafe", "~m0ctan*alice*", "m0ctan*[qp]?[ry]?[9x]?[8g]*"] {
         assert!(Pattern::read_within(text, &mut effort()).is_ok(), "{text}");
     }

@@ -46,7 +46,8 @@ fn a_peer_reads_in_a_request_what_the_job_asks_for() {
     assert!(!can_be_written(&[hex]), "the vault would leave it out");
 }
 
-/// Bots of other operators may run another version: the first words of an acceptance stay.
+/// Bots of other operators may run another version, so the first words of an acceptance must not
+/// change.
 #[test]
 fn an_acceptance_is_known_by_its_first_words() {
     assert_eq!(beginning_of_acceptance(JobId(12)), "Job #12: searching for ");
@@ -84,7 +85,7 @@ fn long_jobs_and_every_second_hard_one_are_handed_over_and_no_others() {
     let (limits, asker) = (limits(), AskerView::default());
     let at = |job: i64| Facts { next_job: JobId(job), ..facts(&limits, &asker) };
     let reason = |text: &str, facts: &Facts<'_>| spec(text, facts).and_then(|spec| spec.hand_over);
-    // 430 seconds, 14,000 seconds, 160 days.
+    // The expected times of the three prefixes are 430 seconds, 14,000 seconds and 160 days.
     assert_eq!([1, 2, 3, 4].map(|job| reason("qqqqqqq", &at(job))), [None; 4]);
     assert_eq!(
         [1, 2, 3, 4].map(|job| reason("qqqqqqqq", &at(job))),

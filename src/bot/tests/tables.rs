@@ -5,7 +5,7 @@ use fluent_syntax::ast::{CallArguments, Entry, Expression, InlineExpression, Pat
 use fluent_syntax::parser;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Files that say texts, by the names of the texts.
+/// Sources that look texts up by their names.
 const SAYING: [&str; 7] = [
     include_str!("../wording.rs"),
     include_str!("../meanings.rs"),
@@ -102,7 +102,7 @@ fn every_language_has_every_text_with_the_same_values() {
         for (id, expected) in english.iter().filter(|(id, _)| !is_optional(id)) {
             let used = own.get(id).unwrap_or_else(|| panic!("{code}: {id} is missing"));
             assert_eq!(used.shown, expected.shown, "{code}: the values shown by {id}");
-            // A language may need fewer forms, not others.
+            // A language may choose its forms by fewer variables, but not by others.
             let known: BTreeSet<_> = expected.shown.union(&expected.choosing).cloned().collect();
             assert!(used.choosing.is_subset(&known), "{code}: {id} chooses by {:?}", used.choosing);
         }

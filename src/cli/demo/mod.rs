@@ -63,7 +63,7 @@ struct Line {
     /// The pattern if it is a plain prefix.
     #[serde(skip_serializing_if = "Option::is_none")]
     prefix: Option<String>,
-    /// The characters that met it.
+    /// The characters of the npub that meet the pattern.
     found: String,
     npub: String,
     verified: bool,

@@ -11,9 +11,9 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Row, Table};
 
-/// The most devices shown. The title has the rate of all of them.
+/// The most devices shown. The rate above them is that of all devices.
 pub(super) const MOST_DEVICES: usize = 8;
-/// Words before the number of a worker's device.
+/// Text before the id of a worker's device, like `ann:0`.
 const OF_WORKERS: &str = "worker ";
 /// Widths of the column of names: without workers, and with them.
 const NAMES: (u16, u16) = (7, 12);
@@ -75,7 +75,8 @@ fn row_of_device(device: &DeviceStatus, sensors: SensorFigures) -> [String; 6] {
     ]
 }
 
-/// A worker's device has no sensors. It has hits, errors and a version.
+/// The row of a worker's device. The bot cannot read its sensors, so their columns show its
+/// version, errors and hits.
 fn row_of_worker(device: &DeviceStatus, worker: &WorkerDeviceStatus) -> [String; 6] {
     let WorkerDeviceStatus { id, version, hits, hits_wrong, errors, name, .. } = worker;
     let echo = echo_text(worker);

@@ -11,7 +11,8 @@ const EVERY: Duration = Duration::from_secs(1);
 /// If an answer takes longer, the screen says that the bot hangs or is busy.
 const SLOW: Duration = Duration::from_secs(3);
 
-/// A view of the bot; `None` after another request; or the reason why there is no answer.
+/// The outcome of a request: a view of the bot, `None` for a request that asks for no view, or the
+/// reason why there is no answer.
 type Answer = Result<Option<Box<View>>, String>;
 
 /// The thread that asks the bot, and its present request.
@@ -19,11 +20,11 @@ type Answer = Result<Option<Box<View>>, String>;
 pub(super) struct Link {
     commands: Sender<Command>,
     answers: Receiver<Answer>,
-    /// When the request under way was sent.
+    /// Time at which the request under way was sent.
     asked: Option<Instant>,
-    /// The next request other than for the state.
+    /// A command that waits for its turn, other than the request for the state.
     next: Option<Command>,
-    /// When the state is asked for next.
+    /// Time at which the state is asked for next.
     due: Instant,
 }
 
@@ -121,7 +122,8 @@ mod tests {
     use super::super::screen::tests::view;
     use super::*;
 
-    /// Lets the link work until the model is as wanted. To it, a second passes with each turn.
+    /// Runs turns of the link until the model is as wanted. Each turn is given a time one second
+    /// later.
     fn turn_until(link: &mut Link, model: &mut Model, is_done: impl Fn(&Model) -> bool) {
         let began = Instant::now();
         let mut now = began;

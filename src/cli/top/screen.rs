@@ -185,7 +185,7 @@ fn wrapped(text: &str, width: usize) -> Vec<&str> {
     let (mut lines, mut rest) = (Vec::new(), text);
     while !rest.is_empty() && lines.len() < EVENT_LINES {
         let end = rest.char_indices().nth(width.max(1)).map_or(rest.len(), |(at, _)| at);
-        // A word is cut only if the line would be short without it.
+        // A word is cut only if the line would be less than half full without it.
         let at_space = rest[..end].rfind(' ').filter(|&at| end < rest.len() && at > end / 2);
         let (line, after) = rest.split_at(at_space.unwrap_or(end));
         lines.push(line.trim_end());

@@ -145,7 +145,7 @@ fn a_file_that_is_missing_or_no_text_is_named() {
     // The default file that we write can be read back, and an existing file is never overwritten.
     assert!(Config::write_new(&file, &Choices::default()).unwrap());
     assert_eq!(format!("{:?}", Config::load(&file).unwrap()), format!("{:?}", Config::embedded_default().unwrap()));
-    // So can one that an editor of Windows has saved.
+    // A file that an editor of Windows has saved can be read too.
     std::fs::write(&file, format!("\u{feff}{}", SHIPPED.replace('\n', "\r\n"))).unwrap();
     assert_eq!(format!("{:?}", Config::load(&file).unwrap()), format!("{:?}", Config::embedded_default().unwrap()));
     std::fs::write(&file, b"[bot]\nname = \"\xff\"\n").unwrap();

@@ -163,7 +163,8 @@ fn a_request_to_vanish_takes_only_what_is_older() {
     bench.sql(&format!("UPDATE job SET state = 'accepted' WHERE id IN ({}, {})", open.0, late.0));
     let vanished = NOW + 60;
     bench.clock.set(vanished + 1);
-    // Found before the bot learned of the request to vanish: the job is older than the request.
+    // This key is found before the bot learns of the request to vanish. Its job is older than the
+    // request.
     bench.found(late, 1, 101);
     bench.say(1, 5, Effect::Start);
     let (again, key) = (bench.accept(1, 6), bench.accept(1, 7));

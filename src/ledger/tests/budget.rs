@@ -16,7 +16,7 @@ fn with_budget(budget: Budget) -> Bench {
 fn numbered(number: u32) -> [u8; 32] {
     let mut bytes = [9; 32];
     bytes[..4].copy_from_slice(&number.to_be_bytes());
-    // A hash, because random ids fill the pages differently.
+    // A hash, because random ids fill the pages differently from numbered ones.
     nostr::hashes::Hash::to_byte_array(<nostr::hashes::sha256::Hash as nostr::hashes::Hash>::hash(&bytes))
 }
 
@@ -31,7 +31,7 @@ fn chatter(bench: &Bench, number: u32) -> Recorded {
     bench.ledger.answer(&help(number)).unwrap()
 }
 
-/// Records many such answers in one transaction.
+/// Records the answers to many `help` messages in one transaction.
 fn flood(bench: &Bench, numbers: std::ops::Range<u32>) {
     let recorded = bench.ledger.answer_all(&numbers.map(help).collect::<Vec<_>>()).unwrap();
     assert!(recorded.iter().all(|recorded| *recorded == Recorded::Now));

@@ -47,7 +47,7 @@ impl Bench {
         Bench { folder, clock, ledger }
     }
 
-    /// Accepts a request that `asker` sent in the message `rumor`, and returns its number.
+    /// Accepts a request that `asker` sent in the message `rumor`, and returns the job's number.
     fn accept(&self, asker: u8, rumor: u8) -> JobId {
         let id = self.ledger.next_job().unwrap();
         assert_eq!(self.ledger.answer(&request(asker, rumor, id)).unwrap(), Recorded::Now);
@@ -90,7 +90,8 @@ fn patterns(words: &str) -> Vec<Pattern> {
     words.split(' ').map(|word| word.parse().unwrap()).collect()
 }
 
-/// T1 of a request. The wrap of its reply has the number of the message.
+/// The answer to a request, which becomes the job `id`. The wrap of the reply has the number of the
+/// message.
 fn request(from: u8, rumor: u8, id: JobId) -> Answer {
     let patterns = patterns("m0ctane qqqq ~alice m0ct*cafe [5s]at0 words:8");
     Answer {
@@ -107,7 +108,7 @@ fn request(from: u8, rumor: u8, id: JobId) -> Answer {
     }
 }
 
-/// T1 of a message without an effect.
+/// The answer to a message without an effect.
 fn reply(from: u8, rumor: u8) -> Answer {
     Answer {
         asker: asker(from),

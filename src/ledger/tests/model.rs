@@ -26,7 +26,7 @@ fn numbered(kind: u8, number: u64) -> [u8; 32] {
     bytes
 }
 
-/// The ledger, the reference, and what a restore must not undo.
+/// The ledger, the reference, and the facts that a restore must not undo.
 struct Run {
     rng: StdRng,
     folder: TempDir,
@@ -35,7 +35,7 @@ struct Run {
     reference: Reference,
     backup: Option<Reference>,
     halves: Vec<HalfPoint>,
-    /// Halves that a key was found for, ever.
+    /// Indices of all halves for which a key was ever found.
     keys: BTreeSet<usize>,
     wraps: u64,
     rumors: u64,
@@ -43,7 +43,7 @@ struct Run {
 
 impl Run {
     fn new(seed: u64) -> Run {
-        // In memory if there is such a folder: a million syncs would take hours on a disk.
+        // Prefers `/dev/shm`, which is in memory: a million syncs would take hours on a disk.
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| TempDir::new()).unwrap();
         let clock = Clock::at(NOW);
         let ledger = Some(Ledger::open(folder.path(), clock.clone()).unwrap());
@@ -130,7 +130,8 @@ impl Run {
         }
     }
 
-    /// A request of the pool, or a split one whose half is fresh: the bot refuses any other.
+    /// A request for the pool, or for a split key with a fresh half. The bot refuses any other
+    /// half.
     fn request(&mut self, from: u8) -> Effect {
         let id = self.ledger().next_job().unwrap();
         assert!(id.0 > self.reference.last_job, "no number twice");
@@ -158,7 +159,7 @@ impl Run {
         }
     }
 
-    /// A job is found, or given up.
+    /// Ends a job: its key is found, or it is given up.
     fn end(&mut self, is_find: bool) {
         let job = self.job();
         let Some((to, half)) = self.reference.open_job(job) else {

@@ -150,7 +150,7 @@ fn a_torn_line_is_cut_off_and_a_wrong_one_stops_the_start() {
     let bench = bench.reopened();
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.starts_with(&whole) && text.lines().count() == whole.lines().count() + 1, "{text}");
-    // Only the second sector of a line across two was written.
+    // The line lies across two sectors, and only the second sector was written.
     fs::write(&path, format!("{text}4 used \0\0\0\0cd\n")).unwrap();
     let bench = bench.reopened();
     assert!(fs::read_to_string(&path).unwrap().starts_with(&text) && bench.lost().is_empty());

@@ -90,7 +90,7 @@ fn finished_jobs_go_after_their_time_and_open_ones_and_kept_results_stay() {
     assert!(bench.ledger.next_job().unwrap() > expired, "no number is given twice");
 }
 
-/// The two things that must outlive a job: the record of its message, and that its half served.
+/// Two records must outlive a job: that its message was seen, and that its half was used.
 #[test]
 fn thinning_keeps_replay_protection_and_used_halves() {
     let bench = bench();

@@ -4,7 +4,7 @@ use super::*;
 use std::time::{Duration, Instant};
 
 /// Leaves no room for another page. In write-ahead mode a row needs a new page only if the table is
-/// full, so the rows are large.
+/// full, so the tests write large rows.
 fn fill(bench: &Bench) {
     bench.ledger.limit_pages(1).unwrap();
 }

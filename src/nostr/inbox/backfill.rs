@@ -1,7 +1,7 @@
 //! Backfills: fetching stored wraps that the live subscription may have missed.
 //!
-//! All inbox relays are fetched concurrently, beside the stream, so that a silent relay does not
-//! delay the others.
+//! All inbox relays are queried concurrently, beside the live stream, so that a silent relay does
+//! not delay the others.
 
 use super::flood::Flood;
 use super::pages;
@@ -16,10 +16,11 @@ use tokio::task::JoinSet;
 
 /// Time between two backfills when nothing seems missing.
 const EVERY: Duration = Duration::from_secs(180);
-/// The first pause after a backfill that some relay did not answer. Doubles up to [`EVERY`], so
-/// that the other relays are not fetched all the time while one is down for days.
+/// The first pause after a backfill that some relay did not answer. The pauses double up to
+/// [`EVERY`], so that the other relays are not queried all the time while one is down for days.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
-/// No backfill starts within this time after an overflow, because its events would overflow too.
+/// Time after an overflow in which no backfill starts, because its events would overflow too. If
+/// overflows go on, a backfill still starts [`EVERY`] after the previous one began.
 const LULL: Duration = Duration::from_secs(5);
 
 /// Starts backfills and runs one at a time.
@@ -79,9 +80,9 @@ impl Backfill {
         }
     }
 
-    /// Ends the backfill after its last event. Returns when it began, if every inbox relay answered
-    /// and nothing was missed during it. Otherwise a relay that is down may have events that the
-    /// others lack.
+    /// Ends the backfill after its last event. Returns the time at which it began, if every inbox
+    /// relay answered and nothing was missed during it. Otherwise returns `None`, because a relay
+    /// that is down may have events that the others lack.
     pub async fn end(&mut self) -> Option<u64> {
         let mut running = self.running.take()?;
         let mut complete = true;
@@ -97,7 +98,7 @@ impl Backfill {
     }
 }
 
-/// When the next backfill is due.
+/// Decides when the next backfill is due.
 struct Schedule {
     due: Instant,
     /// Pauses after incomplete backfills.
@@ -133,7 +134,8 @@ impl Schedule {
         self.missed = false;
     }
 
-    /// Records the end of a backfill. Returns whether nothing was missed.
+    /// Records the end of a backfill. Returns whether it is complete and nothing was missed during
+    /// it.
     fn ended(&mut self, complete: bool, now: Instant) -> bool {
         if complete {
             self.backoff.reset();
@@ -153,7 +155,8 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// A backfill that begins at `at` and ends at once. Returns the seconds until the next is due.
+    /// Runs a backfill that begins at `at` and ends at once. Returns the seconds until the next is
+    /// due.
     fn run(schedule: &mut Schedule, at: Instant, complete: bool) -> u32 {
         assert!(schedule.is_due(at));
         schedule.began(at);

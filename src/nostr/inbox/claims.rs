@@ -1,5 +1,5 @@
 //! Lookups for claims: messages whose author must be confirmed by an announcement (kind 10044). A
-//! claim waits here; the stream does not.
+//! claim waits here, while the stream goes on.
 //!
 //! Anybody can claim to be anybody, so lookups and memory are bounded. A claim that finds no room
 //! is left to a backfill.
@@ -15,11 +15,12 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
-/// Authors looked up at once, each at our relays and at most six of their own.
+/// The most authors looked up at a time. Each is looked up at our relays and at most six of the
+/// author's own.
 const AT_ONCE: usize = 16;
 /// Memory for waiting claims, in KiB: their text, and [`KIBIBYTES_A_CLAIM`] each for the rest.
 const KIBIBYTES: usize = 2 * 1024;
-/// See [`KIBIBYTES`].
+/// Memory counted per claim besides its text, in KiB.
 const KIBIBYTES_A_CLAIM: usize = 2;
 /// Pauses after lookups that some relay did not answer.
 const PAUSES: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(30)];
@@ -46,7 +47,7 @@ pub(super) struct ClaimLookups {
 }
 
 impl ClaimLookups {
-    /// Looks up authors in `keys`; `vault` decides.
+    /// Looks up authors in `keys`. `vault` decides whether an announcement confirms a claim.
     pub fn new(relays: Relays, keys: Arc<EncryptionKeys>, vault: Vault, clock: Clock) -> ClaimLookups {
         let (turns, room) = (Arc::new(Semaphore::new(AT_ONCE)), Arc::new(Semaphore::new(KIBIBYTES)));
         ClaimLookups { relays, keys, vault, clock, turns, room, under_way: JoinSet::new() }
@@ -54,14 +55,14 @@ impl ClaimLookups {
 
     /// Whether no lookup is under way.
     pub fn is_idle(&mut self) -> bool {
-        // Removes finished ones.
+        // Removes finished lookups.
         while self.under_way.try_join_next().is_some() {}
         self.under_way.is_empty()
     }
 
     /// Starts to look up the author of a claim, and forwards its message if their announcement
-    /// confirms it. Otherwise it is an impostor's, and dropped. Returns `false` if there is no
-    /// room.
+    /// confirms it. Otherwise the message counts as an impostor's and is dropped. Returns `false`
+    /// if there is no room.
     pub fn begin(&mut self, message: ClaimedMessage, out: &mpsc::Sender<IncomingMessage>) -> bool {
         self.is_idle();
         let size = (message.claim.unverified().content.len() / 1024 + KIBIBYTES_A_CLAIM) as u32;
@@ -88,7 +89,7 @@ impl ClaimLookups {
                 Ok(rumor) => {
                     let channel = Channel::Sealed;
                     let message = IncomingMessage { rumor, seen_on, channel, reads_sealed: true, paid };
-                    // Without a receiver the bot is stopping, and the relay keeps this message.
+                    // An error means that the bot is stopping. The relay still has the message.
                     let _ = out.send(message).await;
                 }
                 Err(reason) => tracing::debug!(%reason, "a wrap is ignored"),

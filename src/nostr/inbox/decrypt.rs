@@ -41,21 +41,22 @@ pub(super) enum Outcome {
     Forged,
 }
 
-/// Events being verified and decrypted, in batches. Those that arrive while a batch is in progress
-/// share the next one, so that they cross to the vault together.
+/// Events being verified and decrypted, in batches. Those that arrive while no further batch may
+/// start share the next one, so that the vault gets them in one call.
 pub(super) struct Decryptions {
     vault: Vault,
     /// Events for the next batch.
     waiting: Vec<Arrival>,
     batches: FuturesOrdered<JoinHandle<Vec<Decrypted>>>,
-    /// Most batches at once.
+    /// The most batches in progress.
     most: usize,
     /// Processed events that were not taken yet.
     done: VecDeque<Decrypted>,
 }
 
 impl Decryptions {
-    /// Decrypts with the key in `vault`. One batch per core is processed at once.
+    /// Decrypts with the key in `vault`. At most one batch per core is processed at a time, and
+    /// never more than [`MOST_BATCHES`].
     pub fn new(vault: Vault) -> Decryptions {
         let most = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_BATCHES);
         Decryptions { vault, waiting: Vec::new(), batches: FuturesOrdered::new(), most, done: VecDeque::new() }
@@ -183,7 +184,7 @@ mod tests {
             decryptions.add(Arrival { url: url.clone(), event: Box::new(event), paid: false, room: None });
             most = most.max(decryptions.batches.len());
         }
-        // This task has seen no batch end, so each began with one event.
+        // `next` was not called, so no batch has ended and each has one event.
         assert_eq!((most, added.len()), (decryptions.most, decryptions.most + BATCH));
         let mut ended = Vec::new();
         while let Some(decrypted) = decryptions.next().await {

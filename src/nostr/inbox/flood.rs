@@ -1,8 +1,8 @@
 //! Flood detection, and the proof of work (NIP-13) that is required during a flood only.
 //!
 //! The work is in the id of the gift wrap, because nothing else can be checked before decryption,
-//! the expensive step. A wrap without work is never refused; it waits. Only requests of new askers
-//! are refused during a flood.
+//! the expensive step. A wrap without work is never refused; it waits behind those with work.
+//! During a flood, only requests of new askers without work are refused.
 
 use crate::message::WorkWanted;
 use nostr_sdk::Event;
@@ -10,10 +10,11 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// New askers are counted over this time, and an overflow counts as a flood for this time.
+/// Time over which new askers are counted, and for which an overflow counts as a flood.
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// Detects floods, in real time. Cheap to clone; inbox and requests share one.
+/// Detects floods. Its times are those of the system's monotonic clock. Cheap to clone: `inbox` and
+/// `service::requests` share one.
 #[derive(Clone, Debug)]
 pub struct Flood {
     bits: u32,
@@ -23,14 +24,15 @@ pub struct Flood {
 
 #[derive(Debug, Default)]
 struct Gauge {
-    /// The latest requests of new askers without work, at most `new_askers_per_minute`.
+    /// Times of the latest requests of new askers without work, at most `new_askers_per_minute`.
     new_askers: VecDeque<Instant>,
     /// When a queue was last full.
     overflow: Option<Instant>,
 }
 
 impl Flood {
-    /// `bits`: the work required in a flood. `new_askers_per_minute`: more are a flood.
+    /// Makes a detector. `bits`: the work required in a flood. `new_askers_per_minute`: the number
+    /// of requests of new askers within a minute that is a flood.
     pub fn new(bits: u32, new_askers_per_minute: u32) -> Flood {
         Flood { bits, new_askers_per_minute: new_askers_per_minute as usize, gauge: Arc::default() }
     }
@@ -61,7 +63,7 @@ impl Flood {
             |since: Instant| WINDOW.checked_sub(now.saturating_duration_since(since)).filter(|left| !left.is_zero());
         self.with(|gauge| {
             let is_full = gauge.new_askers.len() >= self.new_askers_per_minute;
-            // The flood is over once the oldest of the latest requests has left the window.
+            // The flood is over once the oldest of the kept requests is older than the window.
             let new_askers = gauge.new_askers.front().copied().filter(|_| is_full).and_then(left);
             let ends_in = new_askers.max(gauge.overflow.and_then(left))?;
             Some(WorkWanted { bits: self.bits, ends_in })
@@ -73,8 +75,8 @@ impl Flood {
     }
 }
 
-/// NIP-13: the leading zero bits of the id, at most the target in the `nonce` tag; 0 without a
-/// target.
+/// The proof of work of an event, in bits (NIP-13): the leading zero bits of its id, but no more
+/// than the target in its `nonce` tag. 0 without a target.
 fn work_of(event: &Event) -> u32 {
     let committed = event.tags.iter().find_map(|tag| match tag.as_slice() {
         [name, _, target, ..] if name == "nonce" => target.parse::<u32>().ok(),

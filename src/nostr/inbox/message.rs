@@ -14,8 +14,8 @@ const MOST_TAGS: usize = 64;
 const OLDEST: Duration = Duration::from_secs(7 * 86_400);
 /// Allowance for clocks that are ahead.
 const AHEAD: Duration = Duration::from_secs(3600);
-/// Kinds that are passed on: NIP-04 and sealed text, deletions of requests; files and invitations
-/// to MLS groups, which are declined.
+/// Kinds of messages that are forwarded: text by NIP-04 (4) and by NIP-17 (14), deletions of
+/// requests (5), and files (15) and invitations to MLS groups (444), which the bot declines.
 const KINDS: [u16; 5] = [4, 5, 14, 15, 444];
 
 /// A message to the bot that passed every check.
@@ -25,9 +25,9 @@ pub struct IncomingMessage {
     pub rumor: Rumor,
     /// Relays where its wrap was seen.
     pub seen_on: Vec<String>,
-    /// How it was sent. The answer goes the same way.
+    /// The channel by which it was sent. The answer goes the same way.
     pub channel: Channel,
-    /// Whether the author is known to read sealed messages; always true for sealed ones.
+    /// Whether the author is known to read sealed messages; always `true` if this one is sealed.
     pub reads_sealed: bool,
     /// Whether the outermost event has the proof of work that is required in a flood.
     pub paid: bool,

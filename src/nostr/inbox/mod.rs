@@ -1,4 +1,4 @@
-//! Gift wraps in: a live subscription, and backfills that fetch what it missed.
+//! Receives gift wraps: by a live subscription, and by backfills that fetch what it missed.
 //!
 //! ```text
 //! subscription → queue ┐

@@ -1,5 +1,5 @@
-//! Lookups for NIP-04 messages: whether their author reads sealed ones. A message waits here; the
-//! stream does not.
+//! Looks up whether the authors of NIP-04 messages read sealed messages. A message waits here,
+//! while the stream goes on.
 //!
 //! Anybody can write from a new key each time, so lookups and memory are bounded. A message that
 //! finds no room is left to a backfill.
@@ -12,14 +12,14 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
-/// Authors looked up at once, each at every discovery and inbox relay.
+/// The most authors looked up at a time. Each is looked up at every discovery and inbox relay.
 const AT_ONCE: usize = 64;
 /// Memory for waiting messages, in KiB: their text, and [`KIBIBYTES_A_MESSAGE`] each for the rest.
 const KIBIBYTES: usize = 8 * 1024;
-/// Memory counted per message besides its text.
+/// Memory counted per message besides its text, in KiB.
 const KIBIBYTES_A_MESSAGE: usize = 2;
-/// Pauses between lookups that failed. Written out, because an exponential schedule of four steps
-/// would not be shorter.
+/// Pauses after lookups that failed. They are written out, because an exponential schedule of four
+/// steps would not be shorter.
 const PAUSES: [Duration; 4] =
     [Duration::from_secs(5), Duration::from_secs(30), Duration::from_secs(120), Duration::from_secs(420)];
 
@@ -41,7 +41,7 @@ impl Nip04Lookups {
 
     /// Whether no lookup is under way.
     pub fn is_idle(&mut self) -> bool {
-        // Removes finished ones.
+        // Removes finished lookups.
         while self.under_way.try_join_next().is_some() {}
         self.under_way.is_empty()
     }
@@ -67,7 +67,7 @@ impl Nip04Lookups {
                 }
                 tokio::time::sleep(pause).await;
             }
-            // Without a receiver the bot is stopping, and the relay keeps this message.
+            // An error means that the bot is stopping. The relay still has the message.
             let _ = out.send(message).await;
             drop(room);
         });

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// Wraps are backdated by at most this many seconds (NIP-59), plus an hour for wrong clocks.
+/// Seconds by which wraps may be backdated: two days (NIP-59), and an hour for wrong clocks.
 const BACKDATED: u64 = 2 * 86_400 + 3600;
 /// Seconds after which messages are not answered; older ones are not fetched.
 const OLDEST: u64 = 7 * 86_400;
@@ -25,7 +25,8 @@ const PAGES: usize = 200;
 /// Time limit for one page.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// The date from which wraps are fetched. It allows for backdated wraps.
+/// The date from which wraps are fetched: the last contact, or a week ago if that is later, minus
+/// the time by which wraps may be backdated.
 pub(super) fn since(last_contact: Option<u64>, now: u64) -> Timestamp {
     let oldest = now.saturating_sub(OLDEST);
     let contact = last_contact.map_or(oldest, |contact| contact.clamp(oldest, now));
@@ -37,9 +38,9 @@ pub(super) fn filter(relays: &Relays, since: Timestamp) -> Filter {
     Filter::new().kinds([Kind::GiftWrap, Kind::EncryptedDirectMessage]).pubkey(relays.bot()).since(since)
 }
 
-/// Sends every wrap that one relay has since `since`, unverified, to `out`, newest first. A page is
-/// fetched when the one before is processed, so that a relay full of wraps does not fill the
-/// memory.
+/// Fetches every wrap that one relay has since `since`, and sends it to `out`, unverified, newest
+/// first. A page is fetched only once the page before is processed, so that a relay full of wraps
+/// does not fill the memory.
 ///
 /// Errors: the relay did not return a whole page.
 pub(super) async fn fetch_all(

@@ -17,9 +17,10 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, broadcast, mpsc};
 const WAITING: usize = 4096;
 /// Number of accepted ids remembered here. The inbox remembers more.
 const ADMITTED: usize = 4 * WAITING;
-/// Memory of a queue, in KiB: the content, and [`KIBIBYTES_AN_EVENT`] each for the rest.
+/// Memory of a queue, in KiB: the content of its events, and [`KIBIBYTES_AN_EVENT`] each for the
+/// rest.
 const KIBIBYTES: usize = 32 * 1024;
-/// Memory counted per event besides its content.
+/// Memory counted per event besides its content, in KiB.
 const KIBIBYTES_AN_EVENT: usize = 2;
 
 /// A received event, not yet verified.
@@ -35,7 +36,7 @@ pub(super) struct Arrival {
     pub room: Option<OwnedSemaphorePermit>,
 }
 
-/// The receiving ends.
+/// The receiving ends of the two queues.
 pub(super) struct Queues {
     /// Events with proof of work.
     pub paid: mpsc::Receiver<Arrival>,
@@ -43,7 +44,7 @@ pub(super) struct Queues {
     pub plain: mpsc::Receiver<Arrival>,
 }
 
-/// The sending ends. The library's stream feeds them.
+/// The sending ends of the two queues. The library's stream feeds them.
 pub(super) struct Entrance {
     paid: mpsc::Sender<Arrival>,
     plain: mpsc::Sender<Arrival>,
@@ -55,7 +56,7 @@ pub(super) struct Entrance {
     flood: Flood,
     /// The watchdog's messages to the bot itself.
     awaited: Awaited,
-    /// Recent ids: several relays send the same event.
+    /// Ids of recently accepted events, because several relays send the same event.
     admitted: SeenIds,
     /// Notified when an event found no room, or the library dropped events.
     pub lost: Arc<Notify>,
@@ -92,8 +93,8 @@ impl Entrance {
     pub async fn drain(mut self, mut notifications: broadcast::Receiver<RelayPoolNotification>) {
         loop {
             match notifications.recv().await {
-                // Not the library's `Event` notification: that comes only once per id, for the
-                // subscription that received it first.
+                // The library's `Event` notification is not used: it comes only once per id, for
+                // the subscription that received the event first.
                 Ok(RelayPoolNotification::Message {
                     relay_url,
                     message: RelayMessage::Event { subscription_id, event },
@@ -120,7 +121,7 @@ impl Entrance {
         }
     }
 
-    /// Whether a message belongs to our subscription, not to a query or to nothing.
+    /// Whether a message belongs to our subscription, and not to a query or to no request.
     fn is_subscribed(&self, relay: &RelayUrl, subscription: &SubscriptionId) -> bool {
         subscription.as_str() == self.source.subscription && self.source.relays.contains(relay)
     }
@@ -212,7 +213,7 @@ mod tests {
         );
     }
 
-    /// Looking at the size is cheaper than verifying, so it comes first.
+    /// These checks are cheaper than verifying the signature, so they come first.
     #[tokio::test]
     async fn an_event_of_the_wrong_size_kind_or_receiver_is_not_queued() {
         let (bot, other) = (Keys::generate(), Keys::generate());

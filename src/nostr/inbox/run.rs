@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
-/// How often the connections are checked.
+/// Time between two checks of the connections.
 const CHECK: Duration = Duration::from_secs(2);
 /// The name of our subscription.
 const SUBSCRIPTION: &str = "inbox";
@@ -48,7 +48,7 @@ pub struct Inbox {
     pub relays: Relays,
     /// The vault that decrypts the messages.
     pub vault: Vault,
-    /// Knows the answered messages and the last contact.
+    /// The ledger, which has the answered messages and the last contact.
     pub ledger: Ledger,
     /// The clock that dates messages.
     pub clock: Clock,
@@ -56,9 +56,9 @@ pub struct Inbox {
     pub limits: Limits,
     /// The detector of floods, which is told of overflows.
     pub flood: Flood,
-    /// Knows who reads NIP-17 messages.
+    /// The relay lists, which show who reads NIP-17 messages.
     pub relay_lists: Arc<RelayLists>,
-    /// Tells which key an asker's client signs with.
+    /// The announced keys that askers' clients sign seals with.
     pub encryption_keys: Arc<EncryptionKeys>,
     /// The watchdog's messages to the bot itself.
     pub awaited: Awaited,
@@ -82,7 +82,7 @@ struct Parts {
 impl Inbox {
     /// Receives until the shutdown. Every message goes into `out`; none is dropped.
     pub async fn run(self, out: mpsc::Sender<IncomingMessage>, mut shutdown: Shutdown) {
-        // Events still in progress then are also on the relays.
+        // Events that are in progress at the shutdown are also on the relays.
         tokio::select! {
             biased;
             () = shutdown.stopped() => {}
@@ -147,7 +147,7 @@ impl Inbox {
         }
     }
 
-    /// Gift wraps to us, stored and new.
+    /// The filter for messages to us, stored and new.
     fn filter(&self) -> Filter {
         pages::filter(&self.relays, pages::since(self.last_contact(), self.clock.now()))
     }
@@ -159,7 +159,8 @@ impl Inbox {
         })
     }
 
-    /// Records the last contact, once everything from the backfill has been forwarded.
+    /// Forwards the rest of a backfill. Then records the last contact, if nothing was missed and no
+    /// lookup is still under way.
     async fn end_backfill(&self, parts: &mut Parts, out: &mpsc::Sender<IncomingMessage>) {
         while let Some(decrypted) = parts.decryptions.next().await {
             self.pass_on(parts, decrypted, out).await;
@@ -195,8 +196,8 @@ impl Inbox {
     }
 
     /// Forwards a message. NIP-04 messages wait until we know whether their author reads sealed
-    /// ones; those that find no room are left to a backfill. Duplicates are detected by the ledger,
-    /// for all waiting requests at once.
+    /// messages. Those that find no room are left to a backfill. The ledger detects duplicates
+    /// later, for all waiting requests at once.
     async fn pass_on(&self, parts: &mut Parts, decrypted: Decrypted, out: &mpsc::Sender<IncomingMessage>) {
         let Decrypted { id, url, is_nip04, paid, outcome } = decrypted;
         let rumor = match outcome {
@@ -209,7 +210,7 @@ impl Inbox {
             Outcome::Forged => {
                 parts.seen.forget(&id);
                 if parts.repeated.contains(&id) {
-                    // The genuine event may have been skipped: a backfill brings it.
+                    // The genuine event may have been skipped as a repeat. A backfill brings it.
                     parts.repeated.forget(&id);
                     parts.backfill.missed();
                 }
@@ -228,7 +229,7 @@ impl Inbox {
         let channel = if is_nip04 { Channel::Nip04 } else { Channel::Sealed };
         let message = IncomingMessage { rumor, seen_on, channel, reads_sealed: !is_nip04, paid };
         if !is_nip04 {
-            // Without a receiver the bot is stopping, and the relay keeps this message.
+            // An error means that the bot is stopping. The relay still has the message.
             let _ = out.send(message).await;
         } else if !parts.lookups.begin(message, out) {
             parts.seen.forget(&id);
@@ -237,7 +238,7 @@ impl Inbox {
     }
 
     /// Looks up the author of a claim, unless its message was answered before. A claim that finds
-    /// no room is left to a backfill. `id`: of its wrap.
+    /// no room is left to a backfill. `id`: the id of its wrap.
     fn look_up_author(
         &self,
         parts: &mut Parts,
@@ -257,7 +258,8 @@ impl Inbox {
     }
 }
 
-/// Panics: the library has stopped, or the entrance panicked. The task is then restarted.
+/// Passes a panic of the entrance on, so that the inbox task is restarted. Returns if the library
+/// has stopped.
 async fn end_of(mut draining: JoinSet<()>) {
     if let Some(Err(error)) = draining.join_next().await
         && error.is_panic()

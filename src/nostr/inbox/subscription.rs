@@ -9,11 +9,12 @@ use nostr_sdk::{Filter, RelayUrl, SubscriptionId};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Pauses before a closed subscription is repeated, doubling from the first to the last.
+/// The first pause before a closed subscription is repeated. Later pauses double up to
+/// [`LAST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 /// The longest pause before a closed subscription is repeated.
 const LAST_PAUSE: Duration = Duration::from_secs(60);
-/// How often the log repeats that no inbox relay is connected.
+/// Time after which the log repeats that no inbox relay is connected.
 const TELL_AGAIN: Duration = Duration::from_secs(3600);
 
 /// One subscription at all inbox relays.
@@ -23,7 +24,7 @@ pub(super) struct Subscription {
     urls: Vec<RelayUrl>,
     /// The connections at the last check.
     connected: HashMap<RelayUrl, Connection>,
-    /// When to repeat a closed subscription.
+    /// The time at which to repeat a closed subscription.
     repeat_at: Option<Instant>,
     backoff: Backoff,
     report: Report,
@@ -86,7 +87,7 @@ impl Subscription {
             let Some(connection) = self.relays.connection(url).await else { continue };
             missed |= self.connected.get(url) != Some(&connection);
             connected.insert(url.clone(), connection);
-            // A relay that has just closed it is not asked before the pause is over.
+            // A relay that has just closed the subscription is not asked during the pause.
             if self.repeat_at.is_none() && !self.relays.is_subscribed(url, &self.id).await {
                 self.request_from(vec![url.clone()], filter()).await;
                 missed = true;
@@ -109,7 +110,7 @@ impl Subscription {
     }
 }
 
-/// The last log line: the number of connected relays, and when.
+/// The last log line: the number of connected relays, and its time.
 #[derive(Default)]
 struct Report {
     last: Option<(usize, Instant)>,

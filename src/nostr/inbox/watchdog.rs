@@ -1,6 +1,6 @@
-//! The watchdog regularly sends the bot a message of its own through each DM relay. It reconnects
-//! to a relay that accepts the message but never delivers it. About one connection in ten thousand
-//! is like that, for days.
+//! The watchdog regularly sends a message from the bot to itself through each DM relay. It
+//! reconnects to a relay that accepts the message but never delivers it. About one connection in
+//! ten thousand is like that, for days.
 
 use crate::clock::Clock;
 use crate::job::Asker;

@@ -15,21 +15,23 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-/// The pause after each attempt, in seconds; the last one repeats. A table, because the ledger
-/// counts its steps.
+/// The pause after each attempt, in seconds; the last one repeats. It is a table, because the
+/// ledger stores the number of attempts.
 const PAUSES: [u64; 7] = [3, 10, 30, 60, 300, 900, 3600];
 /// Seconds after which a message that no relay accepted is given up.
 const GIVE_UP_AFTER: u64 = 14 * 86_400;
-/// The fewest attempts before a message is given up. A clock that is ahead for a while skips the 14
-/// days, but not these; with a right clock there are some 300.
+/// The fewest attempts before a message is given up. A clock that is ahead for a while makes the 14
+/// days seem over, but does not make the attempts. With a right clock there are some 300 in 14
+/// days.
 const LEAST_ATTEMPTS: u32 = 100;
-/// How long only the read relays of an asker without DM relays are tried. After that, the relays
-/// where their message was seen are tried too.
+/// Time for which only the read relays of an asker without DM relays are tried. After it, the
+/// relays where their message was seen are tried too.
 const FIRST_CHOICE: Duration = Duration::from_secs(3);
-/// Once one relay has the message, the other relays get this many attempts.
+/// Number of attempts after which a message that one relay has is not sent to the others again.
+/// Attempts before that relay accepted it count too.
 const ATTEMPTS_FOR_THE_REST: u32 = 3;
 
-/// Limits log lines that askers can cause: one a minute each.
+/// This and the next two limit log lines that askers can cause, to one a minute each.
 static REFUSED: LogLimit = LogLimit::new();
 static NOT_LISTED: LogLimit = LogLimit::new();
 static GIVEN_UP: LogLimit = LogLimit::new();
@@ -41,15 +43,15 @@ pub struct Outbox {
     pub relays: Relays,
     /// The ledger with the messages.
     pub ledger: Ledger,
-    /// The clock by which messages are due.
+    /// The clock that decides when messages are due.
     pub clock: Clock,
-    /// Whether askers without relay lists are answered.
+    /// The bot's settings. They say whether askers without relay lists are answered.
     pub bot: BotConfig,
-    /// Knows where askers can be reached.
+    /// The relay lists, which say where askers can be reached.
     pub relay_lists: Arc<RelayLists>,
 }
 
-/// One relay's answer.
+/// A relay, and its answer to the message.
 type Sent = (RelayUrl, Result<(), NostrError>);
 
 /// The result of sending a message once.
@@ -134,8 +136,8 @@ impl Outbox {
         Next::Again(now + pause_after(message.attempts))
     }
 
-    /// Sends to all relays of `first` at once; if none of them accepts the message soon, to those
-    /// of `then` as well.
+    /// Sends a message to all relays of `first` at once. If all of them fail, or none accepts it
+    /// within [`FIRST_CHOICE`], also sends it to those of `then`.
     async fn publish(
         &self,
         message: &Arc<DueMessage>,
@@ -168,8 +170,8 @@ impl Outbox {
                 }
                 Some(Ok((url, Ok(())))) => {
                     then.clear();
-                    // A key is delivered with the first OK. Other messages are recorded at the end
-                    // of the attempt.
+                    // A key counts as delivered with the first OK, so that is recorded at once.
+                    // Other messages are recorded at the end of the attempt.
                     if message.result_of.is_some()
                         && !sending.is_empty()
                         && let Err(error) = self.ledger.acknowledge(message.id, &url.to_string())
@@ -209,7 +211,7 @@ impl Outbox {
 }
 
 /// Seconds to wait after an attempt, with up to a quarter of jitter, so that a returning relay does
-/// not get everything at once. `attempts`: those before it.
+/// not get everything at once. `attempts`: number of attempts before this one.
 fn pause_after(attempts: u32) -> u64 {
     let pause = PAUSES[(attempts as usize).min(PAUSES.len() - 1)];
     let mut random = [0u8; 2];

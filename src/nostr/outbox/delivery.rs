@@ -10,13 +10,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// The longest pause between two reads of the ledger, because the clock may be set in between.
+/// The longest pause between two reads of the ledger. It is short, because setting the clock can
+/// make messages due earlier.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// The shortest pause, if no new message is announced.
+/// The shortest pause between two reads, if no new message is announced.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
-/// The shortest pause while many messages are in progress, because reading takes longer then.
+/// The shortest pause between two reads while many messages are in progress, because reading takes
+/// longer then.
 const BUSY_PAUSE: Duration = Duration::from_millis(50);
-/// How often idle connections are looked for.
+/// Time between two searches for idle connections, which are then closed.
 const LEAVE_IDLE: Duration = Duration::from_secs(10);
 
 impl Outbox {
@@ -25,7 +27,7 @@ impl Outbox {
         let mut recorder = Recorder::new(self.ledger.clone());
         let outbox = Arc::new(self);
         let mut under_way = UnderWay::new(Arc::clone(&outbox));
-        // When to read the due messages next: reading costs as much as sending a few.
+        // The time of the next read. A read costs as much as sending a few messages.
         let mut read_at = Instant::now();
         let mut earliest = read_at;
         let mut leave_at = read_at;

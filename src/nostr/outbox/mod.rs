@@ -1,4 +1,4 @@
-//! Stored gift wraps out: each as the ledger holds it, until its asker's relays have it.
+//! Sends the gift wraps that the ledger stores, unchanged, until their askers' relays have them.
 
 mod attempts;
 mod delivery;

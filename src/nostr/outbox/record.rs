@@ -5,7 +5,7 @@ use crate::ledger::{Attempt, Ledger};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 
-/// How long an ended attempt waits for others to join its transaction.
+/// Time that an ended attempt waits for others to join its transaction.
 const GATHER: Duration = Duration::from_millis(10);
 /// Pause after a transaction failed.
 const RETRY: Duration = Duration::from_secs(2);
@@ -14,7 +14,7 @@ const RETRY: Duration = Duration::from_secs(2);
 pub(super) struct Recorder {
     ledger: Ledger,
     ended: Vec<Attempt>,
-    /// When they are recorded, even if other attempts are still running.
+    /// The time at which `ended` is recorded, even if other attempts are still running.
     due: Instant,
     recording: Option<(Vec<Attempt>, JoinHandle<()>)>,
 }
@@ -33,8 +33,9 @@ impl Recorder {
         self.ended.push(attempt);
     }
 
-    /// The attempts to record next. Never returns while there are none. `at_once` means that no
-    /// other attempt is running. Cancel-safe.
+    /// Records the ended attempts and returns them. Never returns while there are none. `at_once`:
+    /// whether to record without waiting for others, because no other attempt is running.
+    /// Cancel-safe.
     pub async fn next(&mut self, at_once: bool) -> Vec<Attempt> {
         if self.recording.is_none() {
             if self.ended.is_empty() {

@@ -1,5 +1,5 @@
-//! The attempts in progress: a bounded number, with places reserved for results and askers with a
-//! job, and places reserved for others.
+//! The attempts in progress. Their number is bounded. Some places are reserved for results and for
+//! askers with a job, and some for all other messages.
 
 use super::attempts::Outbox;
 use crate::ledger::{Attempt, DueMessage, LedgerError, MessageId};
@@ -11,24 +11,25 @@ use tokio::task::{Id, JoinSet};
 
 /// The most messages in progress.
 const AT_ONCE: usize = 1024;
-/// The most messages of one class in progress. The classes: results and answers to askers with a
-/// job; all others.
+/// The most messages of one class in progress. The two classes are urgent messages, which are
+/// results and answers to askers with a job, and all others.
 const OF_ONE_CLASS: usize = 640;
 /// Messages of each class that are read from the ledger at once.
 const READ: usize = 256;
-/// Time after which a first attempt may be ended to make room for another. It is repeated later.
+/// Time after which a message's first attempt may be ended to make room for another message. The
+/// attempt is repeated later.
 const LEAST_TIME: Duration = Duration::from_millis(1500);
-/// [`LEAST_TIME`] for results and for askers with a job.
+/// The value of [`LEAST_TIME`] for urgent messages.
 const URGENT_LEAST_TIME: Duration = Duration::from_secs(3);
-/// [`LEAST_TIME`] for further attempts. In a flood most of them fail like the first.
+/// The value of [`LEAST_TIME`] for repeated attempts. In a flood most of them fail like the first.
 const FURTHER_LEAST_TIME: Duration = Duration::from_millis(500);
-/// With this many messages in progress, the ledger is read less often.
+/// Number of messages in progress from which the ledger is read less often.
 const BUSY: usize = 64;
 
 /// Messages whose attempts are in progress or not recorded yet.
 pub(super) struct UnderWay {
     outbox: Arc<Outbox>,
-    /// Whether each message is urgent.
+    /// The messages, and whether each is urgent.
     messages: HashMap<MessageId, bool>,
     attempts: JoinSet<Attempt>,
     running: HashMap<Id, Running>,
@@ -41,7 +42,7 @@ struct Running {
 }
 
 impl UnderWay {
-    /// No messages yet; further ones are sent through `outbox`.
+    /// Starts with no messages. They are sent through `outbox`.
     pub fn new(outbox: Arc<Outbox>) -> UnderWay {
         UnderWay { outbox, messages: HashMap::new(), attempts: JoinSet::new(), running: HashMap::new() }
     }
@@ -56,7 +57,7 @@ impl UnderWay {
         self.attempts.is_empty()
     }
 
-    /// Whether reading the due messages takes long.
+    /// Whether reading the due messages takes long, because many are in progress.
     pub fn is_busy(&self) -> bool {
         self.messages.len() >= BUSY
     }
@@ -72,8 +73,8 @@ impl UnderWay {
         [self.messages.len() - urgent, urgent]
     }
 
-    /// Starts an attempt for each of these messages, as far as there is room. For new messages that
-    /// find none, as many of the longest attempts are ended.
+    /// Starts an attempt for each of these messages, as far as there is room. For each new message
+    /// without room, ends one running attempt of its class.
     pub fn start(&mut self, due: Vec<DueMessage>, now: Instant) {
         let (mut of_classes, mut waiting) = (self.of_classes(), [0, 0]);
         for message in due {
@@ -93,7 +94,7 @@ impl UnderWay {
         self.end_longest(true, waiting[1], now);
     }
 
-    /// Ends `count` attempts of a class, further ones before first ones.
+    /// Ends up to `count` attempts of a class, in the order of [`in_order_of_ending`].
     fn end_longest(&self, urgent: bool, count: usize, now: Instant) {
         if count == 0 {
             return;
@@ -122,7 +123,8 @@ impl UnderWay {
     }
 }
 
-/// The attempts of a class that may be ended: further ones before first ones, the longest first.
+/// The attempts of a class that may be ended, in the order of ending: repeated attempts before
+/// first ones, and among equals the longest first.
 fn in_order_of_ending<'a>(running: impl Iterator<Item = &'a Running>, urgent: bool, now: Instant) -> Vec<&'a Running> {
     let least_time = |running: &Running| match (running.message.attempts, urgent) {
         (1.., _) => FURTHER_LEAST_TIME,
@@ -135,7 +137,7 @@ fn in_order_of_ending<'a>(running: impl Iterator<Item = &'a Running>, urgent: bo
     longest
 }
 
-/// Whether another message may be in progress. `all`: those in progress; `of_class`: those of its
+/// Whether there is room for another message. `all`: messages in progress; `of_class`: those of its
 /// class.
 fn has_room(all: usize, of_class: usize) -> bool {
     all < AT_ONCE && of_class < OF_ONE_CLASS
@@ -155,7 +157,7 @@ mod tests {
                 messages.push(is_urgent);
             }
         };
-        // Chatter has reserved places, because a job costs no more than a key.
+        // Chatter has reserved places too, because an attacker creates jobs as easily as keys.
         for first in [false, true] {
             let mut messages = Vec::new();
             (0..2 * AT_ONCE).for_each(|_| start(&mut messages, first));

@@ -17,21 +17,21 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// The shortest time between two statuses, seconds.
+/// The shortest time between two statuses, in seconds.
 const STATUS_PAUSE: u64 = 300;
-/// A status is renewed after this time, seconds.
+/// Seconds after which a status is renewed.
 const STATUS_RENEWAL: u64 = 600;
-/// A status that is not renewed expires after this time, seconds.
+/// Seconds after which a status that is not renewed expires.
 const STATUS_LIFE: u64 = 900;
 /// The status of a stopped bot.
 const ASLEEP: &str = "asleep; what you send now is answered when I wake up";
-/// The status of a stopped bot expires after this time, seconds.
+/// Seconds after which the status of a stopped bot expires.
 const ASLEEP_FOR: u64 = 7 * 86_400;
-/// Unchanged events are sent again after this many seconds, because relays delete old ones.
+/// Seconds after which unchanged events are sent again, because relays delete old ones.
 const ANNOUNCE_EVERY: u64 = 86_400;
-/// A note that reached no relay is dropped after this time, seconds.
+/// Seconds after which a daily note is no longer sent to relays that lack it.
 const NOTE_LIFE: u64 = 86_400;
-/// How often to check for changes.
+/// Time between two checks for changes.
 const CHECK: Duration = Duration::from_secs(5);
 /// Seconds in a day.
 const DAY: u64 = 86_400;
@@ -51,18 +51,19 @@ pub struct Presence {
     pub ledger: Ledger,
     /// The clock that dates the events.
     pub clock: Clock,
-    /// The bot's status in words, as it is when this is called.
+    /// Returns the bot's current status in words.
     pub status: Arc<dyn Fn() -> String + Send + Sync>,
     /// Notified when the status may have changed.
     pub changed: Arc<Notify>,
     /// Notified when an event was queued.
     pub posted: Arc<Notify>,
-    /// Notified when the last event was queued.
+    /// Notified at the shutdown, once the last event is queued.
     pub goodbye: Arc<Notify>,
 }
 
 impl Presence {
-    /// Queues the events of the start. They replace events still queued from an earlier run.
+    /// Queues all events that the bot publishes at its start. They replace events still queued from
+    /// an earlier run.
     pub fn wake(&self) {
         self.announce();
         self.show();
@@ -110,7 +111,7 @@ impl Presence {
             said.map(|(json, at)| (Event::from_json(json).map(|event| event.content).unwrap_or_default(), at))
         });
         match said {
-            // At most one status every five minutes, except after a stop.
+            // At most one status every five minutes. That of a stopped bot is replaced at once.
             Ok(Some((text, at))) if text != ASLEEP && within(at, STATUS_PAUSE, self.clock.now()) => {}
             Ok(_) if self.bot.live_status => self.say_status(&(self.status)(), STATUS_LIFE, STATUS_RENEWAL),
             // Statuses are switched off: an empty one removes the last one (NIP-38).
@@ -130,7 +131,7 @@ impl Presence {
         });
     }
 
-    /// Queues the note of yesterday, with totals only, if anything happened.
+    /// Queues the note about yesterday, if anything happened. It has totals only.
     fn note_yesterday(&self) {
         let now = self.clock.now();
         let yesterday = (now / DAY).saturating_sub(1);
@@ -164,7 +165,7 @@ impl Presence {
         let now = self.clock.now();
         let queued = self.ledger.posted(topic).map(|before| {
             let before = before.and_then(|(json, at)| Some((Event::from_json(json).ok()?, at)));
-            // If two events have the same second, relays may keep the older one.
+            // Of two events with the same second, relays may keep the older one.
             let date = before.as_ref().map_or(now, |(old, _)| now.max(old.created_at.as_secs().min(now) + 1));
             let event = self.sign(builder, date)?;
             let is_said = before.is_some_and(|(old, at)| within(at, renew_after, now) && says_same(&old, &event));
@@ -203,14 +204,15 @@ impl Presence {
         EventBuilder::new(Kind::InboxRelays, "").tags(urls.into_iter().map(Tag::relay))
     }
 
-    /// The key that messages to the bot are encrypted to: its own. Clients with decoupled keys
-    /// write to nobody who announces none.
+    /// Announces the key to encrypt messages to the bot with, which is the bot's own public key.
+    /// Clients with decoupled encryption keys write only to people who announce one.
     fn encryption_key(&self) -> EventBuilder {
         let key = Tag::custom(TagKind::custom("n"), [self.relays.bot().to_hex()]);
         EventBuilder::new(ANNOUNCEMENT, "").tag(key)
     }
 
-    /// NIP-89: clients that look for an application for private messages find the bot.
+    /// The recommendation (NIP-89) by which clients that look for an application for private
+    /// messages find the bot.
     fn recommendation(&self) -> EventBuilder {
         self.profile().recommendation(self.relays.ours(|relay| relay.status).first())
     }

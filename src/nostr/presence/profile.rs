@@ -17,7 +17,7 @@ const PICTURE: &str = concat!(
     "J0ngGPU0zQAAAABJRU5ErkJggg==",
 );
 
-/// The texts of the profile.
+/// The data from which the profile, the handler and its recommendation are made.
 pub(super) struct Profile<'a> {
     /// The operator's settings.
     pub bot: &'a BotConfig,
@@ -42,8 +42,8 @@ impl Profile<'_> {
             .tags(web)
     }
 
-    /// The recommendation of that handler (kind 31989). Its `a` tag leads clients to it. `hint`: a
-    /// relay that has it.
+    /// The recommendation of the handler (kind 31989). Its `a` tag leads clients to the handler.
+    /// `hint`: a relay that has the handler.
     pub(super) fn recommendation(&self, hint: Option<&RelayUrl>) -> EventBuilder {
         let address = format!("31990:{}:{HANDLER}", self.key.to_hex());
         let values = [Some(address), hint.map(ToString::to_string)].into_iter().flatten();

@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-/// How often relays that could not be reached are tried again.
+/// The longest time between two rounds. Each round sends the events that are due.
 const ROUND: Duration = Duration::from_secs(15);
-/// Pauses before a refused event is sent again, doubling from the first to the last.
+/// The first pause before an event is sent again to a relay that did not accept it. Later pauses
+/// double up to [`LAST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_secs(15);
-/// The longest pause before a refused event is sent again.
+/// The longest pause before an event is sent again to a relay that did not accept it.
 const LAST_PAUSE: Duration = Duration::from_secs(3600);
 /// Time limit at shutdown for the last status to be queued, and again for it to be sent.
 const END_PATIENCE: Duration = Duration::from_millis(700);
@@ -25,7 +26,7 @@ const END_PATIENCE: Duration = Duration::from_millis(700);
 pub struct Publisher {
     relays: Relays,
     ledger: Ledger,
-    /// When events that a relay refused are sent there again.
+    /// The time of the next attempt, by event and relay that did not accept it.
     refused: HashMap<(i64, String), (Instant, Backoff)>,
 }
 
@@ -53,7 +54,7 @@ impl Publisher {
         let _ = tokio::time::timeout(END_PATIENCE, self.round()).await;
     }
 
-    /// One attempt for every due event and relay.
+    /// Sends every due event to each relay that lacks it. Skips relays whose pause is not over.
     pub async fn round(&mut self) {
         let due = self.ledger.due_posts().unwrap_or_else(|error| {
             tracing::warn!(%error, "public events cannot be read yet");

@@ -7,8 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Domains that are never public.
 const PRIVATE_DOMAINS: [&str; 5] = [".local", ".localhost", ".internal", ".lan", ".home.arpa"];
 
-/// Whether a relay's URL names a host in the operator's own network. A domain is resolved and
-/// checked again only when it is dialled.
+/// Whether a relay's URL names a host in the operator's own network. A domain counts by its name
+/// here; its addresses are checked when it is dialled.
 pub(super) fn is_private(url: &RelayUrl) -> bool {
     let Some(host) = url.host() else { return true };
     let host = host.to_string();
@@ -20,7 +20,7 @@ pub(super) fn is_private(url: &RelayUrl) -> bool {
     }
 }
 
-/// Whether a relay may listen on this port: 80, 443, and those from 1024 up.
+/// Whether an external relay may be dialled at this port: 80, 443, and those from 1024 up.
 pub(super) fn has_allowed_port(port: u16) -> bool {
     matches!(port, 80 | 443 | 1024..)
 }

@@ -12,9 +12,9 @@ const SHARE: u32 = 80;
 /// Bytes that an external relay may send at once: an OK for each event in progress to it (at most
 /// 96, of some 200 bytes), and a frame of the greatest length.
 const BURST: f64 = 64.0 * 1024.0;
-/// Bytes per second that it may send on average.
+/// Bytes per second that an external relay may send on average.
 const BYTES_PER_SECOND: f64 = 32.0 * 1024.0;
-/// The fewest bytes that a message counts, because small ones also cost time.
+/// Bytes that a smaller message counts as, because small messages also cost time.
 const LEAST: usize = 64;
 
 /// The memory budget of all external connections. Cheap to clone; clones share it.
@@ -28,8 +28,8 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// The share of one connection, until it is dropped. While the budget is used up, waits for a
-    /// connection that is being closed.
+    /// Takes the share of one connection, which is returned when it is dropped. While the budget is
+    /// used up, waits for another connection to close.
     pub async fn share(&self) -> Option<OwnedSemaphorePermit> {
         // An error means that the semaphore is closed, which never happens.
         Arc::clone(&self.0).acquire_many_owned(SHARE).await.ok()
@@ -44,7 +44,7 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    /// A new allowance: the whole burst.
+    /// An allowance of the whole burst, for a new connection.
     pub fn new(now: Instant) -> Allowance {
         Allowance { left: BURST, at: now }
     }

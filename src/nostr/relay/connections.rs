@@ -24,19 +24,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, SemaphorePermit, broadcast};
 
-/// Capacity of the library's notification stream: its reader may be some seconds late in a flood.
+/// Capacity of the library's notification stream, in messages. Its reader may be some seconds late
+/// in a flood.
 const NOTIFICATIONS: usize = 8_192;
-/// Unread messages of one of our relays, some 1 MB. A query that misses one is repeated.
+/// The most unread messages of one of our relays. They take some 1 MB. A query that misses one is
+/// repeated.
 const UNREAD_PER_RELAY: usize = 4_096;
-/// Lookups at one of our relays at a time. The library shows every message of the relay to every
-/// query that is open, so twice as many cost four times as much.
+/// The most lookups at one of our relays at a time. The library passes every message of the relay
+/// to every open query, so twice as many queries cost four times as much.
 pub(super) const LOOKUPS: usize = 16;
 /// Pause between two attempts to connect to one of our relays.
 const RETRY: Duration = Duration::from_secs(5);
-/// How long to wait for one of our relays that has just disconnected.
+/// The longest wait for one of our relays that has just disconnected.
 const CONNECT: Duration = Duration::from_secs(7);
-/// A relay of ours that was connected within this time will probably return soon. Only such relays
-/// are waited for.
+/// A relay of ours whose last connection was made within this time will probably return soon. Only
+/// such relays are waited for.
 const JUST_GONE: Duration = Duration::from_secs(60);
 
 /// Identifies one connection to one of our relays. A reconnect makes another.
@@ -53,7 +55,7 @@ pub struct Figures {
     pub url: String,
     /// Attempts to connect that failed.
     pub failures: u64,
-    /// Mean time to an answer; `None` without one.
+    /// Mean time from a ping to its answer; `None` before there are enough answers.
     pub lag: Option<Duration>,
 }
 
@@ -95,7 +97,8 @@ impl Relays {
     /// Adds our relays and connects in the background. Relays that are away are tried again until
     /// the bot stops.
     ///
-    /// Errors: an address that cannot be connected to.
+    /// Errors: [`NostrError::Relay`] if the signer has no public key, or the client cannot add a
+    /// relay.
     pub async fn connect(entries: &[RelayEntry], reach: Reach, signer: BotSigner) -> Result<Relays, NostrError> {
         let proxy = reach.proxy.map(Proxy);
         let bot = signer
@@ -177,7 +180,8 @@ impl Relays {
         &self.client
     }
 
-    /// Waits for a place for a lookup. Other relays than ours have as many as needed.
+    /// Waits for a place for a lookup at one of our relays. `None` for other relays, whose lookups
+    /// are not limited.
     pub(super) async fn lookup_place(&self, url: &RelayUrl) -> Option<SemaphorePermit<'_>> {
         self.lookups.get(url)?.acquire().await.ok()
     }
@@ -187,7 +191,7 @@ impl Relays {
         self.client.notifications()
     }
 
-    /// Our relays of a role.
+    /// Our relays that have a role.
     pub(in crate::nostr) fn ours(&self, role: impl Fn(&RelayEntry) -> bool) -> Vec<RelayUrl> {
         self.entries.iter().filter(|entry| role(entry)).map(|entry| entry.url.clone()).collect()
     }
@@ -214,8 +218,8 @@ impl Relays {
 
     /// Drops a connection and makes a new one. Its subscriptions are lost.
     ///
-    /// The library's own `disconnect` and `connect` do not do: a relay that is just being retried
-    /// never recovers from them.
+    /// The library's own `disconnect` and `connect` are not used, because a relay that is just
+    /// being retried never recovers from them.
     pub(in crate::nostr) async fn reconnect(&self, url: &RelayUrl) {
         let _ = self.client.force_remove_relay(url).await;
         if let Err(error) = add(&self.client, url).await {
@@ -247,7 +251,7 @@ impl Relays {
 
     /// The hosts whose limits apply to a relay.
     ///
-    /// Errors: as [`ExternalRelays::hosts`].
+    /// Errors: those of [`ExternalRelays::hosts`].
     pub(super) async fn hosts(&self, url: &RelayUrl, visitor: Visitor) -> Result<Hosts, NostrError> {
         if self.is_ours(url) {
             return Ok(Hosts::by_name(url));

@@ -26,7 +26,8 @@ const FRESH_FOR: Duration = Duration::from_secs(60);
 /// Allowance for clocks that are ahead, seconds. Announcements with a later date are refused,
 /// because none could replace them until that date.
 const AHEAD: u64 = 600;
-/// Askers whose announcement is remembered, about 700 bytes each and 1,300 at most.
+/// Number of askers whose announcement is remembered. Each takes about 700 bytes, and 1,300 at
+/// most.
 const REMEMBERED: usize = 10_000;
 
 /// The result of a lookup.
@@ -42,7 +43,7 @@ pub(in crate::nostr) struct Found {
 #[derive(Debug)]
 struct Known {
     announcement: Option<Announcement>,
-    /// When all relays were asked and answered.
+    /// The time of the last lookup, if every relay answered.
     complete_at: Option<Instant>,
 }
 
@@ -57,8 +58,8 @@ impl Default for EncryptionKeys {
 }
 
 impl EncryptionKeys {
-    /// The newest announcement of an asker that is known or found. `seen_on`: relays where their
-    /// message was seen; `now`: Unix seconds.
+    /// Returns the newest announcement of an asker, from a recent lookup or a new one. `seen_on`:
+    /// relays where their message was seen; `now`: Unix seconds.
     pub(in crate::nostr) async fn look_up(&self, relays: &Relays, asker: Asker, seen_on: &[String], now: u64) -> Found {
         if let Some(announcement) = self.remembered(asker) {
             return Found { announcement, is_complete: true };
@@ -82,8 +83,8 @@ impl EncryptionKeys {
         Found { announcement: self.learn(asker, found, is_complete), is_complete }
     }
 
-    /// The key to encrypt messages to an asker with. It is the `used` one of their message of the
-    /// date `since`, unless a later announcement is known.
+    /// The key to encrypt messages to an asker with. It is `used`, the key of their message dated
+    /// `since`, unless a later announcement is known. `None` means the asker's own key.
     pub fn in_force(&self, asker: Asker, used: Option<EncryptionKey>, since: u64) -> Option<EncryptionKey> {
         used?;
         self.newer(asker, since).map_or(used, |announcement| announcement.key())
@@ -166,7 +167,8 @@ fn own_relays(
     let written = list.into_iter().flat_map(|event| nip65::extract_relay_list(event));
     let written = written.filter(|(_, marker)| **marker != Some(RelayMetadata::Read)).map(|(url, _)| url);
     let read = inboxes.into_iter().flat_map(|event| nip17::extract_relay_list(event));
-    // Half of the room for each: a long list must not hide the other.
+    // The relays where the asker publishes get at most half of the room, so that a long list does
+    // not hide the others.
     let urls = written.take(MAX_RELAYS / 2).chain(read).filter(|url| !asked.contains(*url));
     usable(relays, urls.cloned().collect()).into_iter().collect()
 }

@@ -4,8 +4,8 @@ use super::said::said;
 use nostr_sdk::RelayUrl;
 use thiserror::Error;
 
-/// Why a relay did not do what was asked. Foreign text in it is shortened and escaped, so it may be
-/// logged.
+/// The reason why a relay did not do what was asked. Foreign text in it is shortened and escaped,
+/// so it may be logged.
 #[derive(Debug, Error)]
 pub enum NostrError {
     /// The relay failed or answered with an error.

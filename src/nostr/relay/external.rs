@@ -22,12 +22,12 @@ use std::time::{Duration, Instant};
 
 /// Time limit for a connection.
 const CONNECT: Duration = Duration::from_secs(7);
-/// How long a visitor waits for a slot.
+/// The longest time that a visitor waits for a slot.
 const WAIT: Duration = Duration::from_secs(1);
 /// Pause between two attempts to get a slot.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
-/// Unread messages of one relay: an OK for each event in progress, and a few notices. The library's
-/// default of 2,048 takes half a megabyte per relay, reserved when it is dialled.
+/// The most unread messages of one relay: an OK for each event in progress, and a few notices. The
+/// library's default of 2,048 would reserve half a megabyte for each relay that is dialled.
 const NOTIFICATIONS: usize = 128;
 const _: () = assert!(NOTIFICATIONS > AT_ONCE);
 
@@ -38,7 +38,7 @@ pub(super) struct ExternalRelays {
     resolver: Resolver,
     proxy: Option<Proxy>,
     known: Arc<Mutex<KnownRelays>>,
-    /// Held while relays are added to the client and removed, which does not wait for the network.
+    /// Held while relays are added to the client or removed from it. Neither waits for the network.
     changing: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -66,8 +66,8 @@ impl ExternalRelays {
     /// The hosts whose limits apply to a relay. `has_answered`: whether the host of this name has
     /// answered before. Such hosts and those of `urgent` visitors are resolved first.
     ///
-    /// Errors: [`NostrError::NotConnected`] if the host has no address, [`NostrError::NoRoom`]
-    /// while too many names of its domain are looked up.
+    /// Errors: [`NostrError::NotConnected`] if the host has no address or was unreachable a moment
+    /// ago, [`NostrError::NoRoom`] while too many names of its domain are looked up.
     pub async fn hosts(&self, url: &RelayUrl, has_answered: bool, urgent: bool) -> Result<Hosts, NostrError> {
         let hosts = Hosts::by_name(url);
         if has_answered && self.client.relay(url).await.is_ok_and(|relay| relay.is_connected()) {
@@ -96,16 +96,17 @@ impl ExternalRelays {
         Err(error)
     }
 
-    /// A connected relay.
+    /// Returns a connected relay, which is dialled if necessary.
     ///
     /// `hosts` comes from [`ExternalRelays::hosts`].
     ///
     /// Errors: [`NostrError::NoRoom`] if there is no slot for this visitor,
-    /// [`NostrError::NotConnected`].
+    /// [`NostrError::NotConnected`] if the relay cannot be reached.
     pub async fn visit(&self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Relay, NostrError> {
         let deadline = Instant::now() + WAIT;
         let relay = loop {
-            // Most visitors in a flood get no slot. They learn it here without waiting for others.
+            // Most visitors in a flood get no slot. They learn that here, without waiting for the
+            // lock `changing`.
             let look = self.known().look(url, hosts, visitor)?;
             let relay = match look {
                 Look::Active(relay) => Some(*relay),
@@ -133,16 +134,17 @@ impl ExternalRelays {
         Err(NostrError::not_connected(url))
     }
 
-    /// [`ExternalRelays::dial`] in a task that runs to its end even if this future is dropped,
-    /// because the outbox ends attempts early. A relay that was half added or removed would stay in
-    /// the client for ever, and the client takes only [`MOST`].
+    /// Runs [`ExternalRelays::dial`] in a task. The task runs to its end even if this future is
+    /// dropped, because the outbox ends attempts early. A relay that was half added or removed
+    /// would stay in the client for ever, and the client takes only [`MOST`] relays.
     async fn dial_whole(&self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Option<Relay>, NostrError> {
         let (this, url, hosts) = (self.clone(), url.clone(), hosts.clone());
         let gone = NostrError::not_connected(&url);
         tokio::spawn(async move { this.dial(&url, &hosts, visitor).await }).await.unwrap_or(Err(gone))
     }
 
-    /// A relay that is connected or being dialled; `None` if it may get a slot soon.
+    /// Dials a relay, unless it is connected or being dialled already. Returns `None` if it has no
+    /// slot but may get one soon.
     async fn dial(&self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Option<Relay>, NostrError> {
         let _changing = self.changing.lock().await;
         let admission = {
@@ -180,7 +182,7 @@ impl ExternalRelays {
     }
 
     async fn leave(&self, url: &RelayUrl) {
-        // An error means that it is gone already.
+        // An error means that the relay is gone already.
         let _ = self.client.force_remove_relay(url).await;
     }
 

@@ -9,7 +9,8 @@ use std::ops::Deref;
 use std::time::{Duration, Instant};
 
 impl Relays {
-    /// Events that one relay has for `filter`. If the end is `Ok`, these are all.
+    /// Fetches and verifies the events that one relay has for `filter`. If the end is `Ok`, these
+    /// are all.
     pub(in crate::nostr) async fn fetch(
         &self,
         url: &RelayUrl,
@@ -19,7 +20,7 @@ impl Relays {
         self.query(url, Query { filter, limit, enough: usize::MAX, accept: VerifiedEvent::check }).await
     }
 
-    /// The same as [`Relays::fetch`], but does not verify the events: the caller does so later.
+    /// Fetches events like [`Relays::fetch`], but does not verify them: the caller does so later.
     pub(in crate::nostr) async fn fetch_unverified(
         &self,
         url: &RelayUrl,
@@ -29,8 +30,8 @@ impl Relays {
         self.query(url, Query { filter, limit, enough: usize::MAX, accept: |event| Some(Box::new(event)) }).await
     }
 
-    /// The first verified event that one relay has for `filter`; `None` if the relay says that it
-    /// has none.
+    /// Fetches the first genuine event that one relay has for `filter`; `None` if the relay says
+    /// that it has none.
     pub(in crate::nostr) async fn fetch_one(
         &self,
         url: &RelayUrl,
@@ -91,8 +92,8 @@ mod tests {
         RelayUrl::parse(&url).unwrap()
     }
 
-    /// A relay that answers queries once no further one comes. Returns the largest number of open
-    /// queries.
+    /// Runs a relay that answers all open queries once no further one comes for 200 ms. Returns the
+    /// largest number of queries that were open at once.
     async fn patient(listener: TcpListener, queries: usize) -> usize {
         let (stream, _) = listener.accept().await.unwrap();
         let mut socket = tokio_tungstenite::accept_async(stream).await.unwrap();

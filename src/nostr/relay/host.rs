@@ -5,7 +5,8 @@ use super::proxy::is_onion;
 use nostr_sdk::{RelayUrl, Url};
 use std::net::{IpAddr, Ipv6Addr};
 
-/// A relay's host, the unit of the limits. Other paths and public ports are the same host.
+/// A relay's host, the unit of the limits. URLs that differ only in the path are the same host. So
+/// are those that differ in the port, except in a private network.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Host(String);
 
@@ -40,8 +41,8 @@ impl Host {
 }
 
 impl Host {
-    /// All hosts of the domain of a URL's name, which is its last two labels, as one host: names
-    /// below a domain cost nothing. All onion services are one host for the same reason.
+    /// One host for the whole domain of a URL's name, because names below a domain cost nothing.
+    /// The domain is the last two labels. All onion services are one host for the same reason.
     pub fn of_domain(url: &RelayUrl) -> Host {
         let Host(name) = Host::from_url(url);
         let labels = if is_onion(&name) { 1 } else { 2 };

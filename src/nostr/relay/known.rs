@@ -21,7 +21,7 @@ pub(super) struct KnownRelays {
     pub slots: Slots,
     /// The relays in the client: one per slot.
     pub relays: HashMap<RelayUrl, Relay>,
-    /// When each host could not be reached.
+    /// The hosts that could not be reached, and when.
     pub unreachable: LruCache<Host, Instant>,
 }
 
@@ -38,7 +38,8 @@ impl KnownRelays {
         self.unreachable.peek(named).is_some_and(|at| at.elapsed() < RETRY)
     }
 
-    /// Takes the slots of relays that were not used for a while.
+    /// Removes the relays that were not used for a while, with their slots, and returns them. The
+    /// caller removes them from the client.
     pub fn remove_idle(&mut self) -> Vec<RelayUrl> {
         let idle = self.slots.remove_idle(Instant::now(), LINGER);
         idle.iter().for_each(|url| _ = self.relays.remove(url));
@@ -49,9 +50,9 @@ impl KnownRelays {
         self.relays.get(url).is_some_and(is_active)
     }
 
-    /// Gives a slot to a relay that is not active. The caller removes the leaving relays from the
-    /// client. This relay is one of them if the client has it: the library might never recover its
-    /// connection, so it is added again.
+    /// Requests a slot for a relay that is not active. The caller removes the leaving relays from
+    /// the client. If the client has this relay, it leaves too and is added again, because the
+    /// library might never recover its connection.
     pub fn admit(&mut self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Admission {
         let KnownRelays { slots, relays, .. } = self;
         let is_active = |url: &RelayUrl| relays.get(url).is_some_and(is_active);
@@ -60,7 +61,7 @@ impl KnownRelays {
         admission
     }
 
-    /// The relay or the slot that a visitor can have at once. The client is not changed.
+    /// Looks up the relay or the slot that a visitor can have at once. The client is not changed.
     ///
     /// Errors: [`NostrError::NotConnected`] if the host could not be reached a moment ago,
     /// [`NostrError::NoRoom`] if there is no slot.
@@ -86,9 +87,9 @@ impl KnownRelays {
 pub(super) enum Look {
     /// The relay is connected or being dialled.
     Active(Box<Relay>),
-    /// A slot: the relay may be dialled.
+    /// There is a slot, so the relay may be dialled.
     Room,
-    /// No slot now; there may be one soon.
+    /// There is no slot now, but there may be one soon.
     Later,
 }
 

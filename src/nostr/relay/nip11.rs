@@ -1,4 +1,5 @@
-//! Relay information documents (NIP-11): the operator is warned of DM relays that would lose wraps.
+//! Relay information documents (NIP-11), used to warn the operator of DM relays that would lose
+//! wraps.
 
 use nostr::nips::nip11::{Limitation, RelayInformationDocument};
 use nostr_sdk::{JsonUtil, RelayUrl};
@@ -8,7 +9,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Largest document, in bytes; some kilobytes are usual.
 const LARGEST: u64 = 256 * 1024;
-/// Wraps are backdated by at most this many seconds (NIP-59).
+/// The most seconds by which wraps are backdated (NIP-59).
 const BACKDATED: u64 = 2 * 86_400;
 /// Length of a wrap with a long text, in bytes. A wrap with a key has some 3 KB.
 const LONGEST_WRAP: i32 = 16 * 1024;

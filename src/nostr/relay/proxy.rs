@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio_socks::tcp::Socks5Stream;
 
-/// The password that goes with the user name; proxies that separate streams ignore it.
+/// The password sent with the user name. Proxies that separate streams ignore it.
 const PASSWORD: &str = "npubbot";
 /// The ending of names of Tor's onion services.
 const ONION: &str = ".onion";
@@ -67,7 +67,7 @@ mod tests {
         connected.map(|_| ()).unwrap_err().to_string()
     }
 
-    /// A proxy that is away.
+    /// A proxy at a port where nothing listens.
     async fn away() -> Proxy {
         Proxy(TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap())
     }

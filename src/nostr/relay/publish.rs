@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// Time limit for a relay to accept an event, authentication included.
 const PUBLISH: Duration = Duration::from_secs(20);
-/// How long an event waits for others in progress to the same external host.
+/// The longest time that an event waits for others in progress to the same external host.
 const WAIT: Duration = Duration::from_secs(1);
 /// Pause between two attempts to start.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
@@ -26,10 +26,12 @@ impl Relays {
         self.publish_for(url, &event.as_json(), Visitor::NOBODY).await
     }
 
-    /// Sends one event to one relay and waits for its OK. A relay that limits our rate gets it when
-    /// its turn comes. `event`: its JSON. It is parsed only when it can be sent, because it then
-    /// takes some 6 KiB, and many visits to external relays end before. `visitor`: the asker for
-    /// whom an external relay is visited.
+    /// Sends one event to one relay and waits for its OK. A relay that limits our rate gets the
+    /// event when its turn comes.
+    ///
+    /// `event`: the event's JSON. It is parsed only when it can be sent, because a parsed event
+    /// takes some 6 KiB, and many visits to external relays end before that. `visitor`: the asker
+    /// for whom an external relay is visited.
     ///
     /// Errors: see [`NostrError`].
     pub(in crate::nostr) async fn publish_for(

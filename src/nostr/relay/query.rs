@@ -37,8 +37,8 @@ pub(super) struct Query<E> {
     pub limit: Duration,
     /// The query ends once it has this many accepted events.
     pub enough: usize,
-    /// Accepts or rejects one event. The library verifies each id once only
-    /// (`vault::VerifiedEvent`).
+    /// Accepts or rejects one event. It must verify the event unless the caller does so later,
+    /// because the library verifies each id only once (see `vault::VerifiedEvent`).
     pub accept: fn(Event) -> Option<E>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Query<E> {
 pub(super) async fn run<E: Deref<Target = Event>>(relay: &Relay, query: Query<E>) -> Fetched<E> {
     let id = SubscriptionId::generate();
     let mut messages = relay.notifications();
-    // After an authentication request the library repeats the query. At the end it closes it.
+    // The library repeats the query after an authentication request, and closes it at its end.
     let closing =
         SubscribeAutoCloseOptions::default().exit_policy(ReqExitPolicy::ExitOnEOSE).timeout(Some(query.limit));
     let options = SubscribeOptions::default().close_on(Some(closing));
@@ -105,7 +105,8 @@ async fn listen<E: Deref<Target = Event>>(
     }
 }
 
-/// Whether the library will authenticate and repeat the query.
+/// Whether a relay closed the query only to ask for authentication. The library then authenticates
+/// and repeats the query.
 fn asks_for_authentication(reason: &str) -> bool {
     MachineReadablePrefix::parse(reason) == Some(MachineReadablePrefix::AuthRequired)
 }

@@ -21,7 +21,7 @@ const LONGEST_LOOKUP: Duration = Duration::from_secs(12);
 pub(super) const MAX_RELAYS: usize = 6;
 /// Once a relay has returned a list, the others have this long to return a newer one.
 const NEWER: Duration = Duration::from_millis(500);
-/// A relay that was slower than [`NEWER`] is not waited for within this time.
+/// Time for which a relay that was slower than [`NEWER`] is not waited for.
 const SLOW_FOR: Duration = Duration::from_secs(600);
 /// Number of slow relays that are remembered.
 const SLOW_RELAYS: usize = 64;
@@ -29,7 +29,7 @@ const SLOW_RELAYS: usize = 64;
 const FRESH_FOR: Duration = Duration::from_secs(60);
 /// A list stays valid for this long while lookups fail or do not return it.
 const VALID_FOR: Duration = Duration::from_secs(86_400);
-/// After this many attempts, "no list" is believed even if most relays cannot be asked.
+/// Number of attempts after which "no list" is believed even if most relays cannot be asked.
 const BELIEVED_AFTER: u32 = 2;
 /// Number of askers whose last lookup is remembered.
 const REMEMBERED: usize = 10_000;
@@ -53,12 +53,12 @@ pub(in crate::nostr) enum Destination {
     Unknown,
 }
 
-/// How an asker's relays are looked up.
+/// Options of a lookup of an asker's relays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::nostr) struct LookupOptions {
-    /// Ignores the remembered result: for keys, which are sent once.
+    /// Whether to ignore the remembered result. Set for keys, which are sent only once.
     pub fresh: bool,
-    /// Attempts before this one.
+    /// Number of attempts before this one.
     pub attempts: u32,
     /// Whether to write to askers without DM relays.
     pub fall_back: bool,
@@ -77,7 +77,7 @@ struct List {
 enum Lookup {
     Found(List),
     Absent,
-    /// Some relays have no list, but more could not be asked.
+    /// Some relays have no list, but more relays could not be asked.
     Unsure,
     Failed,
 }
@@ -96,7 +96,8 @@ struct Known {
 #[derive(Debug)]
 pub struct RelayLists {
     known: Mutex<LruCache<Asker, Known>>,
-    /// When relays returned nothing within [`NEWER`] while another relay had a list.
+    /// Slow relays, and the time when each returned nothing within [`NEWER`] while another relay
+    /// had a list.
     slow: Mutex<LruCache<RelayUrl, Instant>>,
 }
 
@@ -272,8 +273,8 @@ impl RelayLists {
         Some(urls)
     }
 
-    /// Repeats the lookup next time: the list may be out of date if its relays do not accept
-    /// messages.
+    /// Makes the next call look the asker's list up again. It may be out of date if its relays do
+    /// not accept messages.
     pub(in crate::nostr) fn doubt(&self, asker: Asker) {
         if let Some(known) = self.lock().get_mut(&asker) {
             known.doubted = true;
@@ -311,7 +312,7 @@ pub(super) fn usable(relays: &Relays, urls: Vec<RelayUrl>) -> Vec<RelayUrl> {
             usable.push(url);
         }
     }
-    // Thousands of lists are remembered.
+    // Thousands of lists are remembered, so spare capacity would add up.
     usable.shrink_to_fit();
     usable
 }

@@ -1,7 +1,7 @@
 //! Resolves the hosts of external relays.
 //!
-//! A lookup occupies a thread until it ends, which takes as long as the domain's name server likes.
-//! So lookups are limited, in all and for each domain, and some are only for relays that have
+//! A lookup occupies a thread until it ends, and the domain's name server decides how long that
+//! takes. So lookups are limited, in total and per domain. Some are reserved for relays that have
 //! answered before and for askers with a job.
 
 use hashlink::LruCache;
@@ -13,19 +13,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The most lookups at a time.
+/// The most lookups at a time, besides the preferred ones.
 const ORDINARY: usize = 48;
 /// Further lookups at a time, for relays that have answered before and askers with a job.
 const PREFERRED: usize = 16;
-/// Lookups at once of names that end in the same two labels.
+/// The most lookups at a time of names that end in the same two labels.
 const PER_DOMAIN: usize = 4;
-/// How long a name waits for others of its domain.
+/// The longest time that a lookup waits for others of its domain.
 const WAIT: Duration = Duration::from_secs(1);
 /// Pause between two requests for a turn.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 /// Number of names whose addresses are remembered.
 const REMEMBERED: usize = 10_000;
-/// How long addresses are remembered, so that the checked addresses are the dialled ones.
+/// Time for which addresses are remembered, so that the dialled addresses are the checked ones.
 const FRESH_FOR: Duration = Duration::from_secs(60);
 /// Number of addresses remembered for one name.
 const ADDRESSES: usize = 4;
@@ -52,7 +52,8 @@ struct State {
     under_way: HashMap<String, usize>,
 }
 
-/// A lookup in progress. Dropped when it ends, even if nobody waits for it any more.
+/// The place of a lookup in progress. It is given back when the lookup ends, even if nobody waits
+/// for the result any more.
 struct Turn {
     shared: Arc<Shared>,
     domain: String,
@@ -85,10 +86,11 @@ impl Resolver {
 
     /// The addresses of a URL's host, at most four. An address needs no lookup.
     ///
-    /// `preferred`: the relay has answered before, or its visitor comes first.
+    /// `preferred`: whether the relay has answered before, or its visitor is urgent.
     ///
-    /// Errors: [`ErrorKind::InvalidInput`] without a host, [`ErrorKind::WouldBlock`] if too many
-    /// names of this domain are looked up for a second, or the lookup's.
+    /// Errors: [`ErrorKind::InvalidInput`] if the URL has no host. [`ErrorKind::WouldBlock`] if too
+    /// many lookups of the host's domain are still in progress after a second. Otherwise the error
+    /// of the lookup.
     pub async fn resolve(&self, url: &Url, preferred: bool) -> Result<Vec<IpAddr>> {
         let host = url.host_str().ok_or_else(|| Error::new(ErrorKind::InvalidInput, "no host"))?;
         let name = host.trim_matches(['[', ']']).to_ascii_lowercase();
@@ -101,7 +103,7 @@ impl Resolver {
                 return Ok(addresses);
             }
             match self.turn(&name, preferred).await {
-                // Others may look up the same name.
+                // Another task may be looking up the same name.
                 Err(error) if error.kind() == ErrorKind::WouldBlock && Instant::now() < deadline => {
                     tokio::time::sleep(ASK_AGAIN).await;
                 }
@@ -123,7 +125,9 @@ impl Resolver {
         (found_at.elapsed() < FRESH_FOR).then(|| addresses.clone())
     }
 
-    /// Waits for a lookup's turn. Errors: [`ErrorKind::WouldBlock`] while its domain has too many.
+    /// Waits until the lookup of a name may start.
+    ///
+    /// Errors: [`ErrorKind::WouldBlock`] while too many lookups of its domain are in progress.
     async fn turn(&self, name: &str, preferred: bool) -> Result<Turn> {
         let full = || Error::new(ErrorKind::WouldBlock, "too many names of this domain are looked up");
         let domain = domain(name);

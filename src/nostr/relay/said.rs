@@ -8,7 +8,7 @@ const LONGEST: usize = 200;
 /// The shortest time between two log lines of one cause.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// Foreign text that is safe to log: at most 200 characters, control characters escaped.
+/// Makes foreign text safe to log: cuts it to 200 characters and escapes control characters.
 pub(in crate::nostr) fn said(text: impl ToString) -> String {
     let text = text.to_string();
     let mut safe = String::with_capacity(text.len().min(LONGEST) + 1);
@@ -41,7 +41,7 @@ struct Recent {
 }
 
 impl LogLimit {
-    /// No line was written yet.
+    /// A limit under which no line was written yet.
     pub const fn new() -> LogLimit {
         LogLimit(Mutex::new(None))
     }

@@ -2,22 +2,22 @@
 //!
 //! Anybody can make the bot visit relays: a message from a new key is enough, and a job costs no
 //! more. So slots are limited per asker and per host, and every asker's first relay comes before
-//! anybody's second. If as many new askers come as the bot answers per second, each relay has 0.7 s
+//! anybody's second. Even if new askers come as fast as the bot answers, each first relay has 0.7 s
 //! to answer.
 //!
 //! | limit | slots |
 //! | --- | --- |
 //! | all | [`MOST`] |
-//! | all with a job, and all without | [`ORDINARY`] each |
+//! | all askers with a job; all askers without a job | [`ORDINARY`] each |
 //! | one host | [`PER_HOST`] |
 //! | one asker without a job, at relays that have not answered | [`PER_ASKER`] |
 //!
-//! | rank | replaces an unanswered | is replaced by its own rank after |
+//! | rank, highest first | replaces unanswered connections of | is replaced by its own rank after |
 //! | --- | --- | --- |
-//! | first relay of an asker with a job | lower rank, a first one after 0.4 s | 0.6 s |
-//! | first relay of another asker | further ones | 0.4 s |
-//! | further relay or attempt, with a job | further one without | 0.4 s |
-//! | further relay or attempt | | 0.4 s |
+//! | first relay of an asker with a job | the next rank after 0.4 s; lower ones at once | 0.6 s |
+//! | first relay of another asker | both lower ranks, at once | 0.4 s |
+//! | further relay or attempt, with a job | the lowest rank, at once | 0.4 s |
+//! | further relay or attempt, without a job | | 0.4 s |
 //!
 //! A lower rank replaces a higher one after 3 s, but not the first relay of an asker with a job.
 
@@ -31,11 +31,11 @@ use std::time::{Duration, Instant};
 
 /// The most external connections at a time.
 pub(super) const MOST: usize = 200;
-/// Connections for askers without a job, and as many for those with one.
+/// The most connections for askers without a job, and for askers with one.
 const ORDINARY: usize = 150;
 /// The most connections to one host.
 pub(super) const PER_HOST: usize = 4;
-/// Unanswered connections for one asker without a job.
+/// The most unanswered connections for one asker without a job.
 const PER_ASKER: usize = 3;
 /// An unanswered connection may be replaced after this time.
 const LEAST_TIME: Duration = Duration::from_millis(400);
@@ -46,8 +46,8 @@ const URGENT_LEAST_TIME: Duration = Duration::from_millis(600);
 const LONG_TIME: Duration = Duration::from_secs(3);
 /// A connection that answered may be replaced after this time without use.
 const IDLE: Duration = Duration::from_secs(3);
-/// A connection counts as one for an asker with a job for this time after its last use: longer than
-/// dialling and publishing may take.
+/// Time after its last use for which a connection counts as one for an asker with a job. It is
+/// longer than dialling and publishing may take.
 const URGENT_TIME: Duration = Duration::from_secs(30);
 
 /// The answer to a request for a slot.
@@ -57,8 +57,8 @@ pub(super) struct Admission {
     pub granted: bool,
     /// Whether to ask again soon: the first relay of an asker gets a slot within a second.
     pub may_wait: bool,
-    /// Relays that lose their slots to this one, or are disconnected already. They leave the
-    /// client.
+    /// Relays that lose their slots to this one, or are disconnected already. The caller removes
+    /// them from the client.
     pub leaving: Vec<RelayUrl>,
 }
 
@@ -158,8 +158,8 @@ impl Slots {
         }
         let of_this_asker = self.unanswered(visitor.asker).filter(|own| *own != url).count();
         let rank = Rank::of(visitor, of_this_asker);
-        // Each relay is looked at once, because it may disconnect in between. Every relay that
-        // loses its slot must leave.
+        // `is_active` is called once per relay, because a relay may disconnect between two calls.
+        // Every relay that loses its slot must be in `leaving`.
         let mut leaving: Vec<&RelayUrl> = self.0.keys().filter(|url| !is_active(url)).collect();
         let of_host = |slot: &Slot| slot.host == *host;
         let of_class = |slot: &Slot| slot.rank(now).is_urgent() == visitor.urgent;
@@ -178,9 +178,10 @@ impl Slots {
         self.0.iter().filter(move |(_, slot)| slot.asker == asker && !slot.answered).map(|(url, _)| url)
     }
 
-    /// Chooses a slot for a connection of this rank among those that `which` selects, if there are
-    /// `most` of them besides those `leaving`, and adds it to them: first the longest unanswered of
-    /// the lowest rank, then the longest unused. Returns whether there is room.
+    /// Makes room for a connection of this rank under one limit: at most `most` of the slots that
+    /// `which` selects, without those `leaving`. If the limit is reached, adds a replaceable slot
+    /// to `leaving`: an unanswered one before an answered one, then one of the lowest rank, then
+    /// the longest unused. Returns whether there is room.
     fn make_room<'a>(
         &'a self,
         which: &dyn Fn(&Slot) -> bool,
@@ -281,7 +282,7 @@ mod tests {
         assert_eq!(slots.len(), MOST);
     }
 
-    /// Jobs are as free as keys.
+    /// An attacker creates jobs as easily as keys, so askers with jobs must not displace newcomers.
     #[test]
     fn however_many_askers_with_jobs_come_newcomers_get_a_slot_and_keep_it() {
         let (mut slots, start) = (Slots::default(), Instant::now());
@@ -313,7 +314,8 @@ mod tests {
         let mut firsts: Vec<(RelayUrl, Instant)> = Vec::new();
         for number in 0..4_000 {
             let now = start + Duration::from_millis(5 * number as u64);
-            // Each names six relays that say nothing, and is tried again 3 and 13 seconds later.
+            // Each asker lists six relays that say nothing, and is tried again 3 and 13 seconds
+            // later.
             for address in 0..6 {
                 let granted = admit(&mut slots, &url(number, address), visitor(number, false), now, |_| true).granted;
                 if address == 0 {

@@ -2,9 +2,9 @@
 //! events.
 //!
 //! A host that says `rate-limited` gets its events one by one. A host that has not answered for
-//! some seconds gets one at a time, as a probe; the others are tried again later and do not occupy
-//! the outbox meanwhile. An external host that has never answered gets a few at a time, and no
-//! external host more than its connection has room for answers.
+//! some seconds gets one event at a time, as a probe. Its other events are tried again later and do
+//! not occupy the outbox meanwhile. An external host that has never answered gets a few events at a
+//! time. No external host gets more events at a time than its connection has room for answers.
 
 use super::host::{Host, Hosts};
 use hashlink::LruCache;
@@ -20,11 +20,11 @@ const FIRST_GAP: Duration = Duration::from_millis(500);
 const LONGEST_GAP: Duration = Duration::from_secs(10);
 /// A host whose gap has become shorter than this is not limited any more.
 const NO_GAP: Duration = Duration::from_millis(100);
-/// Events in progress to an external host that has never answered.
+/// The most events in progress to an external host that has never answered.
 pub(super) const UNANSWERED: usize = 4;
-/// Events in progress to an external host that has answered, and those of them that are kept for
-/// results and askers with a job.
+/// The most events in progress to an external host that has answered.
 pub(super) const AT_ONCE: usize = 96;
+/// Places among [`AT_ONCE`] that are kept for results and askers with a job.
 const KEPT: usize = 32;
 /// Number of hosts that have answered and are remembered.
 const ANSWERED: usize = 10_000;
@@ -87,7 +87,7 @@ impl MostAtOnce {
 pub(super) enum Start<'a> {
     /// Yes. The delivery ends when it is dropped.
     Now(Delivery<'a>),
-    /// Soon: too many events are in progress to a host that has never answered.
+    /// Soon: too many events are in progress to the host.
     Soon,
     /// No: the host has not answered earlier events.
     Later,
@@ -120,7 +120,8 @@ impl Throttle {
         Some(turn)
     }
 
-    /// Records that a host said `rate-limited`. Refusals of events sent earlier do not count again.
+    /// Records that a host said `rate-limited`. Further refusals within the gap do not count: their
+    /// events were sent earlier.
     pub(super) fn slow_down(&self, host: &Host, now: Instant) {
         let mut limited = self.limited();
         let gap = match limited.get(host) {
@@ -180,7 +181,7 @@ impl Throttle {
 }
 
 impl Delivery<'_> {
-    /// Notes whether the host answered, with an OK or a refusal.
+    /// Records whether the host answered. An OK and a refusal are both answers.
     pub fn end(&self, answered: bool) {
         let mut pending = self.throttle.pending();
         if answered {
@@ -296,7 +297,7 @@ mod tests {
         let late = now + Duration::from_secs(20);
         let wait = |at: Instant| throttle.turn(&host.limited, at, late).map(|turn| (turn - at).as_millis());
         assert_eq!((wait(now), wait(now)), (Some(0), Some(0)), "an unlimited relay has no gap");
-        // Thirty events were in progress when it said so.
+        // Thirty events were in progress when the relay said `rate-limited`.
         (0..30).for_each(|_| throttle.slow_down(&host.limited, now));
         assert_eq!((wait(now), wait(now), wait(now)), (Some(500), Some(1000), Some(1500)));
         // A later refusal doubles the gap. A turn after the deadline is refused.

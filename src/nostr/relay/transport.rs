@@ -2,7 +2,8 @@
 //!
 //! Nagle's delay is off. Closing a subscription and sending an event are two small writes; with the
 //! delay, the second would wait some 40 ms for the acknowledgement of the first. Our own relays may
-//! have the delay, so we acknowledge at once. External relays are dialled at public addresses only.
+//! have the delay on their side, so we acknowledge their data at once. External relays are dialled
+//! at public addresses only.
 
 use super::address::{has_allowed_port, is_private, is_public};
 use super::allowance::{Allowance, Budget};
@@ -29,17 +30,17 @@ use tokio_tungstenite::{MaybeTlsStream, client_async_tls_with_config};
 const PATIENCE: Duration = Duration::from_secs(7);
 /// Delay before the next address of a domain is tried.
 const HEAD_START: Duration = Duration::from_millis(250);
-/// Bytes of a frame or message from one of our own relays.
+/// The most bytes of a frame or message from one of our own relays.
 const OUR_LONGEST: usize = 1024 * 1024;
-/// Bytes of a frame or message from an external relay, which needs to send only OK, AUTH and
-/// NOTICE.
+/// The most bytes of a frame or message from an external relay, which needs to send only OK, AUTH
+/// and NOTICE.
 const EXTERNAL_LONGEST: usize = 32 * 1024;
 /// Bytes of the read and the write buffer of an external connection.
 const EXTERNAL_BUFFER: usize = 8 * 1024;
-/// Unread bytes of an external relay that the system keeps. (Linux takes twice as many, and without
-/// a limit up to 6 MiB.)
+/// The most unread bytes of an external relay that the system keeps. (Linux takes twice as many,
+/// and without a limit up to 6 MiB.)
 const EXTERNAL_UNREAD: u32 = 16 * 1024;
-/// Bytes of unsent data of one connection.
+/// The most bytes of unsent data of one external connection.
 const LONGEST_UNSENT: usize = 1024 * 1024;
 
 /// Makes WebSocket connections.
@@ -123,8 +124,8 @@ impl Transport {
             return Err(wrong("a port that is no relay's"));
         }
         if let Some(proxy) = self.proxy_for(url) {
-            // The proxy resolves the name, so its address cannot be checked here; Tor refuses
-            // private ones.
+            // The proxy resolves the name, so the address cannot be checked here. Tor refuses
+            // private addresses.
             if matches!(self.peer, Peer::External { public_only: true, .. })
                 && RelayUrl::parse(url.as_str()).is_ok_and(|url| is_private(&url))
             {
@@ -163,7 +164,7 @@ impl Transport {
 impl Transport {
     /// Opens the WebSocket, and TLS if the URL says so.
     async fn open(&self, url: &Url, tcp: TcpStream) -> Result<Socket, TransportError> {
-        // Without it the connection still works, only slower.
+        // If this fails, the connection still works, only slower.
         let _ = tcp.set_nodelay(true);
         let opened = client_async_tls_with_config(url.as_str(), tcp, Some(self.config()), None);
         Box::pin(opened).await.map(|(socket, _)| socket).map_err(TransportError::backend)
@@ -203,7 +204,7 @@ impl WebSocketTransport for Transport {
                 Some(share) => {
                     let mut allowance = Allowance::new(Instant::now());
                     Box::pin(stream.and_then(move |message| {
-                        // Held as long as the stream: the connection's share of the budget.
+                        // The connection's share of the budget is held as long as the stream.
                         let _share = &share;
                         let exceeded = fault(ErrorKind::QuotaExceeded, "it sends more than it may");
                         let fits = allowance.take(message.len(), Instant::now());
@@ -264,7 +265,7 @@ mod tests {
         (listener, Url::parse(&url).unwrap())
     }
 
-    /// A public domain may resolve to a private address; this one does so on every machine.
+    /// A public domain may resolve to a private address. `localhost` does so on every machine.
     #[tokio::test]
     async fn a_domain_with_a_private_address_is_not_dialled() {
         let (listener, url) = listen().await;
@@ -281,8 +282,8 @@ mod tests {
         connected.unwrap();
     }
 
-    /// The result of `transport` for a frame whose header announces `length` bytes and that has no
-    /// content.
+    /// Sends a frame header that announces `length` bytes, without content. Returns the result of
+    /// `transport`.
     async fn announce(transport: &Transport, length: u64) -> Option<Result<Message, TransportError>> {
         let (listener, url) = listen().await;
         let relay = async {

@@ -18,7 +18,7 @@ impl Visitor {
     pub(super) const NOBODY: Visitor = Visitor { asker: Asker([0; 32]), urgent: false, retries: false };
 }
 
-/// The order in which connections are kept.
+/// The rank of a connection. Connections of a higher rank are kept first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Rank {
     /// A connection to another relay of the asker, or for another attempt.
@@ -32,7 +32,8 @@ pub(super) enum Rank {
 }
 
 impl Rank {
-    /// The rank of a new connection. `others`: the asker's connections that have not answered.
+    /// The rank of a new connection. `others`: number of the asker's connections that have not
+    /// answered.
     pub fn of(visitor: Visitor, others: usize) -> Rank {
         match (visitor.retries || others > 0, visitor.urgent) {
             (true, false) => Rank::Further,

@@ -3,14 +3,14 @@
 use nostr_sdk::prelude::*;
 use std::time::{Duration, Instant};
 
-/// The short limit: time between two looks at the state of a connection.
+/// Limit of each call of the library's wait, and so the time between two checks of the connection.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Waits until a relay is connected or never will be, at most for `limit`.
 ///
 /// The library's own wait looks at the state and then subscribes to its changes. It misses a
-/// connection made in between until its time limit. So this calls it again and again with a short
-/// limit.
+/// connection made in between until its time limit. So this function calls that wait repeatedly,
+/// with a short limit.
 pub(super) async fn wait_for_connection(relay: &Relay, limit: Duration) {
     let deadline = Instant::now() + limit;
     loop {

@@ -9,9 +9,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use tokio::net::TcpStream;
 
-/// The running program, even after its file was replaced.
+/// Path of the running program. It works even after the program's file was replaced.
 const THIS_PROGRAM: &str = "/proc/self/exe";
-/// The release of the kernel.
+/// File with the release of the kernel.
 const RELEASE: &str = "/proc/sys/kernel/osrelease";
 
 /// A second handle to a TCP connection.
@@ -23,8 +23,9 @@ impl Tcp {
         stream.as_fd().try_clone_to_owned().ok().map(Tcp)
     }
 
-    /// Makes Linux acknowledge received data now. Otherwise it may wait 40 ms for data to send
-    /// along. It returns to that after each acknowledgement, so this must be called each time.
+    /// Makes Linux acknowledge received data now. Otherwise it may wait 40 ms, to send the
+    /// acknowledgement along with data. It goes back to waiting after each acknowledgement, so this
+    /// must be called each time.
     pub fn acknowledge_at_once(&self) {
         // Without it the connection still works, only slower.
         let _ = rustix::net::sockopt::set_tcp_quickack(&self.0, true);

@@ -1,5 +1,6 @@
-//! The walls around the vault process. The system refuses it everything that answering does not
-//! need, and keeps other processes from looking into it. They are raised before the first request.
+//! The walls around the vault process. The system refuses the process everything that answering
+//! does not need, and keeps other processes from looking into it. The walls are raised before the
+//! first request.
 
 use landlock::{ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetStatus, Scope};
 use rustix::mm::{MlockAllFlags, mlockall};
@@ -88,8 +89,8 @@ fn lock_memory() -> Result<(), String> {
     mlockall(flags).map_err(|error| error.to_string())
 }
 
-/// Takes files, the network and new rights from this thread and those it starts. Call it once the
-/// identity is open.
+/// Takes files, the network and new rights from this thread and the threads that it starts. Call it
+/// once the identity is open.
 pub fn enclose() -> Missing {
     let mut missing = Missing::new();
     if let Err(error) = set_no_new_privs(true) {
@@ -103,7 +104,7 @@ pub fn enclose() -> Missing {
     missing
 }
 
-/// No file and no socket: a ruleset without rules.
+/// Denies every file and socket: the ruleset has no rule that would allow one.
 fn landlock() -> Result<RulesetStatus, landlock::RulesetError> {
     let newest = ABI::V6;
     let ruleset = Ruleset::default()

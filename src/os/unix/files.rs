@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Permissions of a file and of a folder that only their owner may use.
 const FILE: u32 = 0o600;
 const FOLDER: u32 = 0o700;
-/// Permissions of anybody else.
+/// Mask of the permissions of everybody but the owner.
 const OTHERS: u32 = 0o077;
 
 /// The user's configuration file, for help texts.
@@ -62,7 +62,7 @@ pub fn is_open_to_others(path: &Path) -> io::Result<bool> {
     std::fs::metadata(path).map(|meta| permits_others(&meta))
 }
 
-/// [`is_open_to_others`] of an open file.
+/// Like [`is_open_to_others`], for an open file.
 ///
 /// Errors: those of the file system.
 pub fn is_file_open_to_others(file: &File) -> io::Result<bool> {
@@ -79,7 +79,7 @@ pub fn closing_command(path: &Path) -> String {
     format!("chmod {mode:o} {}", path.display())
 }
 
-/// Opens a file or folder to others, for tests of that.
+/// Gives everybody the right to read a file or folder, for tests.
 #[cfg(any(test, feature = "test-util"))]
 pub fn open_to_others(path: &Path) -> io::Result<()> {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(if path.is_dir() { 0o755 } else { 0o644 }))

@@ -21,7 +21,7 @@ const QUIETLY: SendFlags = SendFlags::empty();
 #[cfg(not(target_vendor = "apple"))]
 const QUIETLY: SendFlags = SendFlags::NOSIGNAL;
 
-/// The bot's open socket. The file is deleted when it is dropped.
+/// The bot's open socket. Its file is deleted when this value is dropped.
 pub struct Door(Listener);
 
 /// A connection from an operator.
@@ -46,7 +46,7 @@ impl Door {
     }
 }
 
-/// Whether nobody waits for the answer any more. Sends nothing.
+/// Whether the operator has left, so that nobody waits for the answer. Sends nothing.
 pub fn is_closed(visitor: &Visitor) -> bool {
     let Stream::UdSocket(socket) = visitor;
     let sent = rustix::net::send(socket.as_fd(), &[], QUIETLY);
@@ -64,11 +64,11 @@ pub async fn finish(_: Visitor) -> io::Result<()> {
 pub struct Call(interprocess::local_socket::Stream);
 
 impl Call {
-    /// Connects to the socket at a path. The connection, each read and each write may take
+    /// Connects to the socket at a path. The connection, each read and each write may take at most
     /// `patience`.
     ///
     /// Errors: `NotFound`, `ConnectionRefused` or `NotADirectory` if nothing listens;
-    /// `PermissionDenied`; `NotConnected` if it takes no more connections.
+    /// `PermissionDenied`; `NotConnected` if the bot takes no more connections.
     pub fn open(path: &Path, patience: Duration) -> io::Result<Call> {
         let name = path.to_fs_name::<GenericFilePath>()?;
         let options = ConnectOptions::new().name(name).wait_mode(ConnectWaitMode::Timeout(patience));

@@ -1,5 +1,5 @@
-//! The service manager that started this process: systemd, by `sd_notify(3)`. Without one, nothing
-//! is sent.
+//! The service manager that started this process: systemd, by `sd_notify(3)`. Without systemd,
+//! nothing is sent.
 
 pub use crate::os::state::State;
 use sd_notify::NotifyState;

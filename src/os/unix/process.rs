@@ -28,7 +28,7 @@ pub fn kill(process: u32) -> io::Result<()> {
     Ok(kill_process(process, Signal::KILL)?)
 }
 
-/// Has a server read its configuration again (SIGHUP). `None` if the process does not run, or is
+/// Makes a server read its configuration again (SIGHUP). `None` if the process does not run, or is
 /// another program by now.
 pub fn reload(process: u32, program: &str) -> Option<()> {
     let running = std::fs::read_to_string(format!("/proc/{process}/comm")).ok()?;
@@ -41,9 +41,9 @@ pub fn shows_colors() -> bool {
     true
 }
 
-/// Keeps the signals of Ctrl-C and of a closed terminal from the vault, which the bot needs to stop
-/// cleanly. The vault stays in the bot's session: Linux shares processors among sessions first
-/// (`sched_autogroup`), so in its own session it would wait behind the bot's search.
+/// Keeps the signals of Ctrl-C and of a closed terminal from the vault, because the bot needs the
+/// vault to stop cleanly. The vault stays in the bot's session: Linux shares processors among
+/// sessions first (`sched_autogroup`), so in its own session it would wait behind the bot's search.
 pub fn leave_terminal() {
     // It fails only for the leader of a session, which is in a group of its own already.
     let _ = setpgid(None, None);

@@ -8,7 +8,7 @@ use std::path::Path;
 const ADVICE: &str = "the service manager of this system needs no command of npubbot: for systemd there is the unit \
                       docs/operators/npubbot.service, which the Debian package installs";
 
-/// Says that this program installs no services here.
+/// Fails: this program installs no service on this system.
 ///
 /// Errors: always.
 pub fn check(_: &Path) -> io::Result<()> {

@@ -18,7 +18,7 @@ impl Stops {
         Ok(Stops { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next request to stop.
     pub async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
@@ -31,8 +31,8 @@ impl Stops {
 pub struct Hangups(Signal);
 
 impl Hangups {
-    /// Listens from now on, within a tokio runtime. `None` with a terminal: there the signal means
-    /// that the terminal is gone, and ends the program as usual.
+    /// Listens from now on, within a tokio runtime. `None` if standard error is a terminal: then
+    /// the signal means that the terminal is gone, and ends the program as usual.
     ///
     /// Errors: the system refuses.
     pub fn listen() -> io::Result<Option<Hangups>> {
@@ -42,7 +42,7 @@ impl Hangups {
         signal(SignalKind::hangup()).map(|hangups| Some(Hangups(hangups)))
     }
 
-    /// Waits for the next one; `None` if there will be none.
+    /// Waits for the next request; `None` if there will be none.
     pub async fn next(&mut self) -> Option<()> {
         self.0.recv().await
     }

@@ -9,10 +9,10 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// The end that is read from.
+/// The end of the channel that is read from.
 pub struct Reader(UnixStream);
 
-/// The end that is written to.
+/// The end of the channel that is written to.
 pub struct Writer(UnixStream);
 
 /// Ends the process at the other end.
@@ -29,7 +29,7 @@ pub struct Ends {
 }
 
 impl Closer {
-    /// Ends the stream. The vault reads its end, and ends too.
+    /// Closes the stream. The vault reads to the end of the stream, and then exits.
     pub fn close(&self) {
         let _ = self.0.shutdown(Shutdown::Both);
     }

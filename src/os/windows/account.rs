@@ -1,9 +1,10 @@
 //! The name of the service, and its account `NT SERVICE\npubbot`, which Windows makes together with
-//! the service. The account LocalService is shared: all of its services could read the bot's files.
+//! the service. The account LocalService is not used: many services share it, and all of them could
+//! read the bot's files.
 
 /// The service's name.
 pub(super) const NAME: &str = "npubbot";
-/// Its account.
+/// The service's account.
 pub(super) const ACCOUNT: &str = r"NT SERVICE\npubbot";
 /// The identifier of the account, which follows from the name: `sc showsid npubbot` shows it.
 pub(super) const SID: &str = "S-1-5-80-3943759368-959520024-4099869141-919667576-2746022867";
@@ -24,7 +25,7 @@ mod tests {
 
     #[test]
     fn the_account_has_the_identifier_that_windows_gives_it() {
-        // The value on every Windows.
+        // This value is the same on every Windows.
         let known = "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464";
         assert_eq!(identifier("TrustedInstaller"), known);
         assert_eq!(identifier(NAME), SID);

@@ -266,7 +266,7 @@ pub(super) fn is_of_administrators(file: &impl AsRawHandle) -> io::Result<bool> 
     Ok(unsafe { IsWellKnownSid(security.owner, WinBuiltinAdministratorsSid) != 0 })
 }
 
-/// Gives everybody all rights to a file or folder, for tests of that.
+/// Gives everybody all rights to a file or folder, for tests.
 #[cfg(any(test, feature = "test-util"))]
 pub(super) fn permit_everybody(path: &std::path::Path) -> io::Result<()> {
     use windows_sys::Win32::Security::Authorization::SetNamedSecurityInfoW;

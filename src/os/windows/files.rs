@@ -76,7 +76,7 @@ fn open_as(file: &Path, access: u32, disposition: FILE_CREATION_DISPOSITION) -> 
     unsafe {
         let handle = CreateFileW(
             path.as_ptr(),
-            // To read who else may open it.
+            // So that the access control list can be read.
             access | READ_CONTROL,
             FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
             &attributes,
@@ -105,7 +105,7 @@ pub fn is_open_to_others(path: &Path) -> io::Result<bool> {
     acl::permits_others(&open_to_look(path)?)
 }
 
-/// [`is_open_to_others`] of an open file.
+/// Like [`is_open_to_others`], for an open file.
 ///
 /// Errors: those of the file system.
 pub fn is_file_open_to_others(file: &File) -> io::Result<bool> {
@@ -123,7 +123,7 @@ pub fn closing_command(path: &Path) -> String {
     format!("icacls \"{}\" /inheritance:r /grant:r \"%USERNAME%:{heirs}F\"", path.display())
 }
 
-/// Opens a file or folder to others, for tests of that.
+/// Gives everybody all rights to a file or folder, for tests.
 #[cfg(any(test, feature = "test-util"))]
 pub fn open_to_others(path: &Path) -> io::Result<()> {
     acl::permit_everybody(path)
@@ -140,7 +140,7 @@ pub fn is_own(path: &Path) -> bool {
     open_to_look(path).is_ok_and(|file| acl::is_own(&file).unwrap_or(false))
 }
 
-/// Whether nobody but this user and the administrators can replace what is in a folder.
+/// Whether only this user and the administrators can replace the content of a folder.
 pub(super) fn is_trusted(folder: &Path) -> bool {
     let Ok(file) = open_to_look(folder) else { return false };
     let is_theirs = acl::is_own(&file).unwrap_or(false) || acl::is_of_administrators(&file).unwrap_or(false);
@@ -172,7 +172,7 @@ pub fn service_folders() -> (PathBuf, PathBuf) {
     (shared.join("npubbot"), shared.join("npubbot").join("data"))
 }
 
-/// A path as `cmd.exe` and PowerShell read it.
+/// A path quoted for `cmd.exe` and PowerShell.
 pub fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || r"/\._-~+:".contains(c));

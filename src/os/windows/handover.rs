@@ -21,7 +21,7 @@ const RESTORE: &str = "SeRestorePrivilege";
 /// Gives a data folder and all in it to the service; only the service and the administrators have
 /// access. The configuration belongs to the administrators, and the service may read it.
 ///
-/// Errors: this user may not; those of the file system.
+/// Errors: this user lacks the right to do so; those of the file system.
 pub(super) fn to_service(config: &Path, data: &Path) -> io::Result<()> {
     enable(RESTORE)?;
     let both = |heirs: &str| format!("O:{SID}D:P(A;{heirs};FA;;;{SID})(A;{heirs};FA;;;BA)");
@@ -64,7 +64,7 @@ fn set(path: &Path, own: &Own) -> io::Result<()> {
     }
 }
 
-/// Switches a right on that this user has.
+/// Switches on a right that this user has.
 fn enable(privilege: &str) -> io::Result<()> {
     let (mut token, name): (HANDLE, _) = (null_mut(), wide::text(privilege));
     let one = LUID_AND_ATTRIBUTES { Attributes: SE_PRIVILEGE_ENABLED, ..LUID_AND_ATTRIBUTES::default() };

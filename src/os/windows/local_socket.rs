@@ -1,6 +1,6 @@
 //! The socket between a running bot and its operator: a named pipe. Every user sees the names of
-//! all pipes and can make pipes, so our pipe has a random name. A file in the data folder holds it,
-//! which others cannot read.
+//! all pipes and can make pipes, so our pipe has a random name. The name is in a file in the data
+//! folder, which others cannot read.
 
 use super::acl::Own;
 use super::{files, wide};
@@ -25,7 +25,7 @@ const LONGEST_NAME: u64 = 100;
 /// Bytes that are read at once.
 const CHUNK: usize = 64 << 10;
 
-/// The bot's open socket. The file is deleted when it is dropped.
+/// The bot's open socket. Its file is deleted when this value is dropped.
 pub struct Door {
     file: PathBuf,
     name: String,
@@ -83,7 +83,7 @@ fn instance(name: &str, own: &Own, is_first: bool) -> io::Result<NamedPipeServer
     unsafe { options.create_with_security_attributes_raw(name, (&raw mut attributes).cast()) }
 }
 
-/// Whether nobody waits for the answer any more. Sends nothing.
+/// Whether the operator has left, so that nobody waits for the answer. Sends nothing.
 pub fn is_closed(visitor: &Visitor) -> bool {
     // SAFETY: the handle is open; nothing is asked for but the state.
     let peeked = unsafe { PeekNamedPipe(visitor.as_raw_handle(), null_mut(), 0, null_mut(), null_mut(), null_mut()) };
@@ -112,11 +112,11 @@ pub struct Call {
 }
 
 impl Call {
-    /// Connects to the pipe that the file at a path names. The connection and each read may take
-    /// `patience`. Do not write after the first read.
+    /// Connects to the pipe that the file at a path names. The connection and each read may take at
+    /// most `patience`. Do not write after the first read.
     ///
-    /// Errors: `NotFound` if nothing listens; `PermissionDenied`; `NotConnected` if it takes no
-    /// more connections.
+    /// Errors: `NotFound` if nothing listens; `PermissionDenied`; `NotConnected` if the bot takes
+    /// no more connections.
     pub fn open(path: &Path, patience: Duration) -> io::Result<Call> {
         let mut name = String::new();
         File::open(path)?.take(LONGEST_NAME).read_to_string(&mut name)?;
@@ -126,7 +126,7 @@ impl Call {
         let deadline = Instant::now() + patience;
         loop {
             let mut options = OpenOptions::new();
-            // The bot learns who calls, and cannot act as the operator.
+            // With this flag the bot can see who calls, but cannot act as the operator.
             match options.read(true).write(true).security_qos_flags(SECURITY_IDENTIFICATION).open(&name) {
                 Ok(pipe) => return Ok(Call { pipe, patience, chunks: None, rest: Vec::new() }),
                 Err(error) if error.raw_os_error() != Some(ERROR_PIPE_BUSY.cast_signed()) => return Err(error),

@@ -1,4 +1,5 @@
-//! The service manager that started this process. That of Windows needs no signs of life.
+//! The service manager that started this process. The service manager of Windows needs no signs of
+//! life.
 
 use super::account::NAME;
 use super::{service_log, session};
@@ -11,25 +12,26 @@ use windows_service::service::{
 };
 use windows_service::service_control_handler::{self, ServiceControlHandlerResult, ServiceStatusHandle};
 
-/// How long a start may take: NVRTC may compile all kernels.
+/// Longest time that a start may take. NVRTC may compile all kernels.
 const LONGEST_START: Duration = Duration::from_secs(600);
-/// How long a stop may take.
+/// Longest time that a stop may take.
 const LONGEST_STOP: Duration = Duration::from_secs(2);
 
 /// The manager's handle to this service, if it started this process.
 static MANAGER: OnceLock<ServiceStatusHandle> = OnceLock::new();
 
-/// `None`.
+/// Always `None`: no signs of life are wanted.
 pub fn watchdog() -> Option<Duration> {
     None
 }
 
-/// Tells the service manager a state. Without one, nothing is told.
+/// Tells the service manager a state. Does nothing if there is no service manager.
 ///
-/// Errors: it does not listen.
+/// Errors: the service manager cannot be told.
 pub fn tell(state: State) -> io::Result<()> {
     match state {
-        // A stop may come while the configuration is read again.
+        // A stop may come while the configuration is read again. The service is then no longer
+        // ready.
         State::Ready if session::is_ending() => Ok(()),
         State::Ready => report(ServiceState::Running, Duration::ZERO, 0),
         State::Alive => Ok(()),
@@ -43,9 +45,9 @@ pub(super) fn is_service() -> bool {
     MANAGER.get().is_some()
 }
 
-/// Tells the service manager that this process is its service, and starts.
+/// Tells the service manager that this process is its service, and that the service is starting.
 ///
-/// Errors: it does not know the service.
+/// Errors: the service manager does not know the service.
 pub(super) fn register() -> io::Result<()> {
     let manager = service_control_handler::register(NAME, control).map_err(error)?;
     let _ = MANAGER.set(manager);
@@ -55,13 +57,13 @@ pub(super) fn register() -> io::Result<()> {
 /// Tells the service manager that the service has ended with this code, and will not be started
 /// again. The process ends soon afterwards.
 ///
-/// Errors: it does not listen.
+/// Errors: the service manager cannot be told.
 pub(super) fn stopped(code: u8) -> io::Result<()> {
     service_log::flush();
     report(ServiceState::Stopped, Duration::ZERO, code)
 }
 
-/// An error of the crate for services, as one of the system.
+/// Converts an error of the crate `windows_service` to one of the system.
 pub(super) fn error(error: windows_service::Error) -> io::Error {
     match error {
         windows_service::Error::Winapi(error) => error,
@@ -91,8 +93,8 @@ fn report(state: ServiceState, wait_hint: Duration, code: u8) -> io::Result<()> 
     manager.set_service_status(status).map_err(error)
 }
 
-/// Takes a request of the service manager. A function without captured values, because the crate
-/// frees those with the first request to stop, and others may follow.
+/// Handles a request of the service manager. This is a function without captured values, because
+/// the crate frees captured values with the first request to stop, and more requests may follow.
 fn control(request: ServiceControl) -> ServiceControlHandlerResult {
     match request {
         ServiceControl::Stop | ServiceControl::Preshutdown | ServiceControl::Shutdown => {

@@ -65,8 +65,8 @@ pub fn reload(_: u32, _: &str) -> Option<()> {
     None
 }
 
-/// Whether the terminal of standard error shows colours. The console of Windows 10 writes their
-/// codes as characters until it is asked not to, so this asks it.
+/// Whether the terminal of standard error shows colours. The console of Windows 10 prints the codes
+/// of colours as characters until a program asks it to interpret them. This function asks it.
 pub fn shows_colors() -> bool {
     let mut mode = 0;
     // SAFETY: the handle is this process's own, and `mode` is a place for a number.
@@ -78,7 +78,8 @@ pub fn shows_colors() -> bool {
     }
 }
 
-/// Keeps Ctrl-C and a closed window from ending the vault, which the bot needs to stop cleanly.
+/// Keeps Ctrl-C and a closed window from ending the vault, because the bot needs the vault to stop
+/// cleanly.
 pub fn leave_terminal() {
     // SAFETY: the handler is a function of this program.
     unsafe {

@@ -32,7 +32,7 @@ const PRIVILEGE: &str = "SeChangeNotifyPrivilege";
 const RESTART_AFTER: Duration = Duration::from_secs(5);
 /// Time after which earlier failures no longer count.
 const FAILURES_COUNT: Duration = Duration::from_secs(24 * 3600);
-/// How long a stop may take before the service is removed.
+/// Longest time that a stop may take before the service is removed.
 const LONGEST_STOP: Duration = Duration::from_secs(10);
 /// Time between two checks whether the service has stopped.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -46,9 +46,9 @@ static MAIN: Mutex<Option<(PathBuf, Main)>> = Mutex::new(None);
 
 define_windows_service!(entry, main);
 
-/// Whether this user can install the service now, for a bot with this configuration file.
+/// Checks that this user can install the service now, for a bot with this configuration file.
 ///
-/// Errors: their text says what the operator must do first.
+/// Errors: the service cannot be installed. The text says what the operator must do first.
 pub fn check(config: &Path) -> io::Result<()> {
     need_rights()?;
     let (program, home) = (std::env::current_exe()?, std::env::var_os("USERPROFILE"));
@@ -87,7 +87,7 @@ fn need_rights() -> io::Result<()> {
 /// bot's data folder, which only it and the administrators can then open, and lets it read the
 /// configuration.
 ///
-/// Errors: their text says what the operator must do first.
+/// Errors: the service cannot be installed. The text says what the operator must do first.
 pub fn install(installation: &Installation) -> io::Result<()> {
     check(&installation.config)?;
     let manager = manager(ServiceManagerAccess::CONNECT | ServiceManagerAccess::CREATE_SERVICE)?;
@@ -112,7 +112,7 @@ pub fn install(installation: &Installation) -> io::Result<()> {
     installed
 }
 
-/// Stops the service and removes it. Its data folder is this user's afterwards.
+/// Stops the service and removes it. Its data folder then belongs to this user.
 ///
 /// Errors: there is no service, or this user may not remove it; the text says what the operator
 /// must do first.
@@ -140,7 +140,7 @@ pub fn run(log: &Path, serve: impl FnOnce() -> End + Send + 'static) -> io::Resu
     })
 }
 
-/// The service, on a thread of the system.
+/// The service's main function. It runs on a thread of the system.
 fn main(_: Vec<OsString>) {
     let Some((log, serve)) = MAIN.lock().unwrap_or_else(|broken| broken.into_inner()).take() else { return };
     // SAFETY: the handler is a function of this program.
@@ -152,14 +152,14 @@ fn main(_: Vec<OsString>) {
     }
     let end = catch_unwind(AssertUnwindSafe(serve)).unwrap_or(End { code: PANICKED, is_to_restart: true });
     if end.is_to_restart {
-        // A service that ends without reporting it is started again.
+        // Windows starts a service again if it ends without a report.
         service_log::flush();
         process::end_now(end.code.into());
     }
     let _ = manager::stopped(end.code);
 }
 
-/// Keeps the service when a user logs off.
+/// Keeps the service running when a user logs off.
 unsafe extern "system" fn stay(event: u32) -> i32 {
     i32::from(event == CTRL_LOGOFF_EVENT)
 }

@@ -9,13 +9,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use windows_sys::Win32::System::Console::{STD_ERROR_HANDLE, STD_OUTPUT_HANDLE, SetStdHandle};
 
-/// The most bytes of the file, and of the one before it.
+/// Largest size of the file, and of the one before it, in bytes.
 const LARGEST: u64 = 1 << 20;
 /// Bytes that are read at once.
 const CHUNK: usize = 8 << 10;
-/// The byte that marks the end of the log. Lines do not contain it.
+/// The byte that marks the end of the log. Lines normally do not contain it.
 const MARK: u8 = 0;
-/// How long the last lines may take to the disk.
+/// Longest wait for the last lines to be written to the file.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Receives a signal when everything before a [`MARK`] is in the file.
@@ -39,7 +39,7 @@ pub(super) fn start(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits a moment until all lines are in the file.
+/// Waits until all lines are in the file, for at most [`PATIENCE`].
 pub(super) fn flush() {
     if let Some(written) = WRITTEN.lock().unwrap_or_else(|broken| broken.into_inner()).as_ref() {
         // A line may have contained the mark; such earlier signals do not count.
@@ -50,7 +50,7 @@ pub(super) fn flush() {
     }
 }
 
-/// Copies until the process ends. A full disk loses lines and stops nothing.
+/// Copies until the process ends. If the disk is full, lines are lost and nothing stops.
 fn copy(mut from: PipeReader, mut file: BoundedFile, told: &Sender<()>) {
     let mut chunk = vec![0; CHUNK];
     while let Ok(length @ 1..) = from.read(&mut chunk) {

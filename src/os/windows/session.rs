@@ -19,8 +19,8 @@ static END: Notify = Notify::const_new();
 /// Whether the program must end.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
-/// Asks the program to end, as a signal would. Only the first call counts: a second signal would
-/// end it at once, and the system may say the same twice.
+/// Asks the program to end, as a signal would. Only the first call counts: a second request would
+/// end the program at once, and the system may report the same end twice.
 pub(super) fn stop() {
     if !IS_ENDING.swap(true, Ordering::SeqCst) {
         END.notify_one();
@@ -90,8 +90,8 @@ unsafe extern "system" fn answer(window: HWND, message: u32, first: WPARAM, seco
         WM_QUERYENDSESSION => 1,
         WM_ENDSESSION if first != 0 => {
             stop();
-            // The process may be ended once this returns; it ends itself, well within the five
-            // seconds that it has.
+            // Windows may end the process once this returns, so it never returns. The process ends
+            // itself, well within the five seconds that it has.
             loop {
                 std::thread::park();
             }

@@ -5,8 +5,8 @@ use std::convert::Infallible;
 use std::io;
 use tokio::signal::windows::{CtrlBreak, CtrlC, CtrlClose, ctrl_break, ctrl_c, ctrl_close};
 
-/// Requests to stop. After the closed window and the end of the session the system itself ends the
-/// process, in five seconds.
+/// Requests to stop. After a closed window and at the end of a session, the system itself ends the
+/// process after five seconds.
 pub struct Stops {
     interrupt: CtrlC,
     stop: CtrlBreak,
@@ -18,14 +18,14 @@ impl Stops {
     ///
     /// Errors: the system refuses.
     pub fn listen() -> io::Result<Stops> {
-        // No session ends a service: its manager does.
+        // A service does not end with a session. Its manager ends it.
         if !manager::is_service() {
             session::watch()?;
         }
         Ok(Stops { interrupt: ctrl_c()?, stop: ctrl_break()?, close: ctrl_close()? })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next request to stop.
     pub async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
@@ -40,14 +40,14 @@ impl Stops {
 pub struct Hangups(Infallible);
 
 impl Hangups {
-    /// `None`.
+    /// Always `None`.
     ///
     /// Errors: none on Windows.
     pub fn listen() -> io::Result<Option<Hangups>> {
         Ok(None)
     }
 
-    /// Waits for the next one.
+    /// Waits for the next request.
     pub async fn next(&mut self) -> Option<()> {
         match self.0 {}
     }

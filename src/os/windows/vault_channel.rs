@@ -10,13 +10,13 @@ use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_PIPE, GetFileType};
 use windows_sys::Win32::System::Console::GetConsoleCP;
 use windows_sys::Win32::System::Threading::{CREATE_NO_WINDOW, TerminateProcess};
 
-/// Variables without which libraries of the system are not found.
+/// Variables that the system needs to find its libraries.
 const KEPT_VARIABLES: [&str; 2] = ["SystemRoot", "SystemDrive"];
 
-/// The end that is read from.
+/// The end of the channel that is read from.
 pub struct Reader(PipeReader);
 
-/// The end that is written to.
+/// The end of the channel that is written to.
 pub struct Writer(PipeWriter);
 
 /// Ends the process at the other end.

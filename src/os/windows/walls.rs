@@ -12,7 +12,8 @@ use windows_sys::Win32::System::Threading::{
 /// The missing walls, each with its consequence, for the operator.
 pub type Missing = Vec<String>;
 
-/// Policies of the process, each with the loss if it cannot be set. The first flag of each is on.
+/// Policies of the process, each with the consequence if it cannot be set. Only the first flag of
+/// each policy is set.
 const POLICIES: [(PROCESS_MITIGATION_POLICY, &str); 3] = [
     (ProcessChildProcessPolicy, "it could start programs"),
     (ProcessDynamicCodePolicy, "code that is brought in could run in it"),
@@ -39,7 +40,7 @@ fn close_process() -> io::Result<()> {
     }
 }
 
-/// Takes new rights from the process. Call it once the identity is open.
+/// Sets the policies, so that the process gains no new rights. Call it once the identity is open.
 pub fn enclose() -> Missing {
     let mut missing = Missing::new();
     for (policy, loss) in POLICIES {

@@ -13,7 +13,7 @@ pub(super) fn text(text: impl AsRef<OsStr>) -> Vec<u16> {
 /// A path in UTF-16 with a zero at its end, absolute and in the form that may have more than 260
 /// characters.
 ///
-/// Errors: it has no absolute form, or a zero within.
+/// Errors: the path has no absolute form, or contains a zero.
 pub(super) fn path(path: &Path) -> io::Result<Vec<u16>> {
     let absolute = std::path::absolute(path)?;
     if absolute.as_os_str().encode_wide().any(|unit| unit == 0) {

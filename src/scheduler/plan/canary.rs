@@ -4,12 +4,12 @@ use super::lane::Lane;
 use crate::pattern::{ALPHABET, Pattern, PatternSet, Rate};
 
 /// Length of a canary, in characters, while the device's rate is unknown. One candidate in 2^25
-/// matches: frequent enough on a slow device, and not too frequent for a moment on a fast one.
+/// matches: often enough on a slow device, and for a short while not too often on a fast one.
 const FIRST_LENGTH: u32 = 5;
 
 /// The fewest canary hits per second. One character more or less changes the number by a factor of
-/// 32, so the choice gives 10 to 320: enough to prove that a device works, few enough for the host
-/// to verify. An H100 or H200 has some 166.
+/// 32, so a canary has 10 to 320 hits per second: enough to prove that a device works, few enough
+/// for the host to verify. An H100 or H200 has some 166.
 const FEWEST_HITS: f64 = 10.0;
 
 /// The fewest characters of a canary before the checksum: 15 bits of the key, enough for a quick

@@ -19,7 +19,7 @@ const OF_WHOLE_KEYS: usize = 2;
 const CHARACTERS: (u32, u32) = (4, 12);
 /// The shortest and the longest life of an unfound decoy, hours.
 const LIFE: (u64, u64) = (1, 24);
-/// The least time between two changes.
+/// The least time between two changes of the decoys: each change is sent to every worker.
 pub(in crate::scheduler) const UNCHANGED_FOR: Duration = Duration::from_secs(1);
 
 /// The decoys of a fleet.
@@ -33,7 +33,7 @@ pub(in crate::scheduler) struct Decoys {
 #[derive(Debug, Default)]
 struct Drawn {
     decoys: Vec<Decoy>,
-    /// Counts their changes.
+    /// Number of changes so far.
     changes: u64,
     /// When the decoys last changed.
     changed: Option<Instant>,
@@ -87,11 +87,12 @@ impl Decoys {
     }
 }
 
-/// A decoy as rare as one of the patterns of a pass, chosen at random.
+/// Draws a decoy that is as rare as a pattern chosen at random from the pass. `None` if the system
+/// gives no randomness.
 fn draw(pass: &Pass, compared: Compared, now: Instant) -> Option<Decoy> {
     let like = pass.patterns.get(PatternId(1 + below(pass.patterns.len() - 1)?));
     let characters = (like.bits() / 5).clamp(CHARACTERS.0, CHARACTERS.1) as usize;
-    // Enough random numbers: one for each word, and for each character that is left over.
+    // One random number is enough for each word, and for each character that is left over.
     let mut random = [0u64; CHARACTERS.1 as usize];
     for number in &mut random {
         *number = getrandom::u64().ok()?;
@@ -103,7 +104,7 @@ fn draw(pass: &Pass, compared: Compared, now: Instant) -> Option<Decoy> {
     Some(Decoy { pattern: text.parse().ok()?, until: now + Duration::from_secs(life) })
 }
 
-/// A random number below `count`.
+/// A random number below `count`; `None` if the system gives no randomness.
 fn below(count: usize) -> Option<usize> {
     Some((getrandom::u64().ok()? % count as u64) as usize)
 }

@@ -39,8 +39,9 @@ pub struct PlannedLaunch {
     line: u64,
 }
 
-/// Numbers of the lines that belong to no single job: warm-ups, the pool, its rare patterns only,
-/// and its whole keys. The lines of split jobs follow.
+/// Line numbers of launches that serve no single job: warm-ups, the whole pool, only the pool's
+/// rare patterns, and the pool's patterns that need whole keys compared. The lines of split jobs
+/// follow, from `OF_JOBS` on.
 const WARM_UPS: u64 = 0;
 const OF_THE_POOL: u64 = 1;
 const OF_RARE_PATTERNS: u64 = 2;
@@ -53,8 +54,8 @@ impl PlannedLaunch {
         PlannedLaunch { pass, turn: None, charged: 0.0, line: WARM_UPS }
     }
 
-    /// The line of the launch: all launches of a line search for the same jobs at the same half
-    /// point. A later launch of a line has the newer patterns.
+    /// The number of the launch's line. All launches of a line search for the same jobs at the same
+    /// half point. A later launch of a line has newer patterns.
     pub fn line(&self) -> u64 {
         self.line
     }
@@ -80,7 +81,7 @@ pub struct DevicePlan {
     seats: Seats,
     seat_passes: BTreeMap<JobId, Arc<Pass>>,
     budget: HitBudget,
-    /// Candidates per second of the last launch by top words, while the device was busy.
+    /// Rate of the last launch by top words, in candidates per second of busy time.
     speed: Option<f64>,
     /// The rates of this device, as of the last launch.
     rates: Rates,
@@ -92,6 +93,7 @@ struct PoolPass {
     selection: Selection,
     /// The value of [`OpenJobs::raises`] when the pass was made.
     raises: u64,
+    /// The pass with all selected patterns.
     whole: Arc<Pass>,
     /// The pass without plentiful patterns, if these are rationed.
     rare_alone: Option<Arc<Pass>>,
@@ -170,13 +172,13 @@ impl DevicePlan {
         self.budget.stretch()
     }
 
-    /// Sets a stretch that is known before the first launch.
+    /// Sets the stretch that is expected before the first launch.
     pub fn expect_stretch(&mut self, stretch: f64) {
         self.budget.begin(stretch);
     }
 
-    /// The next launch; `None` if no job has a pattern for this lane. `rates` are those of this
-    /// device, which decide its canaries.
+    /// Plans the next launch; `None` if no job has a pattern for this lane. `rates` are the rates
+    /// of this device. They decide its canaries.
     pub fn next(
         &mut self,
         jobs: &mut OpenJobs,
@@ -237,7 +239,8 @@ impl DevicePlan {
         Draw::new(self.rates.of(compared_by(&spec.patterns)), self.lane)
     }
 
-    /// The charge of a launch: the candidates that the fast kernel tests in the same time.
+    /// The charge of a launch: the number of candidates that a launch by top words tests in the
+    /// same time.
     fn charge_for(&self, compared: Compared, report: &LaunchReport) -> f64 {
         let busy = report.busy.as_secs_f64();
         match (compared, self.speed) {

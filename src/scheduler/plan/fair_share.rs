@@ -48,8 +48,8 @@ pub enum Turn {
     Waiting,
 }
 
-/// The accounts of one device, in candidates, because launches on a busy processor differ in
-/// length.
+/// The accounts of one device. They count candidates, not launches, because launches on a busy
+/// processor differ in length.
 #[derive(Debug, Default)]
 pub struct FairShare {
     sides: Turns<Side>,
@@ -63,8 +63,8 @@ pub struct FairShare {
 }
 
 impl FairShare {
-    /// Sets who has work; `pool` has the kinds of launches that the pool has work for. Members that
-    /// already had work keep their accounts.
+    /// Sets the members that have work. `pool` lists the kinds of launches that the pool has work
+    /// for. Members that already had work keep their accounts.
     pub fn renew(&mut self, pool: &[Compared], seats: &Seats) {
         self.kinds.renew(pool.iter().map(|&compared| (compared, 1.0)));
         let sides = [(Side::Pool, POOL_PART, !pool.is_empty()), (Side::Split, 1.0 - POOL_PART, !seats.is_empty())];

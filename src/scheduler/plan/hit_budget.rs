@@ -7,8 +7,8 @@
 
 use crate::search::LaunchReport;
 
-/// A stretch counts as changed when it differs by this many powers of two. Launches vary, and a
-/// change means new passes.
+/// A stretch counts as changed when it differs by this many powers of two. Launches vary, and each
+/// change makes the device build new passes.
 const TOLERANCE: f64 = 0.75;
 
 /// The stretch of a device, and its account of hits.
@@ -31,7 +31,7 @@ impl HitBudget {
         self.stretch_bits.map(f64::exp2)
     }
 
-    /// Sets a stretch that is known from elsewhere.
+    /// Sets the stretch that is expected before the first launch.
     pub fn begin(&mut self, stretch: f64) {
         let bits = stretch.max(1.0).log2().round();
         (self.stretch_bits, self.longest_bits) = (Some(bits), bits);
@@ -63,8 +63,8 @@ impl HitBudget {
         has_changed
     }
 
-    /// Whether the next launch must do without plentiful patterns. Hits vary, so the excess must
-    /// reach a whole launch's budget first.
+    /// Whether the next launch must do without plentiful patterns. Numbers of hits vary, so the
+    /// hits above the budget must first exceed a whole launch's budget.
     pub fn is_overdrawn(&self) -> bool {
         self.owed > self.budget
     }

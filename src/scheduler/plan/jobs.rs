@@ -20,15 +20,15 @@ pub struct OpenJobs {
     split: SplitLine,
     /// Jobs without a target.
     best: BTreeSet<JobId>,
-    /// Intervals of all patterns.
+    /// Intervals that the devices' filters need for all open jobs.
     intervals: usize,
-    /// Tests of texts of all patterns.
+    /// Tests of whole texts, summed over all patterns.
     text_tests: usize,
     /// The share of keys that pass a filter and need a full check, summed over all patterns, in
     /// units of [`HANDED_ON_UNIT`]. A sum of floating-point numbers would drift.
     handed_on: u64,
-    /// Number of changes so far. A device compares it to learn whether its passes may be out of
-    /// date.
+    /// Number of changes so far. A device compares this number to learn whether its passes may be
+    /// out of date.
     changes: u64,
     /// Number of times that the patterns of a job of the pool were replaced.
     raises: u64,
@@ -70,8 +70,8 @@ impl OpenJobs {
         }
     }
 
-    /// Raises a job without a target. `kept`: the rarest pattern its best key meets; from now on
-    /// only rarer ones are searched for. Its place in line stays.
+    /// Raises a job without a target. `kept` is the rarest pattern that its best key meets. From
+    /// now on only rarer ones are searched for. The job keeps its place in line.
     pub fn raise(&mut self, job: JobId, kept: &Pattern) {
         let Some(spec) = self.jobs.get_mut(&job) else { return };
         let before = spec.clone();
@@ -103,7 +103,8 @@ impl OpenJobs {
         self.raises
     }
 
-    /// Adds time that a job was searched for. Returns whether it has no target and its time is up.
+    /// Adds time that a job was searched for. Returns whether the job has no target and its search
+    /// is over ([`BestSearch::is_over`]).
     pub fn count(&mut self, job: JobId, time: Duration) -> bool {
         let Some(search) = self.jobs.get_mut(&job).and_then(|spec| spec.best.as_mut()) else { return false };
         search.searched = search.searched.saturating_add(time);
@@ -130,7 +131,7 @@ impl OpenJobs {
         self.intervals
     }
 
-    /// Tests of texts of all patterns of the open jobs.
+    /// Number of tests of whole texts, summed over the patterns of all open jobs.
     pub fn text_tests(&self) -> usize {
         self.text_tests
     }
@@ -164,7 +165,8 @@ impl OpenJobs {
         &self.split
     }
 
-    /// A job of the waiting asker who is next in the rotation. Counts as that asker's turn.
+    /// Takes the next turn in the rotation of waiting askers. Returns a job of the asker whose turn
+    /// it is.
     pub fn take_turn(&mut self, lane: Lane, seats: &Seats) -> Option<(JobId, &JobSpec)> {
         let job = self.split.take_turn(lane, seats)?;
         self.jobs.get(&job).map(|spec| (job, spec))

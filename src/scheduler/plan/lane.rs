@@ -16,7 +16,7 @@ pub enum Lane {
     All,
     /// Patterns hard enough for a GPU.
     Hard,
-    /// Patterns too easy for a GPU, and those nearly so: for the CPU thread beside GPUs.
+    /// Patterns that are too easy for a GPU, or nearly so: for the CPU thread beside GPUs.
     Easy,
 }
 

@@ -2,9 +2,9 @@
 //!
 //! [`jobs`] holds the open jobs. A [`device_plan`] decides the launches of one device:
 //! [`fair_share`] says whether the pool or a split job is next, [`select`] which of the pool's jobs
-//! are in a pass, and [`hit_budget`] how often the easy patterns are in one. [`split_line`] says
-//! which split jobs have a seat and which wait. [`rest`] and [`duty`] apply the operator's hours
-//! and caps.
+//! are in a pass, and [`hit_budget`] how often passes have the plentiful (easy) patterns.
+//! [`split_line`] says which split jobs have a seat and which wait. [`rest`] and [`duty`] apply the
+//! operator's hours and caps.
 
 mod canary;
 pub(in crate::scheduler) mod compared;

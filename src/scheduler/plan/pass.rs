@@ -60,7 +60,7 @@ struct Requested {
     decoy_chance: f64,
     /// The values of [`Pass::precedence`], computed at its first use.
     precedences: OnceLock<Vec<u32>>,
-    /// The jobs, sorted, computed at its first use.
+    /// The jobs in ascending order, for [`Pass::searches_for`]; computed at its first use.
     jobs: OnceLock<Vec<JobId>>,
 }
 
@@ -193,7 +193,7 @@ impl Pass {
         if self.patterns.compares_whole_keys() { Compared::WholeKeys } else { Compared::TopWords }
     }
 
-    /// Whether a pattern is this job's.
+    /// Whether the pass has a pattern of this job.
     pub(in crate::scheduler) fn searches_for(&self, job: JobId) -> bool {
         let sorted = || {
             let mut jobs: Vec<JobId> = self.jobs().collect();
@@ -203,7 +203,8 @@ impl Pass {
         self.requested.jobs.get_or_init(sorted).binary_search(&job).is_ok()
     }
 
-    /// The job of each pattern. A job occurs once for each of its patterns.
+    /// The job of each pattern, without canary and decoys. A job occurs once for each of its
+    /// patterns.
     fn jobs(&self) -> impl Iterator<Item = JobId> {
         self.requested.owners.iter().filter_map(|owner| match owner {
             Owner::Job(job) => Some(*job),

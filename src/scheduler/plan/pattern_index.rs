@@ -55,12 +55,12 @@ impl PatternIndex {
         self.by_bits.keys().any(|&bits| lane.takes(bits))
     }
 
-    /// Pairs of bits, and the number of jobs with patterns of these bits.
+    /// For each number of bits of this lane, the number of jobs that have patterns of so many bits.
     pub fn counts(&self, lane: Lane) -> impl Iterator<Item = (u32, usize)> {
         self.by_bits.iter().filter(move |&(&bits, _)| lane.takes(bits)).map(|(&bits, jobs)| (bits, jobs.len()))
     }
 
-    /// Patterns of at least this many bits are rare on this device.
+    /// The fewest bits of a pattern that is rare on this device.
     pub fn rare_from(&self, device: DeviceProfile) -> u32 {
         let from = device.rare_from();
         let mut together = 0.0;
@@ -73,8 +73,8 @@ impl PatternIndex {
         from
     }
 
-    /// The jobs with patterns of at least `rare_from` bits, oldest first. Until the next change all
-    /// callers get the same list.
+    /// The jobs with patterns of at least `rare_from` bits, oldest first. All callers get the same
+    /// list until the index changes.
     pub fn rare_jobs(&self, lane: Lane, rare_from: u32) -> Arc<[JobId]> {
         let mut rare = self.rare.borrow_mut();
         let make = || self.jobs(lane, |bits| bits >= rare_from).collect();

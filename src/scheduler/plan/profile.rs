@@ -4,7 +4,7 @@ use super::compared::Compared;
 use super::lane::Lane;
 use crate::pattern::Pattern;
 
-/// A pattern is rare if it has fewer expected hits per start point. Patterns of 36 bits are rare on
+/// Expected hits per start point below which a pattern is rare. Patterns of 36 bits are rare on
 /// devices that test up to 1.4 G candidates per start point; an H200 tests 0.5 G.
 const RARE: f64 = 1.0 / 50.0;
 
@@ -12,12 +12,12 @@ const RARE: f64 = 1.0 / 50.0;
 /// µs, and a CPU core searches a start point in 50 ms, so 8 hits cost 1 %.
 const HITS_BESIDE_RARE: f64 = 8.0;
 
-/// The most hits in flight, over all start points. All start points in flight are searched in 50
-/// ms, and one thread verifies this many hits in half that time.
+/// The most hits worth verifying, summed over all start points in flight. Devices search these
+/// start points in 50 ms, and one thread verifies this many hits in half that time.
 const HITS_IN_FLIGHT: f64 = 512.0;
 
-/// Expected hits per start point on a device with an early stop. It stops after four of them, which
-/// takes a twenty-fifth of the time.
+/// Hits per start point that a pass should offer a device with an early stop. The early stop comes
+/// after four hits, so after a twenty-fifth of the time.
 const EARLY_STOP_HITS: f64 = 100.0;
 
 /// Hits per start point worth verifying. `in_flight` is the number of start points in flight,
@@ -63,7 +63,7 @@ impl DeviceProfile {
         }
     }
 
-    /// Patterns of at least this many bits are rare, if there are few of them.
+    /// The fewest bits of a rare pattern, if the rare patterns together have few hits.
     pub fn rare_from(self) -> u32 {
         self.stretch.map_or(0, |stretch| (stretch / RARE).log2().max(0.0) as u32 + 1)
     }

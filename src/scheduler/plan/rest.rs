@@ -5,14 +5,15 @@ use std::fmt;
 
 /// Degrees that a device has to cool down before it goes on.
 const COOLER: f64 = 5.0;
-/// Seconds of power from outside before devices go on after the battery was used.
+/// Seconds that the machine must be off its battery before its devices go on.
 const STEADY: u64 = 60;
 /// Period over which the share of time that heat leaves a device is averaged, seconds.
 const REMEMBERED: f64 = 600.0;
-/// The smallest share of time that a hot device is assumed to have.
+/// The smallest share of its time that a hot device is assumed to search, so that expected times
+/// stay finite.
 const LEAST_PART: f64 = 0.02;
 
-/// Why a working device rests. Its text continues a line after “rests”.
+/// Why a working device rests. Its text follows the word “rests” in a line.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Rest {
     /// The time is outside the hours of the search.
@@ -74,7 +75,8 @@ pub(in crate::scheduler) struct Conditions {
     pub celsius: Option<f64>,
 }
 
-/// The rule for one device's rest, with its memory of battery and heat.
+/// Decides when one device rests. Remembers when the battery was last used and whether the device
+/// was hot.
 #[derive(Debug)]
 pub(in crate::scheduler) struct RestRule {
     hours: Option<Hours>,
@@ -83,8 +85,10 @@ pub(in crate::scheduler) struct RestRule {
     is_hot: bool,
     /// When the battery was last seen in use.
     last_battery: Option<u64>,
-    /// The share of time that heat leaves, 0 to 1; and when it was last noted.
+    /// The share of its time that heat leaves the device, 0 to 1, on average.
     part: f64,
+    /// When `part` was last updated, Unix seconds; `None` at first, and while hours or battery stop
+    /// the device.
     noted: Option<u64>,
 }
 
@@ -122,7 +126,7 @@ impl RestRule {
 
     fn heat(&mut self, celsius: Option<f64>) -> Option<Rest> {
         let limit = self.hottest?;
-        // A sensor that falls silent does not mean a cool device.
+        // A device that was hot still counts as hot while its sensor cannot be read.
         if let Some(celsius) = celsius {
             self.is_hot = celsius >= if self.is_hot { limit - COOLER } else { limit };
         }
@@ -136,7 +140,7 @@ impl RestRule {
         if on_battery == Some(true) {
             self.last_battery = Some(now);
         }
-        // A clock that was set back prolongs no wait.
+        // If the clock was set back, the wait ends.
         self.last_battery = self.last_battery.filter(|&last| last <= now && now - last < STEADY);
         self.last_battery.is_some()
     }

@@ -35,8 +35,8 @@ use crate::pattern::Pattern;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Expected hits from which a start point counts as served. Only one such start point in 150 has no
-/// hit.
+/// A start point with this many expected hits counts as served: only one such start point in 150
+/// has no hit.
 const ENOUGH: f64 = 5.0;
 
 /// A selection must suffice for this many times the start points in flight. So it stays usable for
@@ -151,7 +151,7 @@ struct Filling {
     goal: Goal,
     /// The hits of the jobs with the most hits, at most one job per start point, ascending.
     largest: Vec<f64>,
-    /// The hits of all other jobs together. Even the last start point has this many.
+    /// The hits of all other jobs together. Even the last start point has this many expected hits.
     rest: f64,
     all: f64,
 }

@@ -1,5 +1,5 @@
-//! The pool's passes that devices share. There may be thousands of workers' devices, and a pass of
-//! a hundred thousand patterns takes some 20 MB.
+//! The pool's passes that devices share, to save memory. There may be thousands of workers'
+//! devices, and a pass of a hundred thousand patterns takes some 20 MB.
 
 use super::pass::Pass;
 use super::select::Selection;
@@ -13,8 +13,8 @@ pub struct SharedPasses {
 }
 
 impl SharedPasses {
-    /// The pass of this selection, without plentiful patterns if `rare_alone`. Made once while it
-    /// is in use.
+    /// Returns the pass of this selection, without plentiful patterns if `rare_alone`. Makes it
+    /// only if no device has it in use.
     pub fn pass(&mut self, selection: &Selection, rare_alone: bool, make: impl FnOnce() -> Pass) -> Arc<Pass> {
         let is_it = |(of, alone, _): &&(Selection, bool, Weak<Pass>)| *alone == rare_alone && of.has_pass_of(selection);
         if let Some(pass) = self.passes.iter().filter(is_it).find_map(|(.., pass)| pass.upgrade()) {

@@ -13,9 +13,9 @@ pub struct Shares {
     pub pool_jobs: usize,
     /// Open split jobs.
     pub split_jobs: usize,
-    /// Intervals of the patterns of all open jobs.
+    /// Intervals that the devices' filters need for all open jobs.
     pub intervals: usize,
-    /// Tests of whole texts of the patterns of all open jobs.
+    /// Tests of whole texts, summed over the patterns of all open jobs.
     pub text_tests: usize,
     /// The share of keys that pass a filter and need a full check, summed over the patterns of all
     /// open jobs ([`crate::pattern::Pattern::handed_on`]).
@@ -28,7 +28,7 @@ pub struct Shares {
     pub whole_keys_part: f64,
     /// The share of each split job of this asker, once it has a seat.
     pub own_split_part: f64,
-    /// The value of `own_split_part` if the asker had one more split job.
+    /// The value that `own_split_part` would have if the asker had one more split job.
     pub part_of_one_more: f64,
 }
 
@@ -64,7 +64,7 @@ impl Shares {
     }
 
     /// The share of the devices that a job of this asker has. For a job with patterns of both
-    /// kinds, apply it to the rate at which they take turns.
+    /// kinds, it is a share of the rate that applies while the two kinds take turns.
     pub fn part_of(&self, spec: &JobSpec) -> f64 {
         if spec.half.is_some() {
             return self.own_split_part;

@@ -15,9 +15,9 @@ use crate::job::{Asker, JobId, JobSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
 
-/// Seats are given to as many jobs as can all be found within this many seconds.
+/// Seconds within which all seated jobs should be found. This decides the number of seats.
 const FINISH_WITHIN: f64 = 3600.0;
-/// The fewest and the most seats, however hard or easy the jobs are. The upper limit bounds the
+/// The fewest and the most seated jobs, however hard or easy they are. The upper limit bounds the
 /// cost of new passes.
 pub const FEWEST_SEATS: usize = 4;
 pub const MOST_SEATS: usize = 32;
@@ -52,7 +52,7 @@ impl Seats {
 enum Work {
     /// Candidates until the job is found, on average.
     Candidates(f64),
-    /// Seconds of search: a job without a target.
+    /// Seconds of search, for a job without a target.
     Seconds(f64),
 }
 
@@ -64,7 +64,8 @@ impl Work {
         }
     }
 
-    /// The work in candidates at this rate. A time counts as none while the rate is unknown.
+    /// The work in candidates at this rate. Seconds count as 0 candidates while the rate is
+    /// unknown.
     fn candidates(self, rate: Option<f64>) -> f64 {
         match self {
             Work::Candidates(candidates) => candidates,
@@ -193,11 +194,12 @@ impl SplitLine {
         seats
     }
 
-    /// A job of the waiting asker who is next in the rotation. Counts as that asker's turn. Costs
-    /// `O(seats + log jobs)`.
+    /// Takes the next turn in the rotation of waiting askers. Returns a job of the asker whose turn
+    /// it is. Costs `O(seats + log jobs)`.
     pub fn take_turn(&mut self, lane: Lane, seats: &Seats) -> Option<JobId> {
         let line = self.lines.get_mut(&lane)?;
-        // Seated askers take no turns, so at most that many entries are skipped.
+        // Only seated askers are skipped, so the scan passes at most as many entries as there are
+        // seats.
         let &key = line.by_turns.iter().find(|(.., asker)| !seats.askers.contains_key(asker))?;
         let (turns, oldest, asker) = key;
         let own = line.askers.get_mut(&asker)?;

@@ -5,11 +5,11 @@ use super::split_line::{Seats, SplitLine};
 use crate::job::Asker;
 use std::time::Duration;
 
-/// Number of open split jobs of other askers up to which a further one costs no work.
+/// A further split job costs no work while other askers have fewer open split jobs than this.
 const FREE_JOBS: usize = 16;
-/// Bits of work for the first job above that number.
+/// Bits of work for a further job when other askers have [`FREE_JOBS`].
 const FIRST_BITS: u32 = 16;
-/// The most bits of work: minutes on one core.
+/// The most bits of work. They take one core some minutes.
 const MOST_BITS: u32 = 32;
 
 /// The prospects of a further split job, for its asker.
@@ -53,16 +53,16 @@ impl SplitQueue {
     }
 }
 
-/// Upper bound on the launches of a device until a new asker has had one. The `new_askers`, who
-/// have had no turn either, come before. Waiting askers have one launch in eight; two more launches
-/// are in flight or due to rounding.
+/// Upper bound on the launches of a device until a new asker has had one. The `new_askers` have had
+/// no turn either, and come before. Waiting askers have one launch in eight. Two launches are added
+/// for those in flight and for rounding.
 pub(in crate::scheduler) fn first_launch_after(new_askers: usize) -> usize {
     let launches_per_turn = 1.0 / ((1.0 - POOL_PART) * WAITING_PART);
     (new_askers + 1) * launches_per_turn as usize + 2
 }
 
-/// Bits of work for a further split job while other askers have `others`. Two bits more each time
-/// that number doubles, so the work grows with its square.
+/// Bits of work for a further split job while other askers have `others` open ones. Each time that
+/// number doubles, the work has two bits more, so it grows with the square of the number.
 pub(in crate::scheduler) fn work_bits(others: usize) -> Option<u32> {
     let times = others.checked_sub(FREE_JOBS).map(|_| others as f64 / FREE_JOBS as f64)?;
     Some((FIRST_BITS + (2.0 * times.log2()) as u32).min(MOST_BITS))

@@ -27,8 +27,9 @@ impl<K> Default for Turns<K> {
 
 impl<K: Ord + Copy> Turns<K> {
     /// Replaces the keys and their parts. Old keys keep their accounts. The account of a new key
-    /// starts at `most_served`, so old keys need not wait until it has caught up. It waits for at
-    /// most one launch of each. However many new keys come, none overtakes an old one twice.
+    /// starts at `most_served`, so old keys need not wait until it has caught up. A new key waits
+    /// for at most one launch of each old key. However many new keys come, none overtakes an old
+    /// one twice.
     pub fn renew(&mut self, parts: impl IntoIterator<Item = (K, f64)>) {
         let start = self.most_served;
         let before = std::mem::take(&mut self.entries);

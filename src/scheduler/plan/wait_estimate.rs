@@ -12,7 +12,7 @@ const LONGEST: f64 = 1e9;
 /// Seconds that the CPU thread beside GPUs spends on a start point.
 const SIDE_THREAD_SECONDS: f64 = 0.05;
 
-/// How long a new job of the pool waits before it is searched.
+/// The time that a new job of the pool waits before it is searched.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct WaitEstimate {
     /// Requests of at most this many bits wait for older ones. Harder requests are searched at
@@ -40,8 +40,8 @@ pub(in crate::scheduler) struct Serving {
 }
 
 impl WaitEstimate {
-    /// The wait behind the jobs of `index`. Each job takes one start point, or more beside rare
-    /// patterns if it has more hits than are worth verifying.
+    /// Estimates the wait behind the jobs of `index`. Each of these takes one start point. Beside
+    /// rare patterns it takes more if it has more hits than are worth verifying.
     pub(in crate::scheduler) fn new(index: &PatternIndex, serving: Serving) -> WaitEstimate {
         let early_stop = serving.early_stop;
         let (lane, compared) = (serving.lane, Compared::TopWords);

@@ -3,13 +3,13 @@
 
 use super::shortfall::Shortfall;
 
-/// Canary hits are compared with their expected number each time that number reaches this. That
-/// happens up to fifty million times a year. An honest device finds fewer than half of 200 with a
-/// chance of 1.8e-15 (Poisson), but fewer than half of 100 with 1.2e-8, which would take it out
-/// wrongly once in a year or two.
+/// Canary hits are compared with their expected number each time the expected number reaches this.
+/// That happens up to fifty million times a year. An honest device finds fewer than half of 200
+/// with a chance of 1.8e-15 (Poisson), but fewer than half of 100 with 1.2e-8, which would take it
+/// out wrongly once in a year or two.
 const JUDGE_AFTER: f64 = 200.0;
 
-/// Number of expected canary hits that a new device is credited with as found.
+/// Number of canary hits that a new device is credited with, both as expected and as found.
 const BELIEVED: f64 = 20.0;
 
 /// Expected canary hits over which the proven share of a device's claims is averaged. The random
@@ -26,10 +26,10 @@ pub(super) struct Canaries {
     /// Canary hits expected and found since the last quick verdict.
     expected: f64,
     found: u64,
-    /// Canary hits expected and found, as far back as [`PROVEN_OVER`].
+    /// Canary hits expected and found, scaled down so that at most [`PROVEN_OVER`] are expected.
     proof: (f64, f64),
-    /// The slow test of a device of this machine. `None` for a worker's device: its claims count as far
-    /// as canaries prove them, and decoys show whether it keeps hits back.
+    /// The slow test of a device of this machine. `None` for a worker's device: its claims count
+    /// only as far as canaries prove them, and decoys show whether it keeps hits back.
     dropped: Option<Shortfall>,
 }
 
@@ -40,7 +40,7 @@ impl Canaries {
         Canaries { expected: 0.0, found: 0, proof: (BELIEVED, BELIEVED), dropped }
     }
 
-    /// Takes the canary hits of a launch. Returns the reason if the device cannot be believed.
+    /// Counts the canary hits of a launch. If the device cannot be believed, returns the reason.
     pub fn note(&mut self, expected: f64, found: u64) -> Option<String> {
         self.expected += expected;
         self.found += found;
@@ -93,8 +93,9 @@ mod tests {
         assert!(chance < 1e-9 && chance * verdicts_in_ten_years < 1e-3, "{chance}");
     }
 
-    /// Launches of a device of this machine, with 12 expected hits each as on a fast GPU, of which it
-    /// finds a part. Returns the expected hits until it is taken out, and why; `None` if it never is.
+    /// Launches of a device of this machine, with 12 expected hits each as on a fast GPU. It finds
+    /// the share `part` of them. Returns the number of expected hits until the device is taken out,
+    /// and the reason; `None` if it never is.
     fn until_out(part: f64, launches: u32, random: &mut StdRng) -> Option<(f64, String)> {
         let mut canaries = Canaries::new(false);
         let mut one = |number| Some((12.0 * f64::from(number), canaries.note(12.0, poisson(12.0 * part, random))?));

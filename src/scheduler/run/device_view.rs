@@ -30,15 +30,16 @@ pub struct DeviceView {
     pub rate: Option<Rate>,
     /// Candidates tested since the start.
     pub candidates: u64,
-    /// Hits that verified, since the start. Those of canaries count.
+    /// Hits that verified, since the start, including those of canaries.
     pub hits: u64,
     /// Wrong hits since the device was opened; for a worker's device, since the start.
     pub hits_wrong: u64,
     /// Why the working device rests; `None` if it does not rest.
     pub rest: Option<Rest>,
-    /// The share of its time that it can search: its configured share, less pauses for heat.
+    /// The share of its time in which the device can search: the configured share, reduced by
+    /// pauses for heat.
     pub part: f64,
-    /// Settings that cannot be applied, and the last time the device was not believed, in words for the
-    /// operator.
+    /// Texts for the operator: settings that cannot be applied, and why the device was last
+    /// distrusted.
     pub warnings: Vec<String>,
 }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct DeviceEnergy {
     /// The device.
     pub id: DeviceId,
-    /// Energy, in joules. That of a processor is of all its programs.
+    /// Energy, in joules. The energy of a processor includes all programs that run on it.
     pub joules: f64,
     /// Candidates tested.
     pub candidates: u64,
@@ -22,8 +22,8 @@ type ReadJoules = Box<dyn FnMut() -> Option<f64> + Send>;
 /// Opens the counter of a device; `None` if it has none.
 type OpenMeter = fn(DeviceId) -> Option<ReadJoules>;
 
-/// The energy counters of the devices, each opened at its first reading: that takes a while, which a
-/// search of half a second need not wait for.
+/// The energy counters of the devices. Each is opened at its first reading, because opening takes a
+/// while and a search of half a second should not wait for it.
 pub(in crate::scheduler) struct EnergyMeters {
     open: OpenMeter,
     meters: Mutex<HashMap<DeviceId, Option<Meter>>>,
@@ -45,12 +45,12 @@ impl Default for EnergyMeters {
 }
 
 impl EnergyMeters {
-    /// Counters that are opened in this way.
+    /// Counters that are opened with `open`.
     fn with(open: OpenMeter) -> EnergyMeters {
         EnergyMeters { open, meters: Mutex::default() }
     }
 
-    /// The energy of those of these devices that tell it.
+    /// Reads the energy of those of these devices that have a readable counter.
     pub fn read(&self, devices: &[DeviceView]) -> Vec<DeviceEnergy> {
         let mut meters = self.meters.lock().unwrap_or_else(PoisonError::into_inner);
         let mut read = |device: &DeviceView| {
@@ -79,8 +79,8 @@ mod tests {
 
     #[test]
     fn devices_with_a_counter_tell_their_energy_and_what_they_did_with_it() {
-        // The first GPU uses 100 J from one reading to the next, and cannot be read the second time.
-        // The other one has no counter.
+        // The first GPU uses 100 J from one reading to the next, and its second reading fails. The
+        // second GPU has no counter.
         let meters = EnergyMeters::with(|id| {
             let mut readings = 0;
             let read = move || {

@@ -16,16 +16,16 @@ use crate::scheduler::plan::compared::Rates;
 use crate::search::{Calibrations, Expected, Searcher};
 use std::time::{Duration, Instant};
 
-/// How long a device runs before it is measured.
+/// The time that a device runs before it is measured.
 pub(super) const WARM_UP: Duration = Duration::from_millis(150);
-/// How long the device is then measured.
+/// The time for which the device is then measured.
 pub(super) const MEASURE: Duration = Duration::from_millis(200);
-/// The least relative change of a rate for which rates are saved again at the end.
+/// The least relative change of a rate that makes the device save its rates again at the end.
 const WORTH_KEEPING: f64 = 0.02;
 
 /// The state of a device's first measurement.
 pub(super) struct FirstRates {
-    /// Whether jobs wait for its rate.
+    /// Whether jobs wait until the device has a rate.
     holds_jobs: bool,
     /// The measurement ends at this time, if there is a rate by then.
     until: Instant,
@@ -38,8 +38,8 @@ pub(super) struct FirstRates {
 }
 
 impl FirstRates {
-    /// Begins the measurement of a device, or takes the rates of an earlier start. `holds_jobs`:
-    /// jobs must wait for the measurement.
+    /// Begins the measurement of a device, or takes the rates of an earlier start. `holds_jobs`
+    /// says whether jobs must wait for the measurement.
     pub fn new(
         searcher: &dyn Searcher,
         record: &Record,
@@ -65,8 +65,9 @@ impl FirstRates {
         if self.kept.top_words.is_some() { self.until + WARM_UP } else { self.until - MEASURE }
     }
 
-    /// Whether the device need not measure itself. On an overloaded machine one launch may outlast
-    /// warm-up and measurement.
+    /// Whether the first measurement is over: its time has passed, and there is a rate. The time
+    /// alone is not enough, because on an overloaded machine one launch may outlast warm-up and
+    /// measurement.
     pub fn is_over(&self, record: &Record) -> bool {
         Instant::now() >= self.until && record.rate().is_some()
     }

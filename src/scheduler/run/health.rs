@@ -14,8 +14,8 @@ use std::time::Duration;
 /// Number of wrong hits at which a device is taken out of use.
 const WRONG_HITS_ALLOWED: u64 = 3;
 
-/// Time over which the answers of a worker are measured together, because the network delivers them
-/// in bursts.
+/// The least time over which a worker's answers are measured. Shorter times would give wrong rates,
+/// because the network delivers answers in bursts.
 const MEASURED_TOGETHER: Duration = Duration::from_millis(500);
 
 /// Weight of the newest measurement in the running mean of the rate.
@@ -35,13 +35,14 @@ struct Inner {
     withheld: Withheld,
     /// Why the device's claims are no longer believed.
     verdict: Option<String>,
-    /// Proven candidates and wall time that are not in the rates yet: for top words, for whole keys.
+    /// Proven candidates, and their wall time, that are not in the rates yet: for top words, for
+    /// whole keys.
     waiting: [(u64, Duration); 2],
     /// The rate where whole keys are compared.
     whole_keys_rate: Option<Rate>,
     last: Option<LastLaunch>,
     idle: bool,
-    /// The share of its time in which the operator lets the device search.
+    /// The share of the device's time in which the operator lets it search.
     share: f64,
 }
 
@@ -99,7 +100,7 @@ impl Record {
         Rates { top_words: inner.view.rate, whole_keys: inner.whole_keys_rate }
     }
 
-    /// Takes the rates of an earlier start, unless there are measured ones.
+    /// Takes over the rates saved at an earlier start, unless measured ones are known.
     pub fn begin_with(&self, kept: Rates) {
         let mut inner = self.lock();
         inner.view.rate = inner.view.rate.or(kept.top_words);
@@ -241,7 +242,7 @@ impl Record {
         self.lock().view.part
     }
 
-    /// Tells the operator of a setting that cannot be applied.
+    /// Tells the operator that a setting cannot be applied.
     pub fn warn(&self, warning: String) {
         let mut inner = self.lock();
         tracing::warn!(device = %inner.view.id, warning, "a device is not restrained as it should be");
@@ -269,8 +270,8 @@ impl Record {
 }
 
 impl Inner {
-    /// Tells the operator of a device that is tried again soon and then seems to work. Only the last
-    /// verdict is told.
+    /// Warns the operator, who may not notice: the device is soon tried again and then seems to
+    /// work. Replaces the warning about an earlier verdict.
     fn tell_of_verdict(&mut self, reason: &str) {
         const TAKEN_OUT: &str = "it was taken out of use and tried again: ";
         self.view.warnings.retain(|warning| !warning.starts_with(TAKEN_OUT));
@@ -320,7 +321,7 @@ mod tests {
         }
         assert_eq!(honest.proven_share(), 1.0);
         assert!((boaster.proven_share() - 0.6).abs() < 0.01 && !boaster.is_out(), "{}", boaster.proven_share());
-        // One order with a huge claim proves no more than was believed before.
+        // A single huge claim without canary hits proves almost nothing.
         liar.judge(0, 1e12, 0);
         assert!(liar.proven_share() < 1e-9 && liar.is_out());
         liar.put_back(&info(DeviceId::Cpu));

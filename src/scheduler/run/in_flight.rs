@@ -11,7 +11,8 @@ use std::sync::Arc;
 pub(super) struct InFlight {
     /// The launch as it was planned.
     pub planned: PlannedLaunch,
-    /// The submitted pass: the planned one, or the planned one with a canary for this launch.
+    /// The submitted pass: the planned one, or for a worker's device the planned one with decoys
+    /// and a canary for this launch.
     pub pass: Arc<Pass>,
     /// The start points.
     pub starts: Vec<(StartId, StartPoint)>,

@@ -1,4 +1,4 @@
-//! Measures how fast the devices search, over wall time. The number of hits proves it.
+//! Measures how fast the devices search, over wall time. The number of hits proves the rate.
 
 use super::device_view::{DeviceView, Health};
 use super::open::OpenDevice;
@@ -33,8 +33,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Trial {
     /// Number of random prefixes searched at once, besides the canary: at least 1.
     pub patterns: usize,
-    /// Length of the prefixes in characters; `None` for the greatest that still gives a thousand
-    /// hits.
+    /// Length of the prefixes in characters; `None` for the greatest length that still gives a
+    /// thousand hits.
     pub characters: Option<u32>,
     /// Patterns to search for in place of random prefixes, if any.
     pub chosen: Vec<Pattern>,
@@ -72,9 +72,9 @@ pub struct Measurement {
     pub hits_found: u64,
     /// Hits that match no pattern of the measurement.
     pub hits_wrong: u64,
-    /// The work of each kind of launches, where there were both.
+    /// The work of each kind of launches, if there were both kinds.
     pub kinds: Vec<KindMeasurement>,
-    /// Energy that the devices used in `wall` time; `None` if one has no readable counter.
+    /// Energy that the devices used in `wall` time; `None` if one of them has no readable counter.
     pub joules: Option<f64>,
 }
 
@@ -286,7 +286,8 @@ fn evaluate(launches: Vec<CollectedLaunch>, devices: Vec<DeviceView>, characters
         }
     });
     let candidates = launches.iter().map(|launch| launch.report.candidates).sum();
-    // Launches mostly share a pass, and its difficulty may take a while to compute.
+    // Most launches share a pass. Its difficulty may take a while to compute, so it is computed
+    // once.
     let mut known: HashMap<*const PatternSet, f64> = HashMap::new();
     let mut expected = |launch: &CollectedLaunch| {
         let patterns = &launch.pass.patterns;

@@ -1,7 +1,7 @@
 //! The device policy: which devices are opened, and what replaces a device that does not open.
 //!
-//! If only some GPUs open, the workers of the others try again later, as after a failure during the
-//! search. Beside GPUs, one CPU thread searches the patterns too easy for them.
+//! If only some GPUs open, the threads of the other GPUs try again later, as they do after a
+//! failure during the search. Beside GPUs, one CPU thread searches the patterns too easy for them.
 
 use crate::search::cpu::KernelChoice;
 use crate::search::{DeviceChoice, DeviceId, DeviceInfo, SearchError, SearchOptions, Searcher};
@@ -26,8 +26,8 @@ pub(in crate::scheduler) struct OpenedDevice {
 /// Opens the devices chosen by `options`. At least one of those returned is open.
 ///
 /// `count_gpus` and `open` are [`crate::search::cuda::device_count`] and [`crate::search::open`],
-/// or replacements in tests. Errors: no device opens, or a device that was chosen by name does not
-/// open.
+/// or replacements in tests. Errors: no device opens, or the one device that `options` names does
+/// not open.
 pub(in crate::scheduler) fn open_all(
     options: &SearchOptions,
     count_gpus: impl FnOnce() -> Result<usize, String>,
@@ -73,7 +73,7 @@ fn open_gpus(
     let gpus: Vec<OpenedDevice> = std::thread::scope(|scope| {
         let open_one = |ordinal| scope.spawn(move || open_gpu(DeviceId::Cuda(ordinal), options, open));
         let threads: Vec<_> = (0..count).map(open_one).collect();
-        // A panic continues here, as it would without threads.
+        // Passes a panic on, as if the GPUs were opened without threads.
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     });
     if gpus.iter().any(|gpu| gpu.searcher.is_ok()) {
@@ -98,8 +98,8 @@ fn open_gpu(
     }
 }
 
-/// Opens the CPU thread beside GPUs. If the processor lacks the chosen kernel, it takes another
-/// one.
+/// Opens the CPU thread beside GPUs. If the processor cannot run the chosen kernel, the thread uses
+/// another one.
 fn open_side_thread(
     options: &SearchOptions,
     open: &impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError>,
@@ -151,8 +151,8 @@ mod tests {
         }
     }
 
-    /// The devices that are opened, or tried again later, on a machine with `gpus` GPUs, of which
-    /// those in `bad` do not open, and with a processor without IFMA.
+    /// The devices that are opened, or tried again later, on a machine with `gpus` GPUs and a
+    /// processor without IFMA. The GPUs in `bad` do not open.
     fn names(
         devices: DeviceChoice,
         cpu_kernel: KernelChoice,

@@ -41,7 +41,7 @@ struct State {
 pub enum Next {
     /// Submit this launch.
     Search(PlannedLaunch),
-    /// Wait: no open job has a pattern for this lane.
+    /// Wait: no open job has a pattern for this lane, or the search is paused.
     Wait,
     /// End after the launches in flight.
     End,
@@ -71,7 +71,8 @@ impl Pool {
     }
 
     /// Adds the time of a collected launch to the jobs without a target in its pass, as if all
-    /// devices together had searched it. Returns those whose time is up.
+    /// devices together had searched it. Returns the jobs whose search is over
+    /// ([`BestSearch::is_over`]).
     pub(in crate::scheduler) fn count(&self, pass: &Pass, candidates: u64) -> Vec<JobId> {
         let rate = self.devices.fleet(Lane::All).rate;
         let mut state = self.lock();
@@ -89,7 +90,8 @@ impl Pool {
         self.lock().jobs.best().map(|(job, search)| (job, search.clone())).collect()
     }
 
-    /// An open job's search without a target; `None` within if it has a target.
+    /// The search without a target of an open job. `None` if the job is not open, `Some(None)` if
+    /// it has a target.
     pub(in crate::scheduler) fn best_of(&self, job: JobId) -> Option<Option<BestSearch>> {
         self.lock().jobs.all().get(&job).map(|spec| spec.best.as_deref().cloned())
     }
@@ -120,7 +122,7 @@ impl Pool {
         self.change(|state| state.closed = true);
     }
 
-    /// Pauses the search, or resumes it: paused workers get no launches.
+    /// Pauses the search, or resumes it. During a pause workers get no launches.
     pub fn pause(&self, paused: bool) {
         self.change(|state| state.paused = paused);
     }
@@ -177,12 +179,13 @@ impl Pool {
         self.lock().jobs.split_line().new_askers()
     }
 
-    /// How long a new job of the pool waits.
+    /// Estimates how long a new job of the pool waits.
     pub(in crate::scheduler) fn wait_estimate(&self, serving: Serving) -> WaitEstimate {
         WaitEstimate::new(self.lock().jobs.pool_index(Compared::TopWords), serving)
     }
 
-    /// Sleeps until the jobs change, or for `limit`. In a paused pool the jobs do not matter.
+    /// Sleeps until the jobs change, or for `limit`. While the search is paused, changes of jobs do
+    /// not end the sleep.
     pub(in crate::scheduler) fn wait(&self, subscription: &Subscription, limit: Duration) {
         let state = self.lock();
         let was_paused = state.paused;
@@ -209,7 +212,7 @@ impl Pool {
     }
 }
 
-/// The seats for the answers to askers: those on a device that searches all patterns.
+/// The seats from which askers are answered: those on a device that searches all patterns.
 fn seats(state: &State, fleet: Fleet) -> Seats {
     state.jobs.split_line().seats(Lane::All, fleet.rate)
 }
@@ -332,7 +335,7 @@ mod tests {
         assert_eq!(patterns(&mut held), 3);
     }
 
-    /// Otherwise a job that comes during a pause would make every worker ask for it without end.
+    /// A job that comes during a pause must not wake every worker again and again.
     #[test]
     fn a_paused_pool_lets_workers_sleep_whatever_jobs_come() {
         let pool = Pool::default();

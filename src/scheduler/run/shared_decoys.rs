@@ -7,25 +7,25 @@ use crate::scheduler::plan::pass::{Pass, SharedPatterns};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
-/// The most sets of patterns that are kept for later launches. Launches of a pool have a few sets,
+/// The most sets of patterns that are kept for later launches. The pool's launches have a few sets,
 /// and each split job has one.
 const KEPT: usize = 64;
 
-/// [`Decoys`] for all threads.
+/// The [`Decoys`], shared by all threads.
 #[derive(Debug, Default)]
 pub(in crate::scheduler) struct SharedDecoys(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
     decoys: Decoys,
-    /// The patterns of passes with their decoys, the last used one at the end.
+    /// The patterns of passes with their decoys; the most recently used entry is the last.
     kept: Vec<Kept>,
 }
 
 #[derive(Debug)]
 struct Kept {
     pass: Weak<Pass>,
-    /// The number of the decoys.
+    /// The number that [`Decoys::beside`] returned with the decoys.
     number: u64,
     patterns: Arc<SharedPatterns>,
 }

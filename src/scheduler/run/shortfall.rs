@@ -1,18 +1,17 @@
-//! A test for hits that are missing: a little evidence from every launch, added up (CUSUM; Page
-//! 1954).
+//! A test for missing hits. It adds up a little evidence from every launch (CUSUM; Page 1954).
 //!
-//! After every launch it compares two hypotheses: the device reports each hit, or only a share of
-//! them. The score is the logarithm of the likelihood ratio of the second to the first, and never
-//! below zero. At [`ENOUGH`] the test says that hits are missing.
+//! After every launch it compares two hypotheses: the device reports all its hits, or only a share
+//! of them. The score is the logarithm of the likelihood ratio of the second to the first, and
+//! never below zero. At [`ENOUGH`] the test says that hits are missing.
 //!
 //! An honest device reaches that score once in `e^30 = 10^13` launches or more rarely, on average
-//! (Lorden 1971). For an assumed share of nine tenths it takes `200 · e^30 = 2·10^15` expected hits,
-//! because one launch is little evidence (simulated by the tests below).
+//! (Lorden 1971). For an assumed share of nine tenths it takes `200 · e^30 = 2·10^15` expected
+//! hits, because one launch is little evidence (simulated by the tests below).
 
 /// The score at which hits are missing.
 const ENOUGH: f64 = 30.0;
 
-/// The hits of a device since its score was zero.
+/// The hits of a device since its score was last zero.
 #[derive(Debug)]
 pub(super) struct Shortfall {
     /// The share of its hits that a bad device is assumed to report.
@@ -28,8 +27,8 @@ impl Shortfall {
         Shortfall { part, score: 0.0, expected: 0.0, found: 0 }
     }
 
-    /// Takes the hits that were expected of a launch and those that were found. If hits are missing,
-    /// it returns how many were found and expected since that began.
+    /// Counts the hits that were expected of a launch and those that were found. If hits are
+    /// missing, it returns the numbers of found and expected hits since the score was last zero.
     pub fn note(&mut self, expected: f64, found: u64) -> Option<(u64, f64)> {
         self.expected += expected;
         self.found += found;
@@ -48,7 +47,8 @@ mod tests {
     use crate::scheduler::tests::poisson;
     use rand::rngs::StdRng;
 
-    /// The mean of the expected hits until hits are missing, of devices that report a part of them.
+    /// Mean number of expected hits until the test notices a device that reports the share
+    /// `reported` of its hits, while the test assumes the share `guessed`.
     fn mean_until_missing(guessed: f64, reported: f64, random: &mut StdRng) -> f64 {
         const RUNS: u32 = 200;
         let mut launches = 0u64;
@@ -73,9 +73,9 @@ mod tests {
         }
     }
 
-    /// The score of an honest device reaches some height `h` once in `e^h` launches or more rarely,
-    /// so it reaches [`ENOUGH`] once in `e^30` or more rarely. Heights that are reached in the time
-    /// of a test show it: each further one takes `e` times as long.
+    /// The score of an honest device reaches a height `h` once in `e^h` launches or more rarely, so
+    /// it reaches [`ENOUGH`] once in `e^30` or more rarely. The test checks this at lower scores,
+    /// which are reached quickly: each further one takes `e` times as long.
     #[test]
     fn an_honest_device_has_a_false_alarm_once_in_the_stated_time() {
         let mut random = crate::scheduler::tests::seeded();

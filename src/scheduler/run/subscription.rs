@@ -18,8 +18,8 @@ pub(super) struct Devices {
     rates: Mutex<MeasuredRates>,
 }
 
-/// The rates of the measured devices, with sums by lane. Every launch asks for them, and a thousand
-/// devices make thousands of launches a second.
+/// The rates of the measured devices, with sums by lane. The sums are kept, because every launch
+/// asks for one, and a thousand devices make thousands of launches a second.
 #[derive(Debug, Default)]
 struct MeasuredRates {
     /// Lane and rate of each device, in candidates per 1000 seconds, by subscription number.
@@ -29,7 +29,7 @@ struct MeasuredRates {
     of_lanes: [u128; Lane::EVERY.len()],
 }
 
-/// Parts of a candidate per second that a rate is rounded to.
+/// Rates are rounded to this fraction of a candidate per second: a thousandth.
 const ROUNDED_TO: f64 = 1e3;
 
 impl MeasuredRates {
@@ -62,7 +62,7 @@ impl Devices {
         Fleet { in_flight: self.in_flight.load(Ordering::Relaxed), rate: (rate > 0.0).then_some(rate) }
     }
 
-    /// Notes the rate of a measured device.
+    /// Notes the rate of a device, if it was measured.
     fn note_rate(&self, number: usize, lane: Lane, rate: Option<Rate>) {
         let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(Rate(rate)) = rate {
@@ -123,7 +123,7 @@ impl Subscription {
         self.plan.stretch()
     }
 
-    /// Sets a stretch that is known before the first launch.
+    /// Sets the stretch that is expected before the first launch.
     pub(in crate::scheduler) fn expect_stretch(&mut self, stretch: f64) {
         self.plan.expect_stretch(stretch);
     }

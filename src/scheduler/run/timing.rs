@@ -7,8 +7,8 @@ use std::time::Instant;
 
 /// The times for measuring rates.
 pub(super) struct Timing {
-    /// When the device began to work without a break, or ended the previous launch. Rates are by
-    /// wall time.
+    /// When the device began to work after a break, or ended the previous launch. The time since
+    /// then is the wall time of the next launch.
     pub busy_since: Instant,
     /// When the warm-up ends.
     pub measure_from: Instant,
@@ -27,7 +27,7 @@ pub(super) struct WholeKeysTrial {
 }
 
 impl Timing {
-    /// The time from which launches of this pass count.
+    /// The time from which launches of this pass count in the rate.
     pub fn measure_from(&self, pass: &Arc<Pass>) -> Instant {
         let trial = self.whole.as_ref().filter(|trial| Arc::ptr_eq(&trial.pass, pass));
         trial.map_or(self.measure_from, |trial| trial.measure_from)

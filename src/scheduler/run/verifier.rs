@@ -18,7 +18,7 @@ use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The most launches that wait for the verifier. Beyond that, devices wait.
+/// The most launches that wait for the verifier. If there are more, the devices wait.
 pub(in crate::scheduler) const LAUNCHES_WAITING: usize = 64;
 
 /// The receiver's answer to a find.
@@ -38,8 +38,9 @@ pub trait FindHandler: Send + 'static {
     /// Takes a find. The answer says what happens to the job.
     fn found(&mut self, find: Find) -> FindOutcome;
 
-    /// Called when the time of a job without a target is up: its best key is its result. Until the
-    /// answer is `Done`, this is called again after every launch.
+    /// Called when the search of a job without a target is over
+    /// ([`crate::job::BestSearch::is_over`]): its best key is its result. Until the answer is
+    /// `Done`, this is called again after every launch for the job.
     fn is_over(&mut self, _job: JobId) -> FindOutcome {
         FindOutcome::Done
     }
@@ -57,7 +58,7 @@ pub(in crate::scheduler) struct Delivered {
     pub launch: CollectedLaunch,
     /// The record of the device.
     pub record: Arc<Record>,
-    /// For an untrusted device: the measurement that must be proven first.
+    /// For an untrusted device: its claims about its speed, which canaries must prove first.
     pub unproven: Option<Unproven>,
 }
 
@@ -108,7 +109,8 @@ fn settle(
     handler: &mut impl FindHandler,
 ) {
     if unproven.is_some() && record.is_disbelieved() {
-        // Behind the first, sixty-four launches of a liar may wait, with thousands of hits each.
+        // When a liar is found out, up to 64 more of its launches may wait, with thousands of hits
+        // each.
         return;
     }
     reach(fault::before, &launch.pass, Step::Verify);
@@ -133,7 +135,7 @@ fn settle(
         tracing::warn!(device = %record.view().id, wrong = verified.hits_wrong, "hits that match nothing were dropped");
     }
     for finds in verified.by_start {
-        // A start point yields one key, so drop the others.
+        // A start point yields one key, so its other finds are dropped.
         let Some(find) = wanted(launch, &finds, pool) else { continue };
         let (job, pattern) = (find.job, find.pattern.clone());
         match handler.found(find) {
@@ -165,9 +167,9 @@ fn prove(launch: &CollectedLaunch, record: &Record, claim: &Unproven) -> u64 {
     candidates
 }
 
-/// The find of the first match whose job is still open. For a job without a target, it is the
-/// rarest match, with the rarest pattern that it meets, and only if it is rarer than the best so
-/// far.
+/// Chooses the find of a start point: the first match whose job is still open. For a job without a
+/// target it takes the job's rarest match, with the rarest pattern that this key meets, and only if
+/// it is rarer than the best key so far.
 fn wanted(launch: &CollectedLaunch, matches: &[Match], pool: &Pool) -> Option<Find> {
     let mut unwanted = HashSet::new();
     for first in matches {

@@ -54,16 +54,17 @@ pub struct Match {
 /// The verified hits of a launch, and the counts for judging the device.
 #[derive(Debug, Default)]
 pub struct VerifiedFinds {
-    /// The matches of each start point that has any, in the order of `Pass::precedence`. At most
-    /// one of each start point becomes a key.
+    /// For each start point that has matches, these matches in the order of `Pass::precedence`. At
+    /// most one match of a start point becomes a key.
     pub by_start: Vec<Vec<Match>>,
     /// Hits whose npub matches a pattern of the pass.
     pub hits_right: u64,
-    /// Hits outside the intervals of the pass, or that name a start point the launch did not have.
+    /// Hits outside the intervals of the pass, and hits that name a start point the launch did not
+    /// have.
     pub hits_wrong: u64,
     /// Hits that match the canary.
     pub canary_found: u64,
-    /// The decoys that hits match, one for each hit.
+    /// The decoys that hits match, with one entry for each hit.
     pub decoys_found: Vec<Pattern>,
 }
 
@@ -72,8 +73,8 @@ pub fn verify(launch: &CollectedLaunch) -> VerifiedFinds {
     verify_unless(launch, || false).unwrap_or_default()
 }
 
-/// [`verify`] that `is_over` can end before any hit; it then returns `None`. A launch may claim
-/// tens of thousands of hits.
+/// Like [`verify`], but asks `is_over` before each hit and returns `None` once it is true. A launch
+/// may claim tens of thousands of hits.
 pub(super) fn verify_unless(launch: &CollectedLaunch, is_over: impl Fn() -> bool) -> Option<VerifiedFinds> {
     let mut verified = VerifiedFinds::default();
     let mut by_start: Vec<Vec<Match>> = vec![Vec::new(); launch.starts.len()];
@@ -114,7 +115,8 @@ impl CollectedLaunch {
     }
 }
 
-/// The key of a claim, and the patterns it matches, if any; `None` if it is false.
+/// Recomputes the key of a claim. Returns it with the patterns that it matches, if any; `None` if
+/// the claim is wrong.
 fn recompute(launch: &CollectedLaunch, claim: ClaimedHit) -> Option<(VerifiedHit, Vec<PatternId>)> {
     let &(_, point) = launch.starts.get(claim.start)?;
     let hit = VerifiedHit::recompute(point, claim.tweak)?;
@@ -132,8 +134,8 @@ mod tests {
     use crate::vault::Vault;
     use std::cell::Cell;
 
-    /// A pass with an easy and a hard request, and a launch of two start points. It claims every
-    /// hit among the first offsets of the first start point.
+    /// A pass with an easy and a hard request, and a launch of two start points. The launch claims
+    /// every hit among the first offsets of the first start point.
     fn launch() -> CollectedLaunch {
         let pool = Pool::default();
         pool.insert(JobId(1), JobSpec::local(vec![Pattern::parse("q").unwrap()]));

@@ -17,7 +17,7 @@ pub(in crate::scheduler) struct Watch {
     surroundings: Arc<Surroundings>,
     hours: Option<Hours>,
     devices: Mutex<Vec<Watched>>,
-    /// The power caps, which end when this is dropped.
+    /// The power caps. Dropping them ends the caps.
     _power_caps: Vec<PowerCap>,
 }
 
@@ -61,8 +61,8 @@ impl Watch {
         Some(watch)
     }
 
-    /// Also watches a worker's device, which rests outside the hours. Power supply and temperature
-    /// are the affair of its own machine.
+    /// Adds a worker's device to the watch, so that it rests outside the hours. Its own machine
+    /// watches power supply and temperature.
     pub fn add_remote(&self, record: &Arc<Record>) {
         let rule = RestRule::new(self.hours.clone(), false, None);
         let id = record.view().id;

@@ -1,5 +1,5 @@
-//! A test for workers that keep hits back ([`super::shortfall`]). It counts the hits of decoys, which a
-//! worker cannot tell from the patterns of jobs.
+//! A test for workers that keep hits back ([`super::shortfall`]). It counts the hits of decoys,
+//! which a worker cannot tell from the patterns of jobs.
 //!
 //! | worker | expected hits of decoys until it is named |
 //! | --- | --- |
@@ -8,8 +8,8 @@
 //! | keeps three of ten back | some thousands |
 //! | is honest | never: once in 10^13 launches on average |
 //!
-//! With `n` decoys as rare as the pattern of a job, a worker is expected to find 60 decoys in the
-//! time of `60 / n` keys of that job.
+//! If `n` decoys are as rare as the pattern of a job, a worker should find 60 decoys in the time in
+//! which it finds `60 / n` keys of that job.
 
 use super::shortfall::Shortfall;
 

@@ -29,24 +29,24 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
-/// How long an idle device compares whole keys before that rate is measured.
+/// The time that an idle device compares whole keys before that rate is measured.
 const WARM_UP_WHOLE: Duration = Duration::from_millis(100);
-/// How long an idle device compares whole keys while that rate is measured.
+/// The time that an idle device compares whole keys while that rate is measured.
 const MEASURE_WHOLE: Duration = Duration::from_millis(100);
 /// Pause before a failed device is tried again. Doubles with each failure.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause before a retry.
 const LAST_PAUSE: Duration = Duration::from_secs(300);
-/// After a device has worked this long, its pauses begin with the first one again.
+/// A device that has worked this long pauses only [`FIRST_PAUSE`] after its next failure.
 const RECOVERED_AFTER: Duration = Duration::from_secs(60);
-/// The longest sleep before a thread checks for new work, or for the end.
+/// The longest sleep of an idle thread before it checks for new work, or for the end.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// The longest sleep before a thread checks for the end, during a pause.
+/// The longest sleep of a thread before it checks for the end, while its device pauses or rests.
 const LOOK_FOR_END: Duration = Duration::from_millis(50);
 
 /// One device and its thread.
 pub(in crate::scheduler) struct Worker {
-    /// The index of this worker.
+    /// The index of this worker among all devices.
     pub at: usize,
     /// The device of this worker.
     pub id: DeviceId,
@@ -93,7 +93,7 @@ impl Worker {
                 return;
             }
             if self.pool.is_closed() {
-                // A driver may end before the last thread of the process.
+                // At the end of the process, the driver may shut down before this thread ends.
                 tracing::debug!(device = %self.id, %failure, "a device failed at the end");
                 return;
             }
@@ -175,7 +175,8 @@ impl Worker {
                         first.keep(&self.record, false);
                     }
                 }
-                // A worker has orders for seconds; at the end nobody waits for them.
+                // A worker holds orders for some seconds. At the end nobody waits for their
+                // answers.
                 Next::End if self.is_remote() => return Ok(()),
                 Next::Wait | Next::End if !in_flight.is_empty() => {
                     self.collect(searcher, in_flight, &mut subscription, &mut timing)?;
@@ -269,9 +270,9 @@ impl Worker {
         }
     }
 
-    /// A launch that measures the rate of whole keys, which estimates for askers need. An idle
-    /// device makes some before it waits. If there are jobs from the beginning, the first launch
-    /// for such a pattern measures the rate.
+    /// A launch that measures the rate at which whole keys are compared. Estimates for askers need
+    /// this rate. An idle device makes some such launches before it waits. If there are jobs from
+    /// the beginning, the first launch for a job that compares whole keys measures the rate.
     fn whole_keys_trial(&self, timing: &mut Timing) -> Option<PlannedLaunch> {
         let now = Instant::now();
         let is_wanted = match &timing.whole {
@@ -288,12 +289,13 @@ impl Worker {
         Some(PlannedLaunch::warm_up(Arc::clone(&trial.pass)))
     }
 
-    /// Whether the device is an untrusted one on another machine.
+    /// Whether the device belongs to a worker on another machine, which is not trusted.
     fn is_remote(&self) -> bool {
         matches!(self.id, DeviceId::Remote(_))
     }
 
-    /// Whether the device may not search now: the operator's hours and caps say so.
+    /// Whether the operator's hours or limits (battery, heat, share of time) forbid the device to
+    /// search now.
     fn must_rest(&self, timing: &Timing) -> bool {
         (self.record.is_resting() || timing.duty.is_over()) && !self.pool.is_closed()
     }

@@ -22,7 +22,7 @@ use std::thread::JoinHandle;
 /// The threads of all devices: those of this machine, and those of workers on other machines.
 pub struct Workers {
     devices: Mutex<Vec<Device>>,
-    /// Locked while a device is added, so that each has one thread at a time.
+    /// Locked while a device is added, so that each device has one thread at a time.
     attaching: Mutex<()>,
     /// The decoys among the patterns that workers get.
     pub(in crate::scheduler) decoys: Arc<SharedDecoys>,
@@ -48,7 +48,7 @@ impl Workers {
         launches: SyncSender<Delivered>,
     ) -> Result<Workers, SearchError> {
         let mut opened = open_all(options, cuda::device_count, &*opener)?;
-        // A measurement is about the other devices.
+        // A measurement does not include the CPU thread beside GPUs.
         opened.retain(|device| !(device.is_side && pool.is_exhaustive()));
         let is_gpu = |device: &OpenedDevice| device.info.id != DeviceId::Cpu;
         let has_gpu = opened.iter().any(is_gpu);
@@ -94,7 +94,8 @@ impl Workers {
     }
 
     /// Adds a worker's device. It searches patterns hard enough for a GPU, in the operator's hours.
-    /// A device that comes back keeps its record; one that has left again is not added.
+    /// A device that comes back keeps its record. A device whose session has already ended is not
+    /// added.
     pub(in crate::scheduler) fn attach(
         &self,
         mut searcher: Box<dyn Searcher>,
@@ -103,7 +104,8 @@ impl Workers {
         launches: SyncSender<Delivered>,
     ) {
         let _attaching = self.attaching.lock().unwrap_or_else(PoisonError::into_inner);
-        // A device has one session at a time. If this one goes on, the previous one has ended.
+        // A device has one session at a time. If this session is still open, the previous one has
+        // ended.
         if searcher.check().is_err() {
             return;
         }
@@ -111,8 +113,8 @@ impl Workers {
         let is_known = |device: &Device| device.record.view().id == info.id;
         let former = self.lock().iter_mut().find(|device| is_known(device)).and_then(|device| device.thread.take());
         if let Some(thread) = former {
-            // The old thread ends after its present step. Other threads may ask for rates
-            // meanwhile.
+            // The old thread ends after its present step. The list is not locked meanwhile, so that
+            // other threads can ask for rates.
             let _ = thread.join();
         }
         let mut devices = self.lock();
@@ -178,7 +180,8 @@ impl Workers {
         serving
     }
 
-    /// The records of the working devices, or that of the side thread if it is the only one.
+    /// The records of the working devices. The CPU thread beside GPUs counts only if no other
+    /// device works.
     fn working(&self) -> Vec<Arc<Record>> {
         let devices = self.lock();
         let main_is_out = devices.iter().filter(|device| !device.is_side).all(|device| device.record.is_out());
@@ -191,7 +194,8 @@ impl Workers {
         self.lock().iter().filter(|device| !device.is_side).map(|device| device.record.view()).collect()
     }
 
-    /// Why every working device rests, if so: the reason of the device that goes on first.
+    /// The reason why all working devices rest: that of the device that goes on first. `None` if
+    /// some working device does not rest.
     pub fn rest(&self) -> Option<Rest> {
         let rests: Option<Vec<Rest>> = self.working().iter().map(|record| record.view().rest).collect();
         let is_sooner = |rest: &Rest| match rest {

@@ -1,4 +1,4 @@
-//! Jobs without a target: their patterns, and their time.
+//! Tests of jobs without a target: their patterns, and the time they are searched for.
 
 use crate::job::{Asker, BestSearch, JobId, JobSpec};
 use crate::key::HalfPoint;
@@ -175,7 +175,7 @@ fn a_search_without_a_target_keeps_ever_rarer_keys_and_ends() {
     }
     assert!(kept.is_sorted_by(|one, next| one < next), "{kept:?}");
     assert!((1..=MOST_KEPT).contains(&kept.len()), "{kept:?}");
-    // The job leaves after the answer of the handler. It was told once.
+    // The job leaves the pool after the handler's answer. The handler was told once.
     while scheduler.open_jobs() > 0 {
         assert!(Instant::now() < until, "the job stays");
         std::thread::sleep(Duration::from_millis(1));

@@ -10,7 +10,7 @@ use crate::search::{self, DeviceChoice, DeviceId, Launch, SearchOptions};
 use crate::vault::Vault;
 use std::sync::Arc;
 
-/// Expected hits of a canary: 1.4 % of random error.
+/// Expected hits of a canary. With this many the random error is 1.4 %.
 const HITS: f64 = 5_000.0;
 
 #[test]
@@ -18,8 +18,8 @@ fn an_honest_processor_finds_its_canary_as_often_as_expected_also_where_launches
     let vault = Vault::without_identity().unwrap();
     let options = SearchOptions { devices: DeviceChoice::Cpu, threads: Some(1), ..SearchOptions::default() };
     let mut searcher = search::open(DeviceId::Cpu, &options).unwrap();
-    // A canary that the only job's pattern begins with, or ends with, has every hit of the job, and
-    // then no launch stops early.
+    // If the only job's pattern begins or ends with the canary, every hit of the job is also a hit
+    // of the canary, and no launch stops early.
     for (jobs, stops_early) in [(&["m0ct"][..], false), (&["m0ct", "al7c"], true), (&["*cafe"], false)] {
         let jobs: Vec<Pattern> = jobs.iter().map(|text| text.parse().unwrap()).collect();
         let plentiful = jobs.iter().map(|pattern| (JobId(1), pattern));

@@ -1,5 +1,5 @@
-//! S10 at the level of the scheduler: at start points chosen by an attacker, a device has as many
-//! hits as at others and is not taken out of use.
+//! Promise S10 (`docs/developers/promises`) at the level of the scheduler: at start points chosen
+//! by an attacker, a device has as many hits as at others and is not taken out of use.
 
 use super::seeded;
 use crate::job::{JobId, JobSpec};
@@ -23,7 +23,8 @@ const LAUNCHES: usize = 15;
 /// Intended duration of a launch.
 const LAUNCH: Duration = Duration::from_millis(10);
 
-/// `±λ^k·i·G` for small i: points close to those of the searcher's table, or to the table's end.
+/// A start point `±λ^k·i·G` with a small i. It is close to points of the searcher's table, or to
+/// the table's end.
 fn chosen(rng: &mut StdRng) -> StartPoint {
     let mut bytes = [0; 32];
     let i = [rng.random_range(1..=512u64), rng.random_range(500..1100), 1025 * rng.random_range(1..64)];
@@ -48,7 +49,7 @@ fn a_device_at_chosen_start_points_is_not_blamed() {
         };
         let (pool, vault, record) = (Pool::default(), Vault::without_identity().unwrap(), Record::new(searcher.info()));
         pool.insert(JobId(1), JobSpec::local(vec![Pattern::parse("qqq").unwrap()]));
-        // A device this slow gets a canary of two characters, so it is judged very often.
+        // A device this slow gets a canary of one character, so it is judged very often.
         let Next::Search(PlannedLaunch { pass, .. }) = pool.next(&mut pool.subscribe(Lane::All), Some(Rate(10_000.0)))
         else {
             panic!("a job is open")

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-/// Launches to count. With this many the shares are exact to 1 %.
+/// Number of launches to count. With this many, the shares are exact to 1 %.
 const LAUNCHES: usize = 200;
 /// Intended duration of a launch.
 const LAUNCH: Duration = Duration::from_millis(10);

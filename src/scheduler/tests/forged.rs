@@ -1,5 +1,5 @@
-//! S5: whatever a device claims, only true keys are delivered, and a lying device is taken out of
-//! use.
+//! Promise S5 (`docs/developers/promises`): whatever a device claims, only true keys are delivered,
+//! and a lying device is taken out of use.
 
 use super::seeded;
 use crate::job::{Asker, JobId, JobSpec};
@@ -158,7 +158,8 @@ async fn a_thousand_forged_hits_deliver_nothing_and_are_counted() {
     assert!(hard.pool.contains(JOB), "the job goes on");
 }
 
-/// Dozens of launches of a worker, with thousands of hits each, may wait for the verifier.
+/// Once a worker has lied, verifying its other launches would waste time: dozens of them, with
+/// thousands of hits each, may wait for the verifier.
 #[tokio::test]
 async fn launches_of_a_worker_that_has_lied_are_not_verified() {
     let remote: fn() -> Option<Unproven> = || Some(Unproven { wall: None, stretch: None, decoys: Arc::default() });
@@ -176,8 +177,8 @@ async fn launches_of_a_worker_that_has_lied_are_not_verified() {
     }
 }
 
-/// Flips one bit of each of 1,000 true hits. Some are still true by chance: every delivered key
-/// matches the request, and every other claim is counted as wrong.
+/// Flips one bit of each of 1,000 true hits. A few are still true by chance. Every delivered key
+/// must match the request, and every other claim must be counted as wrong.
 #[tokio::test]
 async fn a_thousand_flipped_bits_deliver_nothing_false() {
     let mut rng = seeded();
@@ -204,7 +205,8 @@ async fn a_thousand_flipped_bits_deliver_nothing_false() {
     assert!(matches!(record.view().health, Health::Out(_)));
 }
 
-/// Flips one bit of the offset (256), of the rotation (2) or of the start point (64).
+/// Flips one bit: of the offset (numbers 0 to 255), of the rotation (256 and 257) or of the start
+/// point's index (from 258 on).
 fn flipped(mut hit: ClaimedHit, bit: usize) -> ClaimedHit {
     match bit {
         0..256 => {

@@ -1,4 +1,5 @@
-//! Which jobs are in a pass when there are more than its start points can serve.
+//! Tests of the selection: the jobs in a pass when there are more jobs than its start points can
+//! serve.
 
 use super::seeded;
 use crate::job::{JobId, JobSpec};
@@ -238,7 +239,8 @@ fn serve(device: &mut Device, rng: &mut StdRng) -> Vec<i64> {
         let is_open = |id: &PatternId| matches!(pass.owner(*id), Owner::Job(job) if device.pool.contains(job));
         let hardest = found.iter().filter(|id| is_open(id)).map(|&id| hits[id.0]).fold(f64::INFINITY, f64::min);
         let Some(first) = found.into_iter().find(is_open) else { continue };
-        // A hit of a rare pattern. At most one start point in fifty has one.
+        // Patterns with fewer than 0.02 hits per start point (one in fifty) are rare. A hit of one
+        // must win.
         assert!(hardest >= 0.02 || hits[first.0] == hardest, "a rare hit was lost to an easier one");
         let Owner::Job(job) = pass.owner(first) else { panic!("the canary has no start") };
         device.pool.remove(job);
@@ -274,7 +276,8 @@ fn nobody_starves_and_plentiful_jobs_are_served_by_age() {
     let (mut launches, mut overtaken) = (0, 0);
     while !device.pool.is_empty() {
         for job in serve(&mut device, &mut rng) {
-            // Patterns found at nearly every start point are served almost in order of age.
+            // Jobs with patterns found at nearly every start point are served almost in order of
+            // age.
             if ages.remove(&job) {
                 overtaken = overtaken.max(ages.range(..job).count());
             }
@@ -322,8 +325,8 @@ fn ten_thousand_jobs_rare_one_by_one_are_plentiful_together() {
     assert_eq!(device.jobs().len(), 1001, "a thousand jobs fit into the pass");
 }
 
-/// Times a thousand changes, each with the next pass: changes of waiting jobs, and of jobs in the
-/// pass.
+/// Measures the mean time to remove a job and to get the next pass, over a thousand removals: of
+/// waiting jobs, and of jobs in the pass.
 #[test]
 fn a_change_among_ten_thousand_jobs_takes_less_than_a_millisecond() {
     let mut device = Device::new();

@@ -1,4 +1,5 @@
-//! S9: ten thousand easy jobs cost a rare one neither candidates nor hits.
+//! Promise S9 (`docs/developers/promises`): ten thousand easy jobs cost a rare one neither
+//! candidates nor hits.
 
 use super::seeded;
 use crate::job::{JobId, JobSpec};

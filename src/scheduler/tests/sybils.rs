@@ -85,8 +85,8 @@ fn split_job(planned: &PlannedLaunch) -> Option<JobId> {
     }
 }
 
-/// Compares with the launches that the request needs without attackers: one for easy requests, a
-/// thousand for hard ones.
+/// The limit is relative to the launches that a request needs without attackers: one for easy
+/// requests, a thousand for hard ones.
 #[test]
 fn a_pool_request_beside_two_thousand_split_jobs_takes_twice_its_time_and_a_second_at_most() {
     let mut rng: StdRng = seeded();
@@ -110,8 +110,8 @@ fn a_pool_request_beside_two_thousand_split_jobs_takes_twice_its_time_and_a_seco
     println!("launches beyond twice the calm time, at worst: easy {}, hard {}", worst[0], worst[1]);
 }
 
-/// All attackers come at once, just before the honest asker. Later they have been there for a
-/// while.
+/// The honest asker comes twice: just after all attackers have come at once, and when the attackers
+/// have been there for a while.
 #[test]
 fn an_honest_split_job_beside_two_thousand_has_its_first_launch_within_the_bound() {
     let mut attack = Attack::new();

@@ -4,9 +4,9 @@ use crate::job::{Asker, JobId};
 use crate::ledger::{PeerRequest, PeerRequestState};
 use std::collections::HashMap;
 
-/// The most open requests at one peer. By default a bot allows an asker more open jobs.
+/// The most open requests at one peer. The default limit of a bot for one asker is higher.
 pub(in crate::service) const OPEN_JOBS: usize = 2;
-/// The most requests to one peer in 24 hours. By default a bot allows an asker as many jobs.
+/// The most requests to one peer in 24 hours. It is the default limit of a bot for one asker.
 pub(in crate::service) const REQUESTS_A_DAY: usize = 20;
 
 const DAY: u64 = 86_400;
@@ -14,7 +14,7 @@ const DAY: u64 = 86_400;
 /// The requests to peers, as in the ledger at one moment.
 pub(super) struct Book {
     requests: Vec<PeerRequest>,
-    /// The places in `requests` of each job.
+    /// For each job, the indices in `requests` of the requests for it.
     of_job: HashMap<JobId, Vec<usize>>,
     now: u64,
 }
@@ -45,8 +45,8 @@ impl Book {
         self.open().filter(|request| request.peer == peer).count()
     }
 
-    /// Number of requests to a peer in the last 24 hours. Dates up to a day ahead count, so that a
-    /// clock set back opens no second quota.
+    /// Number of requests to a peer in the last 24 hours. Requests dated up to a day in the future
+    /// count too, so that a clock set back gives no second quota.
     pub fn today(&self, peer: Asker) -> usize {
         let counts = |request: &&PeerRequest| {
             request.peer == peer && request.asked_at + DAY > self.now && request.asked_at <= self.now + DAY
@@ -60,7 +60,7 @@ impl Book {
         OPEN_JOBS.saturating_sub(self.open_at(peer)).min(today)
     }
 
-    /// Whether a peer may still search for a job.
+    /// Whether a request for a job is still open at any peer.
     pub fn is_open(&self, job: JobId) -> bool {
         self.of(job).any(|request| request.state.is_open())
     }

@@ -22,9 +22,9 @@
 //! A job that takes too long for this bot is given up when all peers have refused it or were
 //! silent. Its asker gets the answer they would have had without peers.
 //!
-//! The only message of a peer that is answered is a split request, which is an ordinary request. So
-//! two bots never answer each other's answers. A split job is not handed over, so no job travels
-//! on.
+//! The bot answers a peer's message only if it is a split request, which is an ordinary request. So
+//! two bots never answer each other's answers. A split job is never handed over, so no job is
+//! passed on to a third bot.
 
 mod book;
 mod hear;

@@ -20,7 +20,7 @@ use thiserror::Error;
 
 /// Time between two rounds.
 const ROUND: Duration = Duration::from_secs(10);
-/// How long a job that takes too long here waits for a peer with room.
+/// Time for which a job that takes too long here waits for a peer with room, in seconds.
 const WAIT_FOR_ROOM: u64 = 3600;
 /// The most draws until a start point has an even y; half of all points have one.
 const DRAWS: usize = 64;
@@ -32,7 +32,7 @@ pub(in crate::service) struct Rounds {
     pub scheduler: Arc<Scheduler>,
 }
 
-/// Why a round ended early. The next round goes on.
+/// A reason why a round ended early. The next round goes on.
 #[derive(Debug, Error)]
 enum RoundError {
     #[error(transparent)]
@@ -42,13 +42,13 @@ enum RoundError {
 }
 
 impl Rounds {
-    /// Runs until shutdown. After it the start secrets are gone, so the next start withdraws the
-    /// requests in the ledger.
+    /// Runs until shutdown. After the shutdown the start secrets are gone, so the next start
+    /// withdraws the requests in the ledger.
     pub async fn run(self, mut shutdown: Shutdown) {
         let began = (Instant::now(), self.context.clock.now());
         loop {
-            // A wall clock that jumps ahead must end no job, so the measured time is an upper
-            // bound.
+            // A wall clock that jumps ahead must end no job. So the time is at most the time of the
+            // start plus the time measured since.
             let now = self.context.clock.now().min(began.1 + began.0.elapsed().as_secs());
             if let Err(error) = self.round(now) {
                 tracing::warn!(%error, "peers could not be asked yet");
@@ -124,8 +124,7 @@ impl Rounds {
         }
     }
 
-    /// Ends a request. The peer is told to stop as an asker would do it, by a deletion of the
-    /// message.
+    /// Ends a request. A deletion of our message tells the peer to stop, as an asker's would.
     fn end(
         &self,
         request: &PeerRequest,
@@ -196,7 +195,7 @@ impl Rounds {
     }
 
     /// A fresh start point with an even y, so that its x-coordinate is enough. The vault seals no
-    /// text with the 66 digits of a whole point, which could hide a key.
+    /// text with the 66 hexadecimal digits of a whole point, because they could hide a key.
     fn even_start(&self) -> Result<(StartId, StartPoint), VaultError> {
         let vault = &self.context.vault;
         for _ in 0..DRAWS {
@@ -230,8 +229,8 @@ impl Rounds {
         Ok(())
     }
 
-    /// The refusal of a job that takes too long here; `None` if it no longer does, or without a
-    /// measured rate.
+    /// The refusal of a job that takes too long here. `None` if it no longer takes too long, or if
+    /// no rate is measured.
     fn refusal(&self, job: &Job) -> Option<Reply> {
         let rate = self.scheduler.rate_for(&job.spec.patterns)?;
         let limit = self.context.config.limits.longest_expected_time;

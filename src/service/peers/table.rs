@@ -41,12 +41,12 @@ pub(super) struct Held {
     pub job: JobId,
     pub start: StartId,
     pub point: StartPoint,
-    /// The process that holds the start secret; `None` if it is this one.
+    /// Id of the process that holds the start secret; `None` if it is this process.
     pub vault: Option<u32>,
-    /// When the request was sent, or accepted.
+    /// Time at which the request was sent, or accepted.
     pub since: Instant,
     pub is_accepted: bool,
-    /// When the recording of its find began; `None` without one.
+    /// Time at which the recording of the request's find began; `None` without a find.
     pub settling: Option<Instant>,
 }
 
@@ -107,8 +107,8 @@ impl Peers {
         self.bots().contains(&author)
     }
 
-    /// Number of further jobs that can be handed over now: the room at peers that do not rest, less
-    /// the jobs that wait for it.
+    /// Number of further jobs that can be handed over now: the requests that peers which do not
+    /// rest may still get, minus the jobs that already wait for a peer.
     ///
     /// Errors: those of the ledger.
     pub fn places(&self, ledger: &Ledger, now: u64) -> Result<usize, LedgerError> {
@@ -173,12 +173,12 @@ impl Peers {
         self.table().of_peer.get(&peer).map(|of| of.figures).unwrap_or_default()
     }
 
-    /// Changes the counts of a peer. Only configured ones have any.
+    /// Changes the counts of a peer. Only configured peers are counted.
     pub(super) fn count(&self, peer: Asker, change: impl FnOnce(&mut Figures)) {
         change(&mut self.table().of_peer.entry(peer).or_default().figures);
     }
 
-    /// Whether a further message of a peer is read at `now`.
+    /// Whether a further message of a peer may be read at `now`. Each call counts one message.
     pub(super) fn may_read(&self, peer: Asker, now: Instant) -> bool {
         let mut table = self.table();
         let read = &mut table.of_peer.entry(peer).or_default().read;

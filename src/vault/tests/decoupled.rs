@@ -6,7 +6,8 @@ use crate::job::EncryptionKey;
 use nostr::nips::nip44;
 use nostr::{EventBuilder, Kind, Tag, Timestamp, UnsignedEvent};
 
-/// A seal signed by `signer` and encrypted with `with`, naming a key or not, in a wrap.
+/// A wrap whose seal is signed by `signer` and encrypted with `with`. `named` is the key in the
+/// seal's `n` tag.
 pub(super) fn wrap(forger: &Forger, rumor: &UnsignedEvent, signer: &Keys, with: &Keys, named: Option<String>) -> Event {
     let tags = named.map(|key| Tag::parse(["n", &key]).unwrap());
     let seal = EventBuilder::new(Kind::Seal, forger.encrypt(with, &rumor.as_json())).tags(tags);
@@ -34,7 +35,7 @@ fn a_seal_is_encrypted_with_the_key_it_names_and_signed_by_its_author() {
     let (rumor, named) = (forger.rumor(), Some(with.public_key().to_hex()));
     let opened = forger.open(&wrap(&forger, &rumor, &forger.author, &with, named.clone())).unwrap();
     assert_eq!((opened.author, opened.encryption_key), (asker(&forger.author), Some(key(&with))));
-    // The signer is neither the named key nor another, even if the encryption is right.
+    // A seal signed by the named key or by a third key is refused, even if the encryption is right.
     for signer in [&with, &Keys::generate()] {
         assert_eq!(forger.refused(&wrap(&forger, &rumor, signer, &with, named.clone())), UnwrapError::Impostor);
     }

@@ -95,7 +95,7 @@ fn a_tweak_for_another_half_or_another_request_is_refused() {
     assert_eq!(own.combine(&nothing, &[]).unwrap_err(), CombineError::NoKey);
 }
 
-/// `n - h` of a half, read from its text by hand.
+/// The offset `n - h` for a half `h`, which makes the sum zero. Decodes `h` from the half's text.
 fn zeroing_offset(text: &str) -> Offset {
     let (_, bytes) = bech32::decode(text).unwrap();
     let key = secp256k1::SecretKey::from_slice(&bytes[1..]).unwrap();
@@ -125,8 +125,7 @@ fn one_start_point_gives_one_tweak() {
 #[test]
 fn points_are_blinded_with_a_new_secret_each_time() {
     let (vault, mut rng) = (vault(), seeded());
-    // Points that an attacker would choose: ±G, small multiples, their rotations, and one that
-    // coincides with a centre.
+    // Points that an attacker would choose: ±G, the rotations of G, and small multiples of it.
     let generator = PublicKey::from_secret_key(SECP256K1, &secp256k1::SecretKey::from_slice(&one()).unwrap());
     let mut chosen = vec![generator, generator.negate(SECP256K1)];
     for rotation in Rotation::ALL {

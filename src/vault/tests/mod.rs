@@ -21,7 +21,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use secp256k1::Scalar;
 
-/// A generator with a printed seed, which `NPUBBOT_TEST_SEED` sets.
+/// A random generator that prints its seed. `NPUBBOT_TEST_SEED` sets the seed, to repeat a run.
 fn seeded() -> StdRng {
     let seed = std::env::var("NPUBBOT_TEST_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or_else(rand::random);
     println!("NPUBBOT_TEST_SEED={seed}");

@@ -143,8 +143,8 @@ fn ten_thousand_hits_on_a_thousand_start_points_give_a_thousand_keys() {
 }
 
 /// Attacks all pairs of `keys` keys. Each key is of its own start point, which had ten hits. Then
-/// attacks two keys of one start point. The vault would never give both, so they are drawn twice
-/// from a source that repeats itself.
+/// attacks two keys of one start point. The vault would never give both, so their start secret is
+/// drawn twice, from a source that repeats itself.
 fn attack_all_pairs(keys: usize, bits: u32) {
     let mut rng = seeded();
     let vault = vault();
@@ -168,7 +168,8 @@ fn attack_all_pairs(keys: usize, bits: u32) {
     }
 }
 
-/// Draws the same start point every time, which spending normally prevents.
+/// A source that repeats itself, so that two keys of one start point exist. In the vault, spending
+/// prevents that.
 fn repeating(bytes: &mut [u8]) -> Result<(), VaultError> {
     bytes.fill(0x2a);
     Ok(())

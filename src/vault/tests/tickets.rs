@@ -11,10 +11,10 @@ use nostr::nips::nip44;
 use nostr::{Timestamp, UnsignedEvent};
 use request::{Answer, Request};
 
-/// When the messages of these tests are dated.
+/// Date of the messages of these tests, Unix seconds.
 const DATE: u64 = 1_800_000_000;
 
-/// Reads a half point, patterns, `best`; anything else asks for nothing.
+/// A reader that understands a half point, patterns and `best`. Any other text asks for no key.
 fn reader(rumor: &Rumor) -> Option<Asked> {
     let half = rumor.content.split(' ').find_map(|word| word.parse().ok());
     let words = rumor.content.split(' ').filter(|word| word.parse::<HalfPoint>().is_err());
@@ -44,7 +44,7 @@ impl Forger {
     }
 }
 
-/// A start point and a hit of it that meets a pattern.
+/// A start point, and a hit at it whose npub matches `pattern`.
 fn found(vault: &Vault, pattern: &str, rng: &mut StdRng) -> (StartId, VerifiedHit) {
     let (start, point) = vault.open_start().unwrap();
     let pattern: crate::pattern::Pattern = pattern.parse().unwrap();
@@ -52,7 +52,7 @@ fn found(vault: &Vault, pattern: &str, rng: &mut StdRng) -> (StartId, VerifiedHi
     (start, hit)
 }
 
-/// The npub of the nsec in a wrap that this key opens.
+/// The npub of the nsec in `wrap`; `None` if `keys` do not open the wrap.
 fn opened_by(keys: &Keys, wrap: &GiftWrap) -> Option<Npub> {
     let decrypt = |event: &Event| nip44::decrypt(keys.secret_key(), &event.pubkey, &event.content).ok();
     let seal = Event::from_json(decrypt(&event(wrap))?).unwrap();
@@ -180,7 +180,8 @@ fn the_ticket_of_a_claim_gives_no_key_before_its_author_confirms_it() {
         forger.vault.redeem(start, &hit, ticket, Some(&genuine), &message(&forger.author), "")
     };
     assert!(matches!(redeem(&claimed, &mut rng), Err(VaultError::ForeignTicket)));
-    // The vault must hold against any request of the bot.
+    // An attacker in the bot's process could send the vault any request. The bot's own check is
+    // skipped here.
     let confirm = |json: &str| {
         let (ticket, announcement) = (claimed.clone(), json.to_owned());
         forger.vault.link.ask(Request::Confirm { ticket, announcement })

@@ -77,7 +77,7 @@ impl Modules {
         for (path, module) in &self.0 {
             for named in &module.named {
                 let Some(target) = self.owner(&named.path, 0) else { continue };
-                // A re-export `pub use child::Item` in the parent module.
+                // `pub use child::Item` in the parent module is a re-export, not an import.
                 let hands_on = named.is_public && target.starts_with(path) && target != path;
                 if target == path || hands_on {
                     continue;
@@ -93,7 +93,8 @@ impl Modules {
         imports.into_iter().collect()
     }
 
-    /// The module that defines what the path names.
+    /// The module that defines the item at the end of the path. Re-exports are followed; `depth`
+    /// counts them.
     fn owner(&self, path: &[String], depth: usize) -> Option<&Names> {
         let length = (1..=path.len()).rev().find(|&length| self.0.contains_key(&path[..length]))?;
         let (module, rest) = self.0.get_key_value(&path[..length])?;
@@ -227,7 +228,8 @@ fn tree(
     i
 }
 
-/// A path from the top of the crate; `None` if it leads to another crate.
+/// Turns a path that the module `here` names into a path from the crate's root; `None` if it leads
+/// to another crate.
 fn absolute(path: &[String], here: &Names, known: &BTreeSet<Names>) -> Option<Names> {
     let rest = |from: usize| path[from..].iter().cloned();
     match path.first()?.as_str() {
@@ -238,7 +240,7 @@ fn absolute(path: &[String], here: &Names, known: &BTreeSet<Names>) -> Option<Na
             let above = here.get(..here.len().checked_sub(ups)?)?;
             Some(above.iter().cloned().chain(rest(ups)).collect())
         }
-        // A child module.
+        // A child module, or another crate.
         first => {
             let child: Names = here.iter().cloned().chain([first.to_owned()]).collect();
             known.contains(&child).then(|| here.iter().cloned().chain(rest(0)).collect())

@@ -8,7 +8,7 @@ use std::fs;
 pub const TESTS: &[Test] =
     &[test!(no_other_room_knows_the_operating_system), test!(every_way_to_ask_for_the_system_is_recognised)];
 
-/// The rooms that know it, as folders below `src`.
+/// The rooms that know the operating system, as folders below `src`.
 const ROOMS: [&str; 2] = ["os/", "search/os/"];
 
 /// Crates that call one system, and conditions that name one.
@@ -36,14 +36,14 @@ const FAMILIES: &[&str] = &["unix", "windows"];
 /// Modules of `std::os`, and of tokio's `signal`.
 const MODULES: &[&str] = &["fd", "linux", "macos", "raw", "unix", "windows"];
 
-/// The names of systems in a text, each with its line.
+/// The words in code that depend on the operating system, each with its line.
 fn systems(code: &str) -> Vec<(usize, String)> {
     let tokens = tokens(code);
     let text = |at: usize| tokens.get(at).map_or("", |token: &Token| token.text.as_str());
     let (mut found, mut depth) = (Vec::new(), 0usize);
     for (at, token) in tokens.iter().enumerate() {
         let word = token.text.as_str();
-        // Within the brackets of `cfg(…)`, `cfg!(…)` or `cfg_attr(…)`.
+        // `depth` is above 0 within the brackets of `cfg(…)`, `cfg!(…)` or `cfg_attr(…)`.
         match word {
             "(" if depth > 0 => depth += 1,
             "(" if ["cfg", "cfg_attr"].contains(&text(at.wrapping_sub(1))) => depth = 1,

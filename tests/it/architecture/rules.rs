@@ -70,8 +70,8 @@ fn the_plan_has_no_threads_and_no_locks() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// Code outside tests does not panic by accident, prints only in `cli`, and draws random numbers
-/// only from the operating system.
+/// Code outside tests has no leftovers of development, prints only in `cli`, and draws random
+/// numbers only from the operating system.
 fn no_leftovers_and_no_other_randomness() {
     let banned = ["dbg!(", "todo!(", "unimplemented!(", "thread_rng", "SmallRng", "StdRng", "rand::rng", "fastrand"];
     let mut found = Vec::new();

@@ -1,4 +1,5 @@
-//! Secret types stay in the vault: it exports none, and no other room takes one from a library.
+//! Secret types stay in the vault. It exports none except handles and passphrases, and no other
+//! room names a library's secret type, except at the places in `ALLOWED`.
 
 use super::tokens::{Token, tokens};
 use crate::support::harness::{Test, test};
@@ -63,8 +64,8 @@ fn definitions(tokens: &[Token]) -> Vec<(String, Vec<String>)> {
     found
 }
 
-/// The types that hold a secret: those in `secret`, and all types with such a type in their
-/// definition.
+/// The types that hold a secret: those of the libraries, those that the code `secret` defines, and
+/// all types of `others` with such a type in their definition.
 fn holders(secret: &str, others: &[String]) -> BTreeSet<String> {
     let mut holders: BTreeSet<String> = LIBRARIES.map(str::to_owned).into();
     holders.insert("Shown".to_owned());
@@ -118,7 +119,7 @@ fn the_vault_exports_no_type_that_holds_a_secret() {
     let exported: BTreeSet<String> = exported(&room).intersection(&holders).cloned().collect();
     let allowed = HANDLES.into_iter().chain(PASSPHRASES).map(str::to_owned).collect();
     assert_eq!(exported, allowed, "exported types that hold a secret");
-    // Only the vault can reach behind a handle.
+    // The fields of a handle are private, so only the vault can reach the secrets behind it.
     for (name, body) in others.iter().flat_map(|code| definitions(&tokens(code))) {
         if HANDLES.contains(&name.as_str()) {
             let open = body.windows(2).find(|two| two[0] == "pub" && two[1] != "(");

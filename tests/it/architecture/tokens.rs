@@ -86,7 +86,7 @@ fn raw_string(chars: &[char], mut i: usize) -> Option<usize> {
     (chars.get(i + 1 + hashes) == Some(&'"')).then_some(hashes)
 }
 
-/// The index after the closing quote.
+/// The index after the closing quote of a literal whose text begins at `i`.
 fn after_quote(chars: &[char], mut i: usize, quote: char) -> usize {
     while i < chars.len() && chars[i] != quote {
         i += if chars[i] == '\\' { 2 } else { 1 };
@@ -141,7 +141,7 @@ fn end_of_item(tokens: &[Token], mut i: usize) -> usize {
             ";" | "," => return i + 1,
             "{" => return closing(tokens, i),
             "(" | "[" => i = closing(tokens, i),
-            // The closing bracket of the enclosing block.
+            // The enclosing block ends, and with it the item.
             "}" | ")" => return i,
             _ => i += 1,
         }

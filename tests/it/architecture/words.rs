@@ -14,7 +14,7 @@ pub const TESTS: &[Test] = &[
     test!(no_page_has_gaps),
 ];
 
-/// Words and phrases without another meaning here. Matched as whole words, also within
+/// Retired words and phrases that have no other meaning here. Matched as whole words, also within
 /// `snake_case` and `CamelCase` names, in upper and lower case.
 const RETIRED: &[&str] = &[
     "base_id",
@@ -44,7 +44,7 @@ const RETIRED: &[&str] = &[
     "workbench",
 ];
 
-/// Retired names. Their words, written apart, are plain English.
+/// Retired names, matched only as whole names: their words, written apart, are plain English.
 const RETIRED_NAMES: &[&str] = &["and_again", "keep_gaps_small", "leaves_out", "no_store", "that_tests_everything"];
 
 /// Files that may have retired words: the table itself, history, and this list.
@@ -58,8 +58,8 @@ const EXEMPT: &[&str] = &[
     "tests/interop/package-lock.json",
 ];
 
-/// Splits a line into lower-case words: `BasePoint`, `base_point` and `base point` are the same
-/// two.
+/// Splits a line into lower-case words. `BasePoint`, `base_point` and `base point` give the same
+/// two words.
 fn words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut before = ' ';
@@ -124,8 +124,8 @@ fn a_retired_word_is_found_in_every_form_and_only_as_a_word() {
 }
 
 /// Whether a line of Rust is a riddle by `docs/developers/words.md`: a doc comment that begins with
-/// a relative clause ("What a …"), or a function named by one. Section headings of the help and
-/// questions are none.
+/// a relative clause ("What a …"), or a function named by one. Section headings of the help, and
+/// questions, are not riddles.
 fn is_riddle(line: &str) -> bool {
     const OPENINGS: [&str; 6] = ["what", "whatever", "who", "whoever", "whom", "whose"];
     let line = line.trim_start();

@@ -79,8 +79,8 @@ async fn a_denied_asker_is_ignored_also_after_a_restart_until_allowed() {
     let bot = started(&home).await;
     assert_eq!(listed(&home, &[])[0]["standing"], "denied");
     asker.send("help").await;
-    // The earlier ones come from the relay again. An answer to a later message shows that this one
-    // was ignored.
+    // After the restart, the relay sends the earlier messages again. The answer to another asker's
+    // later message shows that this one was ignored.
     assert!(other.ask("status").await.contains("no open"), "others are answered");
     ignored(2).await;
     assert_eq!(

@@ -54,7 +54,8 @@ fn refs(flags: &[String]) -> Vec<&str> {
     flags.iter().map(String::as_str).collect()
 }
 
-/// The bot of this home, started from the restored folder.
+/// Puts the restored folder in the place of this home's data folder, and checks the restored
+/// configuration.
 fn restored(home: &Home) {
     let (data, config) = elsewhere(home);
     fs::rename(home.data(), home.folder.path().join("old")).unwrap();
@@ -91,7 +92,8 @@ async fn no_half_serves_twice_after_a_restore() {
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
     let [served, open, later] = [(); 3].map(|()| Half::draw());
     let split = |half: &Half, prefix: &str| format!("split {} {prefix}", half.point());
-    // One half is used before the backup, one is open in it, one is used after it.
+    // The first half is used before the backup, the second has an open job in it, and the third is
+    // used after it.
     asker.ask(&split(&served, "cat")).await;
     while !asker.next_text().await.contains("ntweak1") {}
     assert!(asker.ask(&split(&open, "qqqqqqqq")).await.contains('#'));
@@ -110,7 +112,8 @@ async fn no_half_serves_twice_after_a_restore() {
     assert!(lost.contains("backup") || lost.contains("new half"), "the open split job is given up: {lost}");
     for half in [&served, &later] {
         asker.send(&split(half, "dad")).await;
-        // Older requests, which the restored ledger has not seen, are refused for another reason.
+        // The bot also answers older requests, which the restored ledger has not seen. It refuses
+        // them for another reason.
         while !asker.next_text().await.contains("has served for a key already") {}
     }
     assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(0));
@@ -133,7 +136,7 @@ fn a_backup_that_does_not_open_or_is_cut_leaves_nothing() {
     nothing_is_left(&restore(&home, &file, &wrong), 2, "wrong passphrase");
     let whole = fs::read(&file).unwrap();
     let cut = home.folder.path().join("cut.age");
-    // In the header, in the first chunk, within the ledger, and without the last byte.
+    // Cut in the header, in the first chunk, within the ledger, and before the last byte.
     for length in [0, 60, 400, whole.len() / 2, whole.len() - 1] {
         fs::write(&cut, &whole[..length]).unwrap();
         let output = restore(&home, &cut, &refs(&flags));
@@ -154,7 +157,7 @@ fn a_backup_of_a_later_version_is_refused() {
     let made = |entries: &[(&str, &str)]| {
         let mut tar = Vec::new();
         for (name, text) in entries {
-            // A header of ustar, with its sum.
+            // A ustar header with its checksum.
             let mut header = [0u8; 512];
             header[..name.len()].copy_from_slice(name.as_bytes());
             header[100..108].copy_from_slice(b"0000600\0");

@@ -161,7 +161,7 @@ fn init_makes_an_identity_once() {
 fn service_names_the_unit_where_windows_has_no_part() {
     for action in ["install", "remove", "run"] {
         let (_folder, flags) = folder_with_passphrase();
-        // `remove` opens nothing.
+        // `remove` does not open the identity, so it takes only `--data`.
         let flags = if action == "remove" { &flags[..2] } else { &flags[..] };
         let refused = run(&[&["service"], with(action, flags).as_slice()].concat());
         assert!(stderr(&refused).contains("docs/operators/npubbot.service"), "{action}: {}", stderr(&refused));

@@ -154,7 +154,8 @@ async fn a_paused_search_finds_nothing_until_it_resumes() {
     let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
     assert!(operate(&home, &["pause"]).status.success());
     assert!(asker.ask("cat").await.contains("#1"), "messages are answered");
-    // Two more conversations take longer than an easy job.
+    // Two more exchanges take longer than an easy job, so a search that is not paused would find
+    // it.
     asker.ask("help").await;
     asker.ask("status").await;
     let status = &lines(&operate(&home, &["status", "--json"]))[0];
@@ -221,7 +222,7 @@ async fn a_wrong_configuration_changes_nothing_and_a_right_one_is_taken_up() {
     until(stays, || async { home.log().contains(stays).then_some(()) }).await;
     answering(&home).await;
 
-    // A limit that shows: one more job is too many now.
+    // A limit whose effect can be seen: one more job is too many now.
     std::fs::write(home.config_file(), right.replacen("[limits]\n", "[limits]\nopen_jobs_per_asker = 1\n", 1)).unwrap();
     hang_up().unwrap();
     let served = "serving; Ctrl-C stops";
@@ -250,7 +251,7 @@ async fn nobody_else_on_the_machine_opens_the_socket() {
     let _bot = started(&home).await;
     let socket = home.data().join("control.sock");
     assert_eq!(std::fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
-    // Even if the folders above were open to everybody.
+    // The socket stays closed to others even if the folders above it are open to everybody.
     for folder in [home.folder.path().to_owned(), home.data()] {
         std::fs::set_permissions(folder, PermissionsExt::from_mode(0o777)).unwrap();
     }
@@ -273,7 +274,7 @@ async fn garbage_floods_and_slow_connections_do_not_keep_the_operator_out() {
     let connect = || UnixStream::connect(home.data().join("control.sock")).unwrap();
     let answer = |request: &[u8]| {
         let mut stream = connect();
-        // The bot may close before it has read all of it.
+        // The bot may close the connection before it has read the whole request.
         let _ = stream.write_all(request);
         let mut line = String::new();
         let _ = BufReader::new(stream).read_line(&mut line);
@@ -293,8 +294,8 @@ async fn garbage_floods_and_slow_connections_do_not_keep_the_operator_out() {
     assert!(rest.is_empty());
 }
 
-/// For example, an operator pauses a bot that hangs, is told that it does not answer, and starts
-/// over.
+/// A request is not carried out if its sender has left before the bot reads it. For example, an
+/// operator pauses a bot that hangs, is told that it does not answer, and starts over.
 async fn a_request_whose_sender_has_left_is_not_carried_out() {
     use rustix::process::{Pid, Signal, kill_process};
     let relay = TestRelay::start().await;
@@ -320,7 +321,7 @@ async fn a_request_whose_sender_has_left_is_not_carried_out() {
     assert!(!home.log().contains("the operator changed whether"), "{}", home.log());
 }
 
-/// A program that listens in the place of a bot and answers each request with this text.
+/// Starts a thread that listens in the place of a bot and answers each request with this text.
 fn answers(home: &Home, text: &'static [u8]) {
     let _ = std::fs::remove_file(home.data().join("control.sock"));
     let listener = std::os::unix::net::UnixListener::bind(home.data().join("control.sock")).unwrap();
@@ -353,7 +354,8 @@ fn an_answer_that_is_not_this_versions_is_named_and_no_command_waits_for_ever() 
             assert!(is_top || stderr(&output).contains(expected), "{command}: {}", stderr(&output));
         }
     }
-    // Its queue is full, as after thousands of commands that a hanging bot has not answered.
+    // The queue of the socket is full, as after thousands of commands that a hanging bot has not
+    // answered.
     std::fs::remove_file(home.data().join("control.sock")).unwrap();
     let path = rustix::net::SocketAddrUnix::new(home.data().join("control.sock")).unwrap();
     let new = || rustix::net::socket(rustix::net::AddressFamily::UNIX, rustix::net::SocketType::STREAM, None).unwrap();

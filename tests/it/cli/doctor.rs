@@ -24,7 +24,7 @@ fn doctor(config: &Path, data: &Path) -> Output {
     run(&["doctor".as_ref(), "--config".as_ref(), config, "--data".as_ref(), data])
 }
 
-/// The line of the report about `what`.
+/// The line of the report that begins with `what`, after the word for its state.
 fn line<'a>(text: &'a str, what: &str) -> &'a str {
     let about = |line: &&str| line.get(6..).is_some_and(|line| line.starts_with(what));
     text.lines().find(about).unwrap_or_else(|| panic!("nothing about {what} in:\n{text}"))
@@ -134,7 +134,7 @@ async fn a_configured_device_that_is_missing_is_named() {
     assert!(line(&said, "search").starts_with("ok"), "{said}");
 }
 
-/// A paused search, and a relay that went away: neither is seen from outside the bot.
+/// Nobody outside the bot can see that its search is paused or that a relay went away.
 async fn a_running_bot_tells_what_only_it_knows() {
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);

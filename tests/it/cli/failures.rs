@@ -32,7 +32,7 @@ by `cargo test --test it the_page_of_failures -- --ignored`, as root. `…` stan
 | [its disk is full](#its-disk-is-full) | `BAD`: what is left on the disk | event: `a message cannot be answered yet`, and why | `npubbot_data_free_bytes` 0; `/readyz` 503 | the same `BAD` | Free some space. Nothing is lost: the bot goes on by itself. |
 | [its relay is gone](#its-relay-is-gone) | `disconnected`, and `BAD` if it was the last | `away`, how often it failed, and the event | `npubbot_relay_connected` 0; `/readyz` 503 if it was the last | the same, and why the relay is not reached | Wait, or name another relay and `npubbot reload`. |
 | [the bot hangs](#the-bot-hangs) | no answer in 40 seconds, code 1; a line says so after 3 | `the bot has not answered for … seconds`, above its last figures | no answer within the scraper's time | `BAD`: did not answer | systemd restarts it after 60 seconds; without systemd, you do. Nothing is lost. |
-| [the bot is killed](#the-bot-is-killed) | `no bot runs`, code 3 | the same, above its last figures | refused | none answers on the local socket | systemd starts it again; else `npubbot serve`. Its log has the reason, the kernel's log if memory was short. |
+| [the bot is killed](#the-bot-is-killed) | `no bot runs`, code 3 | the same, above its last figures | connection refused | none answers on the local socket | systemd starts it again. Without systemd, run `npubbot serve`. The bot's log has the reason; if memory was short, the kernel's log has it. |
 | [its GPU is lost](#its-gpu-is-lost) | `out:` and why, and `BAD` if it was the last | the same, and the event | `npubbot_device_working` 0; `/readyz` 503 if it was the last | the same, and the remedy | The bot tries it again by itself. After some CUDA errors only a restart of the bot helps. |
 ";
 
@@ -44,7 +44,7 @@ struct Captured {
 }
 
 impl Captured {
-    /// Captures `status`, `doctor` and the metrics, and adds the screen of `top`.
+    /// Adds `status`, `doctor`, the metrics and the given screen of `top` to the page.
     fn show(&mut self, title: &str, how: &str, screen: &str) {
         let _ = write!(self.page, "\n## {title}\n\n{how}\n");
         for command in ["status", "doctor"] {
@@ -69,12 +69,12 @@ impl Captured {
         self.add(&format!("$ curl localhost:9477/metrics\n{metrics}\n{}", health.join("\n")));
     }
 
-    /// The screen of `top` after these steps, the last of which ends it.
+    /// Runs `top` through these steps, the last of which ends it. Returns its screen.
     fn top(&self, steps: &[Step]) -> String {
         terminal::top(&self.home.data(), &self.home.config_file(), steps)
     }
 
-    /// Waits until `/readyz` says this: answers are kept for a second.
+    /// Waits until `/readyz` gives this reason: the bot keeps each answer for a second.
     async fn not_ready(&self, because: &str) {
         until(because, || async { self.get("/readyz").contains(because).then_some(()) }).await;
     }
@@ -90,7 +90,7 @@ impl Captured {
         let _ = write!(self.page, "\n```text\n{text}\n```\n");
     }
 
-    /// The body of a page; in parentheses why there is none.
+    /// The body of a page, or in parentheses the reason why there is none.
     fn get(&self, page: &str) -> String {
         let get = || -> std::io::Result<String> {
             let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
@@ -182,7 +182,7 @@ async fn the_page_of_failures_shows_what_the_operator_sees() {
     captured.show("The bot is killed", "Its process was killed with SIGKILL while `top` was open.", &screen);
     drop(disk);
 
-    // A new disk and relay; the device fails whenever a launch is collected.
+    // A new bot with a new disk and relay. Its device fails whenever a launch is collected.
     let relay = TestRelay::start().await;
     captured.home = Home::with(&[relay.url()], &web);
     let mut command = captured.home.command();
@@ -200,8 +200,10 @@ async fn the_page_of_failures_shows_what_the_operator_sees() {
     captured.show(
         "Its GPU is lost",
         "A fault was set that makes the CPU device fail at each launch, in place of a GPU. The reason of a\nGPU is \
-         the driver's, for example `CUDA_ERROR_LAUNCH_FAILED`. Where the last GPU fails, one CPU\nthread takes \
-         over (`tests/it/gpu/failure.rs`).",
+         the driver's, for example `CUDA_ERROR_LAUNCH_FAILED`. After this one CUDA refuses every GPU\nof the \
+         process: on two H100s, the other one was out 10 ms later. The reason ends with \"CUDA refuses\nevery GPU \
+         until npubbot is started again\". Where the last GPU fails, one CPU thread takes over\n\
+         (`tests/it/gpu/failure.rs`, `tests/it/gpu/restart.rs`).",
         &screen,
     );
     fs::write(source::root().join("docs/operators/failures.md"), &captured.page).unwrap();

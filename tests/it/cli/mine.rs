@@ -23,7 +23,7 @@ pub const TESTS: &[Test] = &[
 
 const ONE_THREAD: [&str; 4] = ["--device", "cpu", "--threads", "1"];
 
-/// Kinds for which whole keys are compared, each easy.
+/// Patterns that need a comparison of whole keys. Each is easy.
 const WHOLE_KEYS: [&str; 3] = ["*ca", "=4*", "hex:*be"];
 
 /// The JSON objects of standard output.
@@ -32,14 +32,14 @@ fn objects(output: &Output) -> Vec<Value> {
     stdout(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The JSON object that standard output is, alone.
+/// The JSON object that makes up the whole standard output.
 fn only(output: &Output) -> Value {
     let mut objects = objects(output);
     assert_eq!(objects.len(), 1, "{}", stdout(output));
     objects.remove(0)
 }
 
-/// The key of a line, which belongs to its npub and has its pattern.
+/// The key of a line. Checks that it belongs to the line's npub and has the line's pattern.
 fn key_of(line: &Value) -> nostr::Keys {
     let keys = nostr::Keys::parse(line["nsec"].as_str().unwrap()).unwrap();
     assert_eq!(line["npub"], nostr::ToBech32::to_bech32(&keys.public_key()).unwrap());
@@ -92,8 +92,8 @@ fn mine_without_a_target_prints_the_rarest_key_and_how_rare_it_is() {
     let split = ["--split", "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"];
     let output = run(&[&["mine", "best", "zeros", "1s", "--json"], &split[..], &ONE_THREAD[..]].concat());
     assert!(only(&output)["tweak"].as_str().unwrap().starts_with("ntweak1"));
-    // Time is counted in candidates, at the rate measured so far. A machine that is busy only at the
-    // beginning searches them in less.
+    // The time is counted in candidates, at the rate measured so far. If the machine was busy only
+    // at the beginning, the search tests that many candidates in less than two seconds.
     hold(took >= Duration::from_secs(2), &format!("a search of two seconds took {took:?}"));
 }
 
@@ -125,7 +125,7 @@ fn mine_reads_a_list_with_commas_and_names_a_line_that_stands_alone() {
         fs::write(&list, text).unwrap();
         run(&[&["mine", "-f", name, "--json"], flags, &ONE_THREAD].concat())
     };
-    // Of these only one is found in a lifetime, wherever it stands.
+    // Of the patterns in each list, only the easy one is found in a lifetime, wherever it stands.
     let hard = "m0ctanem0ctane";
     for easy in ["zs", "~ca", "=3", "?7q", "[xy]z"] {
         for text in [format!("{easy}, {hard}\n"), format!("# mine\n{hard}\n\n{hard}x ,{easy}\t{hard}y\n")] {
@@ -161,7 +161,7 @@ fn mine_without_a_count_ends_with_its_time_or_a_signal() {
     let output = run(&[&["mine", "m0ctanem0ctane", "--time", "1s"], &ONE_THREAD[..]].concat());
     assert!(!output.status.success() && stdout(&output).is_empty(), "{}", stdout(&output));
     assert!(stderr(&output).contains("the time is over; 0 of the keys were found"), "{}", stderr(&output));
-    // A signal ends it, between two keys of the file.
+    // A signal ends the search between two keys of the file, not within one.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("keys");
     let mut child = command()
@@ -235,7 +235,7 @@ fn a_kind_that_compares_whole_keys_is_mined_alone_several_times_and_for_a_half()
         assert_eq!(mined["npub"], combined[0]);
         let pattern: Pattern = kind.parse().unwrap();
         assert!(pattern.matches(&Npub(keys.public_key().to_bytes())), "{combined:?}");
-        // Refused for what the tweak is not.
+        // `combine` refuses a pattern that the key of this tweak does not have.
         let other = run_with_input(&["combine", mined["tweak"].as_str().unwrap(), "--prefix", "zzzzzz"], half);
         assert!(!other.status.success() && stdout(&other).is_empty(), "{}", stdout(&other));
     }

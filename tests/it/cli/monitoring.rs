@@ -46,7 +46,7 @@ pub fn get(address: SocketAddr, path: &str) -> (u16, String) {
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
 }
 
-/// Waits until a metric has this value.
+/// Waits until the metrics have this line. Returns the whole page.
 pub async fn metric(address: SocketAddr, line: &str) -> String {
     until(line, || async { Some(get(address, "/metrics").1).filter(|text| text.lines().any(|found| found == line)) })
         .await
@@ -93,7 +93,7 @@ async fn readiness_follows_the_relay_and_health_does_not() {
     assert!(status.contains("\nBAD the bot is connected to no relay, so nobody reaches it"), "{status}");
     relay.start_again().await;
     until("readiness returns", || async { (get(address, "/readyz").0 == 200).then_some(()) }).await;
-    // The server outlives a change of the configuration.
+    // The server of the metrics goes on when the configuration changes.
     assert!(operate(&home, &["reload"]).status.success());
     until("it serves again", || async { (home.log().matches("serving; Ctrl-C stops").count() == 2).then_some(()) })
         .await;
@@ -109,7 +109,8 @@ fn named_in_dashboard() -> BTreeSet<&'static str> {
     names
 }
 
-/// Skips a test, before it starts anything, if a program of Debian's package is missing.
+/// Skips a test if a program of Debian's package prometheus is missing. Call it before the test
+/// starts anything.
 fn need(program: &str) {
     if Command::new(program).arg("--version").output().is_err() {
         skip(&format!("there is no {program} (Debian's package prometheus)"));
@@ -158,7 +159,7 @@ async fn a_real_prometheus_has_data_for_every_panel_of_the_dashboard() {
             until(&query, || async {
                 let encoded: String = query.bytes().map(|byte| format!("%{byte:02x}")).collect();
                 let (status, body) = get(prometheus_at, &format!("/api/v1/query?query={encoded}"));
-                // It says 503 while it starts.
+                // Prometheus answers with 503 while it starts.
                 if status != 200 {
                     assert_eq!(status, 503, "{query}: {body}");
                     return None;
@@ -192,7 +193,7 @@ fn told(manager: &UnixDatagram, patience: Duration) -> Option<String> {
     Some(String::from_utf8(message[..length].to_vec()).unwrap().trim().to_owned())
 }
 
-/// Waits for messages up to and including this one.
+/// Reads the messages to the service manager up to this one. Fails if it does not come.
 fn told_until(manager: &UnixDatagram, expected: &str) {
     while let Some(said) = told(manager, Duration::from_secs(60)) {
         if said == expected {
@@ -241,7 +242,8 @@ async fn a_bot_whose_ledger_hangs_gives_no_sign_of_life() {
     assert_eq!(get(address, "/healthz").0, 200);
     let asker = Asker::connect(&relay.url(), home.vault().public_key()).await;
     asker.send("help").await;
-    // If tasks wait for the ledger too, the main loop stands still and cannot even log it.
+    // The log is not checked: if tasks wait for the ledger too, the main loop stands still and
+    // cannot log this.
     until("the signs of life end", || async { told(&manager, TOO_LATE).is_none().then_some(()) }).await;
     let (status, reason) = get(address, "/healthz");
     assert!(status == 503 && reason.contains("answer"), "{status} {reason}");

@@ -126,7 +126,7 @@ const WRITTEN: [&str; 113] = [
     "*ca*@",
 ];
 
-/// Searches without a target as people write them, and refused ones.
+/// Searches without a target as people write them, and texts that are refused.
 const BEST: [&str; 18] = [
     "best 10m",
     "Best Zeros 10 min",
@@ -148,7 +148,7 @@ const BEST: [&str; 18] = [
     "surprise cat",
 ];
 
-/// Keys from whose characters the patterns below are made.
+/// The keys from which `patterns_of` makes patterns.
 fn keys() -> Vec<Npub> {
     let mut keys = vec![Npub([0; 32]), Npub(std::array::from_fn(|at| if at < 4 { 0 } else { 0xa5 }))];
     for seed in 1..=8u8 {
@@ -194,7 +194,8 @@ fn vectors() -> Value {
             Err(error) => return json!({ "written": written, "instead": error.suggestions() }),
         };
         let difficulty = PatternSet::new(patterns.clone()).difficulty().expect("there is a pattern");
-        // The order of a sum, which is not fixed, changes its last digits.
+        // The order in which the difficulty is summed is not fixed and changes its last digits, so
+        // they are rounded away.
         let bits = (difficulty.candidates().log2() * 1e9).round() / 1e9;
         let fits = |npub: &Npub| patterns.iter().any(|pattern| pattern.matches(npub));
         let fitting: Vec<usize> = (0..keys.len()).filter(|&at| fits(&keys[at])).collect();

@@ -52,7 +52,7 @@ fn another_working_folder_makes_no_second_identity() {
 fn the_bot_of_an_earlier_version_goes_on_being_found() {
     let (home, key) = home();
     let at = |name: &str| home.path().join(name);
-    // In the working folder, as version 0.1 made it.
+    // A bot of version 0.1 has its files in the working folder.
     let flags = ["init", "--age-identity", &key, "--config", "relays.toml", "--data", ".npubbot"];
     let made = run_at_home(home.path(), &at("one"), &flags);
     assert!(made.status.success(), "{}", stderr(&made));
@@ -67,7 +67,7 @@ fn the_bot_of_an_earlier_version_goes_on_being_found() {
 
 fn a_configuration_in_the_data_folder_leaves_it_to_its_owner() {
     let (home, key) = home();
-    // In the data folder, and above it.
+    // The configuration lies in the data folder, then in the folder above it.
     for (name, data) in [("bot", "bot"), ("bot2", "bot2/data")] {
         let config = format!("{name}/relays.toml");
         let flags = ["init", "--age-identity", &key, "--config", &config, "--data", data];

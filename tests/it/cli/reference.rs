@@ -1,5 +1,6 @@
-//! `docs/operators/relays-toml.md` lists every key with its default, from `src/config` and the
-//! shipped file. `NPUBBOT_WRITE_REFERENCE=1 cargo test --test it the_reference` writes it.
+//! `docs/operators/relays-toml.md` lists every key with its default. The keys come from
+//! `src/config` and the defaults from the shipped file.
+//! `NPUBBOT_WRITE_REFERENCE=1 cargo test --test it the_reference` writes the page.
 
 use crate::support::harness::{Test, test};
 use crate::support::source;
@@ -11,7 +12,8 @@ pub const TESTS: &[Test] = &[
     test!(every_message_of_the_troubleshooting_page_is_said_by_the_program),
 ];
 
-/// Tables of the file, with the types that read them.
+/// The tables of the configuration file: the type that reads each, its name in the file, and its
+/// heading on the page.
 const TABLES: [(&str, &str, &str); 10] = [
     ("File", "", "At the top of the file"),
     ("Relay", "relays", "`[[relays]]`, once for each relay"),
@@ -32,7 +34,7 @@ fn fields(code: &str, name: &str) -> Vec<(String, String)> {
     for line in body.lines().map(str::trim) {
         match (line.strip_prefix("/// "), line.split_once(": ")) {
             (Some(text), _) => comment.push(text),
-            // A table of its own.
+            // A field that is a table of its own has its own entry in `TABLES`.
             (None, Some((_, kind))) if TABLES.iter().any(|(name, ..)| kind.trim_end_matches(',') == *name) => {}
             (None, Some((field, _))) => {
                 assert!(!comment.is_empty(), "`{field}` has no comment");
@@ -72,12 +74,12 @@ fn the_reference_of_the_configuration_is_complete() {
     assert!(kept == page, "docs/operators/relays-toml.md is not what the types say; write it again");
 }
 
-/// Messages are between backquotes in the first column, with `…` for variable parts.
+/// The page has its messages between backquotes in the first column, with `…` for variable parts.
 fn every_message_of_the_troubleshooting_page_is_said_by_the_program() {
     let page = fs::read_to_string(source::root().join("docs/operators/troubleshooting.md")).unwrap();
     let mut said = String::new();
     for file in source::library() {
-        // A text may continue on the next line.
+        // A string literal may continue on the next line.
         let code = fs::read_to_string(&file).unwrap();
         said.extend(code.split("\\\n").map(str::trim_start));
     }
@@ -86,7 +88,7 @@ fn every_message_of_the_troubleshooting_page_is_said_by_the_program() {
         let cell = row.split(" | ").next().unwrap();
         for message in cell.split('`').skip(1).step_by(2) {
             messages += 1;
-            // This message comes from the library that reads the file.
+            // `unknown field` is a text of the library that reads the file.
             for part in message
                 .split('…')
                 .filter(|part| *part != "unknown field")

@@ -26,7 +26,7 @@ fn zeros(npub: &str) -> u32 {
     first.leading_zeros()
 }
 
-/// The number after a word in a text: `zeros:23` in a result.
+/// The number after a word in a text, for example 23 after `zeros:` in `zeros:23`.
 fn number_after(text: &str, word: &str) -> u32 {
     let rest = text.split(word).nth(1).unwrap_or_else(|| panic!("no {word} in: {text}"));
     rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()
@@ -43,12 +43,13 @@ async fn the_rarest_key_comes_when_the_time_is_up_with_how_rare_it_is() {
         assert!(acceptance.contains(part), "{part}: {acceptance}");
     }
     let result = asker.next_result().await;
-    // The time is counted in candidates, at the rate of the first measurement.
+    // The bot counts the time in candidates, at the rate of its first measurement. So the search
+    // may take less than three seconds.
     assert!(began.elapsed() >= Duration::from_secs(1), "the time was searched");
     let key = DeliveredKey::read(&result).unwrap();
     let bits = number_after(&result, "zeros:");
-    // A quiet machine finds 22 or more; with two compilers running, the search gets a hundredth of
-    // the time.
+    // A quiet machine finds a key with 22 zero bits or more. Beside two compilers the search gets
+    // only a hundredth of the time.
     assert!(bits >= 12 && zeros(&key.npub) == bits, "{result}");
     assert!(result.starts_with("Job #1 is done: this is the rarest key I saw."), "{result}");
     assert!(result.contains("as 1 key in"), "{result}");
@@ -85,8 +86,8 @@ async fn the_best_so_far_survives_a_kill_and_is_what_comes() {
     asker.ask("best zeros 10m").await;
     until("a best so far", || async { (home.count(KEPT) == Some(1)).then_some(()) }).await;
     process.kill();
-    // Leaves the search one instant and almost nothing rarer to find: only 64 zero bits are rarer
-    // on the ladder. So the wrap on disk is the one that is sent.
+    // Leaves the search an instant, and almost nothing rarer to find: only a key with 64 zero bits.
+    // So the bot must send the wrap that is on disk.
     let ledger = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
     let kept: Vec<u8> = ledger.query_row("SELECT wrap FROM best", [], |row| row.get(0)).unwrap();
     ledger.execute("UPDATE best SET searched = 599999, pattern = 'zeros:63'", []).unwrap();

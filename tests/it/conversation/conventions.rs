@@ -116,7 +116,8 @@ async fn a_request_that_is_deleted_by_its_asker_is_cancelled() {
     running.service.stop().await;
 }
 
-/// Wraps have random dates, so a bot that was offline may receive the deletion first.
+/// A bot may receive a deletion before the request that it deletes, because wraps have random
+/// dates. For example, it was offline when both were sent.
 async fn a_request_that_comes_after_its_own_deletion_is_not_accepted() {
     let relay = TestRelay::start().await;
     let running = Home::new(&[relay.url()]).start().await;
@@ -205,14 +206,15 @@ async fn an_asker_who_asks_relays_to_vanish_is_erased_here_too() {
         .tag(Tag::custom(TagKind::Relay, ["ALL_RELAYS"]))
         .custom_created_at(later);
     gone.publish(&vanish.sign_with_keys(&gone.keys).unwrap()).await;
-    // Deletion requests are looked up at the start.
+    // The bot looks up requests to vanish at its start.
     let running = home.start().await;
     until("one is forgotten", || async { (running.service.totals().unwrap().accepted == 1).then_some(()) }).await;
     assert!(stays.ask("status").await.contains("qqqqqqqp"));
     running.service.stop().await;
 }
 
-/// The bot waits ten seconds for each relay that does not answer its hourly lookup.
+/// The bot makes a lookup every hour, and waits ten seconds for each relay that does not answer.
+/// Other timed work goes on meanwhile.
 async fn timed_work_does_not_wait_for_silent_relays() {
     let relay = TestRelay::start().await;
     let (one, two, three) =

@@ -17,7 +17,7 @@ pub const TESTS: &[Test] = &[
     test!(the_operator_sees_why_devices_rest_and_a_reload_ends_it),
 ];
 
-/// An hour that begins `from` seconds after a time.
+/// The schedule of one hour that begins `from` seconds after the next full minute.
 fn hour(now: u64, from: u64) -> String {
     let minute = |at: u64| format!("{:02}:{:02}", at / 3600 % 24, at / 60 % 60);
     let begin = now.next_multiple_of(60) + from;
@@ -42,7 +42,8 @@ async fn by_day_an_asker_is_told_when_the_search_begins_and_then_it_does() {
     let acceptance = asker.ask("cat").await;
     let rests = format!("My devices rest until {} UTC and search again then.", &schedule[..5]);
     assert!(acceptance.contains(&rests), "{acceptance}");
-    // A search for such a prefix ends many times within these conversations.
+    // If the device searched, it would find such a prefix many times while the asker asks for the
+    // status.
     let (began, mut blanks) = (Instant::now(), String::new());
     while began.elapsed() < Duration::from_secs(2) {
         // The same text within a second is the same message.

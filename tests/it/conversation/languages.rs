@@ -1,4 +1,5 @@
-//! Askers get answers in their language, and days later results and notices too.
+//! The bot answers askers in their language. Results and notices that come days later are in it
+//! too.
 
 use crate::support::asker::Asker;
 use crate::support::bot::Home;

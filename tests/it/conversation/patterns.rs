@@ -14,8 +14,8 @@ pub const TESTS: &[Test] = &[
     test!(a_pattern_of_a_whole_key_in_hex_has_an_answer),
 ];
 
-/// Whether the characters after `npub1`, or the key in hex, fit the kind. Plain string comparisons,
-/// without the grammar.
+/// Whether a key fits a kind of pattern. Arguments: the characters after `npub1`, and the key in
+/// hex. The comparisons are plain ones of strings, without the grammar.
 type Fits = fn(&str, &str) -> bool;
 
 const KINDS: [(&str, Fits); 17] = [
@@ -38,7 +38,7 @@ const KINDS: [(&str, Fits); 17] = [
     ("words", |text, _| begins_with_a_word(text, 4)),
 ];
 
-/// The words of the list, in which `b`, `i` and `o` stand for characters like them.
+/// The lists of words. In a word, `b`, `i` and `o` stand for characters that look like them.
 const WORDS: [&str; 2] = [
     include_str!("../../../miner/src/pattern/words/english.txt"),
     include_str!("../../../miner/src/pattern/words/japanese.txt"),
@@ -70,7 +70,7 @@ async fn a_key_of_every_kind_is_delivered_with_what_was_met() {
     let home = Home::with(&[relay.url()], "[limits]\njobs_per_day = 40\n");
     let running = home.start().await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
-    // Meanwhile two searches without a target.
+    // Two other askers search without a target meanwhile.
     let mut without_target = Vec::new();
     for text in ["surprise", "best words 2s"] {
         let mut asker = Asker::connect(&relay.url(), running.public_key).await;

@@ -1,4 +1,5 @@
-//! The bot from an asker's view: only through a relay, with a client of their own.
+//! The bot from an asker's view: the asker has a client of their own and reaches the bot only
+//! through a relay.
 
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
@@ -62,7 +63,8 @@ async fn a_request_is_accepted_and_its_key_delivered() {
 /// The step of the flow at which the tests hold the search.
 const SEARCH: &str = "launch:before";
 
-/// Receiver and request are each tagged with a relay where clients find them (NIP-17).
+/// Checks that a message names a relay beside its receiver and beside its request, where clients
+/// find them (NIP-17).
 fn assert_hints(message: &UnsignedEvent, relay: &RelayUrl) {
     for name in ["p", "e"] {
         let tag = message.tags.iter().find(|tag| tag.as_slice()[0] == name).unwrap();
@@ -122,7 +124,7 @@ async fn a_replayed_wrap_starts_no_second_job() {
     let acceptance = asker.next_text().await;
     assert!(acceptance.contains("#1"), "{acceptance}");
     asker.next_key().await.assert_starts_with("cat");
-    // Sends the same wrap again, and the same message in a new wrap; then both after a restart.
+    // The same message comes in a new wrap; then both wraps come again after a restart.
     asker.publish(&second).await;
     running.service.stop().await;
     let running = home.start().await;

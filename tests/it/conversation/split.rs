@@ -20,7 +20,7 @@ pub const TESTS: &[Test] = &[
     test!(a_half_is_not_made_for_what_bots_do_not_search_for),
 ];
 
-/// Number of open split jobs of others from which a further one costs work (`FREE_JOBS`).
+/// With this number of split jobs of others open, a further one costs proof of work (`FREE_JOBS`).
 const MANY: usize = 16;
 
 fn lines(output: &Output) -> Vec<String> {
@@ -80,7 +80,8 @@ async fn an_asker_keeps_half_of_the_key_and_the_operator_never_has_it() {
     let mut other = Asker::connect(&relay.url(), bot.public_key).await;
     assert!(other.ask(&message).await.contains("served for a key already"));
 
-    // Neither half nor key is on the operator's side. The same search does find the public point.
+    // The operator has neither the half nor the key. The search for them works: it does find the
+    // public point.
     let raw = |text: &str| bech32::decode(text).unwrap().1;
     let half_bytes = raw(&half)[1..].to_vec();
     let nsec = made[1].clone();
@@ -121,13 +122,13 @@ fn a_half_in_a_file_includes_its_prefixes() {
     let locked = lines(&combine(&mined[1], &["--ncryptsec", "--password-file", &path("password")]));
     assert!(locked[0] == key.npub && locked[1].starts_with("ncryptsec1"), "{locked:?}");
 
-    // A second key of the same half is made, with a warning.
+    // `combine` makes a second key of the same half, but warns.
     let said = |output: std::process::Output| String::from_utf8(output.stderr).unwrap();
     assert!(said(combine(&mined[1], &[])).contains("the same key"));
     let second = lines(&run_with_input(&["mine", "--device", "cpu", "--split", point, "ham"], ""));
     assert!(said(combine(&second[1], &[])).contains("WARNING: this half was used before"));
 
-    // A tweak for another request, a tweak for another half, and a damaged tweak.
+    // `combine` refuses a tweak for another request, a tweak for another half, and a damaged tweak.
     let other_request = lines(&run_with_input(&["mine", "--device", "cpu", "--split", point, "dad"], ""));
     assert!(refusal(&combine(&other_request[1], &[])).contains("not one you asked for"));
     let (_, other) = new_half("ham");
@@ -212,7 +213,7 @@ async fn a_split_key_of_every_kind_is_checked_against_its_pattern() {
             refusal(&run_with_input(&["combine", &tweak, "--pattern", other], &half)).contains("not one you asked for")
         );
     }
-    // The file of a half has the patterns in it.
+    // The file of a half contains the patterns, so `combine` needs none.
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     std::fs::write(path("pass"), "correct horse\n").unwrap();

@@ -21,7 +21,7 @@ pub const TESTS: &[Test] = &[
     test!(configured_events_are_published_and_disabled_ones_are_not),
 ];
 
-/// The limits under which a request that is never found in a test is accepted.
+/// Limits under which the bot accepts a request that it never finds during a test.
 const PATIENT: &str = "[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\n";
 
 async fn an_asker_whose_job_takes_too_long_is_told_once() {
@@ -33,7 +33,7 @@ async fn an_asker_whose_job_takes_too_long_is_told_once() {
     assert!(asker.ask("qqqqqqqq").await.contains("#1"));
     let at = home.count("SELECT notice_at FROM job WHERE id = 1").expect("it is told when");
     running.service.stop().await;
-    // The maintenance task checks at its start and every half minute.
+    // The maintenance task looks for late jobs at its start and every half minute.
     clock.set(at as u64 + 1);
     let running = home.start_at(clock.clone()).await;
     let notice = asker.next_text().await;
@@ -119,8 +119,8 @@ async fn files_and_groups_get_a_short_answer_and_reactions_and_receipts_none() {
     assert_eq!(running.service.totals().unwrap().accepted, 0);
     assert!(relay.wraps_to(other).await.is_empty(), "the other members get no message");
 
-    // After all these the bot gets one normal request. Its acceptance and key are the only further
-    // messages.
+    // At last the bot gets an ordinary request. Only its acceptance and its key come after the two
+    // answers above.
     asker.publish(&from.honest("dad", 0)).await;
     until("acceptance and key", || async { (answers().await == 4).then_some(()) }).await;
     running.service.stop().await;
@@ -165,8 +165,8 @@ async fn configured_events_are_published_and_disabled_ones_are_not() {
     let profile = until("the profile", || async { by_bot(0).await.first().cloned() }).await;
     assert!(profile.content.contains(r#""nip05":"keys@bot.example""#), "{}", profile.content);
     clock.set(clock.now() + 86_400);
-    // A day has passed, so the profile is due again. A status and a note would be published in the
-    // same round.
+    // A day has passed, so the bot publishes its profile again. If they were enabled, it would
+    // publish a status and a note in the same round.
     until("the profile again", || async { by_bot(0).await.first().cloned().filter(|event| event.id != profile.id) })
         .await;
     assert!(by_bot(30315).await.is_empty() && by_bot(1).await.is_empty());

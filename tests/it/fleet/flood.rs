@@ -1,4 +1,5 @@
-//! A stolen credential, and a worker of another version.
+//! A worker's stolen credentials, a worker of another version, and the server's limits for a
+//! worker.
 
 use super::server::client;
 use crate::support::fleet::{Headquarters, Killed, NatsServer, Twisted};
@@ -22,7 +23,8 @@ fn hello(version: u16, session: u64) -> Vec<u8> {
     postcard::to_stdvec(&(version, "0.1.0", session, "stolen", "none", 1u32, 1u32)).unwrap()
 }
 
-/// Sends hellos of all devices and answers to no order, as fast as the server takes them.
+/// Sends hellos of all devices, and answers that belong to no order, as fast as the server takes
+/// them.
 async fn flood(client: Client, sent: Arc<AtomicU64>) {
     let junk = vec![0x55; LARGEST_ANSWER - 512];
     for round in 0u64.. {
@@ -74,7 +76,7 @@ async fn a_worker_of_another_version_is_named_and_gets_no_orders() {
     assert_eq!(refused.0.as_str(), "ann");
     assert!(refused.1.contains("version 9") && refused.1.contains("both need the same npubbot"), "{}", refused.1);
     assert!(bot.device("ann").is_none() && bot.fleet.view().devices.is_empty());
-    // With the same npubbot it works.
+    // With the same version of npubbot as the bot, the worker works.
     drop(old);
     let _worker = Killed(server.worker(&server.file("ann")).spawn().unwrap());
     assert_eq!(bot.works("ann").await.health, Health::Working);
@@ -91,18 +93,18 @@ async fn the_limits_of_a_worker_are_kept_by_the_server() {
     let seed = text.lines().find(|line| line.starts_with("SU")).unwrap().to_owned();
     let options = async_nats::ConnectOptions::with_nkey(seed).add_root_certificates(server.file("ann"));
     assert!(options.connect(server.url()).await.is_err(), "the ninth connection");
-    // Others still come in.
+    // Another worker can still connect.
     let (bob, _) = client(&server, "bob").await;
     bob.flush().await.unwrap();
     let (ann, said) = &clients[0];
     ann.publish("npubbot.ann.0.answers", vec![0; LARGEST_ANSWER].into()).await.unwrap();
     ann.flush().await.unwrap();
     assert!(said.lock().unwrap().is_empty(), "{said:?}");
-    // The library knows a larger limit: that of the server.
+    // The client library sends this message, because it only knows the larger limit of the server.
     let is_refused = |text: &String| text.to_lowercase().contains("payload");
     until("it is refused", || async {
-        // The server closes the connection, and its error is lost if the client is still writing: so
-        // again.
+        // Sends again each time: the server closes the connection, and its error is lost if the
+        // client is still writing.
         ann.publish("npubbot.ann.0.answers", vec![0; LARGEST_ANSWER + 1].into()).await.unwrap();
         let _ = tokio::time::timeout(Duration::from_secs(1), ann.flush()).await;
         said.lock().unwrap().iter().any(is_refused).then_some(())

@@ -57,8 +57,9 @@ type Order = (String, u64);
 /// The orders that the server passed on, with their start points.
 type Seen = Arc<Mutex<Vec<(Order, Vec<StartPoint>)>>>;
 
-/// Records the orders to all workers, with the bot's credentials and an added right to listen. It
-/// misses orders while the server is back and the watcher is not yet.
+/// Records the orders to all workers. The watcher connects as the bot, which the server's
+/// configuration now allows to read orders too. It misses orders between the return of a killed
+/// server and its own reconnection.
 async fn watch(server: &mut NatsServer) -> (async_nats::Client, Seen) {
     let config = Setup::open(server.data.path()).unwrap().server_config();
     let text = std::fs::read_to_string(&config).unwrap();
@@ -147,7 +148,7 @@ async fn forty_jobs_survive_kills_of_workers_bot_and_server() {
         let last = asker.next_text().await;
         assert!(DeliveredKey::read(&last).is_none() && !last.contains(prefix.as_str()), "{prefix} again: {last}");
     }
-    // A relay has a key before the bot has the relay's answer.
+    // A relay has a key before the relay's OK reaches the bot.
     let delivered = "SELECT count(*) FROM job WHERE state = 'delivered'";
     until("all jobs are delivered", || async { (home.count(delivered) == Some(JOBS as i64)).then_some(()) }).await;
     let seen = seen.lock().unwrap();

@@ -1,4 +1,4 @@
-//! Many patterns for many devices: the bot's cost of a launch and of a change.
+//! Many patterns for many devices: the cost of a launch, and of a new job, for the bot.
 
 use crate::support::harness::{Test, test};
 use crate::support::{until, usage};
@@ -21,14 +21,14 @@ pub const TESTS: &[Test] = &[
     test!(a_hundred_thousand_patterns_are_measured).long("1 min, alone on the machine").alone(),
 ];
 
-/// Names of the bot's threads that launches of workers' devices keep busy.
+/// Names of the bot's threads that handle the launches of workers' devices.
 const THREADS: [&str; 2] = ["worker ", "verifier"];
 
 /// The launches that the devices have seen.
 #[derive(Default)]
 struct Seen {
     launches: AtomicU64,
-    /// Devices that have a launch with the newest number of patterns.
+    /// Devices that have got a launch with as many patterns as `patterns` says.
     current: Mutex<BTreeSet<String>>,
     patterns: AtomicU64,
 }
@@ -83,7 +83,7 @@ fn pattern(number: usize) -> JobSpec {
     JobSpec::local(vec![Pattern::parse(&text).unwrap()])
 }
 
-/// Processor time of the bot's threads for a launch and for a new job, and memory for a device.
+/// Costs for the bot: processor time per launch and per new job, and bytes of memory per device.
 #[derive(Debug)]
 struct Cost {
     launch: Duration,
@@ -102,7 +102,7 @@ async fn cost(devices: usize, patterns: usize) -> Cost {
         bot.add(JobId(number as i64), pattern(number));
     }
     let seen = Arc::new(Seen::default());
-    // The canary, the jobs' patterns and the decoys.
+    // Each device has the patterns of the jobs, the canary and 16 decoys.
     let have = |jobs: usize| seen.patterns.store(jobs as u64 + 17, Ordering::Relaxed);
     let all_are_current = || async {
         let is_all = seen.current.lock().unwrap().len() == devices;

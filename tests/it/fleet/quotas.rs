@@ -1,5 +1,5 @@
-//! Three workers with a share of a processor each: together they reach the sum of their single
-//! rates.
+//! Three workers, each limited to a share of a processor. Together they reach the sum of the rates
+//! that they reach alone.
 
 use crate::support::fleet::{Headquarters, Killed, NatsServer};
 use crate::support::harness::{Test, skip, test};
@@ -13,12 +13,12 @@ pub const TESTS: &[Test] =
 const WORKERS: [&str; 3] = ["ann", "bob", "cat"];
 /// The share of a processor that each worker has.
 const QUOTA: f64 = 0.2;
-/// Period over which that share counts, microseconds.
+/// Period over which the share is counted, in microseconds.
 const PERIOD: u64 = 10_000;
 /// Seconds of a measurement: long enough that a few launches more or less do not matter.
 const SECONDS: u64 = 40;
 
-/// A control group with a share of a processor. It is removed when dropped, when it must be empty.
+/// A control group with a share of a processor. Dropping it removes it; it must be empty then.
 struct Group(PathBuf);
 
 impl Group {
@@ -36,8 +36,8 @@ impl Group {
         ] {
             let group = Group(PathBuf::from(root).join(&name));
             let is_made = fs::create_dir(&group.0).is_ok();
-            // Without this control the new folder lacks the control's file, and the file cannot be
-            // made.
+            // If the system has no such control, the new folder lacks the control's file, and
+            // nobody can make that file.
             let is_set = |(file, value): &(&str, String)| {
                 let path = group.0.join(file);
                 path.exists() && fs::write(path, value).is_ok()
@@ -60,7 +60,7 @@ impl Drop for Group {
     }
 }
 
-/// The proven rates of workers that work at the same time, candidates per second.
+/// Runs these workers at the same time. Returns their proven rates in candidates per second.
 async fn rates(server: &NatsServer, bot: &Headquarters, groups: &[Group], workers: &[usize]) -> Vec<f64> {
     let start = |&at: &usize| {
         let worker = Killed(server.worker(&server.file(WORKERS[at])).spawn().unwrap());

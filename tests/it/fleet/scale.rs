@@ -26,14 +26,14 @@ pub const TESTS: &[Test] = &[
 const WORKERS: &str = "NPUBBOT_TEST_WORKERS";
 /// Candidates of a launch around each start point. They are really tested, so canaries are found.
 const CANDIDATES: i64 = 4;
-/// A pattern that nobody finds.
+/// The pattern of the new job. Nobody finds it.
 const PATTERN: &str = "qqqqqqqqqqqq";
 
-/// Times at which the devices began to search for the pattern and ended, by worker.
+/// For each worker, the times at which its device began to search for the pattern and stopped.
 struct Heard {
-    /// When a launch first had the pattern, after one without.
+    /// Time of the first launch with the pattern.
     came: Mutex<Vec<Option<Instant>>>,
-    /// When a launch first lacked it again.
+    /// Time of the first launch after that without the pattern.
     went: Mutex<Vec<Option<Instant>>>,
     launches: AtomicU64,
 }
@@ -89,7 +89,7 @@ impl Searcher for Sleeper {
     }
 }
 
-/// Median, 99 of 100, and longest of these times.
+/// Median, 99th percentile and maximum of these times, counted from `since`.
 fn spread(since: Instant, times: &Mutex<Vec<Option<Instant>>>) -> (Duration, Duration, Duration) {
     let mut times: Vec<Duration> =
         times.lock().unwrap().iter().map(|time| time.unwrap().saturating_duration_since(since)).collect();
@@ -108,7 +108,7 @@ async fn a_thousand_workers_hear_of_jobs_within_a_second() {
     }
 }
 
-/// Starts these workers, whose launches take this long.
+/// Starts workers with these names within this process. Each launch takes `time`.
 fn simulate(server: &NatsServer, names: &[String], starts: usize, time: Duration) -> (Arc<Heard>, Vec<InProcess>) {
     let times = || Mutex::new(vec![None; names.len()]);
     let heard = Arc::new(Heard { came: times(), went: times(), launches: AtomicU64::new(0) });
@@ -120,8 +120,8 @@ fn simulate(server: &NatsServer, names: &[String], starts: usize, time: Duration
     (heard, running)
 }
 
-/// Time until this number of workers has begun a launch with a new pattern, and time until all have
-/// begun one without a cancelled pattern.
+/// Measures how long it takes until all workers have begun a launch with a new pattern, and then
+/// until all have begun one without it after its job was cancelled.
 async fn measure(workers: usize, time: Duration) -> [Duration; 2] {
     let names: Vec<String> = (0..workers).map(|number| format!("w{number}")).collect();
     let server = NatsServer::start(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
@@ -137,7 +137,7 @@ async fn measure(workers: usize, time: Duration) -> [Duration; 2] {
         (heard.launches.load(Ordering::Relaxed) > before + 20 * workers as u64).then_some(())
     })
     .await;
-    // Times of the bot, of this whole process, and of the server.
+    // Processor times in seconds: of the bot, of this whole process, and of the server.
     let seconds = || {
         let this = std::process::id();
         [usage::seconds_of_threads(this, &BOT_THREADS), usage::of(this).0, usage::of(server.pid()).0]
@@ -169,7 +169,7 @@ async fn orders_and_workers_cost_the_bot_and_the_server_time_and_memory() {
     }
 }
 
-/// Asserted only for an optimised bot; otherwise the figure is printed.
+/// The limit holds for an optimised bot. A debug build only prints the figure.
 async fn fifty_orders_a_second_cost_the_bot_a_fiftieth_of_a_core_at_most() {
     // Twenty workers with launches of 400 ms.
     let bot = cost(20, 1).await * 50.0;
@@ -177,8 +177,7 @@ async fn fifty_orders_a_second_cost_the_bot_a_fiftieth_of_a_core_at_most() {
     assert!(cfg!(debug_assertions) || bot < 0.02, "{bot}");
 }
 
-/// Prints what orders and workers cost. Returns the processor time of the bot for an order,
-/// seconds.
+/// Prints the costs of orders and workers. Returns the bot's processor time per order in seconds.
 async fn cost(workers: usize, starts: usize) -> f64 {
     let names: Vec<String> = (0..workers).map(|number| format!("w{number}")).collect();
     let server = NatsServer::start(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;

@@ -1,4 +1,4 @@
-//! The server: rights of its users, and times without it.
+//! The fleet's NATS server: the rights of its users, and the search while it is away.
 
 use crate::support::fleet::{Headquarters, Killed, NatsServer, needs_nats};
 use crate::support::harness::{Test, test};
@@ -29,7 +29,7 @@ async fn the_search_goes_on_without_the_server_and_workers_come_back_with_it() {
     bot.works("ann").await;
     bot.order(1, "qqqqqqqqqqqq");
     bot.goes_on("ann").await;
-    // Both have read their credentials and no longer need the files.
+    // Bot and worker have read their credentials and no longer need the files.
     std::fs::remove_file(server.file("ann")).unwrap();
     std::fs::remove_file(server.file(BOT)).unwrap();
     server.kill();
@@ -64,7 +64,7 @@ async fn ended(mut worker: Command) -> (Option<i32>, String) {
 async fn a_wrong_credential_is_refused_and_a_removed_worker_is_cut_off() {
     let server = NatsServer::start(&["ann", "bob"]).await;
     let bot = Headquarters::start(&server);
-    // Another fleet's worker, who knows this server's certificate.
+    // The credentials of another fleet's worker, with this server's certificate.
     let other = tempfile::tempdir().unwrap();
     let file = Setup::init(other.path(), "localhost", 1).unwrap().add("ann".parse().unwrap()).unwrap();
     let text = std::fs::read_to_string(&file).unwrap();
@@ -74,12 +74,13 @@ async fn a_wrong_credential_is_refused_and_a_removed_worker_is_cut_off() {
     let (code, said) = ended(server.worker(&file)).await;
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("refuses this worker") && !said.contains(seed), "{said}");
-    // A server whose certificate is another one.
+    // A server with another certificate than the worker expects.
     let stranger = NatsServer::start(&["ann"]).await;
     let (code, said) = ended(stranger.worker(&server.file("ann"))).await;
     assert!(code == Some(2) && said.contains("certificate"), "{code:?}: {said}");
 
-    // The worker has a copy: that of the operator is deleted when it is removed.
+    // The worker uses a copy of its credentials, because removing the worker deletes the operator's
+    // file.
     let copy = server.data.path().join("copy.creds");
     std::fs::copy(server.file("ann"), &copy).unwrap();
     let mut worker = Killed(server.worker(&copy).stderr(Stdio::null()).spawn().unwrap());
@@ -105,8 +106,8 @@ async fn a_wrong_credential_is_refused_and_a_removed_worker_is_cut_off() {
     assert_eq!(bot.device("bob").unwrap().health, Health::Working);
 }
 
-/// Starts a worker again until it works: the server refuses it before it has read its new
-/// configuration.
+/// Starts the new worker `carl` again and again until it works. The server refuses it until it has
+/// read its new configuration.
 async fn works_when_added(bot: &Headquarters, mut worker: Command) -> Killed {
     let running = Mutex::new(Killed(worker.stderr(Stdio::null()).spawn().unwrap()));
     let worker = Mutex::new(worker);
@@ -136,7 +137,7 @@ async fn a_client_without_tls_gets_nothing() {
     assert!(!answer.contains("+OK") && !answer.contains("PONG"), "{answer}");
 }
 
-/// A client with a worker's credentials, and the server's messages to it.
+/// A client with a user's credentials, and the errors that the server sends to it.
 pub async fn client(server: &NatsServer, user: &str) -> (Client, Arc<Mutex<Vec<String>>>) {
     let text = std::fs::read_to_string(server.file(user)).unwrap();
     let seed = text.lines().find(|line| line.starts_with("SU")).unwrap().to_owned();
@@ -202,8 +203,8 @@ async fn a_worker_can_do_nothing_at_the_subjects_of_others() {
     assert_eq!((message.subject.as_str(), &message.payload[..]), ("npubbot.ann.0.answers", &b"own"[..]));
 }
 
-/// A request names the subject of its answer, and the server has every right. In one account, a
-/// worker could make the server answer at another's subjects.
+/// A request names the subject for its answer, and the server may publish anywhere. If all users
+/// were in one account, a worker could make the server answer at another worker's subjects.
 async fn the_server_answers_a_worker_at_its_own_subjects_only() {
     let server = NatsServer::start(&["ann", "bob"]).await;
     let headquarters = Headquarters::start(&server);
@@ -222,7 +223,8 @@ async fn the_server_answers_a_worker_at_its_own_subjects_only() {
     for (subject, body) in requests {
         ann.publish_with_reply(subject, "npubbot.bob.0.answers", body.into()).await.unwrap();
     }
-    // A request for an answer at its own subject is answered, after the others.
+    // Requests for an answer at ann's own subject are answered, so the server has also handled the
+    // earlier ones.
     for _ in 0..3 {
         let answer = ann.request("npubbot-api.CONSUMER.INFO.npubbot-ann.0", "".into()).await.unwrap();
         assert!(answer.payload.starts_with(br#"{"type":"io.nats.jetstream"#), "{answer:?}");

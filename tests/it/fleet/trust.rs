@@ -27,7 +27,8 @@ async fn dropped(bot: &Headquarters, worker: &str, reason: &str) {
             .await;
     assert!(matches!(&device.health, Health::Out(text) if text.contains(reason)), "{:?}", device.health);
     let began = Instant::now();
-    // It says hello every two seconds.
+    // A worker says hello every two seconds, so five seconds are enough to see that it does not
+    // come back.
     until("five seconds pass", || async { elapsed(began, Duration::from_secs(5)).then_some(()) }).await;
     let after = bot.device(worker).unwrap();
     assert_eq!((after.health, after.candidates), (device.health, device.candidates));
@@ -78,8 +79,8 @@ async fn a_worker_that_repeats_the_hits_of_another_is_named_and_dropped() {
     dropped(&bot, "thief", "hits were wrong").await;
 }
 
-/// This is the best that such a worker can do: the first pattern of an order is the canary, and it
-/// reports its hits.
+/// A worker that keeps hits back cannot do better than this one: it knows the canary, which is the
+/// first pattern of each order, and reports the canary's hits.
 async fn a_worker_that_reports_canaries_only_is_named_and_dropped() {
     let server = NatsServer::start(&["miser", "honest"]).await;
     let bot = Headquarters::start(&server);
@@ -97,7 +98,8 @@ async fn a_worker_that_reports_canaries_only_is_named_and_dropped() {
     });
     let _miser = server.work("miser", miser);
     bot.works("miser").await;
-    // Hard enough for workers, and easy enough for a short test. Nobody finds it meanwhile.
+    // The pattern is hard enough for workers and easy enough for a short test. Nobody finds it
+    // while only the dishonest worker searches.
     bot.order(1, "qqqqq");
     let reason = bot.drops("miser").await;
     assert!(reason.contains("hits of hidden test patterns, so it keeps hits back"), "{reason}");
@@ -105,7 +107,7 @@ async fn a_worker_that_reports_canaries_only_is_named_and_dropped() {
     assert!(bot.finds.lock().unwrap().is_empty());
     let _honest = server.work("honest", Twisted::new(|_, report| report));
     bot.found(1).await;
-    // Honest ones report decoys, and stay.
+    // An honest worker reports decoys, so it stays.
     bot.order(2, "qqqqqqqq");
     bot.goes_on("honest").await;
 }
@@ -128,7 +130,7 @@ async fn a_worker_that_claims_more_than_it_does_is_shown_at_its_proven_rate() {
     // high.
     let began = Instant::now();
     until("forty seconds pass", || async { elapsed(began, Duration::from_secs(40)).then_some(()) }).await;
-    // Orders in transit are done and not counted yet.
+    // The device has done the orders in transit, but the bot does not count them yet.
     let device = bot.device("boaster").unwrap();
     let shown = device.candidates as f64 / *done.lock().unwrap() as f64;
     println!("claimed 1.6 times what was done, shown {shown:.3} times that, {:?}", device.health);

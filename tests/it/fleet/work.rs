@@ -1,4 +1,4 @@
-//! Honest workers.
+//! Honest workers: they find keys, the operator sees them, and they come back after a kill.
 
 use crate::cli::control::{answering, operate};
 use crate::cli::monitoring::metric;
@@ -23,7 +23,7 @@ pub const TESTS: &[Test] = &[
     test!(a_killed_worker_costs_seconds_and_one_that_is_started_again_works).slow(),
 ];
 
-/// The bot and the worker are processes, as operators run them.
+/// The bot runs in the test's process. The worker is a process of its own, as operators run it.
 async fn a_key_is_delivered_that_only_a_worker_searched_for() {
     let server = NatsServer::start(&["ann"]).await;
     let relay = TestRelay::start().await;
@@ -104,7 +104,8 @@ async fn the_operator_sees_the_workers_of_a_running_bot() {
         metric(address, line).await;
     }
     let metrics = metric(address, "npubbot_fleet_connected 1").await;
-    // On a loaded machine an answer may have come too late, which counts as an error.
+    // The values are not checked: on a loaded machine an answer may come too late, which counts as
+    // an error.
     for name in [
         "device_hits_total",
         "fleet_device_errors_total",
@@ -115,7 +116,8 @@ async fn the_operator_sees_the_workers_of_a_running_bot() {
     }
     drop(worker);
     let shown = ann(|ann| ann["connected"] == json!(false)).await;
-    // On a loaded machine, its last order may have waited for longer than its last hello.
+    // The reason is not checked: on a loaded machine the worker's last order may be older than its
+    // last hello.
     assert!(shown["state"].as_str().unwrap().starts_with("away: no "), "{shown}");
     server.kill();
     until("the server is away", || async { (!fleet()["connected"].as_bool().unwrap()).then_some(()) }).await;
@@ -124,7 +126,8 @@ async fn the_operator_sees_the_workers_of_a_running_bot() {
     let status = stdout(&operate(&home, &["status"]));
     assert!(status.contains("is away; workers get no orders until it is back"), "{status}");
     metric(address, "npubbot_fleet_connected 0").await;
-    // It comes back without help, and the log has one line for each event.
+    // The connection to the server comes back without help, and the log has one line for each
+    // change.
     server.start_again().await;
     until("the server is back", || async { fleet()["connected"].as_bool().unwrap().then_some(()) }).await;
     metric(address, "npubbot_fleet_connected 1").await;
@@ -135,7 +138,7 @@ async fn the_operator_sees_the_workers_of_a_running_bot() {
     assert!(log.contains("a worker's device has come"), "{log}");
 }
 
-/// Searched start points, each with its worker.
+/// Start points that were searched, each with the number of its worker.
 type Used = Arc<Mutex<Vec<(usize, Vec<u8>)>>>;
 
 async fn no_start_point_is_used_by_two_workers() {
@@ -172,7 +175,8 @@ async fn a_killed_worker_costs_seconds_and_one_that_is_started_again_works() {
     bot.order(1, "qqqqqqqqqqqq");
     bot.goes_on("ann").await;
     drop(worker);
-    // On a loaded machine, its last order may have waited for longer than its last hello.
+    // Either reason is right: on a loaded machine the worker's last order may be older than its
+    // last hello.
     let ends = ["no sign of life", "no answer to an order"];
     let is_out = |health: &Health| matches!(health, Health::Out(reason) if ends.iter().any(|end| reason.contains(end)));
     until("it is missed", || async { bot.device("ann").filter(|device| is_out(&device.health)) }).await;

@@ -31,7 +31,7 @@ fn seeded() -> StdRng {
     StdRng::seed_from_u64(crate::support::seed())
 }
 
-/// Random keys, keys of which all first or last bits are equal, and the extremes.
+/// Random keys, keys whose first or last bytes are all zeros or all ones, and the two extreme keys.
 fn keys(rng: &mut StdRng) -> Vec<Npub> {
     let mut keys = vec![[0; 32], [0xff; 32]];
     for round in 0..4000 {
@@ -49,7 +49,7 @@ fn keys(rng: &mut StdRng) -> Vec<Npub> {
     keys.into_iter().map(Npub).collect()
 }
 
-/// A pattern that a key matches: parts of its text with anything between them.
+/// A pattern that a key matches: parts of its text, with `*` between them.
 fn pattern_of(rng: &mut StdRng, npub: &Npub) -> Option<Pattern> {
     let text = &npub.to_string()[5..];
     let mut places: Vec<usize> = (0..rng.random_range(0..3) * 2).map(|_| rng.random_range(0..58)).collect();
@@ -61,7 +61,7 @@ fn pattern_of(rng: &mut StdRng, npub: &Npub) -> Option<Pattern> {
     }
     parts.push(&text[58 - end..]);
     let joined = parts.join("*");
-    // Some places are open, and some have one of two characters.
+    // Some characters become `?`, and some become a choice of two.
     let mut written = String::new();
     for character in joined.chars() {
         match rng.random_range(0..12) {
@@ -170,7 +170,7 @@ fn the_eighteen_keys_of_an_entry_are_right() {
         .collect();
     let answers = probe.run(&["points".as_ref()], lines);
     let mut keys = answers.lines();
-    // The keys of both searches.
+    // The probe prints the keys of both searches for each pair.
     for (centre, entry) in pairs.iter().flat_map(|pair| [pair, pair]) {
         for (k, sign, j) in (0..3).flat_map(|k| (0..2).flat_map(move |sign| (0..3).map(move |j| (k, sign, j)))) {
             let scalar = |power: usize| Rotation::ALL[power].scalar();
@@ -207,7 +207,8 @@ fn key_with(rng: &mut StdRng, characters: &[u8], place: usize) -> Option<Npub> {
             }
         }
     }
-    // The checksum is linear in the key: flips free bits whose parts make up the difference.
+    // The checksum is linear in the key. So flips free bits whose checksums add up to the
+    // difference.
     let tables = ChecksumTables::get();
     let mut basis: Vec<(u32, [u8; 32])> = Vec::new();
     for at in (0..256).filter(|&at| !fixed[at]) {
@@ -260,7 +261,8 @@ fn the_quick_tests_of_keys_miss_no_pattern_at_any_place() {
         forms.extend(form);
         let mut planted = Vec::new();
         for text in texts {
-            // A run of each length is somewhere; the others are ends.
+            // A pattern such as `=7*` is tried with a run of each character, the others with their
+            // longest part.
             let runs: Vec<Vec<u8>> = match text.strip_prefix('=') {
                 Some(count) => {
                     let count = count.trim_end_matches('*').parse().unwrap();
@@ -313,7 +315,7 @@ fn a_gpu_hands_back_only_keys_that_match_and_all_of_them() {
         &["m0ct*a*", "qqqq*7", "00000"],
         &["~al7c*[qpzry]*@20"],
         &["*qrcafe", "*al7ce*", "=6*", "hex:*c0ffee", "m0*cafe"],
-        // With quick tests, by each form of the kernel.
+        // Patterns with quick tests, one line for each form of the kernel.
         &["*cafe"],
         &["*al7cet*"],
         &["*al7cet*", "*m0cta", "hex:*c0ffee", "=7*"],
@@ -356,8 +358,8 @@ fn polite_launches_take_at_most_30_ms() {
     }
 }
 
-/// From the third launch on: the first launches with new patterns are short if their speed is
-/// unknown.
+/// The lower limit holds from the third launch on. The first launches with new patterns are short,
+/// because their speed is not known yet.
 fn launches_of_every_kind_of_pattern_take_as_long() {
     let right = Duration::from_millis(36)..Duration::from_millis(110);
     for (texts, times) in times_of_launches(false) {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Bytes read at once.
 const CHUNK: usize = 256 << 20;
-/// Memory left to the driver.
+/// Bytes of device memory that stay free for the driver.
 const LEFT_FREE: usize = 512 << 20;
 
 /// Reads memory and searches it for the secrets.
@@ -25,8 +25,8 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub fn new(context: &Arc<CudaContext>, pieces: &'a Pieces) -> Reader<'a> {
-        // SAFETY: each copy writes the buffer before it is read. Unlike the searcher's pinned
-        // memory this is cached, because it is read byte by byte.
+        // SAFETY: the buffer is filled below before anybody reads it. Unlike the searcher's pinned
+        // memory it is cached by the CPU, because it is read byte by byte.
         let mut chunk = unsafe { context.alloc_pinned_with_flags::<u8>(CHUNK, 0) }.unwrap();
         chunk.as_mut_slice().unwrap().fill(0);
         Reader { pieces, chunk, bytes: 0, written: 0 }

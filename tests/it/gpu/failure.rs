@@ -31,7 +31,7 @@ pub fn destroy_the_context(ordinal: usize) {
     // Freeing anything in this context fails too, as on a GPU that fails in practice.
 }
 
-/// Waits until `condition` holds, or fails.
+/// Waits until `condition` holds and returns the time it took. Fails after `limit`.
 fn until(what: &str, limit: Duration, condition: impl Fn() -> bool) -> Duration {
     let began = Instant::now();
     while !condition() {
@@ -58,7 +58,7 @@ fn a_gpu_that_fails_is_taken_out_and_its_work_goes_on() {
     destroy_the_context(0);
     let is_out = || scheduler.devices().iter().any(|device| matches!(device.health, Health::Out(_)));
     let out_after = until("it is taken out", Duration::from_secs(5), is_out);
-    // The work continues elsewhere: the processor finds a request that was the GPU's.
+    // The work continues elsewhere: the processor finds a request that is hard enough for a GPU.
     scheduler.add(JobId(2), JobSpec::local(vec![Pattern::parse("m0ct").unwrap()]));
     assert_eq!(finds.recv_timeout(Duration::from_secs(30)).unwrap(), JobId(2));
     assert!(scheduler.rate().is_some(), "the rate is that of the processor now");

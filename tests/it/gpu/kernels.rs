@@ -32,9 +32,10 @@ const OPERATIONS: [Operation; 7] = [
     Operation::Top,
 ];
 
-/// Operations with rare errors, as the search uses them. They are right for random inputs, so only
-/// such are tested. A prepared factor (`fe_ready`) exceeds its error bounds if one of its top limbs
-/// is 0 or all ones, which happens about once in 2^28 random factors.
+/// Operations as the search uses them, which fail for rare inputs. Random inputs are practically
+/// never among these, so only random inputs are tested. A prepared factor (`fe_ready`) exceeds its
+/// error bounds if one of its top limbs is 0 or all ones, which happens about once in 2^28 random
+/// factors.
 const QUICK_OPERATIONS: [Operation; 5] =
     [Operation::MulQuick, Operation::SqrQuick, Operation::SubQuick, Operation::TopFine, Operation::TopRough];
 
@@ -128,8 +129,8 @@ fn check_one(
 /// β, a cube root of 1 modulo p.
 const BETA: [u64; 4] = [0xc139_6c28_7195_01ee, 0x9cf0_4975_12f5_8995, 0x6e64_479e_ac34_34e9, 0x7ae9_6a2b_657c_0710];
 
-/// Constants, each with 32 values. Edge values of both: 0, 1, p - 1, p, all ones, and all ones in
-/// the top limb.
+/// Constants, each with 32 values. Both include edge values: 0, 1, p - 1, and all ones in the top
+/// limb; with `edges_too` also p, all ones, 2, and the highest bit alone.
 fn groups(edges_too: bool) -> Vec<(Number, [Number; 32])> {
     let mut rng = seeded();
     let mut random = |kind: usize| -> Number {
@@ -212,15 +213,16 @@ struct Bounds {
 const TENSOR: &[&str] = &["tensor_one", "tensor_few", "tensor_many", "lean_one", "lean_few", "lean_many"];
 const BOUNDS: [Bounds; 5] = [
     Bounds { kernels: &["plain_one", "plain_few"], archs: 75..=120, registers: 128, spilled: 64 },
-    // It also collects top words, while a centre's constants are in registers.
+    // This kernel also collects top words while the constants of a centre are in registers.
     Bounds { kernels: &["plain_many"], archs: 75..=120, registers: 128, spilled: 144 },
     Bounds { kernels: TENSOR, archs: 80..=100, registers: 128, spilled: 40 },
     Bounds { kernels: TENSOR, archs: 120..=120, registers: 128, spilled: 64 },
-    // Later ones have no matrix products of bits.
+    // The tensor cores of later architectures have no matrix products of single bits.
     Bounds { kernels: &["whole_screened", "whole_ends", "whole_runs"], archs: 80..=90, registers: 128, spilled: 64 },
 ];
 
-/// `miner/build.rs` compiles the PTX of 8.0 for 8.6 and 8.9 too, and that of 10.0 for 12.0.
+/// The kernels may distinguish only architectures with a PTX of their own: `miner/build.rs`
+/// compiles the PTX of 8.0 for 8.6 and 8.9 too, and that of 10.0 for 12.0.
 fn the_kernels_ask_for_no_architecture_that_shares_the_ptx_of_another() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/miner/kernels");
     let mut asked = BTreeSet::new();

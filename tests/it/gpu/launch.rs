@@ -14,8 +14,8 @@ pub fn random_start(rng: &mut StdRng) -> StartPoint {
     StartPoint::new(PublicKey::from_secret_key(SECP256K1, &secret))
 }
 
-/// Runs one launch and returns its report. Recomputes at most `recomputed` of its hits: each must
-/// match a pattern.
+/// Runs one launch and returns its report. Recomputes at most `recomputed` of the hits and checks
+/// that each matches a pattern.
 pub fn launch(
     searcher: &mut dyn Searcher,
     starts: Vec<StartPoint>,

@@ -20,13 +20,14 @@ struct Stated {
     operation: Operation,
     /// The error of one product, in units of the top word.
     error: RangeInclusive<i32>,
-    /// The standard deviation of the error, measured on 250,000 products: of random limbs, and of
-    /// limbs next to a carry. Where several rows have such limbs, the largest is stated.
+    /// The standard deviation of the error, for random limbs and for limbs next to a carry, each
+    /// measured on 250,000 products. If several rows have limbs next to a carry, the largest is
+    /// stated.
     deviation: [f64; 2],
     /// The slack of the kernels that use it.
     slack: u32,
-    /// Whether the second factor may have any limbs. The bounds of a prepared one hold unless one of
-    /// its top limbs is 0 or all ones, as is that of one random factor in 2^28.
+    /// Whether the bounds hold for any second factor. For a prepared factor they hold unless one of
+    /// its top limbs is 0 or all ones, as for one random factor in 2^28.
     any_factor: bool,
 }
 
@@ -42,11 +43,12 @@ const STATED: [Stated; 3] = [
     },
 ];
 
-/// How much larger a measured standard deviation may be than the stated one, as a factor: six times
+/// Factor by which a measured standard deviation may exceed the stated one. The margin is six times
 /// the 1.1 to 1.6 % by which that of 2,500 products varied in forty runs.
 const SAMPLING: f64 = 1.1;
 
-/// Products in the sum that a top word is, at most: six, of which four may be minus the sum of two.
+/// The most products that are added up to a top word: six, and four of these may be minus the sum
+/// of two.
 const PRODUCTS: usize = 10;
 
 /// A number of random limbs, or of limbs next to a carry.

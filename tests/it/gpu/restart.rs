@@ -23,7 +23,8 @@ const BEFORE_THE_FAILURE: usize = 200;
 const FAILING: usize = 0;
 const DELIVERED: &str = "SELECT count(*) FROM job WHERE state = 'delivered'";
 
-/// A prefix of eight characters, another for each number: a match is expected after 10^12 tests.
+/// A prefix of eight characters, different for each number. A match takes 10^12 candidates on
+/// average.
 fn prefix(number: usize) -> String {
     let alphabet = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
     let tail: String = (0..4).map(|at| char::from(alphabet[number >> (5 * at) & 31])).collect();
@@ -41,7 +42,7 @@ async fn client(relay: &TestRelay) -> Client {
 
 type Askers = HashMap<PublicKey, (Keys, String)>;
 
-/// Waits for the next key of an asker who has none.
+/// Waits for the next key, and checks that its asker had none.
 async fn next_key(
     notifications: &mut Receiver<RelayPoolNotification>,
     askers: &Askers,
@@ -115,7 +116,7 @@ async fn a_gpu_fails_under_a_thousand_requests_and_after_a_restart_each_has_its_
         next_key(&mut notifications, &askers, &mut delivered).await;
     }
     let took = began.elapsed();
-    // Nothing comes twice: the ledger has one result a job, and all are delivered.
+    // Nothing comes twice: the ledger has one job per asker, and all are delivered.
     let all_delivered = || async { (home.count(DELIVERED) == Some(ASKERS as i64)).then_some(()) };
     until("the ledger knows that every key is delivered", all_delivered).await;
     assert_eq!(home.count("SELECT count(*) FROM job"), Some(ASKERS as i64));

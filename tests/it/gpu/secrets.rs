@@ -1,7 +1,7 @@
-//! S3 on a GPU: after twenty jobs none of its memory holds a secret, or half of one, in any form.
-//! The real vault, scheduler and kernels do the jobs. Then the test reads every buffer of the
-//! searcher while the device is still open, and all other GPU memory that this process can get. The
-//! test binary can be copied to a machine with a GPU: `cuda_secrets --nocapture --test-threads 1`.
+//! S3 on a GPU: after twenty jobs its memory holds no secret and no half of one, in any form. The
+//! real vault, scheduler and kernels do the jobs. Then the test reads every buffer of the searcher
+//! while the device is still open, and all other GPU memory that this process can get. The test
+//! binary can be copied to a machine with a GPU: `it gpu::secrets --nocapture --test-threads 1`.
 //! Tests that cannot run are listed as skipped.
 
 use super::device_memory::{DevicePool, Reader};
@@ -42,7 +42,7 @@ fn number(rng: &mut StdRng) -> SecretKey {
 
 // Twenty jobs.
 
-/// The message that an asker received, and the public find it came from.
+/// The wrap that an asker receives, and the verified hit behind it.
 struct Delivered {
     job: JobId,
     hit: VerifiedHit,
@@ -85,7 +85,7 @@ fn vault() -> (Vault, SecretKey) {
     (vault, secret)
 }
 
-/// Seals a found key to its asker, as `service::results` does.
+/// Seals a found key, or with `split` a tweak, for its asker, as `service::results` does.
 fn redeem(vault: &Vault, find: &Find, to: Asker, split: bool) -> Delivered {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
     let mut message = OutgoingMessage {
@@ -194,7 +194,7 @@ fn the_secrets_behind_twenty_jobs_are_those_of_their_askers() {
     assert_eq!(numbers.len(), 6 * secrets.len(), "all different");
 }
 
-/// Does twenty jobs on GPU 0, with a window into the searcher.
+/// Does twenty jobs on GPU 0. The returned window shows the searcher's buffers.
 fn twenty_jobs_on_a_gpu(rng: &mut StdRng) -> (Scheduler, Window, Vec<Secret>) {
     let windows: Arc<Mutex<Vec<Window>>> = Arc::default();
     let opened = Arc::clone(&windows);
@@ -207,8 +207,8 @@ fn twenty_jobs_on_a_gpu(rng: &mut StdRng) -> (Scheduler, Window, Vec<Secret>) {
         DeviceId::Cpu | DeviceId::Remote(_) => search::open(device, options),
     });
     let options = SearchOptions { devices: DeviceChoice::CudaOrdinal(0), ..SearchOptions::default() };
-    // Hard enough for a GPU, which leaves patterns of fewer than four characters to the CPU.
-    // Patterns of seven are found within a second.
+    // The patterns are hard enough for a GPU, which leaves those of fewer than four characters to
+    // the CPU. The longest have seven characters and are found within a second.
     let (scheduler, secrets) = twenty_jobs(rng, &options, opener, |job| 5 + job / 2 % 3);
     let devices = scheduler.devices();
     let gpu = devices.iter().find(|device| device.id == DeviceId::Cuda(0)).unwrap();
@@ -304,7 +304,7 @@ fn twenty_jobs_leave_no_secret_in_the_memory_of_a_gpu() {
     // Returns the scanned memory, so that only the searcher's memory is freed next.
     pool.empty();
 
-    // A secret planted in a buffer is found, in each form.
+    // The positive control: a secret planted in a buffer is found, in each form.
     window
         .look(|buffers| {
             for buffer in buffers.iter().filter(|buffer| buffer.is_on_device() && buffer.bytes() >= 1 << 20) {

@@ -21,10 +21,11 @@ pub const TESTS: &[Test] =
 const PATTERN: &str = "qqqqqqqqqq";
 /// Variable for the seconds of each measurement.
 const SECONDS: &str = "NPUBBOT_TEST_SECONDS";
-/// Measurements of each rate, in turn.
+/// How often each rate is measured. The rates take turns.
 const ROUNDS: usize = 3;
 
-/// The rate of a GPU without a bot, candidates per second. Its hits agree with it.
+/// The rate of a GPU without a bot, in candidates per second. Checks that the number of hits fits
+/// this rate.
 fn local(gpu: usize, seconds: u64) -> f64 {
     let arguments = ["bench", "--json", "--device", &format!("cuda:{gpu}"), "--seconds", &seconds.to_string()];
     let said = stdout(&program::command().args(arguments).args(["--patterns", "1"]).output().unwrap());
@@ -66,7 +67,7 @@ impl Measured<'_> {
             let there = || async { get(self.address, "/metrics").1.lines().any(works).then_some(()) };
             until("the worker works", there).await;
         }
-        // After the start: each worker has searched for longer than the orders it has waiting.
+        // Waits until each worker has searched for longer than its waiting orders take.
         let (began, before) = (Instant::now(), self.proven());
         until("all search", || async {
             (self.proven() > before && began.elapsed() > Duration::from_secs(5)).then_some(())
@@ -78,7 +79,8 @@ impl Measured<'_> {
     }
 }
 
-/// Bot, server and workers are processes. There is one pattern and no decoy, as for the local rate.
+/// Bot, server and workers are separate processes. There is one pattern and no decoy, as when the
+/// local rate is measured.
 async fn gpus_keep_their_rate_through_the_fleet() {
     needs_gpu();
     let gpus: Vec<usize> = (0..cuda::device_count().unwrap()).collect();

@@ -95,7 +95,7 @@ async fn a_job_does_not_travel_further_and_does_not_come_back() {
     assert_eq!(other.count("SELECT count(*) FROM job"), Some(0));
     assert_eq!(other.count("SELECT count(*) FROM peer_request"), Some(0));
     assert_eq!(one.count("SELECT count(*) FROM job WHERE state = 'expired'"), Some(1));
-    // The peer refused, so it is left alone for a while: the next asker is told at once.
+    // The peer refused, so the bot does not ask it for a while. The next asker is refused at once.
     let mut next = Asker::connect(&relay.url(), one_key).await;
     assert!(next.ask("dad").await.contains("I take nothing that takes longer than"));
     one_bot.service.stop().await;

@@ -60,7 +60,7 @@ async fn every_second_hard_job_is_handed_over_and_stays_when_the_peer_refuses() 
     assert_eq!(request.patterns, ["qc".parse().unwrap()]);
     peer.refuse(&request).await;
     until_none_is_open(&home).await;
-    // It is still searched here.
+    // The bot itself still searches for the job.
     assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(2));
     assert_eq!(answers(&bot, "refused").await, 1);
     assert!(asker.ask("status").await.contains("#2"));

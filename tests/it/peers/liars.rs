@@ -58,7 +58,7 @@ async fn a_lie_is_counted_and_dropped_and_the_truth_after_it_counts() {
     assert_eq!(home.count(RESULTS), Some(0));
     peer.serve(&request).await;
     asker.next_key().await.assert_starts_with("qq");
-    // The same once more, and another one for the same point.
+    // The same tweak once more, and another right tweak for the same point, change nothing.
     peer.answer(&request, &format!("Once more: {right}")).await;
     let next = tweak(&request.point, |npub| pattern.matches(npub) && npub.0[31] % 2 == 1);
     peer.answer(&request, &next.to_string()).await;
@@ -80,7 +80,7 @@ async fn a_tweak_serves_one_job_of_one_peer_once() {
     asker.ask("qqq q").await;
     let two = first.next_request().await;
     assert_ne!(one.text.split(' ').nth(1), two.text.split(' ').nth(1), "each has a point of its own");
-    // An answer to another peer's request does not count.
+    // An answer to a request that another peer got does not count.
     other.serve(&one).await;
     read(&home, &other, 1).await;
     assert_eq!(home.count(RESULTS), Some(0));
@@ -109,7 +109,7 @@ async fn a_refusal_goes_to_the_next_peer() {
     let taken = second.next_request().await;
     assert_eq!(refused.patterns, taken.patterns);
     assert_ne!(refused.point, taken.point, "a fresh point");
-    // It is too late for the first.
+    // The first peer has refused, so its tweak comes too late.
     first.serve(&refused).await;
     read(&home, &first, 2).await;
     assert_eq!(home.count(RESULTS), Some(0));
@@ -129,7 +129,8 @@ async fn a_silent_peer_is_asked_no_more_and_the_asker_is_told() {
     peer.next_withdrawal(&request).await;
     let notice = asker.next_text().await;
     assert!(notice.contains("no other bot takes it") && notice.contains("I take nothing"), "{notice}");
-    // Its key comes too late: the start secret is forgotten, and the asker knows.
+    // The peer's tweak comes too late: the start secret is forgotten, and the asker knows of the
+    // refusal.
     peer.serve(&request).await;
     read(&home, &peer, 1).await;
     assert_eq!((home.count(RESULTS), answers(&bot, "wrong").await), (Some(0), 1));

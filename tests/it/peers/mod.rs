@@ -40,7 +40,7 @@ async fn start_too_slow(home: &Home, change: impl FnOnce(&mut Config)) -> Runnin
 /// A bot that the test plays.
 struct PlayedPeer {
     own: Asker,
-    /// Messages that came while the test waited for one of another kind: relays keep no order.
+    /// Messages of another kind that came while the test waited for one kind. Relays keep no order.
     early: VecDeque<UnsignedEvent>,
 }
 
@@ -57,7 +57,7 @@ fn id_of(message: &UnsignedEvent) -> EventId {
 }
 
 impl PlayedPeer {
-    /// A peer of the bot `of`, with a list of its relay.
+    /// Plays a peer of the bot `of`, and publishes this relay as the peer's DM relay.
     async fn connect(relay: &RelayUrl, of: PublicKey) -> PlayedPeer {
         PlayedPeer { own: Asker::connect(relay, of).await, early: VecDeque::new() }
     }
@@ -128,7 +128,7 @@ fn tweak(point: &HalfPoint, is_wanted: impl Fn(&npubbot::key::Npub) -> bool) -> 
     tweaks.find(|split| candidate(&start, &split.tweak).is_some_and(|npub| is_wanted(&npub))).unwrap()
 }
 
-/// The bot of a home that has this played peer, too slow for every job.
+/// Starts a bot that is too slow for every job and has one peer, which the test plays.
 async fn with_played_peer(relay: &RelayUrl, change: impl FnOnce(&mut Config)) -> (Home, RunningBot, PlayedPeer) {
     let home = Home::new(std::slice::from_ref(relay));
     let peer = PlayedPeer::connect(relay, home.vault().public_key()).await;
@@ -147,7 +147,8 @@ async fn sent(relay: &TestRelay, from: PublicKey, to: &Keys) -> Vec<UnsignedEven
     messages
 }
 
-/// A figure of the metrics about the only peer.
+/// The number of the peer's answers with this outcome, from the metrics. The bot must have one peer
+/// only.
 async fn answers(bot: &RunningBot, outcome: &str) -> u64 {
     let page = bot.service.monitor().metrics().await.unwrap();
     let named = format!("npubbot_peer_answers_total{{outcome=\"{outcome}\"");

@@ -1,5 +1,5 @@
-//! The bot and its vault are killed while a peer searches: the start secret is gone, so the request
-//! is withdrawn and made again at another point.
+//! The bot, or its vault, is killed while a peer searches. The start secret is gone, so the bot
+//! withdraws the request and makes it again at another point.
 
 use super::{PlayedPeer, peers, sent};
 use crate::cli::control::{answering, operate};
@@ -17,7 +17,8 @@ pub const TESTS: &[Test] = &[
     test!(with_its_vault_killed_a_bot_asks_again_at_another_point),
 ];
 
-/// A bot that accepts only jobs of a second, and searches for a hundredth of its time.
+/// Configuration of a bot that has these peers, accepts only jobs of a second, and searches for a
+/// hundredth of the time.
 fn too_slow(bots: &[PublicKey]) -> String {
     let search = "[search]\ndevice = \"cpu\"\nthreads = 1\nshare_percent = 1\n";
     let limits = "[limits]\nlongest_expected_time = \"1 s\"\ngive_up_after = \"30 days\"\n";
@@ -50,7 +51,7 @@ async fn a_bot_that_is_killed_after_handing_over_delivers_once() {
     all_sent(1).await;
     bot.kill();
     let bot = paused(&slow).await;
-    // The withdrawal of the first request, and the second one.
+    // The first request, its withdrawal, and the second request.
     all_sent(3).await;
     let fast_bot = fast.start().await;
     asker.next_key().await.assert_starts_with("ccccc");

@@ -1,5 +1,5 @@
-//! Requests wrapped like those of clients: the order of the fields, the tags, the dates and the
-//! keys of each layer follow the sources named at each builder. No code is copied.
+//! Requests in wraps like those of clients. The order of the fields, and the tags, dates and keys
+//! of each layer, follow the sources that the comment of each builder names. No code is copied.
 
 use crate::support::hex;
 use nostr_sdk::nips::nip44::{self, Version};
@@ -11,14 +11,14 @@ const TWO_DAYS: u64 = 2 * 86_400;
 
 /// Somebody who writes to the bot with one of the clients.
 pub struct Sender {
-    /// The key people know them by.
+    /// The key under which people know the sender.
     pub identity: Keys,
     /// The decoupled encryption key (kind 10044), if the client has one.
     pub encryption: Keys,
     pub bot: PublicKey,
     /// A relay of the bot, as a hint.
     pub relay: RelayUrl,
-    /// When they write, Unix seconds.
+    /// The time at which the sender writes, in Unix seconds.
     pub now: u64,
     /// How far seals and wraps are dated back, as a share of the client's range: 0 to 1.
     pub back: f64,
@@ -37,9 +37,9 @@ pub enum Reads {
 /// The form of one client's messages.
 pub struct ClientForm {
     pub name: &'static str,
-    /// Publishes its DM relays (kind 10050).
+    /// Whether the client publishes its DM relays (kind 10050).
     pub lists_relays: bool,
-    /// Publishes an encryption key (kind 10044).
+    /// Whether the client publishes an encryption key (kind 10044).
     pub announces: bool,
     pub reads: Reads,
     /// The wraps of one message to the bot.
@@ -141,7 +141,8 @@ impl Sender {
         Event::from_json(raw.json(&BY_NIP)).unwrap()
     }
 
-    /// A plain seal of NIP-59 in a plain wrap, each in its order of fields and dated back.
+    /// A plain seal (NIP-59) in a plain wrap, both dated back. The fields of the seal are in this
+    /// order.
     fn plain(&self, rumor: &str, order: &[&str], range: u64) -> Event {
         let content = encrypt(&self.identity, &self.bot, rumor);
         let seal = Raw::signed(&self.identity, self.backdated(range), 13, json!([]), &content).json(order);
@@ -223,14 +224,15 @@ fn oxchat(sender: &Sender, text: &str) -> Vec<Event> {
 }
 
 /// The rumor of Jumble 26.8.2, `src/services/nip17-gift-wrap.service.ts` and
-/// `src/lib/dm-message-order.ts` at eeab8628 (2026-08-20). `ms` has the milliseconds of its date.
+/// `src/lib/dm-message-order.ts` at eeab8628 (2026-08-20). The tag `ms` has the milliseconds of the
+/// rumor's date.
 fn jumble_rumor(sender: &Sender, text: &str) -> String {
     let tags = json!([["p", sender.bot.to_hex()], ["ms", "417"]]);
     sender.rumor(sender.now, tags, text).json(&["created_at", "kind", "tags", "content", "pubkey", "id"])
 }
 
-/// One wrap of Jumble. Its seal has the date of the rumor. `p`: the encryption key, then the
-/// identity. The bot's encryption key is its own.
+/// One wrap of Jumble. Its seal has the date of the rumor. The wrap has two `p` tags, for the
+/// receiver's encryption key and for its identity. For the bot both are the same key.
 fn jumble_wrap(sender: &Sender, rumor: &str, signer: &Keys, tags: Value) -> Event {
     let content = encrypt(&sender.encryption, &sender.bot, rumor);
     let seal = Raw::signed(signer, sender.now, 13, tags, &content).json(&FINALIZED);
@@ -238,8 +240,8 @@ fn jumble_wrap(sender: &Sender, rumor: &str, signer: &Keys, tags: Value) -> Even
     sender.wrap(&seal, &sender.bot, sender.backdated(TWO_DAYS), receivers)
 }
 
-/// Jumble, as above: each message in two wraps. The seal of the first is signed by the identity and
-/// names the encryption key; that of the second is signed by the encryption key.
+/// Jumble, sources as above, sends each message in two wraps. The first seal is signed by the
+/// identity and names the encryption key. The second seal is signed by the encryption key.
 fn jumble(sender: &Sender, text: &str) -> Vec<Event> {
     let (rumor, key) = (jumble_rumor(sender, text), sender.encryption.public_key().to_hex());
     let now = jumble_wrap(sender, &rumor, &sender.identity, json!([["n", key]]));
@@ -270,12 +272,13 @@ fn coop_auto(sender: &Sender, text: &str) -> Vec<Event> {
     vec![coop_wrap(sender, text, &sender.encryption)]
 }
 
-/// Coop in the mode User, its default: as NIP-17 says.
+/// Coop in its default mode, User: the identity signs and encrypts the seal, as NIP-17 says.
 fn coop_user(sender: &Sender, text: &str) -> Vec<Event> {
     vec![coop_wrap(sender, text, &sender.identity)]
 }
 
-/// The seals of a wrap that a client can open, with their rumors.
+/// Opens a wrap as the client does. Returns the seal and the rumor, or `None` if the client cannot
+/// open it.
 pub fn open(sender: &Sender, reads: Reads, wrap: &Event) -> Option<(Event, UnsignedEvent)> {
     let with = |keys: &Keys| -> Option<(Event, UnsignedEvent)> {
         let seal = nip44::decrypt(keys.secret_key(), &wrap.pubkey, &wrap.content).ok()?;

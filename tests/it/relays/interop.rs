@@ -104,8 +104,8 @@ async fn clients_of_other_authors_through_nostr_rs_relay() {
     }
 }
 
-/// A relay that refuses events dated two days back is skipped; the key arrives through the other
-/// relay.
+/// A relay that refuses old events, as wraps dated two days back appear to be, or long ones is
+/// skipped. The key arrives through the other relay.
 async fn a_relay_that_refuses_old_or_long_events_delays_nobody() {
     needs_foreign_clients();
     let good = TestRelay::start().await;

@@ -27,7 +27,7 @@ async fn failing_and_lying_relays_only_cause_a_delay() {
     let running = Home::new(&urls).start().await;
     let forger = Forger::new(running.public_key);
     let asker = &forger.author;
-    // The asker's DM relays: three that lie and three that fail.
+    // The asker's DM relays: three that lie, and three honest ones that will fail.
     let listed: Vec<Tag> = liars[..3].iter().chain(&good).map(|relay| Tag::relay(relay.url())).collect();
     let list = EventBuilder::new(Kind::InboxRelays, "").tags(listed).sign_with_keys(asker).unwrap();
     for relay in &good {
@@ -48,7 +48,7 @@ async fn failing_and_lying_relays_only_cause_a_delay() {
     gate::open();
     until("the key is found", || async { (running.service.totals().unwrap().accepted == 0).then_some(()) }).await;
 
-    // The honest relays stop and return, each for a moment, at random.
+    // The honest relays return and stop again at random, each for a moment.
     for _ in 0..10 {
         let relay = &mut good[rng.random_range(0..3)];
         relay.start_again().await;
@@ -77,7 +77,7 @@ async fn failing_and_lying_relays_only_cause_a_delay() {
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), 2, "one acceptance, one result");
-    // A relay has the event before the bot has the relay's answer.
+    // A relay has the event before the relay's OK reaches the bot.
     until("the bot knows of the delivery", || async {
         let totals = running.service.totals().unwrap();
         ((totals.accepted, totals.found, totals.delivered) == (0, 0, 1)).then_some(())

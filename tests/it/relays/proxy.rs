@@ -34,7 +34,8 @@ async fn behind_a_proxy_every_relay_is_named_to_it_and_none_is_looked_up() {
     for host in [&ours, &theirs] {
         let one = asked.iter().find(|asked| asked.host == *host).unwrap_or_else(|| panic!("{host}: {asked:?}"));
         assert!(one.is_name && one.port == 80, "{one:?}");
-        // Tor gives streams of different users different circuits.
+        // The host is the user name, because Tor gives streams of different users different
+        // circuits.
         assert_eq!(one.user, *host);
     }
     assert!(asked.iter().all(|asked| asked.is_name), "{asked:?}");

@@ -43,7 +43,8 @@ async fn a_subscription_that_went_silent_is_noticed_and_renewed() {
     asker.next_key().await;
     let before = relay.connections();
     relay.go_deaf();
-    // The watchdog's message to the bot itself does not arrive, so the bot connects again.
+    // The watchdog sends a message to the bot itself. It does not arrive, so the bot connects
+    // again.
     until("a new connection", || async { (relay.connections() > before).then_some(()) }).await;
     let mut later = Asker::connect(&relay.url(), running.public_key).await;
     assert!(later.ask("ham").await.contains("#2"));
@@ -51,8 +52,8 @@ async fn a_subscription_that_went_silent_is_noticed_and_renewed() {
 }
 
 /// A relay closes the subscription and disconnects before the bot can subscribe again. The library
-/// has then forgotten the subscription, and does not accept a new one for a relay that is often
-/// unreachable.
+/// then forgets the subscription, and accepts no new one for a relay that is often unreachable. The
+/// bot subscribes again all the same.
 async fn a_subscription_that_was_closed_before_the_relay_went_is_made_again() {
     let mut relay = RawRelay::start(Manner::Honest).await;
     let home = Home::new(&[relay.url()]);
@@ -61,7 +62,7 @@ async fn a_subscription_that_was_closed_before_the_relay_went_is_made_again() {
     let told = |what: &str| home.log().matches(what).count();
     let (nobody, all) = ("inbox relays connected: 0 of 1", "inbox relays connected: 1 of 1");
     until("the operator is told that it is connected", || async { (told(all) > 0).then_some(()) }).await;
-    // A bot that checks before its first connection has logged both lines already.
+    // The bot may log both lines before its first connection, so the lines so far are counted.
     let (nobody_before, all_before) = (told(nobody), told(all));
     relay.stop().await;
     until("the operator is told", || async { (told(nobody) > nobody_before).then_some(()) }).await;

@@ -161,7 +161,8 @@ async fn the_bot_finishes_the_jobs_of_a_ledger_of_every_schema() {
             ledger.execute("UPDATE job SET encryption_key = NULL", []).unwrap();
         }
         if number > 9 {
-            // Its ticket names the fixture's asker. Without one it is a job from before tickets.
+            // The job's ticket names the asker in the fixture. Without a ticket the job counts as
+            // older than tickets.
             ledger.execute("UPDATE job SET ticket = NULL", []).unwrap();
         }
         drop((ledger, vault));

@@ -79,9 +79,9 @@ async fn answered(relay: &TestRelay, askers: &[PublicKey], messages: usize) {
     }
 }
 
-/// A day offline between two days online. Requests arrive before, during and after it, each dated
-/// up to two days back, some a second time in a new wrap. Each gets its acceptance and its key
-/// once.
+/// The bot is offline for a day. Requests arrive before, during and after that day, each dated up
+/// to two days back, and some come a second time in a new wrap. Each gets its acceptance and its
+/// key once.
 async fn a_day_offline_misses_no_request_and_repeats_no_answer() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let relay = TestRelay::start().await;
@@ -128,8 +128,8 @@ async fn a_day_offline_misses_no_request_and_repeats_no_answer() {
     running.service.stop().await;
 }
 
-/// Advances the clock by `step` until `condition` holds. Between two steps the bot gets time to
-/// react.
+/// Advances the clock by `step` seconds at a time until the query gives 1. Between two steps the
+/// bot gets time to react.
 async fn turn_until(clock: &Clock, step: u64, home: &Home, what: &str, query: &str) {
     until(what, || async {
         if home.count(query) == Some(1) {
@@ -142,8 +142,8 @@ async fn turn_until(clock: &Clock, step: u64, home: &Home, what: &str, query: &s
     .await;
 }
 
-/// A request of an asker whose only DM relay is gone. It is sent through a relay that works, on
-/// which the asker then stops listening.
+/// Sends the request of an asker whose only DM relay is gone. The request goes through a living
+/// relay, which the asker then leaves. Returns the asker's keys.
 async fn request_of_somebody_out_of_reach(living: &RawRelay, gone: &RelayUrl, bot: PublicKey, now: u64) -> Keys {
     let mut forger = Forger::new(bot);
     forger.now = now;
@@ -157,8 +157,8 @@ async fn request_of_somebody_out_of_reach(living: &RawRelay, gone: &RelayUrl, bo
     forger.author
 }
 
-/// R6, first half: the asker's relay is gone for six days and then returns. What arrives is the
-/// event that was sealed six days ago.
+/// R6, first half: the asker's relay is gone for six days and then returns. It gets the event that
+/// was sealed six days ago.
 async fn a_relay_gone_for_six_days_gets_the_same_event() {
     let (living, mut theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
     theirs.stop().await;
@@ -204,7 +204,8 @@ async fn after_fourteen_days_a_message_is_given_up_and_the_operator_told() {
     let tried = format!("SELECT attempts > 0 AND due_at > {} FROM mail WHERE result_of = 1", start + 13 * DAY);
     turn_until(&clock, 60, &home, "a try on the thirteenth day", &tried).await;
     assert_eq!(home.count(given_up), Some(0), "not before its time");
-    // In fourteen days there are some three hundred attempts; here the clock skipped them.
+    // Fourteen days have about three hundred attempts. The clock skipped them here, so they are
+    // entered in the ledger.
     let ledger = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
     assert_eq!(ledger.execute("UPDATE mail SET attempts = 300 WHERE result_of = 1", []).unwrap(), 1);
     drop(ledger);
@@ -263,8 +264,9 @@ async fn a_clock_that_jumps_during_a_job_loses_and_doubles_nothing() {
     let running = home.start_at(Clock::at(right)).await;
     asker.send("help").await;
     next_but_notices(&mut asker).await;
-    // The bot may have stopped after the last key arrived and before it recorded that. While its
-    // clock was a year ahead it may have deleted delivered jobs, which are not counted then.
+    // The bot may have stopped between the arrival of the last key and recording it. While its
+    // clock was a year ahead, it may have deleted delivered jobs, so only undelivered ones are
+    // counted.
     let undelivered = "SELECT count(*) FROM job WHERE state <> 'delivered'";
     until("all is noted", || async { home.count(undelivered).filter(|left| *left == 0) }).await;
     let wraps = relay.wraps_to(asker.keys.public_key()).await;

@@ -38,7 +38,7 @@ async fn a_message_that_can_never_be_recorded_holds_up_nobody() {
     unlucky.send("help").await;
     until("it is left out", || async { home.log().contains("is left out until the next start").then_some(()) }).await;
     lucky.ask("help").await;
-    // The next start finds it on the relay.
+    // The next start finds the message on the relay.
     bot.kill();
     ledger(&home).execute_batch("DROP TRIGGER bad").unwrap();
     let bot = home.spawn().await;

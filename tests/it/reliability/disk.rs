@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[test!(a_full_disk_delays_and_loses_nothing).timed()];
 
-/// Number of messages that ever were in the outbox. Sent answers are deleted, so it counts the ids.
+/// Number of messages that were ever in the outbox. It is the highest id, because sent answers are
+/// deleted.
 const QUEUED: &str = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'mail'";
-/// Number of jobs whose asker was told that they take long, as some do on a busy machine.
+/// Number of jobs whose asker was told that the job takes long. This happens on a busy machine.
 const LATE: &str = "SELECT count(*) FROM job WHERE notice_at IS NULL";
 const SOON: Duration = Duration::from_secs(5);
 
@@ -74,7 +75,7 @@ async fn a_full_disk_delays_and_loses_nothing() {
     };
     until("every job is done", done).await;
 
-    // T2 and T3: the results of the open jobs find no room.
+    // T2 and T3: there is no room for the results of the open jobs.
     let before = service.totals().unwrap().delivered;
     let mut requests = 0;
     loop {
@@ -90,7 +91,7 @@ async fn a_full_disk_delays_and_loses_nothing() {
         .await;
         occupy_free_pages(&home);
         fill();
-        // Either the result finds no room, or it just fitted once more.
+        // Either there is no room for the result, or it just fits once more.
         let outcome = || async {
             let full = log.text().contains("result cannot be recorded yet");
             let fitted = service.totals().unwrap().accepted == 0;

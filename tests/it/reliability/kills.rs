@@ -1,8 +1,8 @@
-//! R1 to R12 with SIGKILL: the bot process or its vault process is killed at a named step while it
-//! keeps a promise, and the promise still holds.
+//! R1 to R12 with SIGKILL. The test kills the bot process or its vault process at a named step
+//! while the bot keeps a promise, and checks that the promise still holds.
 //!
 //! R7 and R8 are not in the table, because a full disk and a jumping clock need the bot inside the
-//! test's process. Kills at writes are in `power_loss` and `ledger_kill`.
+//! test's process. `power_loss` and `ledger_kill` test kills during writes.
 
 use super::upgrade::{JOBS_OF_SCHEMA_9, ledger_of_schema_9};
 use crate::support::asker::{Asker, DeliveredKey};
@@ -32,7 +32,8 @@ pub const TESTS: &[Test] = &[
         .long("ten minutes: R1 to R12 at every step, for both processes"),
 ];
 
-/// A promise of `docs/developers/promises`, with the addition of its row to an ordinary request.
+/// A promise of `docs/developers/promises`. Each comment says what a row for it adds to an ordinary
+/// request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Promise {
     /// R1, R2: one acceptance and one key.
@@ -228,7 +229,7 @@ impl Scene {
         bot
     }
 
-    /// R9: another one on the same folder ends and says why.
+    /// R9: a second bot on the same folder ends and says why.
     async fn assert_refused(&self) {
         let mut second = self.home.command();
         let second = second.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -237,7 +238,8 @@ impl Scene {
         assert!(output.status.code() == Some(1) && said.contains("another npubbot uses the folder"), "{said}");
     }
 
-    /// R11: the bot stops cleanly, and another one takes its place. Returns the time of the stop.
+    /// R11: the bot stops cleanly, and a new one takes its place. Returns the new one and the time
+    /// that the stop took.
     async fn stopped(&self, survivor: Survivor) -> (Survivor, Duration) {
         let began = Instant::now();
         let status = match survivor {
@@ -275,8 +277,9 @@ impl Scene {
                 results.insert(wrap.id.to_hex());
             }
         }
-        // Once a relay has a message, the others get only a few attempts. On a slow machine the
-        // acceptance has used all of them.
+        // The relay that was away has the result, but perhaps not the acceptance: once one relay
+        // has a message, the bot makes only a few attempts at the others. On a slow machine these
+        // are used up.
         if let Some(away) = &self.away {
             let (here, there) = (self.wraps_on(&self.relay).await, self.wraps_on(away).await);
             assert!(there.is_subset(&here) && there.is_superset(&results), "{:?}: {there:?} of {here:?}", self.row);
@@ -297,7 +300,8 @@ async fn runs(row: Row) -> Duration {
     let mut took = Duration::ZERO;
     match (scene.row.promise, scene.row.victim) {
         (Promise::Stop, _) => (survivor, took) = scene.stopped(survivor).await,
-        // The folder was free, although the vault of the killed bot may still be ending.
+        // The new bot could use the folder, although the vault of the killed one may still be
+        // ending.
         (Promise::OneProcess, Victim::Bot) => scene.assert_refused().await,
         _ => {}
     }
@@ -307,7 +311,7 @@ async fn runs(row: Row) -> Duration {
     took
 }
 
-/// Runs the rows, `at_once` at a time, and prints the time taken.
+/// Tests the rows, `at_once` at a time, and fails if a promise is broken.
 async fn all_hold(rows: Vec<Row>, at_once: usize) {
     let (began, count) = (Instant::now(), rows.len());
     let others = OthersWork::watch();
@@ -340,7 +344,7 @@ fn prefix(rng: &mut StdRng) -> String {
 
 const SIDES: [&str; 2] = ["before", "after"];
 
-/// Every promise once, with the processes in turn.
+/// One row for each promise, at a random step. The two processes are killed in turn.
 async fn each_promise_survives_a_kill_at_a_random_step() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let mut victims = [Victim::Bot, Victim::Vault].into_iter().cycle().skip(rng.random_range(0..2));
@@ -355,7 +359,7 @@ async fn each_promise_survives_a_kill_at_a_random_step() {
             }
         }
     });
-    // The rows mostly wait. A stop has two seconds, even with the other rows running.
+    // The rows mostly wait, so they run side by side. A stop may take two seconds even then.
     all_hold(rows.into(), 3).await;
 }
 

@@ -28,7 +28,7 @@ fn wrap(kind: u8, number: i64) -> GiftWrap {
     GiftWrap { id: numbered(kind, number), to: Asker([1; 32]), json, expires_at: u64::MAX >> 1 }
 }
 
-/// Ends the attempts to send a message.
+/// Records that a message needs no further attempt to send it.
 fn finish(ledger: &Ledger, message: MessageId) {
     let ended = Attempt { message, reached: Vec::new(), next: Next::Finished };
     ledger.note_attempts(&[ended]).unwrap();

@@ -1,4 +1,5 @@
-//! Many askers at once: the time to accept a request, and the cost of a burst and of an idle hour.
+//! Many askers at once: the time until a request is accepted, and the cost of a burst of requests
+//! and of an idle bot.
 //!
 //! CI runs the short form. The limits apply to the release build on an otherwise idle machine:
 //! `cargo test --release --test it reliability::load -- --ignored --nocapture`
@@ -27,7 +28,7 @@ fn request(number: usize) -> String {
     format!("qqqq{tail}")
 }
 
-/// One wrapped request from each of `askers` askers, whose DM relay lists are on the relay.
+/// Publishes the DM relay lists of `askers` new askers. Returns one wrapped request of each.
 async fn requests(relay: &TestRelay, clients: &Askers, bot: PublicKey, askers: usize) -> Vec<(PublicKey, Event)> {
     let mut requests = Vec::new();
     for number in 0..askers {
@@ -67,8 +68,9 @@ async fn acceptances(clients: &Askers, requests: Vec<(PublicKey, Event)>, at_onc
     took
 }
 
-/// All askers together. They read on a separate connection: on one that also writes, the embedded
-/// relay's Nagle delay holds an acceptance back for 40 ms, until the preceding OK is acknowledged.
+/// The connections of all askers. One is only for reading: on a connection that also writes, the
+/// embedded relay's Nagle delay holds an acceptance back for 40 ms, until the preceding OK is
+/// acknowledged.
 struct Askers {
     writer: Client,
     reader: Client,
@@ -132,8 +134,8 @@ async fn measure(askers: usize, burst: usize) -> (Duration, Duration, Duration) 
     let (median, slowest) = of(&took);
     println!("{askers} askers at once: {median:?} median, {slowest:?} at the 99th percentile");
     println!("processor time: {test_used:.2} s relay and askers, {bot_used:.2} s bot");
-    // Ten per second. Above about 20 per second, the embedded relay holds a request back until its
-    // preceding OK is acknowledged.
+    // Ten requests per second. Above about 20 per second, the embedded relay holds a request back
+    // until its preceding OK is acknowledged.
     let mut alone = Vec::new();
     let mut pace = tokio::time::interval(Duration::from_millis(100));
     for request in requests(&relay, &clients, bot.public_key, 30).await {
@@ -168,7 +170,7 @@ async fn an_idle_bot_uses_almost_no_processor_time() {
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
     let bot = home.spawn().await;
-    // This does not wait for anything: it is the time over which usage is measured.
+    // The sleeps wait for nothing. Usage is measured over the second one.
     tokio::time::sleep(Duration::from_secs(5)).await;
     let (before, began) = (usage::of(bot.pid()).0, Instant::now());
     tokio::time::sleep(Duration::from_secs(30)).await;
@@ -178,6 +180,6 @@ async fn an_idle_bot_uses_almost_no_processor_time() {
     let mb = |bytes: u64| bytes as f64 / 1e6;
     println!("idle: {:.2} % of a core, {:.1} and {:.1} MB resident", 100.0 * share, mb(memory), mb(of_vault));
     assert!(share < 0.01, "{share}");
-    // Both count the pages of the program that they share.
+    // The two processes share the pages of the program, and both figures include them.
     assert!(memory + of_vault < 40_000_000, "{memory} + {of_vault}");
 }

@@ -29,14 +29,15 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// A terminal, and the program's side of it.
+    /// Makes a terminal. Returns the person's side and the program's side.
     fn new() -> (Terminal, OwnedFd) {
         let (mut ours, mut theirs) = (-1, -1);
         let none = std::ptr::null_mut();
-        // SAFETY: both places take a file each; the name, modes and size are left out.
+        // SAFETY: each of the first two pointers leads to a place for a descriptor. The name, modes
+        // and size are optional and left out.
         let made = unsafe { libc::openpty(&mut ours, &mut theirs, none, none.cast(), none.cast()) };
         assert_eq!(made, 0, "{}", std::io::Error::last_os_error());
-        // SAFETY: the two files were opened just now, and nothing else owns them.
+        // SAFETY: both descriptors were opened just now, and nothing else owns them.
         let (keyboard, theirs) = unsafe { (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };
         let screen = Arc::new(Mutex::new(String::new()));
         let (mut shown, seen) = (keyboard.try_clone().unwrap(), Arc::clone(&screen));
@@ -59,8 +60,8 @@ impl Terminal {
         self.screen.lock().unwrap().clone()
     }
 
-    /// Types a line once the terminal shows nothing of it: the program asks first and then turns the
-    /// echo off, which a person is too slow to notice.
+    /// Types a line once the terminal's echo is off. The program asks first and turns the echo off
+    /// just after that; a person is too slow to type in between.
     async fn types_unseen(&mut self, line: &str) {
         until("the terminal shows nothing that is typed", || async { (!self.echoes()).then_some(()) }).await;
         writeln!(self.keyboard, "{line}").unwrap();
@@ -71,7 +72,7 @@ impl Terminal {
         // SAFETY: the descriptor is open, and the modes are written into a place of their size.
         let read = unsafe { libc::tcgetattr(self.keyboard.as_raw_fd(), modes.as_mut_ptr()) };
         assert_eq!(read, 0, "{}", std::io::Error::last_os_error());
-        // SAFETY: written just now.
+        // SAFETY: `tcgetattr` has just written the modes.
         unsafe { modes.assume_init() }.c_lflag & libc::ECHO != 0
     }
 }

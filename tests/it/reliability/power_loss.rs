@@ -28,15 +28,15 @@ pub const TESTS: &[Test] = &[
 ];
 
 const NOW: u64 = 1_800_000_000;
-/// Jobs of a life: every other one a split job.
+/// Jobs that a life adds. Every other one is a split job.
 const JOBS: i64 = 2;
-/// Jobs before these: enough that a line of the file of used halves lies across two sectors.
+/// Jobs of an earlier life: so many that a line of the file of used halves lies across two sectors.
 const EARLIER: i64 = 13;
-/// Pages in the write-ahead log at which SQLite writes them into the database.
+/// Number of pages in the write-ahead log at which SQLite copies them into the database.
 const CHECKPOINT_AT: u64 = 1000;
-/// Bytes of a page in the log.
+/// Bytes that a page takes in the write-ahead log.
 const FRAME: u64 = 4096 + 24;
-/// Attempts at one transaction. A failure lasts for fewer changes.
+/// The most attempts at one transaction. A failure lasts for fewer changes than this.
 const ATTEMPTS: usize = 8;
 
 const ASKER: Asker = Asker([1; 32]);
@@ -59,7 +59,8 @@ fn rumor(job: i64) -> RumorId {
     RumorId(numbered(0, job))
 }
 
-/// A wrap. `kind` 2: an answer, 3: the result of a first life, 4: that of a second.
+/// A wrap. `kind` is 2 for an answer, 3 for a result of the first life, 4 for one of the second
+/// life.
 fn wrap(kind: u8, job: i64) -> GiftWrap {
     let json = format!("wrap {kind} {job} {}", "x".repeat(1_500));
     GiftWrap { id: numbered(kind, job), to: ASKER, json, expires_at: NOW + 1_000_000 }
@@ -103,7 +104,7 @@ fn sent(message: MessageId) -> Attempt {
     Attempt { message, reached: vec!["wss://one.example".to_owned()], next: Next::Finished }
 }
 
-/// Start, T1, T2 and T3 of some jobs, cleaning, stop. Ends at a lasting error.
+/// A life: start, T1, T2 and T3 of some jobs, cleaning, stop. Ends early at an error that stays.
 fn live(folder: &Path, told: &mut Told, attempts: usize) -> Result<(), LedgerError> {
     let ledger = persist(attempts, || open(folder))?;
     let jobs = EARLIER + 1..=EARLIER + JOBS;
@@ -137,7 +138,7 @@ fn deliver_all(ledger: &Ledger) {
     ledger.note_attempts(&sent).unwrap();
 }
 
-/// Files of a bot that was killed shortly before a checkpoint.
+/// The files of a bot that was killed shortly before a checkpoint, and what its ledger confirmed.
 fn earlier_life() -> (BTreeMap<String, Vec<u8>>, Told) {
     let (folder, mut told) = (folder(), Told::default());
     let ledger = open(folder.path()).unwrap();
@@ -225,12 +226,13 @@ fn check(folder: &Path, told: &Told) {
         let first: String = numbered(3, *job).iter().map(|byte| format!("{byte:02X}")).collect();
         assert_eq!(*wrap, first, "job {job} has another result than the one that was sent");
     }
-    // T1 is whole or nothing.
+    // T1 is recorded as a whole or not at all.
     let rumors = list("SELECT count(*), '' FROM seen")[0].0;
     assert_eq!(rumors, jobs.len() as i64);
 }
 
-/// Lives with this trouble. Returns what the ledger confirmed and what the disk saw.
+/// Runs a life with this trouble. Returns its folder, what the ledger confirmed and what the disk
+/// saw.
 fn run(files: &BTreeMap<String, Vec<u8>>, before: &Told, trouble: Trouble) -> (TempDir, Told, disk::Seen) {
     let (folder, mut told) = (with(files), before.clone());
     disk::watch(folder.path(), trouble);
@@ -240,7 +242,7 @@ fn run(files: &BTreeMap<String, Vec<u8>>, before: &Told, trouble: Trouble) -> (T
     (folder, told, seen)
 }
 
-/// All changes of a life without trouble.
+/// Runs a life without trouble. Returns all its changes.
 fn changes(files: &BTreeMap<String, Vec<u8>>, before: &Told) -> Vec<String> {
     let (folder, told, seen) = run(files, before, Trouble::default());
     check(folder.path(), &told);
@@ -253,8 +255,8 @@ fn changes(files: &BTreeMap<String, Vec<u8>>, before: &Told) -> Vec<String> {
 }
 
 fn power_may_go_at_every_write() {
-    // At each change, nothing unsynced survives, or a part of it: one of the two, by the seed. The
-    // long form does both and more.
+    // At each change the seed chooses: nothing unsynced survives, or a part of it. The long form
+    // tries both and more.
     lose_power_at_every_change(|at, seed| {
         let mixed = seed.wrapping_add(at as u64);
         vec![if mixed.is_multiple_of(2) { Survives::Nothing } else { Survives::Some(mixed) }]
@@ -296,8 +298,8 @@ fn every_write_may_fail_in_every_way() {
     fail_at_every_change(|_| FAILURES.into_iter().flat_map(|one| [(one, 1), (one, ATTEMPTS - 2)]).collect());
 }
 
-/// Fails at every change. `ways` gets the number of the change; it says how it fails, and how many
-/// changes do.
+/// Fails at every change. `ways` gets the number of the change. It returns the kinds of failure to
+/// try, each with the number of changes that fail.
 fn fail_at_every_change(ways: impl Fn(usize) -> Vec<(Failure, usize)>) {
     let (files, before) = earlier_life();
     let changes = changes(&files, &before);

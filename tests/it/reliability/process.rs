@@ -37,7 +37,7 @@ const GENEROUS: &str = "\
     longest_expected_time = \"3650 days\"\n\
     give_up_after = \"3650 days\"\n";
 
-/// R1. Sends `jobs` requests of several askers, and kills the bot at `kills` random moments,
+/// R1. Sends `jobs` requests, each of its own asker, and kills the bot at `kills` random moments,
 /// whatever it is doing.
 async fn killed_again_and_again(jobs: usize, kills: usize) {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
@@ -66,7 +66,8 @@ async fn killed_again_and_again(jobs: usize, kills: usize) {
         }
         let began = Instant::now();
         let mut child = home.command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // A random moment of a start, a search or a delivery. This sleep is part of the test.
+        // The sleep is part of the test: it ends at a random moment of a start, a search or a
+        // delivery.
         let moment = Duration::from_millis(rng.random_range(20..2_500));
         tokio::time::sleep(moment.saturating_sub(began.elapsed())).await;
         child.kill().unwrap();
@@ -91,7 +92,7 @@ async fn killed_again_and_again(jobs: usize, kills: usize) {
         for wrap in wraps.iter() {
             let gift = nostr_sdk::prelude::UnwrappedGift::from_gift_wrap(&asker.keys, wrap).await.unwrap();
             keys.extend(DeliveredKey::read(&gift.rumor.content));
-            // Such notices come on a busy machine.
+            // On a busy machine the bot also sends notices of late jobs.
             notices += usize::from(gift.rumor.content.contains("takes longer than I said"));
         }
         assert_eq!((wraps.len() - notices, keys.len()), (2, 1), "{prefix}: one acceptance, one result");
@@ -166,7 +167,7 @@ async fn stopped_during_a_launch(times: usize) {
             let log = home.log();
             let alive = log.lines().rfind(|line| line.contains("alive")).unwrap();
             assert!(alive.contains("open_jobs=1") && alive.contains("rate=") && alive.contains("relays=1"), "{alive}");
-            // The first line has no time before it.
+            // The first sign of life has no period over which power could be measured.
             let power = "watts=not known candidates_per_joule=not known";
             assert!(alive.contains(power), "{alive}");
         }
@@ -175,7 +176,7 @@ async fn stopped_during_a_launch(times: usize) {
         assert!(status.success(), "{signal:?}: {status}");
         assert!(took < Duration::from_secs(2), "{signal:?} took {took:?}");
         longest = longest.max(took);
-        // Everything is in one file, which is sound, and the job is still open.
+        // The ledger is in one file, which is sound, and the job is still open.
         assert!(!home.data().join("ledger.sqlite-wal").exists(), "a clean stop folds the log into the file");
         home.assert_sound();
         assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(1));
@@ -248,7 +249,7 @@ async fn hanging_at(place: &str) -> (TestRelay, Home, FaultyBot) {
     (relay, home, bot)
 }
 
-/// S11: the jobs of a day are counted in the ledger, so a kill gives no new ones.
+/// S11: the ledger counts an asker's jobs of a day, so a kill of the bot gives nobody new ones.
 async fn a_quota_used_up_stays_used_up_after_a_kill() {
     let relay = TestRelay::start().await;
     let limits = "[limits]\njobs_per_day = 2\nopen_jobs_per_asker = 9\nlongest_expected_time = \"3650 days\"\n\

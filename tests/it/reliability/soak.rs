@@ -33,16 +33,16 @@ const BACKDATED: u64 = 2 * 86_400;
 /// Age of junk in seconds: older than the messages, and young enough to be received.
 const JUNK_AGE: u64 = BACKDATED + 1800;
 const ASKERS: usize = 40;
-/// Wraps of junk sent at once: fewer than fit into a queue of the inbox.
+/// Wraps of junk that are sent at once. A queue of the inbox has room for more.
 const BATCH: usize = 1_000;
 /// Messages after the load, one by one.
 const AT_REST: usize = 5;
-/// Heap bytes that each message occupies for long: the library's entry that its id was verified,
-/// one of up to 128,000. (The tables of other ids have their full size after the warm-up.)
+/// Heap bytes that each message keeps for long: the library notes that its id was verified, in one
+/// of up to 128,000 entries. (The tables of other ids have their full size after the warm-up.)
 const A_MESSAGE: u64 = 48;
 /// Heap bytes of all tables of ids when they are full: 128,000 entries in the library; 100,000
-/// processed and 16,384 accepted ids of 32 bytes. These are each in a hash set (one byte more, and
-/// twice the power of two that holds them) and in a queue.
+/// processed and 16,384 accepted ids of 32 bytes. Each of these ids is in a hash set, which has one
+/// more byte per place and twice the power of two that holds them, and in a queue.
 const TABLES: u64 = 128_000 * A_MESSAGE + 33 * ((1 << 18) + (1 << 16)) + 32 * ((1 << 17) + (1 << 15));
 /// How much the smallest heap in a fifth of the run may vary because of the jobs and messages that
 /// happen to be open.
@@ -50,15 +50,15 @@ const HEAP_SLACK: u64 = 256 << 10;
 /// How much memory may grow beside the counted heap and the space for a burst: SQLite's cache of
 /// 2,000 KiB, and gaps of the allocator.
 const SLACK: u64 = 3 << 20;
-/// Connections or threads that may exist at one time and not at another. In the long form the relay
-/// goes down some 25 times, enough to tell this from a leak.
+/// Number of connections or threads that may exist at one time and not at another. In the long form
+/// the relay goes down about 25 times, so a leak would exceed this number.
 const A_FEW: u64 = 3;
 /// Bytes of the ledger that a message may leave behind: its id, a job and the sealed result, which
 /// is kept for `resend`.
 const ROWS_A_MESSAGE: u64 = 8 << 10;
-/// Free pages that stay in the ledger, and its schema.
+/// Bytes of the ledger's schema and of the free pages that stay in it.
 const EMPTY_LEDGER: u64 = 5 << 20;
-/// The write-ahead log is cut back to 8 MiB; a transaction comes on top.
+/// The most bytes of the write-ahead log. It is cut back to 8 MiB, and a transaction comes on top.
 const LONGEST_WAL: u64 = 9 << 20;
 /// Bytes of log per message, at the debug level.
 const LOG_A_MESSAGE: u64 = 2 << 10;
@@ -83,7 +83,7 @@ fn size(home: &Home, name: &str) -> u64 {
     fs::metadata(home.folder.path().join(name)).map_or(0, |file| file.len())
 }
 
-/// A random message of the mix, wrapped. The text is `None` for junk.
+/// A random message of the mixed load in a wrap, and its text; `None` for junk.
 fn message(rng: &mut StdRng, forger: &Forger, number: usize) -> (Event, Option<String>) {
     let character = |rng: &mut StdRng| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
     let request: String = (0..rng.random_range(2..4)).map(|_| character(rng)).collect();
@@ -100,8 +100,7 @@ fn message(rng: &mut StdRng, forger: &Forger, number: usize) -> (Event, Option<S
     (forger.honest(&text, back), Some(text))
 }
 
-/// The point of a half that was never used. (Keys on Nostr have an even y; some of these have an
-/// odd one.)
+/// The point of a half that was never used: a random x-coordinate with its even y.
 fn point() -> String {
     format!("02{}", Keys::generate().public_key().to_hex())
 }
@@ -141,12 +140,12 @@ async fn junk(batches: RangeInclusive<usize>, writer: &Client, asker: &Forger, h
     }
 }
 
-/// Sends `messages` of the mixed load, with `pace` between two of them. The relay goes down once in
-/// 40 to 240 messages.
+/// Sends `messages` of the mixed load, one every `pace`. The relay goes down after the first 40 to
+/// 120 messages, and then every 120 to 240.
 ///
-/// `batches` of junk are sent first: enough that the tables of ids need not grow during the
+/// `batches` of junk are sent first, so many that the tables of ids do not grow during the
 /// measurement, and that nearly every page of the library's table (1,088 pages, reserved at once)
-/// was used.
+/// is in use.
 async fn soak(messages: usize, pace: Duration, batches: usize) {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let (mut relay, home, process, writer) = start(KEPT * messages).await;
@@ -191,7 +190,8 @@ async fn soak(messages: usize, pace: Duration, batches: usize) {
     let seen = format!("SELECT count(DISTINCT rumor) FROM seen WHERE rumor IN ({})", ids.join(", "));
     let all = || async { (home.count(&seen) == Some(accepted.len() as i64)).then_some(()) };
     crate::support::until("every message that the relay accepted arrives", all).await;
-    // Everything is finished: messages that met no relay are due again within a minute or two.
+    // In the end nothing is open. Messages whose relay was down are due again within a minute or
+    // two.
     let undone = "SELECT (SELECT count(*) FROM job WHERE state IN ('accepted', 'found'))
                        + (SELECT count(*) FROM mail WHERE finished = 0)";
     let ends = Instant::now() + Duration::from_secs(240);
@@ -203,7 +203,8 @@ async fn soak(messages: usize, pace: Duration, batches: usize) {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     assert_eq!(quiet, 30, "jobs and messages are left undone: {:?}", home.count(undone));
-    // On a busy machine many messages were under way until here, so a few more show the heap at rest.
+    // On a busy machine many messages were under way until now. A few more messages show the heap
+    // at rest.
     for _ in 0..AT_REST {
         let noted = heap(&home).len();
         writer.send_event(&askers[0].honest("hello", 0)).await.unwrap();

@@ -1,5 +1,5 @@
-//! S9, measured in time: how much longer a rare job takes beside many easy jobs, on a real
-//! processor and through the scheduler.
+//! S9, measured in time: how much longer a rare job takes beside many easy jobs. The whole
+//! scheduler runs, on a real processor or GPU.
 //!
 //! CI runs the short form. The limit applies to the release build: `cargo test --release --test it
 //! reliability::starvation -- --ignored --nocapture --test-threads 1`
@@ -38,7 +38,7 @@ struct Bench {
     rng: StdRng,
 }
 
-/// Candidates tested, and the processor time they took in seconds: of the search threads, and of
+/// Candidates tested so far, and processor time in seconds: that of the search threads, and that of
 /// all threads of the scheduler.
 #[derive(Clone, Copy)]
 struct Reading {
@@ -71,7 +71,7 @@ impl Bench {
         Some(Bench { scheduler, done, easy: BTreeSet::new(), newest: 0, served: 0, rng })
     }
 
-    /// Adds or removes easy jobs until there are `jobs`, each of 2^20 or 2^25.
+    /// Adds or removes easy jobs until there are `jobs`. Each has a difficulty of 2^20 or 2^25.
     fn fill(&mut self, jobs: usize) {
         while self.easy.len() < jobs {
             let length = self.rng.random_range(4..=5);
@@ -106,8 +106,8 @@ impl Bench {
         }
     }
 
-    /// Candidates per second of processor time beside `jobs` easy jobs: of the search threads, and
-    /// of all threads.
+    /// Candidates per second of processor time, with `jobs` easy jobs: by the time of the search
+    /// threads, and by that of all threads.
     fn rates(&mut self, jobs: usize, seconds: f64) -> (f64, f64) {
         self.fill(jobs);
         // Launches already in flight do not count.
@@ -147,8 +147,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// How much longer a rare job takes beside easy jobs, relative to its time alone. Slices with and
-/// without them alternate, because a shared machine changes its speed from minute to minute.
+/// The part by which a rare job takes longer beside easy jobs than alone. Measurements with and
+/// without easy jobs alternate, because a shared machine changes its speed from minute to minute.
 fn growth(kernel: KernelChoice, turns: usize, seconds: f64) -> Option<f64> {
     let mut bench = Bench::start(DeviceChoice::Cpu, kernel)?;
     let (mut searching, mut all, mut alone_rate) = (Vec::new(), Vec::new(), Vec::new());
@@ -205,8 +205,8 @@ fn growth_on_a_gpu(turns: usize, seconds: f64) -> Option<f64> {
     Some(growth)
 }
 
-/// Measures both kernels before it checks, so that both figures are printed even if one is too
-/// high.
+/// The growth with each kernel. Both are measured before any is checked, so that both figures are
+/// printed even if one is too high.
 fn growths(turns: usize, seconds: f64) -> Vec<f64> {
     let kernels = [KernelChoice::Portable, KernelChoice::Ifma];
     kernels.into_iter().filter_map(|kernel| growth(kernel, turns, seconds)).collect()

@@ -1,5 +1,5 @@
-//! R2: the program can be killed at every named step of the flow. The real program is aborted there
-//! and started again.
+//! R2: the bot survives a death at every named step of the flow. The test aborts the real program
+//! at the step and starts it again.
 //!
 //! Faults exist only in builds with `debug_assertions`, so these tests do not exist in release
 //! builds.

@@ -13,7 +13,7 @@ use std::fs;
 
 pub const TESTS: &[Test] = &[test!(open_jobs_from_before_there_were_tickets_are_delivered)];
 
-/// Jobs in [`ledger_of_schema_9`], each with one result.
+/// Number of open jobs in [`ledger_of_schema_9`]. Each gets one result.
 pub const JOBS_OF_SCHEMA_9: usize = 2;
 
 /// Makes an identity older than tickets, and a ledger of schema 9 in which this asker has two open

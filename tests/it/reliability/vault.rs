@@ -25,7 +25,7 @@ pub const TESTS: &[Test] = &[
 
 const DELIVERED: &str = "SELECT count(*) FROM job WHERE state = 'delivered'";
 
-/// One acceptance and one result, whose key begins as asked.
+/// Checks that the asker has one acceptance and one result, whose key begins with the prefix.
 async fn assert_served_once(relay: &TestRelay, asker: &Asker, prefix: &str, when: &str) {
     let wraps = relay.wraps_to(asker.keys.public_key()).await;
     let mut keys = Vec::new();
@@ -120,7 +120,8 @@ async fn six_jobs_survive_twelve_kills_of_the_vault() {
             asker.send(prefix).await;
         }
         let vault = next_vault(process.pid(), former).await;
-        // A random moment of a start, a search or a delivery. This sleep is part of the test.
+        // The sleep is part of the test: it ends at a random moment of a start, a search or a
+        // delivery.
         tokio::time::sleep(Duration::from_millis(rng.random_range(0..600))).await;
         kill(vault);
         former = Some(vault);
@@ -142,7 +143,7 @@ async fn the_vault_ends_with_the_bot_however_it_ends() {
         if is_killed {
             process.kill();
         } else {
-            // At once: whoever has read the npub may send a signal.
+            // Without a pause: a signal may come as soon as the npub is printed.
             let (status, _) = process.stop_with(rustix::process::Signal::INT).await;
             assert_clean(status, &home);
         }
@@ -162,7 +163,7 @@ async fn mine_goes_on_when_its_vault_is_killed_and_leaves_none_behind() {
     let mut lines = BufReader::new(mine.0.stdout.take().unwrap()).lines();
     for number in 0..300 {
         let line = lines.next().unwrap_or_else(|| panic!("{number} keys")).unwrap();
-        // Found keys may be waiting to be printed, and their start secrets are lost.
+        // With the vault, the start secrets of found keys that wait to be printed are lost.
         if [1, 40, 150].contains(&number) {
             kill(vault);
             vault = next_vault(mine.0.id(), Some(vault)).await;

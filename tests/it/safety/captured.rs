@@ -71,7 +71,8 @@ fn key_in(text: &str) -> Option<Keys> {
     text.lines().find(|line| line.starts_with("nsec1")).map(|nsec| Keys::parse(nsec).unwrap())
 }
 
-/// A key that the vault sealed for the attacker: its receiver, its pattern and its start secret.
+/// A key that the vault sealed at the attacker's request: the key, whether its receiver is the
+/// attacker, and its start secret.
 struct Redeemed {
     key: Keys,
     is_own: bool,
@@ -127,7 +128,7 @@ async fn a_captured_network_process_gets_no_secret_and_redirects_no_key() {
     fs::write(bot.folder.join("tickets"), mark.to_str().unwrap()).unwrap();
     bot.bot.signal(rustix::process::Signal::USR2);
     bot.file("open").await;
-    // The same moment in the vault, as root sees it.
+    // Reads the vault's memory at the same moment, as root can.
     let vault = memory(next_vault(bot.bot.0.id(), None).await);
     fs::write(bot.folder.join("go"), "").unwrap();
     assert_eq!(bot.file("end").await, "done");

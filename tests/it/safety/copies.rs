@@ -20,8 +20,8 @@ pub const TESTS: &[Test] = &[
 /// The log text for a wrap that reached the vault and could not be opened.
 const COULD_NOT_BE_OPENED: &str = "a wrap is ignored";
 
-/// Forged copies: another event under the id of `honest`, with its own or with the right signature;
-/// and `honest` with another signature.
+/// Three forged copies of `honest`: the event `other` with the id of `honest` and its own
+/// signature; the same with the signature of `honest`; and `honest` with another signature.
 fn copies(honest: &Event, other: &Event) -> Vec<String> {
     let disguised = altered(other, "id", honest.id.to_hex());
     let mut signed: Value = serde_json::from_str(&disguised).unwrap();

@@ -23,9 +23,9 @@ pub const TESTS: &[Test] = &[
     test!(ten_thousand_first_time_askers_pass).long("a minute and more: the full form of S8"),
 ];
 
-/// Never found during the test.
+/// A request that is never found during the test.
 const REQUEST: &str = "qqqqqqqq";
-/// Bounds on the memory in a flood, and on the time of an honest request.
+/// Bounds on the bot's memory during a flood in bytes, and on the wait of an honest request.
 const MOST_MEMORY: u64 = 256 * 1024 * 1024;
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 const BITS: u8 = 12;
@@ -45,7 +45,7 @@ fn peak_memory(bot: &BotProcess) -> u64 {
 fn assert_small(bot: &BotProcess) {
     let memory = peak_memory(bot);
     println!("{:.1} MB at most", memory as f64 / 1e6);
-    // The driver of a GPU adds some 250 MB.
+    // The driver of a GPU adds about 250 MB, so the bound holds for the CPU only.
     assert!(device() != "cpu" || memory <= MOST_MEMORY, "{memory}");
 }
 
@@ -96,8 +96,8 @@ async fn junk_passes(wraps: usize, a_second: usize, limits: &str) {
     let mut known = Asker::connect(&relay.url(), bot.public_key).await;
     let mut new = Asker::connect(&relay.url(), bot.public_key).await;
     assert!(known.ask(REQUEST).await.contains("#1"));
-    // Another text than `status`: the same text within the same second would be a copy of the same
-    // message.
+    // The flood comes with the request `status`. Here `help` is sent, because the same text within
+    // the same second would be a copy of that message.
     let before = known.ask("help").await;
     let all = junk(bot.public_key, wraps, &mut rng);
     let (paid, plain) = (worked(&new, REQUEST), known.wrap("status").await);
@@ -175,8 +175,8 @@ async fn requests_pass(askers: usize, allowed: usize) {
     let taken = || async { home.count("SELECT count(*) FROM seen").filter(|&seen| seen as usize > askers + 1) };
     until("every request is answered", taken).await;
     println!("{askers} requests of first-time askers decided after {:.1?}", began.elapsed());
-    // The requests accepted before the flood was noticed, those decided together with the last of
-    // them, and the two honest ones.
+    // The jobs are the requests accepted before the bot noticed the flood, those decided together
+    // with the last of these, and two honest ones.
     let jobs = home.count("SELECT count(*) FROM job").unwrap() as usize;
     println!("{jobs} jobs");
     assert!((allowed..=allowed + 66).contains(&jobs), "{jobs}");

@@ -33,7 +33,7 @@ impl Stored {
     fn new() -> Stored {
         let (folder, half) = (tempfile::tempdir().unwrap(), Half::draw());
         let point = StartPoint::new(*half.point().public_key());
-        // Some tweak is found whose key begins with `q`.
+        // The first tweak whose key begins with `q`.
         let mut tweaks = (1..).map(|step| {
             let offset = Offset::of_point(0, step, Rotation::ALL[0]);
             SplitTweak { tweak: Tweak { offset, rotation: Rotation::ALL[0] }, fingerprint: half.point().fingerprint() }
@@ -51,7 +51,7 @@ impl Stored {
         self.folder.path().join(name)
     }
 
-    /// Runs a command that ends with the name of the half's file.
+    /// Runs a command whose last arguments are the half's file and its passphrase file.
     fn run(&self, arguments: &[&str]) -> Output {
         let (half, pass) = (self.path("half.age"), self.path("pass"));
         let file = [half.to_str().unwrap(), "--passphrase-file", pass.to_str().unwrap()];
@@ -60,7 +60,7 @@ impl Stored {
         output
     }
 
-    /// `combine`, which has combined and waits for the password of the key.
+    /// Starts `combine`. Returns when it has combined the key and waits for the key's password.
     async fn combining(&self) -> FaultyBot {
         let password = self.path("password");
         rustix::fs::mknodat(rustix::fs::CWD, &password, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();

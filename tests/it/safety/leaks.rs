@@ -1,7 +1,8 @@
-//! S4: nothing secret leaks. The real program does jobs at trace level, with a panic right after a
-//! result was sealed. Then the test searches the ledger, its write-ahead log, the program's log
-//! with the panic's text, its arguments, its environment and its whole memory for every delivered
-//! key. The long form: `cargo test --test it safety::leaks -- --ignored --nocapture`
+//! S4: nothing secret leaks. The real program does jobs at trace level, and panics once right after
+//! a result is sealed. Then the test searches for every delivered key: in the ledger, its
+//! write-ahead log, the program's log with the panic's text, and the program's arguments,
+//! environment and whole memory.
+//! The long form: `cargo test --test it safety::leaks -- --ignored --nocapture`
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
 use crate::support::harness::{Test, test};

@@ -36,7 +36,8 @@ fn the_forms_of_a_number_have_the_expected_bytes() {
         ("words of 64 bits, turned", [25, 26, 27, 28, 29, 30, 31, 32]),
         ("the lower half, little-endian", [32, 31, 30, 29, 28, 27, 26, 25]),
         ("the upper half, little-endian", [16, 15, 14, 13, 12, 11, 10, 9]),
-        // 0x…1a1b_1c1d_1e1f_20: the low 52 bits, and the highest 48.
+        // The number ends in 0x…1a1b_1c1d_1e1f_20. The low limb has its low 52 bits, the highest
+        // limb its highest 48.
         ("limbs of 52 bits in 64", [0x20, 0x1f, 0x1e, 0x1d, 0x1c, 0x1b, 0x0a, 0]),
         ("limbs of 52 bits in 64, the highest first", [6, 5, 4, 3, 2, 1, 0, 0]),
         // 0x1d1e1f20 has 0x11e1f20 below bit 26; the next 26 bits are 0xa1b1c1d1e1f20 >> 26.
@@ -63,12 +64,13 @@ fn relatives_are_the_six_keys_that_reveal_each_other() {
     let relatives: Vec<SecretKey> = own.relatives().collect();
     let different: BTreeSet<[u8; 32]> = relatives.iter().map(SecretKey::secret_bytes).collect();
     assert_eq!((relatives[0], different.len()), (own.number, 6));
-    // 1 + λ + λ² = 0, and the three points λ^k·P have the same y. Opposite points have the same x.
+    // Because 1 + λ + λ² = 0, the three points λ^k·P have the same y. Opposite points have the same
+    // x.
     let points: Vec<PublicKey> = relatives.iter().map(|key| key.public_key(SECP256K1)).collect();
     let bytes = |at: usize| points[at].serialize_uncompressed();
     assert!([2, 4].iter().all(|&at| bytes(at)[33..] == bytes(0)[33..]));
     assert!([0, 2, 4].iter().all(|&at| bytes(at)[1..33] == bytes(at + 1)[1..33]));
-    // A key leads back to the secret of its start point.
+    // From a key, its rotation and its offset follows the secret of its start point.
     let offset = number(&mut rng).into();
     for rotation in Rotation::ALL {
         let key = own.number.add_tweak(&offset).unwrap().mul_tweak(&rotation.scalar()).unwrap();
@@ -119,12 +121,12 @@ fn planted_secrets_are_found_anywhere_and_nothing_else_is() {
     let found = pieces.look(&memory);
     assert_eq!(planted.len(), pieces.needles + 1);
     for &(secret, start, length) in &planted {
-        // Every run of eight bytes in it.
+        // The search must find each piece of eight bytes of the number.
         let places = (start..start + length).step_by(8);
         assert!(places.clone().all(|at| found.iter().any(|one| one.at == at && one.secret == secret)), "at {start}");
     }
-    // The noise before a number may happen to continue it: limbs of 52 bits end in 48 bits of the
-    // highest word, whose other two bytes stand there once in 65,536 times.
+    // The noise before a number may happen to continue it. For example, the highest limb of 52 bits
+    // fills six bytes of its word, and the noise has the other two bytes once in 65,536 times.
     for one in &found {
         let touches = |&(secret, start, length): &(usize, usize, usize)| {
             secret == one.secret && (start..start + length + 7).contains(&(one.at + 7))
@@ -133,7 +135,8 @@ fn planted_secrets_are_found_anywhere_and_nothing_else_is() {
     }
 }
 
-/// Every place in memories of every length, including borders between two threads.
+/// A piece is found at every place in memories of every length up to 69 bytes, also where the
+/// shares of two threads meet.
 fn the_shortest_memories_are_searched_to_their_ends() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let secrets = secrets(&mut rng, 1);

@@ -110,7 +110,7 @@ fn the_vault_draws_from_the_operating_system_and_nothing_else() {
     assert!(random.contains("getrandom::fill(bytes).map_err(|_| VaultError::NoRandomness)"));
 }
 
-/// In Cargo.lock, `getrandom` asks the operating system unless a build says otherwise, and the
+/// The `getrandom` of Cargo.lock asks the operating system unless a build says otherwise. The
 /// program depends on no crate that makes random numbers without it.
 fn the_lock_file_has_no_generator_with_small_seeds() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

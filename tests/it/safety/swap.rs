@@ -17,7 +17,7 @@ pub const TESTS: &[Test] =
 
 /// Memory of the other process, bytes.
 const HELD: usize = 64 << 20;
-/// The part of that memory that must be swapped.
+/// Bytes by which the memory limit is below the memory in use.
 const SWAPPED: u64 = 32 << 20;
 /// The content of its memory, stored here with every byte changed, so that no other memory has it.
 const MARK: [u8; 16] = *b"npubbot-swaptest";
@@ -103,7 +103,7 @@ async fn the_identity_is_not_swapped_when_memory_runs_short() {
     let Some(cgroup) = Cgroup::new() else { skip("no memory cgroup can be made") };
     let home = Home::new(&[]);
     drop(home.vault());
-    // Memory counts in the cgroup of its process at its first use.
+    // Memory counts in the cgroup in which its process is when it first uses the memory.
     if cgroup.enter().is_err() {
         skip("this process cannot enter a memory cgroup");
     }

@@ -1,5 +1,5 @@
-//! Tickets. An attacker controls the socket of the real vault process, and still each key goes to
-//! the asker who asked for it.
+//! Tickets. Even an attacker who controls the socket of the real vault process cannot redirect a
+//! key: each goes to the asker who asked for it.
 
 use crate::support::bot::Home;
 use crate::support::forger::Forger;
@@ -22,7 +22,7 @@ pub const TESTS: &[Test] = &[
     test!(nobody_gets_the_tickets_of_earlier_jobs_by_ending_the_vault),
 ];
 
-/// The ticket for the text of a message to the vault.
+/// The ticket that the vault makes for a message with this text.
 fn ticket(vault: &Vault, forger: &Forger, text: &str) -> Ticket {
     let wrap = VerifiedEvent::check(forger.honest(text, 10)).unwrap();
     let Some(Ok(Opened::Message(rumor))) = vault.open_all(&[wrap]).pop() else { panic!("an honest message opens") };
@@ -44,7 +44,7 @@ fn asker(keys: &Keys) -> Asker {
     Asker(keys.public_key().to_bytes())
 }
 
-/// An announcement of an encryption key by its owner's own identity.
+/// An announcement of an encryption key, signed by the identity that it is for.
 fn own_announcement(keys: &Keys, date: u64) -> Announcement {
     let tag = Tag::parse(["n", &Keys::generate().public_key().to_hex()]).unwrap();
     let builder = EventBuilder::new(ANNOUNCEMENT, "").tag(tag).custom_created_at(date.into());
@@ -68,7 +68,7 @@ fn no_key_is_redirected_through_the_socket() {
     let (theirs, own) = (ticket(&vault, &asking, "q"), ticket(&vault, &thief, "p"));
     let (mut delivered, mut refused) = (0, 0);
     for round in 0..400 {
-        // The asker's pattern, or the attacker's.
+        // `q` is the asker's pattern, and `p` the attacker's.
         let pattern = if rng.random_bool(0.5) { "q" } else { "p" };
         let (start, hit) = found(&vault, pattern);
         let mut ticket = if rng.random_bool(0.5) { theirs.clone() } else { own.clone() };

@@ -1,4 +1,5 @@
-//! The memory of the network-facing process, and the inheritance of the vault process.
+//! The memory of the process that talks to the network, and the files and environment that the
+//! vault process inherits.
 
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
@@ -56,8 +57,8 @@ async fn the_network_process_has_no_identity_and_no_delivered_key() {
         let nsec = keys.secret_key().to_bech32().unwrap();
         assert!(!has(&regions, nsec.as_bytes()) && !has(&regions, keys.secret_key().to_secret_hex().as_bytes()));
     }
-    // The positive controls: the scan finds what the process always holds, and finds the identity in
-    // the vault.
+    // The positive controls: the scan finds the public key that the process always holds, and the
+    // identity in the vault.
     assert!(has(&regions, process.public_key.as_bytes()), "the scan finds what is there");
     let Ok(regions) = memory(vault) else { skip("the vault's memory cannot be read, not even for the control") };
     assert!(regions.iter().any(|region| pieces.look(region).iter().any(|found| found.secret == 0)), "the identity");

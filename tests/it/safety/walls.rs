@@ -84,7 +84,7 @@ async fn others_of_the_same_user_can_neither_read_nor_trace_the_vault() {
     assert!(tried.status.success(), "{}", String::from_utf8_lossy(&tried.stderr));
 }
 
-/// Runs as the user of the bot.
+/// Runs as the user of the bot, and tries to read and trace the vault.
 fn reads_and_traces() {
     let id = |name: &str| std::env::var(name).unwrap().parse::<u32>().unwrap();
     let (bot, vault) = (id("BOT"), id("VAULT"));
@@ -101,7 +101,7 @@ fn reads_and_traces() {
     let traced = unsafe { libc::ptrace(libc::PTRACE_SEIZE, vault as libc::pid_t, 0, 0) };
     let error = std::io::Error::last_os_error();
     assert_eq!((traced, error.raw_os_error()), (-1, Some(libc::EPERM)), "{error}");
-    // The positive control: this user may read other processes of their own.
+    // The positive control: this user may read its other processes.
     assert!(!fs::read(about(bot, "environ")).unwrap().is_empty());
 }
 
@@ -115,8 +115,9 @@ fn enclosed(home: &Home) -> Vault {
     vault
 }
 
-/// The C library opens a file when a thread's heap shrinks. When the vault was killed for that, it
-/// lost its start points a dozen times in a burst of requests.
+/// Opening a file fails in the vault, and does not end it. The C library opens a file when a
+/// thread's heap shrinks. When that killed the vault, it lost its start points a dozen times in a
+/// burst of requests.
 #[cfg(debug_assertions)]
 fn a_file_is_refused_to_the_vault_which_lives() {
     let home = Home::new(&[]);

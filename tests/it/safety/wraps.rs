@@ -71,7 +71,7 @@ fn wraps_that_are_wrong(forger: &Forger) -> Hostile {
     ]
 }
 
-/// A plaintext with NIP-44's length in front, and no padding.
+/// A plaintext with NIP-44's length prefix, which may lie, and no padding.
 fn padded(text: &str, length: usize) -> Vec<u8> {
     [&(length as u16).to_be_bytes()[..], text.as_bytes()].concat()
 }
@@ -148,7 +148,8 @@ async fn hostile_wraps_have_no_effect_and_an_honest_one_is_accepted_within_two_s
     let home = Home::new(&[relay.url()]);
     let process = home.spawn_logged().await;
     let mut asker = Asker::connect(&relay.url(), process.public_key).await;
-    // The bot is subscribed: from here on it receives what is pushed.
+    // The answer shows that the bot is subscribed. From here on it receives everything that is
+    // pushed.
     asker.ask("help").await;
 
     let forger = Forger::new(process.public_key);
@@ -183,7 +184,7 @@ async fn the_same_wrap_without_its_fault_is_accepted() {
     let forger = Forger::new(running.public_key);
     let seal = forger.seal_of(&forger.rumor("qqqqqqqq").as_json()).as_json();
     let once = Keys::generate();
-    // NIP-44 pads texts of 257 to 511 bytes and more in steps. The padding is done here, as in the
+    // NIP-44 pads texts to a multiple of a step. The test pads this text itself, as it does in the
     // forgeries.
     let content = forger.encrypt_padded(&once, &properly_padded(&seal));
     relay.push(&forger.wrap_with(&once, content, [Tag::public_key(forger.bot)]).as_json());
@@ -218,7 +219,8 @@ async fn unsolicited_events_of_an_external_relay_are_ignored() {
     running.service.stop().await;
 }
 
-/// NIP-44's padding: to a power of two, or above 256 bytes to an eighth of one.
+/// The text with NIP-44's length prefix and padding: to a multiple of 32 bytes, and above 256 bytes
+/// to a multiple of an eighth of the next power of two.
 fn properly_padded(text: &str) -> Vec<u8> {
     let next = text.len().next_power_of_two();
     let chunk = if next <= 256 { 32 } else { next / 8 };

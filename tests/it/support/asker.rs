@@ -16,7 +16,7 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// Connects to `relay` and publishes it as the DM relay (kind 10050).
+    /// Connects to `relay` and publishes a list that names it as the asker's DM relay (kind 10050).
     pub async fn connect(relay: &RelayUrl, bot: PublicKey) -> Asker {
         let asker = Asker::connect_without_relay_list(relay, bot).await;
         let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(relay.clone()));
@@ -137,8 +137,8 @@ pub struct DeliveredKey {
 }
 
 impl DeliveredKey {
-    /// Reads the nsec on a line of its own, derives its npub, and proves that they belong together
-    /// by a signature.
+    /// Reads the nsec that stands on a line of its own, and derives its npub. A signature proves
+    /// that they belong together. `None` if there is no nsec.
     pub fn read(text: &str) -> Option<DeliveredKey> {
         let line = text.lines().map(str::trim).find(|line| line.starts_with("nsec1"))?;
         let secret = SecretKey::from_bech32(line).expect("the nsec is valid bech32");

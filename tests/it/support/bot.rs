@@ -25,7 +25,7 @@ impl Home {
         Home::with(relays, "")
     }
 
-    /// `extra` are additional lines of the configuration.
+    /// A home whose configuration also has the lines `extra`.
     pub fn with(relays: &[RelayUrl], extra: &str) -> Home {
         let folder = tempfile::tempdir().unwrap();
         let identity = age::x25519::Identity::generate();
@@ -56,7 +56,7 @@ impl Home {
     }
 
     fn config_text(&self) -> String {
-        // The relays of askers are on this machine too.
+        // The relays of askers are on this machine too, so private addresses must be allowed.
         let mut text = "allow_private_relays = true\n".to_owned();
         for url in &self.relays {
             writeln!(text, "[[relays]]\nurl = \"{url}\"\nroles = [\"inbox\", \"status\", \"discovery\"]").unwrap();
@@ -102,7 +102,7 @@ impl Home {
         vault.unwrap().with_reader(npubbot::bot::asked)
     }
 
-    /// Makes the identity older than tickets: its file has only the nsec.
+    /// Gives the bot an identity from before tickets: its file has only the nsec.
     pub fn make_older_than_tickets(&self) {
         drop(self.vault());
         let identity: age::x25519::Identity = fs::read_to_string(self.age_identity()).unwrap().trim().parse().unwrap();
@@ -123,8 +123,8 @@ impl Home {
         RunningBot { service, public_key }
     }
 
-    /// Starts the bot within this process, with a configuration that the file format would not
-    /// allow.
+    /// Starts the bot within this process. `change` may set values that the configuration file does
+    /// not allow.
     pub async fn start_with(&self, change: impl FnOnce(&mut Config)) -> RunningBot {
         let (vault, mut config) = (self.vault(), self.config());
         change(&mut config);
@@ -193,7 +193,7 @@ impl Home {
         ledger.query_row(query, [], |row| row.get(0)).ok()
     }
 
-    /// Whether SQLite finds the ledger sound.
+    /// Checks that SQLite finds the ledger sound.
     pub fn assert_sound(&self) {
         let ledger = rusqlite::Connection::open(self.data().join("ledger.sqlite")).unwrap();
         let sound: String = ledger.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
@@ -232,7 +232,7 @@ impl Drop for FaultyBot {
     }
 }
 
-/// Whether a stopped process ended as it should: cleanly, or after the time limit.
+/// Checks that a stopped process ended as it should: cleanly, or because it reached the time limit.
 pub fn assert_clean(status: std::process::ExitStatus, home: &Home) {
     let log = home.log();
     assert!(status.success() || log.contains("the clean shutdown takes too long"), "{status}\n{log}");
@@ -277,8 +277,9 @@ impl BotProcess {
         self.child.wait().unwrap();
     }
 
-    /// Stops the process, whose log is in `home`. Beside others it may exceed the time limit of a
-    /// clean shutdown, which `reliability::process` tests alone.
+    /// Stops the process, whose log is in `home`. When other tests run at the same time, the
+    /// process may exceed the time limit of a clean shutdown. `reliability::process` tests that
+    /// limit alone.
     pub async fn stop(self, home: &Home) {
         let (status, _) = self.stop_with(rustix::process::Signal::TERM).await;
         assert_clean(status, home);

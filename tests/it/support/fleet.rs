@@ -25,10 +25,11 @@ use tempfile::TempDir;
 use tokio::runtime::{self, Runtime};
 use tokio::task::JoinHandle;
 
-/// The variable that names the server's program. Without it, `nats-server` is looked for.
+/// Environment variable that names the server's program. Without it, `nats-server` in the `PATH` is
+/// used.
 const PROGRAM: &str = "NATS_SERVER";
 
-/// Skips the test if there is no NATS server.
+/// The program of the NATS server. Skips the test if there is none.
 pub fn needs_nats() -> PathBuf {
     let program: PathBuf = std::env::var_os(PROGRAM).map_or_else(|| "nats-server".into(), PathBuf::from);
     match Command::new(&program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status() {
@@ -132,16 +133,17 @@ impl Drop for Killed {
     }
 }
 
-/// Names of the threads of a [`Headquarters`] that work for the devices of workers: those of the
-/// devices, the verifier's, and those of the connection. Simulated workers have others.
+/// Names of the threads of a [`Headquarters`] that work for the devices of workers: the threads of
+/// these devices, of the verifier and of the connection. Simulated workers run on other threads.
 pub const BOT_THREADS: [&str; 3] = ["worker ", "verifier", "bot"];
 
-/// A search whose own device tests one candidate in fifty milliseconds, and a fleet.
+/// A bot's scheduler and its fleet, without the rest of a bot. Its own device tests one candidate
+/// in fifty milliseconds.
 pub struct Headquarters {
     pub scheduler: Arc<Scheduler>,
     pub fleet: Fleet,
     pub finds: Arc<Mutex<Vec<Find>>>,
-    /// The connection's runtime, with named threads; `None` at the end.
+    /// The runtime of the connection, whose threads have names; `None` once dropped.
     runtime: Option<Runtime>,
     _stopper: Stopper,
 }
@@ -253,7 +255,7 @@ impl Searcher for Slow {
     }
 }
 
-/// A change of an honest report. It sees the launch.
+/// Changes the report of an honest device. It also sees the launch.
 pub type Twist = Box<dyn FnMut(&Launch, LaunchReport) -> LaunchReport + Send>;
 
 /// An honest device of one thread, whose reports are changed on the way.
@@ -295,12 +297,13 @@ impl Searcher for Twisted {
     }
 }
 
-/// Claims without a search, as often as a device would make them.
+/// A report that claims these hits and candidates without a search, after the time of a short
+/// launch.
 pub fn claims(hits: Vec<ClaimedHit>, candidates: u64) -> LaunchReport {
     LaunchReport { candidates, hits, busy: Duration::from_millis(50), is_cut_short: false }
 }
 
-/// Waits until a condition about time holds.
+/// Whether `time` has passed since `since`.
 pub fn elapsed(since: Instant, time: Duration) -> bool {
     since.elapsed() >= time
 }

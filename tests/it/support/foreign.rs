@@ -19,9 +19,9 @@ pub enum Manner {
     Plain,
     /// Readers and writers must authenticate (NIP-42).
     Auth,
-    /// Refuses events older than ten minutes, which wraps appear to be.
+    /// Refuses events older than ten minutes. Wraps have earlier dates, so they appear to be older.
     RefusesOld,
-    /// Refuses events with more bytes.
+    /// Refuses events of more bytes than this.
     SmallEvents(usize),
 }
 
@@ -64,7 +64,7 @@ impl ForeignRelay {
         ForeignRelay::answering(child, folder, port).await
     }
 
-    /// nostr-rs-relay 0.8.12, if `NOSTR_RS_RELAY` names its program.
+    /// Starts nostr-rs-relay 0.8.12 from `program`.
     pub async fn rust(program: &Path, manner: Manner) -> ForeignRelay {
         let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
         let config = format!(

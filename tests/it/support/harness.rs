@@ -13,18 +13,18 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Names the test that a child process runs.
+/// Environment variable that names the test for a child process to run.
 const CHILD: &str = "NPUBBOT_TEST_CHILD";
-/// If this variable is set, the time of each test and the processor time of it and of the programs
-/// it started are printed, the slowest first.
+/// Environment variable. If it is set, the wall time and the processor time of each test are
+/// printed, the slowest test first. The processor time includes the programs that the test started.
 const TIMES: &str = "NPUBBOT_TEST_TIMES";
-/// Set in a child whose test runs beside others, although it judges a time.
+/// Environment variable of a child whose test judges a time although it runs beside other tests.
 const BESIDE: &str = "NPUBBOT_TEST_BESIDE";
 /// Time after which a test is killed, unless it is marked as long.
 const LONGEST: Duration = Duration::from_secs(900);
 /// Exit status of a child whose test was skipped.
 const SKIPPED: u8 = 77;
-/// Exit status of a child that took too long beside others.
+/// Exit status of a child whose test took too long beside other tests.
 const TOO_LONG: u8 = 78;
 /// Precedes the reason in the last line of a skipped test's output.
 const REASON: &str = "SKIPPED: ";
@@ -59,9 +59,9 @@ impl Test {
         Test { is_alone: true, ..self }
     }
 
-    /// Marks a test that judges times with [`judge`] or [`hold`] only. It runs beside others; if it
-    /// takes too long there, it runs once more, alone, and that run counts. Other failures count at
-    /// once.
+    /// Marks a test that judges times only with [`judge`] or [`hold`]. It runs beside other tests.
+    /// If it takes too long there, it runs once more, alone, and that run counts. Other failures
+    /// count at once.
     pub const fn timed(self) -> Test {
         Test { is_timed: true, ..self }
     }
@@ -77,7 +77,7 @@ impl Test {
     }
 
     /// Makes every bot of this test wait at a step (`src/fault.rs`) while the [`gate`] is closed.
-    /// Skipped in builds without faults.
+    /// The test is skipped in builds without faults.
     pub const fn holding(self, place: &'static str) -> Test {
         Test { holds: Some(place), ..self }
     }
@@ -99,7 +99,8 @@ macro_rules! test {
 }
 pub(crate) use test;
 
-/// A function that can be a test. `Marker` keeps the two implementations apart.
+/// A function that can be a test. `Marker` tells the implementation for `fn()` from the one for
+/// `async fn()`.
 pub trait Run<Marker> {
     fn run(&self);
 }
@@ -119,34 +120,34 @@ impl<F: Fn() -> Fut, Fut: Future<Output = ()>> Run<(Asynchronous, Fut)> for F {
     }
 }
 
-/// The payload of a skipped test's unwinding.
+/// The panic payload with which a skipped test unwinds.
 struct Skip;
 
 /// Ends this test as skipped. `reason` says what is missing on this machine. The stack is unwound,
-/// so programs that the test has started end with it. Only from the thread of the test.
+/// so programs that the test has started end too. Only the thread of the test may call it.
 pub fn skip(reason: &str) -> ! {
     println!("\n{REASON}{}", reason.replace('\n', " "));
     std::panic::resume_unwind(Box::new(Skip))
 }
 
-/// The payload of the unwinding of a test that took too long beside others.
+/// The panic payload with which a test unwinds that took too long beside other tests.
 struct TooLong;
 
-/// Whether this test runs beside others, so that a time is only judged if it is short enough.
+/// Whether this test runs beside other tests. A time that is too long then proves nothing.
 pub fn is_beside_others() -> bool {
     std::env::var_os(BESIDE).is_some()
 }
 
-/// Fails if `took` is not less than `allowed`; beside others, the test then runs once more, alone.
-/// Check everything else before.
+/// Fails if `took` is not less than `allowed`. If other tests run too, the test instead runs once
+/// more, alone. Call it after all other checks.
 pub fn judge(what: &str, took: Duration, allowed: Duration) {
     let said = format!("{what} took {took:?}, {allowed:?} are allowed");
     println!("{said}");
     hold(took < allowed, &said);
 }
 
-/// Fails with `said` unless it holds, which may need a machine that is not busy; beside others, the
-/// test then runs once more, alone.
+/// Fails with `said` unless `holds`, for a condition that may need an idle machine. If other tests
+/// run too, the test instead runs once more, alone.
 pub fn hold(holds: bool, said: &str) {
     if !holds && is_beside_others() {
         println!("{said}");
@@ -160,7 +161,7 @@ pub mod gate {
     use std::fs;
     use std::path::PathBuf;
 
-    /// The variable of `src/fault.rs` that names the file.
+    /// The environment variable of `src/fault.rs` that names the gate's file.
     pub(super) const FILE: &str = "NPUBBOT_TEST_GATE";
 
     fn file() -> PathBuf {
@@ -196,8 +197,8 @@ static SKIPS: Mutex<Vec<(&str, String)>> = Mutex::new(Vec::new());
 static DURATIONS: Mutex<Vec<(Duration, Duration, &str)>> = Mutex::new(Vec::new());
 static QUIET: Quiet = Quiet { state: Mutex::new(Running { others: 0, is_alone: false }), changed: Condvar::new() };
 
-/// Lets tests run beside each other, or one alone. One that waits to run alone holds up no other,
-/// so it runs when all others have ended. (A `RwLock` would hold them up.)
+/// Lets tests run beside each other, or one test alone. A test that waits to run alone does not
+/// hold others up, so it begins when no other test runs. (A `RwLock` would hold others up.)
 struct Quiet {
     state: Mutex<Running>,
     changed: Condvar,
@@ -209,7 +210,7 @@ struct Running {
     is_alone: bool,
 }
 
-/// A test that runs. Dropping it lets others begin.
+/// The turn of a test that runs. Dropping it may let another test begin.
 struct Turn<'a> {
     quiet: &'a Quiet,
     is_alone: bool,
@@ -267,9 +268,9 @@ pub fn main(tables: &[&[Test]]) -> ExitCode {
         println!("NPUBBOT_TEST_SEED={}", super::seed_of_environment());
     }
     let mut all: Vec<Test> = tests().filter(|test| !test.is_part).collect();
-    // Tests that must run alone come last, so that the others need not wait for them; slow ones
-    // first, so that in the end nobody waits for one of them. They mostly wait, so those that judge
-    // a time run beside them.
+    // Tests that must run alone come last, so that the others need not wait for them. Slow tests
+    // come first, so that in the end nobody waits for one. They mostly wait, so those that judge a
+    // time start before them all and run beside them.
     all.sort_by_key(|test| (test.is_alone, !test.is_timed, !test.is_slow));
     let trial = |test: Test| {
         let run = move || match run_in_child(test, capture, test.is_alone)? {
@@ -294,7 +295,7 @@ pub fn main(tables: &[&[Test]]) -> ExitCode {
 /// Result of a run of a test.
 enum Outcome {
     Completed(Completion),
-    /// It took too long, beside others: the last line that it printed.
+    /// The test took too long beside other tests. The text is the last line that it printed.
     TooLong(String),
 }
 
@@ -356,14 +357,15 @@ fn run_in_child(test: Test, capture: bool, alone: bool) -> Result<Outcome, Faile
 /// system does not say.
 fn processor_time(process: u32) -> Option<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // Fields 14 to 17, counted from the one after the name, which may have spaces: user and system
-    // time, and those of the children.
+    // Fields 14 to 17: user and system time, and those of the children. They are counted from the
+    // field after the name, because the name may have spaces.
     let (_, fields) = stat.rsplit_once(") ")?;
     let ticks: u64 = fields.split(' ').skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum();
     Some(Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64))
 }
 
-/// Lists the skipped tests and their reasons at the very end.
+/// Prints the skipped tests with their reasons at the very end, and the times if they are asked
+/// for.
 fn report() {
     let mut skips = SKIPS.lock().unwrap_or_else(PoisonError::into_inner);
     skips.sort_unstable();

@@ -72,9 +72,9 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// The parts of a process's memory that contain a needle: everything readable, as a core dump
-    /// would have it. Arguments and environment are part of it; they are also searched separately,
-    /// to name them.
+    /// The parts of a process's memory that contain a needle. All readable memory is searched, as a
+    /// core dump would have it. It includes the arguments and the environment, which are also
+    /// searched on their own, so that a finding names them.
     pub fn process(&self, pid: u32) -> Vec<String> {
         let mut found = Vec::new();
         for name in ["cmdline", "environ"] {
@@ -93,8 +93,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Writes `bytes` into one of several slots of 256 bytes at the unused end of a process's first
-/// stack.
+/// Writes `bytes` into slot number `place`. The slots have 256 bytes each, at the unused end of the
+/// stack of a process's first thread.
 pub fn plant(pid: u32, place: u64, bytes: &[u8]) {
     let (start, ..) = mappings(pid, 'r').into_iter().find(|(.., line)| line.ends_with("[stack]")).unwrap();
     let mut memory = fs::OpenOptions::new().write(true).open(format!("/proc/{pid}/mem")).unwrap();

@@ -3,7 +3,7 @@
 use std::io::{Result, Write};
 use std::sync::{Arc, Mutex};
 
-/// Everything logged in this process since it began.
+/// The log of this process from [`Log::of_warnings`] on.
 #[derive(Clone, Default)]
 pub struct Log(Arc<Mutex<Vec<u8>>>);
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// How long the machine is watched.
 const WATCHED: Duration = Duration::from_millis(300);
-/// The share of the processors up to which times can be judged.
+/// The largest share of the processors in use by others at which times can be judged.
 const QUIET: f64 = 0.25;
 
 /// The share of the processors that others used just before a test, from 0 to 1.
@@ -14,8 +14,8 @@ const QUIET: f64 = 0.25;
 pub struct OthersWork(f64);
 
 impl OthersWork {
-    /// Watches the machine for a moment. Call it first in a test that runs alone, while nothing of
-    /// its own runs. 0 if the system does not say.
+    /// Measures the share for a moment. Call it at the beginning of a test that runs alone, while
+    /// the test runs nothing itself. The share is 0 if the system does not tell.
     pub fn watch() -> OthersWork {
         let before = ticks();
         std::thread::sleep(WATCHED);
@@ -32,8 +32,8 @@ impl OthersWork {
         self.0 > QUIET
     }
 
-    /// As [`harness::judge`]. On a machine that is busy with other programs, skips a test that runs
-    /// alone instead of failing it, because the time is theirs.
+    /// Like [`harness::judge`]. On a machine that is busy with other programs, it skips a test that
+    /// runs alone instead of failing it, because they may have caused the delay.
     pub fn judge(self, what: &str, took: Duration, allowed: Duration) {
         if took >= allowed && self.are_busy() && !harness::is_beside_others() {
             let others = self.0 * 100.0;
@@ -43,8 +43,8 @@ impl OthersWork {
     }
 }
 
-/// Time since the start of the system, in hundredths of a second of all processors together, by
-/// use: user, user at a lower priority, system, idle and more (`proc_stat(5)`).
+/// Times since the start of the system, of all processors together, in hundredths of a second. One
+/// time for each use: user, user at a lower priority, system, idle and more (`proc_stat(5)`).
 fn ticks() -> Option<[u64; 8]> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     let numbers = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().take(8);

@@ -1,6 +1,6 @@
 //! Searches the memory of a device for secrets: gigabytes of memory, many secrets, and every form
-//! that numbers have there. It looks for any eight consecutive bytes of any form of a secret, at
-//! any byte. So it also finds half of a number, and a number whose halves are far apart, as the
+//! that numbers have there. It looks at every byte for any eight-byte piece of any form of a
+//! secret. So it also finds half of a number, and a number whose halves are far apart, as the
 //! kernels store their products.
 
 use npubbot::key::Rotation;
@@ -19,7 +19,7 @@ impl Secret {
         Secret { name: name.into(), number }
     }
 
-    /// `±λ^k` times the number, modulo n. Anyone who has one of these six has all of them.
+    /// The number times `±λ^k`, modulo n. Anyone who has one of these six numbers has all of them.
     pub fn relatives(&self) -> impl Iterator<Item = SecretKey> + '_ {
         Rotation::ALL.into_iter().flat_map(|rotation| {
             let turned = self.number.mul_tweak(&rotation.scalar()).expect("λ is not zero");
@@ -34,9 +34,10 @@ pub struct Form {
     pub write: fn(&[u8; 32]) -> Vec<u8>,
 }
 
-/// The kernels have eight limbs of 32 bits, least significant first, and their products in halves
-/// of 16 bytes; points in tables have the same form. The CPU's field elements have limbs of 52 and
-/// of 64 bits, those of libsecp256k1 limbs of 26 and 52 bits.
+/// All forms that are searched for. The kernels have eight limbs of 32 bits, least significant
+/// first, and their products in halves of 16 bytes; points in tables have the same form. The CPU's
+/// field elements have limbs of 52 and of 64 bits, those of libsecp256k1 have limbs of 26 and of 52
+/// bits.
 pub const FORMS: [Form; 12] = [
     Form { name: "bytes, big-endian", write: |number| number.to_vec() },
     Form { name: "bytes, little-endian", write: |number| number.iter().rev().copied().collect() },
@@ -73,27 +74,27 @@ fn highest_first(limbs: Vec<Vec<u8>>) -> Vec<u8> {
     limbs.into_iter().rev().flatten().collect()
 }
 
-/// The position of a piece of a secret in memory.
+/// A piece of a secret that was found in memory, and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     pub at: usize,
     /// Index of the secret in the given list.
     pub secret: usize,
-    /// The relative and the form to which the piece belongs.
+    /// Indices of the relative and the form to which the piece belongs.
     pub relative: usize,
     pub form: usize,
 }
 
-/// Size of the filter in bits, as a power of two: 128 KiB, which fits into a core's cache.
+/// Binary logarithm of the filter's size in bits: 128 KiB, which fits into a core's cache.
 const FILTER_BITS: u32 = 20;
-/// The most finds reported by one search.
+/// The most pieces that one search reports per core.
 const MOST_FOUND: usize = 10_000;
 
 /// All pieces of all secrets, indexed for the search.
 pub struct Pieces {
     filter: Vec<u64>,
     pieces: HashMap<u64, (usize, usize, usize)>,
-    /// Number of whole numbers: every relative of every secret in every form.
+    /// How many numbers in some form there are: every relative of every secret in every form.
     pub needles: usize,
 }
 

@@ -31,7 +31,7 @@ use std::time::Duration;
 /// the lowest priority: beside two compilers on two cores it gets a hundredth of the time.
 pub const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Waits until `condition` returns a value, or fails with `what`.
+/// Waits until `condition` returns a value. Fails after [`PATIENCE`], with `what` in the message.
 pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut condition: impl FnMut() -> F) -> T {
     let attempt = async {
         loop {
@@ -44,7 +44,8 @@ pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut condition: 
     tokio::time::timeout(PATIENCE, attempt).await.unwrap_or_else(|_| panic!("waited in vain: {what}"))
 }
 
-/// Connects a client to its relays. (The library's own wait may overlook a connection.)
+/// Connects a client and waits until all its relays are connected. (The library's own wait may
+/// overlook a connection.)
 pub async fn connect(client: &Client) {
     client.connect().await;
     until("the client is connected", || async {

@@ -23,7 +23,7 @@ pub fn run<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Output {
     command().args(arguments).output().unwrap()
 }
 
-/// Runs `npubbot` in `folder`, with a home folder.
+/// Runs `npubbot` in `folder`, with `home` as its home folder.
 pub fn run_at_home<S: AsRef<std::ffi::OsStr>>(home: &Path, folder: &Path, arguments: &[S]) -> Output {
     command().env("HOME", home).current_dir(folder).args(arguments).output().unwrap()
 }

@@ -46,7 +46,8 @@ impl TestRelay {
 
     /// Closes every connection and accepts no more. Returns once none is left.
     pub async fn stop(&self) {
-        // A connection that is just handling a message does not notice one shutdown.
+        // A connection that is just handling a message does not notice a shutdown, so it is
+        // repeated.
         let is_closed = || async {
             self.running.shutdown();
             (!is_connected(self.port)).then_some(())
@@ -58,7 +59,7 @@ impl TestRelay {
         self.running = run(&self.events, self.port, self.auth).await;
     }
 
-    /// Everything the relay holds that `filter` selects.
+    /// The relay's events that match `filter`.
     pub async fn events(&self, filter: Filter) -> Events {
         self.events.query(filter).await.unwrap()
     }

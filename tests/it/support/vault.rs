@@ -10,13 +10,13 @@ use npubbot::vault::{Means, Opening, Vault};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The real vault process of a bot that does not run.
+/// Starts the real vault process of a bot, without the bot. Makes the identity if there is none.
 pub fn started(home: &Home) -> Vault {
     drop(home.vault());
     process_of(home)
 }
 
-/// The real vault process of a bot with an existing identity.
+/// Starts the real vault process of a bot that has an identity, without the bot.
 pub fn process_of(home: &Home) -> Vault {
     let file = home.data().join("identity.age");
     let means = Means::AgeIdentityFile(home.age_identity());
@@ -24,7 +24,7 @@ pub fn process_of(home: &Home) -> Vault {
     Vault::start_program(program, Opening { file, means, is_new: false }).unwrap()
 }
 
-/// A sealed message.
+/// A message to be sealed for `to`.
 pub fn message_to(to: &Keys, text: &str) -> OutgoingMessage {
     OutgoingMessage {
         to: Asker(to.public_key().to_bytes()),
@@ -45,14 +45,14 @@ pub fn opened(reader: &Keys, wrap: &str) -> Option<String> {
     Some(UnsignedEvent::from_json(inner(&seal)?).unwrap().content)
 }
 
-/// The vault process of the bot with this process id; `None` while it has none.
+/// The process id of a bot's vault; `None` while there is none. `bot` is the bot's process id.
 pub fn vault_of(bot: u32) -> Option<u32> {
     let threads = fs::read_dir(format!("/proc/{bot}/task")).ok()?;
     let children = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok());
     let children: Vec<u32> = children
         .flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<_>>())
         .collect();
-    // Its arguments are hidden from its own user.
+    // The vault hides its arguments from its own user, so the name of the process must do.
     let name = |id: u32| fs::read_to_string(about(id, "comm")).unwrap_or_default();
     children.into_iter().find(|id| name(*id).trim() == "npubbot-vault")
 }
@@ -73,7 +73,7 @@ pub fn about(id: u32, file: &str) -> PathBuf {
     PathBuf::from(format!("/proc/{id}/{file}"))
 }
 
-/// All readable memory of a process. Errors: the process is protected from us.
+/// All readable memory of a process. Errors: the system does not let us read the process.
 pub fn memory(id: u32) -> std::io::Result<Vec<Vec<u8>>> {
     use std::os::unix::fs::FileExt;
     let maps = fs::read_to_string(about(id, "maps"))?;
@@ -84,7 +84,7 @@ pub fn memory(id: u32) -> std::io::Result<Vec<Vec<u8>>> {
         let (Some(range), Some(rights)) = (words.next(), words.next()) else { continue };
         let Some((from, to)) = range.split_once('-') else { continue };
         let (from, to) = (u64::from_str_radix(from, 16).unwrap(), u64::from_str_radix(to, 16).unwrap());
-        // Address space that is only reserved has no content.
+        // Very large mappings are only reserved address space and have no content.
         if !rights.starts_with('r') || line.ends_with("[vvar]") || line.ends_with("[vsyscall]") || to - from > 1 << 32 {
             continue;
         }

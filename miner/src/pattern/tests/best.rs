@@ -41,7 +41,7 @@ fn a_best_search_is_written_as_it_was_read() {
     }
     assert_eq!(Best::read(&["cat"]), None);
     assert_eq!(Best::read(&[]), None);
-    // Alone they are no patterns.
+    // As patterns, both words are refused.
     for word in ["best", "surprise"] {
         assert_eq!(word.parse::<Pattern>(), Err(GrammarError::Best));
     }

@@ -1,4 +1,4 @@
-//! Difficulties against counting.
+//! Difficulties, compared with counts.
 
 use super::super::chance::{Effort, chance_of_any};
 use super::super::character_set::NPUB_CHARACTERS;
@@ -7,7 +7,8 @@ use super::super::{Difficulty, PatternSet};
 use super::matching::{key_near, pattern_near};
 use super::*;
 
-/// The chance of shapes by counting all values of the first four characters.
+/// The chance that a text has one of the shapes, by counting all values of the first four
+/// characters.
 fn counted(shapes: &[Shape]) -> f64 {
     let mut values = [0; NPUB_CHARACTERS];
     let mut fits = |number: u32| {
@@ -47,7 +48,7 @@ fn of_four_characters_all_are_counted() {
     }
 }
 
-/// A random pattern of a random kind that restricts the first four characters alone, as a person
+/// A random pattern of a random kind that restricts only the first four characters, as a person
 /// writes it.
 fn within_four_characters(rng: &mut StdRng) -> String {
     let place = |rng: &mut StdRng| {
@@ -86,7 +87,7 @@ fn of_random_sets_within_four_characters_all_are_counted() {
     let mut rng = random();
     const KINDS: usize = 7;
     let (mut sets, mut kinds) = (0, std::collections::BTreeSet::new());
-    // A kind may be missing among twenty sets.
+    // Twenty sets may lack a kind, so more are drawn until all kinds have occurred.
     while sets < 20 || (kinds.len() < KINDS && sets < 200) {
         let count = rng.random_range(1..=6);
         let written = (0..count).map(|_| within_four_characters(&mut rng));
@@ -168,7 +169,7 @@ fn known_difficulties() {
         ("[s5]at0sh[l7]", 33.0),
         ("*cafe", 20.0),
         ("alice*cafe".replace("alice", "a").as_str(), 25.0),
-        // The seventh character from the end is one of two.
+        // The seventh character from the end is q or s, so it counts 1 bit.
         ("*csafecat", 36.0),
         ("*?scafe", 25.0),
         ("=7", 30.0),
@@ -179,6 +180,6 @@ fn known_difficulties() {
     ] {
         assert!((bits(text) - expected).abs() < 1e-9, "{text}: {}", bits(text));
     }
-    // Of 54 places, five need a character where only q and s can be.
+    // Of 54 places, five would need one of these characters where only q and s can be.
     assert!((Difficulty::from_bits(25).candidates() / pattern("*al7ce*").difficulty().candidates() - 49.0).abs() < 0.1);
 }

@@ -1,5 +1,5 @@
-//! Estimated chances against computed and counted ones. The estimates are not random: the same
-//! shapes always have the same one.
+//! Estimated chances, compared with computed and counted ones. Estimates are not random: the same
+//! shapes always have the same estimate.
 
 use super::super::chance::{Effort, chance_of_any};
 use super::super::estimate::estimated_chance;
@@ -7,7 +7,7 @@ use super::super::shape::{Shape, values_of};
 use super::super::{Difficulty, PatternSet};
 use super::*;
 
-/// The greatest error of an estimate, as a share. The greatest of these sets is 2 %.
+/// The largest relative error that an estimate may have. The largest that these sets have is 2 %.
 const ERROR: f64 = 0.06;
 
 fn patterns(texts: &[&str]) -> Vec<Pattern> {
@@ -67,7 +67,7 @@ fn little_effort_is_enough_for_the_patterns_of_a_message() {
     let exact = set.difficulty().unwrap().candidates();
     let estimate = set.difficulty_within(&mut Effort::steps(1)).unwrap().candidates();
     assert!((estimate / exact - 1.0).abs() < 2.0 * ERROR, "{estimate}, not {exact}");
-    // Many shapes have the sum of their chances.
+    // A set of many shapes has the sum of their chances in place of an estimate.
     let pairs = ALPHABET.iter().flat_map(|&one| ALPHABET.iter().map(move |&other| [one, other].map(char::from)));
     let many = pairs.map(|[one, other]| pattern(&format!("*{one}{other}*"))).collect();
     assert_eq!(PatternSet::new(many).difficulty_within(&mut Effort::steps(1)).unwrap().candidates(), 1.0);

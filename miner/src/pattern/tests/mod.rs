@@ -1,4 +1,4 @@
-//! Patterns against a plain match on the text of the npub.
+//! Tests of patterns against a plain match on the text of the npub.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod best;

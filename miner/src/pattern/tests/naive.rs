@@ -1,4 +1,4 @@
-//! The oracle: reads a pattern's text on its own, and compares it with the key's text.
+//! The oracle: reads a pattern's text without the parser, and compares it with the key's text.
 
 use super::super::words::shapes_of_built_in;
 use super::*;
@@ -31,7 +31,7 @@ pub enum Naive {
     EqualAnywhere(usize),
     /// For each word, the characters of each of its places.
     Words(Vec<Vec<String>>),
-    /// The characters of each place, `None` for a star. With `@`, the number behind it.
+    /// The characters of each place, `None` for a star; and the number behind `@`, if there is one.
     Places(Vec<Option<String>>, Option<usize>),
 }
 
@@ -81,7 +81,7 @@ impl Naive {
                 words.iter().any(|word| word.iter().zip(characters).all(|(set, &c)| set.contains(c)))
             }
             Naive::Places(places, None) => fits(places, characters, !places.contains(&None)),
-            // A star at the end begins after `within` characters at most.
+            // All places before the last star are within the first `within` characters.
             Naive::Places(places, Some(within)) => {
                 (0..=*within).any(|end| fits(trimmed(places), &characters[..end], false))
             }
@@ -112,7 +112,8 @@ fn places(body: &str, is_alike: bool) -> Vec<Option<String>> {
     places
 }
 
-/// Whether the characters have these places from the first to the last; or to any with `open_end`.
+/// Whether the characters fit these places from the first to the last. With `open_end`, more
+/// characters may follow.
 fn fits(places: &[Option<String>], text: &[char], open_end: bool) -> bool {
     match places {
         [] => open_end || text.is_empty(),

@@ -6,10 +6,10 @@ use super::naive::{Naive, Texts};
 use super::*;
 use std::collections::BTreeMap;
 
-/// Matches that are expected of each pattern at least.
+/// The fewest matches that are expected of each pattern.
 const FEWEST: f64 = 100.0;
 
-/// A name of the kind, with the parts that a pattern has.
+/// A name of the pattern's kind, with the parts that the pattern has.
 fn kind_of(pattern: &Pattern) -> String {
     match pattern.kind() {
         Kind::Parts { start, middle, within, end } => {
@@ -27,7 +27,7 @@ fn random_patterns(rng: &mut StdRng, each: usize, hardest: f64) -> BTreeMap<Stri
     for _ in 0..20_000 {
         let npub = Npub(rng.random());
         let text = match rng.random_range(0..20) {
-            // Of all three parts, short enough.
+            // A start, a middle and an end, short enough not to be too hard.
             0 => {
                 let own = text_of(&npub);
                 let at = rng.random_range(6..40);
@@ -46,8 +46,8 @@ fn random_patterns(rng: &mut StdRng, each: usize, hardest: f64) -> BTreeMap<Stri
     found
 }
 
-/// Compares the difficulty of random patterns, and of sets of 2 to 6 of any kinds, with the number of
-/// random keys whose text has them.
+/// Compares the difficulties of random patterns, and of sets of 2 to 6 of them, with the number of
+/// random keys whose texts match.
 fn compare(keys: usize, each: usize, sets: usize, kinds: &[&str]) {
     let mut rng = random();
     let by_kind = random_patterns(&mut rng, each, keys as f64 / FEWEST);
@@ -76,7 +76,8 @@ fn compare(keys: usize, each: usize, sets: usize, kinds: &[&str]) {
     for ((set, chance), found) in asked.iter().zip(chances).zip(found) {
         let (mean, spread) = (chance * keys as f64, (chance * (1.0 - chance) * keys as f64).sqrt());
         let named: Vec<&str> = set.iter().map(|&at| patterns[at].as_str()).collect();
-        // Six standard deviations: of some hundred comparisons, one run in a million fails by chance.
+        // Six standard deviations: with some hundred comparisons, one run in a million fails by
+        // chance.
         assert!((found as f64 - mean).abs() < 6.0 * spread + 1.0, "{named:?}: {found}, not {mean:.0} ± {spread:.0}");
     }
     println!("{} patterns and {sets} sets agree with {keys} texts", patterns.len());

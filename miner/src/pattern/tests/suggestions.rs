@@ -1,11 +1,11 @@
-//! Patterns that an error names in place of a text that is none.
+//! Patterns that an error names in place of a text that is not a pattern.
 
 use super::super::Best;
 use super::matching::{key_near, pattern_near};
 use super::*;
 
-/// The words of an error that it says would work: those in quotes, but for the character that cannot
-/// occur, and those after `like`.
+/// The patterns that an error's text says would work: those in quotes, except the character that
+/// cannot occur, and those after `like`.
 fn named_in(error: &str) -> Vec<String> {
     let quoted = error.split('“').skip(1).filter(|rest| !rest.contains("” cannot occur"));
     let mut named: Vec<String> = quoted.filter_map(|rest| Some(rest.split_once('”')?.0.to_owned())).collect();
@@ -20,8 +20,8 @@ fn is_readable(text: &str) -> bool {
     text.parse::<Pattern>().is_ok() || text.parse::<Best>().is_ok()
 }
 
-/// A pattern that may have become impossible: other characters at some places, another number, or a
-/// part more.
+/// Changes a pattern, so that it may be impossible: other characters at some places, another
+/// number, or one more part.
 fn spoiled(rng: &mut StdRng, pattern: &str) -> String {
     let keyword = pattern.find([':', '=']).map(|at| &pattern[..=at]);
     if let Some(keyword) = keyword.filter(|_| rng.random_bool(0.5)) {

@@ -37,7 +37,7 @@ impl Operation {
 /// A measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
-    /// Its duration.
+    /// The duration.
     pub time: Duration,
     /// Numbers processed by each operation.
     pub lanes: usize,

@@ -1,4 +1,4 @@
-//! The choice of how top words are looked up, by measuring.
+//! Measures which method of looking up top words is the fastest.
 
 use super::dispatch::Kernel;
 use super::filter::Lookup;
@@ -9,14 +9,17 @@ use crate::pattern::{ALPHABET, Pattern, PatternSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Patterns that are searched for meanwhile. With ten thousand the same lookup was the faster one.
+/// Number of patterns in a measurement. With ten thousand patterns the same lookup was the faster
+/// one.
 const PATTERNS: u64 = 1_000;
-/// Measurements of each lookup, in turn; the shortest counts, since other programs may run meanwhile.
+/// Number of measurements of each lookup; the lookups alternate. The shortest time counts, because
+/// other programs may run at the same time.
 const TURNS: usize = 8;
-/// Rounds of a measurement: some 3 ms.
+/// Rounds of a measurement. They take some 3 ms.
 const ROUNDS: u64 = 8;
 
-/// The fastest lookup of a kernel, `None` if it has but one. Takes about a tenth of a second.
+/// Measures the fastest lookup of a kernel, in about a tenth of a second. `None` if the kernel has
+/// only one lookup.
 pub fn fastest_lookup(kernel: Kernel) -> Option<Lookup> {
     if !kernel.has_lookups() {
         return None;
@@ -41,7 +44,7 @@ pub fn fastest_lookup(kernel: Kernel) -> Option<Lookup> {
     Lookup::ALL.into_iter().zip(shortest).min_by_key(|&(_, time)| time).map(|(lookup, _)| lookup)
 }
 
-/// Six characters for a number, spread over all prefixes.
+/// A prefix of six characters for a number. Successive numbers are spread over all prefixes.
 fn prefix(number: u64) -> Option<Pattern> {
     let bits = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let text: String = (0..6).map(|at| ALPHABET[(bits >> (59 - 5 * at)) as usize % 32] as char).collect();

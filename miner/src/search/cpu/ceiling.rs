@@ -6,16 +6,17 @@ use std::hint::black_box;
 use std::thread;
 use std::time::Instant;
 
-/// Multiply instructions of a table entry, forward and backward, and the candidates they give: with
-/// IFMA for eight centres. `docs/developers/cpu-kernels.md` has the sum.
+/// Multiply instructions of the IFMA kernel for a table entry and eight centres, forward and
+/// backward, and the candidates that they give. `docs/developers/cpu-kernels.md` has the sum.
 #[cfg(target_arch = "x86_64")]
 const IFMA: (f64, f64) = (708.0, 144.0);
-/// Multiply instructions of an entry with the portable kernel: ten products of 21, twelve top words of
-/// 12.
+/// Multiply instructions of the portable kernel for a table entry and one centre, and the
+/// candidates: ten products of 21 instructions, and twelve top words of 12.
 const PORTABLE: (f64, f64) = (354.0, 18.0);
-/// Measurements; the best counts, since another program may have run meanwhile.
+/// Number of measurements. The highest rate counts, because other programs may run at the same
+/// time.
 const TURNS: usize = 16;
-/// Instructions of a chain in a measurement: some milliseconds.
+/// Instructions of a chain in a measurement. They take some milliseconds.
 const TIMES: u64 = 1 << 20;
 /// Independent chains of the portable measurement.
 const CHAINS: usize = 8;

@@ -1,23 +1,25 @@
 //! A few dozen intervals as a set of cells that fits into vector registers.
 //!
-//! A **cell** is a value of the upper 22 bits of a top word. A word's `high` are its upper 16 bits,
-//! its `middle` the 16 bits from the cell's last one up. A cell is kept in one of its places, one in
-//! each table of 64 slots:
+//! A **cell** is a value of the upper 22 bits of a top word. Its `high` is the upper 16 of these
+//! bits, its `middle` the lower 16. A cell has one place in each table of 64 slots, and is kept in
+//! one of them:
 //!
 //! ```text
 //! place = (middle ^ high >> shift) mod 64        slots[place] = high
 //! ```
 //!
-//! The place and the content together are all bits of the cell, so no other cell passes.
+//! The place and the content of its slot together determine all bits of the cell, so no other cell
+//! passes.
 
-/// Lower bits of a top word that do not belong to its cell. The smallest number for which 16 bits and
-/// the place in a table determine the cell.
+/// Number of lower bits that do not belong to the cell, of the 32 bits of a top word. With fewer,
+/// the 16 bits of a slot and the place in a table would not determine the cell.
 pub const CELL_SHIFT: u32 = 10;
 /// Slots of a table: the 16-bit numbers of the two vectors that one instruction looks up in.
 pub const SLOTS_OF_TABLE: usize = 64;
 /// The most tables.
 pub const MOST_TABLES: usize = 3;
-/// Shifts tried. With a larger one the shifted number has less than six bits.
+/// Number of shifts that are tried, from 0 on. With a larger shift, the shifted number would have
+/// fewer than six bits.
 const SHIFTS: u16 = 11;
 /// The most cells: with more, three tables are rarely enough.
 const MOST_CELLS: usize = 160;
@@ -25,7 +27,7 @@ const MOST_CELLS: usize = 160;
 /// One table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CellTable {
-    /// How far the upper 16 bits are shifted for a cell's place.
+    /// Number of bits by which the upper 16 bits are shifted to the right for a cell's place.
     pub shift: u16,
     /// The upper 16 bits of the cell at each place.
     pub slots: [u16; SLOTS_OF_TABLE],
@@ -36,7 +38,8 @@ pub struct CellTable {
 pub struct CellTables(Vec<CellTable>);
 
 impl CellTables {
-    /// The cells of intervals of top words, both ends included. `None` if there are none, or too many.
+    /// The cells of intervals of top words, both ends included. `None` if there are no intervals,
+    /// or too many cells.
     pub fn new(intervals: &[(u64, u64)]) -> Option<CellTables> {
         let cell = |top: u64| (top >> (32 + CELL_SHIFT)) as u32;
         let mut cells = Vec::new();
@@ -63,7 +66,7 @@ impl CellTables {
     }
 }
 
-/// Tables with these shifts that hold all cells, if there are any.
+/// Tables with these shifts that hold all cells; `None` if some cell finds no place.
 fn placed(cells: &[u32], shifts: &[u16]) -> Option<Vec<CellTable>> {
     let mut owners = vec![[None; SLOTS_OF_TABLE]; shifts.len()];
     for &cell in cells {
@@ -77,7 +80,8 @@ fn placed(cells: &[u32], shifts: &[u16]) -> Option<Vec<CellTable>> {
     Some(owners.into_iter().zip(shifts).map(table).collect())
 }
 
-/// Finds a place for a cell, moving others to another of their places.
+/// Finds a place for a cell, and moves other cells to other places of theirs if needed. `seen`
+/// marks the places tried. Returns whether the cell has a place.
 fn place(
     cell: u32,
     shifts: &[u16],

@@ -19,7 +19,7 @@ use super::ifma::{Fe8, VECTORS, is_supported, walk_ifma};
 /// The CPU kernel asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum KernelChoice {
-    /// The fastest this processor has.
+    /// The fastest kernel that this processor can run.
     #[default]
     Auto,
     /// AVX-512 IFMA: eight numbers side by side.
@@ -41,7 +41,7 @@ impl FromStr for KernelChoice {
     }
 }
 
-/// A text that names no CPU kernel.
+/// The error for a text that names no CPU kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UnknownKernel(String);
 
@@ -81,7 +81,7 @@ impl Kernel {
         }
     }
 
-    /// Its name in flags and logs.
+    /// The kernel's name in flags and logs.
     pub fn name(self) -> &'static str {
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -90,7 +90,7 @@ impl Kernel {
         }
     }
 
-    /// Whether it has several methods of looking up top words.
+    /// Whether the kernel has several methods of looking up top words.
     pub fn has_lookups(self) -> bool {
         self != Kernel::Portable
     }
@@ -127,7 +127,7 @@ impl Kernel {
 /// Centres per round of the portable kernel. The processor overlaps their multiplications.
 const PORTABLE_CENTRES: usize = 4;
 
-/// The table. Computed at its first use, which takes some 10 ms.
+/// The table of the portable kernel. Computed at its first use, which takes some 10 ms.
 fn portable_table() -> &'static Table<Fe> {
     static TABLE: OnceLock<Table<Fe>> = OnceLock::new();
     TABLE.get_or_init(|| Table::new(PORTABLE_CENTRES))

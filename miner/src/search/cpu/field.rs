@@ -62,7 +62,7 @@ impl Fe {
         if borrow { self } else { Fe(limbs) }
     }
 
-    /// Whether it is 0 modulo p.
+    /// Whether the number is 0 modulo p.
     pub fn is_zero(self) -> bool {
         self.canonical().0 == [0; 4]
     }
@@ -84,8 +84,8 @@ impl Fe {
     #[inline(always)]
     pub fn sub(self, other: Fe) -> Fe {
         let (difference, borrow) = sub_limbs(self.0, other.0);
-        // Subtracting 2^256 means subtracting FOLD. A value below FOLD borrows once more, and is
-        // then far from zero.
+        // The borrow added 2^256, which is FOLD, so FOLD is subtracted. That borrows once more only
+        // from a value below FOLD. Its lowest limb is then so large that no further borrow occurs.
         let (difference, again) = sub_limbs(difference, [u64::from(borrow) * FOLD, 0, 0, 0]);
         Fe([difference[0].wrapping_sub(u64::from(again) * FOLD), difference[1], difference[2], difference[3]])
     }

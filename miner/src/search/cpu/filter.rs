@@ -1,5 +1,5 @@
-//! The filter: can a candidate with this top word match? One lookup in a bitmap answers that for
-//! nearly all candidates, finer tables for the rest.
+//! The filter tells whether a candidate with a given top word may match. One lookup in a bitmap
+//! decides that for nearly all candidates, and finer tables for the rest.
 //!
 //! A **top word** is the upper 64 bits of x, or an approximation of them. Its upper 32 bits consist
 //! of the number of a **bucket** and a **place** in the bucket.
@@ -23,8 +23,8 @@ const NOWHERE: u32 = 0xffff << 16;
 /// needed.
 const SPARSITY_BITS: u32 = 9;
 
-/// How top words are looked up in the coarse bitmap, if there are many intervals. Which is faster
-/// depends on the processor.
+/// A method of looking up top words in the coarse bitmap, if there are many intervals. Which method
+/// is faster depends on the processor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Lookup {
     /// By gather instructions, as soon as the top words of an entry are computed.
@@ -55,12 +55,12 @@ impl Lookup {
 /// The intervals of a pattern set, widened by the error of an approximate top word.
 #[derive(Clone, Debug)]
 pub struct Filter {
-    /// How many of the upper 32 bits are the place in a bucket: 12 to 16. The bits above select the
-    /// bucket.
+    /// Number of bits of a place in a bucket: the lower 12 to 16 of a top word's upper 32 bits. The
+    /// bits above them select the bucket.
     place_bits: u32,
     /// One bit per bucket, 32 per word: set if an interval overlaps the bucket.
     buckets: Vec<u32>,
-    /// The coarse bitmap: the same for fewer, larger buckets.
+    /// The coarse bitmap: one bit per bucket like `buckets`, but for fewer and larger buckets.
     coarse: Box<[u32; COARSE_WORDS]>,
     /// For each word of `buckets`, the number of bits set in the words before it.
     ranks: Vec<u32>,
@@ -81,7 +81,8 @@ pub struct Filter {
     whole: Option<PatternSet>,
     /// The tests of whole texts, if the first 32 bits of a key decide too little for some pattern.
     text_tests: Option<TextTests>,
-    /// Quick tests, passed by every key that passes `text_tests`. `None` if none are selective enough.
+    /// Quick tests, passed by every key that passes `text_tests`. `None` if none are selective
+    /// enough.
     quick_tests: Option<QuickTests>,
 }
 
@@ -92,8 +93,8 @@ impl Filter {
         let exact = patterns.intervals().to_vec();
         let mut widened = Vec::with_capacity(exact.len() + 1);
         for &(first, last) in &exact {
-            // Errors wrap modulo 2^64: a top word near zero may appear near the end, and the other
-            // way round.
+            // Errors wrap modulo 2^64: a top word near zero may appear near 2^64, and the other way
+            // round.
             let (low, high) = (first.wrapping_sub(slack), last.wrapping_add(slack));
             if low > first && high < last {
                 // Both ends wrap around: every top word is in the interval.
@@ -188,7 +189,7 @@ impl Filter {
         let (bucket, _) = bucket_of(top, self.place_bits);
         let Some(rank) = self.rank(bucket) else { return false };
         let (first, next) = (self.first_exact[rank] as usize, self.first_exact[rank + 1] as usize);
-        // Including the interval that begins in this bucket and ends in the next.
+        // This includes an interval that begins in this bucket and ends in a later one.
         is_within(&self.exact[first..self.exact.len().min(next + 1)], top)
     }
 
@@ -217,13 +218,13 @@ impl Filter {
         (word >> bit & 1 == 1).then_some(rank as usize)
     }
 
-    /// How many of the upper 32 bits are the place in a bucket.
+    /// Number of bits of a place in a bucket.
     #[inline(always)]
     pub fn place_bits(&self) -> u32 {
         self.place_bits
     }
 
-    /// The buckets' bitmap.
+    /// The bitmap of the buckets.
     #[inline(always)]
     pub fn buckets(&self) -> &[u32] {
         &self.buckets
@@ -247,7 +248,7 @@ impl Filter {
         [&self.places[0], &self.places[1]]
     }
 
-    /// The widened intervals as cells; `None` if they are too many.
+    /// The widened intervals as cells; `None` if there are too many.
     #[inline(always)]
     pub fn cells(&self) -> Option<&CellTables> {
         self.cells.as_ref()

@@ -1,9 +1,8 @@
 //! One table entry around one centre: six points, eighteen candidates
 //! (`docs/developers/search.md`). Written once for every field type.
 //!
-//! An equivalent of the formula of `docs/developers/search.md`. With `s = √-3 = 2β + 1`, and `q =
-//! 2·xA·t` in place of `t`, which costs nothing when the shared inverse is scaled by `2·xA` once a
-//! round:
+//! This form is equivalent to the one there. It has `s = √-3 = 2β + 1`, and `q = 2·xA·t` in place
+//! of `t`. Computing q costs nothing, because the shared inverse is scaled by `2·xA` once a round:
 //!
 //! ```text
 //! e0 = (s·xA/2)·q      e1 = (s·xi/2)·q      g = 1/(s·xA)
@@ -12,9 +11,10 @@
 //! β^j·x(A ± λ^k·I) = [a·y0 ± b·y0]_j + [a·y1 ± b·y1]_(j+k) + [a·y2 ± b·y2]_(j+2k) - [xA]_j - [xi]_(j+k)
 //! ```
 //!
-//! `[v]_j` is `β^j·v`. That y0 is -Y0: `z·t = 1 + u·t`, so `3·xA⁴·t² - 2·xA·t = xA·(3·z·t² - 2t) =
-//! xA·(t + 3u·t²)`; y1 and y2 go the same way. It takes 2 multiplications, 2 by constants of the
-//! entry or the centre, and 2 squarings, where the other form takes 5 and 1.
+//! `[v]_j` is `β^j·v`. y0 is -Y0 because `z·t = 1 + u·t`, so `3·xA⁴·t² - 2·xA·t = xA·(3·z·t² - 2t)
+//! = xA·(t + 3u·t²)`. The proofs for y1 and y2 are similar. From q, this form takes 1
+//! multiplication, 2 by constants of the entry or the centre, and 2 squarings. The other form takes
+//! 5 multiplications and 1 squaring.
 
 use super::field::Fe;
 use super::simd::{SimdField, Summand};
@@ -59,8 +59,8 @@ pub fn factor<F: SimdField>(z: Summand<F>, entry: &Entry<F>) -> F {
 }
 
 impl<F: SimdField> Centre<F> {
-    /// The centre at `point`. `z` is [`cube`] of its x, `inverse` is `1/x`. No x is zero: 7 is not
-    /// a square modulo p.
+    /// The centre at `point`. `z` is [`cube`] of its x, `inverse` is `1/x`. No point has an x of
+    /// zero, because 7 is not a square modulo p.
     #[inline(always)]
     pub fn new(point: Affine<F>, z: Summand<F>, inverse: F) -> Centre<F> {
         let beta = broadcast::<F>(Fe::BETA).0;
@@ -86,8 +86,8 @@ impl<F: SimdField> Centre<F> {
     }
 }
 
-/// Work of another kind, done in six steps between the products so that the processor can overlap both:
-/// the lookup of earlier top words.
+/// Other work that is done between the products in six steps, so that the processor can overlap
+/// both: the lookup of earlier top words.
 pub trait Between {
     /// Does the step with this number, 0 to 5.
     fn step(&mut self, step: usize);
@@ -146,8 +146,7 @@ impl<F: SimdField> Products<F> {
         Products { y: [y0, y1, y2], a, b }
     }
 
-    /// [`Products::new`] and [`Rotated::new`], with other work between the products. No product needs
-    /// the one before it.
+    /// [`Products::new`], with other work between the products.
     #[inline(always)]
     pub fn between(centre: &Centre<F>, entry: &Entry<F>, q: F, between: &mut impl Between) -> Products<F> {
         let b = centre.y.times_constant(&entry.y_2);

@@ -43,10 +43,11 @@ impl Screen<Fe> for LookupScreen {
 impl SimdField for Fe {
     const LANES: usize = 1;
 
-    /// The top word of a product is low by 0 to 9. Its rotation by β² is minus the sum of the other
-    /// two, so it is up to 18 high. A candidate's top word sums three such terms of `a` and three
-    /// of `b` (each within [-9, 18], added or subtracted) and two exact ones with fractions
-    /// dropped: within ±6·18 + 2 = ±110. A residue that wrapped past p adds ±1 a term: ±122.
+    /// The top word of a product is 0 to 9 too low. Its rotation by β² is minus the sum of the
+    /// other two, so it is up to 18 too high. A candidate's top word sums three such terms of `a`
+    /// and three of `b` (each off by -9 to 18, added or subtracted), and two exact ones with
+    /// fractions dropped: within ±(6·18 + 2) = ±110. A residue that wrapped past p adds ±1 a term:
+    /// ±122.
     const SLACK: u64 = 128;
 
     type Constant = Fe;

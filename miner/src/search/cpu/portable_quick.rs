@@ -8,7 +8,7 @@ use super::whole::factors_of_keys;
 use crate::pattern::TextTests;
 use bytemuck::Zeroable;
 
-/// Parities that are computed together.
+/// Number of parities that are computed together.
 const TOGETHER: usize = 4;
 
 /// [`QuickTests`] in the form that the portable kernel reads.
@@ -41,8 +41,8 @@ impl QuickFe {
         quick
     }
 
-    /// Whether one of these keys passes. A key whose upper 64 bits are all ones always does: it may
-    /// be p or more, or [`negative_sum`] may be wrong.
+    /// Whether one of these keys passes a quick test and a test of its text. A key whose upper 64
+    /// bits are all ones counts as passed: it may be p or more, or a wrong [`negative_sum`].
     #[inline(always)]
     pub fn passes_one(&self, keys: &WholeKeys, tests: &TextTests) -> bool {
         let compares_words = self.counts != [0; 2];
@@ -81,8 +81,8 @@ impl QuickFe {
     }
 }
 
-/// The keys of an entry in little-endian bytes. A row of zeros follows them, because the last word of
-/// a key is read beyond its end.
+/// The keys of an entry in little-endian bytes. A row of zeros follows them, because the last word
+/// of a key is read beyond its end.
 #[derive(Zeroable)]
 pub struct WholeKeys([[u64; 4]; 19]);
 
@@ -126,10 +126,12 @@ impl WholeKeys {
     }
 }
 
-/// Whether a word of 16 bits that begins at an even byte, or also at an odd one, is zero but for
-/// its lowest bit in the exclusive or of the key and the key moved by one character.
+/// Whether the key may have equal neighbouring characters: some word of 16 bits is zero, except for
+/// its lowest bit, in the exclusive or of the key and the key moved by one character. Words that
+/// begin at an odd byte count only with `odd`.
 ///
-/// Four words at a time in one of 64 bits. A word above one that is zero may be taken for zero, too.
+/// Compares four words at a time, in one of 64 bits. A word above a zero word may be taken for
+/// zero, too, which does not change the result.
 #[inline(always)]
 fn has_equal(key: &Fe, odd: bool) -> bool {
     let [a, b, c, d] = key.0;
@@ -137,19 +139,20 @@ fn has_equal(key: &Fe, odd: bool) -> bool {
     let mut zeros = any_zero(even);
     if odd {
         let [a, b, c, d] = even;
-        // No bit is known above the key.
+        // The bits above the key are unknown. Ones make sure that they do not count as zero.
         zeros |= any_zero([a >> 8 | b << 56, b >> 8 | c << 56, c >> 8 | d << 56, d >> 8 | 0xff << 56]);
     }
     zeros != 0
 }
 
-/// Not zero if one of the words of 16 bits is zero, except for its lowest bit.
+/// A number other than zero if one of the words of 16 bits is zero, except for its lowest bit.
 #[inline(always)]
 fn any_zero(words: [u64; 4]) -> u64 {
     let mut any = 0;
     for word in words {
         let upper = word & 0xfffe_fffe_fffe_fffe;
-        // Among even words only zero has its highest bit clear before 2 is subtracted and set after.
+        // Subtracting 2 sets the highest bit of an even word that has it clear only if the word is
+        // zero.
         any |= upper.wrapping_sub(0x0002_0002_0002_0002) & !upper & 0x8000_8000_8000_8000;
     }
     any
@@ -162,7 +165,7 @@ fn are_even(Fe([a, b, c, d]): &Fe, masks: &[[u64; 4]; TOGETHER]) -> bool {
     for (word, mask) in words.iter_mut().zip(masks) {
         *word = a & mask[0] ^ b & mask[1] ^ c & mask[2] ^ d & mask[3];
     }
-    // Each word is folded to 32 bits, so that two share one; then to 16, so that all four do.
+    // Folds each word to 32 bits, so that two share one word; then to 16 bits, so that all four do.
     let [one, two, three, four] = words.map(|word| word ^ word >> 32);
     let (one, two) = (one & 0xffff_ffff | two << 32, three & 0xffff_ffff | four << 32);
     let (one, two) = (one ^ one >> 16, two ^ two >> 16);
@@ -173,10 +176,10 @@ fn are_even(Fe([a, b, c, d]): &Fe, masks: &[[u64; 4]; TOGETHER]) -> bool {
     all & 0x0001_0001_0001_0001 == 0
 }
 
-/// `-a - b`, if the upper 64 bits of the result are not all ones. Then it may be wrong.
+/// `-a - b`. If the upper 64 bits of the result are all ones, it may be wrong.
 ///
-/// With 2^256 - 1 for all ones, and a carry c of the sum: `-(s + c·2^256) = (2^256 - 1 - s) + 1 -
-/// (1 + c)·2^256`.
+/// With s the lower 256 bits of the sum a + b, and c its carry: `-(s + c·2^256) = (2^256 - 1 - s) +
+/// 1 - (1 + c)·2^256`. There `2^256 - 1 - s` is s with its bits inverted, and 2^256 is [`FOLD`].
 #[inline(always)]
 fn negative_sum(a: Fe, b: Fe) -> Fe {
     let mut carry = 0u128;

@@ -1,8 +1,8 @@
-//! Quick tests of whole keys: conditions on the bits of a key, derived from the tests of its text. A
-//! key whose text passes a test also passes these, and few other keys do.
+//! Quick tests of whole keys: conditions on the bits of a key, derived from the tests of its text.
+//! A key whose text passes a test also passes the quick tests, and few other keys do.
 //!
-//! An **end** is a set of bits of a key with the values that they have in a key that passes. It comes
-//! from the characters that a pattern fixes, usually the last ones.
+//! An **end** is a set of bits of a key, with the values that they have in a key that passes. It
+//! comes from the characters that a pattern fixes, usually the last ones.
 
 use crate::pattern::TextTests;
 use crate::search::conditions::{CHARACTERS, Condition, DATA_CHARACTERS, LEAST_BITS, conditions_of};
@@ -20,44 +20,45 @@ pub const WORDS: usize = 16;
 
 /// The fewest parities that the ends of a group have in common.
 const LEAST_COMMON: usize = 10;
-/// The most ends with which [`QuickTests::low`] is tried.
+/// The most ends that are tried as the first end of [`QuickTests::low`].
 const MOST_LOW_TESTS: usize = 8;
 /// Number of lowest bits of a key that [`QuickTests::low`] may read.
 const LOW_BITS: usize = 52;
-/// The fewest equal characters whose differences, all zero, fill a word of 16 bits that begins at an
-/// even byte, except for the word's lowest bit.
+/// The fewest equal characters whose differences, all zero, fill a word of 16 bits that begins at
+/// an even byte, except for the word's lowest bit.
 const EVEN_EQUAL: usize = 7;
 /// The fewest equal characters whose differences fill a word of 16 bits that begins at any byte.
 const LEAST_EQUAL: usize = 6;
 
-/// Tests of the bits of a key. A key whose text passes one of the tests that these were made from
-/// passes one of these.
+/// Tests of the bits of a key, derived from tests of texts. If the text of a key passes one of
+/// those, the key passes one of these.
 #[derive(Clone, Default, Debug)]
 pub struct QuickTests {
     /// Mask and value of the lowest 52 bits.
     pub low: Option<(u64, u64)>,
-    /// Groups of masks, 64 bits a word, the lowest first: the parities of the masked bits are all
-    /// even.
+    /// Groups of masks, each of four words of 64 bits, the lowest first. A key passes a group if
+    /// the parity of the bits under each of its masks is even.
     pub parities: Vec<[[u64; 4]; PARITIES]>,
-    /// Values of the words of 16 bits that begin at every second byte of the key, the lowest first.
-    /// One word has one of its values.
+    /// Values of the words of 16 bits that begin at an even byte of the key, the lowest first. A
+    /// key passes if one word has one of its values.
     pub even: Vec<[u16; WORDS]>,
-    /// Values of the words between: word n begins at byte `2n + 1`. The last is half a word.
+    /// Values of the words that begin at an odd byte: word n begins at byte `2n + 1`. Only half of
+    /// the last word is in the key.
     pub odd: Vec<[u16; WORDS]>,
     /// Equal characters anywhere.
     pub equal: Equal,
 }
 
-/// The words that are compared to find equal characters anywhere. They are taken from the exclusive or
-/// of the key and the key moved by one character, which is zero where two neighbours are equal.
+/// The words that are compared to find equal characters anywhere. They are taken from the exclusive
+/// or of the key and the key moved by one character, which is zero where two neighbours are equal.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Equal {
-    /// Nothing.
+    /// No words.
     #[default]
     None,
     /// The words that begin at an even byte. One passes if it is zero, except for its lowest bit.
     Even,
-    /// These, and the words that begin at an odd byte.
+    /// The words that begin at an even byte, and those that begin at an odd byte.
     EvenAndOdd,
 }
 
@@ -129,8 +130,8 @@ impl Parts {
             self.equal = equal;
         }
         for place in (DATA_CHARACTERS - count)..=CHARACTERS.checked_sub(count)? {
-            // The differences that are zero: of the characters before the last of the key, and of
-            // the one bit that this has.
+            // The bits of the differences that are zero. They end with bit 0, because the key has
+            // one bit of its last character. If they fill the lowest word, that word finds the run.
             let zeros = 0..(251usize).saturating_sub(5 * place);
             if zeros.contains(&15) {
                 continue;
@@ -155,17 +156,18 @@ impl Parts {
     }
 }
 
-/// Mask and value of the lowest bits that an end restricts; `None` if these are few.
+/// Mask and value of the lowest bits that an end restricts; `None` if these are too few.
 fn low_test(end: &Bits) -> Option<(u64, u64)> {
     let (mask, value) = end.word(0, LOW_BITS);
     (mask.count_ones() >= LEAST_BITS as u32).then_some((mask, value))
 }
 
-/// Ends that are found by the parities that they have in common.
+/// Groups of ends. The ends of a group are found by the even parities that they have in common.
 type Groups<'a> = Vec<Vec<&'a Bits>>;
 
-/// Arranges ends: those that have enough in common with `low` are found by one test of the lowest
-/// bits, which is returned, and the others by the returned groups. `None` if there are too many.
+/// Arranges ends. One test of the lowest bits finds those that have enough bits in common with
+/// `low`; groups of parities find the others. Returns the test and the groups, or `None` if there
+/// are too many groups.
 fn arranged(mut low: Option<(u64, u64)>, ends: &[Bits]) -> Option<(Option<(u64, u64)>, Groups<'_>)> {
     let mut others = Vec::new();
     for end in ends {
@@ -181,8 +183,8 @@ fn arranged(mut low: Option<(u64, u64)>, ends: &[Bits]) -> Option<(Option<(u64, 
     groups_of(others).map(|groups| (low, groups))
 }
 
-/// Chooses, for each place of a run, the word that finds it, so that few values must be compared.
-/// Returns the values of even and of odd words.
+/// Chooses for each place of a run the word that finds the run there, so that few values must be
+/// compared. Returns the values of even and of odd words, or `None` if there are too many.
 fn values_of(mut places: Vec<Vec<(Word, u16)>>) -> Option<[Vec<[u16; WORDS]>; 2]> {
     let mut values: [[Vec<u16>; WORDS]; 2] = Default::default();
     places.sort_by_key(Vec::len);
@@ -191,7 +193,8 @@ fn values_of(mut places: Vec<Vec<(Word, u16)>>) -> Option<[Vec<[u16; WORDS]>; 2]
         if options.iter().any(has) {
             continue;
         }
-        // A run of five characters has two places for each even word, and one for each odd.
+        // Odd words count double: a run of five characters has two places for each even word, and
+        // one for each odd word.
         let load =
             |&((is_odd, at), _): &(Word, u16)| (1 + values[usize::from(is_odd)][at].len()) << usize::from(is_odd);
         let ((is_odd, at), value) = options.iter().copied().min_by_key(load)?;
@@ -203,7 +206,8 @@ fn values_of(mut places: Vec<Vec<(Word, u16)>>) -> Option<[Vec<[u16; WORDS]>; 2]
         if count > MOST_VALUES {
             return None;
         }
-        // A word with fewer values repeats its first; one without values gets any.
+        // A word with fewer values repeats its first one. A word without values gets an arbitrary
+        // one.
         let value = |at: usize, round: usize| values[at].get(round).or(values[at].first()).copied().unwrap_or(0x5a5a);
         rounds.extend((0..count).map(|round| std::array::from_fn(|at| value(at, round))));
     }
@@ -228,7 +232,7 @@ fn groups_of(ends: Vec<&Bits>) -> Option<Groups<'_>> {
     Some(groups)
 }
 
-/// The even parities of a group; `None` if they are few.
+/// The masks of a group's even parities; `None` if there are too few.
 fn masks_of(group: &[&Bits]) -> Option<[[u64; 4]; PARITIES]> {
     let parities = even_parities(group);
     let mut masks = [[0; 4]; PARITIES];

@@ -1,4 +1,4 @@
-//! The working memory of a walk: prefix products, and the screens, one of which a filter uses.
+//! The working memory of a walk: prefix products, and all screens. Each filter uses one screen.
 
 use super::field::Fe;
 use super::filter::{Filter, Lookup};
@@ -12,8 +12,8 @@ pub struct Scratch<F: Screened, const W: usize>(Box<HugePage<Memory<F, W>>>);
 
 /// The prefix products of a round, and every screen.
 pub struct Memory<F: Screened, const W: usize> {
-    /// The prefix products of a round's factors, by entry. In the backward pass the entries' q
-    /// replace them.
+    /// The prefix products of a round's factors, by entry. The backward pass replaces each one by
+    /// the q of its entry.
     pub prefixes: [[F; W]; ENTRIES],
     /// [`Screened::Few`]
     pub few: F::Few,
@@ -30,7 +30,7 @@ pub struct Memory<F: Screened, const W: usize> {
 // SAFETY: every field is `Zeroable`: numbers and screens of a `SimdField`.
 unsafe impl<F: Screened, const W: usize> Zeroable for Memory<F, W> {}
 
-/// Which screen a walk uses.
+/// The screen that a walk uses.
 #[derive(Clone, Copy, Debug)]
 pub enum Screens {
     Few,

@@ -17,10 +17,10 @@ pub const SLOTS: usize = 32;
 /// Calls of [`Screen::step`] for each slot.
 pub const STEPS: usize = 9;
 
-/// Entries after which a screen has to report a suspect, at the latest.
+/// Number of entries by which a screen may be late in reporting a suspect.
 pub const LAG: usize = 1;
 
-/// Where an entry is: its index in the table, and its slot in the screen.
+/// The place of an entry: its index in the table, and its slot in the screen.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// Index in the table.
@@ -48,17 +48,18 @@ pub trait Screen<F: Screened>: Zeroable {
         place: Place,
     );
 
-    /// Goes on with the work that [`Screen::add`] has put off. Called [`STEPS`] times for each vector of
-    /// an entry, in order, vector by vector, between the products, so that the processor does both at
-    /// once.
+    /// Continues the work that [`Screen::add`] has put off. Called [`STEPS`] times for each vector
+    /// of an entry, vector by vector and in order. The calls are between the products, so that the
+    /// processor does both at once.
     #[inline(always)]
     fn step(&mut self, _vector: usize, _step: usize) {}
 
-    /// Bits of the slots in which a candidate may match; no other slot has one. Empties the screen.
+    /// Returns bits of the slots in which a candidate may match, and empties the screen. No
+    /// candidate of another slot matches. `is_last` marks the end of a round.
     fn take_suspects(&mut self, filter: &Filter, is_last: bool) -> u64;
 
-    /// The candidates of an entry that may match, one of the suspects taken last. Unmarked ones do not
-    /// match.
+    /// The candidates of an entry that may match. Unmarked candidates do not match. The entry is in
+    /// a slot that [`Screen::take_suspects`] returned last.
     #[inline(always)]
     fn marks(
         &self,
@@ -103,6 +104,6 @@ pub trait Screened: SimdField {
     /// The screen that compares whole keys.
     type Whole: Screen<Self>;
 
-    /// The candidates that may match. Unmarked ones do not match.
+    /// The candidates that may match, by their top words. Unmarked candidates do not match.
     fn marks(filter: &Filter, top_words: &[Self::TopWords; 9]) -> Marks;
 }

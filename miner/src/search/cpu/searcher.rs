@@ -24,14 +24,15 @@ pub struct CpuSearcher {
     calibration_key: String,
     kernel: Kernel,
     threads: Threads,
-    /// Rounds of the next launch that compares top words, and of the next that compares whole keys.
+    /// Length in rounds of the next launch that compares top words, and of the next launch that
+    /// compares whole keys.
     rounds: [u64; 2],
     submitted: VecDeque<Launch>,
     /// Intended duration of a launch.
     intended: Duration,
 }
 
-/// A text that names the processor and the kernel it would search with.
+/// Describes the processor: its name, its number of cores, and the kernel it would search with.
 pub fn describe_kernel() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let kernel = Kernel::choose(KernelChoice::Auto).map_or("none", Kernel::name);
@@ -55,8 +56,8 @@ impl CpuSearcher {
         })
     }
 
-    /// Looks top words up by the fastest method: as an earlier start has measured it, or as measured
-    /// now, in about a tenth of a second.
+    /// Chooses the fastest method of looking up top words: from `calibrations` if an earlier start
+    /// has measured it. Otherwise measures now, in about a tenth of a second, and keeps the result.
     pub fn calibrated(mut self, calibrations: &Calibrations) -> CpuSearcher {
         let kept = calibrations.get(&self.calibration_key).and_then(|kept| Lookup::named(kept.lookup.as_deref()?));
         if let Some(lookup) = kept {
@@ -74,7 +75,7 @@ impl CpuSearcher {
         CpuSearcher { intended, ..self }
     }
 
-    /// Sets the length of the next launch of this kind from the duration of this one.
+    /// Sets the length of the next launch of a kind. The last one took `busy` for `rounds` rounds.
     fn adapt(&mut self, kind: usize, rounds: u64, busy: Duration) {
         if rounds < self.rounds[kind] || busy.is_zero() {
             // The launch ended early because of its hits, so its duration says nothing about the
@@ -141,13 +142,14 @@ impl Searcher for CpuSearcher {
     }
 }
 
-/// Rates are those of a processor, a kernel of this version and a number of threads.
+/// The key under which measured figures are kept. They are valid for one processor, one kernel of
+/// one version of the program, and one number of threads.
 fn calibration_key(info: &DeviceInfo) -> String {
     let DeviceInfo { name, kernel, threads, .. } = info;
     format!("{name}; kernel {kernel} of {}; {threads} threads", env!("CARGO_PKG_VERSION"))
 }
 
-/// The name of the processor, or of its kind.
+/// The name of the processor, or of its architecture if the system does not know the name.
 fn name() -> String {
     processor_name().unwrap_or_else(|| std::env::consts::ARCH.to_owned())
 }

@@ -1,8 +1,8 @@
 //! The interface of a field type: one number modulo p, or several side by side (SIMD).
 //!
 //! **Closures.** Every function in the inner loop must be `#[inline(always)]`, down to the
-//! instructions, or the compiler turns parts of the vector kernels into calls. Closures cannot be,
-//! not even in `map` or `fold`.
+//! instructions, or the compiler turns parts of the vector kernels into calls. A closure cannot
+//! have this attribute, so the inner loop has none, not even in `map` or `fold`.
 
 use super::field::Fe;
 use bytemuck::Zeroable;
@@ -20,13 +20,13 @@ pub trait SimdField: Copy + Zeroable {
     /// Numbers side by side, at most eight.
     const LANES: usize;
 
-    /// Largest error of a candidate's top word, either way, in units of 2^-64 of the field.
+    /// Largest error of a candidate's top word in both directions, in units of 2^-64 of the field.
     const SLACK: u64;
 
     /// A number that is the same in every lane, in the form a table keeps.
     type Constant: Copy + Zeroable;
 
-    /// Such a number, prepared as a factor.
+    /// A number that is the same in every lane, prepared as a factor.
     type ConstantFactor: Copy + Zeroable;
 
     /// A number in each lane, prepared as a factor of many others.
@@ -80,7 +80,7 @@ pub trait SimdField: Copy + Zeroable {
     /// The top words of `a·y + b·y` and `a·y - b·y`, within a third of [`SimdField::SLACK`].
     fn top_words_of_products(a: Self, b: Self, y: Self) -> Self::TopWords;
 
-    /// This top word for the sums and the differences of all lanes.
+    /// One top word, the same for the sum and the difference of every lane.
     fn top_words(top_word: u64) -> Self::TopWords;
 
     /// A top word for each lane, for its sum and its difference.

@@ -14,7 +14,7 @@ pub const ENTRIES: usize = 512;
 /// without overlapping.
 pub const STEP: u64 = 2 * ENTRIES as u64 + 1;
 
-/// A point other than infinity; one in each lane.
+/// Points other than infinity, one in each lane.
 #[derive(Clone, Copy, Debug)]
 pub struct Affine<F> {
     /// The x-coordinate.
@@ -32,7 +32,7 @@ impl Affine<Fe> {
     }
 }
 
-/// The constants of one entry. [`super::formula`] has the names.
+/// The constants of one entry, named as in [`super::formula`].
 #[derive(Clone, Copy)]
 pub struct Entry<F: SimdField> {
     /// -xi³

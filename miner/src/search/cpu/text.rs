@@ -5,11 +5,12 @@ use super::simd::SimdField;
 use crate::pattern::{Anywhere, ChecksumTest, LOWEST_BITS, Run, TextTest, TextTests, TextWords};
 use bytemuck::Zeroable;
 
-/// Number of characters that are compared before the kernel asks whether any place is left.
+/// Number of characters that are compared before the kernel checks whether the run is still
+/// possible at any place.
 const FIRST_CHARACTERS: usize = 3;
 
-/// The lower four bits of each character. Adding them to these bits of a character carries into the
-/// fifth unless all are zero, and never farther.
+/// The lower four bits of each character. Adding them to the lower four bits of a character carries
+/// into its fifth bit unless those bits are all zero. The sum never carries farther.
 pub const LOWER: u64 = LOWEST_BITS * 15;
 
 /// Operations of a field type that the comparison of whole keys needs beyond those of the walk.
@@ -48,8 +49,8 @@ pub trait TextField: SimdField {
     /// The text of keys.
     fn whole_text(key: Self::Key, tables: &Self::Tables) -> TextWords<Self::Word>;
 
-    /// For each of two keys, a bit for each lane whose checksum may pass a test. The default returns
-    /// all of them.
+    /// For each of two keys, bits of the lanes whose checksum may pass a test. The default sets all
+    /// bits.
     #[inline(always)]
     fn checksums_may_pass(_keys: [Self::Key; 2], _test: &ChecksumTest, _tables: &Self::Tables) -> [u8; 2] {
         [u8::MAX; 2]
@@ -64,7 +65,7 @@ pub trait TextField: SimdField {
     /// `so_far | a ^ b`
     fn unequal(so_far: Self::Word, a: Self::Word, b: Self::Word) -> Self::Word;
 
-    /// A word and its successor, moved up by one character.
+    /// `word` without its first character, followed by the first character of `next`.
     fn next_character(word: Self::Word, next: Self::Word) -> Self::Word;
 
     /// Bits of the lanes in which a character at one of these places is zero.
@@ -74,15 +75,16 @@ pub trait TextField: SimdField {
     fn no_word() -> Self::Word;
 }
 
-/// Whether a key passes a test of a set. For keys that passed quick tests.
+/// Whether the text of a key passes one of the tests. Called for the few keys that passed quick
+/// tests.
 #[cold]
 #[inline(never)]
 pub fn passes_a_test(tests: &TextTests, key: Fe) -> bool {
     passing::<Fe>(tests, [key; 2], &())[0] & 1 == 1
 }
 
-/// For each of two keys, a bit for each lane that passes one of the tests. The tests of checksums
-/// come last because most keys fail the cheaper ones.
+/// For each of two keys, bits of the lanes that pass one of the tests. The tests of checksums come
+/// last because most keys fail the cheaper ones.
 #[inline(always)]
 pub fn passing<F: TextField>(tests: &TextTests, keys: [F::Key; 2], tables: &F::Tables) -> [u8; 2] {
     let mut lanes = [0; 2];

@@ -16,16 +16,16 @@ use std::time::{Duration, Instant};
 
 /// A walk ends after this many hits, because only one of them becomes a key.
 const MOST_HITS: usize = 1024;
-/// The early stop comes after this many hits. One becomes a key, but other start points may have
-/// found a key for the same job at the same time.
+/// The early stop comes after this many hits. One could be enough, because a start point yields one
+/// key. But another start point may have found a key for the same job at the same time.
 const EARLY_STOP_HITS: usize = 4;
 /// The walk of one start point.
 pub(super) struct Task {
-    /// Its start point.
+    /// The start point.
     pub start: StartPoint,
-    /// Its length in rounds.
+    /// The length of the walk in rounds.
     pub rounds: u64,
-    /// Its goal.
+    /// The goal of the walk: the patterns, and when to stop.
     pub target: WalkTarget,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Task {
 type Outcome = Option<(WalkResult, Duration)>;
 
 struct Worker {
-    /// `None` at the end: closing the channel ends the thread.
+    /// The channel to the thread. It becomes `None` at the end, because closing it ends the thread.
     tasks: Option<Sender<Task>>,
     outcomes: Receiver<Outcome>,
     thread: Option<JoinHandle<()>>,
@@ -43,14 +43,14 @@ struct Worker {
 pub(super) struct Threads {
     workers: Vec<Worker>,
     kernel: Kernel,
-    /// How top words are looked up.
+    /// The method of looking up top words.
     pub lookup: Lookup,
     /// The filters of the last launch: of all its patterns, and of those remaining after the early
     /// stop.
     filters: [Kept; 2],
 }
 
-/// The filter of a pattern set, kept because launches mostly repeat it.
+/// A pattern set and its filter, kept because most launches have the same set as the one before.
 type Kept = Option<(Arc<PatternSet>, Arc<Filter>)>;
 
 impl Threads {
@@ -88,11 +88,11 @@ impl Threads {
         WalkTarget { filter: filter_for(new, &launch.patterns, all), most_hits: MOST_HITS, remaining }
     }
 
-    /// Runs one task on each thread and waits for all. `tasks` has one for each thread.
+    /// Runs one task on each thread and waits for all outcomes. `tasks` has one task per thread.
     pub fn run(&mut self, tasks: Vec<Task>) -> Vec<Outcome> {
         for (worker, task) in self.workers.iter().zip(tasks) {
             if let Some(sender) = &worker.tasks {
-                // If a thread has ended, its outcome is missing.
+                // This fails only if the thread has ended. Its outcome below is then `None`.
                 let _ = sender.send(task);
             }
         }

@@ -1,5 +1,5 @@
-//! The walk over the stretch of one start point. It goes round by round: `W` vectors of centres,
-//! the whole table around each, and one inversion per round.
+//! The walk over the stretch of one start point. It consists of rounds. A round tests the whole
+//! table around each centre of `W` vectors, with one inversion.
 //!
 //! The vectors of a round are processed in turn for each entry. A product is a chain of some 80
 //! cycles, during which the processor works on the products of the other vectors.
@@ -48,7 +48,7 @@ pub struct WalkTarget {
 pub struct Remaining {
     /// The filter of these patterns.
     pub filter: Arc<Filter>,
-    /// Whether the walk continues for these. If not, it ends.
+    /// Whether the walk continues with these patterns after the early stop. If not, it ends.
     pub is_wanted: bool,
     /// The early stop comes after this many hits of other patterns.
     pub after: usize,
@@ -57,8 +57,8 @@ pub struct Remaining {
 /// The centres of a round.
 struct Round<F, const W: usize> {
     points: [Affine<F>; W],
-    /// Bits of a vector's lanes whose centre is infinity. These lanes hold another point and are
-    /// not counted.
+    /// For each vector, bits of the lanes whose centre is infinity. Such a lane holds some other
+    /// point. Its hits are dropped, and its candidates are not counted.
     dead: [u32; W],
     /// Number of the first centre, `start point + number·STEP·G`. The other lanes follow, vector by
     /// vector.
@@ -173,8 +173,8 @@ fn walk_round<F: Screened, N: Screen<F>, const W: usize>(
         steps[w] = step.x.sub(points[w].x);
         inverses[w] = whole[w].mul(steps[w]).mul(points[w].x);
     }
-    // A single zero would make every inverse of its lane zero. That happens with a chosen point, or
-    // with a probability of 2^-240.
+    // A single zero factor would make every inverse of its lane zero. It occurs with a chosen start
+    // point, and otherwise with a probability of 2^-240.
     if !invert_all(&mut inverses) {
         walk_round_with_zero(table, round, filter, result);
         return None;
@@ -324,9 +324,9 @@ fn keep(
     }
 }
 
-/// A round in which a factor is zero: computed one number at a time, each with its own inversion.
-/// An entry with a zero factor is neither tested nor counted: the centre is ±λ^k times its point,
-/// where the formula does not hold.
+/// Tests a round in which a factor is zero, one centre at a time and with an inversion for each
+/// entry. An entry whose factor is zero is neither tested nor counted: the centre is ±λ^k times the
+/// entry's point, where the formula does not hold.
 #[cold]
 #[inline(never)]
 fn walk_round_with_zero<F: SimdField, const W: usize>(

@@ -7,7 +7,8 @@
 //! s_k = y0 + β^k·y1 + β^2k·y2        x(A ± λ^k·I) = (a ± b)·s_k - xA - β^k·xi
 //! ```
 //!
-//! `βx` takes a product, and `β²x = -x - βx`. In all these are 13 products more than the top words need.
+//! `βx` takes a product, and `β²x = -x - βx`. In all, this takes 13 products more than the top
+//! words need.
 
 use super::field::Fe;
 use super::filter::Filter;
@@ -20,7 +21,7 @@ use super::text::{TextField, passing};
 use crate::pattern::TextTests;
 use bytemuck::Zeroable;
 
-/// β^k·xi of an entry, in every lane.
+/// `β^k·xi` of an entry for k = 0, 1, 2, the same in every lane.
 #[derive(Clone, Copy)]
 struct EntryPoints<F: SimdField>([F::Constant; 3]);
 
@@ -45,13 +46,13 @@ pub struct WholeScreen<F: WholeField> {
 // SAFETY: every field is `Zeroable`.
 unsafe impl<F: WholeField> Zeroable for WholeScreen<F> {}
 
-/// A field type with the search for whole keys, compiled once for its processor: it is too long to
-/// be inlined into the walk.
+/// A field type that can search for whole keys. The functions of that search are compiled once for
+/// the processor, because they are too long to be inlined into the walk.
 pub trait WholeField: TextField {
     /// Quick tests in the form that the processor's kernel reads.
     type Quick: Zeroable;
 
-    /// Brings quick tests into that form.
+    /// Converts quick tests into the form [`WholeField::Quick`].
     fn quick(tests: &QuickTests) -> Self::Quick;
 
     /// Whether a candidate of an entry may match, by the quick tests. `false` is always right. `at`
@@ -169,7 +170,8 @@ impl<F: WholeField> WholeScreen<F> {
     }
 }
 
-/// The factors of an entry's points: `a + b`, `a - b`, and `y0 + β^k·y1 + β^2k·y2` for k = 0, 1, 2. `beta` is β.
+/// The factors of an entry's points: `a + b`, `a - b`, and `y0 + β^k·y1 + β^2k·y2` for k = 0, 1, 2.
+/// `beta` is β.
 #[inline(always)]
 pub fn factors_of_keys<F: TextField>(products: &Products<F>, beta: &F::ConstantFactor) -> (F, F, [F; 3]) {
     let Products { y: [y0, y1, y2], a, b, .. } = *products;

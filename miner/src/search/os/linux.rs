@@ -36,7 +36,7 @@ pub fn processor_name() -> Option<String> {
 ///
 /// # Safety
 ///
-/// Its initialisers run.
+/// The library's initialisers run.
 pub unsafe fn load_nvml() -> Result<Library, libloading::Error> {
     // SAFETY: the caller agrees to the initialisers.
     unsafe { Library::new("libnvidia-ml.so.1") }

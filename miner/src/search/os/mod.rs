@@ -1,5 +1,5 @@
-//! The operating system, as far as the search needs it: priority of threads, large pages, name of the
-//! processor, the library of NVIDIA's driver. The bot's own module for the system is `os`.
+//! The operating system, as far as the search needs it: priority of threads, large pages, name of
+//! the processor, the library of NVIDIA's driver. The bot's own module for the system is `os`.
 
 #[cfg(target_os = "linux")]
 mod linux;

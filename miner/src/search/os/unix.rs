@@ -19,7 +19,7 @@ pub fn lower_priority() {
 /// Safe to call.
 pub unsafe fn advise_huge_pages(_: *mut u8, _: usize) {}
 
-/// `None`.
+/// Returns `None`: on these systems the name is not read.
 pub fn processor_name() -> Option<String> {
     None
 }
@@ -28,7 +28,7 @@ pub fn processor_name() -> Option<String> {
 ///
 /// # Safety
 ///
-/// Its initialisers run.
+/// The library's initialisers run.
 pub unsafe fn load_nvml() -> Result<Library, libloading::Error> {
     // SAFETY: the caller agrees to the initialisers.
     unsafe { Library::new("libnvidia-ml.so.1") }

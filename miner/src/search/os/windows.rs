@@ -30,7 +30,7 @@ pub fn processor_name() -> Option<String> {
 ///
 /// # Safety
 ///
-/// Its initialisers run.
+/// The library's initialisers run.
 pub unsafe fn load_nvml() -> Result<Library, libloading::Error> {
     // SAFETY: the caller agrees to the initialisers.
     unsafe { windows::Library::load_with_flags("nvml.dll", windows::LOAD_LIBRARY_SEARCH_SYSTEM32) }.map(Library::from)

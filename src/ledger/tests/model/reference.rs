@@ -30,10 +30,10 @@ pub(super) struct Reference {
     pub used: BTreeSet<usize>,
     jobs: BTreeMap<i64, Known>,
     outbox: BTreeMap<[u8; 32], Queued>,
-    /// Age of the ledger at each message seen.
+    /// Age of the ledger, in seconds, when each message was seen.
     seen: BTreeMap<(u8, u64), u64>,
     silent: BTreeMap<u8, u64>,
-    /// Languages other than English, and since when.
+    /// Languages other than English, each with the time at which it was set.
     languages: BTreeMap<u8, (Language, u64)>,
     started: Vec<(u8, u64)>,
     /// Requests to peers: job, state, date.
@@ -50,7 +50,7 @@ impl Reference {
         Reference::default()
     }
 
-    /// Whether a message is new. From now on it is not.
+    /// Records a message as seen. Returns whether it is new.
     pub fn sees(&mut self, from: u8, number: u64) -> bool {
         let is_new = !self.seen.contains_key(&(from, number));
         self.seen.entry((from, number)).or_insert(self.age);
@@ -124,7 +124,7 @@ impl Reference {
         self.outbox.insert(wrap, Queued { asker: to, result_of, queued_at, expires_at, due_at });
     }
 
-    /// Whether a peer is asked: the job is open, and has no open request.
+    /// Asks a peer if the job is open and has no open request. Returns whether the peer is asked.
     pub fn ask_peer(&mut self, job: JobId, rumor: RumorId, now: u64) -> bool {
         let has_one = self.requests.values().any(|(of, state, _)| *of == Some(job) && state.is_open());
         let may = self.open_job(job).is_some() && !has_one;
@@ -134,7 +134,8 @@ impl Reference {
         may
     }
 
-    /// Whether a request changes to this state: from asked to accepted, or from open to ended.
+    /// Changes the state of a request from asked to accepted, or from open to ended. Returns
+    /// whether it changed.
     pub fn answer_request(&mut self, rumor: RumorId, to: PeerRequestState) -> bool {
         let may = |state: PeerRequestState| match to {
             PeerRequestState::Accepted => state == PeerRequestState::Asked,
@@ -147,14 +148,14 @@ impl Reference {
         true
     }
 
-    /// Ended requests go after a day, unless their job is open.
+    /// Deletes ended requests after a day, unless their job is open.
     pub fn clean_requests(&mut self, now: u64) {
         let open = self.open();
         let is_open = |job: &Option<JobId>| job.is_some_and(|job| open.contains(&job));
         self.requests.retain(|_, (job, state, at)| state.is_open() || is_open(job) || *at > now - DAY);
     }
 
-    /// A job ends: found, or given up.
+    /// Ends a job: it is found, or given up.
     pub fn end(&mut self, job: JobId, is_find: bool) {
         let job = self.jobs.get_mut(&job.0).unwrap();
         job.state = if is_find { JobState::Found } else { JobState::Expired };
@@ -220,7 +221,7 @@ impl Reference {
         (open, results, last_day, self.silent.contains_key(&who), self.jobs.values().any(|job| job.asker == who))
     }
 
-    /// Whether the ledger keeps more than ids of an asker without a job.
+    /// Whether the ledger keeps more of an asker without a job than the ids of their messages.
     pub fn keeps(&self, who: u8) -> bool {
         self.silent.contains_key(&who)
             || self.languages.contains_key(&who)

@@ -13,8 +13,8 @@ use std::thread::JoinHandle;
 
 const KEY: &str = "a device";
 
-/// A launch as the device saw it: its patterns, whether a rate was known before it, and when it
-/// came.
+/// A launch as the device saw it: the number of its patterns, whether a rate was known before it,
+/// and when it came.
 #[derive(Clone, Debug)]
 struct Seen {
     patterns: usize,
@@ -70,7 +70,7 @@ impl Searcher for Fake {
     }
 }
 
-/// A worker with a device, and what the device has seen.
+/// A running worker with its device, and the launches that the device has seen.
 struct Running {
     record: Arc<Record>,
     pool: Arc<Pool>,
@@ -144,7 +144,7 @@ fn a_starved_device_shows_both_rates_before_it_waits_for_work() {
     // Its first launch outlasts warm-up and measurement, as on an overloaded machine.
     let running = Running::start(&[], WARM_UP + MEASURE * 2, None, &Calibrations::default());
     running.until("the device waits for work", |running| running.record.is_idle());
-    // Estimates for askers need both.
+    // Estimates for askers need both rates.
     let rates = running.record.rates();
     assert!(rates.top_words.is_some() && rates.cost(Compared::WholeKeys) > 20.0, "{rates:?}");
     running.end();

@@ -4,7 +4,7 @@
 //! writes, alternately an asker with an open job, a newcomer who wants help, and a newcomer whose
 //! request is found at once. Each newcomer reads at a relay that the bot has never visited.
 //!
-//! In full, eleven minutes:
+//! The full form takes eleven minutes:
 //! `cargo test --release --test it economy::delay -- --ignored --nocapture --test-threads 1`
 
 use super::attack::{self, Budget, Sort};
@@ -94,9 +94,9 @@ impl Waits {
 /// The waits of all honest people during one attack.
 #[derive(Default)]
 struct Row {
-    /// An answer for an asker with an open job.
+    /// Time to the answer for an asker with an open job.
     known: Waits,
-    /// An answer for a newcomer.
+    /// Time to the answer for a newcomer.
     help: Waits,
     /// The time from a newcomer's request to the key.
     key: Waits,

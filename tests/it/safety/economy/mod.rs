@@ -1,6 +1,6 @@
-//! Unknown senders cannot exhaust the bot: every kind of message with every behaviour of a relay,
-//! one attacker with a budget against one honest asker, and a bound on everything that the attacker
-//! can make the bot keep, send, dial, compute or log.
+//! Unknown senders cannot exhaust the bot. The tests combine every kind of message with every
+//! behaviour of a relay, and set one attacker with a budget against one honest asker. Everything
+//! that the attacker can make the bot keep, send, dial, compute or log has a bound.
 //!
 //! The long form, an hour: `cargo test --release --test it safety::economy -- --ignored
 //! --nocapture`. With `NPUBBOT_TEST_PART=3/13` it does a thirteenth of the rows, so that a machine
@@ -38,7 +38,7 @@ fn at_once() -> usize {
 
 /// Bounds on the cost of an attack, and on the time an honest asker waits.
 struct Bounds {
-    /// Resident memory, bytes in all.
+    /// Bytes of resident memory, for the whole attack.
     memory: u64,
     /// Ledger pages in use, in bytes per message, before anything is cleaned up.
     disk: u64,
@@ -55,7 +55,7 @@ const BOUNDS: Bounds = Bounds {
     memory: 64 << 20,
     disk: 8 << 10,
     log: 2 << 10,
-    // The slots of external relays (`nostr/relay/slots.rs`), and our own.
+    // The slots of external relays (`nostr/relay/slots.rs`), and the connections to our own.
     sockets: 202,
     cpu: if cfg!(debug_assertions) { 0.2 } else { 0.02 },
     delay: Duration::from_secs(5),

@@ -71,7 +71,8 @@ impl HostileRelay {
             while let Ok((mut stream, _)) = target.accept().await {
                 let count = Arc::clone(&count);
                 tokio::spawn(async move {
-                    // Programs of other tests may know this port from before.
+                    // Programs of other tests may know this port from before, so only requests for
+                    // the target count.
                     let mut request = [0; TARGET.len()];
                     let read = stream.read_exact(&mut request).await;
                     if read.is_ok() && request == *TARGET {

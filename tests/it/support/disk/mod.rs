@@ -1,11 +1,11 @@
-//! A disk that loses power or fails at a chosen change. Unsynced changes are kept apart.
+//! A simulated disk that loses power or fails at a chosen change. It keeps unsynced changes apart.
 //!
-//! SQLite writes through our VFS ([`vfs`]); [`sync`] receives `fsync` and `fdatasync` of the other
-//! files in the folder. A *change* is a write, a truncation, a deletion or a sync. There is one
-//! model per process, because every test has its own process.
+//! SQLite writes through our VFS ([`vfs`]). [`sync`] receives `fsync` and `fdatasync` of the other
+//! files in the folder. A *change* is a write, a truncation, a deletion or a sync. A process has
+//! one disk, which is enough because every test has its own process.
 //!
-//! After a power loss a file has its synced content, and any sectors of 512 bytes (or none) of the
-//! unsynced. A file whose name was not synced (`fsync` of its folder) may be missing.
+//! After a power loss a file has its synced content, and any or none of the unsynced sectors of 512
+//! bytes. A file whose name was not synced (`fsync` of its folder) may be missing.
 
 mod sync;
 mod vfs;
@@ -17,12 +17,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bytes that a disk writes or leaves as a whole.
+/// Bytes of a sector, which a disk writes as a whole or not at all.
 const SECTOR: usize = 512;
 /// The file that is written without SQLite.
 const PLAIN: &str = "used-halves";
 
-/// The trouble of a watch. Changes are counted from 0.
+/// The faults of the disk during a watch. Changes are counted from 0.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Trouble {
     /// Changes that fail: the first, how many, and how.
@@ -88,7 +88,7 @@ struct Disk {
 }
 
 static DISK: Mutex<Option<Disk>> = Mutex::new(None);
-/// Whether there is a disk to follow, because all tests call `fsync`.
+/// Whether a disk is watched. All tests call `fsync`, and most of them have no such disk.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
 fn disk() -> MutexGuard<'static, Option<Disk>> {
@@ -108,7 +108,7 @@ pub fn watch(folder: &Path, trouble: Trouble) {
     IS_ON.store(true, Ordering::Release);
 }
 
-/// The end of a watch.
+/// The outcome of a watch.
 pub struct Seen {
     /// The changes: file and operation.
     pub changes: Vec<String>,
@@ -133,7 +133,7 @@ impl Disk {
         path.parent() == Some(&self.folder)
     }
 
-    /// Counts a change and decides about it.
+    /// Counts a change and decides whether it succeeds.
     fn change(&mut self, what: String) -> Verdict {
         if self.left.is_some() {
             return Verdict::Dead;
@@ -169,7 +169,8 @@ impl Disk {
         self.left = Some(left);
     }
 
-    /// Notices writes to [`PLAIN`], which SQLite does not write.
+    /// Reads [`PLAIN`], which SQLite does not write, and records what differs from its synced
+    /// content as unsynced changes.
     fn read_plain(&mut self) {
         let Ok(now) = std::fs::read(self.folder.join(PLAIN)) else { return };
         let file = self.files.entry(PLAIN.to_owned()).or_default();
@@ -191,7 +192,7 @@ impl Disk {
         }
     }
 
-    /// Records that the folder was synced.
+    /// Records that the folder is synced, and with it the names of its files.
     fn sync_names(&mut self) {
         self.files.retain(|_, file| !file.is_deleted);
         for (name, file) in &mut self.files {
@@ -201,7 +202,7 @@ impl Disk {
 }
 
 impl Content {
-    /// The content if each unsynced sector survives at random.
+    /// The content after a power loss. `lot` decides which unsynced sectors survive.
     fn after(&self, lot: &mut impl FnMut() -> bool) -> Vec<u8> {
         let mut bytes = self.synced.clone();
         for change in &self.pending {
@@ -212,7 +213,7 @@ impl Content {
 }
 
 impl Change {
-    /// Applies the change, or a random part of it.
+    /// Applies the change, or the sectors of it that `lot` chooses.
     fn apply(&self, bytes: &mut Vec<u8>, lot: &mut impl FnMut() -> bool) {
         match self {
             Change::Length(length) => {

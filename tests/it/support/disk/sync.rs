@@ -1,5 +1,5 @@
-//! `fsync` and `fdatasync` of this binary: the standard library and SQLite call these instead of
-//! the C library's, because the linker takes a program's own symbol first.
+//! `fsync` and `fdatasync` of this binary. The standard library and SQLite call them in place of
+//! those of the C library, because the linker takes a program's own symbol first.
 
 use super::{Failure, IS_ON, PLAIN, Verdict, disk, name_of};
 use rustix::io::Errno;
@@ -22,7 +22,7 @@ extern "C" fn fdatasync(fd: c_int) -> c_int {
     synced(fd, |fd| rustix::fs::fdatasync(fd))
 }
 
-/// Syncs a file, and tells the disk if it watches.
+/// Syncs a file with `really`, and tells the simulated disk of it if there is one.
 fn synced(fd: c_int, really: fn(BorrowedFd<'_>) -> rustix::io::Result<()>) -> c_int {
     if fd < 0 {
         return fail(Errno::BADF);
@@ -32,7 +32,7 @@ fn synced(fd: c_int, really: fn(BorrowedFd<'_>) -> rustix::io::Result<()>) -> c_
     {
         return fail(error);
     }
-    // SAFETY: the caller has a file open under this number, else the kernel says EBADF.
+    // SAFETY: either the caller has a file open under this number, or the kernel returns EBADF.
     match really(unsafe { BorrowedFd::borrow_raw(fd) }) {
         Ok(()) => 0,
         Err(error) => fail(error),
@@ -50,7 +50,8 @@ unsafe extern "C" {
     fn errno() -> *mut c_int;
 }
 
-/// Tells the disk of a sync of the folder, or of the file that SQLite does not write.
+/// Tells the simulated disk that the folder, or the file that SQLite does not write, is synced.
+/// Errors: the disk lets this sync fail.
 fn note(fd: c_int) -> Result<(), Errno> {
     let Ok(path) = std::fs::read_link(PathBuf::from(format!("/proc/self/fd/{fd}"))) else { return Ok(()) };
     let mut disk = disk();

@@ -1,9 +1,10 @@
-//! The VFS: SQLite's own for Unix, with the disk asked before every write, truncation, deletion
-//! and sync. It is the default one of this process once it is installed.
+//! The VFS: SQLite's own for Unix, which first asks the simulated disk before every write,
+//! truncation, deletion and sync. Once installed, it is the default VFS of this process.
 //!
-//! Contract of all `unsafe` here (<https://www.sqlite.org/vfs.html>): SQLite calls a method with a
-//! file that `open` has filled in and `close` has not ended, one thread at a time a file. The
-//! memory of a file, `szOsFile` bytes, is a [`Wrapped`] and behind it the file of the inner VFS.
+//! Contract of all `unsafe` code here (<https://www.sqlite.org/vfs.html>): SQLite calls a method
+//! with a file that `open` has filled in and `close` has not ended, and with one file from one
+//! thread at a time. The memory of a file has `szOsFile` bytes: a [`Wrapped`], and behind it the
+//! file of the inner VFS.
 
 #![allow(non_snake_case, reason = "the names are SQLite's")]
 
@@ -18,16 +19,14 @@ use std::sync::OnceLock;
 #[repr(C)]
 struct Wrapped {
     base: sqlite3_file,
-    /// The path of the file, from `Box::into_raw`, if the simulated disk records this file; else
-    /// null.
+    /// The path of the file, from `Box::into_raw`; null for a file without a name.
     path: *mut PathBuf,
 }
 
 /// The VFS that was the default one. It lives as long as the process.
 struct Inner(*mut sqlite3_vfs);
 
-// SAFETY: the pointer is written before it is shared, and SQLite's VFS for Unix has no state that
-// is not locked.
+// SAFETY: the pointer is set before it is shared, and SQLite's VFS for Unix locks all its state.
 unsafe impl Send for Inner {}
 // SAFETY: as above.
 unsafe impl Sync for Inner {}
@@ -58,7 +57,7 @@ fn inner_vfs() -> *mut sqlite3_vfs {
     INNER.get().expect("SQLite calls a VFS that is installed").0
 }
 
-/// The code for a change that fails.
+/// SQLite's error code for a change that fails. `code_of_io` is the code for `EIO`.
 fn code(failure: Failure, code_of_io: c_int) -> c_int {
     match failure {
         Failure::Io => code_of_io,
@@ -89,8 +88,8 @@ unsafe extern "C" fn open(
     flags: c_int,
     out: *mut c_int,
 ) -> c_int {
-    // SAFETY: a name is null or ends with a zero byte; the memory behind `Wrapped` is the inner
-    // VFS's, which is given itself.
+    // SAFETY: a name is null or ends with a zero byte. The memory behind `Wrapped` belongs to the
+    // inner VFS, which gets itself as an argument.
     unsafe {
         let path = (!name.is_null()).then(|| PathBuf::from(CStr::from_ptr(name).to_str().expect("UTF-8")));
         let is_new = path.as_ref().is_some_and(|path| !path.exists());
@@ -123,7 +122,7 @@ unsafe extern "C" fn delete(_: *mut sqlite3_vfs, name: *const c_char, sync: c_in
             file.is_deleted = true;
         }
     }
-    // SAFETY: the inner VFS gets itself.
+    // SAFETY: the inner VFS gets itself as an argument.
     unsafe { (*inner_vfs()).xDelete.expect("every VFS deletes")(inner_vfs(), name, sync) }
 }
 
@@ -194,8 +193,9 @@ unsafe extern "C" fn read(file: *mut sqlite3_file, to: *mut c_void, bytes: c_int
     }
 }
 
-/// A change that can be lost. The change is under way when the power goes, so a part of it may
-/// survive.
+/// Records an unsynced change and asks the disk. The change is recorded first: it is under way when
+/// the power goes, so a part of it may survive. Errors: the failure, or `None` if the power is
+/// gone.
 unsafe fn unsynced(file: *mut sqlite3_file, what: &str, change: Change) -> Result<(), Option<Failure>> {
     // SAFETY: see the contract above.
     let verdict = unsafe {
@@ -218,7 +218,7 @@ unsafe fn unsynced(file: *mut sqlite3_file, what: &str, change: Change) -> Resul
 }
 
 unsafe extern "C" fn write(file: *mut sqlite3_file, from: *const c_void, bytes: c_int, at: sqlite3_int64) -> c_int {
-    // SAFETY: SQLite lends that many bytes.
+    // SAFETY: SQLite lends a buffer of `bytes` bytes.
     unsafe {
         let data = std::slice::from_raw_parts(from.cast::<u8>(), bytes as usize).to_vec();
         match unsynced(file, "write", Change::Write(at as usize, data)) {
@@ -252,7 +252,7 @@ unsafe extern "C" fn sync(file: *mut sqlite3_file, flags: c_int) -> c_int {
     }
 }
 
-/// Version 2: with shared memory for the write-ahead log, without mapped reads.
+/// The methods, version 2: they include shared memory for the write-ahead log, but no mapped reads.
 static METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
     iVersion: 2,
     xClose: Some(close),

@@ -130,7 +130,8 @@ impl Session {
         is_first.then(|| text(&json!(["AUTH", self.challenge])))
     }
 
-    /// The refusal, with the challenge if it is due; `None` if this connection may go on.
+    /// The refusal for a client that must authenticate first, with the challenge if it is due;
+    /// `None` if the client may go on.
     fn refusal(&mut self, manner: Manner, refusal: &Value) -> Option<Vec<Message>> {
         let refusal = text(refusal);
         match manner {
@@ -171,7 +172,7 @@ impl Shared {
         if let Manner::Impatient(patience) = self.manner { patience } else { crate::support::PATIENCE * 10 }
     }
 
-    /// Why this relay refuses an event; `None` if it accepts it.
+    /// The reason for which this relay refuses an event; `None` if it accepts the event.
     fn objection(&self, event: &Event, session: &mut Session) -> Option<&'static str> {
         match self.manner {
             Manner::Refusing => Some("blocked: I take nothing"),

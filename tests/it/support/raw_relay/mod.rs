@@ -1,5 +1,5 @@
-//! A relay that does not follow the rules: it forwards what a test gives it without checking, and
-//! lies when a test asks it to.
+//! A relay that does not follow the rules: it forwards events of a test without checking them, and
+//! misbehaves in the way that a test asks for.
 
 mod connection;
 
@@ -20,26 +20,26 @@ pub enum Manner {
     Refusing,
     /// Accepts everything and sends nothing.
     Silent,
-    /// Refuses all who have not answered its challenge (NIP-42), and accepts no answer to it.
+    /// Demands authentication (NIP-42) and accepts no answer to its challenge.
     Forbidding,
     /// Sends every event a thousand times.
     Repeating,
     /// Takes this long to answer a query.
     Late(Duration),
-    /// Requires readers and writers to authenticate (NIP-42), and asks for it in this way.
+    /// Demands authentication of readers and writers (NIP-42), with the challenge at this time.
     Asking(Challenge),
     /// After [`RawRelay::go_deaf`], accepts events but does not forward them to existing
     /// connections. New connections work.
     Deaf,
     /// Answers no query until [`RawRelay::let_answer`].
     Waiting,
-    /// Closes a connection on which nothing was sent for this long.
+    /// Closes a connection on which the client sent nothing for this long.
     Impatient(Duration),
     /// Accepts this many events per second on a connection and refuses more as `rate-limited`.
     Limiting(usize),
-    /// Refuses as `Limiting` does, and also closes the connection.
+    /// Has the limit of `Limiting`, and closes the connection at the first event beyond it.
     HangingUp(usize),
-    /// Refuses longer events, in bytes of JSON.
+    /// Refuses events whose JSON has more bytes than this.
     Small(usize),
     /// Refuses events dated longer ago than this.
     Fresh(Duration),
@@ -106,8 +106,8 @@ struct Shared {
     refusals: AtomicUsize,
     /// Number of pings that were answered.
     pongs: AtomicUsize,
-    /// Queries for DM relay lists: their number, and the most that were open at once on one
-    /// connection.
+    /// Number of queries for DM relay lists; then the most of them that one connection had open at
+    /// once.
     list_queries: AtomicUsize,
     most_open: AtomicUsize,
     tells_lists: AtomicBool,
@@ -150,7 +150,8 @@ impl RawRelay {
         RelayUrl::parse(&format!("ws://127.0.0.1:{}", self.port)).unwrap()
     }
 
-    /// Closes every connection and accepts no more. Returns once no connection can take anything in.
+    /// Closes every connection and accepts no more. When it returns, no connection takes in an
+    /// event.
     pub async fn stop(&mut self) {
         if let Some(stopper) = self.running.take() {
             stopper.send_replace(());
@@ -189,8 +190,8 @@ impl RawRelay {
         let _ = self.shared.blurts.send(vec![Message::text(text), Message::Ping(Vec::new().into())]);
     }
 
-    /// Number of pings that were answered. A client that answered has processed everything sent
-    /// before.
+    /// Number of pings that were answered. A client that has answered a ping has processed
+    /// everything sent before it.
     pub fn pongs(&self) -> usize {
         self.shared.pongs.load(Ordering::SeqCst)
     }
@@ -245,7 +246,8 @@ impl RawRelay {
         self.events(&Filter::new().kind(Kind::GiftWrap).pubkey(receiver))
     }
 
-    /// The events published here, in order of arrival, each as often as it arrived.
+    /// The events published here that match the filter, in order of arrival, each as often as it
+    /// arrived.
     pub fn events(&self, filter: &Filter) -> Vec<Event> {
         self.shared.events.lock().unwrap().matching(std::slice::from_ref(filter)).cloned().collect()
     }

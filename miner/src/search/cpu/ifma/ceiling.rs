@@ -1,15 +1,16 @@
 //! The measured number of multiply instructions per second.
 //!
-//! The contract of every `unsafe` is that of the module above.
+//! The contract of every `unsafe` is that of the module `ifma`.
 
 use super::vector::{all, low};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Independent chains: more than the latency of an instruction times those started in a cycle.
+/// Number of independent chains: more than the latency of an instruction in cycles, times the
+/// instructions started per cycle.
 const CHAINS: usize = 12;
 
-/// `vpmadd52` instructions per second, `times` in each chain.
+/// Measures the `vpmadd52` instructions per second, with `times` of them in each chain.
 #[target_feature(
     enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
 )]

@@ -1,7 +1,7 @@
-//! The screen of the IFMA kernel for some dozen intervals. It looks every top word up in tables that
-//! fit into registers, so it reads no memory.
+//! The screen of the IFMA kernel for some dozen intervals. It looks every top word up in tables
+//! that fit into registers, so it reads no memory.
 //!
-//! The contract of every `unsafe` is that of the module above.
+//! The contract of every `unsafe` is that of the module `ifma`.
 
 use super::fe8::Fe8;
 use crate::search::cpu::cells::{CELL_SHIFT, MOST_TABLES, SLOTS_OF_TABLE};

@@ -1,8 +1,8 @@
 //! The checksums of keys, eight side by side.
 //!
-//! The checksum is a linear map over GF(2): for each byte of a key's limbs and each byte of the
-//! checksum a matrix of 8 × 8 bits, which `vgf2p8affineqb` multiplies by 64 bytes at once. The
-//! contract of every `unsafe` is that of the module above.
+//! The checksum is a linear map over GF(2). It has a matrix of 8 × 8 bits for each byte of a key's
+//! limbs and each byte of the checksum. `vgf2p8affineqb` multiplies a matrix by 64 bytes at once.
+//! The contract of every `unsafe` is that of the module `ifma`.
 
 use super::vector::{all, left, load};
 use crate::pattern::{CHECKSUM_BITS, ChecksumTables, ChecksumTest, UNUSED_BITS};
@@ -12,20 +12,21 @@ use std::arch::x86_64::*;
 /// Tables of the checksum.
 #[derive(Clone, Copy, Zeroable)]
 pub struct Tables {
-    /// For each byte of the checksum and each limb a matrix for each byte of a lane.
+    /// For each byte of the checksum and each limb, a matrix for each byte of a lane.
     matrices: [[[u64; 8]; 5]; 4],
     /// The checksum of zero.
     zero: i64,
 }
 
-/// For each limb of this number of bits a matrix for each byte of a lane: bit n of the sum of their
-/// products is the parity of the bits of the key under mask n.
+/// The matrices of up to eight masks: for each limb of `bits` bits, a matrix for each byte of a
+/// lane. Each byte of a key is multiplied by its matrix. Bit n of the sum of these products is the
+/// parity of the key's bits under mask n.
 pub fn matrices_of(masks: &[[u64; 4]], bits: usize) -> [[u64; 8]; 5] {
     let mut matrices = [[0; 8]; 5];
     for (row, mask) in masks.iter().enumerate().take(8) {
         for place in (0..256).filter(|place| mask[place / 64] >> (place % 64) & 1 == 1) {
             let (limb, byte, bit) = (place / bits, place % bits / 8, place % bits % 8);
-            // Byte 7 - r of a matrix is the row that gives bit r, its bits the columns.
+            // Byte 7 - r of a matrix is the row that gives bit r. Its bits are the columns.
             matrices[limb][byte] |= 1u64 << (8 * (7 - row) + bit);
         }
     }
@@ -38,11 +39,11 @@ impl Tables {
         let tables = ChecksumTables::get();
         let mut matrices = [[[0; 8]; 5]; 4];
         for place in 0..256 {
-            // The part of this bit of x, counted from the lowest.
+            // The part of the checksum that this bit of x adds. Bits are counted from the lowest.
             let part = tables.bytes[31 - place / 8][1 << (place % 8)];
             let (limb, byte, bit) = (place / 52, place % 52 / 8, place % 52 % 8);
             for row in (0..CHECKSUM_BITS as usize).filter(|row| part >> row & 1 == 1) {
-                // Byte 7 - r of a matrix is the row that gives bit r, its bits the columns.
+                // Byte 7 - r of a matrix is the row that gives bit r. Its bits are the columns.
                 matrices[row / 8][limb][byte] |= 1u64 << (8 * (7 - row % 8) + bit);
             }
         }
@@ -64,7 +65,7 @@ impl Tables {
         }
     }
 
-    /// Bits of the lanes that pass the test, of two keys.
+    /// For each of two keys, bits of the lanes that pass the test.
     #[inline(always)]
     pub fn pass(&self, keys: [[__m512i; 5]; 2], test: &ChecksumTest) -> [u8; 2] {
         let (low, high) = (&self.matrices[test.bytes[0]], &self.matrices[test.bytes[1]]);
@@ -81,7 +82,8 @@ impl Tables {
     }
 }
 
-/// One byte of the checksum in parts: byte `8·n + lane` is that of bytes n of this lane's limbs.
+/// One byte of the checksum as a sum of parts: byte `8·n + lane` is the part of the bytes n of this
+/// lane's limbs.
 #[inline(always)]
 fn parts(matrices: &[[u64; 8]; 5], bytes: &[__m512i; 5]) -> __m512i {
     let mut sum = all(0);
@@ -105,7 +107,8 @@ pub fn transposed<const N: usize>(limbs: [__m512i; N]) -> [__m512i; N] {
     bytes
 }
 
-/// The sums of the parts, without the constant: byte `16·n + lane` is byte n of this lane.
+/// Adds the parts of four bytes of the checksum, without the constant: byte `16·n + lane` of the
+/// result is byte n of this lane.
 #[inline(always)]
 fn added([a, b, c, d]: [__m512i; 4]) -> __m512i {
     // SAFETY: the processor has the instructions (the contract of `super`).
@@ -127,7 +130,7 @@ fn in_turn([one, other]: [u8; 2]) -> __m512i {
     }
 }
 
-/// For byte `8·n + lane` of a vector: byte n of that lane.
+/// Indices that bring byte n of a lane to byte `8·n + lane` of a vector.
 #[inline(always)]
 fn byte_of_lane() -> __m512i {
     const PLACES: [u8; 64] = {
@@ -143,7 +146,7 @@ fn byte_of_lane() -> __m512i {
     unsafe { _mm512_loadu_si512(PLACES.as_ptr().cast()) }
 }
 
-/// For byte n of a lane, n below 4: byte `16·n + lane`.
+/// Indices that bring byte `16·n + lane` of a vector to byte n of that lane, for n below 4.
 #[inline(always)]
 fn byte_of_sum() -> __m512i {
     const PLACES: [u8; 64] = {
@@ -155,6 +158,6 @@ fn byte_of_sum() -> __m512i {
         }
         places
     };
-    // SAFETY: as above.
+    // SAFETY: as in `byte_of_lane`.
     unsafe { _mm512_loadu_si512(PLACES.as_ptr().cast()) }
 }

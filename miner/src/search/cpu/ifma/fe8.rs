@@ -7,8 +7,8 @@ use std::arch::x86_64::__m512i;
 #[derive(Clone, Copy, Debug, Zeroable)]
 pub struct Fe8(pub(super) [__m512i; 5]);
 
-/// A prepared factor: a number times `2^(52·i)` for i = 0…4. A product with it is folded in
-/// advance.
+/// A prepared factor: a number times `2^(52·i)` modulo p, for i = 0…4. So most of the folding of a
+/// product with it is done in advance.
 #[derive(Clone, Copy, Debug)]
 pub struct Factor8(pub(super) [[__m512i; 5]; 5]);
 

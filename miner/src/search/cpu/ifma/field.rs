@@ -22,23 +22,24 @@ use crate::search::cpu::simd::{SimdField, Summand};
 use crate::search::cpu::whole::{WholeField, WholeScreen};
 use std::arch::x86_64::*;
 
-/// 16p, in limbs so large that no limb of a subtrahend (below 2^52; the top one below 2^52 - 2)
-/// exceeds its own: 2^53 + (2^53-2)·2^52 + (2^53-2)·2^104 + (2^53-2)·2^156 + (2^52-2)·2^208 is
-/// 2^260, less 16·(2^256-p).
+/// 16p, with limbs so large that no limb of a subtrahend (below 2^52; the top one below 2^52 - 2)
+/// exceeds them. They are those of 2^53 + (2^53-2)·2^52 + (2^53-2)·2^104 + (2^53-2)·2^156 +
+/// (2^52-2)·2^208 = 2^260, from which 16·(2^256-p) is subtracted.
 const SIXTEEN_P: [i64; 5] = [(1 << 53) - 16 * FOLD_256, (1 << 53) - 2, (1 << 53) - 2, (1 << 53) - 2, (1 << 52) - 2];
 
 impl SimdField for Fe8 {
     const LANES: usize = 8;
 
-    /// TopWords are 32 bits. In units of 2^-32 a product's top is low by less than 0.72 + 1 (its
-    /// fraction is dropped), so its rotation by β² is less than 3.5 high. Six such terms, two exact
-    /// top_words and a wrap a term: within ±(6·3.5 + 2 + 6).
+    /// A top word has 32 bits here. In units of 2^-32, the top word of a product is too low by less
+    /// than 0.72, and by less than 1 for its dropped fraction. So its rotation by β² is less than
+    /// 3.5 too high. A candidate sums six such terms and two exact top words, and each term may
+    /// wrap once: within ±(6·3.5 + 2 + 6).
     const SLACK: u64 = 32 << 32;
 
     type Constant = [u64; 5];
     type ConstantFactor = [[u64; 5]; 5];
     type Factor = Factor8;
-    /// Sixteen of 32 bits: the sums in the lower half, the differences in the upper.
+    /// Sixteen top words of 32 bits: the sums in the lower half, the differences in the upper.
     type TopWords = __m512i;
 
     fn constant(value: Fe) -> [u64; 5] {
@@ -77,7 +78,7 @@ impl SimdField for Fe8 {
     fn lane(self, lane: usize) -> Fe {
         let [a, b, c, d, e] = self.summand().0.0;
         let [a, b, c, d, e] = [store(a)[lane], store(b)[lane], store(c)[lane], store(d)[lane], store(e)[lane]];
-        // l4 is below 2^52: what lies above 2^256 is at most 4 bits.
+        // l4 is below 2^52, so at most 4 bits lie above 2^256.
         let value = Fe([a | b << 52, b >> 12 | c << 40, c >> 24 | d << 28, d >> 36 | e << 16]);
         value.add(Fe([(e >> 48) * FOLD_256 as u64, 0, 0, 0]))
     }
@@ -102,15 +103,15 @@ impl SimdField for Fe8 {
         for at in 0..5 {
             l[at] = minus(plus(l[at], all(SIXTEEN_P[at])), other[at]);
         }
-        // The carry is added to l4 first, which may exceed 2^256 then.
+        // Carries first, because the carry into l4 may bring the number above 2^256.
         l = Fe8(carried(l)).summand().0.0;
         l[0] = low(l[0], right::<48>(l[4]), all(FOLD_256));
         l[4] = and(l[4], all(TOP_LIMB));
         Fe8(carried(l))
     }
 
-    // Schoolbook: 25 products, each in two halves. A column has at most nine of these, each below
-    // 2^52.
+    // Schoolbook: 25 products, each in two halves. A column has at most nine of these halves, each
+    // below 2^52.
     #[inline(always)]
     fn mul(self, other: Fe8) -> Fe8 {
         let (a, b) = (self.0, other.0);

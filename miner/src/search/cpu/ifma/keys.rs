@@ -1,8 +1,8 @@
 //! The eighteen keys of an entry, eight lanes side by side, for quick tests. The contract of every
 //! `unsafe` is that of the module `ifma`.
 //!
-//! Numbers are reduced only as far as the next operation needs. Their bounds, in units of 2^256 plus a
-//! little:
+//! Numbers are reduced only as far as the next operation needs. Their bounds, in units of 2^256
+//! plus a little:
 //!
 //! | number | below |
 //! | --- | --- |
@@ -11,7 +11,7 @@
 //! | a + b, a - b + 9p | 10, 11 |
 //! | s0, s1, s2 | 3, 11, 11 |
 //!
-//! So a product is below 121·2^512, and with what is added below 2^519.
+//! So a product is below 121·2^512, and below 2^519 with its addend.
 
 use super::fe8::Fe8;
 use super::reduce::{FOLD_256, FOLD_260, LIMB, TOP_LIMB, carried, folded};
@@ -21,14 +21,14 @@ use crate::search::cpu::formula::Products;
 use crate::search::cpu::simd::SimdField;
 use std::arch::x86_64::*;
 
-/// `n·p` with large limbs, from which others can be subtracted without a borrow: a little less than
-/// `2^(52+bits)` each, and `n·2^48 - 2^bits` the top one.
+/// `n·p` with limbs so large that others can be subtracted from them without a borrow. Each is a
+/// little less than `2^(52+bits)`, and the top one is `n·2^48 - 2^bits`.
 const fn multiple_of_p(n: i64, bits: u32) -> [i64; 5] {
     let (limb, lent) = (1 << (52 + bits), 1 << bits);
     [limb - n * FOLD_256, limb - lent, limb - lent, limb - lent, (n << 48) - lent]
 }
 
-/// Five limbs in each lane. Only the low 52 bits of a limb count, except of the top one.
+/// Five limbs in each lane. The top one counts as a whole, the others only with their low 52 bits.
 pub type Limbs = [__m512i; 5];
 
 /// Sums of an entry's products around eight centres, from which its keys are computed.
@@ -50,8 +50,8 @@ impl KeyFactors<'_> {
         KeyFactors { ab, s, minus_x: less(all_limbs(multiple_of_p(4, 2)), exact(x.0)), beta }
     }
 
-    /// The keys `β^j·x(A ± λ^k·I)` at `[3·sign + j]`, unless the top limb is 2^48 - 1 or more. Then
-    /// the number may be p or more. `turned` is `β^k·xi`.
+    /// The keys `β^j·x(A ± λ^k·I)`, each at `[3·sign + j]`. A number whose top limb is 2^48 - 1 or
+    /// more may be p or more. `turned` is `β^k·xi`.
     #[inline(always)]
     pub fn keys(&self, k: usize, turned: Fe8) -> [Limbs; 6] {
         let addend = less(self.minus_x, turned.0);
@@ -135,7 +135,7 @@ fn times_beta(a: Limbs, beta: &[[u64; 5]; 5]) -> Limbs {
     below_2_256([l0, l1, l2, l3, l4])
 }
 
-/// Folds the bits from 2^256 on down, once. The other limbs are not carried yet: their carries may
+/// Folds down the bits from 2^256 on, once. The other limbs are not carried yet: their carries may
 /// bring the top limb to 2^48 or more again.
 #[inline(always)]
 fn below_2_256(mut l: Limbs) -> Limbs {

@@ -1,8 +1,8 @@
-//! The screens of the IFMA kernel for many intervals. Every top word is looked up in the filter's coarse
-//! bitmap at once, by one of two methods. Words in filled buckets are collected, and looked up in the
-//! finer tables later.
+//! The screens of the IFMA kernel for many intervals. Every top word is first looked up in the
+//! filter's coarse bitmap, by one of two methods. Words in filled buckets are collected, and looked
+//! up in the finer tables later.
 //!
-//! The contract of every `unsafe` is that of the module above.
+//! The contract of every `unsafe` is that of the module `ifma`.
 
 use super::VECTORS;
 use super::fe8::Fe8;
@@ -22,13 +22,13 @@ const LAG_SLOTS: usize = LAG * VECTORS;
 const MOST_SLOTS: usize = SLOTS + LAG_SLOTS;
 /// Top words of a slot.
 const WORDS_OF_SLOT: usize = 16 * STEPS;
-/// The top words of all slots, and room for the last vector store.
+/// Room for the top words of all slots, and for the last vector store.
 const ROOM: usize = WORDS_OF_SLOT * MOST_SLOTS + 16;
-/// How far top words are rotated to the left, so that the lowest five bits are a bit's place in a word
-/// of the coarse bitmap. The bits above are the word's index.
+/// Number of bits by which top words are rotated to the left. Then the lowest five bits are a bit's
+/// place in a word of the coarse bitmap, and the bits above are the word's index.
 const TURN: i32 = COARSE_BITS as i32;
 
-/// Looks top words up with one gather for sixteen.
+/// A screen that looks up sixteen top words with one gather.
 #[derive(Debug, Zeroable)]
 pub struct GatherScreen {
     /// A copy of the filter's coarse bitmap, beside the other data, because every top word is
@@ -77,8 +77,8 @@ impl Screen<Fe8> for GatherScreen {
     }
 }
 
-/// Looks top words up with single loads, while the products of the next entry are computed: the
-/// multiplications leave the units for whole numbers idle.
+/// A screen that looks up each top word with a single load, while the products of the next entry
+/// are computed. The vector multiplications leave the processor's scalar units idle.
 #[derive(Debug, Zeroable)]
 pub struct LoadScreen {
     /// A copy of the filter's coarse bitmap, as in [`GatherScreen`].
@@ -161,19 +161,20 @@ impl LoadScreen {
     }
 }
 
-/// Collects those of sixteen rotated top words that are in filled coarse buckets. `count` words are
-/// collected before. Returns their new number.
+/// Collects those of sixteen rotated top words that are in filled coarse buckets. `count` words
+/// were collected before. Returns the new count.
 ///
-/// In assembly, because the compiler takes half as many instructions again, and keeps fewer numbers of
-/// the products in registers.
+/// Written in assembly, because the compiler takes half as many instructions again, and keeps fewer
+/// numbers of the products in registers.
 #[inline(always)]
 fn look_up(top_words: &[u32; 16], coarse: &[u32; COARSE_WORDS], collected: &mut [u32; ROOM], count: usize) -> usize {
     let mut count = count;
     macro_rules! all {
         ($($at:literal)*) => {
             // SAFETY: the contract above. Each `pair` is two of the sixteen top words. An index has
-            // COARSE_BITS - 5 bits, so it is of a word of the bitmap. A slot has 144 top words, so `count`
-            // is below ROOM as long as no more than MOST_SLOTS are filled. Nothing else is written.
+            // COARSE_BITS - 5 bits, so it is inside the bitmap. A slot has 144 top words, so
+            // `count` is below ROOM as long as no more than MOST_SLOTS are filled. Nothing else is
+            // written.
             unsafe {
                 asm!(
                     $(
@@ -261,7 +262,7 @@ impl Collected {
     /// filled. Empties the collection.
     #[inline(always)]
     fn take_suspects(&mut self, filter: &Filter) -> u64 {
-        // First, the words in filled fine buckets move together in place, and their indices are kept.
+        // First, moves the words in filled fine buckets together in place, and keeps their indices.
         let (count, mut at, mut kept) = (self.count, 0, 0);
         while at < count {
             // SAFETY: the contract above; both arrays have room for 16 beyond any count, and writes
@@ -319,7 +320,7 @@ impl Collected {
     }
 }
 
-/// Bits of the first `count` of sixteen, or of all.
+/// Bits of the first `count` of sixteen words, or of all if `count` is larger.
 #[inline(always)]
 fn valid(count: usize) -> u16 {
     if count < 16 { (1 << count) - 1 } else { u16::MAX }

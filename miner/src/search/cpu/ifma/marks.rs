@@ -1,7 +1,7 @@
-//! The screens of the IFMA kernel. They compare top words with a few intervals, or look them up in
-//! the filter's buckets.
+//! The screen of the IFMA kernel for a few intervals, and the lookup of top words in the filter's
+//! coarse buckets.
 //!
-//! The contract of every `unsafe` is that of the module above.
+//! The contract of every `unsafe` is that of the module `ifma`.
 
 use super::fe8::Fe8;
 use crate::search::cpu::filter::{COARSE_BITS, COARSE_WORDS, Filter};

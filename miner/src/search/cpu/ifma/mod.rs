@@ -2,12 +2,13 @@
 //! `vpmadd52huq`).
 //!
 //! **The contract of every `unsafe` in this module:** the processor has AVX-512 F, DQ, BW, IFMA,
-//! VBMI, VBMI2 and VPOPCNTDQ, GFNI, POPCNT, BMI and LZCNT. [`walk_ifma`] is the one way in, and is called
-//! only where [`is_supported`] is true. Everything else here is inlined into it.
+//! VBMI, VBMI2 and VPOPCNTDQ, GFNI, POPCNT, BMI and LZCNT. [`walk_ifma`] is the one way in, and is
+//! called only where [`is_supported`] is true. Everything else here is inlined into it.
 //!
-//! **Limbs.** A number is `l0 + l1·2^52 + … + l4·2^208`, where of l0…l3 the low 52 bits count:
-//! those above have been carried already. The multiply instructions read 52 bits of a limb and need
-//! no masks; sums do, hence `Summand`. l4 counts as a whole and must stay below 2^52:
+//! **Limbs.** A number is `l0 + l1·2^52 + … + l4·2^208`. Of l0…l3 only the low 52 bits count: the
+//! bits above have already been carried into the next limb. The multiply instructions read only 52
+//! bits of a limb, so they need no masks. Sums need them, hence `Summand`. l4 counts as a whole and
+//! must stay below 2^52:
 //!
 //! | from | l4 below | value below |
 //! | --- | --- | --- |

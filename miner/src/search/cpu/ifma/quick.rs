@@ -1,5 +1,5 @@
 //! Quick tests of whole keys, eight side by side. The contract of every `unsafe` is that of the
-//! module above.
+//! module `ifma`.
 
 use super::checksum::{matrices_of, transposed};
 #[cfg(test)]
@@ -14,25 +14,25 @@ use crate::search::cpu::{field::Fe, formula::Products, ifma::Fe8};
 use bytemuck::Zeroable;
 use std::arch::x86_64::*;
 
-/// Parities that are computed together: a byte.
+/// Number of parities that are computed together: the bits of a byte.
 const TOGETHER: usize = 8;
 
-/// Keys that are tested together: those of two points.
+/// Number of keys that are tested together: those of two points.
 const KEYS: usize = 6;
 
-/// [`QuickTests`], prepared.
+/// [`QuickTests`] in the form that the IFMA kernel reads.
 #[derive(Zeroable)]
 pub struct Quick8 {
     /// Mask and value of the lowest limb, if `has_low` is not zero.
     low: [u64; 2],
     has_low: usize,
     groups: usize,
-    /// For each limb, or for each word of 64 bits if words are compared: a matrix for each byte of
-    /// a lane.
+    /// For each limb of a key, or for each word of 64 bits if words are compared, a matrix for each
+    /// byte of a lane.
     matrices: [[[[u64; 8]; 5]; PARITIES / TOGETHER]; MOST_GROUPS],
     /// Numbers of values for even and for odd words.
     counts: [usize; 2],
-    /// The values for the four words of 64 bits, in every lane.
+    /// The values, packed into four words of 64 bits, the same in every lane.
     values: [[[[u64; 8]; 4]; MOST_VALUES]; 2],
     has_equal: [usize; 2],
     compares_words: usize,
@@ -66,8 +66,8 @@ impl Quick8 {
         quick
     }
 
-    /// Whether one of these keys passes, or may be p or more: the tests are only right for a key
-    /// below p.
+    /// Whether one of these keys passes a quick test and a test of its text, or may be p or more.
+    /// The tests are only right for a key below p.
     #[inline(always)]
     pub fn passes_one(&self, keys: &[Limbs; KEYS], tests: &TextTests) -> bool {
         let mut found = 0;
@@ -86,14 +86,14 @@ impl Quick8 {
         unsure(keys) != 0 || found != 0 && has_one(keys, found, tests)
     }
 
-    /// Bits of the keys, eight for each, that pass a group of parities. `N` parts of each key are
-    /// its limbs or its words.
+    /// Bits of the keys, eight for each, that pass a group of parities. The `N` parts of a key are
+    /// its limbs or its words of 64 bits.
     #[inline(always)]
     fn have_even_parities<const N: usize>(&self, keys: &[[__m512i; N]; KEYS]) -> u64 {
         let mut found = 0;
         for matrices in &self.matrices[..self.groups] {
             let some = are_even(keys, &matrices[0]);
-            // Few pass the first eight parities.
+            // Few keys pass the first eight parities.
             if some != 0 {
                 found |= some & are_even(keys, &matrices[1]);
             }
@@ -136,8 +136,8 @@ impl Quick8 {
         found
     }
 
-    /// Bits of the words that have none of their values: four in each lane, for four words of 64
-    /// bits at once.
+    /// Four bits for each lane, one for each place of a word of 16 bits in 64 bits. A bit is set if
+    /// none of the words at that place, in the key's four words of 64 bits, has one of its values.
     #[inline(always)]
     fn other_words(&self, even: &[__m512i; 4]) -> u32 {
         let mut others = u32::MAX;
@@ -226,7 +226,7 @@ fn differences(&[a, b, c, d]: &[__m512i; 4]) -> [__m512i; 4] {
     }
 }
 
-/// The words moved down by a byte.
+/// The key moved down by a byte. Its words are those that begin at an odd byte of the key.
 #[inline(always)]
 fn odd_words(&[a, b, c, d]: &[__m512i; 4]) -> [__m512i; 4] {
     // SAFETY: the processor has the instructions (the contract of `super`).
@@ -265,14 +265,15 @@ fn are_even<const N: usize>(keys: &[[__m512i; N]; KEYS], matrices: &[[u64; 8]; 5
     let [a, b, c, d, e, f] = sums;
     // SAFETY: the processor has the instructions (the contract of `super`).
     unsafe {
-        // The eight parts of a lane's sum are 64 bits apart: halved three times, side by side.
+        // The eight parts of a lane's sum are 64 bits apart. Three additions, each of which halves
+        // their number, sum them up for all keys side by side.
         let ab = _mm512_xor_si512(_mm512_shuffle_i64x2::<0x44>(a, b), _mm512_shuffle_i64x2::<0xee>(a, b));
         let cd = _mm512_xor_si512(_mm512_shuffle_i64x2::<0x44>(c, d), _mm512_shuffle_i64x2::<0xee>(c, d));
         let ef = _mm512_xor_si512(_mm512_shuffle_i64x2::<0x44>(e, f), _mm512_shuffle_i64x2::<0xee>(e, f));
         let abcd = _mm512_xor_si512(_mm512_shuffle_i64x2::<0x88>(ab, cd), _mm512_shuffle_i64x2::<0xdd>(ab, cd));
         let efef = _mm512_xor_si512(_mm512_shuffle_i64x2::<0x88>(ef, ef), _mm512_shuffle_i64x2::<0xdd>(ef, ef));
         let sums = _mm512_xor_si512(_mm512_unpacklo_epi64(abcd, efef), _mm512_unpackhi_epi64(abcd, efef));
-        // a, e, b, f, c, e, d, f
+        // The bytes of `even` belong to the keys a, e, b, f, c, e, d, f.
         let even = _mm512_testn_epi8_mask(sums, sums);
         let byte = |from: u32| even >> (8 * from) & 0xff;
         byte(0) | byte(2) << 8 | byte(4) << 16 | byte(6) << 24 | byte(1) << 32 | byte(3) << 40
@@ -286,7 +287,7 @@ fn exclusive_or(a: __m512i, b: __m512i, c: __m512i) -> __m512i {
     unsafe { _mm512_ternarylogic_epi64::<0x96>(a, b, c) }
 }
 
-/// [`is_one`]
+/// Calls [`is_one`].
 #[inline(always)]
 fn has_one(keys: &[Limbs; KEYS], found: u64, tests: &TextTests) -> bool {
     // SAFETY: the processor has the instructions (the contract of `super`).

@@ -28,16 +28,17 @@ pub fn carried(mut l: [__m512i; 5]) -> [__m512i; 5] {
 
 /// The number with these ten columns of a product, each below 2^56 + 2^52.
 ///
-/// The upper five are carried to limbs h0…h4 and folded down by 2^260. The product is below 2^519,
-/// so h4 is below 2^52; of the others 52 bits are read. The excess above 2^260 (below 2^37) and the
-/// bits of l4 from 2^256 on (below 2^9) are folded down by 2^256: together below 2^42, times 2^33.
-/// Then l3 is below 2^57, its carry below 2^6.
+/// The upper five columns are carried to limbs h0…h4 and folded down by 2^260. The product is below
+/// 2^519, so h4 is below 2^52. Of the other limbs only 52 bits are read. Then the excess above
+/// 2^260 (below 2^37) and the bits of l4 from 2^256 on (below 2^9) are folded down by 2^256.
+/// Together they are below 2^42, and the fold multiplies them by less than 2^33. Then l3 is below
+/// 2^57, and its carry below 2^6.
 #[inline(always)]
 pub fn reduced(c: [__m512i; 10]) -> [__m512i; 5] {
     carried(folded(c))
 }
 
-/// [`reduced`], with limbs that are not carried yet: below 2^57, the top one below 2^48.
+/// [`reduced`], with limbs that are not carried yet. They are below 2^57, the top one below 2^48.
 #[inline(always)]
 pub fn folded(c: [__m512i; 10]) -> [__m512i; 5] {
     let [mut l0, mut l1, mut l2, mut l3, mut l4, h0, mut h1, mut h2, mut h3, mut h4] = c;
@@ -59,9 +60,9 @@ pub fn folded(c: [__m512i; 10]) -> [__m512i; 5] {
     [l0, l1, l2, l3, l4]
 }
 
-/// The number with these six columns, each below 2^56. The uppermost is a sum of five values below
-/// 2^48 + 2^6, so below 2^51 - 2^4. With the bits of l4 from 2^259 on (below 2^5) it is folded down
-/// by 2^259, and is below 2^52 then.
+/// The number with these six columns, each below 2^56. The uppermost column is a sum of five values
+/// below 2^48 + 2^6, so it is below 2^51 - 2^4. Together with the bits of l4 from 2^259 on (below
+/// 2^5), it is folded down by 2^259. The number folded down is below 2^52.
 #[inline(always)]
 pub fn reduced_at_259([mut l0, mut l1, l2, l3, mut l4, l5]: [__m512i; 6]) -> [__m512i; 5] {
     let top = plus(right::<51>(l4), left::<1>(l5));
@@ -91,13 +92,15 @@ pub fn square_columns(a: [__m512i; 5]) -> [__m512i; 10] {
     c
 }
 
-/// The upper 64 bits of a·y, low by less than 46,910·2^16 units of 2^-64.
+/// The upper 64 bits of a·y, too low by less than 46,910·2^16 units of 2^-64.
 ///
-/// They are the fourth limb: columns 4, 8 and 9, and the part of the latter two that folding by
-/// 2^260 = 2^36 + 15,632 puts there. Dropped are the carry into the fourth limb (a sum of seven
-/// values below 2^52 and a little: at most 8 of its units, 2^-48) and 15,632 times column 8 (a sum
-/// of three such values: less than 46,896 units). 2^36 times column 8 is that column in units of
-/// 2^-64, 2^16 of which are one of the limb's; the carries it misses are 6 of the latter.
+/// They are l4 with its fraction: column 4, and the parts of columns 8 and 9 that folding by
+/// 2^260 = 2^36 + 15,632 adds to it. A unit of l4 is 2^-48, so 2^16 units of 2^-64. 2^36 times
+/// column 8 is column 8 in units of 2^-64. These parts are dropped:
+///
+/// - the carry into l4 from a sum of seven values of 2^52 and a little: at most 8 units of l4,
+/// - 15,632 times column 8, a sum of three such values: less than 46,896 units of l4,
+/// - the carries that 2^36 times column 8 misses: 6 units of l4.
 #[inline(always)]
 pub fn top_of_product(a: [__m512i; 5], y: [__m512i; 5]) -> __m512i {
     let mut limb = high(all(0), a[0], y[3]);

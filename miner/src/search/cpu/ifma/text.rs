@@ -1,5 +1,5 @@
 //! Whole keys and their texts, eight side by side. The contract of every `unsafe` is that of the
-//! module above.
+//! module `ifma`.
 
 use super::checksum::Tables;
 use super::fe8::Fe8;
@@ -10,8 +10,8 @@ use crate::search::cpu::simd::SimdField;
 use crate::search::cpu::text::{LOWER, TextField};
 use std::arch::x86_64::*;
 
-/// 32p, in limbs larger than the sum of two numbers below 2^52: 2^54 + (2^54-4)·2^52 + …, less
-/// 32·(2^256-p).
+/// 32p, with limbs larger than the sum of two numbers below 2^52. They are those of 2^54 +
+/// (2^54-4)·2^52 + …, from which 32·(2^256-p) is subtracted.
 const THIRTY_TWO_P: [i64; 5] = [(1 << 54) - 32 * FOLD_256, (1 << 54) - 4, (1 << 54) - 4, (1 << 54) - 4, (1 << 53) - 4];
 
 /// The text of the number in each lane, for tests.
@@ -32,12 +32,13 @@ pub fn lanes_that_pass(values: [Fe8; 2], test: &ChecksumTest) -> [u8; 2] {
 /// The bits of a text word.
 const WORD: i64 = (1 << WORD_BITS) - 1;
 
-/// Limbs, all but the last with 52 bits.
+/// A key in each lane: five limbs, all but the last with 52 bits.
 #[derive(Clone, Copy)]
 pub struct Key8([__m512i; 5]);
 
-/// The number with these limbs, each from 0 to below 2^56, below 2^256 but for a chance of 2^-100:
-/// a carry that runs through more than one limb after the fold is left where it is.
+/// The number with these limbs, each from 0 to below 2^56, reduced to below 2^256. That fails with
+/// a probability of 2^-100: after the fold, a carry that would run through more than one limb is
+/// left where it is.
 #[inline(always)]
 fn normalized(l: [__m512i; 5]) -> Key8 {
     let [a, b, c, d, e] = carried(l);

@@ -4,7 +4,7 @@
 
 use std::arch::x86_64::*;
 
-/// Whether this processor has the instructions of this module.
+/// Whether this processor has all instructions of the IFMA kernel.
 pub fn is_supported() -> bool {
     is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512dq")
@@ -76,7 +76,7 @@ pub fn high(sum: __m512i, a: __m512i, b: __m512i) -> __m512i {
     unsafe { _mm512_madd52hi_epu64(sum, a, b) }
 }
 
-/// One number a lane, from memory.
+/// Loads one number per lane from memory.
 #[inline(always)]
 pub fn load(values: &[u64; 8]) -> __m512i {
     // SAFETY: the processor has the instructions (the contract of `super`); the array is 64
@@ -84,7 +84,7 @@ pub fn load(values: &[u64; 8]) -> __m512i {
     unsafe { _mm512_loadu_si512(values.as_ptr().cast()) }
 }
 
-/// The numbers of all lanes, to memory.
+/// Stores the numbers of all lanes to memory.
 #[inline(always)]
 pub fn store(value: __m512i) -> [u64; 8] {
     let mut values = [0; 8];

@@ -5,7 +5,7 @@ use crate::search::cpu::cells::{CELL_SHIFT, CellTables, SLOTS_OF_TABLE};
 
 const UNIT: u64 = 1 << 32;
 
-/// Random intervals of up to `longest` units of the upper 32 bits, at the edges too.
+/// Random intervals, each up to `longest` units of the upper 32 bits long. Some are at the edges.
 fn intervals(random: &mut StdRng, count: usize, longest: u64) -> Vec<(u64, u64)> {
     let mut firsts: Vec<u64> = (0..count).map(|_| random.random()).collect();
     firsts[0] = 0;
@@ -47,7 +47,7 @@ fn every_word_of_an_interval_passes_and_few_others_do() {
             });
             passing += u32::from(cells.passes(upper) && !is_within);
         }
-        // One in 2^22 for each slot.
+        // A word passes by chance with a probability of 2^-22 for each slot.
         assert!(passing <= 3, "{passing} with {} slots", cells.tables().len() * SLOTS_OF_TABLE);
     }
     println!("sets by number of tables: {of_count:?}");
@@ -63,9 +63,9 @@ fn no_too_many_or_too_long_intervals_are_no_cells() {
     assert!(CellTables::new(&intervals(&mut random, 100, 1 << 16)).is_none());
 }
 
-/// Beside other patterns, so many that top words are compared one by one, are looked up in one to
-/// three tables of cells, or in the bitmap. The first and last entries are where a screen begins and
-/// ends.
+/// The numbers of patterns are such that top words are compared one by one, are looked up in one to
+/// three tables of cells, or in the bitmap. For number 0, the match is in an entry where a screen
+/// begins or ends.
 #[test]
 fn a_walk_finds_the_only_match_among_any_number_of_prefixes() {
     let mut random = random();

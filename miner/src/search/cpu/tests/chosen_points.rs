@@ -1,6 +1,6 @@
-//! S10 at the level of the kernels: chosen start points at which the special cases of the formula
-//! occur. The vault's blinding keeps askers from choosing start points, but the kernels do not rely
-//! on that.
+//! S10 (`docs/developers/promises/secrets.md`) at the level of the kernels: walks from chosen start
+//! points, at which the special cases of the formula occur. The vault's blinding keeps askers from
+//! choosing start points, but the kernels do not rely on that.
 
 use super::*;
 use secp256k1::Scalar;
@@ -14,19 +14,20 @@ fn small(number: u64) -> SecretKey {
     SecretKey::from_slice(&bytes).unwrap()
 }
 
-/// The sum; `None` if it is zero.
+/// The sum of two secrets; `None` if it is zero.
 fn sum(one: SecretKey, other: SecretKey) -> Option<SecretKey> {
     one.add_tweak(&Scalar::from(other)).ok()
 }
 
-/// The start point whose centre `centre` is `value·G`.
+/// The secret of the start point whose centre number `centre` is `value·G`.
 fn with_centre(value: SecretKey, centre: u64) -> SecretKey {
     let moved = if centre == 0 { Some(value) } else { sum(value, small(centre * STEP).negate()) };
     moved.expect("a start that is infinity cannot be chosen")
 }
 
-/// The expected hits and count of a walk. A walk skips a centre that is infinity, and an entry
-/// whose point is `±λ^k` times the centre, because the formula does not hold there.
+/// The expected hits of a walk, and its number of candidates. A walk skips a centre that is
+/// infinity, and an entry whose point is `±λ^k` times the centre, because the formula does not hold
+/// there.
 struct Expected {
     candidates: u64,
     hits: HashSet<Tweak>,
@@ -46,7 +47,8 @@ impl Around {
         Around((1..=ENTRIES as u64).map(entry).collect())
     }
 
-    /// Computed with libsecp256k1's addition, which handles every case, and rotations by β.
+    /// Computes the expected result with libsecp256k1's addition, which handles every case, and the
+    /// rotations with products by β.
     fn expected(&self, start: &SecretKey, set: &PatternSet) -> Expected {
         let mut expected = Expected { candidates: 0, hits: HashSet::new() };
         for number in 0..CENTRES {

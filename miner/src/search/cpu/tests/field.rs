@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Values at which carries, folds and comparisons go wrong, and random ones: uniform and as runs of
-/// ones and zeros.
+/// Values at which wrong carries, folds and comparisons show, and random values: uniform ones, and
+/// runs of ones and zeros.
 fn values(random: &mut StdRng) -> Vec<Fe> {
     const P: [u64; 4] = [0xffff_fffe_ffff_fc2f, u64::MAX, u64::MAX, u64::MAX];
     let near_p = [-2i64, -1, 0, 1, 2].map(|d| Fe([P[0].wrapping_add_signed(d), P[1], P[2], P[3]]));
@@ -86,8 +86,8 @@ fn check_field<F: SimdField>(values: &[Fe]) {
                 same(loose.times_constant(&factor), slow_product(z, c), "loose times_constant");
                 same(fa.sub(loose), difference_of(x, z), "sub of loose");
                 same(loose.sub(fb), difference_of(z, y), "sub from loose");
-                // The top word of a sum or difference has two of six terms, so a third of the
-                // slack. The two may be on different sides of 0.
+                // The top word of a sum or difference has two of a candidate's six terms, so its
+                // error is within a third of the slack. The error may wrap around 0.
                 for (top_words, one, two) in [
                     (F::top_words_of_products(fa, fb, fb), xy, slow_product(y, y)),
                     (F::top_words_of_products(loose, fa, loose), slow_product(z, z), slow_product(x, z)),
@@ -114,7 +114,7 @@ fn check_field<F: SimdField>(values: &[Fe]) {
 
 /// `a - b mod p` of canonical values.
 fn difference_of(a: Fe, b: Fe) -> Fe {
-    // p - b, and p for 0, which is the same number.
+    // p - b. For b = 0 that is p, which is the same number as 0.
     let mut minus = [0u64; 4];
     let mut borrow = false;
     for ((limb, p), b) in minus.iter_mut().zip([0xffff_fffe_ffff_fc2f, u64::MAX, u64::MAX, u64::MAX]).zip(b.0) {
@@ -137,7 +137,7 @@ fn field_operations_agree_with_slow_ones() {
     }
 }
 
-/// Limbs at their upper bounds, with leftover bits above the 52 that count.
+/// Operations are right for limbs at their bounds, with leftover bits above the 52 that count.
 #[test]
 fn limbs_at_their_bounds_are_reduced() {
     if !is_supported() {
@@ -150,7 +150,7 @@ fn limbs_at_their_bounds_are_reduced() {
         value | random.random_range(0..1 << 12) << 52
     };
     let top = |random: &mut StdRng| {
-        // The greatest of all: the sum of a product by a prepared factor and a product.
+        // The largest one is the sum of a product by a prepared factor and a product.
         [0, 1, (1 << 48) - 1, (1 << 48) + 63, (1 << 51) + 63, (1 << 51) + (1 << 48) + 127][random.random_range(0..6)]
     };
     for _ in 0..500 {

@@ -26,7 +26,7 @@ use secp256k1::{PublicKey, SECP256K1, SecretKey};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A generator with a printed seed, which `NPUBBOT_TEST_SEED` sets.
+/// A random generator. Prints its seed, which `NPUBBOT_TEST_SEED` can set.
 fn random() -> StdRng {
     let seed = std::env::var("NPUBBOT_TEST_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or_else(rand::random);
     println!("NPUBBOT_TEST_SEED={seed}");
@@ -81,8 +81,8 @@ fn target(filter: Filter, most_hits: usize) -> WalkTarget {
 /// Number of centres that is a whole number of rounds for every kernel.
 const CENTRES: u64 = 16;
 
-/// Walks `centres` centres, a multiple of [`CENTRES`]. Every method of looking up top words gives the
-/// same hits.
+/// Walks `centres` centres, a multiple of [`CENTRES`]. Returns the number of candidates and the
+/// hits. Asserts that every method of looking up top words gives the same.
 fn hits_of(kernel: Kernel, start: &StartPoint, centres: u64, set: &PatternSet) -> (u64, HashSet<Tweak>) {
     assert_eq!(CENTRES % kernel.centres(), 0);
     let [one, other] = Lookup::ALL.map(|lookup| {

@@ -8,7 +8,8 @@ use crate::search::cpu::quick::QuickTests;
 use crate::search::cpu::text;
 use std::ops::Range;
 
-/// Numbers at the edges: 0, 1, those around p and 2^256, and with limbs of all zeros or all ones.
+/// Numbers at the edges: 0, 1, β, numbers around p and 2^256, and numbers with limbs of all zeros
+/// or all ones.
 fn edges() -> Vec<Fe> {
     let mut edges = vec![Fe::ZERO, Fe::ONE, Fe::BETA, Fe([u64::MAX; 4]), Fe([0, 0, 0, u64::MAX])];
     for below in 0..3 {
@@ -29,8 +30,8 @@ fn number(random: &mut StdRng, edges: &[Fe]) -> Fe {
     if random.random_range(0..3) > 0 { Fe(random.random()) } else { edges[random.random_range(0..edges.len())] }
 }
 
-/// Values of y0, y1, y2, a, b, and the x of a centre and an entry. Every second one is such that
-/// one of the keys is at an edge.
+/// Values of y0, y1, y2, a, b, and the x of a centre and of an entry. In half of the cases, one of
+/// the keys is at an edge.
 fn values(random: &mut StdRng) -> [Fe; 7] {
     let edges = edges();
     if random.random() {
@@ -128,7 +129,7 @@ fn the_keys_of_the_largest_factors_are_right() {
     }
 }
 
-/// A pattern set with quick tests, made of a key's text.
+/// Pattern sets made from a key's text. Most of them have quick tests.
 fn patterns_of(random: &mut StdRng, text: &str) -> Vec<Vec<String>> {
     let part = |from: usize, count: usize| text[from..from + count].to_owned();
     let mut from = |count: usize| random.random_range(0..=58 - count);
@@ -145,7 +146,8 @@ fn patterns_of(random: &mut StdRng, text: &str) -> Vec<Vec<String>> {
     ]
 }
 
-/// A key with the same bits as another at one end, or with equal characters at some place.
+/// A key with the same bits as `key` at one end, or with equal characters at some place, or `key`
+/// itself.
 fn neighbour(random: &mut StdRng, key: Fe) -> Fe {
     let mut limbs: [u64; 4] = random.random();
     match random.random_range(0..4) {
@@ -160,8 +162,8 @@ fn neighbour(random: &mut StdRng, key: Fe) -> Fe {
     Fe(limbs).canonical()
 }
 
-/// Makes the characters at these places equal, whose bits lie across limbs. `value`: its lowest five
-/// bits are the character.
+/// Sets the characters at these places to the lowest five bits of `value`. The bits of a character
+/// may lie across two limbs.
 fn set_equal(limbs: &mut [u64; 4], places: Range<usize>, value: u8) {
     for bit in (0..5 * places.len()).filter_map(|at| (255 - 5 * places.start).checked_sub(at)) {
         let is_set = (value >> ((bit + 4) % 5)) & 1;
@@ -175,7 +177,7 @@ fn equal_characters_at_every_place_pass_the_quick_tests() {
     for (text, count) in [("=6*", 6), ("=7*", 7), ("=9*", 9)] {
         let tests = patterns(&[text]).text_tests().unwrap();
         let quick = QuickTests::new(&tests).unwrap();
-        // The last character has one bit of the key, and four that are zero.
+        // Without the key's last character, which has one bit of the key and four zero bits.
         for (from, value) in (0..=51 - count).flat_map(|from| (0..32).map(move |value| (from, value))) {
             let mut limbs = random.random();
             set_equal(&mut limbs, from..from + count, value);
@@ -246,7 +248,7 @@ fn a_key_that_may_be_p_or_more_passes_in_every_lane() {
     for text in ["*cafe7", "hex:*c0ffee", "*qwerty*", "=7*"] {
         let tests = patterns(&[text]).text_tests().unwrap();
         let quick = QuickTests::new(&tests).unwrap();
-        // Digits of π, which pass no test, and the same with 64 bits of ones.
+        // A key of digits of π, which passes no test, and one whose upper 64 bits are all ones.
         let low = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344, 0xa409_3822_299f_31d0];
         let [large, other] = [u64::MAX, 0x082e_fa98_ec4e_6c89].map(|top| Fe([low[0], low[1], low[2], top]));
         for place in 0..=18 * 8 {

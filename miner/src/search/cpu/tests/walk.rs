@@ -10,7 +10,7 @@ struct Walked {
     candidates: Vec<(Tweak, Npub)>,
 }
 
-/// The same for all tests of a process, because it takes seconds.
+/// One walk for all tests of a process, because computing its candidates takes seconds.
 static WALKED: LazyLock<Walked> = LazyLock::new(|| {
     let start = point_of(&random_secret(&mut random()));
     Walked { start, candidates: by_brute_force(&start) }
@@ -69,8 +69,8 @@ fn a_walk_finds_every_match_and_nothing_else() {
 #[test]
 fn a_walk_finds_patterns_of_every_kind() {
     let Walked { start, candidates } = &*WALKED;
-    // Short ones, so that there are hits. Of the first set the intervals say all; of the second
-    // they do not, and most of what passes the filter is no hit.
+    // The patterns are short, so that there are hits. The intervals of the first set decide
+    // everything. Those of the second set do not, and most keys that pass its filter are no hits.
     let exact = patterns(&["~cat", "=3", "q?p", "?7q", "[mn]0[ct]", "zeros:9", "hex:0f0", "words:4", "*al*@4"]);
     let more = patterns(&["m0*[qp]", "a*s*[qpzry]", "l7*x*", "~al*7"]);
     assert!(exact.is_exact() && !more.is_exact());
@@ -188,7 +188,7 @@ fn an_early_stop_leaves_the_remaining_patterns() {
         let ended = walk(&all, remaining(false));
         assert_eq!(ended.rounds, 2);
         assert!(ended.hits.into_iter().collect::<HashSet<Tweak>>() == in_two_rounds);
-        // Hits of remaining patterns do not count.
+        // Hits of the remaining patterns do not count towards the early stop.
         let all_remain = Some(Remaining { filter: filter(&all), is_wanted: false, after: 1 });
         assert_eq!(walk(&all, all_remain).rounds, rounds);
     }

@@ -1,11 +1,11 @@
-//! The comparison of whole keys, with the text of each key.
+//! The texts of whole keys and their tests, compared with the npub of each key.
 
 use super::*;
 use crate::pattern::ChecksumTables;
 use crate::search::cpu::ifma::{lanes_that_pass, words_of_lanes};
 use crate::search::cpu::text::{self, TextField};
 
-/// Random numbers below p, and the edges.
+/// Random numbers below p, and numbers at the edges.
 fn keys(random: &mut StdRng) -> Vec<Fe> {
     let mut keys = vec![Fe::ZERO, Fe::ONE, Fe::ZERO.sub(Fe::ONE).canonical(), Fe([u64::MAX, 0, u64::MAX, 1])];
     for round in 0..1004 {
@@ -43,7 +43,7 @@ fn a_first_test_passes_the_lanes_with_these_bits_of_the_checksum() {
     for lanes in keys(&mut random).chunks_exact(16) {
         let text = npub_of(lanes[random.random_range(0..16)]).to_string();
         for end in ["", "?", "??"] {
-            // Two ends, one of which a key has.
+            // Two ends. One of the keys has the first.
             let own = format!("*{}{end}", &text[59..63 - end.len()]);
             let set = patterns(&[&own, &format!("*q7{end}")]);
             let Some(first) = set.text_tests().unwrap().first else { continue };
@@ -71,7 +71,7 @@ fn a_text_has_the_characters_of_the_npub() {
     }
 }
 
-/// Patterns made of a key's text, which it has.
+/// Patterns made from a key's text. The key matches all of them.
 fn patterns_of(random: &mut StdRng, text: &str) -> Vec<Pattern> {
     let mut between = || {
         let (one, other) = (random.random_range(0..58), random.random_range(0..58));
@@ -97,7 +97,7 @@ fn no_test_of_a_text_misses_a_match_and_few_pass_without_one() {
     let mut random = random();
     let keys = keys(&mut random);
     let (mut matching, mut passing, mut all) = (0, 0, 0);
-    // Reading a pattern takes a while.
+    // Only every fifth key, because parsing a pattern takes a while.
     for key in keys.iter().step_by(5) {
         let npub = npub_of(*key).to_string();
         for pattern in patterns_of(&mut random, &npub[5..]) {
