@@ -5,7 +5,7 @@ use crate::support::harness::{Test, needs_gpu, test};
 use npubbot::key::{Rotation, StartPoint};
 use npubbot::pattern::{ALPHABET, Pattern, PatternSet};
 use npubbot::search::cuda;
-use npubbot::search::{Calibrations, Choice, SearchOptions};
+use npubbot::search::{Calibrations, Choice, SearchOptions, Searcher};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
@@ -44,13 +44,16 @@ fn a_gpu_with_a_shorter_table_finds_true_hits_in_the_number_expected() {
     needs_gpu();
     let calibrations = Calibrations::kept_by(BTreeMap::new(), |_| {});
     let options = SearchOptions { calibrations: calibrations.clone(), ..SearchOptions::default() };
-    let (key, chosen) = {
+    let expected_of = |searcher: &dyn Searcher| searcher.expected().map(|expected| (expected.rate, expected.stretch));
+    let (key, chosen, expected) = {
         let searcher = cuda::open(0, &options).unwrap();
         let key = searcher.calibration_key().unwrap().to_owned();
         let chosen = calibrations.get(&key).and_then(|kept| kept.choice).unwrap();
-        (key, chosen)
+        (key, chosen, expected_of(&*searcher))
     };
     println!("{chosen:?}");
+    // The extent of a launch follows from speed and table, so it shows that both were kept.
+    assert_eq!(expected_of(&*cuda::open(0, &options).unwrap()), expected);
     for entries in [0, 1, 4, 510, 1024, u32::MAX] {
         let choice = Choice { entries, ..chosen.clone() };
         calibrations.change(&key, |kept| kept.choice = Some(choice.clone()));

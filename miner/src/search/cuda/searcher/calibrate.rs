@@ -55,8 +55,7 @@ impl CudaSearcher {
         self.take_memory()?;
         let mut speeds = [speed; 3];
         // Where whole keys are compared, every entry has a prefix product of its own.
-        let entries = self.kept.min(TABLE);
-        let trial = Extent::of_entries(speed * self.aim.seconds() * WHOLE_KEYS_TRIAL, entries);
+        let trial = Extent::of_entries(speed * self.aim.seconds() * WHOLE_KEYS_TRIAL, self.kept.min(TABLE));
         for text in ["*n0str", "=6*"] {
             let speed = self.speed(&patterns(&[text]), trial)?;
             speeds[self.method() as usize] = speed;
