@@ -68,13 +68,23 @@ async fn panics_at(relay: Arc<TestRelay>, step: Step, side: &str, prefix: &str) 
         "{fault}: a secret in the log"
     );
 
+    // The acceptance may come after the key.
+    until(&format!("{fault}: all is sent"), || async {
+        (home.count("SELECT count(*) FROM mail WHERE finished = 0") == Some(0)).then_some(())
+    })
+    .await;
     let wraps = relay.wraps_to(asker.keys.public_key()).await;
-    let mut keys = Vec::new();
+    let (mut keys, mut said) = (Vec::new(), Vec::new());
     for wrap in wraps.iter() {
-        let gift = UnwrappedGift::from_gift_wrap(&asker.keys, wrap).await.unwrap();
-        keys.extend(DeliveredKey::read(&gift.rumor.content));
+        let text = UnwrappedGift::from_gift_wrap(&asker.keys, wrap).await.unwrap().rumor.content;
+        match DeliveredKey::read(&text) {
+            Some(key) => keys.push(key),
+            // A search of two seconds can be late on a busy machine, and its asker is told so.
+            None if text.contains("takes longer than I said") => {}
+            None => said.push(text),
+        }
     }
-    assert_eq!((wraps.len(), keys.len()), (2, 1), "{fault}: one acceptance, one result");
+    assert_eq!((said.len(), keys.len()), (1, 1), "{fault}: one acceptance, one result: {said:?}");
     keys[0].assert_starts_with(prefix);
     drop(process);
     home.assert_sound();
