@@ -71,7 +71,7 @@ impl<'a> Attacker<'a> {
         let starts = self.context.vault.open_starts(STARTS, None)?;
         kernel::dump_memory(&self.folder.join("memory"))?;
         // Tells the test that the start points are open. It now reads the vault's memory, as root.
-        fs::write(self.folder.join("open"), "")?;
+        fs::write(self.folder.join("open"), "yes")?;
         while !self.folder.join("go").exists() {
             std::thread::sleep(Duration::from_millis(5));
         }

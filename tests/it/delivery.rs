@@ -5,7 +5,7 @@
 use crate::support::asker::DeliveredKey;
 use crate::support::bot::Home;
 use crate::support::forger::Forger;
-use crate::support::harness::{Test, judge, test};
+use crate::support::harness::{Test, hold, judge, test};
 use crate::support::raw_relay::{Manner, RawRelay};
 use crate::support::{publish, until};
 use nostr_sdk::prelude::*;
@@ -16,8 +16,8 @@ pub const TESTS: &[Test] = &[
     test!(answers_go_to_the_relays_of_a_changed_list),
     test!(a_list_is_found_on_a_discovery_relay_that_takes_no_messages),
     test!(a_query_that_breaks_off_does_not_count_as_no_list),
-    test!(a_key_follows_a_list_that_has_changed_while_the_old_relay_still_works),
-    test!(the_newest_list_counts_although_an_older_one_comes_first),
+    test!(a_key_follows_a_list_that_has_changed_while_the_old_relay_still_works).timed(),
+    test!(the_newest_list_counts_although_an_older_one_comes_first).timed(),
     test!(a_known_list_is_used_after_its_relay_is_gone),
     test!(dead_relays_do_not_delay_an_asker_without_a_list_for_ever),
     test!(an_asker_who_needs_a_list_is_answered_once_there_is_one),
@@ -45,11 +45,13 @@ async fn answers_go_to_the_relays_of_a_changed_list() {
         RawRelay::start(Manner::Honest).await,
         RawRelay::start(Manner::Honest).await,
     );
-    let running = Home::new(&[good.url()]).start().await;
+    let home = Home::new(&[good.url()]);
+    let running = home.start().await;
     let asker = Forger::new(running.public_key);
     lists(&asker, &[&old], &good, 0).await;
     publish(&good.url(), &asker.honest("help", 0)).await;
     messages(&old, &asker, 1).await;
+    until("it is done", || async { (home.count("SELECT count(*) FROM mail") == Some(0)).then_some(()) }).await;
     // The asker moves to other relays. The bot uses the list it knows until sending there fails.
     old.stop().await;
     lists(&asker, &[&new], &good, 1).await;
@@ -67,6 +69,7 @@ async fn a_list_is_found_on_a_discovery_relay_that_takes_no_messages() {
     );
     let running = Home::with(&[inbox.url()], &discovers(&[discovery.url()])).start().await;
     let asker = Forger::new(running.public_key);
+    until("the bot reads there", || async { (discovery.connections() > 0).then_some(()) }).await;
     lists(&asker, &[&theirs], &discovery, 0).await;
     publish(&inbox.url(), &asker.honest("help", 0)).await;
     messages(&theirs, &asker, 1).await;
@@ -115,8 +118,9 @@ async fn a_key_follows_a_list_that_has_changed_while_the_old_relay_still_works()
     let delivered = || async { (running.service.totals().unwrap().delivered == 1).then_some(()) };
     until("the key is delivered", delivered).await;
     let is_key = |text: &String| DeliveredKey::read(text).is_some();
-    assert!(texts(&new, &asker).await.iter().any(is_key), "the key is on the relay where they read now");
-    assert!(!texts(&old, &asker).await.iter().any(is_key), "the key is not on the relay where they read before");
+    // If no relay answers within four seconds, the bot uses the list it knows.
+    hold(texts(&new, &asker).await.iter().any(is_key), "the key is on the relay where they read now");
+    hold(!texts(&old, &asker).await.iter().any(is_key), "the key is not on the relay where they read before");
     running.service.stop().await;
 }
 
@@ -134,9 +138,12 @@ async fn the_newest_list_counts_although_an_older_one_comes_first() {
     lists(&asker, &[&old], &quick, 0).await;
     lists(&asker, &[&new], &late, 1).await;
     publish(&quick.url(), &asker.honest("help", 0)).await;
-    messages(&new, &asker, 1).await;
+    let answers = |relay: &RawRelay| relay.wraps_to(asker.author.public_key()).len();
+    until("an answer", || async { (answers(&new) + answers(&old) > 0).then_some(()) }).await;
     until("it is done", || async { (home.count("SELECT count(*) FROM mail") == Some(0)).then_some(()) }).await;
-    assert!(old.wraps_to(asker.author.public_key()).is_empty(), "they do not read there any more");
+    // The bot waits half a second for a newer list, which on a busy machine may come later.
+    hold(answers(&old) == 0, "they do not read there any more");
+    assert_eq!(answers(&new), 1);
     running.service.stop().await;
 }
 
@@ -148,6 +155,7 @@ async fn a_known_list_is_used_after_its_relay_is_gone() {
     );
     let running = Home::with(&[inbox.url()], &discovers(&[discovery.url()])).start().await;
     let asker = Forger::new(running.public_key);
+    until("the bot reads there", || async { (discovery.connections() > 0).then_some(()) }).await;
     lists(&asker, &[&theirs], &discovery, 0).await;
     publish(&inbox.url(), &asker.honest("help", 0)).await;
     messages(&theirs, &asker, 1).await;
@@ -234,7 +242,9 @@ async fn an_asker_without_dm_relays_is_answered_where_they_read_or_else_where_th
     let asker = writes_from(reads.url()).await;
     messages(&reads, &asker, 1).await;
     until("it is done", || async { (home.count("SELECT count(*) FROM mail") == Some(0)).then_some(()) }).await;
-    assert!(wrote.wraps_to(asker.author.public_key()).is_empty(), "the answer goes to the relay where they read");
+    // If that relay cannot be reached within three seconds, the answer goes where they wrote too.
+    let nothing_else = wrote.wraps_to(asker.author.public_key()).is_empty();
+    hold(nothing_else, "the answer goes to the relay where they read");
     assert!(writes.wraps_to(asker.author.public_key()).is_empty(), "they do not read there");
 
     // The asker's read relay is dead. The bot soon tries the relay where the asker wrote.

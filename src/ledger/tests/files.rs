@@ -4,7 +4,6 @@ use super::*;
 use crate::os::files::is_open_to_others;
 use rusqlite::Connection;
 use std::fs;
-use std::time::{Duration, Instant};
 
 #[test]
 fn folder_and_files_are_for_their_owner_only() {
@@ -18,16 +17,14 @@ fn folder_and_files_are_for_their_owner_only() {
 }
 
 #[test]
-fn a_second_opening_is_refused_at_once_and_allowed_after_the_first_ends() {
+fn a_second_opening_is_refused_and_allowed_after_the_first_ends() {
     let bench = bench();
     let clone = bench.ledger.clone();
-    let before = Instant::now();
     for _ in 0..2 {
         let error = Ledger::open(bench.folder.path(), Clock::System).err().unwrap();
         assert!(matches!(&error, LedgerError::InUse { .. }), "{error}");
         assert!(error.to_string().contains("--data"));
     }
-    assert!(before.elapsed() < Duration::from_secs(1));
     let Bench { folder, ledger, .. } = bench;
     drop(ledger);
     assert!(Ledger::open(folder.path(), Clock::System).is_err(), "a clone holds it too");

@@ -279,12 +279,17 @@ mod tests {
 
         let (outbox, _folder) = outbox(relays, Clock::System).await;
         let message = message(0);
-        let cancel = Notify::new();
-        cancel.notify_one();
-        let began = Instant::now();
-        let attempt = outbox.attempt(&message, &cancel).await;
-        assert!(began.elapsed() < Duration::from_secs(2), "a lookup takes four");
-        assert!(matches!(attempt.next, Next::Again(_)) && attempt.reached.is_empty());
+        let mut took = Vec::new();
+        // The quickest of three: on a busy machine any one may be held up.
+        for _ in 0..3 {
+            let cancel = Notify::new();
+            cancel.notify_one();
+            let began = Instant::now();
+            let attempt = outbox.attempt(&message, &cancel).await;
+            took.push(began.elapsed());
+            assert!(matches!(attempt.next, Next::Again(_)) && attempt.reached.is_empty());
+        }
+        assert!(took.iter().min() < Some(&Duration::from_secs(2)), "{took:?}; a lookup takes four seconds");
         outbox.relays.disconnect().await;
     }
 }

@@ -344,6 +344,19 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn a_relay_with_nagles_delay_need_not_wait_for_us() {
+        let mut medians = Vec::new();
+        // On a busy machine other programs cause delays too.
+        while medians.len() < 10 {
+            medians.push(median_of_a_relay_with_nagles_delay().await);
+            if medians.last() < Some(&Duration::from_millis(30)) {
+                return;
+            }
+        }
+        panic!("{medians:?}; the delay is 40 ms");
+    }
+
+    #[cfg(target_os = "linux")]
+    async fn median_of_a_relay_with_nagles_delay() -> Duration {
         const ROUNDS: usize = 21;
         let (listener, url) = listen().await;
         let relay = async {
@@ -370,8 +383,7 @@ mod tests {
             took.sort();
             took[ROUNDS / 2]
         };
-        let (median, ()) = tokio::join!(client, relay);
-        assert!(median < Duration::from_millis(30), "{median:?}; the delay is 40 ms");
+        tokio::join!(client, relay).0
     }
 
     #[tokio::test]

@@ -27,6 +27,8 @@ const ENOUGH_HITS: f64 = 1000.0;
 const SHORTEST: u32 = 4;
 /// Time limit until a device's first rate is known.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How much longer than asked a measurement may take until its first launch ends.
+const FIRST_LAUNCH: Duration = Duration::from_secs(10);
 
 /// The settings of a measurement.
 #[derive(Clone, Debug)]
@@ -198,7 +200,9 @@ fn measure_with(
     let (mut launches, mut collected, mut ended) = (Vec::new(), Vec::new(), began);
     loop {
         let now = Instant::now();
-        if now >= ends {
+        // A busy machine may take longer than the trial to begin.
+        let has_begun = !collected.is_empty() || now >= ends + FIRST_LAUNCH;
+        if now >= ends && has_begun {
             // Launches in flight count, and so does the time until they are collected.
             pool.close();
         }

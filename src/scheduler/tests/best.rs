@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 fn best(text: &str, half: Option<u8>) -> JobSpec {
     let split = half.map(|asker| JobSpec::for_tests(&["qqqqqq"], Some(Asker([asker; 32]))));

@@ -1,6 +1,6 @@
 //! `npubbot mine`: what it finds, where patterns come from, and when it ends.
 
-use crate::support::harness::{Test, hold, test};
+use crate::support::harness::{Test, hold, judge, test};
 use crate::support::program::{command, run, run_with_input, stderr, stdout};
 use npubbot::key::Npub;
 use npubbot::pattern::{ALPHABET, Pattern};
@@ -16,7 +16,7 @@ pub const TESTS: &[Test] = &[
     test!(mine_appends_locked_keys_to_a_file_of_its_own),
     test!(mine_without_a_target_prints_the_rarest_key_and_how_rare_it_is).timed(),
     test!(mine_reads_a_list_with_commas_and_names_a_line_that_stands_alone),
-    test!(mine_without_a_count_ends_with_its_time_or_a_signal),
+    test!(mine_without_a_count_ends_with_its_time_or_a_signal).timed(),
     test!(mine_and_bench_take_a_hundred_thousand_words_of_a_file),
     test!(a_kind_that_compares_whole_keys_is_mined_alone_several_times_and_for_a_half),
 ];
@@ -154,9 +154,12 @@ fn mine_without_a_count_ends_with_its_time_or_a_signal() {
     let began = Instant::now();
     let output = run(&[&["mine", "cat", "--count", "0", "--time", "4s", "--json"], &ONE_THREAD[..]].concat());
     let took = began.elapsed();
-    assert!((Duration::from_secs(4)..Duration::from_secs(30)).contains(&took), "{took:?}");
+    assert!(took >= Duration::from_secs(4), "{took:?}");
+    judge("mine for four seconds", took, Duration::from_secs(30));
+    // On a busy machine it may find nothing in that time.
+    hold(output.status.success(), &stderr(&output));
     let found = objects(&output);
-    assert!(found.len() > 1, "{}", stdout(&output));
+    hold(found.len() > 1, &stdout(&output));
     found.iter().for_each(|line| drop(key_of(line)));
     let output = run(&[&["mine", "m0ctanem0ctane", "--time", "1s"], &ONE_THREAD[..]].concat());
     assert!(!output.status.success() && stdout(&output).is_empty(), "{}", stdout(&output));

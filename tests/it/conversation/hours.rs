@@ -37,7 +37,7 @@ async fn by_day_an_asker_is_told_when_the_search_begins_and_then_it_does() {
     let (vault, data) = (home.vault(), home.data());
     let public_key = vault.public_key();
     let service = Service::start(home.config(), &data, vault, clock.clone()).await.unwrap();
-    assert!(service.rate().is_some(), "the rate is known, so that times can be told");
+    until("the rate is known, so that times can be told", || async { service.rate() }).await;
     let mut asker = Asker::connect(&relay.url(), public_key).await;
     let acceptance = asker.ask("cat").await;
     let rests = format!("My devices rest until {} UTC and search again then.", &schedule[..5]);

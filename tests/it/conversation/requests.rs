@@ -1,7 +1,7 @@
 //! The bot from an asker's view: the asker has a client of their own and reaches the bot only
 //! through a relay.
 
-use crate::support::asker::{Asker, DeliveredKey};
+use crate::support::asker::{Asker, DeliveredKey, is_result};
 use crate::support::bot::Home;
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, gate, test};
@@ -33,14 +33,14 @@ async fn a_request_is_accepted_and_its_key_delivered() {
 
     let request = asker.wrap("NPUB1Cat").await;
     asker.publish(&request).await;
-    let acceptance = asker.next_message().await;
+    let acceptance = asker.next_answer().await;
     assert!(acceptance.content.contains("#1"), "{}", acceptance.content);
     assert!(acceptance.content.contains("cat"), "{}", acceptance.content);
     let request = UnwrappedGift::from_gift_wrap(&bot.keys(), &request).await.unwrap().rumor;
     let answered: Vec<_> = acceptance.tags.event_ids().copied().collect();
     assert_eq!(answered, [request.id.unwrap()], "the answer names the request, so that clients thread it");
     assert_hints(&acceptance, &relay.url());
-    let result = asker.next_message().await;
+    let result = asker.next_that(is_result).await;
     assert_hints(&result, &relay.url());
     DeliveredKey::read(&result.content).unwrap().assert_starts_with("cat");
 
@@ -121,7 +121,7 @@ async fn a_replayed_wrap_starts_no_second_job() {
     let wrap = |rumor: UnsignedEvent| EventBuilder::gift_wrap(&asker.keys, &running.public_key, rumor, []);
     let (first, second) = (wrap(rumor.clone()).await.unwrap(), wrap(rumor).await.unwrap());
     asker.publish(&first).await;
-    let acceptance = asker.next_text().await;
+    let acceptance = asker.next_answer().await.content;
     assert!(acceptance.contains("#1"), "{acceptance}");
     asker.next_key().await.assert_starts_with("cat");
     // The same message comes in a new wrap; then both wraps come again after a restart.

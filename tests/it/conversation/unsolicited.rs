@@ -36,7 +36,7 @@ async fn an_asker_whose_job_takes_too_long_is_told_once() {
     // The maintenance task looks for late jobs at its start and every half minute.
     clock.set(at as u64 + 1);
     let running = home.start_at(clock.clone()).await;
-    let notice = asker.next_text().await;
+    let notice = asker.next_late_notice().await;
     assert!(notice.contains("#1 takes longer"), "{notice}");
     // The asker uses the same clock, which is many hours ahead of the system's. Wraps dated by the
     // system's clock would be too old.

@@ -20,7 +20,7 @@ pub const TESTS: &[Test] = &[
 /// Configuration of a bot that has these peers, accepts only jobs of a second, and searches for a
 /// hundredth of the time.
 fn too_slow(bots: &[PublicKey]) -> String {
-    let search = "[search]\ndevice = \"cpu\"\nthreads = 1\nshare_percent = 1\n";
+    let search = "[search]\ndevice = \"cpu\"\nthreads = 1\ncpu_kernel = \"portable\"\nshare_percent = 1\n";
     let limits = "[limits]\nlongest_expected_time = \"1 s\"\ngive_up_after = \"30 days\"\n";
     format!("{search}{}{limits}", peers(bots))
 }

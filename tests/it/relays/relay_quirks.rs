@@ -4,7 +4,7 @@
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
 use crate::support::forger::Forger;
-use crate::support::harness::{Test, judge, test};
+use crate::support::harness::{Test, hold, judge, test};
 use crate::support::raw_relay::{Challenge, Manner, RawRelay};
 use crate::support::{publish, until};
 use nostr_sdk::prelude::*;
@@ -152,10 +152,11 @@ async fn a_relay_that_limits_the_rate_gets_everything_a_little_later() {
         }
         let took = began.elapsed();
         println!("{manner:?}: {} messages were refused", limiting.refusals());
-        assert!(limiting.refusals() > 0, "the limit was never reached, so nothing was tested");
-        assert!(limiting.refusals() < 50, "{} refusals are too many", limiting.refusals());
         client.shutdown().await;
         running.service.stop().await;
+        let refusals = limiting.refusals();
+        hold(refusals > 0, "no refusal: the messages came so slowly that the limit was not reached");
+        hold(refusals < 50, &format!("{refusals} refusals are too many"));
         judge("16 messages to a relay that limits the rate", took, Duration::from_secs(50));
     }
 }

@@ -101,6 +101,10 @@ async fn a_full_disk_delays_and_loses_nothing() {
             break;
         }
         free();
+        until("the result that fitted is delivered", || async {
+            (service.totals().unwrap().delivered as usize == before as usize + requests).then_some(())
+        })
+        .await;
         assert!(requests < 20, "the disk never fills");
     }
     // The search pauses: the verifier waits for the disk, and the devices wait for the verifier.

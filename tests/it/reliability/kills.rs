@@ -12,8 +12,8 @@ use crate::support::harness::{Test, test};
 use crate::support::machine::OthersWork;
 use crate::support::relay::TestRelay;
 use crate::support::until;
-use crate::support::vault::{kill, next_vault};
-use nostr_sdk::prelude::{EventBuilder, Kind, Tag, UnwrappedGift};
+use crate::support::vault::{kill, next_vault, vault_of};
+use nostr_sdk::prelude::{EventBuilder, EventId, Kind, Tag};
 use npubbot::fault::Step;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -170,13 +170,25 @@ impl Scene {
         let mut command = self.home.command();
         command.env("NPUBBOT_TEST_FAULT", format!("{how}:{}", self.row.place()));
         command.env("NPUBBOT_TEST_GATE", self.gate()).env("RUST_LOG", "off,npubbot=debug");
-        let bot = FaultyBot(command.stdout(Stdio::null()).stderr(log).spawn().unwrap());
+        let mut bot = FaultyBot(command.stdout(Stdio::null()).stderr(log).spawn().unwrap());
         if self.row.step == Step::Stop {
             self.logged("serving").await;
             bot.signal(Signal::TERM);
         }
-        self.logged(&format!("test fault: {}", self.row.place())).await;
+        let reached = format!("test fault: {}", self.row.place());
+        until(&format!("{:?}: `{reached}` is logged", self.row), || {
+            let is_over = self.is_cut_off(&mut bot);
+            let is_reached = is_over || self.home.log().contains(&reached);
+            async move { is_reached.then_some(()) }
+        })
+        .await;
         bot
+    }
+
+    /// Whether a stop reached its time limit, so that the bot has ended. On a busy machine this can
+    /// come before the step of the stop, or before the vault is killed there.
+    fn is_cut_off(&self, bot: &mut FaultyBot) -> bool {
+        self.row.step == Step::Stop && bot.0.try_wait().unwrap().is_some() && self.home.stopped_late()
     }
 
     fn gate(&self) -> std::path::PathBuf {
@@ -197,10 +209,16 @@ impl Scene {
                 bot.0.wait().unwrap();
             }
             Victim::Vault => {
-                let vault = next_vault(bot.0.id(), None).await;
-                kill(vault);
-                if self.row.step != Step::Stop {
-                    next_vault(bot.0.id(), Some(vault)).await;
+                let vault = until(&format!("{:?}: the vault", self.row), || {
+                    let found = if self.is_cut_off(&mut bot) { Some(None) } else { vault_of(bot.0.id()).map(Some) };
+                    async move { found }
+                })
+                .await;
+                if let Some(vault) = vault {
+                    kill(vault);
+                    if self.row.step != Step::Stop {
+                        next_vault(bot.0.id(), Some(vault)).await;
+                    }
                 }
             }
         }
@@ -256,35 +274,33 @@ impl Scene {
     }
 
     /// Ids of the messages to the asker on a relay.
-    async fn wraps_on(&self, relay: &TestRelay) -> BTreeSet<String> {
-        relay.wraps_to(self.asker.keys.public_key()).await.iter().map(|wrap| wrap.id.to_hex()).collect()
+    async fn wraps_on(&self, relay: &TestRelay) -> BTreeSet<EventId> {
+        relay.wraps_to(self.asker.keys.public_key()).await.iter().map(|wrap| wrap.id).collect()
     }
 
     async fn assert_kept(&mut self) {
         let (messages, keys) = self.row.expected();
         let what = format!("{:?}: {messages} messages arrive", self.row);
-        until(&what, || async { (self.wraps_on(&self.relay).await.len() >= messages).then_some(()) }).await;
-        let what = format!("{:?}: all is sent", self.row);
-        let unsent = "SELECT count(*) FROM mail WHERE finished = 0";
-        until(&what, || async { (self.home.count(unsent) == Some(0)).then_some(()) }).await;
-        let mut found = Vec::new();
-        let mut results = BTreeSet::new();
-        let wraps = self.relay.wraps_to(self.asker.keys.public_key()).await;
-        for wrap in wraps.iter() {
-            let gift = UnwrappedGift::from_gift_wrap(&self.asker.keys, wrap).await.unwrap();
-            if let Some(key) = DeliveredKey::read(&gift.rumor.content) {
-                found.push(key);
-                results.insert(wrap.id.to_hex());
-            }
-        }
+        until(&what, || async {
+            let mail = self.asker.mail_on(&self.relay).await;
+            (mail.keys.len() >= keys && mail.keys.len() + mail.texts.len() >= messages).then_some(())
+        })
+        .await;
+        self.home.all_is_sent(&format!("{:?}", self.row)).await;
+        let mail = self.asker.mail_on(&self.relay).await;
         // The relay that was away has the result, but perhaps not the acceptance: once one relay
         // has a message, the bot makes only a few attempts at the others. On a slow machine these
         // are used up.
         if let Some(away) = &self.away {
             let (here, there) = (self.wraps_on(&self.relay).await, self.wraps_on(away).await);
-            assert!(there.is_subset(&here) && there.is_superset(&results), "{:?}: {there:?} of {here:?}", self.row);
+            assert!(
+                there.is_subset(&here) && there.is_superset(&mail.wraps_of_keys),
+                "{:?}: {there:?} of {here:?}",
+                self.row
+            );
         }
-        assert_eq!((wraps.len(), found.len()), (messages, keys), "{:?}", self.row);
+        let found = &mail.keys;
+        assert_eq!((mail.texts.len(), found.len()), (messages - keys, keys), "{:?}: {:?}", self.row, mail.texts);
         let prefix = if self.row.step == Step::Keep { "qqqq" } else { &self.row.prefix };
         let begins = |key: &&DeliveredKey| key.npub.starts_with(&format!("npub1{prefix}"));
         assert!(found.iter().find(begins).is_some(), "{:?}: {:?}", self.row, found.iter().map(|key| &key.npub));

@@ -5,17 +5,17 @@
 //! `cargo test --release --test it reliability::load -- --ignored --nocapture`
 
 use crate::support::bot::Home;
-use crate::support::connect;
-use crate::support::harness::{Test, test};
+use crate::support::harness::{Test, judge, test};
 use crate::support::relay::TestRelay;
 use crate::support::usage;
 use crate::support::vault::vault_of;
+use crate::support::{PATIENCE, connect};
 use nostr_sdk::prelude::*;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
-    test!(many_askers_at_once_are_accepted_and_no_request_is_lost),
+    test!(many_askers_at_once_are_accepted_and_no_request_is_lost).timed(),
     test!(many_askers_at_once_are_accepted_within_the_time_limits)
         .long("time limits: for the release build, on a quiet machine"),
     test!(an_idle_bot_uses_almost_no_processor_time).long("time limits: for the release build, on a quiet machine"),
@@ -56,13 +56,13 @@ async fn acceptances(clients: &Askers, requests: Vec<(PublicKey, Event)>, at_onc
             let client = client.clone();
             tokio::spawn(async move { client.send_event(&event).await.map(|_| ()) });
         }
-        let next = tokio::time::timeout(Duration::from_secs(60), notifications.recv());
+        let next = tokio::time::timeout(PATIENCE, notifications.recv());
         let Ok(RelayPoolNotification::Event { event, .. }) = next.await.expect("an acceptance") else { continue };
         let receiver = event.tags.public_keys().next().copied();
         if let Some(at) = receiver.and_then(|receiver| sent.remove(&receiver)) {
             took.push(at.elapsed());
         }
-        assert!(begun.elapsed() < Duration::from_secs(120));
+        assert!(begun.elapsed() < PATIENCE, "{} of {all} are accepted", took.len());
     }
     took.sort();
     took
@@ -156,7 +156,7 @@ async fn measure(askers: usize, burst: usize) -> (Duration, Duration, Duration) 
 
 async fn many_askers_at_once_are_accepted_and_no_request_is_lost() {
     let (_, _, all) = measure(20, 100).await;
-    assert!(all < Duration::from_secs(30), "{all:?}");
+    judge("a burst of 100", all, Duration::from_secs(30));
 }
 
 async fn many_askers_at_once_are_accepted_within_the_time_limits() {

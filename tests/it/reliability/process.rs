@@ -2,7 +2,7 @@
 //! restarted (S11), and started with ten thousand open jobs (S13). The long forms: `cargo test
 //! --release --test it reliability::process -- --ignored --nocapture`
 
-use crate::support::asker::{Asker, DeliveredKey};
+use crate::support::asker::Asker;
 use crate::support::bot::{FaultyBot, Home};
 use crate::support::harness::{Test, test};
 use crate::support::machine::OthersWork;
@@ -86,17 +86,10 @@ async fn killed_again_and_again(jobs: usize, kills: usize) {
     }
     assert_eq!(delivered, all, "jobs delivered, {:?} after the last kill", until_all.elapsed());
     // Each asker has one acceptance and one result, and every key is right.
+    home.all_is_sent("after the last kill").await;
     for (asker, prefix) in &askers {
-        let wraps = relay.wraps_to(asker.keys.public_key()).await;
-        let (mut keys, mut notices) = (Vec::new(), 0);
-        for wrap in wraps.iter() {
-            let gift = nostr_sdk::prelude::UnwrappedGift::from_gift_wrap(&asker.keys, wrap).await.unwrap();
-            keys.extend(DeliveredKey::read(&gift.rumor.content));
-            // On a busy machine the bot also sends notices of late jobs.
-            notices += usize::from(gift.rumor.content.contains("takes longer than I said"));
-        }
-        assert_eq!((wraps.len() - notices, keys.len()), (2, 1), "{prefix}: one acceptance, one result");
-        keys[0].assert_starts_with(requests[&asker.keys.public_key()]);
+        let asked = requests[&asker.keys.public_key()];
+        asker.mail_on(&relay).await.assert_served_once(asked, prefix);
     }
     assert_eq!(home.count("SELECT count(*) FROM job"), Some(all));
     assert_eq!(home.count("SELECT count(DISTINCT wrap) FROM mail WHERE result_of IS NOT NULL"), Some(all));

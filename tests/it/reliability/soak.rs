@@ -194,7 +194,7 @@ async fn soak(messages: usize, pace: Duration, batches: usize) {
     // two.
     let undone = "SELECT (SELECT count(*) FROM job WHERE state IN ('accepted', 'found'))
                        + (SELECT count(*) FROM mail WHERE finished = 0)";
-    let ends = Instant::now() + Duration::from_secs(240);
+    let ends = Instant::now() + crate::support::PATIENCE;
     // The last messages may still be on their way to the ledger. They are done when the count stays
     // at zero.
     let mut quiet = 0;

@@ -3,12 +3,11 @@
 //!
 //! Faults exist only in builds with `debug_assertions`, so these tests do not exist in release
 //! builds.
-use crate::support::asker::{Asker, DeliveredKey};
+use crate::support::asker::Asker;
 use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
 use crate::support::until;
-use nostr_sdk::prelude::UnwrappedGift;
 use npubbot::fault::Step;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -39,6 +38,10 @@ async fn life_with(home: &Home, fault: &str, stop: bool) {
         async move { status }
     })
     .await;
+    if stop && status.code() == Some(1) && home.stopped_late() {
+        // The machine is so busy that the stop reached its time limit before the step.
+        return Box::pin(life_with(home, fault, stop)).await;
+    }
     assert_eq!(status.signal(), Some(SIGABRT), "{fault} was not reached: {status}\n{}", home.log());
     assert!(home.log().contains(&format!("test fault: {fault}")), "{fault}: died of something else\n{}", home.log());
 }
@@ -63,17 +66,9 @@ async fn dies_at(relay: Arc<TestRelay>, step: Step, side: &str, prefix: &str) {
     let delivered = "SELECT count(*) FROM job WHERE state = 'delivered'";
     until(&format!("{fault}: the key is delivered"), || async { (home.count(delivered) == Some(1)).then_some(()) })
         .await;
-    let unsent = "SELECT count(*) FROM mail WHERE finished = 0";
-    until(&format!("{fault}: all is sent"), || async { (home.count(unsent) == Some(0)).then_some(()) }).await;
+    home.all_is_sent(&fault).await;
     process.kill();
-    let wraps = relay.wraps_to(asker.keys.public_key()).await;
-    let mut keys = Vec::new();
-    for wrap in wraps.iter() {
-        let gift = UnwrappedGift::from_gift_wrap(&asker.keys, wrap).await.unwrap();
-        keys.extend(DeliveredKey::read(&gift.rumor.content));
-    }
-    assert_eq!((wraps.len(), keys.len()), (2, 1), "{fault}: one acceptance, one result");
-    keys[0].assert_starts_with(prefix);
+    asker.mail_on(&relay).await.assert_served_once(prefix, &fault);
     assert_eq!(home.count("SELECT count(*) FROM job"), Some(1), "{fault}");
     assert_eq!(home.count("SELECT count(*) FROM mail WHERE result_of IS NOT NULL"), Some(1), "{fault}");
     home.assert_sound();

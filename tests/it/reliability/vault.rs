@@ -7,7 +7,6 @@ use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
 use crate::support::vault::{about, kill, next_vault};
 use crate::support::{program, until};
-use nostr_sdk::prelude::UnwrappedGift;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::io::{BufRead, BufReader};
@@ -24,18 +23,6 @@ pub const TESTS: &[Test] = &[
 ];
 
 const DELIVERED: &str = "SELECT count(*) FROM job WHERE state = 'delivered'";
-
-/// Checks that the asker has one acceptance and one result, whose key begins with the prefix.
-async fn assert_served_once(relay: &TestRelay, asker: &Asker, prefix: &str, when: &str) {
-    let wraps = relay.wraps_to(asker.keys.public_key()).await;
-    let mut keys = Vec::new();
-    for wrap in wraps.iter() {
-        let gift = UnwrappedGift::from_gift_wrap(&asker.keys, wrap).await.unwrap();
-        keys.extend(DeliveredKey::read(&gift.rumor.content));
-    }
-    assert_eq!((wraps.len(), keys.len()), (2, 1), "{when}: one acceptance, one result");
-    keys[0].assert_starts_with(prefix);
-}
 
 async fn a_vault_that_dies_is_back_within_a_second_and_the_bot_answers() {
     let relay = TestRelay::start().await;
@@ -97,7 +84,8 @@ async fn the_vault_can_be_killed_at_every_step_that_needs_it() {
         std::fs::write(&gate, "").unwrap();
         until(&format!("{place}: the key is delivered"), || async { (home.count(DELIVERED) == Some(1)).then_some(()) })
             .await;
-        assert_served_once(&relay, &asker, &prefix, place).await;
+        home.all_is_sent(place).await;
+        asker.mail_on(&relay).await.assert_served_once(&prefix, place);
         drop(process);
         home.assert_sound();
     }
@@ -127,8 +115,9 @@ async fn six_jobs_survive_twelve_kills_of_the_vault() {
         former = Some(vault);
     }
     until("all are delivered", || async { (home.count(DELIVERED) == Some(6)).then_some(()) }).await;
+    home.all_is_sent("after twelve kills").await;
     for (asker, prefix) in &askers {
-        assert_served_once(&relay, asker, prefix, prefix).await;
+        asker.mail_on(&relay).await.assert_served_once(prefix, prefix);
     }
     process.kill();
     home.assert_sound();
@@ -138,7 +127,7 @@ async fn the_vault_ends_with_the_bot_however_it_ends() {
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
     for is_killed in [false, true] {
-        let process = home.spawn().await;
+        let process = home.spawn_logged().await;
         let vault = next_vault(process.pid(), None).await;
         if is_killed {
             process.kill();

@@ -50,11 +50,11 @@ impl Captured {
         assert!(output.status.success(), "{command}: {}", program::stderr(&output));
     }
 
-    /// Waits for a file of the attacker's and returns its content.
+    /// Waits until a file of the attacker's has content and returns it.
     async fn file(&self, name: &str) -> String {
         let path = self.folder.join(name);
-        until(&format!("the attacker writes `{name}`"), || async { path.exists().then_some(()) }).await;
-        fs::read_to_string(path).unwrap_or_default()
+        let text = || async { fs::read_to_string(&path).ok().filter(|text| !text.is_empty()) };
+        until(&format!("the attacker writes `{name}`"), text).await
     }
 
     /// The lines of the report that begin with `what`, without that word.

@@ -113,10 +113,8 @@ impl Meeting {
     async fn is_served_at(&mut self, text: &str, point: &PublicKey) -> SplitTweak {
         let first = self.ask(&format!("split {text} {PREFIX}")).await;
         assert!(!first.contains("Nothing was started") && !first.contains("already"), "{text}: {first}");
-        // A result found at once may arrive before the acceptance.
         self.got += 1;
-        let second = self.asker.next_text().await;
-        let (acceptance, result) = if first.contains("ntweak1") { (second, first) } else { (first, second) };
+        let (acceptance, result) = (first, self.asker.next_result().await);
         assert!(acceptance.contains("your own point"), "{text}: {acceptance}");
         let line = result.lines().find(|line| line.starts_with("ntweak1"));
         let tweak: SplitTweak = line.unwrap_or_else(|| panic!("{text}: {result}")).parse().unwrap();
@@ -139,7 +137,10 @@ impl Meeting {
         self.got += 1;
         assert_eq!(self.home.count("SELECT count(*) FROM job"), Some(jobs + 1));
         assert_eq!(self.home.count("SELECT count(*) FROM seen"), Some(self.sent));
-        assert_eq!(self.home.count("SELECT max(seq) FROM sqlite_sequence WHERE name = 'mail'"), Some(self.got));
+        // On a busy machine, jobs may be late and their asker is told so.
+        let late = self.home.count("SELECT count(*) FROM job WHERE notice_at IS NULL").unwrap();
+        let messages = self.home.count("SELECT max(seq) FROM sqlite_sequence WHERE name = 'mail'").unwrap();
+        assert!((self.got..=self.got + late).contains(&messages), "{messages}, {late} late; {} expected", self.got);
         self.bot.stop(&self.home).await;
         let log = self.home.log();
         assert_eq!(log.matches("found job=").count() as i64, jobs + 1, "the log is one: {log}");

@@ -5,7 +5,7 @@
 use crate::support::asker::Asker;
 use crate::support::bot::{BotProcess, Home};
 use crate::support::forger::Forger;
-use crate::support::harness::{Test, hold, test};
+use crate::support::harness::{Test, hold, judge, test};
 use crate::support::raw_relay::{Manner, RawRelay};
 use crate::support::{until, usage};
 use ::rand::rngs::StdRng;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
     test!(fifteen_hundred_junk_wraps_do_not_delay_a_request_with_work).timed(),
-    test!(five_hundred_first_time_askers_are_a_flood_and_further_ones_need_work),
+    test!(five_hundred_first_time_askers_are_a_flood_and_further_ones_need_work).timed(),
     test!(a_stop_does_not_wait_for_lookups_of_authors).alone(),
     test!(nip04_messages_of_first_time_askers_take_little_memory_and_none_is_lost).slow(),
     test!(a_hundred_thousand_junk_wraps_pass).long("a minute and more: the full form of S8"),
@@ -135,10 +135,9 @@ async fn junk_passes(wraps: usize, a_second: usize, limits: &str) {
         println!("before: {}\nmeanwhile: {second}", before.lines().last().unwrap_or_default());
         assert!(first.contains("searching for"), "{first}");
         assert!(second.contains("Job #1"), "{second}");
-        assert!(waited < LONGEST_WAIT, "{waited:?}");
-        order
+        (waited, order)
     };
-    let ((), (is_first, order)) = tokio::join!(flood, honest);
+    let ((), (waited, (is_first, order))) = tokio::join!(flood, honest);
     let (took, beside) = (began.elapsed().as_secs_f64(), usage::seconds_beside_search(bot.pid()) - beside);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let part = 100.0 * beside / (took * cores as f64);
@@ -148,6 +147,7 @@ async fn junk_passes(wraps: usize, a_second: usize, limits: &str) {
     assert_small(&bot);
     // The bot first reads what the relay has sent, which takes longer on a busy machine.
     hold(is_first, &order);
+    judge("the request with work", waited, LONGEST_WAIT);
 }
 
 /// Sends one request from each of `askers` fresh keys, all at once.
@@ -193,8 +193,8 @@ async fn requests_pass(askers: usize, allowed: usize) {
     let (accepted, paid_after) = answer_to(&mut late, &paid).await;
     assert!(accepted.contains("searching for"), "{accepted}");
     println!("with work after {paid_after:.2?}");
-    assert!(waited.max(known_after).max(paid_after) < LONGEST_WAIT);
     assert_small(&bot);
+    judge("the slowest of three requests", waited.max(known_after).max(paid_after), LONGEST_WAIT);
 }
 
 /// The inbox is slowed down, so that a few wraps make a long queue.

@@ -1,9 +1,10 @@
 //! An asker who talks to the bot through a relay, with keys and a client of their own.
 
-use super::{PATIENCE, connect};
+use super::relay::TestRelay;
+use super::{PATIENCE, connect, publish_with};
 use nostr_sdk::prelude::*;
 use secp256k1::{Message, SECP256K1};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use tokio::sync::broadcast;
 
 pub struct Asker {
@@ -20,7 +21,7 @@ impl Asker {
     pub async fn connect(relay: &RelayUrl, bot: PublicKey) -> Asker {
         let asker = Asker::connect_without_relay_list(relay, bot).await;
         let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(relay.clone()));
-        asker.client.send_event_builder(list).await.unwrap();
+        asker.publish(&list.sign_with_keys(&asker.keys).unwrap()).await;
         // Subscribes again: a relay that requires authentication has closed the first subscription.
         asker.listen().await;
         asker
@@ -49,8 +50,7 @@ impl Asker {
     }
 
     pub async fn publish(&self, event: &Event) {
-        let sent = self.client.send_event(event).await.unwrap();
-        assert!(!sent.success.is_empty(), "no relay took the event: {:?}", sent.failed);
+        publish_with(&self.client, event).await;
     }
 
     pub async fn send(&self, text: &str) {
@@ -58,7 +58,7 @@ impl Asker {
         self.publish(&wrap).await;
     }
 
-    /// The next message from the bot.
+    /// The next message from the bot that is not a notice of a late job.
     pub async fn next_message(&mut self) -> UnsignedEvent {
         match self.early.pop_front() {
             Some(message) => message,
@@ -67,7 +67,7 @@ impl Asker {
     }
 
     /// The next message for which `wanted` holds. Earlier ones are kept for later calls.
-    async fn next_that(&mut self, wanted: impl Fn(&str) -> bool) -> UnsignedEvent {
+    pub async fn next_that(&mut self, wanted: impl Fn(&str) -> bool) -> UnsignedEvent {
         if let Some(at) = self.early.iter().position(|message| wanted(&message.content)) {
             return self.early.remove(at).expect("it is there");
         }
@@ -80,7 +80,45 @@ impl Asker {
         }
     }
 
+    /// The next message from the bot that says that a job is late.
+    pub async fn next_late_notice(&mut self) -> String {
+        loop {
+            let message = self.receive_any().await;
+            if is_late_notice(&message.content) {
+                return message.content;
+            }
+            self.early.push_back(message);
+        }
+    }
+
+    /// The next message that is not a notice of a late job. On a busy machine any job may be late.
     async fn receive(&mut self) -> UnsignedEvent {
+        loop {
+            let message = self.receive_any().await;
+            if !is_late_notice(&message.content) {
+                return message;
+            }
+        }
+    }
+
+    /// The messages of the bot to this asker that a relay has.
+    pub async fn mail_on(&self, relay: &TestRelay) -> Mail {
+        let mut mail = Mail::default();
+        for wrap in relay.wraps_to(self.keys.public_key()).await {
+            let text = UnwrappedGift::from_gift_wrap(&self.keys, &wrap).await.unwrap().rumor.content;
+            if let Some(key) = DeliveredKey::read(&text) {
+                mail.keys.push(key);
+                mail.wraps_of_keys.insert(wrap.id);
+            } else if is_late_notice(&text) {
+                mail.late_notices += 1;
+            } else {
+                mail.texts.push(text);
+            }
+        }
+        mail
+    }
+
+    async fn receive_any(&mut self) -> UnsignedEvent {
         let wait = async {
             loop {
                 let notification = match self.notifications.recv().await {
@@ -109,7 +147,12 @@ impl Asker {
     /// acceptance; it is kept for [`Asker::next_key`].
     pub async fn ask(&mut self, text: &str) -> String {
         self.send(text).await;
-        self.next_that(|text| !is_result(text)).await.content
+        self.next_answer().await.content
+    }
+
+    /// The next message without a key or a tweak.
+    pub async fn next_answer(&mut self) -> UnsignedEvent {
+        self.next_that(|text| !is_result(text)).await
     }
 
     /// Waits for the message with a key or a tweak and returns its text.
@@ -124,8 +167,34 @@ impl Asker {
     }
 }
 
+/// Opened messages of the bot to an asker.
+#[derive(Default)]
+pub struct Mail {
+    pub keys: Vec<DeliveredKey>,
+    /// The wraps in which the keys came.
+    pub wraps_of_keys: BTreeSet<EventId>,
+    /// Messages without a key, except notices of late jobs.
+    pub texts: Vec<String>,
+    /// Number of notices of late jobs, which depends on how busy the machine is.
+    pub late_notices: usize,
+}
+
+impl Mail {
+    /// Checks that the asker has one acceptance and one key, which begins with the prefix.
+    pub fn assert_served_once(&self, prefix: &str, when: &str) {
+        let counts = (self.texts.len(), self.keys.len());
+        assert_eq!(counts, (1, 1), "{when}: one acceptance, one result: {:?}", self.texts);
+        self.keys[0].assert_starts_with(prefix);
+    }
+}
+
+/// Whether a message says that a job is late.
+pub fn is_late_notice(text: &str) -> bool {
+    text.contains("takes longer than I said")
+}
+
 /// Whether a message has a key or a tweak on a line of its own.
-fn is_result(text: &str) -> bool {
+pub fn is_result(text: &str) -> bool {
     text.lines().any(|line| line.len() > 50 && (line.starts_with("nsec1") || line.starts_with("ntweak1")))
 }
 

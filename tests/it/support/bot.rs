@@ -11,6 +11,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// A data folder, an age key that opens it, and a configuration.
@@ -120,6 +121,7 @@ impl Home {
     pub async fn start_at(&self, clock: Clock) -> RunningBot {
         let service = Service::start(self.config(), &self.data(), self.vault(), clock).await.unwrap();
         let public_key = self.vault().public_key();
+        wait_for_rates(&service).await;
         RunningBot { service, public_key }
     }
 
@@ -130,6 +132,7 @@ impl Home {
         change(&mut config);
         let public_key = vault.public_key();
         let service = Service::start(config, &self.data(), vault, Clock::System).await.unwrap();
+        wait_for_rates(&service).await;
         RunningBot { service, public_key }
     }
 
@@ -185,6 +188,11 @@ impl Home {
         command
     }
 
+    /// Whether the log says that a stop reached its time limit, so that the process ended at once.
+    pub fn stopped_late(&self) -> bool {
+        self.log().contains("the clean shutdown takes too long")
+    }
+
     /// The result of a query for one number in the ledger, while the bot may be running. `None` if
     /// there is no ledger yet.
     pub fn count(&self, query: &str) -> Option<i64> {
@@ -193,11 +201,26 @@ impl Home {
         ledger.query_row(query, [], |row| row.get(0)).ok()
     }
 
+    /// Waits until the bot has no message left to send. `when` says at which point of the test.
+    pub async fn all_is_sent(&self, when: &str) {
+        let unsent = "SELECT count(*) FROM mail WHERE finished = 0";
+        until(&format!("{when}: all is sent"), || async { (self.count(unsent) == Some(0)).then_some(()) }).await;
+    }
+
     /// Checks that SQLite finds the ledger sound.
     pub fn assert_sound(&self) {
         let ledger = rusqlite::Connection::open(self.data().join("ledger.sqlite")).unwrap();
         let sound: String = ledger.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
         assert_eq!(sound, "ok");
+    }
+}
+
+/// Waits for the rates of the devices, at most a minute. A bot on a busy machine serves before they
+/// are measured, and then it accepts only short patterns.
+async fn wait_for_rates(service: &Service) {
+    let began = Instant::now();
+    while service.devices().iter().any(|device| device.rate.is_none()) && began.elapsed() < Duration::from_secs(60) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
@@ -234,8 +257,7 @@ impl Drop for FaultyBot {
 
 /// Checks that a stopped process ended as it should: cleanly, or because it reached the time limit.
 pub fn assert_clean(status: std::process::ExitStatus, home: &Home) {
-    let log = home.log();
-    assert!(status.success() || log.contains("the clean shutdown takes too long"), "{status}\n{log}");
+    assert!(status.success() || home.stopped_late(), "{status}\n{}", home.log());
 }
 
 /// `npubbot serve` as a separate process. Killed when dropped.
@@ -286,11 +308,8 @@ impl BotProcess {
     }
 
     /// Sends a signal and waits for the end. Returns the exit status and the time it took.
-    pub async fn stop_with(
-        mut self,
-        signal: rustix::process::Signal,
-    ) -> (std::process::ExitStatus, std::time::Duration) {
-        let began = std::time::Instant::now();
+    pub async fn stop_with(mut self, signal: rustix::process::Signal) -> (std::process::ExitStatus, Duration) {
+        let began = Instant::now();
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, signal).unwrap();
         let status = until("the process ends", || {

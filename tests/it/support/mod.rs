@@ -59,8 +59,22 @@ pub async fn publish(to: &RelayUrl, event: &Event) {
     let client = Client::default();
     client.add_relay(to).await.unwrap();
     connect(&client).await;
-    client.send_event(event).await.unwrap();
+    publish_with(&client, event).await;
     client.shutdown().await;
+}
+
+/// Publishes an event, again and again until a relay takes it. The library waits ten seconds for a
+/// relay's answer, which is too short for a busy machine. Panics after thirty refusals.
+pub async fn publish_with(client: &Client, event: &Event) {
+    let mut refusal = String::new();
+    for _ in 0..30 {
+        match client.send_event(event).await {
+            Ok(sent) if !sent.success.is_empty() => return,
+            other => refusal = format!("{other:?}"),
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("no relay took the event: {refusal}");
 }
 
 /// An age file with a text, locked with a passphrase that is cheap to try.
