@@ -2,7 +2,7 @@
 
 use crate::cli::control::{answering, operate};
 use crate::cli::monitoring::metric;
-use crate::support::asker::{Asker, DeliveredKey};
+use crate::support::asker::Asker;
 use crate::support::bot::Home;
 use crate::support::fleet::{Headquarters, Killed, NatsServer, Twisted};
 use crate::support::harness::{Test, test};
@@ -36,11 +36,9 @@ async fn a_key_is_delivered_that_only_a_worker_searched_for() {
     until("the worker comes", || async { worker().filter(|device| device.rate.is_some()) }).await;
     assert!(running.service.fleet().unwrap().connected);
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
-    asker.send("npub1cats").await;
-    assert!(asker.next_message().await.content.contains("cats"));
-    let key = DeliveredKey::read(&asker.next_message().await.content).unwrap();
-    key.assert_starts_with("cats");
-    assert_eq!(worker().unwrap().health, Health::Working);
+    assert!(asker.ask("npub1cats").await.contains("cats"));
+    asker.next_key().await.assert_starts_with("cats");
+    until("the worker works", || async { worker().filter(|device| device.health == Health::Working) }).await;
     running.service.stop().await;
 }
 

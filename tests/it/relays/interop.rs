@@ -45,8 +45,11 @@ async fn ask_with(script: &'static str, relay: &RelayUrl, bot: PublicKey, reques
         (installed().join("venv/bin/python"), folder.join(script))
     } else {
         // Node.js looks for modules beside the script.
+        // Other tests may read the same files, so each copy is moved into its place whole.
         for file in ["judge.mjs", script] {
-            std::fs::copy(folder.join(file), installed().join(file)).map_err(|error| error.to_string())?;
+            let copy = installed().join(format!("{file}.{}", std::process::id()));
+            let copied = std::fs::copy(folder.join(file), &copy);
+            copied.and_then(|_| std::fs::rename(&copy, installed().join(file))).map_err(|error| error.to_string())?;
         }
         ("node".into(), installed().join(script))
     };

@@ -8,8 +8,7 @@ use super::upgrade::{JOBS_OF_SCHEMA_9, ledger_of_schema_9};
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::{BotProcess, FaultyBot, Home, assert_clean};
 use crate::support::half::Half;
-use crate::support::harness::{Test, test};
-use crate::support::machine::OthersWork;
+use crate::support::harness::{Test, judge, test};
 use crate::support::relay::TestRelay;
 use crate::support::until;
 use crate::support::vault::{kill, next_vault, vault_of};
@@ -330,7 +329,6 @@ async fn runs(row: Row) -> Duration {
 /// Tests the rows, `at_once` at a time, and fails if a promise is broken.
 async fn all_hold(rows: Vec<Row>, at_once: usize) {
     let (began, count) = (Instant::now(), rows.len());
-    let others = OthersWork::watch();
     let room = Arc::new(Semaphore::new(at_once));
     let mut running = JoinSet::new();
     for row in rows {
@@ -351,7 +349,7 @@ async fn all_hold(rows: Vec<Row>, at_once: usize) {
     }
     println!("{count} kills, {} promises broken, in {:?}", broken.len(), began.elapsed());
     assert!(broken.is_empty(), "{}", broken.join("\n"));
-    others.judge("the longest stop", longest, Duration::from_secs(2));
+    judge("the longest stop", longest, Duration::from_secs(2));
 }
 
 fn prefix(rng: &mut StdRng) -> String {

@@ -6,8 +6,7 @@
 //! builds.
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
-use crate::support::harness::{Test, is_beside_others, test};
-use crate::support::machine::OthersWork;
+use crate::support::harness::{Test, is_beside_others, judge, test};
 use crate::support::relay::TestRelay;
 use crate::support::until;
 use npubbot::fault::Step;
@@ -77,7 +76,6 @@ fn unlocking_key(home: &Home) -> String {
 }
 
 async fn a_panic_at_any_step_costs_no_key_and_no_answer() {
-    let others = OthersWork::watch();
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let relay = Arc::new(TestRelay::start().await);
     let room = Arc::new(Semaphore::new(at_once()));
@@ -108,8 +106,8 @@ async fn a_panic_at_any_step_costs_no_key_and_no_answer() {
         }
     }
     assert_eq!(failed, 0, "of {count} places to panic");
-    others.judge("the key after a panic of a device", device, DEVICE_BACK);
-    others.judge("the key after any other panic", elsewhere, KEY_WITHIN);
+    judge("the key after a panic of a device", device, DEVICE_BACK);
+    judge("the key after any other panic", elsewhere, KEY_WITHIN);
 }
 
 async fn a_message_that_always_panics_has_an_answer_and_the_next_one_too() {

@@ -4,8 +4,7 @@
 
 use crate::support::asker::Asker;
 use crate::support::bot::{FaultyBot, Home};
-use crate::support::harness::{Test, test};
-use crate::support::machine::OthersWork;
+use crate::support::harness::{Test, hold, judge, test};
 use crate::support::relay::TestRelay;
 use crate::support::until;
 use npubbot::clock::Clock;
@@ -115,26 +114,20 @@ async fn a_second_serve_on_the_folder_ends_within_a_second_and_says_why() {
     asker.ask("help").await;
     let began = Instant::now();
     let mut second = home.command().stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let ended = async {
-        until("the second one ends", || {
-            let status = second.try_wait().unwrap();
-            async move { status }
-        })
-        .await
-    };
-    let ended = tokio::time::timeout(Duration::from_secs(5), ended).await;
-    second.kill().ok();
-    let ended = ended.expect("a second serve ends by itself");
+    let ended = until("the second one ends", || {
+        let status = second.try_wait().unwrap();
+        async move { status }
+    })
+    .await;
     let second = second.wait_with_output().unwrap();
     let took = began.elapsed();
     let said = String::from_utf8_lossy(&second.stderr);
-    println!("the second one ended after {took:?}");
     assert_eq!(ended.code(), Some(1), "a retry may succeed");
     assert!(said.contains("another npubbot uses the folder") && said.contains("--data"), "{said}");
-    assert!(took < Duration::from_secs(1), "{took:?}");
     // The first process continues undisturbed.
     asker.ask("status").await;
     process.kill();
+    judge("the end of the second one", took, Duration::from_secs(1));
 }
 
 /// R11. The job would take a day, so every stop happens during a launch.
@@ -166,8 +159,7 @@ async fn stopped_during_a_launch(times: usize) {
         }
         let signal = if number % 2 == 0 { Signal::INT } else { Signal::TERM };
         let (status, took) = process.stop_with(signal).await;
-        assert!(status.success(), "{signal:?}: {status}");
-        assert!(took < Duration::from_secs(2), "{signal:?} took {took:?}");
+        hold(status.success(), &format!("{signal:?}: {status} after {took:?}"));
         longest = longest.max(took);
         // The ledger is in one file, which is sound, and the job is still open.
         assert!(!home.data().join("ledger.sqlite-wal").exists(), "a clean stop folds the log into the file");
@@ -175,7 +167,7 @@ async fn stopped_during_a_launch(times: usize) {
         assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(1));
         drop(Ledger::open(&home.data(), Clock::System).expect("the lock is free"));
     }
-    println!("{times} stops, the longest took {longest:?}");
+    judge(&format!("the longest of {times} stops"), longest, Duration::from_secs(2));
 }
 
 async fn six_stops_during_a_launch_are_clean_and_quick() {
@@ -189,14 +181,13 @@ async fn fifty_stops_during_a_launch_are_clean_and_quick() {
 /// R11, with a thread that hangs for ever: in a launch, as in a GPU driver, and in the shutdown
 /// itself.
 async fn a_hanging_thread_does_not_delay_the_end() {
-    let others = OthersWork::watch();
     let ends = [("collect:before", true), ("stop:before", false)].map(|(fault, clean)| async move {
         let (_relay, home, mut bot) = hanging_at(fault).await;
         let began = Instant::now();
         bot.signal(Signal::TERM);
         let (status, took) = (bot.ended().await, began.elapsed());
         println!("{fault}: {status}");
-        assert_eq!(status.code(), Some(i32::from(!clean)), "{fault}");
+        hold(status.code() == Some(i32::from(!clean)), &format!("{fault}: {status} after {took:?}"));
         assert!(!clean || !home.data().join("ledger.sqlite-wal").exists(), "the log is folded into the file");
         home.assert_sound();
         assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(1));
@@ -205,7 +196,7 @@ async fn a_hanging_thread_does_not_delay_the_end() {
     });
     // Both at the same time, because they mostly wait.
     for (fault, took) in futures_util::future::join_all(ends).await {
-        others.judge(&format!("the end with {fault} hanging"), took, Duration::from_secs(2));
+        judge(&format!("the end with {fault} hanging"), took, Duration::from_secs(2));
     }
 }
 
@@ -218,10 +209,11 @@ async fn a_second_signal_ends_at_once() {
     bot.signal(Signal::INT);
     let (status, took) = (bot.ended().await, began.elapsed());
     println!("{status} after {took:?}");
-    assert_eq!(status.code(), Some(130), "after {took:?}");
-    assert!(took < Duration::from_secs(1), "{took:?}");
     home.assert_sound();
     assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(1));
+    // On a busy machine the time limit of the first signal may come before the second signal.
+    hold(status.code() == Some(130), &format!("{status} after {took:?}"));
+    judge("the end after a second signal", took, Duration::from_secs(1));
 }
 
 /// A bot with a job that would take a day. A thread hangs, or will hang, at `place`.
@@ -304,7 +296,8 @@ async fn with_ten_thousand_open_jobs_it_starts_within_three_seconds() {
     let answer = asker.next_text().await;
     println!("serving after {serving:?}, the first answer after {:?}", began.elapsed());
     assert!(answer.contains("10000 jobs"), "{answer}");
-    assert!(serving < Duration::from_secs(3), "{serving:?}");
     let (status, took) = process.stop_with(Signal::TERM).await;
-    assert!(status.success() && took < Duration::from_secs(2), "{status}, {took:?}");
+    judge("the start", serving, Duration::from_secs(3));
+    hold(status.success(), &format!("{status} after {took:?}"));
+    judge("the stop", took, Duration::from_secs(2));
 }

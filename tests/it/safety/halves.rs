@@ -121,8 +121,8 @@ async fn a_half_whose_vault_is_killed_is_lost_with_words_and_its_file_still_serv
     assert!(program::stdout(&again).contains("nsec1") && program::stderr(&again).contains("the same key"));
 }
 
-/// The vault is killed while it reads the passphrase, and while its half waits for a proof of work
-/// that takes weeks.
+/// The vault is killed while it reads the passphrase, and while its half waits for the proof of
+/// work.
 async fn split_new_leaves_no_file_if_its_vault_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let [pass, half] = ["pass", "half.age"].map(|name| folder.path().join(name));
@@ -135,7 +135,7 @@ async fn split_new_leaves_no_file_if_its_vault_is_killed() {
         }
         let bot = Npub([0x79; 32]).to_string();
         let mut command = program::command();
-        command.args(["split", "new", "cat", "--work", "44", "--bot", &bot, "--out"]).arg(&half);
+        command.args(["split", "new", "cat", "--work", "22", "--bot", &bot, "--out"]).arg(&half);
         command.arg("--passphrase-file").arg(&pass).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut split = FaultyBot(command.spawn().unwrap());
         kill(next_vault(split.0.id(), None).await);

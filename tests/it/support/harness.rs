@@ -5,12 +5,14 @@
 //! code). `cargo test` arguments work as usual: a filter, `--exact`, `--ignored`,
 //! `--include-ignored`, `--list`, `--nocapture`, `--test-threads`.
 
+use super::machine::{QUIET, others_share};
+use super::turns::Turns;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::future::Future;
 use std::io::{Read, Seek};
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Environment variable that names the test for a child process to run.
@@ -18,13 +20,17 @@ const CHILD: &str = "NPUBBOT_TEST_CHILD";
 /// Environment variable. If it is set, the wall time and the processor time of each test are
 /// printed, the slowest test first. The processor time includes the programs that the test started.
 const TIMES: &str = "NPUBBOT_TEST_TIMES";
-/// Environment variable of a child whose test judges a time although it runs beside other tests.
-const BESIDE: &str = "NPUBBOT_TEST_BESIDE";
+/// Environment variable of a child whose test judges times: [`BESIDE`] or [`ALONE`].
+const JUDGES: &str = "NPUBBOT_TEST_JUDGES";
+/// Value of [`JUDGES`] if other tests run too.
+const BESIDE: &str = "beside other tests";
+/// Value of [`JUDGES`] if no other test runs.
+const ALONE: &str = "alone";
 /// Time after which a test is killed, unless it is marked as long.
 const LONGEST: Duration = Duration::from_secs(900);
 /// Exit status of a child whose test was skipped.
 const SKIPPED: u8 = 77;
-/// Exit status of a child whose test took too long beside other tests.
+/// Exit status of a child whose test took too long.
 const TOO_LONG: u8 = 78;
 /// Precedes the reason in the last line of a skipped test's output.
 const REASON: &str = "SKIPPED: ";
@@ -54,14 +60,16 @@ impl Test {
         Test { long: Some(reason), ..self }
     }
 
-    /// Marks a test that must run alone, because it measures time, memory or the processor.
+    /// Marks a test that must run alone, because it measures time, memory or the processor. It
+    /// judges times with [`judge`] and [`hold`].
     pub const fn alone(self) -> Test {
         Test { is_alone: true, ..self }
     }
 
     /// Marks a test that judges times only with [`judge`] or [`hold`]. It runs beside other tests.
-    /// If it takes too long there, it runs once more, alone, and that run counts. Other failures
-    /// count at once.
+    /// If it takes too long there, it runs once more, alone, and that run counts. If it takes too
+    /// long alone too and other programs keep the machine busy, it is skipped. Other failures count
+    /// at once.
     pub const fn timed(self) -> Test {
         Test { is_timed: true, ..self }
     }
@@ -130,26 +138,25 @@ pub fn skip(reason: &str) -> ! {
     std::panic::resume_unwind(Box::new(Skip))
 }
 
-/// The panic payload with which a test unwinds that took too long beside other tests.
+/// The panic payload with which a test unwinds that took too long.
 struct TooLong;
 
 /// Whether this test runs beside other tests. A time that is too long then proves nothing.
 pub fn is_beside_others() -> bool {
-    std::env::var_os(BESIDE).is_some()
+    std::env::var_os(JUDGES).is_some_and(|how| how == BESIDE)
 }
 
-/// Fails if `took` is not less than `allowed`. If other tests run too, the test instead runs once
-/// more, alone. Call it after all other checks.
+/// Fails if `took` is not less than `allowed`, as [`hold`] does. Call it after all other checks.
 pub fn judge(what: &str, took: Duration, allowed: Duration) {
     let said = format!("{what} took {took:?}, {allowed:?} are allowed");
     println!("{said}");
     hold(took < allowed, &said);
 }
 
-/// Fails with `said` unless `holds`, for a condition that may need an idle machine. If other tests
-/// run too, the test instead runs once more, alone.
+/// Ends the test with `said` unless `holds`, for a condition that may need an idle machine.
+/// [`Test::timed`] says what follows from it.
 pub fn hold(holds: bool, said: &str) {
-    if !holds && is_beside_others() {
+    if !holds && std::env::var_os(JUDGES).is_some() {
         println!("{said}");
         std::panic::resume_unwind(Box::new(TooLong));
     }
@@ -195,53 +202,7 @@ pub fn child(path: &str) -> Command {
 
 static SKIPS: Mutex<Vec<(&str, String)>> = Mutex::new(Vec::new());
 static DURATIONS: Mutex<Vec<(Duration, Duration, &str)>> = Mutex::new(Vec::new());
-static QUIET: Quiet = Quiet { state: Mutex::new(Running { others: 0, is_alone: false }), changed: Condvar::new() };
-
-/// Lets tests run beside each other, or one test alone. A test that waits to run alone does not
-/// hold others up, so it begins when no other test runs. (A `RwLock` would hold others up.)
-struct Quiet {
-    state: Mutex<Running>,
-    changed: Condvar,
-}
-
-/// The tests that run.
-struct Running {
-    others: usize,
-    is_alone: bool,
-}
-
-/// The turn of a test that runs. Dropping it may let another test begin.
-struct Turn<'a> {
-    quiet: &'a Quiet,
-    is_alone: bool,
-}
-
-impl Quiet {
-    /// Waits until a test may begin.
-    fn turn(&self, is_alone: bool) -> Turn<'_> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let must_wait = |running: &mut Running| running.is_alone || (is_alone && running.others > 0);
-        let mut state = self.changed.wait_while(state, must_wait).unwrap_or_else(PoisonError::into_inner);
-        if is_alone {
-            state.is_alone = true
-        } else {
-            state.others += 1
-        }
-        Turn { quiet: self, is_alone }
-    }
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        let mut state = self.quiet.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.is_alone {
-            state.is_alone = false
-        } else {
-            state.others -= 1
-        }
-        self.quiet.changed.notify_all();
-    }
-}
+static TURNS: Turns = Turns::new();
 
 /// Runs the tests that the command line selects; in a child process, a single test.
 pub fn main(tables: &[&[Test]]) -> ExitCode {
@@ -275,8 +236,9 @@ pub fn main(tables: &[&[Test]]) -> ExitCode {
     let trial = |test: Test| {
         let run = move || match run_in_child(test, capture, test.is_alone)? {
             Outcome::Completed(completion) => Ok(completion),
+            Outcome::TooLong(said) if test.is_alone => Err(said.into()),
             Outcome::TooLong(said) => {
-                println!("{} runs once more, alone: {said}", test.path());
+                println!("{} runs once more, alone: {}", test.path(), last_line(&said));
                 match run_in_child(test, capture, true)? {
                     Outcome::Completed(completion) => Ok(completion),
                     Outcome::TooLong(said) => Err(said.into()),
@@ -295,13 +257,24 @@ pub fn main(tables: &[&[Test]]) -> ExitCode {
 /// Result of a run of a test.
 enum Outcome {
     Completed(Completion),
-    /// The test took too long beside other tests. The text is the last line that it printed.
+    /// The test took too long. The text is what it printed.
     TooLong(String),
+}
+
+fn last_line(text: &str) -> &str {
+    text.lines().next_back().unwrap_or_default()
+}
+
+/// Notes for the end of the run that a test was skipped.
+fn skipped(test: Test, reason: &str) -> Outcome {
+    SKIPS.lock().unwrap_or_else(PoisonError::into_inner).push((test.path(), reason.to_owned()));
+    Outcome::Completed(Completion::ignored_with(reason))
 }
 
 /// Runs one test in a child process and reads its outcome.
 fn run_in_child(test: Test, capture: bool, alone: bool) -> Result<Outcome, Failed> {
-    let _turn = QUIET.turn(alone);
+    let _turn = TURNS.turn(alone);
+    let others = if alone { others_share() } else { 0.0 };
     let began = Instant::now();
     // A file, not a pipe: programs left over by the test would keep a pipe open.
     let mut output = tempfile::tempfile()?;
@@ -310,14 +283,12 @@ fn run_in_child(test: Test, capture: bool, alone: bool) -> Result<Outcome, Faile
     let folder = tempfile::tempdir()?;
     if let Some(place) = test.holds {
         if !cfg!(debug_assertions) {
-            let reason = "only a build with debug assertions can hold the bot at a step";
-            SKIPS.lock().unwrap_or_else(PoisonError::into_inner).push((test.path(), reason.to_owned()));
-            return Ok(Outcome::Completed(Completion::ignored_with(reason)));
+            return Ok(skipped(test, "only a build with debug assertions can hold the bot at a step"));
         }
         command.env("NPUBBOT_TEST_FAULT", format!("hold:{place}")).env(gate::FILE, folder.path().join("gate"));
     }
-    if test.is_timed && !alone {
-        command.env(BESIDE, "");
+    if test.is_timed || test.is_alone {
+        command.env(JUDGES, if alone { ALONE } else { BESIDE });
     }
     if capture {
         command.stdout(output.try_clone()?).stderr(output.try_clone()?);
@@ -343,12 +314,19 @@ fn run_in_child(test: Test, capture: bool, alone: bool) -> Result<Outcome, Faile
         return Ok(Outcome::Completed(Completion::Completed));
     }
     if status.code() == Some(TOO_LONG.into()) {
-        return Ok(Outcome::TooLong(said.lines().next_back().unwrap_or_default().to_owned()));
+        let others = if alone { others.max(others_share()) } else { 0.0 };
+        if others > QUIET {
+            let last = last_line(&said);
+            return Ok(skipped(
+                test,
+                &format!("{last}, but other programs use {:.0} % of the machine", others * 100.0),
+            ));
+        }
+        return Ok(Outcome::TooLong(said.into_owned()));
     }
     if status.code() == Some(SKIPPED.into()) {
         let reason = said.lines().rev().find_map(|line| line.strip_prefix(REASON)).unwrap_or("the output says why");
-        SKIPS.lock().unwrap_or_else(PoisonError::into_inner).push((test.path(), reason.to_owned()));
-        return Ok(Outcome::Completed(Completion::ignored_with(reason)));
+        return Ok(skipped(test, reason));
     }
     Err(Failed::from(format!("{said}\n{status}")))
 }

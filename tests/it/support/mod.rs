@@ -19,6 +19,7 @@ pub mod relay;
 pub mod socks;
 pub mod source;
 pub mod terminal;
+pub mod turns;
 pub mod usage;
 pub mod vault;
 

@@ -12,8 +12,7 @@ mod relays;
 
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
-use crate::support::harness::{Test, is_beside_others, test};
-use crate::support::machine::OthersWork;
+use crate::support::harness::{Test, is_beside_others, judge, test};
 use crate::support::raw_relay::{self, RawRelay};
 use crate::support::vault::next_vault;
 use crate::support::{until, usage};
@@ -194,7 +193,6 @@ async fn attack(sort: Sort, manner: Manner, budget: Budget) -> Row {
 /// Runs the attacks, `at_once` at a time, each against a new bot. Prints the table, and fails if a
 /// row exceeds a bound.
 async fn table(at_once: usize, attacks: impl IntoIterator<Item = (Sort, Manner, Budget)>) {
-    let others = OthersWork::watch();
     println!("{}", Row::HEAD);
     let (mut over, mut slowest) = (Vec::new(), Duration::ZERO);
     let attacks = attacks.into_iter().map(|(sort, manner, budget)| attack(sort, manner, budget));
@@ -207,7 +205,7 @@ async fn table(at_once: usize, attacks: impl IntoIterator<Item = (Sort, Manner, 
         }
     }
     assert!(over.is_empty(), "{} rows are over their bounds:\n{}\n{}", over.len(), Row::HEAD, over.join("\n"));
-    others.judge("the longest wait of the honest asker", slowest, BOUNDS.delay);
+    judge("the longest wait of the honest asker", slowest, BOUNDS.delay);
 }
 
 async fn every_kind_of_message_costs_what_the_table_allows() {
