@@ -7,7 +7,7 @@ use crate::support::bot::Home;
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, hold, judge, test};
 use crate::support::raw_relay::{Manner, RawRelay};
-use crate::support::{publish, until};
+use crate::support::{connect, publish, publish_with, until};
 use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
 use std::time::{Duration, Instant};
@@ -277,13 +277,13 @@ async fn a_silent_relay_delays_only_its_own_messages() {
     let running = Home::new(&[good.url()]).start().await;
     let client = Client::default();
     client.add_relay(good.url()).await.unwrap();
-    client.connect().await;
+    connect(&client).await;
     let write = |asker: Forger, relay: RelayUrl| {
         let client = client.clone();
         async move {
             let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(relay));
-            client.send_event(&list.sign_with_keys(&asker.author).unwrap()).await.unwrap();
-            client.send_event(&asker.honest("help", 0)).await.unwrap();
+            publish_with(&client, &list.sign_with_keys(&asker.author).unwrap()).await;
+            publish_with(&client, &asker.honest("help", 0)).await;
             asker
         }
     };

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
-    test!(a_launch_costs_no_more_beside_many_patterns).slow(),
+    test!(a_launch_costs_no_more_beside_many_patterns).timed().slow(),
     test!(a_hundred_thousand_patterns_are_measured).long("1 min, alone on the machine").alone(),
 ];
 

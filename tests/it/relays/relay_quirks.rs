@@ -6,7 +6,7 @@ use crate::support::bot::Home;
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, hold, judge, test};
 use crate::support::raw_relay::{Challenge, Manner, RawRelay};
-use crate::support::{publish, until};
+use crate::support::{connect, publish, publish_with, until};
 use nostr_sdk::prelude::*;
 use npubbot::config::Config;
 use std::time::{Duration, Instant};
@@ -142,10 +142,10 @@ async fn a_relay_that_limits_the_rate_gets_everything_a_little_later() {
         }
         let client = Client::default();
         client.add_relay(good.url()).await.unwrap();
-        client.connect().await;
+        connect(&client).await;
         let began = Instant::now();
         for asker in &askers {
-            client.send_event(&asker.honest("help", 0)).await.unwrap();
+            publish_with(&client, &asker.honest("help", 0)).await;
         }
         for asker in &askers {
             texts(&limiting, &asker.author, 1).await;

@@ -221,7 +221,10 @@ async fn a_stop_does_not_wait_for_lookups_of_authors() {
     until("the author is looked up", || async { (relay.list_queries() > 0).then_some(()) }).await;
     let (status, took) = bot.stop_with(rustix::process::Signal::TERM).await;
     println!("stopped after {took:.2?}");
-    hold(status.success() && !home.log().contains("did not end in time"), &format!("{status}\n{}", home.log()));
+    hold(
+        status.success() && !home.log().contains("did not end in time"),
+        &format!("{}\nthe stop ended with {status}", home.log()),
+    );
 }
 
 /// Many long NIP-04 messages, each from a new key, while no relay says whether their authors read

@@ -60,8 +60,8 @@ impl Test {
         Test { long: Some(reason), ..self }
     }
 
-    /// Marks a test that must run alone, because it measures time, memory or the processor. It
-    /// judges times with [`judge`] and [`hold`].
+    /// Marks a test that must run alone, because it measures time, memory or the processor.
+    /// [`Test::timed`] says when [`judge`] and [`hold`] skip it.
     pub const fn alone(self) -> Test {
         Test { is_alone: true, ..self }
     }
