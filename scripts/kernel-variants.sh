@@ -3,11 +3,11 @@
 #
 #     scripts/kernel-variants.sh [folder of kernels[:compiler option]]...
 #
-# A variant is a folder like miner/kernels/, or one with an option, as miner/kernels:-DTABLE=512.
+# A variant is a folder like kernels/, or one with an option, as kernels:-DTABLE=512.
 # Fails if a variant finds wrong hits.
 set -eu
 here=$(dirname "$0")
-[ $# -gt 0 ] || set -- "$here/../miner/kernels"
+[ $# -gt 0 ] || set -- "$here/../kernels"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 number=0

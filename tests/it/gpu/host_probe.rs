@@ -1,4 +1,4 @@
-//! `miner/kernels/host_probe.cpp`: the kernels' functions, compiled for the host.
+//! `kernels/host_probe.cpp`: the kernels' functions, compiled for the host.
 
 use crate::support::harness::skip;
 use std::io::Write;
@@ -15,9 +15,9 @@ impl HostProbe {
     pub fn compile() -> HostProbe {
         let folder = tempfile::tempdir().unwrap();
         let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/miner/kernels/host_probe.cpp");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/host_probe.cpp");
         if !Path::new(source).exists() {
-            skip("miner/kernels/host_probe.cpp is not here");
+            skip("kernels/host_probe.cpp is not here");
         }
         let mut command = Command::new(&compiler);
         match command.args(["-std=c++17", "-O1", source, "-o"]).arg(folder.path().join("probe")).status() {

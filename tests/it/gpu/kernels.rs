@@ -117,7 +117,7 @@ fn check_one(
             Operation::Inverse => product(a, result) == [1, 0, 0, 0],
             Operation::Canonical => *result == canonical(a),
             Operation::Top => (-6..=6).contains(&top_word_error(a, b, result)),
-            // The bounds stated in `miner/kernels/field.cuh`, and the wrap-around of a product that
+            // The bounds stated in `kernels/field.cuh`, and the wrap-around of a product that
             // is not reduced.
             Operation::TopFine => (-7..=2).contains(&top_word_error(a, b, result)),
             Operation::TopRough => (-743..=246).contains(&top_word_error(a, b, result)),
@@ -224,9 +224,9 @@ const BOUNDS: [Bounds; 5] = [
 /// The kernels may distinguish only architectures with a PTX of their own: `miner/build.rs`
 /// compiles the PTX of 8.0 for 8.6 and 8.9 too, and that of 10.0 for 12.0.
 fn the_kernels_ask_for_no_architecture_that_shares_the_ptx_of_another() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/miner/kernels");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels");
     let mut asked = BTreeSet::new();
-    let Ok(files) = std::fs::read_dir(folder) else { skip("miner/kernels is not here") };
+    let Ok(files) = std::fs::read_dir(folder) else { skip("kernels is not here") };
     for file in files {
         let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
         for rest in text.split("__CUDA_ARCH__").skip(1) {

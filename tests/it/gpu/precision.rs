@@ -15,7 +15,7 @@ pub const TESTS: &[Test] = &[
     test!(two_million_truncated_products_err_as_stated).long("5 min: the exact products are computed bit by bit"),
 ];
 
-/// The statements on one kind of truncated product in `miner/kernels/field.cuh`.
+/// The statements on one kind of truncated product in `kernels/field.cuh`.
 struct Stated {
     operation: Operation,
     /// The error of one product, in units of the top word.

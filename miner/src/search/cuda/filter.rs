@@ -17,7 +17,7 @@ const COARSE_BYTES: usize = 1 << (TENSOR_COARSE_BITS - 3);
 // The kernels for one interval or a few have the larger rounding error, so they need the wider
 // slack.
 const _: () = assert!(ROUGH_SLACK > SLACK);
-// Ten rough products, each off by at most 743 (`miner/kernels/field.cuh`).
+// Ten rough products, each off by at most 743 (`kernels/field.cuh`).
 const _: () = assert!(ROUGH_SLACK > 10 * 743);
 
 /// Number of intervals up to which the kernel's form for a few is faster than its form for many.
