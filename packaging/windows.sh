@@ -64,7 +64,7 @@ if [ -n "$units" ]; then
     mkdir -p "$target/$triple/debug/deps"
     cp "$folder/bcryptprimitives.dll" "$target/$triple/debug/deps/"
     export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=wine
-    # Both were seen to pass where Wine is helped (docs/measurements/2026-11-23-windows-units.md).
+    # Both were seen to pass where Wine is helped.
     for lack in "ledger::tests::files::folder_and_files_are_for_their_owner_only: Wine 8 hands no folder's entries down" \
         "vault::tests::identity::an_identity_is_never_overwritten: Wine 8 makes no symbolic links"; do
         echo "SKIPPED $lack"

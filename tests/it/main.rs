@@ -32,7 +32,6 @@ fn main() -> std::process::ExitCode {
         cli::mine::TESTS,
         cli::control::TESTS,
         cli::doctor::TESTS,
-        cli::failures::TESTS,
         cli::monitoring::TESTS,
         cli::page::TESTS,
         cli::places::TESTS,

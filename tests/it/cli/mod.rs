@@ -5,7 +5,6 @@ pub mod backup;
 pub mod commands;
 pub mod control;
 pub mod doctor;
-pub mod failures;
 pub mod mine;
 pub mod monitoring;
 pub mod page;

@@ -1,4 +1,4 @@
-//! S10 (`docs/developers/promises/secrets.md`) at the level of the kernels: walks from chosen start
+//! S10 (`docs/developers/promises.md`) at the level of the kernels: walks from chosen start
 //! points, at which the special cases of the formula occur. The vault's blinding keeps askers from
 //! choosing start points, but the kernels do not rely on that.
 
