@@ -5,9 +5,10 @@ import { understand, MOST_MESSAGES, type Conversation, type Message } from './an
 import { findBot, npubOfBot } from './bot';
 import { attempt, element, goTo, input, onClick, onSubmit, say, show, the } from './dom';
 import { chanceAfter, duration } from './estimate';
-import { keepRequest, resetKeeping, forgetKept, isKept } from './keeping';
+import { forget } from './keep';
+import { isKept, keepRequest, keptName, resetKeeping } from './keeping';
 import { pointOf } from './key';
-import { forgetKey, showKey } from './key-card';
+import { forgetKey, mayDropKey, showKey } from './key-card';
 import type { BotLink } from './link';
 import { mine, type Mining } from './mining';
 import { nameOf, parsePatterns, timeOf } from './patterns';
@@ -69,12 +70,14 @@ async function find(link: BotLink): Promise<void> {
 function ask(): void {
   const patterns = parsePatterns(input('prefix').value);
   if (to === undefined) throw new Error('The bot is not found yet. Wait a moment, or try again.');
+  if (!mayDropKey()) return;
   resetKeeping(false);
   run(newRequest(to, patterns), true);
 }
 
 /** Goes on with a saved request. */
 export function resume(request: AskRequest): void {
+  if (!mayDropKey()) return;
   resetKeeping(true);
   run(request, false);
 }
@@ -116,8 +119,7 @@ function run(request: AskRequest, fresh: boolean): void {
   void now.lines.send(inboxList(request));
   if (fresh) sendRequest(now);
   say('waiting-title', `Searching for ${request.patterns.map(nameOf).join(' or ')}`);
-  for (const id of ['ask-section', 'kept-section', 'manual', 'no-bot']) show(id, false);
-  show('lead', false);
+  showStart(false);
   show('waiting', true);
   draw();
   goTo('waiting-title');
@@ -172,17 +174,22 @@ function finish(now: Running, result: string): void {
   step('step-found', 'done');
   leave();
   show('waiting', false);
-  document.title = 'npubbot: your key is here';
-  showKey(made, () => {
-    forgetKept();
-    running = undefined;
-    show('lead', true);
-    show('ask-section', true);
-    show('manual', true);
-    clearPrefix();
-    say('forgotten', 'Forgotten: nothing of this request is left in this browser.');
-    goTo('forgotten');
-  });
+  showKey(made.key, keptName());
+}
+
+/** Shows what a request begins with, or hides it while one is under way or its key is shown. */
+export function showStart(shown: boolean): void {
+  for (const id of ['lead', 'ask-section', 'manual']) show(id, shown);
+  if (!shown) show('kept-section', false);
+}
+
+/** Makes room for another request when a key is forgotten, and deletes the kept one behind it. */
+export function startOver(request?: string): void {
+  if (request !== undefined) forget(request);
+  resetKeeping(false);
+  running = undefined;
+  showStart(true);
+  clearPrefix();
 }
 
 /** Ends the connections of the request under way. */
@@ -285,9 +292,7 @@ function again(): void {
   for (const id of ['step-sent', 'step-accepted', 'step-found']) step(id, 'later');
   say('waiting-problem', '');
   show('waiting', false);
-  show('lead', true);
-  show('ask-section', true);
-  show('manual', true);
+  showStart(true);
   input('prefix').focus();
 }
 

@@ -52,15 +52,20 @@ export function attempt(errorId: string, fields: readonly string[], act: () => v
   if (problem !== '' && first !== undefined) element(first).focus();
 }
 
-/** Copies the text. If the browser forbids that, selects the text instead. */
-export async function copy(text: string, saidId: string, from?: HTMLTextAreaElement): Promise<void> {
+/**
+ * Copies the text. If the browser forbids that, selects the text instead. Returns whether it is
+ * copied.
+ */
+export async function copy(text: string, saidId: string, from?: HTMLTextAreaElement): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     say(saidId, 'Copied.');
+    return true;
   } catch {
     from?.select();
     const instead = from ? 'the text is selected, copy it yourself' : 'show the text and copy it yourself';
     say(saidId, `Your browser does not let the page copy: ${instead}.`);
+    return false;
   }
 }
 

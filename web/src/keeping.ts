@@ -21,10 +21,9 @@ export function resetKeeping(reopened: boolean): void {
   show('keep-why', !reopened);
 }
 
-/** Deletes what this browser keeps of the request under way. */
-export function forgetKept(): void {
-  if (state.entry) forget(state.entry.name);
-  resetKeeping(false);
+/** Name of the entry in which this browser keeps the request under way. */
+export function keptName(): string | undefined {
+  return state.entry?.name;
 }
 
 export function keepRequest(request: AskRequest | undefined, where: 'browser' | 'file'): void {

@@ -1,36 +1,86 @@
 // The finished key: shown, copied, drawn, saved, encrypted, forgotten.
 
 import { area, button, copies, copy, element, goTo, input, onClick, onSubmit, say, show, the } from './dom';
-import { nsecOf } from './key';
+import { npubOf, nsecOf } from './key';
 import { encrypt } from './ncryptsec';
 import { qrOf } from './qr';
 
-/** The key, until it is forgotten or the page closes. */
-let key: bigint | undefined;
+/** A finished key, until it is forgotten. A reload of the tab brings it back. */
+interface HeldKey {
+  readonly key: bigint;
+  /** Name of the kept request that it was made of, which goes with it. */
+  readonly request?: string;
+  /** Whether its owner has copied, seen or saved it. */
+  saved: boolean;
+  /** Whether the page has put its secret into the clipboard. */
+  copied: boolean;
+}
 
-/**
- * Shows a key. `onForget` runs when its owner says that it is saved; without it there is nothing
- * to forget.
- */
-export function showKey(made: { key: bigint; npub: string }, onForget?: () => void): void {
+let held: HeldKey | undefined;
+
+/** The key's name in the session storage, which the browser keeps until the tab is closed. */
+const PLACE = 'npubbot-key';
+
+function remember(change: Partial<HeldKey> = {}): void {
+  if (held === undefined) return;
+  Object.assign(held, change);
+  try {
+    sessionStorage.setItem(PLACE, JSON.stringify({ ...held, key: held.key.toString(16) }));
+  } catch {
+    // Nothing is stored for this page here. It still asks before the key is lost.
+  }
+}
+
+/** Whether leaving now would lose a key that its owner has not copied, seen or saved. */
+export function losesKey(): boolean {
+  return held !== undefined && !held.saved;
+}
+
+/** Whether the key may go: its owner has it, or says so. */
+export function mayDropKey(): boolean {
+  return !losesKey() || confirm('You have not copied, shown or saved your key. Without it nobody can use it. Forget it?');
+}
+
+/** Shows a new key. `request` names the kept request that is deleted with it. */
+export function showKey(key: bigint, request?: string): void {
   forgetKey();
-  key = made.key;
-  whenSaved = onForget;
-  area('npub').value = made.npub;
+  held = { key, saved: false, copied: false, ...(request !== undefined && { request }) };
+  remember();
+  draw(key);
+}
+
+/** Shows the key that this tab held before it was loaded again. Returns whether there is one. */
+export function restoreKey(): boolean {
+  try {
+    const stored = JSON.parse(sessionStorage.getItem(PLACE) ?? '') as HeldKey;
+    held = { ...stored, key: BigInt(`0x${String(stored.key)}`) };
+    draw(held.key);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function draw(key: bigint): void {
+  const npub = npubOf(key);
+  area('npub').value = npub;
   // For a password manager that keeps the password of the ncryptsec.
-  input('password-owner').value = made.npub;
-  the('open-app', HTMLAnchorElement).href = `nostr:${made.npub}`;
-  show('finished-with', onForget !== undefined);
+  input('password-owner').value = npub;
+  the('open-app', HTMLAnchorElement).href = `nostr:${npub}`;
   show('save-nsec', 'PasswordCredential' in window);
   show('done', true);
+  document.title = 'npubbot: your key is here';
   goTo('done-title');
 }
 
-let whenSaved: (() => void) | undefined;
-
 export function forgetKey(): void {
-  key = undefined;
-  whenSaved = undefined;
+  held = undefined;
+  document.title = 'npubbot: choose your npub';
+  try {
+    sessionStorage.removeItem(PLACE);
+  } catch {
+    // Nothing was stored either.
+  }
   for (const id of ['npub', 'nsec', 'ncryptsec']) area(id).value = '';
   element('nsec-qr').replaceChildren();
   for (const id of ['password', 'password-owner']) input(id).value = '';
@@ -41,11 +91,13 @@ export function forgetKey(): void {
 }
 
 function toggleNsec(): void {
-  if (key === undefined) return;
+  if (held === undefined) return;
   const shown = element('nsec-box').hidden !== false;
   // The nsec is not even in the document until the person asks for it.
-  area('nsec').value = shown ? nsecOf(key) : '';
-  element('nsec-qr').replaceChildren(...(shown ? [qrOf(nsecOf(key), 'QR code of your nsec')] : []));
+  const nsec = shown ? nsecOf(held.key) : '';
+  area('nsec').value = nsec;
+  element('nsec-qr').replaceChildren(...(shown ? [qrOf(nsec, 'QR code of your nsec')] : []));
+  if (shown) remember({ saved: true });
   show('nsec-box', shown);
   button('show-nsec').textContent = shown ? 'Hide' : 'Show';
   button('show-nsec').setAttribute('aria-expanded', String(shown));
@@ -56,10 +108,11 @@ type PasswordCredentialType = new (data: { id: string; name: string; password: s
 
 async function saveNsec(): Promise<void> {
   const Kind = (window as unknown as { PasswordCredential?: PasswordCredentialType }).PasswordCredential;
-  if (key === undefined || Kind === undefined) return;
+  if (held === undefined || Kind === undefined) return;
   const npub = area('npub').value;
   try {
-    await navigator.credentials.store(new Kind({ id: npub, name: 'Nostr key (nsec)', password: nsecOf(key) }));
+    await navigator.credentials.store(new Kind({ id: npub, name: 'Nostr key (nsec)', password: nsecOf(held.key) }));
+    remember({ saved: true });
     say('nsec-said', 'Your browser was asked to save it. If it did not offer to, use Copy.');
   } catch {
     say('nsec-said', 'Your browser does not save it for this page. Use Copy, and paste it into your password manager.');
@@ -68,7 +121,7 @@ async function saveNsec(): Promise<void> {
 
 async function encryptKey(): Promise<void> {
   const password = input('password').value;
-  const wanted = key;
+  const wanted = held?.key;
   if (wanted === undefined) return;
   say('password-error', password === '' ? 'There is no password yet. Write one.' : '');
   if (password === '') return;
@@ -77,7 +130,7 @@ async function encryptKey(): Promise<void> {
   try {
     const text = await encrypt(wanted, password);
     // Another key may have been made meanwhile, or this one forgotten.
-    if (key !== wanted) return;
+    if (held?.key !== wanted) return;
     area('ncryptsec').value = text;
     input('password').value = '';
     show('encrypted', true);
@@ -90,18 +143,34 @@ async function encryptKey(): Promise<void> {
   }
 }
 
-export function startKeyCard(): void {
+/** Copies a secret text, and remembers that the clipboard has it. */
+async function copySecret(text: string, saidId: string, from?: HTMLTextAreaElement): Promise<void> {
+  if (await copy(text, saidId, from)) remember({ saved: true, copied: true });
+}
+
+function forget(afterwards: (request?: string) => void): void {
+  if (held === undefined || !mayDropKey()) return;
+  const { request, copied } = held;
+  forgetKey();
+  afterwards(request);
+  const clipboard = copied ? ' Your clipboard still has the key: copy something else.' : '';
+  say('forgotten', `Forgotten: nothing of this request is left in this browser.${clipboard}`);
+  goTo('forgotten');
+}
+
+/** `afterwards` runs when the key is forgotten, with the name of its kept request. */
+export function startKeyCard(afterwards: (request?: string) => void): void {
   onSubmit('encrypt', () => void encryptKey());
   onClick('show-nsec', toggleNsec);
   onClick('save-nsec', () => void saveNsec());
   onClick('copy-nsec', () => {
-    if (key !== undefined) void copy(nsecOf(key), 'nsec-said');
+    if (held !== undefined) void copySecret(nsecOf(held.key), 'nsec-said');
   });
-  onClick('forget', () => {
-    const after = whenSaved;
-    forgetKey();
-    after?.();
-  });
+  onClick('copy-ncryptsec', () => void copySecret(area('ncryptsec').value, 'ncryptsec-said', area('ncryptsec')));
+  // A text that was selected and copied without the page's buttons.
+  for (const id of ['nsec', 'ncryptsec']) {
+    area(id).addEventListener('copy', () => remember({ saved: true, copied: true }));
+  }
+  onClick('forget', () => forget(afterwards));
   copies('npub', 'npub');
-  copies('ncryptsec', 'ncryptsec');
 }

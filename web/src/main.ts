@@ -1,13 +1,13 @@
 // The page begins here. With a bot in its address it asks that bot. Without one it connects to
 // nothing.
 
-import { losesRequest, resume, startAsking } from './ask';
+import { losesRequest, resume, showStart, startAsking, startOver } from './ask';
 import { attempt, input, onSubmit, say, show, the } from './dom';
 import { offerToInstall, ownHash } from './install';
 import { startKeeping } from './keeping';
-import { startKeyCard } from './key-card';
+import { losesKey, restoreKey, startKeyCard } from './key-card';
 import { parseLink, type BotLink } from './link';
-import { losesHalf, startManual } from './manual';
+import { clearManual, losesHalf, startManual } from './manual';
 import { allowOnly } from './policy';
 
 function linked(): BotLink | undefined {
@@ -34,22 +34,40 @@ function withoutBot(): void {
 
 const hash = ownHash();
 const link = linked();
-startKeyCard();
+startKeyCard((request) => {
+  clearManual();
+  if (link !== undefined) startOver(request);
+});
 startManual();
 if (link === undefined) withoutBot();
 else {
   startKeeping(resume);
   startAsking(link);
 }
+if (restoreKey() && link !== undefined) showStart(false);
 offerToInstall();
 say('own-hash', hash);
 
+let leaving = false;
+const losesSomething = () => !leaving && (losesHalf() || losesRequest() || losesKey());
+
 addEventListener('beforeunload', (event) => {
-  if (losesHalf() || losesRequest()) event.preventDefault();
+  if (losesSomething()) event.preventDefault();
 });
 // The address names another bot now, and the policy does not allow that bot's relays.
-addEventListener('hashchange', () => location.reload());
+addEventListener('hashchange', (event) => {
+  if (losesSomething() && !confirm(`${lossText()} Follow the changed address?`)) {
+    history.replaceState(null, '', event.oldURL);
+    return;
+  }
+  leaving = true;
+  location.reload();
+});
 // In the back-forward cache the page would live on after it was left, so it starts anew.
 addEventListener('pageshow', (event) => {
   if (event.persisted) location.reload();
 });
+
+function lossText(): string {
+  return losesKey() ? 'You have not copied, shown or saved your key.' : 'Your half is not kept. The answer to it would be lost.';
+}

@@ -5,7 +5,7 @@ import { area, attempt, attemptSlowly, chosenFile, copies, download, element, fi
 import { chanceAfter, odds } from './estimate';
 import { decrypted, encrypted, LARGEST_FILE } from './keep';
 import { halfText, parseHalf, pointHex, pointOf, randomHalf } from './key';
-import { forgetKey, showKey } from './key-card';
+import { forgetKey, losesKey, mayDropKey, showKey } from './key-card';
 import { parseLink } from './link';
 import { mine, type Mining } from './mining';
 import { bits } from './difficulty';
@@ -120,7 +120,7 @@ function openHalf(): void {
   const ids = { button: 'open-half-button', said: 'open-half-said', error: 'open-half-error', field };
   void attemptSlowly(ids, async () => {
     const text = await decrypted(await chosenFile('half-file', LARGEST_FILE), input(field).value);
-    forgetKey();
+    dropSavedKey();
     area('half').value = halfText(parseHalf(text));
     input('asked-for').value = text.match(/^# prefixes: (.*)$/m)?.[1] ?? '';
     return 'Opened. Now paste the bot’s answer.';
@@ -128,11 +128,12 @@ function openHalf(): void {
 }
 
 function finish(): void {
+  if (!mayDropKey()) return;
   forgetKey();
   const half = parseHalf(area('half').value);
   const tweak = parseTweak(area('tweak').value);
   const patterns = input('asked-for').value.trim() === '' ? [] : parsePatterns(input('asked-for').value);
-  showKey(combine(half, tweak, patterns));
+  showKey(combine(half, tweak, patterns).key);
   say('half-served', useOf(half, area('tweak').value));
   show('half-served', true);
 }
@@ -167,6 +168,20 @@ export function startManual(): void {
     unkept = !input('kept').checked;
     show('send', input('kept').checked);
   });
-  // A key belongs to the texts it was made of: changing them takes the key away.
-  for (const id of ['half', 'tweak', 'asked-for']) element(id).addEventListener('input', forgetKey);
+  for (const id of ['half', 'tweak', 'asked-for']) element(id).addEventListener('input', dropSavedKey);
+}
+
+/** A key belongs to the texts it was made of: changing them takes a key away that its owner has. */
+function dropSavedKey(): void {
+  if (!losesKey()) forgetKey();
+}
+
+/** Empties every field, when the key is forgotten. */
+export function clearManual(): void {
+  stopWork();
+  for (const id of ['half-made', 'message', 'half', 'tweak', 'work-answer']) area(id).value = '';
+  for (const id of ['patterns', 'asked-for', 'half-passphrase', 'open-half-passphrase']) input(id).value = '';
+  element('qr').replaceChildren();
+  show('made', false);
+  unkept = false;
 }

@@ -83,6 +83,67 @@ describe.skipIf(missing.length > 0)('asking the bot through trouble', { timeout:
     rmSync(place, { recursive: true });
   });
 
+  it('asks before an unsaved key is lost, and a reload brings it back', async () => {
+    const shot = camera('unsaved');
+    await at.page.goto(new URL('/page.sha256', at.link).href);
+    await at.arrive();
+    await at.ask('m0c');
+    await at.keyIsThere();
+    const npub = await at.npub();
+    /** Does what would lose the key, answers the question about it, and returns the question's kind. */
+    const asked = async (act: () => Promise<unknown>, answer: 'accept' | 'dismiss') => {
+      const [kind] = await Promise.all([
+        new Promise<string>((done) => at.page.once('dialog', async (dialog) => {
+          await dialog[answer]();
+          done(dialog.type());
+        })),
+        act(),
+      ]);
+      return kind;
+    };
+    const reload = () => at.page.evaluate(() => void setTimeout(() => location.reload()));
+    const back = () => at.page.evaluate(() => void setTimeout(() => history.back()));
+    const address = at.page.url();
+    const changeLink = () => at.page.evaluate(() => void (location.hash += '&other'));
+    const forget = () => at.page.getByRole('button', { name: /forget everything/ }).click();
+    for (const [way, kind] of [[reload, 'beforeunload'], [back, 'beforeunload'], [changeLink, 'confirm'], [forget, 'confirm']] as const) {
+      expect(await asked(way, 'dismiss'), way.name).toBe(kind);
+      expect(await at.npub(), way.name).toBe(npub);
+      expect(at.page.url(), way.name).toBe(address);
+    }
+    // Closing the tab asks too.
+    expect(await asked(() => at.page.close({ runBeforeUnload: true }), 'dismiss')).toBe('beforeunload');
+
+    await Promise.all([at.page.waitForEvent('load'), asked(reload, 'accept')]);
+    await at.keyIsThere();
+    expect(await at.npub()).toBe(npub);
+    expect(await at.page.getByRole('button', { name: 'Find my key' }).isVisible()).toBe(false);
+    await shot(at.page, 'reloaded');
+    // Left by "back" all the same (the link that was not followed is an entry too), and come forward.
+    const twoBack = () => at.page.evaluate(() => void setTimeout(() => history.go(-2)));
+    await Promise.all([at.page.waitForURL(/sha256$/), asked(twoBack, 'accept')]);
+    await at.page.goForward();
+    await at.keyIsThere();
+    await Promise.all([at.page.waitForEvent('load'), asked(changeLink, 'accept')]);
+    await at.keyIsThere();
+    expect(await at.npub()).toBe(npub);
+
+    expect(npubOf(await at.shownNsec())).toBe(npub);
+    at.page.once('dialog', (dialog) => expect.unreachable(dialog.message()));
+    await at.page.reload();
+    await at.keyIsThere();
+    await at.context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: at.origin });
+    await at.page.getByRole('button', { name: 'Copy your nsec' }).click();
+    await at.page.getByText('Copied.').waitFor();
+    await forget();
+    await at.page.getByText(/^Forgotten.*clipboard still has the key/).waitFor();
+    await shot(at.page, 'forgotten');
+    expect(await at.page.evaluate(() => sessionStorage.length)).toBe(0);
+    await at.page.reload();
+    await at.page.getByRole('button', { name: 'Find my key' }).waitFor();
+    expect(await at.holdsNsec()).toBe(false);
+  });
+
   it('works through a slow network', async () => {
     // The page comes from another server. The bot's own allows connections to its relays only, and
     // the slow way to one is none of them.

@@ -87,6 +87,9 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
   afterEach(async () => {
     // In every test: nothing but the page itself was asked for, nothing is stored, nothing
     // complained.
+    // A key that is shown is in the session storage until it is forgotten.
+    page.removeAllListeners('dialog').once('dialog', (dialog) => void dialog.accept());
+    if (await page.locator('#done').isVisible()) await page.locator('#forget').click();
     const stored = await page.evaluate(async () => ({
       local: localStorage.length,
       session: sessionStorage.length,
@@ -138,6 +141,32 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
     if (prefix !== undefined) await page.locator('#asked-for').fill(prefix);
     await page.getByRole('button', { name: 'Make my key' }).click();
   }
+
+  it('asks before an unsaved key is lost, and a reload brings it back', async () => {
+    const { half, point } = await make('q p');
+    await finish(half, mine(point, 'q').tweak);
+    const npub = await value('npub');
+    const questions: string[] = [];
+    const answers = [false, false, true];
+    page.on('dialog', (dialog) => {
+      questions.push(dialog.type());
+      void (answers.shift() ? dialog.accept() : dialog.dismiss());
+    });
+    // Another answer makes no other key, and takes this one away only when its owner agrees.
+    await finish(half, mine(point, 'p').tweak);
+    await page.locator('#forget').click();
+    expect(await value('npub')).toBe(npub);
+    await page.reload();
+    expect(questions).toEqual(['confirm', 'confirm', 'beforeunload']);
+    expect(await value('npub')).toBe(npub);
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.locator('#forget').click();
+    expect(questions).toHaveLength(3);
+    expect(await page.locator('#done').isVisible()).toBe(false);
+    expect(await page.locator('#forgotten').textContent()).not.toContain('clipboard');
+    await page.reload();
+    expect(await value('npub')).toBe('');
+  });
 
   async function refused(problem: RegExp): Promise<void> {
     expect(await page.locator('#finish-error').textContent()).toMatch(problem);
@@ -235,6 +264,7 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
   });
 
   it('says that a half has served, and warns when it makes another key', async () => {
+    page.on('dialog', (dialog) => void dialog.accept());
     const { half, point } = await make('q p');
     const served = () => page.locator('#half-served').textContent();
     const [first, second] = [mine(point, 'q').tweak, mine(point, 'p').tweak];
