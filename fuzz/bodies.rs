@@ -37,8 +37,6 @@ pub fn request(data: &[u8]) {
         owes: None,
         split_work: None,
         split_place: None,
-        peers_have_room: false,
-        hard_from: Duration::from_secs(600),
         pool_part: 0.5,
         top_words_part: 0.5,
         whole_keys_part: 0.5,
@@ -61,7 +59,6 @@ pub fn request(data: &[u8]) {
         other_receivers: 0,
         ticket: None,
         takes_back: Vec::new(),
-        answers: None,
         encryption_key: None,
     };
     let request = read(&rumor);

@@ -47,15 +47,6 @@ pub enum Channel {
     Nip04,
 }
 
-/// The reason why another bot, a peer, is asked to search for a job too.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum HandOver {
-    /// The job is hard.
-    Hard,
-    /// The job takes too long for this bot. It was accepted because a peer may search for it.
-    TooLong,
-}
-
 /// A job: its patterns, its asker and its time limit.
 ///
 /// The bot creates it, the ledger stores it, and the scheduler searches by it. Its `Debug` output
@@ -80,8 +71,6 @@ pub struct JobSpec {
     pub expires_at: u64,
     /// The asker is told at this time, in Unix seconds, that the search takes longer than promised.
     pub notice_at: Option<u64>,
-    /// The reason why a peer is asked to search for the job too; `None` if none is asked.
-    pub hand_over: Option<HandOver>,
 }
 
 /// A search without a target, and its best key so far.
@@ -127,7 +116,6 @@ impl JobSpec {
             subject: None,
             expires_at: u64::MAX,
             notice_at: None,
-            hand_over: None,
         }
     }
 

@@ -47,7 +47,6 @@ pub(super) fn find_best(
         subject: request.subject.clone(),
         expires_at,
         notice_at: facts.notice_at(takes.saturating_add(facts.until_hours() + queue), expires_at),
-        hand_over: None,
     };
     (Some(spec), reply)
 }

@@ -5,7 +5,6 @@ use super::best::{explain_best, find_best};
 use super::explain::{cheaper_one, explain};
 use super::facts::Facts;
 use super::meaning::Meaning;
-use super::peers::hand_over;
 use super::policy;
 use super::reply::{Acceptance, JobLine, Reply};
 use super::request::{Form, Request};
@@ -127,13 +126,7 @@ fn find(
     };
     let expected = rate.and_then(|rate| difficulty.expected_time(rate));
     let refusal = policy::refusal(patterns, difficulty, half.is_some(), rate, facts);
-    // A bot asks a peer by a split request. Split jobs are never handed over, so no peer passes the
-    // request on.
-    let hand_over = match half {
-        Some(_) => None,
-        None => hand_over(refusal.as_ref(), patterns, expected, facts),
-    };
-    if let Some(reply) = refusal.filter(|_| hand_over.is_none()) {
+    if let Some(reply) = refusal {
         return Decision::Say(reply);
     }
     let takes = rate.and_then(|rate| facts.takes(difficulty, rate));
@@ -149,7 +142,6 @@ fn find(
         is_split,
         place: facts.split_place.filter(|_| is_split),
         comes_elsewhere: request.form == Form::Nip04 && channel == Channel::Sealed,
-        hand_over,
         expensive: expected.is_some_and(|expected| expected.as_secs() > EXPENSIVE),
         cheaper: if is_split || expected.is_none_or(|expected| expected.as_secs() < LONG) {
             None
@@ -173,7 +165,6 @@ fn find(
             subject,
             expires_at,
             notice_at,
-            hand_over,
         },
         reply,
     }

@@ -76,10 +76,6 @@ pub struct Facts<'a> {
     /// Place in line of a further split job of this asker, from 1; `None` if it is searched at
     /// once.
     pub split_place: Option<usize>,
-    /// Whether a peer has room for a further job.
-    pub peers_have_room: bool,
-    /// The expected time from which a job is hard, and a peer may be asked to search for it too.
-    pub hard_from: Duration,
     /// The hours at which the devices search; `None` for always.
     pub hours: Option<&'a Hours>,
     /// Whether the search is paused with no known end: by the operator, for heat or on a battery.

@@ -4,7 +4,6 @@
 use super::meanings::name;
 use super::numbers::{one_in, span};
 use super::phrases::number;
-use super::reply::Reply;
 use super::tables::{Table, say};
 use crate::key::{Npub, SplitTweak};
 use crate::language::Language;
@@ -74,13 +73,6 @@ pub fn late(job: &Job, now: u64) -> String {
 /// Notice of a split job that a restore of the ledger ended.
 pub fn lost(job: &Job) -> String {
     say!(Table::of(job.language), "lost", job = job.id.to_string())
-}
-
-/// The notice of a job that was accepted only because a peer might search for it, and that no peer
-/// took. `refusal`: the answer that its asker would have had without peers.
-pub fn not_taken(job: &Job, refusal: &Reply) -> String {
-    let said = say!(Table::of(job.language), "not-taken", job = job.id.to_string());
-    format!("{said}\n{}", refusal.text(job.language))
 }
 
 /// The notice of a job that has expired.

@@ -1,7 +1,7 @@
 //! All answers of the bot, as values. [`super::wording`] has the texts.
 
 use super::takes::{Rests, Takes};
-use crate::job::{BestSearch, HandOver, JobId};
+use crate::job::{BestSearch, JobId};
 use crate::key::HalfPointError;
 use crate::ledger::HalfUse;
 use crate::message::WorkWanted;
@@ -224,8 +224,6 @@ pub struct Acceptance {
     pub place: Option<usize>,
     /// Whether the request came by NIP-04 and the key will come by NIP-17.
     pub comes_elsewhere: bool,
-    /// The reason why a peer is asked to search for the job as well; `None` if none is asked.
-    pub hand_over: Option<HandOver>,
     /// Whether the job takes so long that a split key is worth mentioning.
     pub expensive: bool,
     /// A look-alike that is found much sooner.

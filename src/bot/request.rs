@@ -64,12 +64,6 @@ impl Request {
         }
     }
 
-    /// Whether this can be a request from a peer: a split request, or the deletion of one. Any
-    /// other message of a peer answers a request of ours.
-    pub fn is_of_a_peer(&self) -> bool {
-        self.half().is_some() || matches!(self.form, Form::Deletion(_))
-    }
-
     /// The half point of a split request. The caller looks up whether it was used before.
     pub fn half(&self) -> Option<HalfPoint> {
         match &self.meaning {

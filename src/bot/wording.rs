@@ -8,7 +8,7 @@ use super::reply::{Acceptance, BestAcceptance, BestExplanation, Cheaper, Explana
 use super::request::Request;
 use super::tables::{Table, say};
 use super::takes::Rests;
-use crate::job::{HandOver, JobId};
+use crate::job::JobId;
 use crate::key::HalfPointError;
 use crate::language::Language;
 use crate::ledger::HalfUse;
@@ -159,13 +159,11 @@ fn acceptance(t: &Table, job: &Acceptance) -> String {
     let patterns = any_of(t, &job.patterns, PATTERNS_ACCEPTED);
     let mut said = vec![say!(t, "accepted", job = job.job.to_string(), patterns = patterns)];
     let rests = job.rests.map(|rests| resting(t, rests));
-    let handed = job.hand_over.map(|reason| handed_over(t, reason));
-    let length: usize = rests.iter().chain(&handed).map(|text| text.chars().count()).sum();
+    let length = rests.as_ref().map_or(0, |text| text.chars().count());
     said.extend(all_meanings(t, &job.patterns, MEANINGS_ACCEPTED.saturating_sub(length)));
     said.push(odds(t, job.difficulty));
     said.push(job.takes.map_or_else(|| say!(t, "no-speed-yet"), |takes| expected(t, takes)));
     said.extend(rests);
-    said.extend(handed);
     said.extend(arrival(t, job.queue, job.is_split, job.place, job.comes_elsewhere));
     said.extend(job.cheaper.as_ref().map(|cheaper| looks_alike(t, cheaper)));
     if job.expensive && !job.is_split {
@@ -173,16 +171,6 @@ fn acceptance(t: &Table, job: &Acceptance) -> String {
     }
     said.push(say!(t, "to-stop", number = number(job.job)));
     lines(said)
-}
-
-/// Lines that say why another bot is asked to search too, and why that changes nothing for the
-/// asker.
-fn handed_over(t: &Table, reason: HandOver) -> String {
-    let first = match reason {
-        HandOver::Hard => say!(t, "peer-hard"),
-        HandOver::TooLong => say!(t, "peer-too-long"),
-    };
-    lines([first, say!(t, "peer-why")])
 }
 
 /// The line that says why nothing is searched now.

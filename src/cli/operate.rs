@@ -2,7 +2,7 @@
 //! `reload`, `log`.
 
 use super::folders::FolderFlags;
-use crate::control::{self, Command, Finding, JobStatus, PeerStatus, Reply, Status, Verdict};
+use crate::control::{self, Command, Finding, JobStatus, Reply, Status, Verdict};
 use crate::duration::humanize;
 use crate::pattern::Rate;
 use anyhow::bail;
@@ -214,10 +214,6 @@ fn status_text(status: &Status, checks: &[Reply]) -> String {
         let state = if fleet.connected { "connected" } else { "away; workers get no orders until it is back" };
         text += &format!("workers: {there} of {} are there; {} is {state}\n", fleet.workers.len(), fleet.server);
     }
-    for peer in &status.peers {
-        let PeerStatus { npub, open_jobs, keys, state, .. } = peer;
-        text += &format!("peer: {npub} {state}; {open_jobs} jobs there, {keys} keys from it\n");
-    }
     text += "relays\n";
     for relay in &status.relays {
         text += &format!("  {:12} {}\n", relay.state, relay.url);
@@ -263,17 +259,6 @@ mod tests {
                 state: "paused".to_owned(),
             }],
             fleet: Some(FleetStatus { server: "tls://a:4222".to_owned(), connected: false, workers: Vec::new() }),
-            peers: vec![PeerStatus {
-                npub: "npub1z".to_owned(),
-                open_jobs: 2,
-                requests_last_day: 5,
-                keys: 3,
-                refused: 0,
-                silent: 0,
-                wrong: 0,
-                unread: 0,
-                state: "has as many jobs as it gets".to_owned(),
-            }],
             relays: vec![RelayStatus { url: "wss://nos.lol".to_owned(), state: "connected".to_owned() }],
             open_jobs: 2,
             undelivered: 1,
@@ -288,7 +273,6 @@ mod tests {
         1.60 G/s together
           cpu      -            x86_64, paused
         workers: 0 of 0 are there; tls://a:4222 is away; workers get no orders until it is back
-        peer: npub1z has as many jobs as it gets; 2 jobs there, 3 keys from it
         relays
           connected    wss://nos.lol
         2 open jobs, 1 undelivered messages, 40 MiB of heap

@@ -13,4 +13,4 @@ mod types;
 pub use edit::Choices;
 pub use error::ConfigError;
 pub use search::gpu_memory_bytes;
-pub use types::{BotConfig, Config, FleetConfig, Limits, PeersConfig, RelayEntry, WebConfig};
+pub use types::{BotConfig, Config, FleetConfig, Limits, RelayEntry, WebConfig};

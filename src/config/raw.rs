@@ -5,9 +5,8 @@
 use super::error::ConfigError;
 use super::place::Place;
 use super::search::{self, Search};
-use super::types::{BotConfig, Config, FleetConfig, Limits, PeersConfig, RelayEntry, WebConfig};
-use crate::job::Asker;
-use nostr::{FromBech32, PublicKey, RelayUrl};
+use super::types::{BotConfig, Config, FleetConfig, Limits, RelayEntry, WebConfig};
+use nostr::RelayUrl;
 use serde::Deserialize;
 use std::path::PathBuf;
 use toml::Spanned;
@@ -26,7 +25,6 @@ struct File {
     search: Search,
     fleet: Fleet,
     /// Other bots that are asked to search too, one table each, at most 8.
-    peers: Vec<Peer>,
     web: Web,
     network: Network,
 }
@@ -116,17 +114,6 @@ struct Fleet {
     decoys: Option<Spanned<i64>>,
 }
 
-/// The most peers in a configuration.
-const MOST_PEERS: usize = 8;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Peer {
-    /// Address of another npubbot. It is asked to search for jobs that take too long here, and for
-    /// every second job that takes ten minutes or more, as an asker asks for a split key.
-    npub: Spanned<String>,
-}
-
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct Web {
@@ -168,7 +155,6 @@ pub(super) fn read(text: &str, file: &str) -> Result<Config, ConfigError> {
         limits: limits(&raw.limits, &place)?,
         search: search::checked(&raw.search, &place)?,
         fleet,
-        peers: peers(&raw.peers, &place)?,
         web: web(raw.web, &place)?,
         proxy,
     })
@@ -291,26 +277,6 @@ fn fleet(raw: Fleet, place: &Place<'_>) -> Result<Option<FleetConfig>, ConfigErr
         return Err(place.wrong(span, what));
     }
     Ok(Some(FleetConfig { server, credentials, decoys }))
-}
-
-fn peers(raw: &[Peer], place: &Place<'_>) -> Result<PeersConfig, ConfigError> {
-    let mut bots = Vec::new();
-    for Peer { npub } in raw {
-        let wrong = |what: String| Err(place.wrong(npub.span(), what));
-        let text = npub.get_ref();
-        let Ok(key) = PublicKey::from_bech32(text) else {
-            return wrong(format!("\"{text}\" is no npub; allowed is the address of a bot, like \"npub1…\""));
-        };
-        let bot = Asker(key.to_bytes());
-        if bots.contains(&bot) {
-            return wrong(format!("the peer {text} is listed twice; list it once"));
-        }
-        if bots.len() == MOST_PEERS {
-            return wrong(format!("this is one peer too many; allowed are {MOST_PEERS}"));
-        }
-        bots.push(bot);
-    }
-    Ok(PeersConfig { bots, ..PeersConfig::default() })
 }
 
 fn web(raw: Web, place: &Place<'_>) -> Result<WebConfig, ConfigError> {

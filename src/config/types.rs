@@ -1,6 +1,5 @@
 //! The checked types of the configuration.
 
-use crate::job::Asker;
 use crate::search::SearchOptions;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -21,8 +20,6 @@ pub struct Config {
     pub search: SearchOptions,
     /// Workers on other machines; `None` for none.
     pub fleet: Option<FleetConfig>,
-    /// Other bots that are asked to search too.
-    pub peers: PeersConfig,
     /// The web page for people without an account.
     pub web: WebConfig,
     /// The SOCKS5 proxy through which relays are reached; `None` for none.
@@ -121,33 +118,6 @@ impl FleetConfig {
             Ok(IpAddr::V4(ip)) => ip.is_loopback() || ip.is_private(),
             Ok(IpAddr::V6(ip)) => ip.is_loopback() || ip.is_unique_local(),
             Err(_) => host == "localhost",
-        }
-    }
-}
-
-/// Peers: other bots that are asked to search for jobs of ours too. None by default.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PeersConfig {
-    /// The peers' keys, in the order in which they are asked.
-    pub bots: Vec<Asker>,
-    /// Expected time from which a job is hard. Every second hard job is handed over. Not a key of
-    /// the file.
-    pub hard_from: Duration,
-    /// Time for an answer to a request; after it a peer counts as silent. Not a key of the file.
-    pub answer_within: Duration,
-    /// Time for a key; after it the request is withdrawn, and made again at another start point.
-    /// Not a key of the file.
-    pub key_within: Duration,
-}
-
-impl Default for PeersConfig {
-    fn default() -> PeersConfig {
-        const MINUTE: Duration = Duration::from_secs(60);
-        PeersConfig {
-            bots: Vec::new(),
-            hard_from: 10 * MINUTE,
-            answer_within: 10 * MINUTE,
-            key_within: 24 * 60 * MINUTE,
         }
     }
 }

@@ -21,6 +21,6 @@ pub use client::{ControlError, PATIENCE, ask};
 pub use protocol::{AskerStatus, Command, Finding, Reply, Standing, Verdict};
 pub use server::{Door, Operator};
 pub use status::{
-    DayStatus, DeviceStatus, FleetStatus, JobStatus, PeerStatus, RelayStatus, Status, WorkerDeviceStatus, WorkerStatus,
+    DayStatus, DeviceStatus, FleetStatus, JobStatus, RelayStatus, Status, WorkerDeviceStatus, WorkerStatus,
 };
 pub use view::{JobProgress, RelayFigures, SensorFigures, View};

@@ -18,9 +18,6 @@ pub struct Status {
     /// The workers on other machines; absent without a server for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetStatus>,
-    /// Other bots that are asked to search too; absent without any.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub peers: Vec<PeerStatus>,
     /// The bot's relays.
     pub relays: Vec<RelayStatus>,
     /// Accepted jobs that are searched for.
@@ -51,29 +48,6 @@ pub struct RelayStatus {
     /// The URL of the relay.
     pub url: String,
     /// `connected` or `disconnected`.
-    pub state: String,
-}
-
-/// The state of a peer: another bot that is asked to search too.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct PeerStatus {
-    /// The peer's address.
-    pub npub: String,
-    /// Jobs of this bot with an open request to the peer.
-    pub open_jobs: u64,
-    /// Requests to the peer in the last 24 hours.
-    pub requests_last_day: u64,
-    /// Keys from its tweaks, since the start.
-    pub keys: u64,
-    /// Requests that the peer refused.
-    pub refused: u64,
-    /// Requests that the peer did not answer in time.
-    pub silent: u64,
-    /// Tweaks that fit no request.
-    pub wrong: u64,
-    /// Messages beyond a limit, which were not read.
-    pub unread: u64,
-    /// `has room`, or why the peer gets no further request now.
     pub state: String,
 }
 

@@ -6,7 +6,7 @@ use super::job::JobState;
 use super::notes::seconds;
 use super::open::Ledger;
 use super::outbox::queue;
-use super::rows::{read_relays, write_channel, write_hand_over, write_patterns, write_relays};
+use super::rows::{read_relays, write_channel, write_patterns, write_relays};
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
 use crate::language::Language;
@@ -189,9 +189,8 @@ fn accept(
     transaction
         .prepare_cached(
             "INSERT INTO job (id, asker, rumor, subject, patterns, state, accepted_at, expires_at, seen_on,
-                              split_point, half_family, notice_at, channel, encryption_key, best, ticket,
-                              hand_over)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+                              split_point, half_family, notice_at, channel, encryption_key, best, ticket)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
         )?
         .execute(params![
             id.0,
@@ -210,7 +209,6 @@ fn accept(
             spec.encryption_key.map(|key| key.0),
             spec.best.as_ref().map(|search| search.best.to_string()),
             answer.ticket.as_ref().map(|ticket| &ticket.0),
-            spec.hand_over.map(write_hand_over),
         ])?;
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::error::LedgerError;
 use super::job::{Job, JobState};
 use super::notes::unsigned;
 use super::quarantine::{Kind, set_aside};
-use crate::job::{Asker, BestSearch, EncryptionKey, HandOver, JobId, JobSpec, RumorId, Ticket};
+use crate::job::{Asker, BestSearch, EncryptionKey, JobId, JobSpec, RumorId, Ticket};
 use crate::key::HalfPoint;
 use crate::language::Language;
 use crate::message::Channel;
@@ -37,7 +37,7 @@ pub(super) const JOB_COLUMNS: &str = "job.id, job.asker, job.rumor, job.subject,
      job.accepted_at, job.expires_at, job.seen_on, job.split_point, job.channel, job.notice_at, \
      (SELECT code FROM language WHERE language.asker = job.asker), job.encryption_key, job.best, \
      (SELECT searched FROM best WHERE best.job = job.id), (SELECT pattern FROM best WHERE best.job = job.id), \
-     job.ticket, job.hand_over";
+     job.ticket";
 
 /// Reads all jobs of a query that selects [`JOB_COLUMNS`]. Unreadable rows are set aside.
 pub(super) fn jobs(
@@ -82,8 +82,6 @@ fn job(row: &Row<'_>) -> Result<Job, String> {
     let encryption_key: Option<[u8; 32]> = column(row, 13, "encryption_key")?;
     let best: Option<String> = column(row, 14, "best")?;
     let ticket: Option<Vec<u8>> = column(row, 17, "ticket")?;
-    let hand_over: Option<String> = column(row, 18, "hand_over")?;
-    let read_reason = |word: String| read_hand_over(&word).ok_or_else(|| unreadable("hand_over"));
     let read_point = |bytes: [u8; 33]| HalfPoint::from_bytes(&bytes).ok_or_else(|| unreadable("split_point"));
     Ok(Job {
         id: JobId(column(row, 0, "id")?),
@@ -102,7 +100,6 @@ fn job(row: &Row<'_>) -> Result<Job, String> {
             subject: column(row, 3, "subject")?,
             expires_at: unsigned(column(row, 7, "expires_at")?),
             notice_at: notice_at.map(unsigned),
-            hand_over: hand_over.map(read_reason).transpose()?,
         },
         language: read_language(column(row, 12, "code")?),
     })
@@ -146,19 +143,6 @@ pub(super) fn write_channel(channel: Channel) -> &'static str {
 /// Reads what [`write_channel`] writes.
 fn read_channel(word: &str) -> Option<Channel> {
     [Channel::Sealed, Channel::Nip04].into_iter().find(|&channel| write_channel(channel) == word)
-}
-
-/// The word for the reason in the column `hand_over`.
-pub(super) fn write_hand_over(reason: HandOver) -> &'static str {
-    match reason {
-        HandOver::Hard => "hard",
-        HandOver::TooLong => "too_long",
-    }
-}
-
-/// Reads what [`write_hand_over`] writes.
-fn read_hand_over(word: &str) -> Option<HandOver> {
-    [HandOver::Hard, HandOver::TooLong].into_iter().find(|&reason| write_hand_over(reason) == word)
 }
 
 /// Relays as a JSON array.

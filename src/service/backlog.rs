@@ -137,7 +137,6 @@ mod tests {
                 created_at: 0,
                 subject: None,
                 takes_back: Vec::new(),
-                answers: None,
                 encryption_key: None,
                 other_receivers: 0,
                 ticket: None,

@@ -1,7 +1,6 @@
 //! The state that all parts of the service share.
 
 use super::access::Access;
-use super::peers::Peers;
 use super::pulse::Pulse;
 use crate::clock::Clock;
 use crate::config::{Config, Limits};
@@ -49,8 +48,6 @@ pub(super) struct Wakes {
     pub post: Wake,
     /// The last status of this run is published; the publisher may end.
     pub goodbye: Wake,
-    /// A job may be handed over to a peer, or a request to one withdrawn.
-    pub peers: Wake,
     /// The watchdog found a relay that no longer delivers: subscribe again.
     pub deaf: Wake,
     /// Somebody wants to know whether the maintenance task still runs ([`Pulse`]).
@@ -70,8 +67,6 @@ pub(super) struct Context {
     pub pulse: Pulse,
     /// The workers on other machines, if the configuration has a server for them.
     pub fleet: Option<Fleet>,
-    /// The other bots that are asked to search too.
-    pub peers: Peers,
     pub shutdown: Shutdown,
 }
 

@@ -4,7 +4,6 @@ use crate::job::{Asker, JobId, RumorId, Ticket};
 use crate::language::Language;
 use crate::ledger::Effect;
 use crate::message::OutgoingMessage;
-use crate::nostr::IncomingMessage;
 
 /// A message that is decided but not yet answered.
 pub(super) struct Decided {
@@ -20,21 +19,4 @@ pub(super) struct Decided {
     pub taken_back: Vec<RumorId>,
     /// The asker's open jobs before this message.
     pub open: Vec<JobId>,
-}
-
-impl Decided {
-    /// A message that gets no answer and is only recorded as seen.
-    pub fn unanswered(message: &IncomingMessage) -> Decided {
-        Decided {
-            asker: message.rumor.author,
-            rumor: message.rumor.id,
-            seen_on: Vec::new(),
-            ticket: None,
-            effect: Effect::Nothing,
-            reply: None,
-            language: None,
-            taken_back: Vec::new(),
-            open: Vec::new(),
-        }
-    }
 }

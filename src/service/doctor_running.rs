@@ -2,7 +2,7 @@
 
 use super::doctor::{disk, finding, ledger_findings};
 use super::maintenance::{Maintenance, causes};
-use super::{peers, workers};
+use super::workers;
 use crate::control::{Finding, Verdict};
 use crate::duration::humanize;
 use crate::pattern::Rate;
@@ -18,7 +18,6 @@ pub(super) async fn check(bot: &Maintenance, up: Duration) -> Vec<Finding> {
     let workers_of =
         |fleet: &Fleet| workers::findings(fleet.view(), &bot.scheduler.devices(), bot.scheduler.is_paused());
     findings.extend(bot.context.fleet.iter().flat_map(workers_of));
-    findings.extend(peers::findings(&bot.context));
     findings.extend(relays(&bot.relays.states().await));
     findings.extend(vault(bot.context.vault.trouble(), &bot.context.vault.missing_walls()));
     findings.push(messages(bot));

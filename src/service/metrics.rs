@@ -2,8 +2,6 @@
 //! `_total` for counters. No label names an asker, a pattern or an asker's relay.
 
 use super::maintenance::Maintenance;
-use super::peers;
-use crate::control::PeerStatus;
 use crate::memory;
 use crate::pattern::Rate;
 use crate::remote::FleetView;
@@ -39,7 +37,6 @@ pub(super) fn collect(bot: &Maintenance, relays: &[(String, bool)], since: Syste
     if let Some(fleet) = &bot.context.fleet {
         workers(&page, &fleet.view())?;
     }
-    peers(&page, &peers::status_of(&bot.context)?)?;
     messages(&page, bot)?;
     ledger(&page, bot)?;
     page.text()
@@ -111,19 +108,6 @@ fn workers(page: &Page, fleet: &FleetView) -> Result<(), MetricsError> {
     page.gauges("fleet_device_round_trip_seconds", "Time of a message to a worker and back.", ["device"], times)?;
     let clocks = echoes().map(|(id, echo)| ([id], echo.clock_ahead as f64 / 1e3));
     page.gauges("fleet_device_clock_ahead_seconds", "A worker's clock minus the bot's.", ["device"], clocks)
-}
-
-/// Metrics of the peers.
-fn peers(page: &Page, peers: &[PeerStatus]) -> Result<(), MetricsError> {
-    let open = peers.iter().map(|peer| ([peer.npub.as_str()], peer.open_jobs as f64));
-    page.gauges("peer_open_jobs", "Jobs of this bot that a peer was asked for.", ["peer"], open)?;
-    let figures = peers.iter().flat_map(|peer| {
-        let named = [("key", peer.keys), ("refused", peer.refused), ("silent", peer.silent), ("wrong", peer.wrong)];
-        let all = named.into_iter().chain([("unread", peer.unread)]);
-        all.map(|(outcome, count)| ([peer.npub.as_str(), outcome], count))
-    });
-    let help = "Answers of a peer since the start, by outcome; silent: requests without one.";
-    page.counters("peer_answers_total", help, ["peer", "outcome"], figures)
 }
 
 /// Metrics of unanswered messages, by cause.

@@ -21,7 +21,6 @@ mod maintenance;
 mod metrics;
 mod monitor;
 mod operator;
-mod peers;
 mod power;
 mod pulse;
 mod requests;
@@ -44,7 +43,6 @@ use crate::config::{Config, RelayEntry};
 use crate::control::Door;
 use crate::fault::{self, Step};
 use crate::fleet::{BOT_CREDENTIALS, FOLDER as FLEET_FOLDER};
-use crate::job::Asker;
 use crate::ledger::{Ledger, LedgerError, Totals};
 use crate::nostr::{NostrError, Reach, Relays, nip11};
 use crate::pattern::{Pattern, Rate};
@@ -57,7 +55,6 @@ use access::Access;
 use context::{Context, Wakes};
 use maintenance::Maintenance;
 use operator::OperatorRequests;
-use peers::Peers;
 use pulse::Pulse;
 use results::Results;
 use std::path::Path;
@@ -138,7 +135,6 @@ impl Service {
         let credentials = fleet_credentials(&config, data)?;
         let (stopper, shutdown) = shutdown::pair();
         let fleet = config.fleet.as_ref().map(|config| Fleet::new(&config.server));
-        let peers = Peers::new(config.peers.clone(), Asker(vault.public_key().to_bytes()));
         let context = Context {
             vault: vault.with_clock(clock.clone()),
             ledger: ledger.clone(),
@@ -149,7 +145,6 @@ impl Service {
             access: Access::load(&ledger)?,
             pulse: Pulse::default(),
             fleet,
-            peers,
             shutdown,
         };
         #[cfg(debug_assertions)]
@@ -245,12 +240,6 @@ impl Service {
     /// Jobs in each state, and unsent messages.
     pub fn totals(&self) -> Result<Totals, LedgerError> {
         self.ledger.totals()
-    }
-
-    /// Stops the search, for tests in which a peer searches.
-    #[doc(hidden)]
-    pub fn pause_search(&self) {
-        self.scheduler.pause(true);
     }
 
     /// The ledger, for tests: a test of a full disk limits its size.

@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::maintenance::Maintenance;
 use super::view::{self, SensorTable};
-use super::{askers, devices, doctor_running, peers, workers};
+use super::{askers, devices, doctor_running, workers};
 use crate::control::{Command, DayStatus, FleetStatus, JobStatus, Operator, RelayStatus, Reply, Status, View};
 use crate::hours::date;
 use crate::job::JobId;
@@ -88,7 +88,6 @@ impl<L: Levers> OperatorRequests<L> {
             rate: scheduler.rate().map(|Rate(rate)| rate),
             devices: scheduler.devices().iter().map(|device| devices::status_of(device, is_paused)).collect(),
             fleet: self.context().fleet.as_ref().map(|fleet| self.fleet_status(fleet)),
-            peers: peers::status_of(self.context())?,
             relays: relays
                 .into_iter()
                 .map(|(url, is_connected)| RelayStatus { url, state: state(is_connected).to_owned() })

@@ -6,7 +6,6 @@ use super::backlog::{AT_ONCE, Backlog, Waiting};
 use super::compose;
 use super::context::Context;
 use super::decided::Decided;
-use super::peers::hear;
 use crate::bot::{self, Decision, Facts, Reply, Request, SplitCost};
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId};
@@ -197,24 +196,17 @@ impl Requests {
     /// acts upon it.
     fn handle(&self, messages: &[Waiting]) -> Result<(), RequestError> {
         let _attending = self.context.pulse.attend();
-        let Context { ledger, peers, clock, .. } = &self.context;
+        let ledger = &self.context.ledger;
         let mut next_job = ledger.next_job()?;
-        let mut places = peers.places(ledger, clock.now())?;
         let mut decided = Vec::with_capacity(messages.len());
         for Waiting { message, request, .. } in messages {
             if ledger.has_seen(message.rumor.author, message.rumor.id)? {
                 continue;
             }
-            if peers.is_one(message.rumor.author) && !request.is_of_a_peer() {
-                hear(&self.context, &self.scheduler, &message.rumor)?;
-                decided.push(Decided::unanswered(message));
-                continue;
-            }
             fault::before(Step::Decide);
-            let one = self.decide(message, request, next_job, places > 0)?;
+            let one = self.decide(message, request, next_job)?;
             fault::after(Step::Decide);
             next_job.0 += i64::from(matches!(one.effect, Effect::Accept(..)));
-            places -= usize::from(matches!(&one.effect, Effect::Accept(_, spec) if spec.hand_over.is_some()));
             decided.push(one);
         }
         if decided.is_empty() {
@@ -254,13 +246,7 @@ impl Requests {
         Ok(())
     }
 
-    fn decide(
-        &self,
-        message: &IncomingMessage,
-        request: &Request,
-        next_job: JobId,
-        peers_have_room: bool,
-    ) -> Result<Decided, RequestError> {
+    fn decide(&self, message: &IncomingMessage, request: &Request, next_job: JobId) -> Result<Decided, RequestError> {
         let (rumor, author) = (message.rumor.id, message.rumor.author);
         let mut asker = self.context.ledger.asker_view(author)?;
         let (is_friend, limits) = self.context.limits_of(author);
@@ -295,8 +281,6 @@ impl Requests {
             owes: self.owed(message, &asker),
             split_work: self.split_cost(request, split.work_bits.filter(|_| !is_friend)),
             split_place: split.place,
-            peers_have_room,
-            hard_from: self.context.config.peers.hard_from,
             hours: self.context.config.search.restraints.hours.as_ref(),
             is_stopped: self.scheduler.is_stopped(),
             now,
@@ -374,7 +358,6 @@ impl Requests {
         }
         self.context.wakes.outbox.wake();
         self.context.wakes.status.wake();
-        self.context.wakes.peers.wake();
     }
 
     fn cancel(&self, jobs: &[JobId]) {

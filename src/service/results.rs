@@ -163,7 +163,6 @@ mod tests {
             access: Default::default(),
             pulse: Default::default(),
             fleet: None,
-            peers: Default::default(),
             shutdown,
         };
         let keys = Keys::generate();

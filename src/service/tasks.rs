@@ -3,7 +3,6 @@
 use super::context::Context;
 use super::encryption_keys::RefreshKeys;
 use super::maintenance::Maintenance;
-use super::peers::Rounds;
 use super::requests::Requests;
 use super::status::status_of;
 use super::supervise::{Task, supervise, task};
@@ -72,7 +71,6 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
     let requests = Requests::new(context.clone(), Arc::clone(&scheduler), flood);
     let vanish = Vanish { context: context.clone(), scheduler: Arc::clone(&scheduler), relays: relays.clone() };
     let refresh_keys = RefreshKeys { context: context.clone(), relays: relays.clone() };
-    let rounds = Rounds { context: context.clone(), scheduler: Arc::clone(&scheduler) };
     let maintenance = Maintenance { context, scheduler: Arc::clone(&scheduler), relays: relays.clone() };
 
     presence.wake();
@@ -81,7 +79,7 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
     let _ = tokio::time::timeout(START_PATIENCE, publisher.round()).await;
 
     let stop = move || shutdown.clone();
-    let table: [(&str, Task); 9] = [
+    let table: [(&str, Task); 8] = [
         ("inbox", task(&stop, move |stop| inbox.clone().run(messages.clone(), stop))),
         ("outbox", task(&stop, move |stop| outbox.clone().run(wakes.outbox.as_notify(), stop))),
         ("presence", task(&stop, move |stop| presence.clone().run(stop))),
@@ -91,7 +89,6 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
         ),
         ("watchdog", task(&stop, move |stop| watchdog.clone().run(stop))),
         ("encryption keys", task(&stop, move |stop| refresh_keys.clone().run(stop))),
-        ("peers", task(&stop, move |stop| rounds.clone().run(stop))),
         ("vanish", task(&stop, move |stop| vanish.clone().run(stop))),
         ("maintenance", task(&stop, move |stop| maintenance.clone().run(stop))),
     ];

@@ -23,7 +23,6 @@
 mod age_file;
 mod announcement;
 mod answering;
-mod asking;
 mod claim;
 mod earlier_jobs;
 mod error;

@@ -7,7 +7,7 @@ use super::error::{UnwrapError, VaultError};
 use super::rumor::Rumor;
 use super::start_points::StartId;
 use super::ticket::{Order, texts};
-use crate::job::{Asker, RumorId, Ticket};
+use crate::job::Ticket;
 use crate::key::{HalfPoint, Npub, SplitTweak, StartPoint, Tweak, VerifiedHit};
 use crate::message::{GiftWrap, OutgoingMessage};
 use crate::pattern::Pattern;
@@ -50,8 +50,6 @@ pub(super) enum Request {
     Half(HalfRequest),
     /// Seal a message without a key.
     Seal { message: OutgoingMessage, now: u64 },
-    /// Seal a deletion of one of our messages to this receiver.
-    Retract { to: Asker, deleted: RumorId, expires_at: u64, now: u64 },
     /// Open a gift wrap.
     Unwrap(String),
     /// Open a message of kind 4.

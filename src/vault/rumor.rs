@@ -26,8 +26,6 @@ pub struct Rumor {
     pub subject: Option<String>,
     /// Messages that a deletion (kind 5, NIP-09) retracts, at most 64.
     pub takes_back: Vec<RumorId>,
-    /// The message that this one answers, from the first `e` tag. `None` for a deletion.
-    pub answers: Option<RumorId>,
     /// Number of keys in `p` tags other than ours and the author's. Above 0 in a group chat.
     pub other_receivers: usize,
     /// The ticket for a key, if the message asks for one.

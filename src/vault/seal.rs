@@ -8,8 +8,7 @@
 use super::error::VaultError;
 use super::random::{Generator, Source};
 use super::secret::{SecretText, Signing};
-use crate::job::{Asker, RumorId};
-use crate::message::{Answered, Channel, GiftWrap, OutgoingMessage};
+use crate::message::{GiftWrap, OutgoingMessage};
 use nostr::hashes::{Hash, HashEngine, sha256};
 use nostr::nips::nip04;
 use nostr::nips::nip44::{self, Version};
@@ -21,8 +20,6 @@ use std::io;
 
 /// Kind of a plain text message (NIP-17).
 const CHAT: u16 = 14;
-/// Kind of a deletion (NIP-09).
-const DELETION: u16 = 5;
 
 /// Seal and wrap get random dates up to this many seconds in the past (NIP-59).
 const BACKDATED: u64 = 2 * 86_400;
@@ -56,49 +53,7 @@ pub(super) fn seal(
     message: &OutgoingMessage,
     text: &str,
 ) -> Result<GiftWrap, VaultError> {
-    let rumor = rumor(bot, now.max(message.not_before), CHAT, message, text)?;
-    wrap(bot, source, now, message, rumor)
-}
-
-/// Seals a deletion of one of our messages, for its receiver only.
-///
-/// Errors: as [`seal`].
-pub(super) fn retraction(
-    bot: &Signing,
-    source: Source,
-    now: u64,
-    to: Asker,
-    deleted: RumorId,
-    expires_at: u64,
-) -> Result<GiftWrap, VaultError> {
-    let message = OutgoingMessage {
-        to,
-        channel: Channel::Sealed,
-        encryption_key: None,
-        text: String::new(),
-        in_reply_to: Some(Answered { rumor: deleted, hint: None }),
-        subject: None,
-        expires_at,
-        not_before: 0,
-    };
-    let rumor = rumor(bot, now, DELETION, &message, "")?;
-    wrap(bot, source, now, &message, rumor)
-}
-
-/// The id that the rumor of `message` has if this bot seals the message at `now`.
-pub(super) fn rumor_id(bot: &PublicKey, now: u64, message: &OutgoingMessage) -> Result<RumorId, VaultError> {
-    let now = now.max(message.not_before);
-    id(&bot.to_hex(), now, CHAT, &tags(message), &message.text).map(|id| RumorId(id.to_byte_array()))
-}
-
-/// Seals a rumor and wraps it.
-fn wrap(
-    bot: &Signing,
-    source: Source,
-    now: u64,
-    message: &OutgoingMessage,
-    rumor: SecretText,
-) -> Result<GiftWrap, VaultError> {
+    let rumor = rumor(bot, now.max(message.not_before), message, text)?;
     let to = PublicKey::from_slice(&message.to.0).map_err(|_| VaultError::Unsealable)?;
     let reads_with = match &message.encryption_key {
         Some(key) => PublicKey::from_slice(&key.0).map_err(|_| VaultError::Unsealable)?,
@@ -155,15 +110,15 @@ pub(super) fn as_nip04(
 }
 
 /// The rumor's JSON, with its id (NIP-01).
-fn rumor(bot: &Signing, now: u64, kind: u16, message: &OutgoingMessage, text: &str) -> Result<SecretText, VaultError> {
+fn rumor(bot: &Signing, now: u64, message: &OutgoingMessage, text: &str) -> Result<SecretText, VaultError> {
     let pubkey = bot.public_key().to_hex();
     let tags = tags(message);
-    let id = id(&pubkey, now, kind, &tags, text)?.to_string();
+    let id = id(&pubkey, now, &tags, text)?.to_string();
     // JSON escapes one byte as six bytes at most.
     let tagged: usize = tags.iter().flatten().map(String::len).sum();
     let room = 6 * (text.len() + tagged) + 1024 + BUCKET;
     let mut json = SecretText::with_capacity(room);
-    let rumor = RumorJson { id: &id, pubkey: &pubkey, created_at: now, kind, tags: &tags, content: text };
+    let rumor = RumorJson { id: &id, pubkey: &pubkey, created_at: now, kind: CHAT, tags: &tags, content: text };
     serde_json::to_writer(&mut json, &rumor).map_err(|_| VaultError::Unsealable)?;
     // Spaces after the JSON are ignored by every parser.
     while !json.as_bytes().len().is_multiple_of(BUCKET) {
@@ -173,9 +128,9 @@ fn rumor(bot: &Signing, now: u64, kind: u16, message: &OutgoingMessage, text: &s
 }
 
 /// The id of a rumor (NIP-01). No copy of the text is made.
-fn id(pubkey: &str, now: u64, kind: u16, tags: &[Vec<String>], text: &str) -> Result<sha256::Hash, VaultError> {
+fn id(pubkey: &str, now: u64, tags: &[Vec<String>], text: &str) -> Result<sha256::Hash, VaultError> {
     let mut hash = Hashing(sha256::Hash::engine());
-    serde_json::to_writer(&mut hash, &(0, pubkey, now, kind, tags, text)).map_err(|_| VaultError::Unsealable)?;
+    serde_json::to_writer(&mut hash, &(0, pubkey, now, CHAT, tags, text)).map_err(|_| VaultError::Unsealable)?;
     Ok(sha256::Hash::from_engine(hash.0))
 }
 

@@ -187,9 +187,6 @@ impl Secrets {
                 Answer::Tickets(orders.iter().map(ticket).collect::<Result<_, _>>()?)
             }
             Request::Seal { message, now } => Answer::Sealed(self.seal(message, now)?),
-            Request::Retract { to, deleted, expires_at, now } => {
-                Answer::Sealed(seal::retraction(&self.bot, self.source, now, to, deleted, expires_at)?)
-            }
             Request::Unwrap(json) => {
                 let opened = event(&json).and_then(|wrap| unwrap::unwrap(&self.bot, &wrap));
                 Answer::Opened(opened.map(|opened| self.with_ticket(opened)))

@@ -49,7 +49,6 @@ pub(super) fn open_nip04(bot: &Signing, message: &VerifiedEvent) -> Result<Rumor
         subject: None,
         created_at: message.created_at.as_secs(),
         takes_back: Vec::new(),
-        answers: None,
         other_receivers: others.iter().filter(|&key| *key != us && *key != message.pubkey).count(),
         content,
         ticket: None,
@@ -117,7 +116,7 @@ fn open_rumor(us: &PublicKey, seal: &Event, named: Option<PublicKey>, json: &str
         [name, subject, ..] if name == "subject" => Some(subject),
         _ => None,
     });
-    let mut named_messages = rumor.tags.iter().filter_map(|tag| match tag.as_slice() {
+    let named_messages = rumor.tags.iter().filter_map(|tag| match tag.as_slice() {
         [name, id, ..] if name == "e" => EventId::from_hex(id).ok().map(|id| RumorId(id.to_bytes())),
         _ => None,
     });
@@ -125,7 +124,6 @@ fn open_rumor(us: &PublicKey, seal: &Event, named: Option<PublicKey>, json: &str
     let named = named.filter(|key| *key != seal.pubkey).map(|key| EncryptionKey(key.to_bytes()));
     let rumor = Rumor {
         id: RumorId(id.to_bytes()),
-        answers: if is_deletion { None } else { named_messages.next() },
         takes_back: named_messages.take(if is_deletion { MOST_TAKEN_BACK } else { 0 }).collect(),
         author: Asker(rumor.pubkey.to_bytes()),
         encryption_key: named,

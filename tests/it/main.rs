@@ -11,7 +11,6 @@ mod delivery;
 mod fleet;
 mod fuzz_corpora;
 mod gpu;
-mod peers;
 mod presence;
 mod relays;
 mod reliability;
@@ -64,10 +63,6 @@ fn main() -> std::process::ExitCode {
         gpu::secrets::TESTS,
         gpu::restart::TESTS,
         gpu::workers::TESTS,
-        peers::bots::TESTS,
-        peers::ends::TESTS,
-        peers::liars::TESTS,
-        peers::outages::TESTS,
         presence::TESTS,
         relays::clients::TESTS,
         relays::interop::TESTS,

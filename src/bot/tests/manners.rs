@@ -10,7 +10,7 @@ use crate::bot::takes::{Rests, Takes};
 use crate::bot::wording::{MOST_CHARACTERS, MOST_LINES};
 use crate::bot::words::is_invisible;
 use crate::bot::{Reply, notices, request};
-use crate::job::{BestSearch, HandOver, JobId, JobSpec};
+use crate::job::{BestSearch, JobId, JobSpec};
 use crate::key::{HalfPointError, Npub, Offset, Rotation, SplitTweak, Tweak};
 use crate::language::Language;
 use crate::ledger::{HalfUse, Job, JobState};
@@ -135,7 +135,6 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         is_split,
         place: yes.then_some(count),
         comes_elsewhere: filling.part < 0.5,
-        hand_over: [None, Some(HandOver::Hard), Some(HandOver::TooLong)][count % 3].filter(|_| !is_split),
         expensive: yes,
         cheaper: cheaper.clone(),
     };
@@ -310,7 +309,6 @@ pub(super) fn notices(filling: &Filling, language: Language) -> Vec<String> {
         notices::late(&open, filling.count as u64),
         notices::given_up(&open),
         notices::lost(&open),
-        notices::not_taken(&open, &too_hard(filling)),
         notices::apology(language),
     ]
 }

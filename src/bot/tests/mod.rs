@@ -7,14 +7,13 @@ mod hours;
 mod languages;
 mod manners;
 mod patterns;
-mod peers;
 mod reading;
 mod tables;
 
 use self::given::{NOW, context, decide, decide_for, job, limits, rumor, say};
 use super::{Decision, Facts, Reply, SplitCost, read};
 use crate::config::Limits;
-use crate::job::{Asker, JobId, JobSpec, RumorId};
+use crate::job::{JobId, JobSpec, RumorId};
 use crate::key::{HalfPoint, Npub};
 use crate::language::Language::English;
 use crate::ledger::HalfUse;

@@ -122,9 +122,6 @@ key-comes-elsewhere = Der Schlüssel kommt als NIP-17-Nachricht. Dein Client zei
 key-comes = Der Schlüssel kommt in diesen Chat.
 best-likely = Wahrscheinlich ist er so selten wie 1 Schlüssel von { $amount }, oder seltener.
 best-takes = Dauer: etwa { $span }.
-peer-hard = Ein anderer Bot soll auch danach suchen.
-peer-too-long = Das dauert für mich allein zu lange, darum bitte ich einen anderen Bot, auch zu suchen. Nimmt ihn keiner an, sage ich es dir.
-peer-why = Für dich ändert sich nichts: Der andere Bot sieht einen Punkt, das Muster und den gefundenen npub, nicht wer fragt. Nur ich kann den Schlüssel daraus machen.
 expensive =
     Bei so einem Schlüssel kannst du eine Hälfte selbst behalten. So geht es:
     { command-help } { command-split }
@@ -490,7 +487,6 @@ late =
 lost =
     Auftrag { $job } ist aufgegeben: Ich wurde aus einer Sicherung wiederhergestellt, und deine Hälfte ist vielleicht schon benutzt. Zwei Schlüssel aus einer Hälfte verraten einander.
     Mache eine neue Hälfte und schicke mir ihren Punkt: npubbot split new
-not-taken = Auftrag { $job } ist aufgegeben: Kein anderer Bot nimmt ihn an.
 given-up =
     Auftrag { $job } ist aufgegeben: { $patterns ->
         [one] Ich habe den Anfang nicht gefunden

@@ -126,9 +126,6 @@ key-comes-elsewhere = The key comes as a NIP-17 message, which your client may s
 key-comes = The key comes in this chat.
 best-likely = It is probably as rare as 1 key in { $amount }, or rarer.
 best-takes = It comes in about { $span }.
-peer-hard = Another bot is asked to search for it too.
-peer-too-long = That is too long for me alone, so I ask another bot to search too. If none takes it, I tell you.
-peer-why = Nothing changes for you: that bot sees a point, the pattern and the npub it finds, not who asks. Only I can make the key.
 expensive =
     You can keep half of such a key yourself. How:
     { command-help } { command-split }
@@ -507,7 +504,6 @@ late =
 lost =
     Job { $job } is given up: I was restored from a backup, and your half may have been used already. Two keys of one half reveal each other.
     Make a new half and send me its point: npubbot split new
-not-taken = Job { $job } is given up: no other bot takes it.
 given-up =
     Job { $job } is given up: I found none of its { $patterns } { $patterns ->
         [one] prefix

@@ -119,9 +119,6 @@ key-comes-elsewhere = La clave llegará como mensaje NIP-17, que tu cliente pued
 key-comes = La clave llegará a este chat.
 best-likely = Probablemente sea tan rara como 1 clave de cada { $amount }, o más.
 best-takes = Llegará en { $span }, más o menos.
-peer-hard = Pido a otro bot que también lo busque.
-peer-too-long = Para mí solo tardaría demasiado, así que pido a otro bot que también lo busque. Si ninguno lo acepta, te lo digo.
-peer-why = Para ti no cambia nada: ese bot ve un punto, el patrón y el npub que encuentra, pero no quién pregunta. Solo yo puedo formar la clave.
 expensive =
     Puedes guardar tú la mitad de una clave así. Cómo:
     { command-help } { command-split }
@@ -496,7 +493,6 @@ late =
 lost =
     El trabajo { $job } se abandona: me restauraron de una copia de seguridad y quizá tu mitad ya se usó. Dos claves de una misma mitad se delatan.
     Crea una mitad nueva y envíame su punto: npubbot split new
-not-taken = El trabajo { $job } se abandona: ningún otro bot lo acepta.
 given-up =
     El trabajo { $job } se abandona: en { $span } no encontré { $patterns ->
         [one] su prefijo

@@ -125,9 +125,6 @@ key-comes-elsewhere = La clé arrivera par message NIP-17, que votre client affi
 key-comes = La clé arrivera dans cette conversation.
 best-likely = Elle sera sans doute aussi rare que 1 clé sur { $amount }, ou plus.
 best-takes = Elle arrivera dans { $span } environ.
-peer-hard = Je demande à un autre bot de chercher aussi.
-peer-too-long = Seul, j’y mettrais trop de temps : je demande donc à un autre bot de chercher aussi. Si aucun n’accepte, je vous le dirai.
-peer-why = Rien ne change pour vous : ce bot voit un point, le motif et le npub trouvé, mais pas qui demande. Moi seul peux en faire la clé.
 expensive =
     Vous pouvez garder vous-même la moitié d’une telle clé. Comment :
     { command-help } { command-split }
@@ -502,7 +499,6 @@ late =
 lost =
     La demande { $job } est abandonnée : j’ai été restauré d’une sauvegarde, et votre moitié a peut-être déjà servi. Deux clés d’une même moitié se trahissent.
     Créez une nouvelle moitié et envoyez-moi son point : npubbot split new
-not-taken = La demande { $job } est abandonnée : aucun autre bot ne l’accepte.
 given-up =
     La demande { $job } est abandonnée : en { $span }, je n’ai trouvé { $patterns ->
         [one] pas son préfixe

@@ -126,9 +126,6 @@ key-comes-elsewhere = A chave chega como mensagem NIP-17, que o seu cliente pode
 key-comes = A chave chega neste chat.
 best-likely = Provavelmente será tão rara quanto 1 chave em { $amount }, ou mais.
 best-takes = Ela chega em cerca de { $span }.
-peer-hard = Peço a outro bot que também procure.
-peer-too-long = Sozinho eu demoraria demais, então peço a outro bot que também procure. Se nenhum aceitar, eu aviso.
-peer-why = Para você nada muda: esse bot vê um ponto, o padrão e o npub que encontra, mas não quem pede. Só eu posso formar a chave.
 expensive =
     Você pode guardar metade de uma chave assim. Como:
     { command-help } { command-split }
@@ -503,7 +500,6 @@ late =
 lost =
     O pedido { $job } foi abandonado: fui restaurado de uma cópia de segurança, e a sua metade talvez já tenha sido usada. Duas chaves da mesma metade se entregam.
     Crie uma metade nova e envie o ponto dela: npubbot split new
-not-taken = O pedido { $job } foi abandonado: nenhum outro bot o aceita.
 given-up =
     O pedido { $job } foi abandonado: em { $span } não encontrei { $patterns ->
         [one] o prefixo dele

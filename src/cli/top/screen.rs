@@ -5,7 +5,7 @@
 //! rate over time
 //! devices
 //! jobs, which take the room that is left
-//! relays and peers │ events
+//! relays           │ events
 //! keys
 //! ```
 
@@ -132,7 +132,6 @@ fn job_row(progress: &JobProgress) -> Row<'static> {
     ])
 }
 
-/// The relays, then the peers if there are any.
 fn draw_relays(frame: &mut Frame<'_>, area: Rect, view: &View, palette: Palette) {
     let relays = view.status.relays.iter().enumerate().map(|(at, relay)| {
         let is_connected = relay.state == "connected";
@@ -148,18 +147,8 @@ fn draw_relays(frame: &mut Frame<'_>, area: Rect, view: &View, palette: Palette)
         let name = relay.url.split_once("://").map_or(relay.url.as_str(), |(_, name)| name).to_owned();
         Row::new([name, state, failed]).style(if is_connected { Style::new() } else { palette.bad() })
     });
-    let peers = view.status.peers.iter().map(|peer| {
-        let name = format!("peer {}…", peer.npub.get(..11).unwrap_or(&peer.npub));
-        let style = if peer.wrong > 0 { palette.bad() } else { Style::new() };
-        Row::new([name, format!("{} open", peer.open_jobs), format!("{} keys", peer.keys)]).style(style)
-    });
     let widths = [Constraint::Min(16), Constraint::Length(7), Constraint::Length(9)];
-    // The number counts all peers, even those that do not fit.
-    let title = match view.status.peers.len() {
-        0 => " Relays ".to_owned(),
-        count => format!(" Relays, peers: {count} "),
-    };
-    frame.render_widget(Table::new(relays.chain(peers), widths).block(Block::bordered().title(title)), area);
+    frame.render_widget(Table::new(relays, widths).block(Block::bordered().title(" Relays ")), area);
 }
 
 /// The newest events that fit. A long event continues on the next line, because its reason is at
@@ -197,7 +186,7 @@ fn wrapped(text: &str, width: usize) -> Vec<&str> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::control::{DeviceStatus, JobStatus, PeerStatus, RelayFigures, RelayStatus, SensorFigures, Status};
+    use crate::control::{DeviceStatus, JobStatus, RelayFigures, RelayStatus, SensorFigures, Status};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
     use std::time::Instant;
@@ -235,7 +224,6 @@ pub(super) mod tests {
                 rate: Some(21.3e9),
                 devices: vec![device("cuda:0", Some(21.3e9), "working"), device("cuda:1", None, "out: it lies")],
                 fleet: None,
-                peers: Vec::new(),
                 relays: vec![relay("wss://nos.lol", "connected"), relay("wss://relay.damus.io", "disconnected")],
                 open_jobs: 3,
                 undelivered: 1,
@@ -294,30 +282,6 @@ pub(super) mod tests {
         model.take(view, Instant::now());
         model.scroll(4);
         insta::assert_snapshot!(screen(120, 36, &model, false).backend());
-    }
-
-    #[test]
-    fn peers_are_below_the_relays_with_their_jobs_and_keys() {
-        let mut view = view();
-        let npub = "npub1qg0fyz9uxkt9ckmcv5e02ycxdl5hdgzvvtq8s5epkvs3nxsyjyyq6zrj5c".to_owned();
-        let (open_jobs, keys, state) = (2, 13, "has room".to_owned());
-        view.status.peers = vec![PeerStatus {
-            npub,
-            open_jobs,
-            requests_last_day: 5,
-            keys,
-            refused: 1,
-            silent: 0,
-            wrong: 0,
-            unread: 0,
-            state,
-        }];
-        let mut model = Model::default();
-        model.take(view, Instant::now());
-        let text = screen(80, 24, &model, false).backend().to_string();
-        let line = text.lines().find(|line| line.contains("peer npub1qg0fyz…")).unwrap();
-        assert!(line.contains("2 open") && line.contains("13 keys"), "{line}");
-        assert!(text.contains(" Relays, peers: 1 "), "{text}");
     }
 
     #[test]

@@ -2,8 +2,6 @@
 
 use super::edit::SHIPPED;
 use super::{Choices, Config, FleetConfig};
-use crate::job::Asker;
-use crate::key::Npub;
 use crate::search::{DeviceChoice, DeviceId};
 use std::time::Duration;
 
@@ -163,30 +161,5 @@ fn behind_a_proxy_the_server_of_workers_is_nearby() {
     }
     for far in ["nats.example:4222", "1.1.1.1", "8.8.8.8:4222", "[2606:4700::1]:4222", "localhost.example:1", ""] {
         assert!(!server(far).is_near(), "{far}");
-    }
-}
-
-#[test]
-fn peers_are_npubs_named_once_and_few() {
-    let npub = |number: u8| {
-        let key = secp256k1::SecretKey::from_slice(&[number; 32]).unwrap();
-        Npub(key.x_only_public_key(secp256k1::SECP256K1).0.serialize())
-    };
-    let peers = |peers: &[String]| {
-        let tables: String = peers.iter().map(|peer| format!("[[peers]]\nnpub = \"{peer}\"\n")).collect();
-        Config::parse(&format!("{RELAY}{tables}"), "relays.toml")
-    };
-    let named = |numbers: std::ops::RangeInclusive<u8>| numbers.map(|one| npub(one).to_string()).collect::<Vec<_>>();
-    let all = peers(&named(1..=8)).unwrap().peers;
-    assert_eq!(all.bots, (1..=8).map(|one| Asker(npub(one).0)).collect::<Vec<_>>(), "in their order");
-    assert!(peers(&[]).unwrap().peers.bots.is_empty());
-    let wrong = |texts: &[String]| peers(texts).unwrap_err().to_string();
-    let many = wrong(&named(1..=9));
-    assert_eq!(many, "relays.toml, line 21: this is one peer too many; allowed are 8");
-    let twice = wrong(&[npub(1).to_string(), npub(1).to_string()]);
-    assert!(twice.starts_with("relays.toml, line 7: the peer npub1") && twice.contains("listed twice"), "{twice}");
-    for no_npub in ["", "alice", "nsec1qqqq", "npub1qqqq", "02ab"] {
-        let error = wrong(&[no_npub.to_owned()]);
-        assert!(error.starts_with("relays.toml, line 5: ") && error.contains("is no npub"), "{error}");
     }
 }

@@ -8,7 +8,6 @@ mod clocks;
 mod files;
 mod model;
 mod outbox;
-mod peers;
 mod quarantine;
 mod restore;
 mod rules;

@@ -17,8 +17,6 @@ use std::collections::{BTreeMap, BTreeSet};
 const STEPS: u64 = 3_000;
 /// Number of askers: few, so that they get into every state.
 const ASKERS: u8 = 5;
-/// Number of the only peer.
-const PEER: u8 = 9;
 
 fn numbered(kind: u8, number: u64) -> [u8; 32] {
     let mut bytes = [kind; 32];
@@ -88,8 +86,7 @@ impl Run {
             300..420 => self.message(who, false),
             420..560 => self.end(true),
             560..590 => self.end(false),
-            590..850 => self.send(),
-            850..880 => self.peers(),
+            590..880 => self.send(),
             880..960 => self.pass_time(),
             960..975 => self.clean(),
             975..985 => self.vanish(who),
@@ -193,41 +190,6 @@ impl Run {
         }
     }
 
-    /// A peer is asked for a job, answers, or has its request withdrawn.
-    fn peers(&mut self) {
-        // A known request, or an unknown one.
-        let asked: Vec<RumorId> = self.reference.requests.keys().copied().chain([RumorId([0; 32])]).collect();
-        let rumor = asked[self.rng.random_range(0..asked.len())];
-        match self.rng.random_range(0..4) {
-            0..2 => {
-                let (job, wrap) = (self.job(), self.wrap(PEER));
-                let rumor = RumorId(numbered(3, self.wraps));
-                let asked = self.ledger().ask_peer(job, asker(PEER), rumor, &wrap).unwrap();
-                assert_eq!(asked, self.reference.ask_peer(job, rumor, self.clock.now()), "one open request a job");
-                if asked {
-                    self.reference.queue(PEER, wrap.id, None, self.clock.now());
-                }
-            }
-            2 => {
-                let accepted = self.ledger().peer_accepts(rumor).unwrap();
-                let expected = self.reference.answer_request(rumor, PeerRequestState::Accepted);
-                assert_eq!(accepted, expected);
-            }
-            _ => {
-                let wrap = self.rng.random_bool(0.5).then(|| self.wrap(PEER));
-                let states = [PeerRequestState::Refused, PeerRequestState::Over];
-                let state = states[usize::from(self.rng.random_bool(0.5))];
-                let ended = self.ledger().end_peer_request(rumor, state, wrap.as_ref()).unwrap();
-                assert_eq!(ended, self.reference.answer_request(rumor, state), "a request ends once");
-                if let Some(wrap) = wrap.filter(|_| ended) {
-                    self.reference.queue(PEER, wrap.id, None, self.clock.now());
-                }
-            }
-        }
-        self.ledger().clean_peer_requests().unwrap();
-        self.reference.clean_requests(self.clock.now());
-    }
-
     fn pass_time(&mut self) {
         self.clock.set(self.clock.now() + self.rng.random_range(0..3 * 3600));
     }
@@ -302,10 +264,6 @@ impl Run {
         let expected = self.reference.view(who, self.clock.now());
         let shown = (ids(&view.open), numbers(&view.results), view.accepted_last_day, view.silent, view.known);
         assert_eq!(shown, expected, "asker {who}");
-        let requests = self.ledger().peer_requests().unwrap();
-        let requests =
-            requests.into_iter().map(|request| (request.rumor, (request.job, request.state, request.asked_at)));
-        assert_eq!(requests.collect::<BTreeMap<_, _>>(), self.reference.requests, "requests to peers");
         let language = self.reference.language(who);
         let languages = view.open.iter().map(|job| job.language).chain([view.language]);
         assert!(languages.into_iter().all(|kept| kept == language), "asker {who}: {language:?}");

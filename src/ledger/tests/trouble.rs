@@ -102,10 +102,9 @@ fn the_file_holds_nothing_but_wraps_keys_and_patterns() {
     let expected = "acknowledged.mail acknowledged.relay best.job best.searched best.pattern best.wrap best.json \
          best.expires_at day.day day.candidates day.accepted day.delivered job.id \
          job.asker job.rumor job.subject job.patterns job.state job.accepted_at job.expires_at job.seen_on \
-         job.split_point job.half_family job.channel job.notice_at job.encryption_key job.best job.ticket job.hand_over language.asker language.code \
+         job.split_point job.half_family job.channel job.notice_at job.encryption_key job.best job.ticket language.asker language.code \
          language.since lost_job.job mail.id mail.wrap mail.asker mail.result_of mail.json mail.expires_at mail.queued_at mail.due_at mail.due_set_at mail.attempts \
-         mail.finished mail.seen_on note.name note.value owner.bot peer_request.rumor peer_request.peer peer_request.job peer_request.state \
-         peer_request.asked_at post.id post.topic post.json post.relays \
+         mail.finished mail.seen_on note.name note.value owner.bot post.id post.topic post.json post.relays \
          post.queued_at post.expires_at posted.post posted.relay quarantine.kind quarantine.row quarantine.reason \
          quarantine.at rule.asker rule.rule rule.since seen.asker seen.rumor seen.age silent.asker silent.since started.asker started.at \
          used_half.family";

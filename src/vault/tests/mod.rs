@@ -1,7 +1,6 @@
 //! The vault's behaviour. The tests are inside the room so that they can replace the source of
 //! randomness by a failing one.
 
-mod asking;
 mod decoupled;
 mod half;
 mod identity;

@@ -14,7 +14,7 @@ pub const TESTS: &[Test] = &[
 
 /// The tables of the configuration file: the type that reads each, its name in the file, and its
 /// heading on the page.
-const TABLES: [(&str, &str, &str); 10] = [
+const TABLES: [(&str, &str, &str); 9] = [
     ("File", "", "At the top of the file"),
     ("Relay", "relays", "`[[relays]]`, once for each relay"),
     ("Bot", "bot", "`[bot]`"),
@@ -22,7 +22,6 @@ const TABLES: [(&str, &str, &str); 10] = [
     ("Search", "search", "`[search]`"),
     ("RawCaps", "search.caps", "`[[search.caps]]`, once for each device that has caps of its own"),
     ("Fleet", "fleet", "`[fleet]`"),
-    ("Peer", "peers", "`[[peers]]`, once for each other bot"),
     ("Web", "web", "`[web]`"),
     ("Network", "network", "`[network]`"),
 ];

@@ -36,8 +36,6 @@ pub(super) struct Reference {
     /// Languages other than English, each with the time at which it was set.
     languages: BTreeMap<u8, (Language, u64)>,
     started: Vec<(u8, u64)>,
-    /// Requests to peers: job, state, date.
-    pub requests: BTreeMap<RumorId, (Option<JobId>, PeerRequestState, u64)>,
     age: u64,
     cleaned_at: Option<u64>,
 }
@@ -114,45 +112,11 @@ impl Reference {
         let recent = self.jobs.values().filter(|job| old(job) && job.accepted_at > now - DAY);
         self.started.extend(recent.map(|job| (who, job.accepted_at)));
         self.jobs.retain(|_, job| !old(job));
-        for (job, ..) in self.requests.values_mut() {
-            *job = job.filter(|job| !jobs.contains(&job.0));
-        }
     }
 
     pub fn queue(&mut self, to: u8, wrap: [u8; 32], result_of: Option<JobId>, now: u64) {
         let (queued_at, expires_at, due_at) = (now, now + 2 * DAY, Some(now));
         self.outbox.insert(wrap, Queued { asker: to, result_of, queued_at, expires_at, due_at });
-    }
-
-    /// Asks a peer if the job is open and has no open request. Returns whether the peer is asked.
-    pub fn ask_peer(&mut self, job: JobId, rumor: RumorId, now: u64) -> bool {
-        let has_one = self.requests.values().any(|(of, state, _)| *of == Some(job) && state.is_open());
-        let may = self.open_job(job).is_some() && !has_one;
-        if may {
-            self.requests.insert(rumor, (Some(job), PeerRequestState::Asked, now));
-        }
-        may
-    }
-
-    /// Changes the state of a request from asked to accepted, or from open to ended. Returns
-    /// whether it changed.
-    pub fn answer_request(&mut self, rumor: RumorId, to: PeerRequestState) -> bool {
-        let may = |state: PeerRequestState| match to {
-            PeerRequestState::Accepted => state == PeerRequestState::Asked,
-            _ => state.is_open(),
-        };
-        let Some((_, state, _)) = self.requests.get_mut(&rumor).filter(|(_, state, _)| may(*state)) else {
-            return false;
-        };
-        *state = to;
-        true
-    }
-
-    /// Deletes ended requests after a day, unless their job is open.
-    pub fn clean_requests(&mut self, now: u64) {
-        let open = self.open();
-        let is_open = |job: &Option<JobId>| job.is_some_and(|job| open.contains(&job));
-        self.requests.retain(|_, (job, state, at)| state.is_open() || is_open(job) || *at > now - DAY);
     }
 
     /// Ends a job: it is found, or given up.
