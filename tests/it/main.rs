@@ -20,11 +20,7 @@ mod windows;
 
 fn main() -> std::process::ExitCode {
     support::harness::main(&[
-        architecture::imports::TESTS,
-        architecture::os::TESTS,
-        architecture::rules::TESTS,
-        architecture::secrets::TESTS,
-        architecture::words::TESTS,
+        architecture::TESTS,
         cli::askers::TESTS,
         cli::backup::TESTS,
         cli::commands::TESTS,

@@ -1,0 +1,179 @@
+//! Rules for the source code that neither the compiler nor clippy can state.
+
+use crate::support::harness::{Test, test};
+use crate::support::source;
+use std::fs;
+
+pub const TESTS: &[Test] = &[
+    test!(imports_point_down_only),
+    test!(rooms_do_not_know_what_they_must_not),
+    test!(no_other_room_knows_the_operating_system),
+    test!(no_other_randomness),
+    test!(no_file_is_longer_than_six_hundred_lines),
+    test!(main_stays_thin),
+];
+
+/// The rooms from the bottom up. A room may import from itself and from the storeys below.
+const STOREYS: &[&[&str]] = &[
+    &["clock", "duration", "fault", "hours", "language", "memory", "os", "shutdown", "token_bucket", "key"],
+    &["pattern"],
+    &["job"],
+    &["message"],
+    &["progress", "ledger", "vault", "search"],
+    &["config", "remote", "calibration_file"],
+    &["bot", "fleet", "nostr", "scheduler", "web", "control"],
+    &["service", "backup"],
+    &["cli"],
+];
+
+/// Things that a room must not know: a folder or file below `src`, a word that must not occur in
+/// its code, and the reason.
+const FORBIDDEN: &[(&str, &str, &str)] = &[
+    ("bot", "rusqlite", "the conversation does not touch SQL"),
+    ("bot", "tokio", "the conversation is pure"),
+    ("nostr", "crate::pattern", "the relays do not know what a pattern is"),
+    ("nostr", "crate::search", "the relays do not know how a search works"),
+    ("nostr/inbox", "nostr::outbox", "the two ways share only `relay`"),
+    ("nostr/outbox", "nostr::inbox", "the two ways share only `relay`"),
+    ("nostr/relay", "nostr::inbox", "connections know nothing of what passes them"),
+    ("nostr/relay", "nostr::outbox", "connections know nothing of what passes them"),
+    ("search", "crate::vault", "a device never sees a secret"),
+    ("search", "crate::job", "a device does not know jobs"),
+    ("web", "crate::vault", "the public web server holds no secret"),
+    ("web", "crate::ledger", "the public web server knows no job"),
+    ("control", "crate::vault", "no secret passes the local socket"),
+    ("control", "crate::ledger", "the local socket knows no SQL"),
+    ("key", "SecretKey::new", "this room makes no secret"),
+    ("scheduler", "crate::message", "the scheduler writes no messages"),
+    ("scheduler/plan", "Mutex", "the plan only decides"),
+    ("scheduler/plan", "thread::", "the plan only decides"),
+    ("scheduler/plan", "tokio", "the plan only decides"),
+];
+
+/// Crates that call one system, and conditions that name one.
+const SYSTEMS: &[&str] = &[
+    "landlock::",
+    "libc::",
+    "rustix::",
+    "sd_notify::",
+    "seccompiler::",
+    "windows_sys::",
+    "target_os",
+    "cfg(unix)",
+    "cfg(windows)",
+    "not(unix)",
+    "not(windows)",
+    "cfg!(unix)",
+    "cfg!(windows)",
+    "std::os::unix",
+    "std::os::fd",
+    "std::os::windows",
+    "signal::unix",
+];
+
+/// Each file of the library: its path below `src`, and its code without comments and unit tests.
+fn library() -> Vec<(String, String)> {
+    let files = source::library();
+    assert!(files.len() > 150, "{} files", files.len());
+    files.into_iter().map(|file| (source::below_src(&file).display().to_string(), source::code(&file))).collect()
+}
+
+/// Fails with the faults that `check` finds in the library.
+fn forbid(mut check: impl FnMut(&str, &str) -> Vec<String>) {
+    let mut faults = Vec::new();
+    for (name, code) in library() {
+        faults.extend(check(&name, &code).into_iter().map(|fault| format!("{}: {fault}", source::from_top(&name))));
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+fn is_in(name: &str, room: &str) -> bool {
+    name.strip_prefix(room).is_some_and(|rest| rest.starts_with(['/', '.']))
+}
+
+/// The rooms that code imports by `crate::room` or `crate::{room, …}`.
+fn imported(code: &str) -> Vec<&str> {
+    let mut rooms = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        if code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_') {
+            continue;
+        }
+        let rest = &code[at + "crate::".len()..];
+        let Some(group) = rest.strip_prefix('{') else {
+            rooms.push(first_name(rest));
+            continue;
+        };
+        let mut depth = 0;
+        let mut begins = true;
+        for (at, letter) in group.char_indices() {
+            match letter {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                ',' if depth == 0 => begins = true,
+                letter if begins && letter.is_alphabetic() => {
+                    rooms.push(first_name(&group[at..]));
+                    begins = false;
+                }
+                _ => {}
+            }
+        }
+    }
+    rooms
+}
+
+fn first_name(text: &str) -> &str {
+    let end = text.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    &text[..end.unwrap_or(text.len())]
+}
+
+fn imports_point_down_only() {
+    assert_eq!(imported("use crate::{a::{b, c}, d};\nfn f() { crate::e::g() }"), ["a", "d", "e"]);
+    let storey = |room: &str| STOREYS.iter().position(|rooms| rooms.contains(&room));
+    forbid(|name, code| {
+        let own = first_name(name);
+        let Some(from) = storey(own) else { return vec![format!("`{own}` stands on no storey: give it one")] };
+        let upward = |room: &&&str| **room != own && storey(room).is_some_and(|to| to >= from);
+        imported(code).iter().filter(upward).map(|room| format!("imports `{room}`, which is not below")).collect()
+    });
+}
+
+fn rooms_do_not_know_what_they_must_not() {
+    forbid(|name, code| {
+        let known = FORBIDDEN.iter().filter(|(room, word, _)| is_in(name, room) && code.contains(word));
+        known.map(|(_, word, why)| format!("has `{word}`: {why}")).collect()
+    });
+}
+
+fn no_other_room_knows_the_operating_system() {
+    forbid(|name, code| {
+        if name.starts_with("os/") || name.starts_with("search/os/") {
+            return Vec::new();
+        }
+        let words = SYSTEMS.iter().filter(|word| code.contains(**word));
+        words.map(|word| format!("has `{word}`, which belongs into the room os")).collect()
+    });
+}
+
+/// Code outside tests draws random numbers only from the operating system.
+fn no_other_randomness() {
+    let generators = ["thread_rng", "SmallRng", "StdRng", "rand::rng", "fastrand"];
+    forbid(|_, code| {
+        let words = generators.iter().filter(|word| code.contains(**word));
+        words.map(|word| format!("has `{word}`")).collect()
+    });
+}
+
+fn no_file_is_longer_than_six_hundred_lines() {
+    const MOST: usize = 600;
+    let folders = ["src", "miner", "kernels", "tests", "benches", "examples"];
+    let files = folders.iter().flat_map(|folder| source::files(&source::root().join(folder), &["rs", "cu", "cuh", "h"]));
+    let lines = |file: &std::path::PathBuf| fs::read_to_string(file).unwrap().lines().count();
+    let long: Vec<_> = files.filter(|file| lines(file) > MOST).collect();
+    assert!(long.is_empty(), "files of more than {MOST} lines: {long:?}");
+}
+
+fn main_stays_thin() {
+    let lines = fs::read_to_string(source::root().join("src/main.rs")).unwrap().lines().count();
+    assert!(lines < 60, "src/main.rs has {lines} lines");
+}
