@@ -167,7 +167,8 @@ fn no_other_randomness() {
 fn no_file_is_longer_than_six_hundred_lines() {
     const MOST: usize = 600;
     let folders = ["src", "miner", "kernels", "tests", "benches", "examples"];
-    let files = folders.iter().flat_map(|folder| source::files(&source::root().join(folder), &["rs", "cu", "cuh", "h"]));
+    let files =
+        folders.iter().flat_map(|folder| source::files(&source::root().join(folder), &["rs", "cu", "cuh", "h"]));
     let lines = |file: &std::path::PathBuf| fs::read_to_string(file).unwrap().lines().count();
     let long: Vec<_> = files.filter(|file| lines(file) > MOST).collect();
     assert!(long.is_empty(), "files of more than {MOST} lines: {long:?}");
