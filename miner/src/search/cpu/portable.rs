@@ -186,6 +186,7 @@ impl WholeField for Fe {
 }
 
 impl Screened for Fe {
+    const HAS_ONE_LOOKUP: bool = true;
     const FEW_INTERVALS: usize = 0;
 
     type Few = LookupScreen;

@@ -86,6 +86,10 @@ pub trait Screen<F: Screened>: Zeroable {
 
 /// A field type with its screens.
 pub trait Screened: SimdField {
+    /// Whether the field has only one method of looking up top words, [`Screened::Loads`]. Then
+    /// the inner loop is not compiled for the others.
+    const HAS_ONE_LOOKUP: bool = false;
+
     /// Filters of at most this many intervals use [`Screened::Few`].
     const FEW_INTERVALS: usize;
 

@@ -114,12 +114,17 @@ pub fn walk<F: Screened, const W: usize>(
     let mut screens = memory.begin(filter, &table.plain);
     while result.rounds < rounds && result.hits.len() < target.most_hits {
         let Memory { prefixes, few, cells, gathers, loads, whole } = memory;
-        let next = match screens {
-            Screens::Few => walk_round(table, &round, filter, prefixes, few, &mut result),
-            Screens::Cells => walk_round(table, &round, filter, prefixes, cells, &mut result),
-            Screens::Gathers => walk_round(table, &round, filter, prefixes, gathers, &mut result),
-            Screens::Loads => walk_round(table, &round, filter, prefixes, loads, &mut result),
-            Screens::Whole => walk_round(table, &round, filter, prefixes, whole, &mut result),
+        let next = if let Screens::Whole = screens {
+            walk_round(table, &round, filter, prefixes, whole, &mut result)
+        } else if F::HAS_ONE_LOOKUP {
+            walk_round(table, &round, filter, prefixes, loads, &mut result)
+        } else {
+            match screens {
+                Screens::Few => walk_round(table, &round, filter, prefixes, few, &mut result),
+                Screens::Cells => walk_round(table, &round, filter, prefixes, cells, &mut result),
+                Screens::Gathers => walk_round(table, &round, filter, prefixes, gathers, &mut result),
+                Screens::Loads | Screens::Whole => walk_round(table, &round, filter, prefixes, loads, &mut result),
+            }
         };
         result.rounds += 1;
         if let Some(kept) = remaining {
