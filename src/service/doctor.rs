@@ -51,7 +51,7 @@ pub async fn doctor(config: &Path, data: &Path, identity: &Path) -> Vec<Finding>
                             network; remove it outside test networks";
                 findings.push(finding("private relays", Verdict::Weak, text));
             }
-            findings.extend(relay_findings(config.relays, config.proxy).await);
+            findings.extend(relay_findings(config.relays, config.network.proxy).await);
         }
         Err(error) => findings.push(finding("configuration", Verdict::Broken, error.to_string())),
     }

@@ -154,7 +154,7 @@ impl Service {
         let reach = Reach {
             visits_external: config.bot.visit_askers_relays,
             allow_private: config.allow_private_relays,
-            proxy: config.proxy,
+            proxy: config.network.proxy,
         };
         let relays = Relays::connect(&config.relays, reach, context.vault.signer()).await?;
         wait_for_rate(&scheduler).await;
@@ -162,7 +162,7 @@ impl Service {
         tracing::info!(connected, of = config.relays.len(), "relays");
         // Relays' descriptions are read without the proxy. That would show the operator's address,
         // so none is read where a proxy is set.
-        if config.proxy.is_none() {
+        if config.network.proxy.is_none() {
             tokio::spawn(warn_of_bad_relays(config.relays.clone()));
         }
         let mut tasks = tasks::start(context.clone(), Arc::clone(&scheduler), relays.clone()).await;

@@ -25,7 +25,7 @@ fn the_shipped_file_holds_the_defaults() {
     assert_eq!(format!("{search:?}"), format!("{:?}", defaults.search));
     assert_eq!(format!("{:?}", shipped.web), format!("{:?}", defaults.web));
     assert_eq!(defaults.web.metrics, None);
-    assert_eq!((shipped.proxy, defaults.proxy), (None, None));
+    assert_eq!((shipped.network.proxy, defaults.network.proxy), (None, None));
     assert_eq!(defaults.web.listen, None, "no page is served unless the operator asks for it");
     for key in [
         "open_jobs_per_asker",
@@ -97,40 +97,78 @@ fn hours_and_caps_of_the_file_are_those_of_the_devices() {
     assert_eq!((one.share, one.celsius, one.watts), (Some(0.8), Some(75.0), Some(250.0)));
 }
 
+/// Every mistake is named with its line, in words for people, and with what is allowed.
 #[test]
 fn every_mistake_is_named_with_its_line_and_what_is_allowed() {
-    let with = |more: &str| error(&format!("{RELAY}{more}"));
-    insta::assert_snapshot!(with("[bot]\nnmae = \"x\"\n"), @"relays.toml, line 5: unknown field `nmae`, expected one of `name`, `about`, `picture`, `nip05`, `live_status`, `daily_note`, `try_relays_every`, `answer_without_relay_list`, `visit_askers_relays`, `answers_expire_after`, `keep_finished`");
-    insta::assert_snapshot!(with("[limits]\njobs_per_day = \"many\"\n"), @r#"relays.toml, line 5: invalid type: string "many", expected i64"#);
-    insta::assert_snapshot!(with("[limits]\njobs_per_day = 0\n"), @"relays.toml, line 5: `jobs_per_day` is 0; allowed is 1 to 1000000");
-    insta::assert_snapshot!(with("[limits]\ngive_up_after = \"soon\"\n"), @r#"relays.toml, line 5: `give_up_after` is "soon"; allowed is a whole number and s, min, h or days, like "12 h""#);
-    insta::assert_snapshot!(with("[web]\nlisten = \"8080\"\n"), @r#"relays.toml, line 5: `listen` is "8080"; allowed is an address and a port, like "127.0.0.1:8080""#);
-    insta::assert_snapshot!(with("[web]\nmetrics = \"yes\"\n"), @r#"relays.toml, line 5: `metrics` is "yes"; allowed is an address and a port, like "127.0.0.1:9477""#);
-    insta::assert_snapshot!(with("[web]\nlisten = \"[::1]:80\"\nmetrics = \"[::1]:80\"\n"), @"relays.toml, line 6: `metrics` is [::1]:80, and so is `listen`; each needs a port of its own");
-    insta::assert_snapshot!(with("[network]\nproxy = \"socks5://tor\"\n"), @r#"relays.toml, line 5: `proxy` is "socks5://tor"; allowed is an address and a port, like "127.0.0.1:9050""#);
-    let server = |address: &str| format!("[fleet]\nserver = \"{address}\"\n[network]\nproxy = \"127.0.0.1:9050\"\n");
-    insta::assert_snapshot!(with(&server("tls://nats.example:4222")), @r#"relays.toml, line 5: `server` of [fleet] would be reached without the `proxy` of [network]; with a proxy, give an address of this machine or its network, like "tls://127.0.0.1:4222""#);
-    insta::assert_snapshot!(with("[web]\npublic_url = \"bot.example\"\n"), @r#"relays.toml, line 5: `public_url` is "bot.example"; allowed is the page's address without #, like "https://bot.example/""#);
-    insta::assert_snapshot!(with("[bot]\nanswers_expire_after = \"1 s\"\n"), @r#"relays.toml, line 5: `answers_expire_after` is "1 s", and a key could expire before its asker looks; write "1 day" or more (it is "30 days" if you say nothing)"#);
-    insta::assert_snapshot!(with("[bot]\nkeep_finished = \"12 h\"\n"), @r#"relays.toml, line 5: `keep_finished` is "12 h", and the jobs of the last day count for `jobs_per_day`; write "1 day" or more (it is "90 days" if you say nothing)"#);
-    insta::assert_snapshot!(with("[bot]\ntry_relays_every = \"1 s\"\n"), @r#"relays.toml, line 5: `try_relays_every` is "1 s", and relays would turn away who writes that often; write "1 min" or more (it is "15 min" if you say nothing)"#);
-    insta::assert_snapshot!(with("[limits]\nlongest_expected_time = \"2 days\"\ngive_up_after = \"1 day\"\n"), @r#"relays.toml, line 6: `give_up_after` ("1 day") is less than `longest_expected_time` ("2 days"), so jobs would be given up before they are expected to end; make `give_up_after` as long at least, or `longest_expected_time` shorter"#);
-    insta::assert_snapshot!(with("[limits]\ngive_up_after = \"2 h\"\n"), @r#"relays.toml, line 5: `give_up_after` ("2 h") is less than `longest_expected_time` ("24 h" if you say nothing), so jobs would be given up before they are expected to end; make `give_up_after` as long at least, or `longest_expected_time` shorter"#);
-    insta::assert_snapshot!(with("[limits]\nlongest_expected_time = \"31 days\"\n"), @r#"relays.toml, line 5: `give_up_after` ("30 days" if you say nothing) is less than `longest_expected_time` ("31 days"), so jobs would be given up before they are expected to end; make `give_up_after` as long at least, or `longest_expected_time` shorter"#);
-    insta::assert_snapshot!(with("[search]\ndevice = \"gpu\"\n"), @"relays.toml, line 5: `device`: `gpu` is no device; say `cpu`, `cuda`, `cuda:N` or `all`");
-    insta::assert_snapshot!(with("[search]\ngpu_memory = \"half\"\n"), @r#"relays.toml, line 5: `gpu_memory` is "half"; allowed is a whole number and MB or GB, from "64 MB" to "1024 GB""#);
-    insta::assert_snapshot!(with("[search]\nschedule = \"22-7\"\n"), @r#"relays.toml, line 5: `schedule` is "22-7"; allowed are spans like "22:00-07:00" or "07:00-09:30, 22:00-24:00""#);
-    insta::assert_snapshot!(with("[search]\ntime_zone = \"Berlin\"\n"), @r#"relays.toml, line 5: `time_zone`: "Berlin" is no time zone; allowed is a name like "Europe/Berlin" or "UTC""#);
-    insta::assert_snapshot!(with("[search]\nshare_percent = 0\n"), @"relays.toml, line 5: `share_percent` is 0; allowed is 1 to 100");
-    insta::assert_snapshot!(with("[search]\npause_at_celsius = 20\n"), @"relays.toml, line 5: `pause_at_celsius` is 20; allowed is 30 to 120");
-    insta::assert_snapshot!(with("[[search.caps]]\ndevice = \"all\"\n"), @"relays.toml, line 5: `device`: `all` is no single device; say `cpu` or `cuda:N`");
-    insta::assert_snapshot!(with("[[search.caps]]\ndevice = \"cpu\"\nwatts = 20\n"), @"relays.toml, line 6: `watts` is for GPUs; `share_percent` limits the time of a CPU");
-    insta::assert_snapshot!(with("[[search.caps]]\ndevice = \"cuda:0\"\n[[search.caps]]\ndevice = \"cuda:0\"\n"), @"relays.toml, line 7: cuda:0 has two [[search.caps]]; give it one");
-    insta::assert_snapshot!(with(RELAY), @"relays.toml, line 5: the relay wss://relay.example is listed twice; give it all its roles at once");
-    insta::assert_snapshot!(error(&RELAY.replace("wss", "https")), @r#"relays.toml, line 2: "https://relay.example" is no relay; allowed is an address like "wss://relay.example""#);
-    insta::assert_snapshot!(error(&RELAY.replace("inbox", "inbx")), @r#"relays.toml, line 3: `inbx` is no role; allowed are "inbox", "status", "discovery""#);
-    insta::assert_snapshot!(error(&RELAY.replace("\"inbox\"", "")), @r#"relays.toml, line 3: this relay has no role; allowed are "inbox", "status", "discovery""#);
-    insta::assert_snapshot!(error(&RELAY.replace("inbox", "status")), @r#"relays.toml, line 1: no relay has the role "inbox", so nobody could reach the bot; give it to one [[relays]] at least"#);
+    let server = "[fleet]\nserver = \"tls://nats.example:4222\"\n[network]\nproxy = \"127.0.0.1:9050\"\n";
+    // What follows the relay of lines 1 to 3, the line of the mistake, and the words after it.
+    let cases = [
+        ("[bot]\nnmae = \"x\"\n", 5, "`nmae` is not a key here; the keys are `name`, `about`, `picture`"),
+        ("[bott]\n", 4, "`bott` is not a key here; the keys are `relays`, "),
+        ("[bot]\nlive_status = True\n", 5, "`live_status` is True or False; write true or false in small letters"),
+        ("[bot]\nlive_status = \"yes\"\n", 5, "`live_status` is string \"yes\"; allowed is true or false"),
+        ("[bot]\nname = hank\n", 5, "`name` is not a value; write text in quotation marks"),
+        ("[bot]\nname = “hank”\n", 5, "`name` has typographic quotation marks; write straight ones"),
+        ("[bot]\nname = 7\n", 5, "`name` is 7; allowed is a text, in quotation marks"),
+        ("[bot]\nname = \"a\\u0007\"\n", 5, "`name` has control characters"),
+        ("[bot]\nnip05 = \"alice\"\n", 5, "`nip05` is \"alice\"; allowed is a name and a domain"),
+        (
+            "[bot]\npicture = \"javascript:alert(1)\"\n",
+            5,
+            "`picture` is \"javascript:alert(1)\"; allowed is the address",
+        ),
+        ("[limits]\njobs_per_day = \"many\"\n", 5, "`jobs_per_day` is \"many\"; allowed is a whole number from 1 to"),
+        ("[limits]\njobs_per_day = 0\n", 5, "`jobs_per_day` is 0; allowed is a whole number from 1 to 1000000"),
+        ("[limits]\ngive_up_after = 30\n", 5, "`give_up_after` is 30; allowed is a whole number and s, min, h or days"),
+        (
+            "[limits]\ngive_up_after = \"soon\"\n",
+            5,
+            "`give_up_after` is \"soon\"; allowed is a whole number and s, min",
+        ),
+        ("[limits]\ngive_up_after = \"2 h\"\n", 5, "`give_up_after` (30 days unless set) is less than"),
+        ("[limits]\nlongest_expected_time = \"31 days\"\n", 4, "`give_up_after` (30 days unless set) is less than"),
+        ("[bot]\nanswers_expire_after = \"1 s\"\n", 5, "`answers_expire_after` is 1 second; the minimum is 1 day"),
+        ("[bot]\ntry_relays_every = \"1 s\"\n", 5, "`try_relays_every` is 1 second; the minimum is 1 min"),
+        ("[web]\nlisten = \"8080\"\n", 5, "`listen` is \"8080\"; allowed is an address and a port, like"),
+        ("[web]\nlisten = \"[::1]:80\"\nmetrics = \"[::1]:80\"\n", 6, "`metrics` is [::1]:80, and so is `listen`"),
+        ("[web]\npublic_url = \"bot.example\"\n", 5, "`public_url` is \"bot.example\"; allowed is the page's address"),
+        (server, 5, "`server` of [fleet] would be reached without the `proxy`"),
+        ("[search]\ndevice = \"gpu\"\n", 5, "`gpu` is no device; say `cpu`, `cuda`, `cuda:N` or `all`"),
+        ("[search]\nthreads = 1.0\n", 5, "`threads` is 1.0; allowed is a whole number from 1 to 1024"),
+        ("[search]\nthreads = \"1\"\n", 5, "`threads` is \"1\"; allowed is a whole number from 1 to 1024"),
+        ("[search]\ngpu_memory = \"half\"\n", 5, "`gpu_memory` is \"half\"; allowed is a whole number and MB or GB"),
+        ("[search]\nschedule = \"22-7\"\n", 5, "`schedule` is \"22-7\"; allowed are spans like \"22:00-07:00\""),
+        ("[search]\ntime_zone = \"Berlin\"\n", 5, "\"Berlin\" is no time zone; allowed is a name like"),
+        ("[search]\nshare_percent = 0\n", 5, "`share_percent` is 0; allowed is a whole number from 1 to 100"),
+        ("[[search.caps]]\ndevice = \"all\"\n", 5, "`all` is no single device; say `cpu` or `cuda:N`"),
+        ("[[search.caps]]\ndevice = \"cpu\"\nwatts = 20\n", 4, "`watts` is for GPUs; `share_percent` limits"),
+        (RELAY, 5, "the relay wss://relay.example is listed twice; give it all its roles at once"),
+        (
+            "[[relays]]\nurl = \"wss://user:secret@b.example\"\nroles = [\"status\"]\n",
+            5,
+            "`url` has a user, a password",
+        ),
+        (
+            "[[relays]]\nurl = \"https://b.example\"\nroles = [\"status\"]\n",
+            5,
+            "`url` is \"https://b.example\"; allowed is",
+        ),
+        (
+            "[[relays]]\nurl = \"wss://b.example\"\nroles = [\"inbx\"]\n",
+            6,
+            "`inbx` is not allowed here; allowed are \"inbox\"",
+        ),
+        ("[[relays]]\nurl = \"wss://b.example\"\nroles = []\n", 6, "`roles` is empty; allowed are \"inbox\""),
+        ("[[relays]]\nurl = \"wss://b.example\"\n", 4, "`roles` is missing here"),
+    ];
+    for (more, line, what) in cases {
+        let error = error(&format!("{RELAY}{more}"));
+        assert!(error.starts_with(&format!("relays.toml, line {line}: {what}")), "{more}{error}");
+        assert!(!error.contains("struct") && !error.contains("secret"), "{error}");
+    }
+    let inline = error("relays = [\"wss://nos.lol\"]\n");
+    assert!(inline.starts_with("relays.toml, line 1: `relays` is string") && inline.contains("[[relays]]"), "{inline}");
+    assert!(error(&RELAY.replace("inbox", "status")).contains("no relay has the role \"inbox\""));
     assert!(error("[[relays]\n").starts_with("relays.toml, line 1: "));
     assert!(error("").contains("no relay has the role"));
 }

@@ -1,0 +1,174 @@
+//! Reading and writing the file, and the errors that operators read.
+
+use super::Config;
+use super::edit::{Choices, SHIPPED};
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use thiserror::Error;
+
+/// Reason to refuse a configuration: file, line, the mistake, and the allowed values. Nothing was
+/// changed.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    /// The file is missing or cannot be read.
+    #[error(
+        "{file} cannot be read ({error}); `npubbot init` writes one with the defaults, or name another with --config"
+    )]
+    Unreadable {
+        /// Path of the file.
+        file: String,
+        /// Reason of the operating system.
+        error: std::io::Error,
+    },
+    /// The default configuration cannot be written.
+    #[error("{file} cannot be written ({error}); name another with --config")]
+    Unwritable {
+        /// Path of the file.
+        file: String,
+        /// Reason of the operating system.
+        error: std::io::Error,
+    },
+    /// A key or a value is wrong.
+    #[error("{file}, line {line}: {what}")]
+    Wrong {
+        /// Path of the file.
+        file: String,
+        /// Line of the mistake, from 1.
+        line: usize,
+        /// The mistake and the allowed values.
+        what: String,
+    },
+}
+
+impl Config {
+    /// Reads and checks a file.
+    ///
+    /// Errors: [`ConfigError`], with the line.
+    pub fn load(path: &Path) -> Result<Config, ConfigError> {
+        let file = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|error| ConfigError::Unreadable { file: file.clone(), error })?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = 1 + good.iter().filter(|&&byte| byte == b'\n').count();
+            let what = "this is not UTF-8 text; save the file as UTF-8".to_owned();
+            ConfigError::Wrong { file: file.clone(), line, what }
+        })?;
+        Config::parse(&text, &file)
+    }
+
+    /// Checks a configuration text. Error messages call it `name`.
+    ///
+    /// Errors: [`ConfigError::Wrong`].
+    pub fn parse(text: &str, name: &str) -> Result<Config, ConfigError> {
+        let wrong = |line, what| ConfigError::Wrong { file: name.to_owned(), line, what };
+        let config: Config = toml::from_str(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start.min(text.len()));
+            let before = text.get(..at).unwrap_or_default();
+            wrong(1 + before.matches('\n').count(), plain(error.message(), line_at(text, at)))
+        })?;
+        config.check().map_err(|(table, key, what)| wrong(line_of(text, table, key), what))?;
+        Ok(config)
+    }
+
+    /// Writes a configuration with these choices and the defaults to `path`, and makes its folder.
+    /// Returns `false` and changes nothing if the file exists.
+    ///
+    /// Errors: [`ConfigError::Unwritable`], or a choice that is not allowed.
+    pub fn write_new(path: &Path, choices: &Choices) -> Result<bool, ConfigError> {
+        let unwritable = |error| ConfigError::Unwritable { file: path.display().to_string(), error };
+        let text = choices.text();
+        Config::parse(&text, &path.display().to_string())?;
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(unwritable)?;
+        }
+        match OpenOptions::new().create_new(true).write(true).open(path) {
+            Ok(mut file) => file.write_all(text.as_bytes()).map(|()| true).map_err(unwritable),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(unwritable(error)),
+        }
+    }
+
+    /// The default configuration.
+    ///
+    /// Errors: never in practice; a test checks the shipped file.
+    pub fn embedded_default() -> Result<Config, ConfigError> {
+        Config::parse(SHIPPED, "relays.toml")
+    }
+}
+
+fn line_at(text: &str, at: usize) -> &str {
+    let begin = text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1);
+    text.get(begin..).unwrap_or_default().lines().next().unwrap_or_default()
+}
+
+/// The key of a line `key = value`.
+fn key_of(line: &str) -> Option<&str> {
+    let (key, _) = line.split_once('=')?;
+    let key = key.trim().trim_matches('"');
+    (!key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c))).then_some(key)
+}
+
+/// The last line that sets this key of this table; 1 if there is none.
+fn line_of(text: &str, table: &str, key: &str) -> usize {
+    let (mut within, mut line, mut head) = ("", 1, 1);
+    for (number, content) in (1..).zip(text.lines()) {
+        if let Some(name) = content.trim().strip_prefix('[') {
+            within = name.trim_matches(['[', ']', ' ']);
+            head = if within == table { number } else { head };
+        } else if within == table && !key.is_empty() && key_of(content) == Some(key) {
+            line = number;
+        }
+    }
+    if line == 1 && !key.is_empty() { head } else { line }
+}
+
+/// The parser's message in words for people, beginning with the key where the line has one.
+fn plain(message: &str, line: &str) -> String {
+    let message = message.replace('\n', " ");
+    let key = key_of(line).map_or(String::new(), |key| format!("`{key}` "));
+    if line.contains(['“', '”', '„', '‘', '’', '«', '»']) {
+        return format!("{key}has typographic quotation marks; write straight ones: \"…\"");
+    }
+    if let Some((field, known)) = message.strip_prefix("unknown field ").and_then(|rest| rest.split_once(", expected "))
+    {
+        let known = known.trim_start_matches("one of ").replace(" or ", ", ");
+        return format!("{field} is not a key here; the keys are {known}");
+    }
+    if let Some((role, known)) =
+        message.strip_prefix("unknown variant ").and_then(|rest| rest.split_once(", expected "))
+    {
+        let known = known.trim_start_matches("one of ").replace(" or ", ", ").replace('`', "\"");
+        return format!("{role} is not allowed here; allowed are {known}");
+    }
+    if let Some(field) = message.strip_prefix("missing field ") {
+        return format!("{field} is missing here");
+    }
+    if let Some((found, expected)) =
+        message.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected "))
+    {
+        let allowed = match expected {
+            "a boolean" => "true or false",
+            "a string" | "string or table" => "a text in quotation marks",
+            "a sequence" => "a list, like [\"inbox\"]",
+            "struct RelayTable" => "a table: [[relays]] on a line of its own, then url = \"wss://…\" and roles = […]",
+            other if other.starts_with("struct ") => {
+                "a table: its name in brackets on a line of its own, then its keys"
+            }
+            other => other,
+        };
+        return format!("{key}is {found}; allowed is {allowed}");
+    }
+    let is_value = ["invalid string", "string values must be quoted", "invalid boolean"];
+    if line.trim_end().ends_with("True") || line.trim_end().ends_with("False") {
+        return format!("{key}is True or False; write true or false in small letters");
+    }
+    if is_value.iter().any(|begin| message.starts_with(begin)) {
+        return format!("{key}is not a value; write text in quotation marks, numbers as they are, and true or false");
+    }
+    // Our own messages begin with a verb and want the key before them.
+    if ["is ", "has "].iter().any(|begin| message.starts_with(begin)) {
+        return format!("{key}{message}");
+    }
+    message
+}
