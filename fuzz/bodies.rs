@@ -44,7 +44,7 @@ pub fn request(data: &[u8]) {
         own_split_part: 0.5,
         easy_bits: 30,
         easy_wait: Duration::from_secs(10),
-        reads_sealed: true,
+        page: None,
         now: 1_800_000_000,
         hours: None,
         is_stopped: false,
@@ -71,6 +71,7 @@ pub fn request(data: &[u8]) {
         Decision::Cancel { reply, .. } => reply.expect("a text that cancels is answered"),
         Decision::Say(reply)
         | Decision::Resend { reply, .. }
+        | Decision::Redirect(reply)
         | Decision::Stop(reply)
         | Decision::Start(reply)
         | Decision::Forget(reply) => reply,

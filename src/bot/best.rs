@@ -3,10 +3,9 @@
 use super::facts::Facts;
 use super::policy;
 use super::reply::{BestAcceptance, BestExplanation, Reply};
-use super::request::{Form, Request};
+use super::request::Request;
 use crate::job::{BestSearch, JobSpec};
 use crate::key::HalfPoint;
-use crate::message::Channel;
 use crate::pattern::Best;
 use std::time::Duration;
 
@@ -16,7 +15,6 @@ pub(super) fn find_best(
     request: &Request,
     best: Best,
     half: Option<HalfPoint>,
-    channel: Channel,
     facts: &Facts<'_>,
 ) -> (Option<JobSpec>, Reply) {
     let is_split = half.is_some();
@@ -34,7 +32,6 @@ pub(super) fn find_best(
         queue,
         is_split,
         place: facts.split_place.filter(|_| is_split),
-        comes_elsewhere: request.form == Form::Nip04 && channel == Channel::Sealed,
     });
     let expires_at = facts.now + facts.limits.give_up_after.as_secs();
     let spec = JobSpec {
@@ -42,7 +39,6 @@ pub(super) fn find_best(
         patterns,
         best: Some(Box::new(BestSearch::new(best))),
         half,
-        channel,
         encryption_key: request.encryption_key,
         subject: request.subject.clone(),
         expires_at,

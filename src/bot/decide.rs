@@ -11,7 +11,6 @@ use super::request::{Form, Request};
 use crate::job::{JobId, JobSpec, RumorId};
 use crate::key::HalfPoint;
 use crate::ledger::Job;
-use crate::message::Channel;
 use crate::pattern::Pattern;
 use std::time::Duration;
 
@@ -48,6 +47,8 @@ pub enum Decision {
         /// The answer.
         reply: Reply,
     },
+    /// The one answer a day to messages by NIP-04.
+    Redirect(Reply),
     /// All jobs of the asker are cancelled, and no message is sent to them.
     Stop(Reply),
     /// Messages are sent to the asker again.
@@ -61,6 +62,12 @@ pub fn decide(request: &Request, facts: &Facts<'_>) -> Decision {
     if let Form::Deletion(messages) = &request.form {
         return take_back(messages, facts);
     }
+    if request.is_nip04() {
+        return match facts.asker.silent || facts.asker.redirected {
+            true => Decision::Ignore,
+            false => Decision::Redirect(Reply::NeedsSealed { page: facts.page.map(str::to_owned) }),
+        };
+    }
     if facts.asker.silent {
         return match request.meaning {
             Meaning::Start => Decision::Start(Reply::Started),
@@ -73,15 +80,11 @@ pub fn decide(request: &Request, facts: &Facts<'_>) -> Decision {
         Form::Group => return Decision::Say(Reply::NoGroups),
         Form::Sealed | Form::Nip04 | Form::Deletion(_) => {}
     }
-    let only_nip04 = request.form == Form::Nip04 && !facts.reads_sealed;
-    // A tweak is not secret, so it may be sent by NIP-04.
-    let of_tweak = if only_nip04 { Channel::Nip04 } else { Channel::Sealed };
     match &request.meaning {
-        Meaning::Find(_) | Meaning::Best(_) if only_nip04 => Decision::Say(Reply::NeedsSealed),
-        Meaning::Find(patterns) => find(request, patterns, None, Channel::Sealed, facts),
-        Meaning::Best(best) => decision(find_best(request, *best, None, Channel::Sealed, facts)),
-        Meaning::Split(half, patterns) => find(request, patterns, Some(*half), of_tweak, facts),
-        Meaning::SplitBest(half, best) => decision(find_best(request, *best, Some(*half), of_tweak, facts)),
+        Meaning::Find(patterns) => find(request, patterns, None, facts),
+        Meaning::Best(best) => decision(find_best(request, *best, None, facts)),
+        Meaning::Split(half, patterns) => find(request, patterns, Some(*half), facts),
+        Meaning::SplitBest(half, best) => decision(find_best(request, *best, Some(*half), facts)),
         Meaning::BadPoint(error) => Decision::Say(Reply::BadPoint(*error)),
         Meaning::PointAlone => Decision::Say(Reply::PointAlone),
         Meaning::SplitHelp => Decision::Say(Reply::SplitHelp),
@@ -109,13 +112,7 @@ pub fn decide(request: &Request, facts: &Facts<'_>) -> Decision {
     }
 }
 
-fn find(
-    request: &Request,
-    patterns: &[Pattern],
-    half: Option<HalfPoint>,
-    channel: Channel,
-    facts: &Facts<'_>,
-) -> Decision {
+fn find(request: &Request, patterns: &[Pattern], half: Option<HalfPoint>, facts: &Facts<'_>) -> Decision {
     let considered = &patterns[..patterns.len().min(facts.limits.prefixes_per_job)];
     let rate = match half {
         Some(_) => facts.split_rate(considered, facts.split_part),
@@ -141,7 +138,6 @@ fn find(
         queue,
         is_split,
         place: facts.split_place.filter(|_| is_split),
-        comes_elsewhere: request.form == Form::Nip04 && channel == Channel::Sealed,
         expensive: expected.is_some_and(|expected| expected.as_secs() > EXPENSIVE),
         cheaper: if is_split || expected.is_none_or(|expected| expected.as_secs() < LONG) {
             None
@@ -160,7 +156,6 @@ fn find(
             patterns: patterns.to_vec(),
             best: None,
             half,
-            channel,
             encryption_key: request.encryption_key,
             subject,
             expires_at,

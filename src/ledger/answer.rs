@@ -3,10 +3,10 @@
 use super::budget::Bounds;
 use super::error::LedgerError;
 use super::job::JobState;
-use super::notes::seconds;
+use super::meta::seconds;
 use super::open::Ledger;
 use super::outbox::queue;
-use super::rows::{read_relays, write_channel, write_patterns, write_relays};
+use super::rows::{read_relays, write_patterns, write_relays};
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
 use crate::language::Language;
@@ -23,7 +23,8 @@ pub struct Answer {
     pub rumor: RumorId,
     /// Relays where the message was seen.
     pub seen_on: Vec<String>,
-    /// The vault's ticket for the request in the message. It is kept with the job.
+    /// The vault's ticket for the request in the message, kept with the job. A job without one is
+    /// not recorded.
     pub ticket: Option<Ticket>,
     /// The change that the message causes, besides the answer.
     pub effect: Effect,
@@ -46,6 +47,8 @@ pub enum Effect {
     Cancel(Vec<JobId>),
     /// Sends the wrap of a found or delivered job of this asker again.
     Resend(JobId),
+    /// The message came by NIP-04, and its answer is the only one to such messages for a day.
+    Redirect,
     /// Cancels all jobs of this asker. They get no more messages until [`Effect::Start`].
     Stop,
     /// The asker gets messages again: ends [`Effect::Stop`].
@@ -63,6 +66,7 @@ impl fmt::Debug for Effect {
             Effect::Accept(id, spec) => write!(f, "Accept {id}, {spec:?}"),
             Effect::Cancel(jobs) => write!(f, "Cancel {jobs:?}"),
             Effect::Resend(job) => write!(f, "Resend {job}"),
+            Effect::Redirect => f.write_str("Redirect"),
             Effect::Stop => f.write_str("Stop"),
             Effect::Start => f.write_str("Start"),
             Effect::Forget => f.write_str("Forget"),
@@ -86,7 +90,7 @@ impl Ledger {
     /// T1 that uses the number.
     pub fn next_job(&self) -> Result<JobId, LedgerError> {
         let query = "SELECT max(coalesce((SELECT max(id) FROM job), 0),
-                                coalesce((SELECT value FROM note WHERE name = 'last_job'), 0)) + 1";
+                                coalesce((SELECT value FROM meta WHERE name = 'last_job'), 0)) + 1";
         self.reading(|connection| Ok(JobId(connection.prepare_cached(query)?.query_row([], |row| row.get(0))?)))
     }
 
@@ -169,6 +173,7 @@ fn apply(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<(),
             Ok(())
         }
         Effect::Resend(job) => resend(transaction, *job, answer, now),
+        Effect::Redirect => super::asker::redirect(transaction, answer.asker, now),
         Effect::Stop => super::asker::silence(transaction, answer.asker, now),
         Effect::Start => super::asker::hear_again(transaction, answer.asker),
         Effect::Forget => super::asker::forget(transaction, answer.asker, i64::MAX, now).map(|_| ()),
@@ -189,8 +194,8 @@ fn accept(
     transaction
         .prepare_cached(
             "INSERT INTO job (id, asker, rumor, subject, patterns, state, accepted_at, expires_at, seen_on,
-                              split_point, half_family, notice_at, channel, encryption_key, best, ticket)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+                              split_point, half_family, notice_at, encryption_key, best, ticket)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         )?
         .execute(params![
             id.0,
@@ -205,7 +210,6 @@ fn accept(
             spec.half.map(|point| point.serialize()),
             spec.half.map(|point| point.family()),
             spec.notice_at.map(seconds),
-            write_channel(spec.channel),
             spec.encryption_key.map(|key| key.0),
             spec.best.as_ref().map(|search| search.best.to_string()),
             answer.ticket.as_ref().map(|ticket| &ticket.0),
@@ -218,7 +222,7 @@ fn accept(
 /// wrap.
 fn resend(transaction: &Transaction<'_>, job: JobId, answer: &Answer, now: i64) -> Result<(), LedgerError> {
     let kept: Option<(i64, String)> = transaction
-        .prepare_cached("SELECT id, seen_on FROM mail WHERE result_of = ?1 AND asker = ?2 AND expires_at > ?3")?
+        .prepare_cached("SELECT id, seen_on FROM outbox WHERE result_of = ?1 AND asker = ?2 AND expires_at > ?3")?
         .query_row(params![job.0, answer.asker.0, now], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     let Some((message, seen_on)) = kept else {
@@ -231,11 +235,11 @@ fn resend(transaction: &Transaction<'_>, job: JobId, answer: &Answer, now: i64) 
     relays.truncate(MOST_RELAYS);
     transaction
         .prepare_cached(
-            "UPDATE mail SET finished = 0, attempts = 0, queued_at = ?2, due_at = ?2, due_set_at = ?2, seen_on = ?3
+            "UPDATE outbox SET finished = 0, attempts = 0, queued_at = ?2, due_at = ?2, due_set_at = ?2, seen_on = ?3
              WHERE id = ?1",
         )?
         .execute(params![message, now, write_relays(&relays)])?;
-    transaction.prepare_cached("DELETE FROM acknowledged WHERE mail = ?1")?.execute([message])?;
+    transaction.prepare_cached("DELETE FROM acknowledged WHERE message = ?1")?.execute([message])?;
     Ok(())
 }
 

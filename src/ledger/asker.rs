@@ -1,7 +1,7 @@
 //! Askers who want no more messages, and askers who want their data deleted.
 
 use super::error::LedgerError;
-use super::notes::{DAY, note_last_job, seconds};
+use super::meta::{DAY, record_last_job, seconds};
 use super::open::Ledger;
 use super::rows::read_language;
 use crate::job::{Asker, JobId};
@@ -28,7 +28,7 @@ impl Ledger {
 
     /// All askers with a job, a message in the outbox, a stop, or a language.
     pub fn askers(&self) -> Result<Vec<Asker>, LedgerError> {
-        let query = "SELECT asker FROM job UNION SELECT asker FROM mail UNION SELECT asker FROM silent
+        let query = "SELECT asker FROM job UNION SELECT asker FROM outbox UNION SELECT asker FROM silent
                      UNION SELECT asker FROM language ORDER BY asker";
         self.reading(|connection| {
             let mut statement = connection.prepare_cached(query)?;
@@ -40,6 +40,20 @@ impl Ledger {
 /// Whether an asker sent `stop` and has not sent `start` since.
 pub(super) fn is_silent(connection: &Connection, asker: Asker) -> Result<bool, LedgerError> {
     Ok(connection.prepare_cached("SELECT 1 FROM silent WHERE asker = ?1")?.exists([asker.0])?)
+}
+
+/// Whether a message of an asker by NIP-04 was answered in the last day.
+pub(super) fn is_redirected(connection: &Connection, asker: Asker, now: i64) -> Result<bool, LedgerError> {
+    let query = "SELECT 1 FROM redirected WHERE asker = ?1 AND at > ?2 - ?3 AND at <= ?2 + ?3";
+    Ok(connection.prepare_cached(query)?.exists(params![asker.0, now, DAY])?)
+}
+
+/// Records that a message of an asker by NIP-04 is answered.
+pub(super) fn redirect(transaction: &Transaction<'_>, asker: Asker, now: i64) -> Result<(), LedgerError> {
+    transaction
+        .prepare_cached("INSERT OR REPLACE INTO redirected (asker, at) VALUES (?1, ?2)")?
+        .execute(params![asker.0, now])?;
+    Ok(())
 }
 
 /// Records a stop and cancels the asker's jobs.
@@ -102,14 +116,15 @@ pub(super) fn delete_old_languages(transaction: &Transaction<'_>) -> Result<(), 
 /// until no relay can replay them; otherwise an old request would become a new job. The times of
 /// the last day's jobs, for that day, so that a deletion does not open a second quota.
 pub(super) fn forget(transaction: &Transaction<'_>, asker: Asker, until: i64, now: i64) -> Result<usize, LedgerError> {
-    note_last_job(transaction)?;
+    record_last_job(transaction)?;
     let mut gone = 0;
     for statement in [
         // A result is deleted with its job, even if it was found after `until`.
-        "DELETE FROM mail WHERE asker = ?1 AND (queued_at <= ?2 OR result_of IN
+        "DELETE FROM outbox WHERE asker = ?1 AND (queued_at <= ?2 OR result_of IN
              (SELECT id FROM job WHERE asker = ?1 AND accepted_at <= ?2))",
         "DELETE FROM silent WHERE asker = ?1 AND since <= ?2",
         "DELETE FROM language WHERE asker = ?1 AND since <= ?2",
+        "DELETE FROM redirected WHERE asker = ?1 AND at <= ?2",
     ] {
         gone += transaction.prepare_cached(statement)?.execute(params![asker.0, until])?;
     }

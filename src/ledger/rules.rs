@@ -1,7 +1,7 @@
 //! The operator's rules for single askers, and the askers as an operator sees them.
 
 use super::error::LedgerError;
-use super::notes::unsigned;
+use super::meta::unsigned;
 use super::open::Ledger;
 use crate::job::{Asker, JobId};
 use rusqlite::params;

@@ -122,7 +122,6 @@ impl Backlog {
 mod tests {
     use super::*;
     use crate::job::RumorId;
-    use crate::message::Channel;
     use crate::vault::Rumor;
 
     fn message(asker: u16, text: &str) -> IncomingMessage {
@@ -142,8 +141,6 @@ mod tests {
                 ticket: None,
             },
             seen_on: Vec::new(),
-            channel: Channel::Sealed,
-            reads_sealed: true,
             paid: false,
         }
     }

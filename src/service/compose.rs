@@ -1,4 +1,4 @@
-//! Builds the messages that the service sends: receiver, channel, the message they answer, and when
+//! Builds the messages that the service sends: receiver, the message they answer, and when
 //! they expire.
 
 use super::context::Context;
@@ -11,7 +11,6 @@ use crate::nostr::IncomingMessage;
 pub(super) fn answer(message: &IncomingMessage, text: String, now: u64, bot: &BotConfig) -> OutgoingMessage {
     OutgoingMessage {
         to: message.rumor.author,
-        channel: message.channel,
         encryption_key: message.rumor.encryption_key,
         text,
         in_reply_to: Some(Answered::seen(message.rumor.id, &message.seen_on)),
@@ -28,7 +27,6 @@ pub(super) fn about(job: &Job, text: String, now: u64, context: &Context) -> Out
     let (asker, used) = (job.spec.asker, job.spec.encryption_key);
     OutgoingMessage {
         to: asker,
-        channel: job.spec.channel,
         encryption_key: encryption_keys.in_force(asker, used, job.accepted_at),
         text,
         in_reply_to: Some(Answered::seen(job.rumor, &job.seen_on)),

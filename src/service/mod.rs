@@ -28,7 +28,6 @@ mod results;
 mod status;
 mod supervise;
 mod tasks;
-mod tickets;
 mod vanish;
 mod view;
 mod workers;
@@ -131,7 +130,6 @@ impl Service {
         config.search.calibrations = calibration_file::in_folder(data);
         let ledger = Ledger::open(data, clock.clone())?;
         ledger.claim(&vault.public_key())?;
-        tickets::complete(&vault, &ledger, data)?;
         let credentials = fleet_credentials(&config, data)?;
         let (stopper, shutdown) = shutdown::pair();
         let fleet = config.fleet.as_ref().map(|config| Fleet::new(&config.server));

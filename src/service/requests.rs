@@ -178,7 +178,8 @@ impl Requests {
             let view = ledger.asker_view(asker)?;
             let apology = bot::notices::apology(view.language);
             let text = compose::answer(message, apology, clock.now(), &config.bot);
-            let reply = if view.silent { None } else { Some(vault.seal(&text)?) };
+            let is_answered = !view.silent && !bot::read(&message.rumor).is_nip04();
+            let reply = if is_answered { Some(vault.seal(&text)?) } else { None };
             let seen_on = message.seen_on.clone();
             let (effect, ticket) = (Effect::Nothing, None);
             ledger.answer(&Answer { asker, rumor, seen_on, ticket, effect, reply, language: None })?;
@@ -277,7 +278,7 @@ impl Requests {
             own_split_part: shares.own_split_part,
             easy_bits: queue.up_to_bits,
             easy_wait: queue.wait,
-            reads_sealed: message.reads_sealed,
+            page: self.context.config.web.public_url.as_deref(),
             owes: self.owed(message, &asker),
             split_work: self.split_cost(request, split.work_bits.filter(|_| !is_friend)),
             split_place: split.place,
@@ -301,6 +302,7 @@ impl Requests {
             Decision::Accept { spec, reply } => (Effect::Accept(next_job, spec), Some(reply)),
             Decision::Cancel { jobs, reply } => (Effect::Cancel(jobs), reply),
             Decision::Resend { job, reply } => (Effect::Resend(job), Some(reply)),
+            Decision::Redirect(reply) => (Effect::Redirect, Some(reply)),
             Decision::Stop(reply) => (Effect::Stop, Some(reply)),
             Decision::Start(reply) => (Effect::Start, Some(reply)),
             Decision::Forget(reply) => (Effect::Forget, Some(reply)),
@@ -338,15 +340,21 @@ impl Requests {
 
     /// Seals the replies in one call, because sealing is most of the work of an answer.
     fn seal(&self, decided: &[Decided]) -> Result<Vec<Option<GiftWrap>>, VaultError> {
-        let replies = decided.iter().filter_map(|one| one.reply.clone()).collect();
-        let mut sealed = self.context.vault.seal_all(replies)?.into_iter();
-        Ok(decided.iter().map(|one| one.reply.as_ref().and_then(|_| sealed.next())).collect())
+        let vault = &self.context.vault;
+        let is_nip04 = |one: &Decided| matches!(one.effect, Effect::Redirect);
+        let replies = decided.iter().filter(|one| !is_nip04(one)).filter_map(|one| one.reply.clone()).collect();
+        let mut sealed = vault.seal_all(replies)?.into_iter();
+        let seal = |one: &Decided| match &one.reply {
+            Some(reply) if is_nip04(one) => vault.seal_nip04(reply).map(Some),
+            reply => Ok(reply.as_ref().and_then(|_| sealed.next())),
+        };
+        decided.iter().map(seal).collect()
     }
 
     /// Acts upon a recorded answer. `open`: the asker's jobs before it.
     fn act(&self, effect: Effect, open: &[JobId]) {
         match effect {
-            Effect::Nothing | Effect::Resend(_) | Effect::Start => {}
+            Effect::Nothing | Effect::Resend(_) | Effect::Redirect | Effect::Start => {}
             Effect::Accept(job, spec) => {
                 tracing::info!(%job, patterns = spec.patterns.len(), split = spec.half.is_some(), "accepted");
                 fault::before(Step::Add);

@@ -35,8 +35,7 @@ pub(super) fn open_nip04(bot: &Signing, message: &VerifiedEvent) -> Result<Rumor
         return Err(UnwrapError::NotAWrap);
     }
     let us = bot.public_key();
-    let others: BTreeSet<PublicKey> = receivers(message.tags.iter().map(|tag| tag.as_slice())).collect();
-    if !others.contains(&us) {
+    if !receivers(message.tags.iter().map(|tag| tag.as_slice())).any(|receiver| receiver == us) {
         return Err(UnwrapError::NotForUs);
     }
     let content = nip04::decrypt(bot.keys().secret_key(), &message.pubkey, &message.content)
@@ -49,7 +48,7 @@ pub(super) fn open_nip04(bot: &Signing, message: &VerifiedEvent) -> Result<Rumor
         subject: None,
         created_at: message.created_at.as_secs(),
         takes_back: Vec::new(),
-        other_receivers: others.iter().filter(|&key| *key != us && *key != message.pubkey).count(),
+        other_receivers: 0,
         content,
         ticket: None,
     })

@@ -102,15 +102,10 @@ fn a_search_without_a_target_has_a_longest_time_and_counts_as_a_job() {
     assert!(matches!(decide_for("surprise", &spent), Decision::Say(Reply::TooManyToday { .. })));
 }
 
-/// A key is never sent by NIP-04, and a used half is refused.
 #[test]
 fn a_search_without_a_target_keeps_the_promises_of_every_request() {
     let (limits, asker) = (limits(), nobody());
-    let facts = Facts { rate: Some(Rate(80e6)), reads_sealed: false, ..context(&limits, &asker) };
-    let old = |text: &str| decide(&Rumor { kind: 4, ..rumor(text) }, &facts);
-    assert_eq!(old("surprise"), Decision::Say(Reply::NeedsSealed));
-    let Decision::Accept { spec, .. } = old(&format!("split {POINT} surprise")) else { panic!("a job") };
-    assert_eq!(spec.channel, Channel::Nip04);
+    let facts = Facts { rate: Some(Rate(80e6)), ..context(&limits, &asker) };
     let used = Facts { half: Some(HalfUse::Spent), ..facts };
     let split = format!("split {POINT} best 10m");
     assert!(matches!(decide(&rumor(&split), &used), Decision::Say(Reply::HalfUsed(_))));

@@ -18,7 +18,7 @@ use crate::key::{HalfPoint, Npub};
 use crate::language::Language::English;
 use crate::ledger::HalfUse;
 use crate::ledger::{AskerView, Job, JobState};
-use crate::message::{Channel, WorkWanted};
+use crate::message::WorkWanted;
 use crate::pattern::{Pattern, Rate};
 use crate::vault::Rumor;
 use proptest::prelude::*;
@@ -65,6 +65,7 @@ fn help_and_status_are_short() {
         silent: false,
         known: true,
         language: English,
+        redirected: false,
     };
     insta::assert_snapshot!(say("status", &asker));
 }
@@ -106,6 +107,7 @@ fn cancel_and_resend_touch_only_the_askers_own() {
         silent: false,
         known: true,
         language: English,
+        redirected: false,
     };
     let ids = |ids: &[i64]| ids.iter().map(|&id| JobId(id)).collect::<Vec<_>>();
     assert!(matches!(decide_for("cancel", &asker), Decision::Cancel { jobs, .. } if jobs == ids(&[3, 5])));
@@ -193,14 +195,14 @@ const POINT: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b1
 #[test]
 fn a_split_request_is_understood_and_says_what_comes_of_it() {
     let split = |text: &str| match decide_for(text, &nobody()) {
-        Decision::Accept { spec, .. } => (spec.half.unwrap().to_string(), spec.patterns[0].to_string(), spec.channel),
+        Decision::Accept { spec, .. } => (spec.half.unwrap().to_string(), spec.patterns[0].to_string()),
         other => panic!("{text:?}: {other:?}"),
     };
     let npub = "npub10xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqpkge6d";
     for text in
         [format!("split {POINT} m0ctane"), format!("/SPLIT m0ctane\n{POINT}"), format!("split nostr:{npub} m0ctane")]
     {
-        assert_eq!(split(&text), (POINT.to_owned(), "m0ctane".to_owned(), Channel::Sealed), "{text}");
+        assert_eq!(split(&text), (POINT.to_owned(), "m0ctane".to_owned()), "{text}");
     }
     insta::assert_snapshot!(say(&format!("split {POINT} m0ctane"), &nobody()));
 }
@@ -255,23 +257,26 @@ fn the_same_prefix_may_be_requested_with_and_without_a_half() {
     assert!(matches!(decide_for("m0ctane", &asker), Decision::Accept { .. }));
 }
 
+/// What it asks for does not matter; its words tell the language.
 #[test]
-fn a_key_is_never_sent_by_nip04() {
+fn a_message_by_nip04_has_one_answer_a_day() {
     let (limits, asker) = (limits(), nobody());
-    let old = |text: &str| Rumor { kind: 4, ..rumor(text) };
-    let unread = Facts { reads_sealed: false, rate: Some(Rate(80e6)), ..context(&limits, &asker) };
-    insta::assert_snapshot!(match decide(&old("m0ctane"), &unread) {
-        Decision::Say(reply) => reply.text(English),
-        other => panic!("{other:?}"),
-    });
-    let Decision::Accept { spec, .. } = decide(&old(&format!("split {POINT} m0ctane")), &unread) else {
-        panic!("a tweak is no secret")
-    };
-    assert_eq!(spec.channel, Channel::Nip04);
-    let read = Facts { reads_sealed: true, ..unread };
-    for text in ["m0ctane".to_owned(), format!("split {POINT} m0ctane")] {
-        let Decision::Accept { spec, .. } = decide(&old(&text), &read) else { panic!("they read sealed messages") };
-        assert_eq!(spec.channel, Channel::Sealed, "{text}");
+    let facts = Facts { rate: Some(Rate(80e6)), page: Some("https://bot.example/"), ..context(&limits, &asker) };
+    let old = |text: &str| Rumor { kind: 4, other_receivers: 1, ..rumor(text) };
+    let redirect = Decision::Redirect(Reply::NeedsSealed { page: Some("https://bot.example/".to_owned()) });
+    for text in ["m0ctane", "help", "stop", "delete", "best 10m", "", &format!("split {POINT} m0ctane")] {
+        for text in [text.to_owned(), format!("[//]: # (nip18)\n{text}")] {
+            assert_eq!(decide(&old(&text), &facts), redirect, "{text}");
+            assert!(read(&old(&text)).half().is_none() && crate::bot::asked(&old(&text)).is_none(), "{text}");
+        }
+    }
+    let Decision::Redirect(reply) = &redirect else { unreachable!() };
+    insta::assert_snapshot!(reply.text(English));
+    assert!(!Reply::NeedsSealed { page: None }.text(English).contains("page"));
+    let spanish = read(&old("[//]: # (nip18)\nayuda"));
+    assert!(crate::bot::answer(&spanish, reply, spanish.language(English)).starts_with("Tu cliente"));
+    for quiet in [AskerView { redirected: true, ..nobody() }, AskerView { silent: true, ..nobody() }] {
+        assert_eq!(decide(&old("help"), &Facts { asker: &quiet, ..facts }), Decision::Ignore);
     }
 }
 

@@ -6,7 +6,6 @@
 
 use super::message::IncomingMessage;
 use crate::clock::Clock;
-use crate::message::Channel;
 use crate::nostr::relay::connections::Relays;
 use crate::nostr::relay::encryption_keys::EncryptionKeys;
 use crate::vault::{Claim, UnwrapError, Vault};
@@ -87,10 +86,8 @@ impl ClaimLookups {
             let confirmed = tokio::task::spawn_blocking(move || vault.confirm(claim, announcement.as_ref()));
             match confirmed.await.unwrap_or(Err(UnwrapError::Impostor)) {
                 Ok(rumor) => {
-                    let channel = Channel::Sealed;
-                    let message = IncomingMessage { rumor, seen_on, channel, reads_sealed: true, paid };
                     // An error means that the bot is stopping. The relay still has the message.
-                    let _ = out.send(message).await;
+                    let _ = out.send(IncomingMessage { rumor, seen_on, paid }).await;
                 }
                 Err(reason) => tracing::debug!(%reason, "a wrap is ignored"),
             }

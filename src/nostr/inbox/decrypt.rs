@@ -5,7 +5,7 @@ use crate::fault::{self, Step};
 use crate::vault::{Claim, Opened, Rumor, Vault, VerifiedEvent};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
-use nostr_sdk::{Kind, RelayUrl};
+use nostr_sdk::RelayUrl;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::task::JoinHandle;
@@ -21,8 +21,6 @@ pub(super) struct Decrypted {
     pub id: [u8; 32],
     /// The relay that sent the event.
     pub url: RelayUrl,
-    /// Whether the event is of kind 4 (NIP-04).
-    pub is_nip04: bool,
     /// Whether the event has the proof of work that is required in a flood.
     pub paid: bool,
     /// The message in the event, if any.
@@ -102,10 +100,10 @@ impl Decryptions {
 fn decrypt(vault: &Vault, batch: Vec<Arrival>) -> Vec<Decrypted> {
     let (mut decrypted, mut genuine, mut rooms) = (Vec::new(), Vec::new(), Vec::new());
     for Arrival { url, event, paid, room } in batch {
-        let (id, is_nip04) = (event.id.to_bytes(), event.kind == Kind::EncryptedDirectMessage);
+        let id = event.id.to_bytes();
         let event = VerifiedEvent::check(*event);
         let outcome = if event.is_some() { Outcome::Ignored } else { Outcome::Forged };
-        decrypted.push(Decrypted { id, url, is_nip04, paid, outcome });
+        decrypted.push(Decrypted { id, url, paid, outcome });
         genuine.extend(event);
         rooms.push(room);
     }
@@ -153,7 +151,7 @@ fn try_open(vault: &Vault, events: &[VerifiedEvent]) -> Option<Vec<Outcome>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nostr_sdk::{EventBuilder, Keys, Tag};
+    use nostr_sdk::{EventBuilder, Keys, Kind, Tag};
 
     #[tokio::test]
     async fn a_forged_event_is_told_from_an_undecryptable_one() {

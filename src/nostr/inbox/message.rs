@@ -1,6 +1,5 @@
 //! Incoming messages, and the cheap checks before and after decryption.
 
-use crate::message::Channel;
 use crate::vault::Rumor;
 use nostr_sdk::{Event, Kind, PublicKey};
 use std::time::Duration;
@@ -25,10 +24,6 @@ pub struct IncomingMessage {
     pub rumor: Rumor,
     /// Relays where its wrap was seen.
     pub seen_on: Vec<String>,
-    /// The channel by which it was sent. The answer goes the same way.
-    pub channel: Channel,
-    /// Whether the author is known to read sealed messages; always `true` if this one is sealed.
-    pub reads_sealed: bool,
     /// Whether the outermost event has the proof of work that is required in a flood.
     pub paid: bool,
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! subscription → queue ┐
-//!                      ├→ dedup → token bucket → verify and decrypt → [nip04, claims] → requests
+//!                      ├→ dedup → token bucket → verify and decrypt → [claims] → requests
 //! backfill → pages ────┘
 //! ```
 
@@ -12,7 +12,6 @@ mod decrypt;
 mod dedup;
 mod flood;
 mod message;
-mod nip04;
 mod pages;
 mod queue;
 mod run;

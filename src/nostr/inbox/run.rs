@@ -6,7 +6,6 @@ use super::decrypt::{Decrypted, Decryptions, Outcome};
 use super::dedup::SeenIds;
 use super::flood::Flood;
 use super::message::{IncomingMessage, is_acceptable, is_answerable};
-use super::nip04::Nip04Lookups;
 use super::pages;
 use super::queue::{self, Arrival, Queues, Source};
 use super::subscription::Subscription;
@@ -16,10 +15,8 @@ use crate::config::Limits;
 use crate::fault::{self, Step};
 use crate::job::Asker;
 use crate::ledger::Ledger;
-use crate::message::Channel;
 use crate::nostr::relay::connections::Relays;
 use crate::nostr::relay::encryption_keys::EncryptionKeys;
-use crate::nostr::relay::relay_lists::RelayLists;
 use crate::nostr::relay::timer::wait_until;
 use crate::shutdown::Shutdown;
 use crate::token_bucket::TokenBucket;
@@ -56,8 +53,6 @@ pub struct Inbox {
     pub limits: Limits,
     /// The detector of floods, which is told of overflows.
     pub flood: Flood,
-    /// The relay lists, which show who reads NIP-17 messages.
-    pub relay_lists: Arc<RelayLists>,
     /// The announced keys that askers' clients sign seals with.
     pub encryption_keys: Arc<EncryptionKeys>,
     /// The watchdog's messages to the bot itself.
@@ -73,7 +68,6 @@ struct Parts {
     repeated: SeenIds,
     bucket: TokenBucket,
     decryptions: Decryptions,
-    lookups: Nip04Lookups,
     claims: ClaimLookups,
     backfill: Backfill,
     subscription: Subscription,
@@ -103,7 +97,6 @@ impl Inbox {
             repeated: SeenIds::new(REPEATED),
             bucket: TokenBucket::new(self.limits.wraps_per_second, self.limits.wraps_burst),
             decryptions: Decryptions::new(self.vault.clone()),
-            lookups: Nip04Lookups::new(self.relays.clone(), Arc::clone(&self.relay_lists)),
             claims: ClaimLookups::new(
                 self.relays.clone(),
                 Arc::clone(&self.encryption_keys),
@@ -167,7 +160,7 @@ impl Inbox {
         }
         let Some(began) = parts.backfill.end().await else { return };
         parts.subscription.works();
-        if !parts.lookups.is_idle() || !parts.claims.is_idle() {
+        if !parts.claims.is_idle() {
             return;
         }
         fault::before(Step::MoveCursor);
@@ -195,11 +188,10 @@ impl Inbox {
         parts.decryptions.add(arrival);
     }
 
-    /// Forwards a message. NIP-04 messages wait until we know whether their author reads sealed
-    /// messages. Those that find no room are left to a backfill. The ledger detects duplicates
-    /// later, for all waiting requests at once.
+    /// Forwards a message; a claim waits for its author to be looked up. The ledger detects
+    /// duplicates later, for all waiting requests at once.
     async fn pass_on(&self, parts: &mut Parts, decrypted: Decrypted, out: &mpsc::Sender<IncomingMessage>) {
-        let Decrypted { id, url, is_nip04, paid, outcome } = decrypted;
+        let Decrypted { id, url, paid, outcome } = decrypted;
         let rumor = match outcome {
             Outcome::Message(rumor) => rumor,
             Outcome::Claim(claim) => {
@@ -221,20 +213,8 @@ impl Inbox {
         if from_us || !is_answerable(&rumor, self.clock.now()) {
             return;
         }
-        // A message that was already answered needs no lookup.
-        if is_nip04 && self.ledger.has_seen(rumor.author, rumor.id).unwrap_or(false) {
-            return;
-        }
-        let seen_on = vec![url.to_string()];
-        let channel = if is_nip04 { Channel::Nip04 } else { Channel::Sealed };
-        let message = IncomingMessage { rumor, seen_on, channel, reads_sealed: !is_nip04, paid };
-        if !is_nip04 {
-            // An error means that the bot is stopping. The relay still has the message.
-            let _ = out.send(message).await;
-        } else if !parts.lookups.begin(message, out) {
-            parts.seen.forget(&id);
-            parts.backfill.overflowed();
-        }
+        // An error means that the bot is stopping. The relay still has the message.
+        let _ = out.send(IncomingMessage { rumor, seen_on: vec![url.to_string()], paid }).await;
     }
 
     /// Looks up the author of a claim, unless its message was answered before. A claim that finds

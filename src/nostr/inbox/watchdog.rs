@@ -4,7 +4,7 @@
 
 use crate::clock::Clock;
 use crate::job::Asker;
-use crate::message::{Channel, OutgoingMessage};
+use crate::message::OutgoingMessage;
 use crate::nostr::relay::connections::Relays;
 use crate::nostr::relay::error::NostrError;
 use crate::shutdown::Shutdown;
@@ -122,7 +122,6 @@ impl Watchdog {
     async fn test(&self, url: &RelayUrl) -> Test {
         let message = OutgoingMessage {
             to: Asker(self.relays.bot().to_bytes()),
-            channel: Channel::Sealed,
             encryption_key: None,
             text: String::new(),
             in_reply_to: None,

@@ -108,40 +108,6 @@ impl Default for RelayLists {
 }
 
 impl RelayLists {
-    /// Whether an asker lists DM relays (kind 10050); `None` if the lookup failed.
-    pub(in crate::nostr) async fn has_dm_relays(
-        &self,
-        relays: &Relays,
-        asker: Asker,
-        seen_on: &[String],
-    ) -> Option<bool> {
-        match self.destination(relays, asker, seen_on, LookupOptions::default()).await {
-            Destination::Listed(_) => Some(true),
-            Destination::Nowhere | Destination::Fallback { .. } => Some(false),
-            Destination::Unknown => None,
-        }
-    }
-
-    /// The relays for messages of kind 4: the asker's read relays (NIP-65), and those where their
-    /// own message was seen.
-    pub(in crate::nostr) async fn nip04_destination(
-        &self,
-        relays: &Relays,
-        asker: Asker,
-        seen_on: &[String],
-    ) -> Destination {
-        let seen: Vec<RelayUrl> = seen_on.iter().filter_map(|url| RelayUrl::parse(url).ok()).collect();
-        let Ok(key) = PublicKey::from_slice(&asker.0) else { return Destination::Nowhere };
-        let mut urls = seen.clone();
-        if let Lookup::Found(read) = self.look_up(relays, key, Kind::RelayList, &seen).await {
-            urls.extend(read.urls);
-        }
-        match usable(relays, urls) {
-            urls if urls.is_empty() => Destination::Nowhere,
-            urls => Destination::Listed(urls),
-        }
-    }
-
     /// The relays for sealed messages. `seen_on`: relays where the asker's own message was seen.
     pub(in crate::nostr) async fn destination(
         &self,
@@ -302,6 +268,14 @@ fn urls_of(event: &Event) -> Vec<RelayUrl> {
         (*marker != Some(RelayMetadata::Write)).then(|| url.clone())
     };
     nip65::extract_relay_list(event).filter_map(read).collect()
+}
+
+/// The relays for a message of kind 4: those where the asker's own message was seen.
+pub(in crate::nostr) fn nip04_destination(relays: &Relays, seen_on: &[String]) -> Destination {
+    match usable(relays, seen_on.iter().filter_map(|url| RelayUrl::parse(url).ok()).collect()) {
+        urls if urls.is_empty() => Destination::Nowhere,
+        urls => Destination::Listed(urls),
+    }
 }
 
 /// The first [`MAX_RELAYS`] that we may connect to, without repeats, in the order given.
