@@ -1,25 +1,21 @@
 //! Requests without a target: `best words 10m`, `surprise`.
 
+use super::decide::Decision;
 use super::facts::Facts;
 use super::policy;
 use super::reply::{BestAcceptance, BestExplanation, Reply};
 use super::request::Request;
 use crate::job::{BestSearch, JobSpec};
 use crate::key::HalfPoint;
+use crate::ledger::Effect;
 use crate::pattern::Best;
 use std::time::Duration;
 
-/// Decides about a request without a target. Returns the job with its acceptance, or `None` with
-/// the refusal.
-pub(super) fn find_best(
-    request: &Request,
-    best: Best,
-    half: Option<HalfPoint>,
-    facts: &Facts<'_>,
-) -> (Option<JobSpec>, Reply) {
+/// Decides about a request without a target.
+pub(super) fn find_best(request: &Request, best: Best, half: Option<HalfPoint>, facts: &Facts<'_>) -> Decision {
     let is_split = half.is_some();
     if let Some(refusal) = policy::refusal_of_best(best, is_split, facts) {
-        return (None, refusal);
+        return (Effect::Nothing, Some(refusal));
     }
     let part = if is_split { facts.split_part } else { pool_part(facts) };
     let patterns = best.family.floor();
@@ -44,7 +40,7 @@ pub(super) fn find_best(
         expires_at,
         notice_at: facts.notice_at(takes.saturating_add(facts.until_hours() + queue), expires_at),
     };
-    (Some(spec), reply)
+    (Effect::Accept(facts.next_job, spec), Some(reply))
 }
 
 /// The answer to `explain best words 10m`.

@@ -96,7 +96,7 @@ pub(super) enum Form {
 /// Reads a message. Never panics, for any text.
 pub fn read(rumor: &Rumor) -> Request {
     let form = match rumor.kind {
-        KIND_DELETION => Form::Deletion(rumor.takes_back.clone()),
+        KIND_DELETION => Form::Deletion(rumor.deletes.clone()),
         KIND_FILE => Form::File,
         KIND_NIP04 => Form::Nip04,
         KIND_INVITATION => Form::Group,

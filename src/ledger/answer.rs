@@ -32,10 +32,29 @@ pub struct Answer {
     pub reply: Option<GiftWrap>,
     /// Language of the asker from now on; `None` leaves it unchanged.
     pub language: Option<Language>,
+    /// Messages that this one deletes. They count as answered, because relays do not keep the order:
+    /// a request may arrive after its own deletion.
+    pub deletes: Vec<RumorId>,
+}
+
+impl Answer {
+    /// The record of a message that is ignored.
+    pub fn ignored(asker: Asker, rumor: RumorId) -> Answer {
+        Answer {
+            asker,
+            rumor,
+            seen_on: Vec::new(),
+            ticket: None,
+            effect: Effect::Nothing,
+            reply: None,
+            language: None,
+            deletes: Vec::new(),
+        }
+    }
 }
 
 /// The effect of a message, besides its answer. Its `Debug` output shows no pattern.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub enum Effect {
     /// No effect.
     Nothing,
@@ -108,13 +127,14 @@ impl Ledger {
     /// then, not even that the message was seen.
     pub fn answer(&self, answer: &Answer) -> Result<Recorded, LedgerError> {
         let recorded = self.answer_all(std::slice::from_ref(answer))?;
-        Ok(recorded.first().copied().unwrap_or(Recorded::Before))
+        Ok(recorded.first().map_or(Recorded::Before, |(recorded, _)| *recorded))
     }
 
-    /// Records several messages (T1) in one transaction, which waits for the disk only once.
+    /// Records several messages (T1) in one transaction, which waits for the disk only once. Also
+    /// returns the jobs that each message ended.
     ///
     /// Errors: as [`Ledger::answer`].
-    pub fn answer_all(&self, answers: &[Answer]) -> Result<Vec<Recorded>, LedgerError> {
+    pub fn answer_all(&self, answers: &[Answer]) -> Result<Vec<(Recorded, Vec<JobId>)>, LedgerError> {
         let now = self.now();
         let mut outcome = Vec::new();
         self.write(|transaction| {
@@ -123,26 +143,32 @@ impl Ledger {
                 .map(|answer| record(transaction, self.bounds(), answer, now))
                 .collect::<Result<_, _>>()?;
             fault::before(Step::Answer);
-            Ok(outcome.contains(&Recorded::Now).then_some(()))
+            Ok(outcome.iter().any(|(recorded, _)| *recorded == Recorded::Now).then_some(()))
         })?;
         fault::after(Step::Answer);
         Ok(outcome)
     }
 }
 
-/// Records one message, unless it was recorded before.
-fn record(transaction: &Transaction<'_>, bounds: &Bounds, answer: &Answer, now: i64) -> Result<Recorded, LedgerError> {
+/// Records one message, unless it was recorded before. Also returns the jobs that it ends.
+fn record(
+    transaction: &Transaction<'_>,
+    bounds: &Bounds,
+    answer: &Answer,
+    now: i64,
+) -> Result<(Recorded, Vec<JobId>), LedgerError> {
     if bounds.refuses(transaction, answer.asker)? {
-        return Ok(Recorded::Full);
+        return Ok((Recorded::Full, Vec::new()));
     }
     let age = super::clean::age(transaction)?;
-    let first = transaction
-        .prepare_cached("INSERT OR IGNORE INTO seen (asker, rumor, age) VALUES (?1, ?2, ?3)")?
-        .execute(params![answer.asker.0, answer.rumor.0, age])?;
-    if first == 0 {
-        return Ok(Recorded::Before);
+    let mut see = transaction.prepare_cached("INSERT OR IGNORE INTO seen (asker, rumor, age) VALUES (?1, ?2, ?3)")?;
+    if see.execute(params![answer.asker.0, answer.rumor.0, age])? == 0 {
+        return Ok((Recorded::Before, Vec::new()));
     }
-    apply(transaction, answer, now)?;
+    for deleted in &answer.deletes {
+        see.execute(params![answer.asker.0, deleted.0, age])?;
+    }
+    let ended = apply(transaction, answer, now)?;
     if let Some(language) = answer.language {
         super::asker::set_language(transaction, answer.asker, language, now)?;
     }
@@ -152,32 +178,36 @@ fn record(transaction: &Transaction<'_>, bounds: &Bounds, answer: &Answer, now: 
         }
         queue(transaction, bounds, reply, None, &write_relays(&answer.seen_on), now)?;
     }
-    Ok(Recorded::Now)
+    Ok((Recorded::Now, ended))
 }
 
-/// Applies the effect of a message.
-fn apply(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<(), LedgerError> {
+/// Applies the effect of a message. Returns the jobs that it ends.
+fn apply(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<Vec<JobId>, LedgerError> {
     match &answer.effect {
-        Effect::Nothing => Ok(()),
+        Effect::Nothing => {}
         Effect::Accept(id, spec) => {
             accept(transaction, *id, spec, answer, now)?;
-            super::days::count(transaction, now, "accepted")
+            super::days::count(transaction, now, "accepted")?;
         }
         Effect::Cancel(jobs) => {
             let mut cancel = transaction.prepare_cached(
                 "UPDATE job SET state = 'cancelled' WHERE id = ?1 AND asker = ?2 AND state = 'accepted'",
             )?;
+            let mut ended = Vec::new();
             for job in jobs {
-                cancel.execute(params![job.0, answer.asker.0])?;
+                if cancel.execute(params![job.0, answer.asker.0])? > 0 {
+                    ended.push(*job);
+                }
             }
-            Ok(())
+            return Ok(ended);
         }
-        Effect::Resend(job) => resend(transaction, *job, answer, now),
-        Effect::Redirect => super::asker::redirect(transaction, answer.asker, now),
-        Effect::Stop => super::asker::silence(transaction, answer.asker, now),
-        Effect::Start => super::asker::hear_again(transaction, answer.asker),
-        Effect::Forget => super::asker::forget(transaction, answer.asker, i64::MAX, now).map(|_| ()),
+        Effect::Resend(job) => resend(transaction, *job, answer, now)?,
+        Effect::Redirect => super::asker::redirect(transaction, answer.asker, now)?,
+        Effect::Stop => return super::asker::opt_out(transaction, answer.asker, now),
+        Effect::Start => super::asker::opt_in(transaction, answer.asker)?,
+        Effect::Forget => return Ok(super::asker::forget(transaction, answer.asker, i64::MAX, now)?.1),
     }
+    Ok(Vec::new())
 }
 
 /// Inserts the row of a new job.

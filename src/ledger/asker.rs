@@ -1,6 +1,7 @@
 //! Askers who want no more messages, and askers who want their data deleted.
 
 use super::error::LedgerError;
+use super::job::JobState;
 use super::meta::{DAY, record_last_job, seconds};
 use super::open::Ledger;
 use super::rows::read_language;
@@ -15,14 +16,8 @@ impl Ledger {
     pub fn forget(&self, asker: Asker, until: u64) -> Result<Option<Vec<JobId>>, LedgerError> {
         let now = self.now();
         self.write(|transaction| {
-            let open = transaction
-                .prepare_cached(
-                    "SELECT id FROM job WHERE asker = ?1 AND accepted_at <= ?2 AND state = 'accepted' ORDER BY id",
-                )?
-                .query_map(params![asker.0, seconds(until)], |row| row.get(0).map(JobId))?
-                .collect::<rusqlite::Result<Vec<_>>>()?;
-            let gone = forget(transaction, asker, seconds(until), now)?;
-            Ok((gone > 0).then_some(open))
+            let (gone, ended) = forget(transaction, asker, seconds(until), now)?;
+            Ok((gone > 0).then_some(ended))
         })
     }
 
@@ -56,15 +51,21 @@ pub(super) fn redirect(transaction: &Transaction<'_>, asker: Asker, now: i64) ->
     Ok(())
 }
 
-/// Records a stop and cancels the asker's jobs.
-pub(super) fn silence(transaction: &Transaction<'_>, asker: Asker, now: i64) -> Result<(), LedgerError> {
+/// Records a stop and cancels the asker's jobs, which are returned.
+pub(super) fn opt_out(transaction: &Transaction<'_>, asker: Asker, now: i64) -> Result<Vec<JobId>, LedgerError> {
     transaction.execute("INSERT OR IGNORE INTO silent (asker, since) VALUES (?1, ?2)", params![asker.0, now])?;
-    transaction.execute("UPDATE job SET state = 'cancelled' WHERE asker = ?1 AND state = 'accepted'", [asker.0])?;
-    Ok(())
+    cancel_all(transaction, asker)
+}
+
+/// Cancels all accepted jobs of an asker, which are returned.
+pub(super) fn cancel_all(transaction: &Transaction<'_>, asker: Asker) -> Result<Vec<JobId>, LedgerError> {
+    let mut cancel = transaction
+        .prepare_cached("UPDATE job SET state = 'cancelled' WHERE asker = ?1 AND state = 'accepted' RETURNING id")?;
+    Ok(cancel.query_map([asker.0], |row| row.get(0).map(JobId))?.collect::<rusqlite::Result<_>>()?)
 }
 
 /// Lets an asker who sent `stop` get messages again.
-pub(super) fn hear_again(transaction: &Transaction<'_>, asker: Asker) -> Result<(), LedgerError> {
+pub(super) fn opt_in(transaction: &Transaction<'_>, asker: Asker) -> Result<(), LedgerError> {
     transaction.execute("DELETE FROM silent WHERE asker = ?1", [asker.0])?;
     Ok(())
 }
@@ -110,12 +111,18 @@ pub(super) fn delete_old_languages(transaction: &Transaction<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Deletes jobs and messages up to the time `until`; returns the number of rows deleted.
+/// Deletes jobs and messages up to the time `until`. Returns the number of rows deleted, and the
+/// accepted jobs among them.
 ///
 /// Three things stay. The highest job number, so that none is given twice. The ids of messages,
 /// until no relay can replay them; otherwise an old request would become a new job. The times of
 /// the last day's jobs, for that day, so that a deletion does not open a second quota.
-pub(super) fn forget(transaction: &Transaction<'_>, asker: Asker, until: i64, now: i64) -> Result<usize, LedgerError> {
+pub(super) fn forget(
+    transaction: &Transaction<'_>,
+    asker: Asker,
+    until: i64,
+    now: i64,
+) -> Result<(usize, Vec<JobId>), LedgerError> {
     record_last_job(transaction)?;
     let mut gone = 0;
     for statement in [
@@ -134,8 +141,13 @@ pub(super) fn forget(transaction: &Transaction<'_>, asker: Asker, until: i64, no
              WHERE asker = ?1 AND accepted_at <= ?2 AND accepted_at > ?3",
         )?
         .execute(params![asker.0, until, now - DAY])?;
-    gone += transaction
-        .prepare_cached("DELETE FROM job WHERE asker = ?1 AND accepted_at <= ?2")?
-        .execute(params![asker.0, until])?;
-    Ok(gone)
+    let mut delete =
+        transaction.prepare_cached("DELETE FROM job WHERE asker = ?1 AND accepted_at <= ?2 RETURNING id, state")?;
+    let deleted = delete
+        .query_map(params![asker.0, until], |row| Ok((JobId(row.get(0)?), row.get::<_, String>(1)?)))?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    let is_open = |(_, state): &&(JobId, String)| state == JobState::Accepted.word();
+    let mut ended: Vec<JobId> = deleted.iter().filter(is_open).map(|(job, _)| *job).collect();
+    ended.sort_unstable();
+    Ok((gone + deleted.len(), ended))
 }

@@ -77,11 +77,7 @@ impl Ledger {
             if rule != AskerRule::Denied {
                 return Ok(Some(Vec::new()));
             }
-            let cancelled = transaction
-                .prepare("UPDATE job SET state = 'cancelled' WHERE asker = ?1 AND state = 'accepted' RETURNING id")?
-                .query_map([asker.0], |row| row.get(0).map(JobId))?
-                .collect::<rusqlite::Result<Vec<_>>>()?;
-            Ok(Some(cancelled))
+            super::asker::cancel_all(transaction, asker).map(Some)
         })?;
         Ok(cancelled.unwrap_or_default())
     }

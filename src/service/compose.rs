@@ -5,16 +5,17 @@ use super::context::Context;
 use crate::config::BotConfig;
 use crate::ledger::Job;
 use crate::message::{Answered, OutgoingMessage};
-use crate::nostr::IncomingMessage;
+use crate::nostr::Arrival;
 
 /// The answer to a message.
-pub(super) fn answer(message: &IncomingMessage, text: String, now: u64, bot: &BotConfig) -> OutgoingMessage {
+pub(super) fn answer(arrival: &Arrival, text: String, now: u64, bot: &BotConfig) -> OutgoingMessage {
+    let message = &arrival.message;
     OutgoingMessage {
-        to: message.rumor.author,
-        encryption_key: message.rumor.encryption_key,
+        to: message.author,
+        encryption_key: message.encryption_key,
         text,
-        in_reply_to: Some(Answered::seen(message.rumor.id, &message.seen_on)),
-        subject: message.rumor.subject.clone(),
+        in_reply_to: Some(Answered::seen(message.id, &arrival.seen_on())),
+        subject: message.subject.clone(),
         expires_at: now + bot.answers_expire_after.as_secs(),
         not_before: 0,
     }

@@ -12,7 +12,6 @@ mod backlog;
 mod captured;
 mod compose;
 mod context;
-mod decided;
 mod devices;
 mod doctor;
 mod doctor_running;

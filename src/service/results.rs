@@ -199,8 +199,8 @@ mod tests {
             let asked = Asked { wanted, half };
             let order = Order { asker, rumor, dated: self.results.0.clock.now(), encryption_key, asked };
             let ticket = Some(self.results.0.vault.ticket_for_tests(&order).unwrap());
-            let (seen_on, effect) = (Vec::new(), Effect::Accept(id, spec));
-            ledger.answer(&Answer { asker, rumor, seen_on, ticket, effect, reply: None, language: None }).unwrap();
+            let effect = Effect::Accept(id, spec);
+            ledger.answer(&Answer { ticket, effect, ..Answer::ignored(asker, rumor) }).unwrap();
             id
         }
 

@@ -36,7 +36,7 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
         flood: flood.clone(),
         encryption_keys,
         awaited: awaited.clone(),
-        deaf: wakes.deaf.as_notify(),
+        resubscribe: wakes.resubscribe.as_notify(),
     };
     let outbox = Outbox {
         relays: relays.clone(),
@@ -65,7 +65,7 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
         clock,
         every: config.bot.try_relays_every,
         awaited,
-        deaf: wakes.deaf.as_notify(),
+        resubscribe: wakes.resubscribe.as_notify(),
     };
     let requests = Requests::new(context.clone(), Arc::clone(&scheduler), flood);
     let vanish = Vanish { context: context.clone(), scheduler: Arc::clone(&scheduler), relays: relays.clone() };

@@ -35,7 +35,7 @@ pub(super) fn rumor(text: &str) -> Rumor {
         content: text.to_owned(),
         created_at: NOW,
         subject: None,
-        takes_back: Vec::new(),
+        deletes: Vec::new(),
         encryption_key: None,
         other_receivers: 0,
         ticket: None,
@@ -101,16 +101,6 @@ pub(super) fn context<'a>(limits: &'a Limits, asker: &'a AskerView) -> Facts<'a>
 }
 
 pub(super) fn say(text: &str, asker: &AskerView) -> String {
-    match decide_for(text, asker) {
-        Decision::Ignore => String::new(),
-        Decision::Cancel { reply: None, .. } => String::new(),
-        Decision::Say(reply)
-        | Decision::Accept { reply, .. }
-        | Decision::Cancel { reply: Some(reply), .. }
-        | Decision::Resend { reply, .. }
-        | Decision::Redirect(reply)
-        | Decision::Stop(reply)
-        | Decision::Start(reply)
-        | Decision::Forget(reply) => bot::answer(&read(&rumor(text)), &reply, English),
-    }
+    let (_, reply) = decide_for(text, asker);
+    reply.map_or_else(String::new, |reply| bot::answer(&read(&rumor(text)), &reply, English))
 }

@@ -34,7 +34,7 @@ fn chatter(bench: &Bench, number: u32) -> Recorded {
 /// Records the answers to many `help` messages in one transaction.
 fn flood(bench: &Bench, numbers: std::ops::Range<u32>) {
     let recorded = bench.ledger.answer_all(&numbers.map(help).collect::<Vec<_>>()).unwrap();
-    assert!(recorded.iter().all(|recorded| *recorded == Recorded::Now));
+    assert!(recorded.iter().all(|(recorded, _)| *recorded == Recorded::Now));
 }
 
 fn reply_to_nobody() -> Answer {

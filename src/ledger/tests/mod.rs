@@ -117,6 +117,7 @@ fn reply(from: u8, rumor: u8) -> Answer {
         effect: Effect::Nothing,
         reply: Some(wrap(from, rumor)),
         language: None,
+        deletes: Vec::new(),
     }
 }
 

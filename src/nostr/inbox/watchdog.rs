@@ -68,7 +68,7 @@ pub struct Watchdog {
     /// The test messages that have not arrived yet.
     pub awaited: Awaited,
     /// Notified when a relay does not deliver: the inbox subscribes again and starts a backfill.
-    pub deaf: Arc<Notify>,
+    pub resubscribe: Arc<Notify>,
 }
 
 /// The result of one test.
@@ -107,7 +107,7 @@ impl Watchdog {
                         tracing::warn!(%url, "a DM relay accepts messages but does not deliver them; reconnecting");
                         reported.insert(url.clone());
                         self.relays.reconnect(&url).await;
-                        self.deaf.notify_one();
+                        self.resubscribe.notify_one();
                     }
                     Test::Refused(error) if reported.insert(url.clone()) => {
                         tracing::warn!(%url, %error, "a DM relay refuses sealed messages, so askers may not reach the bot \

@@ -43,8 +43,6 @@ fn work_until_killed() {
         let id = ledger.next_job().unwrap();
         let patterns = vec![Pattern::parse("m0ctane").unwrap()];
         let answer = Answer {
-            asker: Asker([1; 32]),
-            rumor: RumorId(numbered(0, id.0)),
             seen_on: vec!["wss://one.example".to_owned()],
             ticket: Some(Ticket(vec![1])),
             effect: Effect::Accept(
@@ -52,7 +50,7 @@ fn work_until_killed() {
                 JobSpec { asker: Asker([1; 32]), expires_at: u64::MAX >> 1, ..JobSpec::local(patterns) },
             ),
             reply: Some(wrap(2, id.0)),
-            language: None,
+            ..Answer::ignored(Asker([1; 32]), RumorId(numbered(0, id.0)))
         };
         assert_eq!(ledger.answer(&answer).unwrap(), Recorded::Now);
         println!("\naccepted {}", id.0);

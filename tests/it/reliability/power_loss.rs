@@ -77,8 +77,8 @@ fn request(job: i64) -> Answer {
     let spec = JobSpec { asker: ASKER, half: half(job), expires_at: NOW + 9_000, ..JobSpec::local(patterns) };
     let effect = Effect::Accept(JobId(job), spec);
     let seen_on = vec!["wss://one.example".to_owned()];
-    let ticket = Some(Ticket(vec![1]));
-    Answer { asker: ASKER, rumor: rumor(job), seen_on, ticket, effect, reply: Some(wrap(2, job)), language: None }
+    let (ticket, reply) = (Some(Ticket(vec![1])), Some(wrap(2, job)));
+    Answer { seen_on, ticket, effect, reply, ..Answer::ignored(ASKER, rumor(job)) }
 }
 
 fn open(folder: &Path) -> Result<Ledger, LedgerError> {
