@@ -1,9 +1,8 @@
 //! Conventions of Nostr: old clients (NIP-04), silence and deletion on request, and public events.
 
-use crate::support::asker::{Asker, DeliveredKey};
+use crate::support::asker::Asker;
 use crate::support::bot::Home;
 use crate::support::harness::{Test, hold, judge, test};
-use crate::support::program::{run, run_with_input, stdout};
 use crate::support::raw_relay::{Manner, RawRelay};
 use crate::support::relay::TestRelay;
 use crate::support::until;

@@ -10,7 +10,7 @@ use npubbot::job::{Asker, EncryptionKey, Ticket};
 use npubbot::key::{Offset, Rotation, Tweak, VerifiedHit};
 use npubbot::message::{GiftWrap, OutgoingMessage};
 use npubbot::pattern::Pattern;
-use npubbot::vault::{ANNOUNCEMENT, Announcement, Opened, Order, StartId, Vault, VaultError, VerifiedEvent};
+use npubbot::vault::{ANNOUNCEMENT, Announcement, Opened, StartId, Vault, VaultError, VerifiedEvent};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

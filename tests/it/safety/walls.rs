@@ -11,7 +11,6 @@ use crate::support::{PATIENCE, until};
 use nostr_sdk::nips::nip04;
 use nostr_sdk::{Event, EventBuilder, JsonUtil, Keys, Kind, ToBech32};
 use npubbot::key::{Offset, Rotation, Tweak, VerifiedHit};
-use npubbot::message::OutgoingMessage;
 use npubbot::pattern::ALPHABET;
 #[cfg(debug_assertions)]
 use npubbot::vault::BreakOut;
