@@ -1,10 +1,11 @@
-//! Every message gets an answer (R3). The long form: `cargo test --release --test it reliability::answers -- --ignored --nocapture`
+//! Every message gets an answer (R3). The long form:
+//! `cargo test --release --test it reliability::answers -- --ignored --nocapture`
 
+use crate::support::PATIENCE;
 use crate::support::asker::{Asker, DeliveredKey, is_late_notice};
 use crate::support::bot::Home;
 use crate::support::harness::{Test, judge, test};
 use crate::support::raw_relay::{Manner, RawRelay};
-use crate::support::PATIENCE;
 use nostr_sdk::prelude::{EventBuilder, EventId, RelayPoolNotification, UnwrappedGift};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
