@@ -3,12 +3,12 @@
 
 use nostr::nips::nip44::{self, Version};
 use nostr::{Event, EventBuilder, JsonUtil, Keys, Kind, Tag};
-use npubbot::bot::{Decision, Facts, answer, decide, read};
+use npubbot::bot::{Facts, answer, decide, read};
 use npubbot::config::Config;
 use npubbot::job::{Asker, JobId, RumorId};
 use npubbot::key::{HalfPoint, Npub, Offset, Rotation, SplitTweak, Tweak};
 use npubbot::language::Language;
-use npubbot::ledger::AskerView;
+use npubbot::ledger::{AskerView, Effect};
 use npubbot::pattern::{Pattern, PatternId, PatternSet, Rate};
 use npubbot::scheduler::{CollectedLaunch, Pass, verify};
 use npubbot::search::{ClaimedHit, LaunchReport};
@@ -44,7 +44,7 @@ pub fn request(data: &[u8]) {
         own_split_part: 0.5,
         easy_bits: 30,
         easy_wait: Duration::from_secs(10),
-        reads_sealed: true,
+        page: None,
         now: 1_800_000_000,
         hours: None,
         is_stopped: false,
@@ -58,23 +58,15 @@ pub fn request(data: &[u8]) {
         subject: None,
         other_receivers: 0,
         ticket: None,
-        takes_back: Vec::new(),
+        deletes: Vec::new(),
         encryption_key: None,
     };
     let request = read(&rumor);
-    let reply = match decide(&request, &facts) {
-        Decision::Ignore => panic!("a text is never ignored"),
-        Decision::Accept { spec, reply } => {
-            assert!(!spec.patterns.is_empty() && spec.patterns.len() <= config.limits.prefixes_per_job);
-            reply
-        }
-        Decision::Cancel { reply, .. } => reply.expect("a text that cancels is answered"),
-        Decision::Say(reply)
-        | Decision::Resend { reply, .. }
-        | Decision::Stop(reply)
-        | Decision::Start(reply)
-        | Decision::Forget(reply) => reply,
-    };
+    let (effect, reply) = decide(&request, &facts);
+    let reply = reply.expect("a text is never ignored");
+    if let Effect::Accept(_, spec) = effect {
+        assert!(!spec.patterns.is_empty() && spec.patterns.len() <= config.limits.prefixes_per_job);
+    }
     for language in Language::ALL {
         let length = answer(&request, &reply, language).chars().count();
         assert!((1..=1500).contains(&length), "an answer of {length} characters");

@@ -36,17 +36,6 @@ impl fmt::Display for JobId {
     }
 }
 
-/// The way in which messages about a job travel.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-pub enum Channel {
-    /// Sealed and wrapped (NIP-17, NIP-59): nobody but the receiver can read it or see who sent it.
-    #[default]
-    Sealed,
-    /// Kind 4 (NIP-04), for clients without NIP-17. Everybody can see who writes to whom. Never
-    /// used for a key.
-    Nip04,
-}
-
 /// A job: its patterns, its asker and its time limit.
 ///
 /// The bot creates it, the ledger stores it, and the scheduler searches by it. Its `Debug` output
@@ -61,8 +50,6 @@ pub struct JobSpec {
     pub best: Option<Box<BestSearch>>,
     /// The asker's half point, if the asker keeps half of the key. `None` for a job of the pool.
     pub half: Option<HalfPoint>,
-    /// The channel of messages about the job. A key is always sealed, whatever the channel.
-    pub channel: Channel,
     /// The key that messages about the job are encrypted to; `None` for the asker's own key.
     pub encryption_key: Option<EncryptionKey>,
     /// Subject of the asker's conversation, if it has one.
@@ -111,7 +98,6 @@ impl JobSpec {
             patterns,
             best: None,
             half: None,
-            channel: Channel::Sealed,
             encryption_key: None,
             subject: None,
             expires_at: u64::MAX,

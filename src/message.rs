@@ -1,7 +1,5 @@
 //! Messages to askers, before and after they are sealed.
 
-pub use crate::job::Channel;
-
 use crate::job::{Asker, EncryptionKey, RumorId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -41,10 +39,7 @@ impl Answered {
 pub struct OutgoingMessage {
     /// The receiver. Nobody else will be able to read it.
     pub to: Asker,
-    /// The channel by which the message travels.
-    pub channel: Channel,
     /// The key that seal and wrap are encrypted to (kind 10044); `None` for the receiver's own key.
-    /// A NIP-04 message ignores it.
     pub encryption_key: Option<EncryptionKey>,
     /// Plain text (NIP-17, kind 14).
     pub text: String,

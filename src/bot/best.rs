@@ -1,27 +1,21 @@
 //! Requests without a target: `best words 10m`, `surprise`.
 
+use super::decide::Decision;
 use super::facts::Facts;
 use super::policy;
 use super::reply::{BestAcceptance, BestExplanation, Reply};
-use super::request::{Form, Request};
+use super::request::Request;
 use crate::job::{BestSearch, JobSpec};
 use crate::key::HalfPoint;
-use crate::message::Channel;
+use crate::ledger::Effect;
 use crate::pattern::Best;
 use std::time::Duration;
 
-/// Decides about a request without a target. Returns the job with its acceptance, or `None` with
-/// the refusal.
-pub(super) fn find_best(
-    request: &Request,
-    best: Best,
-    half: Option<HalfPoint>,
-    channel: Channel,
-    facts: &Facts<'_>,
-) -> (Option<JobSpec>, Reply) {
+/// Decides about a request without a target.
+pub(super) fn find_best(request: &Request, best: Best, half: Option<HalfPoint>, facts: &Facts<'_>) -> Decision {
     let is_split = half.is_some();
     if let Some(refusal) = policy::refusal_of_best(best, is_split, facts) {
-        return (None, refusal);
+        return (Effect::Nothing, Some(refusal));
     }
     let part = if is_split { facts.split_part } else { pool_part(facts) };
     let patterns = best.family.floor();
@@ -34,7 +28,6 @@ pub(super) fn find_best(
         queue,
         is_split,
         place: facts.split_place.filter(|_| is_split),
-        comes_elsewhere: request.form == Form::Nip04 && channel == Channel::Sealed,
     });
     let expires_at = facts.now + facts.limits.give_up_after.as_secs();
     let spec = JobSpec {
@@ -42,13 +35,12 @@ pub(super) fn find_best(
         patterns,
         best: Some(Box::new(BestSearch::new(best))),
         half,
-        channel,
         encryption_key: request.encryption_key,
         subject: request.subject.clone(),
         expires_at,
         notice_at: facts.notice_at(takes.saturating_add(facts.until_hours() + queue), expires_at),
     };
-    (Some(spec), reply)
+    (Effect::Accept(facts.next_job, spec), Some(reply))
 }
 
 /// The answer to `explain best words 10m`.

@@ -10,8 +10,7 @@ use super::reply::{Acceptance, JobLine, Reply};
 use super::request::{Form, Request};
 use crate::job::{JobId, JobSpec, RumorId};
 use crate::key::HalfPoint;
-use crate::ledger::Job;
-use crate::message::Channel;
+use crate::ledger::{Effect, Job};
 use crate::pattern::Pattern;
 use std::time::Duration;
 
@@ -20,114 +19,85 @@ const EXPENSIVE: u64 = 3600;
 /// Expected time, in seconds, from which the acceptance names a cheaper look-alike.
 const LONG: u64 = 60;
 
-/// The outcome of a message.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Decision {
-    /// Nothing is answered and nothing is done.
-    Ignore,
-    /// A reply, and nothing else.
-    Say(Reply),
-    /// A job is accepted under the number `next_job`.
-    Accept {
-        /// The job.
-        spec: JobSpec,
-        /// The acceptance that the asker receives.
-        reply: Reply,
-    },
-    /// Some of the asker's jobs are cancelled.
-    Cancel {
-        /// The jobs.
-        jobs: Vec<JobId>,
-        /// The answer; `None` if the asker deleted the request.
-        reply: Option<Reply>,
-    },
-    /// A result is sent again.
-    Resend {
-        /// The job that the result belongs to.
-        job: JobId,
-        /// The answer.
-        reply: Reply,
-    },
-    /// All jobs of the asker are cancelled, and no message is sent to them.
-    Stop(Reply),
-    /// Messages are sent to the asker again.
-    Start(Reply),
-    /// Everything about the asker is deleted.
-    Forget(Reply),
+/// What to do about a message: its effect, and the answer, if it gets one.
+pub type Decision = (Effect, Option<Reply>);
+
+/// A reply, and nothing else.
+fn say(reply: Reply) -> Decision {
+    (Effect::Nothing, Some(reply))
 }
+
+/// Nothing is answered and nothing is done.
+const IGNORE: Decision = (Effect::Nothing, None);
 
 /// Decides what to do about a message.
 pub fn decide(request: &Request, facts: &Facts<'_>) -> Decision {
     if let Form::Deletion(messages) = &request.form {
-        return take_back(messages, facts);
+        return delete_requests(messages, facts);
+    }
+    if request.is_nip04() {
+        return match facts.asker.silent || facts.asker.redirected {
+            true => IGNORE,
+            false => (Effect::Redirect, Some(Reply::NeedsSealed { page: facts.page.map(str::to_owned) })),
+        };
     }
     if facts.asker.silent {
         return match request.meaning {
-            Meaning::Start => Decision::Start(Reply::Started),
-            Meaning::Delete => Decision::Forget(Reply::Forgotten { open: 0 }),
-            _ => Decision::Ignore,
+            Meaning::Start => (Effect::Start, Some(Reply::Started)),
+            Meaning::Delete => (Effect::Forget, Some(Reply::Forgotten { open: 0 })),
+            _ => IGNORE,
         };
     }
     match request.form {
-        Form::File => return Decision::Say(Reply::TextOnly),
-        Form::Group => return Decision::Say(Reply::NoGroups),
+        Form::File => return say(Reply::TextOnly),
+        Form::Group => return say(Reply::NoGroups),
         Form::Sealed | Form::Nip04 | Form::Deletion(_) => {}
     }
-    let only_nip04 = request.form == Form::Nip04 && !facts.reads_sealed;
-    // A tweak is not secret, so it may be sent by NIP-04.
-    let of_tweak = if only_nip04 { Channel::Nip04 } else { Channel::Sealed };
     match &request.meaning {
-        Meaning::Find(_) | Meaning::Best(_) if only_nip04 => Decision::Say(Reply::NeedsSealed),
-        Meaning::Find(patterns) => find(request, patterns, None, Channel::Sealed, facts),
-        Meaning::Best(best) => decision(find_best(request, *best, None, Channel::Sealed, facts)),
-        Meaning::Split(half, patterns) => find(request, patterns, Some(*half), of_tweak, facts),
-        Meaning::SplitBest(half, best) => decision(find_best(request, *best, Some(*half), of_tweak, facts)),
-        Meaning::BadPoint(error) => Decision::Say(Reply::BadPoint(*error)),
-        Meaning::PointAlone => Decision::Say(Reply::PointAlone),
-        Meaning::SplitHelp => Decision::Say(Reply::SplitHelp),
-        Meaning::Stop => Decision::Stop(Reply::Stopped { open: facts.asker.open.len() }),
-        Meaning::Delete => Decision::Forget(Reply::Forgotten { open: facts.asker.open.len() }),
-        Meaning::Help | Meaning::Start => Decision::Say(Reply::Help { open_jobs: facts.open_jobs(), rate: facts.rate }),
-        Meaning::Status => Decision::Say(status(facts)),
+        Meaning::Find(patterns) => find(request, patterns, None, facts),
+        Meaning::Best(best) => find_best(request, *best, None, facts),
+        Meaning::Split(half, patterns) => find(request, patterns, Some(*half), facts),
+        Meaning::SplitBest(half, best) => find_best(request, *best, Some(*half), facts),
+        Meaning::BadPoint(error) => say(Reply::BadPoint(*error)),
+        Meaning::PointAlone => say(Reply::PointAlone),
+        Meaning::SplitHelp => say(Reply::SplitHelp),
+        Meaning::Stop => (Effect::Stop, Some(Reply::Stopped { open: facts.asker.open.len() })),
+        Meaning::Delete => (Effect::Forget, Some(Reply::Forgotten { open: facts.asker.open.len() })),
+        Meaning::Help | Meaning::Start => say(Reply::Help { open_jobs: facts.open_jobs(), rate: facts.rate }),
+        Meaning::Status => say(status(facts)),
         Meaning::Cancel(job) => cancel(*job, facts),
         Meaning::Resend(job) => resend(*job, facts),
-        Meaning::Explain(patterns) => Decision::Say(explain(patterns, facts)),
-        Meaning::ExplainBest(best) => Decision::Say(explain_best(*best, facts)),
-        Meaning::Kinds => Decision::Say(Reply::Kinds),
-        Meaning::BadWords(words) => Decision::Say(Reply::BadWords(words.clone())),
-        Meaning::Sentence(patterns) => Decision::Say(Reply::Sentence(patterns.clone())),
-        Meaning::Unsupported(nearest) => Decision::Say(Reply::Unsupported { nearest: nearest.clone() }),
-        Meaning::SmallTalk(prefix) => Decision::Say(Reply::SmallTalk { prefix: prefix.clone() }),
-        Meaning::SecretKey => Decision::Say(Reply::SecretKey),
-        Meaning::SeedWords => Decision::Say(Reply::SeedWords),
+        Meaning::Explain(patterns) => say(explain(patterns, facts)),
+        Meaning::ExplainBest(best) => say(explain_best(*best, facts)),
+        Meaning::Kinds => say(Reply::Kinds),
+        Meaning::BadWords(words) => say(Reply::BadWords(words.clone())),
+        Meaning::Sentence(patterns) => say(Reply::Sentence(patterns.clone())),
+        Meaning::Unsupported(nearest) => say(Reply::Unsupported { nearest: nearest.clone() }),
+        Meaning::SmallTalk(prefix) => say(Reply::SmallTalk { prefix: prefix.clone() }),
+        Meaning::SecretKey => say(Reply::SecretKey),
+        Meaning::SeedWords => say(Reply::SeedWords),
         Meaning::TooManyWords(words) => {
-            Decision::Say(Reply::TooManyPrefixes { asked: *words, allowed: facts.limits.prefixes_per_job })
+            say(Reply::TooManyPrefixes { asked: *words, allowed: facts.limits.prefixes_per_job })
         }
-        Meaning::Language(_) => Decision::Say(Reply::LanguageSet),
-        Meaning::Languages => Decision::Say(Reply::Languages),
-        Meaning::Nothing => Decision::Say(Reply::Nothing),
+        Meaning::Language(_) => say(Reply::LanguageSet),
+        Meaning::Languages => say(Reply::Languages),
+        Meaning::Nothing => say(Reply::Nothing),
     }
 }
 
-fn find(
-    request: &Request,
-    patterns: &[Pattern],
-    half: Option<HalfPoint>,
-    channel: Channel,
-    facts: &Facts<'_>,
-) -> Decision {
+fn find(request: &Request, patterns: &[Pattern], half: Option<HalfPoint>, facts: &Facts<'_>) -> Decision {
     let considered = &patterns[..patterns.len().min(facts.limits.prefixes_per_job)];
     let rate = match half {
         Some(_) => facts.split_rate(considered, facts.split_part),
         None => facts.pool_rate(considered),
     };
     let Some(difficulty) = difficulty_of(considered) else {
-        return Decision::Say(Reply::Nothing);
+        return say(Reply::Nothing);
     };
     let expected = rate.and_then(|rate| difficulty.expected_time(rate));
     let refusal = policy::refusal(patterns, difficulty, half.is_some(), rate, facts);
     if let Some(reply) = refusal {
-        return Decision::Say(reply);
+        return say(reply);
     }
     let takes = rate.and_then(|rate| facts.takes(difficulty, rate));
     let queue = if half.is_none() { facts.queue_for(patterns) } else { Duration::ZERO };
@@ -141,7 +111,6 @@ fn find(
         queue,
         is_split,
         place: facts.split_place.filter(|_| is_split),
-        comes_elsewhere: request.form == Form::Nip04 && channel == Channel::Sealed,
         expensive: expected.is_some_and(|expected| expected.as_secs() > EXPENSIVE),
         cheaper: if is_split || expected.is_none_or(|expected| expected.as_secs() < LONG) {
             None
@@ -153,36 +122,24 @@ fn find(
     // The promised time: 95 of 100 jobs are done by then.
     let most = takes.map(|takes| takes.most.saturating_add(facts.until_hours() + queue));
     let notice_at = most.and_then(|most| facts.notice_at(most, expires_at));
-    let (asker, subject) = (request.asker, request.subject.clone());
-    Decision::Accept {
-        spec: JobSpec {
-            asker,
-            patterns: patterns.to_vec(),
-            best: None,
-            half,
-            channel,
-            encryption_key: request.encryption_key,
-            subject,
-            expires_at,
-            notice_at,
-        },
-        reply,
-    }
-}
-
-/// A job with its acceptance, or a refusal.
-fn decision((job, reply): (Option<JobSpec>, Reply)) -> Decision {
-    match job {
-        Some(spec) => Decision::Accept { spec, reply },
-        None => Decision::Say(reply),
-    }
+    let spec = JobSpec {
+        asker: request.asker,
+        patterns: patterns.to_vec(),
+        best: None,
+        half,
+        encryption_key: request.encryption_key,
+        subject: request.subject.clone(),
+        expires_at,
+        notice_at,
+    };
+    (Effect::Accept(facts.next_job, spec), Some(reply))
 }
 
 /// Cancels the jobs whose requests are deleted. A deletion gets no answer.
-fn take_back(messages: &[RumorId], facts: &Facts<'_>) -> Decision {
-    let taken_back = facts.asker.open.iter().filter(|job| messages.contains(&job.rumor));
-    let jobs: Vec<JobId> = taken_back.map(|job| job.id).collect();
-    if jobs.is_empty() { Decision::Ignore } else { Decision::Cancel { jobs, reply: None } }
+fn delete_requests(messages: &[RumorId], facts: &Facts<'_>) -> Decision {
+    let deleted = facts.asker.open.iter().filter(|job| messages.contains(&job.rumor));
+    let jobs: Vec<JobId> = deleted.map(|job| job.id).collect();
+    if jobs.is_empty() { IGNORE } else { (Effect::Cancel(jobs), None) }
 }
 
 fn status(facts: &Facts<'_>) -> Reply {
@@ -217,15 +174,15 @@ fn cancel(asked: Option<JobId>, facts: &Facts<'_>) -> Decision {
     let open: Vec<JobId> = facts.asker.open.iter().map(|job| job.id).collect();
     let jobs: Vec<JobId> = open.iter().copied().filter(|id| asked.is_none_or(|asked| asked == *id)).collect();
     if jobs.is_empty() {
-        return Decision::Say(Reply::NothingToCancel { asked, open });
+        return say(Reply::NothingToCancel { asked, open });
     }
-    Decision::Cancel { reply: Some(Reply::Cancelled(jobs.clone())), jobs }
+    (Effect::Cancel(jobs.clone()), Some(Reply::Cancelled(jobs)))
 }
 
 fn resend(asked: Option<JobId>, facts: &Facts<'_>) -> Decision {
     let kept = facts.asker.results.clone();
     match kept.iter().copied().find(|id| asked.is_none_or(|asked| asked == *id)) {
-        Some(job) => Decision::Resend { job, reply: Reply::SentAgain(job) },
-        None => Decision::Say(Reply::NothingToResend { asked, kept }),
+        Some(job) => (Effect::Resend(job), Some(Reply::SentAgain(job))),
+        None => say(Reply::NothingToResend { asked, kept }),
     }
 }

@@ -66,9 +66,8 @@ pub struct Facts<'a> {
     pub easy_bits: u32,
     /// Time that requests of at most `easy_bits` wait, if all devices search for the pool.
     pub easy_wait: Duration,
-    /// Whether the asker publishes DM relays (kind 10050), so that their client reads sealed
-    /// messages. Matters for messages of kind 4 only.
-    pub reads_sealed: bool,
+    /// The address of the bot's page, if it has one.
+    pub page: Option<&'a str>,
     /// The proof of work this asker still owes, because there is a flood and they are new.
     pub owes: Option<WorkWanted>,
     /// Proof of work that a split job costs now and this message lacks.

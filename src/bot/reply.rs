@@ -167,8 +167,11 @@ pub enum Reply {
     PointAlone,
     /// A split request whose half was used before.
     HalfUsed(HalfUse),
-    /// A request by NIP-04 of an asker who shows no sign of reading NIP-17.
-    NeedsSealed,
+    /// The one answer a day to messages by NIP-04: use NIP-17, or the page.
+    NeedsSealed {
+        /// The address of the bot's page, if it has one.
+        page: Option<String>,
+    },
     /// A request from before a restore of the ledger.
     Restored,
     /// A flood: a new asker is asked for proof of work.
@@ -222,8 +225,6 @@ pub struct Acceptance {
     pub is_split: bool,
     /// Place of a split job in line, from 1, if it is not searched at once.
     pub place: Option<usize>,
-    /// Whether the request came by NIP-04 and the key will come by NIP-17.
-    pub comes_elsewhere: bool,
     /// Whether the job takes so long that a split key is worth mentioning.
     pub expensive: bool,
     /// A look-alike that is found much sooner.
@@ -245,8 +246,6 @@ pub struct BestAcceptance {
     pub is_split: bool,
     /// Place of a split job in line, from 1, if it is not searched at once.
     pub place: Option<usize>,
-    /// Whether the request came by NIP-04 and the key will come by NIP-17.
-    pub comes_elsewhere: bool,
 }
 
 /// The meaning of a search without a target, its likely result and its time.

@@ -67,9 +67,14 @@ impl Request {
     /// The half point of a split request. The caller looks up whether it was used before.
     pub fn half(&self) -> Option<HalfPoint> {
         match &self.meaning {
-            Meaning::Split(half, _) | Meaning::SplitBest(half, _) => Some(*half),
+            Meaning::Split(half, _) | Meaning::SplitBest(half, _) if self.form == Form::Sealed => Some(*half),
             _ => None,
         }
+    }
+
+    /// Whether the message came by NIP-04. Its answer goes the same way.
+    pub fn is_nip04(&self) -> bool {
+        self.form == Form::Nip04
     }
 }
 
@@ -78,7 +83,7 @@ impl Request {
 pub(super) enum Form {
     /// Text in a gift wrap (NIP-17), to us only.
     Sealed,
-    /// Text in a message of kind 4.
+    /// A message of kind 4. Only its language is read.
     Nip04,
     /// A file. Only its address was sent.
     File,
@@ -91,23 +96,35 @@ pub(super) enum Form {
 /// Reads a message. Never panics, for any text.
 pub fn read(rumor: &Rumor) -> Request {
     let form = match rumor.kind {
-        KIND_DELETION => Form::Deletion(rumor.takes_back.clone()),
+        KIND_DELETION => Form::Deletion(rumor.deletes.clone()),
         KIND_FILE => Form::File,
+        KIND_NIP04 => Form::Nip04,
         KIND_INVITATION => Form::Group,
         _ if rumor.other_receivers > 0 => Form::Group,
-        KIND_NIP04 => Form::Nip04,
         _ => Form::Sealed,
     };
     let work = rumor.content.split_whitespace().find_map(|word| word.to_lowercase().parse().ok());
-    let Reading { meaning, languages, shadowed } = read_text(&rumor.content);
+    let Reading { meaning, languages, shadowed } = match form {
+        // What the text asks for is not done, so no word of it needs an explanation.
+        Form::Nip04 => Reading { shadowed: None, ..read_text(without_comment(&rumor.content)) },
+        _ => read_text(&rumor.content),
+    };
     let (encryption_key, subject) = (rumor.encryption_key, rumor.subject.clone());
     Request { asker: rumor.author, encryption_key, subject, form, meaning, languages, shadowed, work }
+}
+
+/// A NIP-04 text without Amethyst's first line, `[//]: # (nip18)`.
+fn without_comment(text: &str) -> &str {
+    match text.split_once('\n') {
+        Some((first, rest)) if first.starts_with("[//]:") => rest,
+        _ => text,
+    }
 }
 
 /// The keys that a message asks for; `None` if it asks for none. Runs inside the vault, for the
 /// ticket. An accepted job searches for the same keys.
 pub fn asked(rumor: &Rumor) -> Option<Asked> {
-    let Request { form: Form::Sealed | Form::Nip04, meaning, .. } = read(rumor) else { return None };
+    let Request { form: Form::Sealed, meaning, .. } = read(rumor) else { return None };
     let (wanted, half) = match meaning {
         Meaning::Find(patterns) => (Wanted::Patterns(patterns), None),
         Meaning::Split(half, patterns) => (Wanted::Patterns(patterns), Some(half)),

@@ -138,7 +138,10 @@ fn say_reply(t: &Table, reply: &Reply) -> String {
             lines([refusal, instead].into_iter().chain(cheaper.as_ref().map(|cheaper| looks_alike(t, cheaper))))
         }
         Reply::NotMeasured { characters } => say!(t, "not-measured", characters = *characters),
-        Reply::NeedsSealed => say!(t, "needs-sealed"),
+        Reply::NeedsSealed { page } => {
+            let page = page.as_ref().map(|page| say!(t, "needs-sealed-page", page = page.as_str()));
+            lines([say!(t, "needs-sealed")].into_iter().chain(page))
+        }
         Reply::Restored => say!(t, "restored"),
         Reply::WorkWanted(work) => {
             let wait = span(t, work.ends_in.max(Duration::from_secs(1)));
@@ -164,7 +167,7 @@ fn acceptance(t: &Table, job: &Acceptance) -> String {
     said.push(odds(t, job.difficulty));
     said.push(job.takes.map_or_else(|| say!(t, "no-speed-yet"), |takes| expected(t, takes)));
     said.extend(rests);
-    said.extend(arrival(t, job.queue, job.is_split, job.place, job.comes_elsewhere));
+    said.extend(arrival(t, job.queue, job.is_split, job.place));
     said.extend(job.cheaper.as_ref().map(|cheaper| looks_alike(t, cheaper)));
     if job.expensive && !job.is_split {
         said.push(say!(t, "expensive"));
@@ -182,7 +185,7 @@ fn resting(t: &Table, rests: Rests) -> String {
 }
 
 /// Lines that say when and how the result comes.
-fn arrival(t: &Table, queue: Duration, is_split: bool, place: Option<usize>, comes_elsewhere: bool) -> Vec<String> {
+fn arrival(t: &Table, queue: Duration, is_split: bool, place: Option<usize>) -> Vec<String> {
     let mut said = Vec::new();
     if !queue.is_zero() {
         said.push(say!(t, "queue", span = span(t, queue)));
@@ -191,8 +194,6 @@ fn arrival(t: &Table, queue: Duration, is_split: bool, place: Option<usize>, com
         said.push(say!(t, "at-your-point"));
         said.extend(place.map(|place| say!(t, "place-in-line", place = place)));
         said.push(say!(t, "tweak-comes"));
-    } else if comes_elsewhere {
-        said.push(say!(t, "key-comes-elsewhere"));
     } else {
         said.push(say!(t, "key-comes"));
     }
@@ -203,7 +204,7 @@ fn best_acceptance(t: &Table, job: &BestAcceptance) -> String {
     let mut said = vec![say!(t, "accepted", job = job.job.to_string(), patterns = job.explanation.best.to_string())];
     said.extend(best_explanation(t, &job.explanation));
     said.extend(job.rests.map(|rests| resting(t, rests)));
-    said.extend(arrival(t, job.queue, job.is_split, job.place, job.comes_elsewhere));
+    said.extend(arrival(t, job.queue, job.is_split, job.place));
     said.push(say!(t, "to-stop", number = number(job.job)));
     lines(said)
 }

@@ -4,13 +4,11 @@
 //! | order | data folder | configuration |
 //! | --- | --- | --- |
 //! | 1 | `--data`, `NPUBBOT_DATA` | `--config`, `NPUBBOT_CONFIG` |
-//! | 2 | `./.npubbot`, the default of 0.1, if a bot is in it | `./relays.toml` beside it |
-//! | 3 | `~/.local/share/npubbot`, if a bot is in it | `~/.config/npubbot/relays.toml` |
-//! | 4 | `/var/lib/npubbot`, if it is this user's, or root's with a bot | `/etc/npubbot/relays.toml` |
-//! | 5 | `~/.local/share/npubbot` | `~/.config/npubbot/relays.toml` |
+//! | 2 | `~/.local/share/npubbot`, if a bot is in it | `~/.config/npubbot/relays.toml` |
+//! | 3 | `/var/lib/npubbot`, if it is this user's, or root's with a bot | `/etc/npubbot/relays.toml` |
+//! | 4 | `~/.local/share/npubbot` | `~/.config/npubbot/relays.toml` |
 //!
-//! If there are bots at both 2 and 3, the error asks for `--data`, because a guess could be wrong.
-//! A new bot is never made at 2, so a start in another folder makes no second identity.
+//! With a named data folder and without a file in `~/.config/npubbot`, `./relays.toml` is read.
 
 use crate::os::{files, process};
 use clap::Args;
@@ -23,8 +21,6 @@ pub(super) const IDENTITY_FILE: &str = "identity.age";
 pub(super) const LEDGER_FILE: &str = "ledger.sqlite";
 /// Name of the configuration file.
 const CONFIG_FILE: &str = "relays.toml";
-/// The data folder of earlier versions, in the working folder, if no other was named.
-const FORMER_DATA: &str = ".npubbot";
 
 /// Flags that name the configuration and the data folder.
 #[derive(Args, Clone, Debug, Default)]
@@ -52,17 +48,6 @@ pub(super) enum FolderError {
     /// The user has no home folder.
     #[error("this user has no home folder; name the places with --config FILE and --data DIR")]
     NoHome,
-    /// Two bots could be meant.
-    #[error(
-        "there is a bot in {former}, where earlier versions kept it, and another in {data}; name one of them with --data \
-         (or move one to a safe place)"
-    )]
-    TwoBots {
-        /// The data folder that earlier versions used.
-        former: PathBuf,
-        /// The user's data folder.
-        data: PathBuf,
-    },
     /// Root would make a bot that the service does not run.
     #[error(
         "the service of this machine has its own user; make its bot with `{}`, or name another folder with --data",
@@ -76,14 +61,7 @@ impl FolderFlags {
     ///
     /// Errors: [`FolderError`].
     pub fn find(&self) -> Result<Folders, FolderError> {
-        let folders = Places::of_this_user().find(self.config.as_deref(), self.data.as_deref())?;
-        if self.data.is_none() && folders.data == Path::new(FORMER_DATA) {
-            eprintln!(
-                "npubbot: using {FORMER_DATA} of this folder, as earlier versions did; `--data {FORMER_DATA}` says so \
-                 without this line"
-            );
-        }
-        Ok(folders)
+        Places::of_this_user().find(self.config.as_deref(), self.data.as_deref())
     }
 
     /// The places of the bot of this machine's service.
@@ -153,47 +131,38 @@ impl Places {
     }
 
     fn find(&self, config: Option<&Path>, data: Option<&Path>) -> Result<Folders, FolderError> {
-        let former = self.here.join(FORMER_DATA);
         let found = match data {
             Some(data) => data.to_owned(),
-            None => self.data(&former)?,
+            None => self.data()?,
         };
         let config = match config {
             Some(config) => config.to_owned(),
-            None => self.config(&found, data.is_some() || found == former)?,
+            None => self.config(&found, data.is_some())?,
         };
         Ok(Folders { config, data: found })
     }
 
-    fn data(&self, former: &Path) -> Result<PathBuf, FolderError> {
+    fn data(&self) -> Result<PathBuf, FolderError> {
         let user = self.user.as_ref().map(|(_, data)| data);
-        let users_bot = user.filter(|data| has_bot(data));
-        match (has_bot(former), users_bot) {
-            (true, Some(data)) => {
-                return Err(FolderError::TwoBots { former: former.to_owned(), data: data.clone() });
-            }
-            (true, None) => return Ok(former.to_owned()),
-            (false, Some(data)) => return Ok(data.clone()),
-            (false, None) => {}
-        }
         let is_service = if self.is_root { has_bot(&self.system_data) } else { self.owns_system };
-        if is_service { Ok(self.system_data.clone()) } else { user.cloned().ok_or(FolderError::NoHome) }
+        match user {
+            Some(data) if has_bot(data) || !is_service => Ok(data.clone()),
+            _ if is_service => Ok(self.system_data.clone()),
+            _ => Err(FolderError::NoHome),
+        }
     }
 
-    /// The configuration file for a data folder. `may_be_here`: whether an earlier version would
-    /// have read the file in the working folder.
-    fn config(&self, data: &Path, may_be_here: bool) -> Result<PathBuf, FolderError> {
-        let here = self.here.join(CONFIG_FILE);
-        let user = self.user.as_ref().map(|(config, _)| config.join(CONFIG_FILE));
+    /// The configuration file for a data folder. `is_named`: whether a flag named the data folder.
+    fn config(&self, data: &Path, is_named: bool) -> Result<PathBuf, FolderError> {
         if data == self.system_data {
             return Ok(self.system_config.clone());
         }
-        let is_former = data == self.here.join(FORMER_DATA);
-        match user {
-            _ if is_former && here.exists() => Ok(here),
-            Some(user) if user.exists() || !(may_be_here && here.exists()) => Ok(user),
-            _ if may_be_here && here.exists() => Ok(here),
-            _ => Err(FolderError::NoHome),
+        let here = Some(self.here.join(CONFIG_FILE)).filter(|here| is_named && here.exists());
+        let user = self.user.as_ref().map(|(config, _)| config.join(CONFIG_FILE));
+        match (user, here) {
+            (Some(user), here) if user.exists() || here.is_none() => Ok(user),
+            (_, Some(here)) => Ok(here),
+            (_, None) => Err(FolderError::NoHome),
         }
     }
 }
@@ -229,34 +198,13 @@ mod tests {
         let mut places = places(top.path());
         let users = Folders { config: at("config/relays.toml"), data: at("data") };
         assert_eq!(places.find(None, None).unwrap(), users);
-        // A file in the working folder is not read, and an empty folder is not a bot.
+        // A file in the working folder is not read.
         bot(&places.here, CONFIG_FILE);
-        fs::create_dir_all(at("here/.npubbot")).unwrap();
         assert_eq!(places.find(None, None).unwrap(), users);
         assert_eq!(places.find(Some(Path::new("x")), Some(Path::new("y"))).unwrap().data, Path::new("y"));
         places.user = None;
         assert!(matches!(places.find(None, None), Err(FolderError::NoHome)));
         assert!(places.find(Some(Path::new("x")), Some(Path::new("y"))).is_ok());
-    }
-
-    #[test]
-    fn the_bot_of_an_earlier_version_is_found_where_it_was_and_never_mistaken() {
-        for file in [IDENTITY_FILE, LEDGER_FILE] {
-            let top = tempfile::tempdir().unwrap();
-            let at = |name: &str| top.path().join(name);
-            let places = places(top.path());
-            bot(&at("here/.npubbot"), file);
-            let found = places.find(None, None).unwrap();
-            assert_eq!(found, Folders { config: at("config/relays.toml"), data: at("here/.npubbot") });
-            bot(&places.here, CONFIG_FILE);
-            assert_eq!(places.find(None, None).unwrap().config, at("here/relays.toml"));
-            bot(&at("config"), CONFIG_FILE);
-            assert_eq!(places.find(None, None).unwrap().config, at("here/relays.toml"), "each bot has its own file");
-            bot(&at("data"), IDENTITY_FILE);
-            let error = places.find(None, None).unwrap_err().to_string();
-            assert!(error.contains("--data") && error.contains(".npubbot"), "{error}");
-            assert_eq!(places.find(None, Some(&at("data"))).unwrap().config, at("config/relays.toml"));
-        }
     }
 
     #[test]

@@ -100,10 +100,7 @@ fn wants_identity(path: &str) -> anyhow::Result<bool> {
 #[derive(Debug, Error)]
 pub(super) enum NoIdentity {
     /// There is no identity file.
-    #[error(
-        "there is no identity at {path}; make one with `npubbot init`, or name its folder with --data \
-         (earlier versions kept it in .npubbot of the working folder)"
-    )]
+    #[error("there is no identity at {path}; make one with `npubbot init`, or name its folder with --data")]
     Missing {
         /// Path of the file.
         path: String,

@@ -59,8 +59,7 @@ impl ShowStatus {
             if let Reply::Status(status) = reply {
                 let text = match self.json {
                     true => serde_json::to_string(&status)? + "\n",
-                    // A bot of an earlier version may not know the command for the checks.
-                    false => status_text(&status, &replies(&self.folders, Command::Doctor).unwrap_or_default()),
+                    false => status_text(&status, &replies(&self.folders, Command::Doctor)?),
                 };
                 std::io::stdout().write_all(text.as_bytes())?;
             }

@@ -1,7 +1,7 @@
 //! Decides at the start whether this ledger is the latest one or a restored backup.
 
 use super::error::LedgerError;
-use super::notes::{read_note, write_note};
+use super::meta::{read_meta, write_meta};
 use super::used_halves::{Family, History, Verdict, judge};
 use rusqlite::{Connection, TransactionBehavior};
 use std::collections::HashSet;
@@ -14,7 +14,7 @@ pub(super) fn align(
     now: i64,
 ) -> Result<(i64, Vec<Family>), LedgerError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let known = read_note(&transaction, "generation")?;
+    let known = read_meta(&transaction, "generation")?;
     let verdict = judge(history, known);
     if verdict != Verdict::Same {
         let mut insert = transaction.prepare("INSERT OR IGNORE INTO used_half (family) VALUES (?1)")?;
@@ -35,7 +35,7 @@ pub(super) fn align(
         )?;
         transaction.execute("UPDATE job SET state = 'expired' WHERE id IN (SELECT job FROM lost_job)", [])?;
         if verdict == Verdict::Restored {
-            write_note(&transaction, "restored_at", now)?;
+            write_meta(&transaction, "restored_at", now)?;
             tracing::warn!(
                 split_jobs = lost,
                 "this ledger is older than its file of used halves, so a backup was restored; its open split jobs are \
@@ -44,7 +44,7 @@ pub(super) fn align(
         }
     }
     let generation = known.unwrap_or(0).max(history.generation) + 1;
-    write_note(&transaction, "generation", generation)?;
+    write_meta(&transaction, "generation", generation)?;
     let in_file: HashSet<&Family> = history.families.iter().collect();
     let missing = transaction
         .prepare("SELECT family FROM used_half")?

@@ -3,10 +3,10 @@
 use super::budget::Bounds;
 use super::error::LedgerError;
 use super::job::JobState;
-use super::notes::seconds;
+use super::meta::seconds;
 use super::open::Ledger;
 use super::outbox::queue;
-use super::rows::{read_relays, write_channel, write_patterns, write_relays};
+use super::rows::{read_relays, write_patterns, write_relays};
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
 use crate::language::Language;
@@ -23,7 +23,8 @@ pub struct Answer {
     pub rumor: RumorId,
     /// Relays where the message was seen.
     pub seen_on: Vec<String>,
-    /// The vault's ticket for the request in the message. It is kept with the job.
+    /// The vault's ticket for the request in the message, kept with the job. A job without one is
+    /// not recorded.
     pub ticket: Option<Ticket>,
     /// The change that the message causes, besides the answer.
     pub effect: Effect,
@@ -31,10 +32,29 @@ pub struct Answer {
     pub reply: Option<GiftWrap>,
     /// Language of the asker from now on; `None` leaves it unchanged.
     pub language: Option<Language>,
+    /// Messages that this one deletes. They count as answered, because relays do not keep the order:
+    /// a request may arrive after its own deletion.
+    pub deletes: Vec<RumorId>,
+}
+
+impl Answer {
+    /// The record of a message that is ignored.
+    pub fn ignored(asker: Asker, rumor: RumorId) -> Answer {
+        Answer {
+            asker,
+            rumor,
+            seen_on: Vec::new(),
+            ticket: None,
+            effect: Effect::Nothing,
+            reply: None,
+            language: None,
+            deletes: Vec::new(),
+        }
+    }
 }
 
 /// The effect of a message, besides its answer. Its `Debug` output shows no pattern.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub enum Effect {
     /// No effect.
     Nothing,
@@ -46,6 +66,8 @@ pub enum Effect {
     Cancel(Vec<JobId>),
     /// Sends the wrap of a found or delivered job of this asker again.
     Resend(JobId),
+    /// The message came by NIP-04, and its answer is the only one to such messages for a day.
+    Redirect,
     /// Cancels all jobs of this asker. They get no more messages until [`Effect::Start`].
     Stop,
     /// The asker gets messages again: ends [`Effect::Stop`].
@@ -63,6 +85,7 @@ impl fmt::Debug for Effect {
             Effect::Accept(id, spec) => write!(f, "Accept {id}, {spec:?}"),
             Effect::Cancel(jobs) => write!(f, "Cancel {jobs:?}"),
             Effect::Resend(job) => write!(f, "Resend {job}"),
+            Effect::Redirect => f.write_str("Redirect"),
             Effect::Stop => f.write_str("Stop"),
             Effect::Start => f.write_str("Start"),
             Effect::Forget => f.write_str("Forget"),
@@ -86,7 +109,7 @@ impl Ledger {
     /// T1 that uses the number.
     pub fn next_job(&self) -> Result<JobId, LedgerError> {
         let query = "SELECT max(coalesce((SELECT max(id) FROM job), 0),
-                                coalesce((SELECT value FROM note WHERE name = 'last_job'), 0)) + 1";
+                                coalesce((SELECT value FROM meta WHERE name = 'last_job'), 0)) + 1";
         self.reading(|connection| Ok(JobId(connection.prepare_cached(query)?.query_row([], |row| row.get(0))?)))
     }
 
@@ -104,13 +127,14 @@ impl Ledger {
     /// then, not even that the message was seen.
     pub fn answer(&self, answer: &Answer) -> Result<Recorded, LedgerError> {
         let recorded = self.answer_all(std::slice::from_ref(answer))?;
-        Ok(recorded.first().copied().unwrap_or(Recorded::Before))
+        Ok(recorded.first().map_or(Recorded::Before, |(recorded, _)| *recorded))
     }
 
-    /// Records several messages (T1) in one transaction, which waits for the disk only once.
+    /// Records several messages (T1) in one transaction, which waits for the disk only once. Also
+    /// returns the jobs that each message ended.
     ///
     /// Errors: as [`Ledger::answer`].
-    pub fn answer_all(&self, answers: &[Answer]) -> Result<Vec<Recorded>, LedgerError> {
+    pub fn answer_all(&self, answers: &[Answer]) -> Result<Vec<(Recorded, Vec<JobId>)>, LedgerError> {
         let now = self.now();
         let mut outcome = Vec::new();
         self.write(|transaction| {
@@ -119,26 +143,32 @@ impl Ledger {
                 .map(|answer| record(transaction, self.bounds(), answer, now))
                 .collect::<Result<_, _>>()?;
             fault::before(Step::Answer);
-            Ok(outcome.contains(&Recorded::Now).then_some(()))
+            Ok(outcome.iter().any(|(recorded, _)| *recorded == Recorded::Now).then_some(()))
         })?;
         fault::after(Step::Answer);
         Ok(outcome)
     }
 }
 
-/// Records one message, unless it was recorded before.
-fn record(transaction: &Transaction<'_>, bounds: &Bounds, answer: &Answer, now: i64) -> Result<Recorded, LedgerError> {
+/// Records one message, unless it was recorded before. Also returns the jobs that it ends.
+fn record(
+    transaction: &Transaction<'_>,
+    bounds: &Bounds,
+    answer: &Answer,
+    now: i64,
+) -> Result<(Recorded, Vec<JobId>), LedgerError> {
     if bounds.refuses(transaction, answer.asker)? {
-        return Ok(Recorded::Full);
+        return Ok((Recorded::Full, Vec::new()));
     }
     let age = super::clean::age(transaction)?;
-    let first = transaction
-        .prepare_cached("INSERT OR IGNORE INTO seen (asker, rumor, age) VALUES (?1, ?2, ?3)")?
-        .execute(params![answer.asker.0, answer.rumor.0, age])?;
-    if first == 0 {
-        return Ok(Recorded::Before);
+    let mut see = transaction.prepare_cached("INSERT OR IGNORE INTO seen (asker, rumor, age) VALUES (?1, ?2, ?3)")?;
+    if see.execute(params![answer.asker.0, answer.rumor.0, age])? == 0 {
+        return Ok((Recorded::Before, Vec::new()));
     }
-    apply(transaction, answer, now)?;
+    for deleted in &answer.deletes {
+        see.execute(params![answer.asker.0, deleted.0, age])?;
+    }
+    let ended = apply(transaction, answer, now)?;
     if let Some(language) = answer.language {
         super::asker::set_language(transaction, answer.asker, language, now)?;
     }
@@ -148,31 +178,36 @@ fn record(transaction: &Transaction<'_>, bounds: &Bounds, answer: &Answer, now: 
         }
         queue(transaction, bounds, reply, None, &write_relays(&answer.seen_on), now)?;
     }
-    Ok(Recorded::Now)
+    Ok((Recorded::Now, ended))
 }
 
-/// Applies the effect of a message.
-fn apply(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<(), LedgerError> {
+/// Applies the effect of a message. Returns the jobs that it ends.
+fn apply(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<Vec<JobId>, LedgerError> {
     match &answer.effect {
-        Effect::Nothing => Ok(()),
+        Effect::Nothing => {}
         Effect::Accept(id, spec) => {
             accept(transaction, *id, spec, answer, now)?;
-            super::days::count(transaction, now, "accepted")
+            super::days::count(transaction, now, "accepted")?;
         }
         Effect::Cancel(jobs) => {
             let mut cancel = transaction.prepare_cached(
                 "UPDATE job SET state = 'cancelled' WHERE id = ?1 AND asker = ?2 AND state = 'accepted'",
             )?;
+            let mut ended = Vec::new();
             for job in jobs {
-                cancel.execute(params![job.0, answer.asker.0])?;
+                if cancel.execute(params![job.0, answer.asker.0])? > 0 {
+                    ended.push(*job);
+                }
             }
-            Ok(())
+            return Ok(ended);
         }
-        Effect::Resend(job) => resend(transaction, *job, answer, now),
-        Effect::Stop => super::asker::silence(transaction, answer.asker, now),
-        Effect::Start => super::asker::hear_again(transaction, answer.asker),
-        Effect::Forget => super::asker::forget(transaction, answer.asker, i64::MAX, now).map(|_| ()),
+        Effect::Resend(job) => resend(transaction, *job, answer, now)?,
+        Effect::Redirect => super::asker::redirect(transaction, answer.asker, now)?,
+        Effect::Stop => return super::asker::opt_out(transaction, answer.asker, now),
+        Effect::Start => super::asker::opt_in(transaction, answer.asker)?,
+        Effect::Forget => return Ok(super::asker::forget(transaction, answer.asker, i64::MAX, now)?.1),
     }
+    Ok(Vec::new())
 }
 
 /// Inserts the row of a new job.
@@ -189,8 +224,8 @@ fn accept(
     transaction
         .prepare_cached(
             "INSERT INTO job (id, asker, rumor, subject, patterns, state, accepted_at, expires_at, seen_on,
-                              split_point, half_family, notice_at, channel, encryption_key, best, ticket)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+                              split_point, half_family, notice_at, encryption_key, best, ticket)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         )?
         .execute(params![
             id.0,
@@ -205,7 +240,6 @@ fn accept(
             spec.half.map(|point| point.serialize()),
             spec.half.map(|point| point.family()),
             spec.notice_at.map(seconds),
-            write_channel(spec.channel),
             spec.encryption_key.map(|key| key.0),
             spec.best.as_ref().map(|search| search.best.to_string()),
             answer.ticket.as_ref().map(|ticket| &ticket.0),
@@ -218,7 +252,7 @@ fn accept(
 /// wrap.
 fn resend(transaction: &Transaction<'_>, job: JobId, answer: &Answer, now: i64) -> Result<(), LedgerError> {
     let kept: Option<(i64, String)> = transaction
-        .prepare_cached("SELECT id, seen_on FROM mail WHERE result_of = ?1 AND asker = ?2 AND expires_at > ?3")?
+        .prepare_cached("SELECT id, seen_on FROM outbox WHERE result_of = ?1 AND asker = ?2 AND expires_at > ?3")?
         .query_row(params![job.0, answer.asker.0, now], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     let Some((message, seen_on)) = kept else {
@@ -231,11 +265,11 @@ fn resend(transaction: &Transaction<'_>, job: JobId, answer: &Answer, now: i64) 
     relays.truncate(MOST_RELAYS);
     transaction
         .prepare_cached(
-            "UPDATE mail SET finished = 0, attempts = 0, queued_at = ?2, due_at = ?2, due_set_at = ?2, seen_on = ?3
+            "UPDATE outbox SET finished = 0, attempts = 0, queued_at = ?2, due_at = ?2, due_set_at = ?2, seen_on = ?3
              WHERE id = ?1",
         )?
         .execute(params![message, now, write_relays(&relays)])?;
-    transaction.prepare_cached("DELETE FROM acknowledged WHERE mail = ?1")?.execute([message])?;
+    transaction.prepare_cached("DELETE FROM acknowledged WHERE message = ?1")?.execute([message])?;
     Ok(())
 }
 

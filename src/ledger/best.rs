@@ -4,7 +4,7 @@
 use super::error::LedgerError;
 use super::job::JobState;
 use super::jobs::end;
-use super::notes::{seconds, unsigned};
+use super::meta::{seconds, unsigned};
 use super::open::Ledger;
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId};
@@ -53,15 +53,15 @@ impl Ledger {
 
     /// Records how long accepted jobs without a target have been searched. The time never
     /// decreases.
-    pub fn note_searched(&self, searched: &[(JobId, Duration)]) -> Result<(), LedgerError> {
+    pub fn record_searched(&self, searched: &[(JobId, Duration)]) -> Result<(), LedgerError> {
         self.write(|transaction| {
-            let mut note = transaction.prepare_cached(
+            let mut record = transaction.prepare_cached(
                 "INSERT INTO best (job, searched) SELECT id, ?2 FROM job
                  WHERE id = ?1 AND state = 'accepted' AND best IS NOT NULL
                  ON CONFLICT (job) DO UPDATE SET searched = max(searched, ?2)",
             )?;
             for &(job, time) in searched {
-                note.execute(params![job.0, milliseconds(time)])?;
+                record.execute(params![job.0, milliseconds(time)])?;
             }
             Ok((!searched.is_empty()).then_some(()))
         })?;

@@ -1,7 +1,7 @@
 //! Budgets: bounds on the ledger's size, however many keys write to the bot.
 
 use super::error::LedgerError;
-use super::notes::{note_last_job, read_note, unsigned, write_note};
+use super::meta::{read_meta, record_last_job, unsigned, write_meta};
 use crate::job::Asker;
 use rusqlite::{Connection, Transaction, params};
 use std::sync::{Mutex, PoisonError};
@@ -92,9 +92,9 @@ impl Bounds {
         let enough = self.budget.answers - self.budget.answers / 8;
         let mut dropped = 0;
         for query in [
-            "SELECT id FROM mail AS m WHERE result_of IS NULL AND NOT EXISTS
+            "SELECT id FROM outbox AS m WHERE result_of IS NULL AND NOT EXISTS
                  (SELECT 1 FROM job WHERE job.asker = m.asker) ORDER BY id LIMIT ?1",
-            "SELECT id FROM mail WHERE result_of IS NULL ORDER BY id LIMIT ?1",
+            "SELECT id FROM outbox WHERE result_of IS NULL ORDER BY id LIMIT ?1",
         ] {
             while bytes > enough {
                 let oldest = transaction
@@ -108,13 +108,13 @@ impl Bounds {
                     if bytes <= enough {
                         break;
                     }
-                    transaction.prepare_cached("DELETE FROM mail WHERE id = ?1")?.execute([message])?;
+                    transaction.prepare_cached("DELETE FROM outbox WHERE id = ?1")?.execute([message])?;
                     dropped += 1;
                     bytes = number(transaction, "answer_bytes")?;
                 }
             }
         }
-        write_note(transaction, "answers_dropped", read_note(transaction, "answers_dropped")?.unwrap_or(0) + dropped)?;
+        write_meta(transaction, "answers_dropped", read_meta(transaction, "answers_dropped")?.unwrap_or(0) + dropped)?;
         if self.is_due(1) {
             tracing::warn!(
                 dropped,
@@ -130,7 +130,7 @@ impl Bounds {
         while number(transaction, "result_bytes")? > self.budget.results {
             let deleted = transaction
                 .prepare_cached(
-                    "DELETE FROM mail WHERE id IN (SELECT id FROM mail WHERE finished = 1 AND result_of IS NOT NULL
+                    "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE finished = 1 AND result_of IS NOT NULL
                                                    ORDER BY id LIMIT 64)",
                 )?
                 .execute([])?;
@@ -142,11 +142,11 @@ impl Bounds {
             transaction.query_row("SELECT count(*) FROM job WHERE state <> 'accepted'", [], |row| row.get(0))?;
         let over = unsigned(ended).saturating_sub(self.budget.ended_jobs);
         if over > 0 {
-            note_last_job(transaction)?;
+            record_last_job(transaction)?;
             transaction.execute(
                 "DELETE FROM job WHERE id IN
                      (SELECT id FROM job WHERE state <> 'accepted' AND NOT EXISTS
-                          (SELECT 1 FROM mail WHERE mail.result_of = job.id) ORDER BY id LIMIT ?1)",
+                          (SELECT 1 FROM outbox WHERE outbox.result_of = job.id) ORDER BY id LIMIT ?1)",
                 params![i64::try_from(over).unwrap_or(i64::MAX)],
             )?;
         }
@@ -164,9 +164,9 @@ pub(super) fn sizes(connection: &Connection) -> Result<Sizes, LedgerError> {
     })
 }
 
-/// A size in the table `note`; 0 if it is missing.
+/// A size in the table `meta`; 0 if it is missing.
 fn number(connection: &Connection, name: &str) -> Result<u64, LedgerError> {
-    Ok(read_note(connection, name)?.map_or(0, unsigned))
+    Ok(read_meta(connection, name)?.map_or(0, unsigned))
 }
 
 /// Whether the ledger has a job of this asker, in any state.

@@ -6,7 +6,7 @@
 //! *age*: each cleaning adds the time since the last one, at most a day.
 
 use super::error::LedgerError;
-use super::notes::{DAY, read_note, seconds, unsigned, write_note};
+use super::meta::{DAY, read_meta, seconds, unsigned, write_meta};
 use super::open::Ledger;
 use super::quarantine::{Kind, set_aside};
 use rusqlite::Transaction;
@@ -23,16 +23,19 @@ impl Ledger {
     pub fn clean(&self) -> Result<(), LedgerError> {
         let now = self.now();
         self.write(|transaction| {
-            let last = read_note(transaction, "cleaned_at")?.unwrap_or(now);
+            let last = read_meta(transaction, "cleaned_at")?.unwrap_or(now);
             let age = age(transaction)? + (now - last).clamp(0, DAY);
-            write_note(transaction, "age", age)?;
-            write_note(transaction, "cleaned_at", now)?;
+            write_meta(transaction, "age", age)?;
+            write_meta(transaction, "cleaned_at", now)?;
             transaction.execute("DELETE FROM seen WHERE age < ?1", [age - SEEN_FOR])?;
-            transaction.execute("DELETE FROM mail WHERE finished = 1 AND expires_at <= ?1", [now])?;
+            transaction.execute("DELETE FROM outbox WHERE finished = 1 AND expires_at <= ?1", [now])?;
             self.bounds().delete_old(transaction)?;
             super::asker::delete_old_languages(transaction)?;
             transaction.execute("DELETE FROM post WHERE expires_at <= ?1", [now])?;
-            transaction.execute("DELETE FROM started WHERE at <= ?1 - ?2 OR at > ?1 + ?2", [now, DAY])?;
+            for table in ["started", "redirected"] {
+                let old = format!("DELETE FROM {table} WHERE at <= ?1 - ?2 OR at > ?1 + ?2");
+                transaction.execute(&old, [now, DAY])?;
+            }
             Ok(Some(()))
         })?;
         self.shrink()
@@ -42,7 +45,7 @@ impl Ledger {
     /// later than now, so that a clock that was ahead does not make the bot miss messages.
     pub fn last_contact(&self) -> Result<Option<u64>, LedgerError> {
         let now = self.now();
-        self.reading(|connection| match read_note(connection, "last_contact")? {
+        self.reading(|connection| match read_meta(connection, "last_contact")? {
             // We never write such a value. Treat it as a first start, so that no message is missed.
             Some(at) if at < 0 => {
                 set_aside(connection, Kind::Cursor, &[(0, format!("value {at}"))], now);
@@ -58,8 +61,8 @@ impl Ledger {
         let now = self.now();
         let at = seconds(at).min(now);
         self.write(|transaction| {
-            let known = read_note(transaction, "last_contact")?.filter(|&known| known <= now);
-            write_note(transaction, "last_contact", known.map_or(at, |known| known.max(at)))?;
+            let known = read_meta(transaction, "last_contact")?.filter(|&known| known <= now);
+            write_meta(transaction, "last_contact", known.map_or(at, |known| known.max(at)))?;
             Ok(Some(()))
         })?;
         Ok(())
@@ -68,5 +71,5 @@ impl Ledger {
 
 /// Age of the ledger, seconds.
 pub(super) fn age(transaction: &Transaction<'_>) -> Result<i64, LedgerError> {
-    Ok(read_note(transaction, "age")?.unwrap_or(0))
+    Ok(read_meta(transaction, "age")?.unwrap_or(0))
 }

@@ -72,7 +72,7 @@ pub fn restore(folder: &Path, ledger: &Path, halves: &[Vec<u8>]) -> Result<(), L
     let copy = Connection::open_with_flags(ledger, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     schema::refuse_newer(&copy, folder)?;
     check(&copy, ledger)?;
-    let generation = super::notes::read_note(&copy, "generation")?.unwrap_or(0);
+    let generation = super::meta::read_meta(&copy, "generation")?.unwrap_or(0);
     drop(copy);
     let mut history = History { generation, ..History::default() };
     for text in halves {

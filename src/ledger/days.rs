@@ -1,7 +1,7 @@
-//! Totals per day, for the daily note.
+//! Totals per day, for the daily post.
 
 use super::error::LedgerError;
-use super::notes::{DAY, unsigned};
+use super::meta::{DAY, unsigned};
 use super::open::Ledger;
 use rusqlite::{OptionalExtension, Transaction, params};
 

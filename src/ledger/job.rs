@@ -32,9 +32,8 @@ pub struct Job {
     pub accepted_at: u64,
     /// Relays where the asker's message was seen: the last choice for the answer.
     pub seen_on: Vec<String>,
-    /// The vault's ticket; no key is sealed without it. `None` in a job older than tickets, until
-    /// the first start gives it one.
-    pub ticket: Option<Ticket>,
+    /// The vault's ticket; no key is sealed without it.
+    pub ticket: Ticket,
     /// Patterns, asker and time limit of the search.
     pub spec: JobSpec,
     /// The asker's language when this row was read. Messages about the job are in it.
@@ -59,6 +58,10 @@ pub struct AskerView {
     pub accepted_last_day: Vec<u64>,
     /// Whether the asker sent `stop` and has not sent `start` since.
     pub silent: bool,
+    /// Whether a message by NIP-04 was answered in the last 24 hours ([`Effect::Redirect`]).
+    ///
+    /// [`Effect::Redirect`]: super::Effect::Redirect
+    pub redirected: bool,
     /// Whether the ledger has a job of this asker, in any state.
     pub known: bool,
     /// Language of the conversation.

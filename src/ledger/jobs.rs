@@ -2,12 +2,12 @@
 
 use super::error::LedgerError;
 use super::job::{AskerView, Job, JobState, Totals};
-use super::notes::{DAY, seconds, unsigned, write_note};
+use super::meta::{DAY, seconds, unsigned, write_meta};
 use super::open::Ledger;
 use super::outbox::queue;
 use super::rows::{JOB_COLUMNS, jobs};
 use crate::fault::{self, Step};
-use crate::job::{Asker, JobId, Ticket};
+use crate::job::{Asker, JobId};
 use crate::message::GiftWrap;
 use rusqlite::{Connection, OptionalExtension, Params, Transaction, params};
 
@@ -95,18 +95,6 @@ impl Ledger {
         self.list(&query, [])
     }
 
-    /// Stores tickets with accepted jobs that are older than tickets.
-    pub fn keep_tickets(&self, tickets: &[(JobId, Ticket)]) -> Result<(), LedgerError> {
-        self.write(|transaction| {
-            let mut keep = transaction.prepare_cached("UPDATE job SET ticket = ?2 WHERE id = ?1 AND ticket IS NULL")?;
-            for (job, ticket) in tickets {
-                keep.execute(params![job.0, ticket.0])?;
-            }
-            Ok((!tickets.is_empty()).then_some(()))
-        })?;
-        Ok(())
-    }
-
     /// One job, if it is still accepted.
     pub fn open_job(&self, job: JobId) -> Result<Option<Job>, LedgerError> {
         let query = format!("SELECT {JOB_COLUMNS} FROM job WHERE id = ?1 AND state = 'accepted'");
@@ -160,7 +148,7 @@ pub(super) fn end(
         // The file is written before this transaction is committed: a half that is not in the file
         // must not be used.
         let generation = ledger.used_halves().spend(&family)?;
-        write_note(transaction, "generation", generation)?;
+        write_meta(transaction, "generation", generation)?;
     }
     Ok(Some(()))
 }
@@ -171,8 +159,8 @@ fn view(connection: &Connection, asker: Asker, now: i64) -> Result<AskerView, Le
     // Only the numbers: reading the patterns of a month's jobs would take time.
     let results = connection
         .prepare_cached(
-            "SELECT job.id FROM job JOIN mail ON mail.result_of = job.id
-             WHERE job.asker = ?1 AND job.state IN ('found', 'delivered') AND mail.expires_at > ?2 ORDER BY job.id DESC",
+            "SELECT job.id FROM job JOIN outbox ON outbox.result_of = job.id
+             WHERE job.asker = ?1 AND job.state IN ('found', 'delivered') AND outbox.expires_at > ?2 ORDER BY job.id DESC",
         )?
         .query_map(params![asker.0, now], |row| row.get(0).map(JobId))?
         .collect::<rusqlite::Result<Vec<JobId>>>()?;
@@ -192,6 +180,7 @@ fn view(connection: &Connection, asker: Asker, now: i64) -> Result<AskerView, Le
         results,
         accepted_last_day,
         silent: super::asker::is_silent(connection, asker)?,
+        redirected: super::asker::is_redirected(connection, asker, now)?,
         language: super::asker::language(connection, asker)?,
         known: connection
             .prepare_cached("SELECT EXISTS (SELECT 1 FROM job WHERE asker = ?1)")?
@@ -217,7 +206,7 @@ fn totals(connection: &Connection) -> Result<Totals, LedgerError> {
         };
         *place = unsigned(count);
     }
-    let unsent = "SELECT count(*) FROM mail WHERE finished = 0";
+    let unsent = "SELECT count(*) FROM outbox WHERE finished = 0";
     totals.unsent_messages = unsigned(connection.query_row(unsent, [], |row| row.get(0))?);
     Ok(totals)
 }

@@ -3,7 +3,7 @@
 use super::budget::{Sizes, sizes};
 use super::error::LedgerError;
 use super::lock::FolderLock;
-use super::notes::{read_note, unsigned};
+use super::meta::{read_meta, unsigned};
 use super::open::FILE;
 use super::quarantine::{self, Quarantined};
 use super::schema;
@@ -56,16 +56,19 @@ pub fn look(folder: &Path) -> Result<Look, LedgerError> {
         return Err(LedgerError::Corrupt(format!("{}: {verdict}", path.display())));
     }
     let schema = schema::version(&connection)?;
+    if schema == 0 {
+        // The start that would have made the tables did not end.
+        return Ok(Look::Absent);
+    }
     let count = "SELECT count(*) FROM job WHERE state = 'accepted'";
-    let open_jobs = if schema == 0 { 0 } else { connection.query_row(count, [], |row| row.get::<_, i64>(0))? };
-    let is_current = schema == schema::KNOWN;
+    let open_jobs = connection.query_row(count, [], |row| row.get::<_, i64>(0))?;
     let history = read_history(folder)?;
     Ok(Look::Sound {
         schema,
         open_jobs: unsigned(open_jobs),
-        quarantined: if is_current { quarantine::list(&connection)? } else { Vec::new() },
-        sizes: if is_current { sizes(&connection)? } else { Sizes::default() },
-        restored_at: if is_current { read_note(&connection, "restored_at")?.map(unsigned) } else { None },
-        is_older: is_current && judge(&history, read_note(&connection, "generation")?) == Verdict::Restored,
+        quarantined: quarantine::list(&connection)?,
+        sizes: sizes(&connection)?,
+        restored_at: read_meta(&connection, "restored_at")?.map(unsigned),
+        is_older: judge(&history, read_meta(&connection, "generation")?) == Verdict::Restored,
     })
 }

@@ -36,7 +36,7 @@ mod job;
 mod jobs;
 mod lock;
 mod look;
-mod notes;
+mod meta;
 mod open;
 mod outbox;
 mod posts;

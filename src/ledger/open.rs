@@ -4,7 +4,7 @@ use super::align::align;
 use super::budget::{Bounds, Budget};
 use super::error::LedgerError;
 use super::lock::FolderLock;
-use super::notes::{read_note, seconds};
+use super::meta::{read_meta, seconds};
 use super::schema;
 use super::used_halves::UsedHalves;
 use crate::clock::Clock;
@@ -24,6 +24,8 @@ const BUSY: Duration = Duration::from_secs(5);
 const FREE_PAGES: i64 = 1024;
 /// Size to which the write-ahead log is cut back, bytes.
 const LARGEST_WAL: i64 = 8 << 20;
+/// The value of `PRAGMA auto_vacuum` for a file that shrinks on request.
+const INCREMENTAL: i64 = 2;
 /// Number of prepared statements that are cached. The program has fewer.
 const STATEMENTS: usize = 128;
 
@@ -163,7 +165,7 @@ impl Ledger {
     /// later ones fail before they write.
     pub fn close(&self) {
         let is_recorded = self
-            .reading(|connection| Ok(read_note(connection, "generation")? == Some(self.used_halves().generation())));
+            .reading(|connection| Ok(read_meta(connection, "generation")? == Some(self.used_halves().generation())));
         // After a failed T2 the file of used halves is ahead of the ledger. The file then gets no
         // closing line, so that the next start does not take the difference for a restore.
         if is_recorded.is_ok_and(|is_recorded| is_recorded) {
@@ -196,7 +198,8 @@ fn connect(path: &Path, folder: &Path) -> Result<Connection, LedgerError> {
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     schema::refuse_newer(&connection, folder)?;
-    set_auto_vacuum(&connection)?;
+    // Lets the file shrink. Counts only in a file without tables.
+    connection.pragma_update(None, "auto_vacuum", INCREMENTAL)?;
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if mode != "wal" {
         return Err(LedgerError::Folder {
@@ -211,21 +214,6 @@ fn connect(path: &Path, folder: &Path) -> Result<Connection, LedgerError> {
     connection.pragma_update(None, "trusted_schema", false)?;
     schema::upgrade(&mut connection)?;
     Ok(connection)
-}
-
-/// Lets the file shrink. A file of an earlier version is rewritten once.
-fn set_auto_vacuum(connection: &Connection) -> Result<(), LedgerError> {
-    /// The value of `PRAGMA auto_vacuum` for a file that shrinks on request.
-    const INCREMENTAL: i64 = 2;
-    let mode: i64 = connection.query_row("PRAGMA auto_vacuum", [], |row| row.get(0))?;
-    if mode != INCREMENTAL {
-        connection.pragma_update(None, "auto_vacuum", INCREMENTAL)?;
-        let has_tables = schema::version(connection)? > 0;
-        if has_tables {
-            connection.execute_batch("VACUUM")?;
-        }
-    }
-    Ok(())
 }
 
 /// Adds the file's name to an error about damage.

@@ -2,7 +2,7 @@
 
 use super::budget::Bounds;
 use super::error::LedgerError;
-use super::notes::{seconds, unsigned};
+use super::meta::{seconds, unsigned};
 use super::open::Ledger;
 use super::quarantine::{Kind, set_aside};
 use super::rows::{column, read_relays, unreadable};
@@ -83,8 +83,8 @@ impl Ledger {
     /// the past means now.
     pub fn next_due(&self) -> Result<Option<u64>, LedgerError> {
         let now = self.now();
-        let query = "SELECT (SELECT min(due_at) FROM mail WHERE finished = 0),
-                            (SELECT max(due_set_at) FROM mail WHERE finished = 0)";
+        let query = "SELECT (SELECT min(due_at) FROM outbox WHERE finished = 0),
+                            (SELECT max(due_set_at) FROM outbox WHERE finished = 0)";
         let (due, set): (Option<i64>, Option<i64>) = self.reading(|connection| {
             Ok(connection.prepare_cached(query)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?)
         })?;
@@ -93,7 +93,7 @@ impl Ledger {
 
     /// Records the outcomes of several attempts (T3) in one transaction, which waits for the disk
     /// only once.
-    pub fn note_attempts(&self, attempts: &[Attempt]) -> Result<(), LedgerError> {
+    pub fn record_attempts(&self, attempts: &[Attempt]) -> Result<(), LedgerError> {
         let now = self.now();
         let mut delivers = false;
         self.write(|transaction| {
@@ -128,12 +128,12 @@ impl Ledger {
 /// Records an OK of a relay. Returns whether a job became delivered.
 fn acknowledge(transaction: &Transaction<'_>, message: MessageId, relay: &str, now: i64) -> Result<bool, LedgerError> {
     transaction
-        .prepare_cached("INSERT OR IGNORE INTO acknowledged (mail, relay) SELECT id, ?2 FROM mail WHERE id = ?1")?
+        .prepare_cached("INSERT OR IGNORE INTO acknowledged (message, relay) SELECT id, ?2 FROM outbox WHERE id = ?1")?
         .execute(params![message.0, relay])?;
     let delivered = transaction
         .prepare_cached(
             "UPDATE job SET state = 'delivered'
-             WHERE id = (SELECT result_of FROM mail WHERE id = ?1) AND state = 'found'",
+             WHERE id = (SELECT result_of FROM outbox WHERE id = ?1) AND state = 'found'",
         )?
         .execute([message.0])?;
     if delivered > 0 {
@@ -146,7 +146,7 @@ fn acknowledge(transaction: &Transaction<'_>, message: MessageId, relay: &str, n
 /// Counts an attempt and sets the time of the next.
 fn postpone(transaction: &Transaction<'_>, message: MessageId, due_at: i64, now: i64) -> Result<(), LedgerError> {
     transaction
-        .prepare_cached("UPDATE mail SET attempts = attempts + 1, due_at = ?2, due_set_at = ?3 WHERE id = ?1")?
+        .prepare_cached("UPDATE outbox SET attempts = attempts + 1, due_at = ?2, due_set_at = ?3 WHERE id = ?1")?
         .execute(params![message.0, due_at, now])?;
     Ok(())
 }
@@ -154,8 +154,8 @@ fn postpone(transaction: &Transaction<'_>, message: MessageId, due_at: i64, now:
 /// Ends the attempts. A result is kept for `Effect::Resend` until it expires; other messages are
 /// deleted.
 fn finish(transaction: &Transaction<'_>, message: MessageId) -> Result<(), LedgerError> {
-    transaction.prepare_cached("DELETE FROM mail WHERE id = ?1 AND result_of IS NULL")?.execute([message.0])?;
-    transaction.prepare_cached("UPDATE mail SET finished = 1 WHERE id = ?1")?.execute([message.0])?;
+    transaction.prepare_cached("DELETE FROM outbox WHERE id = ?1 AND result_of IS NULL")?.execute([message.0])?;
+    transaction.prepare_cached("UPDATE outbox SET finished = 1 WHERE id = ?1")?.execute([message.0])?;
     Ok(())
 }
 
@@ -170,7 +170,7 @@ pub(super) fn queue(
 ) -> Result<(), LedgerError> {
     transaction
         .prepare_cached(
-            "INSERT INTO mail (wrap, asker, result_of, json, expires_at, queued_at, due_at, due_set_at, seen_on)
+            "INSERT INTO outbox (wrap, asker, result_of, json, expires_at, queued_at, due_at, due_set_at, seen_on)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?6, ?7)",
         )?
         .execute(params![
@@ -198,9 +198,10 @@ fn due(
     {
         let mut row = connection.prepare_cached(
             "SELECT id, result_of, wrap, asker, json, expires_at, queued_at, attempts, seen_on
-             FROM mail WHERE id = ?1",
+             FROM outbox WHERE id = ?1",
         )?;
-        let mut relays = connection.prepare_cached("SELECT relay FROM acknowledged WHERE mail = ?1 ORDER BY relay")?;
+        let mut relays =
+            connection.prepare_cached("SELECT relay FROM acknowledged WHERE message = ?1 ORDER BY relay")?;
         for (id, urgent) in due {
             let mut rows = row.query([id])?;
             let Some(row) = rows.next()? else { continue };
@@ -227,8 +228,8 @@ fn chosen(
 ) -> Result<[Vec<(i64, bool)>; 2], LedgerError> {
     let mut statement = connection.prepare_cached(&format!(
         "SELECT id, result_of IS NOT NULL OR EXISTS (
-             SELECT 1 FROM job WHERE job.asker = mail.asker AND job.state = 'accepted')
-         FROM mail INDEXED BY mail_waiting
+             SELECT 1 FROM job WHERE job.asker = outbox.asker AND job.state = 'accepted')
+         FROM outbox INDEXED BY outbox_waiting
          WHERE {DUE} AND id NOT IN (SELECT row FROM quarantine WHERE kind = 'message')
          ORDER BY attempts > 0, due_at, id"
     ))?;

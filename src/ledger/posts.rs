@@ -1,7 +1,7 @@
 //! Public events that wait for their relays. A newer event replaces the older one of its topic.
 
 use super::error::LedgerError;
-use super::notes::{read_note, seconds, unsigned, write_note};
+use super::meta::{read_meta, seconds, unsigned, write_meta};
 use super::open::Ledger;
 use super::quarantine::{Kind, set_aside};
 use super::rows::{read_relays, unreadable, write_relays};
@@ -41,23 +41,23 @@ impl Ledger {
         Ok(())
     }
 
-    /// Queues the note of a day. Returns `false` and changes nothing if that day or a later one has
-    /// had its note already.
-    pub fn post_note(&self, day: u64, post: &Post) -> Result<bool, LedgerError> {
+    /// Queues the daily post of a day. Returns `false` and changes nothing if that day or a later
+    /// one has had its post already.
+    pub fn post_of_day(&self, day: u64, post: &Post) -> Result<bool, LedgerError> {
         let (now, day) = (self.now(), seconds(day));
         let done = self.write(|transaction| {
-            if read_note(transaction, "noted_day")?.is_some_and(|noted| noted >= day) {
+            if read_meta(transaction, "posted_day")?.is_some_and(|posted| posted >= day) {
                 return Ok(None);
             }
-            write_note(transaction, "noted_day", day)?;
+            write_meta(transaction, "posted_day", day)?;
             replace(transaction, post, now).map(Some)
         })?;
         Ok(done.is_some())
     }
 
-    /// The last day that had its note, in days since 1970-01-01 (UTC).
-    pub fn noted_day(&self) -> Result<Option<u64>, LedgerError> {
-        self.reading(|connection| Ok(read_note(connection, "noted_day")?.map(unsigned)))
+    /// The last day that had its daily post, in days since 1970-01-01 (UTC).
+    pub fn posted_day(&self) -> Result<Option<u64>, LedgerError> {
+        self.reading(|connection| Ok(read_meta(connection, "posted_day")?.map(unsigned)))
     }
 
     /// The current event of a topic, and when it was queued, Unix seconds.

@@ -1,7 +1,7 @@
 //! Rows that cannot be read. Each is logged once and skipped, and the other rows still work.
 
 use super::error::LedgerError;
-use super::notes::unsigned;
+use super::meta::unsigned;
 use rusqlite::{Connection, params};
 
 /// The table of an unreadable row.
@@ -9,11 +9,11 @@ use rusqlite::{Connection, params};
 pub(super) enum Kind {
     /// A row of the table `job`.
     Job,
-    /// A row of the table `mail`.
+    /// A row of the table `outbox`.
     Message,
     /// A row of the table `post`.
     Post,
-    /// The cursor of the inbox in `note`.
+    /// The cursor of the inbox in `meta`.
     Cursor,
 }
 

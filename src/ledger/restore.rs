@@ -2,7 +2,7 @@
 
 use super::error::LedgerError;
 use super::job::Job;
-use super::notes::{read_note, unsigned};
+use super::meta::{read_meta, unsigned};
 use super::open::Ledger;
 use super::outbox::queue;
 use super::rows::{JOB_COLUMNS, jobs};
@@ -42,7 +42,7 @@ impl Ledger {
     ///
     /// Errors: [`LedgerError`].
     pub fn restored_at(&self) -> Result<Option<u64>, LedgerError> {
-        self.reading(|connection| Ok(read_note(connection, "restored_at")?.map(unsigned)))
+        self.reading(|connection| Ok(read_meta(connection, "restored_at")?.map(unsigned)))
     }
 
     /// Split jobs that expired because of a restore, and whose askers were not told, oldest first.

@@ -1,7 +1,7 @@
 //! Deleting finished jobs after a time.
 
 use super::error::LedgerError;
-use super::notes::{note_last_job, seconds};
+use super::meta::{record_last_job, seconds};
 use super::open::Ledger;
 use rusqlite::params;
 use std::time::Duration;
@@ -20,13 +20,13 @@ impl Ledger {
     pub fn thin(&self, keep: Duration) -> Result<usize, LedgerError> {
         let before = self.now().saturating_sub(seconds(keep.as_secs()));
         let deleted = self.write(|transaction| {
-            note_last_job(transaction)?;
+            record_last_job(transaction)?;
             let deleted = transaction
                 .prepare_cached(
                     "DELETE FROM job WHERE id IN
                          (SELECT id FROM job WHERE state <> 'accepted' AND accepted_at <= ?1
                               AND (state <> 'expired' OR expires_at <= ?1)
-                              AND NOT EXISTS (SELECT 1 FROM mail WHERE mail.result_of = job.id)
+                              AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.result_of = job.id)
                               AND NOT EXISTS (SELECT 1 FROM lost_job WHERE lost_job.job = job.id)
                           ORDER BY id LIMIT ?2)",
                 )?

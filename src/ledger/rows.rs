@@ -2,12 +2,11 @@
 
 use super::error::LedgerError;
 use super::job::{Job, JobState};
-use super::notes::unsigned;
+use super::meta::unsigned;
 use super::quarantine::{Kind, set_aside};
 use crate::job::{Asker, BestSearch, EncryptionKey, JobId, JobSpec, RumorId, Ticket};
 use crate::key::HalfPoint;
 use crate::language::Language;
-use crate::message::Channel;
 use crate::pattern::Pattern;
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, Params, Row};
@@ -34,7 +33,7 @@ impl JobState {
 
 /// Columns that [`jobs`] reads, in the order in which it reads them.
 pub(super) const JOB_COLUMNS: &str = "job.id, job.asker, job.rumor, job.subject, job.patterns, job.state, \
-     job.accepted_at, job.expires_at, job.seen_on, job.split_point, job.channel, job.notice_at, \
+     job.accepted_at, job.expires_at, job.seen_on, job.split_point, job.notice_at, \
      (SELECT code FROM language WHERE language.asker = job.asker), job.encryption_key, job.best, \
      (SELECT searched FROM best WHERE best.job = job.id), (SELECT pattern FROM best WHERE best.job = job.id), \
      job.ticket";
@@ -77,11 +76,9 @@ fn job(row: &Row<'_>) -> Result<Job, String> {
     let state: String = column(row, 5, "state")?;
     let seen_on: String = column(row, 8, "seen_on")?;
     let split: Option<[u8; 33]> = column(row, 9, "split_point")?;
-    let channel: String = column(row, 10, "channel")?;
-    let notice_at: Option<i64> = column(row, 11, "notice_at")?;
-    let encryption_key: Option<[u8; 32]> = column(row, 13, "encryption_key")?;
-    let best: Option<String> = column(row, 14, "best")?;
-    let ticket: Option<Vec<u8>> = column(row, 17, "ticket")?;
+    let notice_at: Option<i64> = column(row, 10, "notice_at")?;
+    let encryption_key: Option<[u8; 32]> = column(row, 12, "encryption_key")?;
+    let best: Option<String> = column(row, 13, "best")?;
     let read_point = |bytes: [u8; 33]| HalfPoint::from_bytes(&bytes).ok_or_else(|| unreadable("split_point"));
     Ok(Job {
         id: JobId(column(row, 0, "id")?),
@@ -89,26 +86,25 @@ fn job(row: &Row<'_>) -> Result<Job, String> {
         state: JobState::parse(&state).ok_or_else(|| unreadable("state"))?,
         accepted_at: unsigned(column(row, 6, "accepted_at")?),
         seen_on: read_relays(&seen_on).ok_or_else(|| unreadable("seen_on"))?,
-        ticket: ticket.map(Ticket),
+        ticket: Ticket(column(row, 16, "ticket")?),
         spec: JobSpec {
             asker: Asker(column(row, 1, "asker")?),
             patterns: read_patterns(&patterns).ok_or_else(|| unreadable("patterns"))?,
             best: best.map(|text| best_search(row, &text).map(Box::new)).transpose()?,
             half: split.map(read_point).transpose()?,
-            channel: read_channel(&channel).ok_or_else(|| unreadable("channel"))?,
             encryption_key: encryption_key.map(EncryptionKey),
             subject: column(row, 3, "subject")?,
             expires_at: unsigned(column(row, 7, "expires_at")?),
             notice_at: notice_at.map(unsigned),
         },
-        language: read_language(column(row, 12, "code")?),
+        language: read_language(column(row, 11, "code")?),
     })
 }
 
 /// Reads a search without a target and its best key so far.
 fn best_search(row: &Row<'_>, text: &str) -> Result<BestSearch, String> {
-    let searched: Option<i64> = column(row, 15, "best.searched")?;
-    let kept: Option<String> = column(row, 16, "best.pattern")?;
+    let searched: Option<i64> = column(row, 14, "best.searched")?;
+    let kept: Option<String> = column(row, 15, "best.pattern")?;
     Ok(BestSearch {
         best: text.parse().map_err(|_| unreadable("best"))?,
         searched: Duration::from_millis(unsigned(searched.unwrap_or(0))),
@@ -130,19 +126,6 @@ pub(super) fn write_patterns(patterns: &[Pattern]) -> String {
 /// normal spelling.
 fn read_patterns(text: &str) -> Option<Vec<Pattern>> {
     text.split(' ').map(|word| word.parse().ok().filter(|pattern: &Pattern| pattern.as_str() == word)).collect()
-}
-
-/// The word for the channel in the column `channel`.
-pub(super) fn write_channel(channel: Channel) -> &'static str {
-    match channel {
-        Channel::Sealed => "sealed",
-        Channel::Nip04 => "nip04",
-    }
-}
-
-/// Reads what [`write_channel`] writes.
-fn read_channel(word: &str) -> Option<Channel> {
-    [Channel::Sealed, Channel::Nip04].into_iter().find(|&channel| write_channel(channel) == word)
 }
 
 /// Relays as a JSON array.

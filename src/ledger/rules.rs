@@ -1,7 +1,7 @@
 //! The operator's rules for single askers, and the askers as an operator sees them.
 
 use super::error::LedgerError;
-use super::notes::unsigned;
+use super::meta::unsigned;
 use super::open::Ledger;
 use crate::job::{Asker, JobId};
 use rusqlite::params;
@@ -77,11 +77,7 @@ impl Ledger {
             if rule != AskerRule::Denied {
                 return Ok(Some(Vec::new()));
             }
-            let cancelled = transaction
-                .prepare("UPDATE job SET state = 'cancelled' WHERE asker = ?1 AND state = 'accepted' RETURNING id")?
-                .query_map([asker.0], |row| row.get(0).map(JobId))?
-                .collect::<rusqlite::Result<Vec<_>>>()?;
-            Ok(Some(cancelled))
+            super::asker::cancel_all(transaction, asker).map(Some)
         })?;
         Ok(cancelled.unwrap_or_default())
     }

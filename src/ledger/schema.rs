@@ -1,22 +1,12 @@
-//! Migrations of the ledger file. A released step is never changed; a new step follows it.
+//! The schema of the ledger file, and later its migrations. A released step is never changed; a
+//! new step follows it.
 
 use super::error::LedgerError;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
-/// The migrations. Step n brings a file from schema n-1 to n (`PRAGMA user_version`).
-const STEPS: [&str; 10] = [
-    include_str!("migrations/0001.sql"),
-    include_str!("migrations/0002.sql"),
-    include_str!("migrations/0003.sql"),
-    include_str!("migrations/0004.sql"),
-    include_str!("migrations/0005.sql"),
-    include_str!("migrations/0006.sql"),
-    include_str!("migrations/0007.sql"),
-    include_str!("migrations/0008.sql"),
-    include_str!("migrations/0009.sql"),
-    include_str!("migrations/0010.sql"),
-];
+/// The schema, then the migrations. Step n brings a file from schema n-1 to n (`PRAGMA user_version`).
+const STEPS: [&str; 1] = [include_str!("schema.sql")];
 
 /// Schema that this program writes.
 pub(super) const KNOWN: i64 = STEPS.len() as i64;

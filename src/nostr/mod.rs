@@ -15,7 +15,7 @@ mod outbox;
 mod presence;
 mod relay;
 
-pub use inbox::{Awaited, Flood, Inbox, IncomingMessage, Watchdog, vanish};
+pub use inbox::{Arrival, Awaited, Flood, Inbox, Watchdog, vanish};
 pub use outbox::Outbox;
 pub use presence::{Presence, Publisher};
 pub use relay::{EncryptionKeys, Figures, NostrError, Reach, RelayLists, Relays, nip11, reach};

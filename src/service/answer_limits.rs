@@ -112,6 +112,8 @@ impl AnswerLimits {
 pub(super) fn limited(effect: Effect, reply: Option<Reply>, verdict: Verdict, now: u64) -> (Effect, Option<Reply>) {
     let said = match verdict {
         Verdict::Answer => return (effect, reply),
+        // A message by NIP-04 has only this one answer, and no notice.
+        _ if matches!(effect, Effect::Redirect) => return (Effect::Nothing, None),
         Verdict::Notice(wait) => reply.map(|_| Reply::Paused { until: now + wait.as_secs() + 60 }),
         Verdict::Silence => None,
     };

@@ -5,7 +5,8 @@ use super::answer_limits::AnswerLimits;
 use super::pulse::Pulse;
 use crate::bot::{self, Request};
 use crate::job::Asker;
-use crate::nostr::IncomingMessage;
+use crate::nostr::Arrival;
+use std::cell::OnceCell;
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -17,23 +18,20 @@ const MOST_WAITING: usize = 1000;
 /// Time between two log lines about messages left on the relays.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
-/// A message whose turn it is, and the request that was read from it.
-pub(super) struct Waiting {
-    /// The message.
-    pub message: IncomingMessage,
+/// A message that waits for its turn.
+pub(super) struct QueuedRequest {
+    pub arrival: Arrival,
     /// The request in the message.
-    pub request: Request,
-}
-
-/// A message that waits for its turn. It is read when its turn comes, so that a flood costs no
-/// reading.
-struct Held {
-    message: IncomingMessage,
-    /// The request in the message. `None` before its turn. It is set if the turn came and the
-    /// message must wait, because another message of that turn names the same half.
-    request: Option<Request>,
+    request: OnceCell<Request>,
     /// Whether the asker has an open job or is a friend; `None` if that was not looked up.
     has_job: Option<bool>,
+}
+
+impl QueuedRequest {
+    /// The request in the message. It is read when its turn comes, so that a flood costs no reading.
+    pub fn request(&self) -> &Request {
+        self.request.get_or_init(|| bot::read(&self.arrival.message))
+    }
 }
 
 /// The waiting messages, oldest first.
@@ -41,7 +39,7 @@ struct Held {
 pub(super) struct Backlog {
     access: Access,
     pulse: Pulse,
-    waiting: VecDeque<Held>,
+    waiting: VecDeque<QueuedRequest>,
     dropped: u64,
     told: Option<Instant>,
 }
@@ -58,11 +56,11 @@ impl Backlog {
     }
 
     /// Adds a message. If its asker is denied, the message is only counted and takes no turn.
-    pub fn push(&mut self, message: IncomingMessage) {
-        if self.access.ignores(message.rumor.author) {
+    pub fn push(&mut self, arrival: Arrival) {
+        if self.access.ignores(arrival.message.author) {
             return;
         }
-        self.waiting.push_back(Held { message, request: None, has_job: None });
+        self.waiting.push_back(QueuedRequest { arrival, request: OnceCell::new(), has_job: None });
     }
 
     /// Takes messages that can be decided independently, oldest first: one per asker, and no half
@@ -72,12 +70,17 @@ impl Backlog {
     /// whom `has_job` is true are answered at once: those with an open job, and friends. The others
     /// wait. Messages beyond the bound of the backlog are dropped, and arrive again at the next
     /// start.
-    pub fn take(&mut self, limits: &mut AnswerLimits, has_job: impl Fn(Asker) -> bool, now: Instant) -> Vec<Waiting> {
+    pub fn take(
+        &mut self,
+        limits: &mut AnswerLimits,
+        has_job: impl Fn(Asker) -> bool,
+        now: Instant,
+    ) -> Vec<QueuedRequest> {
         let (mut askers, mut halves) = (HashSet::new(), HashSet::new());
         let mut taken = Vec::new();
         let mut left = VecDeque::new();
         for mut next in self.waiting.drain(..) {
-            let asker = next.message.rumor.author;
+            let asker = next.arrival.message.author;
             // If a message waits, the later ones of its asker wait too, so that their order is
             // kept.
             let may = askers.insert(asker)
@@ -87,11 +90,9 @@ impl Backlog {
                 left.push_back(next);
                 continue;
             }
-            let request = next.request.take().unwrap_or_else(|| bot::read(&next.message.rumor));
-            if request.half().is_none_or(|half| halves.insert(half.family())) {
-                taken.push(Waiting { message: next.message, request });
-            } else {
-                left.push_back(Held { request: Some(request), ..next });
+            match next.request().half().is_none_or(|half| halves.insert(half.family())) {
+                true => taken.push(next),
+                false => left.push_back(next),
             }
         }
         let mut room = MOST_WAITING;
@@ -122,39 +123,38 @@ impl Backlog {
 mod tests {
     use super::*;
     use crate::job::RumorId;
-    use crate::message::Channel;
     use crate::vault::Rumor;
+    use nostr_sdk::RelayUrl;
 
-    fn message(asker: u16, text: &str) -> IncomingMessage {
+    fn message(asker: u16, text: &str) -> Arrival {
         let mut key = [0; 32];
         key[..2].copy_from_slice(&asker.to_be_bytes());
-        IncomingMessage {
-            rumor: Rumor {
+        Arrival {
+            id: [0; 32],
+            message: Rumor {
                 id: RumorId([0; 32]),
                 author: Asker(key),
                 kind: 14,
                 content: text.to_owned(),
                 created_at: 0,
                 subject: None,
-                takes_back: Vec::new(),
+                deletes: Vec::new(),
                 encryption_key: None,
                 other_receivers: 0,
                 ticket: None,
             },
-            seen_on: Vec::new(),
-            channel: Channel::Sealed,
-            reads_sealed: true,
+            relay: RelayUrl::parse("wss://relay.example").unwrap(),
             paid: false,
         }
     }
 
-    fn number(message: &IncomingMessage) -> u16 {
-        let key = message.rumor.author.0;
+    fn number(arrival: &Arrival) -> u16 {
+        let key = arrival.message.author.0;
         u16::from_be_bytes([key[0], key[1]])
     }
 
-    fn askers(taken: &[Waiting]) -> Vec<u16> {
-        taken.iter().map(|waiting| number(&waiting.message)).collect()
+    fn askers(taken: &[QueuedRequest]) -> Vec<u16> {
+        taken.iter().map(|queued| number(&queued.arrival)).collect()
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
         let mut backlog = Backlog::default();
         (1..=20).for_each(|asker| backlog.push(message(asker, "help")));
         backlog.push(message(500, "status"));
-        let known = Asker(message(500, "").rumor.author.0);
+        let known = message(500, "").message.author;
         let has_job = |asker| asker == known;
         let first = askers(&backlog.take(&mut limits, has_job, now));
         assert_eq!(first, (1..=10).chain([500]).collect::<Vec<_>>());
@@ -192,8 +192,11 @@ mod tests {
         (0..3000).for_each(|asker| backlog.push(message(asker, "help")));
         assert!(backlog.take(&mut limits, |_| false, now).is_empty());
         assert_eq!(backlog.waiting.len(), MOST_WAITING);
-        let oldest: Vec<u16> = backlog.waiting.iter().take(2).map(|held| number(&held.message)).collect();
+        let oldest: Vec<u16> = backlog.waiting.iter().take(2).map(|queued| number(&queued.arrival)).collect();
         assert_eq!(oldest, [0, 1], "the oldest stay");
-        assert!(backlog.waiting.iter().all(|held| held.request.is_none()), "a message is read when its turn comes");
+        assert!(
+            backlog.waiting.iter().all(|queued| queued.request.get().is_none()),
+            "a message is read when its turn comes"
+        );
     }
 }

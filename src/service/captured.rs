@@ -7,15 +7,14 @@
 //! to `report`.
 
 use super::context::Context;
-use super::tickets::order;
 use crate::job::{Asker, EncryptionKey, Ticket};
 use crate::key::{Offset, Rotation, StartPoint, Tweak, VerifiedHit};
 use crate::ledger::Job;
-use crate::message::{Channel, OutgoingMessage};
+use crate::message::OutgoingMessage;
+use crate::os::kernel;
 use crate::os::signals::TestSignal;
-use crate::os::{kernel, process};
 use crate::pattern::Pattern;
-use crate::vault::{Order, StartId, VaultError};
+use crate::vault::StartId;
 use nostr::{EventBuilder, Kind, PublicKey};
 use std::fs::{self, File};
 use std::io::Write;
@@ -83,14 +82,13 @@ impl<'a> Attacker<'a> {
         self.ask_for_signatures()?;
         self.seal_keys()?;
         self.flood();
-        self.end_the_vault()
+        Ok(())
     }
 
     /// Tries to redeem a hit with one of several tickets, which `at` selects. The hit is of the
     /// attacker's own pattern if `at` is even, else of the victim's.
     fn redeem(&mut self, at: usize, start: StartId, step: i64, hit: &VerifiedHit) -> Outcome {
-        let ticket = |job: &Job| job.ticket.clone().ok_or("a job without a ticket");
-        let (own, theirs) = (ticket(&self.own)?, ticket(&self.victim)?);
+        let (own, theirs) = (self.own.ticket.clone(), self.victim.ticket.clone());
         let (order, mac) = (own.0.len() - 32, theirs.0.len() - 32);
         let tried = match at / 2 % 6 {
             // The ticket of the job that the hit is for, unchanged. Further start points replay it.
@@ -148,13 +146,14 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Asks the vault to seal messages to the attacker that contain the keys in the file `keys`,
-    /// for both channels.
+    /// Asks the vault to seal messages to the attacker that contain the keys in the file `keys`, by
+    /// NIP-17 and by NIP-04.
     fn seal_keys(&mut self) -> Outcome {
         for key in fs::read_to_string(self.folder.join("keys"))?.lines() {
-            for channel in [Channel::Sealed, Channel::Nip04] {
-                let message = OutgoingMessage { channel, subject: Some(key.to_owned()), ..self.message(key) };
-                writeln!(self.report, "sealed {}", self.context.vault.seal(&message)?.json)?;
+            let message = OutgoingMessage { subject: Some(key.to_owned()), ..self.message(key) };
+            let vault = &self.context.vault;
+            for sealed in [vault.seal(&message)?, vault.seal_nip04(&message)?] {
+                writeln!(self.report, "sealed {}", sealed.json)?;
             }
         }
         Ok(())
@@ -178,26 +177,10 @@ impl<'a> Attacker<'a> {
         });
     }
 
-    /// Asks a new vault for a ticket before the bot does. A vault makes tickets for jobs of
-    /// versions without tickets, until a file says that all jobs have theirs. So the attacker
-    /// removes that file and ends the vault first.
-    fn end_the_vault(&mut self) -> Outcome {
-        fs::remove_file(fs::read_to_string(self.folder.join("tickets"))?)?;
-        let vault = &self.context.vault;
-        process::kill(vault.process_id().ok_or("no vault")?)?;
-        match vault.tickets_of_earlier(vec![Order { asker: Asker(self.npub.to_bytes()), ..order(&self.victim) }]) {
-            Ok(_) => writeln!(self.report, "ticket")?,
-            Err(VaultError::TooLate) => writeln!(self.report, "refused a ticket")?,
-            Err(error) => writeln!(self.report, "refused {error}")?,
-        }
-        Ok(())
-    }
-
     /// A message to the attacker.
     fn message(&self, text: &str) -> OutgoingMessage {
         OutgoingMessage {
             to: Asker(self.npub.to_bytes()),
-            channel: Channel::Sealed,
             encryption_key: Some(EncryptionKey(self.npub.to_bytes())),
             text: text.to_owned(),
             in_reply_to: None,

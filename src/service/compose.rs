@@ -1,21 +1,21 @@
-//! Builds the messages that the service sends: receiver, channel, the message they answer, and when
+//! Builds the messages that the service sends: receiver, the message they answer, and when
 //! they expire.
 
 use super::context::Context;
 use crate::config::BotConfig;
 use crate::ledger::Job;
 use crate::message::{Answered, OutgoingMessage};
-use crate::nostr::IncomingMessage;
+use crate::nostr::Arrival;
 
 /// The answer to a message.
-pub(super) fn answer(message: &IncomingMessage, text: String, now: u64, bot: &BotConfig) -> OutgoingMessage {
+pub(super) fn answer(arrival: &Arrival, text: String, now: u64, bot: &BotConfig) -> OutgoingMessage {
+    let message = &arrival.message;
     OutgoingMessage {
-        to: message.rumor.author,
-        channel: message.channel,
-        encryption_key: message.rumor.encryption_key,
+        to: message.author,
+        encryption_key: message.encryption_key,
         text,
-        in_reply_to: Some(Answered::seen(message.rumor.id, &message.seen_on)),
-        subject: message.rumor.subject.clone(),
+        in_reply_to: Some(Answered::seen(message.id, &arrival.seen_on())),
+        subject: message.subject.clone(),
         expires_at: now + bot.answers_expire_after.as_secs(),
         not_before: 0,
     }
@@ -28,7 +28,6 @@ pub(super) fn about(job: &Job, text: String, now: u64, context: &Context) -> Out
     let (asker, used) = (job.spec.asker, job.spec.encryption_key);
     OutgoingMessage {
         to: asker,
-        channel: job.spec.channel,
         encryption_key: encryption_keys.in_force(asker, used, job.accepted_at),
         text,
         in_reply_to: Some(Answered::seen(job.rumor, &job.seen_on)),

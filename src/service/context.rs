@@ -49,7 +49,7 @@ pub(super) struct Wakes {
     /// The last status of this run is published; the publisher may end.
     pub goodbye: Wake,
     /// The watchdog found a relay that no longer delivers: subscribe again.
-    pub deaf: Wake,
+    pub resubscribe: Wake,
     /// Somebody wants to know whether the maintenance task still runs ([`Pulse`]).
     pub ping: Wake,
 }

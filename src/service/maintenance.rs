@@ -48,7 +48,7 @@ impl Maintenance {
                     self.tell_of_late_jobs();
                     self.tell_of_lost_jobs();
                     counted = self.count_candidates(counted);
-                    self.note_searched();
+                    self.record_searched();
                     let energy = self.read_energy().await;
                     if rounds.is_multiple_of(ROUNDS_AN_HOUR) {
                         if let Err(error) = self.context.ledger.clean() {
@@ -133,9 +133,9 @@ impl Maintenance {
 
     /// Records how long jobs without a target were searched. A restart repeats at most the time
     /// since the last round.
-    fn note_searched(&self) {
+    fn record_searched(&self) {
         let best = self.scheduler.best().into_iter().map(|(job, search)| (job, search.searched));
-        if let Err(error) = self.context.ledger.note_searched(&best.collect::<Vec<_>>()) {
+        if let Err(error) = self.context.ledger.record_searched(&best.collect::<Vec<_>>()) {
             tracing::warn!(%error, "the time of searches could not be noted yet");
         }
     }

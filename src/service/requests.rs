@@ -2,20 +2,19 @@
 //! then acted upon.
 
 use super::answer_limits::{AnswerLimits, limited};
-use super::backlog::{AT_ONCE, Backlog, Waiting};
+use super::backlog::{AT_ONCE, Backlog, QueuedRequest};
 use super::compose;
 use super::context::Context;
-use super::decided::Decided;
-use crate::bot::{self, Decision, Facts, Reply, Request, SplitCost};
+use crate::bot::{self, Facts, Reply, Request, SplitCost};
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId};
 use crate::key::{Npub, WorkTarget};
 use crate::ledger::{Answer, AskerView, Effect, LedgerError, Recorded};
 use crate::memory;
-use crate::message::{GiftWrap, WorkWanted};
-use crate::nostr::{Flood, IncomingMessage};
+use crate::message::{OutgoingMessage, WorkWanted};
+use crate::nostr::{Arrival, Flood};
 use crate::scheduler::Scheduler;
-use crate::vault::VaultError;
+use crate::vault::{Rumor, VaultError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -25,9 +24,9 @@ use tokio::sync::mpsc;
 /// Pause before a failed transaction is tried again, for example on a full disk.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
 /// The most messages of one deletion that are recorded as deleted.
-const MOST_TAKEN_BACK: usize = 8;
+const MOST_DELETED: usize = 8;
 /// Pause before checking for new messages while others wait for their turn.
-const HELD_PAUSE: Duration = Duration::from_millis(20);
+const BACKLOG_PAUSE: Duration = Duration::from_millis(20);
 
 /// Answers messages, on its own thread because it waits for the disk.
 pub(super) struct Requests {
@@ -66,22 +65,22 @@ impl Requests {
 
     /// Answers messages until the channel closes or the service stops.
     /// Messages that arrived during one transaction share the next one.
-    pub fn run(self, mut messages: mpsc::Receiver<IncomingMessage>) {
+    pub fn run(self, mut messages: mpsc::Receiver<Arrival>) {
         while catch_unwind(AssertUnwindSafe(|| self.attend_all(&mut messages))).is_err() {
             tracing::error!("answering panicked; the messages that waited are answered after the next start");
         }
     }
 
-    fn attend_all(&self, messages: &mut mpsc::Receiver<IncomingMessage>) {
+    fn attend_all(&self, messages: &mut mpsc::Receiver<Arrival>) {
         let mut backlog = Backlog::new(self.context.access.clone(), self.context.pulse.clone());
         loop {
             if backlog.is_empty() {
-                let Some(message) = messages.blocking_recv() else { return };
-                backlog.push(message);
+                let Some(arrival) = messages.blocking_recv() else { return };
+                backlog.push(arrival);
             }
             for _ in 0..AT_ONCE {
-                let Ok(message) = messages.try_recv() else { break };
-                backlog.push(message);
+                let Ok(arrival) = messages.try_recv() else { break };
+                backlog.push(arrival);
             }
             if self.context.shutdown.is_stopping() {
                 // The relay still has these messages. They are answered after the next start.
@@ -89,7 +88,7 @@ impl Requests {
             }
             let batch = backlog.take(&mut self.limits(), |asker| self.comes_first(asker), Instant::now());
             if batch.is_empty() {
-                std::thread::sleep(HELD_PAUSE);
+                std::thread::sleep(BACKLOG_PAUSE);
             } else {
                 self.attend(&batch);
                 tracing::debug!(heap = memory::heap_in_use(), "memory");
@@ -108,7 +107,7 @@ impl Requests {
     }
 
     /// Answers messages in one transaction, or one by one if that fails.
-    fn attend(&self, messages: &[Waiting]) {
+    fn attend(&self, messages: &[QueuedRequest]) {
         if messages.len() > 1 {
             match catch_unwind(AssertUnwindSafe(|| self.handle(messages))) {
                 Ok(Ok(())) => return,
@@ -126,24 +125,24 @@ impl Requests {
 
     /// Answers one message. No answer is given before it is recorded, so this waits while the disk
     /// is full, for example. A message that can never be recorded is dropped and holds up no other.
-    fn attend_one(&self, waiting: &Waiting) {
+    fn attend_one(&self, queued: &QueuedRequest) {
         let mut panics = 0;
         loop {
-            match catch_unwind(AssertUnwindSafe(|| self.handle(std::slice::from_ref(waiting)))) {
+            match catch_unwind(AssertUnwindSafe(|| self.handle(std::slice::from_ref(queued)))) {
                 Ok(Ok(())) => return,
                 Ok(Err(error)) if error.is_transient() => {
                     tracing::error!(%error, "a message cannot be answered yet");
                 }
                 Ok(Err(error)) => {
-                    let rumor = waiting.message.rumor.id;
+                    let rumor = queued.arrival.message.id;
                     return tracing::error!(?rumor, %error, "a message is left out until the next start");
                 }
                 Err(_) => {
                     panics += 1;
-                    tracing::error!(rumor = ?waiting.message.rumor.id, panics, "answering a message panicked");
+                    tracing::error!(rumor = ?queued.arrival.message.id, panics, "answering a message panicked");
                     self.make_up();
                     if panics > 1 {
-                        return self.apologise(&waiting.message);
+                        return self.apologise(&queued.arrival);
                     }
                     continue;
                 }
@@ -171,17 +170,16 @@ impl Requests {
 
     /// Apologises for a message that panicked twice. If that fails too, the message arrives again
     /// at the next start.
-    fn apologise(&self, message: &IncomingMessage) {
-        let (rumor, asker) = (message.rumor.id, message.rumor.author);
+    fn apologise(&self, arrival: &Arrival) {
+        let (rumor, asker) = (arrival.message.id, arrival.message.author);
         let apology = || -> Result<(), RequestError> {
             let Context { ledger, vault, clock, config, wakes, .. } = &self.context;
             let view = ledger.asker_view(asker)?;
             let apology = bot::notices::apology(view.language);
-            let text = compose::answer(message, apology, clock.now(), &config.bot);
-            let reply = if view.silent { None } else { Some(vault.seal(&text)?) };
-            let seen_on = message.seen_on.clone();
-            let (effect, ticket) = (Effect::Nothing, None);
-            ledger.answer(&Answer { asker, rumor, seen_on, ticket, effect, reply, language: None })?;
+            let text = compose::answer(arrival, apology, clock.now(), &config.bot);
+            let is_answered = !view.silent && !bot::read(&arrival.message).is_nip04();
+            let reply = if is_answered { Some(vault.seal(&text)?) } else { None };
+            ledger.answer(&Answer { seen_on: arrival.seen_on(), reply, ..Answer::ignored(asker, rumor) })?;
             wakes.outbox.wake();
             Ok(())
         };
@@ -194,60 +192,50 @@ impl Requests {
 
     /// Decides new messages, seals the answers, records everything in one transaction (T1), and
     /// acts upon it.
-    fn handle(&self, messages: &[Waiting]) -> Result<(), RequestError> {
+    fn handle(&self, messages: &[QueuedRequest]) -> Result<(), RequestError> {
         let _attending = self.context.pulse.attend();
         let ledger = &self.context.ledger;
         let mut next_job = ledger.next_job()?;
-        let mut decided = Vec::with_capacity(messages.len());
-        for Waiting { message, request, .. } in messages {
-            if ledger.has_seen(message.rumor.author, message.rumor.id)? {
+        let (mut answers, mut replies) = (Vec::with_capacity(messages.len()), Vec::with_capacity(messages.len()));
+        for queued in messages {
+            let message = &queued.arrival.message;
+            if ledger.has_seen(message.author, message.id)? {
                 continue;
             }
             fault::before(Step::Decide);
-            let one = self.decide(message, request, next_job)?;
+            let (answer, reply) = self.decide(queued, next_job)?;
             fault::after(Step::Decide);
-            next_job.0 += i64::from(matches!(one.effect, Effect::Accept(..)));
-            decided.push(one);
+            next_job.0 += i64::from(matches!(answer.effect, Effect::Accept(..)));
+            answers.push(answer);
+            replies.push(reply);
         }
-        if decided.is_empty() {
+        if answers.is_empty() {
             return Ok(());
         }
         fault::before(Step::SealAnswer);
-        let replies = self.seal(&decided)?;
+        self.seal(&mut answers, replies)?;
         fault::after(Step::SealAnswer);
-        let (mut answers, mut open, mut taken_back) = (Vec::new(), Vec::new(), Vec::new());
-        for (one, reply) in decided.into_iter().zip(replies) {
-            let Decided { asker, rumor, seen_on, ticket, effect, language, .. } = one;
-            // Relays do not keep the order: a request may arrive after its own deletion. It is then
-            // ignored.
-            let nothing = |rumor| Answer {
-                asker,
-                rumor,
-                seen_on: Vec::new(),
-                ticket: None,
-                effect: Effect::Nothing,
-                reply: None,
-                language: None,
-            };
-            taken_back.extend(one.taken_back.into_iter().map(nothing));
-            answers.push(Answer { asker, rumor, seen_on, ticket, effect, reply, language });
-            open.push(one.open);
-        }
-        answers.append(&mut taken_back);
-        let recorded = self.context.ledger.answer_all(&answers)?;
-        for ((answer, open), recorded) in answers.into_iter().zip(open).zip(recorded) {
+        let recorded = ledger.answer_all(&answers)?;
+        for (answer, (recorded, ended)) in answers.into_iter().zip(recorded) {
             if recorded == Recorded::Now {
                 if answer.reply.is_some() {
                     self.limits().count(answer.asker, Instant::now());
                 }
-                self.act(answer.effect, &open);
+                self.act(answer.effect, &ended);
             }
         }
         Ok(())
     }
 
-    fn decide(&self, message: &IncomingMessage, request: &Request, next_job: JobId) -> Result<Decided, RequestError> {
-        let (rumor, author) = (message.rumor.id, message.rumor.author);
+    /// The record of a message, and its answer, which is not sealed yet.
+    fn decide(
+        &self,
+        queued: &QueuedRequest,
+        next_job: JobId,
+    ) -> Result<(Answer, Option<OutgoingMessage>), RequestError> {
+        let (arrival, request) = (&queued.arrival, queued.request());
+        let message = &arrival.message;
+        let author = message.author;
         let mut asker = self.context.ledger.asker_view(author)?;
         let (is_friend, limits) = self.context.limits_of(author);
         // Friends owe no proof of work.
@@ -277,45 +265,39 @@ impl Requests {
             own_split_part: shares.own_split_part,
             easy_bits: queue.up_to_bits,
             easy_wait: queue.wait,
-            reads_sealed: message.reads_sealed,
-            owes: self.owed(message, &asker),
+            page: self.context.config.web.public_url.as_deref(),
+            owes: self.owed(arrival, &asker),
             split_work: self.split_cost(request, split.work_bits.filter(|_| !is_friend)),
             split_place: split.place,
             hours: self.context.config.search.restraints.hours.as_ref(),
             is_stopped: self.scheduler.is_stopped(),
             now,
         };
-        let decision = match bot::decide(request, &facts) {
+        let (effect, reply) = match bot::decide(request, &facts) {
             // The ledger before the restore may have answered this message.
-            Decision::Accept { .. } if self.predates_restore(message)? => Decision::Say(Reply::Restored),
+            (Effect::Accept(..), _) if self.predates_restore(message)? => (Effect::Nothing, Some(Reply::Restored)),
             decision => decision,
         };
-        let is_request = matches!(decision, Decision::Accept { .. } | Decision::Say(Reply::WorkWanted(_)));
-        if is_request && !asker.known && !message.paid {
-            self.flood.note_new_asker(Instant::now());
+        let is_request = matches!((&effect, &reply), (Effect::Accept(..), _) | (_, Some(Reply::WorkWanted(_))));
+        if is_request && !asker.known && !arrival.paid {
+            self.flood.record_new_asker(Instant::now());
         }
         let verdict = self.limits().verdict(author, Instant::now());
-        let (effect, reply) = match decision {
-            Decision::Ignore => (Effect::Nothing, None),
-            Decision::Say(reply) => (Effect::Nothing, Some(reply)),
-            Decision::Accept { spec, reply } => (Effect::Accept(next_job, spec), Some(reply)),
-            Decision::Cancel { jobs, reply } => (Effect::Cancel(jobs), reply),
-            Decision::Resend { job, reply } => (Effect::Resend(job), Some(reply)),
-            Decision::Stop(reply) => (Effect::Stop, Some(reply)),
-            Decision::Start(reply) => (Effect::Start, Some(reply)),
-            Decision::Forget(reply) => (Effect::Forget, Some(reply)),
-        };
         let (effect, reply) = limited(effect, reply, verdict, now);
         let language = request.language(asker.language);
         let text = reply.map(|reply| bot::answer(request, &reply, language));
-        let reply = text.map(|text| compose::answer(message, text, now, &self.context.config.bot));
+        let reply = text.map(|text| compose::answer(arrival, text, now, &self.context.config.bot));
         // A message without an answer changes no language, and a forgotten asker has none.
         let is_kept = language != asker.language && reply.is_some() && !matches!(effect, Effect::Forget);
-        let open = asker.open.iter().map(|job| job.id).collect();
-        let taken_back = message.rumor.takes_back.iter().take(MOST_TAKEN_BACK).copied().collect();
-        let (seen_on, language) = (message.seen_on.clone(), is_kept.then_some(language));
-        let ticket = message.rumor.ticket.clone();
-        Ok(Decided { asker: author, rumor, seen_on, ticket, effect, reply, language, taken_back, open })
+        let answer = Answer {
+            seen_on: arrival.seen_on(),
+            ticket: message.ticket.clone(),
+            effect,
+            language: is_kept.then_some(language),
+            deletes: message.deletes.iter().take(MOST_DELETED).copied().collect(),
+            ..Answer::ignored(author, message.id)
+        };
+        Ok((answer, reply))
     }
 
     /// The proof of work that a split request lacks; `None` if it needs no more.
@@ -327,43 +309,47 @@ impl Requests {
     }
 
     /// Whether a message is older than a restore of the ledger.
-    fn predates_restore(&self, message: &IncomingMessage) -> Result<bool, LedgerError> {
-        Ok(self.context.ledger.restored_at()?.is_some_and(|at| message.rumor.created_at < at))
+    fn predates_restore(&self, message: &Rumor) -> Result<bool, LedgerError> {
+        Ok(self.context.ledger.restored_at()?.is_some_and(|at| message.created_at < at))
     }
 
     /// The work that a new asker owes during a flood. Askers who had a job owe none.
-    fn owed(&self, message: &IncomingMessage, asker: &AskerView) -> Option<WorkWanted> {
-        self.flood.wanted(Instant::now()).filter(|_| !asker.known && !message.paid)
+    fn owed(&self, arrival: &Arrival, asker: &AskerView) -> Option<WorkWanted> {
+        self.flood.wanted(Instant::now()).filter(|_| !asker.known && !arrival.paid)
     }
 
     /// Seals the replies in one call, because sealing is most of the work of an answer.
-    fn seal(&self, decided: &[Decided]) -> Result<Vec<Option<GiftWrap>>, VaultError> {
-        let replies = decided.iter().filter_map(|one| one.reply.clone()).collect();
-        let mut sealed = self.context.vault.seal_all(replies)?.into_iter();
-        Ok(decided.iter().map(|one| one.reply.as_ref().and_then(|_| sealed.next())).collect())
-    }
-
-    /// Acts upon a recorded answer. `open`: the asker's jobs before it.
-    fn act(&self, effect: Effect, open: &[JobId]) {
-        match effect {
-            Effect::Nothing | Effect::Resend(_) | Effect::Start => {}
-            Effect::Accept(job, spec) => {
-                tracing::info!(%job, patterns = spec.patterns.len(), split = spec.half.is_some(), "accepted");
-                fault::before(Step::Add);
-                self.scheduler.add(job, spec);
-                fault::after(Step::Add);
+    fn seal(&self, answers: &mut [Answer], mut replies: Vec<Option<OutgoingMessage>>) -> Result<(), VaultError> {
+        let vault = &self.context.vault;
+        let (mut together, mut places) = (Vec::new(), Vec::new());
+        for (answer, reply) in answers.iter_mut().zip(&mut replies) {
+            let Some(reply) = reply.take() else { continue };
+            if matches!(answer.effect, Effect::Redirect) {
+                answer.reply = Some(vault.seal_nip04(&reply)?);
+            } else {
+                together.push(reply);
+                places.push(&mut answer.reply);
             }
-            Effect::Cancel(jobs) => self.cancel(&jobs),
-            Effect::Stop | Effect::Forget => self.cancel(open),
         }
-        self.context.wakes.outbox.wake();
-        self.context.wakes.status.wake();
+        for (place, sealed) in places.into_iter().zip(vault.seal_all(together)?) {
+            *place = Some(sealed);
+        }
+        Ok(())
     }
 
-    fn cancel(&self, jobs: &[JobId]) {
-        for &job in jobs {
+    /// Acts upon a recorded answer. `ended`: the jobs that it ended.
+    fn act(&self, effect: Effect, ended: &[JobId]) {
+        if let Effect::Accept(job, spec) = effect {
+            tracing::info!(%job, patterns = spec.patterns.len(), split = spec.half.is_some(), "accepted");
+            fault::before(Step::Add);
+            self.scheduler.add(job, spec);
+            fault::after(Step::Add);
+        }
+        for &job in ended {
             tracing::info!(%job, "cancelled");
             self.scheduler.remove(job);
         }
+        self.context.wakes.outbox.wake();
+        self.context.wakes.status.wake();
     }
 }

@@ -7,7 +7,7 @@ use super::requests::Requests;
 use super::status::status_of;
 use super::supervise::{Task, supervise, task};
 use super::vanish::Vanish;
-use crate::nostr::{Awaited, Flood, Inbox, Outbox, Presence, Publisher, RelayLists, Relays, Watchdog};
+use crate::nostr::{Awaited, Flood, Inbox, Outbox, Presence, Publisher, Relays, Watchdog};
 use crate::scheduler::Scheduler;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ const MESSAGES_WAITING: usize = 256;
 /// Announces the bot and starts every task. The context's shutdown ends them.
 pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: Relays) -> JoinSet<()> {
     let Context { vault, ledger, clock, config, wakes, encryption_keys, shutdown, .. } = context.clone();
-    let (relay_lists, awaited) = (Arc::new(RelayLists::default()), Awaited::default());
+    let (relay_lists, awaited) = (Arc::default(), Awaited::default());
     let flood = Flood::new(config.limits.flood_work_bits, config.limits.new_askers_per_minute);
     let (messages, received) = mpsc::channel(MESSAGES_WAITING);
 
@@ -34,10 +34,9 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
         clock: clock.clone(),
         limits: config.limits.clone(),
         flood: flood.clone(),
-        relay_lists: Arc::clone(&relay_lists),
         encryption_keys,
         awaited: awaited.clone(),
-        deaf: wakes.deaf.as_notify(),
+        resubscribe: wakes.resubscribe.as_notify(),
     };
     let outbox = Outbox {
         relays: relays.clone(),
@@ -66,7 +65,7 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
         clock,
         every: config.bot.try_relays_every,
         awaited,
-        deaf: wakes.deaf.as_notify(),
+        resubscribe: wakes.resubscribe.as_notify(),
     };
     let requests = Requests::new(context.clone(), Arc::clone(&scheduler), flood);
     let vanish = Vanish { context: context.clone(), scheduler: Arc::clone(&scheduler), relays: relays.clone() };

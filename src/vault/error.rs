@@ -105,9 +105,6 @@ pub enum VaultError {
     /// The ticket does not ask for this key or tweak.
     #[error("no ticket asks for such a key")]
     NotAsked,
-    /// It is too late to make tickets for jobs that are older than tickets.
-    #[error("jobs without a ticket are of an earlier version, and their time is over")]
-    TooLate,
     /// The text or file is not a half of a split key.
     #[error("this is no half; a half starts with nhalf1 and has 65 characters, as `npubbot split new` wrote it")]
     NotAHalf,

@@ -1,5 +1,4 @@
-//! The bot's identity at rest: an `age` file with the nsec on one line. If the identity is not
-//! older than tickets, a second line says so.
+//! The bot's identity at rest: an `age` file with the nsec on one line.
 
 use super::age_file::{self, unusable};
 use super::error::VaultError;
@@ -8,25 +7,13 @@ use super::random::Source;
 use super::secret::Signing;
 use std::path::Path;
 
-/// The line in the file of an identity that never had a job without a ticket. The file is
-/// encrypted, so an attacker who can only change files cannot remove the line. Versions of the bot
-/// without tickets skip it.
-const TICKETS: &str = "# Every job of this identity has its ticket.";
-
-/// An opened identity.
-pub(super) struct OpenedIdentity {
-    pub(super) bot: Signing,
-    /// Whether the identity may have jobs that are older than tickets.
-    pub(super) is_older_than_tickets: bool,
-}
-
 /// Makes a new identity in `path`.
 ///
 /// Errors: as [`age_file::create`], and [`VaultError::NoRandomness`].
 pub(super) fn create(path: &Path, unlock: &Unlock, source: Source) -> Result<Signing, VaultError> {
     age_file::refuse_existing(path)?;
     let bot = Signing::draw(source)?;
-    let line = bot.nsec_and(TICKETS).map_err(|error| unusable(path, error))?;
+    let line = bot.nsec_line().map_err(|error| unusable(path, error))?;
     age_file::create(path, unlock, &line, source)?;
     Ok(bot)
 }
@@ -34,14 +21,12 @@ pub(super) fn create(path: &Path, unlock: &Unlock, source: Source) -> Result<Sig
 /// Opens the identity in `path`.
 ///
 /// Errors: as [`age_file::open`], and [`VaultError::File`] if the file holds no nsec.
-pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<OpenedIdentity, VaultError> {
+pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<Signing, VaultError> {
     let text = age_file::open(path, unlock)?;
     let text = text.as_str().ok_or_else(|| unusable(path, "it holds no nsec; restore a copy"))?;
-    let bot = text
-        .lines()
+    text.lines()
         .map(str::trim)
         .find(|line| !line.is_empty() && !line.starts_with('#'))
         .and_then(Signing::from_nsec)
-        .ok_or_else(|| unusable(path, "it opens but holds no nsec; name the right file or restore a copy"))?;
-    Ok(OpenedIdentity { bot, is_older_than_tickets: text.lines().all(|line| line.trim() != TICKETS) })
+        .ok_or_else(|| unusable(path, "it opens but holds no nsec; name the right file or restore a copy"))
 }

@@ -4,9 +4,8 @@
 
 use super::claim::Opened;
 use super::error::{UnwrapError, VaultError};
-use super::rumor::Rumor;
 use super::start_points::StartId;
-use super::ticket::{Order, texts};
+use super::ticket::texts;
 use crate::job::Ticket;
 use crate::key::{HalfPoint, Npub, SplitTweak, StartPoint, Tweak, VerifiedHit};
 use crate::message::{GiftWrap, OutgoingMessage};
@@ -41,8 +40,6 @@ pub(super) enum Request {
     Reveal { start: StartId, hit: Hit, ticket: Ticket },
     /// Replace the ticket of a claim by one that gives keys. The announcement confirms the author.
     Confirm { ticket: Ticket, announcement: String },
-    /// Make the tickets for jobs that are older than tickets.
-    TicketEarlier(Vec<Order>),
     /// Spend a start point and give its key to the person at this machine. Only a local vault does
     /// this.
     Show { start: StartId, hit: Hit, form: Form },
@@ -50,6 +47,8 @@ pub(super) enum Request {
     Half(HalfRequest),
     /// Seal a message without a key.
     Seal { message: OutgoingMessage, now: u64 },
+    /// Encrypt a message without a key as kind 4 (NIP-04).
+    SealNip04 { message: OutgoingMessage, now: u64 },
     /// Open a gift wrap.
     Unwrap(String),
     /// Open a message of kind 4.
@@ -119,7 +118,7 @@ pub(super) enum Answer {
     Done,
     Sealed(GiftWrap),
     Tweak(SplitTweak),
-    Tickets(Vec<Ticket>),
+    Ticket(Ticket),
     Shown(Shown),
     Half {
         point: HalfPoint,
@@ -130,7 +129,6 @@ pub(super) enum Answer {
     Locked(Vec<u8>),
     Combined(Npub),
     Opened(Result<Opened, UnwrapError>),
-    Message(Result<Rumor, UnwrapError>),
     /// The signed event.
     Signed(String),
     /// The vault refused the request.

@@ -25,7 +25,7 @@ pub struct Rumor {
     /// Subject of the conversation, at most 256 bytes.
     pub subject: Option<String>,
     /// Messages that a deletion (kind 5, NIP-09) retracts, at most 64.
-    pub takes_back: Vec<RumorId>,
+    pub deletes: Vec<RumorId>,
     /// Number of keys in `p` tags other than ours and the author's. Above 0 in a group chat.
     pub other_receivers: usize,
     /// The ticket for a key, if the message asks for one.

@@ -238,11 +238,9 @@ impl Signing {
     }
 
     /// The content of the identity file: the nsec on one line, then `line`.
-    pub(super) fn nsec_and(&self, line: &str) -> Result<SecretText, fmt::Error> {
-        let mut text = SecretText::with_capacity(NSEC_LENGTH + line.len() + 2);
+    pub(super) fn nsec_line(&self) -> Result<SecretText, fmt::Error> {
+        let mut text = SecretText::with_capacity(NSEC_LENGTH + 1);
         write_bech32(&mut text, NSEC, self.0.secret_key().as_secret_bytes().iter().copied())?;
-        fmt::Write::write_str(&mut text, "\n")?;
-        fmt::Write::write_str(&mut text, line)?;
         fmt::Write::write_str(&mut text, "\n")?;
         Ok(text)
     }

@@ -2,7 +2,6 @@
 
 use super::announcement::Announcement;
 use super::claim::Opened;
-use super::earlier_jobs::EarlierJobs;
 use super::error::{UnwrapError, VaultError};
 use super::frame::lock;
 use super::held_half::HeldHalf;
@@ -18,7 +17,7 @@ use super::verified::VerifiedEvent;
 use super::{identity, public_events, seal, unwrap};
 use crate::job::Ticket;
 use crate::key::{SplitTweak, StartPoint, VerifiedHit, candidate};
-use crate::message::{Channel, GiftWrap, OutgoingMessage};
+use crate::message::{GiftWrap, OutgoingMessage};
 use crate::token_bucket::TokenBucket;
 use nostr::{Event, JsonUtil};
 use std::fmt::{self, Write as _};
@@ -40,7 +39,6 @@ pub(super) struct Secrets {
     is_local: bool,
     /// The half of the person at this machine.
     half: Option<Arc<HeldHalf>>,
-    earlier: Arc<EarlierJobs>,
     opened: Arc<Mutex<TokenBucket>>,
     redeemed: Arc<Mutex<TokenBucket>>,
 }
@@ -57,16 +55,14 @@ impl Secrets {
     ///
     /// Errors: as [`identity::create`].
     pub(super) fn create(path: &Path, unlock: &Unlock) -> Result<Secrets, VaultError> {
-        Secrets::with(identity::create(path, unlock, random::system)?, EarlierJobs::none())
+        Secrets::with(identity::create(path, unlock, random::system)?)
     }
 
     /// Opens the identity in the file at `path`.
     ///
     /// Errors: as [`identity::open`].
     pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<Secrets, VaultError> {
-        let opened = identity::open(path, unlock)?;
-        let earlier = if opened.is_older_than_tickets { EarlierJobs::beside(path) } else { EarlierJobs::none() };
-        Secrets::with(opened.bot, earlier)
+        Secrets::with(identity::open(path, unlock)?)
     }
 
     /// A vault that shows its keys to the person at this machine. Its identity is drawn and not
@@ -74,7 +70,7 @@ impl Secrets {
     ///
     /// Errors: [`VaultError::NoRandomness`].
     pub(super) fn local() -> Result<Secrets, VaultError> {
-        let secrets = Secrets::with(Signing::draw(random::system)?, EarlierJobs::none())?;
+        let secrets = Secrets::with(Signing::draw(random::system)?)?;
         Ok(Secrets { is_local: true, ..secrets })
     }
 
@@ -85,20 +81,18 @@ impl Secrets {
         Ok(Secrets { half: Some(Arc::new(half)), ..Secrets::local()? })
     }
 
-    fn with(bot: Signing, earlier: EarlierJobs) -> Result<Secrets, VaultError> {
+    fn with(bot: Signing) -> Result<Secrets, VaultError> {
         let starts = Arc::new(StartPoints::new(random::system)?);
         let bucket = |(per_second, burst)| Arc::new(Mutex::new(TokenBucket::new(per_second, burst)));
         let (opened, redeemed) = (bucket(OPENED), bucket(REDEEMED));
-        let (bot, earlier) = (Arc::new(bot), Arc::new(earlier));
         // A local vault has no reader: no message can ask it for a key.
         Ok(Secrets {
-            bot,
+            bot: Arc::new(bot),
             starts,
             source: random::system,
             reader: |_| None,
             is_local: false,
             half: None,
-            earlier,
             opened,
             redeemed,
         })
@@ -133,7 +127,6 @@ impl Secrets {
     /// Answers a request. Trusts nothing in it: hits are recomputed, events verified. Delays
     /// requests above a rate that no honest bot reaches.
     pub(super) fn answer(&self, request: Request) -> Answer {
-        self.earlier.note(&request);
         let limit = match request {
             Request::Unwrap(_) | Request::OpenNip04(_) => Some(&self.opened),
             Request::Redeem { .. } | Request::Reveal { .. } => Some(&self.redeemed),
@@ -179,23 +172,25 @@ impl Secrets {
                 if !announced.is_some_and(|announced| announced.confirms(order.asker, order.encryption_key)) {
                     return Err(VaultError::ForeignTicket);
                 }
-                Answer::Tickets(vec![ticket::issue(&self.bot, Author::Verified, &order)?])
+                Answer::Ticket(ticket::issue(&self.bot, Author::Verified, &order)?)
             }
-            Request::TicketEarlier(_) if !self.earlier.are_open() => return Err(VaultError::TooLate),
-            Request::TicketEarlier(orders) => {
-                let ticket = |order| ticket::issue(&self.bot, Author::Verified, order);
-                Answer::Tickets(orders.iter().map(ticket).collect::<Result<_, _>>()?)
+            Request::Seal { message, now } => {
+                let message = without_keys_in(message);
+                Answer::Sealed(self.seal_text(&message, &message.text, now)?)
             }
-            Request::Seal { message, now } => Answer::Sealed(self.seal(message, now)?),
+            Request::SealNip04 { message, now } => {
+                let message = without_keys_in(message);
+                Answer::Sealed(seal::as_nip04(&self.bot, self.source, now, &message)?)
+            }
             Request::Unwrap(json) => {
                 let opened = event(&json).and_then(|wrap| unwrap::unwrap(&self.bot, &wrap));
                 Answer::Opened(opened.map(|opened| self.with_ticket(opened)))
             }
-            Request::OpenNip04(json) => Answer::Message(
+            Request::OpenNip04(json) => Answer::Opened(
                 event(&json)
                     .and_then(|event| VerifiedEvent::check(event).ok_or(UnwrapError::ForgedSeal))
                     .and_then(|message| unwrap::open_nip04(&self.bot, &message))
-                    .map(|rumor| Rumor { ticket: self.ticket(Author::Verified, &rumor), ..rumor }),
+                    .map(Opened::Message),
             ),
             Request::Sign(json) => Answer::Signed(public_events::sign(&self.bot, &json)?),
             #[cfg(debug_assertions)]
@@ -220,17 +215,6 @@ impl Secrets {
 
     fn order(&self, author: Author, ticket: &Ticket) -> Result<Order, VaultError> {
         ticket::read(&self.bot, author, ticket)
-    }
-
-    /// Seals a text. Possible keys are cut from the text, and from the subject, which the asker
-    /// wrote.
-    fn seal(&self, mut message: OutgoingMessage, now: u64) -> Result<GiftWrap, VaultError> {
-        message.text = without_keys(&message.text).into_owned();
-        message.subject = message.subject.map(|subject| without_keys(&subject).into_owned());
-        match message.channel {
-            Channel::Sealed => self.seal_text(&message, &message.text, now),
-            Channel::Nip04 => seal::as_nip04(&self.bot, self.source, now, &message),
-        }
     }
 
     fn redeem(
@@ -292,6 +276,13 @@ impl Secrets {
     fn seal_text(&self, message: &OutgoingMessage, text: &str, now: u64) -> Result<GiftWrap, VaultError> {
         seal::seal(&self.bot, self.source, now, message, text)
     }
+}
+
+/// The message without anything that could be a key, in its text and in its subject, which the asker
+/// wrote.
+fn without_keys_in(message: OutgoingMessage) -> OutgoingMessage {
+    let clean = |text: String| without_keys(&text).into_owned();
+    OutgoingMessage { text: clean(message.text), subject: message.subject.map(clean), ..message }
 }
 
 /// The recomputed hit, if it belongs to the start point at `point`.

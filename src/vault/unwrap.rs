@@ -23,7 +23,7 @@ const LARGEST: usize = 128 * 1024;
 const LONGEST_SUBJECT: usize = 256;
 
 /// The most messages that one deletion can retract. Further ones are ignored.
-const MOST_TAKEN_BACK: usize = 64;
+const MOST_DELETED: usize = 64;
 
 /// Opens a message of kind 4 (NIP-04), without a ticket. Such a message has no seal and no rumor,
 /// and its author is public.
@@ -35,8 +35,7 @@ pub(super) fn open_nip04(bot: &Signing, message: &VerifiedEvent) -> Result<Rumor
         return Err(UnwrapError::NotAWrap);
     }
     let us = bot.public_key();
-    let others: BTreeSet<PublicKey> = receivers(message.tags.iter().map(|tag| tag.as_slice())).collect();
-    if !others.contains(&us) {
+    if !receivers(message.tags.iter().map(|tag| tag.as_slice())).any(|receiver| receiver == us) {
         return Err(UnwrapError::NotForUs);
     }
     let content = nip04::decrypt(bot.keys().secret_key(), &message.pubkey, &message.content)
@@ -48,8 +47,8 @@ pub(super) fn open_nip04(bot: &Signing, message: &VerifiedEvent) -> Result<Rumor
         kind: message.kind.as_u16(),
         subject: None,
         created_at: message.created_at.as_secs(),
-        takes_back: Vec::new(),
-        other_receivers: others.iter().filter(|&key| *key != us && *key != message.pubkey).count(),
+        deletes: Vec::new(),
+        other_receivers: 0,
         content,
         ticket: None,
     })
@@ -124,7 +123,7 @@ fn open_rumor(us: &PublicKey, seal: &Event, named: Option<PublicKey>, json: &str
     let named = named.filter(|key| *key != seal.pubkey).map(|key| EncryptionKey(key.to_bytes()));
     let rumor = Rumor {
         id: RumorId(id.to_bytes()),
-        takes_back: named_messages.take(if is_deletion { MOST_TAKEN_BACK } else { 0 }).collect(),
+        deletes: named_messages.take(if is_deletion { MOST_DELETED } else { 0 }).collect(),
         author: Asker(rumor.pubkey.to_bytes()),
         encryption_key: named,
         kind: rumor.kind.as_u16(),

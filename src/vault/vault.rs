@@ -15,7 +15,6 @@ use super::rumor::Rumor;
 use super::secrets::{MOST_STARTS, Secrets};
 use super::signer::BotSigner;
 use super::start_points::StartId;
-use super::ticket::Order;
 use super::unwrap;
 use super::verified::VerifiedEvent;
 use crate::clock::Clock;
@@ -207,8 +206,8 @@ impl Vault {
     /// `message.to` is ignored. The wrap is encrypted to the key in `announcement`, if the asker
     /// announced it after the request, otherwise to the key of the request. The text is
     /// `message.text`, the nsec on a line of its own, then `after`. A key is always sealed
-    /// (NIP-17), even if the message's channel is NIP-04. The start point is spent before anything
-    /// is derived, so an error never allows a second try.
+    /// (NIP-17). The start point is spent before anything is derived, so an error never allows a
+    /// second try.
     ///
     /// Errors: [`VaultError::ForeignTicket`], which spends nothing; [`VaultError::StartSpent`],
     /// [`VaultError::ForeignHit`], [`VaultError::NotAsked`], [`VaultError::Unsealable`],
@@ -280,25 +279,19 @@ impl Vault {
         }
     }
 
-    /// The tickets for jobs that are older than tickets, in the order of `orders`. They are made
-    /// once: see [`super::all_jobs_have_tickets`].
-    ///
-    /// Errors: [`VaultError::TooLate`] if they were made already, or after any other request;
-    /// [`VaultError::Gone`].
-    pub fn tickets_of_earlier(&self, orders: Vec<Order>) -> Result<Vec<Ticket>, VaultError> {
-        match self.link.ask(Request::TicketEarlier(orders))? {
-            Answer::Tickets(tickets) => Ok(tickets),
-            _ => Err(VaultError::Failed),
-        }
-    }
-
-    /// Seals a message to its asker: rumor, seal and wrap (NIP-17, NIP-59), or kind 4 if its
-    /// channel is NIP-04.
+    /// Seals a message to its asker: rumor, seal and wrap (NIP-17, NIP-59).
     ///
     /// Errors: [`VaultError::Unsealable`] if the asker's key is invalid or the text is too long,
     /// [`VaultError::NoRandomness`], [`VaultError::Gone`].
     pub fn seal(&self, message: &OutgoingMessage) -> Result<GiftWrap, VaultError> {
         sealed(self.link.ask(Request::Seal { message: message.clone(), now: self.clock.now() })?)
+    }
+
+    /// Encrypts a message to its asker as kind 4 (NIP-04), for clients without NIP-17.
+    ///
+    /// Errors: as [`Vault::seal`].
+    pub fn seal_nip04(&self, message: &OutgoingMessage) -> Result<GiftWrap, VaultError> {
+        sealed(self.link.ask(Request::SealNip04 { message: message.clone(), now: self.clock.now() })?)
     }
 
     /// Seals messages, on all cores, and returns the wraps in their order.
@@ -344,7 +337,7 @@ impl Vault {
         let (Some(ticket), Some(announcement)) = (&rumor.ticket, announcement) else { return Ok(rumor) };
         let (ticket, announcement) = (ticket.clone(), announcement.json().to_owned());
         match self.link.ask_patiently(vec![Request::Confirm { ticket, announcement }]).pop() {
-            Some(Answer::Tickets(mut tickets)) => Ok(Rumor { ticket: tickets.pop(), ..rumor }),
+            Some(Answer::Ticket(ticket)) => Ok(Rumor { ticket: Some(ticket), ..rumor }),
             // The bot's own check above passed, so the vault is gone for good.
             _ => self.count(Err(UnwrapError::Impostor)),
         }
@@ -377,7 +370,6 @@ fn open_request(event: &VerifiedEvent) -> Request {
 fn opened(answer: Answer) -> Result<Opened, UnwrapError> {
     match answer {
         Answer::Opened(opened) => opened,
-        Answer::Message(opened) => opened.map(Opened::Message),
         Answer::Refused(error) => {
             tracing::error!(%error, "a message could not be opened");
             Err(UnwrapError::Undecryptable)

@@ -51,7 +51,7 @@ async fn answers_go_to_the_relays_of_a_changed_list() {
     lists(&asker, &[&old], &good, 0).await;
     publish(&good.url(), &asker.honest("help", 0)).await;
     messages(&old, &asker, 1).await;
-    until("it is done", || async { (home.count("SELECT count(*) FROM mail") == Some(0)).then_some(()) }).await;
+    until("it is done", || async { (home.count("SELECT count(*) FROM outbox") == Some(0)).then_some(()) }).await;
     // The asker moves to other relays. The bot uses the list it knows until sending there fails.
     old.stop().await;
     lists(&asker, &[&new], &good, 1).await;
@@ -140,7 +140,7 @@ async fn the_newest_list_counts_although_an_older_one_comes_first() {
     publish(&quick.url(), &asker.honest("help", 0)).await;
     let answers = |relay: &RawRelay| relay.wraps_to(asker.author.public_key()).len();
     until("an answer", || async { (answers(&new) + answers(&old) > 0).then_some(()) }).await;
-    until("it is done", || async { (home.count("SELECT count(*) FROM mail") == Some(0)).then_some(()) }).await;
+    until("it is done", || async { (home.count("SELECT count(*) FROM outbox") == Some(0)).then_some(()) }).await;
     // The bot waits half a second for a newer list, which on a busy machine may come later.
     hold(answers(&old) == 0, "they do not read there any more");
     assert_eq!(answers(&new), 1);
@@ -200,7 +200,7 @@ async fn an_asker_who_needs_a_list_is_answered_once_there_is_one() {
     let running = home.start_at(clock.clone()).await;
     let asker = Forger::new(running.public_key);
     publish(&wrote.url(), &asker.honest("help", 0)).await;
-    until("a try", || async { (home.count("SELECT attempts FROM mail") == Some(1)).then_some(()) }).await;
+    until("a try", || async { (home.count("SELECT attempts FROM outbox") == Some(1)).then_some(()) }).await;
     lists(&asker, &[&theirs], &wrote, 0).await;
     until("an answer", || async {
         clock.set(clock.now() + 1);
@@ -241,7 +241,7 @@ async fn an_asker_without_dm_relays_is_answered_where_they_read_or_else_where_th
     };
     let asker = writes_from(reads.url()).await;
     messages(&reads, &asker, 1).await;
-    until("it is done", || async { (home.count("SELECT count(*) FROM mail") == Some(0)).then_some(()) }).await;
+    until("it is done", || async { (home.count("SELECT count(*) FROM outbox") == Some(0)).then_some(()) }).await;
     // If that relay cannot be reached within three seconds, the answer goes where they wrote too.
     let nothing_else = wrote.wraps_to(asker.author.public_key()).is_empty();
     hold(nothing_else, "the answer goes to the relay where they read");

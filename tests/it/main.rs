@@ -82,7 +82,6 @@ fn main() -> std::process::ExitCode {
         reliability::starvation::TESTS,
         #[cfg(debug_assertions)]
         reliability::steps::TESTS,
-        reliability::upgrade::TESTS,
         reliability::vault::TESTS,
         #[cfg(debug_assertions)]
         safety::captured::TESTS,

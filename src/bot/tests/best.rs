@@ -10,7 +10,7 @@ use crate::pattern::Best;
 
 fn accepted(text: &str) -> (JobSpec, Best) {
     match decide_for(text, &nobody()) {
-        Decision::Accept { spec, reply: Reply::AcceptedBest(_) } => {
+        (Effect::Accept(_, spec), Some(Reply::AcceptedBest(_))) => {
             let best = spec.best.as_ref().unwrap().best;
             (spec, best)
         }
@@ -20,7 +20,7 @@ fn accepted(text: &str) -> (JobSpec, Best) {
 
 fn refused(text: &str) -> Reply {
     match decide_for(text, &nobody()) {
-        Decision::Say(reply) => reply,
+        (Effect::Nothing, Some(reply)) => reply,
         other => panic!("{text:?}: {other:?}"),
     }
 }
@@ -69,11 +69,11 @@ fn the_acceptance_says_what_comes_and_when() {
     // Beside split jobs the pool has half of the devices, so its search takes twice its time.
     let (limits, asker) = (limits(), nobody());
     let shared = Facts { rate: Some(Rate(80e6)), pool_part: 0.5, ..context(&limits, &asker) };
-    let Decision::Accept { spec, reply } = decide(&rumor("best 10m"), &shared) else { panic!("a job") };
+    let (Effect::Accept(_, spec), Some(reply)) = decide(&rumor("best 10m"), &shared) else { panic!("a job") };
     assert!(reply.text(English).contains("in about 20 min"), "{reply:?}");
     assert_eq!(spec.notice_at, Some(NOW + 1800), "told that it is late after half as long again");
     let unmeasured = Facts { rate: None, ..shared };
-    let Decision::Accept { reply, .. } = decide(&rumor("best 10m"), &unmeasured) else { panic!("a job") };
+    let (Effect::Accept(..), Some(reply)) = decide(&rumor("best 10m"), &unmeasured) else { panic!("a job") };
     assert!(!reply.text(English).contains("probably"), "{reply:?}");
 }
 
@@ -87,39 +87,39 @@ fn a_search_without_a_target_has_a_longest_time_and_counts_as_a_job() {
     let limits = Limits { longest_expected_time: Duration::from_secs(60), ..limits() };
     let asker = nobody();
     let facts = Facts { rate: Some(Rate(80e6)), ..context(&limits, &asker) };
-    let Decision::Say(reply) = decide(&rumor("best words 2m"), &facts) else { panic!("too long") };
+    let (Effect::Nothing, Some(reply)) = decide(&rumor("best words 2m"), &facts) else { panic!("too long") };
     assert_eq!(reply, Reply::BestTooLong { best: "best words 1m".parse().unwrap() });
     insta::assert_snapshot!(reply.text(English));
     let one = AskerView { open: vec![open("best zeros 10m", None)], ..nobody() };
     let decided = |text: &str| decide_for(text, &one);
-    assert!(matches!(decided("best zeros 10 min"), Decision::Say(Reply::AlreadySearching { job: JobId(3) })));
+    assert!(matches!(decided("best zeros 10 min"), (Effect::Nothing, Some(Reply::AlreadySearching { job: JobId(3) }))));
     for other in ["best zeros 9m", "best 10m", "cat", "zeros:20"] {
-        assert!(matches!(decided(other), Decision::Accept { .. }), "{other}");
+        assert!(matches!(decided(other), (Effect::Accept(..), _)), "{other}");
     }
     let full = AskerView { open: vec![open("best 10m", None), open("best 9m", None)], ..nobody() };
-    assert!(matches!(decide_for("surprise", &full), Decision::Say(Reply::TooManyOpen { .. })));
+    assert!(matches!(decide_for("surprise", &full), (Effect::Nothing, Some(Reply::TooManyOpen { .. }))));
     let spent = AskerView { accepted_last_day: vec![NOW; 4], ..nobody() };
-    assert!(matches!(decide_for("surprise", &spent), Decision::Say(Reply::TooManyToday { .. })));
+    assert!(matches!(decide_for("surprise", &spent), (Effect::Nothing, Some(Reply::TooManyToday { .. }))));
 }
 
-/// A key is never sent by NIP-04, and a used half is refused.
 #[test]
 fn a_search_without_a_target_keeps_the_promises_of_every_request() {
     let (limits, asker) = (limits(), nobody());
-    let facts = Facts { rate: Some(Rate(80e6)), reads_sealed: false, ..context(&limits, &asker) };
-    let old = |text: &str| decide(&Rumor { kind: 4, ..rumor(text) }, &facts);
-    assert_eq!(old("surprise"), Decision::Say(Reply::NeedsSealed));
-    let Decision::Accept { spec, .. } = old(&format!("split {POINT} surprise")) else { panic!("a job") };
-    assert_eq!(spec.channel, Channel::Nip04);
+    let facts = Facts { rate: Some(Rate(80e6)), ..context(&limits, &asker) };
     let used = Facts { half: Some(HalfUse::Spent), ..facts };
     let split = format!("split {POINT} best 10m");
-    assert!(matches!(decide(&rumor(&split), &used), Decision::Say(Reply::HalfUsed(_))));
+    assert!(matches!(decide(&rumor(&split), &used), (Effect::Nothing, Some(Reply::HalfUsed(_)))));
     let split_work = Some(SplitCost { bits: 18, bot: Npub([1; 32]) });
     let costly = Facts { split_work, ..facts };
-    let Decision::Say(Reply::SplitWorkWanted { command, .. }) = decide(&rumor(&split), &costly) else { panic!("work") };
+    let (Effect::Nothing, Some(Reply::SplitWorkWanted { command, .. })) = decide(&rumor(&split), &costly) else {
+        panic!("work")
+    };
     assert!(command.starts_with("npubbot split new best 10m --out half.age --work 18"), "{command}");
     let owes = Some(WorkWanted { bits: 20, ends_in: Duration::from_secs(40) });
-    assert!(matches!(decide(&rumor("surprise"), &Facts { owes, ..facts }), Decision::Say(Reply::WorkWanted(_))));
+    assert!(matches!(
+        decide(&rumor("surprise"), &Facts { owes, ..facts }),
+        (Effect::Nothing, Some(Reply::WorkWanted(_)))
+    ));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::bot::{self, Decision, Facts, read};
 use crate::config::Limits;
-use crate::job::{Asker, JobId, JobSpec, RumorId};
+use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
 use crate::language::Language::English;
 use crate::ledger::{AskerView, Job, JobState};
 use crate::pattern::{Pattern, Rate};
@@ -35,7 +35,7 @@ pub(super) fn rumor(text: &str) -> Rumor {
         content: text.to_owned(),
         created_at: NOW,
         subject: None,
-        takes_back: Vec::new(),
+        deletes: Vec::new(),
         encryption_key: None,
         other_receivers: 0,
         ticket: None,
@@ -44,7 +44,7 @@ pub(super) fn rumor(text: &str) -> Rumor {
 
 pub(super) fn job(id: i64, prefix: &str, state: JobState) -> Job {
     Job {
-        ticket: None,
+        ticket: Ticket(Vec::new()),
         id: JobId(id),
         rumor: RumorId([1; 32]),
         state,
@@ -70,7 +70,7 @@ pub(super) fn decide_for(text: &str, asker: &AskerView) -> Decision {
 
 /// Facts of an idle bot.
 pub(super) fn context<'a>(limits: &'a Limits, asker: &'a AskerView) -> Facts<'a> {
-    let (rate, half, reads_sealed) = (None, None, true);
+    let (rate, half) = (None, None);
     Facts {
         limits,
         asker,
@@ -90,7 +90,7 @@ pub(super) fn context<'a>(limits: &'a Limits, asker: &'a AskerView) -> Facts<'a>
         own_split_part: 0.5,
         easy_bits: 30,
         easy_wait: Duration::ZERO,
-        reads_sealed,
+        page: None,
         owes: None,
         split_work: None,
         split_place: None,
@@ -101,15 +101,6 @@ pub(super) fn context<'a>(limits: &'a Limits, asker: &'a AskerView) -> Facts<'a>
 }
 
 pub(super) fn say(text: &str, asker: &AskerView) -> String {
-    match decide_for(text, asker) {
-        Decision::Ignore => String::new(),
-        Decision::Cancel { reply: None, .. } => String::new(),
-        Decision::Say(reply)
-        | Decision::Accept { reply, .. }
-        | Decision::Cancel { reply: Some(reply), .. }
-        | Decision::Resend { reply, .. }
-        | Decision::Stop(reply)
-        | Decision::Start(reply)
-        | Decision::Forget(reply) => bot::answer(&read(&rumor(text)), &reply, English),
-    }
+    let (_, reply) = decide_for(text, asker);
+    reply.map_or_else(String::new, |reply| bot::answer(&read(&rumor(text)), &reply, English))
 }

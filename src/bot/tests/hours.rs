@@ -5,6 +5,7 @@ use crate::bot::reply::Reply;
 use crate::bot::{Decision, Facts};
 use crate::hours::Hours;
 use crate::language::Language::English;
+use crate::ledger::Effect;
 use crate::pattern::Rate;
 use std::time::Duration;
 
@@ -20,17 +21,14 @@ fn facts<'a>(hours: &'a Hours, limits: &'a crate::config::Limits, asker: &'a sup
 }
 
 fn text(decision: Decision) -> String {
-    match decision {
-        Decision::Say(reply) | Decision::Accept { reply, .. } => reply.text(English),
-        other => panic!("{other:?}"),
-    }
+    decision.1.expect("an answer").text(English)
 }
 
 #[test]
 fn a_request_by_day_is_told_when_the_search_begins_and_how_long_it_takes_then() {
     let (limits, asker, night) = (limits(), nobody(), hours(7200, 9 * 3600));
     let facts = facts(&night, &limits, &asker);
-    let Decision::Accept { spec, reply } = decide(&rumor("m0ctane"), &facts) else { panic!("it is accepted") };
+    let (Effect::Accept(_, spec), Some(reply)) = decide(&rumor("m0ctane"), &facts) else { panic!("it is accepted") };
     let begins = NOW.next_multiple_of(60) + 7200;
     let at = format!("{:02}:{:02} UTC", begins / 3600 % 24, begins / 60 % 60);
     let said = reply.text(English);
@@ -45,7 +43,7 @@ fn a_long_search_counts_the_days_between_its_nights() {
     let (limits, asker) = (limits(), nobody());
     let (always, night) = (hours(0, 86_340), hours(0, 8 * 3600));
     let takes = |hours| match decide(&rumor("m0ctanew"), &facts(hours, &limits, &asker)) {
-        Decision::Accept { reply: Reply::Accepted(acceptance), .. } => acceptance.takes.unwrap(),
+        (_, Some(Reply::Accepted(acceptance))) => acceptance.takes.unwrap(),
         other => panic!("{other:?}"),
     };
     let (without, with) = (takes(&always), takes(&night));
@@ -65,13 +63,13 @@ fn a_request_that_takes_too_many_nights_is_refused_and_the_wait_for_the_first_do
     let (night, soon) = (hours(12 * 3600, 3600), hours(0, 3600));
     limits.longest_expected_time = Duration::from_secs(600);
     let refused = |prefix, hours| {
-        matches!(decide(&rumor(prefix), &facts(hours, &limits, &asker)), Decision::Say(Reply::TooHard { .. }))
+        matches!(decide(&rumor(prefix), &facts(hours, &limits, &asker)), (Effect::Nothing, Some(Reply::TooHard { .. })))
     };
     assert!(!refused("m0ctane", &night) && !refused("m0ctane", &soon), "7 min of search");
     assert!(refused("m0ctanew", &soon), "4 h of search");
     limits.longest_expected_time = Duration::from_secs(5 * 3600);
     let refused = |prefix, hours| {
-        matches!(decide(&rumor(prefix), &facts(hours, &limits, &asker)), Decision::Say(Reply::TooHard { .. }))
+        matches!(decide(&rumor(prefix), &facts(hours, &limits, &asker)), (Effect::Nothing, Some(Reply::TooHard { .. })))
     };
     assert!(refused("m0ctanew", &soon), "four nights with an hour each");
 }

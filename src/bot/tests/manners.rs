@@ -134,7 +134,6 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         queue: if yes { time } else { Duration::ZERO },
         is_split,
         place: yes.then_some(count),
-        comes_elsewhere: filling.part < 0.5,
         expensive: yes,
         cheaper: cheaper.clone(),
     };
@@ -150,7 +149,6 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         queue: if yes { time } else { Duration::ZERO },
         is_split,
         place: yes.then_some(count),
-        comes_elsewhere: filling.part < 0.5,
     };
     let of_best = |job: &JobId| JobLine { best: Some(search.clone()), ..line((job, &patterns[0])) };
     let some = |yes: bool| if yes { jobs.clone() } else { Vec::new() };
@@ -205,7 +203,7 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         Reply::BadPoint(None),
         Reply::PointAlone,
         Reply::HalfUsed(if yes { HalfUse::Open } else { HalfUse::Spent }),
-        Reply::NeedsSealed,
+        Reply::NeedsSealed { page: yes.then(|| "https://bot.example/page".to_owned()) },
         Reply::WorkWanted(WorkWanted { bits: count as u32, ends_in: time }),
         Reply::Stopped { open: count },
         Reply::Started,
@@ -256,7 +254,7 @@ fn variant(reply: &Reply) -> usize {
         Reply::BadPoint(_) => 18,
         Reply::PointAlone => 19,
         Reply::HalfUsed(_) => 20,
-        Reply::NeedsSealed => 21,
+        Reply::NeedsSealed { .. } => 21,
         Reply::WorkWanted(_) => 22,
         Reply::Stopped { .. } => 23,
         Reply::Started => 24,

@@ -11,14 +11,13 @@ mod reading;
 mod tables;
 
 use self::given::{NOW, context, decide, decide_for, job, limits, rumor, say};
-use super::{Decision, Facts, Reply, SplitCost, read};
+use super::{Facts, Reply, SplitCost, read};
 use crate::config::Limits;
 use crate::job::{JobId, JobSpec, RumorId};
 use crate::key::{HalfPoint, Npub};
 use crate::language::Language::English;
-use crate::ledger::HalfUse;
-use crate::ledger::{AskerView, Job, JobState};
-use crate::message::{Channel, WorkWanted};
+use crate::ledger::{AskerView, Effect, HalfUse, Job, JobState};
+use crate::message::WorkWanted;
 use crate::pattern::{Pattern, Rate};
 use crate::vault::Rumor;
 use proptest::prelude::*;
@@ -29,13 +28,13 @@ fn a_new_asker_in_a_flood_learns_how_much_work_and_how_long() {
     let (limits, asker) = (limits(), nobody());
     let owes = Some(WorkWanted { bits: 20, ends_in: Duration::from_secs(40) });
     let context = Facts { rate: Some(Rate(80e6)), owes, ..context(&limits, &asker) };
-    let Decision::Say(reply) = decide(&rumor("m0ctane"), &context) else { panic!("a refusal") };
+    let (Effect::Nothing, Some(reply)) = decide(&rumor("m0ctane"), &context) else { panic!("a refusal") };
     let text = reply.text(English);
     for part in ["again in 40 seconds", "20 leading zero bits", "kind 1059", r#"["nonce", "…", "20"]"#] {
         assert!(text.contains(part), "{part}: {text}");
     }
     // Other messages are still answered.
-    assert!(matches!(decide(&rumor("help"), &context), Decision::Say(Reply::Help { .. })));
+    assert!(matches!(decide(&rumor("help"), &context), (Effect::Nothing, Some(Reply::Help { .. }))));
 }
 
 fn nobody() -> AskerView {
@@ -44,7 +43,7 @@ fn nobody() -> AskerView {
 
 fn requested(text: &str) -> Vec<String> {
     match decide_for(text, &nobody()) {
-        Decision::Accept { spec, .. } => spec.patterns.iter().map(ToString::to_string).collect(),
+        (Effect::Accept(_, spec), _) => spec.patterns.iter().map(ToString::to_string).collect(),
         other => panic!("{text:?}: {other:?}"),
     }
 }
@@ -65,6 +64,7 @@ fn help_and_status_are_short() {
         silent: false,
         known: true,
         language: English,
+        redirected: false,
     };
     insta::assert_snapshot!(say("status", &asker));
 }
@@ -106,12 +106,13 @@ fn cancel_and_resend_touch_only_the_askers_own() {
         silent: false,
         known: true,
         language: English,
+        redirected: false,
     };
     let ids = |ids: &[i64]| ids.iter().map(|&id| JobId(id)).collect::<Vec<_>>();
-    assert!(matches!(decide_for("cancel", &asker), Decision::Cancel { jobs, .. } if jobs == ids(&[3, 5])));
-    assert!(matches!(decide_for("/cancel #5", &asker), Decision::Cancel { jobs, .. } if jobs == ids(&[5])));
-    assert!(matches!(decide_for("resend", &asker), Decision::Resend { job: JobId(2), .. }));
-    assert!(matches!(decide_for("resend 2", &asker), Decision::Resend { job: JobId(2), .. }));
+    assert!(matches!(decide_for("cancel", &asker), (Effect::Cancel(jobs), _) if jobs == ids(&[3, 5])));
+    assert!(matches!(decide_for("/cancel #5", &asker), (Effect::Cancel(jobs), _) if jobs == ids(&[5])));
+    assert!(matches!(decide_for("resend", &asker), (Effect::Resend(JobId(2)), _)));
+    assert!(matches!(decide_for("resend 2", &asker), (Effect::Resend(JobId(2)), _)));
     insta::assert_snapshot!(say("cancel 2", &asker));
     insta::assert_snapshot!(say("resend 3", &asker));
     insta::assert_snapshot!(say("cancel", &nobody()));
@@ -123,14 +124,14 @@ fn files_and_groups_are_declined() {
     let (limits, asker) = (limits(), nobody());
     let context = context(&limits, &asker);
     let file = Rumor { kind: 15, ..rumor("https://example.com/x.png") };
-    assert!(matches!(decide(&file, &context), Decision::Say(super::Reply::TextOnly)));
+    assert!(matches!(decide(&file, &context), (Effect::Nothing, Some(super::Reply::TextOnly))));
     let invitation = Rumor { kind: 444, ..rumor("bWxzIHdlbGNvbWU=") };
-    assert!(matches!(decide(&invitation, &context), Decision::Say(super::Reply::NoGroups)));
+    assert!(matches!(decide(&invitation, &context), (Effect::Nothing, Some(super::Reply::NoGroups))));
     let group = Rumor { other_receivers: 1, ..rumor("cat") };
-    assert!(matches!(decide(&group, &context), Decision::Say(super::Reply::NoGroups)));
+    assert!(matches!(decide(&group, &context), (Effect::Nothing, Some(super::Reply::NoGroups))));
     let unmeasured = decide(&rumor("cat"), &context);
     assert!(
-        matches!(unmeasured, Decision::Accept { reply, .. } if reply.text(English).contains("do not know my speed yet"))
+        matches!(unmeasured, (Effect::Accept(..), Some(reply)) if reply.text(English).contains("do not know my speed yet"))
     );
 }
 
@@ -138,8 +139,10 @@ fn files_and_groups_are_declined() {
 fn without_a_rate_nothing_long_is_promised() {
     let (limits, asker) = (limits(), nobody());
     let context = context(&limits, &asker);
-    assert!(matches!(decide(&rumor("m0ctan"), &context), Decision::Accept { .. }));
-    let Decision::Say(reply) = decide(&rumor("m0ctane"), &context) else { panic!("seven characters of no known time") };
+    assert!(matches!(decide(&rumor("m0ctan"), &context), (Effect::Accept(..), _)));
+    let (Effect::Nothing, Some(reply)) = decide(&rumor("m0ctane"), &context) else {
+        panic!("seven characters of no known time")
+    };
     insta::assert_snapshot!(reply.text(English));
 }
 
@@ -152,14 +155,16 @@ fn beside_split_jobs_the_pool_promises_what_it_has() {
     let (rate, idle) = (Some(Rate(80e6)), nobody());
     let context =
         Facts { pool_jobs: 1, split_jobs: 2, pool_part: 0.5, own_split_part: 0.25, rate, ..context(&limits, &idle) };
-    let Decision::Accept { reply, spec } = decide(&rumor("m0ctane"), &context) else { panic!("it is a request") };
+    let (Effect::Accept(_, spec), Some(reply)) = decide(&rumor("m0ctane"), &context) else { panic!("it is a request") };
     insta::assert_snapshot!(reply.text(English));
     assert!(spec.notice_at.is_some_and(|at| (NOW + 3800..NOW + 3900).contains(&at)), "{:?}", spec.notice_at);
-    let Decision::Say(status) = decide(&rumor("status"), &Facts { asker: &asker, ..context }) else { panic!("status") };
+    let (Effect::Nothing, Some(status)) = decide(&rumor("status"), &Facts { asker: &asker, ..context }) else {
+        panic!("status")
+    };
     insta::assert_snapshot!(status.text(English));
     // With half of the devices this request would take too long.
     let hard = Facts { pool_part: 0.5, rate: Some(Rate(1e8)), ..context };
-    assert!(matches!(decide(&rumor("m0ctane7t"), &hard), Decision::Say(Reply::TooHard { .. })));
+    assert!(matches!(decide(&rumor("m0ctane7t"), &hard), (Effect::Nothing, Some(Reply::TooHard { .. }))));
 }
 
 #[test]
@@ -168,10 +173,10 @@ fn an_easy_request_behind_many_others_is_told_the_queue() {
     let rate = Some(Rate(80e6));
     let easy_wait = Duration::from_secs(200);
     let context = Facts { pool_jobs: 4000, split_jobs: 1, pool_part: 0.5, easy_wait, rate, ..context(&limits, &asker) };
-    let Decision::Accept { reply, spec } = decide(&rumor("cats"), &context) else { panic!("it is a request") };
+    let (Effect::Accept(_, spec), Some(reply)) = decide(&rumor("cats"), &context) else { panic!("it is a request") };
     insta::assert_snapshot!(reply.text(English));
     assert_eq!(spec.notice_at, Some(NOW + 600), "half as long again as the queue, which has half of the devices");
-    let Decision::Accept { reply, .. } = decide(&rumor("m0ctane"), &context) else { panic!("it is a request") };
+    let (Effect::Accept(..), Some(reply)) = decide(&rumor("m0ctane"), &context) else { panic!("it is a request") };
     assert!(!reply.text(English).contains("before you"), "{reply:?}");
 }
 
@@ -193,14 +198,14 @@ const POINT: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b1
 #[test]
 fn a_split_request_is_understood_and_says_what_comes_of_it() {
     let split = |text: &str| match decide_for(text, &nobody()) {
-        Decision::Accept { spec, .. } => (spec.half.unwrap().to_string(), spec.patterns[0].to_string(), spec.channel),
+        (Effect::Accept(_, spec), _) => (spec.half.unwrap().to_string(), spec.patterns[0].to_string()),
         other => panic!("{text:?}: {other:?}"),
     };
     let npub = "npub10xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqpkge6d";
     for text in
         [format!("split {POINT} m0ctane"), format!("/SPLIT m0ctane\n{POINT}"), format!("split nostr:{npub} m0ctane")]
     {
-        assert_eq!(split(&text), (POINT.to_owned(), "m0ctane".to_owned(), Channel::Sealed), "{text}");
+        assert_eq!(split(&text), (POINT.to_owned(), "m0ctane".to_owned()), "{text}");
     }
     insta::assert_snapshot!(say(&format!("split {POINT} m0ctane"), &nobody()));
 }
@@ -225,12 +230,12 @@ fn beside_many_split_jobs_a_further_one_costs_work_and_is_told_its_place() {
     let text = format!("split {POINT} m0ctane");
     let split_work = Some(SplitCost { bits: 18, bot: Npub([1; 32]) });
     let facts = Facts { rate: Some(Rate(80e6)), split_work, ..context(&limits, &asker) };
-    let Decision::Say(wanted) = decide(&rumor(&text), &facts) else { panic!("it is refused") };
+    let (Effect::Nothing, Some(wanted)) = decide(&rumor(&text), &facts) else { panic!("it is refused") };
     let hard = decide(&rumor(&format!("split {POINT} m0ctanem0ctane")), &facts);
-    assert!(matches!(hard, Decision::Say(Reply::TooHard { .. })), "nobody works for nothing");
-    assert!(matches!(decide(&rumor("m0ctane"), &facts), Decision::Accept { .. }), "the pool costs nothing");
+    assert!(matches!(hard, (Effect::Nothing, Some(Reply::TooHard { .. }))), "nobody works for nothing");
+    assert!(matches!(decide(&rumor("m0ctane"), &facts), (Effect::Accept(..), _)), "the pool costs nothing");
     let facts = Facts { split_work: None, split_place: Some(7), ..facts };
-    let Decision::Accept { reply, .. } = decide(&rumor(&text), &facts) else { panic!("it is a request") };
+    let (Effect::Accept(..), Some(reply)) = decide(&rumor(&text), &facts) else { panic!("it is a request") };
     assert!(reply.text(English).contains("place in line is 7"), "{reply:?}");
     insta::assert_snapshot!(wanted.text(English));
 }
@@ -241,9 +246,9 @@ fn a_half_serves_once() {
     let text = format!("split {POINT} m0ctane");
     for (used, word) in [(HalfUse::Open, "searched for already"), (HalfUse::Spent, "served for a key already")] {
         let context = Facts { half: Some(used), rate: Some(Rate(80e6)), ..context(&limits, &asker) };
-        let Decision::Say(reply) = decide(&rumor(&text), &context) else { panic!("it is refused") };
+        let (Effect::Nothing, Some(reply)) = decide(&rumor(&text), &context) else { panic!("it is refused") };
         assert!(reply.text(English).contains(word) && reply.text(English).contains("new half"), "{reply:?}");
-        assert!(matches!(decide(&rumor("m0ctane"), &context), Decision::Accept { .. }), "other requests are free");
+        assert!(matches!(decide(&rumor("m0ctane"), &context), (Effect::Accept(..), _)), "other requests are free");
     }
 }
 
@@ -252,26 +257,29 @@ fn the_same_prefix_may_be_requested_with_and_without_a_half() {
     let mut open = vec![job(3, "m0ctane", JobState::Accepted)];
     open[0].spec.half = Some(POINT.parse::<HalfPoint>().unwrap());
     let asker = AskerView { open, ..nobody() };
-    assert!(matches!(decide_for("m0ctane", &asker), Decision::Accept { .. }));
+    assert!(matches!(decide_for("m0ctane", &asker), (Effect::Accept(..), _)));
 }
 
+/// What it asks for does not matter; its words tell the language.
 #[test]
-fn a_key_is_never_sent_by_nip04() {
+fn a_message_by_nip04_has_one_answer_a_day() {
     let (limits, asker) = (limits(), nobody());
-    let old = |text: &str| Rumor { kind: 4, ..rumor(text) };
-    let unread = Facts { reads_sealed: false, rate: Some(Rate(80e6)), ..context(&limits, &asker) };
-    insta::assert_snapshot!(match decide(&old("m0ctane"), &unread) {
-        Decision::Say(reply) => reply.text(English),
-        other => panic!("{other:?}"),
-    });
-    let Decision::Accept { spec, .. } = decide(&old(&format!("split {POINT} m0ctane")), &unread) else {
-        panic!("a tweak is no secret")
-    };
-    assert_eq!(spec.channel, Channel::Nip04);
-    let read = Facts { reads_sealed: true, ..unread };
-    for text in ["m0ctane".to_owned(), format!("split {POINT} m0ctane")] {
-        let Decision::Accept { spec, .. } = decide(&old(&text), &read) else { panic!("they read sealed messages") };
-        assert_eq!(spec.channel, Channel::Sealed, "{text}");
+    let facts = Facts { rate: Some(Rate(80e6)), page: Some("https://bot.example/"), ..context(&limits, &asker) };
+    let old = |text: &str| Rumor { kind: 4, other_receivers: 1, ..rumor(text) };
+    let redirect = (Effect::Redirect, Some(Reply::NeedsSealed { page: Some("https://bot.example/".to_owned()) }));
+    for text in ["m0ctane", "help", "stop", "delete", "best 10m", "", &format!("split {POINT} m0ctane")] {
+        for text in [text.to_owned(), format!("[//]: # (nip18)\n{text}")] {
+            assert_eq!(decide(&old(&text), &facts), redirect, "{text}");
+            assert!(read(&old(&text)).half().is_none() && crate::bot::asked(&old(&text)).is_none(), "{text}");
+        }
+    }
+    let (Effect::Redirect, Some(reply)) = &redirect else { unreachable!() };
+    insta::assert_snapshot!(reply.text(English));
+    assert!(!Reply::NeedsSealed { page: None }.text(English).contains("page"));
+    let spanish = read(&old("[//]: # (nip18)\nayuda"));
+    assert!(crate::bot::answer(&spanish, reply, spanish.language(English)).starts_with("Tu cliente"));
+    for quiet in [AskerView { redirected: true, ..nobody() }, AskerView { silent: true, ..nobody() }] {
+        assert_eq!(decide(&old("help"), &Facts { asker: &quiet, ..facts }), (Effect::Nothing, None));
     }
 }
 
@@ -279,15 +287,15 @@ fn a_key_is_never_sent_by_nip04() {
 fn stop_start_and_delete_do_what_they_say() {
     let open = vec![job(3, "m0ctane", JobState::Accepted)];
     let asker = AskerView { open, ..nobody() };
-    assert!(matches!(decide_for("STOP!", &asker), Decision::Stop(_)));
+    assert!(matches!(decide_for("STOP!", &asker), (Effect::Stop, Some(_))));
     insta::assert_snapshot!(say("stop", &asker));
     insta::assert_snapshot!(say("delete", &asker));
     let silent = AskerView { silent: true, ..nobody() };
     for text in ["m0ctane", "help", "status", "stop", ""] {
-        assert!(matches!(decide_for(text, &silent), Decision::Ignore), "{text}");
+        assert!(matches!(decide_for(text, &silent), (Effect::Nothing, None)), "{text}");
     }
-    assert!(matches!(decide_for("start", &silent), Decision::Start(_)));
-    assert!(matches!(decide_for("delete", &silent), Decision::Forget(_)));
+    assert!(matches!(decide_for("start", &silent), (Effect::Start, Some(_))));
+    assert!(matches!(decide_for("delete", &silent), (Effect::Forget, Some(_))));
     assert_eq!(requested("find delete"), ["delete"]);
 }
 
@@ -296,20 +304,17 @@ fn a_request_that_is_deleted_is_cancelled_quietly() {
     let (limits, mut mine) = (limits(), job(3, "m0ctane", JobState::Accepted));
     mine.rumor = RumorId([7; 32]);
     let asker = AskerView { open: vec![mine, job(4, "cat", JobState::Accepted)], ..nobody() };
-    let deletion = |ids: &[u8]| Rumor {
-        kind: 5,
-        takes_back: ids.iter().map(|&id| RumorId([id; 32])).collect(),
-        ..rumor("m0ctane")
-    };
+    let deletion =
+        |ids: &[u8]| Rumor { kind: 5, deletes: ids.iter().map(|&id| RumorId([id; 32])).collect(), ..rumor("m0ctane") };
     let decide = |ids: &[u8]| decide(&deletion(ids), &context(&limits, &asker));
-    assert_eq!(decide(&[9, 7]), Decision::Cancel { jobs: vec![JobId(3)], reply: None });
-    assert_eq!(decide(&[9]), Decision::Ignore);
-    assert_eq!(decide(&[]), Decision::Ignore);
+    assert_eq!(decide(&[9, 7]), (Effect::Cancel(vec![JobId(3)]), None));
+    assert_eq!(decide(&[9]), (Effect::Nothing, None));
+    assert_eq!(decide(&[]), (Effect::Nothing, None));
 }
 
 #[test]
 fn a_late_job_has_its_notice_at_a_fitting_time() {
-    let Decision::Accept { spec, .. } = decide_for("m0ctane", &nobody()) else { panic!("it is a request") };
+    let (Effect::Accept(_, spec), _) = decide_for("m0ctane", &nobody()) else { panic!("it is a request") };
     // 2^35 candidates at 80 M/s: 429 s expected, 1287 s in 95 of 100 cases, 1.5 times that is
     // 1930 s.
     assert!(spec.notice_at.is_some_and(|at| (NOW + 1900..NOW + 1960).contains(&at)), "{:?}", spec.notice_at);

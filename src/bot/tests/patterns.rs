@@ -46,14 +46,14 @@ const TAKEN: [(&str, &str); 13] = [
 /// The reply to a message that starts no job.
 fn refused(text: &str) -> Reply {
     match decide_for(text, &nobody()) {
-        Decision::Say(reply) => reply,
+        (Effect::Nothing, Some(reply)) => reply,
         other => panic!("{text:?}: {other:?}"),
     }
 }
 
 fn difficulty_said(text: &str) -> Difficulty {
     match decide_for(text, &nobody()) {
-        Decision::Accept { reply: Reply::Accepted(accepted), .. } => accepted.difficulty,
+        (_, Some(Reply::Accepted(accepted))) => accepted.difficulty,
         other => panic!("{text:?}: {other:?}"),
     }
 }
@@ -66,7 +66,7 @@ fn every_kind_is_taken_and_its_meaning_said() {
         let pattern: Pattern = text.replace(' ', "").parse().unwrap();
         assert_eq!(requested(text), [pattern.as_str()]);
         let asked = format!("split {POINT} {text}");
-        let Decision::Accept { spec, .. } = decide_for(&asked, &nobody()) else { panic!("{asked}") };
+        let (Effect::Accept(_, spec), _) = decide_for(&asked, &nobody()) else { panic!("{asked}") };
         assert_eq!(spec.patterns, [pattern], "{asked}");
     }
     assert_eq!(requested("~cat, m0?t\n=7"), ["~cat", "m0?t", "=7"]);
@@ -116,7 +116,7 @@ fn a_pattern_whose_text_can_hardly_be_tested_is_refused_with_the_nearest() {
     for text in ["m0ct*af*", "m0ct*e", "*cafe", "*al7ce*", "=7*", "hex:*beef", "m0c*cafe", "????????????m0ct*q"] {
         assert_eq!(requested(text), [text]);
         let asked = format!("split {POINT} {text}");
-        assert!(matches!(decide_for(&asked, &nobody()), Decision::Accept { .. }), "{text}");
+        assert!(matches!(decide_for(&asked, &nobody()), (Effect::Accept(..), _)), "{text}");
     }
     insta::assert_snapshot!(format!("{}\n---\n{}", say("*cafe7", &nobody()), say("explain m0ct*cafe", &nobody())));
 }
@@ -159,10 +159,10 @@ fn tests_of_whole_texts_are_limited_for_a_job_and_for_all() {
     };
     let asked = JOB_TEXT_TESTS + 1;
     let refused = Reply::TooManyEnds { asked, allowed: JOB_TEXT_TESTS };
-    assert!(matches!(beside(0, &more), Decision::Say(reply) if reply == refused));
-    assert!(matches!(beside(ALL_TEXT_TESTS - JOB_TEXT_TESTS, &most), Decision::Accept { .. }));
-    assert!(matches!(beside(ALL_TEXT_TESTS, "*cafe"), Decision::Say(Reply::TooWideNow)));
-    assert!(matches!(beside(ALL_TEXT_TESTS, "~alice m0ct*cafe"), Decision::Accept { .. }));
+    assert!(matches!(beside(0, &more), (Effect::Nothing, Some(reply)) if reply == refused));
+    assert!(matches!(beside(ALL_TEXT_TESTS - JOB_TEXT_TESTS, &most), (Effect::Accept(..), _)));
+    assert!(matches!(beside(ALL_TEXT_TESTS, "*cafe"), (Effect::Nothing, Some(Reply::TooWideNow))));
+    assert!(matches!(beside(ALL_TEXT_TESTS, "~alice m0ct*cafe"), (Effect::Accept(..), _)));
     insta::assert_snapshot!(refused.text(English));
 }
 
@@ -177,11 +177,11 @@ fn all_jobs_together_have_a_limited_part_of_all_keys_checked_in_full() {
         let facts = Facts { rate: Some(Rate(80e6)), handed_on: jobs * one, ..context(&limits, &asker) };
         decide(&rumor(text), &facts)
     };
-    assert!(matches!(beside(3.0, "m0ct*af*"), Decision::Accept { .. }));
-    assert!(matches!(beside(4.0, "m0ct*af*"), Decision::Say(Reply::TooWideNow)));
-    assert!(matches!(beside(2.0, "m0ct*af* cafe*m0* hank*m0*"), Decision::Say(Reply::TooWideNow)));
+    assert!(matches!(beside(3.0, "m0ct*af*"), (Effect::Accept(..), _)));
+    assert!(matches!(beside(4.0, "m0ct*af*"), (Effect::Nothing, Some(Reply::TooWideNow))));
+    assert!(matches!(beside(2.0, "m0ct*af* cafe*m0* hank*m0*"), (Effect::Nothing, Some(Reply::TooWideNow))));
     for text in ["~alice", "words:8", "m0ct"] {
-        assert!(matches!(beside(99.0, text), Decision::Accept { .. }), "{text}");
+        assert!(matches!(beside(99.0, text), (Effect::Accept(..), _)), "{text}");
     }
 }
 
@@ -217,10 +217,10 @@ fn a_job_has_a_limited_number_of_intervals_and_so_have_all_together() {
     }
     let (limits, asker) = (limits(), nobody());
     let full = Facts { rate: Some(Rate(80e6)), intervals: ALL_INTERVALS, ..context(&limits, &asker) };
-    assert!(matches!(decide(&rumor("words:5"), &full), Decision::Say(Reply::TooWideNow)));
-    assert!(matches!(decide(&rumor("~alice cat"), &full), Decision::Accept { .. }), "simple ones are always taken");
+    assert!(matches!(decide(&rumor("words:5"), &full), (Effect::Nothing, Some(Reply::TooWideNow))));
+    assert!(matches!(decide(&rumor("~alice cat"), &full), (Effect::Accept(..), _)), "simple ones are always taken");
     let nearly = Facts { intervals: ALL_INTERVALS - JOB_INTERVALS, ..full };
-    assert!(matches!(decide(&rumor("words:5"), &nearly), Decision::Accept { .. }));
+    assert!(matches!(decide(&rumor("words:5"), &nearly), (Effect::Accept(..), _)));
 }
 
 /// The patterns of one message share one bound.
@@ -257,7 +257,7 @@ fn patterns_are_explained_without_a_job() {
     // Beside a split job the pool has half of the devices.
     let (limits, asker) = (limits(), nobody());
     let shared = Facts { rate: Some(Rate(80e6)), pool_part: 0.5, ..context(&limits, &asker) };
-    let Decision::Say(reply) = decide(&rumor("explain m0ctane"), &shared) else { panic!("no job") };
+    let (Effect::Nothing, Some(reply)) = decide(&rumor("explain m0ctane"), &shared) else { panic!("no job") };
     assert!(reply.text(English).contains("about 14 min"), "{reply:?}");
 }
 
@@ -266,7 +266,9 @@ fn the_command_for_work_is_quoted_for_a_shell() {
     let (limits, asker) = (limits(), nobody());
     let split_work = Some(SplitCost { bits: 18, bot: Npub([1; 32]) });
     let facts = Facts { rate: Some(Rate(80e6)), split_work, ..context(&limits, &asker) };
-    let Decision::Say(reply) = decide(&rumor(&format!("split {POINT} cat ~dad m0?t")), &facts) else { panic!("work") };
+    let (Effect::Nothing, Some(reply)) = decide(&rumor(&format!("split {POINT} cat ~dad m0?t")), &facts) else {
+        panic!("work")
+    };
     let Reply::SplitWorkWanted { command, .. } = reply else { panic!("{reply:?}") };
     assert!(command.starts_with("npubbot split new cat '~dad' 'm0?t' --out half.age --work 18"), "{command}");
 }

@@ -34,7 +34,7 @@ fn a_request_is_understood_however_it_is_written() {
 /// The reply to a message that starts no job.
 fn refused(text: &str) -> Reply {
     match decide_for(text, &nobody()) {
-        Decision::Say(reply) => reply,
+        (Effect::Nothing, Some(reply)) => reply,
         other => panic!("{text:?}: {other:?}"),
     }
 }

@@ -118,7 +118,6 @@ rests-now = Meine Geräte ruhen gerade. Sie suchen weiter, sobald sie können.
 at-your-point = Gesucht wird an deinem eigenen Punkt.
 place-in-line = Dein Platz in der Reihe: { $place }.
 tweak-comes = Der Tweak kommt in diesen Chat. Er ist nicht geheim: Nur mit deiner Hälfte ergibt er den Schlüssel.
-key-comes-elsewhere = Der Schlüssel kommt als NIP-17-Nachricht. Dein Client zeigt sie vielleicht in einem anderen Chat.
 key-comes = Der Schlüssel kommt in diesen Chat.
 best-likely = Wahrscheinlich ist er so selten wie 1 Schlüssel von { $amount }, oder seltener.
 best-takes = Dauer: etwa { $span }.
@@ -363,10 +362,9 @@ not-measured =
     Ich kenne meine Geschwindigkeit gerade nicht und kann nicht sagen, wie lange das dauert.
     Bis zu { $characters } Zeichen gehen jetzt. Für mehr versuche es in einer Minute noch einmal.
 needs-sealed =
-    Dein Client hat das als alte Nachricht (NIP-04) geschickt, und so reist kein geheimer Schlüssel.
-    Frage mich mit einem Client, der NIP-17 kann, etwa Amethyst, 0xchat, Coracle oder Nostur, und lass ihn deine DM-Relays veröffentlichen.
-    Oder behalte die geheime Hälfte selbst, das geht von hier aus:
-    { command-help } { command-split }
+    Dein Client hat eine alte Art von Nachricht (NIP-04) geschickt. Ich arbeite nur mit NIP-17-Nachrichten.
+    Frage mich mit einem Client, der sie sendet, etwa Amethyst, 0xchat, Coracle oder Nostur, und lass ihn deine DM-Relays veröffentlichen.
+needs-sealed-page = Oder nimm meine Seite, ohne Client: { $page }
 restored =
     Ich wurde nach dieser Nachricht aus einer Sicherung wiederhergestellt und habe sie vielleicht schon beantwortet.
     Wenn du es noch möchtest, schicke sie noch einmal. Für einen geteilten Schlüssel mache zuerst eine neue Hälfte.

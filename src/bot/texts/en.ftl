@@ -122,7 +122,6 @@ rests-now = My devices rest now. They search again as soon as they can.
 at-your-point = It is searched at your own point.
 place-in-line = Its place in line is { $place }.
 tweak-comes = The tweak comes in this chat. It is no secret: only with your half does it make the key.
-key-comes-elsewhere = The key comes as a NIP-17 message, which your client may show in another chat.
 key-comes = The key comes in this chat.
 best-likely = It is probably as rare as 1 key in { $amount }, or rarer.
 best-takes = It comes in about { $span }.
@@ -379,10 +378,9 @@ not-measured =
        *[other] characters
     } work now. For more, try again in a minute.
 needs-sealed =
-    Your client sent this as an old message (NIP-04), and a secret key does not travel like that.
-    Ask me from a client with NIP-17 messages, such as Amethyst, 0xchat, Coracle or Nostur, and let it publish your DM relays.
-    Or keep the secret half yourself, which works from here:
-    { command-help } { command-split }
+    Your client sent an old kind of message (NIP-04). I work with NIP-17 messages only.
+    Ask me from a client that sends them, such as Amethyst, 0xchat, Coracle or Nostur, and let it publish your DM relays.
+needs-sealed-page = Or use my page, without a client: { $page }
 restored =
     I was restored from a backup after you sent this, and may have answered it before.
     If you still want it, send it once more. For a split key, make a new half first.

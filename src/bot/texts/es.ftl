@@ -115,7 +115,6 @@ rests-now = Mis dispositivos descansan ahora. Volverán a buscar en cuanto pueda
 at-your-point = Se busca en tu propio punto.
 place-in-line = Su puesto en la cola es el { $place }.
 tweak-comes = El tweak llegará a este chat. No es secreto: solo con tu mitad forma la clave.
-key-comes-elsewhere = La clave llegará como mensaje NIP-17, que tu cliente puede mostrar en otro chat.
 key-comes = La clave llegará a este chat.
 best-likely = Probablemente sea tan rara como 1 clave de cada { $amount }, o más.
 best-takes = Llegará en { $span }, más o menos.
@@ -369,10 +368,9 @@ not-measured =
        *[other] caracteres
     }. Para más, inténtalo dentro de un minuto.
 needs-sealed =
-    Tu cliente lo envió como mensaje antiguo (NIP-04), y una clave secreta no viaja así.
-    Pídemela desde un cliente con mensajes NIP-17, como Amethyst, 0xchat, Coracle o Nostur, y haz que publique tus relays de mensajes.
-    O guarda tú la mitad secreta, que funciona desde aquí:
-    { command-help } { command-split }
+    Tu cliente envió un tipo antiguo de mensaje (NIP-04). Solo atiendo mensajes NIP-17.
+    Escríbeme desde un cliente que los envíe, como Amethyst, 0xchat, Coracle o Nostur, y haz que publique tus relays de mensajes.
+needs-sealed-page = O usa mi página, sin cliente: { $page }
 restored =
     Me restauraron de una copia de seguridad después de este mensaje, y quizá ya lo respondí.
     Si aún lo quieres, envíalo otra vez. Para una clave dividida, crea antes una mitad nueva.

@@ -121,7 +121,6 @@ rests-now = Mes appareils se reposent en ce moment. Ils chercheront à nouveau d
 at-your-point = La recherche se fait sur votre propre point.
 place-in-line = Sa place dans la file : { $place }.
 tweak-comes = Le tweak arrivera dans cette conversation. Il n’est pas secret : seule votre moitié en fait la clé.
-key-comes-elsewhere = La clé arrivera par message NIP-17, que votre client affichera peut-être dans une autre conversation.
 key-comes = La clé arrivera dans cette conversation.
 best-likely = Elle sera sans doute aussi rare que 1 clé sur { $amount }, ou plus.
 best-takes = Elle arrivera dans { $span } environ.
@@ -375,10 +374,9 @@ not-measured =
        *[other] caractères
     }. Pour plus, réessayez dans une minute.
 needs-sealed =
-    Votre client a envoyé ceci comme ancien message (NIP-04), et une clé secrète ne voyage pas ainsi.
-    Demandez-la depuis un client avec messages NIP-17, comme Amethyst, 0xchat, Coracle ou Nostur, et laissez-le publier vos relais de messages.
-    Ou gardez vous-même la moitié secrète, ce qui marche d’ici :
-    { command-help } { command-split }
+    Votre client a envoyé un ancien type de message (NIP-04). Je ne traite que les messages NIP-17.
+    Écrivez-moi depuis un client qui les envoie, comme Amethyst, 0xchat, Coracle ou Nostur, et laissez-le publier vos relais de messages.
+needs-sealed-page = Ou utilisez ma page, sans client : { $page }
 restored =
     J’ai été restauré d’une sauvegarde après ce message, et j’y ai peut-être déjà répondu.
     Si vous le voulez encore, envoyez-le de nouveau. Pour une clé partagée, créez d’abord une nouvelle moitié.

@@ -122,7 +122,6 @@ rests-now = Meus dispositivos descansam agora. Voltam a buscar assim que puderem
 at-your-point = A busca é feita no seu próprio ponto.
 place-in-line = O lugar dele na fila é { $place }.
 tweak-comes = O tweak chega neste chat. Não é secreto: só com a sua metade ele forma a chave.
-key-comes-elsewhere = A chave chega como mensagem NIP-17, que o seu cliente pode mostrar em outro chat.
 key-comes = A chave chega neste chat.
 best-likely = Provavelmente será tão rara quanto 1 chave em { $amount }, ou mais.
 best-takes = Ela chega em cerca de { $span }.
@@ -376,10 +375,9 @@ not-measured =
        *[other] caracteres
     }. Para mais, tente daqui a um minuto.
 needs-sealed =
-    O seu cliente enviou isto como mensagem antiga (NIP-04), e uma chave secreta não viaja assim.
-    Peça em um cliente com mensagens NIP-17, como Amethyst, 0xchat, Coracle ou Nostur, e deixe que ele publique os seus relays de mensagens.
-    Ou guarde você a metade secreta, o que funciona daqui mesmo:
-    { command-help } { command-split }
+    O seu cliente enviou um tipo antigo de mensagem (NIP-04). Só atendo mensagens NIP-17.
+    Escreva de um cliente que as envie, como Amethyst, 0xchat, Coracle ou Nostur, e deixe que ele publique os seus relays de mensagens.
+needs-sealed-page = Ou use a minha página, sem cliente: { $page }
 restored =
     Fui restaurado de uma cópia de segurança depois desta mensagem, e talvez já a tenha respondido.
     Se ainda quiser, envie mais uma vez. Para uma chave dividida, crie antes uma metade nova.

@@ -223,14 +223,14 @@ fn a_day_has_one_note() {
     let bench = bench();
     let note =
         Post { topic: "note".to_owned(), json: "one".to_owned(), relays: vec!["wss://a".to_owned()], expires_at: None };
-    assert!(bench.ledger.post_note(20_000, &note).unwrap());
+    assert!(bench.ledger.post_of_day(20_000, &note).unwrap());
     let bench = bench.reopened();
     for day in [20_000, 19_999] {
-        assert!(!bench.ledger.post_note(day, &Post { json: "two".to_owned(), ..note.clone() }).unwrap());
+        assert!(!bench.ledger.post_of_day(day, &Post { json: "two".to_owned(), ..note.clone() }).unwrap());
     }
     assert_eq!(bench.ledger.due_posts().unwrap()[0].json, "one");
-    assert!(bench.ledger.post_note(20_001, &note).unwrap());
-    assert_eq!(bench.ledger.noted_day().unwrap(), Some(20_001));
+    assert!(bench.ledger.post_of_day(20_001, &note).unwrap());
+    assert_eq!(bench.ledger.posted_day().unwrap(), Some(20_001));
 }
 
 #[test]

@@ -46,8 +46,8 @@ fn the_best_so_far_survives_a_restart_and_only_a_rarer_key_replaces_it() {
     assert!(!bench.keep(job, "zeros:24", 11), "as rare");
     assert!(!bench.keep(job, "zeros:23", 12), "more frequent");
     assert!(bench.keep(job, "zeros:30", 13));
-    bench.ledger.note_searched(&[(job, Duration::from_millis(90_500)), (JobId(99), Duration::ZERO)]).unwrap();
-    bench.ledger.note_searched(&[(job, Duration::from_secs(3))]).unwrap();
+    bench.ledger.record_searched(&[(job, Duration::from_millis(90_500)), (JobId(99), Duration::ZERO)]).unwrap();
+    bench.ledger.record_searched(&[(job, Duration::from_secs(3))]).unwrap();
     assert!(bench.result_of(job).is_none(), "nothing of it is sent yet");
     let bench = bench.reopened();
     let search = bench.search(job);
@@ -66,7 +66,7 @@ fn a_kept_result_is_for_the_asker_of_a_job_without_a_target() {
     let elsewhere = bench.ledger.keep_best(best, &pattern("zeros:24"), &wrap(2, 10));
     assert!(matches!(elsewhere, Err(LedgerError::Misaddressed)), "{elsewhere:?}");
     assert!(!bench.keep(other, "zeros:24", 11) && !bench.keep(JobId(99), "zeros:24", 12));
-    bench.ledger.note_searched(&[(other, Duration::from_secs(1))]).unwrap();
+    bench.ledger.record_searched(&[(other, Duration::from_secs(1))]).unwrap();
     assert_eq!(bench.rows(), 0);
 }
 

@@ -34,7 +34,7 @@ fn chatter(bench: &Bench, number: u32) -> Recorded {
 /// Records the answers to many `help` messages in one transaction.
 fn flood(bench: &Bench, numbers: std::ops::Range<u32>) {
     let recorded = bench.ledger.answer_all(&numbers.map(help).collect::<Vec<_>>()).unwrap();
-    assert!(recorded.iter().all(|recorded| *recorded == Recorded::Now));
+    assert!(recorded.iter().all(|(recorded, _)| *recorded == Recorded::Now));
 }
 
 fn reply_to_nobody() -> Answer {
@@ -45,7 +45,7 @@ fn send_all(bench: &Bench) {
     let due = bench.ledger.due_messages(usize::MAX).unwrap();
     let reached = vec!["wss://one.example".to_owned()];
     let sent = |message: DueMessage| Attempt { message: message.id, reached: reached.clone(), next: Next::Finished };
-    bench.ledger.note_attempts(&due.into_iter().map(sent).collect::<Vec<_>>()).unwrap();
+    bench.ledger.record_attempts(&due.into_iter().map(sent).collect::<Vec<_>>()).unwrap();
 }
 
 fn file_size(bench: &Bench) -> u64 {
@@ -66,7 +66,7 @@ fn an_answer_is_deleted_when_it_is_sent_and_a_result_is_kept() {
     send_all(&bench);
     let kept: Vec<i64> = {
         let connection = bench.ledger.read();
-        let mut statement = connection.prepare("SELECT result_of FROM mail").unwrap();
+        let mut statement = connection.prepare("SELECT result_of FROM outbox").unwrap();
         statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
     };
     assert_eq!(kept, [job.0]);
@@ -151,7 +151,7 @@ fn delivered_results_and_ended_jobs_have_a_budget() {
     bench.ledger.clean().unwrap();
     let results: Vec<i64> = {
         let connection = bench.ledger.read();
-        let mut statement = connection.prepare("SELECT result_of FROM mail WHERE result_of IS NOT NULL").unwrap();
+        let mut statement = connection.prepare("SELECT result_of FROM outbox WHERE result_of IS NOT NULL").unwrap();
         statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
     };
     assert!(results.len() <= 4 && results.contains(&99) && results.contains(&100), "{results:?}");
@@ -171,26 +171,4 @@ fn the_file_shrinks_when_a_flood_is_over() {
     bench.ledger.clean().unwrap();
     let after = file_size(&bench);
     assert!(after < 10 << 20, "{full} bytes, then {after}");
-}
-
-/// A ledger of an earlier version cannot shrink. The first start rewrites it.
-#[test]
-fn an_old_ledger_can_shrink_after_the_first_start() {
-    let folder = TempDir::new().unwrap();
-    let dump = format!("{}/tests/fixtures/ledger-v3.sql", env!("CARGO_MANIFEST_DIR"));
-    let old = rusqlite::Connection::open(folder.path().join("ledger.sqlite")).unwrap();
-    old.execute_batch(&fs::read_to_string(dump).unwrap()).unwrap();
-    drop(old);
-    let ledger = Ledger::open(folder.path(), Clock::at(NOW)).unwrap();
-    let mode: i64 = ledger.read().query_row("PRAGMA auto_vacuum", [], |row| row.get(0)).unwrap();
-    assert_eq!(mode, 2);
-    let counted: i64 = ledger
-        .read()
-        .query_row(
-            "SELECT coalesce(sum(length(CAST(json AS BLOB)) + 1000), 0) FROM mail WHERE result_of IS NULL",
-            [],
-            |row| row.get(0),
-        )
-        .unwrap();
-    assert_eq!(ledger.sizes().unwrap().answers, counted as u64);
 }

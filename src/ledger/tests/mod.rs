@@ -64,12 +64,12 @@ impl Bench {
 
     /// Counts an attempt to send a message; the next is at `due_at`.
     fn postpone(&self, message: MessageId, due_at: u64) -> Result<(), LedgerError> {
-        self.ledger.note_attempts(&[Attempt { message, reached: Vec::new(), next: Next::Again(due_at) }])
+        self.ledger.record_attempts(&[Attempt { message, reached: Vec::new(), next: Next::Again(due_at) }])
     }
 
     /// Ends the attempts to send a message.
     fn finish(&self, message: MessageId) -> Result<(), LedgerError> {
-        self.ledger.note_attempts(&[Attempt { message, reached: Vec::new(), next: Next::Finished }])
+        self.ledger.record_attempts(&[Attempt { message, reached: Vec::new(), next: Next::Finished }])
     }
 
     fn sql(&self, statement: &str) {
@@ -117,6 +117,7 @@ fn reply(from: u8, rumor: u8) -> Answer {
         effect: Effect::Nothing,
         reply: Some(wrap(from, rumor)),
         language: None,
+        deletes: Vec::new(),
     }
 }
 

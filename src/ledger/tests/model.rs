@@ -146,12 +146,13 @@ impl Run {
     }
 
     fn other(&mut self, _from: u8) -> Effect {
-        match self.rng.random_range(0..20) {
+        match self.rng.random_range(0..22) {
             0..8 => Effect::Nothing,
             8..12 => Effect::Cancel(vec![self.job(), self.job()]),
             12..16 => Effect::Resend(JobId(self.rng.random_range(1..=self.reference.last_job + 1))),
             16 => Effect::Stop,
             17..19 => Effect::Start,
+            19..21 => Effect::Redirect,
             _ => Effect::Forget,
         }
     }
@@ -186,7 +187,7 @@ impl Run {
             let at = now + self.rng.random_range(0..600);
             self.reference.sent(message.wrap.id, !reached.is_empty(), (!is_over).then_some(at));
             let next = if is_over { Next::Finished } else { Next::Again(at) };
-            self.ledger().note_attempts(&[Attempt { message: message.id, reached, next }]).unwrap();
+            self.ledger().record_attempts(&[Attempt { message: message.id, reached, next }]).unwrap();
         }
     }
 
@@ -262,7 +263,8 @@ impl Run {
     fn check(&self, who: u8) {
         let view = self.ledger().asker_view(asker(who)).unwrap();
         let expected = self.reference.view(who, self.clock.now());
-        let shown = (ids(&view.open), numbers(&view.results), view.accepted_last_day, view.silent, view.known);
+        let flags = [view.silent, view.redirected, view.known];
+        let shown = (ids(&view.open), numbers(&view.results), view.accepted_last_day, flags);
         assert_eq!(shown, expected, "asker {who}");
         let language = self.reference.language(who);
         let languages = view.open.iter().map(|job| job.language).chain([view.language]);
@@ -290,7 +292,7 @@ fn random_sequences_agree_with_the_reference() {
                 .ledger()
                 .read()
                 .query_row(
-                    "SELECT count(*) - count(DISTINCT result_of) FROM mail WHERE result_of IS NOT NULL",
+                    "SELECT count(*) - count(DISTINCT result_of) FROM outbox WHERE result_of IS NOT NULL",
                     [],
                     |row| row.get(0),
                 )

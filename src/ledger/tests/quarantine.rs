@@ -34,8 +34,8 @@ fn an_unreadable_row_is_named_and_the_others_are_served() {
     named("UPDATE job SET seen_on = 'wss://bob' WHERE id = 1", "job 1, column seen_on");
     named("UPDATE job SET subject = CAST(x'ff' AS TEXT) WHERE id = 1", "job 1, column subject");
     named("UPDATE job SET split_point = zeroblob(33) WHERE id = 1", "job 1, column split_point");
-    named("UPDATE mail SET seen_on = '[1]' WHERE id = 1", "message 1, column seen_on");
-    named("UPDATE mail SET json = CAST(x'ff' AS TEXT) WHERE id = 1", "message 1, column json");
+    named("UPDATE outbox SET seen_on = '[1]' WHERE id = 1", "message 1, column seen_on");
+    named("UPDATE outbox SET json = CAST(x'ff' AS TEXT) WHERE id = 1", "message 1, column json");
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn unreadable_messages_take_no_place_of_others() {
     for rumor in 1..=3 {
         bench.accept(1, rumor);
     }
-    bench.sql("UPDATE mail SET seen_on = 'x' WHERE id < 3");
+    bench.sql("UPDATE outbox SET seen_on = 'x' WHERE id < 3");
     assert!(bench.ledger.due_messages(2).unwrap().is_empty(), "both are set aside");
     assert_eq!(bench.ledger.due_messages(2).unwrap().len(), 1);
 }
@@ -57,7 +57,7 @@ fn an_unreadable_post_and_cursor_are_set_aside() {
         bench.ledger.post(&Post { topic, json, relays: vec!["wss://a".to_owned()], expires_at: None }).unwrap();
     }
     bench.ledger.set_last_contact(NOW).unwrap();
-    bench.sql("UPDATE post SET relays = 'wss://a' WHERE topic = 'bad'; UPDATE note SET value = -7 WHERE name = 'last_contact'");
+    bench.sql("UPDATE post SET relays = 'wss://a' WHERE topic = 'bad'; UPDATE meta SET value = -7 WHERE name = 'last_contact'");
     assert_eq!(bench.ledger.due_posts().unwrap().iter().map(|post| &post.json).collect::<Vec<_>>(), ["good"]);
     assert_eq!(bench.ledger.last_contact().unwrap(), None, "as at a first start: nothing is missed");
     assert_eq!(places(&bench), ["cursor 0, value -7", "post 1, column relays"]);
@@ -71,7 +71,7 @@ fn a_result_with_unreadable_relays_is_sent_again_to_new_ones() {
     let job = bench.accept(1, 10);
     let message = bench.found(job, 1, 50);
     bench.finish(message.id).unwrap();
-    bench.sql("UPDATE mail SET seen_on = 'x' WHERE result_of = 1");
+    bench.sql("UPDATE outbox SET seen_on = 'x' WHERE result_of = 1");
     let again = Answer { effect: Effect::Resend(job), reply: None, ..reply(1, 11) };
     assert_eq!(bench.ledger.answer(&again).unwrap(), Recorded::Now);
     assert_eq!(bench.result_of(job).unwrap().seen_on, again.seen_on);

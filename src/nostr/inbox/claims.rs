@@ -4,9 +4,8 @@
 //! Anybody can claim to be anybody, so lookups and memory are bounded. A claim that finds no room
 //! is left to a backfill.
 
-use super::message::IncomingMessage;
+use super::arrival::Arrival;
 use crate::clock::Clock;
-use crate::message::Channel;
 use crate::nostr::relay::connections::Relays;
 use crate::nostr::relay::encryption_keys::EncryptionKeys;
 use crate::vault::{Claim, UnwrapError, Vault};
@@ -24,16 +23,6 @@ const KIBIBYTES: usize = 2 * 1024;
 const KIBIBYTES_A_CLAIM: usize = 2;
 /// Pauses after lookups that some relay did not answer.
 const PAUSES: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(30)];
-
-/// A claim, with the known facts of its wrap.
-pub(super) struct ClaimedMessage {
-    /// The message, whose author is only claimed.
-    pub claim: Claim,
-    /// Relays where its wrap was seen.
-    pub seen_on: Vec<String>,
-    /// See [`IncomingMessage::paid`].
-    pub paid: bool,
-}
 
 /// Lookups in progress. They end with the inbox; the relays still have the messages.
 pub(super) struct ClaimLookups {
@@ -63,35 +52,34 @@ impl ClaimLookups {
     /// Starts to look up the author of a claim, and forwards its message if their announcement
     /// confirms it. Otherwise the message counts as an impostor's and is dropped. Returns `false`
     /// if there is no room.
-    pub fn begin(&mut self, message: ClaimedMessage, out: &mpsc::Sender<IncomingMessage>) -> bool {
+    pub fn begin(&mut self, claimed: Arrival<Claim>, out: &mpsc::Sender<Arrival>) -> bool {
         self.is_idle();
-        let size = (message.claim.unverified().content.len() / 1024 + KIBIBYTES_A_CLAIM) as u32;
+        let size = (claimed.message.unverified().content.len() / 1024 + KIBIBYTES_A_CLAIM) as u32;
         let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(size) else { return false };
         let (relays, keys, turns) = (self.relays.clone(), Arc::clone(&self.keys), Arc::clone(&self.turns));
         let (vault, clock, out) = (self.vault.clone(), self.clock.clone(), out.clone());
         self.under_way.spawn(async move {
-            let ClaimedMessage { claim, seen_on, paid } = message;
-            let author = claim.unverified().author;
+            let (author, seen_on) = (claimed.message.unverified().author, claimed.seen_on());
             let mut pauses = PAUSES.iter();
             let announcement = loop {
                 let turn = turns.acquire().await;
                 let found = keys.look_up(&relays, author, &seen_on, clock.now()).await;
                 drop(turn);
-                let is_confirmed = found.announcement.as_ref().is_some_and(|found| claim.is_confirmed_by(found));
+                let is_confirmed =
+                    found.announcement.as_ref().is_some_and(|found| claimed.message.is_confirmed_by(found));
                 match pauses.next() {
                     Some(pause) if !is_confirmed && !found.is_complete => tokio::time::sleep(*pause).await,
                     _ => break found.announcement,
                 }
             };
             // The vault may be another process, so this call blocks.
-            let confirmed = tokio::task::spawn_blocking(move || vault.confirm(claim, announcement.as_ref()));
-            match confirmed.await.unwrap_or(Err(UnwrapError::Impostor)) {
-                Ok(rumor) => {
-                    let channel = Channel::Sealed;
-                    let message = IncomingMessage { rumor, seen_on, channel, reads_sealed: true, paid };
-                    // An error means that the bot is stopping. The relay still has the message.
-                    let _ = out.send(message).await;
-                }
+            let confirming = tokio::task::spawn_blocking(move || {
+                let (claim, arrival) = claimed.take();
+                vault.confirm(claim, announcement.as_ref()).map(|rumor| arrival.with(rumor))
+            });
+            match confirming.await.unwrap_or(Err(UnwrapError::Impostor)) {
+                // An error means that the bot is stopping. The relay still has the message.
+                Ok(confirmed) => _ = out.send(confirmed).await,
                 Err(reason) => tracing::debug!(%reason, "a wrap is ignored"),
             }
             drop(room);

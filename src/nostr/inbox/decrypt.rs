@@ -1,11 +1,11 @@
 //! Verification and decryption on all cores, in order of arrival.
 
-use super::queue::Arrival;
+use super::arrival::Arrival;
+use super::queue::ArrivedEvent;
 use crate::fault::{self, Step};
 use crate::vault::{Claim, Opened, Rumor, Vault, VerifiedEvent};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
-use nostr_sdk::{Kind, RelayUrl};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::task::JoinHandle;
@@ -14,20 +14,6 @@ use tokio::task::JoinHandle;
 const BATCH: usize = 16;
 /// The most batches processed at once.
 const MOST_BATCHES: usize = 8;
-
-/// A processed event.
-pub(super) struct Decrypted {
-    /// The id of the event, not of the message in it.
-    pub id: [u8; 32],
-    /// The relay that sent the event.
-    pub url: RelayUrl,
-    /// Whether the event is of kind 4 (NIP-04).
-    pub is_nip04: bool,
-    /// Whether the event has the proof of work that is required in a flood.
-    pub paid: bool,
-    /// The message in the event, if any.
-    pub outcome: Outcome,
-}
 
 /// The result of verifying and decrypting an event.
 pub(super) enum Outcome {
@@ -46,12 +32,12 @@ pub(super) enum Outcome {
 pub(super) struct Decryptions {
     vault: Vault,
     /// Events for the next batch.
-    waiting: Vec<Arrival>,
-    batches: FuturesOrdered<JoinHandle<Vec<Decrypted>>>,
+    waiting: Vec<ArrivedEvent>,
+    batches: FuturesOrdered<JoinHandle<Vec<Arrival<Outcome>>>>,
     /// The most batches in progress.
     most: usize,
     /// Processed events that were not taken yet.
-    done: VecDeque<Decrypted>,
+    done: VecDeque<Arrival<Outcome>>,
 }
 
 impl Decryptions {
@@ -67,15 +53,15 @@ impl Decryptions {
         self.waiting.len() < BATCH
     }
 
-    /// Adds an event. Its share of the queue's memory is released when it is processed.
-    pub fn add(&mut self, arrival: Arrival) {
+    /// Adds an event.
+    pub fn add(&mut self, arrival: ArrivedEvent) {
         self.waiting.push(arrival);
         self.start();
     }
 
     /// The next processed event in order of arrival; `None` if none is being processed.
     /// Cancel-safe.
-    pub async fn next(&mut self) -> Option<Decrypted> {
+    pub async fn next(&mut self) -> Option<Arrival<Outcome>> {
         loop {
             if let Some(decrypted) = self.done.pop_front() {
                 return Some(decrypted);
@@ -99,19 +85,17 @@ impl Decryptions {
 }
 
 /// Verifies events and opens the genuine ones.
-fn decrypt(vault: &Vault, batch: Vec<Arrival>) -> Vec<Decrypted> {
-    let (mut decrypted, mut genuine, mut rooms) = (Vec::new(), Vec::new(), Vec::new());
-    for Arrival { url, event, paid, room } in batch {
-        let (id, is_nip04) = (event.id.to_bytes(), event.kind == Kind::EncryptedDirectMessage);
+fn decrypt(vault: &Vault, batch: Vec<ArrivedEvent>) -> Vec<Arrival<Outcome>> {
+    let (mut decrypted, mut genuine) = (Vec::new(), Vec::new());
+    for arrival in batch {
+        let (event, arrival) = arrival.take();
         let event = VerifiedEvent::check(*event);
-        let outcome = if event.is_some() { Outcome::Ignored } else { Outcome::Forged };
-        decrypted.push(Decrypted { id, url, is_nip04, paid, outcome });
+        decrypted.push(arrival.with(if event.is_some() { Outcome::Ignored } else { Outcome::Forged }));
         genuine.extend(event);
-        rooms.push(room);
     }
-    let to_open = decrypted.iter_mut().filter(|event| matches!(event.outcome, Outcome::Ignored));
-    for (event, outcome) in to_open.zip(open_all(vault, &genuine)) {
-        event.outcome = outcome;
+    let to_open = decrypted.iter_mut().filter(|arrival| matches!(arrival.message, Outcome::Ignored));
+    for (arrival, outcome) in to_open.zip(open_all(vault, &genuine)) {
+        arrival.message = outcome;
     }
     decrypted
 }
@@ -153,7 +137,11 @@ fn try_open(vault: &Vault, events: &[VerifiedEvent]) -> Option<Vec<Outcome>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nostr_sdk::{EventBuilder, Keys, Tag};
+    use nostr_sdk::{Event, EventBuilder, Keys, Kind, RelayUrl, Tag};
+
+    fn arrived(event: Event, relay: &RelayUrl) -> ArrivedEvent {
+        Arrival { id: event.id.to_bytes(), message: Box::new(event), relay: relay.clone(), paid: false }
+    }
 
     #[tokio::test]
     async fn a_forged_event_is_told_from_an_undecryptable_one() {
@@ -164,10 +152,10 @@ mod tests {
         forged.content = "other junk under the same id".to_owned();
         let mut decryptions = Decryptions::new(vault);
         for event in [junk, forged] {
-            decryptions.add(Arrival { url: url.clone(), event: Box::new(event), paid: false, room: None });
+            decryptions.add(arrived(event, &url));
         }
-        assert!(matches!(decryptions.next().await.unwrap().outcome, Outcome::Ignored));
-        assert!(matches!(decryptions.next().await.unwrap().outcome, Outcome::Forged));
+        assert!(matches!(decryptions.next().await.unwrap().message, Outcome::Ignored));
+        assert!(matches!(decryptions.next().await.unwrap().message, Outcome::Forged));
         assert!(decryptions.next().await.is_none());
     }
 
@@ -181,7 +169,7 @@ mod tests {
             let event = EventBuilder::new(Kind::GiftWrap, added.len().to_string()).tag(us.clone());
             let event = event.sign_with_keys(&Keys::generate()).unwrap();
             added.push(event.id.to_bytes());
-            decryptions.add(Arrival { url: url.clone(), event: Box::new(event), paid: false, room: None });
+            decryptions.add(arrived(event, &url));
             most = most.max(decryptions.batches.len());
         }
         // `next` was not called, so no batch has ended and each has one event.

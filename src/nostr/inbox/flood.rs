@@ -43,12 +43,12 @@ impl Flood {
     }
 
     /// Records that a queue was full.
-    pub(super) fn note_overflow(&self, now: Instant) {
+    pub(super) fn record_overflow(&self, now: Instant) {
         self.with(|gauge| gauge.overflow = Some(now));
     }
 
     /// Records a request of a new asker without work.
-    pub fn note_new_asker(&self, now: Instant) {
+    pub fn record_new_asker(&self, now: Instant) {
         self.with(|gauge| {
             gauge.new_askers.push_back(now);
             while gauge.new_askers.len() > self.new_askers_per_minute {
@@ -96,15 +96,15 @@ mod tests {
         let (flood, start) = (Flood::new(20, 3), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
         for second in [0, 10] {
-            flood.note_new_asker(at(second));
+            flood.record_new_asker(at(second));
             assert_eq!(flood.wanted(at(second)), None);
         }
-        flood.note_new_asker(at(20));
+        flood.record_new_asker(at(20));
         assert_eq!(flood.wanted(at(20)), Some(WorkWanted { bits: 20, ends_in: Duration::from_secs(40) }));
         assert_eq!(flood.wanted(at(59)), Some(WorkWanted { bits: 20, ends_in: Duration::from_secs(1) }));
         assert_eq!(flood.wanted(at(60)), None);
         // The flood lasts as long as the requests continue.
-        (61..100).for_each(|second| flood.note_new_asker(at(second)));
+        (61..100).for_each(|second| flood.record_new_asker(at(second)));
         assert!(flood.wanted(at(140)).is_some());
         assert_eq!(flood.wanted(at(160)), None);
     }
@@ -113,7 +113,7 @@ mod tests {
     fn an_overflow_is_a_flood_for_a_minute() {
         let (flood, start) = (Flood::new(8, 1000), Instant::now());
         assert_eq!(flood.wanted(start), None);
-        flood.note_overflow(start);
+        flood.record_overflow(start);
         assert!(flood.wanted(start + Duration::from_secs(59)).is_some());
         assert_eq!(flood.wanted(start + WINDOW), None);
     }

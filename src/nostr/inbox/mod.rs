@@ -2,25 +2,22 @@
 //!
 //! ```text
 //! subscription → queue ┐
-//!                      ├→ dedup → token bucket → verify and decrypt → [nip04, claims] → requests
-//! backfill → pages ────┘
+//!                      ├→ token bucket → verify and decrypt → [claims] → requests
+//!             backfill ┘
 //! ```
 
+mod arrival;
 mod backfill;
 mod claims;
 mod decrypt;
-mod dedup;
 mod flood;
-mod message;
-mod nip04;
-mod pages;
 mod queue;
 mod run;
 mod subscription;
 pub mod vanish;
 mod watchdog;
 
+pub use arrival::Arrival;
 pub use flood::Flood;
-pub use message::IncomingMessage;
 pub use run::Inbox;
 pub use watchdog::{Awaited, Watchdog};

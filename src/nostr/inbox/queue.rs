@@ -1,63 +1,102 @@
-//! Wraps waiting to be decrypted: one queue for those with proof of work, and one for the others.
+//! Events waiting to be decrypted, in two lanes: those with proof of work, and the others.
 //!
-//! Both are bounded, in events and in bytes. Wraps that do not fit are left to a backfill. Only
-//! events that our inbox relays send for our subscription are accepted.
+//! Both lanes are bounded, in events and in bytes. Events that do not fit are left to a backfill.
+//! Only events that our inbox relays send for our subscription are accepted.
 
-use super::dedup::SeenIds;
+use super::arrival::{Arrival, SeenIds, is_acceptable};
 use super::flood::Flood;
-use super::message::is_acceptable;
 use super::watchdog::Awaited;
 use crate::fault::{self, Step};
 use nostr_sdk::{Event, PublicKey, RelayMessage, RelayPoolNotification, RelayUrl, SubscriptionId};
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, broadcast, mpsc};
+use tokio::sync::{Notify, broadcast};
 
-/// The most events in a queue.
+/// The most events in a lane.
 const WAITING: usize = 4096;
-/// Number of accepted ids remembered here. The inbox remembers more.
-const ADMITTED: usize = 4 * WAITING;
-/// Memory of a queue, in KiB: the content of its events, and [`KIBIBYTES_AN_EVENT`] each for the
-/// rest.
-const KIBIBYTES: usize = 32 * 1024;
-/// Memory counted per event besides its content, in KiB.
-const KIBIBYTES_AN_EVENT: usize = 2;
+/// Memory of a lane, in bytes: the content of its events, and [`BYTES_AN_EVENT`] each for the rest.
+/// The lanes are separate, so that a flood without work leaves room for events with work.
+const LANE_BYTES: usize = 32 << 20;
+/// Memory counted per event besides its content, in bytes.
+const BYTES_AN_EVENT: usize = 2048;
 
-/// A received event, not yet verified.
-pub(super) struct Arrival {
-    /// The relay that sent the event.
-    pub url: RelayUrl,
-    /// The event.
-    pub event: Box<Event>,
-    /// Whether the event has the proof of work that is required in a flood.
-    pub paid: bool,
-    /// The event's share of the queue's memory; `None` for backfilled events, whose pages are
-    /// bounded.
-    pub room: Option<OwnedSemaphorePermit>,
+/// An event that was not verified yet.
+pub(super) type ArrivedEvent = Arrival<Box<Event>>;
+
+/// The waiting events. Cheap to clone; clones share them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Queue {
+    /// Events with proof of work, then the others.
+    lanes: Arc<Mutex<[Lane; 2]>>,
+    filled: Arc<Notify>,
 }
 
-/// The receiving ends of the two queues.
-pub(super) struct Queues {
-    /// Events with proof of work.
-    pub paid: mpsc::Receiver<Arrival>,
-    /// Events without proof of work.
-    pub plain: mpsc::Receiver<Arrival>,
+#[derive(Debug, Default)]
+struct Lane {
+    events: VecDeque<ArrivedEvent>,
+    bytes: usize,
 }
 
-/// The sending ends of the two queues. The library's stream feeds them.
+impl Queue {
+    /// Adds an event. Returns `false` if its lane is full.
+    pub fn push(&self, arrival: ArrivedEvent) -> bool {
+        let mut lanes = self.lock();
+        let lane = &mut lanes[usize::from(!arrival.paid)];
+        let bytes = lane.bytes + size(&arrival);
+        if lane.events.len() == WAITING || bytes > LANE_BYTES {
+            return false;
+        }
+        lane.bytes = bytes;
+        lane.events.push_back(arrival);
+        drop(lanes);
+        self.filled.notify_one();
+        true
+    }
+
+    /// The oldest event with proof of work; without one the oldest of the others, if `plain` is
+    /// true.
+    fn pop(&self, plain: bool) -> Option<ArrivedEvent> {
+        let mut lanes = self.lock();
+        let lane = lanes.iter_mut().take(1 + usize::from(plain)).find(|lane| !lane.events.is_empty())?;
+        let arrival = lane.events.pop_front()?;
+        lane.bytes -= size(&arrival);
+        Some(arrival)
+    }
+
+    /// The next event with proof of work, if one waits.
+    pub fn next_paid(&self) -> Option<ArrivedEvent> {
+        self.pop(false)
+    }
+
+    /// The next event; those with proof of work come first. Only one caller may wait. Cancel-safe.
+    pub async fn next(&self) -> ArrivedEvent {
+        loop {
+            if let Some(arrival) = self.pop(true) {
+                return arrival;
+            }
+            self.filled.notified().await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, [Lane; 2]> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn size(arrival: &ArrivedEvent) -> usize {
+    arrival.message.content.len() + BYTES_AN_EVENT
+}
+
+/// The way from the library's stream into the queue.
 pub(super) struct Entrance {
-    paid: mpsc::Sender<Arrival>,
-    plain: mpsc::Sender<Arrival>,
-    /// Memory of each queue. They are separate, so that a flood without work leaves room for wraps
-    /// with work.
-    room_paid: Arc<Semaphore>,
-    room_plain: Arc<Semaphore>,
-    source: Source,
-    flood: Flood,
+    pub queue: Queue,
+    pub source: Source,
+    pub flood: Flood,
     /// The watchdog's messages to the bot itself.
-    awaited: Awaited,
-    /// Ids of recently accepted events, because several relays send the same event.
-    admitted: SeenIds,
+    pub awaited: Awaited,
+    /// Several relays send the same event.
+    pub seen: SeenIds,
     /// Notified when an event found no room, or the library dropped events.
     pub lost: Arc<Notify>,
     /// Notified when a relay closed our subscription.
@@ -74,23 +113,10 @@ pub(super) struct Source {
     pub subscription: &'static str,
 }
 
-/// Makes the two queues.
-pub(super) fn open(source: Source, flood: Flood, awaited: Awaited) -> (Entrance, Queues) {
-    let ((paid, paid_out), (plain, plain_out)) = (mpsc::channel(WAITING), mpsc::channel(WAITING));
-    let room = || Arc::new(Semaphore::new(KIBIBYTES));
-    let (room_paid, room_plain) = (room(), room());
-    let (lost, closed) = (Arc::default(), Arc::default());
-    let admitted = SeenIds::new(ADMITTED);
-    (
-        Entrance { paid, plain, room_paid, room_plain, source, flood, awaited, admitted, lost, closed },
-        Queues { paid: paid_out, plain: plain_out },
-    )
-}
-
 impl Entrance {
-    /// Moves events from the library's stream into the queues, and does nothing else: a slow reader
+    /// Moves events from the library's stream into the queue, and does nothing else: a slow reader
     /// of that stream loses events, which are not announced again.
-    pub async fn drain(mut self, mut notifications: broadcast::Receiver<RelayPoolNotification>) {
+    pub async fn drain(self, mut notifications: broadcast::Receiver<RelayPoolNotification>) {
         loop {
             match notifications.recv().await {
                 // The library's `Event` notification is not used: it comes only once per id, for
@@ -100,9 +126,7 @@ impl Entrance {
                     message: RelayMessage::Event { subscription_id, event },
                 }) if self.is_subscribed(&relay_url, &subscription_id) => {
                     fault::before(Step::Listen);
-                    if !self.admit(relay_url, event.into_owned()) {
-                        return;
-                    }
+                    self.admit(relay_url, event.into_owned());
                     fault::after(Step::Listen);
                 }
                 Ok(RelayPoolNotification::Message {
@@ -126,37 +150,20 @@ impl Entrance {
         subscription.as_str() == self.source.subscription && self.source.relays.contains(relay)
     }
 
-    /// Puts an event into its queue. Returns `false` when the inbox has ended.
-    fn admit(&mut self, url: RelayUrl, event: Event) -> bool {
+    /// Puts an event into the queue, unless it is not acceptable or a copy of one.
+    fn admit(&self, relay: RelayUrl, event: Event) {
         let id = event.id.to_bytes();
         // The watchdog's messages do not queue: in a flood they would be late, and the relay would
         // seem dead.
-        if self.awaited.arrived(&id) || self.admitted.contains(&id) || !is_acceptable(&event, &self.source.bot) {
-            return true;
+        if self.awaited.arrived(&id) || !is_acceptable(&event, &self.source.bot) || !self.seen.insert(id) {
+            return;
         }
         let paid = self.flood.is_paid(&event);
-        let (queue, room) = if paid { (&self.paid, &self.room_paid) } else { (&self.plain, &self.room_plain) };
-        let size = (event.content.len() / 1024 + KIBIBYTES_AN_EVENT) as u32;
-        let Ok(room) = Arc::clone(room).try_acquire_many_owned(size) else {
-            self.overflow();
-            return true;
-        };
-        match queue.try_send(Arrival { url, event: Box::new(event), paid, room: Some(room) }) {
-            Ok(()) => {
-                self.admitted.insert(id);
-                true
-            }
-            Err(mpsc::error::TrySendError::Full(_)) => {
-                self.overflow();
-                true
-            }
-            Err(mpsc::error::TrySendError::Closed(_)) => false,
+        if !self.queue.push(Arrival { message: Box::new(event), id, relay, paid }) {
+            self.seen.forget(&id);
+            self.flood.record_overflow(Instant::now());
+            self.lost.notify_one();
         }
-    }
-
-    fn overflow(&self) {
-        self.flood.note_overflow(Instant::now());
-        self.lost.notify_one();
     }
 }
 
@@ -180,17 +187,25 @@ mod tests {
         RelayPoolNotification::Message { relay_url: url.clone(), message }
     }
 
-    fn source(bot: &Keys, ours: &RelayUrl) -> Source {
-        Source { bot: bot.public_key(), relays: vec![ours.clone()], subscription: "inbox" }
+    fn entrance(bot: &Keys, ours: &RelayUrl) -> Entrance {
+        Entrance {
+            queue: Queue::default(),
+            source: Source { bot: bot.public_key(), relays: vec![ours.clone()], subscription: "inbox" },
+            flood: Flood::new(20, 1000),
+            awaited: Awaited::default(),
+            seen: SeenIds::new(100_000),
+            lost: Arc::default(),
+            closed: Arc::default(),
+        }
     }
 
     #[tokio::test]
     async fn only_events_of_our_subscription_are_accepted() {
-        let (bot, flood) = (Keys::generate(), Flood::new(20, 1000));
+        let bot = Keys::generate();
         let ours = RelayUrl::parse("wss://ours.example").unwrap();
         let theirs = RelayUrl::parse("wss://theirs.example").unwrap();
-        let (entrance, mut queues) = open(source(&bot, &ours), flood, Awaited::default());
-        let closed = Arc::clone(&entrance.closed);
+        let entrance = entrance(&bot, &ours);
+        let (queue, closed) = (entrance.queue.clone(), Arc::clone(&entrance.closed));
         let (library, stream) = broadcast::channel(16);
         let draining = tokio::spawn(entrance.drain(stream));
         library.send(event(&theirs, "inbox", &wrap(&bot, "an external relay's"))).unwrap();
@@ -205,8 +220,8 @@ mod tests {
         library.send(close(&theirs)).unwrap();
         library.send(RelayPoolNotification::Shutdown).unwrap();
         draining.await.unwrap();
-        assert_eq!(queues.plain.recv().await.unwrap().event.content, "ours");
-        assert!(queues.plain.recv().await.is_none());
+        assert_eq!(queue.pop(true).unwrap().message.content, "ours");
+        assert!(queue.pop(true).is_none());
         assert!(
             tokio::time::timeout(Duration::ZERO, closed.notified()).await.is_err(),
             "an external relay closes nothing"
@@ -218,7 +233,7 @@ mod tests {
     async fn an_event_of_the_wrong_size_kind_or_receiver_is_not_queued() {
         let (bot, other) = (Keys::generate(), Keys::generate());
         let ours = RelayUrl::parse("wss://ours.example").unwrap();
-        let (mut entrance, mut queues) = open(source(&bot, &ours), Flood::new(20, 1000), Awaited::default());
+        let entrance = entrance(&bot, &ours);
         let largest = 128 * 1024;
         let tags = |count: usize| vec![Tag::public_key(bot.public_key()); count];
         let made = |kind, length: usize, tags: Vec<Tag>| {
@@ -233,18 +248,19 @@ mod tests {
             made(Kind::TextNote, 1, tags(1)),
             made(Kind::GiftWrap, 1, vec![Tag::public_key(other.public_key())]),
         ] {
-            assert!(entrance.admit(ours.clone(), refused));
+            entrance.admit(ours.clone(), refused);
         }
-        assert!(queues.plain.try_recv().is_err());
-        assert!(entrance.admit(ours.clone(), made(Kind::GiftWrap, largest, tags(1))));
-        assert_eq!(queues.plain.try_recv().unwrap().event.content.len(), largest);
+        assert!(entrance.queue.pop(true).is_none());
+        entrance.admit(ours.clone(), made(Kind::GiftWrap, largest, tags(1)));
+        assert_eq!(entrance.queue.pop(true).unwrap().message.content.len(), largest);
     }
 
     #[tokio::test]
     async fn a_message_to_ourselves_does_not_queue_behind_a_flood() {
-        let (bot, awaited) = (Keys::generate(), Awaited::default());
+        let bot = Keys::generate();
         let ours = RelayUrl::parse("wss://ours.example").unwrap();
-        let (entrance, _queues) = open(source(&bot, &ours), Flood::new(20, 1000), awaited.clone());
+        let entrance = entrance(&bot, &ours);
+        let awaited = entrance.awaited.clone();
         let (library, stream) = broadcast::channel(2 * WAITING);
         tokio::spawn(entrance.drain(stream));
         for number in 0..=WAITING {
@@ -254,5 +270,33 @@ mod tests {
         let seen = awaited.expect(own.id.to_bytes());
         library.send(event(&ours, "inbox", &own)).unwrap();
         tokio::time::timeout(PATIENCE, seen.notified()).await.expect("it is seen at once");
+    }
+
+    /// An event that found no room may come again; so may one beyond the bytes of its lane.
+    #[tokio::test]
+    async fn each_lane_is_bounded_and_events_with_work_come_first() {
+        let bot = Keys::generate();
+        let ours = RelayUrl::parse("wss://ours.example").unwrap();
+        let entrance = entrance(&bot, &ours);
+        let event = wrap(&bot, "one");
+        let arrival = |paid: bool, length: usize| {
+            let mut event = event.clone();
+            event.content = "x".repeat(length);
+            Arrival { id: event.id.to_bytes(), message: Box::new(event), relay: ours.clone(), paid }
+        };
+        assert!((0..WAITING).all(|_| entrance.queue.push(arrival(false, 1))));
+        assert!(!entrance.queue.push(arrival(false, 1)));
+        entrance.admit(ours.clone(), event.clone());
+        assert!(!entrance.seen.forget(&event.id.to_bytes()), "another copy of it is not skipped");
+        tokio::time::timeout(PATIENCE, entrance.lost.notified()).await.expect("a backfill brings it");
+        let mut fit = 0;
+        while entrance.queue.push(arrival(true, LANE_BYTES / 4)) {
+            fit += 1;
+        }
+        assert_eq!(fit, 3);
+        for number in 0..3 + WAITING {
+            assert_eq!(entrance.queue.next().await.paid, number < 3);
+        }
+        assert!(entrance.queue.push(arrival(true, LANE_BYTES / 2)), "the room is free again");
     }
 }

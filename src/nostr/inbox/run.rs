@@ -1,14 +1,11 @@
 //! The inbox task: from the relays to the channel of requests.
 
-use super::backfill::Backfill;
-use super::claims::{ClaimLookups, ClaimedMessage};
-use super::decrypt::{Decrypted, Decryptions, Outcome};
-use super::dedup::SeenIds;
+use super::arrival::{Arrival, SeenIds, is_acceptable, is_answerable};
+use super::backfill::{self, Backfill};
+use super::claims::ClaimLookups;
+use super::decrypt::{Decryptions, Outcome};
 use super::flood::Flood;
-use super::message::{IncomingMessage, is_acceptable, is_answerable};
-use super::nip04::Nip04Lookups;
-use super::pages;
-use super::queue::{self, Arrival, Queues, Source};
+use super::queue::{ArrivedEvent, Entrance, Queue, Source};
 use super::subscription::Subscription;
 use super::watchdog::Awaited;
 use crate::clock::Clock;
@@ -16,30 +13,24 @@ use crate::config::Limits;
 use crate::fault::{self, Step};
 use crate::job::Asker;
 use crate::ledger::Ledger;
-use crate::message::Channel;
 use crate::nostr::relay::connections::Relays;
 use crate::nostr::relay::encryption_keys::EncryptionKeys;
-use crate::nostr::relay::relay_lists::RelayLists;
 use crate::nostr::relay::timer::wait_until;
 use crate::shutdown::Shutdown;
 use crate::token_bucket::TokenBucket;
-use crate::vault::Vault;
+use crate::vault::{Claim, Vault};
 use nostr_sdk::Filter;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 /// Time between two checks of the connections.
 const CHECK: Duration = Duration::from_secs(2);
 /// The name of our subscription.
 const SUBSCRIPTION: &str = "inbox";
-/// Number of processed wraps whose ids are remembered. The ledger's record of messages lasts
-/// longer.
+/// Number of wraps whose ids are remembered.
 const REMEMBERED: usize = 100_000;
-/// Number of repeated wraps whose ids are remembered, until it is known whether the first copy was
-/// genuine.
-const REPEATED: usize = 1000;
 
 /// Receives messages to the bot.
 #[derive(Clone)]
@@ -56,24 +47,20 @@ pub struct Inbox {
     pub limits: Limits,
     /// The detector of floods, which is told of overflows.
     pub flood: Flood,
-    /// The relay lists, which show who reads NIP-17 messages.
-    pub relay_lists: Arc<RelayLists>,
     /// The announced keys that askers' clients sign seals with.
     pub encryption_keys: Arc<EncryptionKeys>,
     /// The watchdog's messages to the bot itself.
     pub awaited: Awaited,
     /// Notified when the watchdog finds a relay that does not deliver.
-    pub deaf: Arc<Notify>,
+    pub resubscribe: Arc<Notify>,
 }
 
 /// The parts of a running inbox.
 struct Parts {
+    queue: Queue,
     seen: SeenIds,
-    /// Recent ids that came more than once.
-    repeated: SeenIds,
     bucket: TokenBucket,
     decryptions: Decryptions,
-    lookups: Nip04Lookups,
     claims: ClaimLookups,
     backfill: Backfill,
     subscription: Subscription,
@@ -81,7 +68,7 @@ struct Parts {
 
 impl Inbox {
     /// Receives until the shutdown. Every message goes into `out`; none is dropped.
-    pub async fn run(self, out: mpsc::Sender<IncomingMessage>, mut shutdown: Shutdown) {
+    pub async fn run(self, out: mpsc::Sender<Arrival>, mut shutdown: Shutdown) {
         // Events that are in progress at the shutdown are also on the relays.
         tokio::select! {
             biased;
@@ -90,20 +77,27 @@ impl Inbox {
         }
     }
 
-    async fn receive(&self, out: &mpsc::Sender<IncomingMessage>) {
+    async fn receive(&self, out: &mpsc::Sender<Arrival>) {
         let relays = self.relays.ours(|relay| relay.inbox);
-        let source = Source { bot: self.relays.bot(), relays, subscription: SUBSCRIPTION };
-        let (entrance, mut queues) = queue::open(source, self.flood.clone(), self.awaited.clone());
-        let (lost, closed) = (Arc::clone(&entrance.lost), Arc::clone(&entrance.closed));
+        let (queue, seen) = (Queue::default(), SeenIds::new(REMEMBERED));
+        let (lost, closed) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let entrance = Entrance {
+            queue: queue.clone(),
+            source: Source { bot: self.relays.bot(), relays, subscription: SUBSCRIPTION },
+            flood: self.flood.clone(),
+            awaited: self.awaited.clone(),
+            seen: seen.clone(),
+            lost: Arc::clone(&lost),
+            closed: Arc::clone(&closed),
+        };
         let notifications = self.relays.notifications();
         let mut draining = JoinSet::new();
         draining.spawn(entrance.drain(notifications));
         let mut parts = Parts {
-            seen: SeenIds::new(REMEMBERED),
-            repeated: SeenIds::new(REPEATED),
+            queue,
+            seen,
             bucket: TokenBucket::new(self.limits.wraps_per_second, self.limits.wraps_burst),
             decryptions: Decryptions::new(self.vault.clone()),
-            lookups: Nip04Lookups::new(self.relays.clone(), Arc::clone(&self.relay_lists)),
             claims: ClaimLookups::new(
                 self.relays.clone(),
                 Arc::clone(&self.encryption_keys),
@@ -121,16 +115,21 @@ impl Inbox {
                 biased;
                 () = lost.notified() => parts.backfill.overflowed(),
                 () = closed.notified() => parts.subscription.closed(),
-                () = self.deaf.notified() => {
+                () = self.resubscribe.notified() => {
                     parts.subscription.request(self.filter()).await;
                     parts.backfill.missed();
                 }
                 _ = checks.tick() => self.check_connections(&mut parts).await,
-                Some(decrypted) = parts.decryptions.next() => self.pass_on(&mut parts, decrypted, out).await,
-                next = next(&mut queues, &mut parts.backfill), if parts.decryptions.has_room() => match next {
-                    Next::Event(arrival) => self.decrypt(&mut parts, arrival).await,
+                Some(decrypted) = parts.decryptions.next() => self.forward(&mut parts, decrypted, out).await,
+                ended = draining.join_next() => return end_of(ended),
+                next = next(&parts.queue, &mut parts.backfill), if parts.decryptions.has_room() => match next {
+                    Next::Live(arrival) => self.decrypt(&mut parts, arrival).await,
+                    Next::Stored(arrival) => {
+                        if is_acceptable(&arrival.message, &self.relays.bot()) && parts.seen.insert(arrival.id) {
+                            self.decrypt(&mut parts, arrival).await;
+                        }
+                    }
                     Next::BackfillEnd => self.end_backfill(&mut parts, out).await,
-                    Next::StreamEnd => return end_of(draining).await,
                 },
             }
         }
@@ -143,13 +142,13 @@ impl Inbox {
         }
         if parts.subscription.is_connected() && parts.backfill.is_due() {
             let began = self.clock.now();
-            parts.backfill.start(&self.relays, &self.flood, pages::since(self.last_contact(), began), began);
+            parts.backfill.start(&self.relays, &self.flood, backfill::since(self.last_contact(), began), began);
         }
     }
 
     /// The filter for messages to us, stored and new.
     fn filter(&self) -> Filter {
-        pages::filter(&self.relays, pages::since(self.last_contact(), self.clock.now()))
+        backfill::filter(&self.relays, backfill::since(self.last_contact(), self.clock.now()))
     }
 
     fn last_contact(&self) -> Option<u64> {
@@ -161,13 +160,13 @@ impl Inbox {
 
     /// Forwards the rest of a backfill. Then records the last contact, if nothing was missed and no
     /// lookup is still under way.
-    async fn end_backfill(&self, parts: &mut Parts, out: &mpsc::Sender<IncomingMessage>) {
+    async fn end_backfill(&self, parts: &mut Parts, out: &mpsc::Sender<Arrival>) {
         while let Some(decrypted) = parts.decryptions.next().await {
-            self.pass_on(parts, decrypted, out).await;
+            self.forward(parts, decrypted, out).await;
         }
         let Some(began) = parts.backfill.end().await else { return };
         parts.subscription.works();
-        if !parts.lookups.is_idle() || !parts.claims.is_idle() {
+        if !parts.claims.is_idle() {
             return;
         }
         fault::before(Step::MoveCursor);
@@ -177,76 +176,42 @@ impl Inbox {
         fault::after(Step::MoveCursor);
     }
 
-    /// Starts to decrypt an event, unless it was seen or is not acceptable.
-    async fn decrypt(&self, parts: &mut Parts, arrival: Arrival) {
-        let id = arrival.event.id.to_bytes();
-        if !is_acceptable(&arrival.event, &self.relays.bot()) {
-            return;
-        }
-        if parts.seen.contains(&id) {
-            return parts.repeated.insert(id);
-        }
+    /// Starts to decrypt an event.
+    async fn decrypt(&self, parts: &mut Parts, arrival: ArrivedEvent) {
         fault::before(Step::Receive);
         let now = Instant::now();
         wait_until(now + parts.bucket.take(now)).await;
         fault::after(Step::Receive);
-        // From now on the same event from another relay is skipped.
-        parts.seen.insert(id);
         parts.decryptions.add(arrival);
     }
 
-    /// Forwards a message. NIP-04 messages wait until we know whether their author reads sealed
-    /// messages. Those that find no room are left to a backfill. The ledger detects duplicates
-    /// later, for all waiting requests at once.
-    async fn pass_on(&self, parts: &mut Parts, decrypted: Decrypted, out: &mpsc::Sender<IncomingMessage>) {
-        let Decrypted { id, url, is_nip04, paid, outcome } = decrypted;
-        let rumor = match outcome {
-            Outcome::Message(rumor) => rumor,
-            Outcome::Claim(claim) => {
-                let claimed = ClaimedMessage { claim, seen_on: vec![url.to_string()], paid };
-                return self.look_up_author(parts, id, claimed, out);
+    /// Forwards a message; a claim waits for its author to be looked up. The ledger detects
+    /// duplicates later, for all waiting requests at once.
+    async fn forward(&self, parts: &mut Parts, decrypted: Arrival<Outcome>, out: &mpsc::Sender<Arrival>) {
+        let (outcome, arrival) = decrypted.take();
+        match outcome {
+            Outcome::Message(rumor) => {
+                let from_us = rumor.author == Asker(self.relays.bot().to_bytes());
+                if !from_us && is_answerable(&rumor, self.clock.now()) {
+                    // An error means that the bot is stopping. The relay still has the message.
+                    let _ = out.send(arrival.with(rumor)).await;
+                }
             }
-            Outcome::Ignored => return,
+            Outcome::Claim(claim) => self.look_up_author(parts, arrival.with(claim), out),
+            Outcome::Ignored => {}
             Outcome::Forged => {
-                parts.seen.forget(&id);
-                if parts.repeated.contains(&id) {
-                    // The genuine event may have been skipped as a repeat. A backfill brings it.
-                    parts.repeated.forget(&id);
+                if parts.seen.forget(&arrival.id) {
+                    // The genuine event may have been skipped as a copy. A backfill brings it.
                     parts.backfill.missed();
                 }
-                return;
             }
-        };
-        let from_us = rumor.author == Asker(self.relays.bot().to_bytes());
-        if from_us || !is_answerable(&rumor, self.clock.now()) {
-            return;
-        }
-        // A message that was already answered needs no lookup.
-        if is_nip04 && self.ledger.has_seen(rumor.author, rumor.id).unwrap_or(false) {
-            return;
-        }
-        let seen_on = vec![url.to_string()];
-        let channel = if is_nip04 { Channel::Nip04 } else { Channel::Sealed };
-        let message = IncomingMessage { rumor, seen_on, channel, reads_sealed: !is_nip04, paid };
-        if !is_nip04 {
-            // An error means that the bot is stopping. The relay still has the message.
-            let _ = out.send(message).await;
-        } else if !parts.lookups.begin(message, out) {
-            parts.seen.forget(&id);
-            parts.backfill.overflowed();
         }
     }
 
     /// Looks up the author of a claim, unless its message was answered before. A claim that finds
-    /// no room is left to a backfill. `id`: the id of its wrap.
-    fn look_up_author(
-        &self,
-        parts: &mut Parts,
-        id: [u8; 32],
-        claimed: ClaimedMessage,
-        out: &mpsc::Sender<IncomingMessage>,
-    ) {
-        let rumor = claimed.claim.unverified();
+    /// no room is left to a backfill.
+    fn look_up_author(&self, parts: &mut Parts, claimed: Arrival<Claim>, out: &mpsc::Sender<Arrival>) {
+        let (id, rumor) = (claimed.id, claimed.message.unverified());
         let was_answered = self.ledger.has_seen(rumor.author, rumor.id).unwrap_or(false);
         if was_answered || !is_answerable(rumor, self.clock.now()) {
             return;
@@ -260,8 +225,8 @@ impl Inbox {
 
 /// Passes a panic of the entrance on, so that the inbox task is restarted. Returns if the library
 /// has stopped.
-async fn end_of(mut draining: JoinSet<()>) {
-    if let Some(Err(error)) = draining.join_next().await
+fn end_of(draining: Option<Result<(), JoinError>>) {
+    if let Some(Err(error)) = draining
         && error.is_panic()
     {
         std::panic::resume_unwind(error.into_panic());
@@ -270,22 +235,20 @@ async fn end_of(mut draining: JoinSet<()>) {
 
 /// The next input.
 enum Next {
-    Event(Arrival),
+    /// An event of the subscription.
+    Live(ArrivedEvent),
+    /// An event that a backfill fetched. It may be a copy of one that came before.
+    Stored(ArrivedEvent),
     BackfillEnd,
-    StreamEnd,
 }
 
 /// Wraps with proof of work first; then live and backfilled wraps, chosen at random.
-async fn next(queues: &mut Queues, backfill: &mut Backfill) -> Next {
-    let rest = async {
-        tokio::select! {
-            arrival = queues.plain.recv() => arrival.map_or(Next::StreamEnd, Next::Event),
-            fetched = backfill.next() => fetched.map_or(Next::BackfillEnd, Next::Event),
-        }
-    };
+async fn next(queue: &Queue, backfill: &mut Backfill) -> Next {
+    if let Some(paid) = queue.next_paid() {
+        return Next::Live(paid);
+    }
     tokio::select! {
-        biased;
-        arrival = queues.paid.recv() => arrival.map_or(Next::StreamEnd, Next::Event),
-        next = rest => next,
+        arrival = queue.next() => Next::Live(arrival),
+        fetched = backfill.next() => fetched.map_or(Next::BackfillEnd, Next::Stored),
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::clock::Clock;
 use crate::job::Asker;
-use crate::message::{Channel, OutgoingMessage};
+use crate::message::OutgoingMessage;
 use crate::nostr::relay::connections::Relays;
 use crate::nostr::relay::error::NostrError;
 use crate::shutdown::Shutdown;
@@ -68,7 +68,7 @@ pub struct Watchdog {
     /// The test messages that have not arrived yet.
     pub awaited: Awaited,
     /// Notified when a relay does not deliver: the inbox subscribes again and starts a backfill.
-    pub deaf: Arc<Notify>,
+    pub resubscribe: Arc<Notify>,
 }
 
 /// The result of one test.
@@ -107,7 +107,7 @@ impl Watchdog {
                         tracing::warn!(%url, "a DM relay accepts messages but does not deliver them; reconnecting");
                         reported.insert(url.clone());
                         self.relays.reconnect(&url).await;
-                        self.deaf.notify_one();
+                        self.resubscribe.notify_one();
                     }
                     Test::Refused(error) if reported.insert(url.clone()) => {
                         tracing::warn!(%url, %error, "a DM relay refuses sealed messages, so askers may not reach the bot \
@@ -122,7 +122,6 @@ impl Watchdog {
     async fn test(&self, url: &RelayUrl) -> Test {
         let message = OutgoingMessage {
             to: Asker(self.relays.bot().to_bytes()),
-            channel: Channel::Sealed,
             encryption_key: None,
             text: String::new(),
             in_reply_to: None,

@@ -6,7 +6,7 @@ use crate::fault::{self, Step};
 use crate::ledger::{Attempt, DueMessage, Ledger, Next};
 use crate::nostr::relay::connections::Relays;
 use crate::nostr::relay::error::NostrError;
-use crate::nostr::relay::relay_lists::{Destination, LookupOptions, RelayLists};
+use crate::nostr::relay::relay_lists::{Destination, LookupOptions, RelayLists, nip04_destination};
 use crate::nostr::relay::said::{LogLimit, said};
 use crate::nostr::relay::visitor::Visitor;
 use nostr_sdk::{Event, JsonUtil, Kind, RelayUrl};
@@ -105,7 +105,7 @@ impl Outbox {
     async fn destination(&self, message: &DueMessage, kind: Kind) -> Destination {
         let (asker, seen_on) = (message.wrap.to, &message.seen_on);
         if kind == Kind::EncryptedDirectMessage {
-            return self.relay_lists.nip04_destination(&self.relays, asker, seen_on).await;
+            return nip04_destination(&self.relays, seen_on);
         }
         let options = LookupOptions {
             fresh: message.result_of.is_some(),

@@ -66,7 +66,7 @@ impl Recorder {
 
 /// Records attempts. If that fails, they stay due.
 fn record(ledger: &Ledger, attempts: &[Attempt]) {
-    if let Err(error) = ledger.note_attempts(attempts) {
+    if let Err(error) = ledger.record_attempts(attempts) {
         tracing::warn!(%error, "attempts could not be recorded");
         std::thread::sleep(RETRY);
     }

@@ -137,13 +137,13 @@ impl Presence {
         let yesterday = (now / DAY).saturating_sub(1);
         let told = self.ledger.day(yesterday).and_then(|figures| {
             let Some(text) = describe_day(&figures) else { return Ok(false) };
-            if self.ledger.noted_day()?.is_some_and(|day| day >= yesterday) {
+            if self.ledger.posted_day()?.is_some_and(|day| day >= yesterday) {
                 return Ok(false);
             }
             let Some(event) = self.sign(EventBuilder::new(Kind::TextNote, text), now) else { return Ok(false) };
             let relays = self.urls(|relay| relay.status);
             let post = Post { topic: "note".into(), json: event.as_json(), relays, expires_at: Some(now + NOTE_LIFE) };
-            self.ledger.post_note(yesterday, &post)
+            self.ledger.post_of_day(yesterday, &post)
         });
         match told {
             Ok(true) => self.posted.notify_one(),

@@ -4,23 +4,21 @@
 //! own are asked, the newest announcement counts, and an older one never replaces it later.
 
 use super::connections::Relays;
+use super::newest::{newest, newest_of};
 use super::relay_lists::{MAX_RELAYS, usable};
 use crate::job::{Asker, EncryptionKey};
 use crate::vault::{ANNOUNCEMENT, Announcement, VerifiedEvent};
 use hashlink::LruCache;
 use nostr::nips::nip65::RelayMetadata;
 use nostr::nips::{nip17, nip65};
-use nostr_sdk::{Filter, Kind, PublicKey, RelayUrl};
+use nostr_sdk::{Kind, PublicKey, RelayUrl};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::task::JoinSet;
 
-/// Time limit for one relay's answer.
-const PATIENCE: Duration = Duration::from_secs(4);
 /// Time limit for each of the two steps of a lookup, including relays that have to be connected
 /// first.
-const STEP: Duration = Duration::from_secs(8);
+const STEP_TIMEOUT: Duration = Duration::from_secs(8);
 /// A complete result is used for this long without another lookup.
 const FRESH_FOR: Duration = Duration::from_secs(60);
 /// Allowance for clocks that are ahead, seconds. Announcements with a later date are refused,
@@ -71,15 +69,14 @@ impl EncryptionKeys {
         ours.extend(seen_on.iter().filter_map(|url| RelayUrl::parse(url).ok()).filter(|url| relays.may_visit(url)));
         let ours: BTreeSet<RelayUrl> = ours.into_iter().collect();
         let (near, inboxes, lists) = tokio::join!(
-            newest(relays, &ours, key, ANNOUNCEMENT),
-            newest(relays, &ours, key, Kind::InboxRelays),
-            newest(relays, &ours, key, Kind::RelayList),
+            newest(relays, ours.clone(), key, ANNOUNCEMENT, STEP_TIMEOUT, None),
+            newest(relays, ours.clone(), key, Kind::InboxRelays, STEP_TIMEOUT, None),
+            newest(relays, ours.clone(), key, Kind::RelayList, STEP_TIMEOUT, None),
         );
         let theirs = own_relays(relays, inboxes.event.as_ref(), lists.event.as_ref(), &ours);
-        let far = newest(relays, &theirs, key, ANNOUNCEMENT).await;
-        let is_complete = near.is_complete && inboxes.is_complete && lists.is_complete && far.is_complete;
-        let events = [near.event, far.event].into_iter().flatten();
-        let found = newest_of(events.filter_map(|event| Announcement::read(&event)), now);
+        let far = newest(relays, theirs, key, ANNOUNCEMENT, STEP_TIMEOUT, None).await;
+        let is_complete = [&near, &inboxes, &lists, &far].iter().all(|lookup| lookup.failed == 0);
+        let found = in_force([near.event, far.event].into_iter().flatten(), now);
         Found { announcement: self.learn(asker, found, is_complete), is_complete }
     }
 
@@ -131,31 +128,6 @@ impl EncryptionKeys {
     }
 }
 
-/// The newest event that some relays returned.
-struct Newest {
-    event: Option<VerifiedEvent>,
-    is_complete: bool,
-}
-
-/// Asks some relays at once for the newest event of a kind and author, and waits for all of them.
-async fn newest(relays: &Relays, urls: &BTreeSet<RelayUrl>, author: PublicKey, kind: Kind) -> Newest {
-    let mut lookups = JoinSet::new();
-    for url in urls {
-        let (relays, url, filter) = (relays.clone(), url.clone(), Filter::new().kind(kind).author(author));
-        lookups.spawn(async move { relays.fetch_one(&url, filter, PATIENCE).await });
-    }
-    let ends = tokio::time::Instant::now() + STEP;
-    let (mut event, mut answered): (Option<VerifiedEvent>, usize) = (None, 0);
-    while let Ok(Some(lookup)) = tokio::time::timeout_at(ends, lookups.join_next()).await {
-        let Ok(Ok(found)) = lookup else { continue };
-        answered += 1;
-        let own = found.filter(|event| event.pubkey == author && event.kind == kind);
-        // If both have the same date, the lower id counts (NIP-01).
-        event = own.into_iter().chain(event).max_by_key(|event| (event.created_at, std::cmp::Reverse(event.id)));
-    }
-    Newest { event, is_complete: answered == urls.len() }
-}
-
 /// The relays where an asker publishes and receives, without those that were `asked`; at most
 /// [`MAX_RELAYS`].
 fn own_relays(
@@ -174,8 +146,9 @@ fn own_relays(
 }
 
 /// The newest announcement that is not dated in the future.
-fn newest_of(announcements: impl Iterator<Item = Announcement>, now: u64) -> Option<Announcement> {
-    announcements.filter(|one| one.dated() <= now.saturating_add(AHEAD)).max_by_key(Announcement::dated)
+fn in_force(events: impl Iterator<Item = VerifiedEvent>, now: u64) -> Option<Announcement> {
+    let past = events.filter(|event| event.created_at.as_secs() <= now.saturating_add(AHEAD));
+    newest_of(past).and_then(|event| Announcement::read(&event))
 }
 
 #[cfg(test)]
@@ -185,11 +158,14 @@ mod tests {
 
     const NOW: u64 = 1_800_000_000;
 
-    fn announcement(by: &Keys, key: Option<&Keys>, dated: u64) -> Announcement {
+    fn event(by: &Keys, key: Option<&Keys>, dated: u64) -> VerifiedEvent {
         let tags = key.map(|key| Tag::parse(["n", &key.public_key().to_hex()]).unwrap());
         let builder = EventBuilder::new(ANNOUNCEMENT, "").tags(tags).custom_created_at(dated.into());
-        let event = VerifiedEvent::check(builder.sign_with_keys(by).unwrap()).unwrap();
-        Announcement::read(&event).unwrap()
+        VerifiedEvent::check(builder.sign_with_keys(by).unwrap()).unwrap()
+    }
+
+    fn announcement(by: &Keys, key: Option<&Keys>, dated: u64) -> Announcement {
+        Announcement::read(&event(by, key, dated)).unwrap()
     }
 
     fn key(keys: &Keys) -> Option<EncryptionKey> {
@@ -199,11 +175,12 @@ mod tests {
     #[test]
     fn the_newest_announcement_counts_and_none_of_the_future() {
         let (by, old, new) = (Keys::generate(), Keys::generate(), Keys::generate());
-        let (first, second) = (announcement(&by, Some(&old), NOW - 9), announcement(&by, Some(&new), NOW - 5));
-        let future = announcement(&by, Some(&old), NOW + AHEAD + 1);
-        assert_eq!(newest_of([second.clone(), future.clone(), first].into_iter(), NOW), Some(second));
-        assert_eq!(newest_of([future.clone()].into_iter(), NOW), None);
-        assert_eq!(newest_of([future.clone()].into_iter(), u64::MAX), Some(future), "no overflow");
+        let [first, second] = [(&old, NOW - 9), (&new, NOW - 5)].map(|(key, at)| event(&by, Some(key), at));
+        let future = event(&by, Some(&old), NOW + AHEAD + 1);
+        let newest = in_force([second.clone(), future.clone(), first].into_iter(), NOW);
+        assert_eq!(newest.and_then(|newest| newest.key()), key(&new));
+        assert_eq!(in_force([future.clone()].into_iter(), NOW), None);
+        assert_eq!(in_force([future].into_iter(), u64::MAX).and_then(|one| one.key()), key(&old), "no overflow");
     }
 
     #[test]

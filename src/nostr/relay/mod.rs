@@ -10,6 +10,7 @@ mod external;
 mod fetch;
 mod host;
 mod known;
+mod newest;
 pub mod nip11;
 mod null_database;
 mod proxy;

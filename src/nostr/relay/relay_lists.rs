@@ -2,29 +2,19 @@
 //! these are never confused.
 
 use super::connections::Relays;
+use super::newest::{SlowRelays, newest};
 use crate::job::Asker;
-use crate::vault::VerifiedEvent;
 use hashlink::LruCache;
 use nostr::nips::nip65::RelayMetadata;
 use nostr::nips::{nip17, nip65};
-use nostr_sdk::{Event, Filter, Kind, PublicKey, RelayUrl, Timestamp};
-use std::collections::HashSet;
+use nostr_sdk::{Event, Kind, PublicKey, RelayUrl, Timestamp};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::task::JoinSet;
 
-/// Time limit for one relay's answer.
-const PATIENCE: Duration = Duration::from_secs(4);
 /// Time limit for one lookup, including relays that have to be connected first.
-const LONGEST_LOOKUP: Duration = Duration::from_secs(12);
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(12);
 /// The most relays used from one list; NIP-17 recommends one to three.
 pub(super) const MAX_RELAYS: usize = 6;
-/// Once a relay has returned a list, the others have this long to return a newer one.
-const NEWER: Duration = Duration::from_millis(500);
-/// Time for which a relay that was slower than [`NEWER`] is not waited for.
-const SLOW_FOR: Duration = Duration::from_secs(600);
-/// Number of slow relays that are remembered.
-const SLOW_RELAYS: usize = 64;
 /// A result is used for this long without another lookup.
 const FRESH_FOR: Duration = Duration::from_secs(60);
 /// A list stays valid for this long while lookups fail or do not return it.
@@ -96,52 +86,16 @@ struct Known {
 #[derive(Debug)]
 pub struct RelayLists {
     known: Mutex<LruCache<Asker, Known>>,
-    /// Slow relays, and the time when each returned nothing within [`NEWER`] while another relay
-    /// had a list.
-    slow: Mutex<LruCache<RelayUrl, Instant>>,
+    slow: SlowRelays,
 }
 
 impl Default for RelayLists {
     fn default() -> RelayLists {
-        RelayLists { known: Mutex::new(LruCache::new(REMEMBERED)), slow: Mutex::new(LruCache::new(SLOW_RELAYS)) }
+        RelayLists { known: Mutex::new(LruCache::new(REMEMBERED)), slow: SlowRelays::default() }
     }
 }
 
 impl RelayLists {
-    /// Whether an asker lists DM relays (kind 10050); `None` if the lookup failed.
-    pub(in crate::nostr) async fn has_dm_relays(
-        &self,
-        relays: &Relays,
-        asker: Asker,
-        seen_on: &[String],
-    ) -> Option<bool> {
-        match self.destination(relays, asker, seen_on, LookupOptions::default()).await {
-            Destination::Listed(_) => Some(true),
-            Destination::Nowhere | Destination::Fallback { .. } => Some(false),
-            Destination::Unknown => None,
-        }
-    }
-
-    /// The relays for messages of kind 4: the asker's read relays (NIP-65), and those where their
-    /// own message was seen.
-    pub(in crate::nostr) async fn nip04_destination(
-        &self,
-        relays: &Relays,
-        asker: Asker,
-        seen_on: &[String],
-    ) -> Destination {
-        let seen: Vec<RelayUrl> = seen_on.iter().filter_map(|url| RelayUrl::parse(url).ok()).collect();
-        let Ok(key) = PublicKey::from_slice(&asker.0) else { return Destination::Nowhere };
-        let mut urls = seen.clone();
-        if let Lookup::Found(read) = self.look_up(relays, key, Kind::RelayList, &seen).await {
-            urls.extend(read.urls);
-        }
-        match usable(relays, urls) {
-            urls if urls.is_empty() => Destination::Nowhere,
-            urls => Destination::Listed(urls),
-        }
-    }
-
     /// The relays for sealed messages. `seen_on`: relays where the asker's own message was seen.
     pub(in crate::nostr) async fn destination(
         &self,
@@ -188,59 +142,18 @@ impl RelayLists {
     async fn look_up(&self, relays: &Relays, key: PublicKey, kind: Kind, seen: &[RelayUrl]) -> Lookup {
         let mut asked = relays.ours(|relay| relay.discovery || relay.inbox);
         asked.extend(seen.iter().filter(|url| relays.may_visit(url)).cloned());
-        let mut waited_for: HashSet<RelayUrl> = asked.into_iter().collect();
-        let mut lookups = JoinSet::new();
-        for url in waited_for.iter().cloned() {
-            let relays = relays.clone();
-            let filter = Filter::new().kind(kind).author(key);
-            lookups.spawn(async move { (relays.fetch_one(&url, filter, PATIENCE).await, url) });
-        }
-        let (mut newest, mut answered, mut failed): (Option<VerifiedEvent>, usize, usize) = (None, 0, 0);
-        // Until a relay returns a list, wait for all of them.
-        let mut ends = Instant::now() + LONGEST_LOOKUP;
-        while let Ok(Some(lookup)) = tokio::time::timeout_at(ends.into(), lookups.join_next()).await {
-            let answer = lookup.ok().and_then(|(answer, url)| {
-                waited_for.remove(&url);
-                answer.ok()
-            });
-            let Some(event) = answer else {
-                failed += 1;
-                continue;
-            };
-            answered += 1;
-            let own = event.filter(|event| event.pubkey == key && event.kind == kind);
-            if own.is_some() && newest.is_none() {
-                ends = Instant::now() + NEWER;
-            }
-            newest = own.into_iter().chain(newest).max_by_key(|event| event.created_at);
-            if newest.is_some() && self.all_slow(&waited_for) {
-                break;
-            }
-        }
-        failed += lookups.len();
-        if newest.is_some() && Instant::now() >= ends {
-            let mut slow = self.slow.lock().unwrap_or_else(PoisonError::into_inner);
-            for url in waited_for {
-                slow.insert(url, Instant::now());
-            }
-        }
-        match newest {
+        let newest = newest(relays, asked, key, kind, LOOKUP_TIMEOUT, Some(&self.slow)).await;
+        match newest.event {
             Some(event) => Lookup::Found(List {
                 urls: usable(relays, urls_of(&event)),
                 dated: event.created_at,
                 found_at: Instant::now(),
             }),
             // A list is absent only if at least as many relays said so as did not answer.
-            None if answered > 0 && answered >= failed => Lookup::Absent,
-            None if answered > 0 => Lookup::Unsure,
+            None if newest.answered > 0 && newest.answered >= newest.failed => Lookup::Absent,
+            None if newest.answered > 0 => Lookup::Unsure,
             None => Lookup::Failed,
         }
-    }
-
-    /// Whether all of these relays were slow recently.
-    fn all_slow(&self, relays: &HashSet<RelayUrl>) -> bool {
-        let slow = self.slow.lock().unwrap_or_else(PoisonError::into_inner);
-        relays.iter().all(|url| slow.peek(url).is_some_and(|at| at.elapsed() < SLOW_FOR))
     }
 
     /// The result of a recent lookup, empty if there was no list.
@@ -302,6 +215,14 @@ fn urls_of(event: &Event) -> Vec<RelayUrl> {
         (*marker != Some(RelayMetadata::Write)).then(|| url.clone())
     };
     nip65::extract_relay_list(event).filter_map(read).collect()
+}
+
+/// The relays for a message of kind 4: those where the asker's own message was seen.
+pub(in crate::nostr) fn nip04_destination(relays: &Relays, seen_on: &[String]) -> Destination {
+    match usable(relays, seen_on.iter().filter_map(|url| RelayUrl::parse(url).ok()).collect()) {
+        urls if urls.is_empty() => Destination::Nowhere,
+        urls => Destination::Listed(urls),
+    }
 }
 
 /// The first [`MAX_RELAYS`] that we may connect to, without repeats, in the order given.

@@ -4,7 +4,7 @@
 use super::seeded;
 use crate::job::{Asker, JobId, JobSpec};
 use crate::key::{Npub, Offset, Rotation, Tweak, VerifiedHit};
-use crate::message::{Channel, OutgoingMessage};
+use crate::message::OutgoingMessage;
 use crate::pattern::{Pattern, PatternId};
 use crate::scheduler::Lane;
 use crate::scheduler::run::health::Record;
@@ -75,7 +75,6 @@ impl Bench {
         let redeem = move |find: Find| {
             let message = OutgoingMessage {
                 to,
-                channel: Channel::Sealed,
                 encryption_key: None,
                 text: "yours".into(),
                 in_reply_to: None,

@@ -14,7 +14,7 @@ mod wraps;
 use super::*;
 use crate::job::{Asker, RumorId};
 use crate::key::{Npub, Offset, Rotation, StartPoint, Tweak, VerifiedHit};
-use crate::message::{Answered, Channel, GiftWrap, OutgoingMessage};
+use crate::message::{Answered, GiftWrap, OutgoingMessage};
 use nostr::{Event, FromBech32, JsonUtil, Keys};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -42,7 +42,6 @@ fn asker(keys: &Keys) -> Asker {
 fn message(to: &Keys) -> OutgoingMessage {
     OutgoingMessage {
         to: asker(to),
-        channel: Channel::Sealed,
         encryption_key: None,
         text: "Your key is ready.".to_owned(),
         in_reply_to: None,

@@ -56,7 +56,7 @@ fn debug_output_holds_no_secret() {
 }
 
 fn vault_nsec(vault: &Vault) -> String {
-    vault.bot_for_tests().nsec_and("").unwrap().as_str().unwrap().trim_end().to_owned() + "\n"
+    vault.bot_for_tests().nsec_line().unwrap().as_str().unwrap().to_owned()
 }
 
 #[test]

@@ -71,7 +71,7 @@ async fn a_denied_asker_is_ignored_also_after_a_restart_until_allowed() {
     };
     asker.send("help").await;
     ignored(1).await;
-    let answered = "SELECT count(*) FROM mail WHERE asker IN (SELECT asker FROM rule)";
+    let answered = "SELECT count(*) FROM outbox WHERE asker IN (SELECT asker FROM rule)";
     let answers = home.count(answered);
     assert!(other.ask("help").await.contains("npub"), "others are answered");
     bot.kill();

@@ -11,8 +11,6 @@ use std::process::{Command, Stdio};
 
 pub const TESTS: &[Test] = &[
     test!(another_working_folder_makes_no_second_identity),
-    test!(the_bot_of_an_earlier_version_goes_on_being_found),
-    test!(two_bots_that_could_be_meant_stop_the_start),
     test!(a_configuration_in_the_data_folder_leaves_it_to_its_owner),
     test!(a_variable_stands_for_a_flag_and_a_flag_comes_first),
     test!(on_a_terminal_init_asks_and_writes_the_answers),
@@ -49,22 +47,6 @@ fn another_working_folder_makes_no_second_identity() {
     assert_eq!(fs::read_dir(at("one")).unwrap().count() + fs::read_dir(at("two")).unwrap().count(), 0);
 }
 
-fn the_bot_of_an_earlier_version_goes_on_being_found() {
-    let (home, key) = home();
-    let at = |name: &str| home.path().join(name);
-    // A bot of version 0.1 has its files in the working folder.
-    let flags = ["init", "--age-identity", &key, "--config", "relays.toml", "--data", ".npubbot"];
-    let made = run_at_home(home.path(), &at("one"), &flags);
-    assert!(made.status.success(), "{}", stderr(&made));
-    fs::write(at("one/relays.toml"), "[[relays]]\nurl = \"ws://127.0.0.1:9\"\nroles = [\"inbox\"]\nx = 1\n").unwrap();
-    // The configuration is wrong, so the error names the one that was read.
-    let serve = run_at_home(home.path(), &at("one"), &["serve", "--age-identity", &key]);
-    let said = stderr(&serve);
-    assert!(said.contains("relays.toml, line 4") && said.contains("using .npubbot"), "{said}");
-    let again = run_at_home(home.path(), &at("one"), &["init", "--age-identity", &key]);
-    assert!(stderr(&again).contains("already") && !at(".local").exists(), "{}", stderr(&again));
-}
-
 fn a_configuration_in_the_data_folder_leaves_it_to_its_owner() {
     let (home, key) = home();
     // The configuration lies in the data folder, then in the folder above it.
@@ -79,20 +61,6 @@ fn a_configuration_in_the_data_folder_leaves_it_to_its_owner() {
             assert!(!is_open_to_others(&at(folder)).unwrap(), "{folder}");
         }
     }
-}
-
-fn two_bots_that_could_be_meant_stop_the_start() {
-    let (home, key) = home();
-    let at = |name: &str| home.path().join(name);
-    for data in [at("one/.npubbot"), at(".local/share/npubbot")] {
-        let config = at("relays.toml").display().to_string();
-        let data = data.display().to_string();
-        let flags = ["init", "--age-identity", &key, "--config", &config, "--data", &data];
-        assert!(run_at_home(home.path(), &at("one"), &flags).status.success());
-    }
-    let serve = run_at_home(home.path(), &at("one"), &["serve", "--age-identity", &key]);
-    assert_eq!(serve.status.code(), Some(2), "{}", stderr(&serve));
-    assert!(stderr(&serve).contains("name one of them with --data"), "{}", stderr(&serve));
 }
 
 fn a_variable_stands_for_a_flag_and_a_flag_comes_first() {

@@ -1,9 +1,8 @@
 //! Conventions of Nostr: old clients (NIP-04), silence and deletion on request, and public events.
 
-use crate::support::asker::{Asker, DeliveredKey};
+use crate::support::asker::Asker;
 use crate::support::bot::Home;
 use crate::support::harness::{Test, hold, judge, test};
-use crate::support::program::{run, run_with_input, stdout};
 use crate::support::raw_relay::{Manner, RawRelay};
 use crate::support::relay::TestRelay;
 use crate::support::until;
@@ -13,7 +12,7 @@ use npubbot::clock::Clock;
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
-    test!(a_nip04_client_is_answered_and_never_gets_a_key_by_nip04),
+    test!(a_nip04_client_gets_one_answer_a_day_in_its_language),
     test!(stop_silences_the_bot_and_delete_erases_the_askers_data),
     test!(a_request_that_is_deleted_by_its_asker_is_cancelled),
     test!(a_request_that_comes_after_its_own_deletion_is_not_accepted),
@@ -24,64 +23,50 @@ pub const TESTS: &[Test] = &[
 
 const DAY: u64 = 86_400;
 
-/// Sends a message of kind 4 and returns its id.
-async fn send_old(asker: &Asker, text: &str) -> EventId {
+/// Sends a message of kind 4.
+async fn send_old(asker: &Asker, text: &str) {
     let content = nip04::encrypt(asker.keys.secret_key(), &asker.bot, text).unwrap();
     let builder = EventBuilder::new(Kind::EncryptedDirectMessage, content).tag(Tag::public_key(asker.bot));
     let event = builder.sign_with_keys(&asker.keys).unwrap();
     asker.publish(&event).await;
-    event.id
 }
 
-/// The bot's answer of kind 4 to the message `to`.
-async fn old_answer(relay: &TestRelay, asker: &Asker, to: EventId) -> String {
-    let filter = Filter::new().kind(Kind::EncryptedDirectMessage).author(asker.bot).event(to);
-    let event = until("an answer of kind 4", || async { relay.events(filter.clone()).await.into_iter().next() }).await;
-    assert_eq!(event.tags.public_keys().copied().collect::<Vec<_>>(), [asker.keys.public_key()]);
-    nip04::decrypt(asker.keys.secret_key(), &asker.bot, &event.content).unwrap()
+/// The bot's messages of kind 4 to this asker.
+async fn old_answers(relay: &TestRelay, asker: &Asker) -> Vec<String> {
+    let filter = Filter::new().kind(Kind::EncryptedDirectMessage).author(asker.bot).pubkey(asker.keys.public_key());
+    let read = |event: Event| nip04::decrypt(asker.keys.secret_key(), &asker.bot, &event.content).unwrap();
+    relay.events(filter).await.into_iter().map(read).collect()
 }
 
-async fn a_nip04_client_is_answered_and_never_gets_a_key_by_nip04() {
+/// The answer is the same whatever is asked, also after a restart of the bot, and no list of relays
+/// is looked up for it.
+async fn a_nip04_client_gets_one_answer_a_day_in_its_language() {
     let relay = TestRelay::start().await;
-    let running = Home::new(&[relay.url()]).start().await;
-    // Nothing shows that this asker reads NIP-17 messages.
-    let unread = Asker::connect_without_relay_list(&relay.url(), running.public_key).await;
-    let request = send_old(&unread, "dad").await;
-    let answer = old_answer(&relay, &unread, request).await;
-    assert!(answer.contains("NIP-17") && answer.contains("help split"), "{answer}");
-    assert_eq!(running.service.totals().unwrap().accepted, 0);
-
-    // A tweak is not secret, so it may be sent by NIP-04.
-    let half = run(&["split", "new", "dad", "--print"]);
-    let half = String::from_utf8(half.stdout).unwrap();
-    let [half, message] = &half.lines().collect::<Vec<_>>()[..] else { panic!("half and message") };
-    let request = send_old(&unread, message).await;
-    let both = Filter::new().kind(Kind::EncryptedDirectMessage).author(unread.bot).event(request);
-    let tweak = until("the tweak", || async {
-        relay.events(both.clone()).await.into_iter().find_map(|event| {
-            let text = nip04::decrypt(unread.keys.secret_key(), &unread.bot, &event.content).unwrap();
-            text.lines().find(|line| line.starts_with("ntweak1")).map(str::to_owned)
+    let home = Home::with(&[relay.url()], "[web]\npublic_url = \"https://bot.example/\"");
+    let running = home.start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    for text in ["[//]: # (nip18)\nayuda", "dad", "stop"] {
+        send_old(&asker, text).await;
+    }
+    let other = Asker::connect_without_relay_list(&relay.url(), running.public_key).await;
+    send_old(&other, "dad").await;
+    for (asker, part) in [(&asker, "Tu cliente"), (&other, "Your client")] {
+        let answers = until("an answer of kind 4", || async {
+            Some(old_answers(&relay, asker).await).filter(|answers| !answers.is_empty())
         })
-    })
-    .await;
-    let made = stdout(&run_with_input(&["combine", &tweak, "--prefix", "dad"], half));
-    DeliveredKey::read(&made).unwrap().assert_starts_with("dad");
-
-    // An asker who publishes a DM relay list reads NIP-17. A request by NIP-04 is then accepted by
-    // NIP-04, and the key is sent by NIP-17.
-    let mut read = Asker::connect(&relay.url(), running.public_key).await;
-    let request = send_old(&read, "ham").await;
-    let acceptance = old_answer(&relay, &read, request).await;
-    assert!(acceptance.contains("npub1ham"), "{acceptance}");
-    read.next_key().await.assert_starts_with("ham");
-    let old = relay.events(Filter::new().kind(Kind::EncryptedDirectMessage).author(read.bot)).await;
-    for event in old {
-        for keys in [&read.keys, &unread.keys] {
-            let text = nip04::decrypt(keys.secret_key(), &read.bot, &event.content).unwrap_or_default();
-            assert!(!text.contains("nsec1"), "{text}");
-        }
+        .await;
+        assert!(answers[0].starts_with(part) && answers[0].contains("https://bot.example/"), "{answers:?}");
     }
     running.service.stop().await;
+    let running = home.start().await;
+    send_old(&asker, "help").await;
+    // The answer to the later message shows that the earlier one was read. It is in Spanish too.
+    assert!(asker.ask("dad").await.contains("npub1dad"));
+    asker.next_key().await.assert_starts_with("dad");
+    running.service.stop().await;
+    for asker in [&asker, &other] {
+        assert_eq!(old_answers(&relay, asker).await.len(), 1);
+    }
 }
 
 async fn stop_silences_the_bot_and_delete_erases_the_askers_data() {

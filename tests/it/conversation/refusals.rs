@@ -132,7 +132,7 @@ async fn an_asker_who_asks_too_often_gets_one_notice_and_then_silence() {
     let all_seen = || async { (home.count("SELECT count(*) FROM seen") == Some(7)).then_some(()) };
     until("every message is dealt with", all_seen).await;
     assert_eq!(
-        home.count("SELECT max(seq) FROM sqlite_sequence WHERE name = 'mail'"),
+        home.count("SELECT max(seq) FROM sqlite_sequence WHERE name = 'outbox'"),
         Some(4),
         "three answers and the notice"
     );

@@ -13,7 +13,7 @@ use nostr_sdk::prelude::{Event, JsonUtil, Keys, UnwrappedGift};
 use npubbot::clock::Clock;
 use npubbot::job::{Asker, JobId, JobSpec};
 use npubbot::key::{SplitTweak, VerifiedHit};
-use npubbot::message::{Channel, GiftWrap, OutgoingMessage};
+use npubbot::message::{GiftWrap, OutgoingMessage};
 use npubbot::pattern::{ALPHABET, Pattern};
 use npubbot::scheduler::{Find, FindOutcome, Health, OpenDevice, Scheduler};
 use npubbot::search::cuda::buffers::Buffer;
@@ -90,7 +90,6 @@ fn redeem(vault: &Vault, find: &Find, to: Asker, split: bool) -> Delivered {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
     let mut message = OutgoingMessage {
         to,
-        channel: Channel::Sealed,
         encryption_key: None,
         text: "Here it is:".to_owned(),
         in_reply_to: None,

@@ -169,8 +169,7 @@ async fn a_relay_that_will_never_accept_a_message_is_skipped_and_logged() {
         let asker = somebody(bot.public_key, &[&bad, &good], &good).await;
         publish(&good.url(), &asker.honest("help", 0)).await;
         texts(&good, &asker.author, 1).await;
-        let finished =
-            "SELECT (SELECT max(seq) FROM sqlite_sequence WHERE name = 'mail') = 1 AND NOT EXISTS (SELECT 1 FROM mail)";
+        let finished = "SELECT (SELECT max(seq) FROM sqlite_sequence WHERE name = 'outbox') = 1 AND NOT EXISTS (SELECT 1 FROM outbox)";
         until("it is done", || async { (home.count(finished) == Some(1)).then_some(()) }).await;
         assert_eq!(bad.refusals(), 1, "asked once");
         let log = home.log();

@@ -37,7 +37,7 @@ async fn three_days_offline_lose_no_message() {
     let running = home.start_at(Clock::at(left)).await;
     let bot = running.public_key;
     until("the last contact is noted", || async {
-        home.count("SELECT value FROM note WHERE name = 'last_contact'").filter(|at| *at == left as i64)
+        home.count("SELECT value FROM meta WHERE name = 'last_contact'").filter(|at| *at == left as i64)
     })
     .await;
     running.service.stop().await;
@@ -167,13 +167,13 @@ async fn a_relay_gone_for_six_days_gets_the_same_event() {
     let running = home.start_at(clock.clone()).await;
     let asker = request_of_somebody_out_of_reach(&living, &theirs.url(), running.public_key, start).await;
     until("the key is found", || async { (running.service.totals().unwrap().found == 1).then_some(()) }).await;
-    let sealed = home.count("SELECT id FROM mail WHERE result_of = 1");
-    let tries = format!("SELECT attempts > 0 AND due_at > {} FROM mail WHERE result_of = 1", start + 6 * DAY);
+    let sealed = home.count("SELECT id FROM outbox WHERE result_of = 1");
+    let tries = format!("SELECT attempts > 0 AND due_at > {} FROM outbox WHERE result_of = 1", start + 6 * DAY);
     turn_until(&clock, 12 * HOUR, &home, "six days of attempts", &tries).await;
     assert_eq!(running.service.totals().unwrap().delivered, 0);
     let result: Vec<u8> = {
         let ledger = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
-        ledger.query_row("SELECT wrap FROM mail WHERE result_of = 1", [], |row| row.get(0)).unwrap()
+        ledger.query_row("SELECT wrap FROM outbox WHERE result_of = 1", [], |row| row.get(0)).unwrap()
     };
 
     theirs.start_again().await;
@@ -183,7 +183,7 @@ async fn a_relay_gone_for_six_days_gets_the_same_event() {
     assert_eq!(found.len(), 1, "the very event that was sealed, once, of {} messages", wraps.len());
     let gift = UnwrappedGift::from_gift_wrap(&asker, found[0]).await.unwrap();
     DeliveredKey::read(&gift.rumor.content).unwrap().assert_starts_with("cat");
-    assert_eq!(home.count("SELECT id FROM mail WHERE result_of = 1"), sealed, "sealed once");
+    assert_eq!(home.count("SELECT id FROM outbox WHERE result_of = 1"), sealed, "sealed once");
     running.service.stop().await;
 }
 
@@ -198,15 +198,15 @@ async fn after_fourteen_days_a_message_is_given_up_and_the_operator_told() {
     let running = home.start_at(clock.clone()).await;
     request_of_somebody_out_of_reach(&living, &theirs.url(), running.public_key, start).await;
     until("the key is found", || async { (running.service.totals().unwrap().found == 1).then_some(()) }).await;
-    let given_up = "SELECT count(*) FROM mail WHERE result_of = 1 AND finished = 1";
+    let given_up = "SELECT count(*) FROM outbox WHERE result_of = 1 AND finished = 1";
     clock.set(start + 13 * DAY);
-    let tried = format!("SELECT attempts > 0 AND due_at > {} FROM mail WHERE result_of = 1", start + 13 * DAY);
+    let tried = format!("SELECT attempts > 0 AND due_at > {} FROM outbox WHERE result_of = 1", start + 13 * DAY);
     turn_until(&clock, 60, &home, "a try on the thirteenth day", &tried).await;
     assert_eq!(home.count(given_up), Some(0), "not before its time");
     // Fourteen days have about three hundred attempts. The clock skipped them here, so they are
     // entered in the ledger.
     let ledger = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
-    assert_eq!(ledger.execute("UPDATE mail SET attempts = 300 WHERE result_of = 1", []).unwrap(), 1);
+    assert_eq!(ledger.execute("UPDATE outbox SET attempts = 300 WHERE result_of = 1", []).unwrap(), 1);
     drop(ledger);
     turn_until(&clock, 6 * HOUR, &home, "given up", given_up).await;
     assert!(clock.now() > start + 14 * DAY);
@@ -278,7 +278,7 @@ async fn a_clock_thirty_years_ahead_does_not_end_jobs() {
     assert!(asker.ask("qqqqqqqq").await.contains("#1"));
     clock.set(right + 30 * 365 * DAY);
     // Once the bot has written that the job takes long, it has read the clock.
-    let messages = "SELECT max(seq) FROM sqlite_sequence WHERE name = 'mail'";
+    let messages = "SELECT max(seq) FROM sqlite_sequence WHERE name = 'outbox'";
     until("the notice", || async { (home.count(messages) == Some(2)).then_some(()) }).await;
     clock.set(right);
     let totals = running.service.totals().unwrap();

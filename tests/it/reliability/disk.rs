@@ -13,7 +13,7 @@ pub const TESTS: &[Test] = &[test!(a_full_disk_delays_and_loses_nothing).timed()
 
 /// Number of messages that were ever in the outbox. It is the highest id, because sent answers are
 /// deleted.
-const QUEUED: &str = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'mail'";
+const QUEUED: &str = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'outbox'";
 /// Number of jobs whose asker was told that the job takes long. This happens on a busy machine.
 const LATE: &str = "SELECT count(*) FROM job WHERE notice_at IS NULL";
 const SOON: Duration = Duration::from_secs(5);
@@ -86,7 +86,7 @@ async fn a_full_disk_delays_and_loses_nothing() {
         until("it is accepted", || async { home.count(&row).filter(|all| *all == 1) }).await;
         // A delivered acceptance is deleted. The result must not fit into its pages.
         until("its acceptance is gone", || async {
-            home.count("SELECT count(*) = 0 FROM mail WHERE result_of IS NULL").filter(|all| *all == 1)
+            home.count("SELECT count(*) = 0 FROM outbox WHERE result_of IS NULL").filter(|all| *all == 1)
         })
         .await;
         occupy_free_pages(&home);

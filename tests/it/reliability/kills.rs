@@ -1,13 +1,11 @@
-//! R1 to R12 with SIGKILL. The test kills the bot process or its vault process at a named step
+//! R1 to R11 with SIGKILL. The test kills the bot process or its vault process at a named step
 //! while the bot keeps a promise, and checks that the promise still holds.
 //!
 //! R7 and R8 are not in the table, because a full disk and a jumping clock need the bot inside the
 //! test's process. `power_loss` and `ledger_kill` test kills during writes.
 
-use super::upgrade::{JOBS_OF_SCHEMA_9, ledger_of_schema_9};
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::{BotProcess, FaultyBot, Home, assert_clean};
-use crate::support::half::Half;
 use crate::support::harness::{Test, judge, test};
 use crate::support::relay::TestRelay;
 use crate::support::until;
@@ -28,7 +26,7 @@ use tokio::task::JoinSet;
 pub const TESTS: &[Test] = &[
     test!(each_promise_survives_a_kill_at_a_random_step).timed(),
     test!(each_promise_survives_a_kill_of_either_process_at_every_step)
-        .long("ten minutes: R1 to R12 at every step, for both processes"),
+        .long("ten minutes: R1 to R11 at every step, for both processes"),
 ];
 
 /// A promise of `docs/developers/promises`. Each comment says what a row for it adds to an ordinary
@@ -51,11 +49,9 @@ enum Promise {
     Panic,
     /// R11: a stop after the kill.
     Stop,
-    /// R12: a ledger of an earlier version, with two open jobs.
-    Upgrade,
 }
 
-const PROMISES: [Promise; 9] = [
+const PROMISES: [Promise; 8] = [
     Promise::NothingLost,
     Promise::EachAnswered,
     Promise::Downtime,
@@ -64,7 +60,6 @@ const PROMISES: [Promise; 9] = [
     Promise::OneProcess,
     Promise::Panic,
     Promise::Stop,
-    Promise::Upgrade,
 ];
 
 /// The process that is killed.
@@ -108,7 +103,6 @@ impl Row {
     fn expected(&self) -> (usize, usize) {
         match self.promise {
             Promise::EachAnswered | Promise::Downtime => (3, 1),
-            Promise::Upgrade => (2 + JOBS_OF_SCHEMA_9, 2),
             _ => (2, 1),
         }
     }
@@ -157,9 +151,6 @@ impl Scene {
 
     /// Sends the asker's messages and runs the bot to the step.
     async fn held(&self) -> FaultyBot {
-        if self.row.promise == Promise::Upgrade {
-            ledger_of_schema_9(&self.home, &self.asker, &Half::draw());
-        }
         self.asker.send(self.row.request()).await;
         if self.row.promise == Promise::EachAnswered {
             self.asker.send("help").await;

@@ -3,7 +3,7 @@
 
 use crate::support::harness::{Test, child, test};
 use npubbot::clock::Clock;
-use npubbot::job::{Asker, JobSpec, RumorId};
+use npubbot::job::{Asker, JobSpec, RumorId, Ticket};
 use npubbot::ledger::{Answer, Attempt, Effect, Ledger, MessageId, Next, Recorded};
 use npubbot::message::GiftWrap;
 use npubbot::pattern::Pattern;
@@ -31,7 +31,7 @@ fn wrap(kind: u8, number: i64) -> GiftWrap {
 /// Records that a message needs no further attempt to send it.
 fn finish(ledger: &Ledger, message: MessageId) {
     let ended = Attempt { message, reached: Vec::new(), next: Next::Finished };
-    ledger.note_attempts(&[ended]).unwrap();
+    ledger.record_attempts(&[ended]).unwrap();
 }
 
 /// Runs in the child process: accepts, finds and delivers jobs without end, and prints each step
@@ -43,16 +43,14 @@ fn work_until_killed() {
         let id = ledger.next_job().unwrap();
         let patterns = vec![Pattern::parse("m0ctane").unwrap()];
         let answer = Answer {
-            asker: Asker([1; 32]),
-            rumor: RumorId(numbered(0, id.0)),
             seen_on: vec!["wss://one.example".to_owned()],
-            ticket: None,
+            ticket: Some(Ticket(vec![1])),
             effect: Effect::Accept(
                 id,
                 JobSpec { asker: Asker([1; 32]), expires_at: u64::MAX >> 1, ..JobSpec::local(patterns) },
             ),
             reply: Some(wrap(2, id.0)),
-            language: None,
+            ..Answer::ignored(Asker([1; 32]), RumorId(numbered(0, id.0)))
         };
         assert_eq!(ledger.answer(&answer).unwrap(), Recorded::Now);
         println!("\naccepted {}", id.0);
@@ -131,7 +129,7 @@ fn a_killed_process_loses_nothing_it_confirmed() {
         let file = rusqlite::Connection::open(folder.path().join("ledger.sqlite")).unwrap();
         let sound: String = file.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
         let results: i64 =
-            file.query_row("SELECT count(*) FROM mail WHERE result_of IS NOT NULL", [], |row| row.get(0)).unwrap();
+            file.query_row("SELECT count(*) FROM outbox WHERE result_of IS NOT NULL", [], |row| row.get(0)).unwrap();
         assert_eq!((sound.as_str(), results), ("ok", all as i64));
     }
     assert!(accepted > 0 && found > 0);

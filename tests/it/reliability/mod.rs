@@ -17,5 +17,4 @@ pub mod soak;
 pub mod starvation;
 #[cfg(debug_assertions)]
 pub mod steps;
-pub mod upgrade;
 pub mod vault;

@@ -4,7 +4,7 @@
 use crate::support::disk::{self, Failure, Survives, Trouble};
 use crate::support::harness::{Test, child, skip, test};
 use npubbot::clock::Clock;
-use npubbot::job::{Asker, JobId, JobSpec, RumorId};
+use npubbot::job::{Asker, JobId, JobSpec, RumorId, Ticket};
 use npubbot::key::HalfPoint;
 use npubbot::ledger::{Answer, Attempt, Effect, Ledger, LedgerError, MessageId, Next, Recorded};
 use npubbot::message::GiftWrap;
@@ -77,7 +77,8 @@ fn request(job: i64) -> Answer {
     let spec = JobSpec { asker: ASKER, half: half(job), expires_at: NOW + 9_000, ..JobSpec::local(patterns) };
     let effect = Effect::Accept(JobId(job), spec);
     let seen_on = vec!["wss://one.example".to_owned()];
-    Answer { asker: ASKER, rumor: rumor(job), seen_on, ticket: None, effect, reply: Some(wrap(2, job)), language: None }
+    let (ticket, reply) = (Some(Ticket(vec![1])), Some(wrap(2, job)));
+    Answer { seen_on, ticket, effect, reply, ..Answer::ignored(ASKER, rumor(job)) }
 }
 
 fn open(folder: &Path) -> Result<Ledger, LedgerError> {
@@ -118,7 +119,7 @@ fn live(folder: &Path, told: &mut Told, attempts: usize) -> Result<(), LedgerErr
         told.found.insert(job);
         for message in ledger.due_messages(usize::MAX)? {
             let sent = sent(message.id);
-            persist(attempts, || ledger.note_attempts(std::slice::from_ref(&sent)))?;
+            persist(attempts, || ledger.record_attempts(std::slice::from_ref(&sent)))?;
             told.delivered.extend(message.result_of.map(|job| job.0));
         }
     }
@@ -135,7 +136,7 @@ fn folder() -> TempDir {
 /// Records that every message reached its receiver.
 fn deliver_all(ledger: &Ledger) {
     let sent: Vec<Attempt> = ledger.due_messages(usize::MAX).unwrap().iter().map(|message| sent(message.id)).collect();
-    ledger.note_attempts(&sent).unwrap();
+    ledger.record_attempts(&sent).unwrap();
 }
 
 /// The files of a bot that was killed shortly before a checkpoint, and what its ledger confirmed.
@@ -217,7 +218,7 @@ fn check(folder: &Path, told: &Told) {
         };
         assert!(expected.contains(&state.as_str()), "job {job} is {state}, not {expected:?}");
     }
-    let results = list("SELECT result_of, hex(wrap) FROM mail WHERE result_of IS NOT NULL");
+    let results = list("SELECT result_of, hex(wrap) FROM outbox WHERE result_of IS NOT NULL");
     let of: BTreeSet<i64> = results.iter().map(|(job, _)| *job).collect();
     assert_eq!(of.len(), results.len(), "a job has two results");
     let expected = jobs.keys().filter(|job| !lost.contains(job)).count();
@@ -387,7 +388,7 @@ fn fill_the_file_system() {
         told.found.insert(job);
         let due = ledger.due_messages(usize::MAX).unwrap();
         let sent: Vec<Attempt> = due.iter().map(|message| sent(message.id)).collect();
-        filled(&mut || ledger.note_attempts(&sent).map(|()| true));
+        filled(&mut || ledger.record_attempts(&sent).map(|()| true));
         told.delivered.insert(job);
     }
     assert!(refused > 0, "the file system was never full");

@@ -91,7 +91,7 @@ async fn killed_again_and_again(jobs: usize, kills: usize) {
         asker.mail_on(&relay).await.assert_served_once(asked, prefix);
     }
     assert_eq!(home.count("SELECT count(*) FROM job"), Some(all));
-    assert_eq!(home.count("SELECT count(DISTINCT wrap) FROM mail WHERE result_of IS NOT NULL"), Some(all));
+    assert_eq!(home.count("SELECT count(DISTINCT wrap) FROM outbox WHERE result_of IS NOT NULL"), Some(all));
     process.kill();
     home.assert_sound();
     println!("{jobs} jobs, {kills} kills: {delivered} delivered, one result event each");

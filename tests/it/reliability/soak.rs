@@ -193,7 +193,7 @@ async fn soak(messages: usize, pace: Duration, batches: usize) {
     // In the end nothing is open. Messages whose relay was down are due again within a minute or
     // two.
     let undone = "SELECT (SELECT count(*) FROM job WHERE state IN ('accepted', 'found'))
-                       + (SELECT count(*) FROM mail WHERE finished = 0)";
+                       + (SELECT count(*) FROM outbox WHERE finished = 0)";
     let ends = Instant::now() + crate::support::PATIENCE;
     // The last messages may still be on their way to the ledger. They are done when the count stays
     // at zero.

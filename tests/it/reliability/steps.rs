@@ -70,7 +70,7 @@ async fn dies_at(relay: Arc<TestRelay>, step: Step, side: &str, prefix: &str) {
     process.kill();
     asker.mail_on(&relay).await.assert_served_once(prefix, &fault);
     assert_eq!(home.count("SELECT count(*) FROM job"), Some(1), "{fault}");
-    assert_eq!(home.count("SELECT count(*) FROM mail WHERE result_of IS NOT NULL"), Some(1), "{fault}");
+    assert_eq!(home.count("SELECT count(*) FROM outbox WHERE result_of IS NOT NULL"), Some(1), "{fault}");
     home.assert_sound();
 }
 

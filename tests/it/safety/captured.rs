@@ -124,8 +124,6 @@ async fn a_captured_network_process_gets_no_secret_and_redirects_no_key() {
     let texts = [loot.secret_key().to_bech32().unwrap(), loot.secret_key().to_secret_hex()];
     fs::write(bot.folder.join("keys"), texts.join("\n")).unwrap();
     fs::write(bot.folder.join("attacker"), attacker.keys.public_key().to_hex()).unwrap();
-    let mark = bot.home.data().join("tickets");
-    fs::write(bot.folder.join("tickets"), mark.to_str().unwrap()).unwrap();
     bot.bot.signal(rustix::process::Signal::USR2);
     bot.file("open").await;
     // Reads the vault's memory at the same moment, as root can.
@@ -144,8 +142,6 @@ async fn a_captured_network_process_gets_no_secret_and_redirects_no_key() {
     );
     assert_eq!(redirected, 0);
     assert!(own >= 4 && redeemed.len() - own >= 4 && refused >= 24, "all was tried:\n{report}");
-    assert_eq!(Captured::reported(&report, "ticket").count(), 0, "a ticket without a message");
-    assert!(report.contains("refused a ticket") || report.contains("started again"), "{report}");
 
     let ours = npub.to_hex();
     for line in Captured::reported(&report, "signed") {

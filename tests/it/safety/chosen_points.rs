@@ -139,7 +139,7 @@ impl Meeting {
         assert_eq!(self.home.count("SELECT count(*) FROM seen"), Some(self.sent));
         // On a busy machine, jobs may be late and their asker is told so.
         let late = self.home.count("SELECT count(*) FROM job WHERE notice_at IS NULL").unwrap();
-        let messages = self.home.count("SELECT max(seq) FROM sqlite_sequence WHERE name = 'mail'").unwrap();
+        let messages = self.home.count("SELECT max(seq) FROM sqlite_sequence WHERE name = 'outbox'").unwrap();
         assert!((self.got..=self.got + late).contains(&messages), "{messages}, {late} late; {} expected", self.got);
         self.bot.stop(&self.home).await;
         let log = self.home.log();

@@ -18,7 +18,6 @@ pub const TESTS: &[Test] = &[
     test!(fifteen_hundred_junk_wraps_do_not_delay_a_request_with_work).timed(),
     test!(five_hundred_first_time_askers_are_a_flood_and_further_ones_need_work).timed(),
     test!(a_stop_does_not_wait_for_lookups_of_authors).alone(),
-    test!(nip04_messages_of_first_time_askers_take_little_memory_and_none_is_lost).slow(),
     test!(a_hundred_thousand_junk_wraps_pass).long("a minute and more: the full form of S8"),
     test!(ten_thousand_first_time_askers_pass).long("a minute and more: the full form of S8"),
 ];
@@ -206,18 +205,10 @@ async fn five_hundred_first_time_askers_are_a_flood_and_further_ones_need_work()
     requests_pass(500, 100).await;
 }
 
-/// A message by NIP-04 from a first-time asker.
-fn old(bot: &BotProcess, text: &str) -> Event {
-    let author = Keys::generate();
-    let content = nip04::encrypt(author.secret_key(), &bot.public_key, text).unwrap();
-    let old = EventBuilder::new(Kind::EncryptedDirectMessage, content).tag(Tag::public_key(bot.public_key));
-    old.sign_with_keys(&author).unwrap()
-}
-
 async fn a_stop_does_not_wait_for_lookups_of_authors() {
     let relay = RawRelay::start(Manner::Reserved).await;
     let (home, bot) = start(&relay, "").await;
-    relay.pour(&old(&bot, "help"));
+    relay.pour(&Forger::new(bot.public_key).honest("help", 0));
     until("the author is looked up", || async { (relay.list_queries() > 0).then_some(()) }).await;
     let (status, took) = bot.stop_with(rustix::process::Signal::TERM).await;
     println!("stopped after {took:.2?}");
@@ -225,28 +216,6 @@ async fn a_stop_does_not_wait_for_lookups_of_authors() {
         status.success() && !home.log().contains("did not end in time"),
         &format!("{}\nthe stop ended with {status}", home.log()),
     );
-}
-
-/// Many long NIP-04 messages, each from a new key, while no relay says whether their authors read
-/// NIP-17.
-async fn nip04_messages_of_first_time_askers_take_little_memory_and_none_is_lost() {
-    // More than there is room for (8 MiB), so that some are left to a backfill.
-    const STRANGERS: usize = 150;
-    let relay = RawRelay::start(Manner::Reserved).await;
-    let (home, bot) = start(&relay, "").await;
-    let text = "x".repeat(60 * 1024);
-    for _ in 0..STRANGERS {
-        relay.pour(&old(&bot, &text));
-    }
-    until("authors are looked up", || async { (relay.list_queries() >= 64).then_some(()) }).await;
-    relay.tell_lists();
-    let answered = "SELECT max(seq) FROM sqlite_sequence WHERE name = 'mail'";
-    until("all are answered", || async { (home.count(answered) == Some(STRANGERS as i64)).then_some(()) }).await;
-    // A query that is given up is closed shortly after the next one was sent.
-    let open = relay.most_list_queries_open();
-    println!("{open} queries open at most, {} asked", relay.list_queries());
-    assert!(open <= 2 * 64, "{open}");
-    assert_small(&bot);
 }
 
 async fn a_hundred_thousand_junk_wraps_pass() {

@@ -49,7 +49,7 @@ async fn jobs_leave_no_key_behind(jobs: usize) {
     }
     let all = (askers.len() * EACH) as i64;
     let done = "SELECT (SELECT count(*) FROM job WHERE state = 'delivered')
-                     - (SELECT count(*) FROM mail WHERE finished = 0)";
+                     - (SELECT count(*) FROM outbox WHERE finished = 0)";
     until("all keys are delivered", || async { (home.count(done) == Some(all)).then_some(()) }).await;
     let mut needles: Vec<Needle> = Vec::new();
     for asker in &askers {

@@ -8,7 +8,7 @@ use nostr::{Event, FromBech32, JsonUtil, Keys, SecretKey};
 use npubbot::clock::Clock;
 use npubbot::job::Asker;
 use npubbot::key::{Offset, Rotation, Tweak, VerifiedHit};
-use npubbot::message::{Channel, OutgoingMessage};
+use npubbot::message::OutgoingMessage;
 use npubbot::vault::Vault;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::process::Stdio;
@@ -80,7 +80,6 @@ fn a_sealed_key_leaves_no_copy_in_memory_and_a_planted_one_is_found() {
     let asker = Keys::generate();
     let message = OutgoingMessage {
         to: Asker(asker.public_key().to_bytes()),
-        channel: Channel::Sealed,
         encryption_key: None,
         text: "Your key is ready.".to_owned(),
         in_reply_to: None,

@@ -8,19 +8,14 @@ use crate::support::vault::{message_to, opened, started};
 use nostr_sdk::{EventBuilder, Keys, Tag, ToBech32};
 use npubbot::job::{Asker, EncryptionKey, Ticket};
 use npubbot::key::{Offset, Rotation, Tweak, VerifiedHit};
-use npubbot::message::{Channel, GiftWrap, OutgoingMessage};
+use npubbot::message::{GiftWrap, OutgoingMessage};
 use npubbot::pattern::Pattern;
-use npubbot::vault::{
-    ANNOUNCEMENT, Announcement, Opened, Order, StartId, Vault, VaultError, VerifiedEvent, all_jobs_have_tickets,
-};
+use npubbot::vault::{ANNOUNCEMENT, Announcement, Opened, StartId, Vault, VaultError, VerifiedEvent};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-pub const TESTS: &[Test] = &[
-    test!(no_key_is_redirected_through_the_socket),
-    test!(a_ticket_survives_the_restart_of_both_processes),
-    test!(nobody_gets_the_tickets_of_earlier_jobs_by_ending_the_vault),
-];
+pub const TESTS: &[Test] =
+    &[test!(no_key_is_redirected_through_the_socket), test!(a_ticket_survives_the_restart_of_both_processes)];
 
 /// The ticket that the vault makes for a message with this text.
 fn ticket(vault: &Vault, forger: &Forger, text: &str) -> Ticket {
@@ -84,9 +79,8 @@ fn no_key_is_redirected_through_the_socket() {
             }
             _ => {}
         }
-        let channel = if rng.random_bool(0.3) { Channel::Nip04 } else { Channel::Sealed };
         let encryption_key = rng.random_bool(0.5).then(|| EncryptionKey(asker(&thief.author).0));
-        let message = OutgoingMessage { channel, encryption_key, ..message_to(&thief.author, "Yours:") };
+        let message = OutgoingMessage { encryption_key, ..message_to(&thief.author, "Yours:") };
         let announcement = rng.random_bool(0.5).then(|| own_announcement(&thief.author, 2_000_000_000));
         match vault.redeem(start, &hit, &ticket, announcement.as_ref(), &message, "") {
             Ok(wrap) => {
@@ -116,19 +110,4 @@ fn a_ticket_survives_the_restart_of_both_processes() {
     let (start, hit) = found(&vault, "q");
     let wrap = vault.redeem(start, &hit, &ticket, None, &message_to(&Keys::generate(), ""), "").unwrap();
     assert_eq!(key_for(&asking.author, &wrap), Some(hit.npub().to_string()));
-}
-
-/// Each new vault behaves as at the bot's first start.
-fn nobody_gets_the_tickets_of_earlier_jobs_by_ending_the_vault() {
-    let home = Home::new(&[]);
-    let order = || vec![Order::any_key(asker(&Keys::generate()), None)];
-    let are_refused = || {
-        let refused = || matches!(started(&home).tickets_of_earlier(order()), Err(VaultError::TooLate));
-        (0..3).all(|_| refused())
-    };
-    assert!(!home.data().join("tickets").exists() && are_refused(), "the identity of a new bot says so itself");
-    home.make_older_than_tickets();
-    assert!(started(&home).tickets_of_earlier(order()).is_ok(), "a bot of an earlier version");
-    all_jobs_have_tickets(&home.data()).unwrap();
-    assert!(are_refused());
 }

@@ -11,7 +11,6 @@ use crate::support::{PATIENCE, until};
 use nostr_sdk::nips::nip04;
 use nostr_sdk::{Event, EventBuilder, JsonUtil, Keys, Kind, ToBech32};
 use npubbot::key::{Offset, Rotation, Tweak, VerifiedHit};
-use npubbot::message::{Channel, OutgoingMessage};
 use npubbot::pattern::ALPHABET;
 #[cfg(debug_assertions)]
 use npubbot::vault::BreakOut;
@@ -165,7 +164,7 @@ fn the_socket_gives_no_foreign_signature_and_seals_no_key() {
         for wrap in sealed {
             assert_eq!(opened(&reader, &wrap.json).unwrap(), "Your key:\n…\n");
         }
-        let legacy = vault.seal(&OutgoingMessage { channel: Channel::Nip04, ..message() }).unwrap();
+        let legacy = vault.seal_nip04(&message()).unwrap();
         let event = Event::from_json(legacy.json).unwrap();
         let text = nip04::decrypt(reader.secret_key(), &event.pubkey, &event.content).unwrap();
         assert_eq!(text, "Your key:\n…\n");

@@ -169,7 +169,7 @@ async fn hostile_wraps_have_no_effect_and_an_honest_one_is_accepted_within_two_s
     // Two messages were seen, one became a job, and nobody else got a message.
     assert_eq!(home.count("SELECT count(*) FROM job"), Some(1));
     assert_eq!(home.count("SELECT count(*) FROM seen"), Some(2));
-    assert_eq!(home.count("SELECT max(seq) FROM sqlite_sequence WHERE name = 'mail'"), Some(2));
+    assert_eq!(home.count("SELECT max(seq) FROM sqlite_sequence WHERE name = 'outbox'"), Some(2));
     process.stop(&home).await;
     assert!(!home.log().contains("panicked"), "{}", home.log());
     judge("the acceptance beside hostile wraps", took, Duration::from_secs(2));

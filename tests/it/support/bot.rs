@@ -103,15 +103,6 @@ impl Home {
         vault.unwrap().with_reader(npubbot::bot::asked)
     }
 
-    /// Gives the bot an identity from before tickets: its file has only the nsec.
-    pub fn make_older_than_tickets(&self) {
-        drop(self.vault());
-        let identity: age::x25519::Identity = fs::read_to_string(self.age_identity()).unwrap().trim().parse().unwrap();
-        let nsec = format!("{}\n", self.keys().secret_key().to_bech32().unwrap());
-        let locked = age::encrypt(&identity.to_public(), nsec.as_bytes()).unwrap();
-        fs::write(self.data().join("identity.age"), locked).unwrap();
-    }
-
     /// Starts the bot within this process.
     pub async fn start(&self) -> RunningBot {
         self.start_at(Clock::System).await
@@ -203,7 +194,7 @@ impl Home {
 
     /// Waits until the bot has no message left to send. `when` says at which point of the test.
     pub async fn all_is_sent(&self, when: &str) {
-        let unsent = "SELECT count(*) FROM mail WHERE finished = 0";
+        let unsent = "SELECT count(*) FROM outbox WHERE finished = 0";
         until(&format!("{when}: all is sent"), || async { (self.count(unsent) == Some(0)).then_some(()) }).await;
     }
 

@@ -5,7 +5,7 @@ use super::until;
 use nostr_sdk::nips::nip44;
 use nostr_sdk::{Event, JsonUtil, Keys, UnsignedEvent};
 use npubbot::job::Asker;
-use npubbot::message::{Channel, OutgoingMessage};
+use npubbot::message::OutgoingMessage;
 use npubbot::vault::{Means, Opening, Vault};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,6 @@ pub fn process_of(home: &Home) -> Vault {
 pub fn message_to(to: &Keys, text: &str) -> OutgoingMessage {
     OutgoingMessage {
         to: Asker(to.public_key().to_bytes()),
-        channel: Channel::Sealed,
         encryption_key: None,
         text: text.to_owned(),
         in_reply_to: None,

@@ -33,6 +33,8 @@ pub(super) struct Reference {
     /// Age of the ledger, in seconds, when each message was seen.
     seen: BTreeMap<(u8, u64), u64>,
     silent: BTreeMap<u8, u64>,
+    /// When a message by NIP-04 was answered.
+    redirected: BTreeMap<u8, u64>,
     /// Languages other than English, each with the time at which it was set.
     languages: BTreeMap<u8, (Language, u64)>,
     started: Vec<(u8, u64)>,
@@ -40,8 +42,9 @@ pub(super) struct Reference {
     cleaned_at: Option<u64>,
 }
 
-/// The contents of a view of an asker: open jobs, results, times of the last day, silence, known.
-type View = (Vec<i64>, Vec<i64>, Vec<u64>, bool, bool);
+/// The contents of a view of an asker: open jobs, results, times of the last day; whether the asker
+/// is silent, redirected and known.
+type View = (Vec<i64>, Vec<i64>, Vec<u64>, [bool; 3]);
 
 impl Reference {
     pub fn new(_now: u64) -> Reference {
@@ -79,6 +82,7 @@ impl Reference {
                     }
                 }
             }
+            Effect::Redirect => _ = self.redirected.insert(from, now),
             Effect::Stop => {
                 self.silent.entry(from).or_insert(now);
                 self.jobs.values_mut().filter(|job| own(job)).for_each(|job| job.state = JobState::Cancelled);
@@ -108,6 +112,7 @@ impl Reference {
         };
         self.outbox.retain(|_, message| !gone(message));
         self.silent.retain(|asker, since| *asker != who || *since > until);
+        self.redirected.retain(|asker, at| *asker != who || *at > until);
         self.languages.retain(|asker, (_, since)| *asker != who || *since > until);
         let recent = self.jobs.values().filter(|job| old(job) && job.accepted_at > now - DAY);
         self.started.extend(recent.map(|job| (who, job.accepted_at)));
@@ -182,7 +187,9 @@ impl Reference {
         let deleted = self.started.iter().filter(|(asker, _)| *asker == who).map(|(_, at)| *at);
         let mut last_day: Vec<u64> = jobs.chain(deleted).filter(|at| *at > now - DAY).collect();
         last_day.sort_unstable();
-        (open, results, last_day, self.silent.contains_key(&who), self.jobs.values().any(|job| job.asker == who))
+        let redirected = self.redirected.get(&who).is_some_and(|at| *at > now - DAY);
+        let known = self.jobs.values().any(|job| job.asker == who);
+        (open, results, last_day, [self.silent.contains_key(&who), redirected, known])
     }
 
     /// Whether the ledger keeps more of an asker without a job than the ids of their messages.

@@ -40,7 +40,6 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
     let number = shared.connections.fetch_add(1, Ordering::SeqCst);
     let mut session = Session {
         subscriptions: Vec::new(),
-        open: Vec::new(),
         challenge: format!("challenge {number}"),
         is_challenged: false,
         is_known: false,
@@ -104,8 +103,6 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
 /// The state of one connection.
 struct Session {
     subscriptions: Vec<(String, Vec<Filter>)>,
-    /// Unanswered queries for DM relay lists.
-    open: Vec<String>,
     challenge: String,
     is_challenged: bool,
     is_known: bool,
@@ -209,9 +206,7 @@ impl Shared {
                     if self.manner == Manner::Cutting && !self.has_cut.swap(true, Ordering::SeqCst) {
                         return vec![Message::Close(None)];
                     }
-                    if !self.tells_lists.load(Ordering::SeqCst) {
-                        session.open.push(id);
-                        self.most_open.fetch_max(session.open.len(), Ordering::SeqCst);
+                    if self.manner == Manner::Reserved {
                         return Vec::new();
                     }
                 }
@@ -227,7 +222,6 @@ impl Shared {
                 answers
             }
             ("CLOSE", _) => {
-                session.open.retain(|known| *known != id);
                 session.subscriptions.retain(|(known, _)| *known != id);
                 Vec::new()
             }

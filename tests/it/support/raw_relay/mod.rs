@@ -45,7 +45,7 @@ pub enum Manner {
     Fresh(Duration),
     /// Closes the connection at the first query for DM relay lists (kind 10050).
     Cutting,
-    /// Does not answer queries for DM relay lists until [`RawRelay::tell_lists`].
+    /// Answers no query for DM relay lists.
     Reserved,
 }
 
@@ -106,11 +106,8 @@ struct Shared {
     refusals: AtomicUsize,
     /// Number of pings that were answered.
     pongs: AtomicUsize,
-    /// Number of queries for DM relay lists; then the most of them that one connection had open at
-    /// once.
+    /// Number of queries for DM relay lists.
     list_queries: AtomicUsize,
-    most_open: AtomicUsize,
-    tells_lists: AtomicBool,
     deaf: AtomicBool,
     /// Whether queries may be answered.
     may_answer: watch::Sender<bool>,
@@ -132,8 +129,6 @@ impl RawRelay {
             refusals: AtomicUsize::new(0),
             pongs: AtomicUsize::new(0),
             list_queries: AtomicUsize::new(0),
-            most_open: AtomicUsize::new(0),
-            tells_lists: AtomicBool::new(manner != Manner::Reserved),
             deaf: AtomicBool::new(false),
             may_answer: watch::channel(manner != Manner::Waiting).0,
             has_cut: AtomicBool::new(false),
@@ -196,19 +191,9 @@ impl RawRelay {
         self.shared.pongs.load(Ordering::SeqCst)
     }
 
-    /// Lets queries for DM relay lists be answered from now on.
-    pub fn tell_lists(&self) {
-        self.shared.tells_lists.store(true, Ordering::SeqCst);
-    }
-
     /// Number of queries for DM relay lists so far.
     pub fn list_queries(&self) -> usize {
         self.shared.list_queries.load(Ordering::SeqCst)
-    }
-
-    /// The most queries for DM relay lists that one connection had open at a time.
-    pub fn most_list_queries_open(&self) -> usize {
-        self.shared.most_open.load(Ordering::SeqCst)
     }
 
     /// Whether a client has a subscription named `inbox` here, as the bot does.

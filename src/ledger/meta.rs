@@ -1,4 +1,4 @@
-//! Single numbers in the table `note`, and conversions of numbers.
+//! Single numbers in the table `meta`, and conversions of numbers.
 
 use super::error::LedgerError;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
@@ -7,25 +7,25 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 pub(super) const DAY: i64 = 86_400;
 
 /// Reads the number `name`; `None` if it was never set.
-pub(super) fn read_note(connection: &Connection, name: &str) -> Result<Option<i64>, LedgerError> {
-    let mut statement = connection.prepare_cached("SELECT value FROM note WHERE name = ?1")?;
+pub(super) fn read_meta(connection: &Connection, name: &str) -> Result<Option<i64>, LedgerError> {
+    let mut statement = connection.prepare_cached("SELECT value FROM meta WHERE name = ?1")?;
     Ok(statement.query_row([name], |row| row.get(0)).optional()?)
 }
 
 /// Sets the number `name`.
-pub(super) fn write_note(transaction: &Transaction<'_>, name: &str, value: i64) -> Result<(), LedgerError> {
+pub(super) fn write_meta(transaction: &Transaction<'_>, name: &str, value: i64) -> Result<(), LedgerError> {
     transaction
-        .prepare_cached("INSERT INTO note (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2")?
+        .prepare_cached("INSERT INTO meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2")?
         .execute(params![name, value])?;
     Ok(())
 }
 
 /// Stores the highest job number before rows of jobs are deleted, so that no number is given twice.
-pub(super) fn note_last_job(transaction: &Transaction<'_>) -> Result<(), LedgerError> {
+pub(super) fn record_last_job(transaction: &Transaction<'_>) -> Result<(), LedgerError> {
     let last: Option<i64> = transaction.query_row("SELECT max(id) FROM job", [], |row| row.get(0))?;
-    let noted = read_note(transaction, "last_job")?;
-    if let Some(last) = last.max(noted).filter(|last| noted != Some(*last)) {
-        write_note(transaction, "last_job", last)?;
+    let recorded = read_meta(transaction, "last_job")?;
+    if let Some(last) = last.max(recorded).filter(|last| recorded != Some(*last)) {
+        write_meta(transaction, "last_job", last)?;
     }
     Ok(())
 }
