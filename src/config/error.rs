@@ -32,6 +32,15 @@ pub enum ConfigError {
         /// Line of the first wrong byte, from 1.
         line: usize,
     },
+    /// A restore left another configuration beside the file, and nobody has chosen yet.
+    #[error(
+        "{file} is not the configuration of the restored bot, which is beside it: compare both, then take it with \
+         `mv {file}.restored {file}`, or keep this one with `rm {file}.restored`"
+    )]
+    Unsettled {
+        /// Path of the file.
+        file: String,
+    },
     /// A key or a value is wrong.
     #[error("{file}, line {line}: {what}")]
     Wrong {

@@ -6,20 +6,33 @@ use super::raw;
 use super::types::Config;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 impl Config {
     /// Reads and checks a file.
     ///
-    /// Errors: [`ConfigError`], with the line.
+    /// Errors: [`ConfigError`], with the line. [`ConfigError::Unsettled`] while there is a
+    /// [`Config::restored`] beside it.
     pub fn load(path: &Path) -> Result<Config, ConfigError> {
         let file = path.display().to_string();
+        if Config::restored(path).exists() {
+            return Err(ConfigError::Unsettled { file });
+        }
         let bytes = std::fs::read(path).map_err(|error| ConfigError::Unreadable { file: file.clone(), error })?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             ConfigError::NotUtf8 { line: 1 + good.iter().filter(|&&byte| byte == b'\n').count(), file: file.clone() }
         })?;
         Config::parse(&text, &file)
+    }
+
+    /// The file for a restored configuration that differs from an existing one at `path`. Until the
+    /// operator takes it or deletes it, the bot does not start: it could dial other relays, without
+    /// its proxy.
+    pub fn restored(path: &Path) -> PathBuf {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".restored");
+        name.into()
     }
 
     /// Checks a configuration text. Error messages call it `name`.
