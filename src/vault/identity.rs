@@ -13,6 +13,9 @@ use std::path::Path;
 /// without tickets skip it.
 const TICKETS: &str = "# Every job of this identity has its ticket.";
 
+/// Bytes of an nsec.
+const NSEC: usize = 63;
+
 /// An opened identity.
 pub(super) struct OpenedIdentity {
     pub(super) bot: Signing,
@@ -29,6 +32,13 @@ pub(super) fn create(path: &Path, unlock: &Unlock, source: Source) -> Result<Sig
     let line = bot.nsec_and(TICKETS).map_err(|error| unusable(path, error))?;
     age_file::create(path, unlock, &line, source)?;
     Ok(bot)
+}
+
+/// Checks an identity file without opening it.
+///
+/// Errors: [`VaultError::File`] if it is missing, unreadable, of another kind, or cut.
+pub fn inspect(path: &Path) -> Result<(), VaultError> {
+    age_file::inspect(path, NSEC)
 }
 
 /// Opens the identity in `path`.

@@ -62,6 +62,7 @@ pub use claim::{Claim, Opened};
 pub use earlier_jobs::all_jobs_have_tickets;
 pub use error::{CombineError, UnwrapError, VaultError};
 pub use half_vault::HalfVault;
+pub use identity::inspect as inspect_identity;
 pub use opening::{Means, Opening, Unlock};
 #[cfg(all(debug_assertions, any(test, feature = "test-util")))]
 pub use request::BreakOut;
