@@ -30,8 +30,16 @@ put 644 packaging/debian/relays.toml etc/npubbot/relays.toml
 put 644 relays.toml usr/share/doc/npubbot/relays.toml
 put 644 packaging/debian/README.Debian usr/share/doc/npubbot/README.Debian
 put 644 LICENSE usr/share/doc/npubbot/copyright
-put 644 CHANGELOG.md usr/share/doc/npubbot/changelog
-gzip -9n "$root/usr/share/doc/npubbot/changelog"
+put 644 CHANGELOG.md usr/share/doc/npubbot/CHANGELOG.md
+maintainer="npubbot contributors <npubbot@users.noreply.github.com>"
+cat >"$root/usr/share/doc/npubbot/changelog" <<CHANGELOG
+npubbot ($version) stable; urgency=medium
+
+  * See CHANGELOG.md in this folder.
+
+ -- $maintainer  $(date -uRd "@$SOURCE_DATE_EPOCH")
+CHANGELOG
+gzip -9n "$root"/usr/share/doc/npubbot/{changelog,CHANGELOG.md}
 
 "$runnable" man "$root/usr/share/man/man1"
 gzip -9n "$root"/usr/share/man/man1/*.1
@@ -49,7 +57,7 @@ cat >"$root/DEBIAN/control" <<CONTROL
 Package: npubbot
 Version: $version
 Architecture: $architecture
-Maintainer: npubbot contributors <npubbot@localhost>
+Maintainer: $maintainer
 Installed-Size: $(du -sk --apparent-size "$root/usr" "$root/etc" | awk '{ kb += $1 } END { print kb }')
 Depends: libc6 (>= ${glibc#GLIBC_}), libgcc-s1, adduser
 Suggests: systemd, bash-completion
