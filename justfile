@@ -58,9 +58,11 @@ ci:
 release *ARGS:
     packaging/release.sh {{ ARGS }}
 
-# Installs the Debian package of the release build in a clean Debian 12, and runs the container.
+# Installs the Debian package of the release build in a clean Debian 12, runs the container, and
+# lives an operator's life on booted Debian 12 and 13 (needs root; 8 minutes).
 check-packages: build
     packaging/check.sh target/release/npubbot
+    packaging/boot.sh target/release/npubbot
 
 # Builds the program for Windows and runs it under Wine; --units also runs unit tests there.
 check-windows *ARGS:

@@ -4,8 +4,10 @@
 #
 #   packaging/check.sh PROGRAM
 #
-# DEBIAN_ROOT names a folder that `debootstrap --variant=minbase bookworm` made, to save a minute.
-# Needs root, debootstrap and buildah. Prints SKIPPED and the reason for each part that it cannot do.
+# DEBIAN_ROOT names a folder that `debootstrap --variant=minbase --include=systemd bookworm` made, to
+# save a minute.
+# The unit is checked by this Debian's systemd: it warns of what it does not know, and that fails.
+# `packaging/boot.sh` starts it. Needs root, debootstrap and buildah. Prints SKIPPED and the reason for each part that it cannot do.
 set -euo pipefail
 program="$(realpath "$1")"
 cd "$(dirname "$0")/.."
@@ -30,7 +32,7 @@ clean_root() {
     if [ -n "${DEBIAN_ROOT:-}" ]; then
         cp -a "$DEBIAN_ROOT" "$root"
     else
-        has debootstrap && debootstrap --variant=minbase bookworm "$root" >"$work/log"
+        has debootstrap && debootstrap --variant=minbase --include=systemd bookworm "$root" >"$work/log"
     fi
 }
 if ! clean_root; then
@@ -44,6 +46,17 @@ tar -C "$root" -cf "$work/base.tar" .
 inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"; }
 said="$(cp "$deb" "$root/tmp/" && inside dpkg --install "/tmp/$(basename "$deb")" 2>&1)" || fail "$said"
 inside npubbot --version
+if [ -x "$root/usr/bin/systemd-analyze" ]; then
+    said="$(inside systemd-analyze --man=no verify npubbot.service 2>&1)" || fail "the unit: $said"
+    [ -z "$said" ] || fail "systemd warns of the unit: $said"
+else
+    skip "the unit by systemd 252: DEBIAN_ROOT has no systemd"
+fi
+if has lintian; then
+    lintian --fail-on error --suppress-tags maintainer-script-calls-systemctl "$deb" || fail "lintian finds errors"
+else
+    skip "the package's form: no lintian"
+fi
 inside npubbot demo --prefix cat --json | verified
 inside dpkg --verify npubbot | grep . && fail "installed files differ from the package's"
 [ "$(stat -c %U:%a "$root/var/lib/npubbot" 2>/dev/null)" ] || fail "no data folder"

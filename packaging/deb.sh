@@ -5,6 +5,7 @@
 #
 # ARCHITECTURE is Debian's: amd64 or arm64. RUNNABLE is the same version for this machine, which
 # writes manual pages and completions; PROGRAM itself if it is left out. Prints the package's path.
+# DEB_VERSION and DEB_COMPRESSION name others, for checks of an upgrade.
 # Reproducible: the same program and SOURCE_DATE_EPOCH give the same bytes.
 set -euo pipefail
 program="$(realpath "$1")" architecture="$2" folder="$(realpath "$3")"
@@ -14,7 +15,7 @@ SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}"
 export SOURCE_DATE_EPOCH
 umask 022
 
-version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)"
+version="${DEB_VERSION:-$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)}"
 root="$(mktemp -d)"
 trap 'rm -rf "$root"' EXIT
 chmod 755 "$root"
@@ -22,15 +23,23 @@ chmod 755 "$root"
 put() { install -D -m "$1" "$2" "$root/$3"; }
 put 755 "$program" usr/bin/npubbot
 # Without the lines on how to install it by hand.
-sed 's|/usr/local/bin/npubbot|/usr/bin/npubbot|; 1,/^\[Unit\]/ { /^#/d; /^$/d }' \
-    docs/operators/npubbot.service >"$root/unit"
+sed '1,/^\[Unit\]/ { /^#/d; /^$/d }' docs/operators/npubbot.service >"$root/unit"
 put 644 "$root/unit" usr/lib/systemd/system/npubbot.service
 rm "$root/unit"
-put 644 relays.toml etc/npubbot/relays.toml
+put 644 packaging/debian/relays.toml etc/npubbot/relays.toml
+put 644 relays.toml usr/share/doc/npubbot/relays.toml
 put 644 packaging/debian/README.Debian usr/share/doc/npubbot/README.Debian
 put 644 LICENSE usr/share/doc/npubbot/copyright
-put 644 CHANGELOG.md usr/share/doc/npubbot/changelog
-gzip -9n "$root/usr/share/doc/npubbot/changelog"
+put 644 CHANGELOG.md usr/share/doc/npubbot/CHANGELOG.md
+maintainer="npubbot contributors <npubbot@users.noreply.github.com>"
+cat >"$root/usr/share/doc/npubbot/changelog" <<CHANGELOG
+npubbot ($version) stable; urgency=medium
+
+  * See CHANGELOG.md in this folder.
+
+ -- $maintainer  $(date -uRd "@$SOURCE_DATE_EPOCH")
+CHANGELOG
+gzip -9n "$root"/usr/share/doc/npubbot/{changelog,CHANGELOG.md}
 
 "$runnable" man "$root/usr/share/man/man1"
 gzip -9n "$root"/usr/share/man/man1/*.1
@@ -48,7 +57,7 @@ cat >"$root/DEBIAN/control" <<CONTROL
 Package: npubbot
 Version: $version
 Architecture: $architecture
-Maintainer: npubbot contributors <npubbot@localhost>
+Maintainer: $maintainer
 Installed-Size: $(du -sk --apparent-size "$root/usr" "$root/etc" | awk '{ kb += $1 } END { print kb }')
 Depends: libc6 (>= ${glibc#GLIBC_}), libgcc-s1, adduser
 Suggests: systemd, bash-completion
@@ -64,5 +73,5 @@ CONTROL
 find "$root" -newermt "@$SOURCE_DATE_EPOCH" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
 
 file="$folder/npubbot_${version}_$architecture.deb"
-dpkg-deb --root-owner-group --uniform-compression -Zxz --build "$root" "$file" >/dev/null
+dpkg-deb --root-owner-group --uniform-compression -Z"${DEB_COMPRESSION:-xz}" --build "$root" "$file" >/dev/null
 echo "$file"

@@ -17,4 +17,4 @@ mod unpack;
 
 pub use archive::{BackupError, Manifest};
 pub use make::make;
-pub use unpack::{Places, unpack};
+pub use unpack::{Places, Restored, unpack};

@@ -6,7 +6,7 @@ use crate::os::files;
 use crate::vault::{self, Unlock};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tar::{Archive, EntryType};
 
 /// The largest entry besides ledger and used halves, in bytes.
@@ -18,6 +18,25 @@ pub struct Places<'a> {
     pub data: &'a Path,
     /// The configuration. An existing one is kept.
     pub config: &'a Path,
+    /// The file for the backup's configuration, if another one is kept.
+    pub restored_config: &'a Path,
+}
+
+/// A restored bot.
+pub struct Restored {
+    /// Description of the backup.
+    pub manifest: Manifest,
+    /// Whether another configuration is kept, and the backup's is beside it.
+    pub is_config_beside: bool,
+}
+
+/// The files that a restore has made so far. Deletes them on drop.
+struct Made(Vec<PathBuf>);
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|file| drop(fs::remove_file(file)));
+    }
 }
 
 /// Restores a backup. `newer_halves` is the file of used halves from the old machine, if it still
@@ -32,34 +51,60 @@ pub fn unpack(
     unlock: &Unlock,
     places: &Places<'_>,
     newer_halves: Option<&Path>,
-) -> Result<Manifest, BackupError> {
+) -> Result<Restored, BackupError> {
     let identity = places.data.join(IDENTITY);
     if identity.exists() || ledger::is_present(places.data) {
         return Err(BackupError::Occupied { path: places.data.display().to_string() });
     }
     files::create_folder(places.data).map_err(at(places.data))?;
     let unpacked = tempfile::Builder::new().prefix(".restore-").tempdir_in(places.data).map_err(at(places.data))?;
+    files::give_to_folders_owner(unpacked.path());
     let manifest = extract(from, unlock, unpacked.path())?;
     let entry = |name: &str| unpacked.path().join(name);
     if !entry(IDENTITY).exists() {
         return Err(BackupError::Damaged { reason: "it has no identity".to_owned() });
     }
+    let mut made = Made(Vec::new());
+    let is_config_beside = restore_config(&entry(CONFIG), places, &mut made)?;
     if entry(LEDGER).exists() {
         let mut halves = vec![fs::read(entry(HALVES)).unwrap_or_default()];
         if let Some(file) = newer_halves {
             halves.push(fs::read(file).map_err(at(file))?);
         }
         ledger::restore(places.data, &entry(LEDGER), &halves)?;
-    }
-    if entry(CONFIG).exists() && !places.config.exists() {
-        if let Some(folder) = places.config.parent() {
-            fs::create_dir_all(folder).map_err(at(folder))?;
-        }
-        fs::copy(entry(CONFIG), places.config).map_err(at(places.config))?;
+        made.0.extend([LEDGER, HALVES].map(|name| places.data.join(name)));
     }
     // The identity comes last: without it nothing starts.
     fs::rename(entry(IDENTITY), &identity).map_err(at(&identity))?;
-    Ok(manifest)
+    made.0.clear();
+    Ok(Restored { manifest, is_config_beside })
+}
+
+/// Writes the backup's configuration to its place, or beside another one. Returns whether it is
+/// beside another one.
+fn restore_config(from: &Path, places: &Places<'_>, made: &mut Made) -> Result<bool, BackupError> {
+    if !from.exists() {
+        return Ok(false);
+    }
+    let text = fs::read(from).map_err(at(from))?;
+    let is_beside = places.config.exists();
+    let to = if is_beside { places.restored_config } else { places.config };
+    if is_beside && fs::read(places.config).map_err(at(places.config))? == text {
+        return Ok(false);
+    }
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder).map_err(at(folder))?;
+    }
+    // With the permissions of any new file: the service's user reads what root restores.
+    let mut file = match File::create_new(to) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            return Err(BackupError::Occupied { path: to.display().to_string() });
+        }
+        created => created.map_err(at(to))?,
+    };
+    made.0.push(to.to_owned());
+    file.write_all(&text).and_then(|()| file.sync_all()).map_err(at(to))?;
+    Ok(is_beside)
 }
 
 /// Writes the entries of a backup to an empty folder, and reads the backup to its end.

@@ -2,8 +2,9 @@
 
 use super::folders::FolderFlags;
 use super::unlock::UnlockFlags;
-use crate::backup::{Places, make, unpack};
+use crate::backup::{Places, Restored, make, unpack};
 use crate::clock::Clock;
+use crate::config::{Config, ConfigError};
 use crate::duration::humanize;
 use crate::vault::Lock;
 use clap::Args;
@@ -54,7 +55,9 @@ Examples:
   npubbot restore bot.age                                    ask for the backup's passphrase
   npubbot restore bot.age --used-halves old/used-halves      with the newest file of the old machine
 
-Nothing is overwritten: the data folder must be without a bot. Never run the same bot on two machines.")]
+Nothing is overwritten: the data folder must be without a bot. If there is another configuration, the
+backup's is written beside it as relays.toml.restored; the bot starts once you took it or deleted it.
+Root restores the bot of this machine's service. Never run the same bot on two machines.")]
 pub(super) struct Restore {
     /// The backup.
     #[arg(value_name = "FILE")]
@@ -72,10 +75,12 @@ pub(super) struct Restore {
 impl Restore {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
-        let folders = self.folders.find_for_new()?;
+        let folders = self.folders.find_for_restore()?;
         let unlock = self.unlock.unlock("Passphrase of the backup: ", false)?;
-        let places = Places { data: &folders.data, config: &folders.config };
-        let manifest = unpack(&self.file, &unlock, &places, self.used_halves.as_deref())?;
+        let beside = Config::restored(&folders.config);
+        let places = Places { data: &folders.data, config: &folders.config, restored_config: &beside };
+        let Restored { manifest, is_config_beside } =
+            unpack(&self.file, &unlock, &places, self.used_halves.as_deref())?;
         let age = Duration::from_secs(Clock::System.now().saturating_sub(manifest.made_at));
         eprintln!("The bot of {} ago is in {}.", humanize(age), folders.data.display());
         eprintln!("Open split jobs are given up at its first start, and requests from before are refused.");
@@ -85,8 +90,11 @@ impl Restore {
                  exists, start over with --used-halves."
             );
         }
-        let flags = folders.flags(&self.folders);
-        eprintln!("Never run it on two machines. Next:\n  npubbot doctor{flags}\n  npubbot serve{flags}");
+        eprintln!("Never run it on two machines. Next:\n{}", folders.next_commands(&self.folders));
+        if is_config_beside {
+            // The exit code says so too: a script must not go on with other relays or no proxy.
+            return Err(ConfigError::Unsettled { file: folders.config.display().to_string() }.into());
+        }
         Ok(())
     }
 }

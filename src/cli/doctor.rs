@@ -1,5 +1,6 @@
 //! `npubbot doctor`: checks the installation and says how to fix each problem.
 
+use super::exit::Passing;
 use super::identity::{IdentityFlags, identity_file};
 use super::operate::patiently;
 use super::runtime::runtime;
@@ -41,7 +42,7 @@ impl Doctor {
         }
         let broken = findings.iter().filter(|finding| finding.verdict == Verdict::Broken).count();
         if broken > 0 {
-            bail!("what is marked BAD must be fixed before the bot can serve ({broken} in all)");
+            bail!(Passing(format!("what is marked BAD must be fixed before the bot can serve ({broken} in all)")));
         }
         Ok(())
     }

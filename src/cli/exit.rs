@@ -1,4 +1,4 @@
-//! Error messages and exit codes.
+//! Error messages and exit codes. What repairs an error decides its exit code.
 
 use super::folders::FolderError;
 use super::identity::NoIdentity;
@@ -7,12 +7,21 @@ use crate::backup::BackupError;
 use crate::config::ConfigError;
 use crate::control::ControlError;
 use crate::fleet::FleetError;
+use crate::key::{HalfPointError, SplitTweakError};
 use crate::ledger::LedgerError;
+use crate::nostr::NostrError;
+use crate::os::files::free_bytes;
+use crate::pattern::{GrammarError, PatternError, WordError};
 use crate::remote::{CredentialsError, WorkerError};
+use crate::scheduler::MeasureError;
 use crate::search::SearchError;
 use crate::service::ServiceError;
-use crate::vault::VaultError;
-use std::io::Write;
+use crate::vault::{CombineError, VaultError};
+use crate::web::WebError;
+use std::error::Error;
+use std::fmt;
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// The exit codes, for help and manual pages.
@@ -24,62 +33,216 @@ Exit codes:
   3    no bot runs, so there is nothing to show or change
   130  ended at once by a second Ctrl-C";
 
-/// Exit code for errors that a restart cannot fix. Service managers stop restarting on it. clap
-/// uses it for wrong flags.
-const NEEDS_OPERATOR: u8 = 2;
-/// Exit code of other errors.
-const FAILED: u8 = 1;
-/// Exit code if no bot runs that could be asked.
-const NOTHING_RUNS: u8 = 3;
+/// What repairs an error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Repair {
+    /// Time: the same again may succeed.
+    Time,
+    /// A person: the same again fails again. Service managers stop restarting. clap uses its code
+    /// for wrong flags.
+    Person,
+    /// Starting a bot.
+    Start,
+}
+
+impl Repair {
+    fn code(self) -> u8 {
+        match self {
+            Repair::Time => 1,
+            Repair::Person => 2,
+            Repair::Start => 3,
+        }
+    }
+}
+
+/// A failure that the same command may not meet again.
+#[derive(Debug)]
+pub(super) struct Passing(pub String);
+
+impl fmt::Display for Passing {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(&self.0)
+    }
+}
+
+impl Error for Passing {}
 
 /// Prints an error with all its causes to standard error.
 pub fn explain(error: &anyhow::Error) {
     // If standard error is closed, nobody reads it.
-    let _ = writeln!(std::io::stderr(), "npubbot: {error:#}");
+    let _ = writeln!(io::stderr(), "npubbot: {error:#}");
 }
 
-/// Exit code of an error: 3 if no bot runs that could be asked, 2 if the operator has to change
-/// something before a restart can succeed, else 1.
+/// The exit code of an error.
 pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(code(error))
 }
 
 /// Whether a service that ended with this error should be started again.
 pub(super) fn is_worth_a_restart(error: &anyhow::Error) -> bool {
-    code(error) != NEEDS_OPERATOR
+    code(error) != Repair::Person.code()
 }
 
 /// [`exit_code`] as a number.
 pub(super) fn code(error: &anyhow::Error) -> u8 {
-    if matches!(error.downcast_ref(), Some(ControlError::NothingRuns { .. })) {
-        return NOTHING_RUNS;
+    // A message of ours without a type asks a person for something else.
+    let is_message = error.chain().count() == 1 && (error.is::<String>() || error.is::<&'static str>());
+    let other = if is_message { Repair::Person } else { Repair::Time };
+    error.chain().find_map(repair).unwrap_or(other).code()
+}
+
+/// What repairs one cause; `None` if it is not one of our errors. `errors_have_a_repair` in
+/// `tests/it/architecture` looks for each error type in this file. No match here has a wildcard for
+/// our errors, so a new one is judged before it compiles.
+fn repair(cause: &(dyn Error + 'static)) -> Option<Repair> {
+    macro_rules! is {
+        ($($error:ty),*) => { $( cause.is::<$error>() )||* };
     }
-    let backup = error.downcast_ref::<BackupError>();
-    let vault = match backup {
-        Some(BackupError::Vault(vault)) => Some(vault),
-        _ => error.downcast_ref(),
-    };
-    let is_wrong_key = matches!(vault, Some(VaultError::WrongKey { .. } | VaultError::Locked { .. }));
-    let wrong_backup = matches!(backup, Some(BackupError::TooNew { .. } | BackupError::Occupied { .. }));
-    let no_credentials = error.is::<CredentialsError>()
-        || matches!(error.downcast_ref(), Some(ServiceError::Fleet(_)))
-        || matches!(error.downcast_ref(), Some(WorkerError::Refused { .. } | WorkerError::NoWorker { .. }))
-        || error.is::<FleetError>();
-    let kernel = matches!(error.downcast_ref(), Some(ServiceError::Search(SearchError::UnsupportedCpuKernel { .. })));
-    let ledger = match (error.downcast_ref(), backup) {
-        (Some(ServiceError::Ledger(ledger)), _) | (_, Some(BackupError::Ledger(ledger))) => Some(ledger),
-        _ => error.downcast_ref(),
-    };
-    let wrong_ledger =
-        matches!(ledger, Some(LedgerError::TooNew { .. } | LedgerError::OtherBot { .. } | LedgerError::Corrupt(_)));
-    let needs_operator = error.is::<ConfigError>()
-        || error.is::<FolderError>()
-        || error.is::<NoIdentity>()
-        || error.is::<NoPassphrase>()
-        || is_wrong_key
-        || wrong_backup
-        || kernel
-        || no_credentials
-        || wrong_ledger;
-    if needs_operator { NEEDS_OPERATOR } else { FAILED }
+    macro_rules! of {
+        ($($judge:ident),*) => { None$( .or_else(|| cause.downcast_ref().map($judge)) )* };
+    }
+    if is!(ConfigError, FolderError, NoIdentity, NoPassphrase, CredentialsError)
+        || is!(PatternError, GrammarError, WordError, HalfPointError, SplitTweakError, CombineError)
+    {
+        return Some(Repair::Person);
+    }
+    if is!(Passing, NostrError) {
+        return Some(Repair::Time);
+    }
+    of!(io, vault, ledger, backup, control, search, measure, service, web, worker, fleet)
+}
+
+/// An error of the system: names, rights and kinds of files stay wrong; room, network and load
+/// change.
+fn io(error: &io::Error) -> Repair {
+    match error.kind() {
+        ErrorKind::NotFound
+        | ErrorKind::PermissionDenied
+        | ErrorKind::AlreadyExists
+        | ErrorKind::AddrInUse
+        | ErrorKind::InvalidInput
+        | ErrorKind::InvalidData
+        | ErrorKind::InvalidFilename
+        | ErrorKind::IsADirectory
+        | ErrorKind::NotADirectory
+        | ErrorKind::ReadOnlyFilesystem
+        | ErrorKind::Unsupported => Repair::Person,
+        _ => Repair::Time,
+    }
+}
+
+fn vault(error: &VaultError) -> Repair {
+    match error {
+        VaultError::FileExists { .. }
+        | VaultError::File { .. }
+        | VaultError::WrongKey { .. }
+        | VaultError::Locked { .. }
+        | VaultError::NotAHalf
+        | VaultError::Combine(_)
+        | VaultError::Forbidden { .. } => Repair::Person,
+        VaultError::Output(error) => io(error),
+        VaultError::NoRandomness
+        | VaultError::StartSpent
+        | VaultError::ForeignHit
+        | VaultError::ForeignTicket
+        | VaultError::NotAsked
+        | VaultError::HalfGone
+        | VaultError::Unsealable
+        | VaultError::Unsigned { .. }
+        | VaultError::Process { .. }
+        | VaultError::Gone
+        | VaultError::Failed => Repair::Time,
+    }
+}
+
+fn ledger(error: &LedgerError) -> Repair {
+    match error {
+        LedgerError::TooNew { .. } | LedgerError::OtherBot { .. } | LedgerError::Corrupt(_) => Repair::Person,
+        // Room comes back; a folder of another kind, owner or file system does not.
+        LedgerError::Folder { folder, .. } => match free_bytes(Path::new(folder)) {
+            Some(free) if free < crate::service::FULL => Repair::Time,
+            _ => Repair::Person,
+        },
+        LedgerError::Database(_) if error.is_refused() => Repair::Person,
+        LedgerError::UsedHalves(error) => io(error),
+        // The other npubbot may be about to end.
+        LedgerError::InUse { .. } | LedgerError::Database(_) | LedgerError::Misaddressed => Repair::Time,
+    }
+}
+
+fn backup(error: &BackupError) -> Repair {
+    match error {
+        BackupError::Vault(error) => vault(error),
+        BackupError::Ledger(error) => ledger(error),
+        BackupError::File { error, .. } => io(error),
+        BackupError::TooNew { .. }
+        | BackupError::Damaged { .. }
+        | BackupError::Occupied { .. }
+        | BackupError::NoBot { .. } => Repair::Person,
+    }
+}
+
+fn control(error: &ControlError) -> Repair {
+    match error {
+        ControlError::NothingRuns { .. } => Repair::Start,
+        ControlError::NotYours { .. } | ControlError::OtherVersion { .. } => Repair::Person,
+        ControlError::NoAnswer { .. } => Repair::Time,
+    }
+}
+
+fn search(error: &SearchError) -> Repair {
+    match error {
+        SearchError::UnknownDevice { .. }
+        | SearchError::NoSuchDevice { .. }
+        | SearchError::UnsupportedCpuKernel { .. } => Repair::Person,
+        SearchError::DeviceFailed { .. }
+        | SearchError::Distrusted { .. }
+        | SearchError::WrongStartCount { .. }
+        | SearchError::NothingSubmitted => Repair::Time,
+    }
+}
+
+fn measure(error: &MeasureError) -> Repair {
+    match error {
+        MeasureError::Search(error) => search(error),
+        MeasureError::Vault(error) => vault(error),
+        MeasureError::TooManyPatterns { .. } | MeasureError::TooEasy { .. } => Repair::Person,
+        MeasureError::Device(_) => Repair::Time,
+    }
+}
+
+fn service(error: &ServiceError) -> Repair {
+    match error {
+        ServiceError::Ledger(error) => ledger(error),
+        ServiceError::Search(error) => search(error),
+        ServiceError::Nostr(_) => Repair::Time,
+        ServiceError::Fleet(_) => Repair::Person,
+    }
+}
+
+fn web(error: &WebError) -> Repair {
+    match error {
+        WebError::Listen { error, .. } | WebError::Metrics { error, .. } => io(error),
+    }
+}
+
+fn worker(error: &WorkerError) -> Repair {
+    match error {
+        WorkerError::Search(error) => search(error),
+        WorkerError::NoWorker { .. } | WorkerError::Refused { .. } => Repair::Person,
+        WorkerError::AllFailed | WorkerError::NoRandomness(_) => Repair::Time,
+    }
+}
+
+fn fleet(error: &FleetError) -> Repair {
+    match error {
+        FleetError::File { error, .. } => io(error),
+        FleetError::Exists(_)
+        | FleetError::Missing(_)
+        | FleetError::Damaged { .. }
+        | FleetError::Host(_)
+        | FleetError::Taken(_)
+        | FleetError::Unknown(_) => Repair::Person,
+        FleetError::Key(_) => Repair::Time,
+    }
 }

@@ -85,9 +85,29 @@ impl FolderFlags {
         }
         Ok(folders)
     }
+
+    /// The places of a bot to be restored. Root restores the bot of this machine's service, whose
+    /// user then owns the files.
+    ///
+    /// Errors: [`FolderError`].
+    pub fn find_for_restore(&self) -> Result<Folders, FolderError> {
+        match self.find_for_new() {
+            Err(FolderError::OtherUser) => Ok(self.of_service()),
+            found => found,
+        }
+    }
 }
 
 impl Folders {
+    /// The commands that check and start the bot in these places, one on each line.
+    pub fn next_commands(&self, named: &FolderFlags) -> String {
+        if let (true, Some(commands)) = (self.data == files::service_folders().1, files::SERVICE_NEXT) {
+            return commands.to_owned();
+        }
+        let flags = self.flags(named);
+        format!("  npubbot doctor{flags}\n  npubbot serve{flags}")
+    }
+
     /// The flags that name these places in another command, with a space before each; empty where
     /// the defaults lead to them.
     pub fn flags(&self, named: &FolderFlags) -> String {

@@ -81,8 +81,7 @@ impl Init {
         );
         eprintln!("The bot's address, which people write to:");
         println!("{}", vault.public_key().to_bech32()?);
-        let flags = folders.flags(&self.identity.folders);
-        eprintln!("Next, check it and start it:\n  npubbot doctor{flags}\n  npubbot serve{flags}");
+        eprintln!("Next, check it and start it:\n{}", folders.next_commands(&self.identity.folders));
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! `npubbot mine`: a local search, without a relay.
 
+use super::exit::Passing;
 use super::key_file::KeyFile;
 use super::key_output::{Output, is_lost};
 use super::mine_best::search_best;
@@ -14,7 +15,7 @@ use crate::progress::SearchBar;
 use crate::scheduler::{FindOutcome, Scheduler};
 use crate::search::{DeviceChoice, SearchOptions};
 use crate::vault::Vault;
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use clap::Args;
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -192,12 +193,14 @@ impl Mine {
                         bar.suspend(|| hint(patterns, rate));
                     }
                 }
-                Err(mpsc::RecvTimeoutError::Disconnected) => return Err(anyhow!("the search ended before its time")),
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    return Err(Passing("the search ended before its time".to_owned()).into());
+                }
             }
             if self.time.is_some_and(|time| began.elapsed() >= time) {
                 bar.clear();
                 if found < wanted.max(1) {
-                    bail!("the time is over; {found} of the keys were found");
+                    bail!(Passing(format!("the time is over; {found} of the keys were found")));
                 }
                 return Ok(());
             }

@@ -1,5 +1,6 @@
 //! `npubbot mine best`: a local search without a target.
 
+use super::exit::Passing;
 use super::key_output::{Output, is_lost};
 use crate::job::{JobId, JobSpec};
 use crate::key::Npub;
@@ -7,7 +8,6 @@ use crate::pattern::{Best, Pattern};
 use crate::progress::SearchBar;
 use crate::scheduler::{Find, FindHandler, FindOutcome, Scheduler};
 use crate::search::SearchOptions;
-use anyhow::anyhow;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::Duration;
 use zeroize::Zeroizing;
@@ -85,7 +85,9 @@ pub(super) fn search_best(options: &SearchOptions, job: JobSpec, best: Best, out
                 let part = searched.as_secs_f64() / best.time.as_secs_f64();
                 bar.show_best(part, scheduler.rate(), rarest.as_ref());
             }
-            Err(RecvTimeoutError::Disconnected) => return Err(anyhow!("the search ended before its time")),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Passing("the search ended before its time".to_owned()).into());
+            }
         }
     }
 }

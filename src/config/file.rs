@@ -4,7 +4,7 @@ use super::Config;
 use super::edit::{Choices, SHIPPED};
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// Reason to refuse a configuration: file, line, the mistake, and the allowed values. Nothing was
@@ -29,6 +29,15 @@ pub enum ConfigError {
         /// Reason of the operating system.
         error: std::io::Error,
     },
+    /// A restore left another configuration beside the file, and nobody has chosen yet.
+    #[error(
+        "{file} is not the configuration of the restored bot, which is beside it: compare both, then take it with \
+         `mv {file}.restored {file}`, or keep this one with `rm {file}.restored`"
+    )]
+    Unsettled {
+        /// Path of the file.
+        file: String,
+    },
     /// A key or a value is wrong.
     #[error("{file}, line {line}: {what}")]
     Wrong {
@@ -44,9 +53,13 @@ pub enum ConfigError {
 impl Config {
     /// Reads and checks a file.
     ///
-    /// Errors: [`ConfigError`], with the line.
+    /// Errors: [`ConfigError`], with the line. [`ConfigError::Unsettled`] while there is a
+    /// [`Config::restored`] beside it.
     pub fn load(path: &Path) -> Result<Config, ConfigError> {
         let file = path.display().to_string();
+        if Config::restored(path).exists() {
+            return Err(ConfigError::Unsettled { file });
+        }
         let bytes = std::fs::read(path).map_err(|error| ConfigError::Unreadable { file: file.clone(), error })?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
@@ -55,6 +68,15 @@ impl Config {
             ConfigError::Wrong { file: file.clone(), line, what }
         })?;
         Config::parse(&text, &file)
+    }
+
+    /// The file for a restored configuration that differs from an existing one at `path`. Until the
+    /// operator takes it or deletes it, the bot does not start: it could dial other relays, without
+    /// its proxy.
+    pub fn restored(path: &Path) -> PathBuf {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".restored");
+        name.into()
     }
 
     /// Checks a configuration text. Error messages call it `name`.

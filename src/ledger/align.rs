@@ -15,7 +15,8 @@ pub(super) fn align(
 ) -> Result<(i64, Vec<Family>), LedgerError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let known = read_meta(&transaction, "generation")?;
-    let verdict = judge(history, known);
+    let missing = missing_families(&transaction, history)?;
+    let verdict = judge(history, known, !missing.is_empty());
     if verdict != Verdict::Same {
         let mut insert = transaction.prepare("INSERT OR IGNORE INTO used_half (family) VALUES (?1)")?;
         for family in &history.families {
@@ -38,19 +39,23 @@ pub(super) fn align(
             write_meta(&transaction, "restored_at", now)?;
             tracing::warn!(
                 split_jobs = lost,
-                "this ledger is older than its file of used halves, so a backup was restored; its open split jobs are \
-                 given up, and requests from before this start are refused"
+                "the ledger is older than its file of used halves, or the file was lost or cut, as after a restored \
+                 backup; open split jobs are given up, and requests from before this start are refused"
             );
         }
     }
     let generation = known.unwrap_or(0).max(history.generation) + 1;
     write_meta(&transaction, "generation", generation)?;
-    let in_file: HashSet<&Family> = history.families.iter().collect();
-    let missing = transaction
-        .prepare("SELECT family FROM used_half")?
-        .query_map([], |row| row.get::<_, Family>(0))?
-        .filter(|family| !family.as_ref().is_ok_and(|family| in_file.contains(family)))
-        .collect::<rusqlite::Result<_>>()?;
     transaction.commit()?;
     Ok((generation, missing))
+}
+
+/// The used families of the ledger that the file lacks.
+pub(super) fn missing_families(connection: &Connection, history: &History) -> Result<Vec<Family>, LedgerError> {
+    let in_file: HashSet<&Family> = history.families.iter().collect();
+    let mut used = connection.prepare("SELECT family FROM used_half")?;
+    let used = used.query_map([], |row| row.get::<_, Family>(0))?;
+    Ok(used
+        .filter(|family| !family.as_ref().is_ok_and(|family| in_file.contains(family)))
+        .collect::<rusqlite::Result<_>>()?)
 }

@@ -51,10 +51,7 @@ pub fn is_present(folder: &Path) -> bool {
 ///
 /// Errors: the file cannot be read.
 pub fn used_halves(folder: &Path) -> Result<Vec<u8>, LedgerError> {
-    match fs::read(folder.join(used_halves::FILE)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        read => read.map_err(LedgerError::UsedHalves),
-    }
+    used_halves::read(folder)
 }
 
 /// Makes the ledger of `folder` from a copy and from files of used halves.

@@ -45,8 +45,8 @@ pub enum LedgerError {
     /// SQLite failed.
     #[error("the ledger failed: {0}")]
     Database(rusqlite::Error),
-    /// The file of used halves cannot be written, so no half may be used.
-    #[error("the file of used halves cannot be written: {0}")]
+    /// The file of used halves cannot be read or written, so no half may be used.
+    #[error("the file of used halves cannot be used: {0}")]
     UsedHalves(std::io::Error),
     /// A wrap that is sealed to another key than the asker's.
     #[error("the message is sealed to somebody else than the asker; it was not queued")]
@@ -69,6 +69,13 @@ impl From<rusqlite::Error> for LedgerError {
 }
 
 impl LedgerError {
+    /// Whether the system refuses the file to this user.
+    pub fn is_refused(&self) -> bool {
+        use ErrorCode::{CannotOpen, PermissionDenied, ReadOnly};
+        let LedgerError::Database(error) = self else { return false };
+        matches!(error.sqlite_error_code(), Some(CannotOpen | PermissionDenied | ReadOnly))
+    }
+
     /// Whether the same call can succeed later: the disk is full or read-only, or the file is busy.
     pub fn is_transient(&self) -> bool {
         use ErrorCode::{

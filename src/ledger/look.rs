@@ -1,5 +1,6 @@
 //! Inspecting a ledger without changing it, for `npubbot doctor`.
 
+use super::align::missing_families;
 use super::budget::{Sizes, sizes};
 use super::error::LedgerError;
 use super::lock::FolderLock;
@@ -30,8 +31,8 @@ pub enum Look {
         sizes: Sizes,
         /// When a restore was noticed, Unix seconds.
         restored_at: Option<u64>,
-        /// Whether the ledger is older than the file of used halves. If so, the next start notices
-        /// a restore.
+        /// Whether the ledger is older than the file of used halves, or that file was cut. If so,
+        /// the next start notices a restore.
         is_older: bool,
     },
 }
@@ -69,6 +70,9 @@ pub fn look(folder: &Path) -> Result<Look, LedgerError> {
         quarantined: quarantine::list(&connection)?,
         sizes: sizes(&connection)?,
         restored_at: read_meta(&connection, "restored_at")?.map(unsigned),
-        is_older: judge(&history, read_meta(&connection, "generation")?) == Verdict::Restored,
+        is_older: {
+            let lacks_some = !missing_families(&connection, &history)?.is_empty();
+            judge(&history, read_meta(&connection, "generation")?, lacks_some) == Verdict::Restored
+        },
     })
 }

@@ -6,7 +6,7 @@ use super::error::LedgerError;
 use super::lock::FolderLock;
 use super::meta::{read_meta, seconds};
 use super::schema;
-use super::used_halves::UsedHalves;
+use super::used_halves::{self, UsedHalves};
 use crate::clock::Clock;
 use crate::os::{Access, files};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
@@ -73,8 +73,14 @@ impl Ledger {
         // permissions of the file.
         files::open(&path, Access::Append).map_err(unusable)?;
         let mut connection = connect(&path, folder).map_err(|error| named(error, &path))?;
-        let (mut used_halves, history) = UsedHalves::open(folder)?;
+        let mut history = used_halves::read_history(folder)?;
+        if !history.exists && read_meta(&connection, "generation")?.is_none() {
+            // Made before the ledger notes its first start: one that is interrupted is no restore.
+            UsedHalves::open(folder, &history)?;
+            history = used_halves::read_history(folder)?;
+        }
         let (generation, missing) = align(&mut connection, &history, seconds(clock.now()))?;
+        let mut used_halves = UsedHalves::open(folder, &history)?;
         used_halves.start(generation, &missing)?;
         let shared = Shared {
             connection: Mutex::new(connection),

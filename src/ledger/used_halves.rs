@@ -7,18 +7,22 @@
 //!
 //! ```text
 //! npubbot used halves 1
+//! 0 start              the file was made
 //! 7 start              a start at generation 7
 //! 8 used 64 hex digits a half of this family is used
 //! 8 closed             a clean stop at generation 8
 //! ```
 //!
 //! The ledger stores the generation too. [`judge`] compares both at the start.
+//!
+//! The file appears with its first record, so one without a record was emptied or cut: it counts as
+//! missing. A file with another first line is damaged, and is never written to.
 
 use super::error::LedgerError;
 use crate::os::{Access, files};
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write as _};
+use std::io::{self, Seek, SeekFrom, Write as _};
 use std::path::Path;
 
 /// Name of the file in the data folder.
@@ -40,8 +44,10 @@ pub(super) struct UsedHalves {
 /// Content of the file at the start.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct History {
-    /// Whether the file existed.
+    /// Whether there is a file with a record.
     pub exists: bool,
+    /// Length of the complete lines, bytes.
+    pub length: u64,
     /// Generation of the last record; 0 if there is none.
     pub generation: i64,
     /// All used families, in order.
@@ -63,11 +69,14 @@ pub(super) enum Verdict {
 }
 
 /// Compares the file with `ledger`, the generation in the ledger; `None` if the ledger never had
-/// one. A ledger that is ahead of the file has every used half, so it is no risk.
-pub(super) fn judge(history: &History, ledger: Option<i64>) -> Verdict {
+/// one. `lacks_some`: whether the ledger has used halves that the file lacks.
+///
+/// A ledger that is ahead of a whole file has every used half, so it is no risk. The file is
+/// written first, so one that lacks a half of the ledger was cut, or replaced by an older one.
+pub(super) fn judge(history: &History, ledger: Option<i64>, lacks_some: bool) -> Verdict {
     match (ledger, history.last_use) {
-        // A missing file counts as a restore too, unless the ledger never had such a file.
-        (Some(generation), _) if !history.exists && generation > 0 => Verdict::Restored,
+        // Such files count as a restore too, unless the ledger never had one.
+        (Some(generation), _) if (!history.exists || lacks_some) && generation > 0 => Verdict::Restored,
         (Some(generation), Some(family)) if history.generation == generation + 1 => Verdict::OneUse(family),
         (generation, _) if history.generation > generation.unwrap_or(0) => Verdict::Restored,
         _ => Verdict::Same,
@@ -75,28 +84,32 @@ pub(super) fn judge(history: &History, ledger: Option<i64>) -> Verdict {
 }
 
 impl UsedHalves {
-    /// Opens or makes the file and reads it. A last line that is incomplete or torn is cut off: its
-    /// record was not synced, so its half was not used.
+    /// Opens the file that `history` was read from, or makes a missing one. A last line that is
+    /// incomplete or torn is cut off: its record was not synced, so its half was not used.
     ///
-    /// Errors: [`LedgerError::Folder`]; [`LedgerError::Corrupt`] for a line that cannot be read.
-    pub fn open(folder: &Path) -> Result<(UsedHalves, History), LedgerError> {
-        let path = folder.join(FILE);
-        let unusable = |error: io::Error| LedgerError::Folder {
+    /// Errors: [`LedgerError::Folder`].
+    pub fn open(folder: &Path, history: &History) -> Result<UsedHalves, LedgerError> {
+        let open = || {
+            let path = folder.join(FILE);
+            if !history.exists {
+                // The whole file appears at once.
+                let new = tempfile::Builder::new().prefix(".used-halves-").make_in(folder, files::create_new)?;
+                write!(new.as_file(), "{HEADER}\n0 start\n")?;
+                new.as_file().sync_all()?;
+                new.persist(&path).map_err(|error| error.error)?;
+                files::sync_folder(folder)?;
+            }
+            let mut file = files::open(&path, Access::ReadWrite)?;
+            if history.exists {
+                file.set_len(history.length)?;
+            }
+            file.seek(SeekFrom::End(0))?;
+            Ok(UsedHalves { file, generation: history.generation, last_use: history.last_use })
+        };
+        open().map_err(|error: io::Error| LedgerError::Folder {
             folder: folder.display().to_string(),
             reason: format!("{FILE} cannot be used: {error}"),
-        };
-        let mut history = History { exists: path.exists(), ..History::default() };
-        let mut file = files::open(&path, Access::ReadWrite).map_err(unusable)?;
-        let mut text = Vec::new();
-        file.read_to_end(&mut text).map_err(unusable)?;
-        let complete = read_lines(&text, &path, &mut history)?;
-        file.set_len(complete as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(unusable)?;
-        if complete == 0 {
-            writeln!(file, "{HEADER}").and_then(|()| file.sync_all()).map_err(unusable)?;
-            files::sync_folder(folder).map_err(unusable)?;
-        }
-        let halves = UsedHalves { file, generation: history.generation, last_use: history.last_use };
-        Ok((halves, history))
+        })
     }
 
     /// Records a start at `generation`, and families that the file lacks.
@@ -156,42 +169,49 @@ impl UsedHalves {
     }
 }
 
-/// Reads the file without making or changing it.
+/// Content of the file in `folder`; empty if there is none.
 ///
-/// Errors: as [`UsedHalves::open`].
-pub(super) fn read_history(folder: &Path) -> Result<History, LedgerError> {
-    let path = folder.join(FILE);
-    let mut history = History { exists: path.exists(), ..History::default() };
-    if history.exists {
-        let text = std::fs::read(&path).map_err(LedgerError::UsedHalves)?;
-        read_lines(&text, &path, &mut history)?;
+/// Errors: the file cannot be read.
+pub(super) fn read(folder: &Path) -> Result<Vec<u8>, LedgerError> {
+    match std::fs::read(folder.join(FILE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        read => read.map_err(LedgerError::UsedHalves),
     }
+}
+
+/// The records of the file in `folder`, without making or changing it.
+///
+/// Errors: as [`read`] and [`read_lines`].
+pub(super) fn read_history(folder: &Path) -> Result<History, LedgerError> {
+    let mut history = History::default();
+    read_lines(&read(folder)?, &folder.join(FILE), &mut history)?;
     Ok(history)
 }
 
-/// Reads all lines into the history. Returns the length of the complete lines in bytes: without a
-/// last line that has no end, or that a power loss filled with zeros.
+/// Reads all records into the history. A last line that has no end, or that a power loss filled
+/// with zeros, is passed over.
 ///
-/// Errors: [`LedgerError::Corrupt`] for any other line that is not a record.
-pub(super) fn read_lines(text: &[u8], path: &Path, history: &mut History) -> Result<usize, LedgerError> {
-    let mut complete = 0;
+/// Errors: [`LedgerError::Corrupt`] if the first line is not the header, or any other line is not a
+/// record.
+pub(super) fn read_lines(text: &[u8], path: &Path, history: &mut History) -> Result<(), LedgerError> {
+    let corrupt = |number: usize| {
+        let place = format!("{}, line {number}", path.display());
+        LedgerError::Corrupt(format!("{place}; if another file named {FILE} is not newer, move this one away"))
+    };
     for (number, line) in (1..).zip(text.split_inclusive(|&byte| byte == b'\n')) {
-        let is_last = complete + line.len() == text.len();
+        let is_last = history.length as usize + line.len() == text.len();
         match line.strip_suffix(b"\n") {
-            Some(line) if line.is_empty() || read_line(line, number, history) => {}
+            Some(line) if number == 1 && line == HEADER.as_bytes() => {}
+            _ if number == 1 => return Err(corrupt(number)),
+            Some(line) if line.is_empty() || read_line(line, history) => {}
             // After a power loss a sector that was not synced reads as zeros.
             Some(line) if is_last && line.contains(&0) => break,
             None => break,
-            Some(_) => {
-                return Err(LedgerError::Corrupt(format!(
-                    "{}, line {number}; if another file named {FILE} is not newer, move this one away",
-                    path.display()
-                )));
-            }
+            Some(_) => return Err(corrupt(number)),
         }
-        complete += line.len();
+        history.length += line.len() as u64;
     }
-    Ok(complete)
+    Ok(())
 }
 
 /// The text of a file that was closed at `generation`, with these used families.
@@ -213,12 +233,9 @@ fn write_use(lines: &mut String, generation: i64, family: &Family) {
     lines.push('\n');
 }
 
-/// Reads one line into the history; `false` if it is not a record.
-fn read_line(line: &[u8], number: usize, history: &mut History) -> bool {
+/// Reads a record into the history; `false` if the line is none.
+fn read_line(line: &[u8], history: &mut History) -> bool {
     let Ok(line) = std::str::from_utf8(line) else { return false };
-    if number == 1 {
-        return line == HEADER;
-    }
     let words: Vec<&str> = line.split(' ').collect();
     let Some(generation) = words.first().and_then(|word| word.parse().ok()) else { return false };
     let family = match words[1..] {
@@ -229,6 +246,7 @@ fn read_line(line: &[u8], number: usize, history: &mut History) -> bool {
         },
         _ => return false,
     };
+    history.exists = true;
     history.generation = generation;
     history.families.extend(family);
     history.last_use = family;

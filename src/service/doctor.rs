@@ -2,14 +2,16 @@
 
 use crate::config::{Config, RelayEntry};
 use crate::control::{self, Command, ControlError, Finding, Reply, Verdict};
-use crate::ledger::{Look, Quarantined, Sizes, look};
+use crate::ledger::{self, Look, Quarantined, Sizes, look};
 use crate::nostr::{nip11, reach};
 use crate::os::files::{self, free_bytes};
 use crate::os::kernel;
 use crate::search::cpu::describe_kernel;
 use crate::search::cuda::probe;
 use crate::search::{self, DeviceChoice, DeviceId, SearchOptions};
+use crate::vault;
 use std::borrow::Cow;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -22,7 +24,7 @@ pub(super) fn finding(what: &'static str, verdict: Verdict, text: impl Into<Stri
 /// Time limit for a relay.
 const PATIENCE: Duration = Duration::from_secs(7);
 /// Bytes on the disk below which SQLite may fail at any moment.
-pub(super) const FULL: u64 = 1 << 20;
+pub const FULL: u64 = 1 << 20;
 /// Name of the check of the disk.
 const DISK: &str = "disk";
 /// Bytes on the disk below which the operator is warned.
@@ -149,7 +151,13 @@ fn choice(options: &SearchOptions, gpus: &[usize]) -> Vec<Finding> {
 fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
     let mut findings = Vec::new();
     match std::fs::metadata(data) {
-        Err(_) => findings.push(finding("data folder", Verdict::Good, "`npubbot init` makes it")),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            findings.push(finding("data folder", Verdict::Good, "`npubbot init` makes it"));
+        }
+        Err(error) => {
+            let text = format!("{} cannot be read ({error}); ask as its user, or as root", data.display());
+            findings.push(finding("data folder", Verdict::Broken, text));
+        }
         Ok(meta) if !meta.is_dir() => {
             let text = format!("{} is no folder; name another with --data", data.display());
             findings.push(finding("data folder", Verdict::Broken, text));
@@ -171,14 +179,7 @@ fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
             });
         }
     }
-    findings.push(match files::is_open_to_others(identity) {
-        Err(_) => finding("identity", Verdict::Broken, "there is none, and `serve` makes none; run `npubbot init`"),
-        Ok(true) => {
-            let text = format!("others on this machine can copy it: {}", files::closing_command(identity));
-            finding("identity", Verdict::Weak, text)
-        }
-        Ok(false) => finding("identity", Verdict::Good, "it is there; keep a copy elsewhere"),
-    });
+    findings.push(identity_finding(data, identity));
     let ledger = match look(data) {
         Ok(Look::Absent) => finding("ledger", Verdict::Good, "there is none yet; the first start makes it"),
         Ok(Look::InUse) => finding("ledger", Verdict::Good, "a running npubbot has it"),
@@ -186,7 +187,7 @@ fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
             findings.extend(ledger_findings(&quarantined, &sizes, restored_at));
             if is_older {
                 let text = "it is older than the file used-halves beside it: a backup was put back, or that file is \
-                            missing; the next start gives open split jobs up and refuses older requests";
+                            missing or cut; the next start gives open split jobs up and refuses older requests";
                 findings.push(finding("ledger", Verdict::Weak, text));
             }
             finding("ledger", Verdict::Good, format!("it is sound (schema {schema}), with {open_jobs} open jobs"))
@@ -195,6 +196,30 @@ fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
     };
     findings.push(ledger);
     findings
+}
+
+fn identity_finding(data: &Path, identity: &Path) -> Finding {
+    let broken = |text: String| finding("identity", Verdict::Broken, text);
+    match identity.metadata() {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            let path = identity.display();
+            broken(format!("{path} cannot be read ({error}); ask as the user that runs the bot, or as root"))
+        }
+        // A new identity would be another bot, with the jobs of this one.
+        Err(_) if ledger::is_present(data) => {
+            let path = identity.display();
+            broken(format!("it is lost, but its ledger is there: restore {path} from your copy or a backup"))
+        }
+        Err(_) => broken("there is none, and `serve` makes none; run `npubbot init`".to_owned()),
+        Ok(_) => match (vault::inspect_identity(identity), files::is_open_to_others(identity)) {
+            (Err(error), _) => broken(error.to_string()),
+            (Ok(()), Ok(true)) => {
+                let text = format!("others on this machine can copy it: {}", files::closing_command(identity));
+                finding("identity", Verdict::Weak, text)
+            }
+            (Ok(()), _) => finding("identity", Verdict::Good, "it is there; keep a copy elsewhere"),
+        },
+    }
 }
 
 /// The finding about a disk with few bytes left.

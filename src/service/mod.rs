@@ -31,7 +31,7 @@ mod vanish;
 mod view;
 mod workers;
 
-pub use doctor::doctor;
+pub use doctor::{FULL, doctor};
 pub use monitor::{Monitor, Monitors};
 pub use operator::Levers;
 

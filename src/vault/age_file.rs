@@ -69,12 +69,33 @@ pub(super) fn refuse_existing(path: &Path) -> Result<(), VaultError> {
 /// Errors: [`VaultError::File`] if the file is missing, unreadable or not an `age` file;
 /// [`VaultError::WrongKey`] if `unlock` does not open it.
 pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<SecretText, VaultError> {
-    let size = fs::metadata(path).map_err(|error| unusable(path, error))?.len();
-    if size > LARGEST {
+    unlock_file(path, unlock, &read(path)?)
+}
+
+/// Checks a file without opening it: that it is an `age` file, and long enough for a text of
+/// `least` bytes.
+///
+/// Errors: [`VaultError::File`].
+pub(super) fn inspect(path: &Path, least: usize) -> Result<(), VaultError> {
+    /// Bytes that age adds to a short text: a nonce and a tag.
+    const ADDED: usize = 32;
+    let locked = read(path)?;
+    parse(path, &locked)?;
+    // The header's last line begins with three dashes.
+    let last = locked.windows(5).position(|part| part == b"\n--- ").unwrap_or(0);
+    let text = locked.iter().skip(last + 1).skip_while(|&&byte| byte != b'\n').skip(1).count();
+    if text < least + ADDED { Err(unusable(path, "it was cut; restore a copy")) } else { Ok(()) }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, VaultError> {
+    let meta = fs::metadata(path).map_err(|error| unusable(path, error))?;
+    if !meta.is_file() {
+        return Err(unusable(path, "it is no file; restore a copy"));
+    }
+    if meta.len() > LARGEST {
         return Err(unusable(path, "it is too large to be one of ours; name the right file"));
     }
-    let locked = fs::read(path).map_err(|error| unusable(path, error))?;
-    unlock_file(path, unlock, &locked)
+    fs::read(path).map_err(|error| unusable(path, error))
 }
 
 /// The passphrase or the public keys that lock a file, already read from their source.
@@ -118,12 +139,16 @@ impl Locker {
     }
 }
 
-fn unlock_file(path: &Path, unlock: &Unlock, locked: &[u8]) -> Result<SecretText, VaultError> {
+fn parse<'a>(path: &Path, locked: &'a [u8]) -> Result<Decryptor<&'a [u8]>, VaultError> {
     if locked.starts_with(b"-----BEGIN AGE") {
         return Err(unusable(path, "it is in age's text form; convert it with `age -d` and `age -p` without `-a`"));
     }
-    let file = Decryptor::new_buffered(locked)
-        .map_err(|_| unusable(path, "it is not an age file; name the right file or restore a copy"))?;
+    Decryptor::new_buffered(locked)
+        .map_err(|_| unusable(path, "it is not an age file; name the right file or restore a copy"))
+}
+
+fn unlock_file(path: &Path, unlock: &Unlock, locked: &[u8]) -> Result<SecretText, VaultError> {
+    let file = parse(path, locked)?;
     let reader = match (unlock, file.is_scrypt()) {
         (Unlock::Passphrase(passphrase), true) => {
             let key = passphrase_identity(passphrase);

@@ -4,7 +4,7 @@
 use super::error::VaultError;
 use super::frame::{self, Sender, lock};
 use super::held_half::HeldHalf;
-use super::opening::{Beginning, Means, Ready, Unlock};
+use super::opening::{Beginning, Greeting, Means, Ready, Step, Unlock};
 use super::request::{Answer, Request};
 use super::secrets::Secrets;
 use super::ticket::Reader;
@@ -51,21 +51,26 @@ impl<S: Read> Incoming<S> {
 pub fn answer(unlock: impl FnOnce(&Means) -> Result<Unlock, String>, reader: Reader) -> io::Result<()> {
     kernel::name_vault();
     kernel::close_inherited_files();
-    let mut missing_walls = walls::hide();
     let (input, output) = vault_channel::own_end()?;
     let mut incoming = Incoming { stream: input, read: VecDeque::new() };
     let sender = Sender::new(output);
+    let greet = |greeting| sender.send([frame::encode(&greeting)?]);
+    greet(Greeting::Step(Step::HideMemory))?;
+    let mut missing_walls = walls::hide();
+    greet(Greeting::Step(Step::Open))?;
     // If no first item arrives, the bot has ended already.
     let Some(beginning) = frame::read::<Beginning>(&mut incoming.stream)?.and_then(|mut items| items.pop()) else {
         return Ok(());
     };
     let secrets = match open(beginning, unlock) {
         Ok(secrets) => secrets.with_reader(reader),
-        Err(error) => return sender.send([frame::encode(&Err::<Ready, _>(error))?]),
+        Err(error) => return greet(Greeting::Over(Err(error))),
     };
     process::leave_terminal();
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    greet(Greeting::Step(Step::Landlock))?;
     missing_walls.extend(walls::enclose());
+    greet(Greeting::Step(Step::Open))?;
     let (incoming, all_there) = (Mutex::new(incoming), Barrier::new(threads));
     std::thread::scope(|scope| {
         // Locked until the walls are up, so that no thread takes a request earlier.
@@ -76,9 +81,10 @@ pub fn answer(unlock: impl FnOnce(&Means) -> Result<Unlock, String>, reader: Rea
         };
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
         all_there.wait();
+        let announced = greet(Greeting::Step(Step::Seccomp));
         missing_walls.extend(walls::forbid_system_calls());
         let ready = Ready { key: secrets.public_key().to_bytes(), missing_walls };
-        let greeted = frame::encode(&Ok::<_, VaultError>(ready)).and_then(|ready| sender.send([ready]));
+        let greeted = announced.and_then(|()| greet(Greeting::Over(Ok(ready))));
         drop(closed);
         let ended = greeted.and_then(|()| serve(&incoming, &secrets, &sender, threads));
         others.into_iter().filter_map(|thread| thread.join().ok()).fold(ended, Result::and)

@@ -135,6 +135,17 @@ pub enum VaultError {
         /// The problem.
         reason: String,
     },
+    /// A system call filter, such as that of a service manager, ended the vault process.
+    #[error(
+        "the vault process cannot be started: a system call filter ended it ({status}). It forbids {calls}; allow it \
+         with SystemCallFilter= in the unit"
+    )]
+    Forbidden {
+        /// The signal.
+        status: String,
+        /// The forbidden calls, and their group.
+        calls: String,
+    },
     /// The vault process has ended and is not back yet.
     #[error("the vault process has ended; it is started again")]
     Gone,

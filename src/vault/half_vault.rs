@@ -44,7 +44,7 @@ impl HalfVault {
         if let Some((path, _)) = &file {
             age_file::refuse_existing(path)?;
         }
-        HalfVault::start(HalfOpening::New(file))
+        HalfVault::start(HalfOpening::New(file.map(|(path, means)| (path.into_os_string(), means))))
     }
 
     /// Opens the half in a file.

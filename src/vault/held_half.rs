@@ -30,6 +30,7 @@ impl HeldHalf {
         let (half, patterns, file) = match opening {
             HalfOpening::New(None) => (Half::draw()?, Vec::new(), None),
             HalfOpening::New(Some((file, means))) => {
+                let file = PathBuf::from(file);
                 let locker = Locker::new(&file, &unlock(&means)?)?;
                 (Half::draw()?, Vec::new(), Some((file, locker)))
             }

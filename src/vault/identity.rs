@@ -7,6 +7,9 @@ use super::random::Source;
 use super::secret::Signing;
 use std::path::Path;
 
+/// Bytes of an nsec.
+const NSEC: usize = 63;
+
 /// Makes a new identity in `path`.
 ///
 /// Errors: as [`age_file::create`], and [`VaultError::NoRandomness`].
@@ -16,6 +19,13 @@ pub(super) fn create(path: &Path, unlock: &Unlock, source: Source) -> Result<Sig
     let line = bot.nsec_line().map_err(|error| unusable(path, error))?;
     age_file::create(path, unlock, &line, source)?;
     Ok(bot)
+}
+
+/// Checks an identity file without opening it.
+///
+/// Errors: [`VaultError::File`] if it is missing, unreadable, of another kind, or cut.
+pub fn inspect(path: &Path) -> Result<(), VaultError> {
+    age_file::inspect(path, NSEC)
 }
 
 /// Opens the identity in `path`.

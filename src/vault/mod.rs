@@ -60,6 +60,7 @@ pub use answering::answer;
 pub use claim::{Claim, Opened};
 pub use error::{CombineError, UnwrapError, VaultError};
 pub use half_vault::HalfVault;
+pub use identity::inspect as inspect_identity;
 pub use opening::{Means, Opening, Unlock};
 #[cfg(all(debug_assertions, any(test, feature = "test-util")))]
 pub use request::BreakOut;

@@ -1,8 +1,10 @@
 //! Ways to open a file that contains a secret.
 
+use super::error::VaultError;
 use super::request::Shown;
 use age::secrecy::SecretString;
 use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The passphrase or key that opens a file with a secret.
@@ -13,13 +15,28 @@ pub enum Unlock {
     AgeIdentityFile(PathBuf),
 }
 
+/// Paths as the system has them. serde's own form refuses those that are not UTF-8.
+mod any_path {
+    use super::{Deserialize, OsString, PathBuf, Serialize};
+    use serde::{Deserializer, Serializer};
+    use std::path::Path;
+
+    pub fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+        path.as_os_str().serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+        OsString::deserialize(from).map(PathBuf::from)
+    }
+}
+
 /// The source of the passphrase or key, for the vault process. It contains neither of them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Means {
     /// The first line of this file is the passphrase.
-    PassphraseFile(PathBuf),
+    PassphraseFile(#[serde(with = "any_path")] PathBuf),
     /// This file has an `AGE-SECRET-KEY-1…` line.
-    AgeIdentityFile(PathBuf),
+    AgeIdentityFile(#[serde(with = "any_path")] PathBuf),
     /// A person types the passphrase at the terminal.
     Person {
         /// The question.
@@ -27,6 +44,43 @@ pub enum Means {
         /// Whether to ask twice, for a new passphrase.
         twice: bool,
     },
+}
+
+/// What a new vault process says before it answers requests.
+#[derive(Serialize, Deserialize)]
+pub(super) enum Greeting {
+    /// The next thing that it does, which a system call filter may forbid.
+    Step(Step),
+    /// It answers requests now, or it cannot.
+    Over(Result<Ready, VaultError>),
+}
+
+/// A step of a new vault process, with the system calls that only this step makes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) enum Step {
+    /// Keeps its memory from other programs and from swap.
+    HideMemory,
+    /// Opens the identity or half, and starts threads.
+    Open,
+    /// Closes files and sockets to itself.
+    Landlock,
+    /// Forbids itself the system calls that it does not need.
+    Seccomp,
+}
+
+impl Step {
+    /// The system calls of this step and their group in systemd, for the operator.
+    pub(super) fn calls(self) -> &'static str {
+        match self {
+            Step::HideMemory => "mlockall, of the group @memlock",
+            Step::Open => "one of the calls of the group @system-service",
+            Step::Landlock => {
+                "landlock_create_ruleset or landlock_restrict_self, of the group @sandbox (where systemd knows no such \
+                 group, name the calls)"
+            }
+            Step::Seccomp => "seccomp, of the group @sandbox (where systemd knows no such group, name the call)",
+        }
+    }
 }
 
 /// The greeting of a vault process that has opened its identity.
@@ -101,9 +155,9 @@ impl Beginning {
 #[derive(Serialize, Deserialize)]
 pub(super) enum HalfOpening {
     /// A new half. If it will be stored, its file and the means that will lock the file.
-    New(Option<(PathBuf, Means)>),
+    New(Option<(OsString, Means)>),
     /// The half in a file, and the means that open it.
-    File(PathBuf, Means),
+    File(#[serde(with = "any_path")] PathBuf, Means),
     /// A half that was typed or piped to the command.
     Text(Shown),
 }
@@ -112,6 +166,7 @@ pub(super) enum HalfOpening {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Opening {
     /// The identity file.
+    #[serde(with = "any_path")]
     pub file: PathBuf,
     /// The means that unlock the identity.
     pub means: Means,

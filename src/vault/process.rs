@@ -2,11 +2,12 @@
 
 use super::error::VaultError;
 use super::frame::{self, Sender, lock};
-use super::opening::{Beginning, Ready};
+use super::opening::{Beginning, Greeting, Ready, Step};
 use super::request::{Answer, Request};
-use crate::os::kernel;
 use crate::os::vault_channel::{self, Closer, Reader, Writer};
+use crate::os::{kernel, process};
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::mpsc;
@@ -299,7 +300,10 @@ fn end(child: &mut Child) {
 fn spawn(program: &Path, beginning: &Beginning) -> Result<Started, VaultError> {
     let (mut child, mut ends) = vault_channel::start(program, NAME, COMMAND).map_err(no_process)?;
     let sender = Sender::new(ends.writer);
-    match greet(&sender, &mut ends.reader, beginning) {
+    let beginning = frame::encode(beginning).map_err(no_process)?;
+    // If this fails, the process has ended, and the next line sees that.
+    let _ = sender.send([beginning]);
+    match greet(&mut ends.reader, &mut child) {
         Ok((key, missing_walls)) => {
             Ok(Started { child, reader: ends.reader, sender, closer: ends.closer, key, missing_walls })
         }
@@ -310,19 +314,37 @@ fn spawn(program: &Path, beginning: &Beginning) -> Result<Started, VaultError> {
     }
 }
 
-/// Tells a new process what to open, and waits for the key of the identity and the missing walls.
-/// This may take until a person has typed a passphrase.
-fn greet(
-    sender: &Sender<Writer>,
-    reader: &mut Reader,
-    beginning: &Beginning,
-) -> Result<(nostr::PublicKey, Vec<String>), VaultError> {
-    let beginning = frame::encode(beginning).map_err(no_process)?;
-    sender.send([beginning]).map_err(no_process)?;
-    let answer = frame::read::<Result<Ready, VaultError>>(reader).map_err(no_process)?;
-    let Some(answer) = answer.and_then(|mut items| items.pop()) else { return Err(no_process("it ended at once")) };
-    let Ready { key, missing_walls } = answer?;
-    Ok((nostr::PublicKey::from_slice(&key).map_err(no_process)?, missing_walls))
+/// Waits for the key of the identity and the missing walls of a new process. This may take until a
+/// person has typed a passphrase.
+fn greet(reader: &mut Reader, child: &mut Child) -> Result<(nostr::PublicKey, Vec<String>), VaultError> {
+    let mut last = None;
+    loop {
+        let greetings = match frame::read::<Greeting>(reader) {
+            Ok(Some(greetings)) => greetings,
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(no_process(error)),
+            Ok(None) | Err(_) => return Err(ended(child, last)),
+        };
+        for greeting in greetings {
+            match greeting {
+                Greeting::Step(step) => last = Some(step),
+                Greeting::Over(over) => {
+                    let Ready { key, missing_walls } = over?;
+                    return Ok((nostr::PublicKey::from_slice(&key).map_err(no_process)?, missing_walls));
+                }
+            }
+        }
+    }
+}
+
+/// The error of a process that ended before it answered.
+fn ended(child: &mut Child, step: Option<Step>) -> VaultError {
+    match (child.wait(), step) {
+        (Ok(status), step) if process::is_forbidden_call(status) => {
+            VaultError::Forbidden { status: status.to_string(), calls: step.unwrap_or(Step::Open).calls().to_owned() }
+        }
+        (Ok(status), _) => no_process(format!("it ended at once ({status})")),
+        (Err(error), _) => no_process(format!("it ended at once ({error})")),
+    }
 }
 
 fn no_process(reason: impl ToString) -> VaultError {

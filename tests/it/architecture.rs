@@ -11,6 +11,7 @@ pub const TESTS: &[Test] = &[
     test!(no_other_randomness),
     test!(no_file_is_longer_than_six_hundred_lines),
     test!(main_stays_thin),
+    test!(every_error_knows_its_exit_code),
 ];
 
 /// The rooms from the bottom up. A room may import from itself and from the storeys below.
@@ -173,6 +174,30 @@ fn no_file_is_longer_than_six_hundred_lines() {
     let lines = |file: &std::path::PathBuf| fs::read_to_string(file).unwrap().lines().count();
     let long: Vec<_> = files.filter(|file| lines(file) > MOST).collect();
     assert!(long.is_empty(), "files of more than {MOST} lines: {long:?}");
+}
+
+/// Errors that never end a command, so they have no exit code.
+const STAY_INSIDE: [&str; 7] =
+    ["UnwrapError", "MetricsError", "Failure", "RequestError", "WireError", "NoWork", "NoName"];
+
+/// `cli/exit.rs` judges each type of error. The compiler sees to it that it judges each variant.
+fn every_error_knows_its_exit_code() {
+    let judge = fs::read_to_string(source::root().join("src/cli/exit.rs")).unwrap();
+    let mut seen = Vec::new();
+    for (_, code) in library() {
+        for (at, _) in code.match_indices("Error)]\n").chain(code.match_indices("Error, Serialize, Deserialize)]\n")) {
+            let mut words = code[at..].split_whitespace().skip_while(|word| !["enum", "struct"].contains(word)).skip(1);
+            seen.push(words.next().unwrap_or_default().trim_end_matches([';', '{', '(']).to_owned());
+        }
+    }
+    assert!(seen.len() > 20, "{seen:?}");
+    let is_judged = |name: &str| judge.split(|c: char| !c.is_alphanumeric()).any(|word| word == name);
+    let unjudged: Vec<_> =
+        seen.iter().filter(|name| !STAY_INSIDE.contains(&name.as_str()) && !is_judged(name)).collect();
+    assert!(unjudged.is_empty(), "say in src/cli/exit.rs what repairs {unjudged:?}");
+    for name in STAY_INSIDE {
+        assert!(seen.iter().any(|seen| seen == name), "there is no error {name} any more");
+    }
 }
 
 fn main_stays_thin() {

@@ -1,5 +1,6 @@
 //! An asker with their own keys and client, who knows only the bot's npub.
 
+use crate::cli::exit::Passing;
 use crate::key::Npub;
 use anyhow::{Context, bail};
 use nostr_sdk::prelude::*;
@@ -33,7 +34,7 @@ impl Asker {
         let list = lists.first().context("the bot publishes no DM relays")?;
         let bot_relays: Vec<RelayUrl> = nip17::extract_relay_list(list).cloned().collect();
         if bot_relays.is_empty() {
-            bail!("the bot's list of DM relays is empty");
+            bail!(Passing("the bot's list of DM relays is empty".to_owned()));
         }
         for url in &bot_relays {
             client.add_relay(url).await?;
@@ -48,7 +49,7 @@ impl Asker {
     pub async fn send(&self, text: &str) -> anyhow::Result<()> {
         let sent = self.client.send_private_msg_to(self.bot_relays.iter(), self.bot, text, []).await?;
         if sent.success.is_empty() {
-            bail!("no relay of the bot took the message");
+            bail!(Passing("no relay of the bot took the message".to_owned()));
         }
         Ok(())
     }

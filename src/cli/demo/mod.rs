@@ -6,6 +6,7 @@ mod asker;
 use super::patterns::refusal_of_bots;
 use super::runtime::runtime;
 use super::search_flags::SearchFlags;
+use crate::cli::exit::Passing;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::duration::humanize;
@@ -136,7 +137,9 @@ impl Demo {
         asker.leave().await;
         service.stop().await;
         relay.shutdown();
-        let Some(found) = found else { bail!("the key is wrong: its npub is {npub}, which does not fit {request}") };
+        let Some(found) = found else {
+            bail!(Passing(format!("the key is wrong: its npub is {npub}, which does not fit {request}")))
+        };
         let (pattern, prefix) = (request.to_string(), request.prefix().map(str::to_owned));
         Ok(Line { pattern, prefix, found, npub: npub.to_string(), verified: true, seconds })
     }
@@ -167,7 +170,9 @@ async fn wait_for_result(service: &Service, asker: &mut Asker, request: &Pattern
         match timeout(Duration::from_millis(100), asker.next_message()).await {
             Ok(message) => break message,
             Err(_) if Instant::now() < deadline => {}
-            Err(_) => bail!("no key after {SEARCH_PATIENCE} times the expected time: something is broken"),
+            Err(_) => {
+                bail!(Passing(format!("no key after {SEARCH_PATIENCE} times the expected time: something is broken")))
+            }
         }
     };
     bar.clear();

@@ -80,8 +80,11 @@ fn a_ledger_of_every_released_schema_finishes_its_jobs() {
         let old = Connection::open(folder.path().join("ledger.sqlite")).unwrap();
         old.execute_batch(&dump).unwrap();
         assert_eq!(schema::version(&old).unwrap(), number);
+        let uses = "SELECT coalesce(group_concat('1 used ' || lower(hex(family)) || char(10), ''), '') FROM used_half";
+        let uses: String = old.query_row(uses, [], |row| row.get(0)).unwrap();
+        let text = format!("npubbot used halves 1\n{uses}1 closed\n");
+        fs::write(folder.path().join("used-halves"), text).unwrap();
         drop(old);
-        fs::write(folder.path().join("used-halves"), "npubbot used halves 1\n1 start\n").unwrap();
 
         let ledger = Ledger::open(folder.path(), Clock::at(NOW + 60)).unwrap();
         assert_eq!(schema::version(&ledger.read()).unwrap(), schema::KNOWN);

@@ -3,9 +3,11 @@
 use super::*;
 use crate::key::HalfPoint;
 use crate::ledger::used_halves::FILE;
+use crate::ledger::{Look, look};
 use nostr::Keys;
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
 use std::fs;
+use std::path::Path;
 
 fn half(byte: u8) -> HalfPoint {
     HalfPoint::new(PublicKey::from_secret_key(SECP256K1, &SecretKey::from_slice(&[byte; 32]).unwrap()))
@@ -84,22 +86,39 @@ fn two_halves_used_after_the_backup_are_a_restore_after_a_kill_too() {
     assert_eq!(bench.ledger.restored_at().unwrap(), Some(NOW));
 }
 
+/// A file that is gone, emptied, or cut at any line that lost a used half.
 #[test]
-fn a_ledger_without_its_file_of_used_halves_is_a_restore() {
-    let bench = bench();
-    let job = bench.accept_split(1, 5);
-    let used = bench.accept_split(2, 6);
-    bench.found(used, 1, 100);
-    fs::remove_file(bench.folder.path().join(FILE)).unwrap();
-    let bench = bench.reopened();
-    assert_eq!(bench.lost(), [job.0]);
-    // The file is created again, with the halves that the ledger knows.
-    let text = fs::read_to_string(bench.folder.path().join(FILE)).unwrap();
-    assert_eq!(
-        text.lines().filter(|line| line.split(' ').nth(1) == Some("used") && line.len() > 60).count(),
-        1,
-        "{text}"
-    );
+fn a_ledger_without_its_whole_file_of_used_halves_is_a_restore() {
+    for lines in [None, Some(0), Some(1), Some(2), Some(3)] {
+        let bench = bench();
+        let job = bench.accept_split(1, 5);
+        let used = bench.accept_split(2, 6);
+        bench.found(used, 1, 100);
+        let path = bench.folder.path().join(FILE);
+        let Bench { folder, clock, ledger } = bench;
+        drop(ledger);
+        match lines {
+            None => fs::remove_file(&path).unwrap(),
+            Some(lines) => {
+                let whole = fs::read_to_string(&path).unwrap();
+                assert_eq!(whole.lines().count(), 4, "{whole}");
+                fs::write(&path, whole.split_inclusive('\n').take(lines).collect::<String>()).unwrap();
+            }
+        }
+        let is_older = |folder: &Path| matches!(look(folder), Ok(Look::Sound { is_older: true, .. }));
+        assert!(is_older(folder.path()), "{lines:?}");
+        let ledger = Ledger::open(folder.path(), clock.clone()).unwrap();
+        let bench = Bench { folder, clock, ledger };
+        assert_eq!(bench.lost(), [job.0], "{lines:?}");
+        assert_eq!(bench.ledger.restored_at().unwrap(), Some(NOW), "{lines:?}");
+        // The file has the halves that the ledger knows again.
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("npubbot used halves 1\n"), "{text}");
+        assert_eq!(text.lines().skip(1).filter(|line| line.split(' ').nth(1) == Some("used")).count(), 1, "{text}");
+        let Bench { folder, ledger, .. } = bench;
+        drop(ledger);
+        assert!(!is_older(folder.path()), "{lines:?}");
+    }
 }
 
 #[test]
@@ -157,11 +176,27 @@ fn a_torn_line_is_cut_off_and_a_wrong_one_stops_the_start() {
     let Bench { folder, clock, ledger } = bench;
     drop(ledger);
     let torn_before = format!("{whole}4 used \0cd\n5 start\n");
-    for wrong in ["hello\n".to_owned(), format!("{whole}4 used xyz\n"), format!("{whole}4 usd\n"), torn_before] {
-        fs::write(&path, wrong).unwrap();
+    // A first line that is not the header, whatever follows it, and however a cut left it.
+    let first = whole.lines().next().unwrap();
+    let body = &whole[first.len()..];
+    let mut wrong: Vec<String> = ["hello", "hello\n", "\n", "\0", "\0\0\0\n"].map(str::to_owned).into();
+    wrong.extend([first.to_owned(), first[..7].to_owned(), format!("{first} {body}"), format!("\n{whole}")]);
+    wrong.extend(
+        ["xyz".to_owned(), "0123".to_owned(), "0".repeat(66), "\u{e9}".repeat(32)]
+            .map(|digits| format!("{whole}4 used {digits}\n")),
+    );
+    wrong.extend([format!("{whole}4 usd\n"), torn_before]);
+    for wrong in wrong {
+        fs::write(&path, &wrong).unwrap();
         let error = Ledger::open(folder.path(), clock.clone()).err().unwrap();
-        assert!(matches!(&error, LedgerError::Corrupt(what) if what.contains(FILE)), "{error}");
+        assert!(matches!(&error, LedgerError::Corrupt(what) if what.contains(FILE)), "{wrong:?}: {error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), wrong, "nothing is overwritten");
     }
+    // A file that cannot be read is not a missing one.
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    let error = Ledger::open(folder.path(), clock).err().unwrap();
+    assert!(matches!(error, LedgerError::UsedHalves(_)), "{error}");
 }
 
 #[test]

@@ -20,19 +20,52 @@ pub const USER_DATA: &str = "~/.local/share/npubbot";
 
 /// The command that makes the bot of this machine's service.
 pub const SERVICE_INIT: &str = "sudo -u npubbot npubbot init";
+/// The commands that check and start it.
+pub const SERVICE_NEXT: Option<&str> = Some("  sudo npubbot doctor\n  sudo systemctl enable --now npubbot");
 
 /// Makes a folder, and those above it, for its owner only. An existing one is left as it is.
 ///
 /// Errors: those of the file system.
 pub fn create_folder(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(FOLDER).create(folder)
+    if folder.is_dir() || folder.as_os_str().is_empty() {
+        return Ok(());
+    }
+    if let Some(above) = folder.parent() {
+        create_folder(above)?;
+    }
+    match DirBuilder::new().mode(FOLDER).create(folder) {
+        // Another process may have made it meanwhile.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
+        Err(error) => Err(error),
+        Ok(()) => {
+            give_to_folders_owner(folder);
+            Ok(())
+        }
+    }
 }
 
 /// Makes a file for its owner only, and opens it for writing.
 ///
 /// Errors: it exists; those of the file system.
 pub fn create_new(file: &Path) -> io::Result<File> {
-    OpenOptions::new().create_new(true).write(true).mode(FILE).open(file)
+    let made = OpenOptions::new().create_new(true).write(true).mode(FILE).open(file)?;
+    give_to_folders_owner(file);
+    Ok(made)
+}
+
+/// Gives what root has just made to the owner of the folder that it is in. Otherwise a service's
+/// user could not read what root makes in the service's data folder.
+pub fn give_to_folders_owner(made: &Path) {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let folder = made.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if let Ok(meta) = std::fs::metadata(folder)
+        && meta.uid() != 0
+    {
+        // If this fails it stays root's, and who cannot read it says so.
+        let _ = std::os::unix::fs::lchown(made, Some(meta.uid()), Some(meta.gid()));
+    }
 }
 
 /// Opens a file. A missing one is made for its owner only; an existing one keeps its permissions.
@@ -40,12 +73,19 @@ pub fn create_new(file: &Path) -> io::Result<File> {
 /// Errors: those of the file system.
 pub fn open(file: &Path, access: Access) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.create(true).read(access.reads()).mode(FILE);
+    options.read(access.reads()).mode(FILE);
     match access.appends() {
         true => options.append(true),
         false => options.write(true).truncate(false),
     };
-    options.open(file)
+    match options.clone().create_new(true).open(file) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => options.create(true).open(file),
+        Err(error) => Err(error),
+        Ok(made) => {
+            give_to_folders_owner(file);
+            Ok(made)
+        }
+    }
 }
 
 /// Makes sure that a new name in a folder outlives a power loss.

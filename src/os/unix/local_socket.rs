@@ -6,9 +6,10 @@ use interprocess::local_socket::traits::Stream as _;
 use interprocess::local_socket::{ConnectOptions, GenericFilePath, ListenerOptions};
 use interprocess::os::unix::local_socket::ListenerOptionsExt;
 use rustix::net::SendFlags;
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Permissions of the socket: only its owner and root connect.
@@ -21,8 +22,37 @@ const QUIETLY: SendFlags = SendFlags::empty();
 #[cfg(not(target_vendor = "apple"))]
 const QUIETLY: SendFlags = SendFlags::NOSIGNAL;
 
-/// The bot's open socket. Its file is deleted when this value is dropped.
-pub struct Door(Listener);
+/// The most bytes of a path that Linux takes as the address of a socket.
+#[cfg(target_os = "linux")]
+const LONGEST_ADDRESS: usize = 107;
+
+/// A path of any length as the address of a socket. The address of a long path goes through its
+/// open folder, so keep the folder open.
+#[cfg(target_os = "linux")]
+fn address(path: &Path) -> io::Result<(PathBuf, Option<File>)> {
+    use std::os::fd::AsRawFd;
+    match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) if path.as_os_str().len() > LONGEST_ADDRESS => {
+            let folder = File::open(folder)?;
+            let through = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string());
+            Ok((through.join(name), Some(folder)))
+        }
+        _ => Ok((path.to_owned(), None)),
+    }
+}
+
+/// Other systems have no such address; they refuse a long path.
+#[cfg(not(target_os = "linux"))]
+fn address(path: &Path) -> io::Result<(PathBuf, Option<File>)> {
+    Ok((path.to_owned(), None))
+}
+
+/// The bot's open socket. Its file is deleted when this value is dropped, before its folder is
+/// closed.
+pub struct Door {
+    listener: Listener,
+    _folder: Option<File>,
+}
 
 /// A connection from an operator.
 pub type Visitor = Stream;
@@ -31,18 +61,19 @@ impl Door {
     /// Opens the socket at a path. The caller holds the folder's lock, so an existing socket is
     /// left over from a crash and is replaced.
     ///
-    /// Errors: the socket cannot be made, for example because its path has more than 107 bytes.
+    /// Errors: the socket cannot be made.
     pub fn open(path: &Path) -> io::Result<Door> {
-        let name = path.to_fs_name::<GenericFilePath>()?;
+        let (address, folder) = address(path)?;
+        let name = address.to_fs_name::<GenericFilePath>()?;
         let options = ListenerOptions::new().name(name).mode(MODE as _).try_overwrite(true);
-        options.create_tokio().map(Door)
+        options.create_tokio().map(|listener| Door { listener, _folder: folder })
     }
 
     /// Waits for the next connection.
     ///
     /// Errors: those of the system, for example a lack of file descriptors.
     pub async fn accept(&mut self) -> io::Result<Visitor> {
-        self.0.accept().await
+        self.listener.accept().await
     }
 }
 
@@ -70,7 +101,8 @@ impl Call {
     /// Errors: `NotFound`, `ConnectionRefused` or `NotADirectory` if nothing listens;
     /// `PermissionDenied`; `NotConnected` if the bot takes no more connections.
     pub fn open(path: &Path, patience: Duration) -> io::Result<Call> {
-        let name = path.to_fs_name::<GenericFilePath>()?;
+        let (address, _folder) = address(path)?;
+        let name = address.to_fs_name::<GenericFilePath>()?;
         let options = ConnectOptions::new().name(name).wait_mode(ConnectWaitMode::Timeout(patience));
         let stream = options.connect_sync()?;
         stream.set_recv_timeout(Some(patience))?;

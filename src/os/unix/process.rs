@@ -2,6 +2,8 @@
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, geteuid, getpid, kill_process, setpgid, setrlimit};
 use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 
 /// Whether this user administers the machine.
 pub fn is_root() -> bool {
@@ -26,6 +28,11 @@ pub fn end_now(_: i32) {
 pub fn kill(process: u32) -> io::Result<()> {
     let process = i32::try_from(process).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
     Ok(kill_process(process, Signal::KILL)?)
+}
+
+/// Whether a system call filter ended a process.
+pub fn is_forbidden_call(status: ExitStatus) -> bool {
+    status.signal() == Some(Signal::SYS.as_raw())
 }
 
 /// Makes a server read its configuration again (SIGHUP). `None` if the process does not run, or is

@@ -26,6 +26,8 @@ pub const USER_DATA: &str = r"%LOCALAPPDATA%\npubbot";
 /// The command that makes the bot of this machine's service.
 pub const SERVICE_INIT: &str =
     r"npubbot init --config %ProgramData%\npubbot\relays.toml --data %ProgramData%\npubbot\data";
+/// The commands that check and start it: those of any bot.
+pub const SERVICE_NEXT: Option<&str> = None;
 
 /// Makes a folder, and those above it, for this user only. An existing one is left as it is.
 ///
@@ -54,6 +56,9 @@ pub fn create_folder(folder: &Path) -> io::Result<()> {
 pub fn create_new(file: &Path) -> io::Result<File> {
     open_as(file, GENERIC_WRITE, CREATE_NEW)
 }
+
+/// Gives what an administrator has made to the owner of its folder. Files inherit rights here.
+pub fn give_to_folders_owner(_: &Path) {}
 
 /// Opens a file. A missing one is made for this user only; an existing one keeps its access control
 /// list.

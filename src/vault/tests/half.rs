@@ -162,7 +162,7 @@ fn a_half_survives_its_file_and_its_text() {
     let (path, pass) = (folder.path().join("half.age"), folder.path().join("pass"));
     std::fs::write(&pass, "correct horse").unwrap();
     let means = || Means::PassphraseFile(pass.clone());
-    let half = held(HalfOpening::New(Some((path.clone(), means())))).unwrap();
+    let half = held(HalfOpening::New(Some((path.clone().into(), means())))).unwrap();
     let prefixes = ["m0ctane", "cat"].map(|text| Pattern::parse(text).unwrap());
     half.keep(&path, &prefixes).unwrap();
     let opened = held(HalfOpening::File(path.clone(), means())).unwrap();
@@ -210,7 +210,7 @@ fn a_file_of_a_half_that_could_be_written_can_be_read() {
     let mut refused = 0;
     for count in [0, 1, 62, 76, 77, 78, 79, 1000] {
         let (path, prefixes) = (folder.path().join(format!("{count}.age")), vec![long.clone(); count]);
-        let half = held(HalfOpening::New(Some((path.clone(), means())))).unwrap();
+        let half = held(HalfOpening::New(Some((path.clone().into(), means())))).unwrap();
         match half.keep(&path, &prefixes) {
             Ok(()) => assert_eq!(held(HalfOpening::File(path, means())).unwrap().patterns(), prefixes, "{count}"),
             Err(error) => {

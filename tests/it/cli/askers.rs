@@ -141,7 +141,7 @@ async fn a_rule_for_something_that_is_no_npub_is_refused() {
     answering(&home).await;
     for wrong in ["cat", "npub1qqqq", ""] {
         let said = operate(&home, &["deny", wrong]);
-        assert_eq!(said.status.code(), Some(1), "{wrong}");
+        assert_eq!(said.status.code(), Some(2), "{wrong}");
         assert!(stderr(&said).contains("is no npub"), "{}", stderr(&said));
     }
     // A secret key that was pasted in place of an npub is not shown again.

@@ -4,7 +4,7 @@ use crate::support::asker::Asker;
 use crate::support::bot::Home;
 use crate::support::half::Half;
 use crate::support::harness::{Test, test};
-use crate::support::program::{command, stderr};
+use crate::support::program::{command, stderr, stdout};
 use crate::support::relay::TestRelay;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ pub const TESTS: &[Test] = &[
     test!(a_backup_that_does_not_open_or_is_cut_leaves_nothing),
     test!(a_backup_of_a_later_version_is_refused),
     test!(neither_command_overwrites_anything),
+    test!(another_configuration_is_kept_and_the_bot_waits_until_a_person_has_chosen),
     test!(a_backup_for_a_recipient_opens_with_its_key_alone),
 ];
 
@@ -139,15 +140,12 @@ fn a_backup_that_does_not_open_or_is_cut_leaves_nothing() {
     // Cut in the header, in the first chunk, within the ledger, and before the last byte.
     for length in [0, 60, 400, whole.len() / 2, whole.len() - 1] {
         fs::write(&cut, &whole[..length]).unwrap();
-        let output = restore(&home, &cut, &refs(&flags));
-        let code = output.status.code().unwrap();
-        assert!(code == 1 || code == 2, "{length}: {code}");
-        nothing_is_left(&output, code, "");
+        nothing_is_left(&restore(&home, &cut, &refs(&flags)), 2, "");
     }
     let mut changed = whole.clone();
     changed[whole.len() / 2] ^= 1;
     fs::write(&cut, changed).unwrap();
-    nothing_is_left(&restore(&home, &cut, &refs(&flags)), 1, "damaged");
+    nothing_is_left(&restore(&home, &cut, &refs(&flags)), 2, "damaged");
     assert!(restore(&home, &file, &refs(&flags)).status.success());
 }
 
@@ -189,7 +187,7 @@ fn a_backup_of_a_later_version_is_refused() {
         &[("manifest.json", &manifest(1)), ("relays.toml", "x")],
     ] {
         let output = made(entries);
-        assert_eq!(output.status.code(), Some(1), "{entries:?}: {}", stderr(&output));
+        assert_eq!(output.status.code(), Some(2), "{entries:?}: {}", stderr(&output));
         assert!(stderr(&output).contains("damaged"), "{entries:?}: {}", stderr(&output));
         assert!(!home.folder.path().join("evil").exists() && !elsewhere(&home).0.join("evil").exists());
     }
@@ -225,6 +223,50 @@ fn neither_command_overwrites_anything() {
     let output =
         command().args(["backup", "x", "--data"]).arg(&nothing).arg("--config").arg(&nothing).output().unwrap();
     assert!(!output.status.success());
+}
+
+fn another_configuration_is_kept_and_the_bot_waits_until_a_person_has_chosen() {
+    let home = Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
+    drop(home.vault());
+    drop(npubbot::ledger::Ledger::open(&home.data(), npubbot::clock::Clock::System).unwrap());
+    let (file, flags) = backed_up(&home);
+    let (data, config) = elsewhere(&home);
+    let beside = config.with_extension("toml.restored");
+    let (ours, other) = (fs::read(home.config_file()).unwrap(), "[bot]\nname = \"other\"\n");
+    let at_restored = |name: &str| {
+        let mut command = command();
+        command.arg(name).arg("--data").arg(&data).arg("--config").arg(&config);
+        if name == "serve" {
+            command.arg("--age-identity").arg(home.age_identity());
+        }
+        command.output().unwrap()
+    };
+    fs::write(&config, other).unwrap();
+    let restored = restore(&home, &file, &refs(&flags));
+    assert_eq!(restored.status.code(), Some(2), "{}", stderr(&restored));
+    assert_eq!((fs::read(&config).unwrap(), fs::read(&beside).unwrap()), (other.as_bytes().to_vec(), ours.clone()));
+    for output in [restored, at_restored("serve"), at_restored("doctor")] {
+        let said = stdout(&output) + &stderr(&output);
+        assert!(!output.status.success() && said.contains("elsewhere.toml.restored"), "{said}");
+    }
+    // The file is not overwritten either.
+    fs::remove_dir_all(&data).unwrap();
+    fs::write(&beside, "mine").unwrap();
+    let refused = restore(&home, &file, &refs(&flags));
+    assert!(refused.status.code() == Some(2) && !data.join("identity.age").exists(), "{}", stderr(&refused));
+    assert_eq!(fs::read(&beside).unwrap(), b"mine");
+    fs::remove_file(&beside).unwrap();
+    // The same configuration needs no choice.
+    fs::write(&config, &ours).unwrap();
+    let same = restore(&home, &file, &refs(&flags));
+    assert!(same.status.success() && !beside.exists(), "{}", stderr(&same));
+    assert!(stdout(&at_restored("doctor")).contains("ok    configuration"));
+    // What a failed restore has written is gone.
+    fs::remove_dir_all(&data).unwrap();
+    fs::remove_file(&config).unwrap();
+    let failed = restore(&home, &file, &[refs(&flags), vec!["--used-halves", "/missing"]].concat());
+    assert_eq!(failed.status.code(), Some(2), "{}", stderr(&failed));
+    assert!(!config.exists() && fs::read_dir(&data).unwrap().count() == 0);
 }
 
 fn a_backup_for_a_recipient_opens_with_its_key_alone() {

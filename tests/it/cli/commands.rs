@@ -16,6 +16,7 @@ pub const TESTS: &[Test] = &[
     test!(init_makes_an_identity_once),
     test!(service_names_the_unit_where_windows_has_no_part),
     test!(a_wrong_passphrase_or_key_exits_with_the_code_that_stops_restarts),
+    test!(what_only_a_person_can_repair_exits_with_the_code_that_stops_restarts),
     test!(the_unit_has_a_memory_limit_and_restarts_only_what_a_restart_mends),
     test!(serve_makes_no_identity_and_refuses_the_ledger_of_another_bot),
     test!(a_damaged_ledger_stops_the_start_and_the_error_names_the_remedy),
@@ -153,7 +154,7 @@ fn init_makes_an_identity_once() {
     let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).unwrap().permissions());
     assert_eq!(mode & 0o077, 0, "nobody else may read it");
     let second = run(&with("init", &flags));
-    assert_eq!(second.status.code(), Some(1));
+    assert_eq!(second.status.code(), Some(2));
     assert!(stderr(&second).contains("already"), "{}", stderr(&second));
     assert_eq!(fs::read(&file).unwrap(), before);
 }
@@ -165,7 +166,7 @@ fn service_names_the_unit_where_windows_has_no_part() {
         let flags = if action == "remove" { &flags[..2] } else { &flags[..] };
         let refused = run(&[&["service"], with(action, flags).as_slice()].concat());
         assert!(stderr(&refused).contains("docs/operators/npubbot.service"), "{action}: {}", stderr(&refused));
-        assert_eq!(refused.status.code(), Some(1), "{action}");
+        assert_eq!(refused.status.code(), Some(2), "{action}");
     }
 }
 
@@ -180,12 +181,60 @@ fn a_wrong_passphrase_or_key_exits_with_the_code_that_stops_restarts() {
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
 }
 
+fn what_only_a_person_can_repair_exits_with_the_code_that_stops_restarts() {
+    let (folder, flags) = initialised();
+    let path = |name: &str| folder.path().join(name);
+    let person = |what: &str, output: Output| {
+        assert_eq!(output.status.code(), Some(2), "{what}: {}{}", stdout(&output), stderr(&output));
+    };
+    let one = path("one").display().to_string();
+    fs::write(&one, "x").unwrap();
+    let device = ["--device", "cuda:77"];
+    for command in [
+        &["mine", "b"][..],
+        &["explain", "b"],
+        &["bench", "--patterns", "99999999"],
+        &["mine", "--file", "/missing"],
+        &["mine", "--file", "/"],
+        &["mine", "=4*", "--password-file", "/missing"],
+        &["combine", "ntweak1", "--half", &one],
+        &["split", "new", "b"],
+        &["worker", "--server", "nats://127.0.0.1:9", "--credentials", "/missing"],
+        &["man", &one],
+        &["top"],
+    ] {
+        let is_top = command == ["top"];
+        let output = run(command);
+        if is_top {
+            assert_eq!(output.status.code(), Some(3), "no bot runs: {}", stderr(&output));
+        } else {
+            person(&format!("{command:?}"), output);
+        }
+    }
+    for command in ["mine", "bench", "explain"] {
+        person(command, run(&[&[command, "cat"], &device[..]].concat()));
+    }
+    person("serve on no such device", run(&[&["serve"], &device[..], &with("x", &flags)[1..]].concat()));
+    // A file in the place of a folder, as on a folder that cannot be written.
+    let data = [&["--data", one.as_str()], &flags[2..].iter().map(String::as_str).collect::<Vec<_>>()[..]].concat();
+    person("init below a file", run(&[&["init"], &data[..]].concat()));
+    let identity = path("data/identity.age");
+    let whole = fs::read(&identity).unwrap();
+    for damaged in [&[][..], &whole[..40], &whole[..whole.len() - 1], &[7; 300]] {
+        fs::write(&identity, damaged).unwrap();
+        person("a damaged identity", run(&with("serve", &flags)));
+    }
+    fs::remove_file(&identity).unwrap();
+    fs::create_dir(&identity).unwrap();
+    person("a folder in its place", run(&with("serve", &flags)));
+}
+
 fn the_unit_has_a_memory_limit_and_restarts_only_what_a_restart_mends() {
     let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operators/npubbot.service");
     let unit = fs::read_to_string(unit).unwrap();
     let settings = [
         "MemoryMax=4G",
-        "RestartPreventExitStatus=2",
+        "RestartPreventExitStatus=2 203 217 228 243",
         "Restart=always",
         "LimitCORE=0",
         "Type=notify",

@@ -1,11 +1,14 @@
 //! Folders, variables, version, completions, manual pages, and the questions of `init`.
 
-use crate::support::bot::Home;
+use crate::support::bot::{FaultyBot, Home};
 use crate::support::harness::{Test, skip, test};
 use crate::support::program::{command, run, run_at_home, stderr, stdout};
+use crate::support::until;
 use npubbot::os::files::is_open_to_others;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -15,6 +18,7 @@ pub const TESTS: &[Test] = &[
     test!(a_variable_stands_for_a_flag_and_a_flag_comes_first),
     test!(on_a_terminal_init_asks_and_writes_the_answers),
     test!(the_next_command_that_init_names_works),
+    test!(a_data_folder_may_have_a_long_name_that_is_no_text),
     test!(the_version_has_commit_kernels_and_features),
     test!(completions_and_manual_pages_name_every_command),
     test!(logs_have_no_colours_where_they_are_not_wanted),
@@ -40,7 +44,7 @@ fn another_working_folder_makes_no_second_identity() {
     assert!(first.status.success(), "{}", stderr(&first));
     assert!(at(".local/share/npubbot/identity.age").exists() && at(".config/npubbot/relays.toml").exists());
     let second = init("two");
-    assert_eq!(second.status.code(), Some(1));
+    assert_eq!(second.status.code(), Some(2));
     assert!(stderr(&second).contains("already"), "{}", stderr(&second));
     let doctor = stdout(&run_at_home(home.path(), &at("two"), &["doctor"]));
     assert!(doctor.contains("ok    identity"), "{doctor}");
@@ -109,6 +113,30 @@ fn on_a_terminal_init_asks_and_writes_the_answers() {
     assert!(!written.bot.live_status && !written.bot.daily_note);
     assert_eq!(written.relays.iter().filter(|relay| relay.inbox).count(), 2);
     assert_eq!(format!("{:?}", written.search.devices), "CudaOrdinal(7)");
+}
+
+/// The address of a socket has room for 107 bytes, and serde for paths in UTF-8.
+async fn a_data_folder_may_have_a_long_name_that_is_no_text() {
+    let home = Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
+    let at = |name: Vec<u8>| home.folder.path().join(OsString::from_vec(name));
+    let (data, key) = (at([b"n\xe4me-".as_slice(), &[b'x'; 150]].concat()), at(b"k\xe4y".to_vec()));
+    fs::copy(home.age_identity(), &key).unwrap();
+    let run = |name: &str, with_key: bool| {
+        let mut command = command();
+        command.arg(name).arg("--config").arg(home.config_file()).arg("--data").arg(&data);
+        if with_key {
+            command.arg("--age-identity").arg(&key);
+        }
+        command
+    };
+    let made = run("init", true).output().unwrap();
+    assert!(made.status.success(), "{}", stderr(&made));
+    let _bot = FaultyBot(run("serve", true).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    until("the bot answers", || async {
+        let status = run("status", false).output().unwrap();
+        status.status.success().then_some(())
+    })
+    .await;
 }
 
 fn the_next_command_that_init_names_works() {

@@ -90,7 +90,7 @@ async fn top_needs_a_terminal_and_a_bot() {
     assert_eq!(none.status.code(), Some(3), "{}", stderr(&none));
     let _bot = started(&home).await;
     let piped = operate(&home, &["top"]);
-    assert_eq!(piped.status.code(), Some(1));
+    assert_eq!(piped.status.code(), Some(2));
     assert!(stderr(&piped).contains("needs a terminal") && stdout(&piped).is_empty(), "{}", stderr(&piped));
 }
 

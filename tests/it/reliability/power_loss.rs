@@ -23,6 +23,7 @@ pub const TESTS: &[Test] = &[
     test!(every_write_may_fail_and_the_next_attempt_succeeds),
     test!(every_write_may_fail_in_every_way).long("minutes: the full form"),
     test!(power_may_go_after_writes_that_failed),
+    test!(a_start_that_cannot_copy_a_used_half_fails),
     test!(a_full_file_system_loses_nothing),
     test!(fill_the_file_system).part(),
 ];
@@ -332,6 +333,36 @@ fn power_may_go_after_writes_that_failed() {
             None => check(folder.path(), &told),
         }
     }
+}
+
+/// The file is lost, so the start copies the used halves of the ledger into a new one.
+fn a_start_that_cannot_copy_a_used_half_fails() {
+    let (mut files, _) = earlier_life();
+    files.remove("used-halves");
+    let start = |trouble| {
+        let folder = with(&files);
+        disk::watch(folder.path(), trouble);
+        let opened = open(folder.path()).map(drop);
+        (opened, disk::unwatch(), folder)
+    };
+    let (opened, seen, _) = start(Trouble::default());
+    opened.unwrap();
+    let copies = seen.changes.iter().filter(|change| *change == "used-halves sync").count();
+    assert!(copies as i64 >= EARLIER / 2, "{:?}", seen.changes);
+    let mut failed = 0;
+    for at in 0..seen.changes.len() {
+        let (opened, _, folder) = start(Trouble { fails: Some((at, 1, FAILURES[at % 3])), power: None });
+        failed += i32::from(opened.is_err());
+        if opened.is_err() {
+            open(folder.path()).unwrap();
+        }
+        let text = fs::read_to_string(folder.path().join("used-halves")).unwrap();
+        for half in (1..=EARLIER).filter_map(half) {
+            let family: String = half.family().iter().map(|byte| format!("{byte:02x}")).collect();
+            assert!(text.contains(&family), "change {at}, {opened:?}: a used half is not in the file");
+        }
+    }
+    assert!(failed > copies as i32, "{failed} starts failed");
 }
 
 /// Runs in a separate mount namespace, so that nothing is left behind.

@@ -17,6 +17,7 @@ use npubbot::vault::BreakOut;
 use npubbot::vault::{Opened, Vault, VaultError, VerifiedEvent};
 use rand::rngs::StdRng;
 use rand::{Rng, RngCore, SeedableRng};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::os::fd::OwnedFd;
@@ -29,6 +30,7 @@ use std::time::Instant;
 pub const TESTS: &[Test] = &[
     test!(others_of_the_same_user_can_neither_read_nor_trace_the_vault),
     test!(reads_and_traces).part(),
+    test!(a_vault_that_a_filter_ends_names_the_signal_and_the_group_of_calls),
     #[cfg(debug_assertions)]
     test!(a_file_is_refused_to_the_vault_which_lives),
     #[cfg(debug_assertions)]
@@ -103,6 +105,35 @@ fn reads_and_traces() {
     assert_eq!((traced, error.raw_os_error()), (-1, Some(libc::EPERM)), "{error}");
     // The positive control: this user may read its other processes.
     assert!(!fs::read(about(bot, "environ")).unwrap().is_empty());
+}
+
+/// A service manager may forbid calls that the walls need. systemd 252 did: it ignored a group that
+/// it does not know.
+fn a_vault_that_a_filter_ends_names_the_signal_and_the_group_of_calls() {
+    let home = Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
+    drop(home.vault());
+    let mut forbidden = vec![
+        (libc::SYS_landlock_create_ruleset, "@sandbox"),
+        (libc::SYS_seccomp, "@sandbox"),
+        (libc::SYS_setpgid, "@system-service"),
+    ];
+    // Others call it only where their limit on locked memory is high enough.
+    if rustix::process::geteuid().is_root() {
+        forbidden.push((libc::SYS_mlockall, "@memlock"));
+    }
+    for (call, group) in forbidden {
+        let rules = [(call, Vec::new())].into();
+        let architecture = std::env::consts::ARCH.try_into().unwrap();
+        let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::KillProcess, architecture).unwrap();
+        let filter = BpfProgram::try_from(filter).unwrap();
+        let mut command = home.command();
+        // SAFETY: it makes two system calls and allocates nothing.
+        unsafe { command.pre_exec(move || seccompiler::apply_filter(&filter).map_err(|_| ErrorKind::Other.into())) };
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "a restart does not help: {said}");
+        assert!(said.contains("SIGSYS") && said.contains(group), "{group}: {said}");
+    }
 }
 
 /// The vault at `home`. Skips the test if no system call can be forbidden to it.
