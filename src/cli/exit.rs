@@ -2,18 +2,20 @@
 
 use super::folders::FolderError;
 use super::identity::NoIdentity;
+use super::output::{is_reader_gone, note};
 use super::unlock::NoPassphrase;
 use crate::backup::BackupError;
 use crate::config::ConfigError;
 use crate::control::ControlError;
 use crate::fleet::FleetError;
 use crate::ledger::LedgerError;
+use crate::log_writer;
 use crate::remote::{CredentialsError, WorkerError};
 use crate::search::SearchError;
 use crate::service::ServiceError;
 use crate::vault::VaultError;
-use std::io::Write;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// The exit codes, for help and manual pages.
 pub(super) const EXIT_CODES: &str = "\
@@ -32,16 +34,24 @@ const FAILED: u8 = 1;
 /// Exit code if no bot runs that could be asked.
 const NOTHING_RUNS: u8 = 3;
 
-/// Prints an error with all its causes to standard error.
-pub fn explain(error: &anyhow::Error) {
-    // If standard error is closed, nobody reads it.
-    let _ = writeln!(std::io::stderr(), "npubbot: {error:#}");
+/// Longest wait at the end for the last lines of the log.
+pub(super) const LOG_FLUSH_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// Ends a command: explains an error with all its causes on standard error, and returns the exit
+/// code: 3 if no bot runs that could be asked, 2 if the operator has to change something before a
+/// restart can succeed, else 1. A command whose reader is gone has done its work.
+pub fn end(outcome: anyhow::Result<()>) -> ExitCode {
+    let code = outcome.err().filter(|error| !is_reader_gone(error)).map_or(0, |error| {
+        explain(&error);
+        code(&error)
+    });
+    log_writer::flush(LOG_FLUSH_TIMEOUT);
+    ExitCode::from(code)
 }
 
-/// Exit code of an error: 3 if no bot runs that could be asked, 2 if the operator has to change
-/// something before a restart can succeed, else 1.
-pub fn exit_code(error: &anyhow::Error) -> ExitCode {
-    ExitCode::from(code(error))
+/// Writes an error with all its causes to standard error.
+pub(super) fn explain(error: &anyhow::Error) {
+    note!("npubbot: {error:#}");
 }
 
 /// Whether a service that ended with this error should be started again.
@@ -49,7 +59,7 @@ pub(super) fn is_worth_a_restart(error: &anyhow::Error) -> bool {
     code(error) != NEEDS_OPERATOR
 }
 
-/// [`exit_code`] as a number.
+/// The exit code of an error.
 pub(super) fn code(error: &anyhow::Error) -> u8 {
     if matches!(error.downcast_ref(), Some(ControlError::NothingRuns { .. })) {
         return NOTHING_RUNS;

@@ -12,6 +12,7 @@
 //! If there are bots at both 2 and 3, the error asks for `--data`, because a guess could be wrong.
 //! A new bot is never made at 2, so a start in another folder makes no second identity.
 
+use super::output::note;
 use crate::os::{files, process};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -78,7 +79,7 @@ impl FolderFlags {
     pub fn find(&self) -> Result<Folders, FolderError> {
         let folders = Places::of_this_user().find(self.config.as_deref(), self.data.as_deref())?;
         if self.data.is_none() && folders.data == Path::new(FORMER_DATA) {
-            eprintln!(
+            note!(
                 "npubbot: using {FORMER_DATA} of this folder, as earlier versions did; `--data {FORMER_DATA}` says so \
                  without this line"
             );

@@ -63,7 +63,7 @@ pub use earlier_jobs::all_jobs_have_tickets;
 pub use error::{CombineError, UnwrapError, VaultError};
 pub use half_vault::HalfVault;
 pub use opening::{Means, Opening, Unlock};
-#[cfg(all(debug_assertions, any(test, feature = "test-util")))]
+#[cfg(any(test, feature = "test-util"))]
 pub use request::BreakOut;
 pub use rumor::Rumor;
 pub use signer::BotSigner;

@@ -198,7 +198,7 @@ impl Secrets {
                     .map(|rumor| Rumor { ticket: self.ticket(Author::Verified, &rumor), ..rumor }),
             ),
             Request::Sign(json) => Answer::Signed(public_events::sign(&self.bot, &json)?),
-            #[cfg(debug_assertions)]
+            #[cfg(any(test, feature = "test-util"))]
             Request::BreakOut(attempt) => attempt.make().map(|()| Answer::Done).map_err(|_| VaultError::Failed)?,
         })
     }
