@@ -3,6 +3,8 @@
 //! The commit is taken from the variable `NPUBBOT_COMMIT`, else from the record that cargo puts
 //! into a package, else, in a release build, from git.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "cargo reads what a build script prints")]
+
 use std::path::Path;
 use std::process::Command;
 use std::{env, fs};

@@ -4,6 +4,8 @@
 //! Use it to compare two versions of the code. The rates in `docs/performance.md` come from
 //! `npubbot bench`, which proves them by hits.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a measurement ends at its first error")]
+
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use npubbot::key::StartPoint;
 use npubbot::pattern::{ALPHABET, Pattern, PatternSet};

@@ -4,6 +4,7 @@
 //!     cuda_rate <ordinal> <seconds> <patterns> <length> [<runs>]
 
 #![allow(clippy::unwrap_used, reason = "a measurement ends at its first error")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a measurement ends at its first error")]
 
 use npubbot::key::{StartPoint, VerifiedHit};
 use npubbot::pattern::{ALPHABET, Pattern, PatternSet};

@@ -5,6 +5,8 @@
 //! `NPUBBOT_CUDA_ARCHS` (such as `90` or `86,90`) limits the architectures, to build faster while
 //! developing; `NPUBBOT_CUDA_ARCHS=none` skips nvcc.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "cargo reads what a build script prints")]
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,5 +1,6 @@
-//! Fault injection for tests: named steps of the flow at which a debug build can be made to die,
-//! panic or wait.
+//! Named steps of the flow at which tests make the program die, panic or wait. Only builds with the
+//! feature `test-util` can: in others the steps are empty, so neither an attacker nor a forgotten
+//! variable can stop an operator's bot.
 //!
 //! ```text
 //! NPUBBOT_TEST_FAULT=abort:found:before npubbot serve …     dies (SIGABRT) before T2 is committed
@@ -10,16 +11,23 @@
 //!                                                           that NPUBBOT_TEST_GATE names
 //! ```
 //!
-//! Only a build with `debug_assertions` reads the variable. In a release build `before` and
-//! `after` are empty, so neither an attacker nor a forgotten variable can stop an operator's bot.
-//! A cargo feature would do the same, but a plain `cargo test` would then skip the tests that need
-//! it.
-//!
 //! The text of a fault names the step and nothing else, so it reveals no request.
 
-/// The steps of a request from the relay to the key, in order; then all other steps.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Step {
+/// Declares the steps, and the list of all of them.
+macro_rules! steps {
+    ($($(#[$about:meta])* $step:ident,)*) => {
+        /// The steps of a request from the relay to the key, in order; then all other steps.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum Step { $($(#[$about])* $step,)* }
+
+        impl Step {
+            /// All steps.
+            pub const ALL: &[Step] = &[$(Step::$step),*];
+        }
+    };
+}
+
+steps! {
     /// The jobs still open from the last run are handed to the scheduler.
     TakeUp,
     /// An event from a relay's stream is accepted for processing.
@@ -63,30 +71,6 @@ pub enum Step {
 }
 
 impl Step {
-    /// All steps.
-    pub const ALL: [Step; 20] = [
-        Step::TakeUp,
-        Step::Listen,
-        Step::Receive,
-        Step::Unwrap,
-        Step::Decide,
-        Step::SealAnswer,
-        Step::Answer,
-        Step::Add,
-        Step::Draw,
-        Step::Launch,
-        Step::Collect,
-        Step::Verify,
-        Step::Redeem,
-        Step::Keep,
-        Step::Found,
-        Step::Send,
-        Step::Deliver,
-        Step::MoveCursor,
-        Step::Round,
-        Step::Stop,
-    ];
-
     /// The step's name in `NPUBBOT_TEST_FAULT`.
     pub fn word(self) -> String {
         format!("{self:?}").to_lowercase()
@@ -105,10 +89,10 @@ pub(crate) fn after(step: Step) {
     reach(step, "after");
 }
 
-#[cfg(not(debug_assertions))]
+#[cfg(not(any(test, feature = "test-util")))]
 fn reach(_: Step, _: &str) {}
 
-#[cfg(debug_assertions)]
+#[cfg(any(test, feature = "test-util"))]
 fn reach(step: Step, side: &str) {
     use std::io::Write;
     use std::sync::LazyLock;
@@ -125,27 +109,23 @@ fn reach(step: Step, side: &str) {
     if !is_first && !matches!(how, "panics" | "hold") {
         return;
     }
+    if how.starts_with("panic") {
+        panic!("test fault: {place}");
+    }
+    if is_first {
+        // If standard error cannot be written, the test sees the outcome alone.
+        let _ = writeln!(std::io::stderr(), "test fault: {place}");
+    }
     match how {
-        "panic" | "panics" => panic!("test fault: {place}"),
         "hold" => {
-            if is_first {
-                let _ = writeln!(std::io::stderr(), "test fault: {place}");
-            }
             let gate = std::env::var_os("NPUBBOT_TEST_GATE").map(std::path::PathBuf::from).unwrap_or_default();
             while !gate.exists() {
                 std::thread::sleep(std::time::Duration::from_millis(5));
             }
         }
-        "hang" => {
-            let _ = writeln!(std::io::stderr(), "test fault: {place}");
-            loop {
-                std::thread::park();
-            }
-        }
-        _ => {
-            // If standard error cannot be written, the test sees the signal alone.
-            let _ = writeln!(std::io::stderr(), "test fault: {place}");
-            std::process::abort();
-        }
+        "hang" => loop {
+            std::thread::park();
+        },
+        _ => std::process::abort(),
     }
 }

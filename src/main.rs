@@ -1,6 +1,6 @@
 //! `npubbot`: the program. All code worth testing is in the library.
 
-use npubbot::cli::{Cli, exit_code, explain};
+use npubbot::cli::{self, Cli};
 use npubbot::memory::Counted;
 use npubbot::os::kernel::tune_malloc;
 use std::alloc::System;
@@ -14,11 +14,5 @@ static ALLOCATOR: Counted<ZeroAlloc<System>> = Counted(ZeroAlloc(System));
 
 fn main() -> ExitCode {
     tune_malloc();
-    match Cli::from_arguments().run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            explain(&error);
-            exit_code(&error)
-        }
-    }
+    cli::end(Cli::from_arguments().run())
 }

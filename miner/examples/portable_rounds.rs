@@ -3,6 +3,8 @@
 //!
 //!     portable_rounds LAUNCHES
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a measurement ends at its first error")]
+
 use npubbot_miner::key::StartPoint;
 use npubbot_miner::pattern::PatternSet;
 use npubbot_miner::search::cpu::{CpuSearcher, KernelChoice};

@@ -2,6 +2,7 @@
 
 use super::folders::FolderFlags;
 use super::operate::{carry_out, replies};
+use super::output::stdout;
 use crate::control::{AskerStatus, Command, Reply, Standing};
 use clap::Args;
 use std::io::Write;
@@ -29,7 +30,7 @@ pub(super) struct Askers {
 impl Askers {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
-        let mut out = std::io::stdout().lock();
+        let mut out = stdout();
         let replies = replies(&self.folders, Command::Askers { most: self.limit.into() })?;
         if replies.is_empty() && !self.json {
             writeln!(out, "No asker has had a job.")?;

@@ -1,6 +1,7 @@
 //! `npubbot backup` and `npubbot restore`.
 
 use super::folders::FolderFlags;
+use super::output::note;
 use super::unlock::UnlockFlags;
 use crate::backup::{Places, Restored, make, unpack};
 use crate::clock::Clock;
@@ -43,7 +44,7 @@ impl Backup {
             None => Lock::Unlock(self.unlock.unlock("Choose a passphrase for the backup: ", true)?),
         };
         make(&folders.data, &folders.config, &self.file, &lock, Clock::System.now())?;
-        eprintln!("The backup is {}. Keep it, and its passphrase or key, on another machine.", self.file.display());
+        note!("The backup is {}. Keep it, and its passphrase or key, on another machine.", self.file.display());
         Ok(())
     }
 }
@@ -82,15 +83,15 @@ impl Restore {
         let Restored { manifest, is_config_beside } =
             unpack(&self.file, &unlock, &places, self.used_halves.as_deref())?;
         let age = Duration::from_secs(Clock::System.now().saturating_sub(manifest.made_at));
-        eprintln!("The bot of {} ago is in {}.", humanize(age), folders.data.display());
-        eprintln!("Open split jobs are given up at its first start, and requests from before are refused.");
+        note!("The bot of {} ago is in {}.", humanize(age), folders.data.display());
+        note!("Open split jobs are given up at its first start, and requests from before are refused.");
         if self.used_halves.is_none() {
-            eprintln!(
+            note!(
                 "Halves that served after the backup was made are not known here. If the old machine's file used-halves \
                  exists, start over with --used-halves."
             );
         }
-        eprintln!("Never run it on two machines. Next:\n{}", folders.next_commands(&self.folders));
+        note!("Never run it on two machines. Next:\n{}", folders.next_commands(&self.folders));
         if is_config_beside {
             // The exit code says so too: a script must not go on with other relays or no proxy.
             return Err(ConfigError::Unsettled { file: folders.config.display().to_string() }.into());

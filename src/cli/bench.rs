@@ -1,6 +1,7 @@
 //! `npubbot bench`: the rate over wall time, checked by the number of hits.
 
 use super::bench_plot::{PATTERNS, plot};
+use super::output::stdout;
 use super::patterns::{PatternFiles, Wanted, check_searchable, wanted};
 use super::search_flags::SearchFlags;
 use crate::pattern::{Pattern, Rate};
@@ -12,6 +13,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde::Serialize;
+use std::io::Write;
 use std::path::PathBuf;
 
 /// The most chosen patterns that the result names. If there are more, it gives their number.
@@ -162,9 +164,9 @@ impl Bench {
         }
         let ceiling = ceiling(&measured);
         if self.json {
-            println!("{}", serde_json::to_string(&line(&trial, &measured, ceiling))?);
+            writeln!(stdout(), "{}", serde_json::to_string(&line(&trial, &measured, ceiling))?)?;
         } else {
-            show(&trial, &measured, ceiling);
+            show(&trial, &measured, ceiling)?;
         }
         trusted(&measured)
     }
@@ -192,34 +194,36 @@ fn line(trial: &Trial, measured: &Measurement, ceiling: Option<f64>) -> Line {
 }
 
 /// Prints the result for people.
-fn show(trial: &Trial, measured: &Measurement, ceiling: Option<f64>) {
+fn show(trial: &Trial, measured: &Measurement, ceiling: Option<f64>) -> anyhow::Result<()> {
     for device in &measured.devices {
-        println!("{}: {}, kernel {}, {} threads", device.id, device.name, device.kernel, device.threads);
+        writeln!(stdout(), "{}: {}, kernel {}, {} threads", device.id, device.name, device.kernel, device.threads)?;
     }
     let (wall, busy) = (measured.wall.as_secs_f64(), measured.busy.as_secs_f64());
-    println!("{} over {wall:.2} s of wall time (device busy {:.1} %)", measured.rate(), 100.0 * busy / wall);
+    writeln!(stdout(), "{} over {wall:.2} s of wall time (device busy {:.1} %)", measured.rate(), 100.0 * busy / wall)?;
     if let Some(ceiling) = ceiling {
         let share = 100.0 * measured.rate().0 / ceiling;
-        println!("{share:.0} % of the {} that its multiply instructions alone would allow", Rate(ceiling));
+        writeln!(stdout(), "{share:.0} % of the {} that its multiply instructions alone would allow", Rate(ceiling))?;
     }
     for kind in &measured.kinds {
         let what = if kind.compares_whole_keys { "whole keys" } else { "first 32 bits" };
-        println!("  {what} compared: {} in {:.2} s of them", kind.rate(), kind.busy.as_secs_f64());
+        writeln!(stdout(), "  {what} compared: {} in {:.2} s of them", kind.rate(), kind.busy.as_secs_f64())?;
     }
     match measured.watts().zip(measured.candidates_per_joule()) {
-        Some((watts, per_joule)) => println!("{watts:.0} W, {:.1} M candidates a joule", per_joule / 1e6),
-        None => println!("power: not known"),
+        Some((watts, per_joule)) => writeln!(stdout(), "{watts:.0} W, {:.1} M candidates a joule", per_joule / 1e6)?,
+        None => writeln!(stdout(), "power: not known")?,
     }
     let what = match trial.chosen.as_slice() {
         [] => format!("{} patterns of {} characters", trial.count(), measured.characters),
         few if few.len() <= MOST_NAMED => few.iter().map(Pattern::to_string).collect::<Vec<_>>().join(" "),
         many => format!("{} patterns", many.len()),
     };
-    println!(
+    writeln!(
+        stdout(),
         "{what}: {} hits found, {:.0} expected ({:+.1} standard deviations), {} wrong",
         measured.hits_found,
         measured.hits_expected,
         measured.deviation(),
         measured.hits_wrong
-    );
+    )?;
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! `npubbot combine`: makes the key from half and tweak, offline.
 
 use super::half_mark::{Earlier, mark};
+use super::output::{note, stdout};
 use super::patterns::{Wanted, wanted};
 use super::unlock::{UnlockFlags, ask, first_line};
 use crate::key::SplitTweak;
@@ -58,7 +59,7 @@ impl Combine {
         }
         let npub = half.combine(&tweak, &requested)?;
         self.mark(&tweak);
-        let mut out = std::io::stdout().lock();
+        let mut out = stdout();
         if self.ncryptsec {
             let password = match &self.password_file {
                 Some(file) => first_line(file)?,
@@ -83,15 +84,14 @@ impl Combine {
         let Some(file) = &self.half else { return };
         match mark(file, tweak) {
             Ok(Earlier::Fresh) => {}
-            Ok(Earlier::SameTweak) => eprintln!("You combined this half with this tweak before: it is the same key."),
-            Ok(Earlier::OtherTweak) => eprintln!(
+            Ok(Earlier::SameTweak) => note!("You combined this half with this tweak before: it is the same key."),
+            Ok(Earlier::OtherTweak) => note!(
                 "WARNING: this half was used before, with another tweak. Whoever has one of the two keys can compute the \
                  other.\nUse one of them only, and make a new half for each key: npubbot split new"
             ),
-            Err(error) => eprintln!(
-                "WARNING: {} could not be marked as used ({error}). Never use this half again.",
-                file.display()
-            ),
+            Err(error) => {
+                note!("WARNING: {} could not be marked as used ({error}). Never use this half again.", file.display())
+            }
         }
     }
 

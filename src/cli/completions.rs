@@ -1,5 +1,6 @@
 //! `npubbot completions`: the file with which a shell completes commands and options.
 
+use super::output::stdout;
 use clap::{Args, Command};
 use clap_complete::aot::{Shell, generate};
 use std::io::Write;
@@ -24,7 +25,7 @@ impl Completions {
     pub fn run(self, mut command: Command) -> anyhow::Result<()> {
         let mut text = Vec::new();
         generate(self.shell, &mut command, "npubbot", &mut text);
-        std::io::stdout().write_all(&text)?;
+        stdout().write_all(&text)?;
         Ok(())
     }
 }

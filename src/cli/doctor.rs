@@ -3,11 +3,13 @@
 use super::exit::Passing;
 use super::identity::{IdentityFlags, identity_file};
 use super::operate::patiently;
+use super::output::stdout;
 use super::runtime::runtime;
 use crate::control::Verdict;
 use crate::service::doctor;
 use anyhow::bail;
 use clap::Args;
+use std::io::Write;
 
 /// Flags of `npubbot doctor`.
 #[derive(Args, Debug)]
@@ -38,7 +40,7 @@ impl Doctor {
                 Verdict::Weak => "weak",
                 Verdict::Broken => "BAD ",
             };
-            println!("{mark}  {:14} {}", finding.what, finding.text);
+            writeln!(stdout(), "{mark}  {:14} {}", finding.what, finding.text)?;
         }
         let broken = findings.iter().filter(|finding| finding.verdict == Verdict::Broken).count();
         if broken > 0 {

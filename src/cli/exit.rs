@@ -2,6 +2,7 @@
 
 use super::folders::FolderError;
 use super::identity::NoIdentity;
+use super::output::{is_reader_gone, note};
 use super::unlock::NoPassphrase;
 use crate::backup::BackupError;
 use crate::config::ConfigError;
@@ -9,6 +10,7 @@ use crate::control::ControlError;
 use crate::fleet::FleetError;
 use crate::key::{HalfPointError, SplitTweakError};
 use crate::ledger::LedgerError;
+use crate::log_writer;
 use crate::nostr::NostrError;
 use crate::os::files::free_bytes;
 use crate::pattern::{GrammarError, PatternError, WordError};
@@ -20,9 +22,10 @@ use crate::vault::{CombineError, VaultError};
 use crate::web::WebError;
 use std::error::Error;
 use std::fmt;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// The exit codes, for help and manual pages.
 pub(super) const EXIT_CODES: &str = "\
@@ -67,15 +70,24 @@ impl fmt::Display for Passing {
 
 impl Error for Passing {}
 
-/// Prints an error with all its causes to standard error.
-pub fn explain(error: &anyhow::Error) {
-    // If standard error is closed, nobody reads it.
-    let _ = writeln!(io::stderr(), "npubbot: {error:#}");
+/// Longest wait at the end for the last lines of the log.
+pub(super) const LOG_FLUSH_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// Ends a command: explains an error with all its causes on standard error, and returns the exit
+/// code: 3 if no bot runs that could be asked, 2 if the operator has to change something before a
+/// restart can succeed, else 1. A command whose reader is gone has done its work.
+pub fn end(outcome: anyhow::Result<()>) -> ExitCode {
+    let code = outcome.err().filter(|error| !is_reader_gone(error)).map_or(0, |error| {
+        explain(&error);
+        code(&error)
+    });
+    log_writer::flush(LOG_FLUSH_TIMEOUT);
+    ExitCode::from(code)
 }
 
-/// The exit code of an error.
-pub fn exit_code(error: &anyhow::Error) -> ExitCode {
-    ExitCode::from(code(error))
+/// Writes an error with all its causes to standard error.
+pub(super) fn explain(error: &anyhow::Error) {
+    note!("npubbot: {error:#}");
 }
 
 /// Whether a service that ended with this error should be started again.
@@ -83,7 +95,7 @@ pub(super) fn is_worth_a_restart(error: &anyhow::Error) -> bool {
     code(error) != Repair::Person.code()
 }
 
-/// [`exit_code`] as a number.
+/// The exit code of an error.
 pub(super) fn code(error: &anyhow::Error) -> u8 {
     // A message of ours without a type asks a person for something else.
     let is_message = error.chain().count() == 1 && (error.is::<String>() || error.is::<&'static str>());

@@ -1,5 +1,6 @@
 //! `npubbot explain`: what patterns mean, and how long they take.
 
+use super::output::stdout;
 use super::patterns::{Wanted, in_95_percent, meaning, meaning_of_best, refusal, time, turns, wanted};
 use super::search_flags::SearchFlags;
 use crate::duration::humanize;
@@ -109,7 +110,7 @@ impl Explain {
         };
         let whole_keys = compares_whole_keys.then(|| rate_of(vec![ENDING.parse()?])).transpose()?;
         let here = Rates { top_words: rate_of(Vec::new())?, whole_keys };
-        let mut out = std::io::stdout().lock();
+        let mut out = stdout();
         let said = |text: String, line: serde_json::Result<String>| match self.json {
             true => line.map(|line| line + "\n"),
             false => Ok(text),

@@ -2,6 +2,7 @@
 
 use super::folders::FolderFlags;
 use super::operate::replies;
+use super::output::{note, stdout};
 use crate::control::{self, FleetStatus, Reply, WorkerDeviceStatus, WorkerStatus};
 use crate::fleet::{Reloaded, Setup};
 use crate::pattern::Rate;
@@ -68,25 +69,25 @@ impl FleetCommand {
             Command::Init { host, port } => {
                 let setup = Setup::init(&data, &host, port)?;
                 let config = setup.server_config();
-                eprintln!("The server's configuration is in {}. Start the server:", config.display());
-                eprintln!("  nats-server -c {}", config.display());
-                eprintln!("Have the bot use it, in relays.toml, and restart it or say `npubbot reload`:");
-                eprintln!("  [fleet]\n  server = \"{}\"", setup.server());
-                eprintln!("Then make the credentials of each worker: npubbot fleet add NAME");
+                note!("The server's configuration is in {}. Start the server:", config.display());
+                note!("  nats-server -c {}", config.display());
+                note!("Have the bot use it, in relays.toml, and restart it or say `npubbot reload`:");
+                note!("  [fleet]\n  server = \"{}\"", setup.server());
+                note!("Then make the credentials of each worker: npubbot fleet add NAME");
             }
             Command::Add { name } => {
                 let mut setup = Setup::open(&data)?;
                 let file = setup.add(name)?;
                 say_reload(&setup);
-                eprintln!("Copy this file to the worker's machine, where nobody else reads it, and start there:");
-                eprintln!("  npubbot worker --nats {} --creds {name}.creds", setup.server());
-                println!("{}", file.display());
+                note!("Copy this file to the worker's machine, where nobody else reads it, and start there:");
+                note!("  npubbot worker --nats {} --creds {name}.creds", setup.server());
+                writeln!(stdout(), "{}", file.display())?;
             }
             Command::Remove { name } => {
                 let mut setup = Setup::open(&data)?;
                 setup.remove(name)?;
                 say_reload(&setup);
-                eprintln!("The credentials of {name} are worth nothing from then on.");
+                note!("The credentials of {name} are worth nothing from then on.");
             }
         }
         Ok(())
@@ -103,7 +104,7 @@ fn show(folders: &FolderFlags, is_json: bool) -> anyhow::Result<()> {
         let missing: Vec<WorkerStatus> = added.iter().filter(is_missing).map(never_seen).collect();
         fleet.workers.extend(missing);
         let text = if is_json { serde_json::to_string(&fleet)? + "\n" } else { fleet_text(&fleet) };
-        std::io::stdout().write_all(text.as_bytes())?;
+        stdout().write_all(text.as_bytes())?;
     }
     Ok(())
 }
@@ -153,8 +154,8 @@ pub(super) fn echo_text(device: &WorkerDeviceStatus) -> String {
 /// Has the NATS server read its configuration again, or tells the operator how to do that.
 fn say_reload(setup: &Setup) {
     match setup.reload() {
-        Reloaded::Told => eprintln!("The server was told to read its configuration again."),
-        Reloaded::NotHere => eprintln!(
+        Reloaded::Told => note!("The server was told to read its configuration again."),
+        Reloaded::NotHere => note!(
             "No server of this fleet runs here. Where it runs, take {} there and say twice: nats-server --signal reload",
             setup.server_config().display()
         ),

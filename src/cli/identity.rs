@@ -1,6 +1,7 @@
 //! The bot's identity file: how it is made and opened.
 
 use super::folders::{FolderError, FolderFlags, Folders, IDENTITY_FILE, LEDGER_FILE};
+use super::output::write_note;
 use super::unlock::UnlockFlags;
 use crate::os::files;
 use crate::vault::{Means, Opening, Vault};
@@ -89,7 +90,7 @@ impl IdentityFlags {
 
 /// Asks on the terminal whether to make a new identity.
 fn wants_identity(path: &str) -> anyhow::Result<bool> {
-    eprint!("There is no identity at {path}. Make a new one? [y/N] ");
+    write_note(format_args!("There is no identity at {path}. Make a new one? [y/N] "));
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))

@@ -1,6 +1,7 @@
 //! `npubbot init`: writes the configuration and makes the identity.
 
 use super::identity::{IdentityFlags, identity_file};
+use super::output::{note, stdout};
 use super::questions::{ask, ask_until};
 use crate::config::{Choices, Config};
 use crate::os::files;
@@ -9,6 +10,7 @@ use anyhow::bail;
 use clap::Args;
 use nostr::{RelayUrl, ToBech32};
 use std::io::IsTerminal;
+use std::io::Write;
 
 /// Flags of `npubbot init`.
 #[derive(Args, Debug)]
@@ -71,17 +73,14 @@ impl Init {
         })?;
         let config = folders.config.display();
         if is_new {
-            eprintln!("The configuration is in {config}. Each key is explained there.");
+            note!("The configuration is in {config}. Each key is explained there.");
         } else {
-            eprintln!("The configuration {config} was there already and is left as it is.");
+            note!("The configuration {config} was there already and is left as it is.");
         }
-        eprintln!(
-            "The identity is in {}. Keep a copy elsewhere, and the passphrase apart from it.",
-            identity.display()
-        );
-        eprintln!("The bot's address, which people write to:");
-        println!("{}", vault.public_key().to_bech32()?);
-        eprintln!("Next, check it and start it:\n{}", folders.next_commands(&self.identity.folders));
+        note!("The identity is in {}. Keep a copy elsewhere, and the passphrase apart from it.", identity.display());
+        note!("The bot's address, which people write to:");
+        writeln!(stdout(), "{}", vault.public_key().to_bech32()?)?;
+        note!("Next, check it and start it:\n{}", folders.next_commands(&self.identity.folders));
         Ok(())
     }
 
@@ -96,7 +95,7 @@ impl Init {
         if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
             return Ok(choices);
         }
-        eprintln!("Four questions. Enter takes what is in brackets; all of it can be changed later.");
+        note!("Four questions. Enter takes what is in brackets; all of it can be changed later.");
         let defaults = Config::embedded_default()?;
         if choices.name.is_none() {
             choices.name = Some(ask("The bot's name", &defaults.bot.name)?);

@@ -1,6 +1,7 @@
 //! Writes the keys that `npubbot mine` finds.
 
 use super::key_file::KeyFile;
+use super::output::stdout;
 use crate::key::Npub;
 use crate::scheduler::Find;
 use crate::vault::{Vault, VaultError};
@@ -39,7 +40,7 @@ impl Output {
 
     /// Writes the lines of a key.
     pub fn write_lines(&mut self, npub: &Npub, lines: &[u8]) -> anyhow::Result<()> {
-        let mut out = std::io::stdout().lock();
+        let mut out = stdout();
         match &mut self.file {
             Some(file) => {
                 file.append(lines)?;

@@ -1,12 +1,18 @@
-//! Log lines on standard error.
+//! Log lines: on standard error, and the last ones for `npubbot top`.
 
-use super::recent::Recent;
-use crate::os::process;
+use crate::log_writer::{self, LogWriter};
+use crate::os::{manager, process};
 use clap::{ArgAction, Args, ValueEnum};
+use std::collections::VecDeque;
+use std::fmt::{Debug, Write};
 use std::io::IsTerminal;
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::layer::SubscriberExt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
 
 /// Levels, from the quietest.
 const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
@@ -51,38 +57,30 @@ impl LogFlags {
         let filter =
             EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(format!("off,npubbot={level}")));
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
-        let log = log.with_ansi(!no_color && std::io::stderr().is_terminal() && process::shows_colors());
+        let is_dated = manager::dates_log();
+        log_writer::set_form(self.form == Form::Json, is_dated);
         let recent = Recent::default();
+        let lines = fmt::layer().with_writer(LogWriter).with_target(false);
+        let lines = lines.with_ansi(!no_color && std::io::stderr().is_terminal() && process::shows_colors());
+        let lines = match self.form {
+            Form::Json => lines.json().boxed(),
+            Form::Text if is_dated => lines.without_time().boxed(),
+            Form::Text => lines.boxed(),
+        };
+        let (filter, handle) = reload::Layer::new(filter);
         // A second call, in a test, has no effect.
-        match self.form {
-            Form::Text => {
-                let log = log.with_filter_reloading();
-                let handle = log.reload_handle();
-                let _ = log.finish().with(recent.clone()).try_init();
-                LogLevel::new(recent, move |filter| handle.reload(filter).map_err(|error| error.to_string()))
-            }
-            Form::Json => {
-                let log = log.json().with_filter_reloading();
-                let handle = log.reload_handle();
-                let _ = log.finish().with(recent.clone()).try_init();
-                LogLevel::new(recent, move |filter| handle.reload(filter).map_err(|error| error.to_string()))
-            }
-        }
+        let _ = tracing_subscriber::registry().with(filter).with(lines).with(recent.clone()).try_init();
+        LogLevel { handle, recent }
     }
 }
 
 /// The running log: its level and its last lines.
 pub(super) struct LogLevel {
-    set: Box<dyn Fn(EnvFilter) -> Result<(), String> + Send + Sync>,
+    handle: reload::Handle<EnvFilter, Registry>,
     recent: Recent,
 }
 
 impl LogLevel {
-    fn new(recent: Recent, set: impl Fn(EnvFilter) -> Result<(), String> + Send + Sync + 'static) -> LogLevel {
-        LogLevel { set: Box::new(set), recent }
-    }
-
     /// The last lines, oldest first.
     pub fn recent(&self) -> Vec<String> {
         self.recent.lines()
@@ -93,9 +91,67 @@ impl LogLevel {
     /// Errors: an unknown level.
     pub fn set(&self, level: &str) -> Result<(), String> {
         if !LEVELS.contains(&level) {
-            return Err(format!("`{level}` is no level; say {}", LEVELS.join(", ")));
+            return Err(format!("`{level}` is not a level; levels: {}", LEVELS.join(", ")));
         }
-        (self.set)(EnvFilter::new(format!("off,npubbot={level}")))
+        let filter = EnvFilter::new(format!("off,npubbot={level}"));
+        self.handle.reload(filter).map_err(|error| error.to_string())
+    }
+}
+
+/// The most lines that are kept.
+const MAX_RECENT: usize = 100;
+/// The most characters of a line.
+const MAX_CHARACTERS: usize = 300;
+
+/// The last lines of the log. Cheap to clone; clones share the lines.
+#[derive(Clone, Debug, Default)]
+struct Recent(Arc<Mutex<VecDeque<String>>>);
+
+impl Recent {
+    /// The lines kept, oldest first.
+    pub fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    fn push(&self, line: String) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == MAX_RECENT {
+            lines.pop_front();
+        }
+        lines.push_back(line);
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Recent {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        // The time of day, in UTC.
+        let time = now.get(11..19).unwrap_or_default();
+        let mut text = Text { message: String::new(), fields: String::new() };
+        event.record(&mut text);
+        let level = event.metadata().level();
+        let line = format!("{time} {level:<5} {}{}", text.message, text.fields);
+        self.push(line.chars().filter(|c| !c.is_control()).take(MAX_CHARACTERS).collect());
+    }
+}
+
+/// The message of an event, and its fields as ` name=value`.
+struct Text {
+    message: String,
+    fields: String,
+}
+
+impl Visit for Text {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        // Writing to a string cannot fail.
+        let _ = match field.name() {
+            "message" => write!(self.message, "{value:?}"),
+            name => write!(self.fields, " {name}={value:?}"),
+        };
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.record_debug(field, &format_args!("{value}"));
     }
 }
 
@@ -112,5 +168,21 @@ mod tests {
             ("debug", "trace", "trace")
         );
         assert_eq!(level(0, true, "info"), "error");
+    }
+
+    #[test]
+    fn the_newest_lines_are_kept_and_a_long_one_is_cut() {
+        let recent = Recent::default();
+        let subscriber = tracing_subscriber::registry().with(recent.clone());
+        tracing::subscriber::with_default(subscriber, || {
+            for number in 0..150 {
+                tracing::info!(number, name = "x", "a\u{1b}[31m line");
+            }
+            tracing::warn!("{}", "y".repeat(1000));
+        });
+        let lines = recent.lines();
+        assert_eq!(lines.len(), MAX_RECENT);
+        assert!(lines[0].ends_with(" INFO  a[31m line number=51 name=x"), "{}", lines[0]);
+        assert_eq!(lines[99].chars().count(), MAX_CHARACTERS);
     }
 }

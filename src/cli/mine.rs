@@ -4,6 +4,7 @@ use super::exit::Passing;
 use super::key_file::KeyFile;
 use super::key_output::{Output, is_lost};
 use super::mine_best::search_best;
+use super::output::note;
 use super::patterns::{PatternFiles, Wanted, check_searchable, time, turns, wanted};
 use super::search_flags::SearchFlags;
 use super::unlock::{ask, first_line};
@@ -164,7 +165,7 @@ impl Mine {
         })?;
         scheduler.add(JobId(1), JobSpec { half: self.split, ..JobSpec::local(patterns.to_vec()) });
         if let Some(said) = turns(patterns).filter(|_| self.split.is_none()) {
-            bar.suspend(|| eprintln!("{said}"));
+            bar.suspend(|| note!("{said}"));
         }
         let takes_turns = turns(patterns).is_some();
         let (mut found_at, mut found_since, mut found, mut is_hinted) = (0, began, 0u32, false);
@@ -198,14 +199,21 @@ impl Mine {
                 }
             }
             if self.time.is_some_and(|time| began.elapsed() >= time) {
-                bar.clear();
-                if found < wanted.max(1) {
-                    bail!(Passing(format!("the time is over; {found} of the keys were found")));
-                }
-                return Ok(());
+                break;
             }
         }
+        // From here on no key is printed, so those that were are counted.
+        scheduler.remove(JobId(1));
+        drop(scheduler);
         bar.clear();
+        for (printed, _) in finds.try_iter() {
+            printed?;
+            found += 1;
+        }
+        let missing = wanted.max(1).saturating_sub(found);
+        if missing > 0 {
+            bail!(Passing(format!("the time is over: {found} found, {missing} missing")));
+        }
         Ok(())
     }
 }
@@ -226,7 +234,7 @@ fn hint(patterns: &[Pattern], rate: Rate) {
         return;
     }
     for other in pattern.cheaper() {
-        eprintln!("{pattern} takes {}.\n{other} looks alike and takes {}.", time(pattern, rate), time(&other, rate));
+        note!("{pattern} takes {}.\n{other} looks alike and takes {}.", time(pattern, rate), time(&other, rate));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::exit::Passing;
 use super::key_output::{Output, is_lost};
+use super::output::note;
 use crate::job::{JobId, JobSpec};
 use crate::key::Npub;
 use crate::pattern::{Best, Pattern};
@@ -76,7 +77,7 @@ pub(super) fn search_best(options: &SearchOptions, job: JobSpec, best: Best, out
                 bar.clear();
                 written?;
                 if let Some(pattern) = rarest {
-                    eprintln!("It fits {pattern}, as 1 key in {} does.", pattern.difficulty());
+                    note!("It fits {pattern}, as 1 key in {} does.", pattern.difficulty());
                 }
                 return Ok(());
             }

@@ -24,10 +24,10 @@ mod man;
 mod mine;
 mod mine_best;
 mod operate;
+mod output;
 mod patterns;
 mod plot;
 mod questions;
-mod recent;
 mod reload;
 mod runtime;
 mod search_flags;
@@ -36,7 +36,6 @@ mod service;
 mod signals;
 mod split;
 mod stats;
-mod systemd;
 #[cfg(test)]
 mod tests;
 mod top;
@@ -45,9 +44,10 @@ mod vault;
 mod version;
 mod worker;
 
-pub use exit::{exit_code, explain};
+pub use exit::end;
 
 use crate::control;
+use crate::log_writer;
 use crate::os::process;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -147,13 +147,19 @@ impl Cli {
 
     /// Runs the command.
     ///
-    /// Errors: their text says what is wrong and what would work; [`exit_code`] tells whether a
-    /// restart can help.
+    /// Errors: their text says what is wrong and what would work; [`end`] tells whether a restart
+    /// can help.
     pub fn run(self) -> anyhow::Result<()> {
-        if let Err(error) = process::no_core_dumps() {
+        let core_dumps = process::no_core_dumps();
+        // The vault may start no thread for a log. The bot logs what it writes.
+        if let Command::Vault(vault) = self.command {
+            return vault.run();
+        }
+        log_writer::take_panics();
+        let level = self.log.start(self.command.usual_log_level());
+        if let Err(error) = core_dumps {
             tracing::warn!(%error, "core dumps could not be switched off");
         }
-        let level = self.log.start(self.command.usual_log_level());
         match self.command {
             #[cfg(feature = "demo")]
             Command::Demo(demo) => demo.run(),

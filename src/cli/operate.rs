@@ -2,6 +2,7 @@
 //! `reload`, `log`.
 
 use super::folders::FolderFlags;
+use super::output::{note, stdout};
 use crate::control::{self, Command, Finding, JobStatus, Reply, Status, Verdict};
 use crate::duration::humanize;
 use crate::pattern::Rate;
@@ -61,7 +62,7 @@ impl ShowStatus {
                     true => serde_json::to_string(&status)? + "\n",
                     false => status_text(&status, &replies(&self.folders, Command::Doctor)?),
                 };
-                std::io::stdout().write_all(text.as_bytes())?;
+                stdout().write_all(text.as_bytes())?;
             }
         }
         Ok(())
@@ -115,7 +116,7 @@ impl Jobs {
             Some(JobCommand::Show { job }) => Command::Show { job },
             None => Command::Jobs,
         };
-        let mut out = std::io::stdout().lock();
+        let mut out = stdout();
         let replies = replies(&self.folders, command)?;
         if replies.is_empty() && !self.json {
             writeln!(out, "No job is open.")?;
@@ -158,7 +159,7 @@ impl Log {
 pub(super) fn carry_out(folders: &FolderFlags, command: Command) -> anyhow::Result<()> {
     for reply in replies(folders, command)? {
         if let Reply::Said(text) = reply {
-            eprintln!("{text}");
+            note!("{text}");
         }
     }
     Ok(())
@@ -183,7 +184,7 @@ pub(super) fn patiently<T>(ask: impl FnOnce() -> T) -> T {
     std::thread::scope(|scope| {
         scope.spawn(move || {
             if asked.recv_timeout(NOTICE) == Err(RecvTimeoutError::Timeout) {
-                eprintln!("npubbot: no answer yet; a bot is given {} seconds", control::PATIENCE.as_secs());
+                note!("npubbot: no answer yet; a bot is given {} seconds", control::PATIENCE.as_secs());
             }
         });
         let answer = ask();

@@ -1,5 +1,6 @@
 //! Questions on a terminal.
 
+use super::output::{note, write_note};
 use anyhow::bail;
 use std::io::BufRead;
 
@@ -28,7 +29,7 @@ fn ask_in<T>(
     read: impl Fn(&str) -> Result<T, String>,
 ) -> anyhow::Result<T> {
     loop {
-        eprint!("{question} [{default}]: ");
+        write_note(format_args!("{question} [{default}]: "));
         let mut line = String::new();
         if input.read_line(&mut line)? == 0 {
             bail!("the answers ended before the questions; nothing was written");
@@ -36,7 +37,7 @@ fn ask_in<T>(
         let answer = line.trim();
         match read(if answer.is_empty() { default } else { answer }) {
             Ok(value) => return Ok(value),
-            Err(reason) => eprintln!("{reason}"),
+            Err(reason) => note!("{reason}"),
         }
     }
 }

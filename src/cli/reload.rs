@@ -4,7 +4,7 @@ use super::log::LogLevel;
 use super::search_flags::SearchFlags;
 use crate::config::Config;
 use crate::os::signals::Hangups;
-use crate::service::Levers;
+use crate::service::ProcessControls;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
@@ -33,8 +33,9 @@ impl Reload {
         let reload = Arc::clone(self);
         tokio::spawn(async move {
             while hangups.next().await.is_some() {
-                // The log has the outcome.
-                let _ = reload.reload();
+                let reload = Arc::clone(&reload);
+                // The log has the outcome. A panic ends this one attempt.
+                let _ = tokio::task::spawn_blocking(move || reload.reload()).await;
             }
         });
         Ok(())
@@ -51,7 +52,21 @@ impl Reload {
     }
 }
 
-impl Levers for Arc<Reload> {
+impl Reload {
+    /// The operator's changes to this process.
+    pub fn controls(self: &Arc<Reload>) -> ProcessControls {
+        let (read, level, recent) = (Arc::clone(self), Arc::clone(self), Arc::clone(self));
+        let set = move |wanted: &str| {
+            level.level.set(wanted)?;
+            Ok(format!("the log has the level {wanted} until the next start"))
+        };
+        ProcessControls {
+            reload: Box::new(move || read.reload()),
+            set_log_level: Box::new(set),
+            recent_log: Box::new(move || recent.level.recent()),
+        }
+    }
+
     fn reload(&self) -> Result<String, String> {
         match Config::load(&self.file) {
             Ok(config) => {
@@ -67,14 +82,5 @@ impl Levers for Arc<Reload> {
                 Err(format!("{error}; the old configuration stays"))
             }
         }
-    }
-
-    fn recent(&self) -> Vec<String> {
-        self.level.recent()
-    }
-
-    fn log(&self, level: &str) -> Result<String, String> {
-        self.level.set(level)?;
-        Ok(format!("the log has the level {level} until the next start"))
     }
 }

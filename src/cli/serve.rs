@@ -3,21 +3,23 @@
 use super::folders::{FolderError, Folders};
 use super::identity::IdentityFlags;
 use super::log::LogLevel;
+use super::output::stdout;
 use super::reload::Reload;
 use super::runtime::runtime;
 use super::search_flags::SearchFlags;
 use super::signals;
-use super::systemd::ServiceManager;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::ledger::LedgerError;
+use crate::roster::task;
 use crate::scheduler::Health;
-use crate::service::{Monitors, Service, ServiceError};
+use crate::service::{MetricsServer, Monitors, Service, ServiceError, ServiceManager};
 use crate::shutdown::Shutdown;
 use crate::vault::Vault;
-use crate::web::{MetricsServer, PAGE_SHA256, WebServer};
+use crate::web::{PAGE_SHA256, WebServer};
 use clap::Args;
 use nostr::ToBech32;
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,13 +72,20 @@ impl Serve {
         // Signals are caught from here on, before the npub is printed, because a program that reads
         // the npub may send one at once. Before this point there is nothing to shut down.
         let shutdown = signals::listen()?;
-        println!("{}", vault.public_key().to_bech32()?);
+        announce(&vault.public_key().to_bech32()?);
         let runtime = runtime()?;
         let reload = Arc::new(Reload::new(folders.config.clone(), self.search, level));
         let served = runtime.block_on(serve(config, folders, vault, shutdown, reload));
         // Threads that still wait for a device or the network are abandoned.
         runtime.shutdown_timeout(LAST_PATIENCE);
         served
+    }
+}
+
+/// Writes a line for the program or person that started the bot. The bot serves without a reader too.
+fn announce(line: &str) {
+    if let Err(error) = writeln!(stdout(), "{line}") {
+        tracing::warn!(%error, line, "a line could not be written");
     }
 }
 
@@ -89,12 +98,17 @@ async fn serve(
     mut shutdown: Shutdown,
     reload: Arc<Reload>,
 ) -> anyhow::Result<()> {
-    if let Some(page) = WebServer::bind(&config.web, &config.relays, vault.public_key()).await? {
-        println!("{}", page.link());
-        tracing::info!(sha256 = PAGE_SHA256, "serving the page for people without an account");
-        tokio::spawn(page.run(shutdown.clone()));
-    }
     let (manager, monitors) = (ServiceManager::from_environment(), Monitors::default());
+    if let Some(page) = WebServer::bind(&config.web, &config.relays, vault.public_key()).await? {
+        announce(page.link());
+        tracing::info!(sha256 = PAGE_SHA256, "serving the page for people without an account");
+        let (page, roster, stop) = (Arc::new(page), monitors.roster().clone(), shutdown.clone());
+        let page = task(&shutdown, move |stop| {
+            let page = Arc::clone(&page);
+            async move { page.run(stop).await }
+        });
+        tokio::spawn(async move { roster.keep_task("page", page, stop).await });
+    }
     if let Some(address) = config.web.metrics {
         let metrics = MetricsServer::bind(address)?;
         tracing::info!(address = %metrics.address().unwrap_or(address), "serving metrics and health");
@@ -119,7 +133,7 @@ async fn serve(
             (Err(error), None) => return Err(error.into()),
         };
         monitors.set(Some(service.monitor()));
-        let end = run(&mut service, &folders, &mut shutdown, &reload, manager).await;
+        let end = run(&mut service, &folders, &mut shutdown, &reload, (manager, &monitors)).await;
         monitors.set(None);
         if !matches!(end, Ok(End::Reloaded(_))) {
             manager.stopping();
@@ -149,7 +163,7 @@ async fn run(
     folders: &Folders,
     shutdown: &mut Shutdown,
     reload: &Arc<Reload>,
-    manager: ServiceManager,
+    (manager, monitors): (ServiceManager, &Monitors),
 ) -> Result<End, LedgerError> {
     for device in service.devices() {
         match &device.health {
@@ -158,7 +172,7 @@ async fn run(
             Health::Out(reason) => tracing::warn!(device = %device.id, reason, "a device is not in use"),
         }
     }
-    if let Err(error) = service.open_door(&folders.data, Arc::clone(reload)) {
+    if let Err(error) = service.open_door(&folders.data, reload.controls()) {
         tracing::warn!(%error, "the local socket cannot be opened, so `npubbot status` and its like do not work");
     }
     tracing::info!("serving; Ctrl-C stops");
@@ -167,7 +181,7 @@ async fn run(
         () = shutdown.stopped() => Ok(End::Stopped),
         damage = damaged(service) => Err(damage),
         config = reload.wanted() => Ok(End::Reloaded(config)),
-        never = manager.watch(service.monitor()) => match never {},
+        never = manager.watch(monitors) => match never {},
     }
 }
 

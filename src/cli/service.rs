@@ -4,6 +4,7 @@ use super::exit::{code, explain, is_worth_a_restart};
 use super::folders::Folders;
 use super::identity::{IdentityFlags, identity_file};
 use super::log::LogLevel;
+use super::output::{note, stdout};
 use super::serve::Serve;
 use crate::config::Config;
 use crate::os::files;
@@ -12,6 +13,7 @@ use crate::vault::{Means, Opening, Vault};
 use clap::{Args, Subcommand};
 use nostr::ToBech32;
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, absolute};
 
 /// Name of the file in the data folder that holds the passphrase or key of the identity.
@@ -114,12 +116,9 @@ impl Install {
         if installed.is_err() {
             let _ = std::fs::remove_file(path_of(&unlock));
         }
-        println!("{}", installed?);
-        eprintln!(
-            "The service is installed. Its files are in {}, for it and the administrators alone.",
-            data.display()
-        );
-        eprintln!("Start it, and look at it:\n  Start-Service npubbot\n  npubbot status{}", flags(&data));
+        writeln!(stdout(), "{}", installed?)?;
+        note!("The service is installed. Its files are in {}, for it and the administrators alone.", data.display());
+        note!("Start it, and look at it:\n  Start-Service npubbot\n  npubbot status{}", flags(&data));
         Ok(())
     }
 }
@@ -169,7 +168,7 @@ impl Remove {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
-        eprintln!("The service is removed. The bot's files are yours again: {}", data.display());
+        note!("The service is removed. The bot's files are yours again: {}", data.display());
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 //! The clean shutdown has a time limit, because a launch may hang in a driver. Ending at once is as
 //! safe as `kill -9`: no accepted job is lost.
 
+use crate::log_writer;
 use crate::os::manager::{self, State};
 use crate::os::process;
 use crate::os::signals::Stops;
@@ -53,6 +54,7 @@ fn stop(stopper: &Stopper) {
 /// Ends the process. Exit handlers of libraries may hang, and a second call of `exit` would wait
 /// for the first one, so a thread kills the process after [`LAST_GRACE`].
 fn end(code: i32) -> ! {
+    log_writer::flush(LAST_GRACE);
     // Otherwise the service manager would start the service again.
     let _ = manager::tell(State::Stopped);
     let last = std::thread::Builder::new().name("last".to_owned());

@@ -1,6 +1,7 @@
 //! `npubbot split new`: makes the asker's half of a key, offline. Only its point is sent to the
 //! bot.
 
+use super::output::{note, stdout};
 use super::patterns::{Wanted, refusal_of_bots, wanted};
 use super::unlock::UnlockFlags;
 use crate::bot::MOST_SPLIT_PREFIXES;
@@ -104,15 +105,12 @@ impl New {
             (Some(bits), Some(bot)) => Some(work(bits, bot, &half.point())?),
             _ => None,
         };
-        let mut out = std::io::stdout().lock();
+        let mut out = stdout();
         if let Some(path) = &self.out {
             half.keep(path, &patterns)?;
-            writeln!(std::io::stderr(), "Your secret half is in {}. Keep it until the tweak comes.", path.display())?;
+            note!("Your secret half is in {}. Keep it until the tweak comes.", path.display());
         } else {
-            writeln!(
-                std::io::stderr(),
-                "Your secret half, shown once. Keep it until the tweak comes, and show nobody:"
-            )?;
+            note!("Your secret half, shown once. Keep it until the tweak comes, and show nobody:");
             half.write_to(&mut out)?;
             writeln!(out)?;
         }
@@ -122,7 +120,7 @@ impl New {
             Wanted::Best(best) => vec![best.to_string()],
         };
         let words: Vec<String> = asked.into_iter().chain(work).collect();
-        writeln!(std::io::stderr(), "Send this to the bot. It holds no secret:")?;
+        note!("Send this to the bot. It holds no secret:");
         writeln!(out, "split {} {}", half.point(), words.join(" "))?;
         out.flush()?;
         Ok(())

@@ -2,6 +2,7 @@
 
 use super::folders::FolderFlags;
 use super::operate::replies;
+use super::output::stdout;
 use super::plot::{Panel, Shape, rate, svg, thousands};
 use crate::control::{Command, DayStatus, Reply};
 use crate::pattern::Rate;
@@ -42,7 +43,7 @@ impl Stats {
             return std::fs::write(&file, svg("npubbot, day by day", &panels(&days)))
                 .with_context(|| format!("{} cannot be written", file.display()));
         }
-        let mut out = std::io::stdout().lock();
+        let mut out = stdout();
         for day in &days {
             let text = if self.json { serde_json::to_string(day)? } else { line(day) };
             writeln!(out, "{text}")?;

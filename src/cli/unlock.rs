@@ -1,6 +1,6 @@
 //! Flags and prompts for passphrases.
 
-use crate::os::{BYTE_ORDER_MARK, files};
+use crate::os::{BYTE_ORDER_MARK, files, terminal};
 use crate::vault::{Means, Unlock};
 use age::secrecy::SecretString;
 use anyhow::Context;
@@ -50,7 +50,7 @@ impl UnlockFlags {
     /// The passphrase or key named by the flags. Without flags, asks for a passphrase on the
     /// terminal, twice if `twice`.
     pub fn unlock(&self, prompt: &str, twice: bool) -> Result<Unlock, NoPassphrase> {
-        obtain(&self.means(prompt, twice)?)
+        obtain(&self.means(prompt, twice)?, false)
     }
 
     /// The source of the passphrase or key: the file named by the flags, else a person at the
@@ -79,7 +79,7 @@ impl UnlockFlags {
                 .map(Zeroizing::new)
                 .with_context(|| format!("the key file {} cannot be read", key.display()))?,
             Means::PassphraseFile(from) => first_line(from)?,
-            Means::Person { prompt, twice } => ask_at_terminal(prompt, *twice)?,
+            Means::Person { prompt, twice } => ask_at_terminal(prompt, *twice, false)?,
         };
         if text.is_empty() {
             return Err(NoPassphrase::Empty.into());
@@ -97,14 +97,14 @@ impl UnlockFlags {
     }
 }
 
-/// Reads a passphrase, or asks for it.
+/// Reads a passphrase, or asks for it. `is_vault`: this is the vault process.
 ///
 /// Errors: the passphrase is empty, its file cannot be read, or there is no terminal.
-pub(super) fn obtain(means: &Means) -> Result<Unlock, NoPassphrase> {
+pub(super) fn obtain(means: &Means, is_vault: bool) -> Result<Unlock, NoPassphrase> {
     let passphrase = match means {
         Means::AgeIdentityFile(file) => return Ok(Unlock::AgeIdentityFile(file.clone())),
         Means::PassphraseFile(file) => first_line(file)?,
-        Means::Person { prompt, twice } => ask_at_terminal(prompt, *twice)?,
+        Means::Person { prompt, twice } => ask_at_terminal(prompt, *twice, is_vault)?,
     };
     if passphrase.is_empty() {
         return Err(NoPassphrase::Empty);
@@ -125,7 +125,7 @@ pub(super) fn first_line(file: &Path) -> Result<Zeroizing<String>, NoPassphrase>
 /// Errors: no terminal, or two different answers.
 pub(super) fn ask(prompt: &str, twice: bool) -> Result<Zeroizing<String>, NoPassphrase> {
     need_terminal()?;
-    ask_at_terminal(prompt, twice)
+    ask_at_terminal(prompt, twice, false)
 }
 
 fn need_terminal() -> Result<(), NoPassphrase> {
@@ -133,8 +133,9 @@ fn need_terminal() -> Result<(), NoPassphrase> {
 }
 
 /// Like [`ask`], but at the terminal of this process, even if standard input is something else.
-fn ask_at_terminal(prompt: &str, twice: bool) -> Result<Zeroizing<String>, NoPassphrase> {
-    let asked = |prompt: &str| rpassword::prompt_password(prompt).map(Zeroizing::new).map_err(NoPassphrase::Terminal);
+fn ask_at_terminal(prompt: &str, twice: bool, is_vault: bool) -> Result<Zeroizing<String>, NoPassphrase> {
+    let asked =
+        |prompt: &str| terminal::ask_hidden(prompt, is_vault).map(Zeroizing::new).map_err(NoPassphrase::Terminal);
     let first = asked(prompt)?;
     if twice && *first != *asked("The same again: ")? {
         return Err(NoPassphrase::Differ);

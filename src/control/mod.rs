@@ -19,7 +19,7 @@ mod view;
 
 pub use client::{ControlError, PATIENCE, ask};
 pub use protocol::{AskerStatus, Command, Finding, Reply, Standing, Verdict};
-pub use server::{Door, Operator};
+pub use server::Door;
 pub use status::{
     DayStatus, DeviceStatus, FleetStatus, JobStatus, RelayStatus, Status, WorkerDeviceStatus, WorkerStatus,
 };

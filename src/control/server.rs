@@ -23,12 +23,6 @@ const ANSWER_TIME: Duration = Duration::from_secs(30);
 /// Pause after a connection could not be accepted, for example for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
-/// Carries out the operator's requests.
-pub trait Operator: Send + Sync + 'static {
-    /// Carries out a request and returns the lines of the answer, without the final [`Reply::End`].
-    fn carry_out(&self, command: Command) -> impl Future<Output = Vec<Reply>> + Send;
-}
-
 /// The open socket. The file is deleted when it is dropped.
 pub struct Door(local_socket::Door);
 
@@ -41,9 +35,13 @@ impl Door {
         local_socket::Door::open(&socket(data)).map(Door)
     }
 
-    /// Serves requests until shutdown. Each connection is a separate task, and a panic ends only
-    /// that one.
-    pub async fn run(mut self, operator: Arc<impl Operator>, mut shutdown: Shutdown) {
+    /// Serves requests until shutdown. `carry_out` returns the lines of an answer, without the final
+    /// [`Reply::End`]. Each connection is a separate task, and a panic ends only that one.
+    pub async fn run<C, F>(&mut self, carry_out: C, mut shutdown: Shutdown)
+    where
+        C: Fn(Command) -> F + Clone + Send + 'static,
+        F: Future<Output = Vec<Reply>> + Send + 'static,
+    {
         let places = Arc::new(Semaphore::new(CONNECTIONS));
         let mut connections = JoinSet::new();
         let serve = async {
@@ -51,10 +49,10 @@ impl Door {
                 let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
                 match self.0.accept().await {
                     Ok(visitor) => {
-                        let operator = Arc::clone(&operator);
+                        let carry_out = carry_out.clone();
                         connections.spawn(async move {
                             // The operator's program may go at any time. It sees the reason itself.
-                            let _ = serve(visitor, &*operator).await;
+                            let _ = serve(visitor, carry_out).await;
                             drop(place);
                         });
                     }
@@ -74,7 +72,10 @@ impl Door {
 }
 
 /// Serves one connection.
-async fn serve(mut visitor: Visitor, operator: &impl Operator) -> io::Result<()> {
+async fn serve<F: Future<Output = Vec<Reply>>>(
+    mut visitor: Visitor,
+    carry_out: impl FnOnce(Command) -> F,
+) -> io::Result<()> {
     let mut line = Vec::new();
     let mut reader = BufReader::new((&mut visitor).take(REQUEST_BYTES));
     timeout(REQUEST_TIME, reader.read_until(b'\n', &mut line)).await??;
@@ -86,7 +87,7 @@ async fn serve(mut visitor: Visitor, operator: &impl Operator) -> io::Result<()>
     }
     let answer = async {
         let replies = match read(&line) {
-            Ok(command) => operator.carry_out(command).await,
+            Ok(command) => carry_out(command).await,
             Err(reason) => vec![Reply::Refused(reason)],
         };
         for reply in replies.into_iter().chain([Reply::End]) {

@@ -11,6 +11,7 @@
 //! - [`service`]: the bot among the services of Windows
 //! - [`local_socket`]: the socket between a running bot and its operator
 //! - [`vault_channel`]: the channel between the bot and its vault process
+//! - [`terminal`]: hidden input
 //! - [`walls`]: restrictions on the vault process
 //! - [`kernel`]: services of Linux that other systems lack
 
@@ -35,9 +36,9 @@ pub use elsewhere::walls;
 #[cfg(target_os = "linux")]
 pub use linux::{kernel, walls};
 #[cfg(unix)]
-pub use unix::{files, local_socket, manager, process, service, signals, vault_channel};
+pub use unix::{files, local_socket, manager, process, service, signals, terminal, vault_channel};
 #[cfg(windows)]
-pub use windows::{files, local_socket, manager, process, service, signals, vault_channel, walls};
+pub use windows::{files, local_socket, manager, process, service, signals, terminal, vault_channel, walls};
 
 /// The byte order mark that editors of Windows may put before a text.
 pub const BYTE_ORDER_MARK: char = '\u{feff}';

@@ -110,7 +110,7 @@ impl Fleet {
 
     /// Keeps the connection up and passes each new device to `attach`, until shutdown. If the
     /// server is away, it tries again without end.
-    pub async fn run(self, credentials: Credentials, attach: impl Attach, mut shutdown: Shutdown) {
+    pub async fn run(self, credentials: Arc<Credentials>, attach: impl Attach, mut shutdown: Shutdown) {
         let events = self.clone();
         let options = credentials.options().subscription_capacity(WAITING).retry_on_initial_connect().event_callback(
             move |event| {

@@ -44,6 +44,7 @@ pub use run::verify::{CollectedLaunch, Find, Match, VerifiedFinds, verify};
 use crate::clock::Clock;
 use crate::job::{Asker, BestSearch, JobId, JobSpec};
 use crate::pattern::{Effort, Pattern, Rate, rate_in_turns};
+use crate::roster::Roster;
 use crate::search::{self, SearchError, SearchOptions, Searcher, Surroundings};
 use crate::vault::Vault;
 use plan::compared::Compared;
@@ -67,6 +68,7 @@ pub struct Scheduler {
     /// The channel to the verifier, for devices added later; `None` at the end.
     launches: Option<SyncSender<Delivered>>,
     verifier: Option<JoinHandle<()>>,
+    roster: Roster,
 }
 
 impl Scheduler {
@@ -88,10 +90,12 @@ impl Scheduler {
     ) -> Result<Scheduler, SearchError> {
         let pool = Arc::new(Pool::default());
         let (sender, receiver) = std::sync::mpsc::sync_channel(LAUNCHES_WAITING);
-        let workers = Workers::start(options, opener, surroundings, Arc::clone(&pool), vault.clone(), sender.clone())?;
-        let verifier = run::verifier::spawn(receiver, Arc::clone(&pool), vault.clone(), handler);
+        let roster = Roster::default();
+        let (devices, launches) = (Arc::clone(&pool), sender.clone());
+        let workers = Workers::start(options, opener, surroundings, devices, vault.clone(), launches, roster.clone())?;
+        let verifier = run::verifier::spawn(receiver, Arc::clone(&pool), vault.clone(), handler, roster.clone());
         let energy = EnergyMeters::default();
-        Ok(Scheduler { pool, workers, energy, vault, launches: Some(sender), verifier: Some(verifier) })
+        Ok(Scheduler { pool, workers, energy, vault, launches: Some(sender), verifier: Some(verifier), roster })
     }
 
     /// Adds a device of a worker on another machine. It searches until it fails; then it must be
@@ -106,6 +110,11 @@ impl Scheduler {
     /// not report their hits is dropped.
     pub fn set_decoys(&self, decoys: usize) {
         self.workers.decoys.set_wanted(decoys);
+    }
+
+    /// The threads of the search on this machine.
+    pub(crate) fn roster(&self) -> &Roster {
+        &self.roster
     }
 
     /// Adds a job. Every device includes it from the next launch in which the job has a turn.

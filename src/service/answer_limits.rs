@@ -8,6 +8,7 @@
 use crate::bot::Reply;
 use crate::job::Asker;
 use crate::ledger::Effect;
+use crate::token_bucket::TokenBucket;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ const WINDOW: Duration = Duration::from_secs(3600);
 const MOST_ASKERS: usize = 10_000;
 /// Size of the burst after a pause: as many answers as the rate per second allows in this many
 /// seconds.
-const BURST_SECONDS: f64 = 10.0;
+const BURST_SECONDS: u32 = 10;
 
 /// Whether a message may be answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,10 +42,8 @@ struct Window {
 #[derive(Debug)]
 pub(super) struct AnswerLimits {
     per_hour: u32,
-    per_second: f64,
-    /// Answers to all askers together that may be given now.
-    tokens: f64,
-    refilled: Instant,
+    /// Answers to all askers together.
+    of_all: TokenBucket,
     windows: HashMap<Asker, Window>,
     /// Askers in `windows` with the start of their window, oldest first.
     order: VecDeque<(Instant, Asker)>,
@@ -53,27 +52,13 @@ pub(super) struct AnswerLimits {
 impl AnswerLimits {
     /// Limits of `per_hour` answers per asker, and `per_second` answers in total.
     pub fn new(per_hour: u32, per_second: u32, now: Instant) -> AnswerLimits {
-        let per_second = f64::from(per_second);
-        AnswerLimits {
-            per_hour,
-            per_second,
-            tokens: per_second * BURST_SECONDS,
-            refilled: now,
-            windows: HashMap::new(),
-            order: VecDeque::new(),
-        }
+        let of_all = TokenBucket::full_at(now, per_second, per_second.saturating_mul(BURST_SECONDS));
+        AnswerLimits { per_hour, of_all, windows: HashMap::new(), order: VecDeque::new() }
     }
 
     /// Takes one token of the limit for all askers together. Returns `false` if none is left now.
     pub fn take(&mut self, now: Instant) -> bool {
-        let earned = now.saturating_duration_since(self.refilled).as_secs_f64() * self.per_second;
-        self.tokens = (self.tokens + earned).min(self.per_second * BURST_SECONDS);
-        self.refilled = now;
-        let is_there = self.tokens >= 1.0;
-        if is_there {
-            self.tokens -= 1.0;
-        }
-        is_there
+        self.of_all.try_take(now)
     }
 
     /// Whether a message of this asker may be answered. Counts nothing.

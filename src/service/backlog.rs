@@ -2,7 +2,7 @@
 
 use super::access::Access;
 use super::answer_limits::AnswerLimits;
-use super::pulse::Pulse;
+use super::monitor::Pulse;
 use crate::bot::{self, Request};
 use crate::job::Asker;
 use crate::nostr::Arrival;

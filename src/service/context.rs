@@ -1,13 +1,15 @@
 //! The state that all parts of the service share.
 
 use super::access::Access;
-use super::pulse::Pulse;
+use super::monitor::Pulse;
 use crate::clock::Clock;
 use crate::config::{Config, Limits};
 use crate::job::Asker;
 use crate::ledger::Ledger;
-use crate::nostr::EncryptionKeys;
+use crate::nostr::{EncryptionKeys, Relays};
 use crate::remote::Fleet;
+use crate::roster::Roster;
+use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
 use crate::vault::Vault;
 use std::borrow::Cow;
@@ -65,9 +67,36 @@ pub(super) struct Context {
     pub encryption_keys: Arc<EncryptionKeys>,
     pub access: Access,
     pub pulse: Pulse,
+    /// The tasks and threads of the service; those of the search are on the scheduler's roster.
+    pub roster: Roster,
     /// The workers on other machines, if the configuration has a server for them.
     pub fleet: Option<Fleet>,
     pub shutdown: Shutdown,
+}
+
+/// The handles of a running service. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Handles {
+    pub context: Context,
+    pub scheduler: Arc<Scheduler>,
+    pub relays: Relays,
+}
+
+impl Handles {
+    /// The tasks and threads of the service, of the search, and of the vault.
+    pub fn rosters(&self) -> impl Iterator<Item = &Roster> {
+        [&self.context.roster, self.scheduler.roster()].into_iter().chain(self.context.vault.roster())
+    }
+
+    /// The tasks and threads that are gone now.
+    pub fn gone(&self) -> Vec<String> {
+        self.rosters().flat_map(Roster::gone).collect()
+    }
+
+    /// Each task and thread with the number of times it was started again.
+    pub fn restarts(&self) -> Vec<(String, u64)> {
+        self.rosters().flat_map(Roster::restarts).collect()
+    }
 }
 
 impl Context {

@@ -1,10 +1,12 @@
 //! The checks that only the running bot can make, for `npubbot doctor`.
 
+use super::context::Handles;
 use super::doctor::{disk, finding, ledger_findings};
-use super::maintenance::{Maintenance, causes};
+use super::maintenance::causes;
 use super::workers;
 use crate::control::{Finding, Verdict};
 use crate::duration::humanize;
+use crate::log_writer;
 use crate::pattern::Rate;
 use crate::remote::Fleet;
 use crate::scheduler::{DeviceView, Health, Rest};
@@ -12,7 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Checks a running bot. `up`: the time since it was ready.
-pub(super) async fn check(bot: &Maintenance, up: Duration) -> Vec<Finding> {
+pub(super) async fn check(bot: &Handles, up: Duration) -> Vec<Finding> {
     let mut findings = vec![program(std::env::current_exe().ok().as_deref(), up)];
     findings.extend(search(&bot.scheduler.devices(), bot.scheduler.is_paused()));
     let workers_of =
@@ -21,6 +23,7 @@ pub(super) async fn check(bot: &Maintenance, up: Duration) -> Vec<Finding> {
     findings.extend(relays(&bot.relays.states().await));
     findings.extend(vault(bot.context.vault.trouble(), &bot.context.vault.missing_walls()));
     findings.push(messages(bot));
+    findings.extend(parts(&bot.restarts(), log_writer::lost_lines()));
     findings.extend(bot.context.ledger.free_bytes().and_then(disk));
     findings.extend(ledger(bot));
     findings
@@ -107,14 +110,27 @@ fn vault(trouble: Option<String>, missing_walls: &[String]) -> Vec<Finding> {
 }
 
 /// Messages that were not answered, by cause.
-fn messages(bot: &Maintenance) -> Finding {
+fn messages(bot: &Handles) -> Finding {
     let context = &bot.context;
     let text = format!("not answered since the start: {}", causes(&context.vault.dropped(), context.access.ignored()));
     finding("messages", Verdict::Good, text)
 }
 
+/// Tasks and threads that were started again, and lines of the log that were lost.
+fn parts(restarts: &[(String, u64)], lost_lines: u64) -> Vec<Finding> {
+    let restarted = restarts.iter().filter(|(_, count)| *count > 0).map(|(part, count)| {
+        let text = format!("{part} ended {count} times and was started again; the log says why");
+        finding("running bot", Verdict::Weak, text)
+    });
+    let lost = (lost_lines > 0).then(|| {
+        let text = format!("{lost_lines} lines of the log could not be written: is its disk full, or its reader gone?");
+        finding("running bot", Verdict::Weak, text)
+    });
+    restarted.chain(lost).collect()
+}
+
 /// The open ledger.
-fn ledger(bot: &Maintenance) -> Vec<Finding> {
+fn ledger(bot: &Handles) -> Vec<Finding> {
     let ledger = &bot.context.ledger;
     let read = || -> Result<Vec<Finding>, crate::ledger::LedgerError> {
         let totals = ledger.totals()?;
@@ -201,6 +217,17 @@ mod tests {
         assert!(worst(&gone) == Verdict::Broken && gone[0].text.contains("wrong passphrase"), "{gone:?}");
         let low = vault(None, &["its memory may be swapped to disk".to_owned()]);
         assert!(worst(&low) == Verdict::Weak && low[0].text.contains("swapped"), "{low:?}");
+    }
+
+    #[test]
+    fn a_part_that_was_started_again_and_a_lost_line_are_named() {
+        let restarts = |count| [("inbox".to_owned(), count)];
+        assert!(parts(&restarts(0), 0).is_empty());
+        let texts: Vec<String> = parts(&restarts(2), 3).into_iter().map(|finding| finding.text).collect();
+        assert!(
+            texts.len() == 2 && texts[0].contains("inbox ended 2 times") && texts[1].contains("3 lines"),
+            "{texts:?}"
+        );
     }
 
     #[test]

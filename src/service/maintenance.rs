@@ -1,35 +1,31 @@
-//! Periodic work: expires jobs, deletes old rows, writes the hourly line of the log.
+//! Periodic work: expires jobs, deletes old rows, writes the hourly line of the log, looks up keys
+//! and requests to vanish.
 
 use super::compose;
-use super::context::Context;
+use super::context::Handles;
 use super::power::{EnergyReading, Power};
 use crate::bot::notices;
-use crate::ledger::Job;
+use crate::job::Asker;
+use crate::ledger::{Job, LedgerError};
 use crate::memory;
 use crate::message::GiftWrap;
-use crate::nostr::Relays;
-use crate::scheduler::Scheduler;
+use crate::nostr::vanish;
 use crate::shutdown::Shutdown;
 use crate::vault::{UnwrapError, VaultError};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Time between two rounds.
 const ROUND: Duration = Duration::from_secs(30);
+/// Time between two lookups of encryption keys, and of requests to vanish.
+const LOOKUP_ROUND: Duration = Duration::from_secs(3600);
 /// Rounds between two cleanings of the ledger, and between two lines in the log.
 const ROUNDS_AN_HOUR: u32 = 120;
 
-/// The task that does the periodic work.
-#[derive(Clone)]
-pub(super) struct Maintenance {
-    pub context: Context,
-    pub scheduler: Arc<Scheduler>,
-    pub relays: Relays,
-}
-
-impl Maintenance {
-    /// Runs until shutdown.
-    pub async fn run(self, mut shutdown: Shutdown) {
+impl Handles {
+    /// Does the periodic work until shutdown.
+    pub async fn maintain(self, mut shutdown: Shutdown) {
         let (mut ticks, mut turns) = (tokio::time::interval(ROUND), self.context.clock.turns());
         let mut rounds: u32 = 0;
         let (began, began_at) = (Instant::now(), self.context.clock.now());
@@ -194,6 +190,53 @@ impl Maintenance {
         }
         self.scheduler.remove(job.id);
         self.context.wakes.outbox.wake();
+        Ok(())
+    }
+
+    /// Looks up the encryption keys of askers with an open job, now and once an hour, until
+    /// shutdown. So a result is encrypted to the key in force when it is sealed.
+    pub async fn refresh_encryption_keys(self, mut shutdown: Shutdown) {
+        shutdown.repeat(LOOKUP_ROUND, || self.refresh_keys_once()).await;
+    }
+
+    /// Looks the askers up one after the other. Askers who write with their own key need no lookup.
+    async fn refresh_keys_once(&self) {
+        let open = match self.context.ledger.open_jobs() {
+            Ok(open) => open,
+            Err(error) => return tracing::warn!(%error, "encryption keys could not be looked up yet"),
+        };
+        let decoupled = open.into_iter().filter(|job| job.spec.encryption_key.is_some());
+        let askers: BTreeMap<_, _> = decoupled.map(|job| (job.spec.asker, job.seen_on)).collect();
+        let askers: Vec<_> = askers.into_iter().collect();
+        self.context.encryption_keys.refresh(&self.relays, &askers, self.context.clock.now()).await;
+    }
+
+    /// Queries the relays for requests to vanish (NIP-62), now and once an hour, until shutdown. The
+    /// data of their authors is deleted.
+    pub async fn follow_requests_to_vanish(self, mut shutdown: Shutdown) {
+        shutdown.repeat(LOOKUP_ROUND, || self.follow_requests_once()).await;
+    }
+
+    async fn follow_requests_once(&self) {
+        let askers = match self.context.ledger.askers() {
+            Ok(askers) if askers.is_empty() => return,
+            Ok(askers) => askers,
+            Err(error) => return tracing::warn!(%error, "requests to vanish could not be looked up yet"),
+        };
+        for (asker, at) in vanish::requests(&self.relays, &askers).await {
+            if let Err(error) = self.forget(asker, at) {
+                tracing::warn!(%error, "a request to vanish could not be followed yet");
+            }
+        }
+    }
+
+    /// Deletes the asker's data up to `at` (Unix seconds). The asker may have returned since.
+    fn forget(&self, asker: Asker, at: u64) -> Result<(), LedgerError> {
+        let Some(open) = self.context.ledger.forget(asker, at)? else { return Ok(()) };
+        for job in open {
+            self.scheduler.remove(job);
+        }
+        tracing::info!("an asker asked to vanish; what was older is forgotten");
         Ok(())
     }
 }

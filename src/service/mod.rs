@@ -8,32 +8,27 @@ mod access;
 mod answer_limits;
 mod askers;
 mod backlog;
-#[cfg(debug_assertions)]
+#[cfg(any(test, feature = "test-util"))]
 mod captured;
 mod compose;
 mod context;
 mod devices;
 mod doctor;
 mod doctor_running;
-mod encryption_keys;
 mod maintenance;
-mod metrics;
 mod monitor;
 mod operator;
 mod power;
-mod pulse;
 mod requests;
 mod results;
 mod status;
-mod supervise;
 mod tasks;
-mod vanish;
 mod view;
 mod workers;
 
 pub use doctor::{FULL, doctor};
-pub use monitor::{Monitor, Monitors};
-pub use operator::Levers;
+pub use monitor::{MetricsServer, Monitor, Monitors, ServiceManager};
+pub use operator::ProcessControls;
 
 use crate::calibration_file;
 use crate::clock::Clock;
@@ -45,20 +40,21 @@ use crate::ledger::{Ledger, LedgerError, Totals};
 use crate::nostr::{NostrError, Reach, Relays, nip11};
 use crate::pattern::{Pattern, Rate};
 use crate::remote::{Credentials, CredentialsError, Fleet, FleetView};
+use crate::roster::{Roster, task};
 use crate::scheduler::{DeviceView, Scheduler};
 use crate::search::{self, SearchError, Surroundings};
-use crate::shutdown::{self, Stopper};
+use crate::shutdown::{self, Shutdown, Stopper};
 use crate::vault::Vault;
 use access::Access;
-use context::{Context, Wakes};
-use maintenance::Maintenance;
+use context::{Context, Handles, Wakes};
+use monitor::Pulse;
 use operator::OperatorRequests;
-use pulse::Pulse;
 use results::Results;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
+use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use view::SensorTable;
 
@@ -141,10 +137,11 @@ impl Service {
             encryption_keys: Arc::default(),
             access: Access::load(&ledger)?,
             pulse: Pulse::default(),
+            roster: Roster::default(),
             fleet,
             shutdown,
         };
-        #[cfg(debug_assertions)]
+        #[cfg(any(test, feature = "test-util"))]
         captured::arm(&context);
         let scheduler = start_search(&context, is_paused)?;
         let config = &context.config;
@@ -162,40 +159,85 @@ impl Service {
         if config.network.proxy.is_none() {
             tokio::spawn(warn_of_bad_relays(config.relays.clone()));
         }
-        let mut tasks = tasks::start(context.clone(), Arc::clone(&scheduler), relays.clone()).await;
+        let tasks = tasks::start(context.clone(), Arc::clone(&scheduler), relays.clone()).await;
+        let mut service =
+            Service { context: context.clone(), scheduler: Arc::clone(&scheduler), ledger, relays, stopper, tasks };
         if let (Some(fleet), Some(credentials)) = (&context.fleet, credentials) {
             scheduler.set_decoys(config.fleet.as_ref().map_or(0, |config| config.decoys as usize));
             // A weak handle, so that a session that outlasts the stop does not keep the scheduler
             // alive.
-            let (scheduler, shutdown) = (Arc::downgrade(&scheduler), context.shutdown.clone());
+            let scheduler = Arc::downgrade(&scheduler);
             let attach = move |searcher| {
                 if let Some(scheduler) = scheduler.upgrade() {
                     scheduler.attach(searcher);
                 }
             };
-            tasks.spawn(fleet.clone().run(credentials, attach, shutdown));
+            let (fleet, credentials) = (fleet.clone(), Arc::new(credentials));
+            service.keep("workers", move |mut stop| {
+                let serving = fleet.clone().run(Arc::clone(&credentials), attach.clone(), stop.clone());
+                async move {
+                    serving.await;
+                    // A server that cannot be used is in the log. The bot serves without it.
+                    stop.stopped().await;
+                }
+            });
         }
-        Ok(Service { context, scheduler, ledger, relays, stopper, tasks })
+        Ok(service)
+    }
+
+    /// Starts a further task of the service.
+    fn keep<F>(&mut self, name: &'static str, run: impl FnMut(Shutdown) -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (roster, stop) = (self.context.roster.clone(), self.context.shutdown.clone());
+        let task = task(&stop, run);
+        self.tasks.spawn(async move { roster.keep_task(name, task, stop).await });
+    }
+
+    /// Ends a task or thread by a panic. Returns whether there is one of this name.
+    #[doc(hidden)]
+    #[cfg(any(test, feature = "test-util"))]
+    pub fn kill_part(&self, name: &str) -> bool {
+        self.handles().rosters().any(|roster| roster.kill(name))
+    }
+
+    /// The tasks and threads, with the number of times each was started again.
+    #[doc(hidden)]
+    pub fn parts(&self) -> Vec<(String, u64)> {
+        self.handles().restarts()
+    }
+
+    fn handles(&self) -> Handles {
+        let (context, scheduler) = (self.context.clone(), Arc::clone(&self.scheduler));
+        Handles { context, scheduler, relays: self.relays.clone() }
     }
 
     /// The view of the running service for monitoring.
     pub fn monitor(&self) -> Monitor {
-        let (context, scheduler) = (self.context.clone(), Arc::clone(&self.scheduler));
-        Monitor::new(Maintenance { context, scheduler, relays: self.relays.clone() })
+        Monitor::new(self.handles())
     }
 
     /// Opens the local socket in the data folder and serves the operator's requests there.
     ///
     /// Errors: the socket cannot be made. The bot works without it.
-    pub fn open_door(&mut self, data: &Path, levers: impl Levers) -> std::io::Result<()> {
+    pub fn open_door(&mut self, data: &Path, controls: ProcessControls) -> std::io::Result<()> {
         let door = Door::open(data)?;
-        let maintenance = Maintenance {
-            context: self.context.clone(),
-            scheduler: Arc::clone(&self.scheduler),
-            relays: self.relays.clone(),
+        let requests = OperatorRequests {
+            handles: self.handles(),
+            since: Instant::now(),
+            controls,
+            sensors: SensorTable::default(),
         };
-        let requests = OperatorRequests { maintenance, since: Instant::now(), levers, sensors: SensorTable::default() };
-        self.tasks.spawn(door.run(Arc::new(requests), self.context.shutdown.clone()));
+        let (door, requests) = (Arc::new(Mutex::new(door)), Arc::new(requests));
+        self.keep("local socket", move |stop| {
+            let (door, requests) = (Arc::clone(&door), Arc::clone(&requests));
+            let carry_out = move |command| {
+                let requests = Arc::clone(&requests);
+                async move { requests.carry_out(command).await }
+            };
+            async move { door.lock().await.run(carry_out, stop).await }
+        });
         Ok(())
     }
 

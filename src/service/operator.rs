@@ -1,10 +1,10 @@
 //! The operator's requests over the local socket.
 
 use super::context::Context;
-use super::maintenance::Maintenance;
+use super::context::Handles;
 use super::view::{self, SensorTable};
 use super::{askers, devices, doctor_running, workers};
-use crate::control::{Command, DayStatus, FleetStatus, JobStatus, Operator, RelayStatus, Reply, Status, View};
+use crate::control::{Command, DayStatus, FleetStatus, JobStatus, RelayStatus, Reply, Status, View};
 use crate::hours::date;
 use crate::job::JobId;
 use crate::key::Npub;
@@ -14,33 +14,34 @@ use crate::pattern::{Difficulty, Rate};
 use crate::remote::Fleet;
 use std::time::Instant;
 
-/// Changes to the whole program that a running service cannot make itself. An error is a text for
-/// the operator.
-pub trait Levers: Send + Sync + 'static {
+/// An outcome as a text for the operator.
+type Outcome = Result<String, String>;
+
+/// Changes to the whole program that a running service cannot make itself.
+pub struct ProcessControls {
     /// Reads the configuration again and, if it is valid, makes the bot use it.
-    fn reload(&self) -> Result<String, String>;
-
+    pub reload: Box<dyn Fn() -> Outcome + Send + Sync>,
     /// Sets the level of the log.
-    fn log(&self, level: &str) -> Result<String, String>;
-
+    pub set_log_level: Box<dyn Fn(&str) -> Outcome + Send + Sync>,
     /// The last lines of the log, oldest first.
-    fn recent(&self) -> Vec<String>;
+    pub recent_log: Box<dyn Fn() -> Vec<String> + Send + Sync>,
 }
 
 /// Carries out the operator's requests.
-pub(super) struct OperatorRequests<L> {
-    /// The parts of the service, and the task that gives jobs up.
-    pub maintenance: Maintenance,
+pub(super) struct OperatorRequests {
+    /// The parts of the service.
+    pub handles: Handles,
     /// Time at which the bot was ready.
     pub since: Instant,
     /// Switches that change the running program, such as the level of the log.
-    pub levers: L,
+    pub controls: ProcessControls,
     /// Sensors of the devices.
     pub sensors: SensorTable,
 }
 
-impl<L: Levers> Operator for OperatorRequests<L> {
-    async fn carry_out(&self, command: Command) -> Vec<Reply> {
+impl OperatorRequests {
+    /// Carries out a request and returns the lines of the answer, without the final [`Reply::End`].
+    pub async fn carry_out(&self, command: Command) -> Vec<Reply> {
         let said = match command {
             Command::Status => return vec![self.status().await.map_or_else(|error| unreadable(&error), Reply::Status)],
             Command::View => return vec![self.view().await.map_or_else(|error| unreadable(&error), Reply::View)],
@@ -52,34 +53,30 @@ impl<L: Levers> Operator for OperatorRequests<L> {
                 let list = || askers::list(self.context(), most);
                 return tokio::task::block_in_place(list).unwrap_or_else(|error| vec![unreadable(&error)]);
             }
-            Command::Rule { npub, standing } => {
-                askers::set(self.context(), &self.maintenance.scheduler, &npub, standing)
-            }
+            Command::Rule { npub, standing } => askers::set(self.context(), &self.handles.scheduler, &npub, standing),
             Command::Stats => return self.days(),
             Command::Doctor => {
-                let findings = doctor_running::check(&self.maintenance, self.since.elapsed()).await;
+                let findings = doctor_running::check(&self.handles, self.since.elapsed()).await;
                 return findings.into_iter().map(Reply::Finding).collect();
             }
             Command::Fleet => return vec![self.fleet()],
             Command::Pause => Ok(self.pause(true)),
             Command::Resume => Ok(self.pause(false)),
-            Command::Reload => self.levers.reload(),
-            Command::Log { level } => self.levers.log(&level),
+            Command::Reload => (self.controls.reload)(),
+            Command::Log { level } => (self.controls.set_log_level)(&level),
         };
         vec![said.map_or_else(Reply::Refused, Reply::Said)]
     }
-}
 
-impl<L: Levers> OperatorRequests<L> {
     fn context(&self) -> &Context {
-        &self.maintenance.context
+        &self.handles.context
     }
 
     async fn status(&self) -> Result<Status, LedgerError> {
         let totals = self.context().ledger.totals()?;
-        let scheduler = &self.maintenance.scheduler;
+        let scheduler = &self.handles.scheduler;
         let is_paused = scheduler.is_paused();
-        let relays = self.maintenance.relays.states().await;
+        let relays = self.handles.relays.states().await;
         let state = |is_connected| if is_connected { "connected" } else { "disconnected" };
         Ok(Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -99,11 +96,11 @@ impl<L: Levers> OperatorRequests<L> {
     }
 
     async fn view(&self) -> Result<Box<View>, LedgerError> {
-        let scheduler = &self.maintenance.scheduler;
+        let scheduler = &self.handles.scheduler;
         let status = self.status().await?;
-        let relays = view::relays(&self.maintenance).await;
+        let relays = view::relays(&self.handles).await;
         // Reading many jobs and computing their difficulties takes long.
-        let jobs = || view::jobs(&self.maintenance, |job, difficulty| self.status_of_job(job, difficulty));
+        let jobs = || view::jobs(&self.handles, |job, difficulty| self.status_of_job(job, difficulty));
         Ok(Box::new(View {
             status,
             is_paused: scheduler.is_paused(),
@@ -112,7 +109,7 @@ impl<L: Levers> OperatorRequests<L> {
             relays,
             jobs: tokio::task::block_in_place(jobs)?,
             messages_waiting: self.context().pulse.waiting(),
-            events: self.levers.recent(),
+            events: (self.controls.recent_log)(),
         }))
     }
 
@@ -144,7 +141,7 @@ impl<L: Levers> OperatorRequests<L> {
     }
 
     fn fleet_status(&self, fleet: &Fleet) -> FleetStatus {
-        let scheduler = &self.maintenance.scheduler;
+        let scheduler = &self.handles.scheduler;
         workers::status_of(fleet.view(), &scheduler.devices(), scheduler.is_paused())
     }
 
@@ -163,14 +160,14 @@ impl<L: Levers> OperatorRequests<L> {
             Err(error) => return Err(error.to_string()),
         };
         let now = self.context().clock.now();
-        self.maintenance.give_up_early(job.clone(), now).map_err(|error| error.to_string())?;
+        self.handles.give_up_early(job.clone(), now).map_err(|error| error.to_string())?;
         self.context().wakes.status.wake();
         tracing::info!(job = %job.id, "given up by the operator");
         Ok(format!("job {} is given up; its asker is told", job.id))
     }
 
     fn pause(&self, is_paused: bool) -> String {
-        self.maintenance.scheduler.pause(is_paused);
+        self.handles.scheduler.pause(is_paused);
         tracing::info!(is_paused, "the operator changed whether the devices search");
         let said = match is_paused {
             true => "the search is paused; messages are still answered, and jobs wait until `npubbot resume`",
@@ -189,7 +186,7 @@ impl<L: Levers> OperatorRequests<L> {
             Some(search) => (vec![search.best.to_string()], Some(search.best.time)),
             None => {
                 let expected = difficulty
-                    .zip(self.maintenance.scheduler.rate_for(&job.spec.patterns))
+                    .zip(self.handles.scheduler.rate_for(&job.spec.patterns))
                     .and_then(|(difficulty, rate)| difficulty.expected_time(rate));
                 (job.spec.patterns.iter().map(ToString::to_string).collect(), expected)
             }

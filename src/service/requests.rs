@@ -23,6 +23,8 @@ use tokio::sync::mpsc;
 
 /// Pause before a failed transaction is tried again, for example on a full disk.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
+/// Time between two lines of the log about one message that cannot be answered.
+const TELL_AGAIN: Duration = Duration::from_secs(3600);
 /// The most messages of one deletion that are recorded as deleted.
 const MOST_DELETED: usize = 8;
 /// Pause before checking for new messages while others wait for their turn.
@@ -64,16 +66,12 @@ impl Requests {
     }
 
     /// Answers messages until the channel closes or the service stops.
-    /// Messages that arrived during one transaction share the next one.
-    pub fn run(self, mut messages: mpsc::Receiver<Arrival>) {
-        while catch_unwind(AssertUnwindSafe(|| self.attend_all(&mut messages))).is_err() {
-            tracing::error!("answering panicked; the messages that waited are answered after the next start");
-        }
-    }
-
-    fn attend_all(&self, messages: &mut mpsc::Receiver<Arrival>) {
+    /// Messages that arrived during one transaction share the next one. After a panic, messages that
+    /// waited are answered after the next start of the bot.
+    pub fn run(&self, messages: &mut mpsc::Receiver<Arrival>) {
         let mut backlog = Backlog::new(self.context.access.clone(), self.context.pulse.clone());
         loop {
+            self.context.roster.check("requests");
             if backlog.is_empty() {
                 let Some(arrival) = messages.blocking_recv() else { return };
                 backlog.push(arrival);
@@ -126,12 +124,16 @@ impl Requests {
     /// Answers one message. No answer is given before it is recorded, so this waits while the disk
     /// is full, for example. A message that can never be recorded is dropped and holds up no other.
     fn attend_one(&self, queued: &QueuedRequest) {
-        let mut panics = 0;
+        let (mut panics, mut told_at) = (0, None::<Instant>);
         loop {
             match catch_unwind(AssertUnwindSafe(|| self.handle(std::slice::from_ref(queued)))) {
                 Ok(Ok(())) => return,
+                // A disk may be full for days, and a vault may wait for its passphrase.
                 Ok(Err(error)) if error.is_transient() => {
-                    tracing::error!(%error, "a message cannot be answered yet");
+                    if told_at.is_none_or(|told| told.elapsed() > TELL_AGAIN) {
+                        told_at = Some(Instant::now());
+                        tracing::error!(%error, "a message cannot be answered yet");
+                    }
                 }
                 Ok(Err(error)) => {
                     let rumor = queued.arrival.message.id;

@@ -162,6 +162,7 @@ mod tests {
             encryption_keys: Arc::default(),
             access: Default::default(),
             pulse: Default::default(),
+            roster: crate::roster::Roster::default(),
             fleet: None,
             shutdown,
         };

@@ -1,15 +1,12 @@
-//! The tasks of the service: one table, each entry supervised.
+//! The tasks of the service: one table, each entry on the roster.
 
-use super::context::Context;
-use super::encryption_keys::RefreshKeys;
-use super::maintenance::Maintenance;
+use super::context::{Context, Handles};
 use super::requests::Requests;
 use super::status::status_of;
-use super::supervise::{Task, supervise, task};
-use super::vanish::Vanish;
-use crate::nostr::{Awaited, Flood, Inbox, Outbox, Presence, Publisher, Relays, Watchdog};
+use crate::nostr::{Arrival, Awaited, Flood, Inbox, Outbox, Presence, Publisher, Relays, Watchdog};
+use crate::roster::{Task, task};
 use crate::scheduler::Scheduler;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -67,19 +64,19 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
         awaited,
         resubscribe: wakes.resubscribe.as_notify(),
     };
-    let requests = Requests::new(context.clone(), Arc::clone(&scheduler), flood);
-    let vanish = Vanish { context: context.clone(), scheduler: Arc::clone(&scheduler), relays: relays.clone() };
-    let refresh_keys = RefreshKeys { context: context.clone(), relays: relays.clone() };
-    let maintenance = Maintenance { context, scheduler: Arc::clone(&scheduler), relays: relays.clone() };
+    let requests = Arc::new(Requests::new(context.clone(), Arc::clone(&scheduler), flood));
+    let handles = Handles { context, scheduler, relays: relays.clone() };
+    let (keys, vanish, roster) = (handles.clone(), handles.clone(), handles.context.roster.clone());
 
     presence.wake();
     let mut publisher = Publisher::new(relays, ledger);
     // Relays that connect later get the announcement from the publisher's task.
     let _ = tokio::time::timeout(START_PATIENCE, publisher.round()).await;
 
-    let stop = move || shutdown.clone();
-    let table: [(&str, Task); 8] = [
+    let (stop, received) = (shutdown, Arc::new(Mutex::new(received)));
+    let table: [(&str, Task); 9] = [
         ("inbox", task(&stop, move |stop| inbox.clone().run(messages.clone(), stop))),
+        ("requests", task(&stop, move |_| answer(Arc::clone(&requests), Arc::clone(&received)))),
         ("outbox", task(&stop, move |stop| outbox.clone().run(wakes.outbox.as_notify(), stop))),
         ("presence", task(&stop, move |stop| presence.clone().run(stop))),
         (
@@ -87,15 +84,24 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
             task(&stop, move |stop| publisher.clone().run(wakes.post.as_notify(), wakes.goodbye.as_notify(), stop)),
         ),
         ("watchdog", task(&stop, move |stop| watchdog.clone().run(stop))),
-        ("encryption keys", task(&stop, move |stop| refresh_keys.clone().run(stop))),
-        ("vanish", task(&stop, move |stop| vanish.clone().run(stop))),
-        ("maintenance", task(&stop, move |stop| maintenance.clone().run(stop))),
+        ("encryption keys", task(&stop, move |stop| keys.clone().refresh_encryption_keys(stop))),
+        ("vanish", task(&stop, move |stop| vanish.clone().follow_requests_to_vanish(stop))),
+        ("maintenance", task(&stop, move |stop| handles.clone().maintain(stop))),
     ];
     let mut tasks = JoinSet::new();
-    // Runs on its own thread, because it waits for the disk.
-    tasks.spawn_blocking(move || requests.run(received));
     for (name, task) in table {
-        tasks.spawn(supervise(name, task));
+        let (roster, stop) = (roster.clone(), stop.clone());
+        tasks.spawn(async move { roster.keep_task(name, task, stop).await });
     }
     tasks
+}
+
+/// Answers messages on a thread of its own, because that waits for the disk.
+async fn answer(requests: Arc<Requests>, received: Arc<Mutex<mpsc::Receiver<Arrival>>>) {
+    let answering = tokio::task::spawn_blocking(move || {
+        // The lock is held by one run at a time, and a panic leaves the channel as it is.
+        requests.run(&mut received.lock().unwrap_or_else(PoisonError::into_inner));
+    });
+    // The roster starts it again after a panic, which is in the log.
+    let _ = answering.await;
 }

@@ -1,6 +1,6 @@
 //! The state of the running bot in detail, for `npubbot top`.
 
-use super::maintenance::Maintenance;
+use super::context::Handles;
 use crate::control::{JobProgress, JobStatus, RelayFigures, SensorFigures};
 use crate::hours::Hours;
 use crate::ledger::{Job, LedgerError};
@@ -28,7 +28,7 @@ impl SensorTable {
 }
 
 /// Figures of the bot's own relays.
-pub(super) async fn relays(bot: &Maintenance) -> Vec<RelayFigures> {
+pub(super) async fn relays(bot: &Handles) -> Vec<RelayFigures> {
     let figures = bot.relays.figures().await;
     let one = |figures: crate::nostr::Figures| RelayFigures {
         url: figures.url,
@@ -40,7 +40,7 @@ pub(super) async fn relays(bot: &Maintenance) -> Vec<RelayFigures> {
 
 /// The oldest open jobs, with their progress.
 pub(super) fn jobs(
-    bot: &Maintenance,
+    bot: &Handles,
     status: impl Fn(&Job, Option<Difficulty>) -> JobStatus,
 ) -> Result<Vec<JobProgress>, LedgerError> {
     let now = bot.context.clock.now();

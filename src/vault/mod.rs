@@ -62,7 +62,7 @@ pub use error::{CombineError, UnwrapError, VaultError};
 pub use half_vault::HalfVault;
 pub use identity::inspect as inspect_identity;
 pub use opening::{Means, Opening, Unlock};
-#[cfg(all(debug_assertions, any(test, feature = "test-util")))]
+#[cfg(any(test, feature = "test-util"))]
 pub use request::BreakOut;
 pub use rumor::Rumor;
 pub use signer::BotSigner;

@@ -6,10 +6,11 @@ use super::opening::{Beginning, Greeting, Ready, Step};
 use super::request::{Answer, Request};
 use crate::os::vault_channel::{self, Closer, Reader, Writer};
 use crate::os::{kernel, process};
+use crate::roster::Roster;
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::process::{Child, ChildStderr};
 use std::sync::mpsc;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,6 +20,9 @@ const COMMAND: &str = "vault";
 
 /// The name of the program in lists of processes.
 const NAME: &str = "npubbot";
+
+/// The name of the thread that watches the process.
+const WATCHER: &str = "vault";
 
 /// Limit on how many times a request is sent, if the vault process ends before it answers. It stops
 /// a request that makes every vault process end.
@@ -42,6 +46,8 @@ struct Shared {
     state: Mutex<State>,
     /// Notified when a process is connected, and when the vault is closed.
     changed: Condvar,
+    /// The thread that watches the process.
+    roster: Roster,
 }
 
 /// The connection, and the requests that have no answer yet.
@@ -88,20 +94,34 @@ impl Process {
             tracing::info!(wall, "the vault works without a wall");
         }
         let (beginning, key) = (beginning.again(), started.key);
-        let (state, changed) = (Mutex::default(), Condvar::new());
-        let shared = Arc::new(Shared { program: program.to_owned(), beginning, key, state, changed });
-        let (child, reader) = shared.connect(started);
-        let watched = Arc::clone(&shared);
-        std::thread::Builder::new()
-            .name("vault".to_owned())
-            .spawn(move || watched.watch(child, reader))
-            .map_err(no_process)?;
+        let (state, changed, roster) = (Mutex::default(), Condvar::new(), Roster::default());
+        let shared = Arc::new(Shared { program: program.to_owned(), beginning, key, state, changed, roster });
+        let (mut connected, watched) = (Some(shared.connect(started)), Arc::clone(&shared));
+        let watch = move || {
+            let is_over = || lock(&watched.state).is_closed;
+            watched.roster.keep_thread(WATCHER, is_over, || {
+                let next = connected.take().or_else(|| {
+                    // This thread has panicked, and nobody read the answers of the process.
+                    watched.disconnect();
+                    watched.restart(FIRST_PAUSE)
+                });
+                if let Some((child, reader)) = next {
+                    watched.watch(child, reader);
+                }
+            });
+        };
+        std::thread::Builder::new().name(WATCHER.to_owned()).spawn(watch).map_err(no_process)?;
         Ok(Process { shared })
     }
 
     /// The key of the identity.
     pub(super) fn public_key(&self) -> nostr::PublicKey {
         self.shared.key
+    }
+
+    /// The thread that watches the process.
+    pub(super) fn roster(&self) -> &Roster {
+        &self.shared.roster
     }
 
     /// Id of the process; `None` while there is none.
@@ -214,6 +234,7 @@ impl Shared {
         loop {
             let began = Instant::now();
             while let Ok(Some(answers)) = frame::read::<(u64, Answer)>(&mut reader) {
+                self.roster.check(WATCHER);
                 let mut state = lock(&self.state);
                 for (number, answer) in answers {
                     if let Some((at, to)) = state.waiting.remove(&number) {
@@ -255,7 +276,10 @@ impl Shared {
                 return None;
             }
             if let Some(need) = self.beginning.need() {
-                tracing::error!("no message is opened and no key found: {need}");
+                // Afterwards the terminal asks, and the state says what is needed.
+                if failed.is_empty() {
+                    tracing::error!("no message is opened and no key found: {need}");
+                }
                 lock(&self.state).trouble = Some(format!("{failed}{need}"));
             }
             match self.try_restart() {
@@ -299,6 +323,9 @@ fn end(child: &mut Child) {
 /// Starts a process and makes it open its identity or half.
 fn spawn(program: &Path, beginning: &Beginning) -> Result<Started, VaultError> {
     let (mut child, mut ends) = vault_channel::start(program, NAME, COMMAND).map_err(no_process)?;
+    if let Some(errors) = child.stderr.take() {
+        log_errors(errors).map_err(no_process)?;
+    }
     let sender = Sender::new(ends.writer);
     let beginning = frame::encode(beginning).map_err(no_process)?;
     // If this fails, the process has ended, and the next line sees that.
@@ -312,6 +339,17 @@ fn spawn(program: &Path, beginning: &Beginning) -> Result<Started, VaultError> {
             Err(error)
         }
     }
+}
+
+/// Starts a thread that logs what a process writes to its standard error: the text of a panic. The
+/// process could not log by itself without waiting for a reader that sleeps.
+fn log_errors(errors: ChildStderr) -> std::io::Result<()> {
+    let copy = move || {
+        for line in BufReader::new(errors).lines().map_while(Result::ok) {
+            tracing::error!(line, "the vault process wrote this");
+        }
+    };
+    std::thread::Builder::new().name("vault log".to_owned()).spawn(copy).map(drop)
 }
 
 /// Waits for the key of the identity and the missing walls of a new process. This may take until a

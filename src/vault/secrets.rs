@@ -193,7 +193,7 @@ impl Secrets {
                     .map(Opened::Message),
             ),
             Request::Sign(json) => Answer::Signed(public_events::sign(&self.bot, &json)?),
-            #[cfg(debug_assertions)]
+            #[cfg(any(test, feature = "test-util"))]
             Request::BreakOut(attempt) => attempt.make().map(|()| Answer::Done).map_err(|_| VaultError::Failed)?,
         })
     }

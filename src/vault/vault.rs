@@ -8,7 +8,7 @@ use super::link::Link;
 use super::opening::Unlock;
 use super::opening::{Beginning, Opening};
 use super::process::Process;
-#[cfg(all(debug_assertions, any(test, feature = "test-util")))]
+#[cfg(any(test, feature = "test-util"))]
 use super::request::BreakOut;
 use super::request::{Answer, Form, Request, Shown};
 use super::rumor::Rumor;
@@ -21,6 +21,7 @@ use crate::clock::Clock;
 use crate::job::Ticket;
 use crate::key::{HalfPoint, SplitTweak, StartPoint, VerifiedHit};
 use crate::message::{GiftWrap, OutgoingMessage};
+use crate::roster::Roster;
 use nostr::JsonUtil;
 use std::fmt;
 use std::io::Write;
@@ -134,6 +135,14 @@ impl Vault {
         }
     }
 
+    /// The thread that watches the vault process, if there is one.
+    pub(crate) fn roster(&self) -> Option<&Roster> {
+        match &self.link {
+            Link::Process(process) => Some(process.roster()),
+            Link::Here(_) => None,
+        }
+    }
+
     /// The reason why the vault process does not work; `None` if it works.
     pub fn trouble(&self) -> Option<String> {
         match &self.link {
@@ -154,7 +163,7 @@ impl Vault {
     ///
     /// Errors, if the walls stand: [`VaultError::Failed`] for a file; [`VaultError::Gone`] for a
     /// socket, because the kernel kills the process.
-    #[cfg(all(debug_assertions, any(test, feature = "test-util")))]
+    #[cfg(any(test, feature = "test-util"))]
     pub fn break_out(&self, attempt: BreakOut) -> Result<(), VaultError> {
         self.link.ask(Request::BreakOut(attempt)).map(|_| ())
     }

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 
 /// Bounds on the resources that clients can use up.
 #[derive(Clone, Copy)]
-pub(super) struct Bounds {
+pub(crate) struct Bounds {
     /// Simultaneous connections. Further ones are closed without being read.
     pub connections: usize,
     /// Time limit for the head of a request.
@@ -29,7 +29,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 /// Gives each request to `answer`, until the shutdown. A failed connection does not affect the
 /// others.
-pub(super) async fn serve<A, F>(listener: TcpListener, bounds: Bounds, mut shutdown: Shutdown, answer: A)
+pub(crate) async fn serve<A, F>(listener: &TcpListener, bounds: Bounds, mut shutdown: Shutdown, answer: A)
 where
     A: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<Full<Bytes>>> + Send + 'static,

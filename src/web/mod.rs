@@ -4,16 +4,15 @@
 //! relays. This room holds no secret and knows no job: an attacker who controls it can serve
 //! another page, but nothing else.
 //!
-//! At another address it serves metrics and health, for the operator's monitoring only.
+//! Its listener also serves metrics and health at another address (`service::monitor`).
 
 mod headers;
 mod listener;
-mod metrics;
 mod page;
 mod server;
 #[cfg(test)]
 mod tests;
 
-pub use metrics::{MetricsServer, Monitored};
+pub(crate) use listener::{Bounds, serve};
 pub use page::{PAGE_SHA256, link};
 pub use server::{WebError, WebServer};

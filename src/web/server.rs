@@ -95,13 +95,13 @@ impl WebServer {
     }
 
     /// Serves until the shutdown. A failed connection does not affect the others.
-    pub async fn run(self, shutdown: Shutdown) {
-        let site = self.site;
+    pub async fn run(&self, shutdown: Shutdown) {
+        let site = Arc::clone(&self.site);
         let answer = move |request| {
             let reply = site.answer(&request);
             async move { reply }
         };
-        listener::serve(self.listener, self.bounds, shutdown, answer).await;
+        listener::serve(&self.listener, self.bounds, shutdown, answer).await;
     }
 }
 

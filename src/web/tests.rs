@@ -40,7 +40,7 @@ async fn serve(public_url: Option<&str>, change: impl FnOnce(&mut WebServer)) ->
     change(&mut server);
     let (stopper, shutdown) = shutdown::pair();
     let (address, link) = (server.address().unwrap(), server.link().to_owned());
-    tokio::spawn(server.run(shutdown));
+    tokio::spawn(async move { server.run(shutdown).await });
     Running { address, link, npub: bot.to_bech32().unwrap(), _stopper: stopper }
 }
 

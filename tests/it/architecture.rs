@@ -16,8 +16,20 @@ pub const TESTS: &[Test] = &[
 
 /// The rooms from the bottom up. A room may import from itself and from the storeys below.
 const STOREYS: &[&[&str]] = &[
-    &["clock", "duration", "fault", "hours", "language", "memory", "os", "shutdown", "token_bucket", "key"],
-    &["pattern"],
+    &[
+        "clock",
+        "duration",
+        "fault",
+        "hours",
+        "language",
+        "log_writer",
+        "memory",
+        "os",
+        "shutdown",
+        "token_bucket",
+        "key",
+    ],
+    &["pattern", "roster"],
     &["job"],
     &["message"],
     &["progress", "ledger", "vault", "search"],

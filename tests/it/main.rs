@@ -3,6 +3,7 @@
 //! `support` holds the harness and everything that several files use.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test that cannot say what it does fails")]
 
 mod architecture;
 mod cli;
@@ -28,6 +29,7 @@ fn main() -> std::process::ExitCode {
         cli::control::TESTS,
         cli::doctor::TESTS,
         cli::monitoring::TESTS,
+        cli::output::TESTS,
         cli::page::TESTS,
         cli::places::TESTS,
         cli::reference::TESTS,
@@ -69,21 +71,18 @@ fn main() -> std::process::ExitCode {
         reliability::clock::TESTS,
         reliability::damage::TESTS,
         reliability::disk::TESTS,
-        #[cfg(debug_assertions)]
         reliability::kills::TESTS,
         reliability::ledger_kill::TESTS,
         reliability::load::TESTS,
-        #[cfg(debug_assertions)]
         reliability::panics::TESTS,
+        reliability::parts::TESTS,
         reliability::person::TESTS,
         reliability::power_loss::TESTS,
         reliability::process::TESTS,
         reliability::soak::TESTS,
         reliability::starvation::TESTS,
-        #[cfg(debug_assertions)]
         reliability::steps::TESTS,
         reliability::vault::TESTS,
-        #[cfg(debug_assertions)]
         safety::captured::TESTS,
         safety::chosen_points::TESTS,
         safety::copies::TESTS,

@@ -3,6 +3,7 @@
 
 mod asker;
 
+use super::output::{note, stdout};
 use super::patterns::refusal_of_bots;
 use super::runtime::runtime;
 use super::search_flags::SearchFlags;
@@ -20,6 +21,7 @@ use asker::Asker;
 use clap::Args;
 use nostr_relay_builder::{LocalRelay, RelayBuilder};
 use serde::Serialize;
+use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
@@ -82,14 +84,14 @@ impl Demo {
         let line = runtime.block_on(self.play(request))?;
         runtime.shutdown_timeout(Duration::from_secs(1));
         if self.json {
-            println!("{}", serde_json::to_string(&line)?);
+            writeln!(stdout(), "{}", serde_json::to_string(&line)?)?;
         } else {
-            println!("The nsec is the secret of {}.", line.npub);
+            writeln!(stdout(), "The nsec is the secret of {}.", line.npub)?;
             let fits = match &line.prefix {
                 Some(prefix) => format!("It starts with {prefix} as asked"),
                 None => format!("It fits {} as asked, with {}", line.pattern, line.found),
             };
-            println!("{fits}; found and delivered in {:.1} s.", line.seconds);
+            writeln!(stdout(), "{fits}; found and delivered in {:.1} s.", line.seconds)?;
         }
         Ok(())
     }
@@ -109,7 +111,7 @@ impl Demo {
             self.show(&format!(
                 "The bot searches on {} ({}, kernel {}): {rate}.",
                 device.id, device.name, device.kernel
-            ));
+            ))?;
         }
         let fast = service.rate().is_some_and(|rate| rate >= FAST);
         let word = if fast { LONG_WORD } else { SHORT_WORD };
@@ -118,16 +120,16 @@ impl Demo {
 
         let mut asker = Asker::connect(url, bot).await?;
         let began = Instant::now();
-        self.say("asker", request.as_str());
+        self.say("asker", request.as_str())?;
         asker.send(request.as_str()).await?;
         let first = timeout(ANSWER_PATIENCE, asker.next_message()).await.context("the bot did not answer")??;
-        self.say("bot", &first);
+        self.say("bot", &first)?;
         // A key that is found at once may arrive before the acceptance.
         let result = if asker::npub_of_secret_in(&first).is_some() {
             first
         } else {
             let result = wait_for_result(&service, &mut asker, &request).await?;
-            self.say("bot", &result);
+            self.say("bot", &result)?;
             result
         };
         let seconds = began.elapsed().as_secs_f64();
@@ -145,16 +147,21 @@ impl Demo {
     }
 
     /// Prints one message of the conversation.
-    fn say(&self, who: &str, text: &str) {
+    fn say(&self, who: &str, text: &str) -> anyhow::Result<()> {
         for (at, line) in text.lines().enumerate() {
             let speaker = if at == 0 { who } else { "" };
-            self.show(&format!("{speaker:>6} | {line}"));
+            self.show(&format!("{speaker:>6} | {line}"))?;
         }
+        Ok(())
     }
 
     /// Prints a line for people: on standard error if standard output is for a program.
-    fn show(&self, line: &str) {
-        if self.json { eprintln!("{line}") } else { println!("{line}") }
+    fn show(&self, line: &str) -> anyhow::Result<()> {
+        if self.json {
+            note!("{line}");
+            return Ok(());
+        }
+        Ok(writeln!(stdout(), "{line}")?)
     }
 }
 

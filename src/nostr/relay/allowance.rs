@@ -1,5 +1,6 @@
 //! Limits on external relays: memory for all of them together, and bytes per second for each.
 
+use crate::token_bucket::TokenBucket;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -11,11 +12,11 @@ const SHARE: u32 = 80;
 
 /// Bytes that an external relay may send at once: an OK for each event in progress to it (at most
 /// 96, of some 200 bytes), and a frame of the greatest length.
-const BURST: f64 = 64.0 * 1024.0;
+const BURST: u32 = 64 * 1024;
 /// Bytes per second that an external relay may send on average.
-const BYTES_PER_SECOND: f64 = 32.0 * 1024.0;
+const BYTES_PER_SECOND: u32 = 32 * 1024;
 /// Bytes that a smaller message counts as, because small messages also cost time.
-const LEAST: usize = 64;
+const LEAST: u32 = 64;
 
 /// The memory budget of all external connections. Cheap to clone; clones share it.
 #[derive(Clone, Debug)]
@@ -38,23 +39,18 @@ impl Budget {
 
 /// The bytes that one external relay may still send.
 #[derive(Debug)]
-pub(super) struct Allowance {
-    left: f64,
-    at: Instant,
-}
+pub(super) struct Allowance(TokenBucket);
 
 impl Allowance {
     /// An allowance of the whole burst, for a new connection.
     pub fn new(now: Instant) -> Allowance {
-        Allowance { left: BURST, at: now }
+        Allowance(TokenBucket::full_at(now, BYTES_PER_SECOND, BURST))
     }
 
     /// Counts a message; `false` if the relay has sent too much.
     pub fn take(&mut self, bytes: usize, now: Instant) -> bool {
-        let refill = now.saturating_duration_since(self.at).as_secs_f64() * BYTES_PER_SECOND;
-        self.at = now;
-        self.left = (self.left + refill).min(BURST) - bytes.max(LEAST) as f64;
-        self.left >= 0.0
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX).max(LEAST);
+        self.0.take_many(now, bytes).is_zero()
     }
 }
 

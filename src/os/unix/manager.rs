@@ -11,6 +11,12 @@ pub fn watchdog() -> Option<Duration> {
     sd_notify::watchdog_enabled()
 }
 
+/// Whether standard error goes to the journal of systemd (`JOURNAL_STREAM`), which dates each line.
+pub fn dates_log() -> bool {
+    let journal = std::env::var("JOURNAL_STREAM").unwrap_or_default();
+    rustix::fs::fstat(io::stderr()).is_ok_and(|stat| journal == format!("{}:{}", stat.st_dev, stat.st_ino))
+}
+
 /// Tells the service manager a state (`NOTIFY_SOCKET`).
 ///
 /// Errors: its socket cannot be written to.

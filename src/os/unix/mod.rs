@@ -6,4 +6,5 @@ pub mod manager;
 pub mod process;
 pub mod service;
 pub mod signals;
+pub mod terminal;
 pub mod vault_channel;

@@ -52,7 +52,7 @@ impl Write for Writer {
 }
 
 /// Starts a program with an empty environment, listed as `name`. It inherits only its end of the
-/// channel, and standard error for the text of a panic.
+/// channel. Its standard error, for the text of a panic, is a pipe to this process.
 ///
 /// Errors: it cannot be started.
 pub fn start(program: &Path, name: &str, argument: &str) -> io::Result<(Child, Ends)> {
@@ -60,7 +60,7 @@ pub fn start(program: &Path, name: &str, argument: &str) -> io::Result<(Child, E
     let ends = Ends { reader: Reader(ours.try_clone()?), closer: Closer(ours.try_clone()?), writer: Writer(ours) };
     let mut command = Command::new(program);
     command.arg0(name).arg(argument).env_clear();
-    command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::inherit());
+    command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::piped());
     let child = command.spawn()?;
     // The command holds a copy of the other end. Once it is dropped, the end of the process closes
     // the socket.

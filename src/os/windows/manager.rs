@@ -25,6 +25,11 @@ pub fn watchdog() -> Option<Duration> {
     None
 }
 
+/// `false`: nothing dates the lines of the log.
+pub fn dates_log() -> bool {
+    false
+}
+
 /// Tells the service manager a state. Does nothing if there is no service manager.
 ///
 /// Errors: the service manager cannot be told.

@@ -11,6 +11,7 @@ pub mod service;
 mod service_log;
 mod session;
 pub mod signals;
+pub mod terminal;
 pub mod vault_channel;
 pub mod walls;
 mod wide;

@@ -10,6 +10,11 @@ use crate::search::Remaining;
 use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
 
+/// Start points that are verified for each plentiful pattern of a pass, and for all of them. One
+/// serves a job. A job of `npubbot mine` may want many.
+const STARTS_A_PATTERN: usize = 4;
+const SPARE_STARTS: usize = 16;
+
 /// The owner of a pattern and of its hits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
@@ -241,6 +246,15 @@ impl Pass {
             precedences[pattern] = precedence as u32;
         }
         precedences
+    }
+
+    /// Number of start points with a match after which the others of a launch are not worth
+    /// verifying. `None` for a pass with rare patterns: each of their hits counts.
+    pub(in crate::scheduler) fn starts_worth_verifying(&self) -> Option<usize> {
+        let Requested { owners, plentiful_from, .. } = &*self.requested;
+        let has_rare = *plentiful_from > 1;
+        let jobs = owners.len() - plentiful_from;
+        (!has_rare && jobs > 0).then_some(SPARE_STARTS + STARTS_A_PATTERN * jobs)
     }
 
     /// The patterns still searched at a start point after the early stop. A start point yields only

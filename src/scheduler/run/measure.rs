@@ -10,6 +10,7 @@ use crate::clock::Clock;
 use crate::job::{JobId, JobSpec};
 use crate::key::HalfPoint;
 use crate::pattern::{ALPHABET, Difficulty, Pattern, PatternSet, Rate};
+use crate::roster::Roster;
 use crate::scheduler::plan::lane::Lane;
 use crate::search::{self, DeviceId, EnergyMeter, SearchError, SearchOptions, Surroundings};
 use crate::vault::{Vault, VaultError};
@@ -171,8 +172,8 @@ fn measure_with(
     let (sender, receiver) = mpsc::sync_channel(LAUNCHES_WAITING);
     // A half point that belongs to nobody; the vault has its secret.
     let half = trial.split.then(|| vault.open_start()).transpose()?;
-    let mut workers =
-        Workers::start(options, opener, Surroundings::new(Clock::System), Arc::clone(&pool), vault, sender)?;
+    let (surroundings, devices) = (Surroundings::new(Clock::System), Arc::clone(&pool));
+    let mut workers = Workers::start(options, opener, surroundings, devices, vault, sender, Roster::default())?;
     if workers.devices().iter().any(|device| device.id != DeviceId::Cpu)
         && let Some(pattern) = trial.chosen.iter().find(|pattern| !Lane::Hard.takes(pattern.bits()))
     {

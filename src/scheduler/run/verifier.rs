@@ -5,12 +5,14 @@ use super::health::Record;
 use super::last_launch::LastLaunch;
 use super::pool::Pool;
 use super::shared_decoys::SharedDecoys;
-use super::verify::{CollectedLaunch, Find, Match, verify_unless};
+use super::verify::{CollectedLaunch, Find, Match, verify_until};
 use crate::fault::{self, Step};
 use crate::job::JobId;
 use crate::pattern::by_difficulty;
+use crate::roster::Roster;
 use crate::scheduler::plan::pass::Pass;
 use crate::vault::{StartId, Vault};
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,6 +20,8 @@ use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+/// The name of the verifier's thread.
+const NAME: &str = "verifier";
 /// The most launches that wait for the verifier. If there are more, the devices wait.
 pub(in crate::scheduler) const LAUNCHES_WAITING: usize = 64;
 
@@ -78,20 +82,27 @@ pub(in crate::scheduler) fn spawn(
     pool: Arc<Pool>,
     vault: Vault,
     mut handler: impl FindHandler,
+    roster: Roster,
 ) -> JoinHandle<()> {
     let run = move || {
-        for Delivered { launch, record, unproven } in launches {
-            let starts: Vec<StartId> = launch.starts.iter().map(|&(start, _)| start).collect();
-            // A panic over one launch must not end the verification of the others.
-            let settled =
-                catch_unwind(AssertUnwindSafe(|| settle(&launch, &record, unproven.as_ref(), &pool, &mut handler)));
-            if settled.is_err() {
-                tracing::error!(device = %record.view().id, "verifying a launch panicked; its finds are searched again");
+        let is_over = Cell::new(false);
+        roster.keep_thread(NAME, || is_over.get(), || {
+            roster.check(NAME);
+            while let Ok(Delivered { launch, record, unproven }) = launches.recv() {
+                let starts: Vec<StartId> = launch.starts.iter().map(|&(start, _)| start).collect();
+                // A panic over one launch must not end the verification of the others.
+                let settled =
+                    catch_unwind(AssertUnwindSafe(|| settle(&launch, &record, unproven.as_ref(), &pool, &mut handler)));
+                if settled.is_err() {
+                    tracing::error!(device = %record.view().id, "verifying a launch panicked; its finds are searched again");
+                }
+                vault.discard(&starts);
+                roster.check(NAME);
             }
-            vault.discard(&starts);
-        }
+            is_over.set(true);
+        });
     };
-    std::thread::Builder::new().name("verifier".to_owned()).spawn(run).expect("the system starts threads")
+    std::thread::Builder::new().name(NAME.to_owned()).spawn(run).expect("the system starts threads")
 }
 
 /// Marks a step of the flow at which tests inject a fault. Only launches that serve a job count.
@@ -116,10 +127,12 @@ fn settle(
     reach(fault::before, &launch.pass, Step::Verify);
     // Once the search ends and its last job is gone, no find is wanted and no device is judged.
     let is_over = || pool.is_closed() && pool.is_empty();
-    let verified = verify_unless(launch, is_over);
+    // Every claim of an untrusted device counts.
+    let enough = launch.pass.starts_worth_verifying().filter(|_| unproven.is_none());
+    let verified = verify_until(launch, enough, is_over);
     reach(fault::after, &launch.pass, Step::Verify);
     let Some(verified) = verified else { return };
-    let expected = launch.report.candidates as f64 * launch.pass.canary_chance;
+    let expected = launch.report.candidates as f64 * verified.share * launch.pass.canary_chance;
     record.add_hits(verified.hits_right);
     record.judge(verified.hits_wrong, expected, verified.canary_found);
     let candidates = match unproven {

@@ -66,44 +66,90 @@ pub struct VerifiedFinds {
     pub canary_found: u64,
     /// The decoys that hits match, with one entry for each hit.
     pub decoys_found: Vec<Pattern>,
+    /// The part of the launch that was verified, 0 to 1: as much of its canary hits are expected.
+    pub share: f64,
+}
+
+/// Claims of a start point that are recomputed, where not all are.
+const MAX_CLAIMS_OF_START: usize = 64;
+
+/// The claims of one start point.
+#[derive(Clone, Debug, Default)]
+struct StartClaims {
+    /// Those to be recomputed.
+    kept: Vec<ClaimedHit>,
+    count: usize,
+}
+
+impl StartClaims {
+    /// The part of a start point's canary hits that is expected among the kept claims. With `n`
+    /// claims of which `k` are kept it is `k / (n + 1)`, not `k / n`: given that a claim is a
+    /// canary's, there are `n` others on average (Palm). Without the 1 an honest device would seem
+    /// to drop hits.
+    fn share(&self) -> f64 {
+        if self.count < MAX_CLAIMS_OF_START { 1.0 } else { self.kept.len() as f64 / (self.count + 1) as f64 }
+    }
 }
 
 /// Recomputes every claimed hit with libsecp256k1.
 pub fn verify(launch: &CollectedLaunch) -> VerifiedFinds {
-    verify_unless(launch, || false).unwrap_or_default()
+    verify_until(launch, None, || false).unwrap_or_default()
 }
 
-/// Like [`verify`], but asks `is_over` before each hit and returns `None` once it is true. A launch
-/// may claim tens of thousands of hits.
-pub(super) fn verify_unless(launch: &CollectedLaunch, is_over: impl Fn() -> bool) -> Option<VerifiedFinds> {
+/// Recomputes the claimed hits with libsecp256k1, start point by start point. A launch for easy
+/// patterns may claim millions of hits; with `enough`, it recomputes some of each start point, until
+/// that many start points have a match for a job. Asks `is_over` before each hit and returns `None`
+/// once it is true.
+pub(super) fn verify_until(
+    launch: &CollectedLaunch,
+    enough: Option<usize>,
+    is_over: impl Fn() -> bool,
+) -> Option<VerifiedFinds> {
     let mut verified = VerifiedFinds::default();
-    let mut by_start: Vec<Vec<Match>> = vec![Vec::new(); launch.starts.len()];
+    let mut by_start = vec![StartClaims::default(); launch.starts.len()];
+    let most = if enough.is_some() { MAX_CLAIMS_OF_START } else { usize::MAX };
     // A hit claimed twice counts once.
-    let mut seen = HashSet::with_capacity(launch.report.hits.len());
-    for &claim in launch.report.hits.iter().filter(|&&claim| seen.insert(claim)) {
-        if is_over() {
-            return None;
-        }
-        let Some((hit, matches)) = recompute(launch, claim) else {
-            verified.hits_wrong += 1;
+    let mut seen = HashSet::new();
+    for &claim in &launch.report.hits {
+        let Some(of_start) = by_start.get_mut(claim.start) else {
+            verified.hits_wrong += u64::from(seen.insert(claim));
             continue;
         };
-        // A device that filters by intervals reports some keys that only the whole pattern rules
-        // out.
-        verified.hits_right += u64::from(!matches.is_empty());
-        for pattern in matches {
-            match launch.pass.owner(pattern) {
-                Owner::Canary => verified.canary_found += 1,
-                Owner::Decoy => verified.decoys_found.push(launch.pass.patterns.get(pattern).clone()),
-                Owner::Job(job) => by_start[claim.start].push(Match { job, pattern, start: claim.start, hit }),
-            }
+        of_start.count += 1;
+        if of_start.kept.len() < most && seen.insert(claim) {
+            of_start.kept.push(claim);
         }
     }
-    by_start.retain(|matches| !matches.is_empty());
-    for matches in &mut by_start {
-        matches.sort_by_key(|found| launch.pass.precedence(found.pattern));
+    let mut share = 0.0;
+    for of_start in by_start {
+        if enough.is_some_and(|enough| verified.by_start.len() >= enough) {
+            break;
+        }
+        share += if enough.is_some() { of_start.share() } else { 1.0 };
+        let mut found = Vec::new();
+        for claim in of_start.kept {
+            if is_over() {
+                return None;
+            }
+            let Some((hit, matches)) = recompute(launch, claim) else {
+                verified.hits_wrong += 1;
+                continue;
+            };
+            // A device that filters by intervals reports some keys that only the whole pattern
+            // rules out.
+            verified.hits_right += u64::from(!matches.is_empty());
+            for pattern in matches {
+                match launch.pass.owner(pattern) {
+                    Owner::Canary => verified.canary_found += 1,
+                    Owner::Decoy => verified.decoys_found.push(launch.pass.patterns.get(pattern).clone()),
+                    Owner::Job(job) => found.push(Match { job, pattern, start: claim.start, hit }),
+                }
+            }
+        }
+        found.sort_by_key(|found| launch.pass.precedence(found.pattern));
+        verified.by_start.extend((!found.is_empty()).then_some(found));
     }
-    verified.by_start = by_start;
+    verified.share = share / launch.starts.len().max(1) as f64;
     Some(verified)
 }
 
@@ -131,7 +177,9 @@ mod tests {
     use crate::key::{Offset, Rotation, Tweak};
     use crate::scheduler::plan::lane::Lane;
     use crate::scheduler::run::pool::{Next, Pool};
+    use crate::scheduler::tests::poisson;
     use crate::vault::Vault;
+    use rand::Rng;
     use std::cell::Cell;
 
     /// A pass with an easy and a hard request, and a launch of two start points. The launch claims
@@ -184,8 +232,53 @@ mod tests {
             asked.set(asked.get() + 1);
             asked.get() == 3
         };
-        assert!(verify_unless(&launch, is_over).is_none());
+        assert!(verify_until(&launch, None, is_over).is_none());
         assert!(asked.get() == 3 && launch.report.hits.len() > 3);
+    }
+
+    #[test]
+    fn once_enough_start_points_have_a_match_the_others_are_left_and_do_not_count() {
+        let launch = launch();
+        let [none, one, all] = [Some(0), Some(1), None].map(|enough| verify_until(&launch, enough, || false).unwrap());
+        let claims = launch.report.hits.len();
+        // The second start point has no hits.
+        let part =
+            StartClaims { kept: launch.report.hits[..claims.min(MAX_CLAIMS_OF_START)].to_vec(), count: claims }.share();
+        assert_eq!([none.share, one.share, all.share], [0.0, part / 2.0, 1.0]);
+        assert!(none.by_start.is_empty() && none.hits_right == 0);
+        assert_eq!((one.by_start.len(), one.hits_right), (1, claims.min(MAX_CLAIMS_OF_START) as u64));
+        assert_eq!(all.hits_right, claims as u64);
+    }
+
+    /// The canary hits expected of an honest device are right however many claims a start point has.
+    #[test]
+    fn the_share_of_the_claims_that_are_kept_is_that_of_the_canary_hits_among_them() {
+        let mut random = crate::scheduler::tests::seeded();
+        for (others, canaries) in [(70.0, 3.0), (63.0, 1.0), (500.0, 10.0), (20.0, 2.0)] {
+            let (mut found, mut expected) = (0.0, 0.0);
+            for _ in 0..20_000 {
+                let (canary, other) = (poisson(canaries, &mut random), poisson(others, &mut random));
+                let count = (canary + other) as usize;
+                let kept = count.min(MAX_CLAIMS_OF_START);
+                // How many of those that are kept are canaries': drawn one by one.
+                let mut left = (canary, count);
+                for _ in 0..kept {
+                    let is_canary = random.random_range(0..left.1) < left.0 as usize;
+                    found += f64::from(u8::from(is_canary));
+                    left = (left.0 - u64::from(is_canary), left.1 - 1);
+                }
+                let claims = vec![
+                    ClaimedHit {
+                        start: 0,
+                        tweak: Tweak { offset: Offset::of_point(0, 1, Rotation::ALL[0]), rotation: Rotation::ALL[0] }
+                    };
+                    kept
+                ];
+                expected += canaries * StartClaims { kept: claims, count }.share();
+            }
+            let off = (found - expected) / f64::sqrt(expected);
+            assert!(off.abs() < 5.0, "{others} and {canaries}: {found} for {expected}");
+        }
     }
 
     #[test]

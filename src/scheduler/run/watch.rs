@@ -3,12 +3,15 @@
 use super::health::Record;
 use super::pool::Pool;
 use crate::hours::Hours;
+use crate::roster::Roster;
 use crate::scheduler::plan::rest::{Conditions, RestRule};
 use crate::search::{DeviceId, PowerCap, Restraints, Surroundings};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+/// The name of the thread.
+const NAME: &str = "watch";
 /// Time between two checks.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -71,13 +74,20 @@ impl Watch {
     }
 
     /// Starts a thread that checks until the pool closes.
-    pub fn spawn(self: Arc<Watch>, pool: Arc<Pool>) -> JoinHandle<()> {
+    pub fn spawn(self: Arc<Watch>, pool: Arc<Pool>, roster: Roster) -> JoinHandle<()> {
         let look = move || {
-            while !pool.wait_for_end(LOOK) {
-                self.look();
-            }
+            roster.keep_thread(
+                NAME,
+                || pool.is_closed(),
+                || {
+                    while !pool.wait_for_end(LOOK) {
+                        roster.check(NAME);
+                        self.look();
+                    }
+                },
+            );
         };
-        std::thread::Builder::new().name("watch".to_owned()).spawn(look).expect("the system starts threads")
+        std::thread::Builder::new().name(NAME.to_owned()).spawn(look).expect("the system starts threads")
     }
 
     /// Checks once, and makes devices rest or go on.

@@ -16,6 +16,7 @@ use super::verifier::{Delivered, Unproven, reach};
 use super::verify::CollectedLaunch;
 use crate::fault::{self, Step};
 use crate::key::StartPoint;
+use crate::roster::Roster;
 use crate::scheduler::plan::compared::Compared;
 use crate::scheduler::plan::device_plan::PlannedLaunch;
 use crate::scheduler::plan::duty::Duty;
@@ -68,13 +69,14 @@ pub(in crate::scheduler) struct Worker {
     pub opener: OpenDevice,
     /// The decoys, for an untrusted device.
     pub decoys: Arc<SharedDecoys>,
+    /// The list of this machine's threads and the name of this one, if it is one of them.
+    pub roster: Option<(Roster, String)>,
 }
 
 impl Worker {
     /// Searches until the pool closes. Opens the device again after every failure, and at the
-    /// beginning if it is not open.
-    pub fn run(self, searcher: Result<Box<dyn Searcher>, SearchError>) {
-        let mut first = Some(searcher);
+    /// beginning if `first` is not an open one.
+    pub fn run(&self, mut first: Option<Result<Box<dyn Searcher>, SearchError>>) {
         let mut pause = FIRST_PAUSE;
         while !self.pool.is_closed() {
             let began = Instant::now();
@@ -144,6 +146,9 @@ impl Worker {
         let duty = Duty::new(self.record.share());
         let mut timing = Timing { busy_since: Instant::now(), measure_from: first.measure_from(), whole: None, duty };
         loop {
+            if self.roster.as_ref().is_some_and(|(roster, name)| roster.is_condemned(name)) {
+                return Ok(());
+            }
             let (has_stretch, is_closed) = (subscription.stretch().is_some(), self.pool.is_closed());
             let next = if !is_closed && first.is_next(&self.record, has_stretch, self.must_rest(&timing)) {
                 Next::Search(warm_up())
@@ -251,7 +256,7 @@ impl Worker {
                 let (starts, candidates) = (launch.starts.len(), report.candidates);
                 self.record.note_launch(LastLaunch { starts, candidates, stretch, early_stop: searcher.early_stop() });
             }
-            match wall {
+            match wall.filter(|_| !report.is_cut_short) {
                 Some(wall) => self.record.add_measurement(compared, report.candidates, wall),
                 None => self.record.add_warm_up(report.candidates),
             }

@@ -9,6 +9,7 @@ use super::verifier::Delivered;
 use super::watch::Watch;
 use super::worker::Worker;
 use crate::pattern::Rate;
+use crate::roster::Roster;
 use crate::scheduler::plan::compared::Compared;
 use crate::scheduler::plan::lane::Lane;
 use crate::scheduler::plan::rest::Rest;
@@ -46,6 +47,7 @@ impl Workers {
         pool: Arc<Pool>,
         vault: Vault,
         launches: SyncSender<Delivered>,
+        roster: Roster,
     ) -> Result<Workers, SearchError> {
         let mut opened = open_all(options, cuda::device_count, &*opener)?;
         // A measurement does not include the CPU thread beside GPUs.
@@ -57,7 +59,7 @@ impl Workers {
         records.iter().for_each(|record| record.set_share(share(record).unwrap_or(1.0)));
         let watch = Watch::new(&options.restraints, Arc::new(surroundings), &records).map(|watch| {
             let watch = Arc::new(watch);
-            (Arc::clone(&watch), watch.spawn(Arc::clone(&pool)))
+            (Arc::clone(&watch), watch.spawn(Arc::clone(&pool), roster.clone()))
         });
         let gpus: Vec<Arc<Record>> = opened
             .iter()
@@ -85,8 +87,14 @@ impl Workers {
                 options,
                 opener: Arc::clone(&opener),
                 decoys: Arc::default(),
+                roster: Some((roster.clone(), info.id.to_string())),
             };
-            let thread = std::thread::Builder::new().name(info.id.to_string()).spawn(move || worker.run(searcher));
+            let (roster, pool, name, mut first) =
+                (roster.clone(), Arc::clone(&pool), info.id.to_string(), Some(searcher));
+            let run = move || {
+                roster.keep_thread(&info.id.to_string(), || pool.is_closed(), || worker.run(first.take()));
+            };
+            let thread = std::thread::Builder::new().name(name).spawn(run);
             Device { record, is_side, thread: Some(thread.expect("the system starts threads")) }
         };
         let devices = Mutex::new(opened.into_iter().enumerate().map(start).collect());
@@ -136,8 +144,10 @@ impl Workers {
             options: SearchOptions::default(),
             opener: Arc::new(crate::search::open),
             decoys: Arc::clone(&self.decoys),
+            roster: None,
         };
-        let thread = std::thread::Builder::new().name(info.id.to_string()).spawn(move || worker.run(Ok(searcher)));
+        let run = move || worker.run(Some(Ok(searcher)));
+        let thread = std::thread::Builder::new().name(info.id.to_string()).spawn(run);
         let device = Device { record, is_side: false, thread: Some(thread.expect("the system starts threads")) };
         if known.is_some() { devices[at] = device } else { devices.push(device) }
     }

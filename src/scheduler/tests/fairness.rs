@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::job::{Asker, JobId, JobSpec};
 use crate::pattern::ALPHABET;
+use crate::roster::Roster;
 use crate::scheduler::run::pool::Pool;
 use crate::scheduler::run::verifier::{Delivered, LAUNCHES_WAITING};
 use crate::scheduler::run::workers::Workers;
@@ -36,7 +37,8 @@ fn two_split_jobs_and_a_pool_of_a_hundred_have_their_shares_of_a_device() {
     };
     let (sender, launches) = mpsc::sync_channel(LAUNCHES_WAITING);
     let (here, vault) = (Surroundings::new(Clock::System), Vault::without_identity().unwrap());
-    let mut workers = Workers::start(&options, Arc::new(open), here, Arc::clone(&pool), vault, sender).unwrap();
+    let mut workers =
+        Workers::start(&options, Arc::new(open), here, Arc::clone(&pool), vault, sender, Roster::default()).unwrap();
     let mut candidates: BTreeMap<String, f64> = BTreeMap::new();
     // Launches of the warm-up have only the canary and do not count.
     let counted = launches.iter().filter(|delivered| delivered.launch.pass.patterns.len() > 1).take(LAUNCHES);

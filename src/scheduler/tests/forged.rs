@@ -6,6 +6,7 @@ use crate::job::{Asker, JobId, JobSpec};
 use crate::key::{Npub, Offset, Rotation, Tweak, VerifiedHit};
 use crate::message::OutgoingMessage;
 use crate::pattern::{Pattern, PatternId};
+use crate::roster::Roster;
 use crate::scheduler::Lane;
 use crate::scheduler::run::health::Record;
 use crate::scheduler::run::pool::{Next, Pool};
@@ -88,7 +89,7 @@ impl Bench {
             FindOutcome::GoesOn
         };
         let (sender, receiver) = mpsc::sync_channel::<Delivered>(64);
-        let verifier = verifier::spawn(receiver, Arc::clone(&self.pool), self.vault.clone(), redeem);
+        let verifier = verifier::spawn(receiver, Arc::clone(&self.pool), self.vault.clone(), redeem, Roster::default());
         for launch in launches {
             sender.send(Delivered { launch, record: Arc::clone(&record), unproven: unproven() }).unwrap();
         }

@@ -5,6 +5,7 @@ use super::seeded;
 use crate::job::{JobId, JobSpec};
 use crate::key::{Offset, Rotation, Tweak, VerifiedHit};
 use crate::pattern::{ALPHABET, Pattern};
+use crate::roster::Roster;
 use crate::scheduler::Lane;
 use crate::scheduler::plan::device_plan::PlannedLaunch;
 use crate::scheduler::run::health::Record;
@@ -93,7 +94,7 @@ fn settle(pool: &Arc<Pool>, vault: &Vault, launch: CollectedLaunch) -> Vec<Find>
         FindOutcome::Done
     };
     let (sender, receiver) = mpsc::sync_channel(1);
-    let verifier = verifier::spawn(receiver, Arc::clone(pool), vault.clone(), keep);
+    let verifier = verifier::spawn(receiver, Arc::clone(pool), vault.clone(), keep, Roster::default());
     sender.send(Delivered { launch, record: Arc::new(Record::new(&info)), unproven: None }).unwrap();
     drop(sender);
     verifier.join().unwrap();

@@ -16,6 +16,7 @@ pub const TESTS: &[Test] = &[
     test!(mine_appends_locked_keys_to_a_file_of_its_own),
     test!(mine_without_a_target_prints_the_rarest_key_and_how_rare_it_is).timed(),
     test!(mine_reads_a_list_with_commas_and_names_a_line_that_stands_alone),
+    test!(mine_counts_what_it_printed_when_its_time_is_over),
     test!(mine_without_a_count_ends_with_its_time_or_a_signal).timed(),
     test!(mine_and_bench_take_a_hundred_thousand_words_of_a_file),
     test!(a_kind_that_compares_whole_keys_is_mined_alone_several_times_and_for_a_half),
@@ -150,6 +151,18 @@ fn mine_reads_a_list_with_commas_and_names_a_line_that_stands_alone() {
     }
 }
 
+/// Easy patterns: their hits come faster than keys are printed.
+fn mine_counts_what_it_printed_when_its_time_is_over() {
+    for pattern in ["zeros:1", "=2*", "q"] {
+        let count = ["mine", pattern, "--count", "1000000", "--time", "1s", "--json"];
+        let output = run(&[&count, &ONE_THREAD[..]].concat());
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        let printed = stdout(&output).lines().count();
+        let told = format!("the time is over: {printed} found, {} missing", 1_000_000 - printed);
+        assert!(printed > 0 && stderr(&output).contains(&told), "{printed}: {}", stderr(&output));
+    }
+}
+
 fn mine_without_a_count_ends_with_its_time_or_a_signal() {
     let began = Instant::now();
     let output = run(&[&["mine", "cat", "--count", "0", "--time", "4s", "--json"], &ONE_THREAD[..]].concat());
@@ -163,7 +176,7 @@ fn mine_without_a_count_ends_with_its_time_or_a_signal() {
     found.iter().for_each(|line| drop(key_of(line)));
     let output = run(&[&["mine", "m0ctanem0ctane", "--time", "1s"], &ONE_THREAD[..]].concat());
     assert!(!output.status.success() && stdout(&output).is_empty(), "{}", stdout(&output));
-    assert!(stderr(&output).contains("the time is over; 0 of the keys were found"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("the time is over: 0 found, 1 missing"), "{}", stderr(&output));
     // A signal ends the search between two keys of the file, not within one.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("keys");

@@ -7,6 +7,7 @@ pub mod control;
 pub mod doctor;
 pub mod mine;
 pub mod monitoring;
+pub mod output;
 pub mod page;
 pub mod places;
 pub mod reference;

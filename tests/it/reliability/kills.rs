@@ -373,7 +373,7 @@ async fn each_promise_survives_a_kill_of_either_process_at_every_step() {
     let mut rows = Vec::new();
     for promise in PROMISES {
         for victim in [Victim::Bot, Victim::Vault] {
-            for (step, side) in Step::ALL.into_iter().flat_map(|step| SIDES.map(|side| (step, side))) {
+            for (step, side) in Step::ALL.iter().copied().flat_map(|step| SIDES.map(|side| (step, side))) {
                 rows.push(Row { promise, victim, step, side, prefix: prefix(&mut rng) });
             }
         }

@@ -4,17 +4,15 @@ pub mod answers;
 pub mod clock;
 pub mod damage;
 pub mod disk;
-#[cfg(debug_assertions)]
 pub mod kills;
 pub mod ledger_kill;
 pub mod load;
-#[cfg(debug_assertions)]
 pub mod panics;
+pub mod parts;
 pub mod person;
 pub mod power_loss;
 pub mod process;
 pub mod soak;
 pub mod starvation;
-#[cfg(debug_assertions)]
 pub mod steps;
 pub mod vault;

@@ -1,9 +1,6 @@
 //! R10: a panic does not spread. Panics are injected once at every named step of the flow except
 //! start and stop, and at some steps with every message. The process lives on, the key arrives, and
 //! other askers are answered.
-//!
-//! Faults exist only in builds with `debug_assertions`, so these tests do not exist in release
-//! builds.
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
 use crate::support::harness::{Test, is_beside_others, judge, test};
@@ -81,7 +78,7 @@ async fn a_panic_at_any_step_costs_no_key_and_no_answer() {
     let room = Arc::new(Semaphore::new(at_once()));
     let mut cases = JoinSet::new();
     // A panic at start or stop ends the process anyway.
-    let steps = Step::ALL.into_iter().filter(|step| !matches!(step, Step::TakeUp | Step::Stop));
+    let steps = Step::ALL.iter().copied().filter(|step| !matches!(step, Step::TakeUp | Step::Stop));
     for (step, side) in steps.flat_map(|step| [(step, "before"), (step, "after")]) {
         let character = |_| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
         let prefix: String = (0..3).map(character).collect();

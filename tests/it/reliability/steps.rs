@@ -1,8 +1,5 @@
 //! R2: the bot survives a death at every named step of the flow. The test aborts the real program
 //! at the step and starts it again.
-//!
-//! Faults exist only in builds with `debug_assertions`, so these tests do not exist in release
-//! builds.
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
@@ -79,7 +76,7 @@ async fn the_bot_can_be_killed_at_every_named_step() {
     let began = Instant::now();
     let relay = Arc::new(TestRelay::start().await);
     let places: Vec<(Step, &str)> =
-        Step::ALL.into_iter().flat_map(|step| [(step, "before"), (step, "after")]).collect();
+        Step::ALL.iter().copied().flat_map(|step| [(step, "before"), (step, "after")]).collect();
     assert!(places.len() >= 2 * 14, "{}", places.len());
     let room = Arc::new(Semaphore::new(AT_ONCE));
     let mut cases = JoinSet::new();

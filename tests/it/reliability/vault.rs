@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
     test!(a_vault_that_dies_is_back_within_a_second_and_the_bot_answers).alone(),
-    #[cfg(debug_assertions)]
     test!(the_vault_can_be_killed_at_every_step_that_needs_it),
     test!(six_jobs_survive_twelve_kills_of_the_vault),
     test!(the_vault_ends_with_the_bot_however_it_ends),
@@ -46,7 +45,6 @@ async fn a_vault_that_dies_is_back_within_a_second_and_the_bot_answers() {
 }
 
 /// Steps at which the bot has asked the vault, or is about to.
-#[cfg(debug_assertions)]
 const PLACES: [&str; 12] = [
     "takeup:after",
     "unwrap:before",
@@ -62,7 +60,6 @@ const PLACES: [&str; 12] = [
     "found:after",
 ];
 
-#[cfg(debug_assertions)]
 async fn the_vault_can_be_killed_at_every_step_that_needs_it() {
     let relay = TestRelay::start().await;
     for (at, place) in PLACES.into_iter().enumerate() {

@@ -12,7 +12,6 @@ use nostr_sdk::nips::nip04;
 use nostr_sdk::{Event, EventBuilder, JsonUtil, Keys, Kind, ToBech32};
 use npubbot::key::{Offset, Rotation, Tweak, VerifiedHit};
 use npubbot::pattern::ALPHABET;
-#[cfg(debug_assertions)]
 use npubbot::vault::BreakOut;
 use npubbot::vault::{Opened, Vault, VaultError, VerifiedEvent};
 use rand::rngs::StdRng;
@@ -31,9 +30,7 @@ pub const TESTS: &[Test] = &[
     test!(others_of_the_same_user_can_neither_read_nor_trace_the_vault),
     test!(reads_and_traces).part(),
     test!(a_vault_that_a_filter_ends_names_the_signal_and_the_group_of_calls),
-    #[cfg(debug_assertions)]
     test!(a_file_is_refused_to_the_vault_which_lives),
-    #[cfg(debug_assertions)]
     test!(a_forbidden_system_call_ends_the_vault_and_it_comes_back),
     test!(the_socket_gives_no_foreign_signature_and_seals_no_key),
     test!(a_start_point_is_redeemed_once_also_over_the_socket),
@@ -137,7 +134,6 @@ fn a_vault_that_a_filter_ends_names_the_signal_and_the_group_of_calls() {
 }
 
 /// The vault at `home`. Skips the test if no system call can be forbidden to it.
-#[cfg(debug_assertions)]
 fn enclosed(home: &Home) -> Vault {
     let vault = started(home);
     if let Some(wall) = vault.missing_walls().iter().find(|wall| wall.contains("seccomp")) {
@@ -149,7 +145,6 @@ fn enclosed(home: &Home) -> Vault {
 /// Opening a file fails in the vault, and does not end it. The C library opens a file when a
 /// thread's heap shrinks. When that killed the vault, it lost its start points a dozen times in a
 /// burst of requests.
-#[cfg(debug_assertions)]
 fn a_file_is_refused_to_the_vault_which_lives() {
     let home = Home::new(&[]);
     let vault = enclosed(&home);
@@ -159,7 +154,6 @@ fn a_file_is_refused_to_the_vault_which_lives() {
     assert_eq!(vault.process_id(), before);
 }
 
-#[cfg(debug_assertions)]
 fn a_forbidden_system_call_ends_the_vault_and_it_comes_back() {
     let home = Home::new(&[]);
     let vault = enclosed(&home);

@@ -175,7 +175,7 @@ impl Headquarters {
         let attached = Arc::clone(&scheduler);
         let runtime = runtime::Builder::new_multi_thread().worker_threads(2).thread_name("bot").enable_all().build();
         let runtime = runtime.unwrap();
-        runtime.spawn(fleet.clone().run(credentials, move |searcher| attached.attach(searcher), shutdown));
+        runtime.spawn(fleet.clone().run(Arc::new(credentials), move |searcher| attached.attach(searcher), shutdown));
         Headquarters { scheduler, fleet, finds, runtime: Some(runtime), _stopper: stopper }
     }
 

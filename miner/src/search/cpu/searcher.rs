@@ -75,13 +75,9 @@ impl CpuSearcher {
         CpuSearcher { intended, ..self }
     }
 
-    /// Sets the length of the next launch of a kind. The last one took `busy` for `rounds` rounds.
-    fn adapt(&mut self, kind: usize, rounds: u64, busy: Duration) {
-        if rounds < self.rounds[kind] || busy.is_zero() {
-            // The launch ended early because of its hits, so its duration says nothing about the
-            // speed.
-            return;
-        }
+    /// Sets the length of the next launch of a kind. The last one took `busy`.
+    fn adapt(&mut self, kind: usize, busy: Duration) {
+        let rounds = self.rounds[kind];
         let ideal = rounds as f64 * self.intended.as_secs_f64() / busy.as_secs_f64();
         self.rounds[kind] = ideal.clamp(1.0, (rounds * 8) as f64) as u64;
     }
@@ -125,7 +121,6 @@ impl Searcher for CpuSearcher {
         let task = |start| Task { start, rounds, target: target.clone() };
         let walks = self.threads.run(launch.starts.iter().map(|&start| task(start)).collect());
         let mut report = LaunchReport::default();
-        let mut least = rounds;
         for (start, walk) in walks.into_iter().enumerate() {
             let (walked, busy) = walk.ok_or_else(|| SearchError::DeviceFailed {
                 device: DeviceId::Cpu,
@@ -134,10 +129,12 @@ impl Searcher for CpuSearcher {
             report.candidates += walked.candidates;
             report.busy = report.busy.max(busy);
             report.hits.extend(walked.hits.into_iter().map(|tweak| ClaimedHit { start, tweak }));
-            least = least.min(walked.rounds);
+            report.is_cut_short |= walked.is_cut_short;
         }
-        report.is_cut_short = least < rounds;
-        self.adapt(kind, least, report.busy);
+        // The duration of a launch that its hits ended says nothing about the speed.
+        if !report.is_cut_short && !report.busy.is_zero() {
+            self.adapt(kind, report.busy);
+        }
         Ok(report)
     }
 }
@@ -188,8 +185,8 @@ mod tests {
     #[test]
     fn each_kind_of_launch_has_its_own_length() {
         let mut searcher = CpuSearcher::open(Some(1), KernelChoice::Portable).unwrap();
-        searcher.adapt(0, FIRST_ROUNDS, LAUNCH / 8);
-        searcher.adapt(1, FIRST_ROUNDS, LAUNCH * 2);
+        searcher.adapt(0, LAUNCH / 8);
+        searcher.adapt(1, LAUNCH * 2);
         assert_eq!(searcher.rounds, [8 * FIRST_ROUNDS, FIRST_ROUNDS / 2]);
         let start = StartPoint::new(secp256k1::PublicKey::from_secret_key(
             secp256k1::SECP256K1,

@@ -24,12 +24,10 @@ const CANDIDATES_AN_ENTRY: u64 = 18;
 pub struct WalkResult {
     /// Candidates tested.
     pub candidates: u64,
-    /// Every candidate that matches a pattern.
+    /// The candidates that match a pattern: all of them, until the early stop.
     pub hits: Vec<Tweak>,
-    /// Number of rounds.
-    pub rounds: u64,
-    /// The x-coordinates of the hits of one round.
-    found: Vec<Npub>,
+    /// Whether hits ended the walk.
+    pub is_cut_short: bool,
 }
 
 /// The goal of a walk: the patterns, and when to stop.
@@ -37,7 +35,7 @@ pub struct WalkResult {
 pub struct WalkTarget {
     /// The filter of all patterns.
     pub filter: Arc<Filter>,
-    /// The walk ends after this many hits. Very easy patterns would otherwise fill the report.
+    /// The walk ends soon after this many hits. Very easy patterns would otherwise fill the report.
     pub most_hits: usize,
     /// The early stop; `None` to search for all patterns to the end.
     pub remaining: Option<Remaining>,
@@ -50,8 +48,55 @@ pub struct Remaining {
     pub filter: Arc<Filter>,
     /// Whether the walk continues with these patterns after the early stop. If not, it ends.
     pub is_wanted: bool,
-    /// The early stop comes after this many hits of other patterns.
+    /// The early stop comes after this many hits of other patterns. Further ones are not recorded.
     pub after: usize,
+}
+
+/// The hits of a walk, and whether it goes on.
+struct Recorder<'a> {
+    target: &'a WalkTarget,
+    /// The filter of the patterns that are searched now.
+    filter: &'a Filter,
+    /// The patterns that remain after the early stop; `None` without an early stop, and after it.
+    remaining: Option<&'a Remaining>,
+    /// Hits of other patterns than the remaining ones.
+    others: usize,
+    hits: Vec<Tweak>,
+    /// Whether the walk ends after the entries that are being tested.
+    is_over: bool,
+}
+
+impl<'a> Recorder<'a> {
+    fn new(target: &'a WalkTarget) -> Recorder<'a> {
+        let (filter, remaining) = (&target.filter, target.remaining.as_ref());
+        Recorder { target, filter, remaining, others: 0, hits: Vec::new(), is_over: false }
+    }
+
+    /// Records a candidate if it is a hit that is still wanted.
+    fn record(&mut self, npub: &Npub, tweak: impl FnOnce() -> Tweak) {
+        if !self.filter.matches(npub) {
+            return;
+        }
+        if let Some(kept) = self.remaining.filter(|kept| !kept.filter.matches(npub)) {
+            self.others += 1;
+            self.is_over |= self.others >= kept.after && !kept.is_wanted;
+            if self.others > kept.after {
+                return;
+            }
+        }
+        self.hits.push(tweak());
+        self.is_over |= self.hits.len() >= self.target.most_hits;
+    }
+
+    /// Changes to the remaining patterns, if the time for the early stop has come. Called between
+    /// two rounds. Returns whether the filter has changed.
+    fn stop_early(&mut self) -> bool {
+        let stopped = self.remaining.take_if(|kept| self.others >= kept.after);
+        if let Some(kept) = stopped {
+            self.filter = &kept.filter;
+        }
+        stopped.is_some()
+    }
 }
 
 /// The centres of a round.
@@ -107,57 +152,51 @@ pub fn walk<F: Screened, const W: usize>(
     target: &WalkTarget,
     scratch: &mut Scratch<F, W>,
 ) -> WalkResult {
-    let mut result = WalkResult::default();
+    let mut recorder = Recorder::new(target);
+    let (mut walked, mut candidates) = (0, 0);
     let mut round = Round::starting_at(table, start, 0);
-    let (mut filter, mut remaining, mut others) = (&target.filter, target.remaining.as_ref(), 0);
     let memory = scratch.memory();
-    let mut screens = memory.begin(filter, &table.plain);
-    while result.rounds < rounds && result.hits.len() < target.most_hits {
+    let mut screens = memory.begin(recorder.filter, &table.plain);
+    while walked < rounds && !recorder.is_over {
         let Memory { prefixes, few, cells, gathers, loads, whole } = memory;
-        let next = if let Screens::Whole = screens {
-            walk_round(table, &round, filter, prefixes, whole, &mut result)
+        let (tested, next) = if let Screens::Whole = screens {
+            walk_round(table, &round, prefixes, whole, &mut recorder)
         } else if F::HAS_ONE_LOOKUP {
-            walk_round(table, &round, filter, prefixes, loads, &mut result)
+            walk_round(table, &round, prefixes, loads, &mut recorder)
         } else {
             match screens {
-                Screens::Few => walk_round(table, &round, filter, prefixes, few, &mut result),
-                Screens::Cells => walk_round(table, &round, filter, prefixes, cells, &mut result),
-                Screens::Gathers => walk_round(table, &round, filter, prefixes, gathers, &mut result),
-                Screens::Loads | Screens::Whole => walk_round(table, &round, filter, prefixes, loads, &mut result),
+                Screens::Few => walk_round(table, &round, prefixes, few, &mut recorder),
+                Screens::Cells => walk_round(table, &round, prefixes, cells, &mut recorder),
+                Screens::Gathers => walk_round(table, &round, prefixes, gathers, &mut recorder),
+                Screens::Loads | Screens::Whole => walk_round(table, &round, prefixes, loads, &mut recorder),
             }
         };
-        result.rounds += 1;
-        if let Some(kept) = remaining {
-            others += result.found.iter().filter(|npub| !kept.filter.matches(npub)).count();
-            if others >= kept.after {
-                if !kept.is_wanted {
-                    break;
-                }
-                (filter, remaining) = (&kept.filter, None);
-                screens = memory.begin(filter, &table.plain);
-            }
+        candidates += tested;
+        walked += 1;
+        if recorder.stop_early() {
+            screens = memory.begin(recorder.filter, &table.plain);
         }
-        result.found.clear();
-        let number = result.rounds * Round::<F, W>::CENTRES;
+        let number = walked * Round::<F, W>::CENTRES;
         round = match next {
             Some(points) if round.dead == [0; W] => Round { points, dead: round.dead, number },
             _ => Round::starting_at(table, start, number),
         };
     }
-    result
+    WalkResult { candidates, hits: recorder.hits, is_cut_short: recorder.is_over }
 }
 
-/// Tests all entries around the centres. Returns the next centres, or `None` if a factor was zero
-/// and they must be computed anew.
+/// Tests all entries around the centres, or some if the walk is over before. Returns the number of
+/// candidates tested, and the next centres: `None` if a factor was zero and they must be computed
+/// anew.
 #[inline(always)]
 fn walk_round<F: Screened, N: Screen<F>, const W: usize>(
     table: &Table<F>,
     round: &Round<F, W>,
-    filter: &Filter,
     prefixes: &mut [[F; W]],
     screen: &mut N,
-    result: &mut WalkResult,
-) -> Option<[Affine<F>; W]> {
+    recorder: &mut Recorder,
+) -> (u64, Option<[Affine<F>; W]>) {
+    let filter = recorder.filter;
     let points = &round.points;
     let one = broadcast::<F>(Fe::ONE);
     let step: Affine<F> = Affine { x: broadcast(table.step.x).0, y: broadcast(table.step.y).0 };
@@ -181,8 +220,7 @@ fn walk_round<F: Screened, N: Screen<F>, const W: usize>(
     // A single zero factor would make every inverse of its lane zero. It occurs with a chosen start
     // point, and otherwise with a probability of 2^-240.
     if !invert_all(&mut inverses) {
-        walk_round_with_zero(table, round, filter, result);
-        return None;
+        return (walk_round_with_zero(table, round, recorder), None);
     }
     let mut next = *points;
     // Scaled by 2·xA, the shared inverse of a vector leads to q instead of t.
@@ -198,6 +236,7 @@ fn walk_round<F: Screened, N: Screen<F>, const W: usize>(
     let centres = centres.map(|centre| centre.expect("one was made for each vector"));
     let mut products = [Products::new(&centres[0], &table.entries.0[0], one.0); W];
     let mut rotated = [Rotated::new(&centres[0], &table.entries.0[0]); W];
+    let mut tested = ENTRIES;
     for end in (1..=ENTRIES / (SLOTS / W)).rev().map(|part| part * (SLOTS / W)) {
         for slot in 0..SLOTS / W {
             let entry = &table.entries.0[end - 1 - slot];
@@ -218,28 +257,25 @@ fn walk_round<F: Screened, N: Screen<F>, const W: usize>(
                 screen.add(filter, &centres[w], entry, &products[w], &rotated[w], place);
             }
         }
-        let mut slots = screen.take_suspects(filter, end == SLOTS / W);
+        // A walk that is over ends with these entries. Those before have set the flag: a screen may
+        // be late only if it is not told that these are the last ones.
+        let is_last = recorder.is_over || end == SLOTS / W;
+        let mut slots = screen.take_suspects(filter, is_last);
         while slots != 0 {
             cold_path();
             let slot = slots.trailing_zeros() as usize;
             slots &= slots - 1;
             let (at, w) = (end - 1 + LAG - slot / W, slot % W);
-            confirm(
-                table,
-                round,
-                (Place { entry: at, slot }, w),
-                &centres[w],
-                prefixes[at][w],
-                (filter, &*screen),
-                result,
-            );
+            confirm(table, round, (Place { entry: at, slot }, w), &centres[w], prefixes[at][w], &*screen, recorder);
+        }
+        if is_last {
+            tested = ENTRIES - (end - SLOTS / W);
+            break;
         }
     }
-    for dead in round.dead {
-        let alive = F::LANES as u64 - u64::from(dead.count_ones());
-        result.candidates += CANDIDATES_AN_ENTRY * ENTRIES as u64 * alive;
-    }
-    Some(next)
+    let alive = |dead: u32| F::LANES as u64 - u64::from(dead.count_ones());
+    let centres: u64 = round.dead.into_iter().map(alive).sum();
+    (CANDIDATES_AN_ENTRY * tested as u64 * centres, Some(next))
 }
 
 /// The steps of a screen between the products of a vector.
@@ -285,10 +321,10 @@ fn confirm<F: Screened, N: Screen<F>, const W: usize>(
     (place, w): (Place, usize),
     centre: &Centre<F>,
     q: F,
-    (filter, screen): (&Filter, &N),
-    result: &mut WalkResult,
+    screen: &N,
+    recorder: &mut Recorder,
 ) {
-    let at = place.entry;
+    let (at, filter) = (place.entry, recorder.filter);
     let entry = &table.entries.0[at];
     let products = Products::new(centre, entry, q);
     for (word, &marked) in screen.marks(filter, centre, entry, &products, place).iter().enumerate() {
@@ -301,7 +337,7 @@ fn confirm<F: Screened, N: Screen<F>, const W: usize>(
                 let (products, centre_x) = (products.lane(lane), centre.x.lane(lane));
                 let (k, j) = address(word);
                 let number = round.number_of(w, lane);
-                keep(centre_x, entry.x, at, number, &products, (k, sign, j), filter, result);
+                keep(centre_x, entry.x, at, number, &products, (k, sign, j), recorder);
             }
         }
     }
@@ -310,7 +346,6 @@ fn confirm<F: Screened, N: Screen<F>, const W: usize>(
 /// Keeps a candidate of an entry around one centre if it is a hit.
 #[cold]
 #[inline(never)]
-#[expect(clippy::too_many_arguments, reason = "one candidate's whole address")]
 fn keep(
     centre_x: Fe,
     xi: Fe,
@@ -318,28 +353,24 @@ fn keep(
     number: u64,
     products: &Products<Fe>,
     (k, sign, j): (usize, usize, usize),
-    filter: &Filter,
-    result: &mut WalkResult,
+    recorder: &mut Recorder,
 ) {
     let npub = Npub(products.exact(centre_x, xi, (k, sign, j)).to_be_bytes());
-    if filter.matches(&npub) {
-        let size = at as i64 + 1;
-        result.found.push(npub);
-        result.hits.push(tweak(number * STEP, if sign == 1 { -size } else { size }, k, j));
-    }
+    let size = at as i64 + 1;
+    recorder.record(&npub, || tweak(number * STEP, if sign == 1 { -size } else { size }, k, j));
 }
 
 /// Tests a round in which a factor is zero, one centre at a time and with an inversion for each
 /// entry. An entry whose factor is zero is neither tested nor counted: the centre is ±λ^k times the
-/// entry's point, where the formula does not hold.
+/// entry's point, where the formula does not hold. Returns the number of candidates tested.
 #[cold]
 #[inline(never)]
 fn walk_round_with_zero<F: SimdField, const W: usize>(
     table: &Table<F>,
     round: &Round<F, W>,
-    filter: &Filter,
-    result: &mut WalkResult,
-) {
+    recorder: &mut Recorder,
+) -> u64 {
+    let mut tested = 0;
     for (w, lane) in (0..W).flat_map(|w| (0..F::LANES).map(move |lane| (w, lane))) {
         if round.dead[w] >> lane & 1 != 0 {
             continue;
@@ -353,13 +384,14 @@ fn walk_round_with_zero<F: SimdField, const W: usize>(
                 continue;
             }
             let products = Products::new(&centre, entry, point.x.double().mul(factor.invert()));
-            result.candidates += CANDIDATES_AN_ENTRY;
+            tested += CANDIDATES_AN_ENTRY;
             for (word, sign) in (0..9).flat_map(|word| [(word, 0), (word, 1)]) {
                 let (k, j) = address(word);
-                keep(point.x, entry.x, at, round.number_of(w, lane), &products, (k, sign, j), filter, result);
+                keep(point.x, entry.x, at, round.number_of(w, lane), &products, (k, sign, j), recorder);
             }
         }
     }
+    tested
 }
 
 fn tweak(centre: u64, step: i64, turn: usize, rotation: usize) -> Tweak {

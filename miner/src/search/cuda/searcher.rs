@@ -32,6 +32,10 @@ use std::time::Duration;
 
 const IN_FLIGHT: usize = 2;
 
+/// The most hits of a launch that are reported. A pattern of every second key has millions, of which
+/// a few become keys.
+const MAX_REPORTED_HITS: usize = 1 << 18;
+
 struct Pending {
     slot: usize,
     launch: Launch,
@@ -265,7 +269,7 @@ impl CudaSearcher {
         at.finished.synchronize()?;
         let busy = Duration::from_secs_f32(at.started.elapsed_ms(&at.finished)?.max(0.0) / 1000.0);
         let counters = at.read_counters.as_slice()?[0];
-        let count = (counters.hits as usize).min(at.hits.len());
+        let count = (counters.hits as usize).min(at.hits.len()).min(MAX_REPORTED_HITS);
         let hits = if count <= FIRST_HITS {
             at.read_hits.as_slice()?[..count].to_vec()
         } else {
@@ -373,11 +377,15 @@ impl Searcher for CudaSearcher {
                 }
                 let skipped = u64::from(counters.skipped) * u64::from(extent.entries);
                 let tested = u64::from(self.geometry.threads()) * u64::from(extent.steps) * u64::from(extent.entries);
+                // Candidates count as far as their hits are reported.
+                let share = hits.len() as f64 / f64::from(counters.hits.max(1));
+                let is_cut_short = hits.len() < counters.hits as usize;
+                let candidates = 18 * tested.saturating_sub(skipped);
                 return Ok(LaunchReport {
-                    candidates: 18 * tested.saturating_sub(skipped),
+                    candidates: if is_cut_short { (candidates as f64 * share) as u64 } else { candidates },
                     hits: hits.iter().map(|hit| claim(hit, &self.geometry)).collect(),
                     busy: all_busy,
-                    is_cut_short: false,
+                    is_cut_short,
                 });
             }
             // More hits than the buffers hold. Search the start of the same stretch again, as much

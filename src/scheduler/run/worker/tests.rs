@@ -100,6 +100,7 @@ impl Running {
             options: SearchOptions { calibrations: calibrations.clone(), ..SearchOptions::default() },
             opener: Arc::new(search::open),
             decoys: Arc::default(),
+            roster: None,
         };
         let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
         let mut fake = Fake {

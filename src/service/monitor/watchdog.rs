@@ -1,8 +1,8 @@
 //! Signs of life for a service manager (systemd, or that of Windows): readiness, and a watchdog
 //! that is fed only while the bot answers. Without a service manager nothing is sent.
 
+use super::Monitors;
 use crate::os::manager::{self, State};
-use crate::service::Monitor;
 use std::convert::Infallible;
 use std::future::pending;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const LONGEST_START: Duration = Duration::from_secs(600);
 
 /// The service manager that started this process, if any.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ServiceManager {
+pub struct ServiceManager {
     /// Time between two signs of life; `None` if none are wanted.
     every: Option<Duration>,
 }
@@ -37,12 +37,12 @@ impl ServiceManager {
         send(State::Stopping);
     }
 
-    /// Gives signs of life while the bot of `monitor` lives. Run it in the main loop, so that a
-    /// loop that hangs gives none.
-    pub async fn watch(self, monitor: Monitor) -> Infallible {
+    /// Gives signs of life while the bot lives. Run it in the main loop, so that a loop that hangs
+    /// gives none.
+    pub async fn watch(self, monitors: &Monitors) -> Infallible {
         let Some(every) = self.every else { return pending().await };
         loop {
-            match monitor.check(every).await {
+            match monitors.health(every).await {
                 Ok(()) => send(State::Alive),
                 Err(reason) => tracing::error!(reason, "the bot hangs; the service manager gets no sign of life"),
             }

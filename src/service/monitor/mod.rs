@@ -1,11 +1,19 @@
-//! The view of the running bot for monitoring: whether it lives, whether it can serve, and its
-//! metrics.
+//! Monitoring: whether the bot lives, whether it can serve, and its metrics, over HTTP and for the
+//! service manager.
+
+mod metrics;
+mod pulse;
+mod server;
+mod watchdog;
+
+pub(super) use pulse::Pulse;
+pub use server::MetricsServer;
+pub use watchdog::ServiceManager;
 
 use super::doctor::FULL;
-use super::maintenance::Maintenance;
-use super::metrics;
+use crate::roster::Roster;
 use crate::scheduler::Health;
-use crate::web::Monitored;
+use crate::service::context::Handles;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 use tokio::sync::Mutex;
@@ -20,7 +28,7 @@ const HEALTH_PATIENCE: Duration = Duration::from_secs(5);
 /// A running service. Cheap to clone.
 #[derive(Clone)]
 pub struct Monitor {
-    bot: Maintenance,
+    bot: Handles,
     since: SystemTime,
     /// Locked during a query of the ledger, so that only one can hang.
     asking: Arc<Mutex<()>>,
@@ -28,16 +36,17 @@ pub struct Monitor {
 
 impl Monitor {
     /// A service that is ready now.
-    pub(super) fn new(bot: Maintenance) -> Monitor {
+    pub(super) fn new(bot: Handles) -> Monitor {
         Monitor { bot, since: SystemTime::now(), asking: Arc::default() }
     }
 
-    /// Whether the bot lives: its maintenance task answers, its ledger answers a query, and the
-    /// thread that answers requests is not stuck in a batch.
+    /// Whether the bot lives: all its tasks and threads are there, its maintenance task answers, its
+    /// ledger answers a query, and the thread that answers requests is not stuck in a batch.
     ///
     /// Errors: the part that did not answer within `patience`.
     pub async fn check(&self, patience: Duration) -> Result<(), String> {
         let context = &self.bot.context;
+        gone(self.bot.gone())?;
         let mut beats = context.pulse.beats();
         context.wakes.ping.wake();
         if timeout(patience, beats.changed()).await.is_err() {
@@ -57,11 +66,15 @@ impl Monitor {
         timeout(patience, query).await.map(|_| ()).map_err(hangs)
     }
 
-    /// Whether the bot can serve askers: a relay is connected, a device works, and there is room to
-    /// record what it does.
+    /// Whether the bot can serve askers: its parts and its vault are there, a relay is connected, a
+    /// device works, and there is room to record what it does.
     ///
     /// Errors: the missing part.
     pub async fn readiness(&self) -> Result<(), String> {
+        gone(self.bot.gone())?;
+        if self.bot.context.vault.trouble().is_some() {
+            return Err("the vault does not answer".to_owned());
+        }
         let is_connected = self.bot.relays.states().await.iter().any(|(_, is_connected)| *is_connected);
         let works = self.bot.scheduler.devices().iter().any(|device| device.health == Health::Working);
         let ledger = self.bot.context.ledger.clone();
@@ -90,40 +103,60 @@ fn missing(is_connected: bool, works: bool, free: Option<u64>) -> Option<&'stati
     }
 }
 
-/// The running service, if there is one. A change of the configuration replaces it. Cheap to clone;
-/// clones share it.
+/// The running service, if there is one, and what runs beside it: the servers for monitoring and of
+/// the page. A change of the configuration replaces the service. Cheap to clone; clones share all.
 #[derive(Clone, Default)]
-pub struct Monitors(Arc<RwLock<Option<Monitor>>>);
+pub struct Monitors {
+    running: Arc<RwLock<Option<Monitor>>>,
+    roster: Roster,
+}
 
 impl Monitors {
     /// Sets the running service; `None` while one starts or stops.
     pub fn set(&self, monitor: Option<Monitor>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = monitor;
+        *self.running.write().unwrap_or_else(PoisonError::into_inner) = monitor;
     }
 
     fn get(&self) -> Option<Monitor> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-impl Monitored for Monitors {
-    async fn metrics(&self) -> Option<String> {
-        let metrics = self.get()?.metrics().await;
-        metrics.inspect_err(|error| tracing::warn!(%error, "metrics cannot be collected")).ok()
+        self.running.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A bot that is still starting counts as healthy, because the service manager limits the time
-    /// of a start.
-    async fn health(&self) -> Result<(), String> {
+    /// The tasks and threads beside the service.
+    pub(crate) fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    /// All metrics in Prometheus's text format.
+    ///
+    /// Errors: the bot starts, or its ledger cannot be read.
+    async fn metrics(&self) -> Result<String, String> {
+        let metrics = self.get().ok_or("the bot starts")?.metrics().await;
+        metrics.inspect_err(|error| tracing::warn!(%error, "metrics cannot be collected"))
+    }
+
+    /// Whether the bot works. A bot that is still starting counts as healthy, because the service
+    /// manager limits the time of a start.
+    ///
+    /// Errors: the part that is gone or does not answer within `patience`.
+    async fn health(&self, patience: Duration) -> Result<(), String> {
+        gone(self.roster.gone())?;
         match self.get() {
-            Some(monitor) => monitor.check(HEALTH_PATIENCE).await,
+            Some(monitor) => monitor.check(patience).await,
             None => Ok(()),
         }
     }
 
+    /// Whether the bot can serve askers now.
+    ///
+    /// Errors: the missing part.
     async fn readiness(&self) -> Result<(), String> {
         self.get().ok_or("the bot starts")?.readiness().await
     }
+}
+
+/// Errors: there are such parts.
+fn gone(parts: Vec<String>) -> Result<(), String> {
+    if parts.is_empty() { Ok(()) } else { Err(format!("{}: gone, and started again soon", parts.join(", "))) }
 }
 
 #[cfg(test)]

@@ -1,19 +1,20 @@
 //! The metrics of a running bot. Their names follow Prometheus's conventions: a unit at the end,
 //! `_total` for counters. No label names an asker, a pattern or an asker's relay.
 
-use super::maintenance::Maintenance;
+use crate::log_writer;
 use crate::memory;
 use crate::pattern::Rate;
 use crate::remote::FleetView;
 use crate::scheduler::{Health, Rest};
 use crate::search::DeviceId;
+use crate::service::context::Handles;
 use prometheus::{Encoder, Gauge, GaugeVec, IntCounterVec, Opts, Registry, TextEncoder};
 use std::time::{SystemTime, UNIX_EPOCH};
 use thiserror::Error;
 
 /// A reason why metrics could not be collected.
 #[derive(Debug, Error)]
-pub(super) enum MetricsError {
+pub enum MetricsError {
     /// The ledger cannot be read.
     #[error(transparent)]
     Ledger(#[from] crate::ledger::LedgerError),
@@ -24,13 +25,19 @@ pub(super) enum MetricsError {
 
 /// All metrics, in Prometheus's text format. `relays`: the bot's relays, and whether each is
 /// connected. `since`: when the service was ready.
-pub(super) fn collect(bot: &Maintenance, relays: &[(String, bool)], since: SystemTime) -> Result<String, MetricsError> {
+pub fn collect(bot: &Handles, relays: &[(String, bool)], since: SystemTime) -> Result<String, MetricsError> {
     let page = Page::default();
     let build = [env!("CARGO_PKG_VERSION"), env!("NPUBBOT_COMMIT")];
     page.gauges("build_info", "Version and commit; always 1.", ["version", "commit"], [(build, 1.0)])?;
     let since = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
     page.gauge("start_time_seconds", "When the bot was ready, Unix seconds.", since)?;
     page.gauge("heap_bytes", "Heap in use.", memory::heap_in_use() as f64)?;
+    let restarts = bot.restarts();
+    let restarts = restarts.iter().map(|(part, restarts)| ([part.as_str()], *restarts));
+    let help = "Times that a task or thread of the bot ended and was started again.";
+    page.counters("part_restarts_total", help, ["part"], restarts)?;
+    let help = "Lines of the log that could not be written.";
+    page.counters("log_lines_lost_total", help, [], [([], log_writer::lost_lines())])?;
     devices(&page, bot)?;
     let connected = relays.iter().map(|(url, is_connected)| ([url.as_str()], f64::from(u8::from(*is_connected))));
     page.gauges("relay_connected", "Whether a relay of the bot is connected.", ["relay"], connected)?;
@@ -43,7 +50,7 @@ pub(super) fn collect(bot: &Maintenance, relays: &[(String, bool)], since: Syste
 }
 
 /// Metrics of the search.
-fn devices(page: &Page, bot: &Maintenance) -> Result<(), MetricsError> {
+fn devices(page: &Page, bot: &Handles) -> Result<(), MetricsError> {
     let devices = bot.scheduler.devices();
     let ids: Vec<String> = devices.iter().map(|device| device.id.to_string()).collect();
     let each = || ids.iter().map(String::as_str).zip(&devices);
@@ -111,7 +118,7 @@ fn workers(page: &Page, fleet: &FleetView) -> Result<(), MetricsError> {
 }
 
 /// Metrics of unanswered messages, by cause.
-fn messages(page: &Page, bot: &Maintenance) -> Result<(), MetricsError> {
+fn messages(page: &Page, bot: &Handles) -> Result<(), MetricsError> {
     let dropped = bot.context.vault.dropped();
     let names = dropped.map(|(cause, _)| snake_case(&format!("{cause:?}")));
     let dropped = names.iter().map(String::as_str).zip(dropped).map(|(name, (_, count))| ([name], count));
@@ -120,7 +127,7 @@ fn messages(page: &Page, bot: &Maintenance) -> Result<(), MetricsError> {
 }
 
 /// Metrics of jobs, the outbox and the sizes of the ledger.
-fn ledger(page: &Page, bot: &Maintenance) -> Result<(), MetricsError> {
+fn ledger(page: &Page, bot: &Handles) -> Result<(), MetricsError> {
     let ledger = &bot.context.ledger;
     let (totals, sizes) = (ledger.totals()?, ledger.sizes()?);
     let jobs = [

@@ -4,9 +4,9 @@
 //! Each answer is made at most once a second. All requests within that second get the same answer,
 //! so that frequent requests cost the bot no work.
 
-use super::listener::{self, Bounds};
-use super::server::WebError;
+use super::{HEALTH_PATIENCE, Monitors};
 use crate::shutdown::Shutdown;
+use crate::web::{Bounds, WebError, serve};
 use http_body_util::Full;
 use hyper::body::{Body, Bytes};
 use hyper::header::{self, HeaderValue};
@@ -16,22 +16,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
+/// The name of its thread.
+const NAME: &str = "metrics";
 /// Bounds of this server. Monitoring takes one or two connections.
 const BOUNDS: Bounds = Bounds { connections: 8, head: Duration::from_secs(5), connection: Duration::from_secs(30) };
 /// Time for which an answer is reused.
 const KEPT: Duration = Duration::from_secs(1);
 /// The version of Prometheus's text format.
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
-
-/// The view of the bot that monitoring needs.
-pub trait Monitored: Send + Sync + 'static {
-    /// All metrics in Prometheus's text format; `None` while the bot starts.
-    fn metrics(&self) -> impl Future<Output = Option<String>> + Send;
-    /// Whether the bot works. The error names the part that does not answer.
-    fn health(&self) -> impl Future<Output = Result<(), String>> + Send;
-    /// Whether the bot can serve askers now. The error names the missing part.
-    fn readiness(&self) -> impl Future<Output = Result<(), String>> + Send;
-}
 
 /// The server, already listening.
 pub struct MetricsServer {
@@ -42,8 +34,8 @@ pub struct MetricsServer {
 type Kept = Mutex<Option<(Instant, StatusCode, Bytes)>>;
 
 /// The answers to the three pages.
-struct Answers<M> {
-    bot: M,
+struct Answers {
+    bot: Monitors,
     metrics: Kept,
     health: Kept,
     readiness: Kept,
@@ -75,29 +67,47 @@ impl MetricsServer {
     /// runtime may hang, and the answer must still be "unhealthy".
     ///
     /// Errors: the thread or its runtime cannot be made.
-    pub fn start(self, bot: impl Monitored, shutdown: Shutdown) -> std::io::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let serve = move || runtime.block_on(self.run(bot, shutdown));
-        std::thread::Builder::new().name("metrics".to_owned()).spawn(serve)?;
+    pub fn start(self, bot: Monitors, shutdown: Shutdown) -> std::io::Result<()> {
+        let run = move || {
+            let roster = bot.roster().clone();
+            roster.keep_thread(
+                NAME,
+                || shutdown.is_stopping(),
+                || {
+                    if let Err(error) = self.run(&bot, &shutdown) {
+                        tracing::warn!(%error, "metrics cannot be served");
+                    }
+                },
+            );
+        };
+        std::thread::Builder::new().name(NAME.to_owned()).spawn(run)?;
         Ok(())
     }
 
-    async fn run(self, bot: impl Monitored, shutdown: Shutdown) {
-        let listener = match tokio::net::TcpListener::from_std(self.listener) {
-            Ok(listener) => listener,
-            Err(error) => return tracing::warn!(%error, "metrics cannot be served"),
-        };
-        let answers =
-            Arc::new(Answers { bot, metrics: Kept::default(), health: Kept::default(), readiness: Kept::default() });
+    fn run(&self, bot: &Monitors, shutdown: &Shutdown) -> std::io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let answers = Arc::new(Answers {
+            bot: bot.clone(),
+            metrics: Kept::default(),
+            health: Kept::default(),
+            readiness: Kept::default(),
+        });
         let answer = move |request| {
             let answers = Arc::clone(&answers);
             async move { answers.answer(&request).await }
         };
-        listener::serve(listener, BOUNDS, shutdown, answer).await;
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(self.listener.try_clone()?)?;
+            tokio::select! {
+                () = serve(&listener, BOUNDS, shutdown.clone(), answer) => {}
+                () = bot.roster().condemned(NAME) => {}
+            }
+            Ok(())
+        })
     }
 }
 
-impl<M: Monitored> Answers<M> {
+impl Answers {
     async fn answer(&self, request: &Request<impl Body>) -> Response<Full<Bytes>> {
         let is_head = request.method() == Method::HEAD;
         if !is_head && request.method() != Method::GET {
@@ -109,8 +119,8 @@ impl<M: Monitored> Answers<M> {
             return response;
         }
         let (status, body) = match request.uri().path() {
-            "/metrics" => recent(&self.metrics, async { said(self.bot.metrics().await.ok_or_else(starting)) }).await,
-            "/healthz" => recent(&self.health, async { said(self.bot.health().await.map(ok)) }).await,
+            "/metrics" => recent(&self.metrics, async { said(self.bot.metrics().await) }).await,
+            "/healthz" => recent(&self.health, async { said(self.bot.health(HEALTH_PATIENCE).await.map(ok)) }).await,
             "/readyz" => recent(&self.readiness, async { said(self.bot.readiness().await.map(ok)) }).await,
             _ => (StatusCode::NOT_FOUND, Bytes::from_static(b"Not here: /metrics, /healthz, /readyz.\n")),
         };
@@ -120,10 +130,6 @@ impl<M: Monitored> Answers<M> {
 
 fn ok(_: ()) -> String {
     "ok\n".to_owned()
-}
-
-fn starting() -> String {
-    "the bot starts".to_owned()
 }
 
 /// The reply to an answer: status 200 with the text, or 503 with the reason.
@@ -166,26 +172,6 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpStream;
 
-    /// A bot that counts how often its metrics are collected, and is not ready.
-    #[derive(Default)]
-    struct Counting(Arc<AtomicU64>);
-
-    impl Monitored for Counting {
-        async fn metrics(&self) -> Option<String> {
-            let collected = self.0.fetch_add(1, Ordering::SeqCst);
-            tokio::task::yield_now().await;
-            Some(format!("collected {collected}\n"))
-        }
-
-        async fn health(&self) -> Result<(), String> {
-            Ok(())
-        }
-
-        async fn readiness(&self) -> Result<(), String> {
-            Err("no relay is connected".to_owned())
-        }
-    }
-
     async fn ask(address: SocketAddr, request: &str) -> String {
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(format!("{request} HTTP/1.0\r\nHost: x\r\n\r\n").as_bytes()).await.unwrap();
@@ -199,34 +185,51 @@ mod tests {
         let server = MetricsServer::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = server.address().unwrap();
         let (_stopper, shutdown) = shutdown::pair();
-        server.start(Counting::default(), shutdown).unwrap();
+        server.start(Monitors::default(), shutdown).unwrap();
         let metrics = ask(address, "GET /metrics").await;
-        assert!(metrics.contains("200 OK") && metrics.contains("text/plain; version=0.0.4"), "{metrics}");
-        assert!(ask(address, "GET /healthz").await.ends_with("\r\n\r\nok\n"));
+        assert!(metrics.contains(" 503 ") && metrics.contains("text/plain; version=0.0.4"), "{metrics}");
+        let health = ask(address, "GET /healthz").await;
+        assert!(health.contains("200 OK") && health.ends_with("\r\n\r\nok\n"), "{health}");
         let readiness = ask(address, "GET /readyz").await;
-        assert!(readiness.contains(" 503 ") && readiness.ends_with("no relay is connected\n"), "{readiness}");
+        assert!(readiness.contains(" 503 ") && readiness.ends_with("the bot starts\n"), "{readiness}");
         assert!(ask(address, "GET /").await.contains(" 404 "));
         assert!(ask(address, "POST /metrics").await.contains(" 405 "));
         let head = ask(address, "HEAD /healthz").await;
         assert!(head.contains("content-length: 3") && head.ends_with("\r\n\r\n"), "{head}");
     }
 
+    #[tokio::test]
+    async fn a_server_that_is_gone_is_missed_and_serves_again() {
+        let server = MetricsServer::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let (address, bot) = (server.address().unwrap(), Monitors::default());
+        let (_stopper, shutdown) = shutdown::pair();
+        server.start(bot.clone(), shutdown).unwrap();
+        assert!(ask(address, "GET /healthz").await.contains("200 OK"));
+        assert!(bot.roster().kill(NAME));
+        for is_gone in [true, false] {
+            while bot.health(HEALTH_PATIENCE).await.is_err_and(|reason| reason.contains(NAME)) != is_gone {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+        assert!(ask(address, "GET /healthz").await.contains("200 OK"));
+    }
+
     /// A hundred requests within a second cost one collection.
     #[tokio::test]
     async fn metrics_are_collected_at_most_once_a_second() {
-        let collections = Arc::new(AtomicU64::new(0));
+        let collections = AtomicU64::new(0);
         let kept = Kept::default();
-        let bot = Counting(Arc::clone(&collections));
+        let collect = async || said(Ok(format!("collected {}\n", collections.fetch_add(1, Ordering::SeqCst))));
         let began = Instant::now();
         for _ in 0..100 {
-            recent(&kept, async { said(bot.metrics().await.ok_or_else(starting)) }).await;
+            recent(&kept, collect()).await;
         }
         let seconds = began.elapsed().as_secs();
         assert!(collections.load(Ordering::SeqCst) <= 1 + seconds);
         if let Some((made, ..)) = kept.lock().await.as_mut() {
             *made -= KEPT;
         }
-        let (_, body) = recent(&kept, async { said(bot.metrics().await.ok_or_else(starting)) }).await;
+        let (_, body) = recent(&kept, collect()).await;
         assert_eq!(body, format!("collected {}\n", collections.load(Ordering::SeqCst) - 1), "then again");
     }
 
@@ -235,7 +238,7 @@ mod tests {
         let server = MetricsServer::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = server.address().unwrap();
         let (_stopper, shutdown) = shutdown::pair();
-        server.start(Counting::default(), shutdown).unwrap();
+        server.start(Monitors::default(), shutdown).unwrap();
         let mut held = Vec::new();
         for _ in 0..BOUNDS.connections {
             let mut stream = TcpStream::connect(address).await.unwrap();

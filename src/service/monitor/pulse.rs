@@ -10,7 +10,7 @@ use tokio::sync::watch;
 /// The maintenance task answers a ping with a beat. The thread that answers requests cannot,
 /// because it waits for messages. It notes when it began a batch.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pulse(Arc<Shared>);
+pub struct Pulse(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -20,7 +20,7 @@ struct Shared {
 }
 
 /// A guard that marks a batch as in progress until the guard is dropped, also by a panic.
-pub(super) struct Attending(Pulse);
+pub struct Attending(Pulse);
 
 impl Pulse {
     /// Answers a ping.

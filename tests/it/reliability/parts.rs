@@ -1,0 +1,142 @@
+//! Nothing that a log, a terminal or a full disk does stops the bot; and a task or thread that is
+//! gone, whatever ended it, is seen by health and readiness and started again.
+
+use crate::cli::control::{answering, operate};
+use crate::support::asker::Asker;
+use crate::support::bot::{FaultyBot, Home};
+use crate::support::harness::{Test, test};
+use crate::support::relay::TestRelay;
+use crate::support::until;
+use crate::support::vault::started;
+use npubbot::clock::Clock;
+use npubbot::service::Service;
+use std::fs::File;
+use std::io::{PipeReader, Write};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+pub const TESTS: &[Test] = &[
+    test!(each_task_and_thread_that_is_killed_is_seen_and_started_again),
+    test!(a_bot_whose_log_cannot_be_written_answers).slow(),
+];
+
+/// A prefix that no test finds.
+const LONG: &str = "qqqqqqqq";
+/// Longer than any part needs to answer a check.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
+
+async fn each_task_and_thread_that_is_killed_is_seen_and_started_again() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let vault = started(&home);
+    let public_key = vault.public_key();
+    let service = Service::start(home.config(), &home.data(), vault, Clock::System).await.unwrap();
+    let monitor = service.monitor();
+    let mut asker = Asker::connect(&relay.url(), public_key).await;
+    // Launches for this job keep the threads of the search awake.
+    asker.ask(LONG).await;
+    let names: Vec<String> = service.parts().into_iter().map(|(name, _)| name).collect();
+    for expected in ["inbox", "requests", "outbox", "presence", "publisher", "watchdog", "maintenance"] {
+        assert!(names.iter().any(|name| name == expected), "{expected} is not among {names:?}");
+    }
+    for expected in ["encryption keys", "vanish", "verifier", "cpu", "vault"] {
+        assert!(names.iter().any(|name| name == expected), "{expected} is not among {names:?}");
+    }
+    assert_eq!(monitor.check(CHECK_TIMEOUT).await, Ok(()));
+    for name in &names {
+        let restarts = || service.parts().into_iter().find(|(part, _)| part == name).map_or(0, |(_, count)| count);
+        let before = restarts();
+        assert!(service.kill_part(name));
+        until(&format!("health and readiness miss {name}"), || async {
+            // The thread that answers requests ends when it has answered one.
+            if name == "requests" && restarts() == before {
+                asker.send("help").await;
+            }
+            let missed = |said: Result<(), String>| said.is_err_and(|reason| reason.contains(name.as_str()));
+            let health = monitor.check(CHECK_TIMEOUT).await;
+            (restarts() > before || (missed(health) && missed(monitor.readiness().await))).then_some(())
+        })
+        .await;
+        until(&format!("{name} is started again"), || async { (restarts() > before).then_some(()) }).await;
+        until(&format!("{name} is back"), || async { monitor.check(CHECK_TIMEOUT).await.ok() }).await;
+        let mut other = Asker::connect(&relay.url(), public_key).await;
+        other.ask("qq").await;
+        other.next_key().await.assert_starts_with("qq");
+    }
+    service.stop().await;
+}
+
+/// Standard error whose reader is gone, sleeps or is a full disk; and a terminal that is closed.
+async fn a_bot_whose_log_cannot_be_written_answers() {
+    let relay = TestRelay::start().await;
+    type MakeLog = fn() -> Log;
+    let logs: [(&str, MakeLog); 3] = [
+        ("the reader is gone", reader_is_gone),
+        ("the reader sleeps", reader_sleeps),
+        ("the disk is full", disk_is_full),
+    ];
+    for (what, log) in logs {
+        let home = Home::new(&[relay.url()]);
+        let (log, _reader) = log();
+        let mut command = home.command();
+        command.env("RUST_LOG", "off,npubbot=trace").stdout(Stdio::null()).stderr(log);
+        let bot = FaultyBot(command.spawn().unwrap());
+        is_fine(what, &home, &relay, bot).await;
+    }
+    let home = Home::new(&[relay.url()]);
+    let command = home.command();
+    let mut terminal = Command::new("python3");
+    terminal.args(["-c", CLOSED_TERMINAL]).arg(command.get_program()).args(command.get_args());
+    let bot = terminal.env("HOME", "/dev/null").env("RUST_LOG", "off,npubbot=trace").stdin(Stdio::null()).spawn();
+    is_fine("the terminal is closed", &home, &relay, FaultyBot(bot.unwrap())).await;
+}
+
+/// Runs a program whose standard error is a terminal, and closes that terminal. The program ignores
+/// SIGHUP, as with `nohup` or `disown`.
+const CLOSED_TERMINAL: &str = r#"
+import os, pty, signal, subprocess, sys, threading, time
+ours, theirs = pty.openpty()
+bot = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=theirs, start_new_session=True,
+                       preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+signal.signal(signal.SIGTERM, lambda *_: (bot.kill(), sys.exit(1)))
+os.close(theirs)
+os.read(ours, 1)
+os.close(ours)
+sys.exit(bot.wait())
+"#;
+
+/// Standard error for a bot, and the reader that is to live as long as it.
+type Log = (Stdio, Option<PipeReader>);
+
+fn disk_is_full() -> Log {
+    (File::options().write(true).open("/dev/full").unwrap().into(), None)
+}
+
+fn reader_is_gone() -> Log {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    (writer.into(), None)
+}
+
+/// A pipe that is full.
+fn reader_sleeps() -> Log {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut filler = writer.try_clone().unwrap();
+    // It waits until the reader is dropped.
+    std::thread::spawn(move || filler.write_all(&[b'x'; 1 << 20]));
+    (writer.into(), Some(reader))
+}
+
+async fn is_fine(what: &str, home: &Home, relay: &TestRelay, mut bot: FaultyBot) {
+    answering(home).await;
+    let public_key = home.vault().public_key();
+    for text in ["help", "qq"] {
+        let mut asker = Asker::connect(&relay.url(), public_key).await;
+        let answer = asker.ask(text).await;
+        assert!(!answer.is_empty(), "{what}");
+    }
+    assert!(operate(home, &["status"]).status.success(), "{what}");
+    assert!(bot.0.try_wait().unwrap().is_none(), "{what}: the bot has ended");
+    bot.signal(rustix::process::Signal::TERM);
+    bot.ended().await;
+}
