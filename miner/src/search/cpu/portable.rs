@@ -7,7 +7,8 @@ use super::portable_quick::{QuickFe, WholeKeys};
 use super::quick::QuickTests;
 use super::screen::{Marks, Place, Screen, Screened};
 use super::simd::{SimdField, Summand};
-use super::table::Entry;
+use super::table::{Affine, Entry, Table};
+use super::walk::{Recorder, Round, confirm, walk_round};
 use super::whole::{WholeField, WholeScreen};
 use crate::pattern::TextTests;
 use bytemuck::Zeroable;
@@ -202,5 +203,30 @@ impl Screened for Fe {
             *mark = u16::from(filter.is_marked(sum)) | u16::from(filter.is_marked(difference)) << 8;
         }
         marks
+    }
+
+    #[inline(never)]
+    fn run_round<N: Screen<Fe>, const W: usize>(
+        table: &Table<Fe>,
+        round: &Round<Fe, W>,
+        prefixes: &mut [[Fe; W]],
+        screen: &mut N,
+        recorder: &mut Recorder,
+    ) -> (u64, Option<[Affine<Fe>; W]>) {
+        walk_round(table, round, prefixes, screen, recorder)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn run_confirm<N: Screen<Fe>, const W: usize>(
+        table: &Table<Fe>,
+        round: &Round<Fe, W>,
+        place: (Place, usize),
+        centre: &Centre<Fe>,
+        q: Fe,
+        screen: &N,
+        recorder: &mut Recorder,
+    ) {
+        confirm(table, round, place, centre, q, screen, recorder);
     }
 }

@@ -4,7 +4,9 @@ use super::field::Fe;
 use super::filter::Filter;
 use super::formula::{Centre, Products, Rotated};
 use super::simd::SimdField;
-use super::table::Entry;
+use super::table::{Affine, Entry, Table};
+#[expect(unused_imports, reason = "named in comments")]
+use super::walk::{Recorder, Round, confirm, walk_round};
 use bytemuck::Zeroable;
 
 /// Marked candidates of an entry in up to eight lanes: bit `8·sign + lane` of word `3·turn +
@@ -110,4 +112,25 @@ pub trait Screened: SimdField {
 
     /// The candidates that may match, by their top words. Unmarked candidates do not match.
     fn marks(filter: &Filter, top_words: &[Self::TopWords; 9]) -> Marks;
+
+    /// [`walk_round`], compiled for this field's instructions. A function of its own for each
+    /// screen: the compiler's time grows faster than a function's length.
+    fn run_round<N: Screen<Self>, const W: usize>(
+        table: &Table<Self>,
+        round: &Round<Self, W>,
+        prefixes: &mut [[Self; W]],
+        screen: &mut N,
+        recorder: &mut Recorder,
+    ) -> (u64, Option<[Affine<Self>; W]>);
+
+    /// [`confirm`], likewise.
+    fn run_confirm<N: Screen<Self>, const W: usize>(
+        table: &Table<Self>,
+        round: &Round<Self, W>,
+        place: (Place, usize),
+        centre: &Centre<Self>,
+        q: Self,
+        screen: &N,
+        recorder: &mut Recorder,
+    );
 }

@@ -53,7 +53,7 @@ pub struct Remaining {
 }
 
 /// The hits of a walk, and whether it goes on.
-struct Recorder<'a> {
+pub struct Recorder<'a> {
     target: &'a WalkTarget,
     /// The filter of the patterns that are searched now.
     filter: &'a Filter,
@@ -100,7 +100,7 @@ impl<'a> Recorder<'a> {
 }
 
 /// The centres of a round.
-struct Round<F, const W: usize> {
+pub struct Round<F, const W: usize> {
     points: [Affine<F>; W],
     /// For each vector, bits of the lanes whose centre is infinity. Such a lane holds some other
     /// point. Its hits are dropped, and its candidates are not counted.
@@ -160,15 +160,15 @@ pub fn walk<F: Screened, const W: usize>(
     while walked < rounds && !recorder.is_over {
         let Memory { prefixes, few, cells, gathers, loads, whole } = memory;
         let (tested, next) = if let Screens::Whole = screens {
-            walk_round(table, &round, prefixes, whole, &mut recorder)
+            F::run_round(table, &round, prefixes, whole, &mut recorder)
         } else if F::HAS_ONE_LOOKUP {
-            walk_round(table, &round, prefixes, loads, &mut recorder)
+            F::run_round(table, &round, prefixes, loads, &mut recorder)
         } else {
             match screens {
-                Screens::Few => walk_round(table, &round, prefixes, few, &mut recorder),
-                Screens::Cells => walk_round(table, &round, prefixes, cells, &mut recorder),
-                Screens::Gathers => walk_round(table, &round, prefixes, gathers, &mut recorder),
-                Screens::Loads | Screens::Whole => walk_round(table, &round, prefixes, loads, &mut recorder),
+                Screens::Few => F::run_round(table, &round, prefixes, few, &mut recorder),
+                Screens::Cells => F::run_round(table, &round, prefixes, cells, &mut recorder),
+                Screens::Gathers => F::run_round(table, &round, prefixes, gathers, &mut recorder),
+                Screens::Loads | Screens::Whole => F::run_round(table, &round, prefixes, loads, &mut recorder),
             }
         };
         candidates += tested;
@@ -189,7 +189,7 @@ pub fn walk<F: Screened, const W: usize>(
 /// candidates tested, and the next centres: `None` if a factor was zero and they must be computed
 /// anew.
 #[inline(always)]
-fn walk_round<F: Screened, N: Screen<F>, const W: usize>(
+pub fn walk_round<F: Screened, N: Screen<F>, const W: usize>(
     table: &Table<F>,
     round: &Round<F, W>,
     prefixes: &mut [[F; W]],
@@ -266,7 +266,8 @@ fn walk_round<F: Screened, N: Screen<F>, const W: usize>(
             let slot = slots.trailing_zeros() as usize;
             slots &= slots - 1;
             let (at, w) = (end - 1 + LAG - slot / W, slot % W);
-            confirm(table, round, (Place { entry: at, slot }, w), &centres[w], prefixes[at][w], &*screen, recorder);
+            let place = Place { entry: at, slot };
+            F::run_confirm(table, round, (place, w), &centres[w], prefixes[at][w], &*screen, recorder);
         }
         if is_last {
             tested = ENTRIES - (end - SLOTS / W);
@@ -315,7 +316,7 @@ fn cold_path() {}
 
 /// Recomputes the products of an entry and its marked candidates in full, and keeps the hits.
 #[inline(always)]
-fn confirm<F: Screened, N: Screen<F>, const W: usize>(
+pub fn confirm<F: Screened, N: Screen<F>, const W: usize>(
     table: &Table<F>,
     round: &Round<F, W>,
     (place, w): (Place, usize),

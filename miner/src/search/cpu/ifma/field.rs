@@ -17,8 +17,10 @@ use crate::search::cpu::field::Fe;
 use crate::search::cpu::filter::Filter;
 use crate::search::cpu::formula::{Centre, Products};
 use crate::search::cpu::quick::QuickTests;
-use crate::search::cpu::screen::{Marks, Screened};
+use crate::search::cpu::screen::{Marks, Place, Screen, Screened};
 use crate::search::cpu::simd::{SimdField, Summand};
+use crate::search::cpu::table::{Affine, Table};
+use crate::search::cpu::walk::{Recorder, Round, confirm, walk_round};
 use crate::search::cpu::whole::{WholeField, WholeScreen};
 use std::arch::x86_64::*;
 
@@ -297,6 +299,59 @@ impl Screened for Fe8 {
     #[inline(always)]
     fn marks(filter: &Filter, top_words: &[__m512i; 9]) -> Marks {
         marks::marks(filter, top_words)
+    }
+
+    fn run_round<N: Screen<Fe8>, const W: usize>(
+        table: &Table<Fe8>,
+        round: &Round<Fe8, W>,
+        prefixes: &mut [[Fe8; W]],
+        screen: &mut N,
+        recorder: &mut Recorder,
+    ) -> (u64, Option<[Affine<Fe8>; W]>) {
+        // SAFETY: the processor has the instructions (the contract of `super`).
+        unsafe { round_apart(table, round, prefixes, screen, recorder) }
+    }
+
+    fn run_confirm<N: Screen<Fe8>, const W: usize>(
+        table: &Table<Fe8>,
+        round: &Round<Fe8, W>,
+        place: (Place, usize),
+        centre: &Centre<Fe8>,
+        q: Fe8,
+        screen: &N,
+        recorder: &mut Recorder,
+    ) {
+        // SAFETY: the processor has the instructions (the contract of `super`).
+        unsafe { confirm_apart(table, round, place, centre, q, screen, recorder) }
+    }
+}
+
+with_instructions! {
+    #[inline(never)]
+    fn round_apart<N: Screen<Fe8>, const W: usize>(
+        table: &Table<Fe8>,
+        round: &Round<Fe8, W>,
+        prefixes: &mut [[Fe8; W]],
+        screen: &mut N,
+        recorder: &mut Recorder,
+    ) -> (u64, Option<[Affine<Fe8>; W]>) {
+        walk_round(table, round, prefixes, screen, recorder)
+    }
+}
+
+with_instructions! {
+    #[cold]
+    #[inline(never)]
+    fn confirm_apart<N: Screen<Fe8>, const W: usize>(
+        table: &Table<Fe8>,
+        round: &Round<Fe8, W>,
+        place: (Place, usize),
+        centre: &Centre<Fe8>,
+        q: Fe8,
+        screen: &N,
+        recorder: &mut Recorder,
+    ) {
+        confirm(table, round, place, centre, q, screen, recorder);
     }
 }
 

@@ -3,7 +3,8 @@
 //!
 //! **The contract of every `unsafe` in this module:** the processor has AVX-512 F, DQ, BW, IFMA,
 //! VBMI, VBMI2 and VPOPCNTDQ, GFNI, POPCNT, BMI and LZCNT. [`walk_ifma`] is the one way in, and is
-//! called only where [`is_supported`] is true. Everything else here is inlined into it.
+//! called only where [`is_supported`] is true. Everything else here is inlined into
+//! it, or into the functions that it calls for a round and a confirmation.
 //!
 //! **Limbs.** A number is `l0 + l1·2^52 + … + l4·2^208`. Of l0…l3 only the low 52 bits count: the
 //! bits above have already been carried into the next limb. The multiply instructions read only 52
@@ -17,6 +18,16 @@
 //! | a sum, one of the two at most being of the second kind | 2^51 + 2^49 | 2^259 + 2^257 |
 //!
 //! So a product is below 2^519, and its uppermost column below 2^52.
+
+/// Compiles a function for the instructions of this module's contract.
+macro_rules! with_instructions {
+    ($($function:tt)*) => {
+        #[target_feature(
+            enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
+        )]
+        $($function)*
+    };
+}
 
 mod ceiling;
 mod cells;
@@ -47,16 +58,15 @@ use crate::key::StartPoint;
 /// Vectors of eight centres a round.
 pub const VECTORS: usize = 2;
 
-/// [`walk`], compiled for AVX-512 IFMA.
-#[target_feature(
-    enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
-)]
-pub fn walk_ifma(
-    table: &Table<Fe8>,
-    start: &StartPoint,
-    rounds: u64,
-    target: &WalkTarget,
-    scratch: &mut Scratch<Fe8, VECTORS>,
-) -> WalkResult {
-    walk(table, start, rounds, target, scratch)
+with_instructions! {
+    /// [`walk`], compiled for AVX-512 IFMA.
+    pub fn walk_ifma(
+        table: &Table<Fe8>,
+        start: &StartPoint,
+        rounds: u64,
+        target: &WalkTarget,
+        scratch: &mut Scratch<Fe8, VECTORS>,
+    ) -> WalkResult {
+        walk(table, start, rounds, target, scratch)
+    }
 }
