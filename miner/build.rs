@@ -1,97 +1,110 @@
-//! Compiles `kernels/` with nvcc if it is installed, and always embeds the sources for NVRTC.
-//! Generates Rust constants from `kernels/constants.h`.
+//! Compiles `kernels/` with NVRTC if the variable `NPUBBOT_NVRTC` names that library, and always
+//! embeds the sources for NVRTC at run time. Generates Rust constants from `kernels/constants.h`.
 //!
-//! `NVCC` or `CUDA_HOME` names the compiler; otherwise it is searched in `PATH`.
-//! `NPUBBOT_CUDA_ARCHS` (such as `90` or `86,90`) limits the architectures, to build faster while
-//! developing; `NPUBBOT_CUDA_ARCHS=none` skips nvcc.
+//! `NPUBBOT_NVRTC` is a path, or a name that the system's loader finds (`libnvrtc.so.12`). Releases
+//! take version 12.9, whose code every driver from 525 on loads. `NPUBBOT_CUDA_ARCHS` (such as `90`
+//! or `80+ptx,90`) limits the architectures, to build faster while developing; `none` skips NVRTC.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "cargo reads what a build script prints")]
 
+#[path = "src/search/cuda/nvrtc.rs"]
+mod nvrtc;
+
+use nvrtc::Nvrtc;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::sync::Mutex;
 use std::{env, fs};
 
-/// Compute capabilities that get machine code.
-const ARCHS: &str = "75,80,86,89,90,100,120";
-/// Pairs of architectures whose PTX differs only in the name, so it is compiled once for both. The
-/// sources compare the architecture only with 8.0 and 10.0
-/// (`the_kernels_ask_for_no_architecture_that_shares_the_ptx_of_another`).
-const SAME_PTX: [(&str, &str); 3] = [("86", "80"), ("89", "80"), ("120", "100")];
-/// The architecture that also gets PTX, which any newer GPU can run: the first that supports all
-/// instructions we use.
-const PTX_ARCH: &str = "80";
+/// Compute capabilities that get machine code. GPUs that are newer than all of them run the PTX.
+const ARCHS: &str = "75,80,86,89,90,100+ptx,120";
 
 fn main() {
     println!("cargo::rerun-if-changed=kernels");
-    for name in ["NVCC", "CUDA_HOME", "NPUBBOT_CUDA_ARCHS"] {
+    println!("cargo::rerun-if-changed=src/search/cuda/nvrtc.rs");
+    for name in ["NPUBBOT_NVRTC", "NPUBBOT_CUDA_ARCHS"] {
         println!("cargo::rerun-if-env-changed={name}");
     }
-    println!("cargo::rustc-check-cfg=cfg(npubbot_fatbin)");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let source = out.join("kernels.cu");
-    let flat = flatten(Path::new("kernels/search.cu"), &mut HashSet::new());
-    fs::write(&source, flat).expect("OUT_DIR can be written");
-    fs::write(out.join("constants.rs"), constants("kernels/constants.h")).expect("OUT_DIR can be written");
+    let source = flatten(Path::new("kernels/search.cu"), &mut HashSet::new());
+    let write = |name: &str, text: &[u8]| fs::write(out.join(name), text).expect("OUT_DIR can be written");
+    write("kernels.cu", source.as_bytes());
+    write("constants.rs", constants("kernels/constants.h").as_bytes());
 
     let archs = env::var("NPUBBOT_CUDA_ARCHS").unwrap_or_else(|_| ARCHS.to_owned());
-    let report = out.join("machine_code.rs");
-    fs::write(&report, machine_code("")).expect("OUT_DIR can be written");
-    let built = match (archs.as_str(), find_nvcc()) {
-        ("none", _) => "none".to_owned(),
-        (_, None) => "none".to_owned(),
-        (_, Some(nvcc)) => match compile(&nvcc, &archs, &source, &out.join("kernels.fatbin")) {
-            Ok((built, said)) => {
-                println!("cargo::rustc-cfg=npubbot_fatbin");
-                fs::write(&report, machine_code(&said)).expect("OUT_DIR can be written");
-                built
+    let library = env::var_os("NPUBBOT_NVRTC").filter(|name| !name.is_empty() && archs != "none");
+    let compiled = library.map(|name| -> Result<_, String> {
+        let nvrtc = Nvrtc::load(&name).unwrap_or_else(|| Err(format!("there is no {}", name.display())))?;
+        Ok((compile(&nvrtc, &archs, &source)?, nvrtc))
+    });
+    let (mut images, mut reports, mut built) = (String::new(), String::new(), "none".to_owned());
+    match compiled {
+        Some(Ok((compiled, nvrtc))) => {
+            built.clear();
+            for (arch, has_ptx, compiled) in &compiled {
+                let mut embed = |name: String, is_ptx: bool, bytes: &[u8]| {
+                    write(&name, bytes);
+                    images += &format!(
+                        "Image {{ architecture: {arch}, is_ptx: {is_ptx}, bytes: include_bytes!({name:?}) }}, "
+                    );
+                };
+                embed(format!("{arch}.cubin"), false, &compiled.machine_code);
+                if *has_ptx {
+                    embed(format!("{arch}.ptx"), true, &compiled.ptx);
+                }
+                reports += &compiled.log;
+                reports.push('\n');
+                built += &format!("{arch}{} ", if *has_ptx { "+ptx" } else { "" });
             }
-            Err(reason) => {
-                println!("cargo::warning=the CUDA kernels are left to run-time compilation: {reason}");
-                "none".to_owned()
-            }
-        },
-    };
+            built += &format!("by {}", nvrtc.name());
+        }
+        Some(Err(reason)) => {
+            println!("cargo::warning=the CUDA kernels are left to run-time compilation: {}", reason.replace('\n', " "));
+        }
+        None => {}
+    }
+    write("images.rs", format!("&[{images}]").as_bytes());
+    write("machine_code.rs", machine_code(&reports).as_bytes());
     println!("cargo::rustc-env=NPUBBOT_KERNELS_BUILT={built}");
 }
 
-fn find_nvcc() -> Option<PathBuf> {
-    if let Some(nvcc) = env::var_os("NVCC") {
-        return Some(PathBuf::from(nvcc));
-    }
-    let home = env::var_os("CUDA_HOME").map(|home| PathBuf::from(home).join("bin"));
-    let path = env::var_os("PATH").unwrap_or_default();
-    home.into_iter().chain(env::split_paths(&path)).map(|folder| folder.join("nvcc")).find(|nvcc| nvcc.is_file())
-}
-
-/// Compiles for the architectures in `archs` that this nvcc knows. Returns their names, and the
-/// assembler's report on each kernel.
-fn compile(nvcc: &Path, archs: &str, source: &Path, fatbin: &Path) -> Result<(String, String), String> {
-    let run = |command: &mut Command| {
-        let output = command.output().map_err(|error| format!("{} does not start: {error}", nvcc.display()))?;
-        let [said, errors] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
-        if output.status.success() { Ok((said, errors)) } else { Err(format!("{} failed:\n{errors}", nvcc.display())) }
+/// Compiles for each architecture of the list, several at a time. Returns each with whether its PTX
+/// is wanted.
+fn compile(nvrtc: &Nvrtc, archs: &str, source: &str) -> Result<Vec<(u32, bool, nvrtc::Compiled)>, String> {
+    let parse = |entry: &str| {
+        let (number, has_ptx) = entry.strip_suffix("+ptx").map_or((entry, false), |number| (number, true));
+        number.parse::<u32>().map(|number| (number, has_ptx)).map_err(|_| format!("`{entry}` is not an architecture"))
     };
-    let (known, _) = run(Command::new(nvcc).arg("--list-gpu-code"))?;
-    let archs: Vec<&str> =
-        archs.split(',').map(str::trim).filter(|arch| known.lines().any(|code| code == format!("sm_{arch}"))).collect();
-    let mut command = Command::new(nvcc);
-    command.args(["-fatbin", "-O3", "-std=c++17", "--threads", "0", "-Xptxas", "-v", "-o"]).arg(fatbin).arg(source);
-    for arch in &archs {
-        let ptx = SAME_PTX.iter().find(|(same, _)| same == arch).map_or(*arch, |(_, ptx)| ptx);
-        command.arg(format!("-gencode=arch=compute_{ptx},code=sm_{arch}"));
-    }
-    if archs.is_empty() || archs.len() > 1 {
-        command.arg(format!("-gencode=arch=compute_{PTX_ARCH},code=compute_{PTX_ARCH}"));
-    }
-    let (_, said) = run(&mut command)?;
-    Ok((archs.join(" "), said))
+    let mut waiting: Vec<_> = archs.split(',').map(|entry| parse(entry.trim())).collect::<Result<_, _>>()?;
+    // The last to begin are the quickest.
+    waiting.sort_unstable();
+    let (waiting, results) = (Mutex::new(waiting), Mutex::new(Vec::new()));
+    let work = || {
+        loop {
+            let Some((arch, has_ptx)) = waiting.lock().expect("no thread panics").pop() else { return };
+            let compiled = nvrtc.compile(source, &format!("sm_{arch}"), &["--std=c++17", "--ptxas-options=-v"]);
+            results.lock().expect("no thread panics").push((arch, has_ptx, compiled));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    let mut results = results.into_inner().expect("no thread panics");
+    results.sort_unstable_by_key(|&(arch, ..)| arch);
+    let checked = results.into_iter().map(|(arch, has_ptx, compiled)| match compiled {
+        Ok(compiled) => Ok((arch, has_ptx, compiled)),
+        Err(reason) => Err(format!("{} for {arch}: {reason}", nvrtc.name())),
+    });
+    checked.collect()
 }
 
 /// The assembler's report as a Rust table of `KernelReport`.
 ///
 /// The report first names a kernel (`Compiling entry function 'plain_one' for 'sm_90'`), then its
-/// spills (`44 bytes spill loads`) and registers (`Used 128 registers`).
+/// spills (`44 bytes spill loads`), registers (`Used 128 registers`) and, if it has one, its stack
+/// (`24 bytes cumulative stack size`).
 fn machine_code(report: &str) -> String {
     let between = |line: &str, before: &str, after: &str| -> Option<String> {
         let (_, rest) = line.split_once(before)?;
@@ -108,13 +121,14 @@ fn machine_code(report: &str) -> String {
         } else if let Some(registers) = between(line, "Used ", " registers")
             && let Some(((kernel, arch), spilled)) = kernel.take().zip(spilled.take())
         {
+            let stack = between(line, ", ", " bytes cumulative stack size");
+            let stack = stack.and_then(|text| text.rsplit(' ').next().map(str::to_owned)).unwrap_or("0".to_owned());
             rows.push(format!(
-                "KernelReport {{ arch: {arch:?}, kernel: {kernel:?}, registers: {registers}, spilled: {spilled} }}"
+                "KernelReport {{ arch: {arch:?}, kernel: {kernel:?}, registers: {registers}, spilled: {spilled}, \
+                 stack: {stack} }}"
             ));
         }
     }
-    // nvcc's threads report in an order that differs from build to build.
-    rows.sort();
     format!("&[{}]", rows.join(", "))
 }
 

@@ -10,7 +10,7 @@
 # --twice builds the first program again in another folder and compares both byte for byte.
 # --no-cuda leaves the GPU kernels out: NVRTC compiles them at the first start then.
 #
-# Needs: Rust, a C compiler, nvcc (NVCC, CUDA_HOME or PATH; docs/developers/release.md), dpkg-deb, Python, and
+# Needs: Rust, a C compiler, NVRTC 12.9 (NPUBBOT_NVRTC; docs/developers/release.md), dpkg-deb, Python, and
 # for aarch64 the package gcc-aarch64-linux-gnu; for Windows gcc-mingw-w64-x86-64,
 # g++-mingw-w64-x86-64 and zip.
 set -euo pipefail
@@ -37,8 +37,8 @@ if [ "$cuda" = none ]; then
     export NPUBBOT_CUDA_ARCHS=none
 else
     unset NPUBBOT_CUDA_ARCHS
-    "${NVCC:-${CUDA_HOME:+$CUDA_HOME/bin/}nvcc}" --version >/dev/null 2>&1 ||
-        fail "there is no nvcc (NVCC, CUDA_HOME or PATH); --no-cuda builds without GPU kernels"
+    [ -n "${NPUBBOT_NVRTC:-}" ] ||
+        fail "NPUBBOT_NVRTC does not name NVRTC 12.9 (docs/developers/release.md); --no-cuda builds without GPU kernels"
 fi
 version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)"
 # The newest C library that a program may ask for: Debian 12's.
@@ -96,8 +96,9 @@ for processor in $processors; do
         runnable="$program"
         "$program" --version
     fi
-    if [ "$cuda" = built ] && ! grep -aq "CUDA kernels: [0-9]" "$program"; then
-        fail "the kernels were not compiled; nvcc's reason is above"
+    # Code of CUDA 13 needs driver 580, and 12.8 is the first that knows compute capability 12.0.
+    if [ "$cuda" = built ] && ! grep -aqE "CUDA kernels: [0-9a-z+ ]*by NVRTC 12\.[89]" "$program"; then
+        fail "the kernels were not compiled by NVRTC 12.8 or 12.9; cargo's warning above may say why"
     fi
     if [ -n "$twice" ]; then
         printf '\n== %s, a second time\n' "$processor"

@@ -19,6 +19,7 @@ pub mod backup;
 pub mod bot;
 pub mod calibration_file;
 pub mod cli;
+mod compiled_kernels;
 pub mod config;
 pub mod control;
 #[doc(hidden)]

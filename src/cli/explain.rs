@@ -6,7 +6,7 @@ use super::search_flags::SearchFlags;
 use crate::duration::humanize;
 use crate::pattern::{Best, Pattern, Rate};
 use crate::scheduler::{Trial, measure};
-use crate::search::SearchOptions;
+use crate::search::{DeviceChoice, SearchOptions};
 use crate::vault::Vault;
 use clap::Args;
 use serde::Serialize;
@@ -17,7 +17,7 @@ const MEASURED_SECONDS: f64 = 0.5;
 
 /// Rates of machines to compare with, from `docs/performance.md`. Whole keys were not measured on
 /// an H200.
-const KNOWN: [(&str, Rates); 3] = [
+const KNOWN: [Machine; 3] = [
     ("2 cores with AVX-512", Rates { top_words: Rate(1.6e9), whole_keys: Some(Rate(0.4e9)) }),
     ("one NVIDIA H100", Rates { top_words: Rate(179e9), whole_keys: Some(Rate(58e9)) }),
     ("one NVIDIA H200", Rates { top_words: Rate(178e9), whole_keys: None }),
@@ -42,12 +42,16 @@ impl Rates {
     }
 }
 
+/// The name of a machine and its rates.
+type Machine = (&'static str, Rates);
+
 /// Flags of `npubbot explain`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   npubbot explain m0ctane '~satoshi' '=7'    meaning, difficulty and time of each
   npubbot explain best words 10m             what a search without a target comes to
+  npubbot explain m0ctane --device all       with the rate of this machine's GPUs in place of its CPU
   npubbot explain 'm0ct*cafe' --json         one JSON object per pattern")]
 pub(super) struct Explain {
     /// Pattern, as `mine` takes it.
@@ -101,7 +105,8 @@ impl Explain {
         let wanted = wanted(&self.patterns)?;
         let rate_of = |chosen: Vec<Pattern>| {
             let trial = Trial { patterns: 1, chosen, characters: None, seconds: MEASURED_SECONDS, split: false };
-            let options = self.search.over(SearchOptions::default());
+            // Opening a GPU takes longer than all the rest; `--device` asks for it.
+            let options = self.search.over(SearchOptions { devices: DeviceChoice::Cpu, ..SearchOptions::default() });
             anyhow::Ok(measure(&options, Vault::start_local()?, &trial, |_| {})?.rate())
         };
         let compares_whole_keys = match &wanted {
@@ -109,7 +114,8 @@ impl Explain {
             Wanted::Best(_) => false,
         };
         let whole_keys = compares_whole_keys.then(|| rate_of(vec![ENDING.parse()?])).transpose()?;
-        let here = Rates { top_words: rate_of(Vec::new())?, whole_keys };
+        let name = if self.search.name_a_device() { "this machine" } else { "this machine's CPU" };
+        let here = (name, Rates { top_words: rate_of(Vec::new())?, whole_keys });
         let mut out = stdout();
         let said = |text: String, line: serde_json::Result<String>| match self.json {
             true => line.map(|line| line + "\n"),
@@ -118,14 +124,14 @@ impl Explain {
         match &wanted {
             Wanted::Patterns(patterns) => {
                 for pattern in patterns {
-                    write!(out, "{}", said(text(pattern, here), serde_json::to_string(&line(pattern, here)))?)?;
+                    write!(out, "{}", said(text(pattern, here), serde_json::to_string(&line(pattern, here.1)))?)?;
                 }
                 if let Some(said) = turns(patterns).filter(|_| !self.json) {
                     writeln!(out, "{said}")?;
                 }
             }
             Wanted::Best(best) => {
-                let line = serde_json::to_string(&line_of_best(*best, here));
+                let line = serde_json::to_string(&line_of_best(*best, here.1));
                 write!(out, "{}", said(text_of_best(*best, here), line)?)?;
             }
         }
@@ -174,9 +180,9 @@ fn line_of_best(best: Best, here: Rates) -> Line {
     }
 }
 
-fn text_of_best(best: Best, here: Rates) -> String {
+fn text_of_best(best: Best, here: Machine) -> String {
     let mut text = format!("{best}\n  {}\n  takes {}\n", meaning_of_best(&best), humanize(best.time));
-    for (name, Rates { top_words: rate, .. }) in [("this machine", here)].into_iter().chain(KNOWN) {
+    for (name, Rates { top_words: rate, .. }) in [here].into_iter().chain(KNOWN) {
         text += &match best.likely(rate) {
             Some(likely) => {
                 format!("  {name}, {rate}: probably 1 key in {} ({likely}), or rarer\n", likely.difficulty())
@@ -187,7 +193,7 @@ fn text_of_best(best: Best, here: Rates) -> String {
     text
 }
 
-fn text(pattern: &Pattern, here: Rates) -> String {
+fn text(pattern: &Pattern, here: Machine) -> String {
     let mut text = format!("{pattern}\n  {}\n", meaning(pattern));
     text += &format!("  about 1 key in {} fits\n", pattern.difficulty());
     if !pattern.is_searchable() {
@@ -196,14 +202,14 @@ fn text(pattern: &Pattern, here: Rates) -> String {
     if !pattern.begins_selectively() {
         text += "  whole keys are compared, which is slower than comparing how they start\n";
     }
-    for (name, rates) in [("this machine", here)].into_iter().chain(KNOWN) {
+    for (name, rates) in [here].into_iter().chain(KNOWN) {
         text += &match rates.of(pattern) {
             Some(rate) => format!("  {name}, {rate}: {}\n", time(pattern, rate)),
             None => format!("  {name}: not measured for such patterns\n"),
         };
     }
     for other in pattern.cheaper() {
-        if let Some(rate) = here.of(&other) {
+        if let Some(rate) = here.1.of(&other) {
             text += &format!("  looks alike and is cheaper: {other}, {}\n", time(&other, rate));
         }
     }
@@ -214,7 +220,7 @@ fn text(pattern: &Pattern, here: Rates) -> String {
 mod tests {
     use super::*;
 
-    const HERE: Rates = Rates { top_words: Rate(1e9), whole_keys: Some(Rate(0.25e9)) };
+    const HERE: Machine = ("this machine", Rates { top_words: Rate(1e9), whole_keys: Some(Rate(0.25e9)) });
 
     #[test]
     fn a_pattern_is_explained_with_times_and_what_is_cheaper() {
@@ -247,7 +253,7 @@ mod tests {
         let patterns = kinds.map(|text| text.parse::<Pattern>().unwrap());
         insta::assert_snapshot!("explained", patterns.each_ref().map(|pattern| text(pattern, HERE)).join("\n"));
         let lines = patterns.each_ref().map(|pattern| {
-            let mut line = line(pattern, HERE);
+            let mut line = line(pattern, HERE.1);
             // The order of a sum, which is not fixed, changes its last digits.
             line.difficulty = line.difficulty.map(f64::round);
             serde_json::to_string_pretty(&line).unwrap()
@@ -266,7 +272,7 @@ mod tests {
           one NVIDIA H100, 179 G/s: probably 1 key in 141 T (zeros:47), or rarer
           one NVIDIA H200, 178 G/s: probably 1 key in 141 T (zeros:47), or rarer
         ");
-        let value = serde_json::to_value(line_of_best(Best::SURPRISE, HERE)).unwrap();
+        let value = serde_json::to_value(line_of_best(Best::SURPRISE, HERE.1)).unwrap();
         assert_eq!((&value["pattern"], &value["likely"]["pattern"]), (&"best words 10s".into(), &"words:8".into()));
         assert!(value["difficulty"].is_null() && value["expected_seconds"] == 10.0, "{value}");
         let one_in = value["likely"]["one_in"].as_f64().unwrap();
@@ -309,12 +315,12 @@ mod tests {
 
     #[test]
     fn an_object_has_the_promised_fields() {
-        let value = serde_json::to_value(line(&"m0ctane".parse().unwrap(), HERE)).unwrap();
+        let value = serde_json::to_value(line(&"m0ctane".parse().unwrap(), HERE.1)).unwrap();
         let fields: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
         let promised = ["cheaper", "difficulty", "expected_seconds", "meaning", "pattern", "rate", "seconds_95"];
         assert!(promised.iter().all(|field| fields.contains(field)), "{fields:?}");
         assert_eq!(value["expected_seconds"], 34.359_738_368);
-        let ending = serde_json::to_value(line(&"*cafe".parse().unwrap(), HERE)).unwrap();
+        let ending = serde_json::to_value(line(&"*cafe".parse().unwrap(), HERE.1)).unwrap();
         assert!(ending["rate"] == 0.25e9 && ending["nearest"] == "cafe", "{ending}");
     }
 }

@@ -1,9 +1,9 @@
 //! Flags for the devices of a search.
 
-use crate::calibration_file;
 use crate::config::{self, Config};
 use crate::search::cpu::KernelChoice;
 use crate::search::{DeviceChoice, SearchOptions};
+use crate::{calibration_file, compiled_kernels};
 use clap::Args;
 
 /// Flags that choose devices, threads and kernel.
@@ -33,7 +33,11 @@ impl SearchFlags {
 
     /// Options of a search without a bot. Calibrations of devices are kept for this user.
     pub fn without_bot(&self) -> SearchOptions {
-        self.over(SearchOptions { calibrations: calibration_file::of_user(), ..SearchOptions::default() })
+        self.over(SearchOptions {
+            calibrations: calibration_file::of_user(),
+            kernels: compiled_kernels::of_user(),
+            ..SearchOptions::default()
+        })
     }
 
     /// Whether a device was named.

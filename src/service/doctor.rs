@@ -1,5 +1,6 @@
 //! The checks of `npubbot doctor`: everything that the bot needs, with the remedy if it is missing.
 
+use crate::compiled_kernels;
 use crate::config::{Config, RelayEntry};
 use crate::control::{self, Command, ControlError, Finding, Reply, Verdict};
 use crate::ledger::{self, Look, Quarantined, Sizes, look};
@@ -36,7 +37,7 @@ const PATIENCE_OF_PROXIES: Duration = Duration::from_secs(60);
 /// nothing, and opens no identity.
 pub async fn doctor(config: &Path, data: &Path, identity: &Path) -> Vec<Finding> {
     let config = Config::load(config);
-    let mut findings = devices(config.as_ref().ok().map(|config| &config.search));
+    let mut findings = devices(config.as_ref().ok().map(|config| &config.search), data);
     findings.extend(folder(data, identity));
     let of_bot = running(data);
     // A running bot looks at its disk itself.
@@ -60,45 +61,55 @@ pub async fn doctor(config: &Path, data: &Path, identity: &Path) -> Vec<Finding>
     findings
 }
 
-/// The devices, and whether they are the ones the configuration asks for.
-fn devices(wanted: Option<&SearchOptions>) -> Vec<Finding> {
-    let found = probe::findings();
+/// The devices, and whether they are the ones the configuration asks for. Opens every GPU and runs
+/// a launch on it.
+fn devices(wanted: Option<&SearchOptions>, data: &Path) -> Vec<Finding> {
+    // What is compiled for the check is kept for the bot, but no folder is made for it.
+    let kernels = data.is_dir().then(|| compiled_kernels::in_folder(data)).flatten();
+    let options = SearchOptions { kernels, ..wanted.cloned().unwrap_or_default() };
+    let found = probe::findings(&options);
     let mut findings = Vec::new();
-    // A search on the CPU needs no GPU.
-    let is_idle = wanted.is_some_and(|options| options.devices == DeviceChoice::Cpu);
-    let broken = if is_idle { Verdict::Weak } else { Verdict::Broken };
+    let broken = |ordinal| match options.devices {
+        DeviceChoice::Cuda => Verdict::Broken,
+        DeviceChoice::CudaOrdinal(wanted) if wanted == ordinal => Verdict::Broken,
+        // The CPU or another GPU searches.
+        DeviceChoice::All | DeviceChoice::Cpu | DeviceChoice::CudaOrdinal(_) => Verdict::Weak,
+    };
     match &found.driver {
         Ok(version) => findings.push(finding("driver", Verdict::Good, format!("it serves CUDA {version}"))),
         Err(reason) => findings.push(finding("driver", Verdict::Weak, reason.clone())),
     }
     for gpu in &found.gpus {
-        let (major, minor) = gpu.compute_capability;
-        let memory = gpu.memory_bytes as f64 / (1u64 << 30) as f64;
-        let text =
-            format!("cuda:{} is {} (compute capability {major}.{minor}, {memory:.0} GiB)", gpu.ordinal, gpu.name);
-        let has_code = found.built_for.is_some_and(|built| built.split(' ').any(|cc| cc == format!("{major}{minor}")));
-        let verdict = if has_code || found.nvrtc || found.built_for.is_some() { Verdict::Good } else { broken };
-        findings.push(finding("GPU", verdict, text));
+        let name = format!("cuda:{} is {}", gpu.ordinal, if gpu.name.is_empty() { "a GPU" } else { &gpu.name });
+        findings.push(match &gpu.check {
+            Ok((kernel, keys)) => finding(
+                "GPU",
+                Verdict::Good,
+                format!("{name}; a launch found the same {keys} keys as the CPU ({kernel})"),
+            ),
+            Err(reason) => finding("GPU", broken(gpu.ordinal), format!("{name} and cannot search: {reason}")),
+        });
     }
-    let kernels = match (found.built_for, found.nvrtc) {
-        (Some(built), _) => {
-            finding("kernels", Verdict::Good, format!("nvcc compiled them for {built}, and as PTX for newer ones"))
+    let has_gpus = !found.gpus.is_empty();
+    let kernels = match (found.built_for, found.compilers.as_slice()) {
+        (Some(built), _) => finding("kernels", Verdict::Good, format!("this build has them for {built}")),
+        (None, [first, ..]) => {
+            finding("kernels", Verdict::Good, format!("{first} compiles them at the first start, in a minute or two"))
         }
-        (None, true) => finding("kernels", Verdict::Good, "NVRTC compiles them at the first start"),
-        (None, false) if found.gpus.is_empty() => {
+        (None, []) if !has_gpus => {
             finding("kernels", Verdict::Good, "this build has none for GPUs, and there is no GPU")
         }
-        (None, false) => finding(
+        (None, []) => finding(
             "kernels",
-            broken,
-            "this build has none for GPUs, and NVRTC is not there: install libnvrtc of the CUDA toolkit, or put nvcc on \
-             the PATH and build again",
+            Verdict::Weak,
+            "this build has none for GPUs, and NVRTC 12.0 or newer is not there: take a release of npubbot, or install \
+             NVRTC 12.9 (`pip install nvidia-cuda-nvrtc-cu12==12.9.86`) and name its libnvrtc.so.12 in NPUBBOT_NVRTC",
         ),
     };
     findings.push(kernels);
     findings.push(finding("CPU", Verdict::Good, describe_kernel()));
-    findings.extend(kernel::is_in_windows().then(|| within_windows(!found.gpus.is_empty())));
-    let gpus: Vec<usize> = found.gpus.iter().map(|gpu| gpu.ordinal).collect();
+    findings.extend(kernel::is_in_windows().then(|| within_windows(has_gpus)));
+    let gpus: Vec<usize> = found.gpus.iter().filter(|gpu| gpu.check.is_ok()).map(|gpu| gpu.ordinal).collect();
     findings.extend(wanted.into_iter().flat_map(|options| choice(options, &gpus)));
     findings
 }

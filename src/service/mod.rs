@@ -32,6 +32,7 @@ pub use operator::ProcessControls;
 
 use crate::calibration_file;
 use crate::clock::Clock;
+use crate::compiled_kernels;
 use crate::config::{Config, RelayEntry};
 use crate::control::Door;
 use crate::fault::{self, Step};
@@ -123,6 +124,7 @@ impl Service {
         is_paused: bool,
     ) -> Result<Service, ServiceError> {
         config.search.calibrations = calibration_file::in_folder(data);
+        config.search.kernels = compiled_kernels::in_folder(data);
         let ledger = Ledger::open(data, clock.clone())?;
         ledger.claim(&vault.public_key())?;
         let credentials = fleet_credentials(&config, data)?;

@@ -28,6 +28,7 @@ fn main() -> std::process::ExitCode {
         cli::mine::TESTS,
         cli::control::TESTS,
         cli::doctor::TESTS,
+        cli::drivers::TESTS,
         cli::monitoring::TESTS,
         cli::output::TESTS,
         cli::page::TESTS,

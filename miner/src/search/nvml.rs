@@ -47,70 +47,37 @@ impl Gpu {
 
     /// Joules since the driver was loaded.
     pub fn joules(&self) -> Option<f64> {
-        let mut millijoules: c_ulonglong = 0;
-        // SAFETY: the function has this type (nvml.h); the handle is of this library, and the
-        // pointer is valid.
-        let code = unsafe {
-            let energy = self
-                .nvml
-                .get::<unsafe extern "C" fn(Handle, *mut c_ulonglong) -> c_int>(
-                    b"nvmlDeviceGetTotalEnergyConsumption\0",
-                )
-                .ok()?;
-            energy(self.handle, &mut millijoules)
-        };
-        (code == SUCCESS).then_some(millijoules as f64 / 1e3)
+        let millijoules = self.value::<c_ulonglong>(b"nvmlDeviceGetTotalEnergyConsumption\0")?;
+        Some(millijoules as f64 / 1e3)
     }
 
     /// Watts now.
     pub fn watts(&self) -> Option<f64> {
-        let mut milliwatts: c_uint = 0;
-        // SAFETY: as for `joules`.
-        let code = unsafe {
-            let power = self
-                .nvml
-                .get::<unsafe extern "C" fn(Handle, *mut c_uint) -> c_int>(b"nvmlDeviceGetPowerUsage\0")
-                .ok()?;
-            power(self.handle, &mut milliwatts)
-        };
-        (code == SUCCESS).then_some(f64::from(milliwatts) / 1e3)
+        self.value::<c_uint>(b"nvmlDeviceGetPowerUsage\0").map(|milliwatts| f64::from(milliwatts) / 1e3)
     }
 
     /// Temperature of the chip, degrees Celsius.
     pub fn celsius(&self) -> Option<f64> {
-        self.of_kind(b"nvmlDeviceGetTemperature\0", TEMPERATURE_OF_GPU)
+        self.value_of_kind(b"nvmlDeviceGetTemperature\0", TEMPERATURE_OF_GPU)
     }
 
     /// Clock of the multiprocessors, megahertz.
     pub fn megahertz(&self) -> Option<f64> {
-        self.of_kind(b"nvmlDeviceGetClockInfo\0", CLOCK_OF_PROCESSORS)
+        self.value_of_kind(b"nvmlDeviceGetClockInfo\0", CLOCK_OF_PROCESSORS)
     }
 
     /// The power limit in force, watts.
     pub fn power_limit(&self) -> Option<f64> {
-        let mut milliwatts: c_uint = 0;
-        // SAFETY: as for `joules`.
-        let code = unsafe {
-            let limit = self
-                .nvml
-                .get::<unsafe extern "C" fn(Handle, *mut c_uint) -> c_int>(b"nvmlDeviceGetPowerManagementLimit\0")
-                .ok()?;
-            limit(self.handle, &mut milliwatts)
-        };
-        (code == SUCCESS).then_some(f64::from(milliwatts) / 1e3)
+        self.value::<c_uint>(b"nvmlDeviceGetPowerManagementLimit\0").map(|milliwatts| f64::from(milliwatts) / 1e3)
     }
 
     /// The smallest and the largest power limit that the GPU accepts, watts.
     pub fn power_limits(&self) -> Option<(f64, f64)> {
         let (mut least, mut most): (c_uint, c_uint) = (0, 0);
-        // SAFETY: as for `joules`; both pointers are valid.
+        let name = b"nvmlDeviceGetPowerManagementLimitConstraints\0";
+        // SAFETY: the function has this type (nvml.h), and the pointers are valid.
         let code = unsafe {
-            let limits = self
-                .nvml
-                .get::<unsafe extern "C" fn(Handle, *mut c_uint, *mut c_uint) -> c_int>(
-                    b"nvmlDeviceGetPowerManagementLimitConstraints\0",
-                )
-                .ok()?;
+            let limits = self.nvml.get::<unsafe extern "C" fn(Handle, *mut c_uint, *mut c_uint) -> c_int>(name).ok()?;
             limits(self.handle, &mut least, &mut most)
         };
         (code == SUCCESS).then_some((f64::from(least) / 1e3, f64::from(most) / 1e3))
@@ -118,20 +85,31 @@ impl Gpu {
 
     /// Sets the power limit, watts. Returns whether the driver did it; only root may.
     pub fn set_power_limit(&self, watts: f64) -> bool {
-        // SAFETY: the function has this type (nvml.h), and the handle is of this library.
-        unsafe {
-            let set =
-                self.nvml.get::<unsafe extern "C" fn(Handle, c_uint) -> c_int>(b"nvmlDeviceSetPowerManagementLimit\0");
-            set.is_ok_and(|set| set(self.handle, (watts * 1e3).round() as c_uint) == SUCCESS)
-        }
+        let name = b"nvmlDeviceSetPowerManagementLimit\0";
+        // SAFETY: the function has this type (nvml.h).
+        let set = unsafe { self.nvml.get::<unsafe extern "C" fn(Handle, c_uint) -> c_int>(name) };
+        // SAFETY: the handle is of this library.
+        set.is_ok_and(|set| unsafe { set(self.handle, (watts * 1e3).round() as c_uint) } == SUCCESS)
     }
 
-    /// The value of a function of NVML that takes the kind of a sensor or clock.
-    fn of_kind(&self, function: &[u8], kind: c_int) -> Option<f64> {
-        let mut value: c_uint = 0;
-        // SAFETY: both functions have this type (nvml.h); the rest is as for `joules`.
+    /// What the function of this name writes: one number about the GPU.
+    fn value<T: Default>(&self, name: &[u8]) -> Option<T> {
+        let mut value = T::default();
+        // SAFETY: the functions named above have this type (nvml.h) for their `T`; the handle is of
+        // this library, and the pointer is valid.
         let code = unsafe {
-            let read = self.nvml.get::<unsafe extern "C" fn(Handle, c_int, *mut c_uint) -> c_int>(function).ok()?;
+            let read = self.nvml.get::<unsafe extern "C" fn(Handle, *mut T) -> c_int>(name).ok()?;
+            read(self.handle, &mut value)
+        };
+        (code == SUCCESS).then_some(value)
+    }
+
+    /// The same of a function that takes the kind of a sensor or clock.
+    fn value_of_kind(&self, name: &[u8], kind: c_int) -> Option<f64> {
+        let mut value: c_uint = 0;
+        // SAFETY: both functions have this type (nvml.h); the rest is as for `value`.
+        let code = unsafe {
+            let read = self.nvml.get::<unsafe extern "C" fn(Handle, c_int, *mut c_uint) -> c_int>(name).ok()?;
             read(self.handle, kind, &mut value)
         };
         (code == SUCCESS).then_some(f64::from(value))

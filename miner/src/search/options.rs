@@ -4,7 +4,9 @@ use super::calibration::Calibrations;
 use super::cpu::KernelChoice;
 use super::error::SearchError;
 use super::restraints::Restraints;
+use std::fmt::Debug;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// The devices to use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -37,6 +39,15 @@ impl FromStr for DeviceChoice {
     }
 }
 
+/// Keeps compiled kernels from one start to the next.
+pub trait KernelStore: Debug + Send + Sync {
+    /// What was kept under this name.
+    fn get(&self, name: &str) -> Option<Vec<u8>>;
+
+    /// Keeps the content under this name: letters, digits and `-`.
+    fn put(&self, name: &str, content: &[u8]);
+}
+
 /// Options of the search.
 #[derive(Clone, Debug, Default)]
 pub struct SearchOptions {
@@ -59,4 +70,6 @@ pub struct SearchOptions {
     pub restraints: Restraints,
     /// Figures of devices, measured by earlier starts.
     pub calibrations: Calibrations,
+    /// Kernels that earlier starts compiled for GPUs.
+    pub kernels: Option<Arc<dyn KernelStore>>,
 }

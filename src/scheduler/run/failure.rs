@@ -17,6 +17,6 @@ pub(super) enum Failure {
     #[error("{0}")]
     Distrusted(String),
     /// The device's thread panicked.
-    #[error("its thread panicked")]
+    #[error("its thread panicked, as the log says; it is tried again, and a newer version or driver may help")]
     Panicked,
 }

@@ -1,11 +1,12 @@
 //! The device policy: which devices are opened, and what replaces a device that does not open.
 //!
-//! If only some GPUs open, the threads of the other GPUs try again later, as they do after a
-//! failure during the search. Beside GPUs, one CPU thread searches the patterns too easy for them.
+//! The threads of GPUs that do not open try again later, as they do after a failure during the
+//! search. Beside GPUs, one CPU thread searches the patterns too easy for them. If no GPU opens, the
+//! whole CPU searches.
 
 use crate::search::cpu::KernelChoice;
 use crate::search::{DeviceChoice, DeviceId, DeviceInfo, SearchError, SearchOptions, Searcher};
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Opens one device: [`crate::search::open`], or a replacement in tests.
@@ -39,47 +40,43 @@ pub(in crate::scheduler) fn open_all(
         DeviceChoice::CudaOrdinal(ordinal) => vec![open_one(DeviceId::Cuda(ordinal), options)?],
         DeviceChoice::Cuda => {
             let no_gpu = |reason| SearchError::NoSuchDevice { asked: "cuda".to_owned(), reason };
-            open_gpus(count_gpus().map_err(no_gpu)?, options, &open)?
-        }
-        DeviceChoice::All => {
-            let gpus = match count_gpus() {
-                Ok(count) => open_gpus(count, options, &open).inspect_err(|error| {
-                    tracing::warn!(%error, "no GPU can be used (reason of the first); the CPU searches");
-                }),
-                Err(reason) => {
-                    tracing::info!(%reason, "no GPU is used");
-                    Ok(Vec::new())
-                }
-            };
-            match gpus {
-                Ok(gpus) if !gpus.is_empty() => gpus,
-                _ => vec![open_one(DeviceId::Cpu, options)?],
+            let gpus = open_gpus(count_gpus().map_err(no_gpu)?, options, &open);
+            if !has_open(&gpus) {
+                return Err(gpus.into_iter().find_map(|gpu| gpu.searcher.err()).expect("there is a GPU"));
             }
+            gpus
         }
+        DeviceChoice::All => match count_gpus() {
+            Ok(count) => open_gpus(count, options, &open),
+            Err(reason) => {
+                tracing::info!(%reason, "no GPU is used");
+                Vec::new()
+            }
+        },
     };
-    if devices.iter().any(|device| device.info.id != DeviceId::Cpu) {
+    if !has_open(&devices) {
+        devices.push(open_one(DeviceId::Cpu, options)?);
+    } else if devices.iter().any(|device| device.info.id != DeviceId::Cpu) {
         devices.push(open_side_thread(options, &open)?);
     }
     Ok(devices)
 }
 
-/// Opens `count` GPUs at the same time, each on its own thread. Errors if none opens, with the
-/// first GPU's error.
+fn has_open(devices: &[OpenedDevice]) -> bool {
+    devices.iter().any(|device| device.searcher.is_ok())
+}
+
+/// Opens `count` GPUs at the same time, each on its own thread.
 fn open_gpus(
     count: usize,
     options: &SearchOptions,
     open: &(impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Sync),
-) -> Result<Vec<OpenedDevice>, SearchError> {
-    let gpus: Vec<OpenedDevice> = std::thread::scope(|scope| {
+) -> Vec<OpenedDevice> {
+    std::thread::scope(|scope| {
         let open_one = |ordinal| scope.spawn(move || open_gpu(DeviceId::Cuda(ordinal), options, open));
         let threads: Vec<_> = (0..count).map(open_one).collect();
-        // Passes a panic on, as if the GPUs were opened without threads.
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
-    });
-    if gpus.iter().any(|gpu| gpu.searcher.is_ok()) {
-        return Ok(gpus);
-    }
-    gpus.into_iter().find_map(|gpu| gpu.searcher.err()).map_or(Ok(Vec::new()), Err)
+        threads.into_iter().map(|thread| thread.join().expect("`open_gpu` catches panics")).collect()
+    })
 }
 
 fn open_gpu(
@@ -87,10 +84,11 @@ fn open_gpu(
     options: &SearchOptions,
     open: &impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError>,
 ) -> OpenedDevice {
-    match open(id, options) {
+    let panicked = |_| Err(SearchError::DeviceFailed { device: id, reason: "opening it panicked".to_owned() });
+    match catch_unwind(AssertUnwindSafe(|| open(id, options))).unwrap_or_else(panicked) {
         Ok(searcher) => opened(searcher, options),
         Err(error) => {
-            tracing::warn!(device = %id, %error, "a GPU does not open; it is tried again while the others search");
+            tracing::warn!(device = %id, %error, "a GPU does not open; it is tried again while other devices search");
             let name = "a GPU that did not open".to_owned();
             let info = DeviceInfo { id, name, kernel: "none".to_owned(), threads: 1 };
             OpenedDevice { info, searcher: Err(error), options: options.clone(), is_side: false }
@@ -187,7 +185,8 @@ mod tests {
             let found = names(devices, auto, 3, &[1]).unwrap();
             assert_eq!(found, ["cuda:0", "cuda:1 later", "cuda:2", "cpu beside"], "{devices:?}");
         }
-        assert_eq!(names(All, auto, 2, &[0, 1]).unwrap(), ["cpu"], "the CPU searches where no GPU does");
+        let found = names(All, auto, 2, &[0, 1]).unwrap();
+        assert_eq!(found, ["cuda:0 later", "cuda:1 later", "cpu"], "the CPU searches where no GPU does");
         assert_eq!(names(All, auto, 0, &[]).unwrap(), ["cpu"]);
         assert!(names(Cuda, auto, 2, &[0, 1]).unwrap_err().contains("it is bad"));
         assert!(names(Cuda, auto, 0, &[]).unwrap_err().contains("no device cuda"));

@@ -50,8 +50,8 @@ impl Workers {
         roster: Roster,
     ) -> Result<Workers, SearchError> {
         let mut opened = open_all(options, cuda::device_count, &*opener)?;
-        // A measurement does not include the CPU thread beside GPUs.
-        opened.retain(|device| !(device.is_side && pool.is_exhaustive()));
+        // A measurement includes neither the CPU thread beside GPUs nor a GPU that does not open.
+        opened.retain(|device| !(pool.is_exhaustive() && (device.is_side || device.searcher.is_err())));
         let is_gpu = |device: &OpenedDevice| device.info.id != DeviceId::Cpu;
         let has_gpu = opened.iter().any(is_gpu);
         let records: Vec<Arc<Record>> = opened.iter().map(|device| Arc::new(Record::new(&device.info))).collect();
@@ -79,7 +79,7 @@ impl Workers {
                 at,
                 id: info.id,
                 lane,
-                stands_in_for: if is_side { gpus.clone() } else { Vec::new() },
+                stands_in_for: if info.id == DeviceId::Cpu { gpus.clone() } else { Vec::new() },
                 record: Arc::clone(&record),
                 pool: Arc::clone(&pool),
                 vault: vault.clone(),

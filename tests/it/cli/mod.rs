@@ -5,6 +5,7 @@ pub mod backup;
 pub mod commands;
 pub mod control;
 pub mod doctor;
+pub mod drivers;
 pub mod mine;
 pub mod monitoring;
 pub mod output;

@@ -17,7 +17,6 @@ pub const TESTS: &[Test] = &[
     test!(products_by_constants_on_the_tensor_cores_are_right),
     test!(field_arithmetic_on_the_gpu_is_right),
     test!(field_arithmetic_compiled_for_the_host_is_right),
-    test!(the_kernels_ask_for_no_architecture_that_shares_the_ptx_of_another),
     test!(the_search_kernels_stay_within_the_registers_planned),
     test!(the_kernels_compile_at_run_time),
 ];
@@ -221,28 +220,10 @@ const BOUNDS: [Bounds; 5] = [
     Bounds { kernels: &["whole_screened", "whole_ends", "whole_runs"], archs: 80..=90, registers: 128, spilled: 64 },
 ];
 
-/// The kernels may distinguish only architectures with a PTX of their own: `miner/build.rs`
-/// compiles the PTX of 8.0 for 8.6 and 8.9 too, and that of 10.0 for 12.0.
-fn the_kernels_ask_for_no_architecture_that_shares_the_ptx_of_another() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels");
-    let mut asked = BTreeSet::new();
-    let Ok(files) = std::fs::read_dir(folder) else { skip("kernels is not here") };
-    for file in files {
-        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
-        for rest in text.split("__CUDA_ARCH__").skip(1) {
-            let number = rest.trim_start_matches([' ', '<', '>', '=', '!']);
-            asked.extend(
-                number.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse::<u32>().ok()),
-            );
-        }
-    }
-    assert_eq!(asked, BTreeSet::from([800, 1000]));
-}
-
 fn the_search_kernels_stay_within_the_registers_planned() {
     let archs: BTreeSet<&str> = KERNEL_REPORTS.iter().map(|report| report.arch).collect();
     if archs.is_empty() {
-        skip("the build had no nvcc (NVCC, CUDA_HOME, PATH)");
+        skip("the build had no NVRTC (NPUBBOT_NVRTC)");
     }
     for arch in archs {
         for bounds in BOUNDS.iter().filter(|bounds| bounds.archs.contains(&arch.parse().unwrap())) {
@@ -254,10 +235,15 @@ fn the_search_kernels_stay_within_the_registers_planned() {
             }
         }
     }
+    // The driver takes local memory for every thread that the GPU can run, beside `gpu_memory`: on an
+    // H100 this is 69 MB.
+    for report in KERNEL_REPORTS {
+        assert!(report.stack <= 256, "{report:?}");
+    }
 }
 
 fn the_kernels_compile_at_run_time() {
-    for capability in [(7, 5), (8, 0), (9, 0)] {
+    for capability in [75, 90] {
         match compiles_at_run_time(capability) {
             Some(result) => result.unwrap(),
             None => skip("no NVRTC library"),

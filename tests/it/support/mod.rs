@@ -18,6 +18,7 @@ pub mod raw_relay;
 pub mod relay;
 pub mod socks;
 pub mod source;
+pub mod stub_driver;
 pub mod terminal;
 pub mod turns;
 pub mod usage;

@@ -2,14 +2,17 @@
 
 use super::abi::{Checks, Search, Suspect, WholeSearch};
 use super::constants::{ACCEPTED_WORDS, CHECKSUM_WORDS, PLAIN_THREADS};
-use super::geometry::{Geometry, STEP, stretch_start};
+use super::geometry::{Geometry, STEP, THREADS_PER_MULTIPROCESSOR, stretch_start};
 use crate::key::{Offset, Rotation, StartPoint, Tweak};
 use crate::search::searcher::ClaimedHit;
 use cudarc::driver::{CudaFunction, CudaStream, DriverError, LaunchConfig, PushKernelArg};
 use std::sync::Arc;
 
-/// Blocks, and threads per block, of the kernel that recomputes suspects in full.
-const CONFIRM: (u32, u32) = (132, 256);
+/// Threads of a block of the kernel that recomputes suspects in full. Each multiprocessor has one
+/// block, which makes half as many threads as the search has.
+const CONFIRM_THREADS: u32 = THREADS_PER_MULTIPROCESSOR / 2;
+/// The most suspects that a thread of this kernel inverts together.
+const CONFIRM_BATCH: u32 = 32;
 
 /// Queues a kernel that filters by top words.
 pub fn search_top_words(
@@ -46,19 +49,27 @@ pub fn search_whole_keys(
     Ok(())
 }
 
-/// Queues the kernel that recomputes suspects in full.
+/// Queues the kernel that recomputes suspects in full. `kept` is the number of prefix products that
+/// the search keeps for each of its threads.
 pub fn confirm(
     stream: &Arc<CudaStream>,
     kernel: &CudaFunction,
     search: &Search,
-    threads: u32,
+    geometry: &Geometry,
+    kept: u32,
     checks: &Checks,
 ) -> Result<(), DriverError> {
-    let (blocks, block) = CONFIRM;
-    let config = LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (block, 1, 1), shared_mem_bytes: 0 };
+    let config = LaunchConfig {
+        grid_dim: (geometry.multiprocessors, 1, 1),
+        block_dim: (CONFIRM_THREADS, 1, 1),
+        shared_mem_bytes: 0,
+    };
+    let (threads, batch) = (geometry.threads(), kept.min(CONFIRM_BATCH));
     let mut launch = stream.launch_builder(kernel);
-    launch.arg(search).arg(&threads).arg(checks);
-    // SAFETY: the arguments match `confirm`, which checks the number of suspects.
+    launch.arg(search).arg(&threads).arg(&batch).arg(checks);
+    // SAFETY: the arguments match `confirm`, which checks the number of suspects. Its threads are
+    // half of the search's and keep two numbers a suspect, so the prefix products have room for
+    // `kept` suspects a thread.
     unsafe { launch.launch(config)? };
     Ok(())
 }

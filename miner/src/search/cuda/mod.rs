@@ -11,12 +11,13 @@ mod checks;
 // Some of these are only used by the kernels.
 #[allow(dead_code)]
 mod constants;
-mod failure;
+mod driver;
 mod filter;
 mod geometry;
 mod launch;
 mod module;
 mod multiples;
+mod nvrtc;
 mod pace;
 pub mod probe;
 mod screen;
@@ -29,28 +30,27 @@ mod variant;
 pub mod watched;
 mod whole;
 
+#[doc(hidden)]
+pub use driver::FUNCTIONS as DRIVER_FUNCTIONS;
 pub use module::BUILT_FOR_LINE;
 #[cfg(feature = "test-util")]
 pub use module::{KERNEL_REPORTS, KernelReport};
 
+use super::device::DeviceId;
 use super::error::SearchError;
 use super::options::SearchOptions;
 use super::searcher::Searcher;
-use cudarc::driver::CudaContext;
+use cudarc::driver::sys::{self, CUctx_flags, CUresult};
+use cudarc::driver::{CudaContext, DriverError, result};
 use std::sync::Arc;
 
 /// The number of GPUs, 1 or more. Errors: the reason why none can be used.
 pub fn device_count() -> Result<usize, String> {
-    // SAFETY: this only tries to load the library.
-    if !unsafe { cudarc::driver::sys::is_culib_present() } {
-        return Err(
-            "the NVIDIA driver's library (libcuda) is not there; install the driver, or search on the CPU".into()
-        );
-    }
+    driver::check()?;
     match CudaContext::device_count() {
         Ok(count) if count > 0 => Ok(count as usize),
-        Ok(_) => Err("the NVIDIA driver sees no GPU".to_owned()),
-        Err(error) => Err(format!("the NVIDIA driver does not start: {}", failure::reason(error))),
+        Ok(_) => Err(driver::reason(DriverError(CUresult::CUDA_ERROR_NO_DEVICE))),
+        Err(error) => Err(driver::reason(error)),
     }
 }
 
@@ -58,7 +58,7 @@ pub fn device_count() -> Result<usize, String> {
 /// second. Nothing is measured if `options` have the figures of an earlier start. Their choice of
 /// devices is ignored.
 pub fn open(ordinal: usize, options: &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> {
-    Ok(Box::new(searcher(ordinal, options)?))
+    driver::guarded(DeviceId::Cuda(ordinal), || Ok(Box::new(searcher(ordinal, options)?) as Box<dyn Searcher>))
 }
 
 /// PCI address of GPU number `ordinal`, such as `0000:1b:00.0`. Other libraries of the driver name
@@ -67,8 +67,7 @@ pub(super) fn pci_bus_id(ordinal: usize) -> Option<String> {
     let context = context(ordinal).ok()?;
     let mut text = [0; 32];
     // SAFETY: `context` has found the driver. It writes at most the number of bytes it is given.
-    let code =
-        unsafe { cudarc::driver::sys::cuDeviceGetPCIBusId(text.as_mut_ptr(), text.len() as i32, context.cu_device()) };
+    let code = unsafe { sys::cuDeviceGetPCIBusId(text.as_mut_ptr(), text.len() as i32, context.cu_device()) };
     code.result().ok()?;
     let bytes: Vec<u8> = text.iter().take_while(|&&byte| byte != 0).map(|&byte| byte as u8).collect();
     String::from_utf8(bytes).ok()
@@ -90,10 +89,14 @@ fn context(ordinal: usize) -> Result<Arc<CudaContext>, String> {
     if ordinal >= count {
         return Err(format!("there are {count} GPUs, numbered from 0"));
     }
-    let context = CudaContext::new(ordinal).map_err(failure::reason)?;
-    // The waiting host thread sleeps instead of spinning. All work is ordered by one stream, so
-    // buffers need no events between them.
-    context.set_blocking_synchronize().map_err(failure::reason)?;
+    let device = result::device::get(ordinal as i32).map_err(driver::reason)?;
+    // The waiting host thread sleeps instead of spinning.
+    // SAFETY: `device_count` has initialised the driver.
+    unsafe { sys::cuDevicePrimaryCtxSetFlags_v2(device, CUctx_flags::CU_CTX_SCHED_BLOCKING_SYNC as u32) }
+        .result()
+        .map_err(driver::reason)?;
+    let context = CudaContext::new(ordinal).map_err(driver::reason)?;
+    // All work is ordered by one stream, so buffers need no events between them.
     // SAFETY: a searcher uses all its buffers on one stream, and reads them after the events of
     // that stream.
     unsafe { context.disable_event_tracking() };

@@ -3,62 +3,69 @@
 use super::abi::{TextTest, limbs};
 use super::constants::MATRIX_BYTES;
 pub use super::constants::{ROUGH_SLACK, SLACK};
-use super::module::{BUILT_FOR, Kernels, nvrtc_is_present, ptx_for};
+use super::driver::{self, reason};
+use super::module::{BUILT_FOR, Kernels, compile_for};
 use crate::pattern::PatternSet;
+use crate::search::device::DeviceId;
+use crate::search::options::SearchOptions;
+use crate::search::searcher::Searcher;
 use cudarc::driver::{LaunchConfig, PushKernelArg};
 
 /// The driver, GPUs and kernels available to this build on this machine.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// The newest CUDA version that the driver supports, such as `13.0`; or why there is no driver.
+    /// The newest CUDA version that the driver serves, such as `13.0`; or why no GPU can be used.
     pub driver: Result<String, String>,
     /// The GPUs that the driver reports.
     pub gpus: Vec<Gpu>,
-    /// Compute capabilities for which the build has machine code, such as `80 90`; `None` if it had
-    /// no nvcc.
+    /// The compute capabilities for which the build has code, and its compiler; `None` if it had no
+    /// NVRTC.
     pub built_for: Option<&'static str>,
-    /// Whether kernels can be compiled at run time.
-    pub nvrtc: bool,
+    /// The compilers that can make kernels at run time, such as `NVRTC 12.9`.
+    pub compilers: Vec<String>,
 }
 
-/// A GPU as the driver describes it.
+/// A GPU, and whether it searches.
 #[derive(Clone, Debug)]
 pub struct Gpu {
     /// Its number, from 0.
     pub ordinal: usize,
-    /// The maker's name for it.
+    /// The maker's name for it, its compute capability and memory; empty if it does not open.
     pub name: String,
-    /// Compute capability: major and minor number.
-    pub compute_capability: (i32, i32),
-    /// Total memory.
-    pub memory_bytes: usize,
+    /// The kernel that it runs, and the number of keys that it found as the CPU did; or why it
+    /// cannot be used.
+    pub check: Result<(String, usize), String>,
 }
 
-/// Queries the driver. Opens each GPU briefly.
-pub fn findings() -> Findings {
+/// Threads of a launch whose hits the CPU computes too.
+const CHECKED_THREADS: u32 = 64;
+
+/// Queries the driver, opens each GPU, runs a launch on it, and compares the keys that it finds with
+/// the CPU's.
+pub fn findings(options: &SearchOptions) -> Findings {
     let count = super::device_count();
-    let driver = count.clone().and_then(|_| {
-        let mut version = 0;
-        // SAFETY: the library is there, as `device_count` found, and the pointer is valid.
-        let code = unsafe { cudarc::driver::sys::cuDriverGetVersion(&mut version) };
-        code.result().map_err(|error| error.to_string())?;
-        Ok(format!("{}.{}", version / 1000, version % 1000 / 10))
-    });
-    let gpus = (0..count.unwrap_or(0)).filter_map(|ordinal| {
-        let context = super::context(ordinal).ok()?;
-        Some(Gpu {
-            ordinal,
-            name: context.name().ok()?,
-            compute_capability: context.compute_capability().ok()?,
-            memory_bytes: context.total_mem().ok()?,
-        })
+    let gpus = (0..*count.as_ref().unwrap_or(&0)).map(|ordinal| {
+        let check = driver::guarded(DeviceId::Cuda(ordinal), || {
+            let mut searcher = super::searcher(ordinal, options)?;
+            let found = searcher.compare_with_cpu(CHECKED_THREADS)?;
+            Ok((searcher.info().kernel.clone(), found))
+        });
+        let check = check.map_err(|error| error.to_string());
+        Gpu { ordinal, name: description(ordinal).unwrap_or_default(), check }
     });
     Findings {
-        driver,
         gpus: gpus.collect(),
+        driver: count.and_then(|_| driver::version()).map(driver::dotted),
         built_for: (BUILT_FOR != "none").then_some(BUILT_FOR),
-        nvrtc: nvrtc_is_present(),
+        compilers: super::module::compilers(),
     }
+}
+
+fn description(ordinal: usize) -> Result<String, String> {
+    let context = super::context(ordinal)?;
+    let (major, minor) = context.compute_capability().map_err(reason)?;
+    let gib = context.total_mem().map_err(reason)? as f64 / (1u64 << 30) as f64;
+    Ok(format!("{} (compute capability {major}.{minor}, {gib:.0} GiB)", context.name().map_err(reason)?))
 }
 
 /// An operation of `kernels/field.cuh`, numbered as in `kernels/probe.cuh`.
@@ -128,22 +135,23 @@ pub fn screen(patterns: &PatternSet) -> [Vec<u32>; 2] {
 /// Runs `operation` on every pair, on GPU `ordinal`. The results are below p.
 pub fn operate(ordinal: usize, operation: Operation, pairs: &[(Number, Number)]) -> Result<Vec<Number>, String> {
     let context = super::context(ordinal)?;
-    let kernels = Kernels::load(&context)?;
+    let kernels = Kernels::load(&context, None)?;
     let stream = context.default_stream();
-    let a = stream.clone_htod(&flat(pairs.iter().map(|pair| &pair.0))).map_err(text)?;
-    let b = stream.clone_htod(&flat(pairs.iter().map(|pair| &pair.1))).map_err(text)?;
-    let mut out = stream.alloc_zeros::<u32>(8 * pairs.len()).map_err(text)?;
+    let a = stream.clone_htod(&flat(pairs.iter().map(|pair| &pair.0))).map_err(reason)?;
+    let b = stream.clone_htod(&flat(pairs.iter().map(|pair| &pair.1))).map_err(reason)?;
+    let mut out = stream.alloc_zeros::<u32>(8 * pairs.len()).map_err(reason)?;
     let (what, count) = (operation as u32, pairs.len() as u32);
     let mut launch = stream.launch_builder(&kernels.probe);
     launch.arg(&what).arg(&a).arg(&b).arg(&mut out).arg(&count);
     // SAFETY: the arguments match `probe`. The kernel checks the array's end.
-    unsafe { launch.launch(grid(count.div_ceil(128), 128)) }.map_err(text)?;
-    Ok(numbers(&stream.clone_dtoh(&out).map_err(text)?))
+    unsafe { launch.launch(grid(count.div_ceil(128), 128)) }.map_err(reason)?;
+    Ok(numbers(&stream.clone_dtoh(&out).map_err(reason)?))
 }
 
-/// Whether the kernels compile at run time for this compute capability. `None` without NVRTC.
-pub fn compiles_at_run_time(capability: (i32, i32)) -> Option<Result<(), String>> {
-    nvrtc_is_present().then(|| ptx_for(capability).map(|_| ()))
+/// Whether the kernels compile at run time for this compute capability, such as 90. `None` without
+/// NVRTC.
+pub fn compiles_at_run_time(capability: u32) -> Option<Result<(), String>> {
+    compile_for(capability)
 }
 
 /// Runs `operation` on each constant with its 32 values, on GPU `ordinal`. `None` if the GPU lacks
@@ -154,31 +162,27 @@ pub fn operate_on_constants(
     groups: &[(Number, [Number; 32])],
 ) -> Result<Option<Vec<Number>>, String> {
     let context = super::context(ordinal)?;
-    if context.compute_capability().map_err(text)? < (8, 0) {
+    if context.compute_capability().map_err(reason)? < (8, 0) {
         return Ok(None);
     }
-    let kernels = Kernels::load(&context)?;
-    let probe = kernels.module.load_function("probe_tensor").map_err(text)?;
-    let build = kernels.module.load_function("probe_matrices").map_err(text)?;
+    let kernels = Kernels::load(&context, None)?;
+    let probe = kernels.module.load_function("probe_tensor").map_err(reason)?;
+    let build = kernels.module.load_function("probe_matrices").map_err(reason)?;
     let stream = context.default_stream();
-    let constants = stream.clone_htod(&flat(groups.iter().map(|group| &group.0))).map_err(text)?;
-    let values = stream.clone_htod(&flat(groups.iter().flat_map(|group| &group.1))).map_err(text)?;
-    let mut matrices = stream.alloc_zeros::<u8>(groups.len() * 2 * MATRIX_BYTES as usize).map_err(text)?;
-    let mut out = stream.alloc_zeros::<u32>(8 * 32 * groups.len()).map_err(text)?;
+    let constants = stream.clone_htod(&flat(groups.iter().map(|group| &group.0))).map_err(reason)?;
+    let values = stream.clone_htod(&flat(groups.iter().flat_map(|group| &group.1))).map_err(reason)?;
+    let mut matrices = stream.alloc_zeros::<u8>(groups.len() * 2 * MATRIX_BYTES as usize).map_err(reason)?;
+    let mut out = stream.alloc_zeros::<u32>(8 * 32 * groups.len()).map_err(reason)?;
     let (what, warps) = (operation as u32, groups.len() as u32);
     let mut launch = stream.launch_builder(&build);
     launch.arg(&constants).arg(&mut matrices);
     // SAFETY: the arguments match `probe_matrices`, which expects one block per constant.
-    unsafe { launch.launch(grid(warps, 32)) }.map_err(text)?;
+    unsafe { launch.launch(grid(warps, 32)) }.map_err(reason)?;
     let mut launch = stream.launch_builder(&probe);
     launch.arg(&what).arg(&values).arg(&matrices).arg(&mut out);
     // SAFETY: the arguments match `probe_tensor`, which expects one block per constant.
-    unsafe { launch.launch(grid(warps, 32)) }.map_err(text)?;
-    Ok(Some(numbers(&stream.clone_dtoh(&out).map_err(text)?)))
-}
-
-fn text(error: cudarc::driver::DriverError) -> String {
-    error.to_string()
+    unsafe { launch.launch(grid(warps, 32)) }.map_err(reason)?;
+    Ok(Some(numbers(&stream.clone_dtoh(&out).map_err(reason)?)))
 }
 
 fn grid(blocks: u32, threads: u32) -> LaunchConfig {

@@ -6,7 +6,7 @@ use super::abi::{Counters, Point, Search, Suspect};
 use super::buffers::Buffer;
 use super::calibration_key::calibration_key;
 use super::constants::CENTRE_CONSTANTS;
-use super::failure::reason;
+use super::driver::reason;
 use super::filter::Filter;
 use super::geometry::{
     Extent, FIELD_BYTES, Geometry, KEPT_ALONE, STEP, TABLE, memory_left, multiple, prefixes_that_fit,
@@ -87,11 +87,11 @@ impl CudaSearcher {
     ) -> Result<CudaSearcher, SearchError> {
         let id = DeviceId::Cuda(ordinal);
         let failed = |reason: String| SearchError::DeviceFailed { device: id, reason };
-        let kernels = Kernels::load(&context).map_err(failed)?;
+        let kernels = Kernels::load(&context, options.kernels.as_deref()).map_err(failed)?;
         let text = |error: DriverError| failed(reason(error));
         let count = context.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT).map_err(text)?;
         let geometry = Geometry { multiprocessors: count as u32 };
-        let key = calibration_key(&context, kernels.compiler, options).map_err(text)?;
+        let key = calibration_key(&context, &kernels.compiler, options).map_err(text)?;
         let kept = options.calibrations.get(&key).and_then(|calibration| calibration.choice);
         let chosen = kept.as_ref().and_then(|kept| variant::named(&kernels.module, count as u32, &kept.variant));
         let variants = match &chosen {
@@ -257,7 +257,7 @@ impl CudaSearcher {
             search_top_words(stream, kernel, &search, *config)?;
         }
         let checks = self.filter.checks.argument(stream);
-        confirm(stream, &self.kernels.confirm, &search, self.geometry.threads(), &checks)?;
+        confirm(stream, &self.kernels.confirm, &search, &self.geometry, self.kept, &checks)?;
         stream.memcpy_dtoh(&at.counters, at.read_counters.as_mut_slice()?)?;
         stream.memcpy_dtoh(&at.hits.slice(..FIRST_HITS), at.read_hits.as_mut_slice()?)?;
         at.finished.record(stream)

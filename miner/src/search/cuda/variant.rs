@@ -5,6 +5,7 @@ use super::constants::{
     DEFERRED_BYTES, FEW_SHARED, GROUP, LEAN_FEW_SHARED, LEAN_MANY_SHARED, LEAN_ONE_SHARED, MANY_SHARED, MOST_DEFERRED,
     ONE_SHARED, PLAIN_COARSE_BITS, PLAIN_THREADS, SCRATCH_BYTES, TENSOR_COARSE_BITS, TENSOR_FEW_BITS, TENSOR_THREADS,
 };
+use super::driver::reason;
 use super::geometry::THREADS_PER_MULTIPROCESSOR;
 use cudarc::driver::sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
 use cudarc::driver::{CudaFunction, CudaModule, LaunchConfig};
@@ -145,7 +146,7 @@ pub fn named(module: &Arc<CudaModule>, multiprocessors: u32, name: &str) -> Opti
 fn ready(module: &Arc<CudaModule>, plan: &Plan, multiprocessors: u32) -> Result<Variant, String> {
     let kernel = |suffix: &str, bytes: u32| {
         let name = format!("{}_{suffix}", plan.name);
-        let failed = |error: cudarc::driver::DriverError| format!("kernel {name}: {error}");
+        let failed = |error: cudarc::driver::DriverError| format!("kernel {name}: {}", reason(error));
         let function = module.load_function(&name).map_err(failed)?;
         let room = i32::try_from(bytes).map_err(|error| error.to_string())?;
         function.set_attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, room).map_err(failed)?;

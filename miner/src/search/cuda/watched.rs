@@ -1,6 +1,7 @@
 //! A searcher whose buffers a test can read between its launches (S3).
 
 use super::buffers::Buffer;
+use super::driver::reason;
 use super::searcher::CudaSearcher;
 use crate::search::{DeviceInfo, Launch, LaunchReport, SearchError, SearchOptions, Searcher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -54,7 +55,7 @@ impl Window {
     /// until it returns.
     pub fn look<T>(&self, look: impl FnOnce(&[Buffer<'_>]) -> T) -> Result<T, String> {
         let searcher = lock(&self.0);
-        let buffers = searcher.buffers().map_err(|error| error.to_string())?;
+        let buffers = searcher.buffers().map_err(reason)?;
         Ok(look(&buffers))
     }
 }

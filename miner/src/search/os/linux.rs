@@ -41,3 +41,6 @@ pub unsafe fn load_nvml() -> Result<Library, libloading::Error> {
     // SAFETY: the caller agrees to the initialisers.
     unsafe { Library::new("libnvidia-ml.so.1") }
 }
+
+/// Names under which NVRTC may be found, in the order in which they are tried.
+pub const NVRTC_NAMES: &[&str] = &["libnvrtc.so.12", "libnvrtc.so.13", "libnvrtc.so", "libnvrtc.so.11.2"];

@@ -9,8 +9,18 @@ mod unix;
 mod windows;
 
 #[cfg(target_os = "linux")]
-pub use linux::{advise_huge_pages, load_nvml, lower_priority, processor_name};
+pub use linux::{NVRTC_NAMES, advise_huge_pages, load_nvml, lower_priority, processor_name};
 #[cfg(all(unix, not(target_os = "linux")))]
-pub use unix::{advise_huge_pages, load_nvml, lower_priority, processor_name};
+pub use unix::{NVRTC_NAMES, advise_huge_pages, load_nvml, lower_priority, processor_name};
 #[cfg(windows)]
-pub use windows::{advise_huge_pages, load_nvml, lower_priority, processor_name};
+pub use windows::{NVRTC_NAMES, advise_huge_pages, load_nvml, lower_priority, processor_name};
+
+use std::ffi::OsString;
+
+/// Names or paths under which NVRTC may be found. The variable `NPUBBOT_NVRTC` names it alone.
+pub fn nvrtc_names() -> Vec<OsString> {
+    match std::env::var_os("NPUBBOT_NVRTC").filter(|name| !name.is_empty()) {
+        Some(named) => vec![named],
+        None => NVRTC_NAMES.iter().map(OsString::from).collect(),
+    }
+}

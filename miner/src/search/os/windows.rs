@@ -35,3 +35,6 @@ pub unsafe fn load_nvml() -> Result<Library, libloading::Error> {
     // SAFETY: the caller agrees to the initialisers.
     unsafe { windows::Library::load_with_flags("nvml.dll", windows::LOAD_LIBRARY_SEARCH_SYSTEM32) }.map(Library::from)
 }
+
+/// Names under which NVRTC may be found, in the order in which they are tried.
+pub const NVRTC_NAMES: &[&str] = &["nvrtc64_120_0.dll", "nvrtc64_130_0.dll", "nvrtc64_112_0.dll"];

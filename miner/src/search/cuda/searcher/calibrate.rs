@@ -3,11 +3,12 @@
 
 use super::super::abi::Suspect;
 use super::super::geometry::{Extent, FIELD_BYTES, GROUP, KEPT_ALONE, TABLE};
-use super::super::launch::multiple_point;
+use super::super::launch::{claim, multiple_point};
 use super::super::module::BUILT_FOR;
 use super::super::pace::{Method, Pace};
 use super::super::variant::Variant;
 use super::CudaSearcher;
+use crate::key::{StartPoint, VerifiedHit};
 use crate::pattern::{Pattern, PatternSet};
 use crate::search::calibration::Choice;
 use crate::search::error::SearchError;
@@ -23,15 +24,24 @@ const WHOLE_KEYS_TRIAL: f64 = 1.0 / 16.0;
 /// Share of a launch for the first launches that compare texts, which take longer with more tests.
 const FIRST_TEXTS: f64 = 1.0 / 8.0;
 
+/// Threads of the first launch whose hits the CPU computes too. It takes 0.1 s for them.
+const CHECKED_AT_OPENING: u32 = 16;
+
 fn patterns(texts: &[&str]) -> Arc<PatternSet> {
     let parsed = texts.iter().map(|text| text.parse::<Pattern>().expect("patterns"));
     Arc::new(PatternSet::new(parsed.collect()))
+}
+
+/// Start point of this number in a trial.
+fn trial_start(number: usize) -> StartPoint {
+    multiple_point((number as u64 + 1) << 40)
 }
 
 impl CudaSearcher {
     /// Measures the variants. Keeps the fastest one that finds the same hits as the plain one, with
     /// its fastest length of the table, and sets the extents of launches. Returns the choice.
     pub(super) fn calibrate(&mut self, variants: &[Variant]) -> Result<Choice, SearchError> {
+        self.compare_with_cpu(CHECKED_AT_OPENING)?;
         let kinds = [patterns(&["n0st"]), patterns(&["n0str", "00000", "zzzzz"]), patterns(&["n0??rq"])];
         let mut best: Option<(f64, u32, &Variant)> = None;
         let mut expected = None;
@@ -62,6 +72,45 @@ impl CudaSearcher {
         }
         self.set_paces(speeds);
         Ok(Choice { variant: self.variant.name.to_owned(), prefixes, entries, speeds })
+    }
+
+    /// Runs the shortest launch, and compares the hits of some of its threads with those that the CPU
+    /// computes by plain curve arithmetic. Returns the number of these hits.
+    pub(in super::super) fn compare_with_cpu(&mut self, threads: u32) -> Result<usize, SearchError> {
+        let patterns = patterns(&["q"]);
+        let (_, found) = self.trial(&patterns, Extent { steps: 1, entries: GROUP })?;
+        let every = (self.geometry.threads() / threads).max(1) as usize;
+        // An odd step, so that the threads are of different warps and places in them.
+        let sampled: Vec<u32> = (0..self.geometry.threads()).step_by(every | 1).collect();
+        let matching = |thread: u32, step: u32| -> Vec<Suspect> {
+            let candidates =
+                (0..GROUP).flat_map(move |entry| (0..18).map(move |which| Suspect { thread, step, entry, which }));
+            candidates.filter(|candidate| self.matches(candidate, &patterns)).collect()
+        };
+        let mut count = 0;
+        for &thread in &sampled {
+            let found: Vec<Suspect> = found.iter().copied().filter(|hit| hit.thread == thread).collect();
+            // The group is at a thread's first centre or at its second, depending on its warp.
+            if found != matching(thread, 0) && found != matching(thread, 1) {
+                let expected = matching(thread, u32::from(found.first().is_none_or(|hit| hit.step > 0))).len();
+                let reason = format!(
+                    "it computes wrongly: its thread {thread} reports {} keys where the CPU finds {expected}; try \
+                     another driver, or leave this GPU out with `device`",
+                    found.len()
+                );
+                return Err(SearchError::DeviceFailed { device: self.info.id, reason });
+            }
+            count += found.len();
+        }
+        Ok(count)
+    }
+
+    /// Whether a candidate of a trial matches, by libsecp256k1.
+    fn matches(&self, candidate: &Suspect, patterns: &PatternSet) -> bool {
+        let claimed = claim(candidate, &self.geometry);
+        let start = trial_start(claimed.start);
+        let key = VerifiedHit::recompute(start, claimed.tweak);
+        key.is_some_and(|key| !patterns.matches(&key.npub()).is_empty())
     }
 
     /// Adopts the choice that an earlier start made by measuring. Its variant is already the
@@ -131,7 +180,7 @@ impl CudaSearcher {
 
     /// Runs one launch over fixed start points. Returns its duration and its hits, sorted.
     fn trial(&mut self, patterns: &Arc<PatternSet>, extent: Extent) -> Result<(Duration, Vec<Suspect>), SearchError> {
-        let starts = (1..=self.starts() as u64).map(|n| multiple_point(n << 40)).collect();
+        let starts = (0..self.starts()).map(trial_start).collect();
         let launch = Launch { starts, patterns: patterns.clone(), remaining: None };
         self.choose(patterns).map_err(self.failed())?;
         self.start(0, &launch, extent).map_err(self.failed())?;
