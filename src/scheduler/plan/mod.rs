@@ -8,7 +8,6 @@
 
 mod canary;
 pub(in crate::scheduler) mod compared;
-pub(in crate::scheduler) mod decoys;
 pub(in crate::scheduler) mod device_plan;
 pub(in crate::scheduler) mod duty;
 pub(in crate::scheduler) mod fair_share;

@@ -25,7 +25,7 @@
 //! **No rare hit is lost.** A job with easy and hard patterns is in the pass with its rare ones
 //! even while its plentiful ones wait. Whichever is found first ends the job.
 
-use super::canary::Draw;
+use super::canary::CanarySeed;
 use super::lane::Lane;
 use super::pass::Pass;
 use super::pattern_index::PatternIndex;
@@ -116,7 +116,7 @@ impl Selection {
     }
 
     /// Makes the pass of this selection, without plentiful patterns if `rare_alone`.
-    pub fn pass(&self, jobs: &BTreeMap<JobId, JobSpec>, canary: impl Into<Draw>, rare_alone: bool) -> Pass {
+    pub fn pass(&self, jobs: &BTreeMap<JobId, JobSpec>, canary: impl Into<CanarySeed>, rare_alone: bool) -> Pass {
         let patterns = |selected: &[JobId], is_rare: bool| {
             let mut patterns = Vec::new();
             for &job in selected {
@@ -133,7 +133,7 @@ impl Selection {
 }
 
 /// Makes the pass of a split job, which is searched alone at its asker's half point.
-pub fn split_pass(id: JobId, spec: &JobSpec, lane: Lane, canary: impl Into<Draw>) -> Pass {
+pub fn split_pass(id: JobId, spec: &JobSpec, lane: Lane, canary: impl Into<CanarySeed>) -> Pass {
     let patterns = spec.patterns.iter().filter(|pattern| lane.takes(pattern.bits()));
     Pass::new(patterns.map(|pattern| (id, pattern)), std::iter::empty(), spec.half, canary)
 }

@@ -1,5 +1,5 @@
-//! The canary hits of a device: whether it searches at all, whether it drops some of its hits, and
-//! how much of its claims they prove. The figures are in decision 0004.
+//! The canary hits of a device: whether it searches at all, and whether it drops some of its hits.
+//! The figures are in decision 0004.
 
 use super::shortfall::Shortfall;
 
@@ -8,13 +8,6 @@ use super::shortfall::Shortfall;
 /// with a chance of 1.8e-15 (Poisson), but fewer than half of 100 with 1.2e-8, which would take it
 /// out wrongly once in a year or two.
 const JUDGE_AFTER: f64 = 200.0;
-
-/// Number of canary hits that a new device is credited with, both as expected and as found.
-const BELIEVED: f64 = 20.0;
-
-/// Expected canary hits over which the proven share of a device's claims is averaged. The random
-/// error is then 2 %.
-const PROVEN_OVER: f64 = 2000.0;
 
 /// The share of hits that the slow test assumes a bad device to report. A device that drops a tenth
 /// is noticed as soon as possible, and one that drops more sooner still.
@@ -26,28 +19,22 @@ pub(super) struct Canaries {
     /// Canary hits expected and found since the last quick verdict.
     expected: f64,
     found: u64,
-    /// Canary hits expected and found, scaled down so that at most [`PROVEN_OVER`] are expected.
-    proof: (f64, f64),
-    /// The slow test of a device of this machine. `None` for a worker's device: its claims count
-    /// only as far as canaries prove them, and decoys show whether it keeps hits back.
-    dropped: Option<Shortfall>,
+    /// The slow test.
+    dropped: Shortfall,
+}
+
+impl Default for Canaries {
+    fn default() -> Canaries {
+        Canaries { expected: 0.0, found: 0, dropped: Shortfall::to(REPORTED_BY_A_BAD_DEVICE) }
+    }
 }
 
 impl Canaries {
-    /// The record of a device that has not searched yet.
-    pub fn new(is_workers: bool) -> Canaries {
-        let dropped = (!is_workers).then(|| Shortfall::to(REPORTED_BY_A_BAD_DEVICE));
-        Canaries { expected: 0.0, found: 0, proof: (BELIEVED, BELIEVED), dropped }
-    }
-
     /// Counts the canary hits of a launch. If the device cannot be believed, returns the reason.
     pub fn note(&mut self, expected: f64, found: u64) -> Option<String> {
         self.expected += expected;
         self.found += found;
-        let proof = (self.proof.0 + expected, self.proof.1 + found as f64);
-        let kept = (PROVEN_OVER / proof.0).min(1.0);
-        self.proof = (proof.0 * kept, proof.1 * kept);
-        let dropped = self.dropped.as_mut().and_then(|test| test.note(expected, found));
+        let dropped = self.dropped.note(expected, found);
         if self.expected >= JUDGE_AFTER {
             let (found, expected) = (self.found, self.expected);
             (self.expected, self.found) = (0.0, 0);
@@ -58,12 +45,6 @@ impl Canaries {
         dropped.map(|(found, expected)| {
             format!("it found {found} of {expected:.0} test patterns, so it drops some of its hits")
         })
-    }
-
-    /// The share of the device's claimed candidates that canary hits prove, 0 to 1.
-    pub fn proven_share(&self) -> f64 {
-        let (expected, found) = self.proof;
-        (found / expected).min(1.0)
     }
 }
 
@@ -97,7 +78,7 @@ mod tests {
     /// the share `part` of them. Returns the number of expected hits until the device is taken out,
     /// and the reason; `None` if it never is.
     fn until_out(part: f64, launches: u32, random: &mut StdRng) -> Option<(f64, String)> {
-        let mut canaries = Canaries::new(false);
+        let mut canaries = Canaries::default();
         let mut one = |number| Some((12.0 * f64::from(number), canaries.note(12.0, poisson(12.0 * part, random))?));
         (1..=launches).find_map(&mut one)
     }
@@ -122,13 +103,5 @@ mod tests {
     fn an_honest_device_stays_in_use_for_millions_of_hits() {
         let mut random = crate::scheduler::tests::seeded();
         assert_eq!(until_out(1.0, 250_000, &mut random), None);
-    }
-
-    #[test]
-    fn a_workers_device_is_credited_with_what_it_proves() {
-        let (mut ours, mut workers) = (Canaries::new(false), Canaries::new(true));
-        assert!((0..1000).all(|_| workers.note(10.0, 6).is_none()));
-        assert!((workers.proven_share() - 0.6).abs() < 0.01, "{}", workers.proven_share());
-        assert!((0..1000).any(|_| ours.note(10.0, 6).is_some()));
     }
 }

@@ -32,7 +32,7 @@ pub struct DeviceView {
     pub candidates: u64,
     /// Hits that verified, since the start, including those of canaries.
     pub hits: u64,
-    /// Wrong hits since the device was opened; for a worker's device, since the start.
+    /// Wrong hits since the device was opened.
     pub hits_wrong: u64,
     /// Why the working device rests; `None` if it does not rest.
     pub rest: Option<Rest>,

@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | has rates of an earlier start | nothing | nothing |
 //! | has none | one short launch, if it does not say how long its launches are | measures itself |
-//! | is measured by `bench`, or is a worker's | measures itself | measures itself |
+//! | is measured by `bench`, or its rates are not kept | measures itself | measures itself |
 //!
 //! Open jobs are searched at once, and their launches measure the device. If these launches only
 //! compare whole keys, the device measures itself between them after [`WARM_UP`] and [`MEASURE`].

@@ -4,14 +4,14 @@
 //! failure during the search. Beside GPUs, one CPU thread searches the patterns too easy for them.
 
 use crate::search::cpu::KernelChoice;
-use crate::search::{DeviceChoice, DeviceId, DeviceInfo, SearchError, SearchOptions, Searcher};
+use crate::search::{self, DeviceChoice, DeviceId, DeviceInfo, SearchError, SearchOptions, Searcher, cuda};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
 /// Opens one device: [`crate::search::open`], or a replacement in tests.
 pub type OpenDevice = Arc<dyn Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Send + Sync>;
 
-/// A device that needs a worker.
+/// A device that needs a thread.
 pub(in crate::scheduler) struct OpenedDevice {
     /// The description of the device.
     pub info: DeviceInfo,
@@ -33,17 +33,39 @@ pub(in crate::scheduler) fn open_all(
     count_gpus: impl FnOnce() -> Result<usize, String>,
     open: impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Sync,
 ) -> Result<Vec<OpenedDevice>, SearchError> {
+    let mut devices = open_chosen(options, count_gpus, &open)?;
+    if devices.iter().any(|device| device.info.id != DeviceId::Cpu) {
+        devices.push(open_side_thread(options, &open)?);
+    }
+    Ok(devices)
+}
+
+/// Opens the devices chosen by `options`, for a worker: without the CPU thread beside GPUs, and
+/// without GPUs that do not open now.
+///
+/// Errors: as [`open_all`].
+pub fn open_devices(options: &SearchOptions) -> Result<Vec<Box<dyn Searcher>>, SearchError> {
+    let opened = open_chosen(options, cuda::device_count, &search::open)?;
+    Ok(opened.into_iter().filter_map(|device| device.searcher.ok()).collect())
+}
+
+/// [`open_all`] without the CPU thread beside GPUs.
+fn open_chosen(
+    options: &SearchOptions,
+    count_gpus: impl FnOnce() -> Result<usize, String>,
+    open: &(impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Sync),
+) -> Result<Vec<OpenedDevice>, SearchError> {
     let open_one = |id, options: &SearchOptions| open(id, options).map(|searcher| opened(searcher, options));
-    let mut devices = match options.devices {
+    Ok(match options.devices {
         DeviceChoice::Cpu => vec![open_one(DeviceId::Cpu, options)?],
         DeviceChoice::CudaOrdinal(ordinal) => vec![open_one(DeviceId::Cuda(ordinal), options)?],
         DeviceChoice::Cuda => {
             let no_gpu = |reason| SearchError::NoSuchDevice { asked: "cuda".to_owned(), reason };
-            open_gpus(count_gpus().map_err(no_gpu)?, options, &open)?
+            open_gpus(count_gpus().map_err(no_gpu)?, options, open)?
         }
         DeviceChoice::All => {
             let gpus = match count_gpus() {
-                Ok(count) => open_gpus(count, options, &open).inspect_err(|error| {
+                Ok(count) => open_gpus(count, options, open).inspect_err(|error| {
                     tracing::warn!(%error, "no GPU can be used (reason of the first); the CPU searches");
                 }),
                 Err(reason) => {
@@ -56,11 +78,7 @@ pub(in crate::scheduler) fn open_all(
                 _ => vec![open_one(DeviceId::Cpu, options)?],
             }
         }
-    };
-    if devices.iter().any(|device| device.info.id != DeviceId::Cpu) {
-        devices.push(open_side_thread(options, &open)?);
-    }
-    Ok(devices)
+    })
 }
 
 /// Opens `count` GPUs at the same time, each on its own thread. Errors if none opens, with the

@@ -2,7 +2,7 @@
 
 use crate::pattern::Rate;
 use crate::scheduler::plan::compared::Rates;
-use crate::scheduler::plan::device_plan::{DevicePlan, Fleet, PlannedLaunch};
+use crate::scheduler::plan::device_plan::{DevicePlan, LaneTotals, PlannedLaunch};
 use crate::scheduler::plan::lane::Lane;
 use crate::search::LaunchReport;
 use std::collections::BTreeMap;
@@ -57,9 +57,9 @@ impl MeasuredRates {
 
 impl Devices {
     /// The devices of one lane. [`Lane::All`] means those of every lane.
-    pub fn fleet(&self, lane: Lane) -> Fleet {
+    pub fn totals(&self, lane: Lane) -> LaneTotals {
         let rate = self.rates.lock().unwrap_or_else(PoisonError::into_inner).sum(lane);
-        Fleet { in_flight: self.in_flight.load(Ordering::Relaxed), rate: (rate > 0.0).then_some(rate) }
+        LaneTotals { in_flight: self.in_flight.load(Ordering::Relaxed), rate: (rate > 0.0).then_some(rate) }
     }
 
     /// Notes the rate of a device, if it was measured.
@@ -107,15 +107,10 @@ impl Subscription {
         self.devices.in_flight.fetch_sub(std::mem::replace(&mut self.in_flight, in_flight), Ordering::Relaxed);
     }
 
-    /// Makes the device share passes with others ([`DevicePlan::share_passes`]).
-    pub(in crate::scheduler) fn share_passes(&mut self) {
-        self.plan.share_passes();
-    }
-
     /// Records a collected launch over `starts` start points.
     pub(in crate::scheduler) fn settle(&mut self, launch: &PlannedLaunch, report: &LaunchReport, starts: usize) {
-        let fleet = self.devices.fleet(self.plan.lane());
-        self.plan.settle(launch, report, starts, fleet);
+        let totals = self.devices.totals(self.plan.lane());
+        self.plan.settle(launch, report, starts, totals);
     }
 
     /// Candidates that this device tests per start point.

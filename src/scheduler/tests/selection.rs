@@ -70,7 +70,7 @@ fn warm_up() -> PlannedLaunch {
 fn jobs(pass: &Pass) -> Vec<i64> {
     let job = |owner: &Owner| match owner {
         Owner::Job(job) => Some(job.0),
-        Owner::Canary | Owner::Decoy => None,
+        Owner::Canary => None,
     };
     pass.owners().iter().filter_map(job).collect()
 }

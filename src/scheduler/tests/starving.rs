@@ -95,7 +95,7 @@ fn settle(pool: &Arc<Pool>, vault: &Vault, launch: CollectedLaunch) -> Vec<Find>
     };
     let (sender, receiver) = mpsc::sync_channel(1);
     let verifier = verifier::spawn(receiver, Arc::clone(pool), vault.clone(), keep, Roster::default());
-    sender.send(Delivered { launch, record: Arc::new(Record::new(&info)), unproven: None }).unwrap();
+    sender.send(Delivered { launch, record: Arc::new(Record::new(&info)) }).unwrap();
     drop(sender);
     verifier.join().unwrap();
     let finds = finds.lock().unwrap();

@@ -81,7 +81,7 @@ impl Attack {
 fn split_job(planned: &PlannedLaunch) -> Option<JobId> {
     match planned.pass.owner(PatternId(1)) {
         Owner::Job(job) => planned.pass.half.map(|_| job),
-        Owner::Canary | Owner::Decoy => None,
+        Owner::Canary => None,
     }
 }
 

@@ -31,7 +31,7 @@ fn launches(pool: &Pool, held: &mut Subscription, (count, cost): (usize, f64)) -
         held.settle(&planned, &LaunchReport { candidates, busy, ..LaunchReport::default() }, 1);
         let jobs = pass.owners().iter().filter_map(|owner| match owner {
             Owner::Job(job) => Some(job.0),
-            Owner::Canary | Owner::Decoy => None,
+            Owner::Canary => None,
         });
         let mut jobs: Vec<i64> = jobs.collect();
         jobs.sort_unstable();

@@ -5,9 +5,9 @@
 //! server must show. Nothing else is trusted, so a machine needs no list of authorities.
 
 use super::subjects;
-use crate::os::kernel::MemoryFile;
 use async_nats::rustls;
 use async_nats::{ClientError, ConnectError, ConnectErrorKind, ConnectOptions, Event};
+use std::any::Any;
 use std::error::Error;
 use std::fs;
 use std::io;
@@ -52,35 +52,16 @@ pub enum CredentialsError {
     },
 }
 
-/// The credentials of a user of the server. Where the system has files in memory, the credentials
-/// file is read once, and may be gone afterwards.
+/// The credentials of a user of the server.
 pub struct Credentials {
     user: String,
     seed: String,
-    certificate: Certificate,
-}
-
-/// The certificate that the server must show. The library reads it from a file, anew for each
-/// connection.
-struct Certificate {
-    /// The file that the library reads.
-    path: PathBuf,
-    /// Keeps the file at `path` alive if it is in memory.
-    _memory: Option<MemoryFile>,
-}
-
-impl Certificate {
-    /// Writes the certificate `text` to a file in memory. If the system has no such files, the
-    /// credentials' own `file` serves instead.
-    fn keep(text: &str, file: &Path) -> Certificate {
-        match MemoryFile::with(text) {
-            Ok(memory) => Certificate { path: memory.path(), _memory: Some(memory) },
-            Err(error) => {
-                tracing::debug!(%error, "the server's certificate is read from the credentials each time");
-                Certificate { path: file.to_owned(), _memory: None }
-            }
-        }
-    }
+    /// The certificate that the server must show, as text.
+    certificate: String,
+    /// The file with the certificate. The library reads it anew for each connection.
+    certificate_file: PathBuf,
+    /// Keeps that file alive.
+    _owner: Option<Box<dyn Any + Send + Sync>>,
 }
 
 impl Credentials {
@@ -97,8 +78,20 @@ impl Credentials {
             return Err(missing("a valid seed"));
         }
         let begins = text.find(CERTIFICATE_BEGINS).ok_or_else(|| missing("the server's certificate"))?;
-        let certificate = Certificate::keep(&text[begins..], file);
-        Ok(Credentials { user: user.trim().to_owned(), seed: seed.trim().to_owned(), certificate })
+        let (user, seed) = (user.trim().to_owned(), seed.trim().to_owned());
+        let certificate = text[begins..].to_owned();
+        Ok(Credentials { user, seed, certificate, certificate_file: file.to_owned(), _owner: None })
+    }
+
+    /// The certificate that the server must show, in PEM.
+    pub fn certificate(&self) -> &str {
+        &self.certificate
+    }
+
+    /// Reads the certificate from another file, which lives as long as its `owner`. Without this,
+    /// the credentials file must stay.
+    pub fn with_certificate_in(self, file: PathBuf, owner: impl Any + Send + Sync) -> Credentials {
+        Credentials { certificate_file: file, _owner: Some(Box::new(owner)), ..self }
     }
 
     /// The text of a user's credentials file.
@@ -120,7 +113,7 @@ impl Credentials {
         ConnectOptions::with_nkey(self.seed.clone())
             .name(format!("npubbot {}", self.user))
             .require_tls(true)
-            .add_root_certificates(self.certificate.path.clone())
+            .add_root_certificates(self.certificate_file.clone())
             .custom_inbox_prefix(subjects::inbox(&self.user))
             .connection_timeout(CONNECT)
             .ping_interval(PING)
@@ -171,13 +164,7 @@ mod tests {
         fs::write(&file, &good).unwrap();
         let read = Credentials::read(&file).unwrap();
         assert_eq!((read.user(), read.seed.as_str()), ("ann", seed.as_str()));
-        assert_eq!(read.certificate._memory.is_some(), MemoryFile::with("").is_ok());
-        if read.certificate._memory.is_some() {
-            let kept = fs::read_to_string(&read.certificate.path).unwrap();
-            assert!(kept.starts_with(CERTIFICATE_BEGINS) && !kept.contains(&seed), "{kept}");
-            fs::remove_file(&file).unwrap();
-            assert_eq!(fs::read_to_string(&read.certificate.path).unwrap(), kept);
-        }
+        assert!(read.certificate().starts_with(CERTIFICATE_BEGINS) && !read.certificate().contains(&seed));
         for (part, named) in [(USER, "the name"), (SEED_BEGINS, "the seed"), (CERTIFICATE_BEGINS, "certificate")] {
             fs::write(&file, good.replace(part, "")).unwrap();
             let error = Credentials::read(&file).map(drop).unwrap_err().to_string();

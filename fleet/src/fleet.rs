@@ -9,20 +9,16 @@
 //! only (`subjects.rs`).
 
 use super::credentials::{Credentials, is_refusal};
-use super::differences::Differences;
-use super::hellos::{AT_ONCE, Hellos};
-use super::pings::PING_EVERY;
 use super::roll::{RemoteView, Roll, Visit};
 use super::searcher::{MOST_ORDERS, RemoteSearcher};
-use super::session::{End, Session};
+use super::session::{End, PING_EVERY, Session};
+use super::sets::Differences;
 use super::subjects;
-use super::wire::{Hello, LARGEST_TO_WORKER, Ping, encode};
-use crate::search::Searcher;
-use crate::search::{RemoteId, WorkerName};
-use crate::shutdown::Shutdown;
+use super::wire::{Hello, LARGEST_HELLO, LARGEST_TO_WORKER, Ping, encode};
 use async_nats::jetstream::{self, consumer, stream};
 use async_nats::{Client, Event};
 use futures_util::StreamExt;
+use npubbot_miner::search::{RemoteId, Searcher, WorkerName};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -36,18 +32,13 @@ const MOST_MESSAGES: i64 = 1 << 12;
 const OUTGOING: usize = 4 * MOST_ORDERS;
 /// The most messages that wait in a subscription until the bot reads them. Further ones are
 /// dropped.
-const WAITING: usize = AT_ONCE;
+const WAITING: usize = HELLOS_AT_ONCE;
 /// Time after which the server forgets the consumer of a device that is away.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(300);
 /// Time between two checks for silent devices and new hellos.
 const LOOK: Duration = Duration::from_secs(1);
 /// Time that the first connection may take before the log says that the server cannot be reached.
 const FIRST_PATIENCE: Duration = Duration::from_secs(5);
-
-/// Receives each new device.
-pub trait Attach: Fn(Box<dyn Searcher>) + Clone + Send + Sync + 'static {}
-
-impl<F: Fn(Box<dyn Searcher>) + Clone + Send + Sync + 'static> Attach for F {}
 
 /// The state of the fleet, for operators.
 #[derive(Clone, PartialEq, Debug)]
@@ -108,9 +99,12 @@ impl Fleet {
         self.end_all("the bot stops");
     }
 
-    /// Keeps the connection up and passes each new device to `attach`, until shutdown. If the
+    /// Keeps the connection up and passes each new device to `attach`, until `stopped`. If the
     /// server is away, it tries again without end.
-    pub async fn run(self, credentials: Arc<Credentials>, attach: impl Attach, mut shutdown: Shutdown) {
+    pub async fn run<A>(self, credentials: Arc<Credentials>, attach: A, stopped: impl Future<Output = ()>)
+    where
+        A: Fn(Box<dyn Searcher>) + Clone + Send + Sync + 'static,
+    {
         let events = self.clone();
         let options = credentials.options().subscription_capacity(WAITING).retry_on_initial_connect().event_callback(
             move |event| {
@@ -127,11 +121,11 @@ impl Fleet {
         };
         tokio::select! {
             () = self.serve(client, attach) => {}
-            () = shutdown.stopped() => self.close(),
+            () = stopped => self.close(),
         }
     }
 
-    async fn serve(&self, client: Client, attach: impl Attach) {
+    async fn serve(&self, client: Client, attach: impl Fn(Box<dyn Searcher>) + Clone + Send + Sync + 'static) {
         let differences = Differences::default();
         let listen = async {
             let mut hellos = Hellos::new(client.clone());
@@ -230,7 +224,12 @@ impl Fleet {
 }
 
 /// Sets up a new session and passes its device on. Returns when the session is over.
-async fn welcome(client: Client, session: Arc<Session>, differences: Differences, attach: impl Attach) {
+async fn welcome(
+    client: Client,
+    session: Arc<Session>,
+    differences: Differences,
+    attach: impl Fn(Box<dyn Searcher>) + Send + 'static,
+) {
     let served = async {
         prepare(&client, session.id).await?;
         let mut answers = client.subscribe(subjects::answers(session.id)).await?;
@@ -300,4 +299,104 @@ async fn prepare(client: &Client, id: RemoteId) -> Result<(), async_nats::Error>
     };
     jetstream.create_consumer_on_stream(config, &name).await?;
     Ok(())
+}
+
+/// Time after which the server forgets a hello.
+const HELLO_KEPT: Duration = Duration::from_secs(10);
+/// Number of hellos requested at once. As many messages may wait in a subscription of the bot.
+const HELLOS_AT_ONCE: usize = 64;
+/// The most requests in one fetch: enough for the hellos of 4,096 devices.
+const MOST_FETCHES: usize = 64;
+/// The most hellos that the server keeps.
+const MOST_HELLOS: i64 = 1 << 17;
+/// Time after which the server forgets a bot that requests nothing.
+const BOT_FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
+/// Time limit for a fetch.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A hello as it arrived.
+struct RawHello {
+    /// The device that the subject of the hello names.
+    id: RemoteId,
+    /// The hello, not decoded yet.
+    bytes: Vec<u8>,
+}
+
+/// The hellos of workers. The server keeps the newest one of each device, and the bot fetches them
+/// when it has time. So a worker that floods hellos hides no other worker, and costs the bot
+/// little.
+struct Hellos {
+    client: Client,
+    consumer: Option<consumer::PullConsumer>,
+}
+
+impl Hellos {
+    /// The hellos at the server of this connection.
+    fn new(client: Client) -> Hellos {
+        Hellos { client, consumer: None }
+    }
+
+    /// The newest hello of each device since the last fetch, without those that arrive during this
+    /// one.
+    ///
+    /// Errors: the server is away, or has forgotten the bot. The next call starts over.
+    async fn fetch(&mut self) -> Result<Vec<RawHello>, async_nats::Error> {
+        let fetched = match tokio::time::timeout(FETCH_TIMEOUT, self.fetch_all()).await {
+            Ok(fetched) => fetched,
+            Err(elapsed) => Err(elapsed.into()),
+        };
+        if fetched.is_err() {
+            self.consumer = None;
+        }
+        fetched
+    }
+
+    async fn fetch_all(&mut self) -> Result<Vec<RawHello>, async_nats::Error> {
+        let consumer = match &mut self.consumer {
+            Some(consumer) => consumer,
+            none => none.insert(subscribe_to_hellos(&self.client).await?),
+        };
+        let mut heard = Vec::new();
+        for _ in 0..MOST_FETCHES {
+            let mut messages = consumer.fetch().max_messages(HELLOS_AT_ONCE).messages().await?;
+            let mut count = 0;
+            while let Some(message) = messages.next().await {
+                let message = message?;
+                count += 1;
+                if let Some(id) = subjects::of_hello(&message.subject) {
+                    heard.push(RawHello { id, bytes: message.payload.to_vec() });
+                }
+            }
+            if count < HELLOS_AT_ONCE {
+                break;
+            }
+        }
+        Ok(heard)
+    }
+}
+
+/// Makes the server keep hellos and pass on those that arrive from now on.
+async fn subscribe_to_hellos(client: &Client) -> Result<consumer::PullConsumer, async_nats::Error> {
+    let jetstream = jetstream::new(client.clone());
+    let config = stream::Config {
+        name: subjects::HELLOS.to_owned(),
+        subjects: subjects::hellos(),
+        storage: stream::StorageType::Memory,
+        max_messages_per_subject: 1,
+        max_messages: MOST_HELLOS,
+        max_message_size: LARGEST_HELLO as i32,
+        max_age: HELLO_KEPT,
+        duplicate_window: HELLO_KEPT,
+        no_ack: true,
+        ..stream::Config::default()
+    };
+    jetstream.create_or_update_stream(config).await?;
+    let config = consumer::pull::Config {
+        ack_policy: consumer::AckPolicy::None,
+        deliver_policy: consumer::DeliverPolicy::New,
+        inactive_threshold: BOT_FORGOTTEN_AFTER,
+        memory_storage: true,
+        ..consumer::pull::Config::default()
+    };
+    Ok(jetstream.create_consumer_on_stream(config, subjects::HELLOS).await?)
 }

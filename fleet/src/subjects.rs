@@ -9,7 +9,7 @@
 //! whatever reply subject the worker names. Within one account, a worker could make the server
 //! publish to another worker's subjects.
 
-use crate::search::{MOST_DEVICES, RemoteId, WorkerName};
+use npubbot_miner::search::{MOST_DEVICES, RemoteId, WorkerName};
 
 /// The first token of every subject of ours.
 const ROOT: &str = "npubbot";

@@ -3,7 +3,7 @@
 //! An order is public data: start points, and patterns without their jobs. It does not tell who
 //! asked, and start secrets never leave the vault.
 
-use crate::key::{Offset, Rotation, StartPoint, Tweak};
+use npubbot_miner::key::{Offset, Rotation, StartPoint, Tweak};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -82,7 +82,7 @@ pub enum ToWorker {
         set: u8,
         /// The number that the set has from now on.
         generation: u64,
-        /// The number that the set had before; `None` for a new set.
+        /// The number of the set that is changed; `None` for a whole set.
         base: Option<u64>,
         /// Whether this is the first part.
         is_first: bool,
@@ -92,6 +92,8 @@ pub enum ToWorker {
         removed: Vec<String>,
         /// Patterns to add.
         added: Vec<String>,
+        /// The places of sets to forget, once this one is complete.
+        forgotten: Vec<u8>,
     },
     /// Search around these start points.
     Order {
@@ -99,11 +101,8 @@ pub enum ToWorker {
         order: u64,
         /// The place of the set to search for.
         set: u8,
-        /// The number of the set. If the set is newer when the order begins, the newer set is
-        /// searched.
+        /// The number of the set.
         generation: u64,
-        /// Patterns for this order only.
-        own: Vec<String>,
         /// The start points, 33 bytes each.
         starts: Vec<StartPoint>,
     },
@@ -153,8 +152,6 @@ pub enum Refusal {
 /// The claims of a worker about an order.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Found {
-    /// The number of the set that was searched for.
-    pub generation: u64,
     /// Distinct npubs tested.
     pub candidates: u64,
     /// Time that the device was busy, microseconds.
@@ -271,7 +268,7 @@ impl FromWorker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::MOST_DEVICES;
+    use npubbot_miner::search::MOST_DEVICES;
     use secp256k1::{PublicKey, SECP256K1, SecretKey};
 
     fn hello() -> Hello {
@@ -287,12 +284,7 @@ mod tests {
     fn found(candidates: u64, hits: usize) -> FromWorker {
         FromWorker::Answer(Answer {
             order: u64::MAX,
-            result: Ok(Found {
-                generation: u64::MAX,
-                candidates,
-                busy_micros: u64::MAX,
-                hits: vec![hit(MOST_STARTS as u16 - 1); hits],
-            }),
+            result: Ok(Found { candidates, busy_micros: u64::MAX, hits: vec![hit(MOST_STARTS as u16 - 1); hits] }),
         })
     }
 
@@ -303,13 +295,7 @@ mod tests {
         assert!(bytes.len() <= LARGEST_ANSWER, "{}", bytes.len());
         assert_eq!(FromWorker::read(&bytes).unwrap(), largest);
         let start = StartPoint::new(PublicKey::from_secret_key(SECP256K1, &SecretKey::from_slice(&[9; 32]).unwrap()));
-        let order = ToWorker::Order {
-            order: 1,
-            set: 7,
-            generation: 2,
-            own: vec!["q".repeat(52)],
-            starts: vec![start; MOST_STARTS],
-        };
+        let order = ToWorker::Order { order: 1, set: 7, generation: 2, starts: vec![start; MOST_STARTS] };
         let bytes = encode(&order).unwrap();
         assert!(bytes.len() < LARGEST_TO_WORKER / 2, "{}", bytes.len());
         assert_eq!(ToWorker::read(&bytes).unwrap(), order);
@@ -344,7 +330,7 @@ mod tests {
         }
         let other = encode(&Hello { version: VERSION + 1, ..hello() }).unwrap();
         assert!(matches!(Hello::read(&other), Err(WireError::Version(version)) if version == VERSION + 1));
-        let none = ToWorker::Order { order: 1, set: 0, generation: 2, own: Vec::new(), starts: Vec::new() };
+        let none = ToWorker::Order { order: 1, set: 0, generation: 2, starts: Vec::new() };
         assert!(ToWorker::read(&encode(&none).unwrap()).is_err());
     }
 
@@ -364,7 +350,7 @@ mod tests {
     #[test]
     fn a_length_beyond_the_message_is_refused() {
         // An answer that announces 2^64 - 1 hits.
-        let mut huge = vec![0, 1, 0, 1, 1, 1];
+        let mut huge = vec![0, 1, 0, 1, 1];
         huge.extend([0xff; 9]);
         huge.push(1);
         assert!(FromWorker::read(&huge).is_err());
@@ -376,12 +362,22 @@ mod tests {
         let start = StartPoint::new(PublicKey::from_secret_key(SECP256K1, &SecretKey::from_slice(&[9; 32]).unwrap()));
         let (most, own) = (u64::MAX, vec!["qqqqqq".to_owned()]);
         let order = |starts| {
-            let (own, starts) = (own.clone(), vec![start; starts]);
-            encode(&ToWorker::Order { order: most, set: 7, generation: most, own, starts }).unwrap().len()
+            encode(&ToWorker::Order { order: most, set: 7, generation: most, starts: vec![start; starts] })
+                .unwrap()
+                .len()
         };
         let change = |base, removed, added| {
             let (is_first, is_last) = (true, true);
-            encode(&ToWorker::Patterns { set: 7, generation: most, base, is_first, is_last, removed, added })
+            encode(&ToWorker::Patterns {
+                set: 7,
+                generation: most,
+                base,
+                is_first,
+                is_last,
+                removed,
+                added,
+                forgotten: vec![],
+            })
         };
         let set = |patterns: usize| change(None, vec![], vec!["qqqqqqqqqqqq".to_owned(); patterns]).unwrap().len();
         let answer = |hits| encode(&found(1 << 40, hits)).unwrap().len();
@@ -391,10 +387,23 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// No message from anybody with credentials crashes the bot.
+        /// A valid answer with some bytes changed or cut is refused, or is within the bounds.
         #[test]
-        fn random_bytes_are_refused_or_read(bytes: Vec<u8>) {
-            let _ = (FromWorker::read(&bytes), Ping::read(&bytes), Hello::read(&bytes), ToWorker::read(&bytes));
+        fn a_changed_answer_is_refused_or_within_its_bounds(
+            hits in 0usize..40,
+            changes in proptest::collection::vec((proptest::prelude::any::<usize>(), proptest::prelude::any::<u8>()), 0..4),
+            cut in 0usize..3,
+        ) {
+            let mut bytes = encode(&found(1 << 20, hits)).unwrap();
+            for (at, byte) in changes {
+                let at = at % bytes.len();
+                bytes[at] = byte;
+            }
+            bytes.truncate(bytes.len() - cut);
+            if let Ok(FromWorker::Answer(Answer { result: Ok(found), .. })) = FromWorker::read(&bytes) {
+                proptest::prop_assert!(found.hits.len() <= MOST_HITS && (1..=MOST_CANDIDATES).contains(&found.candidates));
+                proptest::prop_assert!(cut == 0 || found.hits.len() < hits, "a cut message lost something");
+            }
         }
     }
 }

@@ -1,17 +1,17 @@
-//! One connection of a worker's device to the bot: its open orders and their answers.
+//! One connection of a worker's device to the bot: its open orders and their answers, its pings, and
+//! the pace of its worker.
 
-use super::pace::Pace;
-use super::pings::{Echo, Pings, unix_millis};
-use super::wire::{Found, FromWorker, Hello, LARGEST_ANSWER, Refusal};
-use crate::search::RemoteId;
-use crate::token_bucket::TokenBucket;
+use super::proof::Proof;
+use super::wire::{Found, FromWorker, Hello, LARGEST_ANSWER, MOST_STARTS, Refusal};
+use npubbot_miner::search::RemoteId;
+use npubbot_miner::token_bucket::TokenBucket;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 
 /// Time limit for the answer to an order. Orders are sent two seconds ahead.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time after which a silent device counts as gone.
 pub const SILENCE: Duration = Duration::from_secs(7);
 /// Answers to no open order that are excused as late ones: how many a second, and how many at once.
@@ -44,6 +44,8 @@ pub struct Session {
     pub hello: Hello,
     /// The limit on its worker's start points.
     pub pace: Arc<Pace>,
+    /// What the device's hits have proven, in all its sessions.
+    pub proof: Arc<Mutex<Proof>>,
     state: Mutex<State>,
     changed: Condvar,
     over: watch::Sender<bool>,
@@ -78,7 +80,7 @@ impl State {
 
 impl Session {
     /// The session that a hello begins.
-    pub fn new(id: RemoteId, hello: Hello, pace: Arc<Pace>) -> Session {
+    pub fn new(id: RemoteId, hello: Hello, pace: Arc<Pace>, proof: Arc<Mutex<Proof>>) -> Session {
         let state = State {
             orders: VecDeque::new(),
             last_seen: Instant::now(),
@@ -88,7 +90,7 @@ impl Session {
             end: None,
         };
         let (changed, over) = (Condvar::new(), watch::Sender::new(false));
-        Session { id, hello, pace, state: Mutex::new(state), changed, over }
+        Session { id, hello, pace, proof, state: Mutex::new(state), changed, over }
     }
 
     /// Ends the session. The first reason stays.
@@ -197,9 +199,9 @@ impl Session {
                 state.orders.pop_front();
                 return Ok((found, age));
             }
-            let Some(left) = PATIENCE.checked_sub(age).filter(|left| !left.is_zero()) else {
+            let Some(left) = ANSWER_TIMEOUT.checked_sub(age).filter(|left| !left.is_zero()) else {
                 drop(state);
-                self.end(End::Useless(format!("no answer to an order for {} s", PATIENCE.as_secs())));
+                self.end(End::Useless(format!("no answer to an order for {} s", ANSWER_TIMEOUT.as_secs())));
                 state = self.lock();
                 continue;
             };
@@ -225,15 +227,103 @@ impl Session {
     }
 }
 
+/// Time between two pings of a device.
+pub const PING_EVERY: Duration = Duration::from_secs(5);
+/// Time after which figures are forgotten. By then, several pings were not answered.
+const ECHO_KEPT: Duration = Duration::from_secs(20);
+
+/// The figures of the last ping that was answered.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Echo {
+    /// Time from the ping to its answer.
+    pub round_trip: Duration,
+    /// The worker's clock minus the bot's, milliseconds. The error is at most half the round trip.
+    pub clock_ahead: i64,
+}
+
+/// The pings of one device. A ping has its own subject, so it does not wait for orders. Its number is
+/// random, so it cannot be answered before it arrives.
+#[derive(Default)]
+struct Pings {
+    open: Option<OpenPing>,
+    last: Option<(Instant, Echo)>,
+}
+
+/// A ping that is not answered yet.
+struct OpenPing {
+    number: u64,
+    sent: Instant,
+    /// The bot's clock when the ping was sent, Unix milliseconds.
+    clock: u64,
+}
+
+impl Pings {
+    /// Notes a ping that is sent now. `clock` is the bot's clock, Unix milliseconds.
+    fn send(&mut self, number: u64, now: Instant, clock: u64) {
+        self.open = Some(OpenPing { number, sent: now, clock });
+    }
+
+    /// Takes an answer. `clock` is the worker's clock, Unix milliseconds. Returns whether it
+    /// answers the last ping, for the first time.
+    fn hear(&mut self, number: u64, clock: u64, now: Instant) -> bool {
+        let Some(open) = self.open.take_if(|open| open.number == number) else { return false };
+        let round_trip = now.saturating_duration_since(open.sent);
+        let half_way = i128::from(open.clock) + (round_trip / 2).as_millis() as i128;
+        let ahead = i128::from(clock) - half_way;
+        // The difference of two 64-bit clocks may need more than 64 bits.
+        let clock_ahead = i64::try_from(ahead).unwrap_or(if ahead < 0 { i64::MIN } else { i64::MAX });
+        self.last = Some((now, Echo { round_trip, clock_ahead }));
+        true
+    }
+
+    /// The figures, unless they are old.
+    fn echo(&self, now: Instant) -> Option<Echo> {
+        self.last.filter(|(at, _)| now.saturating_duration_since(*at) < ECHO_KEPT).map(|(_, echo)| echo)
+    }
+}
+
+/// The clock of this machine, Unix milliseconds.
+pub fn unix_millis() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Start points a second for all devices and sessions of a worker together. Eight GPUs with
+/// launches of 20 ms use 8,800.
+const STARTS_PER_SECOND: u32 = 10_000;
+/// Start points that a worker may take at once. Every device begins with a few orders.
+const STARTS_AT_ONCE: u32 = 20_000;
+
+const _: () = assert!(STARTS_AT_ONCE as usize > 8 * MOST_STARTS);
+
+/// The start points that a worker may still take. Each costs the vault a multiplication, and the worker
+/// chooses how many are in an order and how fast it answers. All its devices share this limit, and it outlives
+/// their sessions.
+pub struct Pace(Mutex<TokenBucket>);
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace(Mutex::new(TokenBucket::new(STARTS_PER_SECOND, STARTS_AT_ONCE)))
+    }
+}
+
+impl Pace {
+    /// Takes the start points of an order. Returns how long the order must wait.
+    pub fn take(&self, starts: usize, now: Instant) -> Duration {
+        let starts = u32::try_from(starts).unwrap_or(u32::MAX);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take_many(now, starts)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::{Offset, Rotation, Tweak};
-    use crate::remote::wire::{Answer, Hit, encode};
+    use crate::wire::{Answer, Hit, encode};
+    use npubbot_miner::key::{Offset, Rotation, Tweak};
 
     fn session() -> Session {
         let hello = Hello::of_a_test(1, 2);
-        Session::new(RemoteId { worker: "ann".parse().unwrap(), device: 0 }, hello, Arc::default())
+        Session::new(RemoteId { worker: "ann".parse().unwrap(), device: 0 }, hello, Arc::default(), Arc::default())
     }
 
     fn answer(order: u64, result: Result<Found, Refusal>) -> Vec<u8> {
@@ -242,7 +332,7 @@ mod tests {
 
     fn found(start: u16) -> Result<Found, Refusal> {
         let tweak = Tweak { offset: Offset::of_point(1, 1, Rotation::ALL[0]), rotation: Rotation::ALL[0] };
-        Ok(Found { generation: 1, candidates: 9, busy_micros: 1, hits: vec![Hit { start, ..Hit::new(0, tweak) }] })
+        Ok(Found { candidates: 9, busy_micros: 1, hits: vec![Hit { start, ..Hit::new(0, tweak) }] })
     }
 
     #[test]
@@ -324,5 +414,45 @@ mod tests {
         session.end(End::Gone("the server is away".to_owned()));
         session.end(End::Distrusted("later".to_owned()));
         assert_eq!(waiting.join().unwrap(), End::Gone("the server is away".to_owned()));
+    }
+
+    #[test]
+    fn the_round_trip_and_the_clock_are_those_of_the_ping_that_was_answered() {
+        let (mut pings, now) = (Pings::default(), Instant::now());
+        assert_eq!(pings.echo(now), None);
+        pings.send(7, now, 1_000_000);
+        let later = now + Duration::from_millis(80);
+        assert!(!pings.hear(8, 0, later), "a guess");
+        assert!(pings.hear(7, 1_000_000 + 40 - 3_000, later));
+        let echo = Echo { round_trip: Duration::from_millis(80), clock_ahead: -3_000 };
+        assert_eq!(pings.echo(later), Some(echo));
+        assert!(!pings.hear(7, 0, later), "a ping has one answer");
+        pings.send(9, later, 1);
+        assert_eq!(pings.echo(later + ECHO_KEPT - Duration::from_millis(1)), Some(echo), "until the next answer");
+        assert_eq!(pings.echo(later + ECHO_KEPT), None, "no answer for long");
+    }
+
+    #[test]
+    fn a_clock_of_any_value_is_shown_and_breaks_nothing() {
+        for (clock, ahead) in [(u64::MAX, i64::MAX), (0, -1_700_000_000_000), (1_700_000_000_001, 1)] {
+            let (mut pings, now) = (Pings::default(), Instant::now());
+            pings.send(1, now, 1_700_000_000_000);
+            assert!(pings.hear(1, clock, now));
+            assert_eq!(pings.echo(now).unwrap().clock_ahead, ahead);
+        }
+    }
+
+    #[test]
+    fn start_points_of_a_worker_are_paced_however_they_are_asked_for() {
+        for starts in [1, 22, MOST_STARTS] {
+            let (pace, began) = (Pace::default(), Instant::now());
+            let (mut now, mut drawn) = (began, 0);
+            while now < began + Duration::from_secs(60) {
+                now += pace.take(starts, now);
+                drawn += starts;
+            }
+            let most = STARTS_PER_SECOND as usize * 60 + STARTS_AT_ONCE as usize + starts;
+            assert!((most - 2 * starts..=most).contains(&drawn), "{drawn} of {most}");
+        }
     }
 }

@@ -1,18 +1,16 @@
-//! The worker of one device. It draws fresh start points, keeps launches in flight and passes
+//! The thread of one device. It draws fresh start points, keeps launches in flight and passes
 //! collected ones to the verifier. A device that fails is taken out of use and tried again later.
 
 use super::device_view::Health;
 use super::failure::Failure;
 use super::first_rates::FirstRates;
 use super::health::Record;
-use super::in_flight::InFlight;
 use super::last_launch::LastLaunch;
 use super::open::OpenDevice;
 use super::pool::{Next, Pool};
-use super::shared_decoys::SharedDecoys;
 use super::subscription::Subscription;
 use super::timing::{Timing, WholeKeysTrial};
-use super::verifier::{Delivered, Unproven, reach};
+use super::verifier::{Delivered, reach};
 use super::verify::CollectedLaunch;
 use crate::fault::{self, Step};
 use crate::key::StartPoint;
@@ -45,11 +43,17 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// The longest sleep of a thread before it checks for the end, while its device pauses or rests.
 const LOOK_FOR_END: Duration = Duration::from_millis(50);
 
+/// A launch submitted and not yet collected.
+struct InFlight {
+    planned: PlannedLaunch,
+    starts: Vec<(StartId, StartPoint)>,
+}
+
 /// One device and its thread.
-pub(in crate::scheduler) struct Worker {
-    /// The index of this worker among all devices.
+pub(in crate::scheduler) struct DeviceThread {
+    /// The index of this device among all devices.
     pub at: usize,
-    /// The device of this worker.
+    /// The device.
     pub id: DeviceId,
     /// The patterns that the device searches.
     pub lane: Lane,
@@ -65,15 +69,13 @@ pub(in crate::scheduler) struct Worker {
     pub launches: SyncSender<Delivered>,
     /// The options for opening the device again.
     pub options: SearchOptions,
-    /// Opens the device again after a failure.
-    pub opener: OpenDevice,
-    /// The decoys, for an untrusted device.
-    pub decoys: Arc<SharedDecoys>,
+    /// Opens the device again after a failure; `None` for a device that comes back by itself.
+    pub opener: Option<OpenDevice>,
     /// The list of this machine's threads and the name of this one, if it is one of them.
     pub roster: Option<(Roster, String)>,
 }
 
-impl Worker {
+impl DeviceThread {
     /// Searches until the pool closes. Opens the device again after every failure, and at the
     /// beginning if `first` is not an open one.
     pub fn run(&self, mut first: Option<Result<Box<dyn Searcher>, SearchError>>) {
@@ -87,16 +89,13 @@ impl Worker {
             };
             let Err(failure) = ended else { return };
             self.record.take_out(failure.to_string());
-            if self.is_remote() {
-                if !self.pool.is_closed() {
-                    tracing::warn!(device = %self.id, %failure, "a worker's device gets no more orders for now");
-                }
-                // A worker's device is attached again with its next hello.
-                return;
-            }
             if self.pool.is_closed() {
                 // At the end of the process, the driver may shut down before this thread ends.
                 tracing::debug!(device = %self.id, %failure, "a device failed at the end");
+                return;
+            }
+            if self.opener.is_none() {
+                tracing::warn!(device = %self.id, %failure, "a device gets no more launches until it comes back");
                 return;
             }
             if began.elapsed() > RECOVERED_AFTER {
@@ -112,16 +111,13 @@ impl Worker {
     fn work(&self, open: Option<Box<dyn Searcher>>) -> Result<(), Failure> {
         let mut in_flight = VecDeque::new();
         let search = || {
-            let mut searcher = match open {
-                Some(searcher) => searcher,
-                None => (self.opener)(self.id, &self.options)?,
+            let mut searcher = match (open, &self.opener) {
+                (Some(searcher), _) => searcher,
+                (None, Some(opener)) => opener(self.id, &self.options)?,
+                (None, None) => return Ok(()),
             };
             self.record.put_back(searcher.info());
-            let ended = self.believed().and_then(|()| self.search(searcher.as_mut(), &mut in_flight));
-            if let Err(Failure::Distrusted(reason)) = &ended {
-                searcher.distrust(reason);
-            }
-            ended
+            self.search(searcher.as_mut(), &mut in_flight)
         };
         let result = catch_unwind(AssertUnwindSafe(search)).unwrap_or(Err(Failure::Panicked));
         // Launches in flight are dropped with their start points. Nothing is lost: the search has
@@ -135,11 +131,8 @@ impl Worker {
     fn search(&self, searcher: &mut dyn Searcher, in_flight: &mut VecDeque<InFlight>) -> Result<(), Failure> {
         let trial = Arc::new(Pass::canary_alone(None));
         let mut subscription = self.pool.subscribe(self.lane);
-        subscription.set_device(searcher.starts() * searcher.in_flight().max(1), searcher.early_stop());
-        if self.is_remote() {
-            subscription.share_passes();
-        }
-        let holds_jobs = self.is_remote() || self.pool.is_exhaustive();
+        // A device whose rates are not kept is measured before it gets jobs.
+        let holds_jobs = searcher.calibration_key().is_none() || self.pool.is_exhaustive();
         let calibrations = &self.options.calibrations;
         let mut first = FirstRates::new(searcher, &self.record, &mut subscription, calibrations, holds_jobs);
         let warm_up = || PlannedLaunch::warm_up(Arc::clone(&trial));
@@ -149,6 +142,8 @@ impl Worker {
             if self.roster.as_ref().is_some_and(|(roster, name)| roster.is_condemned(name)) {
                 return Ok(());
             }
+            // A device may change the number of its launches in flight.
+            subscription.set_device(searcher.starts() * searcher.in_flight().max(1), searcher.early_stop());
             let (has_stretch, is_closed) = (subscription.stretch().is_some(), self.pool.is_closed());
             let next = if !is_closed && first.is_next(&self.record, has_stretch, self.must_rest(&timing)) {
                 Next::Search(warm_up())
@@ -171,18 +166,11 @@ impl Worker {
             match next {
                 Next::Search(planned) => {
                     self.submit(searcher, in_flight, planned)?;
-                    if self.is_remote() {
-                        // The number of orders in flight depends on how fast the device answers.
-                        subscription.set_device(searcher.starts() * searcher.in_flight(), searcher.early_stop());
-                    }
                     if in_flight.len() >= searcher.in_flight().max(1) {
                         self.collect(searcher, in_flight, &mut subscription, &mut timing)?;
                         first.keep(&self.record, false);
                     }
                 }
-                // A worker holds orders for some seconds. At the end nobody waits for their
-                // answers.
-                Next::End if self.is_remote() => return Ok(()),
                 Next::Wait | Next::End if !in_flight.is_empty() => {
                     self.collect(searcher, in_flight, &mut subscription, &mut timing)?;
                 }
@@ -211,18 +199,14 @@ impl Worker {
         in_flight: &mut VecDeque<InFlight>,
         planned: PlannedLaunch,
     ) -> Result<(), Failure> {
-        let pass = match self.is_remote() {
-            true => Arc::new(self.decoys.pass_of(&planned.pass, &self.record)),
-            false => Arc::clone(&planned.pass),
-        };
+        let pass = Arc::clone(&planned.pass);
         reach(fault::before, &pass, Step::Draw);
         let starts = self.vault.open_starts(searcher.starts(), pass.half.as_ref())?;
         reach(fault::after, &pass, Step::Draw);
         let points = starts.iter().map(|&(_, point)| point).collect();
         let remaining = if searcher.early_stop() { pass.remaining() } else { None };
         let launch = Launch { starts: points, patterns: Arc::clone(&pass.patterns), remaining };
-        searcher.begin_line(planned.line());
-        in_flight.push_back(InFlight { planned, pass: Arc::clone(&pass), starts });
+        in_flight.push_back(InFlight { planned, starts });
         reach(fault::before, &pass, Step::Launch);
         searcher.submit(launch)?;
         reach(fault::after, &pass, Step::Launch);
@@ -240,30 +224,27 @@ impl Worker {
         reach(fault::before, pass, Step::Collect);
         let report = searcher.collect()?;
         reach(fault::after, pass, Step::Collect);
-        let launch = InFlight::take(in_flight, searcher.ahead()).expect("a launch was submitted");
-        subscription.settle(&launch.planned, &report, launch.starts.len());
-        let compared = launch.planned.pass.compared();
+        let InFlight { planned, starts } = in_flight.pop_front().expect("a launch was submitted");
+        subscription.settle(&planned, &report, starts.len());
+        let compared = planned.pass.compared();
         let of_top_words = compared == Compared::TopWords;
         let stretch = subscription.stretch().filter(|_| of_top_words);
         let now = Instant::now();
-        let is_measured = timing.busy_since >= timing.measure_from(&launch.planned.pass);
+        let is_measured = timing.busy_since >= timing.measure_from(&planned.pass);
         let wall = is_measured.then(|| now - timing.busy_since);
         timing.duty.work(now - timing.busy_since);
         timing.busy_since = now;
-        let unproven = self.is_remote().then(|| Unproven { wall, stretch, decoys: Arc::clone(&self.decoys) });
-        if unproven.is_none() {
-            if let Some(stretch) = stretch {
-                let (starts, candidates) = (launch.starts.len(), report.candidates);
-                self.record.note_launch(LastLaunch { starts, candidates, stretch, early_stop: searcher.early_stop() });
-            }
-            match wall.filter(|_| !report.is_cut_short) {
-                Some(wall) => self.record.add_measurement(compared, report.candidates, wall),
-                None => self.record.add_warm_up(report.candidates),
-            }
+        if let Some(stretch) = stretch {
+            let (starts, candidates) = (starts.len(), report.candidates);
+            self.record.note_launch(LastLaunch { starts, candidates, stretch, early_stop: searcher.early_stop() });
         }
-        let launch = CollectedLaunch { device: self.at, pass: launch.pass, starts: launch.starts, report };
-        // Sending cannot fail: the verifier ends after all workers.
-        let _ = self.launches.send(Delivered { launch, record: Arc::clone(&self.record), unproven });
+        match wall.filter(|_| !report.is_cut_short) {
+            Some(wall) => self.record.add_measurement(compared, report.candidates, wall),
+            None => self.record.add_warm_up(report.candidates),
+        }
+        let launch = CollectedLaunch { device: self.at, pass: planned.pass, starts, report };
+        // Sending cannot fail: the verifier ends after all devices.
+        let _ = self.launches.send(Delivered { launch, record: Arc::clone(&self.record) });
         self.believed()
     }
 
@@ -292,11 +273,6 @@ impl Worker {
             measure_from: now + WARM_UP_WHOLE,
         });
         Some(PlannedLaunch::warm_up(Arc::clone(&trial.pass)))
-    }
-
-    /// Whether the device belongs to a worker on another machine, which is not trusted.
-    fn is_remote(&self) -> bool {
-        matches!(self.id, DeviceId::Remote(_))
     }
 
     /// Whether the operator's hours or limits (battery, heat, share of time) forbid the device to

@@ -1,4 +1,4 @@
-//! Unit tests of the worker: the first launches of a device.
+//! Unit tests of the device thread: the first launches of a device.
 
 use super::super::first_rates::{MEASURE, WARM_UP};
 use super::*;
@@ -88,7 +88,7 @@ impl Running {
             pool.insert(JobId(number as i64 + 1), JobSpec::local(vec![text.parse().unwrap()]));
         }
         let (launches, collected) = mpsc::sync_channel(64);
-        let worker = Worker {
+        let device = DeviceThread {
             at: 0,
             id: DeviceId::Cpu,
             lane: Lane::All,
@@ -98,8 +98,7 @@ impl Running {
             vault: Vault::without_identity().unwrap(),
             launches,
             options: SearchOptions { calibrations: calibrations.clone(), ..SearchOptions::default() },
-            opener: Arc::new(search::open),
-            decoys: Arc::default(),
+            opener: Some(Arc::new(search::open)),
             roster: None,
         };
         let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
@@ -113,7 +112,7 @@ impl Running {
         };
         let began = Instant::now();
         let thread = std::thread::spawn(move || {
-            worker.search(&mut fake, &mut VecDeque::new()).map_err(|failure| failure.to_string())
+            device.search(&mut fake, &mut VecDeque::new()).map_err(|failure| failure.to_string())
         });
         Running { record, pool, began, collected, seen, thread }
     }

@@ -1,16 +1,64 @@
-//! Making a fleet, and adding and removing workers.
+//! The files of an operator who has workers on other machines: the keys of the users of the NATS
+//! server, its certificate and its configuration.
+//!
+//! | file in `fleet/` of the data folder | content |
+//! | --- | --- |
+//! | `fleet.toml` | host, port, and the public key of each user |
+//! | `nats-server.conf` | made of it: an account for the bot and one for each worker |
+//! | `server.pem`, `server-key.pem` | the certificate that clients must see, and its key |
+//! | `bot.creds`, `NAME.creds` | the credentials of the bot, and of a worker |
 
-use super::error::FleetError;
-use super::files;
-use super::server_config::server_config;
-use crate::os::process;
-use crate::remote::{BOT, Credentials};
-use crate::search::WorkerName;
+use super::credentials::Credentials;
+use super::subjects::{BOT, Permissions, Service, all_pings};
+use super::wire::{LARGEST_ANSWER, LARGEST_TO_WORKER};
 use nkeys::{KeyPair, KeyPairType};
+use npubbot_miner::search::WorkerName;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use thiserror::Error;
+
+/// Why a fleet cannot be set up or changed. Nothing was changed.
+#[derive(Debug, Error)]
+pub enum FleetError {
+    /// A file cannot be read or written.
+    #[error("{file}: {error}")]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// Reason of the operating system.
+        error: std::io::Error,
+    },
+    /// There is a fleet already.
+    #[error("there is a fleet in {0}; `npubbot fleet add NAME` adds a worker to it")]
+    Exists(PathBuf),
+    /// There is no fleet.
+    #[error("there is no fleet in {0}; `npubbot fleet init --host HOST` makes one")]
+    Missing(PathBuf),
+    /// The fleet's own file cannot be read; it was changed by hand.
+    #[error("{file}: {reason}")]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// The mistake.
+        reason: String,
+    },
+    /// The text is not a host name or address.
+    #[error("`{0}` is no host; give the name or the address at which workers reach this machine")]
+    Host(String),
+    /// A worker of this name exists.
+    #[error("there is a worker {0}; choose another name, or remove it first")]
+    Taken(WorkerName),
+    /// No worker of this name exists.
+    #[error("there is no worker {0}")]
+    Unknown(WorkerName),
+    /// No key could be made.
+    #[error("no key can be made: {0}")]
+    Key(String),
+}
 
 /// The folder of the fleet, in the data folder.
 pub const FOLDER: &str = "fleet";
@@ -71,8 +119,8 @@ impl Setup {
         let names = vec![host.to_owned(), "localhost".to_owned(), "127.0.0.1".to_owned()];
         let certified =
             rcgen::generate_simple_self_signed(names).map_err(|error| FleetError::Key(error.to_string()))?;
-        files::write(&folder.join(CERTIFICATE), &certified.cert.pem())?;
-        files::write(&folder.join(CERTIFICATE_KEY), &certified.signing_key.serialize_pem())?;
+        write_private(&folder.join(CERTIFICATE), &certified.cert.pem())?;
+        write_private(&folder.join(CERTIFICATE_KEY), &certified.signing_key.serialize_pem())?;
         let (key, seed) = draw()?;
         let setup = Setup { folder, state: State { host: host.to_owned(), port, bot: key, workers: BTreeMap::new() } };
         setup.write_credentials(BOT, &seed)?;
@@ -88,7 +136,7 @@ impl Setup {
             return Err(FleetError::Missing(folder));
         }
         let damaged = |reason: String| FleetError::Damaged { file: file.clone(), reason };
-        let state: State = toml::from_str(&files::read(&file)?).map_err(|error| damaged(error.to_string()))?;
+        let state: State = toml::from_str(&read(&file)?).map_err(|error| damaged(error.to_string()))?;
         let keys = state.workers.values().chain([&state.bot]);
         if let Some(wrong) = keys.into_iter().find(|key| KeyPair::from_public_key(key).is_err()) {
             return Err(damaged(format!("`{wrong}` is no public key")));
@@ -129,18 +177,18 @@ impl Setup {
     }
 
     /// Tells the server of this fleet to read its configuration again, if it runs on this machine.
-    /// Each call reloads twice: only the second reload lets a new account use services of another
+    /// `tell` tells a process, if it runs the program of this name. Each call reloads twice: only the second reload lets a new account use services of another
     /// one (seen with nats-server 2.15.1).
-    pub fn reload(&self) -> Reloaded {
-        let first = self.tell_server();
+    pub fn reload(&self, tell: impl Fn(u32, &str) -> Option<()>) -> Reloaded {
+        let first = self.tell_server(&tell);
         std::thread::sleep(BETWEEN_RELOADS);
-        self.tell_server().and(first).map_or(Reloaded::NotHere, |()| Reloaded::Told)
+        self.tell_server(&tell).and(first).map_or(Reloaded::NotHere, |()| Reloaded::Told)
     }
 
-    fn tell_server(&self) -> Option<()> {
+    fn tell_server(&self, tell: impl Fn(u32, &str) -> Option<()>) -> Option<()> {
         let text = std::fs::read_to_string(self.folder.join(PROCESS)).ok()?;
         // By now the number may belong to another process, so the program's name is checked.
-        process::reload(text.trim().parse().ok()?, PROGRAM)
+        tell(text.trim().parse().ok()?, PROGRAM)
     }
 
     /// The address of the server, for workers.
@@ -158,18 +206,18 @@ impl Setup {
     }
 
     fn write_credentials(&self, user: &str, seed: &str) -> Result<PathBuf, FleetError> {
-        let certificate = files::read(&self.folder.join(CERTIFICATE))?;
+        let certificate = read(&self.folder.join(CERTIFICATE))?;
         let file = self.credentials(user);
-        files::write(&file, &Credentials::text(user, seed, &certificate))?;
+        write_private(&file, &Credentials::text(user, seed, &certificate))?;
         Ok(file)
     }
 
     fn write(&self) -> Result<(), FleetError> {
         let state = toml::to_string(&self.state).map_err(|error| FleetError::Key(error.to_string()))?;
-        files::write(&self.folder.join(STATE), &state)?;
+        write_private(&self.folder.join(STATE), &state)?;
         // Names were checked when the state was read or changed.
         let workers = self.state.workers.iter().filter_map(|(name, key)| Some((name.parse().ok()?, key.as_str())));
-        files::write(&self.server_config(), &server_config(&self.folder, self.state.port, &self.state.bot, workers))
+        write_private(&self.server_config(), &server_config(&self.folder, self.state.port, &self.state.bot, workers))
     }
 }
 
@@ -186,6 +234,112 @@ fn draw() -> Result<(String, String), FleetError> {
     let key = KeyPair::new_from_raw(KeyPairType::User, random).map_err(|error| failed(error.to_string()))?;
     let seed = key.seed().map_err(|error| failed(error.to_string()))?;
     Ok((key.public_key(), seed))
+}
+
+/// Writes a file in one step, in place of an older one. Only its owner can read it.
+fn write_private(file: &Path, text: &str) -> Result<(), FleetError> {
+    let failed = |error| FleetError::File { file: file.to_owned(), error };
+    let folder = file.parent().unwrap_or(Path::new("."));
+    // A temporary file is its owner's alone, and keeps its rights when it is renamed.
+    let mut new = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+    new.write_all(text.as_bytes()).and_then(|()| new.as_file().sync_all()).map_err(failed)?;
+    new.persist(file).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+fn read(file: &Path) -> Result<String, FleetError> {
+    std::fs::read_to_string(file).map_err(|error| FleetError::File { file: file.to_owned(), error })
+}
+
+/// The server's memory for the orders in transit to all workers.
+const MEMORY: &str = "1GB";
+/// The most connections of all users together.
+const CONNECTIONS: usize = 10_000;
+/// The most connections and subscriptions of a worker. A worker has one connection, and a second
+/// one while it reconnects. Each device's request for orders has a subscription.
+const OF_A_WORKER: (usize, usize) = (8, 256);
+
+/// The text of the configuration of a server that keeps its files in `folder`.
+fn server_config<'a>(
+    folder: &Path,
+    port: u16,
+    bot: &'a str,
+    workers: impl Iterator<Item = (WorkerName, &'a str)>,
+) -> String {
+    let path = |name: &str| quoted(&folder.join(name).display().to_string());
+    let (mut exports, mut accounts) = (String::new(), String::new());
+    for (name, key) in workers {
+        exports += &exports_to(name);
+        accounts += &account_of(name, key);
+    }
+    format!(
+        "# Made by `npubbot fleet`, which writes it anew at each change.\n\
+         server_name: npubbot-fleet\n\
+         listen: \"0.0.0.0:{port}\"\n\
+         pid_file: {}\n\
+         max_payload: {}\n\
+         max_connections: {CONNECTIONS}\n\
+         # Without this block, connections would be readable. No client may connect without TLS.\n\
+         tls {{\n  cert_file: {}\n  key_file: {}\n  timeout: 5\n}}\n\
+         # Orders are kept in memory only, for seconds.\n\
+         jetstream {{\n  store_dir: {}\n  max_memory_store: {MEMORY}\n}}\n\
+         accounts {{\n  {BOT} {{\n    jetstream: enabled\n{}    exports: [\n{exports}    ]\n  }}\n{accounts}}}\n",
+        path("nats-server.pid"),
+        LARGEST_TO_WORKER + 1024,
+        path("server.pem"),
+        path("server-key.pem"),
+        path("jetstream"),
+        user(bot, &Permissions::of_bot()),
+    )
+}
+
+/// The exports of the bot's account to a worker: its pings, and the services that it may use.
+fn exports_to(worker: WorkerName) -> String {
+    let mut text = format!("      {{ stream: {}, accounts: [{}] }}\n", quoted(&all_pings(worker)), account(worker));
+    for Service { subject, is_streamed, .. } in Service::of_worker(worker) {
+        let answers = if is_streamed { "stream" } else { "singleton" };
+        let (subject, account) = (quoted(&subject), account(worker));
+        let _ = writeln!(text, "      {{ service: {subject}, response_type: {answers}, accounts: [{account}] }}");
+    }
+    text
+}
+
+/// The account of a worker. It sees no subjects of other workers.
+fn account_of(worker: WorkerName, key: &str) -> String {
+    let (connections, subscriptions) = OF_A_WORKER;
+    let mut text = format!("  {} {{\n", account(worker));
+    let _ = writeln!(
+        text,
+        "    limits {{ max_connections: {connections}, max_subscriptions: {subscriptions}, max_payload: {LARGEST_ANSWER} }}"
+    );
+    text += &user(key, &Permissions::of_worker(worker));
+    text += "    imports: [\n";
+    let _ = writeln!(text, "      {{ stream: {{ account: {BOT}, subject: {} }} }}", quoted(&all_pings(worker)));
+    for Service { subject, local, .. } in Service::of_worker(worker) {
+        let (subject, local) = (quoted(&subject), quoted(&local));
+        let _ = writeln!(text, "      {{ service: {{ account: {BOT}, subject: {subject} }}, to: {local} }}");
+    }
+    text + "    ]\n  }\n"
+}
+
+fn account(worker: WorkerName) -> String {
+    quoted(&format!("worker-{worker}"))
+}
+
+fn user(key: &str, permissions: &Permissions) -> String {
+    let list = |subjects: &[String]| subjects.iter().map(|one| quoted(one)).collect::<Vec<_>>().join(", ");
+    let Permissions { publish, subscribe } = permissions;
+    format!(
+        "    users: [{{\n      nkey: {key}\n      permissions: {{\n        \
+         publish: {{ allow: [{}] }}\n        subscribe: {{ allow: [{}] }}\n      }}\n    }}]\n",
+        list(publish),
+        list(subscribe)
+    )
+}
+
+/// A text in quotes, in which backslashes and quotes are escaped.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 #[cfg(test)]
@@ -209,7 +363,9 @@ mod tests {
         let folder = data.path().join(FOLDER);
         for entry in std::fs::read_dir(&folder).unwrap() {
             let entry = entry.unwrap();
-            assert!(!crate::os::files::is_open_to_others(&entry.path()).unwrap(), "{:?}", entry.path());
+            #[cfg(unix)]
+            assert_eq!(std::os::unix::fs::PermissionsExt::mode(&entry.metadata().unwrap().permissions()) & 0o77, 0);
+            assert!(entry.path().is_file());
         }
         let config = std::fs::read_to_string(setup.server_config()).unwrap();
         let seeds = ["ann", "bob", "bot"].map(|user| std::fs::read_to_string(setup.credentials(user)).unwrap());
@@ -221,16 +377,27 @@ mod tests {
         assert!(!file.exists());
         let config = std::fs::read_to_string(setup.server_config()).unwrap();
         assert!(config.matches("nkey: U").count() == 2 && !config.contains("npubbot.ann."), "{config}");
-        assert_eq!(setup.reload(), Reloaded::NotHere);
+        assert_eq!(setup.reload(|_, _| Some(())), Reloaded::NotHere);
     }
 
     #[test]
-    fn a_process_that_is_no_server_is_left_alone() {
+    fn the_process_in_the_servers_file_is_told_twice_with_the_name_of_its_program() {
         let data = tempfile::tempdir().unwrap();
         let setup = Setup::init(data.path(), "nats.example", 4333).unwrap();
-        std::fs::write(setup.folder.join(PROCESS), std::process::id().to_string()).unwrap();
-        // If this process got the signal to reload (SIGHUP), it would end.
-        assert_eq!(setup.reload(), Reloaded::NotHere);
+        std::fs::write(
+            setup.folder.join(PROCESS),
+            "77
+",
+        )
+        .unwrap();
+        let told = std::cell::RefCell::new(Vec::new());
+        let tell = |process, program: &str| {
+            told.borrow_mut().push((process, program.to_owned()));
+            Some(())
+        };
+        assert_eq!(setup.reload(tell), Reloaded::Told);
+        assert_eq!(*told.borrow(), vec![(77, "nats-server".to_owned()); 2]);
+        assert_eq!(setup.reload(|_, _| None), Reloaded::NotHere, "another program by now");
     }
 
     #[test]

@@ -1,17 +1,16 @@
 //! The roll: a list of the workers' devices, with their sessions, the pauses before new ones, and
 //! the dropped workers. No I/O.
 
-use super::pace::Pace;
-use super::pings::Echo;
-use super::session::{End, Session};
+use super::proof::Proof;
+use super::session::{Echo, End, Pace, Session};
 use super::wire::Hello;
-use crate::search::{RemoteId, WorkerName};
+use npubbot_miner::search::{RemoteId, WorkerName};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The most devices on the roll.
-const MOST: usize = 4096;
+const MOST_PLACES: usize = 4096;
 /// The most workers whose refusal is remembered.
 const MOST_REFUSED: usize = 4096;
 /// Number of useless sessions in a row after which a worker is dropped.
@@ -38,6 +37,8 @@ pub struct RemoteView {
     pub program: String,
     /// Why the device is away; `None` while it is connected.
     pub away: Option<String>,
+    /// Its hits that did not verify, since the bot's start.
+    pub hits_wrong: u64,
     /// Sessions that ended because it did nothing, failed or lied, since the bot's start.
     pub errors: u64,
     /// Round trip and clock, from the last ping; `None` while it is away.
@@ -62,6 +63,8 @@ pub enum Visit {
 /// A device that has come at least once.
 struct Place {
     session: Arc<Session>,
+    /// What its hits have proven. A worker chooses when it comes back, so this outlives sessions.
+    proof: Arc<Mutex<Proof>>,
     /// Whether the end of the session was counted in `useless` and `errors`.
     is_noted: bool,
     /// Useless sessions in a row.
@@ -116,7 +119,7 @@ impl Roll {
             (useless, errors) = (place.useless, place.errors);
             (not_before, too_often) = (place.not_before, place.too_often);
             began.clone_from(&place.began);
-        } else if self.places.len() >= MOST {
+        } else if self.places.len() >= MOST_PLACES {
             return Visit::GoesOn;
         }
         if now < not_before || self.places.get(&id).is_some_and(Place::is_to_be_dropped) {
@@ -127,9 +130,11 @@ impl Roll {
             began.pop_front();
         }
         let pace = Arc::clone(self.paces.entry(id.worker).or_default());
-        let session = Arc::new(Session::new(id, hello, pace));
+        let proof = self.places.get(&id).map_or_else(Default::default, |place| Arc::clone(&place.proof));
+        let session = Arc::new(Session::new(id, hello, pace, Arc::clone(&proof)));
+        let is_noted = false;
         let place =
-            Place { session: Arc::clone(&session), is_noted: false, useless, errors, not_before, began, too_often };
+            Place { session: Arc::clone(&session), proof, is_noted, useless, errors, not_before, began, too_often };
         self.places.insert(id, place);
         Visit::Begins(session)
     }
@@ -199,6 +204,7 @@ impl Roll {
             kernel: place.session.hello.kernel.clone(),
             program: place.session.hello.program.clone(),
             away: place.session.ended().map(|end| end.reason().to_owned()),
+            hits_wrong: place.proof.lock().unwrap_or_else(PoisonError::into_inner).hits_wrong(),
             errors: place.errors,
             echo: place.session.echo(now).filter(|_| place.session.ended().is_none()),
             comes_too_often: place.too_often.is_some_and(|last| now < last + OFTEN),
@@ -243,7 +249,7 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::MOST_DEVICES;
+    use npubbot_miner::search::MOST_DEVICES;
 
     fn id(worker: &str) -> RemoteId {
         RemoteId { worker: worker.parse().unwrap(), device: 0 }
@@ -275,6 +281,17 @@ mod tests {
         second.end(End::Gone("the server is away".to_owned()));
         begins(roll.hear(id("ann"), hello(2), now));
         assert_eq!(roll.sessions().count(), 2);
+    }
+
+    #[test]
+    fn what_a_device_has_proven_outlives_its_sessions() {
+        let (mut roll, now) = (Roll::default(), Instant::now());
+        let first = begins(roll.hear(id("ann"), hello(1), now));
+        first.proof.lock().unwrap().note_wrong_hit().unwrap();
+        let second = begins(roll.hear(id("ann"), hello(2), now));
+        assert!(Arc::ptr_eq(&first.proof, &second.proof));
+        assert_eq!(roll.devices(now)[0].hits_wrong, 1);
+        assert!(!Arc::ptr_eq(&first.proof, &begins(roll.hear(id("bob"), hello(1), now)).proof));
     }
 
     #[test]
@@ -382,9 +399,9 @@ mod tests {
     #[test]
     fn the_roll_is_bounded() {
         let (mut roll, now) = (Roll::default(), Instant::now());
-        for number in 0..MOST + 10 {
+        for number in 0..MOST_PLACES + 10 {
             let name = format!("w{number}");
-            assert_eq!(goes_on(&roll.hear(id(&name), hello(1), now)), number >= MOST);
+            assert_eq!(goes_on(&roll.hear(id(&name), hello(1), now)), number >= MOST_PLACES);
             assert_eq!(roll.refuse_message(name.parse().unwrap(), "why".to_owned(), now), number < MOST_REFUSED);
             assert!(!roll.refuse_message(name.parse().unwrap(), "why".to_owned(), now), "it is told once");
         }

@@ -1,13 +1,12 @@
-//! The workers of all devices.
+//! The threads of all devices.
 
+use super::device_thread::DeviceThread;
 use super::device_view::DeviceView;
 use super::health::Record;
 use super::open::{OpenDevice, OpenedDevice, open_all};
 use super::pool::Pool;
-use super::shared_decoys::SharedDecoys;
 use super::verifier::Delivered;
 use super::watch::Watch;
-use super::worker::Worker;
 use crate::pattern::Rate;
 use crate::roster::Roster;
 use crate::scheduler::plan::compared::Compared;
@@ -20,13 +19,11 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// The threads of all devices: those of this machine, and those of workers on other machines.
-pub struct Workers {
+/// The threads of all devices: those opened at the start, and those attached later.
+pub struct DeviceThreads {
     devices: Mutex<Vec<Device>>,
     /// Locked while a device is added, so that each device has one thread at a time.
     attaching: Mutex<()>,
-    /// The decoys among the patterns that workers get.
-    pub(in crate::scheduler) decoys: Arc<SharedDecoys>,
     watch: Option<(Arc<Watch>, JoinHandle<()>)>,
 }
 
@@ -37,7 +34,7 @@ struct Device {
     thread: Option<JoinHandle<()>>,
 }
 
-impl Workers {
+impl DeviceThreads {
     /// Opens the devices chosen by `options` and starts their threads. The CPU thread beside GPUs
     /// sleeps until there is a pattern too easy for them.
     pub(in crate::scheduler) fn start(
@@ -48,7 +45,7 @@ impl Workers {
         vault: Vault,
         launches: SyncSender<Delivered>,
         roster: Roster,
-    ) -> Result<Workers, SearchError> {
+    ) -> Result<DeviceThreads, SearchError> {
         let mut opened = open_all(options, cuda::device_count, &*opener)?;
         // A measurement does not include the CPU thread beside GPUs.
         opened.retain(|device| !(device.is_side && pool.is_exhaustive()));
@@ -73,9 +70,9 @@ impl Workers {
             let lane = match (has_gpu, info.id) {
                 (false, _) => Lane::All,
                 (true, DeviceId::Cpu) => Lane::Easy,
-                (true, DeviceId::Cuda(_) | DeviceId::Remote(_)) => Lane::Hard,
+                (true, _) => Lane::Hard,
             };
-            let worker = Worker {
+            let device = DeviceThread {
                 at,
                 id: info.id,
                 lane,
@@ -85,25 +82,24 @@ impl Workers {
                 vault: vault.clone(),
                 launches: launches.clone(),
                 options,
-                opener: Arc::clone(&opener),
-                decoys: Arc::default(),
+                opener: Some(Arc::clone(&opener)),
                 roster: Some((roster.clone(), info.id.to_string())),
             };
             let (roster, pool, name, mut first) =
                 (roster.clone(), Arc::clone(&pool), info.id.to_string(), Some(searcher));
             let run = move || {
-                roster.keep_thread(&info.id.to_string(), || pool.is_closed(), || worker.run(first.take()));
+                roster.keep_thread(&info.id.to_string(), || pool.is_closed(), || device.run(first.take()));
             };
             let thread = std::thread::Builder::new().name(name).spawn(run);
             Device { record, is_side, thread: Some(thread.expect("the system starts threads")) }
         };
         let devices = Mutex::new(opened.into_iter().enumerate().map(start).collect());
-        Ok(Workers { devices, attaching: Mutex::default(), decoys: Arc::default(), watch })
+        Ok(DeviceThreads { devices, attaching: Mutex::default(), watch })
     }
 
-    /// Adds a worker's device. It searches patterns hard enough for a GPU, in the operator's hours.
-    /// A device that comes back keeps its record. A device whose session has already ended is not
-    /// added.
+    /// Adds a device that can come and go. It searches patterns hard enough for a GPU, in the
+    /// operator's hours. A device that comes back keeps its counts. A device that is gone already
+    /// is not added.
     pub(in crate::scheduler) fn attach(
         &self,
         mut searcher: Box<dyn Searcher>,
@@ -112,8 +108,7 @@ impl Workers {
         launches: SyncSender<Delivered>,
     ) {
         let _attaching = self.attaching.lock().unwrap_or_else(PoisonError::into_inner);
-        // A device has one session at a time. If this session is still open, the previous one has
-        // ended.
+        // If this one is still open, an earlier one of the same name has ended.
         if searcher.check().is_err() {
             return;
         }
@@ -130,9 +125,9 @@ impl Workers {
         let at = known.unwrap_or(devices.len());
         let record = known.map_or_else(|| Arc::new(Record::new(&info)), |at| Arc::clone(&devices[at].record));
         if let (None, Some((watch, _))) = (known, &self.watch) {
-            watch.add_remote(&record);
+            watch.add_attached(&record);
         }
-        let worker = Worker {
+        let device = DeviceThread {
             at,
             id: info.id,
             lane: Lane::Hard,
@@ -142,11 +137,10 @@ impl Workers {
             vault,
             launches,
             options: SearchOptions::default(),
-            opener: Arc::new(crate::search::open),
-            decoys: Arc::clone(&self.decoys),
+            opener: None,
             roster: None,
         };
-        let run = move || worker.run(Some(Ok(searcher)));
+        let run = move || device.run(Some(Ok(searcher)));
         let thread = std::thread::Builder::new().name(info.id.to_string()).spawn(run);
         let device = Device { record, is_side: false, thread: Some(thread.expect("the system starts threads")) };
         if known.is_some() { devices[at] = device } else { devices.push(device) }
