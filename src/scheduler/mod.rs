@@ -27,14 +27,12 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-pub use plan::lane::Lane;
 pub use plan::pass::{Owner, Pass};
+pub use plan::profile::Lane;
+pub use plan::prospects::{Shares, SplitQueue, WaitEstimate};
 pub use plan::rest::Rest;
-pub use plan::shares::Shares;
-pub use plan::split_queue::SplitQueue;
-pub use plan::wait_estimate::WaitEstimate;
-pub use run::device_view::{DeviceView, Health};
 pub use run::energy::DeviceEnergy;
+pub use run::health::{DeviceView, Health};
 pub use run::measure::{KindMeasurement, MeasureError, Measurement, Trial, measure};
 #[doc(hidden)]
 pub use run::open::OpenDevice;
@@ -48,7 +46,7 @@ use crate::pattern::{Effort, Pattern, Rate, rate_in_turns};
 use crate::roster::Roster;
 use crate::search::{self, SearchError, SearchOptions, Searcher, Surroundings};
 use crate::vault::Vault;
-use plan::compared::Compared;
+use plan::profile::Compared;
 use run::device_threads::DeviceThreads;
 use run::energy::EnergyMeters;
 use run::pool::Pool;
@@ -134,10 +132,10 @@ impl Scheduler {
         self.devices.serving().map_or_else(WaitEstimate::default, |serving| self.pool.wait_estimate(serving))
     }
 
-    /// The prospects of a further split job of this asker: its place in line, a bound on the time
-    /// to its first launch, and the proof of work it costs.
+    /// The prospects of a further split job of this asker: its place in line, and the proof of work
+    /// it costs.
     pub fn split_queue(&self, asker: Asker) -> SplitQueue {
-        self.pool.split_queue(asker, self.devices.serving())
+        self.pool.split_queue(asker)
     }
 
     /// Removes a job. Later finds for it are dropped.

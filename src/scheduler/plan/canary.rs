@@ -1,6 +1,6 @@
 //! Canaries: patterns of known frequency that nobody asked for.
 
-use super::lane::Lane;
+use super::profile::Lane;
 use crate::pattern::{ALPHABET, Pattern, PatternSet, Rate};
 
 /// Length of a canary, in characters, while the device's rate is unknown. One candidate in 2^25

@@ -1,21 +1,17 @@
 //! The plan of one device: decides the pass of each launch.
 
 use super::canary::CanarySeed;
-use super::compared::{Compared, Rates};
 use super::fair_share::{FairShare, Turn};
-use super::hit_budget::HitBudget;
 use super::jobs::OpenJobs;
-use super::lane::Lane;
 use super::pass::Pass;
-use super::profile::{DeviceProfile, hits_worth_verifying};
+use super::profile::{Compared, DeviceProfile, HitBudget, Lane, Rates, hits_worth_verifying};
 use super::select::{Selection, split_pass};
-use super::shared_passes::SharedPasses;
 use super::split_line::Seats;
 use crate::job::{JobId, JobSpec};
 use crate::pattern::Pattern;
 use crate::search::LaunchReport;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// All devices of one lane, taken together.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -138,12 +134,12 @@ impl DevicePlan {
     }
 
     /// Candidates that this device tests per start point; `None` before the first launch.
-    pub fn stretch(&self) -> Option<f64> {
-        self.budget.stretch()
+    pub fn candidates_per_start(&self) -> Option<f64> {
+        self.budget.candidates_per_start()
     }
 
     /// Sets the stretch that is expected before the first launch.
-    pub fn expect_stretch(&mut self, stretch: f64) {
+    pub fn expect_candidates_per_start(&mut self, stretch: f64) {
         self.budget.begin(stretch);
     }
 
@@ -219,7 +215,7 @@ impl DevicePlan {
     /// Adapts passes and shares to the current jobs. Keeps a pass that still serves them.
     fn renew(&mut self, jobs: &OpenJobs, shared: &mut SharedPasses, totals: LaneTotals) {
         // Without a stretch every pattern counts as rare, and a pass has all rare patterns.
-        let stretch = self.budget.stretch().filter(|_| !self.exhaustive);
+        let stretch = self.budget.candidates_per_start().filter(|_| !self.exhaustive);
         let (part, early_stop) = (self.budget.part(), self.early_stop);
         let mut kinds = Vec::new();
         for compared in Compared::ALL {
@@ -266,4 +262,47 @@ fn compared_by(patterns: &[Pattern]) -> Compared {
 fn is_of(pass: &Pass, spec: &JobSpec, lane: Lane) -> bool {
     let now = spec.patterns.iter().filter(|pattern| lane.takes(pattern.bits()));
     pass.patterns.iter().skip(1).map(|(_, pattern)| pattern).eq(now)
+}
+
+/// The passes in use, which devices with canaries of the same kind share.
+#[derive(Debug, Default)]
+pub struct SharedPasses(Vec<SharedPass>);
+
+#[derive(Debug)]
+struct SharedPass {
+    selection: Selection,
+    /// The value of [`super::jobs::OpenJobs::raises`] when the pass was made.
+    raises: u64,
+    /// The bits of the canary's seed, and whether it is for a GPU.
+    canary: (u32, bool),
+    /// Whether the pass has only rare patterns.
+    rare_alone: bool,
+    pass: Weak<Pass>,
+}
+
+impl SharedPasses {
+    /// Returns the pass of this selection, without plentiful patterns if `rare_alone`. Makes it
+    /// only if no device with such a canary has it in use.
+    pub fn pass(
+        &mut self,
+        selection: &Selection,
+        raises: u64,
+        canary: &CanarySeed,
+        rare_alone: bool,
+        make: impl FnOnce() -> Pass,
+    ) -> Arc<Pass> {
+        let canary = (canary.pattern.bits(), canary.for_gpu);
+        let is_it = |one: &&SharedPass| {
+            (one.raises, one.canary, one.rare_alone) == (raises, canary, rare_alone)
+                && one.selection.has_pass_of(selection)
+        };
+        if let Some(pass) = self.0.iter().filter(is_it).find_map(|one| one.pass.upgrade()) {
+            return pass;
+        }
+        self.0.retain(|one| one.pass.strong_count() > 0);
+        let pass = Arc::new(make());
+        let (selection, weak) = (selection.clone(), Arc::downgrade(&pass));
+        self.0.push(SharedPass { selection, raises, canary, rare_alone, pass: weak });
+        pass
+    }
 }

@@ -1,7 +1,7 @@
 //! Passes: the patterns of a launch and the jobs they belong to.
 
 use super::canary::{self, CanarySeed};
-use super::compared::Compared;
+use super::profile::Compared;
 use crate::job::JobId;
 use crate::key::HalfPoint;
 use crate::pattern::{Pattern, PatternId, PatternSet, Rate};

@@ -26,10 +26,9 @@
 //! even while its plentiful ones wait. Whichever is found first ends the job.
 
 use super::canary::CanarySeed;
-use super::lane::Lane;
+use super::jobs::PatternIndex;
 use super::pass::Pass;
-use super::pattern_index::PatternIndex;
-use super::profile::{DeviceProfile, Goal};
+use super::profile::{DeviceProfile, Goal, Lane};
 use crate::job::{JobId, JobSpec};
 use crate::pattern::Pattern;
 use std::collections::BTreeMap;

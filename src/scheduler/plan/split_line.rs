@@ -10,7 +10,7 @@
 //! Seats and turns are counted by asker, so ten jobs of one asker count as one. A change costs
 //! `O(log jobs)`.
 
-use super::lane::Lane;
+use super::profile::Lane;
 use crate::job::{Asker, JobId, JobSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};

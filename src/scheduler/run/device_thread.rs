@@ -1,32 +1,27 @@
 //! The thread of one device. It draws fresh start points, keeps launches in flight and passes
 //! collected ones to the verifier. A device that fails is taken out of use and tried again later.
 
-use super::device_view::Health;
-use super::failure::Failure;
-use super::first_rates::FirstRates;
-use super::health::Record;
-use super::last_launch::LastLaunch;
+use super::first_rates::{FirstRates, Timing, WholeKeysTrial};
+use super::health::{Health, LastLaunch, Record};
 use super::open::OpenDevice;
-use super::pool::{Next, Pool};
-use super::subscription::Subscription;
-use super::timing::{Timing, WholeKeysTrial};
+use super::pool::{Next, Pool, Subscription};
 use super::verifier::{Delivered, reach};
 use super::verify::CollectedLaunch;
 use crate::fault::{self, Step};
 use crate::key::StartPoint;
 use crate::roster::Roster;
-use crate::scheduler::plan::compared::Compared;
 use crate::scheduler::plan::device_plan::PlannedLaunch;
-use crate::scheduler::plan::duty::Duty;
-use crate::scheduler::plan::lane::Lane;
 use crate::scheduler::plan::pass::Pass;
+use crate::scheduler::plan::profile::{Compared, Lane};
+use crate::scheduler::plan::rest::Duty;
 use crate::search::{DeviceId, Launch, SearchError, SearchOptions, Searcher};
-use crate::vault::{StartId, Vault};
+use crate::vault::{StartId, Vault, VaultError};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
+use thiserror::Error;
 
 /// The time that an idle device compares whole keys before that rate is measured.
 const WARM_UP_WHOLE: Duration = Duration::from_millis(100);
@@ -42,6 +37,23 @@ const RECOVERED_AFTER: Duration = Duration::from_secs(60);
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// The longest sleep of a thread before it checks for the end, while its device pauses or rests.
 const LOOK_FOR_END: Duration = Duration::from_millis(50);
+
+/// Why a device was taken out of use.
+#[derive(Debug, Error)]
+enum Failure {
+    /// The device failed.
+    #[error(transparent)]
+    Search(#[from] SearchError),
+    /// No start point can be drawn.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    /// The device's claims are not believed, for this reason.
+    #[error("{0}")]
+    Distrusted(String),
+    /// The device's thread panicked.
+    #[error("its thread panicked")]
+    Panicked,
+}
 
 /// A launch submitted and not yet collected.
 struct InFlight {
@@ -144,8 +156,8 @@ impl DeviceThread {
             }
             // A device may change the number of its launches in flight.
             subscription.set_device(searcher.starts() * searcher.in_flight().max(1), searcher.early_stop());
-            let (has_stretch, is_closed) = (subscription.stretch().is_some(), self.pool.is_closed());
-            let next = if !is_closed && first.is_next(&self.record, has_stretch, self.must_rest(&timing)) {
+            let (knows_launch_size, is_closed) = (subscription.candidates_per_start().is_some(), self.pool.is_closed());
+            let next = if !is_closed && first.is_next(&self.record, knows_launch_size, self.must_rest(&timing)) {
                 Next::Search(warm_up())
             } else if self.must_rest(&timing) {
                 subscription.set_part(self.record.part());
@@ -228,7 +240,7 @@ impl DeviceThread {
         subscription.settle(&planned, &report, starts.len());
         let compared = planned.pass.compared();
         let of_top_words = compared == Compared::TopWords;
-        let stretch = subscription.stretch().filter(|_| of_top_words);
+        let stretch = subscription.candidates_per_start().filter(|_| of_top_words);
         let now = Instant::now();
         let is_measured = timing.busy_since >= timing.measure_from(&planned.pass);
         let wall = is_measured.then(|| now - timing.busy_since);

@@ -1,18 +1,16 @@
 //! The threads of all devices.
 
 use super::device_thread::DeviceThread;
-use super::device_view::DeviceView;
-use super::health::Record;
+use super::health::{DeviceView, Record};
 use super::open::{OpenDevice, OpenedDevice, open_all};
 use super::pool::Pool;
 use super::verifier::Delivered;
 use super::watch::Watch;
 use crate::pattern::Rate;
 use crate::roster::Roster;
-use crate::scheduler::plan::compared::Compared;
-use crate::scheduler::plan::lane::Lane;
+use crate::scheduler::plan::profile::{Compared, Lane};
+use crate::scheduler::plan::prospects::Serving;
 use crate::scheduler::plan::rest::Rest;
-use crate::scheduler::plan::wait_estimate::Serving;
 use crate::search::{DeviceId, SearchError, SearchOptions, Searcher, Surroundings, cuda};
 use crate::vault::Vault;
 use std::sync::mpsc::SyncSender;
@@ -172,14 +170,12 @@ impl DeviceThreads {
                 stretch: 0.0,
                 starts: 0,
                 starts_per_second: 0.0,
-                launch_seconds: 0.0,
                 early_stop: true,
             });
             all.early_stop &= last.early_stop;
             all.stretch = all.stretch.max(last.stretch);
             all.starts += last.starts;
             all.starts_per_second += rate * last.starts as f64 / last.candidates.max(1) as f64;
-            all.launch_seconds = all.launch_seconds.max(last.stretch * last.starts as f64 / rate.max(1.0));
         }
         serving
     }

@@ -1,12 +1,10 @@
 //! The health of a device: its rate, and whether its claims can be believed.
 
 use super::canaries::Canaries;
-use super::device_view::{DeviceView, Health};
-use super::last_launch::LastLaunch;
 use crate::pattern::Rate;
-use crate::scheduler::plan::compared::{Compared, Rates};
+use crate::scheduler::plan::profile::{Compared, Rates};
 use crate::scheduler::plan::rest::Rest;
-use crate::search::DeviceInfo;
+use crate::search::{DeviceId, DeviceInfo};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -233,6 +231,59 @@ impl Inner {
         self.view.warnings.retain(|warning| !warning.starts_with(TAKEN_OUT));
         self.view.warnings.push(format!("{TAKEN_OUT}{reason}"));
     }
+}
+
+/// Whether a device is in use.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Health {
+    /// The device is in use.
+    Working,
+    /// The device was taken out of use for this reason. It is tried again later.
+    Out(String),
+}
+
+/// The state of a device, for status displays.
+#[derive(Clone, Debug)]
+pub struct DeviceView {
+    /// The name npubbot uses.
+    pub id: DeviceId,
+    /// The maker's name.
+    pub name: String,
+    /// The kernel that the device runs.
+    pub kernel: String,
+    /// Threads that search.
+    pub threads: usize,
+    /// Whether the device is in use.
+    pub health: Health,
+    /// Candidates per second by wall time, host included. `None` before the first measurement.
+    pub rate: Option<Rate>,
+    /// Candidates tested since the start.
+    pub candidates: u64,
+    /// Hits that verified, since the start, including those of canaries.
+    pub hits: u64,
+    /// Wrong hits since the device was opened.
+    pub hits_wrong: u64,
+    /// Why the working device rests; `None` if it does not rest.
+    pub rest: Option<Rest>,
+    /// The share of its time in which the device can search: the configured share, reduced by
+    /// pauses for heat.
+    pub part: f64,
+    /// Texts for the operator: settings that cannot be applied, and why the device was last
+    /// distrusted.
+    pub warnings: Vec<String>,
+}
+
+/// The last collected launch of a device.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(in crate::scheduler) struct LastLaunch {
+    /// Number of start points.
+    pub starts: usize,
+    /// Number of candidates tested.
+    pub candidates: u64,
+    /// Candidates that the device usually tests per start point.
+    pub stretch: f64,
+    /// Whether the device has an early stop ([`crate::search::Searcher::early_stop`]).
+    pub early_stop: bool,
 }
 
 #[cfg(test)]

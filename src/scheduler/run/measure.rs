@@ -1,7 +1,7 @@
 //! Measures how fast the devices search, over wall time. The number of hits proves the rate.
 
 use super::device_threads::DeviceThreads;
-use super::device_view::{DeviceView, Health};
+use super::health::{DeviceView, Health};
 use super::open::OpenDevice;
 use super::pool::Pool;
 use super::verifier::{Delivered, LAUNCHES_WAITING};
@@ -11,7 +11,7 @@ use crate::job::{JobId, JobSpec};
 use crate::key::HalfPoint;
 use crate::pattern::{ALPHABET, Difficulty, Pattern, PatternSet, Rate};
 use crate::roster::Roster;
-use crate::scheduler::plan::lane::Lane;
+use crate::scheduler::plan::profile::Lane;
 use crate::search::{self, DeviceId, EnergyMeter, SearchError, SearchOptions, Surroundings};
 use crate::vault::{Vault, VaultError};
 use std::collections::{HashMap, HashSet};

@@ -3,18 +3,12 @@
 mod canaries;
 pub(in crate::scheduler) mod device_thread;
 pub(in crate::scheduler) mod device_threads;
-pub(in crate::scheduler) mod device_view;
 pub(in crate::scheduler) mod energy;
-mod failure;
 mod first_rates;
 pub(in crate::scheduler) mod health;
-mod last_launch;
 pub(in crate::scheduler) mod measure;
 pub(in crate::scheduler) mod open;
 pub(in crate::scheduler) mod pool;
-mod shortfall;
-pub(in crate::scheduler) mod subscription;
-mod timing;
 pub(in crate::scheduler) mod verifier;
 pub(in crate::scheduler) mod verify;
 pub(in crate::scheduler) mod watch;

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use crate::job::JobSpec;
     use crate::key::{Offset, Rotation, Tweak};
-    use crate::scheduler::plan::lane::Lane;
+    use crate::scheduler::plan::profile::Lane;
     use crate::scheduler::run::pool::{Next, Pool};
     use crate::scheduler::tests::poisson;
     use crate::vault::Vault;

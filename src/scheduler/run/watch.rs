@@ -116,8 +116,7 @@ impl Watch {
 mod tests {
     use super::*;
     use crate::clock::Clock;
-    use crate::search::RemoteId;
-    use crate::search::{Caps, DeviceInfo};
+    use crate::search::{Caps, DeviceInfo, RemoteId};
     use std::fs;
     use std::path::Path;
 

@@ -151,6 +151,8 @@ pub struct Headquarters {
 
 impl Drop for Headquarters {
     fn drop(&mut self) {
+        self.scheduler.close();
+        self.fleet.close();
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
