@@ -6,7 +6,7 @@ use nostr::{Event, EventBuilder, JsonUtil, Keys, Kind, Tag};
 use npubbot::bot::{Facts, answer, decide, read};
 use npubbot::config::Config;
 use npubbot::job::{Asker, JobId, RumorId};
-use npubbot::key::{HalfPoint, Npub, Offset, Rotation, SplitTweak, Tweak};
+use npubbot::key::{HalfPoint, Npub, Offset, Rotation, SplitTweak, Tweak, VerifiedHit};
 use npubbot::language::Language;
 use npubbot::ledger::{AskerView, Effect};
 use npubbot::pattern::{Pattern, PatternId, PatternSet, Rate};
@@ -14,6 +14,7 @@ use npubbot::scheduler::{CollectedLaunch, Pass, verify};
 use npubbot::search::{ClaimedHit, LaunchReport};
 use npubbot::vault::{Opened, Rumor, Vault, VerifiedEvent};
 use secp256k1::Scalar;
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -125,7 +126,11 @@ pub fn hits(data: &[u8]) {
     let claims: Vec<ClaimedHit> = data.chunks_exact(42).take(64).map(claim).collect();
     let report = LaunchReport { candidates: 1, hits: claims.clone(), ..LaunchReport::default() };
     let verified = verify(&CollectedLaunch { device: 0, pass: Arc::clone(pass), starts: starts.clone(), report });
-    assert!(verified.hits_right + verified.hits_wrong <= claims.len() as u64);
+    let distinct: HashSet<ClaimedHit> = claims.into_iter().collect();
+    let key = |claim: &ClaimedHit| Some(VerifiedHit::recompute(starts.get(claim.start)?.1, claim.tweak)?.npub());
+    let right = distinct.iter().filter_map(key).filter(|npub| !pass.patterns.matches(npub).is_empty()).count() as u64;
+    assert_eq!((verified.hits_right, verified.canary_found), (right, right), "every true claim counts, once");
+    assert!(verified.hits_wrong <= distinct.len() as u64 - right);
     assert!(verified.by_start.is_empty(), "the canary is nobody's job");
     vault.discard(&[starts[0].0, starts[1].0]);
 }

@@ -4,12 +4,11 @@
 //! - [`os`]: everything that differs between operating systems
 //! - [`key`], [`pattern`]: public mathematics, and patterns of npubs
 //! - [`job`], [`message`]: the types that rooms exchange
-//! - [`search`]: tests candidates here; [`remote`]: tests them on other machines
+//! - [`search`]: tests candidates
 //! - [`vault`]: every secret; [`ledger`]: the state that survives a crash
 //! - [`scheduler`]: which job runs where; [`nostr`]: relays; [`bot`]: the conversation
 //! - [`web`]: serves the page for people without an account
 //! - [`control`]: the operator's local socket
-//! - [`fleet`]: the files of an operator who has workers on other machines
 //! - [`backup`]: all of a bot in one encrypted file
 //! - [`service`]: the rooms wired together; [`cli`]: one small file per command
 //!
@@ -24,7 +23,6 @@ pub mod config;
 pub mod control;
 #[doc(hidden)]
 pub mod fault;
-pub mod fleet;
 pub mod job;
 pub mod language;
 pub mod ledger;
@@ -34,15 +32,17 @@ pub mod message;
 pub mod nostr;
 pub mod os;
 pub mod progress;
-pub mod remote;
 mod roster;
 pub mod scheduler;
 pub mod service;
 pub mod shutdown;
-mod token_bucket;
 pub mod vault;
 pub mod web;
 
-// The rooms that need no bot are in the package `miner/`.
+// The rooms that need no bot are in the packages `miner/` and `fleet/`.
+#[cfg(feature = "fleet")]
+#[doc(inline)]
+pub use npubbot_fleet as fleet;
+use npubbot_miner::token_bucket;
 #[doc(inline)]
 pub use npubbot_miner::{clock, duration, hours, key, pattern, search};

@@ -4,6 +4,7 @@
 //! - [`pattern`]: patterns of keys: grammar, difficulty, whether a full key matches
 //! - [`search`]: testing candidates, on every device behind one trait
 //! - [`clock`], [`duration`], [`hours`]: time as people write it, and a clock for tests
+//! - [`token_bucket`]: a bound on a rate
 //!
 //! This is the only package of the project that is optimised in a debug build. The bot exports
 //! these modules under the same names: `npubbot::search` is [`search`].
@@ -14,3 +15,4 @@ pub mod hours;
 pub mod key;
 pub mod pattern;
 pub mod search;
+pub mod token_bucket;

@@ -7,14 +7,14 @@ use super::unlock::NoPassphrase;
 use crate::backup::BackupError;
 use crate::config::ConfigError;
 use crate::control::ControlError;
-use crate::fleet::FleetError;
+#[cfg(feature = "fleet")]
+use crate::fleet::{CredentialsError, FleetError, WorkerError};
 use crate::key::{HalfPointError, SplitTweakError};
 use crate::ledger::LedgerError;
 use crate::log_writer;
 use crate::nostr::NostrError;
 use crate::os::files::free_bytes;
 use crate::pattern::{GrammarError, PatternError, WordError};
-use crate::remote::{CredentialsError, WorkerError};
 use crate::scheduler::MeasureError;
 use crate::search::SearchError;
 use crate::service::ServiceError;
@@ -113,7 +113,7 @@ fn repair(cause: &(dyn Error + 'static)) -> Option<Repair> {
     macro_rules! of {
         ($($judge:ident),*) => { None$( .or_else(|| cause.downcast_ref().map($judge)) )* };
     }
-    if is!(ConfigError, FolderError, NoIdentity, NoPassphrase, CredentialsError)
+    if is!(ConfigError, FolderError, NoIdentity, NoPassphrase)
         || is!(PatternError, GrammarError, WordError, HalfPointError, SplitTweakError, CombineError)
     {
         return Some(Repair::Person);
@@ -121,7 +121,16 @@ fn repair(cause: &(dyn Error + 'static)) -> Option<Repair> {
     if is!(Passing, NostrError) {
         return Some(Repair::Time);
     }
-    of!(io, vault, ledger, backup, control, search, measure, service, web, worker, fleet)
+    #[cfg(feature = "fleet")]
+    {
+        if is!(CredentialsError) {
+            return Some(Repair::Person);
+        }
+        if let Some(repair) = of!(worker, fleet) {
+            return Some(repair);
+        }
+    }
+    of!(io, vault, ledger, backup, control, search, measure, service, web)
 }
 
 /// An error of the system: names, rights and kinds of files stay wrong; room, network and load
@@ -238,14 +247,15 @@ fn web(error: &WebError) -> Repair {
     }
 }
 
+#[cfg(feature = "fleet")]
 fn worker(error: &WorkerError) -> Repair {
     match error {
-        WorkerError::Search(error) => search(error),
         WorkerError::NoWorker { .. } | WorkerError::Refused { .. } => Repair::Person,
         WorkerError::AllFailed | WorkerError::NoRandomness(_) => Repair::Time,
     }
 }
 
+#[cfg(feature = "fleet")]
 fn fleet(error: &FleetError) -> Repair {
     match error {
         FleetError::File { error, .. } => io(error),

@@ -1,10 +1,11 @@
 //! `npubbot fleet`: shows workers on other machines, and sets them up.
 
 use super::folders::FolderFlags;
-use super::operate::replies;
+use super::operate::{echo_text, replies};
 use super::output::{note, stdout};
-use crate::control::{self, FleetStatus, Reply, WorkerDeviceStatus, WorkerStatus};
+use crate::control::{self, FleetStatus, Reply, WorkerStatus};
 use crate::fleet::{Reloaded, Setup};
+use crate::os::process;
 use crate::pattern::Rate;
 use crate::search::WorkerName;
 use clap::{Args, Subcommand};
@@ -143,17 +144,9 @@ fn fleet_text(fleet: &FleetStatus) -> String {
     text
 }
 
-/// The round trip and the clock of a device, if they are known.
-pub(super) fn echo_text(device: &WorkerDeviceStatus) -> String {
-    let Some((time, ahead)) = device.round_trip.zip(device.clock_ahead) else { return String::new() };
-    // The error of the clock is up to half the round trip.
-    let clock = if ahead.abs() < 1.0 { format!("{:+.0} ms", ahead * 1e3) } else { format!("{ahead:+.0} s") };
-    format!(", round trip {:.0} ms, clock {clock}", time * 1e3)
-}
-
 /// Has the NATS server read its configuration again, or tells the operator how to do that.
 fn say_reload(setup: &Setup) {
-    match setup.reload() {
+    match setup.reload(process::reload) {
         Reloaded::Told => note!("The server was told to read its configuration again."),
         Reloaded::NotHere => note!(
             "No server of this fleet runs here. Where it runs, take {} there and say twice: nats-server --signal reload",
@@ -165,6 +158,7 @@ fn say_reload(setup: &Setup) {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::control::WorkerDeviceStatus;
 
     /// A worker's device.
     pub(in crate::cli) fn device() -> WorkerDeviceStatus {

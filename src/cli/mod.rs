@@ -12,6 +12,7 @@ mod demo;
 mod doctor;
 mod exit;
 mod explain;
+#[cfg(feature = "fleet")]
 mod fleet;
 mod folders;
 mod half_mark;
@@ -38,10 +39,12 @@ mod split;
 mod stats;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "top")]
 mod top;
 mod unlock;
 mod vault;
 mod version;
+#[cfg(feature = "fleet")]
 mod worker;
 
 pub use exit::end;
@@ -92,6 +95,7 @@ enum Command {
     /// Show what the running bot did each day.
     Stats(stats::Stats),
     /// Watch the running bot: devices, jobs, relays, events.
+    #[cfg(feature = "top")]
     Top(top::Top),
     /// Show the open jobs of the running bot, or give one up.
     Jobs(operate::Jobs),
@@ -126,8 +130,10 @@ enum Command {
     /// Measure how fast this machine searches. Only verified hits count.
     Bench(bench::Bench),
     /// Search for the bot of somebody else, or for your own on another machine.
+    #[cfg(feature = "fleet")]
     Worker(worker::Worker),
     /// Set up workers on other machines: their server, and who may work.
+    #[cfg(feature = "fleet")]
     Fleet(fleet::FleetCommand),
     /// Hold the secrets of a bot. `serve` starts it.
     #[command(hide = true)]
@@ -168,6 +174,7 @@ impl Cli {
             Command::Init(init) => init.run(),
             Command::Status(status) => status.run(),
             Command::Stats(stats) => stats.run(),
+            #[cfg(feature = "top")]
             Command::Top(top) => top.run(),
             Command::Jobs(jobs) => jobs.run(),
             Command::Askers(askers) => askers.run(),
@@ -185,7 +192,9 @@ impl Cli {
             Command::Combine(combine) => combine.run(),
             Command::Doctor(doctor) => doctor.run(),
             Command::Bench(bench) => bench.run(),
+            #[cfg(feature = "fleet")]
             Command::Worker(worker) => worker.run(),
+            #[cfg(feature = "fleet")]
             Command::Fleet(fleet) => fleet.run(),
             Command::Vault(vault) => vault.run(),
             Command::Completions(completions) => completions.run(command_line()),

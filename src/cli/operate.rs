@@ -3,7 +3,7 @@
 
 use super::folders::FolderFlags;
 use super::output::{note, stdout};
-use crate::control::{self, Command, Finding, JobStatus, Reply, Status, Verdict};
+use crate::control::{self, Command, Finding, JobStatus, Reply, Status, Verdict, WorkerDeviceStatus};
 use crate::duration::humanize;
 use crate::pattern::Rate;
 use anyhow::bail;
@@ -238,6 +238,14 @@ fn job_text(job: &JobStatus) -> String {
         |seconds| format!("{} expected", humanize(Duration::from_secs_f64(seconds.min(1e12)))),
     );
     format!("#{} {} {}, {expected}, {}\n", job.job, job.kind, job.patterns.join(" "), job.asker)
+}
+
+/// The round trip and the clock of a device, if they are known.
+pub(super) fn echo_text(device: &WorkerDeviceStatus) -> String {
+    let Some((time, ahead)) = device.round_trip.zip(device.clock_ahead) else { return String::new() };
+    // The error of the clock is up to half the round trip.
+    let clock = if ahead.abs() < 1.0 { format!("{:+.0} ms", ahead * 1e3) } else { format!("{ahead:+.0} s") };
+    format!(", round trip {:.0} ms, clock {clock}", time * 1e3)
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 use super::runtime::runtime;
 use super::search_flags::SearchFlags;
 use super::signals;
-use crate::remote::{Credentials, open_devices, run_worker};
+use crate::fleet::run_worker;
+use crate::scheduler::open_devices;
+use crate::service::workers::credentials;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -42,15 +44,16 @@ fn address(text: &str) -> Result<String, String> {
 impl Worker {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
-        let credentials = Credentials::read(&self.creds)?;
+        let credentials = credentials(&self.creds)?;
         let devices = open_devices(&self.search.without_bot())?;
         for device in &devices {
             let info = device.info();
             tracing::info!(device = %info.id, name = info.name, kernel = info.kernel, "working with");
         }
-        let shutdown = signals::listen()?;
+        let mut shutdown = signals::listen()?;
         let runtime = runtime()?;
-        let worked = runtime.block_on(run_worker(&self.nats, credentials, devices, shutdown));
+        let worked =
+            runtime.block_on(run_worker(&self.nats, credentials, devices, async move { shutdown.stopped().await }));
         runtime.shutdown_timeout(LAST_PATIENCE);
         Ok(worked?)
     }

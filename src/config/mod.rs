@@ -205,7 +205,7 @@ impl Default for Limits {
 }
 
 /// The server through which workers on other machines are given orders.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FleetConfig {
     /// Address of the NATS server, `tls://host:port`. With `proxy`, an address of this machine or
@@ -216,16 +216,6 @@ pub struct FleetConfig {
     /// in the data folder.
     #[serde(deserialize_with = "value::path")]
     pub credentials: Option<PathBuf>,
-    /// Patterns that nobody asked for, among those that workers get, 0 to 256. A worker cannot tell
-    /// them from the patterns of askers; one that keeps their hits back is dropped.
-    #[serde(deserialize_with = "number::<0, 256, _, _>")]
-    pub decoys: u32,
-}
-
-impl Default for FleetConfig {
-    fn default() -> FleetConfig {
-        FleetConfig { server: String::new(), credentials: None, decoys: 16 }
-    }
 }
 
 impl FleetConfig {

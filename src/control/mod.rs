@@ -15,12 +15,11 @@ mod client;
 mod protocol;
 mod server;
 mod status;
-mod view;
 
 pub use client::{ControlError, PATIENCE, ask};
 pub use protocol::{AskerStatus, Command, Finding, Reply, Standing, Verdict};
 pub use server::Door;
 pub use status::{
-    DayStatus, DeviceStatus, FleetStatus, JobStatus, RelayStatus, Status, WorkerDeviceStatus, WorkerStatus,
+    DayStatus, DeviceStatus, FleetStatus, JobProgress, JobStatus, RelayFigures, RelayStatus, SensorFigures, Status,
+    View, WorkerDeviceStatus, WorkerStatus,
 };
-pub use view::{JobProgress, RelayFigures, SensorFigures, View};

@@ -1,7 +1,6 @@
 //! The messages of the local socket.
 
-use super::status::{DayStatus, FleetStatus, JobStatus, Status};
-use super::view::View;
+use super::status::{DayStatus, FleetStatus, JobStatus, Status, View};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};

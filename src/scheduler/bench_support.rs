@@ -1,8 +1,7 @@
 //! Plans launches without devices, for `benches/`. The scheduler itself does not use it.
 
-use super::plan::lane::Lane;
-use super::run::pool::{Next, Pool};
-use super::run::subscription::Subscription;
+use super::plan::profile::Lane;
+use super::run::pool::{Next, Pool, Subscription};
 use crate::job::{Asker, JobId, JobSpec};
 use crate::key::HalfPoint;
 use crate::pattern::{Pattern, Rate};
@@ -52,6 +51,6 @@ impl Planning {
     /// Computes the share and the place in line that a new asker would be told.
     pub fn tell(&self) -> (f64, usize) {
         let asker = Asker([0xff; 32]);
-        (self.pool.shares(asker).part_of_one_more, self.pool.split_queue(asker, None).open)
+        (self.pool.shares(asker).part_of_one_more, self.pool.split_queue(asker).open)
     }
 }

@@ -1,7 +1,7 @@
 //! The scheduler: decides which device searches for which job, and verifies the hits.
 //!
 //! ```text
-//! Pool ──pass──▶ worker (one thread a device) ──▶ Searcher
+//! Pool ──pass──▶ DeviceThread (one a device) ──▶ Searcher
 //!                   │ CollectedLaunch: the device's claims, with the start points
 //!                   ▼
 //!               verifier (one thread): recompute every hit, judge the device
@@ -27,17 +27,16 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-pub use plan::lane::Lane;
 pub use plan::pass::{Owner, Pass};
+pub use plan::profile::Lane;
+pub use plan::prospects::{Shares, SplitQueue, WaitEstimate};
 pub use plan::rest::Rest;
-pub use plan::shares::Shares;
-pub use plan::split_queue::SplitQueue;
-pub use plan::wait_estimate::WaitEstimate;
-pub use run::device_view::{DeviceView, Health};
 pub use run::energy::DeviceEnergy;
+pub use run::health::{DeviceView, Health};
 pub use run::measure::{KindMeasurement, MeasureError, Measurement, Trial, measure};
 #[doc(hidden)]
 pub use run::open::OpenDevice;
+pub use run::open::open_devices;
 pub use run::verifier::{FindHandler, FindOutcome};
 pub use run::verify::{CollectedLaunch, Find, Match, VerifiedFinds, verify};
 
@@ -47,11 +46,11 @@ use crate::pattern::{Effort, Pattern, Rate, rate_in_turns};
 use crate::roster::Roster;
 use crate::search::{self, SearchError, SearchOptions, Searcher, Surroundings};
 use crate::vault::Vault;
-use plan::compared::Compared;
+use plan::profile::Compared;
+use run::device_threads::DeviceThreads;
 use run::energy::EnergyMeters;
 use run::pool::Pool;
 use run::verifier::{Delivered, LAUNCHES_WAITING};
-use run::workers::Workers;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
@@ -62,7 +61,7 @@ const STEPS: usize = 1 << 20;
 /// The running search: the pool, one thread a device, and the verifier.
 pub struct Scheduler {
     pool: Arc<Pool>,
-    workers: Workers,
+    devices: DeviceThreads,
     energy: EnergyMeters,
     vault: Vault,
     /// The channel to the verifier, for devices added later; `None` at the end.
@@ -91,25 +90,20 @@ impl Scheduler {
         let pool = Arc::new(Pool::default());
         let (sender, receiver) = std::sync::mpsc::sync_channel(LAUNCHES_WAITING);
         let roster = Roster::default();
-        let (devices, launches) = (Arc::clone(&pool), sender.clone());
-        let workers = Workers::start(options, opener, surroundings, devices, vault.clone(), launches, roster.clone())?;
+        let (shared, started) = (Arc::clone(&pool), sender.clone());
+        let devices =
+            DeviceThreads::start(options, opener, surroundings, shared, vault.clone(), started, roster.clone())?;
         let verifier = run::verifier::spawn(receiver, Arc::clone(&pool), vault.clone(), handler, roster.clone());
         let energy = EnergyMeters::default();
-        Ok(Scheduler { pool, workers, energy, vault, launches: Some(sender), verifier: Some(verifier), roster })
+        Ok(Scheduler { pool, devices, energy, vault, launches: Some(sender), verifier: Some(verifier), roster })
     }
 
-    /// Adds a device of a worker on another machine. It searches until it fails; then it must be
-    /// added again. Its claims count only as far as its canaries prove them.
+    /// Adds a device that can come and go. It searches patterns hard enough for a GPU until it
+    /// fails; then it must be added again.
     pub fn attach(&self, searcher: Box<dyn Searcher>) {
         if let Some(launches) = self.launches.clone().filter(|_| !self.pool.is_closed()) {
-            self.workers.attach(searcher, Arc::clone(&self.pool), self.vault.clone(), launches);
+            self.devices.attach(searcher, Arc::clone(&self.pool), self.vault.clone(), launches);
         }
-    }
-
-    /// Sets the number of decoys in the launches of devices on other machines. A device that does
-    /// not report their hits is dropped.
-    pub fn set_decoys(&self, decoys: usize) {
-        self.workers.decoys.set_wanted(decoys);
     }
 
     /// The threads of the search on this machine.
@@ -135,13 +129,13 @@ impl Scheduler {
     /// Estimates how long a new job of the pool waits for older ones. Zero while no device has a
     /// measured rate.
     pub fn wait_estimate(&self) -> WaitEstimate {
-        self.workers.serving().map_or_else(WaitEstimate::default, |serving| self.pool.wait_estimate(serving))
+        self.devices.serving().map_or_else(WaitEstimate::default, |serving| self.pool.wait_estimate(serving))
     }
 
-    /// The prospects of a further split job of this asker: its place in line, a bound on the time
-    /// to its first launch, and the proof of work it costs.
+    /// The prospects of a further split job of this asker: its place in line, and the proof of work
+    /// it costs.
     pub fn split_queue(&self, asker: Asker) -> SplitQueue {
-        self.pool.split_queue(asker, self.workers.serving())
+        self.pool.split_queue(asker)
     }
 
     /// Removes a job. Later finds for it are dropped.
@@ -157,12 +151,12 @@ impl Scheduler {
     /// Candidates per second of all working devices together, by wall time, as last measured.
     /// `None` before the first measurement, or if no device works.
     pub fn rate(&self) -> Option<Rate> {
-        self.workers.rate()
+        self.devices.rate()
     }
 
     /// The rate of launches that compare whole keys. It is estimated until it has been measured.
     pub fn whole_keys_rate(&self) -> Option<Rate> {
-        self.workers.rate_of(Compared::WholeKeys)
+        self.devices.rate_of(Compared::WholeKeys)
     }
 
     /// The rate of a job of the pool with these patterns. Patterns of both kinds take turns.
@@ -172,19 +166,19 @@ impl Scheduler {
 
     /// Candidates tested since the start.
     pub fn candidates(&self) -> u64 {
-        self.workers.devices().iter().map(|device| device.candidates).sum()
+        self.devices.devices().iter().map(|device| device.candidates).sum()
     }
 
     /// The energy used by each device with a readable counter since the first call. Must be called
     /// at least once a minute, because the counters of processors wrap. Takes some milliseconds,
     /// and longer the first time.
     pub fn energy(&self) -> Vec<DeviceEnergy> {
-        self.energy.read(&self.workers.devices())
+        self.energy.read(&self.devices.devices())
     }
 
     /// The state of each device.
     pub fn devices(&self) -> Vec<DeviceView> {
-        self.workers.devices()
+        self.devices.devices()
     }
 
     /// Pauses the search after the launches in flight, or resumes it. During a pause jobs stay
@@ -196,7 +190,7 @@ impl Scheduler {
     /// The reason why all working devices rest: that of the device that goes on first. `None` if
     /// some working device does not rest.
     pub fn rest(&self) -> Option<Rest> {
-        self.workers.rest()
+        self.devices.rest()
     }
 
     /// Whether the search stands still and nobody knows until when: because of the operator's
@@ -222,7 +216,7 @@ impl Drop for Scheduler {
     /// start points; their jobs are searched again after the next start.
     fn drop(&mut self) {
         self.pool.close();
-        self.workers.join();
+        self.devices.join();
         drop(self.launches.take());
         if let Some(verifier) = self.verifier.take() {
             // If the verifier panicked, the log has the panic.

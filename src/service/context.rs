@@ -2,12 +2,12 @@
 
 use super::access::Access;
 use super::monitor::Pulse;
+use super::workers::Fleet;
 use crate::clock::Clock;
 use crate::config::{Config, Limits};
 use crate::job::Asker;
 use crate::ledger::Ledger;
 use crate::nostr::{EncryptionKeys, Relays};
-use crate::remote::Fleet;
 use crate::roster::Roster;
 use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;

@@ -3,12 +3,11 @@
 use super::context::Handles;
 use super::doctor::{disk, finding, ledger_findings};
 use super::maintenance::causes;
-use super::workers;
+use super::workers::{self, Fleet};
 use crate::control::{Finding, Verdict};
 use crate::duration::humanize;
 use crate::log_writer;
 use crate::pattern::Rate;
-use crate::remote::Fleet;
 use crate::scheduler::{DeviceView, Health, Rest};
 use std::path::Path;
 use std::time::Duration;

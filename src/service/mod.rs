@@ -24,6 +24,10 @@ mod results;
 mod status;
 mod tasks;
 mod view;
+#[cfg(feature = "fleet")]
+pub(crate) mod workers;
+#[cfg(not(feature = "fleet"))]
+#[path = "no_workers.rs"]
 mod workers;
 
 pub use doctor::{FULL, doctor};
@@ -36,11 +40,9 @@ use crate::compiled_kernels;
 use crate::config::{Config, RelayEntry};
 use crate::control::Door;
 use crate::fault::{self, Step};
-use crate::fleet::{BOT_CREDENTIALS, FOLDER as FLEET_FOLDER};
 use crate::ledger::{Ledger, LedgerError, Totals};
 use crate::nostr::{NostrError, Reach, Relays, nip11};
 use crate::pattern::{Pattern, Rate};
-use crate::remote::{Credentials, CredentialsError, Fleet, FleetView};
 use crate::roster::{Roster, task};
 use crate::scheduler::{DeviceView, Scheduler};
 use crate::search::{self, SearchError, Surroundings};
@@ -58,6 +60,7 @@ use thiserror::Error;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use view::SensorTable;
+use workers::{CredentialsError, Fleet, FleetView};
 
 /// Time limit for the first measured rate at the start. Without a rate the bot cannot tell an
 /// expected time.
@@ -127,9 +130,8 @@ impl Service {
         config.search.kernels = compiled_kernels::in_folder(data);
         let ledger = Ledger::open(data, clock.clone())?;
         ledger.claim(&vault.public_key())?;
-        let credentials = fleet_credentials(&config, data)?;
+        let (fleet, credentials) = workers::open(&config, data)?.unzip();
         let (stopper, shutdown) = shutdown::pair();
-        let fleet = config.fleet.as_ref().map(|config| Fleet::new(&config.server));
         let context = Context {
             vault: vault.with_clock(clock.clone()),
             ledger: ledger.clone(),
@@ -165,18 +167,19 @@ impl Service {
         let mut service =
             Service { context: context.clone(), scheduler: Arc::clone(&scheduler), ledger, relays, stopper, tasks };
         if let (Some(fleet), Some(credentials)) = (&context.fleet, credentials) {
-            scheduler.set_decoys(config.fleet.as_ref().map_or(0, |config| config.decoys as usize));
             // A weak handle, so that a session that outlasts the stop does not keep the scheduler
             // alive.
             let scheduler = Arc::downgrade(&scheduler);
-            let attach = move |searcher| {
+            let attach = move |searcher: Box<dyn search::Searcher>| {
                 if let Some(scheduler) = scheduler.upgrade() {
                     scheduler.attach(searcher);
                 }
             };
             let (fleet, credentials) = (fleet.clone(), Arc::new(credentials));
             service.keep("workers", move |mut stop| {
-                let serving = fleet.clone().run(Arc::clone(&credentials), attach.clone(), stop.clone());
+                let mut stopped = stop.clone();
+                let stopped = async move { stopped.stopped().await };
+                let serving = fleet.clone().run(Arc::clone(&credentials), attach.clone(), stopped);
                 async move {
                     serving.await;
                     // A server that cannot be used is in the log. The bot serves without it.
@@ -316,13 +319,6 @@ impl Service {
         self.ledger.close();
         fault::after(Step::Stop);
     }
-}
-
-/// The bot's credentials at the server of its workers; `None` without such a server.
-fn fleet_credentials(config: &Config, data: &Path) -> Result<Option<Credentials>, CredentialsError> {
-    let Some(fleet) = &config.fleet else { return Ok(None) };
-    let file = fleet.credentials.clone().unwrap_or_else(|| data.join(FLEET_FOLDER).join(BOT_CREDENTIALS));
-    Credentials::read(&file).map(Some)
 }
 
 /// Starts the devices on the jobs still open.

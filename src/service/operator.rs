@@ -3,7 +3,8 @@
 use super::context::Context;
 use super::context::Handles;
 use super::view::{self, SensorTable};
-use super::{askers, devices, doctor_running, workers};
+use super::workers::{self, Fleet};
+use super::{askers, devices, doctor_running};
 use crate::control::{Command, DayStatus, FleetStatus, JobStatus, RelayStatus, Reply, Status, View};
 use crate::hours::date;
 use crate::job::JobId;
@@ -11,7 +12,6 @@ use crate::key::Npub;
 use crate::ledger::{DayFigures, Job, LedgerError};
 use crate::memory;
 use crate::pattern::{Difficulty, Rate};
-use crate::remote::Fleet;
 use std::time::Instant;
 
 /// An outcome as a text for the operator.

@@ -1,16 +1,22 @@
-//! Descriptions of the workers on other machines, for the operator.
+//! The workers on other machines, and their descriptions for the operator.
 
 use super::devices::state_of;
 use super::doctor::finding;
+use super::monitor::metrics::{MetricsError, Page};
+use crate::config::Config;
 use crate::control::{Finding, FleetStatus, Verdict, WorkerDeviceStatus, WorkerStatus};
 use crate::duration::humanize;
+use crate::fleet::{BOT_CREDENTIALS, FOLDER, RemoteView};
+use crate::os::kernel::MemoryFile;
 use crate::pattern::Rate;
-use crate::remote::{FleetView, RemoteView};
 use crate::scheduler::DeviceView;
 use crate::search::DeviceId;
 use crate::search::WorkerName;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
+
+pub use crate::fleet::{Credentials, CredentialsError, Fleet, FleetView};
 
 /// Difference between two clocks, in seconds, above which the operator is told.
 const CLOCKS_AGREE: f64 = 60.0;
@@ -18,6 +24,22 @@ const CLOCKS_AGREE: f64 = 60.0;
 const SLOW: f64 = 1.0;
 /// The text about a worker that is sometimes turned away.
 const TOO_OFTEN: &str = "it is started too often, or two machines share its credentials";
+
+/// The fleet of the configuration and the bot's credentials there; `None` without one.
+pub(super) fn open(config: &Config, data: &Path) -> Result<Option<(Fleet, Credentials)>, CredentialsError> {
+    let Some(fleet) = &config.fleet else { return Ok(None) };
+    let file = fleet.credentials.clone().unwrap_or_else(|| data.join(FOLDER).join(BOT_CREDENTIALS));
+    Ok(Some((Fleet::new(&fleet.server), credentials(&file)?)))
+}
+
+/// Reads credentials. Where the system has files in memory, their file may be gone afterwards.
+pub(crate) fn credentials(file: &Path) -> Result<Credentials, CredentialsError> {
+    let credentials = Credentials::read(file)?;
+    Ok(match MemoryFile::with(credentials.certificate()) {
+        Ok(memory) => credentials.with_certificate_in(memory.path(), memory),
+        Err(_) => credentials,
+    })
+}
 
 /// The state of all workers. `devices`: the scheduler's devices, which have the proven figures.
 pub(super) fn status_of(fleet: FleetView, devices: &[DeviceView], is_paused: bool) -> FleetStatus {
@@ -71,12 +93,44 @@ fn device_status(view: &RemoteView, record: Option<&DeviceView>, is_paused: bool
         connected: view.away.is_none(),
         proven_rate: record.and_then(|record| record.rate).map_or(0.0, |Rate(rate)| rate),
         hits: record.map_or(0, |record| record.hits),
-        hits_wrong: record.map_or(0, |record| record.hits_wrong),
+        hits_wrong: view.hits_wrong,
         errors: view.errors,
         round_trip: view.echo.map(|echo| echo.round_trip.as_secs_f64()),
         clock_ahead: view.echo.map(|echo| echo.clock_ahead as f64 / 1e3),
         state,
     }
+}
+
+/// Metrics of the workers on other machines. The rates and hits of their devices are among those of
+/// all devices.
+pub(super) fn metrics(page: &Page, fleet: &FleetView) -> Result<(), MetricsError> {
+    let connected = f64::from(u8::from(fleet.connected));
+    page.gauge("fleet_connected", "Whether the server of the workers is connected.", connected)?;
+    let there = fleet.devices.iter().filter(|device| device.away.is_none()).count();
+    page.gauge("fleet_devices", "Devices of workers that are there.", there as f64)?;
+    page.gauge(
+        "fleet_refused_workers",
+        "Workers that get no orders, dropped or unreadable.",
+        fleet.refused.len() as f64,
+    )?;
+    let ids: Vec<String> = fleet.devices.iter().map(|device| DeviceId::Remote(device.id).to_string()).collect();
+    let each = || ids.iter().map(String::as_str).zip(&fleet.devices);
+    let errors = each().map(|(id, device)| ([id], device.errors));
+    let help = "Times that a worker's device did nothing with its orders, failed or lied.";
+    page.counters("fleet_device_errors_total", help, ["device"], errors)?;
+    // The label is this bot's version or `other`. So a device has at most two series, whatever
+    // versions its worker reports.
+    let own = env!("CARGO_PKG_VERSION");
+    let versions = each().filter(|(_, device)| device.away.is_none()).map(|(id, device)| {
+        let version = if device.program == own { own } else { "other" };
+        ([id, version], 1.0)
+    });
+    page.gauges("fleet_device_info", "Version of a worker; always 1.", ["device", "version"], versions)?;
+    let echoes = || each().filter_map(|(id, device)| Some((id, device.echo?)));
+    let times = echoes().map(|(id, echo)| ([id], echo.round_trip.as_secs_f64()));
+    page.gauges("fleet_device_round_trip_seconds", "Time of a message to a worker and back.", ["device"], times)?;
+    let clocks = echoes().map(|(id, echo)| ([id], echo.clock_ahead as f64 / 1e3));
+    page.gauges("fleet_device_clock_ahead_seconds", "A worker's clock minus the bot's.", ["device"], clocks)
 }
 
 /// The state of the server and of every worker, with their faults.
@@ -128,7 +182,7 @@ fn about(device: &WorkerDeviceStatus) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::remote::Echo;
+    use crate::fleet::Echo;
     use crate::scheduler::Health;
     use crate::search::RemoteId;
 
@@ -139,6 +193,7 @@ mod tests {
             kernel: "sm_90".to_owned(),
             program: "0.1.0".to_owned(),
             away: away.map(str::to_owned),
+            hits_wrong: 1,
             errors: 2,
             echo: Some(Echo { round_trip: Duration::from_millis(12), clock_ahead: -3 }),
             comes_too_often: false,
@@ -155,7 +210,7 @@ mod tests {
             rate: Some(Rate(rate)),
             candidates: 0,
             hits,
-            hits_wrong: 1,
+            hits_wrong: 0,
             rest: None,
             part: 1.0,
             warnings: Vec::new(),

@@ -10,7 +10,6 @@ use super::pattern::{Pattern, top_of};
 use super::text_test::TextTest;
 use super::text_tests::TextTests;
 use crate::key::Npub;
-use std::sync::{Arc, OnceLock};
 
 /// The most intervals of a set, for which a device's filter has room. If there are more, those with
 /// the smallest gaps between them are joined.
@@ -33,11 +32,6 @@ pub struct PatternSet {
     first_member: Vec<u32>,
     is_exact: bool,
     compares_whole_keys: bool,
-    /// Further patterns, in a set that other sets may share too. That set has no shared set of its
-    /// own.
-    shared: Option<Arc<PatternSet>>,
-    /// All these patterns in a set without a shared set, made at its first use.
-    flat: OnceLock<Box<PatternSet>>,
 }
 
 impl PatternSet {
@@ -56,37 +50,12 @@ impl PatternSet {
         }
         first_member.push(members.len() as u32);
         let compares_whole_keys = patterns.iter().any(|pattern| !pattern.begins_selectively());
-        let (shared, flat) = (None, OnceLock::new());
-        PatternSet { patterns, intervals, members, first_member, is_exact, compares_whole_keys, shared, flat }
-    }
-
-    /// A set of `own`, then the patterns of `shared`. Making it and comparing it with keys takes a
-    /// time that does not grow with `shared`. The tables for a device's filter are made at their
-    /// first use.
-    pub fn before(own: Vec<Pattern>, shared: &Arc<PatternSet>) -> PatternSet {
-        let own = PatternSet::new(own);
-        if shared.shared.is_some() || own.members.len() + shared.members.len() > MOST_INTERVALS {
-            // Too many intervals must be joined, and the choice depends on all of them.
-            return PatternSet::new(
-                own.patterns.iter().chain(shared.iter().map(|(_, pattern)| pattern)).cloned().collect(),
-            );
-        }
-        PatternSet {
-            is_exact: own.is_exact && shared.is_exact,
-            compares_whole_keys: own.compares_whole_keys || shared.compares_whole_keys,
-            shared: Some(Arc::clone(shared)),
-            ..own
-        }
-    }
-
-    /// The shared patterns after the set's own, if the set was made by [`PatternSet::before`].
-    pub fn shared(&self) -> Option<&Arc<PatternSet>> {
-        self.shared.as_ref()
+        PatternSet { patterns, intervals, members, first_member, is_exact, compares_whole_keys }
     }
 
     /// Number of patterns, duplicates included.
     pub fn len(&self) -> usize {
-        self.patterns.len() + self.behind().len()
+        self.patterns.len()
     }
 
     /// Whether there is no pattern.
@@ -94,38 +63,19 @@ impl PatternSet {
         self.len() == 0
     }
 
-    /// The shared patterns.
-    fn behind(&self) -> &[Pattern] {
-        self.shared.as_ref().map_or(&[], |shared| &shared.patterns)
-    }
-
-    /// All these patterns in a set without a shared set.
-    fn flat(&self) -> &PatternSet {
-        let make = || Box::new(PatternSet::new(self.iter().map(|(_, pattern)| pattern.clone()).collect()));
-        if self.shared.is_none() { self } else { self.flat.get_or_init(make) }
-    }
-
     /// The pattern at an index from [`PatternSet::iter`] or [`PatternSet::matches`]. Panics at any
     /// other index.
     pub fn get(&self, id: PatternId) -> &Pattern {
-        let own = self.patterns.len();
-        if id.0 < own { &self.patterns[id.0] } else { &self.behind()[id.0 - own] }
+        &self.patterns[id.0]
     }
 
     /// All patterns with their indices, in order.
     pub fn iter(&self) -> impl Iterator<Item = (PatternId, &Pattern)> + Clone {
-        self.patterns.iter().chain(self.behind()).enumerate().map(|(at, pattern)| (PatternId(at), pattern))
+        self.patterns.iter().enumerate().map(|(at, pattern)| (PatternId(at), pattern))
     }
 
     /// Indices of all patterns that `npub` matches, in order.
     pub fn matches(&self, npub: &Npub) -> Vec<PatternId> {
-        let mut matching = self.own_matches(npub);
-        let behind = self.shared.iter().flat_map(|shared| shared.own_matches(npub));
-        matching.extend(behind.map(|id| PatternId(self.patterns.len() + id.0)));
-        matching
-    }
-
-    fn own_matches(&self, npub: &Npub) -> Vec<PatternId> {
         let top = top_of(&npub.0);
         let Some(at) = self.interval_of(top) else { return Vec::new() };
         let members = &self.members[self.first_member[at] as usize..self.first_member[at + 1] as usize];
@@ -140,7 +90,7 @@ impl PatternSet {
     /// included. A key outside all of them matches nothing; a key inside may match. At most
     /// [`MOST_INTERVALS`].
     pub fn intervals(&self) -> &[(u64, u64)] {
-        &self.flat().intervals
+        &self.intervals
     }
 
     /// Whether every key inside the intervals matches.
@@ -151,8 +101,7 @@ impl PatternSet {
     /// Conditions on the keys inside the intervals, for devices that check them. `None` if the
     /// intervals are exact, or if there are too many conditions for a device.
     pub fn checks(&self) -> Option<Checks> {
-        let PatternSet { patterns, members, first_member, .. } = self.flat();
-        if self.is_exact { None } else { Checks::new(patterns, members, first_member) }
+        if self.is_exact { None } else { Checks::new(&self.patterns, &self.members, &self.first_member) }
     }
 
     /// Whether some pattern needs whole keys compared, because its first 32 bits restrict too
@@ -170,8 +119,7 @@ impl PatternSet {
 
     /// Whether the key is inside an interval. A device that filters by intervals reports such keys.
     pub fn may_match(&self, npub: &Npub) -> bool {
-        let top = top_of(&npub.0);
-        self.interval_of(top).is_some() || self.shared.as_ref().is_some_and(|shared| shared.interval_of(top).is_some())
+        self.interval_of(top_of(&npub.0)).is_some()
     }
 
     /// Expected number of candidates until any pattern matches; `None` for the empty set. A key
@@ -262,46 +210,7 @@ mod tests {
         assert_eq!(merged(&members, gap).0, [(0, 1), (10, 20), (40, 41), (44, 50)]);
     }
 
-    /// The answers of a set about itself and a key.
-    fn answers(set: &PatternSet, npub: &Npub) -> impl PartialEq + std::fmt::Debug {
-        let texts: Vec<String> = set.iter().map(|(id, _)| set.get(id).to_string()).collect();
-        let kinds = (set.len(), set.is_empty(), set.is_exact(), set.compares_whole_keys());
-        let checks = set.checks().map(|checks| (checks.members, checks.words));
-        (texts, kinds, checks, set.difficulty(), set.intervals().to_vec(), set.matches(npub), set.may_match(npub))
-    }
-
-    #[test]
-    fn a_set_of_too_many_intervals_with_those_it_shares_shares_none() {
-        let shared = Arc::new(PatternSet {
-            members: (0..MOST_INTERVALS as u64).map(|at| (at << 40, at << 40, 0)).collect(),
-            ..PatternSet::default()
-        });
-        let own = |count: usize| vec![Pattern::parse("q").unwrap(); count];
-        assert!(PatternSet::before(own(0), &shared).shared().is_some());
-        assert!(PatternSet::before(own(1), &shared).shared().is_none());
-        let layered = Arc::new(PatternSet::before(own(1), &Arc::new(set(&["p"]))));
-        let twice = PatternSet::before(own(1), &layered);
-        assert_eq!((twice.len(), twice.shared().is_none()), (3, true));
-    }
-
     proptest! {
-        /// A set gives the same answers about every key, whether patterns are shared or not.
-        #[test]
-        fn shared_patterns_are_as_good_as_own_ones(
-            x in any::<[u8; 32]>(),
-            texts in prop::collection::vec("[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{1,3}|\\*[qpz]{3}|qp\\*z", 0..12),
-            own in 0usize..12,
-        ) {
-            let npub = Npub(x);
-            let mut patterns: Vec<Pattern> = texts.iter().map(|text| text.parse().unwrap()).collect();
-            patterns.extend(Pattern::parse(&npub.to_string()[5..7]));
-            let shared = patterns.split_off(own.min(patterns.len()));
-            let layered = PatternSet::before(patterns.clone(), &Arc::new(PatternSet::new(shared.clone())));
-            prop_assert!(layered.shared().is_some_and(|set| set.len() == shared.len()));
-            let flat = PatternSet::new([patterns, shared].concat());
-            prop_assert_eq!(answers(&layered, &npub), answers(&flat, &npub));
-        }
-
         #[test]
         fn the_intervals_lose_nothing(
             x in any::<[u8; 32]>(),

@@ -93,21 +93,6 @@ pub trait Searcher: Send {
         Ok(())
     }
 
-    /// Sets the line of the next launch. Launches of one line search for the same jobs. Once a
-    /// device has received a later launch of a line, it may use that launch's patterns in earlier
-    /// launches of the line.
-    fn begin_line(&mut self, _line: u64) {}
-
-    /// Number of launches by which the patterns of the launch collected last were ahead of it: 0 if
-    /// the device used the launch's own patterns, n if it used those of the n-th launch submitted
-    /// after it. The first pattern is always the launch's own.
-    fn ahead(&self) -> usize {
-        0
-    }
-
-    /// Tells the device that its claims are no longer believed, for this reason.
-    fn distrust(&mut self, _reason: &str) {}
-
     /// Starts a launch, or queues it behind earlier ones. Returns before the search ends, if the
     /// device can do that.
     fn submit(&mut self, launch: Launch) -> Result<(), SearchError>;

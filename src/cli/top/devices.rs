@@ -2,7 +2,7 @@
 //! those of workers with the bot's figures.
 
 use super::palette::Palette;
-use crate::cli::fleet::echo_text;
+use crate::cli::operate::echo_text;
 use crate::control::{DeviceStatus, SensorFigures, View, WorkerDeviceStatus};
 use crate::pattern::Rate;
 use ratatui::Frame;

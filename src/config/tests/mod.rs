@@ -193,7 +193,7 @@ fn a_file_that_is_missing_or_no_text_is_named() {
 
 #[test]
 fn behind_a_proxy_the_server_of_workers_is_nearby() {
-    let server = |address: &str| FleetConfig { server: format!("tls://{address}"), credentials: None, decoys: 16 };
+    let server = |address: &str| FleetConfig { server: format!("tls://{address}"), credentials: None };
     for near in ["localhost", "localhost:4222", "127.0.0.1:4222", "192.168.1.7", "10.0.0.1:1", "[::1]:4222"] {
         assert!(server(near).is_near(), "{near}");
     }

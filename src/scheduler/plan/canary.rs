@@ -1,6 +1,6 @@
 //! Canaries: patterns of known frequency that nobody asked for.
 
-use super::lane::Lane;
+use super::profile::Lane;
 use crate::pattern::{ALPHABET, Pattern, PatternSet, Rate};
 
 /// Length of a canary, in characters, while the device's rate is unknown. One candidate in 2^25
@@ -18,23 +18,23 @@ const LEAST_OF_DATA: usize = 3;
 
 /// A drawn canary. Its final form depends on the other patterns of the pass and on the device.
 #[derive(Clone, Debug)]
-pub struct Draw {
+pub struct CanarySeed {
     /// The canary of a pass without other patterns.
     pub pattern: Pattern,
     /// Whether the pattern is for a GPU, or may be.
     pub for_gpu: bool,
 }
 
-impl Draw {
+impl CanarySeed {
     /// A draw for a device of this rate that searches this lane.
-    pub fn new(rate: Option<Rate>, lane: Lane) -> Draw {
-        Draw { pattern: choose(rate), for_gpu: lane == Lane::Hard }
+    pub fn new(rate: Option<Rate>, lane: Lane) -> CanarySeed {
+        CanarySeed { pattern: choose(rate), for_gpu: lane == Lane::Hard }
     }
 }
 
-impl From<Pattern> for Draw {
-    fn from(pattern: Pattern) -> Draw {
-        Draw { pattern, for_gpu: false }
+impl From<Pattern> for CanarySeed {
+    fn from(pattern: Pattern) -> CanarySeed {
+        CanarySeed { pattern, for_gpu: false }
     }
 }
 
@@ -66,8 +66,8 @@ pub fn choose(rate: Option<Rate>) -> Pattern {
 ///   - Otherwise: the last ones, so that hits prove the checksum too. On a CPU, which can test a
 ///     key's lowest bits, about two thirds of them are just before the checksum instead, unless
 ///     some pattern is a run of characters anywhere, which needs tests of the checksum already.
-pub fn beside(canary: impl Into<Draw>, requested: &[Pattern]) -> Pattern {
-    let Draw { pattern: canary, for_gpu } = canary.into();
+pub fn beside(canary: impl Into<CanarySeed>, requested: &[Pattern]) -> Pattern {
+    let CanarySeed { pattern: canary, for_gpu } = canary.into();
     if requested.iter().all(Pattern::begins_selectively) {
         return match requested {
             [requested] => Pattern::parse(&requested.start_like(canary.as_str())).unwrap_or(canary),
@@ -160,7 +160,7 @@ mod tests {
         ] {
             let requested: Vec<Pattern> = requested.iter().map(|text| text.parse().unwrap()).collect();
             for (for_gpu, expected) in [(false, on_cpu), (true, on_gpu)] {
-                let draw = Draw { pattern: canary.clone(), for_gpu };
+                let draw = CanarySeed { pattern: canary.clone(), for_gpu };
                 assert_eq!(beside(draw, &requested).to_string(), expected, "{requested:?}, {for_gpu}");
             }
         }
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_draw_is_for_a_gpu_where_only_hard_patterns_are_searched() {
-        assert_eq!(Lane::EVERY.map(|lane| Draw::new(None, lane).for_gpu), [false, true, false]);
+        assert_eq!(Lane::EVERY.map(|lane| CanarySeed::new(None, lane).for_gpu), [false, true, false]);
     }
 
     #[test]

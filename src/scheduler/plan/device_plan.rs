@@ -1,25 +1,21 @@
 //! The plan of one device: decides the pass of each launch.
 
-use super::canary::Draw;
-use super::compared::{Compared, Rates};
+use super::canary::CanarySeed;
 use super::fair_share::{FairShare, Turn};
-use super::hit_budget::HitBudget;
 use super::jobs::OpenJobs;
-use super::lane::Lane;
 use super::pass::Pass;
-use super::profile::{DeviceProfile, hits_worth_verifying};
+use super::profile::{Compared, DeviceProfile, HitBudget, Lane, Rates, hits_worth_verifying};
 use super::select::{Selection, split_pass};
-use super::shared_passes::SharedPasses;
 use super::split_line::Seats;
 use crate::job::{JobId, JobSpec};
 use crate::pattern::Pattern;
 use crate::search::LaunchReport;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// All devices of one lane, taken together.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Fleet {
+pub struct LaneTotals {
     /// Start points that may be in flight at once, on the devices of all lanes.
     pub in_flight: usize,
     /// Candidates per second; `None` while no device of the lane has been measured.
@@ -35,29 +31,12 @@ pub struct PlannedLaunch {
     turn: Option<Turn>,
     /// Candidates charged to that turn in advance.
     charged: f64,
-    /// See [`PlannedLaunch::line`].
-    line: u64,
 }
-
-/// Line numbers of launches that serve no single job: warm-ups, the whole pool, only the pool's
-/// rare patterns, and the pool's patterns that need whole keys compared. The lines of split jobs
-/// follow, from `OF_JOBS` on.
-const WARM_UPS: u64 = 0;
-const OF_THE_POOL: u64 = 1;
-const OF_RARE_PATTERNS: u64 = 2;
-const OF_WHOLE_KEYS: u64 = 3;
-const OF_JOBS: u64 = 4;
 
 impl PlannedLaunch {
     /// A launch with the canary only.
     pub fn warm_up(pass: Arc<Pass>) -> PlannedLaunch {
-        PlannedLaunch { pass, turn: None, charged: 0.0, line: WARM_UPS }
-    }
-
-    /// The number of the launch's line. All launches of a line search for the same jobs at the same
-    /// half point. A later launch of a line has newer patterns.
-    pub fn line(&self) -> u64 {
-        self.line
+        PlannedLaunch { pass, turn: None, charged: 0.0 }
     }
 }
 
@@ -67,9 +46,6 @@ impl PlannedLaunch {
 pub struct DevicePlan {
     lane: Lane,
     early_stop: bool,
-    /// Whether the device shares the pool's passes with others. The canary of a shared pass is not
-    /// used; each launch draws its own.
-    shares_passes: bool,
     /// Whether every pass has every pattern, as a measurement requires.
     exhaustive: bool,
     /// The value of [`OpenJobs::changes`] when the passes were made.
@@ -100,13 +76,10 @@ struct PoolPass {
 }
 
 impl PoolPass {
-    fn new(selection: Selection, jobs: &OpenJobs, canary: Draw, mut shared: Option<&mut SharedPasses>) -> PoolPass {
+    fn new(selection: Selection, jobs: &OpenJobs, canary: &CanarySeed, shared: &mut SharedPasses) -> PoolPass {
         let mut pass = |rare_alone: bool| {
             let make = || selection.pass(jobs.all(), canary.clone(), rare_alone);
-            match &mut shared {
-                Some(shared) => shared.pass(&selection, rare_alone, make),
-                None => Arc::new(make()),
-            }
+            shared.pass(&selection, jobs.raises(), canary, rare_alone, make)
         };
         PoolPass {
             whole: pass(false),
@@ -123,7 +96,6 @@ impl DevicePlan {
         DevicePlan {
             lane,
             early_stop: false,
-            shares_passes: false,
             exhaustive,
             made_for: None,
             share: FairShare::default(),
@@ -156,24 +128,18 @@ impl DevicePlan {
         self.early_stop = early_stop;
     }
 
-    /// Makes the device share the pool's passes with others. For devices whose launches draw their
-    /// own canaries.
-    pub fn share_passes(&mut self) {
-        self.shares_passes = true;
-    }
-
     /// Whether the passes were made for the current jobs.
     pub fn is_current(&self, jobs: &OpenJobs) -> bool {
         self.made_for == Some(jobs.changes())
     }
 
     /// Candidates that this device tests per start point; `None` before the first launch.
-    pub fn stretch(&self) -> Option<f64> {
-        self.budget.stretch()
+    pub fn candidates_per_start(&self) -> Option<f64> {
+        self.budget.candidates_per_start()
     }
 
     /// Sets the stretch that is expected before the first launch.
-    pub fn expect_stretch(&mut self, stretch: f64) {
+    pub fn expect_candidates_per_start(&mut self, stretch: f64) {
         self.budget.begin(stretch);
     }
 
@@ -183,36 +149,33 @@ impl DevicePlan {
         &mut self,
         jobs: &mut OpenJobs,
         shared: &mut SharedPasses,
-        fleet: Fleet,
+        totals: LaneTotals,
         rates: Rates,
     ) -> Option<PlannedLaunch> {
         self.rates = rates;
         if !self.is_current(jobs) {
-            self.renew(jobs, shared, fleet);
+            self.renew(jobs, shared, totals);
             self.made_for = Some(jobs.changes());
         }
         let (turn, charged) = self.share.next()?;
-        let of_job = |job: JobId| OF_JOBS.wrapping_add_signed(job.0);
         let pass = match turn {
-            Turn::Pool(Compared::WholeKeys) => {
-                self.whole_pass.as_ref().map(|held| (OF_WHOLE_KEYS, Arc::clone(&held.whole)))
-            }
+            Turn::Pool(Compared::WholeKeys) => self.whole_pass.as_ref().map(|held| Arc::clone(&held.whole)),
             Turn::Pool(Compared::TopWords) => self.pool_pass.as_ref().map(|held| match &held.rare_alone {
-                Some(rare_alone) if self.budget.is_overdrawn() => (OF_RARE_PATTERNS, Arc::clone(rare_alone)),
-                _ => (OF_THE_POOL, Arc::clone(&held.whole)),
+                Some(rare_alone) if self.budget.is_overdrawn() => Arc::clone(rare_alone),
+                _ => Arc::clone(&held.whole),
             }),
-            Turn::Seated(_, job) => self.seat_passes.get(&job).map(|pass| (of_job(job), Arc::clone(pass))),
+            Turn::Seated(_, job) => self.seat_passes.get(&job).map(Arc::clone),
             Turn::Waiting => {
                 let waiting = jobs.take_turn(self.lane, &self.seats);
-                waiting.map(|(job, spec)| (of_job(job), Arc::new(split_pass(job, spec, self.lane, self.canary(spec)))))
+                waiting.map(|(job, spec)| Arc::new(split_pass(job, spec, self.lane, self.canary(spec))))
             }
         };
-        pass.map(|(line, pass)| PlannedLaunch { pass, turn: Some(turn), charged, line })
+        pass.map(|pass| PlannedLaunch { pass, turn: Some(turn), charged })
     }
 
     /// Records a collected launch over `starts` start points: corrects its charge, and
     /// updates the stretch and the hit budget.
-    pub fn settle(&mut self, launch: &PlannedLaunch, report: &LaunchReport, starts: usize, fleet: Fleet) {
+    pub fn settle(&mut self, launch: &PlannedLaunch, report: &LaunchReport, starts: usize, totals: LaneTotals) {
         if let Some(turn) = launch.turn {
             self.share.settle(turn, launch.charged, self.charge_for(launch.pass.compared(), report));
         }
@@ -227,7 +190,7 @@ impl DevicePlan {
         // Without rare patterns, plentiful ones slow nobody down, so their hits need no budget.
         let is_rationed = self.pool_pass.as_ref().is_some_and(|held| held.rare_alone.is_some());
         let part = if is_rationed { launch.pass.plentiful_part() } else { 0.0 };
-        let budget = hits_worth_verifying(fleet.in_flight, is_rationed, self.budget.part());
+        let budget = hits_worth_verifying(totals.in_flight, is_rationed, self.budget.part());
         if self.budget.record(report, starts, part, budget) {
             // The stretch decides which patterns are rare, so the passes must be made again.
             self.made_for = None;
@@ -235,8 +198,8 @@ impl DevicePlan {
     }
 
     /// The canary of a split job's launches.
-    fn canary(&self, spec: &JobSpec) -> Draw {
-        Draw::new(self.rates.of(compared_by(&spec.patterns)), self.lane)
+    fn canary(&self, spec: &JobSpec) -> CanarySeed {
+        CanarySeed::new(self.rates.of(compared_by(&spec.patterns)), self.lane)
     }
 
     /// The charge of a launch: the number of candidates that a launch by top words tests in the
@@ -250,9 +213,9 @@ impl DevicePlan {
     }
 
     /// Adapts passes and shares to the current jobs. Keeps a pass that still serves them.
-    fn renew(&mut self, jobs: &OpenJobs, shared: &mut SharedPasses, fleet: Fleet) {
+    fn renew(&mut self, jobs: &OpenJobs, shared: &mut SharedPasses, totals: LaneTotals) {
         // Without a stretch every pattern counts as rare, and a pass has all rare patterns.
-        let stretch = self.budget.stretch().filter(|_| !self.exhaustive);
+        let stretch = self.budget.candidates_per_start().filter(|_| !self.exhaustive);
         let (part, early_stop) = (self.budget.part(), self.early_stop);
         let mut kinds = Vec::new();
         for compared in Compared::ALL {
@@ -268,16 +231,16 @@ impl DevicePlan {
             kinds.push(compared);
             let stretch = stretch.map(|stretch| stretch / self.rates.cost(compared));
             let device = DeviceProfile { lane: self.lane, compared, stretch, part, early_stop };
-            let newest = Selection::new(index, jobs.all(), device, fleet.in_flight);
+            let newest = Selection::new(index, jobs.all(), device, totals.in_flight);
             let keeps = |held: &PoolPass| {
-                held.raises == jobs.raises() && held.selection.still_serves(&newest, jobs.all(), fleet.in_flight)
+                held.raises == jobs.raises() && held.selection.still_serves(&newest, jobs.all(), totals.in_flight)
             };
             if !held.as_ref().is_some_and(keeps) {
-                let shared = self.shares_passes.then_some(&mut *shared);
-                *held = Some(PoolPass::new(newest, jobs, Draw::new(self.rates.of(compared), self.lane), shared));
+                let canary = CanarySeed::new(self.rates.of(compared), self.lane);
+                *held = Some(PoolPass::new(newest, jobs, &canary, shared));
             }
         }
-        self.seats = jobs.split_line().seats(self.lane, fleet.rate);
+        self.seats = jobs.split_line().seats(self.lane, totals.rate);
         let mut before = std::mem::take(&mut self.seat_passes);
         for &job in self.seats.askers.values().flatten() {
             let spec = &jobs.all()[&job];
@@ -299,4 +262,47 @@ fn compared_by(patterns: &[Pattern]) -> Compared {
 fn is_of(pass: &Pass, spec: &JobSpec, lane: Lane) -> bool {
     let now = spec.patterns.iter().filter(|pattern| lane.takes(pattern.bits()));
     pass.patterns.iter().skip(1).map(|(_, pattern)| pattern).eq(now)
+}
+
+/// The passes in use, which devices with canaries of the same kind share.
+#[derive(Debug, Default)]
+pub struct SharedPasses(Vec<SharedPass>);
+
+#[derive(Debug)]
+struct SharedPass {
+    selection: Selection,
+    /// The value of [`super::jobs::OpenJobs::raises`] when the pass was made.
+    raises: u64,
+    /// The bits of the canary's seed, and whether it is for a GPU.
+    canary: (u32, bool),
+    /// Whether the pass has only rare patterns.
+    rare_alone: bool,
+    pass: Weak<Pass>,
+}
+
+impl SharedPasses {
+    /// Returns the pass of this selection, without plentiful patterns if `rare_alone`. Makes it
+    /// only if no device with such a canary has it in use.
+    pub fn pass(
+        &mut self,
+        selection: &Selection,
+        raises: u64,
+        canary: &CanarySeed,
+        rare_alone: bool,
+        make: impl FnOnce() -> Pass,
+    ) -> Arc<Pass> {
+        let canary = (canary.pattern.bits(), canary.for_gpu);
+        let is_it = |one: &&SharedPass| {
+            (one.raises, one.canary, one.rare_alone) == (raises, canary, rare_alone)
+                && one.selection.has_pass_of(selection)
+        };
+        if let Some(pass) = self.0.iter().filter(is_it).find_map(|one| one.pass.upgrade()) {
+            return pass;
+        }
+        self.0.retain(|one| one.pass.strong_count() > 0);
+        let pass = Arc::new(make());
+        let (selection, weak) = (selection.clone(), Arc::downgrade(&pass));
+        self.0.push(SharedPass { selection, raises, canary, rare_alone, pass: weak });
+        pass
+    }
 }

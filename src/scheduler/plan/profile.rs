@@ -1,8 +1,8 @@
-//! The properties of a device that decide which patterns its passes hold.
+//! The properties of a device that decide which patterns its passes hold: its lane, the part of a key
+//! that its launches compare, its rates, and its account of hits.
 
-use super::compared::Compared;
-use super::lane::Lane;
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, Rate};
+use crate::search::LaunchReport;
 
 /// Expected hits per start point below which a pattern is rare. Patterns of 36 bits are rare on
 /// devices that test up to 1.4 G candidates per start point; an H200 tests 0.5 G.
@@ -76,4 +76,177 @@ pub struct Goal {
     pub least: f64,
     /// The greatest number: with this many hits, no more jobs are added.
     pub most: f64,
+}
+
+/// A stretch counts as changed when it differs by this many powers of two. Launches vary, and each
+/// change makes the device build new passes.
+const TOLERANCE: f64 = 0.75;
+
+/// The stretch of a device, and its account of hits: how often plentiful patterns may be in its passes.
+///
+/// The host recomputes every hit. A very easy pattern can have dozens of hits per start point
+/// although one is enough, and verifying them slows down the other jobs. So after a launch with
+/// more hits than the budget, the next launches have only rare patterns, until the mean number of
+/// hits is within the budget.
+#[derive(Debug, Default)]
+pub struct HitBudget {
+    /// Binary logarithm of the candidates per start point, rounded.
+    per_start_bits: Option<f64>,
+    /// The largest `per_start_bits` so far.
+    longest_bits: f64,
+    /// Hits per start point above the budget, not yet compensated by launches without plentiful
+    /// patterns.
+    owed: f64,
+    /// The budget of the last launch, in hits per start point.
+    budget: f64,
+}
+
+impl HitBudget {
+    /// Candidates tested per start point; `None` before the first launch.
+    pub fn candidates_per_start(&self) -> Option<f64> {
+        self.per_start_bits.map(f64::exp2)
+    }
+
+    /// Sets the stretch that is expected before the first launch.
+    pub fn begin(&mut self, stretch: f64) {
+        let bits = stretch.max(1.0).log2().round();
+        (self.per_start_bits, self.longest_bits) = (Some(bits), bits);
+    }
+
+    /// The stretch (candidates per start point) divided by the longest so far, 0 to 1. Launches
+    /// take about the same time on a busy processor and on an idle one, so this is the part of the
+    /// processor that the search has.
+    pub fn part(&self) -> f64 {
+        self.per_start_bits.map_or(1.0, |bits| (bits - self.longest_bits).exp2())
+    }
+
+    /// Records a launch over `starts` start points. `plentiful_part` is the part of its expected
+    /// hits that belongs to plentiful patterns, `budget` the number of hits per start point worth
+    /// verifying. Returns whether the stretch has changed.
+    pub fn record(&mut self, report: &LaunchReport, starts: usize, plentiful_part: f64, budget: f64) -> bool {
+        let candidates = report.candidates.max(1) as f64 / starts.max(1) as f64;
+        let hits = report.hits.len() as f64 / starts.max(1) as f64;
+        let bits = candidates.log2();
+        let off = self.per_start_bits.map_or(f64::INFINITY, |known| bits - known);
+        let has_changed = off > TOLERANCE || (off < -TOLERANCE && !report.is_cut_short);
+        if has_changed {
+            self.per_start_bits = Some(bits.round());
+            self.longest_bits = self.longest_bits.max(bits.round());
+        }
+        let share = self.candidates_per_start().map_or(1.0, |stretch| (candidates / stretch).min(1.0));
+        self.budget = budget;
+        self.owed = (self.owed + hits * plentiful_part - budget * share).max(0.0);
+        has_changed
+    }
+
+    /// Whether the next launch must do without plentiful patterns. Numbers of hits vary, so the
+    /// hits above the budget must first exceed a whole launch's budget.
+    pub fn is_overdrawn(&self) -> bool {
+        self.owed > self.budget
+    }
+}
+
+/// Patterns of fewer bits are left to the CPU. A GPU would have more hits of them than the host can
+/// verify.
+const EASY_BITS: u32 = 20;
+/// Patterns of fewer bits are also searched by the CPU thread beside GPUs. A GPU would have so many
+/// hits of them that its passes hold only a few.
+const SHARED_BITS: u32 = 25;
+
+/// The range of patterns that a device searches.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Lane {
+    /// All patterns: for the CPU on a machine without a working GPU.
+    All,
+    /// Patterns hard enough for a GPU.
+    Hard,
+    /// Patterns that are too easy for a GPU, or nearly so: for the CPU thread beside GPUs.
+    Easy,
+}
+
+impl Lane {
+    /// All lanes. The place of a lane here is its index in arrays.
+    pub(in crate::scheduler) const EVERY: [Lane; 3] = [Lane::All, Lane::Hard, Lane::Easy];
+
+    /// Whether the lane searches patterns of `bits` bits.
+    pub(in crate::scheduler) fn takes(self, bits: u32) -> bool {
+        match self {
+            Lane::All => true,
+            Lane::Hard => bits >= EASY_BITS,
+            Lane::Easy => bits < SHARED_BITS,
+        }
+    }
+
+    /// Whether the lane searches any of these patterns.
+    pub(in crate::scheduler) fn takes_any(self, patterns: &[Pattern]) -> bool {
+        patterns.iter().any(|pattern| self.takes(pattern.bits()))
+    }
+
+    /// Expected candidates until one of these patterns matches. Patterns of other lanes do not
+    /// count. Infinite if no pattern is for this lane.
+    pub(in crate::scheduler) fn expected_candidates(self, patterns: &[Pattern]) -> f64 {
+        let taken = patterns.iter().filter(|pattern| self.takes(pattern.bits()));
+        1.0 / taken.map(|pattern| 1.0 / pattern.difficulty().candidates()).sum::<f64>()
+    }
+}
+
+/// The cost of a candidate in a launch that compares whole keys: its time, divided by the time of a
+/// candidate in a launch that filters by top words. An estimate until the device has measured both
+/// rates; measured ratios are four to ten (`docs/performance.md`).
+pub const WHOLE_KEYS_COST: f64 = 4.0;
+
+/// The part of a key that a launch compares. Launches of the two kinds take turns, so neither slows
+/// down the other's kernel.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Compared {
+    /// The first 32 bits, by the fast kernel.
+    TopWords,
+    /// The whole key, for patterns that the first 32 bits restrict too little.
+    WholeKeys,
+}
+
+impl Compared {
+    /// Both kinds.
+    pub const ALL: [Compared; 2] = [Compared::TopWords, Compared::WholeKeys];
+
+    /// Whether the pattern is searched by launches of this kind.
+    pub fn takes(self, pattern: &Pattern) -> bool {
+        (self == Compared::TopWords) == pattern.begins_selectively()
+    }
+}
+
+/// The measured rates of one device.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Rates {
+    /// The rate where top words are compared; `None` before the first measurement.
+    pub top_words: Option<Rate>,
+    /// The rate where whole keys are compared; `None` before the first measurement.
+    pub whole_keys: Option<Rate>,
+}
+
+impl Rates {
+    /// Time that a candidate takes, relative to one of [`Compared::TopWords`].
+    pub fn cost(self, compared: Compared) -> f64 {
+        match (compared, self.top_words, self.whole_keys) {
+            (Compared::TopWords, ..) => 1.0,
+            (_, Some(Rate(fast)), Some(Rate(slow))) if slow > 0.0 => fast / slow,
+            _ => WHOLE_KEYS_COST,
+        }
+    }
+
+    /// The rate of launches of a kind, estimated until it is measured.
+    pub fn of(self, compared: Compared) -> Option<Rate> {
+        match compared {
+            Compared::TopWords => self.top_words,
+            Compared::WholeKeys => {
+                self.whole_keys.or_else(|| self.top_words.map(|Rate(fast)| Rate(fast / WHOLE_KEYS_COST)))
+            }
+        }
+    }
+}
+
+impl From<Option<Rate>> for Rates {
+    fn from(top_words: Option<Rate>) -> Rates {
+        Rates { top_words, whole_keys: None }
+    }
 }

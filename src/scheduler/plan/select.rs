@@ -25,11 +25,10 @@
 //! **No rare hit is lost.** A job with easy and hard patterns is in the pass with its rare ones
 //! even while its plentiful ones wait. Whichever is found first ends the job.
 
-use super::canary::Draw;
-use super::lane::Lane;
+use super::canary::CanarySeed;
+use super::jobs::PatternIndex;
 use super::pass::Pass;
-use super::pattern_index::PatternIndex;
-use super::profile::{DeviceProfile, Goal};
+use super::profile::{DeviceProfile, Goal, Lane};
 use crate::job::{JobId, JobSpec};
 use crate::pattern::Pattern;
 use std::collections::BTreeMap;
@@ -116,7 +115,7 @@ impl Selection {
     }
 
     /// Makes the pass of this selection, without plentiful patterns if `rare_alone`.
-    pub fn pass(&self, jobs: &BTreeMap<JobId, JobSpec>, canary: impl Into<Draw>, rare_alone: bool) -> Pass {
+    pub fn pass(&self, jobs: &BTreeMap<JobId, JobSpec>, canary: impl Into<CanarySeed>, rare_alone: bool) -> Pass {
         let patterns = |selected: &[JobId], is_rare: bool| {
             let mut patterns = Vec::new();
             for &job in selected {
@@ -133,7 +132,7 @@ impl Selection {
 }
 
 /// Makes the pass of a split job, which is searched alone at its asker's half point.
-pub fn split_pass(id: JobId, spec: &JobSpec, lane: Lane, canary: impl Into<Draw>) -> Pass {
+pub fn split_pass(id: JobId, spec: &JobSpec, lane: Lane, canary: impl Into<CanarySeed>) -> Pass {
     let patterns = spec.patterns.iter().filter(|pattern| lane.takes(pattern.bits()));
     Pass::new(patterns.map(|pattern| (id, pattern)), std::iter::empty(), spec.half, canary)
 }

@@ -10,7 +10,7 @@
 //! Seats and turns are counted by asker, so ten jobs of one asker count as one. A change costs
 //! `O(log jobs)`.
 
-use super::lane::Lane;
+use super::profile::Lane;
 use crate::job::{Asker, JobId, JobSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
@@ -159,7 +159,8 @@ impl SplitLine {
     }
 
     /// Number of askers who have had no turn while waiting.
-    pub fn new_askers(&self) -> usize {
+    #[cfg(test)]
+    fn new_askers(&self) -> usize {
         self.lines.get(&Lane::All).map_or(0, |line| line.new_askers)
     }
 

@@ -1,20 +1,11 @@
-//! The canary hits of a device: whether it searches at all, whether it drops some of its hits, and
-//! how much of its claims they prove. The figures are in decision 0004.
-
-use super::shortfall::Shortfall;
+//! The canary hits of a device: whether it searches at all, and whether it drops some of its hits.
+//! The figures are in decision 0004.
 
 /// Canary hits are compared with their expected number each time the expected number reaches this.
 /// That happens up to fifty million times a year. An honest device finds fewer than half of 200
 /// with a chance of 1.8e-15 (Poisson), but fewer than half of 100 with 1.2e-8, which would take it
 /// out wrongly once in a year or two.
 const JUDGE_AFTER: f64 = 200.0;
-
-/// Number of canary hits that a new device is credited with, both as expected and as found.
-const BELIEVED: f64 = 20.0;
-
-/// Expected canary hits over which the proven share of a device's claims is averaged. The random
-/// error is then 2 %.
-const PROVEN_OVER: f64 = 2000.0;
 
 /// The share of hits that the slow test assumes a bad device to report. A device that drops a tenth
 /// is noticed as soon as possible, and one that drops more sooner still.
@@ -26,28 +17,22 @@ pub(super) struct Canaries {
     /// Canary hits expected and found since the last quick verdict.
     expected: f64,
     found: u64,
-    /// Canary hits expected and found, scaled down so that at most [`PROVEN_OVER`] are expected.
-    proof: (f64, f64),
-    /// The slow test of a device of this machine. `None` for a worker's device: its claims count
-    /// only as far as canaries prove them, and decoys show whether it keeps hits back.
-    dropped: Option<Shortfall>,
+    /// The slow test.
+    dropped: Shortfall,
+}
+
+impl Default for Canaries {
+    fn default() -> Canaries {
+        Canaries { expected: 0.0, found: 0, dropped: Shortfall::to(REPORTED_BY_A_BAD_DEVICE) }
+    }
 }
 
 impl Canaries {
-    /// The record of a device that has not searched yet.
-    pub fn new(is_workers: bool) -> Canaries {
-        let dropped = (!is_workers).then(|| Shortfall::to(REPORTED_BY_A_BAD_DEVICE));
-        Canaries { expected: 0.0, found: 0, proof: (BELIEVED, BELIEVED), dropped }
-    }
-
     /// Counts the canary hits of a launch. If the device cannot be believed, returns the reason.
     pub fn note(&mut self, expected: f64, found: u64) -> Option<String> {
         self.expected += expected;
         self.found += found;
-        let proof = (self.proof.0 + expected, self.proof.1 + found as f64);
-        let kept = (PROVEN_OVER / proof.0).min(1.0);
-        self.proof = (proof.0 * kept, proof.1 * kept);
-        let dropped = self.dropped.as_mut().and_then(|test| test.note(expected, found));
+        let dropped = self.dropped.note(expected, found);
         if self.expected >= JUDGE_AFTER {
             let (found, expected) = (self.found, self.expected);
             (self.expected, self.found) = (0.0, 0);
@@ -59,11 +44,46 @@ impl Canaries {
             format!("it found {found} of {expected:.0} test patterns, so it drops some of its hits")
         })
     }
+}
 
-    /// The share of the device's claimed candidates that canary hits prove, 0 to 1.
-    pub fn proven_share(&self) -> f64 {
-        let (expected, found) = self.proof;
-        (found / expected).min(1.0)
+/// The score at which hits are missing.
+const ENOUGH: f64 = 30.0;
+
+/// A test for missing hits. It adds up a little evidence from every launch (CUSUM; Page 1954).
+///
+/// After every launch it compares two hypotheses: the device reports all its hits, or only a share
+/// of them. The score is the logarithm of the likelihood ratio of the second to the first, and
+/// never below zero. At [`ENOUGH`] the test says that hits are missing.
+///
+/// An honest device reaches that score once in `e^30 = 10^13` launches or more rarely, on average
+/// (Lorden 1971). For an assumed share of nine tenths it takes `200 · e^30 = 2·10^15` expected
+/// hits, because one launch is little evidence (simulated by the tests below).
+#[derive(Debug)]
+pub(super) struct Shortfall {
+    /// The share of its hits that a bad device is assumed to report.
+    part: f64,
+    score: f64,
+    expected: f64,
+    found: u64,
+}
+
+impl Shortfall {
+    /// A test for devices that report this share of their hits, above 0 and below 1.
+    pub fn to(part: f64) -> Shortfall {
+        Shortfall { part, score: 0.0, expected: 0.0, found: 0 }
+    }
+
+    /// Counts the hits that were expected of a launch and those that were found. If hits are
+    /// missing, it returns the numbers of found and expected hits since the score was last zero.
+    pub fn note(&mut self, expected: f64, found: u64) -> Option<(u64, f64)> {
+        self.expected += expected;
+        self.found += found;
+        // Found hits are Poisson with the mean `expected`, or `expected * part`.
+        self.score += expected * (1.0 - self.part) + found as f64 * self.part.ln();
+        if self.score <= 0.0 {
+            *self = Shortfall::to(self.part);
+        }
+        (self.score >= ENOUGH).then_some((self.found, self.expected))
     }
 }
 
@@ -97,7 +117,7 @@ mod tests {
     /// the share `part` of them. Returns the number of expected hits until the device is taken out,
     /// and the reason; `None` if it never is.
     fn until_out(part: f64, launches: u32, random: &mut StdRng) -> Option<(f64, String)> {
-        let mut canaries = Canaries::new(false);
+        let mut canaries = Canaries::default();
         let mut one = |number| Some((12.0 * f64::from(number), canaries.note(12.0, poisson(12.0 * part, random))?));
         (1..=launches).find_map(&mut one)
     }
@@ -124,11 +144,68 @@ mod tests {
         assert_eq!(until_out(1.0, 250_000, &mut random), None);
     }
 
+    /// Mean number of expected hits until the test notices a device that reports the share
+    /// `reported` of its hits, while the test assumes the share `guessed`.
+    fn mean_until_missing(guessed: f64, reported: f64, random: &mut StdRng) -> f64 {
+        const RUNS: u32 = 200;
+        let mut launches = 0u64;
+        for _ in 0..RUNS {
+            let mut test = Shortfall::to(guessed);
+            launches += 1;
+            while test.note(2.0, poisson(2.0 * reported, random)).is_none() {
+                launches += 1;
+            }
+        }
+        2.0 * launches as f64 / f64::from(RUNS)
+    }
+
     #[test]
-    fn a_workers_device_is_credited_with_what_it_proves() {
-        let (mut ours, mut workers) = (Canaries::new(false), Canaries::new(true));
-        assert!((0..1000).all(|_| workers.note(10.0, 6).is_none()));
-        assert!((workers.proven_share() - 0.6).abs() < 0.01, "{}", workers.proven_share());
-        assert!((0..1000).any(|_| ours.note(10.0, 6).is_some()));
+    fn missing_hits_are_noticed_after_the_stated_number() {
+        let mut random = crate::scheduler::tests::seeded();
+        for (guessed, reported, stated) in [(0.5, 0.5, 196.0), (0.9, 0.0, 300.0), (0.9, 0.5, 640.0), (0.9, 0.9, 5600.0)]
+        {
+            let mean = mean_until_missing(guessed, reported, &mut random);
+            println!("{guessed}: a device that reports {reported} is noticed after {mean:.0} expected hits");
+            assert!((mean / stated - 1.0).abs() < 0.15, "{guessed}, {reported}: {mean}");
+        }
+    }
+
+    /// The score of an honest device reaches a height `h` once in `e^h` launches or more rarely, so
+    /// it reaches [`ENOUGH`] once in `e^30` or more rarely. The test checks this at lower scores,
+    /// which are reached quickly: each further one takes `e` times as long.
+    #[test]
+    fn an_honest_device_has_a_false_alarm_once_in_the_stated_time() {
+        let mut random = crate::scheduler::tests::seeded();
+        for (guessed, expected) in [(0.5, 2.0), (0.9, 2.0), (0.9, 12.0)] {
+            let mut waits = Vec::new();
+            for height in [3.0, 4.0, 5.0, 6.0] {
+                let (mut test, mut launches, mut alarms) = (Shortfall::to(guessed), 0u64, 0u32);
+                while alarms < 100 {
+                    launches += 1;
+                    test.note(expected, poisson(expected, &mut random));
+                    if test.score >= height {
+                        (test, alarms) = (Shortfall::to(guessed), alarms + 1);
+                    }
+                }
+                let wait = launches as f64 / f64::from(alarms);
+                println!("{guessed}, {expected} hits a launch: {height} once in {wait:.0} launches");
+                assert!(wait > f64::exp(height), "{height}: {wait}");
+                waits.push(wait);
+            }
+            // Three heights more: e^3, with 15 % of random error.
+            assert!(waits[3] / waits[0] > 0.5 * f64::exp(3.0), "{waits:?}");
+        }
+    }
+
+    #[test]
+    fn years_of_honesty_buy_nothing() {
+        for (guessed, launches) in [(0.5, 60), (0.9, 300)] {
+            let mut test = Shortfall::to(guessed);
+            assert!((0..100_000).all(|_| test.note(1.0, 1).is_none()));
+            let noticed = (1..).find_map(|number| test.note(1.0, 0).map(|missing| (number, missing)));
+            assert!(noticed.is_some_and(|(number, (found, expected))| {
+                number == launches && found == 0 && (expected - f64::from(launches)).abs() < 1e-9
+            }));
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Energy that the devices of this machine use.
 
-use super::device_view::DeviceView;
+use super::health::DeviceView;
 use crate::search::{DeviceId, EnergyTotal};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

@@ -4,16 +4,19 @@
 //! | --- | --- | --- |
 //! | has rates of an earlier start | nothing | nothing |
 //! | has none | one short launch, if it does not say how long its launches are | measures itself |
-//! | is measured by `bench`, or is a worker's | measures itself | measures itself |
+//! | is measured by `bench`, or its rates are not kept | measures itself | measures itself |
 //!
 //! Open jobs are searched at once, and their launches measure the device. If these launches only
 //! compare whole keys, the device measures itself between them after [`WARM_UP`] and [`MEASURE`].
 
 use super::health::Record;
-use super::subscription::Subscription;
+use super::pool::Subscription;
 use crate::pattern::Rate;
-use crate::scheduler::plan::compared::Rates;
+use crate::scheduler::plan::pass::Pass;
+use crate::scheduler::plan::profile::Rates;
+use crate::scheduler::plan::rest::Duty;
 use crate::search::{Calibrations, Expected, Searcher};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The time that a device runs before it is measured.
@@ -53,7 +56,7 @@ impl FirstRates {
         let kept = Rates { top_words: kept.top_words.map(Rate), whole_keys: kept.whole_keys.map(Rate) };
         let expected = searcher.expected().filter(|_| !holds_jobs);
         if let Some(Expected { stretch, .. }) = expected {
-            subscription.expect_stretch(stretch);
+            subscription.expect_candidates_per_start(stretch);
         }
         record.begin_with(kept);
         let until = if kept.top_words.is_some() { now } else { now + WARM_UP + MEASURE };
@@ -74,11 +77,11 @@ impl FirstRates {
 
     /// Whether the next launch must measure, even if there are jobs. A device that must rest takes
     /// no jobs, so it measures itself first.
-    pub fn is_next(&self, record: &Record, has_stretch: bool, must_rest: bool) -> bool {
+    pub fn is_next(&self, record: &Record, knows_launch_size: bool, must_rest: bool) -> bool {
         let is_late = Instant::now() >= self.until;
         match self.is_over(record) {
-            true => !has_stretch && !must_rest && !self.holds_jobs,
-            false => self.holds_jobs || is_late || must_rest || !has_stretch,
+            true => !knows_launch_size && !must_rest && !self.holds_jobs,
+            false => self.holds_jobs || is_late || must_rest || !knows_launch_size,
         }
     }
 
@@ -104,5 +107,34 @@ impl FirstRates {
                 calibration.whole_keys = now.whole_keys.map(|Rate(rate)| rate);
             });
         }
+    }
+}
+
+/// The times for measuring rates.
+pub(super) struct Timing {
+    /// When the device began to work after a break, or ended the previous launch. The time since
+    /// then is the wall time of the next launch.
+    pub busy_since: Instant,
+    /// When the warm-up ends.
+    pub measure_from: Instant,
+    /// The measurement of whole keys, once it began.
+    pub whole: Option<WholeKeysTrial>,
+    /// The device's alternation of work and rest.
+    pub duty: Duty,
+}
+
+/// The measurement of the rate at which whole keys are compared.
+pub(super) struct WholeKeysTrial {
+    /// The pass of the canary.
+    pub pass: Arc<Pass>,
+    /// When the warm-up ends.
+    pub measure_from: Instant,
+}
+
+impl Timing {
+    /// The time from which launches of this pass count in the rate.
+    pub fn measure_from(&self, pass: &Arc<Pass>) -> Instant {
+        let trial = self.whole.as_ref().filter(|trial| Arc::ptr_eq(&trial.pass, pass));
+        trial.map_or(self.measure_from, |trial| trial.measure_from)
     }
 }

@@ -1,11 +1,8 @@
 //! The health of a device: its rate, and whether its claims can be believed.
 
 use super::canaries::Canaries;
-use super::device_view::{DeviceView, Health};
-use super::last_launch::LastLaunch;
-use super::withheld::Withheld;
 use crate::pattern::Rate;
-use crate::scheduler::plan::compared::{Compared, Rates};
+use crate::scheduler::plan::profile::{Compared, Rates};
 use crate::scheduler::plan::rest::Rest;
 use crate::search::{DeviceId, DeviceInfo};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,14 +11,11 @@ use std::time::Duration;
 /// Number of wrong hits at which a device is taken out of use.
 const WRONG_HITS_ALLOWED: u64 = 3;
 
-/// The least time over which a worker's answers are measured. Shorter times would give wrong rates,
-/// because the network delivers answers in bursts.
-const MEASURED_TOGETHER: Duration = Duration::from_millis(500);
+/// The time over which a rate is averaged, in seconds. Launches may come back in bursts, so each
+/// counts by its wall time.
+const AVERAGED_OVER: f64 = 1.0;
 
-/// Weight of the newest measurement in the running mean of the rate.
-const NEWEST: f64 = 0.2;
-
-/// The record of a device, written by its worker and by the verifier.
+/// The record of a device, written by its thread and by the verifier.
 #[derive(Debug)]
 pub(in crate::scheduler) struct Record {
     inner: Mutex<Inner>,
@@ -31,13 +25,10 @@ pub(in crate::scheduler) struct Record {
 struct Inner {
     view: DeviceView,
     canaries: Canaries,
-    /// Hits of decoys, expected and reported.
-    withheld: Withheld,
     /// Why the device's claims are no longer believed.
     verdict: Option<String>,
-    /// Proven candidates, and their wall time, that are not in the rates yet: for top words, for
-    /// whole keys.
-    waiting: [(u64, Duration); 2],
+    /// Candidates and their wall time in seconds, averaged: for top words, for whole keys.
+    averages: [(f64, f64); 2],
     /// The rate where whole keys are compared.
     whole_keys_rate: Option<Rate>,
     last: Option<LastLaunch>,
@@ -66,10 +57,9 @@ impl Record {
         Record {
             inner: Mutex::new(Inner {
                 view,
-                canaries: Canaries::new(is_workers(info)),
-                withheld: Withheld::default(),
+                canaries: Canaries::default(),
                 verdict: None,
-                waiting: [(0, Duration::ZERO); 2],
+                averages: [(0.0, 0.0); 2],
                 whole_keys_rate: None,
                 last: None,
                 idle: false,
@@ -126,26 +116,15 @@ impl Record {
     pub fn add_measurement(&self, compared: Compared, candidates: u64, wall: Duration) {
         let mut inner = self.lock();
         inner.view.candidates += candidates;
-        let newest = candidates as f64 / wall.as_secs_f64().max(1e-9);
-        let rate = match compared {
-            Compared::TopWords => &mut inner.view.rate,
-            Compared::WholeKeys => &mut inner.whole_keys_rate,
-        };
-        *rate = Some(Rate(rate.map_or(newest, |Rate(old)| old + NEWEST * (newest - old))));
-    }
-
-    /// [`Record::add_measurement`] for answers that come in bursts.
-    pub fn add_proven(&self, compared: Compared, candidates: u64, wall: Duration) {
-        let waiting = {
-            let mut inner = self.lock();
-            let waiting = &mut inner.waiting[usize::from(compared == Compared::WholeKeys)];
-            *waiting = (waiting.0 + candidates, waiting.1 + wall);
-            if waiting.1 < MEASURED_TOGETHER {
-                return;
-            }
-            std::mem::take(waiting)
-        };
-        self.add_measurement(compared, waiting.0, waiting.1);
+        let wall = wall.as_secs_f64().max(1e-9);
+        let average = &mut inner.averages[usize::from(compared == Compared::WholeKeys)];
+        let kept = (-wall / AVERAGED_OVER).exp();
+        *average = (average.0 * kept + candidates as f64, average.1 * kept + wall);
+        let rate = Some(Rate(average.0 / average.1));
+        match compared {
+            Compared::TopWords => inner.view.rate = rate,
+            Compared::WholeKeys => inner.whole_keys_rate = rate,
+        }
     }
 
     /// Counts hits that verified.
@@ -172,45 +151,20 @@ impl Record {
         }
     }
 
-    /// Counts the hits of decoys in a launch. Takes the device out of use if it keeps hits back.
-    pub fn judge_decoys(&self, expected: f64, found: u64) {
-        let mut inner = self.lock();
-        if let Some(reason) = inner.withheld.note(expected, found) {
-            inner.verdict = Some(reason.clone());
-            inner.view.health = Health::Out(reason);
-        }
-    }
-
-    /// Whether the device's claims are no longer believed.
-    pub fn is_disbelieved(&self) -> bool {
-        self.lock().verdict.is_some()
-    }
-
-    /// The share of the device's claimed candidates that its canary hits prove, 0 to 1.
-    pub fn proven_share(&self) -> f64 {
-        self.lock().canaries.proven_share()
-    }
-
     /// Takes the device out of use for this reason.
     pub fn take_out(&self, reason: String) {
         self.lock().view.health = Health::Out(reason);
     }
 
-    /// Puts the device back in use with a clean record. Its candidates stay counted. A worker's
-    /// device keeps its record, because the worker chooses when it comes back.
+    /// Puts the device back in use with a clean record. Its candidates stay counted.
     pub fn put_back(&self, info: &DeviceInfo) {
         let mut inner = self.lock();
         inner.view.name = info.name.clone();
         inner.view.kernel = info.kernel.clone();
-        inner.waiting = [(0, Duration::ZERO); 2];
-        if is_workers(info) {
-            inner.view.health = inner.verdict.clone().map_or(Health::Working, Health::Out);
-            return;
-        }
         inner.view.health = Health::Working;
         inner.view.hits_wrong = 0;
         inner.verdict = None;
-        inner.canaries = Canaries::new(false);
+        inner.canaries = Canaries::default();
     }
 
     /// Sets the share of its time in which the device searches.
@@ -279,15 +233,63 @@ impl Inner {
     }
 }
 
-/// Whether the device is a worker's on another machine.
-fn is_workers(info: &DeviceInfo) -> bool {
-    matches!(info.id, DeviceId::Remote(_))
+/// Whether a device is in use.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Health {
+    /// The device is in use.
+    Working,
+    /// The device was taken out of use for this reason. It is tried again later.
+    Out(String),
+}
+
+/// The state of a device, for status displays.
+#[derive(Clone, Debug)]
+pub struct DeviceView {
+    /// The name npubbot uses.
+    pub id: DeviceId,
+    /// The maker's name.
+    pub name: String,
+    /// The kernel that the device runs.
+    pub kernel: String,
+    /// Threads that search.
+    pub threads: usize,
+    /// Whether the device is in use.
+    pub health: Health,
+    /// Candidates per second by wall time, host included. `None` before the first measurement.
+    pub rate: Option<Rate>,
+    /// Candidates tested since the start.
+    pub candidates: u64,
+    /// Hits that verified, since the start, including those of canaries.
+    pub hits: u64,
+    /// Wrong hits since the device was opened.
+    pub hits_wrong: u64,
+    /// Why the working device rests; `None` if it does not rest.
+    pub rest: Option<Rest>,
+    /// The share of its time in which the device can search: the configured share, reduced by
+    /// pauses for heat.
+    pub part: f64,
+    /// Texts for the operator: settings that cannot be applied, and why the device was last
+    /// distrusted.
+    pub warnings: Vec<String>,
+}
+
+/// The last collected launch of a device.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(in crate::scheduler) struct LastLaunch {
+    /// Number of start points.
+    pub starts: usize,
+    /// Number of candidates tested.
+    pub candidates: u64,
+    /// Candidates that the device usually tests per start point.
+    pub stretch: f64,
+    /// Whether the device has an early stop ([`crate::search::Searcher::early_stop`]).
+    pub early_stop: bool,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::RemoteId;
+    use crate::search::DeviceId;
 
     fn info(id: DeviceId) -> DeviceInfo {
         DeviceInfo { id, name: "test".to_owned(), kernel: "test".to_owned(), threads: 1 }
@@ -295,10 +297,6 @@ mod tests {
 
     fn record() -> Record {
         Record::new(&info(DeviceId::Cpu))
-    }
-
-    fn workers() -> DeviceInfo {
-        info(DeviceId::Remote(RemoteId { worker: "liar".parse().unwrap(), device: 0 }))
     }
 
     #[test]
@@ -313,51 +311,15 @@ mod tests {
     }
 
     #[test]
-    fn claims_count_as_far_as_canaries_prove_them() {
-        let (honest, boaster, liar) = (record(), Record::new(&workers()), record());
-        for _ in 0..1000 {
-            honest.judge(0, 10.0, 10);
-            boaster.judge(0, 10.0, 6);
-        }
-        assert_eq!(honest.proven_share(), 1.0);
-        assert!((boaster.proven_share() - 0.6).abs() < 0.01 && !boaster.is_out(), "{}", boaster.proven_share());
-        // A single huge claim without canary hits proves almost nothing.
-        liar.judge(0, 1e12, 0);
-        assert!(liar.proven_share() < 1e-9 && liar.is_out());
-        liar.put_back(&info(DeviceId::Cpu));
-        assert_eq!(liar.proven_share(), 1.0, "a device of this machine begins anew");
-        // A worker that becomes honest is believed again after two thousand canaries.
-        for _ in 0..2000 {
-            boaster.judge(0, 10.0, 10);
-        }
-        assert!(boaster.proven_share() > 0.99);
-    }
-
-    #[test]
-    fn a_worker_that_comes_again_is_judged_by_all_that_it_has_done() {
-        let info = workers();
-        let (wrong, idle) = (Record::new(&info), Record::new(&info));
-        for _ in 0..3 {
-            assert!(!wrong.is_disbelieved() && !idle.is_disbelieved());
-            wrong.judge(1, 0.0, 0);
-            idle.judge(0, 70.0, 1);
-            wrong.put_back(&info);
-            idle.put_back(&info);
-        }
-        for record in [wrong, idle] {
-            assert!(record.is_disbelieved() && matches!(record.view().health, Health::Out(_)), "{record:?}");
-        }
-    }
-
-    #[test]
-    fn answers_that_come_at_once_do_not_make_a_rate() {
+    fn launches_that_come_at_once_count_by_their_time() {
         let record = record();
-        for _ in 0..9 {
-            record.add_proven(Compared::TopWords, 1000, Duration::from_nanos(1));
-        }
-        assert!(record.rate().is_none());
-        record.add_proven(Compared::TopWords, 1000, Duration::from_secs(1) - Duration::from_nanos(9));
-        assert_eq!(record.rate().map(|Rate(rate)| rate.round()), Some(10_000.0));
+        let measure = |seconds| record.add_measurement(Compared::TopWords, 1000, Duration::from_secs_f64(seconds));
+        (0..1000).for_each(|_| [0.199, 1e-9, 1e-9, 1e-9].into_iter().for_each(measure));
+        let Rate(rate) = record.rate().unwrap();
+        assert!((rate / (4000.0 / 0.199) - 1.0).abs() < 0.2, "{rate}");
+        (0..50).for_each(|_| measure(0.1));
+        let Rate(rate) = record.rate().unwrap();
+        assert!((rate / 10_000.0 - 1.0).abs() < 0.05, "after some seconds the newer launches count: {rate}");
     }
 
     #[test]
@@ -378,7 +340,7 @@ mod tests {
             // Launches with ten expected hits, of which nine are found.
             assert_eq!((1..1000).find(|_| judged_out(&record, 10.0, 9)), Some(580));
             record.put_back(&info(DeviceId::Cpu));
-            assert!(!record.is_out() && record.proven_share() == 1.0);
+            assert!(!record.is_out());
         }
         let warnings = record.view().warnings;
         assert!(matches!(&warnings[..], [one] if one.contains("5220 of 5800")), "{warnings:?}");

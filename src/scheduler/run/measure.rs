@@ -1,17 +1,17 @@
 //! Measures how fast the devices search, over wall time. The number of hits proves the rate.
 
-use super::device_view::{DeviceView, Health};
+use super::device_threads::DeviceThreads;
+use super::health::{DeviceView, Health};
 use super::open::OpenDevice;
 use super::pool::Pool;
 use super::verifier::{Delivered, LAUNCHES_WAITING};
 use super::verify::{CollectedLaunch, verify};
-use super::workers::Workers;
 use crate::clock::Clock;
 use crate::job::{JobId, JobSpec};
 use crate::key::HalfPoint;
 use crate::pattern::{ALPHABET, Difficulty, Pattern, PatternSet, Rate};
 use crate::roster::Roster;
-use crate::scheduler::plan::lane::Lane;
+use crate::scheduler::plan::profile::Lane;
 use crate::search::{self, DeviceId, EnergyMeter, SearchError, SearchOptions, Surroundings};
 use crate::vault::{Vault, VaultError};
 use std::collections::{HashMap, HashSet};
@@ -172,16 +172,16 @@ fn measure_with(
     let (sender, receiver) = mpsc::sync_channel(LAUNCHES_WAITING);
     // A half point that belongs to nobody; the vault has its secret.
     let half = trial.split.then(|| vault.open_start()).transpose()?;
-    let (surroundings, devices) = (Surroundings::new(Clock::System), Arc::clone(&pool));
-    let mut workers = Workers::start(options, opener, surroundings, devices, vault, sender, Roster::default())?;
-    if workers.devices().iter().any(|device| device.id != DeviceId::Cpu)
+    let (surroundings, shared) = (Surroundings::new(Clock::System), Arc::clone(&pool));
+    let mut threads = DeviceThreads::start(options, opener, surroundings, shared, vault, sender, Roster::default())?;
+    if threads.devices().iter().any(|device| device.id != DeviceId::Cpu)
         && let Some(pattern) = trial.chosen.iter().find(|pattern| !Lane::Hard.takes(pattern.bits()))
     {
         pool.close();
-        workers.join();
+        threads.join();
         return Err(MeasureError::TooEasy { pattern: pattern.clone() });
     }
-    let rate = first_rate(&workers, &receiver)?;
+    let rate = first_rate(&threads, &receiver)?;
     let characters = match trial.characters {
         Some(characters) => characters,
         None => length_for(rate.0 * trial.seconds, trial.patterns),
@@ -191,7 +191,7 @@ fn measure_with(
         chosen => chosen.to_vec(),
     };
 
-    let meter = EnergyMeter::new(&workers.devices().iter().map(|device| device.id).collect::<Vec<_>>());
+    let meter = EnergyMeter::new(&threads.devices().iter().map(|device| device.id).collect::<Vec<_>>());
     let before = meter.read();
     let mut after = before.clone();
     let began = Instant::now();
@@ -219,8 +219,8 @@ fn measure_with(
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    workers.join();
-    let devices = workers.devices();
+    threads.join();
+    let devices = threads.devices();
     if let Some(Health::Out(reason)) = devices.iter().map(|device| &device.health).find(|h| **h != Health::Working) {
         return Err(MeasureError::Device(reason.clone()));
     }
@@ -229,19 +229,19 @@ fn measure_with(
 }
 
 /// Waits for every device's first measured rate.
-fn first_rate(workers: &Workers, launches: &mpsc::Receiver<Delivered>) -> Result<Rate, MeasureError> {
+fn first_rate(threads: &DeviceThreads, launches: &mpsc::Receiver<Delivered>) -> Result<Rate, MeasureError> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         // The warm-up's launches are not part of the trial.
         let _ = launches.recv_timeout(Duration::from_millis(10));
-        let devices = workers.devices();
+        let devices = threads.devices();
         if let Some(Health::Out(reason)) = devices.iter().map(|device| &device.health).find(|h| **h != Health::Working)
         {
             return Err(MeasureError::Device(reason.clone()));
         }
-        if devices.iter().all(|device| device.rate.is_some()) && workers.are_idle() {
+        if devices.iter().all(|device| device.rate.is_some()) && threads.are_idle() {
             while launches.try_recv().is_ok() {}
-            return Ok(workers.rate().unwrap_or_default());
+            return Ok(threads.rate().unwrap_or_default());
         }
         if Instant::now() > deadline {
             return Err(MeasureError::Device(format!("it showed no rate within {} s", PATIENCE.as_secs())));

@@ -1,23 +1,14 @@
 //! Runs the search: one thread per device, and one that verifies the hits they claim.
 
 mod canaries;
-pub(in crate::scheduler) mod device_view;
+pub(in crate::scheduler) mod device_thread;
+pub(in crate::scheduler) mod device_threads;
 pub(in crate::scheduler) mod energy;
-mod failure;
 mod first_rates;
 pub(in crate::scheduler) mod health;
-mod in_flight;
-mod last_launch;
 pub(in crate::scheduler) mod measure;
 pub(in crate::scheduler) mod open;
 pub(in crate::scheduler) mod pool;
-pub(in crate::scheduler) mod shared_decoys;
-mod shortfall;
-pub(in crate::scheduler) mod subscription;
-mod timing;
 pub(in crate::scheduler) mod verifier;
 pub(in crate::scheduler) mod verify;
 pub(in crate::scheduler) mod watch;
-mod withheld;
-pub(in crate::scheduler) mod worker;
-pub(in crate::scheduler) mod workers;

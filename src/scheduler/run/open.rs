@@ -5,14 +5,14 @@
 //! whole CPU searches.
 
 use crate::search::cpu::KernelChoice;
-use crate::search::{DeviceChoice, DeviceId, DeviceInfo, SearchError, SearchOptions, Searcher};
+use crate::search::{self, DeviceChoice, DeviceId, DeviceInfo, SearchError, SearchOptions, Searcher, cuda};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Opens one device: [`crate::search::open`], or a replacement in tests.
 pub type OpenDevice = Arc<dyn Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Send + Sync>;
 
-/// A device that needs a worker.
+/// A device that needs a thread.
 pub(in crate::scheduler) struct OpenedDevice {
     /// The description of the device.
     pub info: DeviceInfo,
@@ -34,20 +34,43 @@ pub(in crate::scheduler) fn open_all(
     count_gpus: impl FnOnce() -> Result<usize, String>,
     open: impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Sync,
 ) -> Result<Vec<OpenedDevice>, SearchError> {
+    let mut devices = open_chosen(options, count_gpus, &open)?;
+    let has_gpu = devices.iter().any(|device| device.info.id != DeviceId::Cpu && device.searcher.is_ok());
+    if has_gpu {
+        devices.push(open_side_thread(options, &open)?);
+    }
+    Ok(devices)
+}
+
+/// Opens the devices chosen by `options`, for a worker: without the CPU thread beside GPUs, and
+/// without GPUs that do not open now.
+///
+/// Errors: as [`open_all`].
+pub fn open_devices(options: &SearchOptions) -> Result<Vec<Box<dyn Searcher>>, SearchError> {
+    let opened = open_chosen(options, cuda::device_count, &search::open)?;
+    Ok(opened.into_iter().filter_map(|device| device.searcher.ok()).collect())
+}
+
+/// [`open_all`] without the CPU thread beside GPUs.
+fn open_chosen(
+    options: &SearchOptions,
+    count_gpus: impl FnOnce() -> Result<usize, String>,
+    open: &(impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Sync),
+) -> Result<Vec<OpenedDevice>, SearchError> {
     let open_one = |id, options: &SearchOptions| open(id, options).map(|searcher| opened(searcher, options));
     let mut devices = match options.devices {
         DeviceChoice::Cpu => vec![open_one(DeviceId::Cpu, options)?],
         DeviceChoice::CudaOrdinal(ordinal) => vec![open_one(DeviceId::Cuda(ordinal), options)?],
         DeviceChoice::Cuda => {
             let no_gpu = |reason| SearchError::NoSuchDevice { asked: "cuda".to_owned(), reason };
-            let gpus = open_gpus(count_gpus().map_err(no_gpu)?, options, &open);
+            let gpus = open_gpus(count_gpus().map_err(no_gpu)?, options, open);
             if !has_open(&gpus) {
                 return Err(gpus.into_iter().find_map(|gpu| gpu.searcher.err()).expect("there is a GPU"));
             }
             gpus
         }
         DeviceChoice::All => match count_gpus() {
-            Ok(count) => open_gpus(count, options, &open),
+            Ok(count) => open_gpus(count, options, open),
             Err(reason) => {
                 tracing::info!(%reason, "no GPU is used");
                 Vec::new()
@@ -56,8 +79,6 @@ pub(in crate::scheduler) fn open_all(
     };
     if !has_open(&devices) {
         devices.push(open_one(DeviceId::Cpu, options)?);
-    } else if devices.iter().any(|device| device.info.id != DeviceId::Cpu) {
-        devices.push(open_side_thread(options, &open)?);
     }
     Ok(devices)
 }

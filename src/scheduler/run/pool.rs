@@ -1,18 +1,16 @@
 //! The pool: the open jobs, shared by the threads that add jobs and those that search them.
 
-use super::subscription::{Devices, Subscription};
 use crate::job::{Asker, BestSearch, JobId, JobSpec};
 use crate::pattern::{Pattern, Rate};
-use crate::scheduler::plan::compared::{Compared, Rates};
-use crate::scheduler::plan::device_plan::{DevicePlan, Fleet, PlannedLaunch};
+use crate::scheduler::plan::device_plan::{DevicePlan, LaneTotals, PlannedLaunch, SharedPasses};
 use crate::scheduler::plan::jobs::OpenJobs;
-use crate::scheduler::plan::lane::Lane;
 use crate::scheduler::plan::pass::Pass;
-use crate::scheduler::plan::shared_passes::SharedPasses;
-use crate::scheduler::plan::shares::Shares;
+use crate::scheduler::plan::profile::{Compared, Lane, Rates};
+use crate::scheduler::plan::prospects::{Serving, Shares, SplitQueue, WaitEstimate};
 use crate::scheduler::plan::split_line::Seats;
-use crate::scheduler::plan::split_queue::SplitQueue;
-use crate::scheduler::plan::wait_estimate::{Serving, WaitEstimate};
+use crate::search::LaunchReport;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -36,7 +34,7 @@ struct State {
     paused: bool,
 }
 
-/// The next step of a worker.
+/// The next step of a device.
 #[derive(Debug)]
 pub enum Next {
     /// Submit this launch.
@@ -60,7 +58,7 @@ impl Pool {
 
     /// Adds a job. Replaces a job of the same number.
     pub fn insert(&self, job: JobId, mut spec: JobSpec) {
-        spec.begin(self.devices.fleet(Lane::All).rate.map(Rate));
+        spec.begin(self.devices.totals(Lane::All).rate.map(Rate));
         self.change(|state| state.jobs.insert(job, spec));
     }
 
@@ -74,7 +72,7 @@ impl Pool {
     /// devices together had searched it. Returns the jobs whose search is over
     /// ([`BestSearch::is_over`]).
     pub(in crate::scheduler) fn count(&self, pass: &Pass, candidates: u64) -> Vec<JobId> {
-        let rate = self.devices.fleet(Lane::All).rate;
+        let rate = self.devices.totals(Lane::All).rate;
         let mut state = self.lock();
         if !state.jobs.has_best() {
             return Vec::new();
@@ -117,12 +115,12 @@ impl Pool {
         self.len() == 0
     }
 
-    /// Tells every worker to end after the launches in flight.
+    /// Tells every device to end after the launches in flight.
     pub fn close(&self) {
         self.change(|state| state.closed = true);
     }
 
-    /// Pauses the search, or resumes it. During a pause workers get no launches.
+    /// Pauses the search, or resumes it. During a pause devices get no launches.
     pub fn pause(&self, paused: bool) {
         self.change(|state| state.paused = paused);
     }
@@ -146,7 +144,7 @@ impl Pool {
     pub(in crate::scheduler) fn next(&self, subscription: &mut Subscription, rates: impl Into<Rates>) -> Next {
         let (lane, rates) = (subscription.plan.lane(), rates.into());
         subscription.note_rate(rates);
-        let fleet = self.devices.fleet(lane);
+        let totals = self.devices.totals(lane);
         let mut state = self.lock();
         if state.closed {
             return Next::End;
@@ -155,22 +153,21 @@ impl Pool {
             return Next::Wait;
         }
         let State { jobs, shared, .. } = &mut *state;
-        subscription.plan.next(jobs, shared, fleet, rates).map_or(Next::Wait, Next::Search)
+        subscription.plan.next(jobs, shared, totals, rates).map_or(Next::Wait, Next::Search)
     }
 
     /// The open jobs and their shares of the devices, from the view of this asker.
     pub fn shares(&self, asker: Asker) -> Shares {
-        let fleet = self.devices.fleet(Lane::All);
+        let totals = self.devices.totals(Lane::All);
         let state = self.lock();
-        Shares::new(&state.jobs, &seats(&state, fleet), asker)
+        Shares::new(&state.jobs, &seats(&state, totals), asker)
     }
 
     /// The prospects of a further split job of this asker.
-    pub(in crate::scheduler) fn split_queue(&self, asker: Asker, serving: Option<Serving>) -> SplitQueue {
-        let fleet = self.devices.fleet(Lane::All);
+    pub(in crate::scheduler) fn split_queue(&self, asker: Asker) -> SplitQueue {
+        let totals = self.devices.totals(Lane::All);
         let state = self.lock();
-        let launch_seconds = serving.map(|serving| serving.launch_seconds);
-        SplitQueue::new(state.jobs.split_line(), &seats(&state, fleet), asker, launch_seconds)
+        SplitQueue::new(state.jobs.split_line(), &seats(&state, totals), asker)
     }
 
     /// Number of askers of split jobs who have had no turn while waiting.
@@ -213,8 +210,140 @@ impl Pool {
 }
 
 /// The seats from which askers are answered: those on a device that searches all patterns.
-fn seats(state: &State, fleet: Fleet) -> Seats {
-    state.jobs.split_line().seats(Lane::All, fleet.rate)
+fn seats(state: &State, totals: LaneTotals) -> Seats {
+    state.jobs.split_line().seats(Lane::All, totals.rate)
+}
+
+/// The subscribed devices.
+#[derive(Debug, Default)]
+pub(super) struct Devices {
+    /// Start points that may be in flight at once, on all devices.
+    in_flight: AtomicUsize,
+    subscribed: AtomicUsize,
+    rates: Mutex<MeasuredRates>,
+}
+
+/// The rates of the measured devices, with sums by lane. The sums are kept, because every launch
+/// asks for one, and a thousand devices make thousands of launches a second.
+#[derive(Debug, Default)]
+struct MeasuredRates {
+    /// Lane and rate of each device, in candidates per 1000 seconds, by subscription number.
+    of_devices: BTreeMap<usize, (Lane, u64)>,
+    /// Sums of the rates by lane, in the order of [`Lane::EVERY`]. Integers, so that rounding
+    /// errors do not add up.
+    of_lanes: [u128; Lane::EVERY.len()],
+}
+
+/// Rates are rounded to this fraction of a candidate per second: a thousandth.
+const ROUNDED_TO: f64 = 1e3;
+
+impl MeasuredRates {
+    /// Sets the rate of a device, or forgets it.
+    fn set(&mut self, number: usize, measured: Option<(Lane, f64)>) {
+        let measured = measured.map(|(lane, rate)| (lane, (rate * ROUNDED_TO) as u64));
+        let before = match measured {
+            Some(measured) => self.of_devices.insert(number, measured),
+            None => self.of_devices.remove(&number),
+        };
+        if let Some((lane, rate)) = before {
+            self.of_lanes[lane as usize] -= u128::from(rate);
+        }
+        if let Some((lane, rate)) = measured {
+            self.of_lanes[lane as usize] += u128::from(rate);
+        }
+    }
+
+    /// The sum of a lane's rates, in candidates per second. [`Lane::All`] means all devices.
+    fn sum(&self, lane: Lane) -> f64 {
+        let sum = if lane == Lane::All { self.of_lanes.iter().sum() } else { self.of_lanes[lane as usize] };
+        sum as f64 / ROUNDED_TO
+    }
+}
+
+impl Devices {
+    /// The devices of one lane. [`Lane::All`] means those of every lane.
+    pub fn totals(&self, lane: Lane) -> LaneTotals {
+        let rate = self.rates.lock().unwrap_or_else(PoisonError::into_inner).sum(lane);
+        LaneTotals { in_flight: self.in_flight.load(Ordering::Relaxed), rate: (rate > 0.0).then_some(rate) }
+    }
+
+    /// Notes the rate of a device, if it was measured.
+    fn note_rate(&self, number: usize, lane: Lane, rate: Option<Rate>) {
+        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Rate(rate)) = rate {
+            rates.set(number, Some((lane, rate)));
+        }
+    }
+}
+
+/// The plan of one device, kept up to date with the pool.
+#[derive(Debug)]
+pub struct Subscription {
+    /// The plan.
+    pub(super) plan: DevicePlan,
+    devices: Arc<Devices>,
+    /// The number of this subscription.
+    number: usize,
+    /// Start points that this device may have in flight.
+    in_flight: usize,
+    /// The share of its time that the device can search.
+    part: f64,
+}
+
+impl Subscription {
+    /// The subscription of a further device.
+    pub(super) fn new(plan: DevicePlan, devices: Arc<Devices>) -> Subscription {
+        let number = devices.subscribed.fetch_add(1, Ordering::Relaxed);
+        Subscription { plan, devices, number, in_flight: 0, part: 1.0 }
+    }
+
+    /// Notes the rate of the device, for the plans of other devices and for the shares told to
+    /// askers.
+    pub(in crate::scheduler) fn note_rate(&self, rates: Rates) {
+        let rate = rates.top_words.map(|Rate(rate)| Rate(rate * self.part));
+        self.devices.note_rate(self.number, self.plan.lane(), rate);
+    }
+
+    /// Sets how many start points the device may have in flight, and whether it has an early stop
+    /// ([`crate::search::Searcher::early_stop`]).
+    pub(in crate::scheduler) fn set_device(&mut self, in_flight: usize, early_stop: bool) {
+        self.plan.set_early_stop(early_stop);
+        self.devices.in_flight.fetch_add(in_flight, Ordering::Relaxed);
+        self.devices.in_flight.fetch_sub(std::mem::replace(&mut self.in_flight, in_flight), Ordering::Relaxed);
+    }
+
+    /// Records a collected launch over `starts` start points.
+    pub(in crate::scheduler) fn settle(&mut self, launch: &PlannedLaunch, report: &LaunchReport, starts: usize) {
+        let totals = self.devices.totals(self.plan.lane());
+        self.plan.settle(launch, report, starts, totals);
+    }
+
+    /// Candidates that this device tests per start point.
+    pub(in crate::scheduler) fn candidates_per_start(&self) -> Option<f64> {
+        self.plan.candidates_per_start()
+    }
+
+    /// Sets the stretch that is expected before the first launch.
+    pub(in crate::scheduler) fn expect_candidates_per_start(&mut self, stretch: f64) {
+        self.plan.expect_candidates_per_start(stretch);
+    }
+
+    /// Sets the share of its time that the device can search.
+    pub(in crate::scheduler) fn set_part(&mut self, part: f64) {
+        self.part = part;
+    }
+
+    /// Sets the lane.
+    pub(in crate::scheduler) fn set_lane(&mut self, lane: Lane) {
+        self.plan.set_lane(lane);
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.devices.in_flight.fetch_sub(self.in_flight, Ordering::Relaxed);
+        self.devices.rates.lock().unwrap_or_else(PoisonError::into_inner).set(self.number, None);
+    }
 }
 
 #[cfg(test)]
@@ -262,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_keeps_its_pass_until_the_pool_changes() {
+    fn a_device_keeps_its_pass_until_the_pool_changes() {
         let pool = Pool::default();
         pool.insert(JobId(1), patterns(&["qqqqqq"]));
         let mut held = pool.subscribe(Lane::All);
@@ -281,13 +410,12 @@ mod tests {
     fn devices_that_share_passes_have_one_until_their_patterns_differ() {
         let pool = Pool::default();
         pool.insert(JobId(1), patterns(&["qqqqqq"]));
-        let (mut one, mut other, mut own) =
+        let (mut one, mut other, mut faster) =
             (pool.subscribe(Lane::Hard), pool.subscribe(Lane::Hard), pool.subscribe(Lane::Hard));
-        one.share_passes();
-        other.share_passes();
         let first = pass(&pool, &mut one);
         assert!(Arc::ptr_eq(&first, &pass(&pool, &mut other)));
-        assert!(!Arc::ptr_eq(&first, &pass(&pool, &mut own)), "a trusted device has its canary alone");
+        let Next::Search(own) = pool.next(&mut faster, Some(Rate(1e12))) else { panic!("no launch") };
+        assert!(!Arc::ptr_eq(&first, &own.pass), "a faster device has a rarer canary");
         pool.remove(JobId(1));
         pool.insert(JobId(3), patterns(&["pppppp"]));
         let second = pass(&pool, &mut one);
@@ -335,9 +463,9 @@ mod tests {
         assert_eq!(patterns(&mut held), 3);
     }
 
-    /// A job that comes during a pause must not wake every worker again and again.
+    /// A job that comes during a pause must not wake every device again and again.
     #[test]
-    fn a_paused_pool_lets_workers_sleep_whatever_jobs_come() {
+    fn a_paused_pool_lets_devices_sleep_whatever_jobs_come() {
         let pool = Pool::default();
         let mut held = pool.subscribe(Lane::All);
         pool.pause(true);
@@ -345,7 +473,7 @@ mod tests {
         assert!(matches!(pool.next(&mut held, None), Next::Wait));
         let (began, limit) = (std::time::Instant::now(), Duration::from_millis(50));
         pool.wait(&held, limit);
-        assert!(began.elapsed() >= limit, "the worker sleeps");
+        assert!(began.elapsed() >= limit, "the device sleeps");
         assert!(!pool.wait_for_end(Duration::from_millis(1)));
         pool.close();
         assert!(pool.wait_for_end(Duration::from_secs(60)));
@@ -361,5 +489,29 @@ mod tests {
         pool.wait(&held, Duration::from_secs(60));
         assert!(matches!(pool.next(&mut held, None), Next::Search(_)));
         adder.join().unwrap();
+    }
+
+    #[test]
+    fn the_rates_of_a_lane_are_those_of_its_devices_however_often_they_change() {
+        let mut rates = MeasuredRates::default();
+        for round in 0..1000 {
+            for number in 0..30 {
+                let lane = Lane::EVERY[(number + round) % 3];
+                rates.set(number, Some((lane, 1e10 / (number + 1) as f64 * (round + 1) as f64)));
+            }
+        }
+        let measured = rates.of_devices.clone();
+        for lane in Lane::EVERY {
+            let of_lane = measured.values().filter(|(other, _)| lane == Lane::All || lane == *other);
+            assert_eq!(rates.sum(lane), of_lane.map(|&(_, rate)| u128::from(rate)).sum::<u128>() as f64 / ROUNDED_TO);
+        }
+        rates.set(7, Some((Lane::All, 0.25)));
+        for number in (0..30).filter(|&number| number != 7) {
+            rates.set(number, None);
+        }
+        assert_eq!(Lane::EVERY.map(|lane| rates.sum(lane)), [0.25, 0.0, 0.0], "nothing is left of the others");
+        rates.set(7, None);
+        rates.set(7, None);
+        assert_eq!(Lane::EVERY.map(|lane| rates.sum(lane)), [0.0; 3]);
     }
 }

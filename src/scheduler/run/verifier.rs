@@ -2,9 +2,7 @@
 //! finds.
 
 use super::health::Record;
-use super::last_launch::LastLaunch;
 use super::pool::Pool;
-use super::shared_decoys::SharedDecoys;
 use super::verify::{CollectedLaunch, Find, Match, verify_until};
 use crate::fault::{self, Step};
 use crate::job::JobId;
@@ -18,7 +16,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 /// The name of the verifier's thread.
 const NAME: &str = "verifier";
@@ -62,18 +59,6 @@ pub(in crate::scheduler) struct Delivered {
     pub launch: CollectedLaunch,
     /// The record of the device.
     pub record: Arc<Record>,
-    /// For an untrusted device: its claims about its speed, which canaries must prove first.
-    pub unproven: Option<Unproven>,
-}
-
-/// The claims of an untrusted device about its speed.
-pub(in crate::scheduler) struct Unproven {
-    /// Wall time since its previous launch; `None` in the warm-up.
-    pub wall: Option<Duration>,
-    /// Candidates per start point, from the device's plan.
-    pub stretch: Option<f64>,
-    /// The decoys in its launches.
-    pub decoys: Arc<SharedDecoys>,
 }
 
 /// Starts the verifier. It ends when every sender of launches is gone.
@@ -88,11 +73,10 @@ pub(in crate::scheduler) fn spawn(
         let is_over = Cell::new(false);
         roster.keep_thread(NAME, || is_over.get(), || {
             roster.check(NAME);
-            while let Ok(Delivered { launch, record, unproven }) = launches.recv() {
+            while let Ok(Delivered { launch, record }) = launches.recv() {
                 let starts: Vec<StartId> = launch.starts.iter().map(|&(start, _)| start).collect();
                 // A panic over one launch must not end the verification of the others.
-                let settled =
-                    catch_unwind(AssertUnwindSafe(|| settle(&launch, &record, unproven.as_ref(), &pool, &mut handler)));
+                let settled = catch_unwind(AssertUnwindSafe(|| settle(&launch, &record, &pool, &mut handler)));
                 if settled.is_err() {
                     tracing::error!(device = %record.view().id, "verifying a launch panicked; its finds are searched again");
                 }
@@ -112,38 +96,16 @@ pub(in crate::scheduler) fn reach(side: fn(Step), pass: &Pass, step: Step) {
     }
 }
 
-fn settle(
-    launch: &CollectedLaunch,
-    record: &Record,
-    unproven: Option<&Unproven>,
-    pool: &Pool,
-    handler: &mut impl FindHandler,
-) {
-    if unproven.is_some() && record.is_disbelieved() {
-        // When a liar is found out, up to 64 more of its launches may wait, with thousands of hits
-        // each.
-        return;
-    }
+fn settle(launch: &CollectedLaunch, record: &Record, pool: &Pool, handler: &mut impl FindHandler) {
     reach(fault::before, &launch.pass, Step::Verify);
     // Once the search ends and its last job is gone, no find is wanted and no device is judged.
     let is_over = || pool.is_closed() && pool.is_empty();
-    // Every claim of an untrusted device counts.
-    let enough = launch.pass.starts_worth_verifying().filter(|_| unproven.is_none());
-    let verified = verify_until(launch, enough, is_over);
+    let verified = verify_until(launch, launch.pass.starts_worth_verifying(), is_over);
     reach(fault::after, &launch.pass, Step::Verify);
     let Some(verified) = verified else { return };
     let expected = launch.report.candidates as f64 * verified.share * launch.pass.canary_chance;
     record.add_hits(verified.hits_right);
     record.judge(verified.hits_wrong, expected, verified.canary_found);
-    let candidates = match unproven {
-        Some(claim) => {
-            let expected = launch.report.candidates as f64 * launch.pass.decoy_chance();
-            record.judge_decoys(expected, verified.decoys_found.len() as u64);
-            claim.decoys.found(&verified.decoys_found);
-            prove(launch, record, claim)
-        }
-        None => launch.report.candidates,
-    };
     if verified.hits_wrong > 0 {
         tracing::warn!(device = %record.view().id, wrong = verified.hits_wrong, "hits that match nothing were dropped");
     }
@@ -157,27 +119,11 @@ fn settle(
             FindOutcome::GoesOn => {}
         }
     }
-    for job in pool.count(&launch.pass, candidates) {
+    for job in pool.count(&launch.pass, launch.report.candidates) {
         if handler.is_over(job) == FindOutcome::Done {
             pool.remove(job);
         }
     }
-}
-
-/// The candidates of a launch that the device's canaries prove. Only these count in its rate.
-fn prove(launch: &CollectedLaunch, record: &Record, claim: &Unproven) -> u64 {
-    let share = record.proven_share();
-    let candidates = (launch.report.candidates as f64 * share) as u64;
-    let compared = launch.pass.compared();
-    match claim.wall {
-        Some(wall) => record.add_proven(compared, candidates, wall),
-        None => record.add_warm_up(candidates),
-    }
-    if let Some(stretch) = claim.stretch {
-        let starts = launch.starts.len();
-        record.note_launch(LastLaunch { starts, candidates, stretch: stretch * share, early_stop: false });
-    }
-    candidates
 }
 
 /// Chooses the find of a start point: the first match whose job is still open. For a job without a

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// A collected launch, with the data for verifying it.
 #[derive(Debug)]
 pub struct CollectedLaunch {
-    /// Index of the device among the workers.
+    /// Index of the device among all devices.
     pub device: usize,
     /// The patterns and their owners.
     pub pass: Arc<Pass>,
@@ -64,8 +64,6 @@ pub struct VerifiedFinds {
     pub hits_wrong: u64,
     /// Hits that match the canary.
     pub canary_found: u64,
-    /// The decoys that hits match, with one entry for each hit.
-    pub decoys_found: Vec<Pattern>,
     /// The part of the launch that was verified, 0 to 1: as much of its canary hits are expected.
     pub share: f64,
 }
@@ -141,7 +139,6 @@ pub(super) fn verify_until(
             for pattern in matches {
                 match launch.pass.owner(pattern) {
                     Owner::Canary => verified.canary_found += 1,
-                    Owner::Decoy => verified.decoys_found.push(launch.pass.patterns.get(pattern).clone()),
                     Owner::Job(job) => found.push(Match { job, pattern, start: claim.start, hit }),
                 }
             }
@@ -175,7 +172,7 @@ mod tests {
     use super::*;
     use crate::job::JobSpec;
     use crate::key::{Offset, Rotation, Tweak};
-    use crate::scheduler::plan::lane::Lane;
+    use crate::scheduler::plan::profile::Lane;
     use crate::scheduler::run::pool::{Next, Pool};
     use crate::scheduler::tests::poisson;
     use crate::vault::Vault;

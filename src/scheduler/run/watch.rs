@@ -64,9 +64,9 @@ impl Watch {
         Some(watch)
     }
 
-    /// Adds a worker's device to the watch, so that it rests outside the hours. Its own machine
+    /// Adds an attached device to the watch, so that it rests outside the hours. Its own machine
     /// watches power supply and temperature.
-    pub fn add_remote(&self, record: &Arc<Record>) {
+    pub fn add_attached(&self, record: &Arc<Record>) {
         let rule = RestRule::new(self.hours.clone(), false, None);
         let id = record.view().id;
         self.lock().push(Watched { id, rule, needs_temperature: false, record: Arc::clone(record) });
@@ -116,8 +116,7 @@ impl Watch {
 mod tests {
     use super::*;
     use crate::clock::Clock;
-    use crate::search::RemoteId;
-    use crate::search::{Caps, DeviceInfo};
+    use crate::search::{Caps, DeviceInfo, RemoteId};
     use std::fs;
     use std::path::Path;
 
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workers_device_keeps_the_hours_and_not_the_battery_or_the_heat_of_this_machine() {
+    fn an_attached_device_keeps_the_hours_and_not_the_battery_or_the_heat_of_this_machine() {
         let (sys, clock) = (tempfile::tempdir().unwrap(), Clock::at(23 * 3600));
         write(sys.path(), "class/power_supply/BAT0/type", "Battery");
         write(sys.path(), "class/power_supply/BAT0/status", "Discharging");
@@ -190,7 +189,7 @@ mod tests {
         let (name, kernel) = ("test".to_owned(), "test".to_owned());
         let id = DeviceId::Remote(RemoteId { worker: "ann".parse().unwrap(), device: 0 });
         let remote = Arc::new(Record::new(&DeviceInfo { id, name, kernel, threads: 1 }));
-        watch.add_remote(&remote);
+        watch.add_attached(&remote);
         assert!(local.is_resting() && !remote.is_resting());
         assert_eq!((remote.part(), remote.share(), remote.view().warnings), (1.0, 1.0, Vec::new()));
         clock.set(7 * 3600 + 86_400);

@@ -3,8 +3,7 @@
 use crate::job::{Asker, BestSearch, JobId, JobSpec};
 use crate::key::HalfPoint;
 use crate::pattern::{Best, MOST_KEPT, Pattern, Rate};
-use crate::scheduler::run::pool::{Next, Pool};
-use crate::scheduler::run::subscription::Subscription;
+use crate::scheduler::run::pool::{Next, Pool, Subscription};
 use crate::scheduler::{Find, FindHandler, FindOutcome, Lane, Pass, Scheduler};
 use crate::search::{DeviceChoice, SearchOptions};
 use crate::vault::Vault;

@@ -4,9 +4,9 @@ use crate::clock::Clock;
 use crate::job::{Asker, JobId, JobSpec};
 use crate::pattern::ALPHABET;
 use crate::roster::Roster;
+use crate::scheduler::run::device_threads::DeviceThreads;
 use crate::scheduler::run::pool::Pool;
 use crate::scheduler::run::verifier::{Delivered, LAUNCHES_WAITING};
-use crate::scheduler::run::workers::Workers;
 use crate::search::cpu::CpuSearcher;
 use crate::search::{DeviceChoice, DeviceId, SearchError, SearchOptions, Searcher, Surroundings};
 use crate::vault::Vault;
@@ -37,8 +37,9 @@ fn two_split_jobs_and_a_pool_of_a_hundred_have_their_shares_of_a_device() {
     };
     let (sender, launches) = mpsc::sync_channel(LAUNCHES_WAITING);
     let (here, vault) = (Surroundings::new(Clock::System), Vault::without_identity().unwrap());
-    let mut workers =
-        Workers::start(&options, Arc::new(open), here, Arc::clone(&pool), vault, sender, Roster::default()).unwrap();
+    let (pool_of_threads, none) = (Arc::clone(&pool), Roster::default());
+    let mut threads =
+        DeviceThreads::start(&options, Arc::new(open), here, pool_of_threads, vault, sender, none).unwrap();
     let mut candidates: BTreeMap<String, f64> = BTreeMap::new();
     // Launches of the warm-up have only the canary and do not count.
     let counted = launches.iter().filter(|delivered| delivered.launch.pass.patterns.len() > 1).take(LAUNCHES);
@@ -51,7 +52,7 @@ fn two_split_jobs_and_a_pool_of_a_hundred_have_their_shares_of_a_device() {
     }
     pool.close();
     while launches.recv().is_ok() {}
-    workers.join();
+    threads.join();
     let all: f64 = candidates.values().sum();
     let shares: BTreeMap<&str, f64> = candidates.iter().map(|(whose, count)| (whose.as_str(), count / all)).collect();
     let expected = [("Job(JobId(1001))", 0.25), ("Job(JobId(1002))", 0.25), ("pool", 0.5)];

@@ -7,11 +7,10 @@ use crate::key::{Npub, Offset, Rotation, Tweak, VerifiedHit};
 use crate::message::OutgoingMessage;
 use crate::pattern::{Pattern, PatternId};
 use crate::roster::Roster;
-use crate::scheduler::Lane;
 use crate::scheduler::run::health::Record;
 use crate::scheduler::run::pool::{Next, Pool};
-use crate::scheduler::run::verifier::{self, Delivered, FindOutcome, Unproven};
-use crate::scheduler::{CollectedLaunch, Find, Health, Owner, Pass, verify};
+use crate::scheduler::run::verifier::{self, Delivered, FindOutcome};
+use crate::scheduler::{CollectedLaunch, Find, Health, Lane, Owner, Pass, verify};
 use crate::search::{ClaimedHit, DeviceId, DeviceInfo, LaunchReport};
 use crate::vault::Vault;
 use nostr::nips::nip59::UnwrappedGift;
@@ -60,15 +59,6 @@ impl Bench {
     /// Verifies the launches as `Scheduler` does. Returns the keys that the asker can read, and the
     /// device's record.
     async fn settle(&self, launches: Vec<CollectedLaunch>) -> (Vec<Npub>, Arc<Record>) {
-        self.settle_of(launches, || None).await
-    }
-
-    /// [`Bench::settle`] for launches of an untrusted device with these claims about its speed.
-    async fn settle_of(
-        &self,
-        launches: Vec<CollectedLaunch>,
-        unproven: fn() -> Option<Unproven>,
-    ) -> (Vec<Npub>, Arc<Record>) {
         let info = DeviceInfo { id: DeviceId::Cpu, name: "liar".into(), kernel: "liar".into(), threads: 1 };
         let record = Arc::new(Record::new(&info));
         let wraps = Arc::new(Mutex::new(Vec::new()));
@@ -91,7 +81,7 @@ impl Bench {
         let (sender, receiver) = mpsc::sync_channel::<Delivered>(64);
         let verifier = verifier::spawn(receiver, Arc::clone(&self.pool), self.vault.clone(), redeem, Roster::default());
         for launch in launches {
-            sender.send(Delivered { launch, record: Arc::clone(&record), unproven: unproven() }).unwrap();
+            sender.send(Delivered { launch, record: Arc::clone(&record) }).unwrap();
         }
         drop(sender);
         verifier.join().unwrap();
@@ -156,25 +146,6 @@ async fn a_thousand_forged_hits_deliver_nothing_and_are_counted() {
     assert_eq!(record.view().hits_wrong, EACH as u64, "every forged claim was counted");
     assert!(matches!(record.view().health, Health::Out(reason) if reason.contains("wrong")));
     assert!(hard.pool.contains(JOB), "the job goes on");
-}
-
-/// Once a worker has lied, verifying its other launches would waste time: dozens of them, with
-/// thousands of hits each, may wait for the verifier.
-#[tokio::test]
-async fn launches_of_a_worker_that_has_lied_are_not_verified() {
-    let remote: fn() -> Option<Unproven> = || Some(Unproven { wall: None, stretch: None, decoys: Arc::default() });
-    let local: fn() -> Option<Unproven> = || None;
-    for (unproven, wrong, keys) in [(remote, 4, 0), (local, 20, 1)] {
-        let bench = Bench::new("q");
-        let tweak = Tweak { offset: Offset::of_point(0, 1, Rotation::ALL[0]), rotation: Rotation::ALL[1] };
-        let forged = || [7, 8].map(|start| ClaimedHit { start, tweak }).to_vec();
-        let mut launches: Vec<CollectedLaunch> = (0..10).map(|_| bench.launch(forged())).collect();
-        let mut last = bench.launch(Vec::new());
-        last.report.hits = vec![bench.true_hit(&last)];
-        launches.push(last);
-        let (delivered, record) = bench.settle_of(launches, unproven).await;
-        assert_eq!((record.view().hits_wrong, delivered.len()), (wrong, keys));
-    }
 }
 
 /// Flips one bit of each of 1,000 true hits. A few are still true by chance. Every delivered key

@@ -6,8 +6,7 @@ use crate::job::{JobId, JobSpec};
 use crate::key::{Offset, Rotation, Tweak};
 use crate::pattern::{ALPHABET, Pattern, PatternId};
 use crate::scheduler::plan::device_plan::PlannedLaunch;
-use crate::scheduler::run::pool::{Next, Pool};
-use crate::scheduler::run::subscription::Subscription;
+use crate::scheduler::run::pool::{Next, Pool, Subscription};
 use crate::scheduler::{Lane, Owner, Pass};
 use crate::search::{ClaimedHit, LaunchReport};
 use rand::Rng;
@@ -70,7 +69,7 @@ fn warm_up() -> PlannedLaunch {
 fn jobs(pass: &Pass) -> Vec<i64> {
     let job = |owner: &Owner| match owner {
         Owner::Job(job) => Some(job.0),
-        Owner::Canary | Owner::Decoy => None,
+        Owner::Canary => None,
     };
     pass.owners().iter().filter_map(job).collect()
 }
@@ -146,11 +145,11 @@ fn a_launch_that_ended_early_does_not_change_the_stretch() {
     let mut device = Device::with_early_stop(true);
     let pass = Arc::new(Pass::canary_alone(None));
     let short = LaunchReport { candidates: 1000, ..LaunchReport::default() };
-    let known = device.held.stretch();
+    let known = device.held.candidates_per_start();
     device.settle(&pass, &LaunchReport { is_cut_short: true, ..short.clone() });
-    assert_eq!(device.held.stretch(), known);
+    assert_eq!(device.held.candidates_per_start(), known);
     device.settle(&pass, &short);
-    assert_ne!(device.held.stretch(), known);
+    assert_ne!(device.held.candidates_per_start(), known);
 }
 
 #[test]

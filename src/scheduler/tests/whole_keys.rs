@@ -2,9 +2,8 @@
 
 use crate::job::{Asker, JobId, JobSpec};
 use crate::pattern::Rate;
-use crate::scheduler::plan::compared::{Compared, Rates, WHOLE_KEYS_COST};
-use crate::scheduler::run::pool::{Next, Pool};
-use crate::scheduler::run::subscription::Subscription;
+use crate::scheduler::plan::profile::{Compared, Rates, WHOLE_KEYS_COST};
+use crate::scheduler::run::pool::{Next, Pool, Subscription};
 use crate::scheduler::{Lane, Owner, Pass};
 use crate::search::LaunchReport;
 use std::collections::BTreeMap;
@@ -31,7 +30,7 @@ fn launches(pool: &Pool, held: &mut Subscription, (count, cost): (usize, f64)) -
         held.settle(&planned, &LaunchReport { candidates, busy, ..LaunchReport::default() }, 1);
         let jobs = pass.owners().iter().filter_map(|owner| match owner {
             Owner::Job(job) => Some(job.0),
-            Owner::Canary | Owner::Decoy => None,
+            Owner::Canary => None,
         });
         let mut jobs: Vec<i64> = jobs.collect();
         jobs.sort_unstable();
@@ -57,7 +56,11 @@ fn the_two_kinds_take_turns_and_no_launch_has_both() {
     assert_eq!((one, other), (&[1, 1, 3][..], &[2, 3][..]));
     assert!((first - 0.5).abs() < 0.01 && (second - 0.5).abs() < 0.01, "{parts:?}");
     // The stretch is that of the fast kernel, whatever turns come between.
-    assert!((held.stretch().unwrap().log2() - CANDIDATES.log2()).abs() <= 1.0, "{:?}", held.stretch());
+    assert!(
+        (held.candidates_per_start().unwrap().log2() - CANDIDATES.log2()).abs() <= 1.0,
+        "{:?}",
+        held.candidates_per_start()
+    );
     pool.remove(JobId(1));
     pool.remove(JobId(3));
     let had = launches(&pool, &mut held, (10, 6.0));

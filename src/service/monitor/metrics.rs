@@ -4,10 +4,9 @@
 use crate::log_writer;
 use crate::memory;
 use crate::pattern::Rate;
-use crate::remote::FleetView;
 use crate::scheduler::{Health, Rest};
-use crate::search::DeviceId;
 use crate::service::context::Handles;
+use crate::service::workers;
 use prometheus::{Encoder, Gauge, GaugeVec, IntCounterVec, Opts, Registry, TextEncoder};
 use std::time::{SystemTime, UNIX_EPOCH};
 use thiserror::Error;
@@ -42,7 +41,7 @@ pub fn collect(bot: &Handles, relays: &[(String, bool)], since: SystemTime) -> R
     let connected = relays.iter().map(|(url, is_connected)| ([url.as_str()], f64::from(u8::from(*is_connected))));
     page.gauges("relay_connected", "Whether a relay of the bot is connected.", ["relay"], connected)?;
     if let Some(fleet) = &bot.context.fleet {
-        workers(&page, &fleet.view())?;
+        workers::metrics(&page, &fleet.view())?;
     }
     messages(&page, bot)?;
     ledger(&page, bot)?;
@@ -83,38 +82,6 @@ fn devices(page: &Page, bot: &Handles) -> Result<(), MetricsError> {
     page.gauges("device_time_ratio", help, ["device"], parts)?;
     let is_paused = f64::from(u8::from(bot.scheduler.is_paused()));
     page.gauge("search_paused", "Whether the search is paused.", is_paused)
-}
-
-/// Metrics of the workers on other machines. The rates and hits of their devices are among those of
-/// all devices.
-fn workers(page: &Page, fleet: &FleetView) -> Result<(), MetricsError> {
-    let connected = f64::from(u8::from(fleet.connected));
-    page.gauge("fleet_connected", "Whether the server of the workers is connected.", connected)?;
-    let there = fleet.devices.iter().filter(|device| device.away.is_none()).count();
-    page.gauge("fleet_devices", "Devices of workers that are there.", there as f64)?;
-    page.gauge(
-        "fleet_refused_workers",
-        "Workers that get no orders, dropped or unreadable.",
-        fleet.refused.len() as f64,
-    )?;
-    let ids: Vec<String> = fleet.devices.iter().map(|device| DeviceId::Remote(device.id).to_string()).collect();
-    let each = || ids.iter().map(String::as_str).zip(&fleet.devices);
-    let errors = each().map(|(id, device)| ([id], device.errors));
-    let help = "Times that a worker's device did nothing with its orders, failed or lied.";
-    page.counters("fleet_device_errors_total", help, ["device"], errors)?;
-    // The label is this bot's version or `other`. So a device has at most two series, whatever
-    // versions its worker reports.
-    let own = env!("CARGO_PKG_VERSION");
-    let versions = each().filter(|(_, device)| device.away.is_none()).map(|(id, device)| {
-        let version = if device.program == own { own } else { "other" };
-        ([id, version], 1.0)
-    });
-    page.gauges("fleet_device_info", "Version of a worker; always 1.", ["device", "version"], versions)?;
-    let echoes = || each().filter_map(|(id, device)| Some((id, device.echo?)));
-    let times = echoes().map(|(id, echo)| ([id], echo.round_trip.as_secs_f64()));
-    page.gauges("fleet_device_round_trip_seconds", "Time of a message to a worker and back.", ["device"], times)?;
-    let clocks = echoes().map(|(id, echo)| ([id], echo.clock_ahead as f64 / 1e3));
-    page.gauges("fleet_device_clock_ahead_seconds", "A worker's clock minus the bot's.", ["device"], clocks)
 }
 
 /// Metrics of unanswered messages, by cause.
@@ -166,16 +133,16 @@ fn snake_case(name: &str) -> String {
 
 /// The metrics of one answer.
 #[derive(Default)]
-struct Page(Registry);
+pub(in crate::service) struct Page(Registry);
 
 impl Page {
-    fn gauge(&self, name: &str, help: &str, value: f64) -> Result<(), MetricsError> {
+    pub(in crate::service) fn gauge(&self, name: &str, help: &str, value: f64) -> Result<(), MetricsError> {
         let gauge = Gauge::with_opts(options(name, help))?;
         gauge.set(value);
         Ok(self.0.register(Box::new(gauge))?)
     }
 
-    fn gauges<'a, const N: usize>(
+    pub(in crate::service) fn gauges<'a, const N: usize>(
         &self,
         name: &str,
         help: &str,
@@ -189,7 +156,7 @@ impl Page {
         Ok(self.0.register(Box::new(gauges))?)
     }
 
-    fn counters<'a, const N: usize>(
+    pub(in crate::service) fn counters<'a, const N: usize>(
         &self,
         name: &str,
         help: &str,

@@ -1,7 +1,7 @@
 //! Monitoring: whether the bot lives, whether it can serve, and its metrics, over HTTP and for the
 //! service manager.
 
-mod metrics;
+pub(in crate::service) mod metrics;
 mod pulse;
 mod server;
 mod watchdog;

@@ -6,7 +6,7 @@ use crate::support::fleet::{Headquarters, Killed, NatsServer, Twisted};
 use crate::support::harness::{Test, test};
 use crate::support::until;
 use async_nats::Client;
-use npubbot::remote::LARGEST_ANSWER;
+use npubbot::fleet::LARGEST_ANSWER;
 use npubbot::scheduler::Health;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

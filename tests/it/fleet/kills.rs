@@ -9,9 +9,8 @@ use crate::support::relay::TestRelay;
 use crate::support::{seed, until};
 use async_nats::connection::State;
 use futures_util::StreamExt;
-use npubbot::fleet::Setup;
+use npubbot::fleet::{BOT, Setup};
 use npubbot::key::StartPoint;
-use npubbot::remote::BOT;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde::Deserialize;
@@ -21,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub const TESTS: &[Test] =
-    &[test!(forty_jobs_survive_kills_of_workers_bot_and_server).long("5 min: forty jobs, a kill in each").alone()];
+    &[test!(forty_jobs_survive_kills_of_workers_bot_and_server).long("5 min: forty jobs, a kill in each")];
 
 const JOBS: usize = 40;
 const WORKERS: [&str; 2] = ["ann", "bob"];

@@ -17,9 +17,8 @@ use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
     test!(twenty_workers_hear_of_new_and_cancelled_jobs).slow(),
-    test!(a_thousand_workers_hear_of_jobs_within_a_second).long("2 min, alone on the machine").alone(),
-    test!(orders_and_workers_cost_the_bot_and_the_server_time_and_memory).long("5 min, alone on the machine").alone(),
-    test!(fifty_orders_a_second_cost_the_bot_a_fiftieth_of_a_core_at_most).long("1 min, alone on the machine").alone(),
+    test!(a_thousand_workers_hear_of_new_and_cancelled_jobs).long("2 min, a measurement"),
+    test!(orders_and_workers_cost_the_bot_and_the_server_time_and_memory).long("5 min, a measurement"),
 ];
 
 /// Variable for another number of workers than a thousand.
@@ -101,11 +100,9 @@ async fn twenty_workers_hear_of_new_and_cancelled_jobs() {
     measure(20, Duration::from_millis(200)).await;
 }
 
-async fn a_thousand_workers_hear_of_jobs_within_a_second() {
+async fn a_thousand_workers_hear_of_new_and_cancelled_jobs() {
     let workers = std::env::var(WORKERS).map_or(1000, |text| text.parse().unwrap());
-    for longest in measure(workers, Duration::from_millis(400)).await {
-        assert!(longest < Duration::from_secs(1), "{longest:?}");
-    }
+    measure(workers, Duration::from_millis(400)).await;
 }
 
 /// Starts workers with these names within this process. Each launch takes `time`.
@@ -122,7 +119,7 @@ fn simulate(server: &NatsServer, names: &[String], starts: usize, time: Duration
 
 /// Measures how long it takes until all workers have begun a launch with a new pattern, and then
 /// until all have begun one without it after its job was cancelled.
-async fn measure(workers: usize, time: Duration) -> [Duration; 2] {
+async fn measure(workers: usize, time: Duration) {
     let names: Vec<String> = (0..workers).map(|number| format!("w{number}")).collect();
     let server = NatsServer::start(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
     let bot = Headquarters::start(&server);
@@ -159,26 +156,17 @@ async fn measure(workers: usize, time: Duration) -> [Duration; 2] {
     println!("cores in use: bot {bot_used:.2}, simulation {simulation:.2}, server {server_used:.2}");
     let view = bot.fleet.view();
     assert!(view.refused.is_empty() && there() == workers, "{:?}", view.refused);
-    [came.2, went.2]
 }
 
 /// The figures of `docs/scale.md`. Bot, vault and server are separate processes, as in use.
 async fn orders_and_workers_cost_the_bot_and_the_server_time_and_memory() {
-    for (workers, starts) in [(100, 1), (300, 1), (30, 27)] {
+    for (workers, starts) in [(20, 1), (100, 1), (300, 1), (30, 27)] {
         cost(workers, starts).await;
     }
 }
 
-/// The limit holds for an optimised bot. A debug build only prints the figure.
-async fn fifty_orders_a_second_cost_the_bot_a_fiftieth_of_a_core_at_most() {
-    // Twenty workers with launches of 400 ms.
-    let bot = cost(20, 1).await * 50.0;
-    println!("fifty orders a second take {:.2} % of a core", bot * 100.0);
-    assert!(cfg!(debug_assertions) || bot < 0.02, "{bot}");
-}
-
-/// Prints the costs of orders and workers. Returns the bot's processor time per order in seconds.
-async fn cost(workers: usize, starts: usize) -> f64 {
+/// Prints the costs of orders and workers.
+async fn cost(workers: usize, starts: usize) {
     let names: Vec<String> = (0..workers).map(|number| format!("w{number}")).collect();
     let server = NatsServer::start(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
     let (relay, credentials) = (TestRelay::start().await, server.file("bot"));
@@ -210,5 +198,4 @@ async fn cost(workers: usize, starts: usize) -> f64 {
     let grown = [0, 1, 2].map(|at| now[at].saturating_sub(alone[at]) as f64 / 1e3 / workers as f64);
     println!("memory of a worker, kB: {grown:.0?}");
     assert!(orders > 0 && times[0] > 0.0);
-    times[0] / orders as f64
 }

@@ -5,8 +5,7 @@ use crate::support::harness::{Test, test};
 use crate::support::{PATIENCE, program, until};
 use async_nats::{Client, ConnectOptions, Event};
 use futures_util::StreamExt;
-use npubbot::fleet::{Reloaded, Setup};
-use npubbot::remote::{BOT, Credentials};
+use npubbot::fleet::{BOT, Credentials, Reloaded, Setup};
 use npubbot::scheduler::Health;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -87,7 +86,7 @@ async fn a_wrong_credential_is_refused_and_a_removed_worker_is_cut_off() {
     bot.goes_on("ann").await;
     let mut setup = Setup::open(server.data.path()).unwrap();
     setup.remove("ann".parse().unwrap()).unwrap();
-    assert_eq!(setup.reload(), Reloaded::Told);
+    assert_eq!(setup.reload(npubbot::os::process::reload), Reloaded::Told);
     until("it is cut off", || async { bot.device("ann").filter(|device| device.health != Health::Working) }).await;
     let ended = until("the worker ends", || {
         let ended = worker.0.try_wait().unwrap();
@@ -101,7 +100,7 @@ async fn a_wrong_credential_is_refused_and_a_removed_worker_is_cut_off() {
     assert_ne!(bot.device("ann").unwrap().health, Health::Working);
     // A worker that is added while the server runs.
     let added = setup.add("carl".parse().unwrap()).unwrap();
-    assert_eq!(setup.reload(), Reloaded::Told);
+    assert_eq!(setup.reload(npubbot::os::process::reload), Reloaded::Told);
     let _added = works_when_added(&bot, server.worker(&added)).await;
     assert_eq!(bot.device("bob").unwrap().health, Health::Working);
 }

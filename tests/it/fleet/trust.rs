@@ -3,8 +3,7 @@
 use crate::support::fleet::{Headquarters, NatsServer, Twisted, claims, elapsed};
 use crate::support::harness::{Test, test};
 use crate::support::until;
-use npubbot::key::{Offset, Rotation, Tweak, VerifiedHit};
-use npubbot::pattern::PatternId;
+use npubbot::key::{Offset, Rotation, Tweak};
 use npubbot::scheduler::Health;
 use npubbot::search::ClaimedHit;
 use std::sync::{Arc, Mutex};
@@ -14,7 +13,6 @@ pub const TESTS: &[Test] = &[
     test!(a_worker_with_forged_hits_is_named_and_dropped).slow(),
     test!(a_worker_that_claims_work_it_does_not_do_is_named_and_dropped).slow(),
     test!(a_worker_that_repeats_the_hits_of_another_is_named_and_dropped).slow(),
-    test!(a_worker_that_reports_canaries_only_is_named_and_dropped).slow(),
     test!(a_worker_that_claims_more_than_it_does_is_shown_at_its_proven_rate).slow(),
 ];
 
@@ -77,39 +75,6 @@ async fn a_worker_that_repeats_the_hits_of_another_is_named_and_dropped() {
     until("there are hits to steal", || async { (seen.lock().unwrap().len() > 5).then_some(()) }).await;
     let _thief = server.work("thief", Twisted::new(move |_, _| claims(seen.lock().unwrap().clone(), 1 << 20)));
     dropped(&bot, "thief", "hits were wrong").await;
-}
-
-/// A worker that keeps hits back cannot do better than this one: it knows the canary, which is the
-/// first pattern of each order, and reports the canary's hits.
-async fn a_worker_that_reports_canaries_only_is_named_and_dropped() {
-    let server = NatsServer::start(&["miser", "honest"]).await;
-    let bot = Headquarters::start(&server);
-    let kept_back = Arc::new(Mutex::new(0u64));
-    let counted = Arc::clone(&kept_back);
-    let miser = Twisted::new(move |launch, mut report| {
-        let is_canary = |hit: &ClaimedHit| {
-            let verified = VerifiedHit::recompute(launch.starts[hit.start], hit.tweak).unwrap();
-            launch.patterns.matches(&verified.npub()).contains(&PatternId(0))
-        };
-        let before = report.hits.len();
-        report.hits.retain(is_canary);
-        *counted.lock().unwrap() += (before - report.hits.len()) as u64;
-        report
-    });
-    let _miser = server.work("miser", miser);
-    bot.works("miser").await;
-    // The pattern is hard enough for workers and easy enough for a short test. Nobody finds it
-    // while only the dishonest worker searches.
-    bot.order(1, "qqqqq");
-    let reason = bot.drops("miser").await;
-    assert!(reason.contains("hits of hidden test patterns, so it keeps hits back"), "{reason}");
-    println!("{reason}; it kept {} back", kept_back.lock().unwrap());
-    assert!(bot.finds.lock().unwrap().is_empty());
-    let _honest = server.work("honest", Twisted::new(|_, report| report));
-    bot.found(1).await;
-    // An honest worker reports decoys, so it stays.
-    bot.order(2, "qqqqqqqq");
-    bot.goes_on("honest").await;
 }
 
 /// Canaries show the true rate, whatever the worker claims.

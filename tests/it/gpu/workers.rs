@@ -79,7 +79,7 @@ impl Measured<'_> {
     }
 }
 
-/// Bot, server and workers are separate processes. There is one pattern and no decoy, as when the
+/// Bot, server and workers are separate processes. There is one pattern, as when the
 /// local rate is measured.
 async fn gpus_keep_their_rate_through_the_fleet() {
     needs_gpu();
@@ -92,7 +92,7 @@ async fn gpus_keep_their_rate_through_the_fleet() {
     let fleet = format!("[fleet]\nserver = \"{}\"\ncredentials = \"{}\"\n", server.url(), credentials.display());
     // The bot's own device hardly searches.
     let search = "[search]\ndevice = \"cpu\"\nthreads = 1\nshare_percent = 10\n";
-    let extra = format!("{fleet}decoys = 0\n{search}[web]\nmetrics = \"{address}\"\n");
+    let extra = format!("{fleet}{search}[web]\nmetrics = \"{address}\"\n");
     let home = Home::with(&[relay.url()], &extra);
     let bot = home.spawn().await;
     let mut asker = Asker::connect(&relay.url(), bot.public_key).await;

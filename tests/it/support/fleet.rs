@@ -3,10 +3,9 @@
 use super::harness::skip;
 use super::program;
 use npubbot::clock::Clock;
-use npubbot::fleet::{BOT_CREDENTIALS, FOLDER, Setup};
+use npubbot::fleet::{BOT_CREDENTIALS, Credentials, FOLDER, Fleet, Setup, WorkerError, run_worker};
 use npubbot::job::{JobId, JobSpec};
 use npubbot::pattern::Pattern;
-use npubbot::remote::{Credentials, Fleet, WorkerError, run_worker};
 use npubbot::scheduler::{DeviceView, Find, FindOutcome, Health, OpenDevice, Scheduler};
 use npubbot::search::cpu::{CpuSearcher, KernelChoice};
 use npubbot::search::{
@@ -104,9 +103,11 @@ impl NatsServer {
 
     /// Starts a worker within this process, with a device of the test's.
     pub fn work(&self, worker: &str, searcher: impl Searcher + 'static) -> InProcess {
-        let (stopper, shutdown) = shutdown::pair();
+        let (stopper, mut shutdown) = shutdown::pair();
         let (url, credentials) = (self.url(), self.credentials(worker));
-        let task = tokio::spawn(async move { run_worker(&url, credentials, vec![Box::new(searcher)], shutdown).await });
+        let task = tokio::spawn(async move {
+            run_worker(&url, credentials, vec![Box::new(searcher)], async move { shutdown.stopped().await }).await
+        });
         InProcess { _stopper: stopper, _task: task }
     }
 }
@@ -150,6 +151,8 @@ pub struct Headquarters {
 
 impl Drop for Headquarters {
     fn drop(&mut self) {
+        self.scheduler.close();
+        self.fleet.close();
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -168,14 +171,14 @@ impl Headquarters {
         let options = SearchOptions { devices: DeviceChoice::Cpu, ..SearchOptions::default() };
         let (vault, surroundings) = (Vault::without_identity().unwrap(), Surroundings::new(Clock::System));
         let scheduler = Arc::new(Scheduler::start_with(&options, opener, surroundings, vault, on_find).unwrap());
-        scheduler.set_decoys(16);
         let fleet = Fleet::new(&server.url());
-        let (stopper, shutdown) = shutdown::pair();
+        let (stopper, mut shutdown) = shutdown::pair();
         let credentials = Credentials::read(&server.data.path().join(FOLDER).join(BOT_CREDENTIALS)).unwrap();
         let attached = Arc::clone(&scheduler);
         let runtime = runtime::Builder::new_multi_thread().worker_threads(2).thread_name("bot").enable_all().build();
         let runtime = runtime.unwrap();
-        runtime.spawn(fleet.clone().run(Arc::new(credentials), move |searcher| attached.attach(searcher), shutdown));
+        let attach = move |searcher| attached.attach(searcher);
+        runtime.spawn(fleet.clone().run(Arc::new(credentials), attach, async move { shutdown.stopped().await }));
         Headquarters { scheduler, fleet, finds, runtime: Some(runtime), _stopper: stopper }
     }
 

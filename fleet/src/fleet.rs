@@ -1,0 +1,402 @@
+//! The bot's connection to the server: workers come, are given orders, and go.
+//!
+//! ```text
+//! hello ──▶ new session ──▶ stream and consumer ──▶ RemoteSearcher ──▶ the scheduler
+//!             │ ends: gone (it may say hello again), useless (later), distrusted (never)
+//! ```
+//!
+//! Only the server knows which worker sends a message: each worker may publish to its own subjects
+//! only (`subjects.rs`).
+
+use super::credentials::{Credentials, is_refusal};
+use super::roll::{RemoteView, Roll, Visit};
+use super::searcher::{MOST_ORDERS, RemoteSearcher};
+use super::session::{End, PING_EVERY, Session};
+use super::sets::Differences;
+use super::subjects;
+use super::wire::{Hello, LARGEST_HELLO, LARGEST_TO_WORKER, Ping, encode};
+use async_nats::jetstream::{self, consumer, stream};
+use async_nats::{Client, Event};
+use futures_util::StreamExt;
+use npubbot_miner::search::{RemoteId, Searcher, WorkerName};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+
+/// Time after which the server deletes an order that no device has fetched.
+const ORDERS_LIVE: Duration = Duration::from_secs(5);
+/// The most messages that the server keeps for one worker. The limit is not in bytes, because the
+/// server would reserve these bytes, and its 1 GB would suffice for few workers.
+const MOST_MESSAGES: i64 = 1 << 12;
+/// The most messages in transit to a device: its orders, and parts of a set of patterns.
+const OUTGOING: usize = 4 * MOST_ORDERS;
+/// The most messages that wait in a subscription until the bot reads them. Further ones are
+/// dropped.
+const WAITING: usize = HELLOS_AT_ONCE;
+/// Time after which the server forgets the consumer of a device that is away.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(300);
+/// Time between two checks for silent devices and new hellos.
+const LOOK: Duration = Duration::from_secs(1);
+/// Time that the first connection may take before the log says that the server cannot be reached.
+const FIRST_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The state of the fleet, for operators.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FleetView {
+    /// Address of the server.
+    pub server: String,
+    /// Whether the bot is connected to the server.
+    pub connected: bool,
+    /// The devices of workers that have come since the start, by name.
+    pub devices: Vec<RemoteView>,
+    /// Workers that get no orders, and why.
+    pub refused: Vec<(WorkerName, String)>,
+}
+
+/// The workers of a bot. Cheap to clone; clones share them.
+#[derive(Clone)]
+pub struct Fleet {
+    server: Arc<str>,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    roll: Roll,
+    connected: bool,
+    /// Whether the log has said that the server is away.
+    is_told: bool,
+    /// Whether the log has said that the server refuses the bot.
+    is_refusal_told: bool,
+    since: Instant,
+}
+
+impl Fleet {
+    /// A fleet whose server has this address. Nothing is connected yet.
+    pub fn new(server: &str) -> Fleet {
+        let state = State {
+            roll: Roll::default(),
+            connected: false,
+            is_told: false,
+            is_refusal_told: false,
+            since: Instant::now(),
+        };
+        Fleet { server: server.into(), state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// The state of the fleet now.
+    pub fn view(&self) -> FleetView {
+        let state = self.lock();
+        FleetView {
+            server: self.server.to_string(),
+            connected: state.connected,
+            devices: state.roll.devices(Instant::now()),
+            refused: state.roll.refused(),
+        }
+    }
+
+    /// Ends all sessions at once. From now on nobody waits for the answers to their orders.
+    pub fn close(&self) {
+        self.end_all("the bot stops");
+    }
+
+    /// Keeps the connection up and passes each new device to `attach`, until `stopped`. If the
+    /// server is away, it tries again without end.
+    pub async fn run<A>(self, credentials: Arc<Credentials>, attach: A, stopped: impl Future<Output = ()>)
+    where
+        A: Fn(Box<dyn Searcher>) + Clone + Send + Sync + 'static,
+    {
+        let events = self.clone();
+        let options = credentials.options().subscription_capacity(WAITING).retry_on_initial_connect().event_callback(
+            move |event| {
+                events.note(&event);
+                std::future::ready(())
+            },
+        );
+        let client = match options.connect(&*self.server).await {
+            Ok(client) => client,
+            Err(error) => {
+                tracing::error!(%error, "the fleet's server cannot be used, so workers get no orders");
+                return;
+            }
+        };
+        tokio::select! {
+            () = self.serve(client, attach) => {}
+            () = stopped => self.close(),
+        }
+    }
+
+    async fn serve(&self, client: Client, attach: impl Fn(Box<dyn Searcher>) + Clone + Send + Sync + 'static) {
+        let differences = Differences::default();
+        let listen = async {
+            let mut hellos = Hellos::new(client.clone());
+            loop {
+                let fetched = hellos.fetch().await.unwrap_or_else(|error| {
+                    tracing::debug!(%error, "the fleet cannot be heard");
+                    Vec::new()
+                });
+                for hello in fetched {
+                    if let Some(session) = self.hear(hello.id, &hello.bytes) {
+                        tokio::spawn(welcome(client.clone(), session, differences.clone(), attach.clone()));
+                    }
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        let watch = async {
+            loop {
+                self.look();
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        tokio::join!(listen, watch);
+    }
+
+    /// Reads a hello. Returns the session that begins with it, if one does.
+    fn hear(&self, id: RemoteId, bytes: &[u8]) -> Option<Arc<Session>> {
+        let mut state = self.lock();
+        match Hello::read(bytes) {
+            Ok(hello) => match state.roll.hear(id, hello, Instant::now()) {
+                Visit::Begins(session) => Some(session),
+                Visit::GoesOn => None,
+                Visit::TooOften { is_news } => {
+                    if is_news {
+                        tracing::warn!(worker = %id.worker, "a worker is started too often, or two machines share its credentials");
+                    }
+                    None
+                }
+            },
+            Err(error) => {
+                if state.roll.refuse_message(id.worker, error.to_string(), Instant::now()) {
+                    tracing::warn!(worker = %id.worker, %error, "a worker gets no orders");
+                }
+                None
+            }
+        }
+    }
+
+    fn look(&self) {
+        let mut state = self.lock();
+        for (worker, reason) in state.roll.look(Instant::now()) {
+            tracing::warn!(%worker, reason, "a worker is dropped and gets no more orders until the bot is restarted");
+        }
+        if !state.connected && !state.is_told && state.since.elapsed() > FIRST_PATIENCE {
+            state.is_told = true;
+            tracing::warn!(server = %self.server, "the fleet's server cannot be reached; workers get no orders until it can");
+        }
+    }
+
+    /// Follows the connection. The log has one line when it is lost and one when it is back.
+    fn note(&self, event: &Event) {
+        match event {
+            Event::Connected => {
+                let mut state = self.lock();
+                (state.connected, state.is_told, state.is_refusal_told) = (true, false, false);
+                tracing::info!(server = %self.server, "the fleet's server is connected");
+            }
+            Event::Disconnected | Event::Closed => {
+                let mut state = self.lock();
+                let was_connected = std::mem::replace(&mut state.connected, false);
+                if was_connected {
+                    state.is_told = true;
+                    tracing::warn!(server = %self.server, "the fleet's server is away; workers get no orders until it is back");
+                }
+                drop(state);
+                self.end_all("the server is away");
+            }
+            event if is_refusal(event) => {
+                if !std::mem::replace(&mut self.lock().is_refusal_told, true) {
+                    tracing::warn!(server = %self.server, "the fleet's server refuses the bot's credentials; workers get no orders until it takes them");
+                }
+            }
+            other => tracing::debug!(event = %other, "the fleet's server"),
+        }
+    }
+
+    fn end_all(&self, reason: &str) {
+        for session in self.lock().roll.sessions() {
+            session.end(End::Gone(reason.to_owned()));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Sets up a new session and passes its device on. Returns when the session is over.
+async fn welcome(
+    client: Client,
+    session: Arc<Session>,
+    differences: Differences,
+    attach: impl Fn(Box<dyn Searcher>) + Send + 'static,
+) {
+    let served = async {
+        prepare(&client, session.id).await?;
+        let mut answers = client.subscribe(subjects::answers(session.id)).await?;
+        client.flush().await?;
+        let (outgoing, mut orders) = mpsc::channel(OUTGOING);
+        let searcher = RemoteSearcher::new(Arc::clone(&session), outgoing, differences)?;
+        let (info, version) = (searcher.info(), &session.hello.program);
+        tracing::info!(device = %info.id, name = info.name, kernel = info.kernel, version, "a worker's device has come");
+        // The scheduler may wait for the thread of the previous session.
+        tokio::task::spawn_blocking(move || attach(Box::new(searcher)));
+        let (subject, pings) = (subjects::orders(session.id), subjects::pings(session.id));
+        let mut often = tokio::time::interval(PING_EVERY);
+        often.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                Some(answer) = answers.next() => session.accept(&answer.payload),
+                Some(order) = orders.recv() => client.publish(subject.clone(), order.into()).await?,
+                _ = often.tick() => {
+                    let number = getrandom::u64()?;
+                    let ping = encode(&Ping { number })?;
+                    session.note_ping(number);
+                    client.publish(pings.clone(), ping.into()).await?;
+                }
+                else => break,
+            }
+        }
+        Ok::<(), async_nats::Error>(())
+    };
+    let ended = tokio::select! {
+        ended = served => ended,
+        () = session.over() => Ok(()),
+    };
+    if let Err(error) = ended {
+        session.end(End::Gone(error.to_string()));
+    }
+}
+
+/// Makes the stream of a worker and the consumer of its device, and deletes the device's old
+/// orders.
+async fn prepare(client: &Client, id: RemoteId) -> Result<(), async_nats::Error> {
+    let jetstream = jetstream::new(client.clone());
+    let name = subjects::stream(id.worker);
+    let config = stream::Config {
+        name: name.clone(),
+        subjects: vec![subjects::all_orders(id.worker)],
+        storage: stream::StorageType::Memory,
+        // Orders are worthless after any restart, and a full stream drops the oldest.
+        max_age: ORDERS_LIVE,
+        max_messages: MOST_MESSAGES,
+        max_message_size: LARGEST_TO_WORKER as i32,
+        duplicate_window: ORDERS_LIVE,
+        no_ack: true,
+        ..stream::Config::default()
+    };
+    jetstream.create_or_update_stream(config).await?;
+    let stream = jetstream.get_stream_no_info(&name).await?;
+    stream.purge().filter(subjects::orders(id)).await?;
+    let config = consumer::pull::Config {
+        durable_name: Some(subjects::consumer(id)),
+        filter_subject: subjects::orders(id),
+        // No order is sent twice, or two workers could search one start point.
+        ack_policy: consumer::AckPolicy::None,
+        deliver_policy: consumer::DeliverPolicy::All,
+        inactive_threshold: FORGOTTEN_AFTER,
+        memory_storage: true,
+        ..consumer::pull::Config::default()
+    };
+    jetstream.create_consumer_on_stream(config, &name).await?;
+    Ok(())
+}
+
+/// Time after which the server forgets a hello.
+const HELLO_KEPT: Duration = Duration::from_secs(10);
+/// Number of hellos requested at once. As many messages may wait in a subscription of the bot.
+const HELLOS_AT_ONCE: usize = 64;
+/// The most requests in one fetch: enough for the hellos of 4,096 devices.
+const MOST_FETCHES: usize = 64;
+/// The most hellos that the server keeps.
+const MOST_HELLOS: i64 = 1 << 17;
+/// Time after which the server forgets a bot that requests nothing.
+const BOT_FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
+/// Time limit for a fetch.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A hello as it arrived.
+struct RawHello {
+    /// The device that the subject of the hello names.
+    id: RemoteId,
+    /// The hello, not decoded yet.
+    bytes: Vec<u8>,
+}
+
+/// The hellos of workers. The server keeps the newest one of each device, and the bot fetches them
+/// when it has time. So a worker that floods hellos hides no other worker, and costs the bot
+/// little.
+struct Hellos {
+    client: Client,
+    consumer: Option<consumer::PullConsumer>,
+}
+
+impl Hellos {
+    /// The hellos at the server of this connection.
+    fn new(client: Client) -> Hellos {
+        Hellos { client, consumer: None }
+    }
+
+    /// The newest hello of each device since the last fetch, without those that arrive during this
+    /// one.
+    ///
+    /// Errors: the server is away, or has forgotten the bot. The next call starts over.
+    async fn fetch(&mut self) -> Result<Vec<RawHello>, async_nats::Error> {
+        let fetched = match tokio::time::timeout(FETCH_TIMEOUT, self.fetch_all()).await {
+            Ok(fetched) => fetched,
+            Err(elapsed) => Err(elapsed.into()),
+        };
+        if fetched.is_err() {
+            self.consumer = None;
+        }
+        fetched
+    }
+
+    async fn fetch_all(&mut self) -> Result<Vec<RawHello>, async_nats::Error> {
+        let consumer = match &mut self.consumer {
+            Some(consumer) => consumer,
+            none => none.insert(subscribe_to_hellos(&self.client).await?),
+        };
+        let mut heard = Vec::new();
+        for _ in 0..MOST_FETCHES {
+            let mut messages = consumer.fetch().max_messages(HELLOS_AT_ONCE).messages().await?;
+            let mut count = 0;
+            while let Some(message) = messages.next().await {
+                let message = message?;
+                count += 1;
+                if let Some(id) = subjects::of_hello(&message.subject) {
+                    heard.push(RawHello { id, bytes: message.payload.to_vec() });
+                }
+            }
+            if count < HELLOS_AT_ONCE {
+                break;
+            }
+        }
+        Ok(heard)
+    }
+}
+
+/// Makes the server keep hellos and pass on those that arrive from now on.
+async fn subscribe_to_hellos(client: &Client) -> Result<consumer::PullConsumer, async_nats::Error> {
+    let jetstream = jetstream::new(client.clone());
+    let config = stream::Config {
+        name: subjects::HELLOS.to_owned(),
+        subjects: subjects::hellos(),
+        storage: stream::StorageType::Memory,
+        max_messages_per_subject: 1,
+        max_messages: MOST_HELLOS,
+        max_message_size: LARGEST_HELLO as i32,
+        max_age: HELLO_KEPT,
+        duplicate_window: HELLO_KEPT,
+        no_ack: true,
+        ..stream::Config::default()
+    };
+    jetstream.create_or_update_stream(config).await?;
+    let config = consumer::pull::Config {
+        ack_policy: consumer::AckPolicy::None,
+        deliver_policy: consumer::DeliverPolicy::New,
+        inactive_threshold: BOT_FORGOTTEN_AFTER,
+        memory_storage: true,
+        ..consumer::pull::Config::default()
+    };
+    Ok(jetstream.create_consumer_on_stream(config, subjects::HELLOS).await?)
+}

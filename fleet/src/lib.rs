@@ -1,0 +1,37 @@
+//! The search on other machines: workers that are not trusted, over a NATS server.
+//!
+//! ```text
+//! scheduler ──launch──▶ RemoteSearcher ──order──▶ stream of the worker ──pull──▶ worker ──▶ device
+//!           ◀──report── proof ◀── Session ◀─────answer──────────────────────────┘
+//! ```
+//!
+//! A worker learns only start points and patterns: no secret, no asker, no job. Its device is a
+//! [`npubbot_miner::search::Searcher`] like any other: its reports have only hits that were
+//! recomputed, and only as many candidates as these hits prove (`proof.rs`). A worker is invited by
+//! credentials; what it keeps back costs time, never a key. Everything that a worker can send or
+//! make us compute is bounded (`wire.rs`, `session.rs`, `roll.rs`).
+//!
+//! A lost order is never sent again. The search has no memory, so the loss costs seconds, and no
+//! start point is ever given to two workers.
+
+mod credentials;
+mod fleet;
+mod proof;
+mod received_sets;
+mod roll;
+mod searcher;
+mod server;
+mod session;
+mod sets;
+mod subjects;
+mod wire;
+mod worker;
+
+pub use credentials::{Credentials, CredentialsError};
+pub use fleet::{Fleet, FleetView};
+pub use roll::RemoteView;
+pub use server::{BOT_CREDENTIALS, FOLDER, FleetError, Reloaded, Setup};
+pub use session::Echo;
+pub use subjects::BOT;
+pub use wire::LARGEST_ANSWER;
+pub use worker::{WorkerError, run_worker};

@@ -1,0 +1,184 @@
+//! The worker's side of [`super::sets`]: the sets of patterns that a device has received from the
+//! bot.
+
+use npubbot_miner::pattern::{Pattern, PatternSet};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The most sets that a device keeps.
+pub const SETS: usize = 8;
+/// The most patterns of all sets together. The limit keeps a bot from filling a worker's memory.
+pub const MOST_PATTERNS: usize = 1 << 20;
+
+/// The sets of a device.
+#[derive(Default)]
+pub struct ReceivedSets {
+    sets: [Option<ReceivedSet>; SETS],
+    coming: Option<PartialChange>,
+}
+
+struct ReceivedSet {
+    generation: u64,
+    patterns: BTreeMap<String, Pattern>,
+    /// The patterns for a launch.
+    launch: Arc<PatternSet>,
+}
+
+/// A change whose last part has not arrived yet.
+struct PartialChange {
+    set: u8,
+    generation: u64,
+    base: Option<u64>,
+    removed: Vec<String>,
+    added: Vec<(String, Pattern)>,
+}
+
+/// A part of a change, as the bot sends it.
+#[derive(Clone)]
+pub struct ChangePart {
+    /// The place of the new set on the device.
+    pub set: u8,
+    /// The number of the new set.
+    pub generation: u64,
+    /// The number of the set that is changed; `None` for a whole set.
+    pub base: Option<u64>,
+    /// Whether this is the first part.
+    pub is_first: bool,
+    /// Whether this is the last part.
+    pub is_last: bool,
+    /// Patterns to remove.
+    pub removed: Vec<String>,
+    /// Patterns to add.
+    pub added: Vec<String>,
+    /// The places of sets to forget, once the new one is complete.
+    pub forgotten: Vec<u8>,
+}
+
+impl ReceivedSets {
+    /// Takes a part of a change. If a part is wrong, too large or out of sequence, the sets stay as
+    /// they are, and orders that need the change are refused.
+    pub fn take(&mut self, part: ChangePart) {
+        let ChangePart { set, generation, base, is_first, is_last, removed, added, forgotten } = part;
+        if is_first {
+            self.coming = Some(PartialChange { set, generation, base, removed: Vec::new(), added: Vec::new() });
+        }
+        let Some(coming) = self.coming.as_mut().filter(|coming| coming.set == set && coming.generation == generation)
+        else {
+            return;
+        };
+        let added: Option<Vec<(String, Pattern)>> =
+            added.into_iter().map(|text| text.parse().ok().map(|pattern| (text, pattern))).collect();
+        let room = MOST_PATTERNS.saturating_sub(coming.added.len() + coming.removed.len());
+        match added.filter(|added| added.len() + removed.len() <= room) {
+            Some(added) => coming.added.extend(added),
+            None => {
+                self.coming = None;
+                return;
+            }
+        }
+        coming.removed.extend(removed);
+        if is_last && let Some(coming) = self.coming.take() {
+            self.finish(coming, &forgotten);
+        }
+    }
+
+    fn finish(&mut self, change: PartialChange, forgotten: &[u8]) {
+        let PartialChange { set, generation, base, removed, added } = change;
+        let mut patterns = match base {
+            None => BTreeMap::new(),
+            Some(base) => match self.sets.iter().flatten().find(|set| set.generation == base) {
+                Some(base) => base.patterns.clone(),
+                None => return,
+            },
+        };
+        for &place in forgotten.iter().chain([&set]) {
+            if let Some(place) = self.sets.get_mut(usize::from(place)) {
+                *place = None;
+            }
+        }
+        removed.iter().for_each(|text| drop(patterns.remove(text)));
+        patterns.extend(added);
+        let others: usize = self.sets.iter().flatten().map(|set| set.patterns.len()).sum();
+        if patterns.is_empty() || others + patterns.len() > MOST_PATTERNS {
+            return;
+        }
+        if let Some(place) = self.sets.get_mut(usize::from(set)) {
+            let launch = Arc::new(PatternSet::new(patterns.values().cloned().collect()));
+            *place = Some(ReceivedSet { generation, patterns, launch });
+        }
+    }
+
+    /// The patterns of the set at this place, if its number is `generation`.
+    pub fn get(&self, set: u8, generation: u64) -> Option<Arc<PatternSet>> {
+        let set = self.sets.get(usize::from(set))?.as_ref()?;
+        (set.generation == generation).then(|| Arc::clone(&set.launch))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(set: u8, generation: u64, base: Option<u64>, removed: &[&str], added: &[&str]) -> ChangePart {
+        let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+        let (removed, added) = (owned(removed), owned(added));
+        ChangePart { set, generation, base, is_first: true, is_last: true, removed, added, forgotten: Vec::new() }
+    }
+
+    fn texts(sets: &ReceivedSets, set: u8, generation: u64) -> Option<Vec<String>> {
+        let set = sets.get(set, generation)?;
+        Some(set.iter().map(|(_, pattern)| pattern.to_string()).collect())
+    }
+
+    fn some(texts: &[&str]) -> Option<Vec<String>> {
+        Some(texts.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn a_changed_set_stands_beside_the_old_one_until_that_is_forgotten() {
+        let mut sets = ReceivedSets::default();
+        sets.take(part(0, 1, None, &[], &["qq", "pp"]));
+        sets.take(part(1, 2, Some(1), &["qq"], &["zz"]));
+        assert_eq!((texts(&sets, 0, 1), texts(&sets, 1, 2)), (some(&["pp", "qq"]), some(&["pp", "zz"])));
+        sets.take(ChangePart { forgotten: vec![0, 9], ..part(2, 3, Some(1), &[], &["cafe"]) });
+        assert_eq!((texts(&sets, 0, 1), texts(&sets, 2, 3)), (None, some(&["cafe", "pp", "qq"])));
+        sets.take(part(1, 4, None, &[], &["cafe"]));
+        assert_eq!((texts(&sets, 1, 2), texts(&sets, 1, 4)), (None, some(&["cafe"])));
+    }
+
+    #[test]
+    fn a_change_whose_parts_or_base_are_missing_changes_nothing() {
+        let mut sets = ReceivedSets::default();
+        sets.take(part(0, 1, None, &[], &["qq"]));
+        sets.take(part(0, 3, Some(2), &[], &["zz"]));
+        sets.take(ChangePart { is_last: false, ..part(0, 4, Some(1), &[], &["zz"]) });
+        sets.take(ChangePart { is_first: false, ..part(0, 5, Some(1), &[], &["zz"]) });
+        sets.take(part(0, 6, Some(1), &[], &["b"]));
+        sets.take(part(SETS as u8, 7, None, &[], &["zz"]));
+        assert_eq!(texts(&sets, 0, 1), some(&["qq"]));
+        for generation in 2..8 {
+            assert!(sets.get(0, generation).is_none() && sets.get(SETS as u8, generation).is_none());
+        }
+        sets.take(ChangePart { is_last: false, ..part(0, 8, Some(1), &["qq"], &["zz"]) });
+        assert_eq!(texts(&sets, 0, 1), some(&["qq"]), "half a change is none");
+        sets.take(ChangePart { is_first: false, ..part(0, 8, Some(1), &[], &["pp"]) });
+        assert_eq!(texts(&sets, 0, 8), some(&["pp", "zz"]));
+        sets.take(part(1, 9, None, &[], &[]));
+        assert!(sets.get(1, 9).is_none(), "a launch has a pattern");
+    }
+
+    #[test]
+    fn all_sets_together_are_bounded() {
+        let mut sets = ReceivedSets::default();
+        let half = || (0..MOST_PATTERNS / 2).map(|at| format!("{at:07}").replace('1', "q")).collect();
+        sets.take(ChangePart { added: half(), ..part(0, 1, None, &[], &[]) });
+        assert!(sets.get(0, 1).is_some());
+        let too_many = vec!["qq".to_owned(); MOST_PATTERNS + 1];
+        sets.take(ChangePart { added: too_many, ..part(1, 2, None, &[], &[]) });
+        assert!(sets.get(1, 2).is_none() && sets.coming.is_none());
+        sets.take(part(2, 3, Some(1), &[], &["zzzzzzzz"]));
+        assert!(sets.get(2, 3).is_none() && sets.get(0, 1).is_some(), "two of them are more than all");
+        sets.take(ChangePart { forgotten: vec![0], ..part(2, 4, Some(1), &[], &["zzzzzzzz"]) });
+        assert!(sets.get(2, 4).is_some_and(|set| set.len() > MOST_PATTERNS / 4));
+    }
+}

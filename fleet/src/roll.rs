@@ -1,0 +1,409 @@
+//! The roll: a list of the workers' devices, with their sessions, the pauses before new ones, and
+//! the dropped workers. No I/O.
+
+use super::proof::Proof;
+use super::session::{Echo, End, Pace, Session};
+use super::wire::Hello;
+use npubbot_miner::search::{RemoteId, WorkerName};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The most devices on the roll.
+const MOST_PLACES: usize = 4096;
+/// The most workers whose refusal is remembered.
+const MOST_REFUSED: usize = 4096;
+/// Number of useless sessions in a row after which a worker is dropped.
+const USELESS_AT_MOST: u32 = 5;
+/// The most sessions of one device that may begin within [`OFTEN`]. Each costs the bot a thread and
+/// some requests to the server.
+const BEGINNINGS: usize = 8;
+/// Period in which a device may begin [`BEGINNINGS`] sessions, and in which the log names a worker
+/// at most once.
+const OFTEN: Duration = Duration::from_secs(120);
+/// Pause after the first useless session. It doubles with each further one.
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+
+/// A device of a worker.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RemoteView {
+    /// The device.
+    pub id: RemoteId,
+    /// The maker's name, as the worker says.
+    pub name: String,
+    /// The kernel that the device runs.
+    pub kernel: String,
+    /// Version of the worker's program.
+    pub program: String,
+    /// Why the device is away; `None` while it is connected.
+    pub away: Option<String>,
+    /// Its hits that did not verify, since the bot's start.
+    pub hits_wrong: u64,
+    /// Sessions that ended because it did nothing, failed or lied, since the bot's start.
+    pub errors: u64,
+    /// Round trip and clock, from the last ping; `None` while it is away.
+    pub echo: Option<Echo>,
+    /// Whether the device's worker was recently started more often than is allowed.
+    pub comes_too_often: bool,
+}
+
+/// The consequence of a hello.
+pub enum Visit {
+    /// A session begins.
+    Begins(Arc<Session>),
+    /// No session begins: the device has one, or gets no orders now.
+    GoesOn,
+    /// No session begins: the device has begun too many.
+    TooOften {
+        /// Whether to tell the operator: the log has not named the worker within [`OFTEN`].
+        is_news: bool,
+    },
+}
+
+/// A device that has come at least once.
+struct Place {
+    session: Arc<Session>,
+    /// What its hits have proven. A worker chooses when it comes back, so this outlives sessions.
+    proof: Arc<Mutex<Proof>>,
+    /// Whether the end of the session was counted in `useless` and `errors`.
+    is_noted: bool,
+    /// Useless sessions in a row.
+    useless: u32,
+    /// Useless sessions and lies so far.
+    errors: u64,
+    /// Time before which the device gets no session.
+    not_before: Instant,
+    /// The last [`BEGINNINGS`] times at which a session began.
+    began: VecDeque<Instant>,
+    /// When the device was last turned away because it had begun too many sessions.
+    too_often: Option<Instant>,
+}
+
+/// The devices that have come, and the workers that get no orders.
+#[derive(Default)]
+pub struct Roll {
+    places: BTreeMap<RemoteId, Place>,
+    /// Workers that get no session any more, with the reasons.
+    dropped: BTreeMap<WorkerName, String>,
+    /// Workers whose last hello could not be read, with the reasons.
+    unread: BTreeMap<WorkerName, String>,
+    /// When the log last named a worker in `unread`, or one that comes too often.
+    told: BTreeMap<WorkerName, Instant>,
+    /// The limits on start points, by worker.
+    paces: BTreeMap<WorkerName, Arc<Pace>>,
+}
+
+impl Roll {
+    /// Takes a hello.
+    pub fn hear(&mut self, id: RemoteId, hello: Hello, now: Instant) -> Visit {
+        self.unread.remove(&id.worker);
+        if self.dropped.contains_key(&id.worker) {
+            return Visit::GoesOn;
+        }
+        let (mut useless, mut errors, mut not_before, mut began, mut too_often) = (0, 0, now, VecDeque::new(), None);
+        if let Some(place) = self.places.get_mut(&id) {
+            if place.session.ended().is_none() {
+                if place.session.hello.session == hello.session {
+                    place.session.seen();
+                    return Visit::GoesOn;
+                }
+                if place.comes_too_often(now) {
+                    return self.turn_away(id, now);
+                }
+                place.session.end(End::Gone("it was started again".to_owned()));
+            }
+            place.note_end(now);
+            if place.comes_too_often(now) {
+                return self.turn_away(id, now);
+            }
+            (useless, errors) = (place.useless, place.errors);
+            (not_before, too_often) = (place.not_before, place.too_often);
+            began.clone_from(&place.began);
+        } else if self.places.len() >= MOST_PLACES {
+            return Visit::GoesOn;
+        }
+        if now < not_before || self.places.get(&id).is_some_and(Place::is_to_be_dropped) {
+            return Visit::GoesOn;
+        }
+        began.push_back(now);
+        if began.len() > BEGINNINGS {
+            began.pop_front();
+        }
+        let pace = Arc::clone(self.paces.entry(id.worker).or_default());
+        let proof = self.places.get(&id).map_or_else(Default::default, |place| Arc::clone(&place.proof));
+        let session = Arc::new(Session::new(id, hello, pace, Arc::clone(&proof)));
+        let is_noted = false;
+        let place =
+            Place { session: Arc::clone(&session), proof, is_noted, useless, errors, not_before, began, too_often };
+        self.places.insert(id, place);
+        Visit::Begins(session)
+    }
+
+    /// Notes that a device has begun too often.
+    fn turn_away(&mut self, id: RemoteId, now: Instant) -> Visit {
+        if let Some(place) = self.places.get_mut(&id) {
+            place.too_often = Some(now);
+        }
+        Visit::TooOften { is_news: self.may_tell(id.worker, now) }
+    }
+
+    /// Whether the log may name a worker: at most once in [`OFTEN`].
+    fn may_tell(&mut self, worker: WorkerName, now: Instant) -> bool {
+        let may_tell = match self.told.get(&worker) {
+            Some(told) => now >= *told + OFTEN,
+            None => self.told.len() < MOST_REFUSED,
+        };
+        if may_tell {
+            self.told.insert(worker, now);
+        }
+        may_tell
+    }
+
+    /// Notes that a worker's hello cannot be read. Returns whether to log it: at most once in
+    /// [`OFTEN`].
+    pub fn refuse_message(&mut self, worker: WorkerName, reason: String, now: Instant) -> bool {
+        let is_news = self.unread.get(&worker) != Some(&reason);
+        let has_room = self.unread.contains_key(&worker) || self.unread.len() < MOST_REFUSED;
+        if is_news && has_room {
+            self.unread.insert(worker, reason);
+        }
+        is_news && has_room && self.may_tell(worker, now)
+    }
+
+    /// Ends silent sessions, and counts ended ones. Returns the workers that this drops, with the
+    /// reasons.
+    pub fn look(&mut self, now: Instant) -> Vec<(WorkerName, String)> {
+        let mut dropped = Vec::new();
+        for (id, place) in &mut self.places {
+            place.session.end_if_silent();
+            place.note_end(now);
+            if place.is_to_be_dropped() && !self.dropped.contains_key(&id.worker) {
+                let reason = place.session.ended().map_or_else(String::new, |end| end.reason().to_owned());
+                self.dropped.insert(id.worker, reason.clone());
+                dropped.push((id.worker, reason));
+            }
+        }
+        for (id, place) in &self.places {
+            if self.dropped.contains_key(&id.worker) {
+                place.session.end(End::Gone("another device of the same worker was dropped".to_owned()));
+            }
+        }
+        dropped
+    }
+
+    /// The sessions that have not ended.
+    pub fn sessions(&self) -> impl Iterator<Item = &Arc<Session>> {
+        self.places.values().map(|place| &place.session).filter(|session| session.ended().is_none())
+    }
+
+    /// The devices, by name.
+    pub fn devices(&self, now: Instant) -> Vec<RemoteView> {
+        let view = |(id, place): (&RemoteId, &Place)| RemoteView {
+            id: *id,
+            name: place.session.hello.name.clone(),
+            kernel: place.session.hello.kernel.clone(),
+            program: place.session.hello.program.clone(),
+            away: place.session.ended().map(|end| end.reason().to_owned()),
+            hits_wrong: place.proof.lock().unwrap_or_else(PoisonError::into_inner).hits_wrong(),
+            errors: place.errors,
+            echo: place.session.echo(now).filter(|_| place.session.ended().is_none()),
+            comes_too_often: place.too_often.is_some_and(|last| now < last + OFTEN),
+        };
+        self.places.iter().map(view).collect()
+    }
+
+    /// Workers that get no orders, and why.
+    pub fn refused(&self) -> Vec<(WorkerName, String)> {
+        let all = self.unread.iter().chain(&self.dropped);
+        all.map(|(worker, reason)| (*worker, reason.clone())).collect::<BTreeMap<_, _>>().into_iter().collect()
+    }
+}
+
+impl Place {
+    /// Notes how the session ended, once.
+    fn note_end(&mut self, now: Instant) {
+        let Some(end) = self.session.ended().filter(|_| !self.is_noted) else { return };
+        self.is_noted = true;
+        if self.session.has_answered() {
+            self.useless = 0;
+        }
+        if !matches!(end, End::Gone(_)) {
+            self.errors += 1;
+        }
+        if matches!(end, End::Useless(_)) {
+            self.not_before = now + FIRST_PAUSE * 2u32.pow(self.useless);
+            self.useless += 1;
+        }
+    }
+
+    /// Whether the device has begun so many sessions that it may not begin another now.
+    fn comes_too_often(&self, now: Instant) -> bool {
+        self.began.len() >= BEGINNINGS && self.began.front().is_some_and(|first| now < *first + OFTEN)
+    }
+
+    fn is_to_be_dropped(&self) -> bool {
+        matches!(self.session.ended(), Some(End::Distrusted(_))) || self.useless >= USELESS_AT_MOST
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use npubbot_miner::search::MOST_DEVICES;
+
+    fn id(worker: &str) -> RemoteId {
+        RemoteId { worker: worker.parse().unwrap(), device: 0 }
+    }
+
+    fn hello(session: u64) -> Hello {
+        Hello::of_a_test(session, 1)
+    }
+
+    fn begins(visit: Visit) -> Arc<Session> {
+        match visit {
+            Visit::Begins(session) => session,
+            Visit::GoesOn | Visit::TooOften { .. } => panic!("no session begins"),
+        }
+    }
+
+    fn goes_on(visit: &Visit) -> bool {
+        !matches!(visit, Visit::Begins(_))
+    }
+
+    #[test]
+    fn a_device_has_one_session_and_a_restarted_worker_a_new_one() {
+        let (mut roll, now) = (Roll::default(), Instant::now());
+        let first = begins(roll.hear(id("ann"), hello(1), now));
+        assert!(goes_on(&roll.hear(id("ann"), hello(1), now)));
+        begins(roll.hear(id("bob"), hello(1), now));
+        let second = begins(roll.hear(id("ann"), hello(2), now));
+        assert!(first.ended().is_some() && second.ended().is_none());
+        second.end(End::Gone("the server is away".to_owned()));
+        begins(roll.hear(id("ann"), hello(2), now));
+        assert_eq!(roll.sessions().count(), 2);
+    }
+
+    #[test]
+    fn what_a_device_has_proven_outlives_its_sessions() {
+        let (mut roll, now) = (Roll::default(), Instant::now());
+        let first = begins(roll.hear(id("ann"), hello(1), now));
+        first.proof.lock().unwrap().note_wrong_hit().unwrap();
+        let second = begins(roll.hear(id("ann"), hello(2), now));
+        assert!(Arc::ptr_eq(&first.proof, &second.proof));
+        assert_eq!(roll.devices(now)[0].hits_wrong, 1);
+        assert!(!Arc::ptr_eq(&first.proof, &begins(roll.hear(id("bob"), hello(1), now)).proof));
+    }
+
+    #[test]
+    fn a_distrusted_worker_never_comes_back_under_its_name() {
+        let (mut roll, now) = (Roll::default(), Instant::now());
+        let (lied, other) = (id("liar"), RemoteId { device: 1, ..id("liar") });
+        let session = begins(roll.hear(lied, hello(1), now));
+        let beside = begins(roll.hear(other, hello(1), now));
+        session.end(End::Distrusted("3 of its hits were wrong".to_owned()));
+        assert!(goes_on(&roll.hear(lied, hello(2), now)), "not even before it is noted");
+        assert_eq!(roll.look(now), [(lied.worker, "3 of its hits were wrong".to_owned())]);
+        assert!(roll.look(now).is_empty(), "it is told once");
+        assert!(beside.ended().is_some());
+        for device in 0..3 {
+            assert!(goes_on(&roll.hear(RemoteId { device, ..lied }, hello(3), now + Duration::from_secs(86_400))));
+        }
+        assert_eq!(roll.refused().len(), 1);
+        begins(roll.hear(id("ann"), hello(1), now));
+    }
+
+    #[test]
+    fn a_worker_that_does_nothing_waits_longer_each_time_and_is_dropped() {
+        let (mut roll, mut now) = (Roll::default(), Instant::now());
+        let mut session = begins(roll.hear(id("idle"), hello(1), now));
+        let mut pauses = Vec::new();
+        loop {
+            session.end(End::Useless("no answer".to_owned()));
+            if !roll.look(now).is_empty() {
+                break;
+            }
+            let mut pause = 0;
+            session = loop {
+                match roll.hear(id("idle"), hello(1), now + Duration::from_secs(pause)) {
+                    Visit::Begins(session) => break session,
+                    Visit::GoesOn | Visit::TooOften { .. } => pause += 1,
+                }
+            };
+            pauses.push(pause);
+            now += Duration::from_secs(pause);
+        }
+        assert_eq!(pauses, [2, 4, 8, 16]);
+        assert_eq!(roll.devices(now)[0].errors, 5);
+        assert!(goes_on(&roll.hear(id("idle"), hello(99), now + Duration::from_secs(86_400))));
+    }
+
+    #[test]
+    fn sessions_of_a_stolen_credential_begin_seldom() {
+        let (mut roll, now) = (Roll::default(), Instant::now());
+        let begun = |roll: &mut Roll, from: u64, at| {
+            (from..from + 1000).filter(|&session| !goes_on(&roll.hear(id("ann"), hello(session), at))).count()
+        };
+        assert_eq!(begun(&mut roll, 0, now), BEGINNINGS);
+        assert_eq!(begun(&mut roll, 1000, now + OFTEN - Duration::from_secs(1)), 0);
+        assert_eq!(begun(&mut roll, 2000, now + OFTEN), BEGINNINGS);
+        begins(roll.hear(id("bob"), hello(1), now));
+        let often = |at| roll.devices(at).iter().map(|device| device.comes_too_often).collect::<Vec<_>>();
+        assert_eq!((often(now + OFTEN), often(now + OFTEN * 2)), (vec![true, false], vec![false, false]));
+    }
+
+    #[test]
+    fn a_worker_with_many_devices_gets_the_start_points_of_one_worker() {
+        let (mut roll, now) = (Roll::default(), Instant::now());
+        let mut pace = |worker, device, session| {
+            let id = RemoteId { device, ..id(worker) };
+            Arc::clone(&begins(roll.hear(id, hello(session), now)).pace)
+        };
+        let first = pace("ann", 0, 1);
+        for device in 1..MOST_DEVICES {
+            assert!(Arc::ptr_eq(&first, &pace("ann", device, 1)));
+        }
+        assert!(Arc::ptr_eq(&first, &pace("ann", 0, 2)), "a new session saves nothing");
+        assert!(!Arc::ptr_eq(&first, &pace("bob", 0, 1)));
+    }
+
+    #[test]
+    fn two_machines_with_the_same_credentials_are_told_of_once_and_one_works() {
+        let (mut roll, now) = (Roll::default(), Instant::now());
+        let (mut news, mut begun) = (0, 0);
+        for second in 0..100 {
+            for session in [1, 2] {
+                match roll.hear(id("ann"), hello(session), now + Duration::from_secs(second)) {
+                    Visit::Begins(_) => begun += 1,
+                    Visit::TooOften { is_news } => news += u32::from(is_news),
+                    Visit::GoesOn => {}
+                }
+            }
+        }
+        assert_eq!((begun, news, roll.sessions().count()), (BEGINNINGS, 1, 1));
+    }
+
+    #[test]
+    fn a_worker_of_changing_versions_is_told_of_seldom() {
+        let (mut roll, now) = (Roll::default(), Instant::now());
+        let told = |roll: &mut Roll, at: Instant| {
+            let is_told = |version: &u16| roll.refuse_message(id("ann").worker, format!("version {version}"), at);
+            (0..1000).filter(is_told).count()
+        };
+        assert_eq!(told(&mut roll, now), 1);
+        begins(roll.hear(id("ann"), hello(1), now));
+        assert_eq!(told(&mut roll, now + OFTEN - Duration::from_secs(1)), 0);
+        assert_eq!(told(&mut roll, now + OFTEN), 1);
+        assert!(roll.refuse_message(id("bob").worker, "why".to_owned(), now));
+    }
+
+    #[test]
+    fn the_roll_is_bounded() {
+        let (mut roll, now) = (Roll::default(), Instant::now());
+        for number in 0..MOST_PLACES + 10 {
+            let name = format!("w{number}");
+            assert_eq!(goes_on(&roll.hear(id(&name), hello(1), now)), number >= MOST_PLACES);
+            assert_eq!(roll.refuse_message(name.parse().unwrap(), "why".to_owned(), now), number < MOST_REFUSED);
+            assert!(!roll.refuse_message(name.parse().unwrap(), "why".to_owned(), now), "it is told once");
+        }
+    }
+}

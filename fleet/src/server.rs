@@ -1,0 +1,419 @@
+//! The files of an operator who has workers on other machines: the keys of the users of the NATS
+//! server, its certificate and its configuration.
+//!
+//! | file in `fleet/` of the data folder | content |
+//! | --- | --- |
+//! | `fleet.toml` | host, port, and the public key of each user |
+//! | `nats-server.conf` | made of it: an account for the bot and one for each worker |
+//! | `server.pem`, `server-key.pem` | the certificate that clients must see, and its key |
+//! | `bot.creds`, `NAME.creds` | the credentials of the bot, and of a worker |
+
+use super::credentials::Credentials;
+use super::subjects::{BOT, Permissions, Service, all_pings};
+use super::wire::{LARGEST_ANSWER, LARGEST_TO_WORKER};
+use nkeys::{KeyPair, KeyPairType};
+use npubbot_miner::search::WorkerName;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use thiserror::Error;
+
+/// Why a fleet cannot be set up or changed. Nothing was changed.
+#[derive(Debug, Error)]
+pub enum FleetError {
+    /// A file cannot be read or written.
+    #[error("{file}: {error}")]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// Reason of the operating system.
+        error: std::io::Error,
+    },
+    /// There is a fleet already.
+    #[error("there is a fleet in {0}; `npubbot fleet add NAME` adds a worker to it")]
+    Exists(PathBuf),
+    /// There is no fleet.
+    #[error("there is no fleet in {0}; `npubbot fleet init --host HOST` makes one")]
+    Missing(PathBuf),
+    /// The fleet's own file cannot be read; it was changed by hand.
+    #[error("{file}: {reason}")]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// The mistake.
+        reason: String,
+    },
+    /// The text is not a host name or address.
+    #[error("`{0}` is no host; give the name or the address at which workers reach this machine")]
+    Host(String),
+    /// A worker of this name exists.
+    #[error("there is a worker {0}; choose another name, or remove it first")]
+    Taken(WorkerName),
+    /// No worker of this name exists.
+    #[error("there is no worker {0}")]
+    Unknown(WorkerName),
+    /// No key could be made.
+    #[error("no key can be made: {0}")]
+    Key(String),
+}
+
+/// The folder of the fleet, in the data folder.
+pub const FOLDER: &str = "fleet";
+/// The credentials of the bot, in that folder.
+pub const BOT_CREDENTIALS: &str = "bot.creds";
+const STATE: &str = "fleet.toml";
+const SERVER_CONFIG: &str = "nats-server.conf";
+const CERTIFICATE: &str = "server.pem";
+const CERTIFICATE_KEY: &str = "server-key.pem";
+const PROCESS: &str = "nats-server.pid";
+/// The name of the server's program. A process that runs another program is not the server.
+const PROGRAM: &str = "nats-server";
+/// Time for the server to finish the first of two reloads.
+const BETWEEN_RELOADS: Duration = Duration::from_millis(300);
+
+/// The content of `fleet.toml`.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct State {
+    host: String,
+    port: u16,
+    /// The public key of the bot's user.
+    bot: String,
+    /// The public keys of the workers, by name.
+    #[serde(default)]
+    workers: BTreeMap<String, String>,
+}
+
+/// The files of a fleet.
+pub struct Setup {
+    folder: PathBuf,
+    state: State,
+}
+
+/// Whether the server was told of a change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reloaded {
+    /// The server was told to read its configuration again.
+    Told,
+    /// No server of this fleet runs on this machine.
+    NotHere,
+}
+
+impl Setup {
+    /// Makes a fleet in the data folder, with no workers. They will reach its server at this host
+    /// and port.
+    pub fn init(data: &Path, host: &str, port: u16) -> Result<Setup, FleetError> {
+        let folder = folder_in(data)?;
+        if folder.join(STATE).exists() {
+            return Err(FleetError::Exists(folder));
+        }
+        let is_host = |c: char| c.is_ascii_alphanumeric() || ".-:".contains(c);
+        if host.is_empty() || !host.chars().all(is_host) {
+            return Err(FleetError::Host(host.to_owned()));
+        }
+        std::fs::create_dir_all(&folder).map_err(|error| FleetError::File { file: folder.clone(), error })?;
+        // The bot itself may be on the same machine.
+        let names = vec![host.to_owned(), "localhost".to_owned(), "127.0.0.1".to_owned()];
+        let certified =
+            rcgen::generate_simple_self_signed(names).map_err(|error| FleetError::Key(error.to_string()))?;
+        write_private(&folder.join(CERTIFICATE), &certified.cert.pem())?;
+        write_private(&folder.join(CERTIFICATE_KEY), &certified.signing_key.serialize_pem())?;
+        let (key, seed) = draw()?;
+        let setup = Setup { folder, state: State { host: host.to_owned(), port, bot: key, workers: BTreeMap::new() } };
+        setup.write_credentials(BOT, &seed)?;
+        setup.write()?;
+        Ok(setup)
+    }
+
+    /// The fleet in the data folder.
+    pub fn open(data: &Path) -> Result<Setup, FleetError> {
+        let folder = folder_in(data)?;
+        let file = folder.join(STATE);
+        if !file.exists() {
+            return Err(FleetError::Missing(folder));
+        }
+        let damaged = |reason: String| FleetError::Damaged { file: file.clone(), reason };
+        let state: State = toml::from_str(&read(&file)?).map_err(|error| damaged(error.to_string()))?;
+        let keys = state.workers.values().chain([&state.bot]);
+        if let Some(wrong) = keys.into_iter().find(|key| KeyPair::from_public_key(key).is_err()) {
+            return Err(damaged(format!("`{wrong}` is no public key")));
+        }
+        if let Some((wrong, _)) = state.workers.iter().find(|(name, _)| name.parse::<WorkerName>().is_err()) {
+            return Err(damaged(format!("`{wrong}` is no name")));
+        }
+        Ok(Setup { folder, state })
+    }
+
+    /// The workers that were added, by name.
+    pub fn workers(&self) -> Vec<WorkerName> {
+        // Names were checked when the state was read or changed.
+        self.state.workers.keys().filter_map(|name| name.parse().ok()).collect()
+    }
+
+    /// Adds a worker. Returns the file with its credentials.
+    pub fn add(&mut self, name: WorkerName) -> Result<PathBuf, FleetError> {
+        if self.state.workers.contains_key(name.as_str()) {
+            return Err(FleetError::Taken(name));
+        }
+        let (key, seed) = draw()?;
+        let file = self.write_credentials(name.as_str(), &seed)?;
+        self.state.workers.insert(name.as_str().to_owned(), key);
+        self.write()?;
+        Ok(file)
+    }
+
+    /// Removes a worker: from the next reload on, the server does not know its key.
+    pub fn remove(&mut self, name: WorkerName) -> Result<(), FleetError> {
+        if self.state.workers.remove(name.as_str()).is_none() {
+            return Err(FleetError::Unknown(name));
+        }
+        self.write()?;
+        // The credentials are worthless now, so it does not matter if this fails.
+        let _ = std::fs::remove_file(self.credentials(name.as_str()));
+        Ok(())
+    }
+
+    /// Tells the server of this fleet to read its configuration again, if it runs on this machine.
+    /// `tell` tells a process, if it runs the program of this name. Each call reloads twice: only the second reload lets a new account use services of another
+    /// one (seen with nats-server 2.15.1).
+    pub fn reload(&self, tell: impl Fn(u32, &str) -> Option<()>) -> Reloaded {
+        let first = self.tell_server(&tell);
+        std::thread::sleep(BETWEEN_RELOADS);
+        self.tell_server(&tell).and(first).map_or(Reloaded::NotHere, |()| Reloaded::Told)
+    }
+
+    fn tell_server(&self, tell: impl Fn(u32, &str) -> Option<()>) -> Option<()> {
+        let text = std::fs::read_to_string(self.folder.join(PROCESS)).ok()?;
+        // By now the number may belong to another process, so the program's name is checked.
+        tell(text.trim().parse().ok()?, PROGRAM)
+    }
+
+    /// The address of the server, for workers.
+    pub fn server(&self) -> String {
+        format!("tls://{}:{}", self.state.host, self.state.port)
+    }
+
+    /// The configuration of the server.
+    pub fn server_config(&self) -> PathBuf {
+        self.folder.join(SERVER_CONFIG)
+    }
+
+    fn credentials(&self, user: &str) -> PathBuf {
+        self.folder.join(format!("{user}.creds"))
+    }
+
+    fn write_credentials(&self, user: &str, seed: &str) -> Result<PathBuf, FleetError> {
+        let certificate = read(&self.folder.join(CERTIFICATE))?;
+        let file = self.credentials(user);
+        write_private(&file, &Credentials::text(user, seed, &certificate))?;
+        Ok(file)
+    }
+
+    fn write(&self) -> Result<(), FleetError> {
+        let state = toml::to_string(&self.state).map_err(|error| FleetError::Key(error.to_string()))?;
+        write_private(&self.folder.join(STATE), &state)?;
+        // Names were checked when the state was read or changed.
+        let workers = self.state.workers.iter().filter_map(|(name, key)| Some((name.parse().ok()?, key.as_str())));
+        write_private(&self.server_config(), &server_config(&self.folder, self.state.port, &self.state.bot, workers))
+    }
+}
+
+/// The folder of the fleet, as an absolute path: the server may start anywhere.
+fn folder_in(data: &Path) -> Result<PathBuf, FleetError> {
+    std::path::absolute(data.join(FOLDER)).map_err(|error| FleetError::File { file: data.to_owned(), error })
+}
+
+/// Draws the key of a user: its public part, and its seed.
+fn draw() -> Result<(String, String), FleetError> {
+    let failed = |error: String| FleetError::Key(error);
+    let mut random = [0; 32];
+    getrandom::fill(&mut random).map_err(|error| failed(error.to_string()))?;
+    let key = KeyPair::new_from_raw(KeyPairType::User, random).map_err(|error| failed(error.to_string()))?;
+    let seed = key.seed().map_err(|error| failed(error.to_string()))?;
+    Ok((key.public_key(), seed))
+}
+
+/// Writes a file in one step, in place of an older one. Only its owner can read it.
+fn write_private(file: &Path, text: &str) -> Result<(), FleetError> {
+    let failed = |error| FleetError::File { file: file.to_owned(), error };
+    let folder = file.parent().unwrap_or(Path::new("."));
+    // A temporary file is its owner's alone, and keeps its rights when it is renamed.
+    let mut new = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+    new.write_all(text.as_bytes()).and_then(|()| new.as_file().sync_all()).map_err(failed)?;
+    new.persist(file).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+fn read(file: &Path) -> Result<String, FleetError> {
+    std::fs::read_to_string(file).map_err(|error| FleetError::File { file: file.to_owned(), error })
+}
+
+/// The server's memory for the orders in transit to all workers.
+const MEMORY: &str = "1GB";
+/// The most connections of all users together.
+const CONNECTIONS: usize = 10_000;
+/// The most connections and subscriptions of a worker. A worker has one connection, and a second
+/// one while it reconnects. Each device's request for orders has a subscription.
+const OF_A_WORKER: (usize, usize) = (8, 256);
+
+/// The text of the configuration of a server that keeps its files in `folder`.
+fn server_config<'a>(
+    folder: &Path,
+    port: u16,
+    bot: &'a str,
+    workers: impl Iterator<Item = (WorkerName, &'a str)>,
+) -> String {
+    let path = |name: &str| quoted(&folder.join(name).display().to_string());
+    let (mut exports, mut accounts) = (String::new(), String::new());
+    for (name, key) in workers {
+        exports += &exports_to(name);
+        accounts += &account_of(name, key);
+    }
+    format!(
+        "# Made by `npubbot fleet`, which writes it anew at each change.\n\
+         server_name: npubbot-fleet\n\
+         listen: \"0.0.0.0:{port}\"\n\
+         pid_file: {}\n\
+         max_payload: {}\n\
+         max_connections: {CONNECTIONS}\n\
+         # Without this block, connections would be readable. No client may connect without TLS.\n\
+         tls {{\n  cert_file: {}\n  key_file: {}\n  timeout: 5\n}}\n\
+         # Orders are kept in memory only, for seconds.\n\
+         jetstream {{\n  store_dir: {}\n  max_memory_store: {MEMORY}\n}}\n\
+         accounts {{\n  {BOT} {{\n    jetstream: enabled\n{}    exports: [\n{exports}    ]\n  }}\n{accounts}}}\n",
+        path("nats-server.pid"),
+        LARGEST_TO_WORKER + 1024,
+        path("server.pem"),
+        path("server-key.pem"),
+        path("jetstream"),
+        user(bot, &Permissions::of_bot()),
+    )
+}
+
+/// The exports of the bot's account to a worker: its pings, and the services that it may use.
+fn exports_to(worker: WorkerName) -> String {
+    let mut text = format!("      {{ stream: {}, accounts: [{}] }}\n", quoted(&all_pings(worker)), account(worker));
+    for Service { subject, is_streamed, .. } in Service::of_worker(worker) {
+        let answers = if is_streamed { "stream" } else { "singleton" };
+        let (subject, account) = (quoted(&subject), account(worker));
+        let _ = writeln!(text, "      {{ service: {subject}, response_type: {answers}, accounts: [{account}] }}");
+    }
+    text
+}
+
+/// The account of a worker. It sees no subjects of other workers.
+fn account_of(worker: WorkerName, key: &str) -> String {
+    let (connections, subscriptions) = OF_A_WORKER;
+    let mut text = format!("  {} {{\n", account(worker));
+    let _ = writeln!(
+        text,
+        "    limits {{ max_connections: {connections}, max_subscriptions: {subscriptions}, max_payload: {LARGEST_ANSWER} }}"
+    );
+    text += &user(key, &Permissions::of_worker(worker));
+    text += "    imports: [\n";
+    let _ = writeln!(text, "      {{ stream: {{ account: {BOT}, subject: {} }} }}", quoted(&all_pings(worker)));
+    for Service { subject, local, .. } in Service::of_worker(worker) {
+        let (subject, local) = (quoted(&subject), quoted(&local));
+        let _ = writeln!(text, "      {{ service: {{ account: {BOT}, subject: {subject} }}, to: {local} }}");
+    }
+    text + "    ]\n  }\n"
+}
+
+fn account(worker: WorkerName) -> String {
+    quoted(&format!("worker-{worker}"))
+}
+
+fn user(key: &str, permissions: &Permissions) -> String {
+    let list = |subjects: &[String]| subjects.iter().map(|one| quoted(one)).collect::<Vec<_>>().join(", ");
+    let Permissions { publish, subscribe } = permissions;
+    format!(
+        "    users: [{{\n      nkey: {key}\n      permissions: {{\n        \
+         publish: {{ allow: [{}] }}\n        subscribe: {{ allow: [{}] }}\n      }}\n    }}]\n",
+        list(publish),
+        list(subscribe)
+    )
+}
+
+/// A text in quotes, in which backslashes and quotes are escaped.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_is_added_and_removed_and_nobody_else_reads_its_credentials() {
+        let data = tempfile::tempdir().unwrap();
+        assert!(matches!(Setup::open(data.path()), Err(FleetError::Missing(_))));
+        assert!(matches!(Setup::init(data.path(), "no host", 4222), Err(FleetError::Host(_))));
+        let setup = Setup::init(data.path(), "nats.example", 4333).unwrap();
+        assert_eq!(setup.server(), "tls://nats.example:4333");
+        assert!(matches!(Setup::init(data.path(), "nats.example", 4222), Err(FleetError::Exists(_))));
+        let (ann, bob) = ("ann".parse().unwrap(), "bob".parse().unwrap());
+        let mut setup = Setup::open(data.path()).unwrap();
+        let file = setup.add(ann).unwrap();
+        setup.add(bob).unwrap();
+        assert!(matches!(setup.add(ann), Err(FleetError::Taken(_))));
+        assert_eq!(Credentials::read(&file).unwrap().user(), "ann");
+        let folder = data.path().join(FOLDER);
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let entry = entry.unwrap();
+            #[cfg(unix)]
+            assert_eq!(std::os::unix::fs::PermissionsExt::mode(&entry.metadata().unwrap().permissions()) & 0o77, 0);
+            assert!(entry.path().is_file());
+        }
+        let config = std::fs::read_to_string(setup.server_config()).unwrap();
+        let seeds = ["ann", "bob", "bot"].map(|user| std::fs::read_to_string(setup.credentials(user)).unwrap());
+        assert!(seeds.iter().all(|text| !text.lines().any(|line| line.starts_with("SU") && config.contains(line))));
+        assert_eq!(config.matches("nkey: U").count(), 3);
+        let mut setup = Setup::open(data.path()).unwrap();
+        setup.remove(ann).unwrap();
+        assert!(matches!(setup.remove(ann), Err(FleetError::Unknown(_))));
+        assert!(!file.exists());
+        let config = std::fs::read_to_string(setup.server_config()).unwrap();
+        assert!(config.matches("nkey: U").count() == 2 && !config.contains("npubbot.ann."), "{config}");
+        assert_eq!(setup.reload(|_, _| Some(())), Reloaded::NotHere);
+    }
+
+    #[test]
+    fn the_process_in_the_servers_file_is_told_twice_with_the_name_of_its_program() {
+        let data = tempfile::tempdir().unwrap();
+        let setup = Setup::init(data.path(), "nats.example", 4333).unwrap();
+        std::fs::write(
+            setup.folder.join(PROCESS),
+            "77
+",
+        )
+        .unwrap();
+        let told = std::cell::RefCell::new(Vec::new());
+        let tell = |process, program: &str| {
+            told.borrow_mut().push((process, program.to_owned()));
+            Some(())
+        };
+        assert_eq!(setup.reload(tell), Reloaded::Told);
+        assert_eq!(*told.borrow(), vec![(77, "nats-server".to_owned()); 2]);
+        assert_eq!(setup.reload(|_, _| None), Reloaded::NotHere, "another program by now");
+    }
+
+    #[test]
+    fn a_file_that_was_changed_wrongly_is_refused_with_the_reason() {
+        let data = tempfile::tempdir().unwrap();
+        let setup = Setup::init(data.path(), "nats.example", 4333).unwrap();
+        let file = setup.folder.join(STATE);
+        let good = std::fs::read_to_string(&file).unwrap();
+        for (bad, named) in [
+            (good.replace("bot = \"U", "bot = \"X"), "no public key"),
+            (format!("{good}\"a b\" = \"{}\"\n", setup.state.bot), "no name"),
+            (good.replace("port", "sort"), "sort"),
+        ] {
+            std::fs::write(&file, bad).unwrap();
+            let error = Setup::open(data.path()).map(drop).unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! What a further job can expect: its share of the devices, its place in line, its proof of work, and
+//! the time until it is searched.
+
+use super::fair_share::{POOL_PART, WAITING_PART};
+use super::jobs::{OpenJobs, PatternIndex};
+use super::profile::{Compared, DeviceProfile, Lane};
+use super::split_line::{Seats, SplitLine};
+use crate::job::{Asker, JobSpec};
+use std::time::Duration;
+
+/// The open jobs and their shares of the devices (0 to 1), from the view of one asker.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Shares {
+    /// Open jobs of the pool.
+    pub pool_jobs: usize,
+    /// Open split jobs.
+    pub split_jobs: usize,
+    /// Intervals that the devices' filters need for all open jobs.
+    pub intervals: usize,
+    /// Tests of whole texts, summed over the patterns of all open jobs.
+    pub text_tests: usize,
+    /// The share of keys that pass a filter and need a full check, summed over the patterns of all
+    /// open jobs ([`crate::pattern::Pattern::handed_on`]).
+    pub handed_on: f64,
+    /// The pool's share, once it has a job.
+    pub pool_part: f64,
+    /// The share of the pool's time for patterns compared by top words.
+    pub top_words_part: f64,
+    /// The share of the pool's time for patterns that need whole keys compared.
+    pub whole_keys_part: f64,
+    /// The share of each split job of this asker, once it has a seat.
+    pub own_split_part: f64,
+    /// The value that `own_split_part` would have if the asker had one more split job.
+    pub part_of_one_more: f64,
+}
+
+impl Shares {
+    pub(in crate::scheduler) fn new(jobs: &OpenJobs, seats: &Seats, asker: Asker) -> Shares {
+        let (split_jobs, askers, own) = (jobs.split_line().len(), seats.askers.len(), seats.jobs_of(asker));
+        let pool_jobs = jobs.len() - split_jobs;
+        let split_part = if pool_jobs > 0 { 1.0 - POOL_PART } else { 1.0 };
+        let each = |askers: usize, own: usize, has_waiting: bool| {
+            let seated_part = if has_waiting { 1.0 - WAITING_PART } else { 1.0 };
+            split_part * seated_part / askers.max(1) as f64 / own.max(1) as f64
+        };
+        // The kinds of launches share the pool's time equally.
+        let beside = |other: Compared| if jobs.pool_index(other).is_empty() { 1.0 } else { 0.5 };
+        // A new asker takes a free seat, or else waits for one.
+        let takes_new_seat = own == 0 && !seats.is_full;
+        Shares {
+            pool_jobs,
+            intervals: jobs.intervals(),
+            text_tests: jobs.text_tests(),
+            handed_on: jobs.handed_on(),
+            split_jobs,
+            pool_part: if split_jobs > 0 { POOL_PART } else { 1.0 },
+            top_words_part: beside(Compared::WholeKeys),
+            whole_keys_part: beside(Compared::TopWords),
+            own_split_part: each(askers, own, seats.has_waiting),
+            part_of_one_more: each(
+                askers + usize::from(takes_new_seat),
+                own + 1,
+                seats.has_waiting || (own == 0 && seats.is_full),
+            ),
+        }
+    }
+
+    /// The share of the devices that a job of this asker has. For a job with patterns of both
+    /// kinds, it is a share of the rate that applies while the two kinds take turns.
+    pub fn part_of(&self, spec: &JobSpec) -> f64 {
+        if spec.half.is_some() {
+            return self.own_split_part;
+        }
+        let has = |compared: Compared| spec.patterns.iter().any(|pattern| compared.takes(pattern));
+        self.pool_part
+            * match (has(Compared::TopWords), has(Compared::WholeKeys)) {
+                (true, true) => 1.0,
+                (false, true) => self.whole_keys_part,
+                _ => self.top_words_part,
+            }
+    }
+}
+
+/// A further split job costs no work while other askers have fewer open split jobs than this.
+const FREE_JOBS: usize = 16;
+/// Bits of work for a further job when other askers have [`FREE_JOBS`].
+const FIRST_BITS: u32 = 16;
+/// The most bits of work. They take one core some minutes.
+const MOST_BITS: u32 = 32;
+
+/// The prospects of a further split job, for its asker.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SplitQueue {
+    /// Open split jobs of all askers.
+    pub open: usize,
+    /// Askers who wait for a seat.
+    pub waiting: usize,
+    /// The job's place in line, from 1; `None` if it would be searched at once.
+    pub place: Option<usize>,
+    /// Bits of proof of work (NIP-13) that the job costs, if any.
+    pub work_bits: Option<u32>,
+}
+
+impl SplitQueue {
+    /// The prospects of a further split job of this asker.
+    pub(in crate::scheduler) fn new(line: &SplitLine, seats: &Seats, asker: Asker) -> SplitQueue {
+        let waiting = line.askers() - seats.askers.len();
+        let is_seated = seats.jobs_of(asker) > 0 || !seats.is_full;
+        let place = match line.askers_before(asker) {
+            _ if is_seated => None,
+            Some(before) => Some(before + 1 - seats.askers.len().min(before)),
+            None => Some(waiting + 1),
+        };
+        SplitQueue { open: line.len(), waiting, place, work_bits: work_bits(line.len() - line.jobs_of(asker)) }
+    }
+}
+
+/// Bits of work for a further split job while other askers have `others` open ones. Each time that
+/// number doubles, the work has two bits more, so it grows with the square of the number.
+pub(in crate::scheduler) fn work_bits(others: usize) -> Option<u32> {
+    let times = others.checked_sub(FREE_JOBS).map(|_| others as f64 / FREE_JOBS as f64)?;
+    Some((FIRST_BITS + (2.0 * times.log2()) as u32).min(MOST_BITS))
+}
+
+/// The longest wait an asker is told, in seconds: thirty years.
+const LONGEST: f64 = 1e9;
+
+/// Seconds that the CPU thread beside GPUs spends on a start point.
+const SIDE_THREAD_SECONDS: f64 = 0.05;
+
+/// The time that a new job of the pool waits before it is searched.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct WaitEstimate {
+    /// Requests of at most this many bits wait for older ones. Harder requests are searched at
+    /// once.
+    pub up_to_bits: u32,
+    /// Time until the older jobs are served, if all devices worked only for the pool.
+    pub wait: Duration,
+}
+
+/// The capacity of all working devices together.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(in crate::scheduler) struct Serving {
+    /// The lane of the devices.
+    pub lane: Lane,
+    /// Candidates per start point, on the device where this number is largest.
+    pub stretch: f64,
+    /// Start points in one launch of each device.
+    pub starts: usize,
+    /// Start points searched per second.
+    pub starts_per_second: f64,
+    /// Whether all devices have an early stop ([`crate::search::Searcher::early_stop`]).
+    pub early_stop: bool,
+}
+
+impl WaitEstimate {
+    /// Estimates the wait behind the jobs of `index`. Each of these takes one start point. Beside
+    /// rare patterns it takes more if it has more hits than are worth verifying.
+    pub(in crate::scheduler) fn new(index: &PatternIndex, serving: Serving) -> WaitEstimate {
+        let early_stop = serving.early_stop;
+        let (lane, compared) = (serving.lane, Compared::TopWords);
+        let device = DeviceProfile { lane, compared, stretch: Some(serving.stretch), part: 1.0, early_stop };
+        let rare_from = index.rare_from(device);
+        let has_rare = index.counts(device.lane).any(|(bits, _)| bits >= rare_from);
+        let worth = device.goal(serving.starts, has_rare).most;
+        let seconds = |(bits, jobs): (u32, usize)| {
+            let hits = device.hits(bits) / worth;
+            let launches = if has_rare { hits } else { hits.min(1.0) };
+            let on_device = (launches * serving.starts as f64).max(1.0) / serving.starts_per_second;
+            let has_side_thread = serving.lane == Lane::Hard && Lane::Easy.takes(bits);
+            jobs as f64 * if has_side_thread { on_device.min(SIDE_THREAD_SECONDS) } else { on_device }
+        };
+        let seconds: f64 = index.counts(device.lane).filter(|&(bits, _)| bits < rare_from).map(seconds).sum();
+        let wait = Duration::from_secs_f64(if seconds.is_finite() { seconds.min(LONGEST) } else { 0.0 });
+        WaitEstimate { up_to_bits: rare_from.saturating_sub(1), wait }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{JobId, JobSpec};
+    use crate::pattern::Rate;
+    use crate::scheduler::plan::profile::Rates;
+
+    #[test]
+    fn the_work_grows_with_the_number_of_open_split_jobs() {
+        let bits = [0, 15, 16, 31, 32, 64, 256, 2000, 1_000_000].map(work_bits);
+        let expected = [None, None, Some(16), Some(17), Some(18), Some(20), Some(24), Some(29), Some(32)];
+        assert_eq!(bits, expected);
+    }
+
+    /// A CPU core that searches twenty start points a second, with 2^25 candidates each.
+    const CORE: Serving =
+        Serving { lane: Lane::All, stretch: (1u64 << 25) as f64, starts: 1, starts_per_second: 20.0, early_stop: true };
+
+    fn index(jobs: i64, text: &str) -> PatternIndex {
+        let mut index = PatternIndex::default();
+        (1..=jobs).for_each(|job| index.insert(JobId(job), &JobSpec::for_tests(&[text], None), Compared::TopWords));
+        index
+    }
+
+    #[test]
+    fn older_requests_take_a_start_point_each_or_more_beside_a_rare_one() {
+        assert_eq!(WaitEstimate::new(&index(0, "q"), CORE), WaitEstimate { up_to_bits: 30, wait: Duration::ZERO });
+        let mut easy = index(100, "qqqq");
+        assert_eq!(WaitEstimate::new(&easy, CORE).wait, Duration::from_secs(5), "one start point each");
+        easy.insert(JobId(101), &JobSpec::for_tests(&["qqqqqqqq"], None), Compared::TopWords);
+        assert_eq!(WaitEstimate::new(&easy, CORE).wait, Duration::from_secs(5), "still one start point each");
+        let other = Serving { early_stop: false, ..CORE };
+        assert_eq!(
+            WaitEstimate::new(&easy, other).wait,
+            Duration::from_secs(20),
+            "32 hits per start point, of which 8 are worth verifying"
+        );
+        assert_eq!(WaitEstimate::new(&index(100, "qqqqqqqq"), CORE).wait, Duration::ZERO, "rare requests do not wait");
+        let many = Serving { starts: 64, starts_per_second: 1280.0, ..CORE };
+        assert_eq!(
+            WaitEstimate::new(&easy, many).wait,
+            Duration::from_secs_f64(100.0 / 1280.0),
+            "a start, not a launch of 64"
+        );
+        let gpu = Serving {
+            lane: Lane::Hard,
+            stretch: (1u64 << 29) as f64,
+            starts: 22,
+            starts_per_second: 400.0,
+            early_stop: false,
+        };
+        assert_eq!(WaitEstimate::new(&easy, gpu).wait, Duration::from_secs(5), "the CPU thread beside it serves them");
+        assert_eq!(
+            WaitEstimate::new(&index(100, "qqqqqq"), gpu).wait,
+            Duration::from_millis(250),
+            "one start point each"
+        );
+    }
+
+    #[test]
+    fn a_split_job_has_its_own_part_and_a_job_of_the_pool_that_of_its_kind() {
+        let shares = Shares {
+            pool_part: 0.5,
+            own_split_part: 0.125,
+            top_words_part: 1.0,
+            whole_keys_part: 0.25,
+            ..Shares::default()
+        };
+        let part = |text: &str, asker| shares.part_of(&JobSpec::for_tests(&[text], asker));
+        assert_eq!(part("qqqq", Some(Asker([1; 32]))), 0.125);
+        assert_eq!((part("qqqq", None), part("*cafe", None)), (0.5, 0.125));
+    }
+
+    #[test]
+    fn a_rate_of_zero_is_no_rate() {
+        let rates = Rates { top_words: Some(Rate(1e6)), whole_keys: Some(Rate(0.0)) };
+        assert!(rates.cost(Compared::WholeKeys).is_finite());
+    }
+}

@@ -1,0 +1,324 @@
+//! The thread of one device. It draws fresh start points, keeps launches in flight and passes
+//! collected ones to the verifier. A device that fails is taken out of use and tried again later.
+
+use super::first_rates::{FirstRates, Timing, WholeKeysTrial};
+use super::health::{Health, LastLaunch, Record};
+use super::open::OpenDevice;
+use super::pool::{Next, Pool, Subscription};
+use super::verifier::{Delivered, reach};
+use super::verify::CollectedLaunch;
+use crate::fault::{self, Step};
+use crate::key::StartPoint;
+use crate::roster::Roster;
+use crate::scheduler::plan::device_plan::PlannedLaunch;
+use crate::scheduler::plan::pass::Pass;
+use crate::scheduler::plan::profile::{Compared, Lane};
+use crate::scheduler::plan::rest::Duty;
+use crate::search::{DeviceId, Launch, SearchError, SearchOptions, Searcher};
+use crate::vault::{StartId, Vault, VaultError};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// The time that an idle device compares whole keys before that rate is measured.
+const WARM_UP_WHOLE: Duration = Duration::from_millis(100);
+/// The time that an idle device compares whole keys while that rate is measured.
+const MEASURE_WHOLE: Duration = Duration::from_millis(100);
+/// Pause before a failed device is tried again. Doubles with each failure.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause before a retry.
+const LAST_PAUSE: Duration = Duration::from_secs(300);
+/// A device that has worked this long pauses only [`FIRST_PAUSE`] after its next failure.
+const RECOVERED_AFTER: Duration = Duration::from_secs(60);
+/// The longest sleep of an idle thread before it checks for new work, or for the end.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// The longest sleep of a thread before it checks for the end, while its device pauses or rests.
+const LOOK_FOR_END: Duration = Duration::from_millis(50);
+
+/// Why a device was taken out of use.
+#[derive(Debug, Error)]
+enum Failure {
+    /// The device failed.
+    #[error(transparent)]
+    Search(#[from] SearchError),
+    /// No start point can be drawn.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    /// The device's claims are not believed, for this reason.
+    #[error("{0}")]
+    Distrusted(String),
+    /// The device's thread panicked.
+    #[error("its thread panicked, as the log says; it is tried again, and a newer version or driver may help")]
+    Panicked,
+}
+
+/// A launch submitted and not yet collected.
+struct InFlight {
+    planned: PlannedLaunch,
+    starts: Vec<(StartId, StartPoint)>,
+}
+
+/// One device and its thread.
+pub(in crate::scheduler) struct DeviceThread {
+    /// The index of this device among all devices.
+    pub at: usize,
+    /// The device.
+    pub id: DeviceId,
+    /// The patterns that the device searches.
+    pub lane: Lane,
+    /// The GPUs that this device replaces while none of them works.
+    pub stands_in_for: Vec<Arc<Record>>,
+    /// The health and counters of the device.
+    pub record: Arc<Record>,
+    /// The pool of open jobs.
+    pub pool: Arc<Pool>,
+    /// The vault, which draws start points.
+    pub vault: Vault,
+    /// The channel for collected launches.
+    pub launches: SyncSender<Delivered>,
+    /// The options for opening the device again.
+    pub options: SearchOptions,
+    /// Opens the device again after a failure; `None` for a device that comes back by itself.
+    pub opener: Option<OpenDevice>,
+    /// The list of this machine's threads and the name of this one, if it is one of them.
+    pub roster: Option<(Roster, String)>,
+}
+
+impl DeviceThread {
+    /// Searches until the pool closes. Opens the device again after every failure, and at the
+    /// beginning if `first` is not an open one.
+    pub fn run(&self, mut first: Option<Result<Box<dyn Searcher>, SearchError>>) {
+        let mut pause = FIRST_PAUSE;
+        while !self.pool.is_closed() {
+            let began = Instant::now();
+            let ended = match first.take() {
+                Some(Err(error)) => Err(error.into()),
+                Some(Ok(searcher)) => self.work(Some(searcher)),
+                None => self.work(None),
+            };
+            let Err(failure) = ended else { return };
+            self.record.take_out(failure.to_string());
+            if self.pool.is_closed() {
+                // At the end of the process, the driver may shut down before this thread ends.
+                tracing::debug!(device = %self.id, %failure, "a device failed at the end");
+                return;
+            }
+            if self.opener.is_none() {
+                tracing::warn!(device = %self.id, %failure, "a device gets no more launches until it comes back");
+                return;
+            }
+            if began.elapsed() > RECOVERED_AFTER {
+                pause = FIRST_PAUSE;
+            }
+            tracing::warn!(device = %self.record.view().id, %failure, retry_in = ?pause, "a device failed and is taken out of use");
+            self.sleep(pause);
+            pause = (pause * 2).min(LAST_PAUSE);
+        }
+    }
+
+    /// Searches until the pool closes or the device fails.
+    fn work(&self, open: Option<Box<dyn Searcher>>) -> Result<(), Failure> {
+        let mut in_flight = VecDeque::new();
+        let search = || {
+            let mut searcher = match (open, &self.opener) {
+                (Some(searcher), _) => searcher,
+                (None, Some(opener)) => opener(self.id, &self.options)?,
+                (None, None) => return Ok(()),
+            };
+            self.record.put_back(searcher.info());
+            self.search(searcher.as_mut(), &mut in_flight)
+        };
+        let result = catch_unwind(AssertUnwindSafe(search)).unwrap_or(Err(Failure::Panicked));
+        // Launches in flight are dropped with their start points. Nothing is lost: the search has
+        // no memory.
+        for launch in in_flight {
+            self.discard(&launch.starts);
+        }
+        result
+    }
+
+    fn search(&self, searcher: &mut dyn Searcher, in_flight: &mut VecDeque<InFlight>) -> Result<(), Failure> {
+        let trial = Arc::new(Pass::canary_alone(None));
+        let mut subscription = self.pool.subscribe(self.lane);
+        // A device whose rates are not kept is measured before it gets jobs.
+        let holds_jobs = searcher.calibration_key().is_none() || self.pool.is_exhaustive();
+        let calibrations = &self.options.calibrations;
+        let mut first = FirstRates::new(searcher, &self.record, &mut subscription, calibrations, holds_jobs);
+        let warm_up = || PlannedLaunch::warm_up(Arc::clone(&trial));
+        let duty = Duty::new(self.record.share());
+        let mut timing = Timing { busy_since: Instant::now(), measure_from: first.measure_from(), whole: None, duty };
+        loop {
+            if self.roster.as_ref().is_some_and(|(roster, name)| roster.is_condemned(name)) {
+                return Ok(());
+            }
+            // A device may change the number of its launches in flight.
+            subscription.set_device(searcher.starts() * searcher.in_flight().max(1), searcher.early_stop());
+            let (knows_launch_size, is_closed) = (subscription.candidates_per_start().is_some(), self.pool.is_closed());
+            let next = if !is_closed && first.is_next(&self.record, knows_launch_size, self.must_rest(&timing)) {
+                Next::Search(warm_up())
+            } else if self.must_rest(&timing) {
+                subscription.set_part(self.record.part());
+                subscription.note_rate(self.record.rates());
+                Next::Wait
+            } else {
+                subscription.set_lane(self.lane_now());
+                subscription.set_part(self.record.part());
+                self.pool.next(&mut subscription, first.rates(&self.record))
+            };
+            let next = match next {
+                Next::Wait if !first.is_over(&self.record) => Next::Search(warm_up()),
+                Next::Wait if in_flight.is_empty() => {
+                    self.whole_keys_trial(&mut timing).map_or(Next::Wait, Next::Search)
+                }
+                next => next,
+            };
+            match next {
+                Next::Search(planned) => {
+                    self.submit(searcher, in_flight, planned)?;
+                    if in_flight.len() >= searcher.in_flight().max(1) {
+                        self.collect(searcher, in_flight, &mut subscription, &mut timing)?;
+                        first.keep(&self.record, false);
+                    }
+                }
+                Next::Wait | Next::End if !in_flight.is_empty() => {
+                    self.collect(searcher, in_flight, &mut subscription, &mut timing)?;
+                }
+                Next::Wait => {
+                    searcher.check()?;
+                    match timing.duty.is_over() {
+                        true => self.sleep(timing.duty.rest()),
+                        false if self.record.is_resting() => {
+                            self.pool.wait_for_end(LOOK_FOR_END);
+                        }
+                        false => self.idle(&subscription),
+                    }
+                    timing.busy_since = Instant::now();
+                }
+                Next::End => {
+                    first.keep(&self.record, true);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn submit(
+        &self,
+        searcher: &mut dyn Searcher,
+        in_flight: &mut VecDeque<InFlight>,
+        planned: PlannedLaunch,
+    ) -> Result<(), Failure> {
+        let pass = Arc::clone(&planned.pass);
+        reach(fault::before, &pass, Step::Draw);
+        let starts = self.vault.open_starts(searcher.starts(), pass.half.as_ref())?;
+        reach(fault::after, &pass, Step::Draw);
+        let points = starts.iter().map(|&(_, point)| point).collect();
+        let remaining = if searcher.early_stop() { pass.remaining() } else { None };
+        let launch = Launch { starts: points, patterns: Arc::clone(&pass.patterns), remaining };
+        in_flight.push_back(InFlight { planned, starts });
+        reach(fault::before, &pass, Step::Launch);
+        searcher.submit(launch)?;
+        reach(fault::after, &pass, Step::Launch);
+        Ok(())
+    }
+
+    fn collect(
+        &self,
+        searcher: &mut dyn Searcher,
+        in_flight: &mut VecDeque<InFlight>,
+        subscription: &mut Subscription,
+        timing: &mut Timing,
+    ) -> Result<(), Failure> {
+        let pass = &in_flight.front().expect("a launch was submitted").planned.pass;
+        reach(fault::before, pass, Step::Collect);
+        let report = searcher.collect()?;
+        reach(fault::after, pass, Step::Collect);
+        let InFlight { planned, starts } = in_flight.pop_front().expect("a launch was submitted");
+        subscription.settle(&planned, &report, starts.len());
+        let compared = planned.pass.compared();
+        let of_top_words = compared == Compared::TopWords;
+        let stretch = subscription.candidates_per_start().filter(|_| of_top_words);
+        let now = Instant::now();
+        let is_measured = timing.busy_since >= timing.measure_from(&planned.pass);
+        let wall = is_measured.then(|| now - timing.busy_since);
+        timing.duty.work(now - timing.busy_since);
+        timing.busy_since = now;
+        if let Some(stretch) = stretch {
+            let (starts, candidates) = (starts.len(), report.candidates);
+            self.record.note_launch(LastLaunch { starts, candidates, stretch, early_stop: searcher.early_stop() });
+        }
+        match wall.filter(|_| !report.is_cut_short) {
+            Some(wall) => self.record.add_measurement(compared, report.candidates, wall),
+            None => self.record.add_warm_up(report.candidates),
+        }
+        let launch = CollectedLaunch { device: self.at, pass: planned.pass, starts, report };
+        // Sending cannot fail: the verifier ends after all devices.
+        let _ = self.launches.send(Delivered { launch, record: Arc::clone(&self.record) });
+        self.believed()
+    }
+
+    /// Fails if the verifier has found that the device's claims cannot be believed.
+    fn believed(&self) -> Result<(), Failure> {
+        match self.record.view().health {
+            Health::Working => Ok(()),
+            Health::Out(reason) => Err(Failure::Distrusted(reason)),
+        }
+    }
+
+    /// A launch that measures the rate at which whole keys are compared. Estimates for askers need
+    /// this rate. An idle device makes some such launches before it waits. If there are jobs from
+    /// the beginning, the first launch for a job that compares whole keys measures the rate.
+    fn whole_keys_trial(&self, timing: &mut Timing) -> Option<PlannedLaunch> {
+        let now = Instant::now();
+        let is_wanted = match &timing.whole {
+            None => self.record.rates().whole_keys.is_none(),
+            Some(trial) => self.record.rates().whole_keys.is_none() || now < trial.measure_from + MEASURE_WHOLE,
+        };
+        if !is_wanted || self.pool.is_exhaustive() || self.pool.is_paused() || self.must_rest(timing) {
+            return None;
+        }
+        let trial = timing.whole.get_or_insert_with(|| WholeKeysTrial {
+            pass: Arc::new(Pass::canary_alone_of_whole_keys(self.record.rate_of(Compared::WholeKeys))),
+            measure_from: now + WARM_UP_WHOLE,
+        });
+        Some(PlannedLaunch::warm_up(Arc::clone(&trial.pass)))
+    }
+
+    /// Whether the operator's hours or limits (battery, heat, share of time) forbid the device to
+    /// search now.
+    fn must_rest(&self, timing: &Timing) -> bool {
+        (self.record.is_resting() || timing.duty.is_over()) && !self.pool.is_closed()
+    }
+
+    /// The current lane: all patterns while every GPU is out of use. After some errors CUDA works
+    /// again only in a new process, and a slow search is better than none.
+    fn lane_now(&self) -> Lane {
+        let gpus_are_out = !self.stands_in_for.is_empty() && self.stands_in_for.iter().all(|gpu| gpu.is_out());
+        if gpus_are_out { Lane::All } else { self.lane }
+    }
+
+    fn idle(&self, subscription: &Subscription) {
+        self.record.set_idle(true);
+        self.pool.wait(subscription, LOOK_AGAIN);
+        self.record.set_idle(false);
+    }
+
+    /// Sleeps until the pause is over or the pool closes.
+    fn sleep(&self, pause: Duration) {
+        let until = Instant::now() + pause;
+        while Instant::now() < until && !self.pool.is_closed() {
+            std::thread::sleep(LOOK_FOR_END.min(until.saturating_duration_since(Instant::now())));
+        }
+    }
+
+    fn discard(&self, starts: &[(StartId, StartPoint)]) {
+        let ids: Vec<StartId> = starts.iter().map(|&(id, _)| id).collect();
+        self.vault.discard(&ids);
+    }
+}
+
+#[cfg(test)]
+mod tests;

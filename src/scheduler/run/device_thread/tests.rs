@@ -1,0 +1,203 @@
+//! Unit tests of the device thread: the first launches of a device.
+
+use super::super::first_rates::{MEASURE, WARM_UP};
+use super::*;
+use crate::job::{JobId, JobSpec};
+use crate::pattern::Rate;
+use crate::scheduler::plan::profile::Rates;
+use crate::search::{self, Calibration, Calibrations, DeviceInfo, Expected, LaunchReport};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, mpsc};
+use std::thread::JoinHandle;
+
+const KEY: &str = "a device";
+
+/// A launch as the device saw it: the number of its patterns, whether a rate was known before it,
+/// and when it came.
+#[derive(Clone, Debug)]
+struct Seen {
+    patterns: usize,
+    had_rate: bool,
+    at: Instant,
+}
+
+/// A device with launches of a thousand candidates in a millisecond, which compares whole keys a
+/// thousand times as slowly.
+struct Fake {
+    info: DeviceInfo,
+    /// The duration of its first launch.
+    first_takes: Duration,
+    expected: Option<Expected>,
+    record: Arc<Record>,
+    compares_whole_keys: bool,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl Searcher for Fake {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn starts(&self) -> usize {
+        1
+    }
+
+    fn in_flight(&self) -> usize {
+        1
+    }
+
+    fn calibration_key(&self) -> Option<&str> {
+        Some(KEY)
+    }
+
+    fn expected(&self) -> Option<Expected> {
+        self.expected
+    }
+
+    fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
+        self.compares_whole_keys = launch.patterns.compares_whole_keys();
+        let seen = Seen { patterns: launch.patterns.len(), had_rate: self.record.rate().is_some(), at: Instant::now() };
+        self.seen.lock().unwrap().push(seen);
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<LaunchReport, SearchError> {
+        let is_first = self.seen.lock().unwrap().len() == 1;
+        std::thread::sleep(if is_first { self.first_takes } else { Duration::from_millis(1) });
+        let candidates = if self.compares_whole_keys { 1 } else { 1000 };
+        Ok(LaunchReport { candidates, ..LaunchReport::default() })
+    }
+}
+
+/// A running worker with its device, and the launches that the device has seen.
+struct Running {
+    record: Arc<Record>,
+    pool: Arc<Pool>,
+    began: Instant,
+    collected: mpsc::Receiver<Delivered>,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    thread: JoinHandle<Result<(), String>>,
+}
+
+impl Running {
+    fn start(jobs: &[&str], first_takes: Duration, expected: Option<Expected>, calibrations: &Calibrations) -> Running {
+        let info = DeviceInfo { id: DeviceId::Cpu, name: "fake".into(), kernel: "none".into(), threads: 1 };
+        let (record, pool) = (Arc::new(Record::new(&info)), Arc::new(Pool::default()));
+        for (number, text) in jobs.iter().enumerate() {
+            pool.insert(JobId(number as i64 + 1), JobSpec::local(vec![text.parse().unwrap()]));
+        }
+        let (launches, collected) = mpsc::sync_channel(64);
+        let device = DeviceThread {
+            at: 0,
+            id: DeviceId::Cpu,
+            lane: Lane::All,
+            stands_in_for: Vec::new(),
+            record: Arc::clone(&record),
+            pool: Arc::clone(&pool),
+            vault: Vault::without_identity().unwrap(),
+            launches,
+            options: SearchOptions { calibrations: calibrations.clone(), ..SearchOptions::default() },
+            opener: Some(Arc::new(search::open)),
+            roster: None,
+        };
+        let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
+        let mut fake = Fake {
+            info,
+            first_takes,
+            expected,
+            record: Arc::clone(&record),
+            compares_whole_keys: false,
+            seen: Arc::clone(&seen),
+        };
+        let began = Instant::now();
+        let thread = std::thread::spawn(move || {
+            device.search(&mut fake, &mut VecDeque::new()).map_err(|failure| failure.to_string())
+        });
+        Running { record, pool, began, collected, seen, thread }
+    }
+
+    fn until(&self, what: &str, mut is_so: impl FnMut(&Running) -> bool) {
+        let patience = Instant::now() + Duration::from_secs(60);
+        while !is_so(self) {
+            let _ = self.collected.recv_timeout(Duration::from_millis(1));
+            assert!(Instant::now() < patience, "{what}: never");
+        }
+    }
+
+    /// Ends the search. Returns the launches.
+    fn end(self) -> Vec<Seen> {
+        self.pool.close();
+        while self.collected.recv().is_ok() {}
+        self.thread.join().unwrap().unwrap();
+        let seen = self.seen.lock().unwrap();
+        seen.clone()
+    }
+}
+
+fn kept_in_memory(all: BTreeMap<String, Calibration>) -> Calibrations {
+    Calibrations::kept_by(all, |_| {})
+}
+
+#[test]
+fn a_starved_device_shows_both_rates_before_it_waits_for_work() {
+    // Its first launch outlasts warm-up and measurement, as on an overloaded machine.
+    let running = Running::start(&[], WARM_UP + MEASURE * 2, None, &Calibrations::default());
+    running.until("the device waits for work", |running| running.record.is_idle());
+    // Estimates for askers need both rates.
+    let rates = running.record.rates();
+    assert!(rates.top_words.is_some() && rates.cost(Compared::WholeKeys) > 100.0, "{rates:?}");
+    running.end();
+}
+
+#[test]
+fn a_job_that_is_there_is_searched_before_the_device_is_measured() {
+    for (expected, first) in [(None, [1, 2]), (Some(Expected { rate: 1e6, stretch: 1000.0 }), [2, 2])] {
+        let once = || {
+            let running = Running::start(&["qqqqqqqqqq"], Duration::from_millis(1), expected, &Calibrations::default());
+            running.until("its launches measure the device", |running| running.record.rate().is_some());
+            let began = running.began;
+            (began, running.end())
+        };
+        // If the machine stalls between the first two launches, the second comes too late.
+        let timely = (0..50).map(|_| once()).find(|(began, seen)| seen[1].at - *began < WARM_UP);
+        let (began, seen) = timely.expect("a second launch during the warm-up");
+        let patterns: Vec<usize> = seen.iter().take(2).map(|seen| seen.patterns).collect();
+        assert_eq!(patterns, first, "a device that does not say how long its launches are makes one without jobs");
+        assert!(!seen[1].had_rate, "{seen:?}");
+        let mut later = seen[1..].iter().filter(|seen| seen.had_rate || seen.at - began < WARM_UP + MEASURE);
+        assert!(later.all(|seen| seen.patterns == 2), "{seen:?}");
+    }
+}
+
+#[test]
+fn a_job_that_compares_whole_keys_does_not_keep_the_other_rate_from_being_measured() {
+    let running = Running::start(&["*cafe7x"], Duration::from_millis(1), None, &Calibrations::default());
+    running.until("the rate of top words is known", |running| running.record.rate().is_some());
+    let rates = running.record.rates();
+    assert!(rates.whole_keys.is_some() && rates.cost(Compared::WholeKeys) > 100.0, "{rates:?}");
+    running.end();
+}
+
+#[test]
+fn a_second_start_measures_nothing_and_keeps_the_rates_of_its_jobs() {
+    let calibrations = kept_in_memory(BTreeMap::new());
+    let first = Running::start(&[], Duration::from_millis(1), None, &calibrations);
+    first.until("the device waits for work", |running| running.record.is_idle());
+    assert!(!first.end().is_empty());
+    let kept = calibrations.get(KEY).unwrap();
+    assert!(kept.top_words.is_some() && kept.whole_keys.is_some(), "{kept:?}");
+
+    let expected = Some(Expected { rate: 1e6, stretch: 1000.0 });
+    let second = Running::start(&[], Duration::from_millis(1), expected, &calibrations);
+    second.until("the device waits for work", |running| running.record.is_idle());
+    let rates = Rates { top_words: kept.top_words.map(Rate), whole_keys: kept.whole_keys.map(Rate) };
+    assert_eq!(second.record.rates(), rates);
+    assert!(second.end().is_empty(), "nothing is measured");
+
+    // Jobs correct an outdated rate, and the new one is saved at the end.
+    calibrations.change(KEY, |calibration| calibration.top_words = Some(1e9));
+    let third = Running::start(&["qqqqqqqqqq"], Duration::from_millis(1), expected, &calibrations);
+    third.until("the rate is measured anew", |running| running.record.rate().is_some_and(|Rate(rate)| rate < 1e8));
+    third.end();
+    assert!(calibrations.get(KEY).unwrap().top_words.is_some_and(|rate| rate < 1e8));
+}
