@@ -12,6 +12,7 @@ import { parseLink } from './link';
 import { mine, type Mining } from './mining';
 import { parsePatterns } from './patterns';
 import { Problem } from './texts';
+import { digitsOf } from './work';
 
 export interface AskRequest {
   /** The bot that is asked, and the relays that the request is sent through. */
@@ -65,7 +66,7 @@ export function minedWrap(request: AskRequest, text: string, at: number, bits: n
   const wrap = (nonce: string) => ({ kind: 1059, content, created_at, tags: [['p', to.bot], ['nonce', nonce, String(bits)]] });
   const [before = '', after = ''] = serializeEvent({ ...wrap('here'), pubkey: getPublicKey(key) }).split('"here"');
   const order = { before: utf8ToBytes(`${before}"`), after: utf8ToBytes(`"${after}`), isText: true, bits };
-  return mine(order, (number) => onFound(finalizeEvent(wrap(String(number)), key)));
+  return mine(order, (number) => onFound(finalizeEvent(wrap(digitsOf(number)), key)));
 }
 
 /** The one-time identity's list of DM relays (NIP-17, kind 10050). It has the bot's relays. */

@@ -4,6 +4,7 @@
 
 import { concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { sha256 } from '@noble/hashes/sha2.js';
+import { ChangingHash } from './sha256';
 
 /** The most bits of work that the page begins. They take days. */
 export const MOST_BITS = 40;
@@ -16,7 +17,7 @@ export function workTarget(bot: string, point: Uint8Array): Uint8Array {
 export interface WorkOrder {
   readonly before: Uint8Array;
   readonly after: Uint8Array;
-  /** Whether the number is written in decimal digits, or as 8 bytes. */
+  /** Whether the number is written in digits (`digitsOf`), or as 8 bytes. */
   readonly isText: boolean;
   readonly bits: number;
 }
@@ -26,20 +27,35 @@ export function splitWork(bot: string, point: Uint8Array, bits: number): WorkOrd
   return { before: workTarget(bot, point), after: new Uint8Array(), isText: false, bits };
 }
 
+/** A number in digits, always of the same length. */
+export function digitsOf(number: number): string {
+  return String(1e15 + number);
+}
+
 /** Finds numbers with the work of an order. */
 export class WorkFinder {
-  private readonly begun;
+  private readonly text: ChangingHash;
+  private readonly view: DataView;
 
   constructor(private readonly order: WorkOrder) {
-    this.begun = sha256.create().update(order.before);
+    this.text = new ChangingHash(order.before, order.isText ? digitsOf(0).length : 8, order.after);
+    const { buffer, byteOffset } = this.text.bytes;
+    this.view = new DataView(buffer, byteOffset);
   }
 
   /** Bits of work that a number has: the leading zero bits of its hash. */
   bitsOf(number: number): number {
-    const hash = this.begun.clone().update(this.written(number)).update(this.order.after).digest();
-    const view = new DataView(hash.buffer, hash.byteOffset);
-    const high = Math.clz32(view.getUint32(0));
-    return high < 32 ? high : high + Math.clz32(view.getUint32(4));
+    if (this.order.isText) {
+      for (let at = this.text.bytes.length, rest = 1e15 + number; at-- > 0; rest = Math.floor(rest / 10)) {
+        this.text.bytes[at] = 0x30 + (rest % 10);
+      }
+    } else {
+      this.view.setUint32(0, Math.floor(number / 2 ** 32));
+      this.view.setUint32(4, number % 2 ** 32);
+    }
+    const hash = this.text.hash();
+    const high = Math.clz32(hash[0]!);
+    return high < 32 ? high : high + Math.clz32(hash[1]!);
   }
 
   /** The first of `count` numbers from `from`, `step` apart, with enough work. */
@@ -48,15 +64,6 @@ export class WorkFinder {
       if (this.bitsOf(number) >= this.order.bits) return number;
     }
     return undefined;
-  }
-
-  private written(number: number): Uint8Array {
-    if (this.order.isText) return utf8ToBytes(String(number));
-    const bytes = new Uint8Array(8);
-    const view = new DataView(bytes.buffer);
-    view.setUint32(0, Math.floor(number / 2 ** 32));
-    view.setUint32(4, number % 2 ** 32);
-    return bytes;
   }
 }
 
