@@ -42,23 +42,29 @@ export async function findBot(link: BotLink): Promise<Bot> {
   }
   const inbox = relayUrls(tagged(newest(events, 10050), 'relay'));
   const status = newest(events, 30315);
+  const hasEnded = newest(events, 30315, Date.now() / 1000, false) !== undefined;
   const rates = ratesIn(status?.content ?? '');
   const page = tagged(newest(events, 31990), 'x')[0];
   return {
     link: { bot: link.bot, relays: inbox.length > 0 ? inbox : start },
     name: nameIn(newest(events, 0)?.content),
-    asleep: status === undefined ? events.some(({ kind }) => kind === 30315) : status.content.startsWith('asleep'),
+    asleep: status === undefined ? hasEnded : status.content.startsWith('asleep'),
     reached: found.reached > 0,
     ...(rates !== undefined && { rates }),
     ...(page !== undefined && { page }),
   };
 }
 
-/** The newest event of a kind that is neither over nor dated ahead of now. */
-export function newest(events: readonly NostrEvent[], kind: number, now = Date.now() / 1000): NostrEvent | undefined {
+/** The newest event of a kind that is not dated ahead of now, nor over if it must be alive. */
+export function newest(
+  events: readonly NostrEvent[],
+  kind: number,
+  now = Date.now() / 1000,
+  mustBeAlive = true,
+): NostrEvent | undefined {
   const isValid = (event: NostrEvent) => {
     const end = Number(event.tags.find(([name]) => name === 'expiration')?.[1] ?? Infinity);
-    return event.kind === kind && !(end < now) && event.created_at <= now + CLOCK_TOLERANCE;
+    return event.kind === kind && !(mustBeAlive && end < now) && event.created_at <= now + CLOCK_TOLERANCE;
   };
   return events.filter(isValid).sort((one, other) => other.created_at - one.created_at)[0];
 }

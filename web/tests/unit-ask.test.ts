@@ -89,6 +89,8 @@ describe('the bot’s events', () => {
     const [old, late] = [dated(now - 50), dated(now - 5)];
     expect(newest([old, dated(now + 3600), late, dated(now - 1, [['expiration', String(now)]])], 10050, now + 1)).toBe(late);
     expect(newest([dated(now + 86_400)], 10050, now)).toBeUndefined();
+    const over = dated(now - 900, [['expiration', String(now - 1)]]);
+    expect([newest([over], 10050, now), newest([over], 10050, now, false)]).toEqual([undefined, over]);
   });
 });
 
