@@ -7,11 +7,17 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { parse, serialize } from 'parse5';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { tables } from './texts.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const read = (name) => readFileSync(join(here, name), 'utf8');
 const sha256 = (text) => createHash('sha256').update(text, 'utf8');
 const source = (text) => `'sha256-${sha256(text).digest('base64')}'`;
+
+// What age can do besides passphrases: the page needs none of it, and half of age's size is that.
+const ABSENT = Object.fromEntries(
+  ['@noble/post-quantum/hybrid.js', '@noble/curves/ed25519.js', '@noble/curves/nist.js'].map((name) => [name, './src/absent.ts']));
 
 async function bundled(name, define = {}) {
   const done = await build({
@@ -22,7 +28,8 @@ async function bundled(name, define = {}) {
     format: 'iife',
     target: ['es2022'],
     minify: true,
-    charset: 'ascii',
+    charset: 'utf8',
+    alias: ABSENT,
     legalComments: 'none',
     define,
   });
@@ -30,7 +37,7 @@ async function bundled(name, define = {}) {
 }
 // The worker's script is a text in the page's script.
 const worker = await bundled('src/work-worker.ts');
-const script = await bundled('src/main.ts', { WORKER: JSON.stringify(worker) });
+const script = await bundled('src/main.ts', { WORKER: JSON.stringify(worker), TEXTS: JSON.stringify(tables()) });
 const style = read('src/style.css');
 // Such a text would end its element early, and the hash would no longer be that of the code that
 // the browser runs.
@@ -66,9 +73,15 @@ const hash = sha256(page).digest('hex');
 // A file that stays the same keeps its date, so that cargo does not build the bot again.
 function write(name, text) {
   const path = join(here, 'dist', name);
-  if (!existsSync(path) || readFileSync(path, 'utf8') !== text) writeFileSync(path, text);
+  if (!existsSync(path) || !readFileSync(path).equals(Buffer.from(text))) writeFileSync(path, text);
 }
 mkdirSync(join(here, 'dist'), { recursive: true });
 write('index.html', page);
 write('page.sha256', `${hash}  index.html\n`);
-console.log(`dist/index.html ${page.length} characters, sha256 ${hash}`);
+// As the bot serves it. Other versions of Node.js may compress to other bytes, so `check.sh` compares
+// the content.
+const brotli = brotliCompressSync(page, { params: { [constants.BROTLI_PARAM_LGWIN]: 22 } });
+const gzip = gzipSync(page, { level: 9 });
+write('index.html.br', brotli);
+write('index.html.gz', gzip);
+console.log(`dist/index.html ${Buffer.byteLength(page)} bytes (brotli ${brotli.length}, gzip ${gzip.length}), sha256 ${hash}`);

@@ -40,6 +40,9 @@ npm test
 
 step "the committed page is what the source builds"
 committed="$(sha256sum dist/index.html dist/page.sha256)"
+node -e 'const fs = require("fs"), zlib = require("zlib"), read = (end) => fs.readFileSync("dist/index.html" + end);
+    if (!zlib.brotliDecompressSync(read(".br")).equals(read("")) || !zlib.gunzipSync(read(".gz")).equals(read("")))
+        throw new Error("the compressed page is another one; commit what \"npm run build\" writes")'
 npm run --silent build
 if [ "$committed" != "$(sha256sum dist/index.html dist/page.sha256)" ]; then
     echo "web/dist is not what web/src builds; commit what \"npm run build\" just wrote" >&2
@@ -54,7 +57,7 @@ done
         if (!require("fs").existsSync(p)) process.exit(1); console.log(p)'; }
 have="${NPUBBOT_CHROMIUM:-$(browser || true)}"
 if [ -z "$have" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    { apt-get update -q && apt-get install -qy --no-install-recommends chromium; } >/dev/null 2>&1 || true
+    { apt-get update -q && apt-get install -qy --no-install-recommends chromium firefox-esr; } >/dev/null 2>&1 || true
     have="$(browser || true)"
 fi
 if [ -z "$have" ]; then
@@ -84,6 +87,7 @@ else
     echo "$NPUBBOT_RELAY_BIN"
     export NPUBBOT_RELAY_BIN
 fi
+if ! command -v "${NPUBBOT_FIREFOX:-firefox-esr}" firefox >/dev/null; then not_run "the tests in Firefox (there is none)"; fi
 if [ -z "${NPUBBOT_BIN:-}" ]; then not_run "the browser tests with a real bot (NPUBBOT_BIN names none)"; fi
 
 step "the browser tests"

@@ -1,14 +1,16 @@
 //! The text of the bot's public status.
 
+use crate::duration::humanize;
 use crate::pattern::{Difficulty, Rate};
 use crate::scheduler::{Rest, Scheduler};
+use std::time::Duration;
 
 /// Prefix lengths whose expected time is in the status.
 const LENGTHS: [u32; 3] = [6, 7, 8];
 
-/// The current status.
-pub(super) fn status_of(scheduler: &Scheduler) -> String {
-    let status = describe(scheduler.rate(), scheduler.whole_keys_rate(), scheduler.open_jobs());
+/// The current status. `longest`: the longest expected time of a job that is accepted.
+pub(super) fn status_of(scheduler: &Scheduler, longest: Duration) -> String {
+    let status = describe(scheduler.rate(), scheduler.whole_keys_rate(), scheduler.open_jobs(), longest);
     match scheduler.rest() {
         Some(Rest::Hours { until: Some(until), .. }) => {
             format!("resting until {:02}:{:02} UTC; {status}", until / 3600 % 24, until / 60 % 60)
@@ -20,7 +22,7 @@ pub(super) fn status_of(scheduler: &Scheduler) -> String {
 
 /// The text of the status, with totals only. Rates are rounded, so that small changes cause no new
 /// status.
-fn describe(rate: Option<Rate>, whole_keys: Option<Rate>, open_jobs: usize) -> String {
+fn describe(rate: Option<Rate>, whole_keys: Option<Rate>, open_jobs: usize, longest: Duration) -> String {
     let Some(rate) = rate.map(rounded) else {
         return match open_jobs {
             0 => "no request is open; my speed is not known now".to_owned(),
@@ -35,7 +37,10 @@ fn describe(rate: Option<Rate>, whole_keys: Option<Rate>, open_jobs: usize) -> S
     };
     let times: Vec<String> = LENGTHS.iter().map(|&characters| expected(characters, rate)).collect();
     let endings = whole_keys.map(|rate| format!("; {} for endings", rounded(rate))).unwrap_or_default();
-    format!("{doing}; {rate} keys tested; 6, 7, 8 characters take about {}{endings}", times.join(", "))
+    let (times, longest) = (times.join(", "), humanize(longest));
+    format!(
+        "{doing}; {rate} keys tested; 6, 7, 8 characters take about {times}{endings}; nothing longer than {longest}"
+    )
 }
 
 /// A rate with two significant digits.
@@ -70,12 +75,13 @@ mod tests {
 
     #[test]
     fn the_status_has_rate_jobs_and_times() {
+        let day = Duration::from_secs(86_400);
         let text =
-            |rate: Option<f64>, open_jobs| describe(rate.map(Rate), rate.map(|rate| Rate(rate / 4.1)), open_jobs);
-        insta::assert_snapshot!(text(Some(110.2e9), 3), @"searching for 3 requests; 110 G/s keys tested; 6, 7, 8 characters take about a second, a second, 10 s; 27.0 G/s for endings");
-        insta::assert_snapshot!(text(Some(84.9e6), 0), @"ready for requests; 85.0 M/s keys tested; 6, 7, 8 characters take about 13 s, 7 min, 3.6 h; 21.0 M/s for endings");
+            |rate: Option<f64>, open_jobs| describe(rate.map(Rate), rate.map(|rate| Rate(rate / 4.1)), open_jobs, day);
+        insta::assert_snapshot!(text(Some(110.2e9), 3), @"searching for 3 requests; 110 G/s keys tested; 6, 7, 8 characters take about a second, a second, 10 s; 27.0 G/s for endings; nothing longer than 24 h");
+        insta::assert_snapshot!(text(Some(84.9e6), 0), @"ready for requests; 85.0 M/s keys tested; 6, 7, 8 characters take about 13 s, 7 min, 3.6 h; 21.0 M/s for endings; nothing longer than 24 h");
         insta::assert_snapshot!(text(None, 1), @"1 request is open; my speed is not known now");
-        assert!(!describe(Some(Rate(85e6)), None, 0).contains("endings"));
+        assert!(!describe(Some(Rate(85e6)), None, 0, day).contains("endings"));
         assert_eq!(text(Some(110.2e9), 1), text(Some(109.8e9), 1), "small changes cause no new status");
     }
 

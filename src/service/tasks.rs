@@ -6,6 +6,7 @@ use super::status::status_of;
 use crate::nostr::{Arrival, Awaited, Flood, Inbox, Outbox, Presence, Publisher, Relays, Watchdog};
 use crate::roster::{Task, task};
 use crate::scheduler::Scheduler;
+use crate::web::PAGE_SHA256;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -43,12 +44,14 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
         relay_lists,
     };
     let searching = Arc::clone(&scheduler);
-    let status = move || status_of(&searching);
+    let longest = config.limits.longest_expected_time;
+    let status = move || status_of(&searching, longest);
     let presence = Presence {
         relays: relays.clone(),
         signer: vault.signer(),
         bot: config.bot.clone(),
         page: config.web.public_url.clone(),
+        page_sha256: config.web.listen.map(|_| PAGE_SHA256),
         ledger: ledger.clone(),
         clock: clock.clone(),
         status: Arc::new(status),

@@ -1,14 +1,14 @@
-//! The HTTP server: HTTP/1.1, GET and HEAD, three paths, and a bound on everything a client can use
+//! The HTTP server: HTTP/1.1, GET and HEAD, four paths, and a bound on everything a client can use
 //! up.
 
 use super::headers::headers;
 use super::listener::{self, Bounds};
-use super::page::{PAGE, PAGE_SHA256, link};
+use super::page::{COMPRESSED, PAGE, PAGE_SHA256, PICTURE, link};
 use crate::config::{RelayEntry, WebConfig};
 use crate::shutdown::Shutdown;
 use http_body_util::Full;
 use hyper::body::{Body, Bytes};
-use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use nostr::{PublicKey, RelayUrl};
 use std::net::SocketAddr;
@@ -108,17 +108,21 @@ impl WebServer {
 impl Site {
     fn answer(&self, request: &Request<impl Body>) -> Response<Full<Bytes>> {
         let is_head = request.method() == Method::HEAD;
-        let (status, kind, body) = match (request.method(), request.uri().path()) {
-            (&Method::GET | &Method::HEAD, "/page") if self.is_known(request) => (StatusCode::NOT_MODIFIED, "", ""),
-            (&Method::GET | &Method::HEAD, "/page") => (StatusCode::OK, "text/html; charset=utf-8", PAGE),
+        let is_page = request.uri().path() == "/page";
+        let encoding = COMPRESSED.into_iter().find(|(name, _)| is_page && accepts(request, name));
+        let page = encoding.map_or(PAGE.as_bytes(), |(_, compressed)| compressed);
+        let (status, kind, body): (_, _, &[u8]) = match (request.method(), request.uri().path()) {
+            (&Method::GET | &Method::HEAD, "/page") if self.is_known(request) => (StatusCode::NOT_MODIFIED, "", b""),
+            (&Method::GET | &Method::HEAD, "/page") => (StatusCode::OK, "text/html; charset=utf-8", page),
             (&Method::GET | &Method::HEAD, "/page.sha256") => {
-                (StatusCode::OK, "text/plain; charset=utf-8", PAGE_SHA256)
+                (StatusCode::OK, "text/plain; charset=utf-8", PAGE_SHA256.as_bytes())
             }
-            (&Method::GET | &Method::HEAD, "/") => (StatusCode::FOUND, "", ""),
-            (&Method::GET | &Method::HEAD, _) => (StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "Not here.\n"),
-            _ => (StatusCode::METHOD_NOT_ALLOWED, "text/plain; charset=utf-8", "GET and HEAD only.\n"),
+            (&Method::GET | &Method::HEAD, "/picture.png") => (StatusCode::OK, "image/png", PICTURE),
+            (&Method::GET | &Method::HEAD, "/") => (StatusCode::FOUND, "", b""),
+            (&Method::GET | &Method::HEAD, _) => (StatusCode::NOT_FOUND, "text/plain; charset=utf-8", b"Not here.\n"),
+            _ => (StatusCode::METHOD_NOT_ALLOWED, "text/plain; charset=utf-8", b"GET and HEAD only.\n"),
         };
-        let shown = if is_head { Bytes::new() } else { Bytes::from_static(body.as_bytes()) };
+        let shown = if is_head { Bytes::new() } else { Bytes::from_static(body) };
         let mut response = Response::new(Full::new(shown));
         *response.status_mut() = status;
         let headers = response.headers_mut();
@@ -133,7 +137,18 @@ impl Site {
                 // A request body is never read, so the connection is closed.
                 headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
-            _ if request.uri().path() == "/page" => drop(headers.insert(header::ETAG, self.etag.clone())),
+            _ if is_page => {
+                headers.insert(header::ETAG, self.etag.clone());
+                headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+                if let (StatusCode::OK, Some((name, _))) = (status, encoding) {
+                    headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(name));
+                }
+            }
+            // Other sites show the bot's picture.
+            StatusCode::OK if body == PICTURE => {
+                let name = HeaderName::from_static("cross-origin-resource-policy");
+                headers.insert(name, HeaderValue::from_static("cross-origin"));
+            }
             _ => {}
         }
         if is_head {
@@ -145,4 +160,14 @@ impl Site {
     fn is_known(&self, request: &Request<impl Body>) -> bool {
         request.headers().get(header::IF_NONE_MATCH).is_some_and(|known| known == self.etag)
     }
+}
+
+/// Whether a client takes an encoding: it names it, and not with a quality of zero.
+fn accepts(request: &Request<impl Body>, encoding: &str) -> bool {
+    let accepted = request.headers().get_all(header::ACCEPT_ENCODING).iter();
+    accepted.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(|one| {
+        let (name, quality) = one.split_once(';').unwrap_or((one, ""));
+        let is_refused = quality.trim().strip_prefix("q=").is_some_and(|q| q.parse() == Ok(0.0));
+        name.trim().eq_ignore_ascii_case(encoding) && !is_refused
+    })
 }

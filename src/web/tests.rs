@@ -1,6 +1,6 @@
 //! Tests of the server on loopback, with requests written byte by byte.
 
-use super::page::PAGE;
+use super::page::{COMPRESSED, PAGE, PICTURE};
 use super::{PAGE_SHA256, WebServer};
 use crate::config::{RelayEntry, WebConfig};
 use crate::shutdown::{self, Stopper};
@@ -46,13 +46,18 @@ async fn serve(public_url: Option<&str>, change: impl FnOnce(&mut WebServer)) ->
 
 /// Sends a request. Returns status line and headers in lower case, and the body.
 async fn ask(address: SocketAddr, request: &str) -> (String, String) {
+    let (head, body) = ask_bytes(address, request).await;
+    (head, String::from_utf8(body).unwrap())
+}
+
+async fn ask_bytes(address: SocketAddr, request: &str) -> (String, Vec<u8>) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut reply = Vec::new();
     timeout(PATIENCE, stream.read_to_end(&mut reply)).await.expect("the server ends the connection").unwrap();
-    let reply = String::from_utf8(reply).unwrap();
-    let (head, body) = reply.split_once("\r\n\r\n").unwrap_or((&reply, ""));
-    (head.to_lowercase(), body.to_owned())
+    let end = reply.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap_or(reply.len());
+    let head = String::from_utf8(reply[..end].to_vec()).unwrap();
+    (head.to_lowercase(), reply.get(end + 4..).unwrap_or_default().to_vec())
 }
 
 fn get(path: &str) -> String {
@@ -77,6 +82,37 @@ async fn the_page_is_served_as_it_is_built() {
     assert_eq!(body, PAGE);
     let (_, hash) = ask(web.address, &get("/page.sha256")).await;
     assert_eq!(hash, PAGE_SHA256);
+}
+
+#[tokio::test]
+async fn the_page_is_sent_compressed_to_who_takes_that() {
+    let web = serve(None, |_| ()).await;
+    let [(_, br), (_, gzip)] = COMPRESSED;
+    assert!(br.len() < 110_000 && gzip.len() < 110_000, "{} {}", br.len(), gzip.len());
+    let cases: [(&str, Option<&str>, &[u8]); 6] = [
+        ("gzip, deflate, br, zstd", Some("br"), br),
+        ("gzip, deflate", Some("gzip"), gzip),
+        ("br;q=0, GZIP;q=0.5", Some("gzip"), gzip),
+        ("br; q=0.000, gzip; q=0", None, PAGE.as_bytes()),
+        ("brx, identity", None, PAGE.as_bytes()),
+        ("", None, PAGE.as_bytes()),
+    ];
+    for (accepted, encoding, bytes) in cases {
+        let request = get("/page").replace("Host: x", &format!("Host: x\r\nAccept-Encoding: {accepted}"));
+        let (head, body) = ask_bytes(web.address, &request).await;
+        assert_eq!(header(&head, "content-encoding"), encoding, "{accepted}");
+        assert_eq!(header(&head, "vary"), Some("accept-encoding"));
+        assert!(body == bytes, "{accepted}");
+    }
+}
+
+#[tokio::test]
+async fn the_bots_picture_is_there_for_other_sites() {
+    let web = serve(None, |_| ()).await;
+    let (head, body) = ask_bytes(web.address, &get("/picture.png")).await;
+    assert_eq!(header(&head, "content-type"), Some("image/png"));
+    assert_eq!(header(&head, "cross-origin-resource-policy"), Some("cross-origin"));
+    assert_eq!(body, PICTURE);
 }
 
 #[tokio::test]

@@ -128,12 +128,12 @@ struct Read {
 }
 
 /// `searching for 2 requests; 85.0 M/s keys tested; 6, 7, 8 characters take about 13 s, 7 min, 3.6
-/// h; 21.0 M/s for endings`
+/// h; 21.0 M/s for endings; nothing longer than 24 h`
 fn read(text: &str) -> Option<Read> {
     let (doing, rest) = text.split_once("; ")?;
     let (rate, rest) = rest.split_once(" keys tested; 6, 7, 8 characters take about ")?;
     let (times, whole_keys) = rest.split_once("; ")?;
-    rate_of(whole_keys.strip_suffix(" for endings")?)?;
+    rate_of(whole_keys.strip_suffix(" for endings; nothing longer than 24 h")?)?;
     let open_jobs = match doing {
         "ready for requests" => 0,
         _ => doing.strip_prefix("searching for ")?.split(' ').next()?.parse().ok()?,

@@ -1,9 +1,9 @@
 // The bot's messages about one request, as far as a program can understand them. Their prose may
 // change and come in several languages. So the page reads only a job number, a duration,
-// `ntweak1…`, and the `--work` of a command line.
+// `ntweak1…`, and the `--work` of a command line or the `nonce` of a gift wrap.
 
 import { expectedIn } from './estimate';
-import { workWanted } from './work';
+import { workWanted, type WorkWanted } from './work';
 
 export interface Message {
   readonly id: string;
@@ -22,8 +22,8 @@ export interface Conversation {
   readonly accepted?: number;
   /** The message with a tweak in it. */
   readonly result?: string;
-  /** Bits of proof of work that the newest message asks for. */
-  readonly work?: number;
+  /** The proof of work that the newest message asks for. */
+  readonly work?: WorkWanted;
   /** The newest message without a tweak. */
   readonly latest?: Message;
 }
@@ -37,8 +37,8 @@ export const MOST_MESSAGES = 200;
  */
 export function understand(messages: readonly Message[]): Conversation {
   const inOrder = [...messages].sort((one, other) => one.at - other.at);
-  const results = inOrder.filter((message) => hasTweak(message.text));
-  const words = inOrder.filter((message) => !hasTweak(message.text));
+  const results = inOrder.filter(({ text }) => tweakIn(text) !== undefined);
+  const words = inOrder.filter(({ text }) => tweakIn(text) === undefined);
   const first = words.find((message) => jobIn(message.text) !== undefined);
   const job = jobIn((first ?? results[0])?.text ?? '');
   const expected = first && expectedIn(first.text);
@@ -55,8 +55,9 @@ export function understand(messages: readonly Message[]): Conversation {
   };
 }
 
-function hasTweak(text: string): boolean {
-  return /\bntweak1[a-z0-9]+/i.test(text);
+/** The text `ntweak1…` in a message, in lower case. */
+export function tweakIn(text: string): string | undefined {
+  return text.match(/\bntweak1[a-z0-9]+/i)?.[0].toLowerCase();
 }
 
 /** The number of a job at the start of a message: `Job #12: …`, `#12 …`, `job 12 …`. */

@@ -1,11 +1,12 @@
-// Asking the bot: from the prefix to the key, through its relays, as a one-time identity.
+// Asking the bot: from the pattern to the key, through its relays, as a one-time identity.
 
-import type { NostrEvent } from 'nostr-tools';
-import { understand, MOST_MESSAGES, type Conversation, type Message } from './answers';
+import type { NostrEvent } from 'nostr-tools/pure';
+import { MOST_MESSAGES, tweakIn, understand, type Conversation, type Message } from './answers';
 import { findBot, npubOfBot } from './bot';
-import { attempt, element, goTo, input, onClick, onSubmit, say, show, the } from './dom';
+import { attempt, element, goTo, input, onClick, onSubmit, say, show, textOf, the } from './dom';
 import { chanceAfter, duration } from './estimate';
-import { forget } from './keep';
+import { ownHash } from './install';
+import { answerOf, forget, keepAnswer } from './keep';
 import { isKept, keepRequest, keptName, resetKeeping } from './keeping';
 import { pointOf } from './key';
 import { forgetKey, mayDropKey, showKey } from './key-card';
@@ -13,14 +14,17 @@ import type { BotLink } from './link';
 import { mine, type Mining } from './mining';
 import { nameOf, parsePatterns, timeOf } from './patterns';
 import { allowOnly } from './policy';
-import { clearPrefix, expectedFor, setRates, startPrefixField } from './prefix-field';
+import { clearPrefix, expectedFor, setRates, startPrefixField, takesTooLong } from './prefix-field';
 import { Lines } from './relays';
-import { asker, authenticates, inboxList, newRequest, opened, splitMessage, wrapped, type AskRequest } from './request';
+import { asker, authenticates, inboxList, minedWrap, newRequest, opened, splitMessage, wrapped, type AskRequest } from './request';
+import { language, LANGUAGES, Problem, tell } from './texts';
 import { combine, parseTweak } from './tweak';
-import { workTarget, workText } from './work';
+import { splitWork, workText, type WorkWanted } from './work';
 
-/** If the bot says nothing for this time, the page says that it may be asleep. Milliseconds. */
+/** If the bot says nothing for this time, the page says that it may be offline. Milliseconds. */
 const PATIENCE = 20_000;
+/** The longest that the connections of a given-up request wait to deliver its `cancel`. */
+const CANCEL_TIMEOUT = 20_000;
 
 /** A request under way. */
 interface Running {
@@ -31,9 +35,13 @@ interface Running {
   readonly began: number;
   connected: number;
   sent: boolean;
+  /** Whether a relay has taken the request. */
+  taken: boolean;
   found: boolean;
   /** The proof of work under way or done, if the bot asked for it. */
   mining?: Mining;
+  /** The bot's answer to a change of its language. It says nothing about the request. */
+  languageSet?: string;
   /** Number of messages that were received before the bot was told to stop. */
   stopping?: number;
 }
@@ -41,9 +49,13 @@ interface Running {
 let to: BotLink | undefined;
 let running: Running | undefined;
 
-/** Whether closing the tab now would lose a half. */
+/** Whether somebody waits for the request under way, and leaving now would lose its answer. */
 export function losesRequest(): boolean {
-  return running !== undefined && !running.found && !hasStopped(running) && !isKept();
+  return running !== undefined && isWaiting(running) && !isKept();
+}
+
+function isWaiting(now: Running): boolean {
+  return !now.found && !hasStopped(now) && !isRefused(talkOf(now));
 }
 
 /** Whether the bot has answered since it was told to stop. */
@@ -51,26 +63,38 @@ function hasStopped(now: Running): boolean {
   return now.stopping !== undefined && now.messages.size > now.stopping;
 }
 
-/** Looks the bot up: its name, its relays, its speed. */
+function talkOf(now: Running): Conversation {
+  return understand([...now.messages.values()]);
+}
+
+/** Whether the bot has answered, and not by starting a job or asking for work. */
+function isRefused({ job, latest, work }: Conversation): boolean {
+  return job === undefined && latest !== undefined && work === undefined;
+}
+
+/** Looks the bot up: its name, its relays, its speed and limit. */
 async function find(link: BotLink): Promise<void> {
   show('retry-bot', false);
-  say('bot-state', 'Looking for the bot…');
+  say('bot-state', () => tell('searching-bot'));
   const bot = await findBot(link);
   if (!bot.reached) {
-    say('bot-state', 'None of the bot’s relays can be reached now. Are you online?');
+    say('bot-state', () => tell('relays-dead'));
     show('retry-bot', true);
     return;
   }
   to = bot.link;
   setRates(bot.rates);
   const relays = to.relays.map((relay) => new URL(relay).host).join(', ');
-  say('bot-state', `You ask ${bot.name}, ${npubOfBot(link).slice(0, 14)}…, through ${relays}.`);
+  const values = () => ({ bot: bot.name || tell('the-bot'), npub: npubOfBot(link).slice(0, 14), relays });
+  say('bot-state', () => (bot.asleep ? tell('bot-asleep', { bot: values().bot }) : tell('bot-found', values())));
+  const { page } = bot;
+  if (page !== undefined) say('announced', () => (page === ownHash ? tell('about-same') : tell('about-other', { hash: page })));
 }
 
 function ask(): void {
   const patterns = parsePatterns(input('prefix').value);
-  if (to === undefined) throw new Error('The bot is not found yet. Wait a moment, or try again.');
-  if (!mayDropKey()) return;
+  if (to === undefined) throw new Problem('bot-unknown');
+  if (takesTooLong(patterns) || !mayDropKey()) return;
   resetKeeping(false);
   run(newRequest(to, patterns), true);
 }
@@ -86,12 +110,13 @@ function run(request: AskRequest, fresh: boolean): void {
   leave();
   forgetKey();
   say('forgotten', '');
+  show('clear-clipboard', false);
   // The policy can only be narrowed later. So it also allows the relays of the bot's list, for a
   // next request.
   const relays = [...new Set([...request.to.relays, ...(to?.relays ?? [])])];
   allowOnly(relays);
   const hosts = relays.map((relay) => new URL(relay).host).join(', ');
-  say('connects', `It connects to ${hosts}, and to nothing else: its content security policy allows no more.`);
+  say('connects', () => tell('connects-to', { relays: hosts }));
   const now: Running = {
     request,
     messages: new Map(),
@@ -99,6 +124,7 @@ function run(request: AskRequest, fresh: boolean): void {
     began: Date.now(),
     connected: 0,
     sent: false,
+    taken: false,
     found: false,
     lines: new Lines(request.to.relays, {
       filters: [{ kinds: [1059], '#p': [asker(request)] }],
@@ -118,19 +144,32 @@ function run(request: AskRequest, fresh: boolean): void {
   running = now;
   void now.lines.send(inboxList(request));
   if (fresh) sendRequest(now);
-  say('waiting-title', `Searching for ${request.patterns.map(nameOf).join(' or ')}`);
+  say('waiting-title', () => tell('request-title', { patterns: request.patterns.map(nameOf).join(' ') }));
+  say('waiting-problem', '');
   showStart(false);
   show('waiting', true);
   draw();
   goTo('waiting-title');
+  const answer = keptAnswer();
+  if (answer !== undefined) finish(now, answer);
+}
+
+/** The answer that the kept request under way got before. */
+function keptAnswer(): string | undefined {
+  const name = keptName();
+  return name === undefined ? undefined : answerOf(name);
 }
 
 function sendRequest(now: Running): void {
   if (now.sent) return;
   now.sent = true;
   const { half, patterns, asked } = now.request;
+  if (language() !== LANGUAGES[0]) {
+    now.languageSet = tell('language-set', {}, '\n');
+    void now.lines.send(wrapped(now.request, `lang ${language()}`, asked - 1));
+  }
   void now.lines.send(wrapped(now.request, splitMessage(half, patterns), asked)).then(() => {
-    step('step-sent', 'done');
+    now.taken = true;
     draw();
   });
 }
@@ -138,43 +177,51 @@ function sendRequest(now: Running): void {
 function read(now: Running, wrap: NostrEvent): void {
   if (now !== running || now.messages.size >= MOST_MESSAGES) return;
   const message = opened(now.request, wrap);
-  if (message === undefined || now.messages.has(message.id)) return;
+  if (message === undefined || now.messages.has(message.id) || message.text === now.languageSet) return;
   now.messages.set(message.id, message);
-  step('step-sent', 'done');
   draw();
-  const { result, job, work } = understand([...now.messages.values()]);
+  const { result, job, work } = talkOf(now);
   if (result !== undefined) finish(now, result);
   else if (job !== undefined) now.mining?.stop();
-  else if (work !== undefined && work > (now.mining?.bits ?? 0)) workFor(now, work);
+  else if (work !== undefined && work.bits > (now.mining?.bits ?? 0)) workFor(now, work);
 }
 
 /** Does the proof of work that the bot asks for, and sends the request again with it. */
-function workFor(now: Running, bits: number): void {
+function workFor(now: Running, { bits, of }: WorkWanted): void {
   now.mining?.stop();
   const { half, patterns, asked, to } = now.request;
-  now.mining = mine({ target: workTarget(to.bot, pointOf(half)), bits }, (number) => {
-    // The first number with enough work and the date of the request do not change. So the message
-    // is the same if it is sent again.
-    void now.lines.send(wrapped(now.request, splitMessage(half, patterns, workText(number)), asked));
+  const send = (wrap: NostrEvent) => {
+    void now.lines.send(wrap);
     if (now.mining !== undefined) now.mining.done = true;
     draw();
-  });
+  };
+  if (of === 'wrap') {
+    // The refused message has been answered, so this is another one, and always the same one.
+    now.mining = minedWrap(now.request, splitMessage(half, patterns), asked + 1, bits, send);
+  } else {
+    // The first number with enough work and the date of the request do not change. So the message
+    // is the same if it is sent again.
+    now.mining = mine(splitWork(to.bot, pointOf(half), bits), (number) =>
+      send(wrapped(now.request, splitMessage(half, patterns, workText(number)), asked)));
+  }
   draw();
 }
 
 function finish(now: Running, result: string): void {
-  let made;
+  const name = keptName();
+  const tweak = tweakIn(result);
   try {
-    made = combine(now.request.half, parseTweak(result), now.request.patterns);
+    const before = keptAnswer();
+    if (before !== undefined && before !== tweak) throw new Problem('other-answer');
+    const { key } = combine(now.request.half, parseTweak(result), now.request.patterns);
+    now.found = true;
+    if (name !== undefined && tweak !== undefined) keepAnswer(name, tweak);
+    leave();
+    show('waiting', false);
+    showKey(key, now.request.patterns, name);
   } catch (error) {
-    say('waiting-problem', error instanceof Error ? error.message : 'The bot’s answer makes no key.');
-    return;
+    say('waiting-problem', textOf(error));
   }
-  now.found = true;
-  step('step-found', 'done');
-  leave();
-  show('waiting', false);
-  showKey(made.key, keptName());
 }
 
 /** Shows what a request begins with, or hides it while one is under way or its key is shown. */
@@ -200,27 +247,46 @@ function leave(): void {
   running.lines.close();
 }
 
+/**
+ * Tells the bot that nobody waits for the request under way. Its own limits cannot: the next
+ * request has another identity.
+ */
+export function cancelUnkept(): void {
+  if (running === undefined || !running.sent || !losesRequest()) return;
+  const { lines, request } = running;
+  clearInterval(running.timer);
+  running.mining?.stop();
+  running = undefined;
+  const timeout = setTimeout(() => lines.close(), CANCEL_TIMEOUT);
+  void lines.send(wrapped(request, 'cancel', Math.floor(Date.now() / 1000))).then(() => {
+    clearTimeout(timeout);
+    lines.close();
+  });
+}
+
 function step(id: string, state: 'done' | 'now' | 'later'): void {
   const item = element(id);
   item.dataset.state = state;
-  for (const aloud of item.querySelectorAll('.aloud')) aloud.textContent = { done: ': done', now: ': now', later: '' }[state];
+  for (const aloud of item.querySelectorAll('.aloud')) aloud.textContent = state === 'later' ? '' : tell(state === 'done' ? 'step-done' : 'step-now');
   if (state === 'now') item.setAttribute('aria-current', 'step');
   else item.removeAttribute('aria-current');
 }
 
 /** Shows how far the request is. Called every second and after every change. */
-function draw(): void {
+export function draw(): void {
   if (running === undefined || running.found) return;
-  const talk = understand([...running.messages.values()]);
-  const sent = running.messages.size > 0 || element('step-sent').dataset.state === 'done';
-  step('step-sent', sent ? 'done' : 'now');
-  step('step-accepted', talk.job !== undefined ? 'done' : sent ? 'now' : 'later');
-  step('step-found', talk.job !== undefined && !hasStopped(running) ? 'now' : 'later');
-  say('state', stateOf(running, talk, sent));
+  const now = running;
+  const talk = talkOf(now);
+  const isOver = isRefused(talk) || hasStopped(now);
+  step('step-wait', talk.job !== undefined ? 'done' : 'now');
+  step('step-search', talk.job !== undefined ? 'now' : 'later');
+  step('step-found', 'later');
+  show('steps', !isOver);
+  say('state', () => stateOf(now, talk));
   drawWords(talk);
-  show('stop', talk.job !== undefined && running.stopping === undefined);
-  show('keep', !hasStopped(running));
-  drawTime(running, talk);
+  show('stop', talk.job !== undefined && now.stopping === undefined);
+  show('keep', !isOver);
+  drawTime(now, talk);
 }
 
 /** Shows the bot's newest words. They are unfolded unless the page reads them as the acceptance. */
@@ -232,52 +298,47 @@ function drawWords(talk: Conversation): void {
   the('bot-says', HTMLDetailsElement).open = talk.latest?.id !== talk.acceptedBy;
 }
 
-function stateOf(now: Running, talk: Conversation, sent: boolean): string {
-  if (now.connected === 0) {
-    return Date.now() - now.began < 5000
-      ? 'Connecting…'
-      : 'No relay can be reached now. The page goes on trying.';
-  }
-  if (hasStopped(now)) return 'Stopped. You can ask for something else.';
-  if (now.stopping !== undefined) return 'The bot is told to stop…';
-  if (talk.job !== undefined) return `Job #${talk.job}: the bot is searching.`;
-  if (now.mining?.done === true) return 'The work is done. Waiting for the bot’s answer…';
-  if (now.mining !== undefined) return 'Many ask for keys now, so the bot asks for some work first. Your browser does it…';
-  if (talk.latest !== undefined) return 'The bot has answered.';
-  if (!sent) return 'Sending your request…';
-  if (Date.now() - now.began < PATIENCE) return 'Waiting for the bot’s answer…';
-  return 'The bot has not answered yet. It may be busy or asleep; your request waits for it at the relays.';
+function stateOf(now: Running, talk: Conversation): string {
+  if (isRefused(talk)) return tell('refused');
+  if (hasStopped(now)) return tell('stopped');
+  if (now.connected === 0) return tell(Date.now() - now.began < 5000 ? 'connecting' : 'relays-gone');
+  if (now.stopping !== undefined) return tell('stopping');
+  if (talk.job !== undefined) return tell('searching', { job: talk.job });
+  if (now.mining?.done === true) return tell('worked');
+  if (now.mining !== undefined) return tell('working');
+  if (!now.taken && now.sent) return tell('sending');
+  return tell(Date.now() - now.began < PATIENCE ? 'waiting' : 'no-answer');
 }
 
 function drawTime(now: Running, talk: Conversation): void {
   const expected = talk.expected ?? expectedFor(now.request.patterns);
-  const elapsed = Date.now() / 1000 - (talk.accepted ?? Date.now() / 1000);
+  const seconds = Date.now() / 1000 - (talk.accepted ?? Date.now() / 1000);
   const bar = the('progress', HTMLProgressElement);
   const mining = talk.job === undefined && now.mining?.done !== true ? now.mining : undefined;
-  bar.ariaLabel = mining === undefined ? 'Chance that the key is found by now' : 'Chance that the work is done by now';
-  bar.hidden = mining === undefined && (talk.job === undefined || expected === undefined || hasStopped(now));
+  const isSearching = talk.job !== undefined && !hasStopped(now);
+  bar.ariaLabel = tell(mining === undefined ? 'chance-key' : 'chance-work');
+  bar.hidden = mining === undefined && (!isSearching || expected === undefined);
   if (mining !== undefined) {
     bar.value = chanceAfter(mining.tried, 2 ** mining.bits);
-    return say('time', `${Math.round(100 * bar.value)} of 100 are done by now.`);
+    return say('time', () => mining.progress());
   }
-  if (talk.job === undefined || hasStopped(now)) return say('time', '');
-  const soFar = `${duration(Math.max(1, elapsed))} so far`;
-  if (expected === undefined) return say('time', `${soFar}.`);
+  if (!isSearching) return say('time', '');
+  const elapsed = () => duration(Math.max(1, seconds));
+  if (expected === undefined) return say('time', () => tell('so-far', { elapsed: elapsed() }));
   const time = timeOf(now.request.patterns);
   if (time !== undefined) {
-    bar.ariaLabel = 'Part of the time that is over';
-    bar.value = Math.min(1, elapsed / time);
-    return say('time', `${soFar} of ${duration(time)}.`);
+    bar.ariaLabel = tell('part-over');
+    bar.value = Math.min(1, seconds / time);
+    return say('time', () => tell('so-far-of', { elapsed: elapsed(), time: duration(time) }));
   }
-  bar.value = chanceAfter(elapsed, expected);
-  const mean = expected < 1 ? 'less than a second' : `about ${duration(expected)}`;
-  const late = elapsed > 3 * expected + 10 ? ' Bad luck so far; it can come at any moment.' : '';
-  say('time', `${soFar}; ${mean} expected.${late}`);
+  bar.value = chanceAfter(seconds, expected);
+  const id = seconds > 3 * expected + 10 ? 'so-far-late' : 'so-far-expected';
+  say('time', () => tell(id, { elapsed: elapsed(), time: duration(expected) }));
 }
 
 function stop(): void {
   if (running === undefined) return;
-  const { job } = understand([...running.messages.values()]);
+  const { job } = talkOf(running);
   if (job === undefined) return;
   const now = Math.floor(Date.now() / 1000);
   running.stopping = running.messages.size;
@@ -286,11 +347,10 @@ function stop(): void {
 }
 
 function again(): void {
-  if (losesRequest() && !confirm('You have not kept this request. Its answer would be lost. Go on?')) return;
+  if (losesRequest() && !confirm(tell('again-sure'))) return;
+  cancelUnkept();
   leave();
   running = undefined;
-  for (const id of ['step-sent', 'step-accepted', 'step-found']) step(id, 'later');
-  say('waiting-problem', '');
   show('waiting', false);
   showStart(true);
   input('prefix').focus();
@@ -308,5 +368,7 @@ export function startAsking(link: BotLink): void {
   addEventListener('online', () => {
     if (to === undefined) void find(link);
   });
+  // Nobody can say whether the page that goes now comes back. A kept request may.
+  addEventListener('pagehide', cancelUnkept);
   void find(link);
 }

@@ -1,6 +1,9 @@
 // Searches without a target: `best 10m`, `best zeros 10m`, `best words 10m`, `surprise`. Their
 // result is the rarest key that was seen when the time is up.
 
+import { duration } from './estimate';
+import { tell } from './texts';
+
 const UNITS: readonly (readonly [RegExp, number])[] = [
   [/^(s|secs?|seconds?)$/, 1],
   [/^(m|mins?|minutes?)$/, 60],
@@ -8,16 +11,10 @@ const UNITS: readonly (readonly [RegExp, number])[] = [
   [/^(d|days?)$/, 86_400],
 ];
 
-const FAMILIES: Readonly<Record<string, string>> = {
-  '': 'the most zero bits, equal characters or the longest word at its start',
-  zeros: 'the most zero bits at its start',
-  words: 'the longest word of the bot’s list at its start',
-};
-
 export interface Best {
   /** The canonical text: `best zeros 1h30m`. */
   readonly text: string;
-  readonly meaning: string;
+  readonly meaning: () => string;
   readonly seconds: number;
 }
 
@@ -38,7 +35,7 @@ export function readBest(written: string): Best | undefined {
   if (seconds === undefined) return undefined;
   return {
     text: `best ${family}${family === '' ? '' : ' '}${timeText(seconds)}`,
-    meaning: `the key with ${FAMILIES[family] ?? ''} that is seen within the time`,
+    meaning: () => tell('meaning-best', { span: duration(seconds), family: family === '' ? 'any' : family }),
     seconds,
   };
 }

@@ -1,4 +1,7 @@
-// Short ways to reach the page's elements. A missing element is a mistake in index.html and throws.
+// Short ways to reach the page's elements, and to fill them with texts. A missing element is a mistake
+// in index.html and throws.
+
+import { attributesOf, language, Problem, tell } from './texts';
 
 export function the<T extends HTMLElement>(id: string, kind: new () => T): T {
   const found = document.getElementById(id);
@@ -14,9 +17,33 @@ export function show(id: string, shown: boolean): void {
   element(id).hidden = !shown;
 }
 
-export function say(id: string, text: string): void {
+/** A text, or how to tell it: it is told again when the language changes. */
+export type Text = string | (() => string);
+
+const said = new Map<string, () => string>();
+
+export function say(id: string, text: Text): void {
+  const now = typeof text === 'string' ? () => text : text;
+  said.set(id, now);
+  write(element(id), now());
+}
+
+function write(into: HTMLElement, text: string): void {
   // A screen reader repeats a live region at every change, so equal text is left alone.
-  if (element(id).textContent !== text) element(id).textContent = text;
+  if (into.textContent !== text) into.textContent = text;
+}
+
+/** Fills the document in the language of now: its own texts, and all that was said. */
+export function fillTexts(): void {
+  document.documentElement.lang = language();
+  document.documentElement.dir = tell('text-direction');
+  for (const one of document.querySelectorAll<HTMLElement>('[data-text]')) {
+    const id = one.dataset.text ?? '';
+    write(one, tell(id));
+    for (const [name, value] of attributesOf(id)) one.setAttribute(name, value);
+  }
+  for (const one of document.querySelectorAll<HTMLElement>('[data-label]')) one.ariaLabel = tell(one.dataset.label ?? '');
+  for (const [id, text] of said) write(element(id), text());
 }
 
 /** Moves the reader's place to a heading (which needs `tabindex="-1"`) and scrolls it into view. */
@@ -38,13 +65,20 @@ export function onSubmit(id: string, act: () => void): void {
   });
 }
 
+/** The text of an error for the visitor, told again when the language changes. */
+export function textOf(error: unknown): Text {
+  if (error instanceof Problem) return () => error.tell();
+  console.error(error);
+  return () => tell('went-wrong');
+}
+
 /** Runs `act` and says what went wrong beside the fields it concerns. */
 export function attempt(errorId: string, fields: readonly string[], act: () => void): void {
-  let problem = '';
+  let problem: Text = '';
   try {
     act();
   } catch (error) {
-    problem = error instanceof Error ? error.message : 'Something went wrong. Please reload the page.';
+    problem = textOf(error);
   }
   say(errorId, problem);
   for (const id of fields) element(id).setAttribute('aria-invalid', String(problem !== ''));
@@ -59,12 +93,11 @@ export function attempt(errorId: string, fields: readonly string[], act: () => v
 export async function copy(text: string, saidId: string, from?: HTMLTextAreaElement): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
-    say(saidId, 'Copied.');
+    say(saidId, () => tell('copied'));
     return true;
   } catch {
     from?.select();
-    const instead = from ? 'the text is selected, copy it yourself' : 'show the text and copy it yourself';
-    say(saidId, `Your browser does not let the page copy: ${instead}.`);
+    say(saidId, () => tell(from ? 'copy-selected' : 'copy-shown'));
     return false;
   }
 }
@@ -95,10 +128,10 @@ export function download(name: string, content: BlobPart, type: string): void {
  */
 export async function attemptSlowly(
   ids: { button: string; said: string; error: string; field: string },
-  act: () => Promise<string>,
+  act: () => Promise<Text>,
 ): Promise<void> {
   say(ids.error, '');
-  say(ids.said, 'Working: this is slow on purpose.');
+  say(ids.said, () => tell('slow'));
   button(ids.button).disabled = true;
   await painted();
   try {
@@ -106,8 +139,7 @@ export async function attemptSlowly(
     input(ids.field).value = '';
   } catch (error) {
     say(ids.said, '');
-    const memory = 'It did not work, perhaps for want of memory. Close other tabs and try again.';
-    say(ids.error, error instanceof Error && !(error instanceof RangeError) ? error.message : memory);
+    say(ids.error, error instanceof Problem ? textOf(error) : () => tell('no-memory'));
     input(ids.field).focus();
   } finally {
     button(ids.button).disabled = false;
@@ -117,8 +149,8 @@ export async function attemptSlowly(
 /** The file chosen in a field, if it is no larger than `most` bytes. */
 export async function chosenFile(id: string, most: number): Promise<Uint8Array> {
   const file = input(id).files?.[0];
-  if (file === undefined) throw new Error('No file is chosen yet.');
-  if (file.size > most) throw new Error('This file is too large to be one of this page.');
+  if (file === undefined) throw new Problem('file-none');
+  if (file.size > most) throw new Problem('file-large');
   return new Uint8Array(await file.arrayBuffer());
 }
 

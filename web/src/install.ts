@@ -2,15 +2,14 @@
 
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import { language, tell } from './texts';
 
 /**
- * SHA-256 of the file that the browser has read, in hex. Only true before the page changes its
+ * SHA-256 of the file that the browser has read, in hex. It is computed before the page changes its
  * document. The file is written exactly as a browser serializes the document, so both are the same
  * bytes (`build.mjs` makes sure).
  */
-export function ownHash(): string {
-  return bytesToHex(sha256(utf8ToBytes(`<!DOCTYPE html>${document.documentElement.outerHTML}`)));
-}
+export const ownHash = bytesToHex(sha256(utf8ToBytes(`<!DOCTYPE html>${document.documentElement.outerHTML}`)));
 
 /**
  * Names the page as an app that opens at this address. Only pages from a server can be installed.
@@ -19,7 +18,8 @@ export function offerToInstall(): void {
   if (!location.protocol.startsWith('http')) return;
   const icon = document.querySelector<HTMLLinkElement>('link[rel=icon]')?.href ?? '';
   const manifest = {
-    name: 'npubbot: choose your npub',
+    name: tell('page-title'),
+    lang: language(),
     short_name: 'npubbot',
     start_url: location.href,
     id: location.origin + location.pathname,

@@ -3,6 +3,7 @@
 
 import { base64 } from '@scure/base';
 import { Decrypter, Encrypter } from 'age-encryption';
+import { Problem } from './texts';
 
 /** scrypt with 2^16: 64 MiB, about a second on a phone. */
 const WORK = 16;
@@ -15,11 +16,9 @@ export const MOST_KEPT = 20;
 
 const PREFIX = 'npubbot-request-';
 
-export class KeepError extends Error {}
-
 /** Encrypts some lines of text as an age file. */
 export async function encrypted(lines: string, passphrase: string): Promise<Uint8Array<ArrayBuffer>> {
-  if (passphrase === '') throw new KeepError('There is no passphrase yet. Write one.');
+  if (passphrase === '') throw new Problem('no-passphrase');
   const encrypter = new Encrypter();
   encrypter.setScryptWorkFactor(WORK);
   encrypter.setPassphrase(passphrase);
@@ -27,17 +26,14 @@ export async function encrypted(lines: string, passphrase: string): Promise<Uint
 }
 
 export async function decrypted(file: Uint8Array, passphrase: string): Promise<string> {
-  if (file.length > LARGEST_FILE) throw new KeepError('This file is too large to be one of this page.');
-  if (passphrase === '') throw new KeepError('There is no passphrase yet. Write the one you chose.');
+  if (file.length > LARGEST_FILE) throw new Problem('file-large');
+  if (passphrase === '') throw new Problem('no-passphrase');
   const decrypter = new Decrypter();
   decrypter.addPassphrase(passphrase);
   try {
     return await decrypter.decrypt(file, 'text');
   } catch (error) {
-    const wrong = String(error).includes('no identity matched');
-    throw new KeepError(
-      wrong ? 'Wrong passphrase. Try again.' : 'This file is damaged, or none of this page. Choose another one.',
-    );
+    throw new Problem(String(error).includes('no identity matched') ? 'wrong-passphrase' : 'file-damaged');
   }
 }
 
@@ -65,22 +61,30 @@ export function kept(): Kept[] {
  * Keeps an encrypted request under a name of its own: its date (Unix seconds) and a random number.
  */
 export function keep(asked: number, file: Uint8Array): Kept {
-  if (kept().length >= MOST_KEPT) {
-    throw new KeepError(`This browser keeps ${MOST_KEPT} requests already. Save this one as a file.`);
-  }
+  if (kept().length >= MOST_KEPT) throw new Problem('kept-many', { count: MOST_KEPT });
   const name = `${PREFIX}${asked}-${crypto.getRandomValues(new Uint32Array(1))[0]}`;
   try {
     localStorage.setItem(name, base64.encode(file));
   } catch {
-    throw new KeepError('This browser keeps nothing for this page. Save a file instead.');
+    throw new Problem('keeps-nothing');
   }
   return { name, asked: asked * 1000 };
 }
 
 export function stored(name: string): Uint8Array {
-  return base64.decode(localStorage.getItem(name) ?? '');
+  return base64.decode((localStorage.getItem(name) ?? '').split(' ')[0] ?? '');
 }
 
 export function forget(name: string): void {
   localStorage.removeItem(name);
+}
+
+/** The answer that a kept request got. It is public, and stands behind the file. */
+export function answerOf(name: string): string | undefined {
+  return localStorage.getItem(name)?.split(' ')[1];
+}
+
+export function keepAnswer(name: string, tweak: string): void {
+  const file = localStorage.getItem(name)?.split(' ')[0];
+  if (file !== undefined) localStorage.setItem(name, `${file} ${tweak}`);
 }

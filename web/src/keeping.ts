@@ -3,6 +3,7 @@
 import { attemptSlowly, chosenFile, download, element, fileName, input, onClick, onSubmit, say, show } from './dom';
 import { decrypted, encrypted, forget, keep, kept, LARGEST_FILE, stored, type Kept } from './keep';
 import { fromLines, toLines, type AskRequest } from './request';
+import { language, tell } from './texts';
 
 /** Whether the request under way is kept, and its entry if this browser keeps it. */
 let state: { entry?: Kept; kept: boolean } = { kept: false };
@@ -16,7 +17,7 @@ export function resetKeeping(reopened: boolean): void {
   state = reopened ? { ...(openedEntry && { entry: openedEntry }), kept: true } : { kept: false };
   input('keep-passphrase').value = '';
   say('keep-error', '');
-  say('keep-said', reopened ? 'This request is kept. You can close the page and come back.' : '');
+  say('keep-said', reopened ? () => tell('is-kept') : '');
   show('keep-fields', !reopened);
   show('keep-why', !reopened);
 }
@@ -40,8 +41,7 @@ export function keepRequest(request: AskRequest | undefined, where: 'browser' | 
     }
     show('keep-fields', false);
     show('keep-why', false);
-    const place = where === 'browser' ? 'Kept in this browser.' : 'Saved, unless your browser asked you and you said no.';
-    return `${place} You can close the page, and come back to it with your passphrase.`;
+    return () => tell(where === 'browser' ? 'kept-here' : 'kept-file');
   });
 }
 
@@ -67,7 +67,7 @@ function reopen(resume: (request: AskRequest) => void): void {
 /** Shows what can be opened: the requests kept here, or a field for a file. */
 function list(askForFile: boolean): void {
   const entries = kept();
-  const format = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+  const format = new Intl.DateTimeFormat(language(), { dateStyle: 'medium', timeStyle: 'short' });
   const options = entries.map((entry, at) => {
     const label = document.createElement('label');
     label.className = 'check';
@@ -76,7 +76,7 @@ function list(askForFile: boolean): void {
     radio.name = 'kept-request';
     radio.value = entry.name;
     radio.checked = at === 0 && !askForFile;
-    label.append(radio, ` asked ${format.format(entry.asked)}`);
+    label.append(radio, ` ${tell('kept-asked', { when: format.format(entry.asked) })}`);
     return label;
   });
   element('kept-list').replaceChildren(...options);
@@ -89,9 +89,14 @@ function list(askForFile: boolean): void {
 function deleteChosen(): void {
   const entry = chosen();
   if (entry === undefined) return;
-  if (!confirm('Delete this request? Without it, the bot’s answer to it is worth nothing.')) return;
+  if (!confirm(tell('delete-sure'))) return;
   forget(entry.name);
   list(false);
+}
+
+/** Shows the requests kept here, in the language of now. */
+export function listKept(): void {
+  if (!element('kept-section').hidden && element('file-choice').hidden) list(false);
 }
 
 export function startKeeping(resume: (request: AskRequest) => void): void {

@@ -1,13 +1,17 @@
 // The finished key: shown, copied, drawn, saved, encrypted, forgotten.
 
-import { area, button, copies, copy, element, goTo, input, onClick, onSubmit, say, show, the } from './dom';
+import { area, button, copy, element, goTo, input, onClick, onSubmit, say, show, the } from './dom';
 import { npubOf, nsecOf } from './key';
 import { encrypt } from './ncryptsec';
+import { chosenPlaces } from './patterns';
 import { qrOf } from './qr';
+import { tell } from './texts';
 
 /** A finished key, until it is forgotten. A reload of the tab brings it back. */
 interface HeldKey {
   readonly key: bigint;
+  /** The patterns asked for. Their characters stand out in the npub. */
+  readonly patterns: readonly string[];
   /** Name of the kept request that it was made of, which goes with it. */
   readonly request?: string;
   /** Whether its owner has copied, seen or saved it. */
@@ -38,15 +42,15 @@ export function losesKey(): boolean {
 
 /** Whether the key may go: its owner has it, or says so. */
 export function mayDropKey(): boolean {
-  return !losesKey() || confirm('You have not copied, shown or saved your key. Without it nobody can use it. Forget it?');
+  return !losesKey() || confirm(tell('forget-sure'));
 }
 
 /** Shows a new key. `request` names the kept request that is deleted with it. */
-export function showKey(key: bigint, request?: string): void {
+export function showKey(key: bigint, patterns: readonly string[], request?: string): void {
   forgetKey();
-  held = { key, saved: false, copied: false, ...(request !== undefined && { request }) };
+  held = { key, patterns, saved: false, copied: false, ...(request !== undefined && { request }) };
   remember();
-  draw(key);
+  draw(held);
 }
 
 /** Shows the key that this tab held before it was loaded again. Returns whether there is one. */
@@ -54,39 +58,46 @@ export function restoreKey(): boolean {
   try {
     const stored = JSON.parse(sessionStorage.getItem(PLACE) ?? '') as HeldKey;
     held = { ...stored, key: BigInt(`0x${String(stored.key)}`) };
-    draw(held.key);
+    draw(held);
     return true;
   } catch {
     return false;
   }
 }
 
-function draw(key: bigint): void {
+function draw({ key, patterns }: HeldKey): void {
   const npub = npubOf(key);
-  area('npub').value = npub;
+  const chosen = patterns.length > 0 ? (chosenPlaces(npub, patterns) ?? []) : [];
+  const letters = [...npub].map((letter, at) => {
+    if (!chosen.includes(at - 5)) return letter;
+    const mark = document.createElement('mark');
+    mark.textContent = letter;
+    return mark;
+  });
+  element('npub').replaceChildren(...letters);
   // For a password manager that keeps the password of the ncryptsec.
   input('password-owner').value = npub;
   the('open-app', HTMLAnchorElement).href = `nostr:${npub}`;
   show('save-nsec', 'PasswordCredential' in window);
   show('done', true);
-  document.title = 'npubbot: your key is here';
+  say('title', () => tell('page-title-found'));
   goTo('done-title');
 }
 
 export function forgetKey(): void {
   held = undefined;
-  document.title = 'npubbot: choose your npub';
+  say('title', () => tell('page-title'));
   try {
     sessionStorage.removeItem(PLACE);
   } catch {
     // Nothing was stored either.
   }
-  for (const id of ['npub', 'nsec', 'ncryptsec']) area(id).value = '';
-  element('nsec-qr').replaceChildren();
+  for (const id of ['nsec', 'ncryptsec']) area(id).value = '';
+  for (const id of ['npub', 'nsec-qr']) element(id).replaceChildren();
   for (const id of ['password', 'password-owner']) input(id).value = '';
   for (const id of ['npub-said', 'nsec-said', 'ncryptsec-said', 'password-error', 'half-served']) say(id, '');
   for (const id of ['done', 'nsec-box', 'encrypted', 'half-served']) show(id, false);
-  button('show-nsec').textContent = 'Show';
+  say('show-nsec', () => tell('show'));
   button('show-nsec').setAttribute('aria-expanded', 'false');
 }
 
@@ -96,10 +107,10 @@ function toggleNsec(): void {
   // The nsec is not even in the document until the person asks for it.
   const nsec = shown ? nsecOf(held.key) : '';
   area('nsec').value = nsec;
-  element('nsec-qr').replaceChildren(...(shown ? [qrOf(nsec, 'QR code of your nsec')] : []));
+  element('nsec-qr').replaceChildren(...(shown ? [qrOf(nsec, tell('qr-nsec'))] : []));
   if (shown) remember({ saved: true });
   show('nsec-box', shown);
-  button('show-nsec').textContent = shown ? 'Hide' : 'Show';
+  say('show-nsec', () => tell(shown ? 'hide' : 'show'));
   button('show-nsec').setAttribute('aria-expanded', String(shown));
 }
 
@@ -109,13 +120,13 @@ type PasswordCredentialType = new (data: { id: string; name: string; password: s
 async function saveNsec(): Promise<void> {
   const Kind = (window as unknown as { PasswordCredential?: PasswordCredentialType }).PasswordCredential;
   if (held === undefined || Kind === undefined) return;
-  const npub = area('npub').value;
+  const npub = npubOf(held.key);
   try {
     await navigator.credentials.store(new Kind({ id: npub, name: 'Nostr key (nsec)', password: nsecOf(held.key) }));
     remember({ saved: true });
-    say('nsec-said', 'Your browser was asked to save it. If it did not offer to, use Copy.');
+    say('nsec-said', () => tell('save-asked'));
   } catch {
-    say('nsec-said', 'Your browser does not save it for this page. Use Copy, and paste it into your password manager.');
+    say('nsec-said', () => tell('save-refused'));
   }
 }
 
@@ -123,10 +134,10 @@ async function encryptKey(): Promise<void> {
   const password = input('password').value;
   const wanted = held?.key;
   if (wanted === undefined) return;
-  say('password-error', password === '' ? 'There is no password yet. Write one.' : '');
+  say('password-error', password === '' ? () => tell('no-password') : '');
   if (password === '') return;
   button('encrypt-button').disabled = true;
-  say('ncryptsec-said', 'Working: this is slow on purpose.');
+  say('ncryptsec-said', () => tell('slow'));
   try {
     const text = await encrypt(wanted, password);
     // Another key may have been made meanwhile, or this one forgotten.
@@ -134,10 +145,10 @@ async function encryptKey(): Promise<void> {
     area('ncryptsec').value = text;
     input('password').value = '';
     show('encrypted', true);
-    say('ncryptsec-said', 'Encrypted.');
+    say('ncryptsec-said', () => tell('encrypted'));
   } catch {
     say('ncryptsec-said', '');
-    say('password-error', 'It did not work, perhaps for want of memory. Close other tabs and try again.');
+    say('password-error', () => tell('no-memory'));
   } finally {
     button('encrypt-button').disabled = false;
   }
@@ -153,9 +164,23 @@ function forget(afterwards: (request?: string) => void): void {
   const { request, copied } = held;
   forgetKey();
   afterwards(request);
-  const clipboard = copied ? ' Your clipboard still has the key: copy something else.' : '';
-  say('forgotten', `Forgotten: nothing of this request is left in this browser.${clipboard}`);
+  say('forgotten', () => [tell('forgotten'), ...(copied ? [tell('clipboard-has')] : [])].join(' '));
+  show('clear-clipboard', copied);
   goTo('forgotten');
+}
+
+/** Puts a blank into the clipboard; a browser may ignore an empty text. */
+async function clearClipboard(): Promise<void> {
+  const isCleared = await navigator.clipboard.writeText(' ').then(() => true, () => false);
+  say('forgotten', () => tell(isCleared ? 'clipboard-cleared' : 'clipboard-stays'));
+  show('clear-clipboard', !isCleared);
+}
+
+/** Prints npub, nsec and its QR code, and the ncryptsec if there is one. */
+function printSheet(): void {
+  if (held === undefined) return;
+  if (element('nsec-box').hidden) toggleNsec();
+  print();
 }
 
 /** `afterwards` runs when the key is forgotten, with the name of its kept request. */
@@ -171,6 +196,8 @@ export function startKeyCard(afterwards: (request?: string) => void): void {
   for (const id of ['nsec', 'ncryptsec']) {
     area(id).addEventListener('copy', () => remember({ saved: true, copied: true }));
   }
+  onClick('print', printSheet);
   onClick('forget', () => forget(afterwards));
-  copies('npub', 'npub');
+  onClick('clear-clipboard', () => void clearClipboard());
+  onClick('copy-npub', () => void copy(element('npub').textContent ?? '', 'npub-said'));
 }

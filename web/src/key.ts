@@ -3,7 +3,8 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { bytesToHex, bytesToNumberBE, numberToBytesBE } from '@noble/curves/utils.js';
 import { bech32 } from '@scure/base';
-import { decode, encode, TextError } from './text';
+import { decode, encode } from './text';
+import { Problem } from './texts';
 
 export const ORDER = secp256k1.Point.Fn.ORDER;
 
@@ -40,10 +41,8 @@ export function halfText(half: bigint): string {
 }
 
 export function parseHalf(pasted: string): bigint {
-  const half = bytesToNumberBE(decode('nhalf', pasted, 'half', 33).subarray(1));
-  if (half === 0n || half >= ORDER) {
-    throw new TextError('This half holds a number that is no key. Make a new half and ask again.');
-  }
+  const half = bytesToNumberBE(decode('nhalf', pasted, 33).subarray(1));
+  if (half === 0n || half >= ORDER) throw new Problem('half-no-key');
   return half;
 }
 

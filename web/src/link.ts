@@ -1,6 +1,7 @@
 // The bot named in the page's address: `#npub1…` or `#nprofile1…`, with the relays to start from.
 
-import { nip19 } from 'nostr-tools';
+import * as nip19 from 'nostr-tools/nip19';
+import { Problem } from './texts';
 
 /** Relays taken from one link, or from one relay list of the bot. */
 export const MOST_RELAYS = 6;
@@ -20,8 +21,6 @@ export interface BotLink {
   readonly relays: readonly string[];
 }
 
-export class LinkError extends Error {}
-
 /**
  * Reads the part of an address after `#`, or a pasted link, npub or nprofile. Further relays may
  * follow as `&relay=wss://…`. Returns `undefined` where no bot is named.
@@ -30,19 +29,19 @@ export function parseLink(written: string): BotLink | undefined {
   const text = written.trim();
   const name = text.match(/\b(npub|nprofile)1[0-9a-z]+/i)?.[0]?.toLowerCase();
   if (name === undefined) {
-    if (/\bnsec1/i.test(text)) throw new LinkError('This is a secret key (nsec). Show it to nobody.');
+    if (/\bnsec1/i.test(text)) throw new Problem('link-nsec');
     if (text === '' || text === '#') return undefined;
-    throw new LinkError('No bot is named here. Paste the bot’s npub1… or its link.');
+    throw new Problem('link-none');
   }
   const named = [...text.matchAll(/[?&#]relay=([^&#\s]+)/g)].map((found) => unescaped(found[1] ?? ''));
   let decoded;
   try {
     decoded = nip19.decode(name);
   } catch {
-    throw new LinkError('The bot’s npub is damaged (its checksum is wrong). Copy the whole link again.');
+    throw new Problem('link-damaged');
   }
   if (decoded.type === 'npub') return { bot: decoded.data, relays: relayUrls(named) };
-  if (decoded.type !== 'nprofile') throw new LinkError('No bot is named here. Paste the bot’s npub1… or its link.');
+  if (decoded.type !== 'nprofile') throw new Problem('link-none');
   return { bot: decoded.data.pubkey, relays: relayUrls([...(decoded.data.relays ?? []), ...named]) };
 }
 

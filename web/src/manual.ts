@@ -1,19 +1,22 @@
 // Both steps by hand: make a half and a message to send, and combine the half with the bot's
 // answer. Works offline.
 
+import { tweakIn } from './answers';
 import { area, attempt, attemptSlowly, chosenFile, copies, download, element, fileName, goTo, input, onClick, onSubmit, say, show } from './dom';
-import { chanceAfter, odds } from './estimate';
+import { odds } from './estimate';
 import { decrypted, encrypted, LARGEST_FILE } from './keep';
 import { halfText, parseHalf, pointHex, pointOf, randomHalf } from './key';
 import { forgetKey, losesKey, mayDropKey, showKey } from './key-card';
 import { parseLink } from './link';
 import { mine, type Mining } from './mining';
 import { bits } from './difficulty';
-import { isPrefix, meaningOf, parsePatterns } from './patterns';
+import { parsePatterns } from './patterns';
+import { meanings } from './prefix-field';
 import { qrOf } from './qr';
 import { splitMessage } from './request';
 import { combine, parseTweak } from './tweak';
-import { MOST_BITS, workTarget, workText, workWanted } from './work';
+import { Problem, tell } from './texts';
+import { MOST_BITS, splitWork, workText, workWanted } from './work';
 
 /** Whether a half was made here, and its owner has not confirmed that it is kept. */
 let unkept = false;
@@ -24,7 +27,7 @@ export function losesHalf(): boolean {
 
 function ask(): void {
   const patterns = parsePatterns(input('patterns').value);
-  if (unkept && !confirm('You have not kept the half made before. Replace it? An answer to it would be lost.')) return;
+  if (unkept && !confirm(tell('half-replace'))) return;
   const half = randomHalf();
   const message = splitMessage(half, patterns);
   area('half-made').value = halfText(half);
@@ -36,7 +39,7 @@ function ask(): void {
   input('kept').checked = false;
   input('asked-for').value = patterns.join(' ');
   for (const id of ['half-said', 'half-saved', 'half-error']) say(id, '');
-  say('rarity', rarityOf(patterns));
+  say('rarity', () => rarityOf(patterns));
   say('message-said', '');
   show('send', false);
   show('made', true);
@@ -44,21 +47,15 @@ function ask(): void {
   goTo('half-title');
 }
 
-/**
- * The rarity in words: `About 1 key in 34 million starts like that.` Before it stand the meanings
- * of patterns that are more than a prefix.
- */
+/** The meanings of patterns that are more than a prefix, and the rarity of all, in words. */
 function rarityOf(patterns: readonly string[]): string {
   const difficulty = bits(patterns);
-  const fits = patterns.every(isPrefix) ? 'starts like that' : 'fits';
-  const rare = difficulty === undefined ? 'The bot says how rare that is.' : `About ${odds(difficulty)} ${fits}.`;
-  const meant = patterns.filter((text) => !isPrefix(text)).map((text) => `${text}: ${meaningOf(text)}.`);
-  return [...meant, rare].join(' ');
+  return [...meanings(patterns), difficulty === undefined ? tell('rarity-later') : odds(difficulty)].join(' ');
 }
 
 function showMessage(message: string): void {
   area('message').value = message;
-  element('qr').replaceChildren(qrOf(message, 'QR code of the message'));
+  element('qr').replaceChildren(qrOf(message, tell('qr-message')));
 }
 
 /** The patterns of the message made here. */
@@ -80,24 +77,21 @@ function work(): void {
   const answer = area('work-answer').value;
   // The leading blank lets the text begin with `--work`, if only that part of the command is
   // pasted.
-  const bits = workWanted(` ${answer}`);
-  if (bits === undefined) {
-    throw new Error(`There is no “--work” with a number up to ${MOST_BITS} in it. Paste the bot’s whole answer.`);
-  }
+  const wanted = workWanted(` ${answer}`);
+  if (wanted?.of !== 'half') throw new Problem('work-none', { most: MOST_BITS });
   const to = parseLink(answer.match(/--bot (npub1\w+)/)?.[1] ?? '');
-  if (to === undefined) throw new Error('There is no “--bot npub1…” in it. Paste the bot’s whole answer.');
+  if (to === undefined) throw new Problem('work-no-bot');
   const half = parseHalf(area('half-made').value);
   const patterns = asked;
   stopWork();
-  const order = { target: workTarget(to.bot, pointOf(half)), bits };
-  const now = mine(order, (number) => {
+  const now = mine(splitWork(to.bot, pointOf(half), wanted.bits), (number) => {
     stopWork();
     showMessage(splitMessage(half, patterns, workText(number)));
-    say('work-said', 'Done: the message above holds the work now. Send it to the bot.');
+    say('work-said', () => tell('work-added'));
     goTo('message');
   });
   mining = now;
-  const draw = () => say('work-said', `Working: ${Math.round(100 * chanceAfter(now.tried, 2 ** bits))} of 100 are done by now.`);
+  const draw = () => say('work-said', () => now.progress());
   drawing = setInterval(draw, 1000);
   draw();
   show('work-stop', true);
@@ -111,7 +105,7 @@ function saveHalf(): void {
     const lines = `${area('half-made').value}\n# prefixes: ${asked.join(' ')}\n`;
     const file = await encrypted(lines, input('half-passphrase').value);
     download(`npubbot-half-${fileName(asked[0])}-${point?.slice(2, 10)}.age`, file, 'application/octet-stream');
-    return 'Saved, unless your browser asked you and you said no.';
+    return () => tell('half-saved');
   });
 }
 
@@ -123,7 +117,7 @@ function openHalf(): void {
     dropSavedKey();
     area('half').value = halfText(parseHalf(text));
     input('asked-for').value = text.match(/^# prefixes: (.*)$/m)?.[1] ?? '';
-    return 'Opened. Now paste the bot’s answer.';
+    return () => tell('half-opened');
   });
 }
 
@@ -133,23 +127,21 @@ function finish(): void {
   const half = parseHalf(area('half').value);
   const tweak = parseTweak(area('tweak').value);
   const patterns = input('asked-for').value.trim() === '' ? [] : parsePatterns(input('asked-for').value);
-  showKey(combine(half, tweak, patterns).key);
-  say('half-served', useOf(half, area('tweak').value));
+  showKey(combine(half, tweak, patterns).key, patterns);
+  const use = useOf(half, area('tweak').value);
+  say('half-served', () => tell(use));
   show('half-served', true);
 }
 
 /** Keys made in this tab: x-coordinates of the halves' points, each with its tweak. */
 const served = new Map<string, string>();
 
-/** The text about a half that has made a key. It warns if the half has made another key before. */
+/** The name of the text about a half that has made a key. It warns if the half has made another. */
 function useOf(half: bigint, pasted: string): string {
-  const [x, tweak] = [pointHex(half).slice(2), pasted.match(/ntweak1[a-z0-9]+/i)?.[0].toLowerCase() ?? pasted];
+  const [x, tweak] = [pointHex(half).slice(2), tweakIn(pasted) ?? pasted];
   const earlier = served.get(x);
   served.set(x, earlier ?? tweak);
-  return earlier === undefined || earlier === tweak
-    ? 'Your half has served. Never use it for another key: whoever has one of two keys of a half can compute the other.'
-    : 'WARNING: this half has made another key before. Whoever has one of the two can compute the other. Use only one, ' +
-        'and make a new half for the next key.';
+  return earlier === undefined || earlier === tweak ? 'half-served' : 'half-served-twice';
 }
 
 export function startManual(): void {
@@ -158,7 +150,7 @@ export function startManual(): void {
   onSubmit('work', () => attempt('work-error', ['work-answer'], work));
   onClick('work-stop', () => {
     stopWork();
-    say('work-said', 'Stopped.');
+    say('work-said', () => tell('work-stopped'));
   });
   onSubmit('save-half', saveHalf);
   onSubmit('open-half', openHalf);

@@ -8,9 +8,9 @@ import {
   ANY,
   chanceOfStarts,
   charactersOf,
-  has,
   MAX_CHARACTERS,
   NPUB_CHARACTERS,
+  placesOf,
   possibleCharacters,
   possibleShapes,
   setText,
@@ -18,6 +18,7 @@ import {
   type Characters,
   type Shape,
 } from './shapes';
+import { tell } from './texts';
 import { ENGLISH, JAPANESE } from './words';
 
 /** The most characters that can be chosen if a part is elsewhere than at the start. */
@@ -30,7 +31,8 @@ const FEW_PLACES = 3;
 /** A pattern: its text and its meaning. An npub fits it if it has one of its shapes. */
 export interface Pattern {
   readonly text: string;
-  readonly meaning: string;
+  /** Tells the meaning in the language of now. */
+  readonly meaning: () => string;
   readonly shapes: readonly Shape[];
   /** The time of a search without a target, in seconds. */
   readonly seconds?: number;
@@ -76,7 +78,7 @@ export function parsePattern(written: string): string {
 export function parsePatterns(written: string): string[] {
   if (asksForBest(written)) return [parsePattern(written)];
   const parts = joined(written).split(/[\s,;]+/).filter((word) => word !== '');
-  if (parts.length === 0) throw new PatternError('No pattern yet. Write what should follow npub1, for example m0ctane.');
+  if (parts.length === 0) throw new PatternError('no-pattern');
   return [...new Set(parts.map(named))];
 }
 
@@ -90,13 +92,13 @@ function named(word: string): string {
   try {
     return parsePattern(word);
   } catch (error) {
-    throw error instanceof PatternError ? new PatternError(error.message, error.instead, word) : error;
+    throw error instanceof PatternError ? new PatternError(error.id, error.values, error.instead, word) : error;
   }
 }
 
 /** The meaning of a pattern, in words. */
 export function meaningOf(text: string): string {
-  return known(text).meaning;
+  return known(text).meaning();
 }
 
 /** Whether a text is a plain start of an npub. */
@@ -116,16 +118,25 @@ export function timeOf(patterns: readonly string[]): number | undefined {
 
 /** Whether the npub has one of the patterns. */
 export function matches(npub: string, patterns: readonly string[]): boolean {
-  const values = [...npub.slice(5)].map((letter) => ALPHABET.indexOf(letter));
-  return patterns.some((text) => known(text).shapes.some((shape) => has(values, shape)));
+  return chosenPlaces(npub, patterns) !== undefined;
 }
 
-function made(text: string, meaning: string, shapes: readonly Shape[]): Pattern {
+/** The places after `npub1` whose characters one of the patterns chose; `undefined` if it has none. */
+export function chosenPlaces(npub: string, patterns: readonly string[]): number[] | undefined {
+  const values = [...npub.slice(5)].map((letter) => ALPHABET.indexOf(letter));
+  for (const shape of patterns.flatMap((text) => known(text).shapes)) {
+    const places = placesOf(values, shape);
+    if (places !== undefined) return places;
+  }
+  return undefined;
+}
+
+function made(text: string, meaning: () => string, shapes: readonly Shape[]): Pattern {
   const possible = possibleShapes(shapes);
   if (possible.length === 0) throw impossible(Math.max(...shapes.map(({ start }) => possibleCharacters(start))));
   const all = possible.every((shape) => shape.middle.length === 0 && shape.end.length === 0);
   if (all && chanceOfStarts(possible.map((shape) => shape.start)) >= 1) {
-    throw new PatternError('That fits every key. Name at least one character.');
+    throw new PatternError('pattern-anything');
   }
   return { text, meaning, shapes: possible };
 }
@@ -134,14 +145,14 @@ function made(text: string, meaning: string, shapes: readonly Shape[]): Pattern 
 function best(text: string): Pattern {
   const found = readBest(text);
   if (found === undefined) {
-    throw new PatternError('Behind “best” come “zeros” or “words” if you like, and a time. Write best 10m, for example.');
+    throw new PatternError('pattern-best');
   }
   return { ...found, shapes: [starting([])] };
 }
 
 function prefix(text: string): Pattern {
   if (text === '') {
-    throw new PatternError(`There is no prefix in it. Write 1 to ${MAX_CHARACTERS} of the characters ${ALPHABET}.`);
+    throw new PatternError('pattern-empty', { most: MAX_CHARACTERS, alphabet: ALPHABET });
   }
   const letters = [...text];
   const strange = letters.find((letter) => !ALPHABET.includes(letter));
@@ -151,17 +162,17 @@ function prefix(text: string): Pattern {
   if (shapes.length === 0) {
     throw impossible(possibleCharacters(letters.map((letter) => charactersOf(letter, false))));
   }
-  return { text, meaning: `starts with npub1${text}`, shapes };
+  return { text, meaning: () => tell('meaning-start', { text }), shapes };
 }
 
 /** A number in a range. `example` is one that works; `after` is what stands behind the number. */
 function number(keyword: string, text: string, least: number, most: number, example: number, after = ''): number {
   const nearest = nearestNumber(text, least, most);
   if (text === String(nearest)) return Number(text);
-  const range = `Behind “${keyword}” comes a number from ${least} to ${most}.`;
-  if (nearest === undefined) throw new PatternError(`${range} Write ${keyword}${example}${after}, for example.`);
+  const range = { keyword, least, most };
+  if (nearest === undefined) throw new PatternError('pattern-number', { ...range, example: `${keyword}${example}${after}` });
   const instead = `${keyword}${nearest}${after}`;
-  throw new PatternError(`${range} The nearest is “${instead}”.`, [instead]);
+  throw new PatternError('pattern-number-nearest', { ...range, nearest: instead }, [instead]);
 }
 
 /** The number from `least` to `most` that is nearest to a text of digits. */
@@ -192,15 +203,14 @@ function hex(text: string): Pattern {
   const digits = atTheEnd ? text.slice(1) : text;
   if (!/^[0-9a-f]+$/.test(digits)) throw noHex(probableHex(text));
   if (digits.length > 64) {
-    const more = digits.length - 64;
-    throw new PatternError(`A key has 64 hexadecimal digits. These are ${digits.length}: leave out ${more}.`);
+    throw new PatternError('pattern-hex-too-long', { most: 64, digits: digits.length, more: digits.length - 64 });
   }
   const skipped = atTheEnd ? 64 - digits.length : 0;
   const bit = (at: number) => {
     const digit = digits[Math.floor(at / 4) - skipped];
     return digit === undefined ? undefined : ((parseInt(digit, 16) >> (3 - (at % 4))) & 1) === 1;
   };
-  const meaning = `the public key in hex ${atTheEnd ? 'ends' : 'starts'} with ${digits}`;
+  const meaning = () => tell(atTheEnd ? 'meaning-hex-end' : 'meaning-hex-start', { text: digits });
   return made(`hex:${text}`, meaning, [starting(ofBits(4 * (skipped + digits.length), bit))]);
 }
 
@@ -216,15 +226,13 @@ function probableHex(text: string): string {
 function noHex(probable: string): PatternError {
   // As in the bot, an error repeats no whole key.
   const [instead] = /^hex:\*?[0-9a-f]{1,63}$/.test(probable) ? working(probable, readPattern) : [];
-  const why = 'Behind “hex:” come 1 to 64 of the digits 0 to 9 and a to f.';
-  if (instead === undefined) return new PatternError(`${why} Write hex:c0de, for example.`);
-  return new PatternError(`${why} “${instead}” would work.`, [instead]);
+  return instead === undefined ? new PatternError('pattern-hex') : new PatternError('pattern-hex-one', { first: instead }, [instead]);
 }
 
 function zeros(text: string): Pattern {
   const length = number('zeros:', text, 1, 255, 40);
   const shape = starting(ofBits(length, (at) => (at < length ? false : undefined)));
-  return made(`zeros:${length}`, `the public key starts with ${length} zero bit${length === 1 ? '' : 's'}`, [shape]);
+  return made(`zeros:${length}`, () => tell('meaning-zeros', { count: length }), [shape]);
 }
 
 function equal(text: string): Pattern {
@@ -232,10 +240,10 @@ function equal(text: string): Pattern {
   if (text.endsWith('*')) {
     const length = number('=', text.slice(0, -1), 2, 12, 7, '*');
     const anywhere = each.map((set) => ({ ...starting([]), middle: [Array<Characters>(length).fill(set)] }));
-    return made(`=${length}*`, `has ${length} equal characters in a row`, anywhere);
+    return made(`=${length}*`, () => tell('meaning-equal-anywhere', { count: length }), anywhere);
   }
   const length = number('=', text, 2, 51, 7);
-  const meaning = `starts with npub1 and ${length} equal characters`;
+  const meaning = () => tell('meaning-equal', { count: length });
   return made(`=${length}`, meaning, each.map((set) => starting(Array<Characters>(length).fill(set))));
 }
 
@@ -246,7 +254,7 @@ function equal(text: string): Pattern {
 function words(length: number): Pattern {
   const set = (letter: string) => charactersOf(letter, !ALPHABET.includes(letter));
   const long = [...new Set(`${ENGLISH} ${JAPANESE}`.split(' ').filter((word) => word.length >= length))];
-  const meaning = `starts with npub1 and a word of the bot’s list, ${length} letters or longer`;
+  const meaning = () => tell('meaning-words', { count: length });
   return made(`words:${length}`, meaning, long.map((word) => starting([...word].map(set))));
 }
 
@@ -283,39 +291,38 @@ function ofParts(text: string): Pattern {
     end: end.sets,
   };
   if (least + shape.end.length > MOST_CHOSEN) {
-    throw new PatternError(`With a part elsewhere, at most ${MOST_CHOSEN} characters can be chosen. Leave some out.`);
+    throw new PatternError('pattern-too-many', { characters: least + shape.end.length, most: MOST_CHOSEN });
   }
   const before = `${mark}${start.text}${middle.map((part) => `*${part.text}`).join('')}*`;
   const written = before + end.text;
   if (possibleShapes([shape]).length === 0) throw wrongEnding(before, end.text, end.sets.length, readPattern);
-  const meaning = meaningOfParts(alike, start.text, middle.map((part) => part.text), within, end.text);
+  const meaning = () => meaningOfParts(alike, start.text, middle.map((part) => part.text), within, end.text);
   return made(within === undefined ? written : `${written}@${within}`, meaning, alternatives(shape));
 }
 
-function meaningOfParts(alike: boolean, start: string, middle: readonly string[], within: number | undefined, end: string): string {
-  const part = (text: string) => (alike ? `any spelling that looks like “${text}”` : text);
+function meaningOfParts(alike: boolean, start: string, middle: readonly string[], count: number | undefined, end: string): string {
+  const part = (text: string) => (alike ? tell('spelling', { text }) : text);
   const said: string[] = [];
-  if (start !== '') said.push(alike ? `starts with npub1 and ${part(start)}` : `starts with npub1${start}`);
+  if (start !== '') said.push(tell(alike ? 'meaning-alike' : 'meaning-start', { text: start }));
   for (const text of middle) {
-    const place = within === undefined ? `anywhere after ${said.length > 0 ? 'that' : 'npub1'}` : `within the first ${within} characters`;
-    said.push(`has ${part(text)} ${place}`);
+    const from = said.length > 0 ? 'start' : 'npub';
+    said.push(count === undefined ? tell('meaning-middle', { text: part(text), from }) : tell('meaning-within', { text: part(text), count }));
   }
-  if (end !== '') said.push(`ends with ${part(end)} (checksum included)`);
-  return said.join(', ') + places(start + middle.join('') + end);
+  if (end !== '') said.push(tell('meaning-end', { text: part(end) }));
+  return [...said, ...openPlaces(start + middle.join('') + end)].join(tell('comma'));
 }
 
-function places(text: string): string {
-  return (text.includes('?') ? '; ? is any character' : '') + (text.includes('[') ? '; one of the characters in brackets' : '');
+function openPlaces(text: string): string[] {
+  return [...(text.includes('?') ? [tell('open-place')] : []), ...(text.includes('[') ? [tell('one-of')] : [])];
 }
 
 /** A pattern of characters at the start alone. */
 function ofStart(mark: string, start: Part): Pattern {
-  if (start.sets.length === 0) throw new PatternError('That fits every key. Name at least one character.');
+  if (start.sets.length === 0) throw new PatternError('pattern-anything');
   if (start.sets.length > MAX_CHARACTERS) throw tooLong(start.sets.length);
   if (mark === '' && isPrefix(start.text)) return prefix(start.text);
-  const meaning =
-    mark === '' ? `starts with npub1${start.text}` : `starts with npub1 and any spelling that looks like “${start.text}”`;
-  return made(`${mark}${start.text}`, meaning + places(start.text), [starting(start.sets)]);
+  const meaning = () => meaningOfParts(mark !== '', start.text, [], undefined, '');
+  return made(`${mark}${start.text}`, meaning, [starting(start.sets)]);
 }
 
 function readPart(text: string, alike: boolean, whole: string): Part {
@@ -323,7 +330,7 @@ function readPart(text: string, alike: boolean, whole: string): Part {
   let written = '';
   const one = (letter: string): Characters => {
     const set = charactersOf(letter, alike);
-    if (set === 0) throw alike ? new PatternError(`“${letter}” cannot occur in an npub. Leave it out.`) : explain(whole, letter, readPattern);
+    if (set === 0) throw alike ? new PatternError('pattern-forbidden', { character: letter, alphabet: ALPHABET }) : explain(whole, letter, readPattern);
     return set;
   };
   for (let at = 0; at < text.length; at += 1) {
@@ -335,7 +342,7 @@ function readPart(text: string, alike: boolean, whole: string): Part {
       const close = text.indexOf(']', at);
       const inside = text.slice(at + 1, close);
       if (letter === ']' || close < 0 || inside === '' || /[[?]/.test(inside)) {
-        throw new PatternError('Several characters for one place are written [s5].');
+        throw new PatternError('pattern-class');
       }
       const set = [...inside].reduce((all, each) => all | one(each), 0) >>> 0;
       sets.push(set);

@@ -1,21 +1,14 @@
-// The page's text while a pattern is typed: its meaning, how rare it is, how long it takes, and
-// look-alikes for characters that cannot occur and for patterns that take long.
+// The page's text while a pattern is typed: its meaning, how rare it is, how long it takes, and other
+// patterns for characters that cannot occur and for what takes too long.
 
 import { button, element, input, say } from './dom';
-import { duration, odds, RARELY_MORE, type Rates } from './estimate';
+import { duration, odds, takes, type Rates } from './estimate';
 import { bits, lookAlike, secondsAt } from './difficulty';
-import { isPrefix, joined, meaningOf, parsePatterns, timeOf } from './patterns';
+import { isPrefix, joined, meaningOf, nameOf, parsePatterns, timeOf } from './patterns';
 import { PatternError } from './pattern-error';
+import { tell } from './texts';
 
-/** Above this time the page says how to make the search shorter: a month, in seconds. */
-const TOO_LONG = 30 * 86_400;
-
-const ALLOWED =
-  'Lower-case letters and digits; 1, b, i and o cannot occur. Several words mean any of them. ' +
-  'Also: m0?tane (any character), ~alice (look-alikes), =7 (equal ones), hex:c0de, words:8, ' +
-  'best 5m (the rarest key seen in that time).';
-
-/** The bot's speed, once it is known. */
+/** The bot's speed and limit, once they are known. */
 let rates: Rates | undefined;
 
 export function setRates(known: Rates | undefined): void {
@@ -34,66 +27,67 @@ export function expectedFor(patterns: readonly string[]): number | undefined {
 /** From this many seconds on, a look-alike that is found sooner is offered. */
 const LONG = 60;
 
-/**
- * The meanings of patterns that are more than a prefix, then the rarity and time of all patterns.
- */
-function described(patterns: readonly string[]): string {
-  const meant = patterns.filter((text) => !isPrefix(text)).map((text) => `${text}: ${meaningOf(text)}.`);
-  return [...meant, told(patterns)].join(' ');
+/** Whether this bot refuses the patterns, because they take longer than its limit. */
+export function takesTooLong(patterns: readonly string[]): boolean {
+  return timeOf(patterns) === undefined && (expectedFor(patterns) ?? 0) > (rates?.longest ?? Infinity);
 }
 
-/** The cheaper look-alike of the only pattern, if that takes long. */
-function cheaperThan(patterns: readonly string[]): string | undefined {
+/** The patterns to offer instead of the only one: a look-alike found sooner, a start that fits. */
+function cheaperThan(patterns: readonly string[]): string[] {
   const [only, ...more] = patterns;
-  if (only === undefined || more.length > 0 || (expectedFor(patterns) ?? 0) < LONG) return undefined;
-  return lookAlike(only);
+  if (only === undefined || more.length > 0 || (expectedFor(patterns) ?? 0) < LONG) return [];
+  const alike = lookAlike(only);
+  const instead = alike === undefined ? [] : [alike];
+  if (!takesTooLong(patterns)) return instead;
+  const starts = isPrefix(only.replace(/^~/, '')) ? [...only].map((_, at) => only.slice(0, -1 - at)) : [];
+  const shorter = starts.find((start) => !/^~?$/.test(start) && !takesTooLong([start]));
+  return [...instead, ...(shorter === undefined ? [] : [shorter])].filter((one) => !takesTooLong([one]));
 }
 
-/**
- * The rarity and the time in words: `About 1 key in 34 million fits. The bot takes about 5 seconds,
- * rarely more than 15 seconds.`
- */
-function told(patterns: readonly string[]): string {
+/** The meanings of patterns that are more than a prefix, in sentences. */
+export function meanings(patterns: readonly string[]): string[] {
+  const more = patterns.filter((text) => !isPrefix(text));
+  return more.map((text) => tell('means', { pattern: nameOf(text), meaning: meaningOf(text) }));
+}
+
+/** The rarity and the time of patterns in words. */
+function described(patterns: readonly string[], offers: number): string {
   const time = timeOf(patterns);
-  if (time !== undefined) return `The bot searches for ${duration(time)} and says how rare the key is.`;
-  const difficulty = bits(patterns);
-  if (difficulty === undefined) return 'The bot says how rare that is, and how long it takes.';
-  const rarity = `About ${odds(difficulty)} fits.`;
   const seconds = expectedFor(patterns);
-  if (seconds === undefined) return rates === undefined ? rarity : `${rarity} The bot says how long that takes.`;
-  if (seconds > TOO_LONG) {
-    const atLeast = seconds > 3e13 ? 'more than' : 'about';
-    return `${rarity} The bot takes ${atLeast} ${duration(seconds)}. Each character less is 32 times as fast.`;
+  const difficulty = bits(patterns);
+  const said = meanings(patterns);
+  if (time !== undefined) return [...said, tell('best-time', { span: duration(time) })].join(' ');
+  if (takesTooLong(patterns) && seconds !== undefined) {
+    const values = { span: duration(seconds), limit: duration(rates?.longest ?? 0) };
+    return [...said, tell(offers > 0 ? 'too-long-fits' : 'too-long', values)].join(' ');
   }
-  if (seconds * RARELY_MORE < 1) return `${rarity} The bot takes less than a second.`;
-  const mean = seconds < 1 ? 'less than a second' : `about ${duration(seconds)}`;
-  return `${rarity} The bot takes ${mean}, rarely more than ${duration(seconds * RARELY_MORE)}.`;
+  if (difficulty === undefined) return [...said, tell('rarity-later')].join(' ');
+  const taken = seconds !== undefined ? takes(seconds) : rates === undefined ? '' : tell('time-later');
+  return [...said, odds(difficulty), taken].filter((text) => text !== '').join(' ');
 }
 
 /**
  * Says what the field holds. Unfinished typing is no error: only characters that can never fit
  * are.
  */
-function describe(): void {
+export function describe(): void {
   const written = input('prefix').value;
-  let text = written.trim() === '' ? ALLOWED : '';
   let problem: PatternError | undefined;
-  let cheaper: string | undefined;
+  let patterns: readonly string[] = [];
   if (written.trim() !== '') {
     try {
-      const patterns = parsePatterns(written);
-      text = described(patterns);
-      cheaper = cheaperThan(patterns);
+      patterns = parsePatterns(written);
     } catch (error) {
       if (!(error instanceof PatternError)) throw error;
       problem = error;
     }
   }
-  say('prefix-odds', text);
-  say('prefix-error', problem?.message ?? '');
+  const instead = problem?.instead ?? cheaperThan(patterns);
+  say('prefix-odds', () => (patterns.length === 0 ? (problem === undefined ? tell('characters-help') : '') : described(patterns, instead.length)));
+  say('prefix-error', () => problem?.tell() ?? '');
   input('prefix').setAttribute('aria-invalid', String(problem !== undefined));
-  const instead = problem?.instead ?? (cheaper === undefined ? [] : [cheaper]);
-  offer(instead, problem?.word.toLowerCase() ?? (cheaper === undefined ? '' : written.trim().toLowerCase()));
+  button('ask-button').disabled = takesTooLong(patterns);
+  offer(instead, problem?.word.toLowerCase() ?? written.trim().toLowerCase());
 }
 
 /** Shows a button for each text that could replace a word. */
@@ -103,13 +97,13 @@ function offer(all: readonly string[], word: string): void {
     choice.type = 'button';
     choice.className = 'mono';
     const seconds = expectedFor([instead]);
-    const time = seconds === undefined || !instead.startsWith('~') ? '' : `, ${duration(seconds)}`;
+    const time = seconds === undefined || takesTooLong([instead]) ? '' : `, ${duration(seconds)}`;
     choice.textContent = `${instead}${time}`;
-    choice.setAttribute('aria-label', `Use ${instead}${time}`);
+    choice.ariaLabel = `${tell('use', { pattern: instead })}${time}`;
     choice.addEventListener('click', () => {
       const field = input('prefix');
       const text = joined(field.value);
-      const at = text.toLowerCase().indexOf(word);
+      const at = Math.max(0, text.toLowerCase().indexOf(word));
       field.value = text.slice(0, at) + instead + text.slice(at + word.length);
       describe();
       button('ask-button').focus();
@@ -127,5 +121,7 @@ export function clearPrefix(): void {
 
 export function startPrefixField(): void {
   input('prefix').addEventListener('input', describe);
+  // The bot's list of patterns, without the sentences around it.
+  say('patterns-list', () => [...tell('kinds', {}, '\n').split('\n').slice(1, -2), tell('several-help')].join('\n'));
   describe();
 }

@@ -1,23 +1,15 @@
 // A text as a QR code, drawn as one path. No image is loaded, because the policy allows none.
 
-import qrcode from 'qrcode-generator';
+import { encode } from 'uqr';
 
 const SVG = 'http://www.w3.org/2000/svg';
 /** Light modules around the code that readers need. */
 const MARGIN = 4;
 
 export function qrOf(text: string, title: string): SVGSVGElement {
-  const code = qrcode(0, 'M');
-  code.addData(text, 'Byte');
-  code.make();
-  const count = code.getModuleCount();
-  let path = '';
-  for (let row = 0; row < count; row++) {
-    for (let column = 0; column < count; column++) {
-      if (code.isDark(row, column)) path += `M${column + MARGIN} ${row + MARGIN}h1v1h-1z`;
-    }
-  }
-  const size = String(count + 2 * MARGIN);
+  const { data, size: count } = encode(text, { ecc: 'M', border: MARGIN });
+  const path = data.flatMap((row, y) => row.flatMap((dark, x) => (dark ? [`M${x} ${y}h1v1h-1z`] : []))).join('');
+  const size = String(count);
   const svg = element('svg', { viewBox: `0 0 ${size} ${size}`, role: 'img', 'shape-rendering': 'crispEdges' });
   const name = element('title', {});
   name.textContent = title;

@@ -1,7 +1,8 @@
 // Connections to relays. One loop for each relay connects, listens and sends, and begins again when
 // the connection ends.
 
-import { Relay, type Filter, type NostrEvent } from 'nostr-tools';
+import type { Filter, NostrEvent } from 'nostr-tools';
+import { Relay } from 'nostr-tools/relay';
 
 const CONNECT_TIMEOUT = 15_000;
 const PUBLISH_TIMEOUT = 20_000;

@@ -1,11 +1,18 @@
 // One request: a half, the one-time Nostr identity that asks with it, and the messages to the bot
 // and back.
 
-import { finalizeEvent, generateSecretKey, getPublicKey, nip19, nip59, type NostrEvent } from 'nostr-tools';
+import { utf8ToBytes } from '@noble/hashes/utils.js';
+import * as nip19 from 'nostr-tools/nip19';
+import * as nip44 from 'nostr-tools/nip44';
+import * as nip59 from 'nostr-tools/nip59';
+import { finalizeEvent, generateSecretKey, getPublicKey, serializeEvent, type NostrEvent } from 'nostr-tools/pure';
 import { halfText, parseHalf, pointHex, randomHalf } from './key';
 import type { BotLink } from './link';
 import { parseLink } from './link';
+import { mine, type Mining } from './mining';
 import { parsePatterns } from './patterns';
+import { Problem } from './texts';
+import { digitsOf } from './work';
 
 export interface AskRequest {
   /** The bot that is asked, and the relays that the request is sent through. */
@@ -40,6 +47,26 @@ export function splitMessage(half: bigint, patterns: readonly string[], work?: s
 export function wrapped(request: AskRequest, text: string, at: number): NostrEvent {
   const rumor = { kind: 14, content: text, created_at: at, tags: [['p', request.to.bot]] };
   return nip59.wrapEvent(rumor, request.identity, request.to.bot);
+}
+
+/** Seconds by which a gift wrap may be dated back (NIP-59). */
+const BACKDATED = 2 * 86_400;
+
+/**
+ * Makes a gift wrap whose id has work (NIP-13): `bits` leading zero bits, promised in its `nonce`
+ * tag.
+ */
+export function minedWrap(request: AskRequest, text: string, at: number, bits: number, onFound: (wrap: NostrEvent) => void): Mining {
+  const { identity, to } = request;
+  const rumor = nip59.createRumor({ kind: 14, content: text, created_at: at, tags: [['p', to.bot]] }, identity);
+  const key = generateSecretKey();
+  const seal = JSON.stringify(nip59.createSeal(rumor, identity, to.bot));
+  const content = nip44.encrypt(seal, nip44.getConversationKey(key, to.bot));
+  const created_at = Math.floor(Date.now() / 1000 - Math.random() * BACKDATED);
+  const wrap = (nonce: string) => ({ kind: 1059, content, created_at, tags: [['p', to.bot], ['nonce', nonce, String(bits)]] });
+  const [before = '', after = ''] = serializeEvent({ ...wrap('here'), pubkey: getPublicKey(key) }).split('"here"');
+  const order = { before: utf8ToBytes(`${before}"`), after: utf8ToBytes(`"${after}`), isText: true, bits };
+  return mine(order, (number) => onFound(finalizeEvent(wrap(digitsOf(number)), key)));
 }
 
 /** The one-time identity's list of DM relays (NIP-17, kind 10050). It has the bot's relays. */
@@ -91,14 +118,14 @@ export function toLines(request: AskRequest): string {
 export function fromLines(text: string): AskRequest {
   const line = (name: string) => {
     const found = text.split('\n').find((one) => one.startsWith(`# ${name}: `));
-    if (found === undefined) throw new Error(`This is not a saved request: it has no line “${name}”.`);
+    if (found === undefined) throw new Problem('no-request');
     return found.slice(name.length + 4).trim();
   };
   const to = parseLink(line('bot'));
   const identity = nip19.decode(line('one-time identity'));
   const asked = Date.parse(line('asked')) / 1000;
   if (to === undefined || identity.type !== 'nsec' || !Number.isInteger(asked)) {
-    throw new Error('This is not a saved request: it is damaged.');
+    throw new Problem('no-request');
   }
   return { to, half: parseHalf(text), identity: identity.data, patterns: parsePatterns(line('prefixes')), asked };
 }

@@ -85,20 +85,23 @@ export function setText(set: Characters): string {
   return letters.length === 32 ? '?' : `[${letters.join('')}]`;
 }
 
-/** Whether the characters of an npub have a shape. */
-export function has(values: readonly number[], { start, middle, within, end }: Shape): boolean {
+/** The places at which the characters of an npub meet a shape; `undefined` if they do not. */
+export function placesOf(values: readonly number[], { start, middle, within, end }: Shape): number[] | undefined {
   const fits = (part: readonly Characters[], from: number) =>
     part.every((set, at) => (((set >>> (values[from + at] ?? 0)) & 1) === 1));
+  const chosen = (part: readonly Characters[], from: number) => part.flatMap((set, at) => (set === ANY ? [] : [from + at]));
   const endFrom = NPUB_CHARACTERS - end.length;
-  if (!fits(start, 0) || !fits(end, endFrom)) return false;
+  if (!fits(start, 0) || !fits(end, endFrom)) return undefined;
+  const places = [...chosen(start, 0), ...chosen(end, endFrom)];
   let from = start.length;
   const to = Math.min(within, endFrom);
   for (const part of middle) {
     while (from + part.length <= to && !fits(part, from)) from += 1;
-    if (from + part.length > to) return false;
+    if (from + part.length > to) return undefined;
+    places.push(...chosen(part, from));
     from += part.length;
   }
-  return true;
+  return places;
 }
 
 /** The most characters of a middle part that the bot's quick tests compare. */

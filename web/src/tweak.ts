@@ -3,10 +3,9 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToNumberBE } from '@noble/curves/utils.js';
 import { LAMBDA, npubOf, ORDER, pointOf } from './key';
-import { isPrefix, matches, nameOf } from './patterns';
+import { matches, nameOf } from './patterns';
 import { decode } from './text';
-
-export class TweakError extends Error {}
+import { Problem } from './texts';
 
 /** The bot's tweak. It is public, because it says nothing without the half. */
 export interface Tweak {
@@ -18,11 +17,11 @@ export interface Tweak {
 
 /** Reads `ntweak1…`: version 1, rotation, offset (32 bytes), fingerprint (8 bytes). */
 export function parseTweak(pasted: string): Tweak {
-  const payload = decode('ntweak', pasted, 'tweak', 42);
+  const payload = decode('ntweak', pasted, 42);
   const rotation = payload[1] ?? 0;
-  if (rotation > 2) throw new TweakError(`This tweak has rotation ${rotation}; only 0, 1 and 2 exist. Ask the bot again.`);
+  if (rotation > 2) throw new Problem('tweak-damaged');
   const offset = bytesToNumberBE(payload.subarray(2, 34));
-  if (offset >= ORDER) throw new TweakError('This tweak has an offset that is too large. Ask the bot again.');
+  if (offset >= ORDER) throw new Problem('tweak-damaged');
   return { rotation, offset, fingerprint: payload.slice(34) };
 }
 
@@ -35,20 +34,13 @@ export function combine(half: bigint, tweak: Tweak, patterns: readonly string[])
   // A point given as an npub is the one with an even y. That may be -H instead of the half's point
   // H.
   const ours = [half, ORDER - half].find((scalar) => same(fingerprintOf(pointOf(scalar)), tweak.fingerprint));
-  if (ours === undefined) {
-    throw new TweakError('This tweak was made for another half. Paste the half whose point you sent with that request.');
-  }
+  if (ours === undefined) throw new Problem('tweak-other-half');
   const sum = (ours + tweak.offset) % ORDER;
-  if (sum === 0n) {
-    throw new TweakError('This tweak and this half cancel out, which leaves no key. Make a new half and ask again.');
-  }
+  if (sum === 0n) throw new Problem('tweak-cancels');
   const key = (sum * LAMBDA ** BigInt(tweak.rotation)) % ORDER;
   const npub = npubOf(key);
   if (patterns.length > 0 && !matches(npub, patterns)) {
-    throw new TweakError(
-      `The key this makes is ${npub}, which does not ${patterns.every(isPrefix) ? 'start with' : 'fit'} ${patterns.map(nameOf).join(' or ')}. ` +
-        'Check the pattern you asked for; if it is right, the bot answered wrongly: make a new half and ask again.',
-    );
+    throw new Problem('tweak-unfit', { npub, patterns: patterns.map(nameOf).join(' ') });
   }
   return { key, npub };
 }

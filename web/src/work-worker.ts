@@ -1,26 +1,29 @@
-// The worker: searches for the first number with the work, and reports its progress.
+// A worker: tries every `step`th number, and says how far it is and which one has the work.
 
-import { findWork } from './work';
+import { WorkFinder, type WorkOrder } from './work';
 
-/** Numbers tried between two reports of progress. There are some ten reports a second. */
-const AT_ONCE = 1 << 16;
+/** Numbers tried between two reports. There are some ten reports a second. */
+const AT_ONCE = 1 << 13;
 
-export interface WorkOrder {
-  readonly target: Uint8Array;
-  readonly bits: number;
+export interface WorkShare {
+  readonly order: WorkOrder;
+  readonly first: number;
+  readonly step: number;
 }
 
 export interface WorkNews {
-  readonly tried: number;
+  /** The worker has tried all its numbers below this one. */
+  readonly next: number;
   readonly found?: number;
 }
 
 const tell = (news: WorkNews): void => postMessage(news);
 
-addEventListener('message', ({ data }: MessageEvent<WorkOrder>) => {
-  for (let tried = 0; ; tried += AT_ONCE) {
-    const found = findWork(data.target, data.bits, tried, AT_ONCE);
-    if (found !== undefined) return tell({ tried: found, found });
-    tell({ tried: tried + AT_ONCE });
+addEventListener('message', ({ data: { order, first, step } }: MessageEvent<WorkShare>) => {
+  const finder = new WorkFinder(order);
+  for (let next = first; ; next += step * AT_ONCE) {
+    const found = finder.find(next, step, AT_ONCE);
+    if (found !== undefined) return tell({ next: found + step, found });
+    tell({ next: next + step * AT_ONCE });
   }
 });

@@ -48,6 +48,28 @@ describe.skipIf(missing.length > 0)('asking the bot through trouble', { timeout:
     expect(await at.page.evaluate(() => localStorage.length)).toBe(0);
   });
 
+  it('remembers the answer that a kept request got', async () => {
+    await at.arrive();
+    await at.ask('m0ctane9');
+    await at.page.getByLabel('A passphrase you will remember').fill('correct horse');
+    await at.page.getByRole('button', { name: 'Keep in this browser' }).click();
+    await at.page.getByText(/Kept in this browser/).waitFor({ timeout: 30_000 });
+    // As if the bot had answered, and now sends another answer.
+    const name = await at.page.evaluate(() => Object.keys(localStorage)[0]!);
+    const reopen = async () => {
+      await at.page.reload();
+      await at.page.getByLabel('Its passphrase').fill('correct horse');
+      await at.page.getByRole('button', { name: 'Go on' }).click();
+    };
+    const { vectors } = JSON.parse(readFileSync(new URL('vectors.json', import.meta.url), 'utf8')) as { vectors: { tweak: string }[] };
+    await at.page.evaluate(([name, tweak]) => localStorage.setItem(name!, `${localStorage.getItem(name!)} ${tweak}`), [name, vectors[0]!.tweak]);
+    await reopen();
+    await at.says('#waiting-problem', /made for another half/);
+    await at.page.evaluate((name) => localStorage.removeItem(name), name);
+    await at.page.getByRole('button', { name: 'Stop the search' }).click();
+    await at.page.getByText(/^Stopped/).waitFor();
+  });
+
   it('goes on in another browser from a saved file, which npubbot combine reads too', async () => {
     await at.arrive();
     await at.askAsleep('cat');
@@ -258,5 +280,61 @@ describe.skipIf(missing.length > 0)('asking the bot through trouble', { timeout:
     at.problems = at.problems.filter((problem) => !/ERR_CONNECTION_REFUSED/.test(problem));
     expect(await at.npub()).toMatch(/^npub1m0ct/);
     await shot(at.page, 'key');
+  });
+
+  it('tells the bot that nobody waits, when a request is left that is not kept', async () => {
+    await at.arrive();
+    const search = async () => {
+      await at.ask('m0ctane8');
+      await at.page.getByText(/The bot is searching/).waitFor();
+    };
+    const before = at.bot.cancelled();
+    const isCancelled = (count: number) => until(`${count} jobs are cancelled`, () => (at.bot.cancelled() === before + count ? true : undefined));
+    // Every question is answered by yes: it is left.
+    const agree = () => at.page.once('dialog', (dialog) => void dialog.accept());
+    await search();
+    agree();
+    await at.page.getByRole('button', { name: 'Ask for something else' }).click();
+    await isCancelled(1);
+    await search();
+    agree();
+    await at.page.reload();
+    await isCancelled(2);
+    await at.page.getByText(/You ask npubbot/).waitFor();
+    await search();
+    agree();
+    await at.page.close({ runBeforeUnload: true });
+    await isCancelled(3);
+  });
+
+  it('says what to do where no relay of the link is reached', async () => {
+    const host = await hosted();
+    at.origin = host.url;
+    await at.page.goto(`${host.url}#${at.bot.npub}&relay=ws://127.0.0.1:9/`);
+    await at.says('#bot-state', /None of the relays in this link.*try again, or get a new link/);
+    expect(await at.page.getByRole('button', { name: 'Try again' }).isVisible()).toBe(true);
+    await camera('dead-relay')(at.page, 'said');
+    host.close();
+    // The browser complains about the refused connection.
+    at.problems.length = 0;
+  });
+
+  it('says what to do where the bot is silent', async () => {
+    await at.page.clock.install();
+    await at.arrive();
+    await at.askAsleep('m0c');
+    await at.page.clock.fastForward(21_000);
+    await at.says('#state', /not answered yet.*Keep your request below, and come back later/);
+    await camera('silent')(at.page, 'said');
+  });
+
+  it('says that the bot is offline', async () => {
+    await at.bot.stop();
+    const host = await hosted();
+    at.origin = host.url;
+    await at.page.goto(host.url + new URL(at.link).hash);
+    await at.says('#bot-state', /npubbot is offline now\. You can ask/);
+    await camera('offline')(at.page, 'said');
+    host.close();
   });
 });

@@ -48,11 +48,28 @@ describe.skipIf(missing.length > 0)('asking a bot that asks for work', { timeout
     await at.page.evaluate(publish, { url: at.relay.url, wraps });
     await until('the bot has them all', () => (at.bot.accepted() === MANY ? true : undefined));
     await at.ask('cat');
-    await at.says('#state', /asks for some work first|The work is done|Job #/);
+    await at.says('#state', /wants some work first|The work is done|is searching/);
     await shot(at.page, 'mining');
     await at.keyIsThere();
     expect(await at.npub()).toMatch(/^npub1cat/);
     expect(npubOf(await at.shownNsec())).toBe(await at.npub());
     expect(await at.page.textContent('#bot-words')).toMatch(/#17/);
+  });
+});
+
+describe.skipIf(missing.length > 0)('asking a bot whom a flood has reached', { timeout: 90_000 }, () => {
+  const at = stage(['new_askers_per_minute = 1', 'flood_work_bits = 12']);
+
+  it('does the work of the gift wrap, as any client would', async () => {
+    await at.arrive();
+    await at.ask('cat');
+    await at.keyIsThere();
+    await at.page.locator('#show-nsec').click();
+    await at.page.locator('#forget').click();
+    // The second new asker of this minute.
+    await at.ask('dad');
+    await at.keyIsThere();
+    expect(await at.npub()).toMatch(/^npub1dad/);
+    expect(await at.page.textContent('#bot-words')).toMatch(/^Job #2/);
   });
 });

@@ -16,9 +16,9 @@ import { decrypt } from 'nostr-tools/nip49';
 import { decode } from 'nostr-tools/nip19';
 import type { Browser, BrowserContext, Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { workBits, workTarget } from '../src/work';
-import { chromiumPath, launch } from './chromium';
-import { faint, unnamed } from './harness';
+import { splitWork, WorkFinder } from '../src/work';
+import { chromiumPath, launch } from './browsers';
+import { faults } from './harness';
 import file from './vectors.json';
 
 // A CommonJS package: its one function may be a level deeper.
@@ -106,7 +106,8 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
     expect(problems).toEqual([]);
   });
 
-  const value = (id: string) => page.locator(`#${id}`).inputValue();
+  const value = async (id: string): Promise<string> =>
+    id === 'npub' ? ((await page.locator('#npub').textContent()) ?? '') : page.locator(`#${id}`).inputValue();
   const shot = (name: string) => page.screenshot({ path: `${SHOTS}${name}.png`, fullPage: true });
 
   /** The text that a QR reader finds in the drawn code. */
@@ -126,7 +127,7 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
   }
 
   async function make(patterns: string): Promise<{ half: string; message: string; point: string }> {
-    await page.getByLabel('What should follow npub1?').fill(patterns);
+    await page.locator('#patterns').fill(patterns);
     await page.getByRole('button', { name: 'Make my half' }).click();
     const half = await value('half-made');
     expect(await page.locator('#send').isVisible()).toBe(false);
@@ -178,7 +179,7 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
     const { half, message, point } = await make('NPUB1cat, dad');
     expect(message).toMatch(/^split 0[23][0-9a-f]{64} cat dad$/);
     expect(await readQr()).toBe(message);
-    expect(await page.locator('#rarity').textContent()).toBe('About 1 key in 16 thousand starts like that.');
+    expect(await page.locator('#rarity').textContent()).toBe('About 1 key in 16 thousand fits.');
     await shot('by-hand-asked');
 
     await page.getByLabel('Or as a file, under a passphrase').fill('correct horse');
@@ -224,7 +225,7 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
   it('takes patterns of every kind, says what they mean, and checks the key', async () => {
     const { half, message, point } = await make('~q, p?p');
     expect(message).toMatch(/^split 0[23][0-9a-f]{64} ~q p\?p$/);
-    expect(await page.locator('#rarity').textContent()).toMatch(/~q: .*looks like “q”\. p\?p: .*any character\. About .* fits\./);
+    expect(await page.locator('#rarity').textContent()).toMatch(/~q: .*looks like “q”\. npub1p\?p: .*any character\. About .* fits\./);
     const { tweak, npub } = mine(point, 'q');
     await finish(half, tweak, '=9');
     await refused(/does not fit =9/);
@@ -248,8 +249,8 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
     const worked = await value('message');
     expect(worked.startsWith(`${message} work:`)).toBe(true);
     const number = parseInt(worked.split('work:')[1]!, 16);
-    const target = workTarget(bot.hex, secp256k1.Point.fromHex(point).toBytes(true));
-    expect(workBits(target, number)).toBeGreaterThanOrEqual(12);
+    const order = splitWork(bot.hex, secp256k1.Point.fromHex(point).toBytes(true), 12);
+    expect(new WorkFinder(order).bitsOf(number)).toBeGreaterThanOrEqual(12);
     expect(await readQr()).toBe(worked);
     expect(await value('half-made')).toBe(half);
     await shot('by-hand-work');
@@ -304,7 +305,7 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
     await finish(half, half);
     await refused(/your half.*never send/);
     await finish(half, tweak, 'zzzz');
-    await refused(/does not start with npub1zzzz/);
+    await refused(/does not fit npub1zzzz/);
     await shot('by-hand-refused');
     await finish(half, tweak, 'q');
     expect(await value('npub')).toMatch(/^npub1q/);
@@ -370,6 +371,22 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
     expect(page.url()).toBe(PAGE);
   });
 
+  it('says what is wrong with a link, and takes a secret key out of the address', async () => {
+    const links = [
+      [`#npub1${'q'.repeat(58)}`, /npub is damaged.*Copy the whole link again/],
+      ['#hello', /No bot is named here\. Paste/],
+      [`#nsec1${'q'.repeat(58)}`, /secret key \(nsec\) in this address.*make a new one/],
+    ] as const;
+    for (const [hash, sentence] of links) {
+      await page.goto(`${PAGE}${hash}`);
+      await page.getByText(sentence).waitFor();
+      expect(await page.getByLabel('The bot’s npub or link').isVisible()).toBe(true);
+      await shot(`link${hash.slice(0, 5)}`);
+    }
+    expect(page.url()).toBe(PAGE);
+    requests = requests.map((url) => url.split('#')[0]!);
+  });
+
   it('looks right on a wide screen, in the dark', async () => {
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.setViewportSize({ width: 1100, height: 800 });
@@ -379,8 +396,7 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
     expect(await overflow()).toBe(false);
     await page.setViewportSize({ width: 320, height: 600 });
     expect(await overflow()).toBe(false);
-    expect(await unnamed(page)).toEqual([]);
-    expect(await faint(page)).toEqual([]);
+    expect(await faults(page)).toEqual([]);
   });
 
   it.skipIf(!bin)('finishes a real search by npubbot mine --split', async () => {

@@ -5,7 +5,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { nip19 } from 'nostr-tools';
 import type { Browser, BrowserContext, Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
-import { chromiumPath, launch } from './chromium';
+import { chromiumPath, launch } from './browsers';
 import { BotProcess, hosted, RelayProcess, until, type Host } from './harness';
 
 const browserPath = chromiumPath();
@@ -45,15 +45,20 @@ export class Stage {
   link!: string;
   private host: Host | undefined;
 
+  constructor(
+    private readonly limits: readonly string[],
+    private readonly launched = () => launch(browserPath!),
+  ) {}
+
   async start(): Promise<void> {
     this.relay = await RelayProcess.start(relayBin!);
-    this.bot = await BotProcess.start(bin!, this.relay.url);
+    this.bot = await BotProcess.start(bin!, this.relay.url, this.limits);
     this.link = this.bot.link;
     if (process.env.NPUBBOT_WEB_DIST) {
       this.host = await hosted();
       this.link = this.host.url + new URL(this.bot.link).hash;
     }
-    this.browser = await launch(browserPath!);
+    this.browser = await this.launched();
   }
 
   async end(): Promise<void> {
@@ -64,9 +69,9 @@ export class Stage {
   }
 
   /** Opens a fresh browser context with one tab. */
-  async open(): Promise<void> {
+  async open(locale = 'en-US'): Promise<void> {
     const viewport = { width: 390, height: 844 };
-    this.context = await this.browser.newContext({ viewport, isMobile: true, hasTouch: true });
+    this.context = await this.browser.newContext({ viewport, isMobile: true, hasTouch: true, locale });
     this.origin = new URL('/', this.link).href;
     this.asked = [];
     this.problems = [];
@@ -99,19 +104,19 @@ export class Stage {
   /** Opens the page, and waits until it has found the bot. */
   async arrive(): Promise<void> {
     await this.page.goto(this.link);
-    await this.page.getByText(/You ask npubbot/).waitFor();
+    await this.page.getByText(/npub1\w{9}…/).waitFor();
   }
 
   async ask(prefix: string): Promise<void> {
-    await this.page.getByLabel('Your npub starts with').fill(prefix);
-    await this.page.getByRole('button', { name: 'Find my key' }).click();
+    await this.page.locator('#prefix').fill(prefix);
+    await this.page.locator('#ask-button').click();
   }
 
   /** Asks a bot that sleeps until `goOn`: the request waits at the relay. */
   async askAsleep(prefix: string): Promise<void> {
     this.bot.pause();
     await this.ask(prefix);
-    await this.says('#step-sent', /done/);
+    await this.says('#state', /Waiting for the bot/);
   }
 
   async says(selector: string, text: RegExp): Promise<void> {
@@ -120,11 +125,11 @@ export class Stage {
   }
 
   async keyIsThere(): Promise<void> {
-    await this.page.getByRole('heading', { name: 'Your key is here' }).waitFor({ timeout: 60_000 });
+    await this.page.locator('#done-title').waitFor({ timeout: 60_000 });
   }
 
-  npub(): Promise<string> {
-    return this.page.getByRole('textbox', { name: 'Public: your npub' }).inputValue();
+  async npub(): Promise<string> {
+    return (await this.page.textContent('#npub')) ?? '';
   }
 
   async shownNsec(): Promise<string> {
@@ -145,9 +150,12 @@ export class Stage {
   }
 }
 
-/** A stage for the tests of one file, with a fresh browser for each. */
-export function stage(): Stage {
-  const set = new Stage();
+/**
+ * A stage for the tests of one file, with a fresh browser for each. `limits`: further lines of the
+ * bot's configuration.
+ */
+export function stage(limits: readonly string[] = []): Stage {
+  const set = new Stage(limits);
   beforeAll(() => set.start(), 90_000);
   beforeEach(() => set.open());
   afterEach(() => set.close());

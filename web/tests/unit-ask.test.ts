@@ -1,10 +1,11 @@
 // The pure parts of asking: links, relays' addresses, durations, the bot's words, saved requests,
 // gift wraps.
 
-import { finalizeEvent, generateSecretKey, getPublicKey, nip19, nip44, nip59 } from 'nostr-tools';
+import { finalizeEvent, generateSecretKey, getPublicKey, nip19, nip44, nip59, type NostrEvent } from 'nostr-tools';
 import { describe, expect, it } from 'vitest';
 import { understand } from '../src/answers';
-import { chanceAfter, duration, expectedIn, odds, ratesIn } from '../src/estimate';
+import { newest } from '../src/bot';
+import { chanceAfter, duration, expectedIn, odds, ratesIn, takes } from '../src/estimate';
 import { decrypted, encrypted, LARGEST_FILE } from '../src/keep';
 import { pointHex } from '../src/key';
 import { MOST_RELAYS, parseLink, relayUrls } from '../src/link';
@@ -45,9 +46,18 @@ describe('times and odds', () => {
   it('are said as people say them', () => {
     expect([0.3, 1, 4.4, 119, 180, 7200, 12_000, 777_600, 63_072_000, 3.6e12, 1e30].map(duration)).toEqual([
       'less than a second', '1 second', '4 seconds', '119 seconds', '3 min', '2 h', '3 h 20 min', '9 days', '2 years',
-      '114,000 years', 'a million years',
+      '110,000 years', '1,000,000 years',
     ]);
-    expect([5, 20, 35, 60].map(odds)).toEqual(['1 key in 32', '1 key in 1 million', '1 key in 34 billion', '1 key in 2^60']);
+    expect([5, 20, 35, 60, 90].map(odds)).toEqual([
+      'About 1 key in 32 fits.', 'About 1 key in 1 million fits.', 'About 1 key in 34 billion fits.',
+      'About 1 key in 1.2 quintillion fits.', '',
+    ]);
+    // As the bot says them (`src/bot/numbers.rs`).
+    expect([0.05, 0.3, 2, 430, 60, 12_000, 777_600].map(takes)).toEqual([
+      'less than a second', 'less than a second, rarely more than 1 second', 'about 2 seconds, rarely more than 6',
+      'about 7 min, rarely more than 21', 'about 60 seconds, rarely more than 3 min',
+      'about 3 h 20 min, rarely more than 9 h 59 min', 'about 9 days, rarely more than 27',
+    ].map((time) => `That takes ${time}.`));
     expect(chanceAfter(10, 10)).toBeCloseTo(0.632, 3);
     expect([chanceAfter(-5, 10), chanceAfter(1, 0)]).toEqual([0, 0]);
   });
@@ -59,6 +69,8 @@ describe('times and odds', () => {
       starts: 85e6,
       whole: 9e6,
     });
+    expect(ratesIn('110 G/s; nothing longer than 3 h 20 min')).toEqual({ starts: 110e9, longest: 12_000 });
+    expect(ratesIn('110 G/s; 9.0 G/s for endings; nothing longer than 24 h')?.longest).toBe(86_400);
     expect(ratesIn('110 G/s')).toEqual({ starts: 110e9 });
     expect(ratesIn(`searching; ${times} 13 s, 7 min, 3.6 h`)?.starts).toBeCloseTo(32 ** 6 / 13);
     expect(ratesIn(`${times} 2 min, 1 h, 2 days`)?.starts).toBeCloseTo(32 ** 6 / 120);
@@ -67,6 +79,18 @@ describe('times and odds', () => {
     expect(expectedIn('At 85 M/s that takes about 3 h 20 min; in 95 of 100 cases at most 10 h')).toBe(12_000);
     expect(expectedIn('that takes less than a second')).toBe(0.5);
     expect(expectedIn('Nothing was started.')).toBeUndefined();
+  });
+});
+
+describe('the bot’s events', () => {
+  it('count if they are neither over nor dated ahead of now', () => {
+    const dated = (created_at: number, tags: string[][] = []) => ({ kind: 10050, created_at, tags }) as unknown as NostrEvent;
+    const now = 1_790_000_000;
+    const [old, late] = [dated(now - 50), dated(now - 5)];
+    expect(newest([old, dated(now + 3600), late, dated(now - 1, [['expiration', String(now)]])], 10050, now + 1)).toBe(late);
+    expect(newest([dated(now + 86_400)], 10050, now)).toBeUndefined();
+    const over = dated(now - 900, [['expiration', String(now - 1)]]);
+    expect([newest([over], 10050, now), newest([over], 10050, now, false)]).toEqual([undefined, over]);
   });
 });
 
@@ -146,7 +170,7 @@ describe('a request', () => {
     expect(fromLines(lines)).toEqual(request);
     for (const name of ['prefixes', 'bot', 'one-time identity', 'asked']) {
       const without = lines.split('\n').filter((line) => !line.startsWith(`# ${name}:`)).join('\n');
-      expect(() => fromLines(without)).toThrow(`no line “${name}”`);
+      expect(() => fromLines(without)).toThrow(/not a saved request/);
     }
     const damaged = lines.replace(/nhalf1\S{9}/, (found) => `${found.slice(0, -1)}b`);
     expect(() => fromLines(damaged)).toThrow(/damaged/);

@@ -7,6 +7,7 @@ use super::output::{note, stdout};
 use super::patterns::refusal_of_bots;
 use super::runtime::runtime;
 use super::search_flags::SearchFlags;
+use super::signals;
 use crate::cli::exit::Passing;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -15,6 +16,7 @@ use crate::pattern::{Pattern, Rate};
 use crate::progress::SearchBar;
 use crate::service::Service;
 use crate::vault::{Means, Opening, Vault};
+use crate::web::WebServer;
 use age::secrecy::ExposeSecret;
 use anyhow::{Context, bail};
 use asker::Asker;
@@ -46,6 +48,7 @@ Examples:
   npubbot demo                        a word that this machine finds in seconds
   npubbot demo --prefix cat           another prefix
   npubbot demo --prefix '~cat'        a pattern of another kind
+  npubbot demo --page                 bot, relay and page, to try in a browser
   npubbot demo --json | jq .npub      the result for a script; the conversation goes to standard error")]
 pub(super) struct Demo {
     /// Prefix or other pattern to ask for, as `mine` takes it, that this machine finds within ten
@@ -55,6 +58,9 @@ pub(super) struct Demo {
     /// Print nothing but the result, as a JSON object. The conversation goes to standard error.
     #[arg(long)]
     json: bool,
+    /// Serve the web page instead of an asker, and print its address. Ends with Ctrl-C.
+    #[arg(long, conflicts_with_all = ["prefix", "json"])]
+    page: bool,
     #[command(flatten)]
     search: SearchFlags,
 }
@@ -81,6 +87,11 @@ impl Demo {
             bail!("--prefix: {refusal}");
         }
         let runtime = runtime()?;
+        if self.page {
+            runtime.block_on(self.serve_page())?;
+            runtime.shutdown_timeout(Duration::from_secs(1));
+            return Ok(());
+        }
         let line = runtime.block_on(self.play(request))?;
         runtime.shutdown_timeout(Duration::from_secs(1));
         if self.json {
@@ -96,16 +107,31 @@ impl Demo {
         Ok(())
     }
 
-    async fn play(&self, request: Option<Pattern>) -> anyhow::Result<Line> {
-        let relay = LocalRelay::new(RelayBuilder::default());
-        relay.run().await?;
-        let url = relay.url().await;
+    /// Runs relay, bot and page until Ctrl-C.
+    async fn serve_page(&self) -> anyhow::Result<()> {
+        let relay = local_relay().await?;
         let folder = tempfile::tempdir()?;
         let vault = temporary_identity(folder.path())?;
-        let bot = vault.public_key();
-        let mut config = Config::parse(&config_text(url.as_str()), "the demo's configuration")?;
+        let config = self.config(relay.url().await.as_str())?;
+        let page = WebServer::bind(&config.web, &config.relays, vault.public_key()).await?;
+        let page = page.context("the demo's configuration has a page")?;
+        let service = self.start(config, folder.path(), vault).await?;
+        writeln!(stdout(), "Open this in a browser, and ask for a key. Ctrl-C ends it.\n{}", page.link())?;
+        page.run(signals::listen()?).await;
+        service.stop().await;
+        relay.shutdown();
+        Ok(())
+    }
+
+    fn config(&self, relay: &str) -> anyhow::Result<Config> {
+        let mut config = Config::parse(&config_text(relay), "the demo's configuration")?;
         config.search = self.search.over(config.search);
-        let service = Service::start(config, folder.path(), vault, Clock::System).await?;
+        Ok(config)
+    }
+
+    /// Starts the bot, and shows its devices.
+    async fn start(&self, config: Config, folder: &Path, vault: Vault) -> anyhow::Result<Service> {
+        let service = Service::start(config, folder, vault, Clock::System).await?;
         for device in service.devices() {
             let rate = device.rate.unwrap_or_default();
             self.show(&format!(
@@ -113,6 +139,16 @@ impl Demo {
                 device.id, device.name, device.kernel
             ))?;
         }
+        Ok(service)
+    }
+
+    async fn play(&self, request: Option<Pattern>) -> anyhow::Result<Line> {
+        let relay = local_relay().await?;
+        let url = relay.url().await;
+        let folder = tempfile::tempdir()?;
+        let vault = temporary_identity(folder.path())?;
+        let bot = vault.public_key();
+        let service = self.start(self.config(url.as_str())?, folder.path(), vault).await?;
         let fast = service.rate().is_some_and(|rate| rate >= FAST);
         let word = if fast { LONG_WORD } else { SHORT_WORD };
         let request = request.map_or_else(|| Pattern::parse(word), Ok)?;
@@ -206,9 +242,17 @@ fn temporary_identity(folder: &Path) -> anyhow::Result<Vault> {
     Ok(Vault::start(Opening { file: folder.join("identity.age"), means, is_new: true })?)
 }
 
-/// A configuration with one relay for all roles.
+async fn local_relay() -> anyhow::Result<LocalRelay> {
+    let relay = LocalRelay::new(RelayBuilder::default());
+    relay.run().await?;
+    Ok(relay)
+}
+
+/// A configuration with one relay for all roles. `--page` alone serves the page.
 fn config_text(relay: &str) -> String {
-    format!("[[relays]]\nurl = \"{relay}\"\nroles = [\"inbox\", \"status\", \"discovery\"]\n")
+    format!(
+        "[[relays]]\nurl = \"{relay}\"\nroles = [\"inbox\", \"status\", \"discovery\"]\n[web]\nlisten = \"127.0.0.1:0\"\n"
+    )
 }
 
 #[cfg(test)]

@@ -47,6 +47,8 @@ pub struct Presence {
     pub bot: BotConfig,
     /// The address of the page for people without an account, if it has one.
     pub page: Option<String>,
+    /// SHA-256 of the page that the bot serves, hex.
+    pub page_sha256: Option<&'static str>,
     /// The ledger that holds the queue of public events.
     pub ledger: Ledger,
     /// The clock that dates the events.
@@ -189,7 +191,7 @@ impl Presence {
     }
 
     fn profile(&self) -> Profile<'_> {
-        Profile { bot: &self.bot, page: self.page.as_deref(), key: self.relays.bot() }
+        Profile { bot: &self.bot, page: self.page.as_deref(), page_sha256: self.page_sha256, key: self.relays.bot() }
     }
 
     /// NIP-65: the relays where the bot publishes.

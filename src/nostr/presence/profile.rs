@@ -1,21 +1,15 @@
 //! The profile, and the handler of private messages (NIP-89).
 
 use crate::config::BotConfig;
+use base64::prelude::{BASE64_STANDARD as STANDARD, Engine};
 use nostr_sdk::{EventBuilder, Kind, PublicKey, RelayUrl, Tag, TagKind, ToBech32};
 
 /// The identifier of the handler (NIP-89).
 const HANDLER: &str = "npubbot";
 /// The kind the bot handles: private messages (NIP-17).
 const HANDLED: &str = "14";
-/// The default picture: a white key, 64 by 64 pixels. It is in the profile itself, so no server is
-/// needed for it.
-const PICTURE: &str = concat!(
-    "data:image/png;base64,",
-    "iVBORw0KGgoAAAANSUhEUgAAAEAAAABAAQMAAACQp+OdAAAABlBMVEVbKob///+A07mrAAAAjklEQVR42rWRMQ7D",
-    "IBAE13HhxhI/gJ+En8U8jacg5QMpXSA2xd7RRVGkmIYpVnO3AFx4bg65GfDUvbALVg7BRgoCWQQtC1JNVVDCJ8gl",
-    "tG+Z6ZnmOWtzWMlqG7Lt2pmvqBnPM6vX0g/FMSyOwyGbCckKIYzdOvZorU2EX0VwEVwEF/lbewYPh7tD/P8XvwEY",
-    "J0ngGPU0zQAAAABJRU5ErkJggg==",
-);
+/// The default picture: a white key, 64 by 64 pixels. The page's server has it at a real address.
+const PICTURE: &[u8] = include_bytes!("picture.png");
 
 /// The data from which the profile, the handler and its recommendation are made.
 pub(super) struct Profile<'a> {
@@ -23,6 +17,8 @@ pub(super) struct Profile<'a> {
     pub bot: &'a BotConfig,
     /// The address of the page for people without an account, if it has one.
     pub page: Option<&'a str>,
+    /// SHA-256 of the page that the bot serves, hex.
+    pub page_sha256: Option<&'a str>,
     /// The bot's public key.
     pub key: PublicKey,
 }
@@ -34,12 +30,13 @@ impl Profile<'_> {
     }
 
     /// The handler information (kind 31990): the bot handles private messages, and its page opens a
-    /// conversation with it.
+    /// conversation with it. The page compares its own hash with the one in the tag `x`.
     pub(super) fn handler(&self) -> EventBuilder {
         let web = self.chat().map(|chat| Tag::custom(TagKind::custom("web"), [chat]));
         EventBuilder::new(Kind::from(31990u16), self.json().to_string())
             .tags([Tag::identifier(HANDLER), Tag::custom(TagKind::custom("k"), [HANDLED])])
             .tags(web)
+            .tags(self.page_sha256.map(|hash| Tag::custom(TagKind::custom("x"), [hash])))
     }
 
     /// The recommendation of the handler (kind 31989). Its `a` tag leads clients to the handler.
@@ -57,7 +54,7 @@ impl Profile<'_> {
             "name": name,
             "display_name": name,
             "about": about,
-            "picture": picture.as_deref().unwrap_or(PICTURE),
+            "picture": picture.clone().unwrap_or_else(|| self.picture()),
             "bot": true,
         });
         for (key, value) in [("website", self.chat()), ("nip05", nip05.clone())] {
@@ -66,6 +63,15 @@ impl Profile<'_> {
             }
         }
         profile
+    }
+
+    /// The address of the default picture: at the page's server, if it has all paths of a host.
+    /// Without one the picture is in the profile itself, which not every client shows.
+    fn picture(&self) -> String {
+        match self.page {
+            Some(page) if page.starts_with("https://") && page.ends_with('/') => format!("{page}picture.png"),
+            _ => format!("data:image/png;base64,{}", STANDARD.encode(PICTURE)),
+        }
     }
 
     /// The address of a conversation with the bot on its page.
@@ -90,17 +96,20 @@ mod tests {
     fn a_profile_has_a_picture_and_leads_to_the_page_if_there_is_one() {
         let (config, keys) = (Config::embedded_default().unwrap(), Keys::generate());
         let (key, npub) = (keys.public_key(), keys.public_key().to_bech32().unwrap());
-        let alone = Profile { bot: &config.bot, page: None, key };
+        let alone = Profile { bot: &config.bot, page: None, page_sha256: None, key };
         let json = alone.json();
         assert_eq!((&json["display_name"], &json["bot"]), (&config.bot.name.clone().into(), &true.into()));
         assert!(json["picture"].as_str().unwrap().starts_with("data:image/png;base64,"));
         assert!(json.get("website").is_none());
         assert_eq!(tags(alone.handler(), &keys), [["d", "npubbot"], ["k", "14"]]);
 
-        let with_page = Profile { page: Some("https://bot.example/"), ..alone };
+        let with_page = Profile { page: Some("https://bot.example/"), page_sha256: Some("00ff"), ..alone };
+        assert_eq!(with_page.json()["picture"], "https://bot.example/picture.png");
+        let within = Profile { page: Some("https://bot.example/ask"), ..alone };
+        assert_eq!(within.json()["picture"], alone.json()["picture"], "the host may have another picture.png");
         let chat = format!("https://bot.example/#{npub}");
         assert_eq!(with_page.json()["website"], chat);
-        assert_eq!(tags(with_page.handler(), &keys)[2], ["web", &chat]);
+        assert_eq!(tags(with_page.handler(), &keys)[2..], [["web", &chat], ["x", "00ff"]]);
         let hint = RelayUrl::parse("wss://relay.example").unwrap();
         let address = format!("31990:{key}:npubbot");
         let recommended = tags(with_page.recommendation(Some(&hint)), &keys);

@@ -1,0 +1,1 @@
+export function tables(): Record<string, string>;
