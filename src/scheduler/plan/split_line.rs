@@ -160,7 +160,7 @@ impl SplitLine {
 
     /// Number of askers who have had no turn while waiting.
     #[cfg(test)]
-    fn new_askers(&self) -> usize {
+    pub fn new_askers(&self) -> usize {
         self.lines.get(&Lane::All).map_or(0, |line| line.new_askers)
     }
 
