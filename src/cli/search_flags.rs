@@ -33,11 +33,7 @@ impl SearchFlags {
 
     /// Options of a search without a bot. Calibrations of devices are kept for this user.
     pub fn without_bot(&self) -> SearchOptions {
-        self.over(SearchOptions {
-            calibrations: calibration_file::of_user(),
-            kernels: compiled_kernels::of_user(),
-            ..SearchOptions::default()
-        })
+        self.over(SearchOptions { calibrations: calibration_file::of_user(), ..SearchOptions::default() })
     }
 
     /// Whether a device was named.
@@ -45,13 +41,15 @@ impl SearchFlags {
         self.device.is_some()
     }
 
-    /// Replaces the values of `options` by the flags that were given.
+    /// Replaces the values of `options` by the flags that were given. Kernels compiled for GPUs are
+    /// kept for this user, unless they are kept elsewhere.
     pub fn over(&self, options: SearchOptions) -> SearchOptions {
         SearchOptions {
             devices: self.device.unwrap_or(options.devices),
             threads: self.threads.map(usize::from).or(options.threads),
             cpu_kernel: self.cpu_kernel.unwrap_or(options.cpu_kernel),
             gpu_memory: self.gpu_memory.or(options.gpu_memory),
+            kernels: options.kernels.or_else(compiled_kernels::of_user),
             ..options
         }
     }

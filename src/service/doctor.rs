@@ -64,8 +64,8 @@ pub async fn doctor(config: &Path, data: &Path, identity: &Path) -> Vec<Finding>
 /// The devices, and whether they are the ones the configuration asks for. Opens every GPU and runs
 /// a launch on it.
 fn devices(wanted: Option<&SearchOptions>, data: &Path) -> Vec<Finding> {
-    // What is compiled for the check is kept for the bot, but no folder is made for it.
-    let kernels = data.is_dir().then(|| compiled_kernels::in_folder(data)).flatten();
+    // What is compiled for the check is kept for the bot, or for this user if there is no bot yet.
+    let kernels = if data.is_dir() { compiled_kernels::in_folder(data) } else { compiled_kernels::of_user() };
     let options = SearchOptions { kernels, ..wanted.cloned().unwrap_or_default() };
     let found = probe::findings(&options);
     let mut findings = Vec::new();

@@ -194,10 +194,11 @@ fn compiled<M>(
     if let Some(module) = kept.and_then(|image| load(&image, target.is_ptx).ok()) {
         return Ok(module);
     }
-    tracing::info!(
+    // A warning, because people who start a command see these and would wonder at the silence.
+    tracing::warn!(
         compiler = nvrtc.name(),
         architecture = target.name(),
-        "compiling the kernels, which takes a minute or two"
+        "compiling the GPU's kernels, which takes a minute or two; the next start has them"
     );
     let image = image_for(nvrtc, &target)?;
     let module = load(&image, target.is_ptx)?;

@@ -24,7 +24,7 @@ const WHOLE_KEYS_TRIAL: f64 = 1.0 / 16.0;
 /// Share of a launch for the first launches that compare texts, which take longer with more tests.
 const FIRST_TEXTS: f64 = 1.0 / 8.0;
 
-/// Threads of the first launch whose hits the CPU computes too. It takes 0.1 s for them.
+/// Threads of a launch whose hits the CPU computes too. It takes 0.1 s for them.
 const CHECKED_AT_OPENING: u32 = 16;
 
 fn patterns(texts: &[&str]) -> Arc<PatternSet> {
@@ -41,7 +41,6 @@ impl CudaSearcher {
     /// Measures the variants. Keeps the fastest one that finds the same hits as the plain one, with
     /// its fastest length of the table, and sets the extents of launches. Returns the choice.
     pub(super) fn calibrate(&mut self, variants: &[Variant]) -> Result<Choice, SearchError> {
-        self.compare_with_cpu(CHECKED_AT_OPENING)?;
         let kinds = [patterns(&["n0st"]), patterns(&["n0str", "00000", "zzzzz"]), patterns(&["n0??rq"])];
         let mut best: Option<(f64, u32, &Variant)> = None;
         let mut expected = None;
@@ -71,6 +70,7 @@ impl CudaSearcher {
             speeds[self.method() as usize] = speed;
         }
         self.set_paces(speeds);
+        self.compare_with_cpu(CHECKED_AT_OPENING)?;
         Ok(Choice { variant: self.variant.name.to_owned(), prefixes, entries, speeds })
     }
 
