@@ -63,7 +63,7 @@ impl Combine {
         if self.ncryptsec {
             let password = match &self.password_file {
                 Some(file) => first_line(file)?,
-                None => ask("Choose a password for the key: ", true)?,
+                None => ask("Choose a password for the key: ", true, "--password-file FILE")?,
             };
             if password.is_empty() {
                 bail!("an empty password protects nothing; give one");
@@ -102,7 +102,7 @@ impl Combine {
             return Ok(HalfVault::open(file.clone(), means)?);
         }
         let half = if std::io::stdin().is_terminal() {
-            let typed = ask("Your half (nhalf1…, not shown): ", false)?;
+            let typed = ask("Your half (nhalf1…, not shown): ", false, "--half FILE")?;
             HalfVault::read(Cursor::new(typed.as_bytes()))
         } else {
             HalfVault::read(std::io::stdin().lock())

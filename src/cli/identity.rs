@@ -50,13 +50,14 @@ impl IdentityFlags {
     /// Errors: [`NoIdentity`] without a terminal, after "no", or beside the ledger of another bot.
     pub fn open(&self, data: &Path) -> anyhow::Result<Vault> {
         let file = identity_file(data);
-        if file.exists() {
-            let means = self.unlock.means("Passphrase of the bot's identity: ", false)?;
-            return Ok(Vault::start(Opening { file, means, is_new: false })?);
-        }
         let path = file.display().to_string();
-        if let Err(lost @ NoIdentity::Lost { .. }) = self.need(&file, data) {
-            return Err(lost.into());
+        match self.need(&file, data) {
+            Ok(()) => {
+                let means = self.unlock.means("Passphrase of the bot's identity: ", false)?;
+                return Ok(Vault::start(Opening { file, means, is_new: false })?);
+            }
+            Err(NoIdentity::Missing { .. }) => {}
+            Err(lost_or_hidden) => return Err(lost_or_hidden.into()),
         }
         if !std::io::stdin().is_terminal() || !wants_identity(&path)? {
             return Err(NoIdentity::Missing { path }.into());
@@ -71,12 +72,11 @@ impl IdentityFlags {
     /// Errors: [`NoIdentity`], if it has none.
     pub fn need(&self, file: &Path, data: &Path) -> Result<(), NoIdentity> {
         let (path, ledger) = (file.display().to_string(), data.join(LEDGER_FILE));
-        if file.exists() {
-            return Ok(());
-        }
-        Err(match ledger.exists() {
-            true => NoIdentity::Lost { path, ledger: ledger.display().to_string() },
-            false => NoIdentity::Missing { path },
+        Err(match (file.try_exists(), ledger.exists()) {
+            (Ok(true), _) => return Ok(()),
+            (Err(error), _) => NoIdentity::Hidden { path, error },
+            (Ok(false), true) => NoIdentity::Lost { path, ledger: ledger.display().to_string() },
+            (Ok(false), false) => NoIdentity::Missing { path },
         })
     }
 
@@ -105,6 +105,14 @@ pub(super) enum NoIdentity {
     Missing {
         /// Path of the file.
         path: String,
+    },
+    /// The file may be there, but this user cannot see it.
+    #[error("the identity {path} cannot be read ({error}); run npubbot as the user that runs the bot, or as root")]
+    Hidden {
+        /// Path of the file.
+        path: String,
+        /// The system's reason.
+        error: std::io::Error,
     },
     /// There is a ledger but no identity file, so an identity was lost.
     #[error(

@@ -129,7 +129,7 @@ impl Mine {
         let password = match &self.password_file {
             _ if !self.ncryptsec => return Ok(None),
             Some(file) => first_line(file)?,
-            None => ask("Choose a password for the keys: ", true)?,
+            None => ask("Choose a password for the keys: ", true, "--password-file FILE")?,
         };
         if password.is_empty() {
             bail!("an empty password protects nothing; give one");

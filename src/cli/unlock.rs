@@ -14,10 +14,10 @@ use zeroize::Zeroizing;
 #[derive(Debug, Error)]
 pub(super) enum NoPassphrase {
     /// Nobody can be asked.
-    #[error("there is no terminal to ask for a passphrase; use --passphrase-file FILE or --age-identity FILE")]
-    NoTerminal,
+    #[error("there is no terminal to ask for a passphrase; use {0}")]
+    NoTerminal(&'static str),
     /// Asking failed.
-    #[error("the terminal cannot be asked for a passphrase ({0}); use --passphrase-file FILE or --age-identity FILE")]
+    #[error("the terminal cannot be asked for a passphrase ({0}); name a file with it, as `--help` says")]
     Terminal(std::io::Error),
     /// The file of the passphrase is missing or cannot be read.
     #[error("the passphrase file {file} cannot be read: {error}")]
@@ -62,7 +62,7 @@ impl UnlockFlags {
             (Some(file), _) => Means::AgeIdentityFile(file.clone()),
             (None, Some(file)) => Means::PassphraseFile(file.clone()),
             (None, None) => {
-                need_terminal()?;
+                need_terminal("--passphrase-file FILE or --age-identity FILE")?;
                 Means::Person { prompt: prompt.to_owned(), twice }
             }
         })
@@ -120,16 +120,17 @@ pub(super) fn first_line(file: &Path) -> Result<Zeroizing<String>, NoPassphrase>
     Ok(Zeroizing::new(text.trim_start_matches(BYTE_ORDER_MARK).lines().next().unwrap_or_default().to_owned()))
 }
 
-/// Asks for a secret on the terminal, twice if `twice`, without showing it.
+/// Asks for a secret on the terminal, twice if `twice`, without showing it. `flag` is the option
+/// that names a file instead.
 ///
 /// Errors: no terminal, or two different answers.
-pub(super) fn ask(prompt: &str, twice: bool) -> Result<Zeroizing<String>, NoPassphrase> {
-    need_terminal()?;
+pub(super) fn ask(prompt: &str, twice: bool, flag: &'static str) -> Result<Zeroizing<String>, NoPassphrase> {
+    need_terminal(flag)?;
     ask_at_terminal(prompt, twice, false)
 }
 
-fn need_terminal() -> Result<(), NoPassphrase> {
-    if std::io::stdin().is_terminal() { Ok(()) } else { Err(NoPassphrase::NoTerminal) }
+fn need_terminal(flags: &'static str) -> Result<(), NoPassphrase> {
+    if std::io::stdin().is_terminal() { Ok(()) } else { Err(NoPassphrase::NoTerminal(flags)) }
 }
 
 /// Like [`ask`], but at the terminal of this process, even if standard input is something else.

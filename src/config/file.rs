@@ -12,9 +12,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum ConfigError {
     /// The file is missing or cannot be read.
-    #[error(
-        "{file} cannot be read ({error}); `npubbot init` writes one with the defaults, or name another with --config"
-    )]
+    #[error("{file} cannot be read ({error}); {}", advice(.error))]
     Unreadable {
         /// Path of the file.
         file: String,
@@ -48,6 +46,15 @@ pub enum ConfigError {
         /// The mistake and the allowed values.
         what: String,
     },
+}
+
+/// The way to a file that can be read.
+fn advice(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::NotFound => "`npubbot init` writes one with the defaults, or name another with --config",
+        ErrorKind::PermissionDenied => "run npubbot as the user that runs the bot, or name another with --config",
+        _ => "name another with --config",
+    }
 }
 
 impl Config {

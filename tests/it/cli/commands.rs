@@ -1,7 +1,7 @@
 //! The program from an operator's view: flags, files, exit codes.
 
 use crate::support::harness::{Test, judge, test};
-use crate::support::program::{run, stderr, stdout};
+use crate::support::program::{command, run, stderr, stdout};
 use std::fs;
 use std::path::Path;
 use std::process::Output;
@@ -17,6 +17,7 @@ pub const TESTS: &[Test] = &[
     test!(service_names_the_unit_where_windows_has_no_part),
     test!(a_wrong_passphrase_or_key_exits_with_the_code_that_stops_restarts),
     test!(what_only_a_person_can_repair_exits_with_the_code_that_stops_restarts),
+    test!(advice_names_what_works_where_it_is_given),
     test!(the_unit_has_a_memory_limit_and_restarts_only_what_a_restart_mends),
     test!(serve_makes_no_identity_and_refuses_the_ledger_of_another_bot),
     test!(a_damaged_ledger_stops_the_start_and_the_error_names_the_remedy),
@@ -227,6 +228,40 @@ fn what_only_a_person_can_repair_exits_with_the_code_that_stops_restarts() {
     fs::remove_file(&identity).unwrap();
     fs::create_dir(&identity).unwrap();
     person("a folder in its place", run(&with("serve", &flags)));
+}
+
+fn advice_names_what_works_where_it_is_given() {
+    let said = stderr(&run(&["mine", "cat", "--ncryptsec", "--device", "cpu"]));
+    assert!(said.contains("--password-file") && !said.contains("--passphrase-file"), "{said}");
+    let said = stderr(&run(&["mine", "cat", "--device", "cpu", "--out", "/dev/null"]));
+    assert!(said.contains("no regular file") && !said.contains("chmod"), "{said}");
+    let (folder, flags) = initialised();
+    let as_other = |name: &str| {
+        let mut command = command();
+        command.args(with(name, &flags));
+        std::os::unix::process::CommandExt::uid(&mut command, 65_534);
+        command.output()
+    };
+    let said = |output: &Output| stdout(output) + &stderr(output);
+    // The folder of the tests is another user's. Only root can become another user here.
+    match as_other("doctor").and_then(|doctor| Ok([doctor, as_other("serve")?])) {
+        Err(error) => println!("not as another user: {error}"),
+        Ok(outputs) => outputs.iter().for_each(|output| {
+            assert!(!output.status.success() && !said(output).contains("npubbot init"), "{}", said(output));
+        }),
+    }
+    // A new identity beside a ledger would be another bot.
+    drop(npubbot::ledger::Ledger::open(&folder.path().join("data"), npubbot::clock::Clock::System).unwrap());
+    let identity = folder.path().join("data/identity.age");
+    let whole = fs::read(&identity).unwrap();
+    for damaged in [&[][..], &whole[..whole.len() / 2], &[7; 300]] {
+        fs::write(&identity, damaged).unwrap();
+        let doctor = said(&run(&with("doctor", &flags[..flags.len()])));
+        assert!(doctor.contains("BAD   identity") && doctor.contains("restore a copy"), "{doctor}");
+    }
+    fs::remove_file(&identity).unwrap();
+    let doctor = said(&run(&with("doctor", &flags)));
+    assert!(doctor.contains("BAD   identity       it is lost") && !doctor.contains("run `npubbot init`"), "{doctor}");
 }
 
 fn the_unit_has_a_memory_limit_and_restarts_only_what_a_restart_mends() {
