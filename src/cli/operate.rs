@@ -3,7 +3,7 @@
 
 use super::folders::FolderFlags;
 use super::output::{note, stdout};
-use crate::control::{self, Command, Finding, JobStatus, Reply, Status, Verdict, WorkerDeviceStatus};
+use crate::control::{self, Command, Finding, JobStatus, Reply, Status, Verdict};
 use crate::duration::humanize;
 use crate::pattern::Rate;
 use anyhow::bail;
@@ -241,7 +241,8 @@ fn job_text(job: &JobStatus) -> String {
 }
 
 /// The round trip and the clock of a device, if they are known.
-pub(super) fn echo_text(device: &WorkerDeviceStatus) -> String {
+#[cfg(any(feature = "fleet", feature = "top"))]
+pub(super) fn echo_text(device: &control::WorkerDeviceStatus) -> String {
     let Some((time, ahead)) = device.round_trip.zip(device.clock_ahead) else { return String::new() };
     // The error of the clock is up to half the round trip.
     let clock = if ahead.abs() < 1.0 { format!("{:+.0} ms", ahead * 1e3) } else { format!("{ahead:+.0} s") };

@@ -197,7 +197,8 @@ const STAY_INSIDE: [&str; 8] =
 fn every_error_knows_its_exit_code() {
     let judge = fs::read_to_string(source::root().join("src/cli/exit.rs")).unwrap();
     let mut seen = Vec::new();
-    for (_, code) in library() {
+    let fleet = source::files(&source::root().join("fleet/src"), &["rs"]).into_iter().map(|file| source::code(&file));
+    for code in library().into_iter().map(|(_, code)| code).chain(fleet) {
         for (at, _) in code.match_indices("Error)]\n").chain(code.match_indices("Error, Serialize, Deserialize)]\n")) {
             let mut words = code[at..].split_whitespace().skip_while(|word| !["enum", "struct"].contains(word)).skip(1);
             seen.push(words.next().unwrap_or_default().trim_end_matches([';', '{', '(']).to_owned());
