@@ -25,6 +25,9 @@ fn main() {
     for name in ["NPUBBOT_NVRTC", "NPUBBOT_CUDA_ARCHS"] {
         println!("cargo::rerun-if-env-changed={name}");
     }
+    if env::var_os("CARGO_FEATURE_SEARCH").is_none() {
+        return;
+    }
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let source = flatten(Path::new("kernels/search.cu"), &mut HashSet::new());
     let write = |name: &str, text: &[u8]| fs::write(out.join(name), text).expect("OUT_DIR can be written");

@@ -50,11 +50,11 @@ for line in sys.stdin:
 }
 # The integration tests need the program, which cargo builds with them.
 while read -r name program; do
-    case "$name" in npubbot_miner) name=miner ;; npubbot) name=lib ;; esac
+    case "$name" in npubbot_miner) name=miner ;; npubbot_vault) name=vault ;; npubbot) name=lib ;; esac
     [ "$program" = "$CARGO_TARGET_DIR/$triple/debug/npubbot" ] && name=npubbot
     aarch64-linux-gnu-strip -o "$folder/$name" "$program"
-done < <(build -p npubbot -p npubbot-miner)
-for name in it lib miner npubbot; do [ -x "$folder/$name" ] || { echo "cargo built no $name" >&2 && exit 1; }; done
+done < <(build -p npubbot -p npubbot-miner -p npubbot-vault)
+for name in it lib miner vault npubbot; do [ -x "$folder/$name" ] || { echo "cargo built no $name" >&2 && exit 1; }; done
 
 cp "$(command -v qemu-aarch64-static)" "$folder/qemu"
 for library in ld-linux-aarch64.so.1 libc.so.6 libm.so.6 libgcc_s.so.1 libdl.so.2 libpthread.so.0 librt.so.1 \

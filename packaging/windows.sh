@@ -66,11 +66,12 @@ if [ -n "$units" ]; then
     export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=wine
     # Both were seen to pass where Wine is helped.
     for lack in "ledger::tests::files::folder_and_files_are_for_their_owner_only: Wine 8 hands no folder's entries down" \
-        "vault::tests::identity::an_identity_is_never_overwritten: Wine 8 makes no symbolic links"; do
+        "tests::identity::an_identity_is_never_overwritten: Wine 8 makes no symbolic links"; do
         echo "SKIPPED $lack"
         lacks+=(--skip "${lack%%: *}")
     done
     export NPUBBOT_CUDA_ARCHS=none
     cargo test --locked --lib -p npubbot --target "$triple" -- --exact "${lacks[@]}"
+    cargo test --locked --lib -p npubbot-vault --target "$triple" -- --exact "${lacks[@]}"
     cargo test --locked --lib -p npubbot-miner --target "$triple"
 fi

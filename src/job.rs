@@ -1,30 +1,11 @@
-//! The description of a job that all rooms share, and the types that identify its asker, its
-//! message and the job itself.
+//! The description of a job that all rooms share, and its number.
+
+pub use npubbot_vault::message::{Asker, EncryptionKey, RumorId, Ticket};
 
 use crate::key::HalfPoint;
 use crate::pattern::{Best, Difficulty, Pattern, PatternSet, Rate};
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
-
-/// The key that sent a request: the x-only public key that signed the seal. Replies go to this key
-/// and to no other.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Asker(pub [u8; 32]);
-
-/// A public key that an asker's client encrypts with in place of the key the asker signs with: a
-/// decoupled encryption key (kind 10044). X-only, a point of the curve.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct EncryptionKey(pub [u8; 32]);
-
-/// The id of a rumor, computed by us from its content (NIP-01); the sender's value is not used.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct RumorId(pub [u8; 32]);
-
-/// A request for a key as the vault itself read it, with a MAC that only the vault can make. It is
-/// not secret: its holder can only have such a key sealed to the author of the message.
-#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Ticket(pub Vec<u8>);
 
 /// The number of a job, counted from 1 in each ledger. Askers see it as `#12`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -153,35 +134,5 @@ impl JobSpec {
             own.unwrap_or_else(|_| generator.parse().expect("the generator is a point"))
         };
         JobSpec { asker: asker.unwrap_or(Asker([0; 32])), half: asker.map(half), ..JobSpec::local(patterns) }
-    }
-}
-
-/// Writes eight hex digits: enough to tell two ids apart in a log, too few to find a person by.
-fn short(bytes: &[u8; 32], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    bytes[..4].iter().try_for_each(|b| write!(f, "{b:02x}"))
-}
-
-impl fmt::Debug for Asker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        short(&self.0, f)
-    }
-}
-
-/// Omits the content, which has an asker beside their patterns.
-impl fmt::Debug for Ticket {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Ticket, {} bytes", self.0.len())
-    }
-}
-
-impl fmt::Debug for EncryptionKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        short(&self.0, f)
-    }
-}
-
-impl fmt::Debug for RumorId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        short(&self.0, f)
     }
 }

@@ -36,13 +36,15 @@ mod roster;
 pub mod scheduler;
 pub mod service;
 pub mod shutdown;
-pub mod vault;
 pub mod web;
 
-// The rooms that need no bot are in the packages `miner/` and `fleet/`.
+// The rooms that need no bot are in the packages `miner/` and `fleet/`, the secrets in `vault/`.
 #[cfg(feature = "fleet")]
 #[doc(inline)]
 pub use npubbot_fleet as fleet;
-use npubbot_miner::token_bucket;
 #[doc(inline)]
 pub use npubbot_miner::{clock, duration, hours, key, pattern, search};
+#[doc(inline)]
+pub use npubbot_vault as vault;
+
+use npubbot_miner::token_bucket;

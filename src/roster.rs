@@ -1,38 +1,15 @@
-//! The long-lived tasks and threads of a bot. One that ends without being asked to is started
-//! again. Until then health, readiness and the watchdog know that it is gone.
+//! The long-lived tasks of a bot. One that ends without being asked to is started again, as the
+//! vault's [`Roster`] does with threads.
+
+pub use npubbot_vault::roster::Roster;
 
 use crate::shutdown::Shutdown;
-use std::collections::BTreeMap;
+#[cfg(any(test, feature = "test-util"))]
+use npubbot_vault::roster::LOOK_FOR_END;
+use npubbot_vault::roster::Pauses;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
-
-/// Pause before a new start. It doubles with each run that was short.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// Longest pause before a new start.
-const LAST_PAUSE: Duration = Duration::from_secs(30);
-/// A run that took longer than this is followed by [`FIRST_PAUSE`].
-const SHORT_RUN: Duration = Duration::from_secs(60);
-/// Longest sleep of a thread before it looks whether the bot stops.
-const LOOK_FOR_END: Duration = Duration::from_millis(50);
-
-/// Tasks and threads by name. Cheap to clone; clones share them.
-#[derive(Clone, Debug, Default)]
-pub struct Roster(Arc<Mutex<BTreeMap<String, Part>>>);
-
-/// A task or thread.
-#[derive(Clone, Debug, Default)]
-struct Part {
-    is_gone: bool,
-    /// Times it was started again.
-    restarts: u64,
-    /// Whether a test has asked it to panic.
-    #[cfg(any(test, feature = "test-util"))]
-    is_condemned: bool,
-}
 
 /// One run of a task.
 type Run = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -49,20 +26,18 @@ where
     Box::new(move || Box::pin(run(stop.clone())))
 }
 
-impl Roster {
-    /// The names of the parts that are gone now.
-    pub fn gone(&self) -> Vec<String> {
-        self.lock().iter().filter(|(_, part)| part.is_gone).map(|(name, _)| name.clone()).collect()
-    }
-
-    /// Each part with the number of times it was started again.
-    pub fn restarts(&self) -> Vec<(String, u64)> {
-        self.lock().iter().map(|(name, part)| (name.clone(), part.restarts)).collect()
-    }
-
+/// Tasks in a [`Roster`].
+pub trait KeepTasks {
     /// Runs a task until the shutdown. A run that ends before, by a panic or not, is followed by
     /// another.
-    pub async fn keep_task(&self, name: &str, mut task: Task, mut stop: Shutdown) {
+    fn keep_task(&self, name: &str, task: Task, stop: Shutdown) -> impl Future<Output = ()> + Send;
+
+    /// Returns once a test has asked for the end of this task; in other builds never.
+    fn condemned(&self, name: &str) -> impl Future<Output = ()> + Send;
+}
+
+impl KeepTasks for Roster {
+    async fn keep_task(&self, name: &str, mut task: Task, mut stop: Shutdown) {
         let mut pauses = Pauses::default();
         loop {
             self.note(name, false);
@@ -84,107 +59,16 @@ impl Roster {
         }
     }
 
-    /// Runs the body of a thread until `is_over`. A run that ends before, by a panic or not, is
-    /// followed by another.
-    pub fn keep_thread(&self, name: &str, is_over: impl Fn() -> bool, mut run: impl FnMut()) {
-        let mut pauses = Pauses::default();
-        loop {
-            self.note(name, false);
-            // The panic itself is in the log.
-            let _ = catch_unwind(AssertUnwindSafe(&mut run));
-            if is_over() {
-                return;
-            }
-            let until = Instant::now() + self.bury(name, &mut pauses);
-            while Instant::now() < until {
-                if is_over() {
-                    return;
-                }
-                std::thread::sleep(LOOK_FOR_END);
-            }
-        }
-    }
-
-    /// Panics if a test has asked for the end of this thread. Threads call it wherever they take up
-    /// work; in other builds it does nothing.
-    #[inline]
-    pub fn check(&self, name: &str) {
-        assert!(!self.is_condemned(name), "a test ends {name}");
-    }
-
-    /// Whether a test has asked for the end of this thread, once.
     #[cfg(any(test, feature = "test-util"))]
-    pub fn is_condemned(&self, name: &str) -> bool {
-        self.lock().get_mut(name).is_some_and(|part| std::mem::take(&mut part.is_condemned))
-    }
-
-    #[cfg(not(any(test, feature = "test-util")))]
-    #[inline]
-    pub fn is_condemned(&self, _: &str) -> bool {
-        false
-    }
-
-    /// Ends a task or thread by a panic, at once or when it takes up work. Returns whether there is
-    /// one of this name.
-    #[cfg(any(test, feature = "test-util"))]
-    pub fn kill(&self, name: &str) -> bool {
-        self.lock().get_mut(name).map(|part| part.is_condemned = true).is_some()
-    }
-
-    /// Returns once a test has asked for the end of this task; in other builds never.
-    #[cfg(any(test, feature = "test-util"))]
-    pub async fn condemned(&self, name: &str) {
+    async fn condemned(&self, name: &str) {
         while !self.is_condemned(name) {
             tokio::time::sleep(LOOK_FOR_END).await;
         }
     }
 
     #[cfg(not(any(test, feature = "test-util")))]
-    pub async fn condemned(&self, _: &str) {
+    async fn condemned(&self, _: &str) {
         std::future::pending().await
-    }
-
-    /// Notes that a part is gone. Returns the pause before its new start.
-    fn bury(&self, name: &str, pauses: &mut Pauses) -> Duration {
-        let pause = pauses.next();
-        self.note(name, true);
-        tracing::error!(part = name, retry_in = ?pause, "a part of the bot is gone; it is started again");
-        pause
-    }
-
-    fn note(&self, name: &str, is_gone: bool) {
-        let mut parts = self.lock();
-        let part = parts.entry(name.to_owned()).or_default();
-        part.restarts += u64::from(part.is_gone && !is_gone);
-        part.is_gone = is_gone;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Part>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The pauses before the new starts of one part.
-struct Pauses {
-    next: Duration,
-    began: Instant,
-}
-
-impl Default for Pauses {
-    fn default() -> Pauses {
-        Pauses { next: FIRST_PAUSE, began: Instant::now() }
-    }
-}
-
-impl Pauses {
-    fn next(&mut self) -> Duration {
-        if self.began.elapsed() > SHORT_RUN {
-            self.next = FIRST_PAUSE;
-        }
-        let pause = self.next;
-        self.next = (pause * 2).min(LAST_PAUSE);
-        self.began = Instant::now() + pause;
-        pause
     }
 }
 
@@ -192,7 +76,9 @@ impl Pauses {
 mod tests {
     use super::*;
     use crate::shutdown;
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::Duration;
 
     #[tokio::test(start_paused = true)]
     async fn a_task_that_panics_or_ends_is_started_again_and_gone_until_then() {
@@ -229,27 +115,5 @@ mod tests {
         stopper.stop();
         kept.await.unwrap();
         assert!(roster.gone().is_empty());
-    }
-
-    #[test]
-    fn a_thread_that_panics_or_ends_runs_again_until_all_is_over() {
-        let (roster, runs) = (Roster::default(), AtomicU32::new(0));
-        let is_over = || runs.load(Ordering::SeqCst) == 3;
-        roster.keep_thread("test", is_over, || {
-            assert!(roster.gone().is_empty());
-            assert!(runs.fetch_add(1, Ordering::SeqCst) > 0, "a panic of the test");
-        });
-        assert_eq!((roster.restarts(), roster.gone()), (vec![("test".to_owned(), 2)], Vec::new()));
-        roster.keep_thread("other", || true, || panic!("a panic of the test"));
-        assert!(roster.gone().is_empty(), "at the end nobody is missed");
-    }
-
-    #[test]
-    fn a_part_that_dies_again_and_again_is_gone_most_of_the_time() {
-        let mut pauses = Pauses::default();
-        let first: Vec<u64> = (0..7).map(|_| pauses.next().as_secs()).collect();
-        assert_eq!(first, [1, 2, 4, 8, 16, 30, 30]);
-        pauses.began = Instant::now().checked_sub(2 * SHORT_RUN).unwrap();
-        assert_eq!(pauses.next(), FIRST_PAUSE);
     }
 }

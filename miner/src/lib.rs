@@ -11,8 +11,10 @@
 
 pub mod clock;
 pub mod duration;
+#[cfg(feature = "search")]
 pub mod hours;
 pub mod key;
 pub mod pattern;
+#[cfg(feature = "search")]
 pub mod search;
 pub mod token_bucket;

@@ -3,7 +3,7 @@
 use super::archive::{self, BackupError, CONFIG, FORMAT, HALVES, IDENTITY, LEDGER, MANIFEST, Manifest, at};
 use crate::ledger;
 use crate::os::files;
-use crate::vault::{self, Lock};
+use crate::vault::{self, BackupKey};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -14,7 +14,7 @@ use tar::{Builder, Header};
 ///
 /// Errors: there is no identity, the ledger cannot be copied, or `to` exists. After an error no
 /// file is left.
-pub fn make(data: &Path, config: &Path, to: &Path, lock: &Lock, now: u64) -> Result<(), BackupError> {
+pub fn make(data: &Path, config: &Path, to: &Path, key: &BackupKey, now: u64) -> Result<(), BackupError> {
     let identity = data.join(IDENTITY);
     if !identity.exists() {
         return Err(BackupError::NoBot { path: identity.display().to_string() });

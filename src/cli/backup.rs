@@ -7,7 +7,7 @@ use crate::backup::{Places, Restored, make, unpack};
 use crate::clock::Clock;
 use crate::config::{Config, ConfigError};
 use crate::duration::humanize;
-use crate::vault::Lock;
+use crate::vault::BackupKey;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -40,8 +40,8 @@ impl Backup {
     pub fn run(self) -> anyhow::Result<()> {
         let folders = self.folders.find()?;
         let lock = match self.recipient {
-            Some(recipient) => Lock::Recipient(recipient),
-            None => Lock::Unlock(self.unlock.unlock("Choose a passphrase for the backup: ", true)?),
+            Some(recipient) => BackupKey::Recipient(recipient),
+            None => BackupKey::Unlock(self.unlock.unlock("Choose a passphrase for the backup: ", true)?),
         };
         make(&folders.data, &folders.config, &self.file, &lock, Clock::System.now())?;
         note!("The backup is {}. Keep it, and its passphrase or key, on another machine.", self.file.display());

@@ -18,7 +18,7 @@ use crate::pattern::{GrammarError, PatternError, WordError};
 use crate::scheduler::MeasureError;
 use crate::search::SearchError;
 use crate::service::ServiceError;
-use crate::vault::{CombineError, VaultError};
+use crate::vault::VaultError;
 use crate::web::WebError;
 use std::error::Error;
 use std::fmt;
@@ -114,7 +114,7 @@ fn repair(cause: &(dyn Error + 'static)) -> Option<Repair> {
         ($($judge:ident),*) => { None$( .or_else(|| cause.downcast_ref().map($judge)) )* };
     }
     if is!(ConfigError, FolderError, NoIdentity, NoPassphrase)
-        || is!(PatternError, GrammarError, WordError, HalfPointError, SplitTweakError, CombineError)
+        || is!(PatternError, GrammarError, WordError, HalfPointError, SplitTweakError)
     {
         return Some(Repair::Person);
     }
@@ -159,7 +159,9 @@ fn vault(error: &VaultError) -> Repair {
         | VaultError::WrongKey { .. }
         | VaultError::Locked { .. }
         | VaultError::NotAHalf
-        | VaultError::Combine(_)
+        | VaultError::OtherHalf
+        | VaultError::NoKey
+        | VaultError::OtherKey(_)
         | VaultError::Forbidden { .. } => Repair::Person,
         VaultError::Output(error) => io(error),
         VaultError::NoRandomness

@@ -4,7 +4,7 @@ use super::folders::{FolderError, FolderFlags, Folders, IDENTITY_FILE, LEDGER_FI
 use super::output::write_note;
 use super::unlock::UnlockFlags;
 use crate::os::files;
-use crate::vault::{Means, Opening, Vault};
+use crate::vault::{IdentityFile, PassphraseSource, Vault};
 use anyhow::Context;
 use clap::Args;
 use std::io::IsTerminal;
@@ -41,7 +41,7 @@ impl IdentityFlags {
         let means = self.unlock.means("Choose a passphrase for the bot's identity: ", true)?;
         // A new folder is for its owner only.
         files::create_folder(data).with_context(|| format!("the data folder {} cannot be made", data.display()))?;
-        Ok(Vault::start(Opening { file: identity_file(data), means, is_new: true })?)
+        Ok(Vault::start(IdentityFile { file: identity_file(data), means, is_new: true })?)
     }
 
     /// Starts the vault with the identity. If there is none, asks on the terminal whether to make
@@ -54,7 +54,7 @@ impl IdentityFlags {
         match self.need(&file, data) {
             Ok(()) => {
                 let means = self.unlock.means("Passphrase of the bot's identity: ", false)?;
-                return Ok(Vault::start(Opening { file, means, is_new: false })?);
+                return Ok(Vault::start(IdentityFile { file, means, is_new: false })?);
             }
             Err(NoIdentity::Missing { .. }) => {}
             Err(lost_or_hidden) => return Err(lost_or_hidden.into()),
@@ -83,7 +83,7 @@ impl IdentityFlags {
     /// Writes the passphrase or key of the identity to a file, for a service that can ask nobody.
     ///
     /// Errors: those of [`UnlockFlags::keep`].
-    pub fn keep_means(&self, file: &Path) -> anyhow::Result<Means> {
+    pub fn keep_means(&self, file: &Path) -> anyhow::Result<PassphraseSource> {
         self.unlock.keep(file, "Passphrase of the bot's identity: ")
     }
 }

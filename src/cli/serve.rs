@@ -11,7 +11,7 @@ use super::signals;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::ledger::LedgerError;
-use crate::roster::task;
+use crate::roster::{KeepTasks, task};
 use crate::scheduler::Health;
 use crate::service::{MetricsServer, Monitors, Service, ServiceError, ServiceManager};
 use crate::shutdown::Shutdown;

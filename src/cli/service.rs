@@ -9,7 +9,7 @@ use super::serve::Serve;
 use crate::config::Config;
 use crate::os::files;
 use crate::os::service::{self, End, Installation};
-use crate::vault::{Means, Opening, Vault};
+use crate::vault::{IdentityFile, PassphraseSource, Vault};
 use clap::{Args, Subcommand};
 use nostr::ToBech32;
 use std::ffi::OsString;
@@ -124,8 +124,9 @@ impl Install {
 }
 
 /// Opens the bot's identity as the service will, and installs the service. Returns the npub.
-fn install(config: &Path, data: &Path, unlock: Means) -> anyhow::Result<String> {
-    let flag = if matches!(unlock, Means::AgeIdentityFile(_)) { "--age-identity" } else { "--passphrase-file" };
+fn install(config: &Path, data: &Path, unlock: PassphraseSource) -> anyhow::Result<String> {
+    let flag =
+        if matches!(unlock, PassphraseSource::AgeIdentityFile(_)) { "--age-identity" } else { "--passphrase-file" };
     let words: [OsString; 8] = [
         "service".into(),
         "run".into(),
@@ -136,7 +137,7 @@ fn install(config: &Path, data: &Path, unlock: Means) -> anyhow::Result<String> 
         flag.into(),
         path_of(&unlock).into(),
     ];
-    let vault = Vault::start(Opening { file: identity_file(data), means: unlock, is_new: false })?;
+    let vault = Vault::start(IdentityFile { file: identity_file(data), means: unlock, is_new: false })?;
     let npub = vault.public_key().to_bech32()?;
     drop(vault);
     let (config, data) = (config.to_owned(), data.to_owned());
@@ -145,11 +146,11 @@ fn install(config: &Path, data: &Path, unlock: Means) -> anyhow::Result<String> 
 }
 
 /// The file that opens the identity.
-fn path_of(unlock: &Means) -> &Path {
+fn path_of(unlock: &PassphraseSource) -> &Path {
     match unlock {
-        Means::PassphraseFile(file) | Means::AgeIdentityFile(file) => file,
+        PassphraseSource::PassphraseFile(file) | PassphraseSource::AgeIdentityFile(file) => file,
         // A person's answer is never kept in a file.
-        Means::Person { .. } => Path::new(""),
+        PassphraseSource::Person { .. } => Path::new(""),
     }
 }
 

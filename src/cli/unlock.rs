@@ -1,7 +1,7 @@
 //! Flags and prompts for passphrases.
 
 use crate::os::{BYTE_ORDER_MARK, files, terminal};
-use crate::vault::{Means, Unlock};
+use crate::vault::{PassphraseSource, Unlock};
 use age::secrecy::SecretString;
 use anyhow::Context;
 use clap::Args;
@@ -57,13 +57,13 @@ impl UnlockFlags {
     /// terminal, who is asked twice if `twice`. Reads nothing yet.
     ///
     /// Errors: no flag names a file, and there is no terminal.
-    pub fn means(&self, prompt: &str, twice: bool) -> Result<Means, NoPassphrase> {
+    pub fn means(&self, prompt: &str, twice: bool) -> Result<PassphraseSource, NoPassphrase> {
         Ok(match (&self.age_identity, &self.passphrase_file) {
-            (Some(file), _) => Means::AgeIdentityFile(file.clone()),
-            (None, Some(file)) => Means::PassphraseFile(file.clone()),
+            (Some(file), _) => PassphraseSource::AgeIdentityFile(file.clone()),
+            (None, Some(file)) => PassphraseSource::PassphraseFile(file.clone()),
             (None, None) => {
                 need_terminal("--passphrase-file FILE or --age-identity FILE")?;
-                Means::Person { prompt: prompt.to_owned(), twice }
+                PassphraseSource::Person { prompt: prompt.to_owned(), twice }
             }
         })
     }
@@ -72,14 +72,14 @@ impl UnlockFlags {
     /// this user can read. Replaces an earlier file. Returns the way to open the secret with it.
     ///
     /// Errors: the passphrase or key is empty or cannot be obtained, or the file cannot be written.
-    pub fn keep(&self, file: &Path, prompt: &str) -> anyhow::Result<Means> {
+    pub fn keep(&self, file: &Path, prompt: &str) -> anyhow::Result<PassphraseSource> {
         let named = self.means(prompt, false)?;
         let text = match &named {
-            Means::AgeIdentityFile(key) => std::fs::read_to_string(key)
+            PassphraseSource::AgeIdentityFile(key) => std::fs::read_to_string(key)
                 .map(Zeroizing::new)
                 .with_context(|| format!("the key file {} cannot be read", key.display()))?,
-            Means::PassphraseFile(from) => first_line(from)?,
-            Means::Person { prompt, twice } => ask_at_terminal(prompt, *twice, false)?,
+            PassphraseSource::PassphraseFile(from) => first_line(from)?,
+            PassphraseSource::Person { prompt, twice } => ask_at_terminal(prompt, *twice, false)?,
         };
         if text.is_empty() {
             return Err(NoPassphrase::Empty.into());
@@ -91,8 +91,8 @@ impl UnlockFlags {
         let written = files::create_new(file).and_then(|mut new| new.write_all(text.as_bytes()));
         written.with_context(|| format!("{} cannot be written", file.display()))?;
         Ok(match named {
-            Means::AgeIdentityFile(_) => Means::AgeIdentityFile(file.to_owned()),
-            _ => Means::PassphraseFile(file.to_owned()),
+            PassphraseSource::AgeIdentityFile(_) => PassphraseSource::AgeIdentityFile(file.to_owned()),
+            _ => PassphraseSource::PassphraseFile(file.to_owned()),
         })
     }
 }
@@ -100,11 +100,11 @@ impl UnlockFlags {
 /// Reads a passphrase, or asks for it. `is_vault`: this is the vault process.
 ///
 /// Errors: the passphrase is empty, its file cannot be read, or there is no terminal.
-pub(super) fn obtain(means: &Means, is_vault: bool) -> Result<Unlock, NoPassphrase> {
+pub(super) fn obtain(means: &PassphraseSource, is_vault: bool) -> Result<Unlock, NoPassphrase> {
     let passphrase = match means {
-        Means::AgeIdentityFile(file) => return Ok(Unlock::AgeIdentityFile(file.clone())),
-        Means::PassphraseFile(file) => first_line(file)?,
-        Means::Person { prompt, twice } => ask_at_terminal(prompt, *twice, is_vault)?,
+        PassphraseSource::AgeIdentityFile(file) => return Ok(Unlock::AgeIdentityFile(file.clone())),
+        PassphraseSource::PassphraseFile(file) => first_line(file)?,
+        PassphraseSource::Person { prompt, twice } => ask_at_terminal(prompt, *twice, is_vault)?,
     };
     if passphrase.is_empty() {
         return Err(NoPassphrase::Empty);

@@ -16,7 +16,7 @@ impl Vault {
     ///
     /// Errors: standard input is not a socket, or brings something other than requests.
     pub fn run(self) -> anyhow::Result<()> {
-        let unlock = |means: &vault::Means| obtain(means, true).map_err(|error| format!("{error:#}"));
+        let unlock = |means: &vault::PassphraseSource| obtain(means, true).map_err(|error| format!("{error:#}"));
         vault::answer(unlock, bot::asked).context("this command is a part of `npubbot serve`, which starts it")
     }
 }

@@ -2,10 +2,10 @@
 
 use super::budget::Bounds;
 use super::error::LedgerError;
-use super::job::JobState;
-use super::meta::seconds;
+use super::jobs::JobState;
 use super::open::Ledger;
 use super::outbox::queue;
+use super::rows::seconds;
 use super::rows::{read_relays, write_patterns, write_relays};
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
@@ -113,7 +113,7 @@ impl Ledger {
         self.reading(|connection| Ok(JobId(connection.prepare_cached(query)?.query_row([], |row| row.get(0))?)))
     }
 
-    /// Whether this message of this asker was answered in the last 15 days (see [`Ledger::clean`]).
+    /// Whether this message of this asker was answered in the last 15 days (see [`Ledger::delete_expired`]).
     pub fn has_seen(&self, asker: Asker, rumor: RumorId) -> Result<bool, LedgerError> {
         let query = "SELECT 1 FROM seen WHERE asker = ?1 AND rumor = ?2";
         self.reading(|connection| Ok(connection.prepare_cached(query)?.exists(params![asker.0, rumor.0])?))
@@ -170,7 +170,7 @@ fn record(
     }
     let ended = apply(transaction, answer, now)?;
     if let Some(language) = answer.language {
-        super::asker::set_language(transaction, answer.asker, language, now)?;
+        super::askers::set_language(transaction, answer.asker, language, now)?;
     }
     if let Some(reply) = &answer.reply {
         if reply.to != answer.asker {
@@ -187,7 +187,7 @@ fn apply(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<Vec
         Effect::Nothing => {}
         Effect::Accept(id, spec) => {
             accept(transaction, *id, spec, answer, now)?;
-            super::days::count(transaction, now, "accepted")?;
+            super::posts::count_today(transaction, now, "accepted")?;
         }
         Effect::Cancel(jobs) => {
             let mut cancel = transaction.prepare_cached(
@@ -202,10 +202,10 @@ fn apply(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<Vec
             return Ok(ended);
         }
         Effect::Resend(job) => resend(transaction, *job, answer, now)?,
-        Effect::Redirect => super::asker::redirect(transaction, answer.asker, now)?,
-        Effect::Stop => return super::asker::opt_out(transaction, answer.asker, now),
-        Effect::Start => super::asker::opt_in(transaction, answer.asker)?,
-        Effect::Forget => return Ok(super::asker::forget(transaction, answer.asker, i64::MAX, now)?.1),
+        Effect::Redirect => super::askers::redirect(transaction, answer.asker, now)?,
+        Effect::Stop => return super::askers::opt_out(transaction, answer.asker, now),
+        Effect::Start => super::askers::opt_in(transaction, answer.asker)?,
+        Effect::Forget => return Ok(super::askers::forget(transaction, answer.asker, i64::MAX, now)?.1),
     }
     Ok(Vec::new())
 }

@@ -1,7 +1,7 @@
 //! Budgets: bounds on the ledger's size, however many keys write to the bot.
 
 use super::error::LedgerError;
-use super::meta::{read_meta, record_last_job, unsigned, write_meta};
+use super::rows::{read_meta, record_last_job, unsigned, write_meta};
 use crate::job::Asker;
 use rusqlite::{Connection, Transaction, params};
 use std::sync::{Mutex, PoisonError};
@@ -45,7 +45,7 @@ pub struct Sizes {
 /// Time between two warnings about one budget.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 /// The most answers that one query selects to be dropped.
-const AT_ONCE: usize = 256;
+const ANSWERS_SELECTED: usize = 256;
 
 /// The budget of an open ledger, and when each warning was last logged.
 pub(super) struct Bounds {
@@ -99,7 +99,7 @@ impl Bounds {
             while bytes > enough {
                 let oldest = transaction
                     .prepare_cached(query)?
-                    .query_map([AT_ONCE as i64], |row| row.get(0))?
+                    .query_map([ANSWERS_SELECTED as i64], |row| row.get(0))?
                     .collect::<rusqlite::Result<Vec<i64>>>()?;
                 if oldest.is_empty() {
                     break;

@@ -1,15 +1,102 @@
-//! T2, and queries about jobs.
+//! Jobs and askers as the ledger knows them, T2, and queries about jobs.
+//!
+//! For a job without a target the ledger keeps the sealed result of the best key so far. A rarer
+//! key's result replaces it; the last one becomes the job's result when the time is up.
 
 use super::error::LedgerError;
-use super::job::{AskerView, Job, JobState, Totals};
-use super::meta::{DAY, seconds, unsigned, write_meta};
 use super::open::Ledger;
 use super::outbox::queue;
-use super::rows::{JOB_COLUMNS, jobs};
+use super::rows::{DAY, JOB_COLUMNS, jobs, seconds, unsigned, write_meta};
 use crate::fault::{self, Step};
-use crate::job::{Asker, JobId};
+use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
+use crate::key::HalfPoint;
+use crate::language::Language;
 use crate::message::GiftWrap;
+use crate::pattern::Pattern;
 use rusqlite::{Connection, OptionalExtension, Params, Transaction, params};
+use std::fmt;
+use std::time::Duration;
+
+/// State of a job.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum JobState {
+    /// The job was accepted, and its key is being searched for.
+    Accepted,
+    /// The sealed result is in the outbox.
+    Found,
+    /// A relay of the asker has the result.
+    Delivered,
+    /// Given up by its asker.
+    Cancelled,
+    /// Given up by the bot.
+    Expired,
+}
+
+/// An accepted job, as the ledger keeps it.
+#[derive(Clone)]
+pub struct Job {
+    /// The job's number.
+    pub id: JobId,
+    /// The message that asked.
+    pub rumor: RumorId,
+    /// The job's state.
+    pub state: JobState,
+    /// When the job was accepted, Unix seconds.
+    pub accepted_at: u64,
+    /// Relays where the asker's message was seen: the last choice for the answer.
+    pub seen_on: Vec<String>,
+    /// The vault's ticket; no key is sealed without it.
+    pub ticket: Ticket,
+    /// Patterns, asker and time limit of the search.
+    pub spec: JobSpec,
+    /// The asker's language when this row was read. Messages about the job are in it.
+    pub language: Language,
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Job {}, {:?}, {} patterns", self.id, self.state, self.spec.patterns.len())
+    }
+}
+
+/// Facts about one asker, for the bot's decisions.
+#[derive(Clone, Debug, Default)]
+pub struct AskerView {
+    /// Accepted jobs, oldest first.
+    pub open: Vec<Job>,
+    /// Found and delivered jobs whose result is still kept, newest first.
+    pub results: Vec<JobId>,
+    /// Times when the jobs of the last 24 hours were accepted, Unix seconds, oldest first. Ended
+    /// jobs count too.
+    pub accepted_last_day: Vec<u64>,
+    /// Whether the asker sent `stop` and has not sent `start` since.
+    pub silent: bool,
+    /// Whether a message by NIP-04 was answered in the last 24 hours ([`Effect::Redirect`]).
+    ///
+    /// [`Effect::Redirect`]: super::Effect::Redirect
+    pub redirected: bool,
+    /// Whether the ledger has a job of this asker, in any state.
+    pub known: bool,
+    /// Language of the conversation.
+    pub language: Language,
+}
+
+/// Number of jobs in each state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// Jobs being searched.
+    pub accepted: u64,
+    /// Jobs whose result no relay has yet.
+    pub found: u64,
+    /// Jobs whose result a relay has.
+    pub delivered: u64,
+    /// Jobs given up by their askers.
+    pub cancelled: u64,
+    /// Jobs given up by the bot.
+    pub expired: u64,
+    /// Messages in the outbox that are not sent yet.
+    pub unsent_messages: u64,
+}
 
 /// Query of [`Ledger::overdue_jobs`]. It names the index, because otherwise SQLite would read every
 /// accepted job.
@@ -144,7 +231,7 @@ pub(super) fn end(
     queue(transaction, ledger.bounds(), message, result_of, &seen_on, now)?;
     fault::before(Step::Found);
     if let Some(family) = family.filter(|_| state == JobState::Found) {
-        super::halves::spend(transaction, &family)?;
+        spend(transaction, &family)?;
         // The file is written before this transaction is committed: a half that is not in the file
         // must not be used.
         let generation = ledger.used_halves().spend(&family)?;
@@ -179,9 +266,9 @@ fn view(connection: &Connection, asker: Asker, now: i64) -> Result<AskerView, Le
         open: jobs(connection, &open, [asker.0], now)?,
         results,
         accepted_last_day,
-        silent: super::asker::is_silent(connection, asker)?,
-        redirected: super::asker::is_redirected(connection, asker, now)?,
-        language: super::asker::language(connection, asker)?,
+        silent: super::askers::is_silent(connection, asker)?,
+        redirected: super::askers::is_redirected(connection, asker, now)?,
+        language: super::askers::language(connection, asker)?,
         known: connection
             .prepare_cached("SELECT EXISTS (SELECT 1 FROM job WHERE asker = ?1)")?
             .query_row([asker.0], |row| row.get(0))?,
@@ -209,4 +296,117 @@ fn totals(connection: &Connection) -> Result<Totals, LedgerError> {
     let unsent = "SELECT count(*) FROM outbox WHERE finished = 0";
     totals.unsent_messages = unsigned(connection.query_row(unsent, [], |row| row.get(0))?);
     Ok(totals)
+}
+
+impl Ledger {
+    /// Replaces the sealed result kept so far. `pattern` is the rarest pattern that the new key
+    /// matches. Returns `false` and changes nothing if the job is no longer accepted or has a
+    /// target, or if the kept key is at least as rare.
+    ///
+    /// Errors: [`LedgerError::Misaddressed`] if the result is sealed to somebody other than the
+    /// job's asker.
+    pub fn keep_best(&self, job: JobId, pattern: &Pattern, result: &GiftWrap) -> Result<bool, LedgerError> {
+        let kept = self.write(|transaction| {
+            let open: Option<([u8; 32], Option<String>)> = transaction
+                .prepare_cached(
+                    "SELECT asker, (SELECT pattern FROM best WHERE best.job = job.id) FROM job
+                     WHERE id = ?1 AND state = 'accepted' AND best IS NOT NULL",
+                )?
+                .query_row([job.0], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?;
+            let Some((asker, before)) = open else { return Ok(None) };
+            if result.to.0 != asker {
+                return Err(LedgerError::Misaddressed);
+            }
+            // If the kept pattern cannot be read, the new one replaces it.
+            let before = before.and_then(|text| text.parse::<Pattern>().ok());
+            if before.is_some_and(|before| before.difficulty() >= pattern.difficulty()) {
+                return Ok(None);
+            }
+            transaction
+                .prepare_cached(
+                    "INSERT INTO best (job, pattern, wrap, json, expires_at) VALUES (?1, ?2, ?3, ?4, ?5)
+                     ON CONFLICT (job) DO UPDATE SET pattern = ?2, wrap = ?3, json = ?4, expires_at = ?5",
+                )?
+                .execute(params![job.0, pattern.as_str(), result.id, result.json, seconds(result.expires_at)])?;
+            fault::before(Step::Keep);
+            Ok(Some(()))
+        })?;
+        fault::after(Step::Keep);
+        Ok(kept.is_some())
+    }
+
+    /// Records how long accepted jobs without a target have been searched. The time never
+    /// decreases.
+    pub fn record_searched(&self, searched: &[(JobId, Duration)]) -> Result<(), LedgerError> {
+        self.write(|transaction| {
+            let mut record = transaction.prepare_cached(
+                "INSERT INTO best (job, searched) SELECT id, ?2 FROM job
+                 WHERE id = ?1 AND state = 'accepted' AND best IS NOT NULL
+                 ON CONFLICT (job) DO UPDATE SET searched = max(searched, ?2)",
+            )?;
+            for &(job, time) in searched {
+                record.execute(params![job.0, milliseconds(time)])?;
+            }
+            Ok((!searched.is_empty()).then_some(()))
+        })?;
+        Ok(())
+    }
+
+    /// T2 of a job without a target: the kept result becomes the job's result. Returns `false` and
+    /// changes nothing if the job is no longer accepted or nothing was kept.
+    pub fn deliver_best(&self, job: JobId) -> Result<bool, LedgerError> {
+        let now = self.now();
+        let done = self.write(|transaction| {
+            let kept = transaction
+                .prepare_cached(
+                    "SELECT best.wrap, best.json, best.expires_at, job.asker FROM best JOIN job ON job.id = best.job
+                     WHERE best.job = ?1 AND job.state = 'accepted' AND best.wrap IS NOT NULL",
+                )?
+                .query_row([job.0], |row| {
+                    let expires_at = unsigned(row.get(2)?);
+                    Ok(GiftWrap { id: row.get(0)?, json: row.get(1)?, expires_at, to: Asker(row.get(3)?) })
+                })
+                .optional()?;
+            let Some(result) = kept else { return Ok(None) };
+            end(self, transaction, job, JobState::Found, &result, now)
+        })?;
+        fault::after(Step::Found);
+        Ok(done.is_some())
+    }
+}
+
+fn milliseconds(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Earlier use of a half.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HalfUse {
+    /// An open job searches for this half, or for a related one.
+    Open,
+    /// A key was found for this half, or for a related half.
+    Spent,
+}
+
+impl Ledger {
+    /// Earlier use of this half or a related one; `None` if it is fresh.
+    pub fn half_use(&self, half: &HalfPoint) -> Result<Option<HalfUse>, LedgerError> {
+        let family = half.family();
+        self.reading(|connection| {
+            if connection.prepare_cached("SELECT 1 FROM used_half WHERE family = ?1")?.exists([family])? {
+                return Ok(Some(HalfUse::Spent));
+            }
+            let open = connection
+                .prepare_cached("SELECT 1 FROM job WHERE half_family = ?1 AND state = 'accepted'")?
+                .exists([family])?;
+            Ok(open.then_some(HalfUse::Open))
+        })
+    }
+}
+
+/// Records that a key was found for a half of this family of related halves.
+pub(super) fn spend(transaction: &Transaction<'_>, family: &[u8; 32]) -> Result<(), LedgerError> {
+    transaction.execute("INSERT OR IGNORE INTO used_half (family) VALUES (?1)", [family])?;
+    Ok(())
 }

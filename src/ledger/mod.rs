@@ -21,46 +21,30 @@
 //! | delivered | a relay of the asker has the result | nothing |
 //! | cancelled, expired | given up, the asker was told | nothing |
 
-mod align;
 mod answer;
-mod asker;
-mod best;
+mod askers;
 mod budget;
 mod clean;
-mod copy;
-mod days;
-mod disk;
 mod error;
-mod halves;
-mod job;
+mod inspect;
 mod jobs;
-mod lock;
-mod look;
-mod meta;
 mod open;
 mod outbox;
 mod posts;
-mod quarantine;
-mod report;
 mod restore;
-mod retention;
 mod rows;
-mod rules;
-mod schema;
 #[cfg(test)]
 mod tests;
 mod used_halves;
 
 pub use answer::{Answer, Effect, Recorded};
+pub use askers::{AskerRule, AskerTotals};
 pub use budget::{Budget, Sizes};
-pub use copy::{copy, is_present, restore, used_halves};
-pub use days::DayFigures;
 pub use error::LedgerError;
-pub use halves::HalfUse;
-pub use job::{AskerView, Job, JobState, Totals};
-pub use look::{Look, look};
+pub use inspect::{Inspection, inspect};
+pub use jobs::{AskerView, HalfUse, Job, JobState, Totals};
 pub use open::Ledger;
 pub use outbox::{Attempt, DueMessage, MessageId, Next};
-pub use posts::{DuePost, Post};
-pub use quarantine::Quarantined;
-pub use rules::{AskerRule, AskerTotals};
+pub use posts::{DayFigures, DuePost, Post};
+pub use restore::{copy, is_present, restore, used_halves};
+pub use rows::Quarantined;

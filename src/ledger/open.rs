@@ -1,15 +1,14 @@
-//! Opening: the folder, the lock, the file, the schema.
+//! Opening: the folder, the lock, the file, the schema, and whether this ledger is the latest one.
 
-use super::align::align;
 use super::budget::{Bounds, Budget};
 use super::error::LedgerError;
-use super::lock::FolderLock;
-use super::meta::{read_meta, seconds};
-use super::schema;
-use super::used_halves::{self, UsedHalves};
+use super::rows::{read_meta, seconds, write_meta};
+use super::used_halves::{self, Family, History, UsedHalves, Verdict, judge};
 use crate::clock::Clock;
 use crate::os::{Access, files};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use std::collections::HashSet;
+use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -155,7 +154,7 @@ impl Ledger {
     }
 
     /// Gives free pages back to the file system.
-    pub(super) fn shrink(&self) -> Result<(), LedgerError> {
+    pub(super) fn vacuum(&self) -> Result<(), LedgerError> {
         self.reading(|connection| {
             let free: i64 = connection.query_row("PRAGMA freelist_count", [], |row| row.get(0))?;
             if free > FREE_PAGES {
@@ -203,7 +202,7 @@ fn connect(path: &Path, folder: &Path) -> Result<Connection, LedgerError> {
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
-    schema::refuse_newer(&connection, folder)?;
+    refuse_newer(&connection, folder)?;
     // Lets the file shrink. Counts only in a file without tables.
     connection.pragma_update(None, "auto_vacuum", INCREMENTAL)?;
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
@@ -218,7 +217,7 @@ fn connect(path: &Path, folder: &Path) -> Result<Connection, LedgerError> {
     connection.pragma_update(None, "journal_size_limit", LARGEST_WAL)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
-    schema::upgrade(&mut connection)?;
+    upgrade(&mut connection)?;
     Ok(connection)
 }
 
@@ -228,4 +227,130 @@ fn named(error: LedgerError, path: &Path) -> LedgerError {
         LedgerError::Corrupt(reason) => LedgerError::Corrupt(format!("{}: {reason}", path.display())),
         other => other,
     }
+}
+
+/// The schema, then the migrations. Step n brings a file from schema n-1 to n (`PRAGMA user_version`).
+const STEPS: [&str; 1] = [include_str!("schema.sql")];
+
+/// Schema that this program writes.
+pub(super) const KNOWN: i64 = STEPS.len() as i64;
+
+/// Schema of the file; 0 for an empty one.
+pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+/// Refuses a file with a later schema, before anything in it is changed.
+pub(super) fn refuse_newer(connection: &Connection, folder: &Path) -> Result<(), LedgerError> {
+    let found = version(connection)?;
+    if found > KNOWN {
+        return Err(LedgerError::TooNew { folder: folder.display().to_string(), found, known: KNOWN });
+    }
+    if found < 0 {
+        return Err(LedgerError::Corrupt(format!("{}: schema number {found}", folder.display())));
+    }
+    Ok(())
+}
+
+/// Runs the missing steps, each in one transaction.
+pub(super) fn upgrade(connection: &mut Connection) -> Result<(), LedgerError> {
+    for (number, step) in (1i64..).zip(STEPS) {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        if version(&transaction)? < number {
+            transaction.execute_batch(step)?;
+            transaction.pragma_update(None, "user_version", number)?;
+            transaction.commit()?;
+        }
+    }
+    Ok(())
+}
+
+/// An advisory lock, held until it is dropped. The file stays behind.
+pub(super) struct FolderLock {
+    file: File,
+}
+
+impl FolderLock {
+    /// Locks `ledger.lock` in `folder` without waiting.
+    ///
+    /// Errors: [`LedgerError::InUse`] if this process or another holds it; [`LedgerError::Folder`]
+    /// if the file cannot be made or the file system has no locks.
+    pub(super) fn take(folder: &Path) -> Result<FolderLock, LedgerError> {
+        let name = || folder.display().to_string();
+        let unusable = |reason: std::io::Error| LedgerError::Folder {
+            folder: name(),
+            reason: format!(
+                "ledger.lock cannot be locked ({reason}); choose a folder on a local disk that you can write"
+            ),
+        };
+        let file = files::open(&folder.join("ledger.lock"), Access::Write).map_err(unusable)?;
+        match file.try_lock() {
+            Ok(()) => Ok(FolderLock { file }),
+            Err(TryLockError::WouldBlock) => Err(LedgerError::InUse { folder: name() }),
+            Err(TryLockError::Error(error)) => Err(unusable(error)),
+        }
+    }
+}
+
+impl Drop for FolderLock {
+    /// Unlocks explicitly. Closing the file is not enough while a child process between `fork` and
+    /// `exec` has it open too.
+    fn drop(&mut self) {
+        // After an error there is still the close, which unlocks the file if no child has it open.
+        let _ = self.file.unlock();
+    }
+}
+
+/// Compares the ledger with the file of used halves, and updates the ledger. Returns the generation
+/// of this start, and the used families that the file lacks.
+pub(super) fn align(
+    connection: &mut Connection,
+    history: &History,
+    now: i64,
+) -> Result<(i64, Vec<Family>), LedgerError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let known = read_meta(&transaction, "generation")?;
+    let missing = missing_families(&transaction, history)?;
+    let verdict = judge(history, known, !missing.is_empty());
+    if verdict != Verdict::Same {
+        let mut insert = transaction.prepare("INSERT OR IGNORE INTO used_half (family) VALUES (?1)")?;
+        for family in &history.families {
+            insert.execute([family])?;
+        }
+    }
+    let only = match verdict {
+        Verdict::Same => None,
+        Verdict::OneUse(family) => Some(Some(family)),
+        Verdict::Restored => Some(None),
+    };
+    if let Some(only) = only {
+        let lost = transaction.execute(
+            "INSERT OR IGNORE INTO lost_job (job) SELECT id FROM job
+             WHERE state = 'accepted' AND half_family IS NOT NULL AND (?1 IS NULL OR half_family = ?1)",
+            [only],
+        )?;
+        transaction.execute("UPDATE job SET state = 'expired' WHERE id IN (SELECT job FROM lost_job)", [])?;
+        if verdict == Verdict::Restored {
+            write_meta(&transaction, "restored_at", now)?;
+            tracing::warn!(
+                split_jobs = lost,
+                "the ledger is older than its file of used halves, or the file was lost or cut, as after a restored \
+                 backup; open split jobs are given up, and requests from before this start are refused"
+            );
+        }
+    }
+    let generation = known.unwrap_or(0).max(history.generation) + 1;
+    write_meta(&transaction, "generation", generation)?;
+    transaction.commit()?;
+    Ok((generation, missing))
+}
+
+/// The used families of the ledger that the file lacks.
+pub(super) fn missing_families(connection: &Connection, history: &History) -> Result<Vec<Family>, LedgerError> {
+    let in_file: HashSet<&Family> = history.families.iter().collect();
+    let mut used = connection.prepare("SELECT family FROM used_half")?;
+    let used = used.query_map([], |row| row.get::<_, Family>(0))?;
+    Ok(used
+        .filter(|family| !family.as_ref().is_ok_and(|family| in_file.contains(family)))
+        .collect::<rusqlite::Result<_>>()?)
 }

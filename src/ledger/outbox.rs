@@ -2,10 +2,10 @@
 
 use super::budget::Bounds;
 use super::error::LedgerError;
-use super::meta::{seconds, unsigned};
 use super::open::Ledger;
-use super::quarantine::{Kind, set_aside};
+use super::rows::{Kind, set_aside};
 use super::rows::{column, read_relays, unreadable};
+use super::rows::{seconds, unsigned};
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId};
 use crate::message::GiftWrap;
@@ -137,7 +137,7 @@ fn acknowledge(transaction: &Transaction<'_>, message: MessageId, relay: &str, n
         )?
         .execute([message.0])?;
     if delivered > 0 {
-        super::days::count(transaction, now, "delivered")?;
+        super::posts::count_today(transaction, now, "delivered")?;
         fault::before(Step::Deliver);
     }
     Ok(delivered > 0)

@@ -1,15 +1,14 @@
-//! Conversion between rows and types. An unreadable row is set aside.
+//! Conversion between rows and types, single numbers in the table `meta`, and rows that cannot be
+//! read: each is logged once and skipped, and the other rows still work.
 
 use super::error::LedgerError;
-use super::job::{Job, JobState};
-use super::meta::unsigned;
-use super::quarantine::{Kind, set_aside};
+use super::jobs::{Job, JobState};
 use crate::job::{Asker, BestSearch, EncryptionKey, JobId, JobSpec, RumorId, Ticket};
 use crate::key::HalfPoint;
 use crate::language::Language;
 use crate::pattern::Pattern;
 use rusqlite::types::FromSql;
-use rusqlite::{Connection, Params, Row};
+use rusqlite::{Connection, OptionalExtension, Params, Row, Transaction, params};
 use std::time::Duration;
 
 impl JobState {
@@ -136,4 +135,102 @@ pub(super) fn write_relays(relays: &[String]) -> String {
 /// Reads what [`write_relays`] writes.
 pub(super) fn read_relays(text: &str) -> Option<Vec<String>> {
     serde_json::from_str(text).ok()
+}
+
+/// Seconds in a day.
+pub(super) const DAY: i64 = 86_400;
+
+/// Reads the number `name`; `None` if it was never set.
+pub(super) fn read_meta(connection: &Connection, name: &str) -> Result<Option<i64>, LedgerError> {
+    let mut statement = connection.prepare_cached("SELECT value FROM meta WHERE name = ?1")?;
+    Ok(statement.query_row([name], |row| row.get(0)).optional()?)
+}
+
+/// Sets the number `name`.
+pub(super) fn write_meta(transaction: &Transaction<'_>, name: &str, value: i64) -> Result<(), LedgerError> {
+    transaction
+        .prepare_cached("INSERT INTO meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2")?
+        .execute(params![name, value])?;
+    Ok(())
+}
+
+/// Stores the highest job number before rows of jobs are deleted, so that no number is given twice.
+pub(super) fn record_last_job(transaction: &Transaction<'_>) -> Result<(), LedgerError> {
+    let last: Option<i64> = transaction.query_row("SELECT max(id) FROM job", [], |row| row.get(0))?;
+    let recorded = read_meta(transaction, "last_job")?;
+    if let Some(last) = last.max(recorded).filter(|last| recorded != Some(*last)) {
+        write_meta(transaction, "last_job", last)?;
+    }
+    Ok(())
+}
+
+/// Unix seconds as SQLite stores them.
+pub(super) fn seconds(unix: u64) -> i64 {
+    i64::try_from(unix).unwrap_or(i64::MAX)
+}
+
+/// A number of SQLite as an unsigned one. A negative number reads as 0.
+pub(super) fn unsigned(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}
+
+/// The table of an unreadable row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// A row of the table `job`.
+    Job,
+    /// A row of the table `outbox`.
+    Message,
+    /// A row of the table `post`.
+    Post,
+    /// The cursor of the inbox in `meta`.
+    Cursor,
+}
+
+impl Kind {
+    /// The word in the column `kind`.
+    fn word(self) -> &'static str {
+        match self {
+            Kind::Job => "job",
+            Kind::Message => "message",
+            Kind::Post => "post",
+            Kind::Cursor => "cursor",
+        }
+    }
+}
+
+/// A row that was set aside.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Quarantined {
+    /// The row: `job 3`, `message 17`, `post 2` or `cursor 0`.
+    pub place: String,
+    /// The unreadable column, without its content.
+    pub reason: String,
+    /// When the row was first found, Unix seconds.
+    pub at: u64,
+}
+
+/// Rows that were set aside, oldest first, at most 100.
+pub(super) fn list_quarantined(connection: &Connection) -> Result<Vec<Quarantined>, LedgerError> {
+    let query = "SELECT kind, row, reason, at FROM quarantine ORDER BY at, kind, row LIMIT 100";
+    let mut statement = connection.prepare(query)?;
+    let rows = statement.query_map([], |row| {
+        let (kind, number): (String, i64) = (row.get(0)?, row.get(1)?);
+        Ok(Quarantined { place: format!("{kind} {number}"), reason: row.get(2)?, at: unsigned(row.get(3)?) })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Sets rows aside, and logs each once.
+pub(super) fn set_aside(connection: &Connection, kind: Kind, rows: &[(i64, String)], now: i64) {
+    for (row, reason) in rows {
+        let added = connection
+            .prepare_cached("INSERT OR IGNORE INTO quarantine (kind, row, reason, at) VALUES (?1, ?2, ?3, ?4)")
+            .and_then(|mut insert| insert.execute(params![kind.word(), row, reason, now]));
+        // On a full disk the row cannot be recorded. It is then logged each time, and still
+        // skipped.
+        if !matches!(added, Ok(0)) {
+            tracing::error!(row = %format!("{} {row}", kind.word()), reason, "a row cannot be read and is set aside");
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! The operating system: everything that differs between Linux, other Unix systems and Windows.
 //!
 //! There is one interface, and one folder for each system. No other room asks which system it runs
-//! on, or calls the system (`tests/it/architecture`). The miner has such a module of its own,
-//! `search::os`.
+//! on, or calls the system (`tests/it/architecture`). The miner and the vault have such modules of
+//! their own, `search::os` and `vault::os`.
 //!
 //! - [`files`]: files and folders of one user, room on a disk, the usual places
 //! - [`process`]: rights, crashes, other processes, the terminal
@@ -10,9 +10,7 @@
 //! - [`manager`]: the service manager that started the bot
 //! - [`service`]: the bot among the services of Windows
 //! - [`local_socket`]: the socket between a running bot and its operator
-//! - [`vault_channel`]: the channel between the bot and its vault process
 //! - [`terminal`]: hidden input
-//! - [`walls`]: restrictions on the vault process
 //! - [`kernel`]: services of Linux that other systems lack
 
 mod access;
@@ -31,14 +29,11 @@ mod windows;
 pub use access::Access;
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::kernel;
-#[cfg(all(unix, not(target_os = "linux")))]
-pub use elsewhere::walls;
 #[cfg(target_os = "linux")]
-pub use linux::{kernel, walls};
+pub use linux as kernel;
 #[cfg(unix)]
-pub use unix::{files, local_socket, manager, process, service, signals, terminal, vault_channel};
+pub use unix::{files, local_socket, manager, process, service, signals, terminal};
 #[cfg(windows)]
-pub use windows::{files, local_socket, manager, process, service, signals, terminal, vault_channel, walls};
+pub use windows::{files, local_socket, manager, process, service, signals, terminal};
 
-/// The byte order mark that editors of Windows may put before a text.
-pub const BYTE_ORDER_MARK: char = '\u{feff}';
+pub use npubbot_vault::os::BYTE_ORDER_MARK;

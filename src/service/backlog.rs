@@ -11,10 +11,10 @@ use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 /// The most messages answered together, in one transaction.
-pub(super) const AT_ONCE: usize = 64;
+pub(super) const BATCH: usize = 64;
 /// The most messages that wait. Beyond this number only those of askers with an open job and of
 /// friends are kept. The rest stay on the relays.
-const MOST_WAITING: usize = 1000;
+const MAX_WAITING: usize = 1000;
 /// Time between two log lines about messages left on the relays.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
@@ -84,7 +84,7 @@ impl Backlog {
             // If a message waits, the later ones of its asker wait too, so that their order is
             // kept.
             let may = askers.insert(asker)
-                && taken.len() < AT_ONCE
+                && taken.len() < BATCH
                 && (limits.take(now) || *next.has_job.get_or_insert_with(|| has_job(asker)));
             if !may {
                 left.push_back(next);
@@ -95,7 +95,7 @@ impl Backlog {
                 false => left.push_back(next),
             }
         }
-        let mut room = MOST_WAITING;
+        let mut room = MAX_WAITING;
         let before = left.len();
         left.retain(|waiting| {
             let is_kept = waiting.has_job == Some(true) || room > 0;
@@ -192,7 +192,7 @@ mod tests {
         let mut backlog = Backlog::default();
         (0..3000).for_each(|asker| backlog.push(message(asker, "help")));
         assert!(backlog.take(&mut limits, |_| false, now).is_empty());
-        assert_eq!(backlog.waiting.len(), MOST_WAITING);
+        assert_eq!(backlog.waiting.len(), MAX_WAITING);
         let oldest: Vec<u16> = backlog.waiting.iter().take(2).map(|queued| number(&queued.arrival)).collect();
         assert_eq!(oldest, [0, 1], "the oldest stay");
         assert!(

@@ -3,7 +3,7 @@
 use crate::compiled_kernels;
 use crate::config::{Config, RelayEntry};
 use crate::control::{self, Command, ControlError, Finding, Reply, Verdict};
-use crate::ledger::{self, Look, Quarantined, Sizes, look};
+use crate::ledger::{self, Inspection, Quarantined, Sizes};
 use crate::nostr::{nip11, reach};
 use crate::os::files::{self, free_bytes};
 use crate::os::kernel;
@@ -191,10 +191,10 @@ fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
         }
     }
     findings.push(identity_finding(data, identity));
-    let ledger = match look(data) {
-        Ok(Look::Absent) => finding("ledger", Verdict::Good, "there is none yet; the first start makes it"),
-        Ok(Look::InUse) => finding("ledger", Verdict::Good, "a running npubbot has it"),
-        Ok(Look::Sound { schema, open_jobs, quarantined, sizes, restored_at, is_older }) => {
+    let ledger = match ledger::inspect(data) {
+        Ok(Inspection::Absent) => finding("ledger", Verdict::Good, "there is none yet; the first start makes it"),
+        Ok(Inspection::InUse) => finding("ledger", Verdict::Good, "a running npubbot has it"),
+        Ok(Inspection::Sound { schema, open_jobs, quarantined, sizes, restored_at, is_older }) => {
             findings.extend(ledger_findings(&quarantined, &sizes, restored_at));
             if is_older {
                 let text = "it is older than the file used-halves beside it: a backup was put back, or that file is \

@@ -47,7 +47,7 @@ impl Handles {
                     self.record_searched();
                     let energy = self.read_energy().await;
                     if rounds.is_multiple_of(ROUNDS_AN_HOUR) {
-                        if let Err(error) = self.context.ledger.clean() {
+                        if let Err(error) = self.context.ledger.delete_expired() {
                             tracing::warn!(%error, "the ledger could not be cleaned");
                         }
                         self.thin_finished_jobs();
@@ -74,7 +74,7 @@ impl Handles {
     }
 
     fn thin_finished_jobs(&self) {
-        match self.context.ledger.thin(self.context.config.bot.keep_finished) {
+        match self.context.ledger.delete_old_jobs(self.context.config.bot.keep_finished) {
             Ok(0) => {}
             Ok(jobs) => tracing::info!(jobs, "finished jobs are old enough to be deleted"),
             Err(error) => tracing::warn!(%error, "old finished jobs could not be deleted yet"),

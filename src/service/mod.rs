@@ -43,7 +43,7 @@ use crate::fault::{self, Step};
 use crate::ledger::{Ledger, LedgerError, Totals};
 use crate::nostr::{NostrError, Reach, Relays, nip11};
 use crate::pattern::{Pattern, Rate};
-use crate::roster::{Roster, task};
+use crate::roster::{KeepTasks, Roster, task};
 use crate::scheduler::{DeviceView, Scheduler};
 use crate::search::{self, SearchError, Surroundings};
 use crate::shutdown::{self, Shutdown, Stopper};

@@ -2,7 +2,7 @@
 //! then acted upon.
 
 use super::answer_limits::{AnswerLimits, limited};
-use super::backlog::{AT_ONCE, Backlog, QueuedRequest};
+use super::backlog::{BATCH, Backlog, QueuedRequest};
 use super::compose;
 use super::context::Context;
 use crate::bot::{self, Facts, Reply, Request, SplitCost};
@@ -22,11 +22,11 @@ use thiserror::Error;
 use tokio::sync::mpsc;
 
 /// Pause before a failed transaction is tried again, for example on a full disk.
-const TRY_AGAIN: Duration = Duration::from_millis(500);
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// Time between two lines of the log about one message that cannot be answered.
 const TELL_AGAIN: Duration = Duration::from_secs(3600);
 /// The most messages of one deletion that are recorded as deleted.
-const MOST_DELETED: usize = 8;
+const MAX_DELETED: usize = 8;
 /// Pause before checking for new messages while others wait for their turn.
 const BACKLOG_PAUSE: Duration = Duration::from_millis(20);
 
@@ -76,7 +76,7 @@ impl Requests {
                 let Some(arrival) = messages.blocking_recv() else { return };
                 backlog.push(arrival);
             }
-            for _ in 0..AT_ONCE {
+            for _ in 0..BATCH {
                 let Ok(arrival) = messages.try_recv() else { break };
                 backlog.push(arrival);
             }
@@ -84,7 +84,7 @@ impl Requests {
                 // The relay still has these messages. They are answered after the next start.
                 return;
             }
-            let batch = backlog.take(&mut self.limits(), |asker| self.comes_first(asker), Instant::now());
+            let batch = backlog.take(&mut self.limits(), |asker| comes_first(&self.context, asker), Instant::now());
             if batch.is_empty() {
                 std::thread::sleep(BACKLOG_PAUSE);
             } else {
@@ -92,11 +92,6 @@ impl Requests {
                 tracing::debug!(heap = memory::heap_in_use(), "memory");
             }
         }
-    }
-
-    fn comes_first(&self, asker: Asker) -> bool {
-        self.context.access.is_friend(asker)
-            || self.context.ledger.asker_view(asker).is_ok_and(|asker| !asker.open.is_empty())
     }
 
     fn limits(&self) -> MutexGuard<'_, AnswerLimits> {
@@ -152,7 +147,7 @@ impl Requests {
             if self.context.shutdown.is_stopping() {
                 return;
             }
-            std::thread::sleep(TRY_AGAIN);
+            std::thread::sleep(RETRY_PAUSE);
         }
     }
 
@@ -296,7 +291,7 @@ impl Requests {
             ticket: message.ticket.clone(),
             effect,
             language: is_kept.then_some(language),
-            deletes: message.deletes.iter().take(MOST_DELETED).copied().collect(),
+            deletes: message.deletes.iter().take(MAX_DELETED).copied().collect(),
             ..Answer::ignored(author, message.id)
         };
         Ok((answer, reply))
@@ -353,5 +348,50 @@ impl Requests {
         }
         self.context.wakes.outbox.wake();
         self.context.wakes.status.wake();
+    }
+}
+
+/// Whether an asker is answered first while there are too many messages: a friend, or one with an
+/// open job.
+fn comes_first(context: &Context, asker: Asker) -> bool {
+    context.access.is_friend(asker) || context.ledger.asker_view(asker).is_ok_and(|asker| !asker.open.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::config::Config;
+    use crate::job::{JobSpec, RumorId, Ticket};
+    use crate::ledger::{AskerRule, Ledger};
+    use crate::service::context::Wakes;
+    use crate::vault::Vault;
+
+    #[test]
+    fn friends_and_askers_with_an_open_job_come_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_stopper, shutdown) = crate::shutdown::pair();
+        let context = Context {
+            vault: Vault::without_identity().unwrap(),
+            ledger: Ledger::open(folder.path(), Clock::System).unwrap(),
+            clock: Clock::System,
+            config: Arc::new(Config::embedded_default().unwrap()),
+            wakes: Wakes::default(),
+            encryption_keys: Arc::default(),
+            access: Default::default(),
+            pulse: Default::default(),
+            fleet: None,
+            shutdown,
+        };
+        let (asker, ledger) = (|number| Asker([number; 32]), &context.ledger);
+        let first = || [1, 2, 3].map(|number| comes_first(&context, asker(number)));
+        let spec = JobSpec { asker: asker(1), ..JobSpec::local(vec!["q".parse().unwrap()]) };
+        let (ticket, effect) = (Some(Ticket(vec![1])), Effect::Accept(JobId(1), spec));
+        ledger.answer(&Answer { ticket, effect, ..Answer::ignored(asker(1), RumorId([1; 32])) }).unwrap();
+        context.access.set(ledger, asker(2), Some(AskerRule::Friend)).unwrap();
+        assert_eq!(first(), [true, true, false]);
+        let effect = Effect::Cancel(vec![JobId(1)]);
+        ledger.answer(&Answer { effect, ..Answer::ignored(asker(1), RumorId([2; 32])) }).unwrap();
+        assert_eq!(first(), [false, true, false]);
     }
 }

@@ -4,7 +4,7 @@ use super::context::{Context, Handles};
 use super::requests::Requests;
 use super::status::status_of;
 use crate::nostr::{Arrival, Awaited, Flood, Inbox, Outbox, Presence, Publisher, Relays, Watchdog};
-use crate::roster::{Task, task};
+use crate::roster::{KeepTasks, Task, task};
 use crate::scheduler::Scheduler;
 use crate::web::PAGE_SHA256;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -50,7 +50,7 @@ one() {
 }
 export -f one
 
-{ list it && list lib && list miner; } >"$results/list"
+{ list it && list lib && list miner && list vault; } >"$results/list"
 if [ -n "$earlier" ]; then
     awk '$1 == "passed" || $1 == "skipped" { print $3, $4 }' "$earlier" | sort >"$results/earlier"
     grep -vxFf "$results/earlier" "$results/list" >"$results/left" || true
@@ -66,7 +66,7 @@ for outcome in skipped not-run timed-out failed; do
 done
 printf '\n'
 for outcome in passed skipped failed timed-out not-run; do
-    for program in it lib miner; do
+    for program in it lib miner vault; do
         count="$(awk -v o="$outcome" -v p="$program" '$1 == o && $3 == p' "$results/all" | wc -l)"
         printf '%s %s %d\n' "$outcome" "$program" "$count"
     done

@@ -15,7 +15,7 @@ use crate::duration::humanize;
 use crate::pattern::{Pattern, Rate};
 use crate::progress::SearchBar;
 use crate::service::Service;
-use crate::vault::{Means, Opening, Vault};
+use crate::vault::{IdentityFile, PassphraseSource, Vault};
 use crate::web::WebServer;
 use age::secrecy::ExposeSecret;
 use anyhow::{Context, bail};
@@ -238,8 +238,8 @@ fn check_time(request: &Pattern, rate: Option<Rate>) -> anyhow::Result<()> {
 fn temporary_identity(folder: &Path) -> anyhow::Result<Vault> {
     let key_file = folder.join("age-identity.txt");
     std::fs::write(&key_file, age::x25519::Identity::generate().to_string().expose_secret())?;
-    let means = Means::AgeIdentityFile(key_file);
-    Ok(Vault::start(Opening { file: folder.join("identity.age"), means, is_new: true })?)
+    let means = PassphraseSource::AgeIdentityFile(key_file);
+    Ok(Vault::start(IdentityFile { file: folder.join("identity.age"), means, is_new: true })?)
 }
 
 async fn local_relay() -> anyhow::Result<LocalRelay> {

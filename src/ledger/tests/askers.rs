@@ -87,7 +87,7 @@ fn the_oldest_languages_of_askers_without_a_job_are_deleted() {
         bench.ledger.answer(&Answer { language: Some(Language::Spanish), ..reply(from, 10 + from) }).unwrap();
         bench.sql(&format!("UPDATE language SET rowid = {row} WHERE rowid = (SELECT max(rowid) FROM language)"));
     }
-    bench.ledger.clean().unwrap();
+    bench.ledger.delete_expired().unwrap();
     let kept = |of| bench.ledger.asker_view(asker(of)).unwrap().language == Language::Spanish;
     assert_eq!([1, 2, 3, 4].map(kept), [true, false, true, true], "the first has a job");
 }
@@ -145,11 +145,11 @@ fn a_deletion_opens_no_second_quota() {
     assert_eq!(counted(&bench), [NOW, NOW + 60, NOW + 120], "two deletions count nothing twice");
     assert!(bench.ledger.asker_view(asker(2)).unwrap().accepted_last_day.is_empty());
     // A day later nothing is left, not even the times of the jobs.
-    bench.ledger.clean().unwrap();
+    bench.ledger.delete_expired().unwrap();
     bench.clock.set(NOW + 60 + DAY);
     assert_eq!(counted(&bench), [NOW + 120]);
     bench.clock.set(NOW + 120 + DAY);
-    bench.ledger.clean().unwrap();
+    bench.ledger.delete_expired().unwrap();
     let left: i64 = bench.ledger.read().query_row("SELECT count(*) FROM started", [], |row| row.get(0)).unwrap();
     assert_eq!(left, 0);
 }

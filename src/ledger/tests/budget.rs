@@ -83,7 +83,7 @@ fn a_message_that_was_answered_takes_at_most_300_bytes() {
         flood(&bench, first..first + 100);
         send_all(&bench);
     }
-    bench.ledger.clean().unwrap();
+    bench.ledger.delete_expired().unwrap();
     bench.sql("PRAGMA incremental_vacuum");
     let bytes = (file_size(&bench) - empty) as f64 / f64::from(MESSAGES);
     println!("{bytes:.0} bytes a message");
@@ -132,7 +132,7 @@ fn a_full_ledger_answers_askers_with_jobs_and_no_new_ones() {
     // The ids expire, and the ledger has room again.
     for day in 0..20 {
         bench.clock.set(NOW + day * DAY);
-        bench.ledger.clean().unwrap();
+        bench.ledger.delete_expired().unwrap();
     }
     assert_eq!(bench.ledger.sizes().unwrap().seen, 0);
     assert_eq!(chatter(&bench, 1_000), Recorded::Now);
@@ -148,14 +148,14 @@ fn delivered_results_and_ended_jobs_have_a_budget() {
             send_all(&bench);
         }
     }
-    bench.ledger.clean().unwrap();
+    bench.ledger.delete_expired().unwrap();
     let results: Vec<i64> = {
         let connection = bench.ledger.read();
         let mut statement = connection.prepare("SELECT result_of FROM outbox WHERE result_of IS NOT NULL").unwrap();
         statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
     };
     assert!(results.len() <= 4 && results.contains(&99) && results.contains(&100), "{results:?}");
-    bench.ledger.clean().unwrap();
+    bench.ledger.delete_expired().unwrap();
     let totals = bench.ledger.totals().unwrap();
     assert!(totals.found + totals.delivered <= 32, "{totals:?}");
     assert_eq!(bench.ledger.next_job().unwrap(), JobId(101));
@@ -168,7 +168,7 @@ fn the_file_shrinks_when_a_flood_is_over() {
     let full = file_size(&bench);
     assert!(full > 30 << 20);
     send_all(&bench);
-    bench.ledger.clean().unwrap();
+    bench.ledger.delete_expired().unwrap();
     let after = file_size(&bench);
     assert!(after < 10 << 20, "{full} bytes, then {after}");
 }

@@ -5,18 +5,18 @@ use super::*;
 #[test]
 fn seen_ids_are_kept_for_fifteen_days_and_then_forgotten() {
     let bench = bench();
-    bench.ledger.clean().unwrap();
+    bench.ledger.delete_expired().unwrap();
     bench.clock.set(NOW + DAY - 1);
     bench.accept(1, 10);
     let seen = || bench.ledger.has_seen(asker(1), RumorId([10; 32])).unwrap();
     for day in 1..=15 {
         bench.clock.set(NOW + day * DAY);
-        bench.ledger.clean().unwrap();
+        bench.ledger.delete_expired().unwrap();
         assert!(seen(), "day {day}");
     }
     for day in 16..=18 {
         bench.clock.set(NOW + day * DAY);
-        bench.ledger.clean().unwrap();
+        bench.ledger.delete_expired().unwrap();
     }
     assert!(!seen());
     assert_eq!(bench.ledger.open_jobs().unwrap().len(), 1, "jobs are kept");
@@ -25,11 +25,11 @@ fn seen_ids_are_kept_for_fifteen_days_and_then_forgotten() {
 #[test]
 fn a_clock_a_year_ahead_and_back_doubles_nothing() {
     let bench = bench();
-    bench.ledger.clean().unwrap();
+    bench.ledger.delete_expired().unwrap();
     bench.accept(1, 10);
     for jump in [365 * DAY, 0, 365 * DAY, 2 * DAY, 0] {
         bench.clock.set(NOW + jump);
-        bench.ledger.clean().unwrap();
+        bench.ledger.delete_expired().unwrap();
         assert_eq!(bench.ledger.answer(&request(1, 10, JobId(2))).unwrap(), Recorded::Before, "{jump}");
     }
     assert_eq!(bench.ledger.totals().unwrap().accepted, 1);
@@ -69,10 +69,10 @@ fn finished_wraps_go_when_they_expire_and_unfinished_ones_stay() {
     bench.ledger.acknowledge(message.id, "wss://a").unwrap();
     bench.finish(message.id).unwrap();
     bench.clock.set(NOW + 30 * DAY - 1);
-    bench.ledger.clean().unwrap();
+    bench.ledger.delete_expired().unwrap();
     assert_eq!(numbers(&bench.ledger.asker_view(asker(1)).unwrap().results), [other.0, id.0]);
     bench.clock.set(NOW + 30 * DAY);
-    bench.ledger.clean().unwrap();
+    bench.ledger.delete_expired().unwrap();
     assert!(bench.ledger.asker_view(asker(1)).unwrap().results.is_empty(), "an expired result is offered to nobody");
     assert!(bench.result_of(other).is_some());
     let resend = Answer { effect: Effect::Resend(id), reply: None, ..reply(1, 20) };

@@ -88,7 +88,7 @@ impl Run {
             560..590 => self.end(false),
             590..880 => self.send(),
             880..960 => self.pass_time(),
-            960..975 => self.clean(),
+            960..975 => self.delete_expired(),
             975..985 => self.vanish(who),
             985..992 => self.restart(),
             992..996 => self.back_up(),
@@ -195,8 +195,8 @@ impl Run {
         self.clock.set(self.clock.now() + self.rng.random_range(0..3 * 3600));
     }
 
-    fn clean(&mut self) {
-        self.ledger().clean().unwrap();
+    fn delete_expired(&mut self) {
+        self.ledger().delete_expired().unwrap();
         self.reference.clean(self.clock.now());
     }
 

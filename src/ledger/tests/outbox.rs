@@ -126,3 +126,15 @@ fn a_view_of_an_asker_shows_nobody_else() {
     let nobody = bench.ledger.asker_view(asker(3)).unwrap();
     assert!(nobody.open.is_empty() && nobody.results.is_empty() && nobody.accepted_last_day.is_empty());
 }
+
+#[test]
+fn a_new_message_comes_before_one_that_was_tried_and_is_due_longer() {
+    let bench = bench();
+    bench.accept(1, 10);
+    let tried = bench.ledger.due_messages(1).unwrap()[0].id;
+    bench.postpone(tried, NOW + 1).unwrap();
+    bench.clock.set(NOW + 10);
+    bench.accept(1, 11);
+    let order: Vec<u8> = bench.ledger.due_messages(9).unwrap().iter().map(|message| message.wrap.id[0]).collect();
+    assert_eq!(order, [11, 10]);
+}

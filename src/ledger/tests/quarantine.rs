@@ -26,7 +26,7 @@ fn an_unreadable_row_is_named_and_the_others_are_served() {
         let bench = bench.reopened();
         let Bench { folder, ledger, .. } = bench;
         drop(ledger);
-        let Look::Sound { quarantined, .. } = look(folder.path()).unwrap() else { panic!("it is sound") };
+        let Inspection::Sound { quarantined, .. } = inspect(folder.path()).unwrap() else { panic!("it is sound") };
         assert_eq!(quarantined.len(), 1);
     };
     named("UPDATE job SET patterns = 'm0ctane bob' WHERE id = 1", "job 1, column patterns");

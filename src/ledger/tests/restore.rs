@@ -3,7 +3,7 @@
 use super::*;
 use crate::key::HalfPoint;
 use crate::ledger::used_halves::FILE;
-use crate::ledger::{Look, look};
+use crate::ledger::{Inspection, inspect};
 use nostr::Keys;
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
 use std::fs;
@@ -105,7 +105,7 @@ fn a_ledger_without_its_whole_file_of_used_halves_is_a_restore() {
                 fs::write(&path, whole.split_inclusive('\n').take(lines).collect::<String>()).unwrap();
             }
         }
-        let is_older = |folder: &Path| matches!(look(folder), Ok(Look::Sound { is_older: true, .. }));
+        let is_older = |folder: &Path| matches!(inspect(folder), Ok(Inspection::Sound { is_older: true, .. }));
         assert!(is_older(folder.path()), "{lines:?}");
         let ledger = Ledger::open(folder.path(), clock.clone()).unwrap();
         let bench = Bench { folder, clock, ledger };

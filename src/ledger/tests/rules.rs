@@ -76,16 +76,20 @@ fn finished_jobs_go_after_their_time_and_open_ones_and_kept_results_stay() {
         jobs.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
     };
     bench.clock.set(NOW + 90 * DAY - 1);
-    assert_eq!((bench.ledger.thin(NINETY_DAYS).unwrap(), left(&bench).len()), (0, 4), "not a second earlier");
+    assert_eq!(
+        (bench.ledger.delete_old_jobs(NINETY_DAYS).unwrap(), left(&bench).len()),
+        (0, 4),
+        "not a second earlier"
+    );
     bench.clock.set(NOW + 90 * DAY);
-    assert_eq!(bench.ledger.thin(NINETY_DAYS).unwrap(), 1);
+    assert_eq!(bench.ledger.delete_old_jobs(NINETY_DAYS).unwrap(), 1);
     assert_eq!(left(&bench), [open.0, found.0, expired.0], "one was given up a day later");
     bench.clock.set(NOW + 91 * DAY);
-    assert_eq!(bench.ledger.thin(NINETY_DAYS).unwrap(), 1);
+    assert_eq!(bench.ledger.delete_old_jobs(NINETY_DAYS).unwrap(), 1);
     assert_eq!(left(&bench), [open.0, found.0], "the result is not sent yet");
     bench.finish(delivered.id).unwrap();
-    bench.ledger.clean().unwrap();
-    assert_eq!(bench.ledger.thin(NINETY_DAYS).unwrap(), 1);
+    bench.ledger.delete_expired().unwrap();
+    assert_eq!(bench.ledger.delete_old_jobs(NINETY_DAYS).unwrap(), 1);
     assert_eq!(left(&bench), [open.0]);
     assert!(bench.ledger.next_job().unwrap() > expired, "no number is given twice");
 }
@@ -103,8 +107,8 @@ fn thinning_keeps_replay_protection_and_used_halves() {
     let result = bench.found(id, 1, 100);
     bench.finish(result.id).unwrap();
     bench.clock.set(NOW + 31 * DAY);
-    bench.ledger.clean().unwrap();
-    assert_eq!(bench.ledger.thin(Duration::from_secs(DAY)).unwrap(), 1);
+    bench.ledger.delete_expired().unwrap();
+    assert_eq!(bench.ledger.delete_old_jobs(Duration::from_secs(DAY)).unwrap(), 1);
     assert!(bench.ledger.has_seen(asker(1), RumorId([1; 32])).unwrap(), "its wrap could still be replayed");
     assert_eq!(bench.ledger.half_use(&half).unwrap(), Some(HalfUse::Spent));
     let bench = bench.reopened();
@@ -122,7 +126,7 @@ fn one_call_deletes_a_bounded_number_of_jobs() {
          SELECT n, asker, rumor, ticket, patterns, state, accepted_at, expires_at, seen_on FROM job, more WHERE id = 1",
     );
     bench.clock.set(NOW + 91 * DAY);
-    assert_eq!(bench.ledger.thin(NINETY_DAYS).unwrap(), 10_000);
-    assert_eq!(bench.ledger.thin(NINETY_DAYS).unwrap(), 1);
+    assert_eq!(bench.ledger.delete_old_jobs(NINETY_DAYS).unwrap(), 10_000);
+    assert_eq!(bench.ledger.delete_old_jobs(NINETY_DAYS).unwrap(), 1);
     assert_eq!(bench.ledger.next_job().unwrap(), JobId(10_002));
 }

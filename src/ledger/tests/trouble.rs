@@ -64,7 +64,7 @@ fn a_disk_that_became_read_only_is_an_error_and_not_the_end() {
     let id = bench.accept(1, 10);
     bench.sql("PRAGMA query_only = 1");
     assert!(matches!(bench.ledger.found(id, &wrap(1, 50)), Err(LedgerError::Database(_))));
-    assert!(matches!(bench.ledger.clean(), Err(LedgerError::Database(_))));
+    assert!(matches!(bench.ledger.delete_expired(), Err(LedgerError::Database(_))));
     assert_eq!(ids(&bench.ledger.open_jobs().unwrap()), [id.0]);
     bench.sql("PRAGMA query_only = 0");
     assert!(bench.ledger.found(id, &wrap(1, 50)).unwrap());

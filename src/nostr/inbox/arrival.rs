@@ -8,16 +8,16 @@ use std::time::Duration;
 
 /// Largest encrypted content of a wrap, in bytes. The longest message that NIP-44 allows in
 /// ordinary clients needs less.
-const LARGEST: usize = 128 * 1024;
+const MAX_CONTENT: usize = 128 * 1024;
 /// The most tags of a wrap.
-const MOST_TAGS: usize = 64;
+const MAX_TAGS: usize = 64;
 /// Age beyond which messages are not answered.
-const OLDEST: Duration = Duration::from_secs(7 * 86_400);
+const MAX_AGE: Duration = Duration::from_secs(7 * 86_400);
 /// Allowance for clocks that are ahead.
-const AHEAD: Duration = Duration::from_secs(3600);
+const CLOCK_ALLOWANCE: Duration = Duration::from_secs(3600);
 /// Kinds of messages that are forwarded: text by NIP-04 (4) and by NIP-17 (14), deletions of
 /// requests (5), and files (15) and invitations to MLS groups (444), which the bot declines.
-const KINDS: [u16; 5] = [4, 5, 14, 15, 444];
+const ANSWERABLE_KINDS: [u16; 5] = [4, 5, 14, 15, 444];
 
 /// A message from the socket to the backlog: at first its event, then what the vault found in it, at
 /// last the decrypted message, which passed every check.
@@ -53,19 +53,19 @@ impl<T> Arrival<T> {
 /// Whether an event has the right size, kind and receiver.
 pub(super) fn is_acceptable(event: &Event, bot: &PublicKey) -> bool {
     matches!(event.kind, Kind::GiftWrap | Kind::EncryptedDirectMessage)
-        && event.content.len() <= LARGEST
-        && event.tags.len() <= MOST_TAGS
+        && event.content.len() <= MAX_CONTENT
+        && event.tags.len() <= MAX_TAGS
         && event.tags.public_keys().any(|key| key == bot)
 }
 
 /// Whether a decrypted message may be answered: of a known kind, and recent.
 pub(super) fn is_answerable(rumor: &Rumor, now: u64) -> bool {
-    KINDS.contains(&rumor.kind) && is_recent(rumor.created_at, now)
+    ANSWERABLE_KINDS.contains(&rumor.kind) && is_recent(rumor.created_at, now)
 }
 
 /// Whether a message is at most a week old and at most an hour in the future.
 fn is_recent(created_at: u64, now: u64) -> bool {
-    created_at <= now.saturating_add(AHEAD.as_secs()) && created_at.saturating_add(OLDEST.as_secs()) >= now
+    created_at <= now.saturating_add(CLOCK_ALLOWANCE.as_secs()) && created_at.saturating_add(MAX_AGE.as_secs()) >= now
 }
 
 /// The ids of recent events. Of several copies of an event, only the first is processed. Cheap to

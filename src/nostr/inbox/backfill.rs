@@ -28,7 +28,7 @@ const LULL: Duration = Duration::from_secs(5);
 /// Seconds by which wraps may be backdated: two days (NIP-59), and an hour for wrong clocks.
 const BACKDATED: u64 = 2 * 86_400 + 3600;
 /// Seconds after which messages are not answered; older ones are not fetched.
-const OLDEST: u64 = 7 * 86_400;
+const MAX_AGE: u64 = 7 * 86_400;
 /// Events per page. Relays return at most some 500.
 const PAGE: usize = 500;
 /// Events requested if a single second has more than a page; some relays return that many.
@@ -36,7 +36,7 @@ const FULL_SECOND: usize = 10_000;
 /// Number of events from which a page may be incomplete.
 const CUT: usize = 100;
 /// The most pages of one relay in a backfill; the rest is left to the next one.
-const PAGES: usize = 200;
+const MAX_PAGES: usize = 200;
 /// Time limit for one page.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -169,7 +169,7 @@ impl Schedule {
 /// The date from which wraps are fetched: the last contact, or a week ago if that is later, minus
 /// the time by which wraps may be backdated.
 pub(super) fn since(last_contact: Option<u64>, now: u64) -> Timestamp {
-    let oldest = now.saturating_sub(OLDEST);
+    let oldest = now.saturating_sub(MAX_AGE);
     let contact = last_contact.map_or(oldest, |contact| contact.clamp(oldest, now));
     Timestamp::from(contact.saturating_sub(BACKDATED))
 }
@@ -194,7 +194,7 @@ async fn fetch_all(
     let mut ids = HashSet::new();
     let mut until: Option<Timestamp> = None;
     let mut full_second: Option<Timestamp> = None;
-    for _ in 0..PAGES {
+    for _ in 0..MAX_PAGES {
         let alone = full_second.take();
         let page_filter = match (until, alone) {
             (_, Some(second)) => filter(relays, second).until(second).limit(FULL_SECOND),
@@ -288,8 +288,8 @@ mod tests {
         assert_eq!(since(Some(now), now).as_secs(), now - BACKDATED);
         assert_eq!(since(Some(now + 999_999), now).as_secs(), now - BACKDATED);
         assert_eq!(since(Some(now - 3 * 86_400), now).as_secs(), now - 3 * 86_400 - BACKDATED);
-        assert_eq!(since(None, now).as_secs(), now - OLDEST - BACKDATED);
-        assert_eq!(since(Some(5), now).as_secs(), now - OLDEST - BACKDATED);
+        assert_eq!(since(None, now).as_secs(), now - MAX_AGE - BACKDATED);
+        assert_eq!(since(Some(5), now).as_secs(), now - MAX_AGE - BACKDATED);
         assert_eq!(since(None, 0).as_secs(), 0);
     }
 }

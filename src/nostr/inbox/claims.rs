@@ -16,13 +16,13 @@ use tokio::task::JoinSet;
 
 /// The most authors looked up at a time. Each is looked up at our relays and at most six of the
 /// author's own.
-const AT_ONCE: usize = 16;
+const MAX_LOOKUPS: usize = 16;
 /// Memory for waiting claims, in KiB: their text, and [`KIBIBYTES_A_CLAIM`] each for the rest.
-const KIBIBYTES: usize = 2 * 1024;
+const CLAIM_KIBIBYTES: usize = 2 * 1024;
 /// Memory counted per claim besides its text, in KiB.
 const KIBIBYTES_A_CLAIM: usize = 2;
 /// Pauses after lookups that some relay did not answer.
-const PAUSES: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(30)];
+const LOOKUP_PAUSES: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(30)];
 
 /// Lookups in progress. They end with the inbox; the relays still have the messages.
 pub(super) struct ClaimLookups {
@@ -38,7 +38,7 @@ pub(super) struct ClaimLookups {
 impl ClaimLookups {
     /// Looks up authors in `keys`. `vault` decides whether an announcement confirms a claim.
     pub fn new(relays: Relays, keys: Arc<EncryptionKeys>, vault: Vault, clock: Clock) -> ClaimLookups {
-        let (turns, room) = (Arc::new(Semaphore::new(AT_ONCE)), Arc::new(Semaphore::new(KIBIBYTES)));
+        let (turns, room) = (Arc::new(Semaphore::new(MAX_LOOKUPS)), Arc::new(Semaphore::new(CLAIM_KIBIBYTES)));
         ClaimLookups { relays, keys, vault, clock, turns, room, under_way: JoinSet::new() }
     }
 
@@ -60,7 +60,7 @@ impl ClaimLookups {
         let (vault, clock, out) = (self.vault.clone(), self.clock.clone(), out.clone());
         self.under_way.spawn(async move {
             let (author, seen_on) = (claimed.message.unverified().author, claimed.seen_on());
-            let mut pauses = PAUSES.iter();
+            let mut pauses = LOOKUP_PAUSES.iter();
             let announcement = loop {
                 let turn = turns.acquire().await;
                 let found = keys.look_up(&relays, author, &seen_on, clock.now()).await;

@@ -14,7 +14,7 @@ use std::time::Instant;
 use tokio::sync::{Notify, broadcast};
 
 /// The most events in a lane.
-const WAITING: usize = 4096;
+const MAX_WAITING: usize = 4096;
 /// Memory of a lane, in bytes: the content of its events, and [`BYTES_AN_EVENT`] each for the rest.
 /// The lanes are separate, so that a flood without work leaves room for events with work.
 const LANE_BYTES: usize = 32 << 20;
@@ -44,7 +44,7 @@ impl Queue {
         let mut lanes = self.lock();
         let lane = &mut lanes[usize::from(!arrival.paid)];
         let bytes = lane.bytes + size(&arrival);
-        if lane.events.len() == WAITING || bytes > LANE_BYTES {
+        if lane.events.len() == MAX_WAITING || bytes > LANE_BYTES {
             return false;
         }
         lane.bytes = bytes;
@@ -174,7 +174,7 @@ mod tests {
     use std::borrow::Cow;
     use std::time::Duration;
 
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
     fn wrap(bot: &Keys, text: &str) -> Event {
         let wrap = EventBuilder::new(Kind::GiftWrap, text).tag(Tag::public_key(bot.public_key()));
@@ -261,15 +261,15 @@ mod tests {
         let ours = RelayUrl::parse("wss://ours.example").unwrap();
         let entrance = entrance(&bot, &ours);
         let awaited = entrance.awaited.clone();
-        let (library, stream) = broadcast::channel(2 * WAITING);
+        let (library, stream) = broadcast::channel(2 * MAX_WAITING);
         tokio::spawn(entrance.drain(stream));
-        for number in 0..=WAITING {
+        for number in 0..=MAX_WAITING {
             library.send(event(&ours, "inbox", &wrap(&bot, &number.to_string()))).unwrap();
         }
         let own = wrap(&bot, "our own");
         let seen = awaited.expect(own.id.to_bytes());
         library.send(event(&ours, "inbox", &own)).unwrap();
-        tokio::time::timeout(PATIENCE, seen.notified()).await.expect("it is seen at once");
+        tokio::time::timeout(TEST_TIMEOUT, seen.notified()).await.expect("it is seen at once");
     }
 
     /// An event that found no room may come again; so may one beyond the bytes of its lane.
@@ -284,17 +284,17 @@ mod tests {
             event.content = "x".repeat(length);
             Arrival { id: event.id.to_bytes(), message: Box::new(event), relay: ours.clone(), paid }
         };
-        assert!((0..WAITING).all(|_| entrance.queue.push(arrival(false, 1))));
+        assert!((0..MAX_WAITING).all(|_| entrance.queue.push(arrival(false, 1))));
         assert!(!entrance.queue.push(arrival(false, 1)));
         entrance.admit(ours.clone(), event.clone());
         assert!(!entrance.seen.forget(&event.id.to_bytes()), "another copy of it is not skipped");
-        tokio::time::timeout(PATIENCE, entrance.lost.notified()).await.expect("a backfill brings it");
+        tokio::time::timeout(TEST_TIMEOUT, entrance.lost.notified()).await.expect("a backfill brings it");
         let mut fit = 0;
         while entrance.queue.push(arrival(true, LANE_BYTES / 4)) {
             fit += 1;
         }
         assert_eq!(fit, 3);
-        for number in 0..3 + WAITING {
+        for number in 0..3 + MAX_WAITING {
             assert_eq!(entrance.queue.next().await.paid, number < 3);
         }
         assert!(entrance.queue.push(arrival(true, LANE_BYTES / 2)), "the room is free again");

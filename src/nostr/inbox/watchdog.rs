@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 /// Time from the start to the first round.
-const FIRST: Duration = Duration::from_secs(10);
+const FIRST_ROUND: Duration = Duration::from_secs(10);
 /// Time limit from a relay's OK to the message's arrival.
-const PATIENCE: Duration = Duration::from_secs(20);
+const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(20);
 /// Seconds after which relays may delete the message.
-const LIFE: u64 = 3600;
+const TEST_MESSAGE_LIFE: u64 = 3600;
 
 /// The watchdog's messages in transit. Shared with the inbox, which sees them arrive.
 #[derive(Clone, Debug, Default)]
@@ -82,7 +82,7 @@ enum Test {
 impl Watchdog {
     /// Tests every DM relay in each round until the shutdown.
     pub async fn run(self, mut shutdown: Shutdown) {
-        let mut rounds = tokio::time::interval_at(tokio::time::Instant::now() + FIRST, self.every);
+        let mut rounds = tokio::time::interval_at(tokio::time::Instant::now() + FIRST_ROUND, self.every);
         let mut reported: HashSet<RelayUrl> = HashSet::new();
         loop {
             tokio::select! {
@@ -126,7 +126,7 @@ impl Watchdog {
             text: String::new(),
             in_reply_to: None,
             subject: None,
-            expires_at: self.clock.now() + LIFE,
+            expires_at: self.clock.now() + TEST_MESSAGE_LIFE,
             not_before: 0,
         };
         let Some(event) = self.vault.seal(&message).ok().and_then(|wrap| Event::from_json(wrap.json).ok()) else {
@@ -139,7 +139,7 @@ impl Watchdog {
             // The relay disconnected during the test, so the test says nothing.
             Err(NostrError::NotConnected(_)) => Test::Passed,
             Err(error) => Test::Refused(error),
-            Ok(()) => match tokio::time::timeout(PATIENCE, seen.notified()).await {
+            Ok(()) => match tokio::time::timeout(ARRIVAL_TIMEOUT, seen.notified()).await {
                 Ok(()) => Test::Passed,
                 Err(_) => Test::Deaf,
             },

@@ -2,7 +2,6 @@
 
 mod attempts;
 mod delivery;
-mod record;
 mod under_way;
 
 pub use attempts::Outbox;

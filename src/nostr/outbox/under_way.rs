@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::task::{Id, JoinSet};
 
 /// The most messages in progress.
-const AT_ONCE: usize = 1024;
+const MAX_ATTEMPTS_UNDER_WAY: usize = 1024;
 /// The most messages of one class in progress. The two classes are urgent messages, which are
 /// results and answers to askers with a job, and all others.
 const OF_ONE_CLASS: usize = 640;
@@ -64,7 +64,8 @@ impl UnderWay {
 
     /// Whether some due messages may have found no place.
     pub fn is_full(&self) -> bool {
-        self.messages.len() >= AT_ONCE || self.of_classes().into_iter().any(|messages| messages >= OF_ONE_CLASS)
+        self.messages.len() >= MAX_ATTEMPTS_UNDER_WAY
+            || self.of_classes().into_iter().any(|messages| messages >= OF_ONE_CLASS)
     }
 
     /// The numbers of messages of each class: not urgent, urgent.
@@ -140,7 +141,7 @@ fn in_order_of_ending<'a>(running: impl Iterator<Item = &'a Running>, urgent: bo
 /// Whether there is room for another message. `all`: messages in progress; `of_class`: those of its
 /// class.
 fn has_room(all: usize, of_class: usize) -> bool {
-    all < AT_ONCE && of_class < OF_ONE_CLASS
+    all < MAX_ATTEMPTS_UNDER_WAY && of_class < OF_ONE_CLASS
 }
 
 #[cfg(test)]
@@ -160,10 +161,10 @@ mod tests {
         // Chatter has reserved places too, because an attacker creates jobs as easily as keys.
         for first in [false, true] {
             let mut messages = Vec::new();
-            (0..2 * AT_ONCE).for_each(|_| start(&mut messages, first));
+            (0..2 * MAX_ATTEMPTS_UNDER_WAY).for_each(|_| start(&mut messages, first));
             assert_eq!(messages.len(), OF_ONE_CLASS);
-            (0..2 * AT_ONCE).for_each(|_| start(&mut messages, !first));
-            assert_eq!(messages.len(), AT_ONCE);
+            (0..2 * MAX_ATTEMPTS_UNDER_WAY).for_each(|_| start(&mut messages, !first));
+            assert_eq!(messages.len(), MAX_ATTEMPTS_UNDER_WAY);
         }
     }
 

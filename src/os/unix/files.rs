@@ -2,16 +2,16 @@
 
 use crate::os::Access;
 use etcetera::{AppStrategy, AppStrategyArgs, choose_app_strategy};
-use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+#[cfg(any(test, feature = "test-util"))]
+pub use npubbot_vault::os::files::make_link;
+use npubbot_vault::os::files::{FILE, FOLDER};
+pub use npubbot_vault::os::files::{
+    create_folder, create_new, give_to_folders_owner, is_file_open_to_others, is_open_to_others, sync_folder,
+};
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-
-/// Permissions of a file and of a folder that only their owner may use.
-const FILE: u32 = 0o600;
-const FOLDER: u32 = 0o700;
-/// Mask of the permissions of everybody but the owner.
-const OTHERS: u32 = 0o077;
 
 /// The user's configuration file, for help texts.
 pub const USER_CONFIG: &str = "~/.config/npubbot/relays.toml";
@@ -22,51 +22,6 @@ pub const USER_DATA: &str = "~/.local/share/npubbot";
 pub const SERVICE_INIT: &str = "sudo -u npubbot npubbot init";
 /// The commands that check and start it.
 pub const SERVICE_NEXT: Option<&str> = Some("  sudo npubbot doctor\n  sudo systemctl enable --now npubbot");
-
-/// Makes a folder, and those above it, for its owner only. An existing one is left as it is.
-///
-/// Errors: those of the file system.
-pub fn create_folder(folder: &Path) -> io::Result<()> {
-    if folder.is_dir() || folder.as_os_str().is_empty() {
-        return Ok(());
-    }
-    if let Some(above) = folder.parent() {
-        create_folder(above)?;
-    }
-    match DirBuilder::new().mode(FOLDER).create(folder) {
-        // Another process may have made it meanwhile.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
-        Err(error) => Err(error),
-        Ok(()) => {
-            give_to_folders_owner(folder);
-            Ok(())
-        }
-    }
-}
-
-/// Makes a file for its owner only, and opens it for writing.
-///
-/// Errors: it exists; those of the file system.
-pub fn create_new(file: &Path) -> io::Result<File> {
-    let made = OpenOptions::new().create_new(true).write(true).mode(FILE).open(file)?;
-    give_to_folders_owner(file);
-    Ok(made)
-}
-
-/// Gives what root has just made to the owner of the folder that it is in. Otherwise a service's
-/// user could not read what root makes in the service's data folder.
-pub fn give_to_folders_owner(made: &Path) {
-    if !rustix::process::geteuid().is_root() {
-        return;
-    }
-    let folder = made.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if let Ok(meta) = std::fs::metadata(folder)
-        && meta.uid() != 0
-    {
-        // If this fails it stays root's, and who cannot read it says so.
-        let _ = std::os::unix::fs::lchown(made, Some(meta.uid()), Some(meta.gid()));
-    }
-}
 
 /// Opens a file. A missing one is made for its owner only; an existing one keeps its permissions.
 ///
@@ -88,31 +43,6 @@ pub fn open(file: &Path, access: Access) -> io::Result<File> {
     }
 }
 
-/// Makes sure that a new name in a folder outlives a power loss.
-///
-/// Errors: those of the file system.
-pub fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
-}
-
-/// Whether anybody but its owner has rights to a file or folder.
-///
-/// Errors: those of the file system.
-pub fn is_open_to_others(path: &Path) -> io::Result<bool> {
-    std::fs::metadata(path).map(|meta| permits_others(&meta))
-}
-
-/// Like [`is_open_to_others`], for an open file.
-///
-/// Errors: those of the file system.
-pub fn is_file_open_to_others(file: &File) -> io::Result<bool> {
-    file.metadata().map(|meta| permits_others(&meta))
-}
-
-fn permits_others(meta: &Metadata) -> bool {
-    meta.permissions().mode() & OTHERS != 0
-}
-
 /// The command that closes a file or folder to others.
 pub fn closing_command(path: &Path) -> String {
     let mode = if path.is_dir() { FOLDER } else { FILE };
@@ -122,13 +52,8 @@ pub fn closing_command(path: &Path) -> String {
 /// Gives everybody the right to read a file or folder, for tests.
 #[cfg(any(test, feature = "test-util"))]
 pub fn open_to_others(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(if path.is_dir() { 0o755 } else { 0o644 }))
-}
-
-/// Makes a symbolic link to a file, for tests.
-#[cfg(any(test, feature = "test-util"))]
-pub fn make_link(to: &Path, link: &Path) -> io::Result<()> {
-    std::os::unix::fs::symlink(to, link)
 }
 
 /// Whether a file or folder exists and belongs to this user.

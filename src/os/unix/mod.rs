@@ -7,4 +7,3 @@ pub mod process;
 pub mod service;
 pub mod signals;
 pub mod terminal;
-pub mod vault_channel;

@@ -1,9 +1,7 @@
 //! Rights, crashes, other processes, the terminal.
 
-use rustix::process::{Pid, Resource, Rlimit, Signal, geteuid, getpid, kill_process, setpgid, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, geteuid, getpid, kill_process, setrlimit};
 use std::io;
-use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
 
 /// Whether this user administers the machine.
 pub fn is_root() -> bool {
@@ -30,11 +28,6 @@ pub fn kill(process: u32) -> io::Result<()> {
     Ok(kill_process(process, Signal::KILL)?)
 }
 
-/// Whether a system call filter ended a process.
-pub fn is_forbidden_call(status: ExitStatus) -> bool {
-    status.signal() == Some(Signal::SYS.as_raw())
-}
-
 /// Makes a server read its configuration again (SIGHUP). `None` if the process does not run, or is
 /// another program by now.
 pub fn reload(process: u32, program: &str) -> Option<()> {
@@ -46,12 +39,4 @@ pub fn reload(process: u32, program: &str) -> Option<()> {
 /// Whether the terminal of standard error shows colours: always.
 pub fn shows_colors() -> bool {
     true
-}
-
-/// Keeps the signals of Ctrl-C and of a closed terminal from the vault, because the bot needs the
-/// vault to stop cleanly. The vault stays in the bot's session: Linux shares processors among
-/// sessions first (`sched_autogroup`), so in its own session it would wait behind the bot's search.
-pub fn leave_terminal() {
-    // It fails only for the leader of a session, which is in a group of its own already.
-    let _ = setpgid(None, None);
 }

@@ -4,17 +4,19 @@ use super::{acl, wide};
 use crate::os::Access;
 use etcetera::BaseStrategy;
 use etcetera::base_strategy::Windows;
-use std::fs::{File, OpenOptions};
+#[cfg(any(test, feature = "test-util"))]
+pub use npubbot_vault::os::files::make_link;
+pub use npubbot_vault::os::files::{
+    create_folder, create_new, give_to_folders_owner, is_file_open_to_others, is_open_to_others, sync_folder,
+};
+use npubbot_vault::os::files::{open_as, open_to_look};
+use std::fs::File;
 use std::io;
-use std::os::windows::fs::OpenOptionsExt;
-use std::os::windows::io::FromRawHandle;
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
-use windows_sys::Win32::Foundation::{GENERIC_READ, GENERIC_WRITE, INVALID_HANDLE_VALUE};
+use windows_sys::Win32::Foundation::{GENERIC_READ, GENERIC_WRITE};
 use windows_sys::Win32::Storage::FileSystem::{
-    CREATE_NEW, CreateDirectoryW, CreateFileW, FILE_APPEND_DATA, FILE_ATTRIBUTE_NORMAL, FILE_CREATION_DISPOSITION,
-    FILE_FLAG_BACKUP_SEMANTICS, FILE_GENERIC_WRITE, FILE_SHARE_DELETE, FILE_SHARE_READ, FILE_SHARE_WRITE,
-    FILE_WRITE_DATA, GetDiskFreeSpaceExW, OPEN_ALWAYS, READ_CONTROL,
+    FILE_APPEND_DATA, FILE_GENERIC_WRITE, FILE_WRITE_DATA, GetDiskFreeSpaceExW, OPEN_ALWAYS,
 };
 
 /// The user's configuration, for help texts.
@@ -29,37 +31,6 @@ pub const SERVICE_INIT: &str =
 /// The commands that check and start it: those of any bot.
 pub const SERVICE_NEXT: Option<&str> = None;
 
-/// Makes a folder, and those above it, for this user only. An existing one is left as it is.
-///
-/// Errors: those of the file system.
-pub fn create_folder(folder: &Path) -> io::Result<()> {
-    if folder.is_dir() || folder.as_os_str().is_empty() {
-        return Ok(());
-    }
-    if let Some(above) = folder.parent() {
-        create_folder(above)?;
-    }
-    let (path, own) = (wide::path(folder)?, acl::Own::folder()?);
-    let attributes = own.attributes();
-    // SAFETY: the path ends with 0; the attributes are valid as long as `own`.
-    if unsafe { CreateDirectoryW(path.as_ptr(), &attributes) } != 0 {
-        return Ok(());
-    }
-    let error = io::Error::last_os_error();
-    // Another process may have made it meanwhile.
-    if folder.is_dir() { Ok(()) } else { Err(error) }
-}
-
-/// Makes a file for this user only, and opens it for writing.
-///
-/// Errors: it exists; those of the file system.
-pub fn create_new(file: &Path) -> io::Result<File> {
-    open_as(file, GENERIC_WRITE, CREATE_NEW)
-}
-
-/// Gives what an administrator has made to the owner of its folder. Files inherit rights here.
-pub fn give_to_folders_owner(_: &Path) {}
-
 /// Opens a file. A missing one is made for this user only; an existing one keeps its access control
 /// list.
 ///
@@ -73,55 +44,6 @@ pub fn open(file: &Path, access: Access) -> io::Result<File> {
     open_as(file, read | write, OPEN_ALWAYS)
 }
 
-fn open_as(file: &Path, access: u32, disposition: FILE_CREATION_DISPOSITION) -> io::Result<File> {
-    let (path, own) = (wide::path(file)?, acl::Own::file()?);
-    let attributes = own.attributes();
-    // SAFETY: the path ends with 0; the attributes are valid as long as `own`; the handle is ours
-    // if the call succeeds.
-    unsafe {
-        let handle = CreateFileW(
-            path.as_ptr(),
-            // So that the access control list can be read.
-            access | READ_CONTROL,
-            FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
-            &attributes,
-            disposition,
-            FILE_ATTRIBUTE_NORMAL,
-            null_mut(),
-        );
-        match handle {
-            INVALID_HANDLE_VALUE => Err(io::Error::last_os_error()),
-            handle => Ok(File::from_raw_handle(handle)),
-        }
-    }
-}
-
-/// Does nothing. NTFS logs new names, and syncing a file writes that log.
-///
-/// Errors: none on Windows.
-pub fn sync_folder(_: &Path) -> io::Result<()> {
-    Ok(())
-}
-
-/// Whether anybody but its owner, this user and the administrators has rights to a file or folder.
-///
-/// Errors: those of the file system.
-pub fn is_open_to_others(path: &Path) -> io::Result<bool> {
-    acl::permits_others(&open_to_look(path)?)
-}
-
-/// Like [`is_open_to_others`], for an open file.
-///
-/// Errors: those of the file system.
-pub fn is_file_open_to_others(file: &File) -> io::Result<bool> {
-    acl::permits_others(file)
-}
-
-/// A handle to a file or folder that can only read its access control list.
-fn open_to_look(path: &Path) -> io::Result<File> {
-    OpenOptions::new().access_mode(READ_CONTROL).custom_flags(FILE_FLAG_BACKUP_SEMANTICS).open(path)
-}
-
 /// The command that closes a file or folder to others.
 pub fn closing_command(path: &Path) -> String {
     let heirs = if path.is_dir() { "(OI)(CI)" } else { "" };
@@ -132,12 +54,6 @@ pub fn closing_command(path: &Path) -> String {
 #[cfg(any(test, feature = "test-util"))]
 pub fn open_to_others(path: &Path) -> io::Result<()> {
     acl::permit_everybody(path)
-}
-
-/// Makes a symbolic link to a file, for tests.
-#[cfg(any(test, feature = "test-util"))]
-pub fn make_link(to: &Path, link: &Path) -> io::Result<()> {
-    std::os::windows::fs::symlink_file(to, link)
 }
 
 /// Whether a file or folder exists and belongs to this user.

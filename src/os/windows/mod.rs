@@ -1,7 +1,6 @@
 //! Windows.
 
 mod account;
-mod acl;
 pub mod files;
 mod handover;
 pub mod local_socket;
@@ -12,6 +11,5 @@ mod service_log;
 mod session;
 pub mod signals;
 pub mod terminal;
-pub mod vault_channel;
-pub mod walls;
-mod wide;
+
+use npubbot_vault::os::windows::{acl, wide};

@@ -4,18 +4,11 @@ use super::acl;
 use std::io;
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use windows_sys::Win32::System::Console::{
-    CTRL_BREAK_EVENT, CTRL_C_EVENT, ENABLE_VIRTUAL_TERMINAL_PROCESSING, GetConsoleMode, GetStdHandle, STD_ERROR_HANDLE,
-    SetConsoleCtrlHandler, SetConsoleMode,
+    ENABLE_VIRTUAL_TERMINAL_PROCESSING, GetConsoleMode, GetStdHandle, STD_ERROR_HANDLE, SetConsoleMode,
 };
 use windows_sys::Win32::System::Diagnostics::Debug::{SEM_FAILCRITICALERRORS, SEM_NOGPFAULTERRORBOX, SetErrorMode};
 use windows_sys::Win32::System::ErrorReporting::{WER_FAULT_REPORTING_FLAG_NOHEAP, WerSetFlags};
-use windows_sys::Win32::System::Threading::{
-    GetCurrentProcess, OpenProcess, PROCESS_TERMINATE, SetProcessShutdownParameters, TerminateProcess,
-};
-
-/// The place of the vault in the order in which programs end with a session; higher numbers end
-/// first.
-const ENDS_LATE: u32 = 0x200;
+use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcess, PROCESS_TERMINATE, TerminateProcess};
 
 /// Whether this process has the rights of an administrator.
 pub fn is_root() -> bool {
@@ -33,11 +26,6 @@ pub fn no_core_dumps() -> io::Result<()> {
         WerSetFlags(WER_FAULT_REPORTING_FLAG_NOHEAP)
     };
     if set < 0 { Err(io::Error::other(format!("error {set:#x}"))) } else { Ok(()) }
-}
-
-/// Whether a system call filter ended a process: Windows has none.
-pub fn is_forbidden_call(_: std::process::ExitStatus) -> bool {
-    false
 }
 
 /// Ends this process at once, without the exit handlers of libraries.
@@ -81,26 +69,4 @@ pub fn shows_colors() -> bool {
         GetConsoleMode(console, &mut mode) == 0
             || SetConsoleMode(console, mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING) != 0
     }
-}
-
-/// Keeps Ctrl-C and a closed window from ending the vault, because the bot needs the vault to stop
-/// cleanly.
-pub fn leave_terminal() {
-    // SAFETY: the handler is a function of this program.
-    unsafe {
-        SetConsoleCtrlHandler(Some(ignored), 1);
-        // At the end of a session other programs end first: they have 0x280 by default.
-        SetProcessShutdownParameters(ENDS_LATE, 0);
-    }
-}
-
-/// Ignores Ctrl-C. After any other event the process would end when the last handler returns, so
-/// this one does not return. The bot ends its vault.
-unsafe extern "system" fn ignored(event: u32) -> i32 {
-    if event != CTRL_C_EVENT && event != CTRL_BREAK_EVENT {
-        loop {
-            std::thread::park();
-        }
-    }
-    1
 }

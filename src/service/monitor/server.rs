@@ -5,6 +5,7 @@
 //! so that frequent requests cost the bot no work.
 
 use super::{HEALTH_PATIENCE, Monitors};
+use crate::roster::KeepTasks;
 use crate::shutdown::Shutdown;
 use crate::web::{Bounds, WebError, serve};
 use http_body_util::Full;

@@ -63,7 +63,7 @@ fn work_until_killed() {
                 println!("\ndelivered {}", job.0);
             }
         }
-        ledger.clean().unwrap();
+        ledger.delete_expired().unwrap();
     }
 }
 

@@ -124,7 +124,7 @@ fn live(folder: &Path, told: &mut Told, attempts: usize) -> Result<(), LedgerErr
             told.delivered.extend(message.result_of.map(|job| job.0));
         }
     }
-    persist(attempts, || ledger.clean())?;
+    persist(attempts, || ledger.delete_expired())?;
     ledger.close();
     Ok(())
 }

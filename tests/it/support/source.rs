@@ -27,26 +27,29 @@ pub fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     files
 }
 
-/// The folders of the library's source code: the bot's and the miner's.
-const SOURCES: [&str; 2] = ["src", "miner/src"];
+/// The folders of the library's source code, each with the room that it is: the bot's and the miner's
+/// rooms, and the vault.
+const SOURCES: [(&str, &str); 3] = [("src", ""), ("miner/src", ""), ("vault/src", "vault")];
 
 /// Every Rust file of the library except unit tests.
 pub fn library() -> Vec<PathBuf> {
     let is_test = |file: &PathBuf| file.iter().any(|part| part == "tests" || part == "tests.rs");
-    let all = SOURCES.into_iter().flat_map(|folder| files(&root().join(folder), &["rs"]));
+    let all = SOURCES.into_iter().flat_map(|(folder, _)| files(&root().join(folder), &["rs"]));
     all.filter(|file| !is_test(file)).collect()
 }
 
-/// The path of a file of the library below its `src`, such as `key/npub.rs`.
+/// The path of a file of the library from its room on, such as `key/npub.rs`.
 pub fn below_src(file: &Path) -> PathBuf {
-    let below = SOURCES.into_iter().find_map(|folder| file.strip_prefix(root().join(folder)).ok());
-    below.unwrap_or_else(|| panic!("{} is not of the library", file.display())).to_owned()
+    let below = |(folder, room): (&str, &str)| Some(Path::new(room).join(file.strip_prefix(root().join(folder)).ok()?));
+    SOURCES.into_iter().find_map(below).unwrap_or_else(|| panic!("{} is not of the library", file.display()))
 }
 
 /// The path from the top of the repository of a file that [`below_src`] named.
 pub fn from_top(below_src: &str) -> String {
-    let is_there = |folder: &&&str| root().join(folder).join(below_src).exists();
-    format!("{}/{below_src}", SOURCES.iter().find(is_there).unwrap_or(&SOURCES[0]))
+    let path =
+        |(folder, room): (&str, &str)| Some(Path::new(folder).join(Path::new(below_src).strip_prefix(room).ok()?));
+    let found = SOURCES.into_iter().filter_map(path).find(|path| root().join(path).exists());
+    found.map_or_else(|| below_src.to_owned(), |path| path.display().to_string())
 }
 
 /// Code without whole-line comments and without the unit tests at its end.

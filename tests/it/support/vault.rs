@@ -6,7 +6,7 @@ use nostr_sdk::nips::nip44;
 use nostr_sdk::{Event, JsonUtil, Keys, UnsignedEvent};
 use npubbot::job::Asker;
 use npubbot::message::OutgoingMessage;
-use npubbot::vault::{Means, Opening, Vault};
+use npubbot::vault::{IdentityFile, PassphraseSource, Vault};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -19,9 +19,9 @@ pub fn started(home: &Home) -> Vault {
 /// Starts the real vault process of a bot that has an identity, without the bot.
 pub fn process_of(home: &Home) -> Vault {
     let file = home.data().join("identity.age");
-    let means = Means::AgeIdentityFile(home.age_identity());
+    let means = PassphraseSource::AgeIdentityFile(home.age_identity());
     let program = Path::new(env!("CARGO_BIN_EXE_npubbot"));
-    Vault::start_program(program, Opening { file, means, is_new: false }).unwrap()
+    Vault::start_program(program, IdentityFile { file, means, is_new: false }).unwrap()
 }
 
 /// A message to be sealed for `to`.

@@ -143,7 +143,7 @@ impl Reference {
         }
     }
 
-    pub fn clean(&mut self, now: u64) {
+    pub fn delete_expired(&mut self, now: u64) {
         self.age += (now - self.cleaned_at.unwrap_or(now)).min(DAY);
         self.cleaned_at = Some(now);
         let age = self.age;

@@ -1,0 +1,262 @@
+//! Askers: those who want no more messages or their data deleted, their languages, the operator's
+//! rules for single ones, and the list that an operator sees.
+
+use super::error::LedgerError;
+use super::jobs::JobState;
+use super::open::Ledger;
+use super::rows::{DAY, read_language, record_last_job, seconds, unsigned};
+use crate::job::{Asker, JobId};
+use crate::language::Language;
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+impl Ledger {
+    /// Deletes everything about an asker up to the time `until` (Unix seconds), as a vanish request
+    /// (NIP-62) asks. They get no answer. Returns the accepted jobs that were deleted; `None` if
+    /// nothing was deleted.
+    pub fn forget(&self, asker: Asker, until: u64) -> Result<Option<Vec<JobId>>, LedgerError> {
+        let now = self.now();
+        self.write(|transaction| {
+            let (gone, ended) = forget(transaction, asker, seconds(until), now)?;
+            Ok((gone > 0).then_some(ended))
+        })
+    }
+
+    /// All askers with a job, a message in the outbox, a stop, or a language.
+    pub fn askers(&self) -> Result<Vec<Asker>, LedgerError> {
+        let query = "SELECT asker FROM job UNION SELECT asker FROM outbox UNION SELECT asker FROM silent
+                     UNION SELECT asker FROM language ORDER BY asker";
+        self.reading(|connection| {
+            let mut statement = connection.prepare_cached(query)?;
+            Ok(statement.query_map([], |row| row.get(0).map(Asker))?.collect::<rusqlite::Result<Vec<_>>>()?)
+        })
+    }
+}
+
+/// Whether an asker sent `stop` and has not sent `start` since.
+pub(super) fn is_silent(connection: &Connection, asker: Asker) -> Result<bool, LedgerError> {
+    Ok(connection.prepare_cached("SELECT 1 FROM silent WHERE asker = ?1")?.exists([asker.0])?)
+}
+
+/// Whether a message of an asker by NIP-04 was answered in the last day.
+pub(super) fn is_redirected(connection: &Connection, asker: Asker, now: i64) -> Result<bool, LedgerError> {
+    let query = "SELECT 1 FROM redirected WHERE asker = ?1 AND at > ?2 - ?3 AND at <= ?2 + ?3";
+    Ok(connection.prepare_cached(query)?.exists(params![asker.0, now, DAY])?)
+}
+
+/// Records that a message of an asker by NIP-04 is answered.
+pub(super) fn redirect(transaction: &Transaction<'_>, asker: Asker, now: i64) -> Result<(), LedgerError> {
+    transaction
+        .prepare_cached("INSERT OR REPLACE INTO redirected (asker, at) VALUES (?1, ?2)")?
+        .execute(params![asker.0, now])?;
+    Ok(())
+}
+
+/// Records a stop and cancels the asker's jobs, which are returned.
+pub(super) fn opt_out(transaction: &Transaction<'_>, asker: Asker, now: i64) -> Result<Vec<JobId>, LedgerError> {
+    transaction.execute("INSERT OR IGNORE INTO silent (asker, since) VALUES (?1, ?2)", params![asker.0, now])?;
+    cancel_all(transaction, asker)
+}
+
+/// Cancels all accepted jobs of an asker, which are returned.
+pub(super) fn cancel_all(transaction: &Transaction<'_>, asker: Asker) -> Result<Vec<JobId>, LedgerError> {
+    let mut cancel = transaction
+        .prepare_cached("UPDATE job SET state = 'cancelled' WHERE asker = ?1 AND state = 'accepted' RETURNING id")?;
+    Ok(cancel.query_map([asker.0], |row| row.get(0).map(JobId))?.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Lets an asker who sent `stop` get messages again.
+pub(super) fn opt_in(transaction: &Transaction<'_>, asker: Asker) -> Result<(), LedgerError> {
+    transaction.execute("DELETE FROM silent WHERE asker = ?1", [asker.0])?;
+    Ok(())
+}
+
+/// Number of the newest language rows, which are always kept. Older rows are kept only for askers
+/// with a job.
+const LANGUAGES_KEPT: i64 = 100_000;
+
+/// The language of an asker; English if none is kept.
+pub(super) fn language(connection: &Connection, asker: Asker) -> Result<Language, LedgerError> {
+    let code: Option<String> = connection
+        .prepare_cached("SELECT code FROM language WHERE asker = ?1")?
+        .query_row([asker.0], |row| row.get(0))
+        .optional()?;
+    Ok(read_language(code))
+}
+
+/// Sets the language of an asker. English takes no row.
+pub(super) fn set_language(
+    transaction: &Transaction<'_>,
+    asker: Asker,
+    language: Language,
+    now: i64,
+) -> Result<(), LedgerError> {
+    if language == Language::default() {
+        transaction.prepare_cached("DELETE FROM language WHERE asker = ?1")?.execute([asker.0])?;
+        return Ok(());
+    }
+    transaction
+        .prepare_cached("INSERT OR REPLACE INTO language (asker, code, since) VALUES (?1, ?2, ?3)")?
+        .execute(params![asker.0, language.code(), now])?;
+    Ok(())
+}
+
+/// Deletes the language rows beyond the newest [`LANGUAGES_KEPT`], except those of askers with a
+/// job.
+pub(super) fn delete_old_languages(transaction: &Transaction<'_>) -> Result<(), LedgerError> {
+    transaction.execute(
+        "DELETE FROM language WHERE rowid <= (SELECT max(rowid) FROM language) - ?1
+             AND NOT EXISTS (SELECT 1 FROM job WHERE job.asker = language.asker)",
+        [LANGUAGES_KEPT],
+    )?;
+    Ok(())
+}
+
+/// Deletes jobs and messages up to the time `until`. Returns the number of rows deleted, and the
+/// accepted jobs among them.
+///
+/// Three things stay. The highest job number, so that none is given twice. The ids of messages,
+/// until no relay can replay them; otherwise an old request would become a new job. The times of
+/// the last day's jobs, for that day, so that a deletion does not open a second quota.
+pub(super) fn forget(
+    transaction: &Transaction<'_>,
+    asker: Asker,
+    until: i64,
+    now: i64,
+) -> Result<(usize, Vec<JobId>), LedgerError> {
+    record_last_job(transaction)?;
+    let mut gone = 0;
+    for statement in [
+        // A result is deleted with its job, even if it was found after `until`.
+        "DELETE FROM outbox WHERE asker = ?1 AND (queued_at <= ?2 OR result_of IN
+             (SELECT id FROM job WHERE asker = ?1 AND accepted_at <= ?2))",
+        "DELETE FROM silent WHERE asker = ?1 AND since <= ?2",
+        "DELETE FROM language WHERE asker = ?1 AND since <= ?2",
+        "DELETE FROM redirected WHERE asker = ?1 AND at <= ?2",
+    ] {
+        gone += transaction.prepare_cached(statement)?.execute(params![asker.0, until])?;
+    }
+    transaction
+        .prepare_cached(
+            "INSERT INTO started (asker, at) SELECT asker, accepted_at FROM job
+             WHERE asker = ?1 AND accepted_at <= ?2 AND accepted_at > ?3",
+        )?
+        .execute(params![asker.0, until, now - DAY])?;
+    let mut delete =
+        transaction.prepare_cached("DELETE FROM job WHERE asker = ?1 AND accepted_at <= ?2 RETURNING id, state")?;
+    let deleted = delete
+        .query_map(params![asker.0, until], |row| Ok((JobId(row.get(0)?), row.get::<_, String>(1)?)))?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    let is_open = |(_, state): &&(JobId, String)| state == JobState::Accepted.word();
+    let mut ended: Vec<JobId> = deleted.iter().filter(is_open).map(|(job, _)| *job).collect();
+    ended.sort_unstable();
+    Ok((gone + deleted.len(), ended))
+}
+
+/// Number of the newest jobs whose askers are listed, besides the askers with open jobs.
+const JOBS_LOOKED_THROUGH: i64 = 10_000;
+
+/// An operator's rule for an asker. Ordinary askers have none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AskerRule {
+    /// Messages of the asker are ignored.
+    Denied,
+    /// Higher limits, and no proof of work.
+    Friend,
+}
+
+impl AskerRule {
+    /// The word for the rule in the column `rule`.
+    pub fn word(self) -> &'static str {
+        match self {
+            AskerRule::Denied => "denied",
+            AskerRule::Friend => "friend",
+        }
+    }
+
+    /// Reads the column `rule`; `None` for an unknown word.
+    fn parse(word: &str) -> Option<AskerRule> {
+        [AskerRule::Denied, AskerRule::Friend].into_iter().find(|rule| rule.word() == word)
+    }
+}
+
+/// One asker with totals, for the operator.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AskerTotals {
+    /// The asker.
+    pub asker: Asker,
+    /// Accepted jobs.
+    pub open_jobs: u64,
+    /// Found and delivered jobs whose rows are kept.
+    pub done: u64,
+    /// Messages answered in the last 16 days.
+    pub messages: u64,
+    /// When their last job was accepted, Unix seconds.
+    pub last_job_at: Option<u64>,
+    /// The operator's rule.
+    pub rule: Option<AskerRule>,
+}
+
+impl Ledger {
+    /// All rules, except those of a later version that this version does not know.
+    pub fn rules(&self) -> Result<Vec<(Asker, AskerRule)>, LedgerError> {
+        self.reading(|connection| {
+            let mut statement = connection.prepare_cached("SELECT asker, rule FROM rule")?;
+            let rows = statement.query_map([], |row| Ok((row.get(0).map(Asker)?, row.get::<_, String>(1)?)))?;
+            let rules = rows.map(|row| row.map(|(asker, word)| AskerRule::parse(&word).map(|rule| (asker, rule))));
+            Ok(rules.filter_map(Result::transpose).collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Sets the rule of an asker, or removes it. A denial cancels the asker's accepted jobs;
+    /// returns their numbers. A result that was found is still sent.
+    pub fn set_rule(&self, asker: Asker, rule: Option<AskerRule>) -> Result<Vec<JobId>, LedgerError> {
+        let now = self.now();
+        let cancelled = self.write(|transaction| {
+            let Some(rule) = rule else {
+                transaction.execute("DELETE FROM rule WHERE asker = ?1", [asker.0])?;
+                return Ok(Some(Vec::new()));
+            };
+            transaction.execute(
+                "INSERT OR REPLACE INTO rule (asker, rule, since) VALUES (?1, ?2, ?3)",
+                params![asker.0, rule.word(), now],
+            )?;
+            if rule != AskerRule::Denied {
+                return Ok(Some(Vec::new()));
+            }
+            cancel_all(transaction, asker).map(Some)
+        })?;
+        Ok(cancelled.unwrap_or_default())
+    }
+
+    /// Askers with an open job, a rule, or one of the 10,000 newest jobs. Returns at most `most`:
+    /// those with the most open jobs first, then those with the latest job.
+    pub fn list_askers(&self, most: usize) -> Result<Vec<AskerTotals>, LedgerError> {
+        let query = "
+            WITH listed (asker) AS (
+                SELECT asker FROM job WHERE state = 'accepted'
+                UNION SELECT asker FROM (SELECT asker FROM job ORDER BY id DESC LIMIT ?2)
+                UNION SELECT asker FROM rule)
+            SELECT asker,
+                   (SELECT count(*) FROM job WHERE job.asker = listed.asker AND state = 'accepted') AS open,
+                   (SELECT count(*) FROM job WHERE job.asker = listed.asker AND state IN ('found', 'delivered')),
+                   (SELECT count(*) FROM seen WHERE seen.asker = listed.asker),
+                   (SELECT max(accepted_at) FROM job WHERE job.asker = listed.asker) AS last,
+                   (SELECT rule FROM rule WHERE rule.asker = listed.asker)
+            FROM listed ORDER BY open DESC, last DESC, asker LIMIT ?1";
+        self.reading(|connection| {
+            let mut statement = connection.prepare_cached(query)?;
+            let most = i64::try_from(most).unwrap_or(i64::MAX);
+            let rows = statement.query_map(params![most, JOBS_LOOKED_THROUGH], |row| {
+                Ok(AskerTotals {
+                    asker: Asker(row.get(0)?),
+                    open_jobs: unsigned(row.get(1)?),
+                    done: unsigned(row.get(2)?),
+                    messages: unsigned(row.get(3)?),
+                    last_job_at: row.get::<_, Option<i64>>(4)?.map(unsigned),
+                    rule: row.get::<_, Option<String>>(5)?.as_deref().and_then(AskerRule::parse),
+                })
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+}

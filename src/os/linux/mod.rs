@@ -1,4 +1,0 @@
-//! Linux only.
-
-pub mod kernel;
-pub mod walls;

@@ -1,0 +1,270 @@
+//! `age` files: secrets at rest, a few lines of text each, written once and never overwritten; and
+//! backups, which are encrypted as a stream.
+
+use super::error::VaultError;
+use super::identity::Unlock;
+use super::random::Source;
+use super::secret::SecretText;
+use crate::os::{BYTE_ORDER_MARK, files};
+use age::secrecy::{ExposeSecret, SecretString};
+use age::stream::StreamWriter;
+use age::{DecryptError, Decryptor, Encryptor, scrypt, x25519};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Longest text that one of our files holds, in bytes. Checked when writing and when reading.
+pub(super) const MAX_TEXT: usize = 4096;
+
+/// Largest file that is read, in bytes. Our own files have a few thousand bytes.
+const MAX_FILE: u64 = 64 * 1024;
+
+/// Highest scrypt cost that we accept, as a power of two. At 20, scrypt takes 1 GiB and some
+/// seconds. The default limit of `age` depends on the speed of this machine, so it would refuse
+/// files from a faster one.
+const MAX_SCRYPT_COST: u8 = 20;
+
+/// Scrypt cost of the files that we write, as a power of two. At 18, as in the program `age`,
+/// scrypt takes 256 MiB and about a second. Builds with debug assertions use 10, because tests
+/// write and open dozens of files.
+const SCRYPT_COST: u8 = if cfg!(debug_assertions) { 10 } else { 18 };
+
+/// An error about the file at `path`. `reason` says what is wrong and what would work.
+pub(super) fn unusable(path: &Path, reason: impl ToString) -> VaultError {
+    VaultError::File { path: path.display().to_string(), reason: reason.to_string() }
+}
+
+/// An error about the key or passphrase for the file at `path`.
+pub(super) fn wrong_key(path: &Path, reason: impl ToString) -> VaultError {
+    VaultError::WrongKey { path: path.display().to_string(), reason: reason.to_string() }
+}
+
+/// Writes `text` to a new file at `path`, locked with `unlock` (permissions 0600).
+///
+/// Errors: [`VaultError::FileExists`] if `path` exists, [`VaultError::File`],
+/// [`VaultError::WrongKey`] if `unlock` cannot lock a file, [`VaultError::NoRandomness`].
+pub(super) fn create(path: &Path, unlock: &Unlock, text: &SecretText, source: Source) -> Result<(), VaultError> {
+    refuse_existing(path)?;
+    write(path, &FileKey::new(path, unlock)?.lock(path, text)?, source)
+}
+
+/// Writes a locked file's bytes to a new file at `path` (permissions 0600).
+///
+/// Errors: [`VaultError::FileExists`], [`VaultError::File`], [`VaultError::NoRandomness`].
+pub(super) fn write(path: &Path, locked: &[u8], source: Source) -> Result<(), VaultError> {
+    write_new(path, locked, source).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => VaultError::FileExists { path: path.display().to_string() },
+        _ => unusable(path, error),
+    })
+}
+
+/// Fails early if `path` exists, before a secret is drawn or the user is asked for a passphrase.
+pub(super) fn refuse_existing(path: &Path) -> Result<(), VaultError> {
+    match path.symlink_metadata() {
+        Ok(_) => Err(VaultError::FileExists { path: path.display().to_string() }),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Reads the text in a file.
+///
+/// Errors: [`VaultError::File`] if the file is missing, unreadable or not an `age` file;
+/// [`VaultError::WrongKey`] if `unlock` does not open it.
+pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<SecretText, VaultError> {
+    let locked = read(path)?;
+    let mut text = SecretText::with_capacity(MAX_TEXT);
+    let damaged = |error: io::Error| unusable(path, format!("it is damaged ({error}); restore a copy"));
+    text.fill_from(decrypt(path, unlock, locked.as_slice())?).map_err(damaged)?;
+    Ok(text)
+}
+
+/// Checks a file without opening it: that it is an `age` file, and long enough for a text of
+/// `least` bytes.
+///
+/// Errors: [`VaultError::File`].
+pub(super) fn inspect(path: &Path, least: usize) -> Result<(), VaultError> {
+    /// Bytes that age adds to a short text: a nonce and a tag.
+    const ADDED: usize = 32;
+    let locked = read(path)?;
+    parse(path, locked.as_slice())?;
+    // The header's last line begins with three dashes.
+    let last = locked.windows(5).position(|part| part == b"\n--- ").unwrap_or(0);
+    let text = locked.iter().skip(last + 1).skip_while(|&&byte| byte != b'\n').skip(1).count();
+    if text < least + ADDED { Err(unusable(path, "it was cut; restore a copy")) } else { Ok(()) }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, VaultError> {
+    let meta = fs::metadata(path).map_err(|error| unusable(path, error))?;
+    if !meta.is_file() {
+        return Err(unusable(path, "it is no file; restore a copy"));
+    }
+    if meta.len() > MAX_FILE {
+        return Err(unusable(path, "it is too large to be one of ours; name the right file"));
+    }
+    fs::read(path).map_err(|error| unusable(path, error))
+}
+
+/// The passphrase or the public keys that lock a file, already read from their source.
+pub(super) enum FileKey {
+    Passphrase(SecretString),
+    Recipients(Vec<x25519::Recipient>),
+}
+
+impl FileKey {
+    /// Reads the key or passphrase that `unlock` names. Errors name `path`, the file to lock.
+    ///
+    /// Errors: [`VaultError::WrongKey`] if the passphrase is empty or the key file gives no key.
+    pub(super) fn new(path: &Path, unlock: &Unlock) -> Result<FileKey, VaultError> {
+        match unlock {
+            Unlock::Passphrase(passphrase) if passphrase.expose_secret().is_empty() => {
+                Err(wrong_key(path, "an empty passphrase protects nothing; give one"))
+            }
+            Unlock::Passphrase(passphrase) => Ok(FileKey::Passphrase(passphrase.clone())),
+            Unlock::AgeIdentityFile(key_file) => {
+                let keys = age_identities(path, key_file)?;
+                Ok(FileKey::Recipients(keys.into_iter().map(|key| key.to_public()).collect()))
+            }
+        }
+    }
+
+    /// Encrypts `text` and returns the bytes of the locked file. Errors name `path`.
+    ///
+    /// Errors: [`VaultError::File`] if `text` cannot be encrypted.
+    pub(super) fn lock(&self, path: &Path, text: &SecretText) -> Result<Vec<u8>, VaultError> {
+        let mut locked = Vec::new();
+        let mut writer = self.encrypt(path, &mut locked)?;
+        writer.write_all(text.as_bytes()).and_then(|()| writer.finish()).map_err(|error| unusable(path, error))?;
+        Ok(locked)
+    }
+
+    /// A writer that encrypts.
+    fn encrypt<W: Write>(&self, path: &Path, writer: W) -> Result<StreamWriter<W>, VaultError> {
+        let encryptor = match self {
+            FileKey::Passphrase(passphrase) => {
+                let mut key = scrypt::Recipient::new(passphrase.clone());
+                key.set_work_factor(SCRYPT_COST);
+                Encryptor::with_recipients(std::iter::once(&key as &dyn age::Recipient))
+            }
+            FileKey::Recipients(keys) => Encryptor::with_recipients(keys.iter().map(|key| key as &dyn age::Recipient)),
+        };
+        let encryptor = encryptor.map_err(|error| unusable(path, error))?;
+        encryptor.wrap_output(writer).map_err(|error| unusable(path, error))
+    }
+}
+
+/// What opens a backup.
+pub enum BackupKey {
+    /// This passphrase or this key.
+    Unlock(Unlock),
+    /// The secret key of this recipient, `age1…`. It need not be on this machine.
+    Recipient(String),
+}
+
+/// A writer that encrypts a backup. Call `finish` at the end. Errors name `path`.
+///
+/// Errors: [`VaultError::WrongKey`] for an empty passphrase, a file without a key, or an invalid
+/// recipient.
+pub fn encrypt<W: Write>(path: &Path, key: &BackupKey, writer: W) -> Result<StreamWriter<W>, VaultError> {
+    let key = match key {
+        BackupKey::Unlock(unlock) => FileKey::new(path, unlock)?,
+        BackupKey::Recipient(text) => {
+            let key = text
+                .parse()
+                .map_err(|_| wrong_key(path, format!("`{text}` is not a recipient; a recipient begins with age1")))?;
+            FileKey::Recipients(vec![key])
+        }
+    };
+    key.encrypt(path, writer)
+}
+
+fn parse<R: BufRead>(path: &Path, mut locked: R) -> Result<Decryptor<R>, VaultError> {
+    let beginning = locked.fill_buf().map_err(|error| unusable(path, error))?;
+    if beginning.starts_with(b"-----BEGIN AGE") {
+        return Err(unusable(path, "it is in age's text form; convert it with `age -d` and `age -p` without `-a`"));
+    }
+    Decryptor::new_buffered(locked)
+        .map_err(|_| unusable(path, "it is not an age file, or it was cut; name the right file or restore a copy"))
+}
+
+/// A reader that decrypts a file. If the file was cut short, reading fails at the end.
+///
+/// Errors: [`VaultError::File`] if it is not an age file; [`VaultError::WrongKey`] if `unlock` does
+/// not open it.
+pub fn decrypt<'a, R: Read + 'a>(path: &Path, unlock: &Unlock, reader: R) -> Result<impl Read + 'a, VaultError> {
+    let file = parse(path, BufReader::new(reader))?;
+    let reader = match (unlock, file.is_scrypt()) {
+        (Unlock::Passphrase(passphrase), true) => {
+            let mut key = scrypt::Identity::new(passphrase.clone());
+            key.set_max_work_factor(MAX_SCRYPT_COST);
+            file.decrypt(std::iter::once(&key as &dyn age::Identity))
+        }
+        (Unlock::AgeIdentityFile(key_file), false) => {
+            let keys = age_identities(path, key_file)?;
+            file.decrypt(keys.iter().map(|key| key as &dyn age::Identity))
+        }
+        (Unlock::Passphrase(_), false) => {
+            return Err(wrong_key(path, "it is locked with an age key, not a passphrase; name the key's file"));
+        }
+        (Unlock::AgeIdentityFile(_), true) => {
+            return Err(wrong_key(path, "it is locked with a passphrase, not an age key; give the passphrase"));
+        }
+    };
+    reader.map_err(|error| match (unlock, error) {
+        (_, DecryptError::ExcessiveWork { required, .. }) => unusable(
+            path,
+            format!("its passphrase costs 2^{required} to try, more than 2^{MAX_SCRYPT_COST}; lock it anew with age"),
+        ),
+        (Unlock::Passphrase(_), DecryptError::DecryptionFailed | DecryptError::KeyDecryptionFailed) => {
+            wrong_key(path, "wrong passphrase; try again")
+        }
+        (Unlock::AgeIdentityFile(key_file), DecryptError::NoMatchingKeys | DecryptError::DecryptionFailed) => {
+            wrong_key(path, format!("it was locked for another key than the one in {}", key_file.display()))
+        }
+        (_, other) => unusable(path, format!("it is damaged ({other}); restore a copy")),
+    })
+}
+
+/// Reads the keys in the `AGE-SECRET-KEY-1…` lines of `key_file`. The list is never empty.
+///
+/// Errors: [`VaultError::WrongKey`] about the file at `path`, if `key_file` is unreadable or has no
+/// key.
+fn age_identities(path: &Path, key_file: &Path) -> Result<Vec<x25519::Identity>, VaultError> {
+    let about = |reason: &str| wrong_key(path, format!("{}: {reason}", key_file.display()));
+    let file = File::open(key_file).map_err(|error| about(&error.to_string()))?;
+    let mut text = SecretText::with_capacity(MAX_FILE as usize);
+    text.fill_from(file).map_err(|error| about(&error.to_string()))?;
+    let lines = text.as_str().unwrap_or_default().trim_start_matches(BYTE_ORDER_MARK).lines();
+    let keys: Vec<x25519::Identity> = lines.filter_map(|line| line.trim().parse().ok()).collect();
+    if keys.is_empty() {
+        return Err(about("there is no AGE-SECRET-KEY-1 line in it; make one with age-keygen"));
+    }
+    Ok(keys)
+}
+
+/// Writes a new file atomically: writes to a temporary name, syncs it, links it to `path`, and
+/// syncs the folder. Linking fails if `path` exists; renaming would replace it.
+fn write_new(path: &Path, bytes: &[u8], source: Source) -> io::Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    files::create_folder(folder)?;
+    let mut number = [0; 8];
+    source(&mut number).map_err(io::Error::other)?;
+    let temporary = folder.join(format!(".npubbot-{:016x}.new", u64::from_le_bytes(number)));
+    let _removed = Removed(temporary.clone());
+    let mut file = files::create_new(&temporary)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::hard_link(&temporary, path)?;
+    files::sync_folder(folder)
+}
+
+/// A temporary file that is deleted on drop.
+struct Removed(PathBuf);
+
+impl Drop for Removed {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}

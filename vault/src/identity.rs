@@ -1,0 +1,212 @@
+//! The bot's identity at rest, an `age` file with the nsec on one line, and how it is opened.
+
+use super::age_file::{self, unusable};
+use super::error::VaultError;
+use super::random::Source;
+use super::request::SecretOutput;
+use super::secret::Signing;
+use age::secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Bytes of an nsec.
+const NSEC: usize = 63;
+
+/// Makes a new identity in `path`.
+///
+/// Errors: as [`age_file::create`], and [`VaultError::NoRandomness`].
+pub(super) fn create(path: &Path, unlock: &Unlock, source: Source) -> Result<Signing, VaultError> {
+    age_file::refuse_existing(path)?;
+    let bot = Signing::draw(source)?;
+    let line = bot.nsec_line().map_err(|error| unusable(path, error))?;
+    age_file::create(path, unlock, &line, source)?;
+    Ok(bot)
+}
+
+/// Checks an identity file without opening it.
+///
+/// Errors: [`VaultError::File`] if it is missing, unreadable, of another kind, or cut.
+pub fn inspect(path: &Path) -> Result<(), VaultError> {
+    age_file::inspect(path, NSEC)
+}
+
+/// Opens the identity in `path`.
+///
+/// Errors: as [`age_file::open`], and [`VaultError::File`] if the file holds no nsec.
+pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<Signing, VaultError> {
+    let text = age_file::open(path, unlock)?;
+    let text = text.as_str().ok_or_else(|| unusable(path, "it holds no nsec; restore a copy"))?;
+    text.lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty() && !line.starts_with('#'))
+        .and_then(Signing::from_nsec)
+        .ok_or_else(|| unusable(path, "it opens but holds no nsec; name the right file or restore a copy"))
+}
+
+/// The passphrase or key that opens a file with a secret.
+pub enum Unlock {
+    /// A passphrase, stretched with scrypt as `age -p` does.
+    Passphrase(SecretString),
+    /// Path of a file with an `AGE-SECRET-KEY-1…` line, as `age-keygen` writes it.
+    AgeIdentityFile(PathBuf),
+}
+
+/// Paths as the system has them. serde's own form refuses those that are not UTF-8.
+mod any_path {
+    use super::{Deserialize, OsString, PathBuf, Serialize};
+    use serde::{Deserializer, Serializer};
+    use std::path::Path;
+
+    pub fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+        path.as_os_str().serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+        OsString::deserialize(from).map(PathBuf::from)
+    }
+}
+
+/// The source of the passphrase or key, for the vault process. It contains neither of them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum PassphraseSource {
+    /// The first line of this file is the passphrase.
+    PassphraseFile(#[serde(with = "any_path")] PathBuf),
+    /// This file has an `AGE-SECRET-KEY-1…` line.
+    AgeIdentityFile(#[serde(with = "any_path")] PathBuf),
+    /// A person types the passphrase at the terminal.
+    Person {
+        /// The question.
+        prompt: String,
+        /// Whether to ask twice, for a new passphrase.
+        twice: bool,
+    },
+}
+
+/// What a new vault process says before it answers requests.
+#[derive(Serialize, Deserialize)]
+pub(super) enum Greeting {
+    /// The next thing that it does, which a system call filter may forbid.
+    Step(Step),
+    /// It answers requests now, or it cannot.
+    Over(Result<Ready, VaultError>),
+}
+
+/// A step of a new vault process, with the system calls that only this step makes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) enum Step {
+    /// Keeps its memory from other programs and from swap.
+    HideMemory,
+    /// Opens the identity or half, and starts threads.
+    Open,
+    /// Closes files and sockets to itself.
+    Landlock,
+    /// Forbids itself the system calls that it does not need.
+    Seccomp,
+}
+
+impl Step {
+    /// The system calls of this step and their group in systemd, for the operator.
+    pub(super) fn calls(self) -> &'static str {
+        match self {
+            Step::HideMemory => "mlockall, of the group @memlock",
+            Step::Open => "one of the calls of the group @system-service",
+            Step::Landlock => {
+                "landlock_create_ruleset or landlock_restrict_self, of the group @sandbox (where systemd knows no such \
+                 group, name the calls)"
+            }
+            Step::Seccomp => "seccomp, of the group @sandbox (where systemd knows no such group, name the call)",
+        }
+    }
+}
+
+/// The greeting of a vault process that has opened its identity.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Ready {
+    /// The public key of the identity.
+    pub(super) key: [u8; 32],
+    /// The walls that could not be raised, each with its consequence.
+    pub(super) missing_walls: Vec<String>,
+}
+
+impl PassphraseSource {
+    /// The means for another start of the vault process, with the same identity.
+    pub(super) fn again(self) -> PassphraseSource {
+        match self {
+            PassphraseSource::Person { .. } => PassphraseSource::Person {
+                prompt: "The vault process has ended. Passphrase of the bot's identity, to start it again: ".to_owned(),
+                twice: false,
+            },
+            file => file,
+        }
+    }
+}
+
+/// The first item that a vault process reads.
+#[derive(Serialize, Deserialize)]
+pub(super) enum VaultInit {
+    /// The vault of a bot.
+    Bot(IdentityFile),
+    /// A vault without an identity. It shows keys to the person who started it.
+    Local,
+    /// The vault of an asker's command, with that asker's half.
+    Half(HalfInit),
+}
+
+impl VaultInit {
+    /// The first item for another start of the vault process, when the identity exists already.
+    pub(super) fn again(self) -> VaultInit {
+        match self {
+            VaultInit::Bot(opening) => {
+                VaultInit::Bot(IdentityFile { is_new: false, means: opening.means.again(), ..opening })
+            }
+            // A new half cannot replace a lost one, and nobody is asked to type a half a second
+            // time. The next process has no half, so the command fails, and the person can run it
+            // again.
+            VaultInit::Local | VaultInit::Half(_) => VaultInit::Local,
+        }
+    }
+
+    /// The action that a person must take before the process can start again, for the bot's
+    /// terminal and `doctor`.
+    pub(super) fn need(&self) -> Option<&'static str> {
+        match self {
+            VaultInit::Bot(IdentityFile { means: PassphraseSource::Person { .. }, .. }) => {
+                Some("the passphrase of the identity must be typed at the terminal where the bot was started")
+            }
+            _ => None,
+        }
+    }
+
+    /// The error text for a later process that has another key; `None` if another key is no error,
+    /// because the key is a temporary one.
+    pub(super) fn other_identity(&self) -> Option<String> {
+        match self {
+            VaultInit::Bot(opening) => Some(format!("{} holds another identity now", opening.file.display())),
+            VaultInit::Local | VaultInit::Half(_) => None,
+        }
+    }
+}
+
+/// The half with which the vault process of an asker's command begins.
+#[derive(Serialize, Deserialize)]
+pub(super) enum HalfInit {
+    /// A new half. If it will be stored, its file and the means that will lock the file.
+    New(Option<(OsString, PassphraseSource)>),
+    /// The half in a file, and the means that open it.
+    File(#[serde(with = "any_path")] PathBuf, PassphraseSource),
+    /// A half that was typed or piped to the command.
+    Text(SecretOutput),
+}
+
+/// The identity with which the vault process of a bot begins.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct IdentityFile {
+    /// The identity file.
+    #[serde(with = "any_path")]
+    pub file: PathBuf,
+    /// The means that unlock the identity.
+    pub means: PassphraseSource,
+    /// Whether to make the identity and its file.
+    pub is_new: bool,
+}

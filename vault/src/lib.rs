@@ -1,0 +1,68 @@
+//! Every secret: the identity in its age file, the open start secrets, and derived keys until they
+//! are sealed.
+//!
+//! A secret leaves this package only sealed to its asker, or, for `npubbot mine`, `split` and
+//! `combine`, written once to the caller's output. The types that hold one are private to the
+//! package, so no other code can name them:
+//!
+//! ```compile_fail,E0603
+//! use npubbot_vault::secret::Start;
+//! ```
+//!
+//! ```compile_fail,E0603
+//! use npubbot_vault::half::Half;
+//! ```
+//!
+//! Every command keeps these secrets in a separate process (`npubbot vault`), which [`answer`]s
+//! requests. [`Vault`] is the handle to it; the commands of askers use [`HalfVault`].
+//!
+//! One start point yields at most one key: two keys of one start secret reveal each other.
+//! `secrets` removes the start point from the table before it derives anything, so there is
+//! no second try if a later step fails.
+
+mod age_file;
+mod announcement;
+mod answering;
+mod error;
+mod frame;
+mod half;
+mod half_vault;
+mod identity;
+mod link;
+pub mod message;
+#[doc(hidden)]
+pub mod os;
+mod process;
+mod random;
+mod request;
+#[doc(hidden)]
+pub mod roster;
+mod seal;
+mod secret;
+mod secrets;
+mod signer;
+mod start_points;
+#[cfg(any(test, feature = "test-util"))]
+mod testing;
+mod ticket;
+mod unwrap;
+mod vault;
+
+#[cfg(test)]
+mod tests;
+
+use npubbot_miner::{clock, key, pattern};
+
+pub use age_file::{BackupKey, decrypt, encrypt};
+pub use announcement::{ANNOUNCEMENT, Announcement};
+pub use answering::answer;
+pub use error::{UnwrapError, VaultError};
+pub use half_vault::HalfVault;
+pub use identity::{IdentityFile, PassphraseSource, Unlock, inspect as inspect_identity};
+pub use message::{Claim, Opened, Rumor, VerifiedEvent};
+#[cfg(any(test, feature = "test-util"))]
+pub use request::BreakOut;
+pub use signer::BotSigner;
+pub use start_points::StartId;
+pub use ticket::{Asked, Order, Reader, Wanted};
+pub use vault::Vault;

@@ -1,0 +1,235 @@
+//! Messages: those to askers, before and after they are sealed, those from askers, after they were
+//! opened and checked, and what identifies an asker and a request.
+
+use super::announcement::Announcement;
+use super::error::UnwrapError;
+use nostr::Event;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::ops::Deref;
+
+/// Longest relay address that is used as a hint, in bytes.
+const LONGEST_HINT: usize = 128;
+
+/// The key that sent a request: the x-only public key that signed the seal. Replies go to this key
+/// and to no other.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Asker(pub [u8; 32]);
+
+/// A public key that an asker's client encrypts with in place of the key the asker signs with: a
+/// decoupled encryption key (kind 10044). X-only, a point of the curve.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct EncryptionKey(pub [u8; 32]);
+
+/// The id of a rumor, computed by us from its content (NIP-01); the sender's value is not used.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RumorId(pub [u8; 32]);
+
+/// A request for a key as the vault itself read it, with a MAC that only the vault can make. It is
+/// not secret: its holder can only have such a key sealed to the author of the message.
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Ticket(pub Vec<u8>);
+
+/// The message that a reply answers. Clients show both in one thread.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Answered {
+    /// The id of the message.
+    pub rumor: RumorId,
+    /// A relay where it was seen, given as a hint beside its id and its author (NIP-17).
+    pub hint: Option<String>,
+}
+
+impl Answered {
+    /// A reference to a message. `seen_on`: the relays where it was seen; the first one is the
+    /// hint, if it is not too long.
+    pub fn seen(rumor: RumorId, seen_on: &[String]) -> Answered {
+        Answered { rumor, hint: seen_on.first().filter(|url| url.len() <= LONGEST_HINT).cloned() }
+    }
+}
+
+/// A message to one asker, not yet sealed. It contains no secret.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutgoingMessage {
+    /// The receiver. Nobody else will be able to read it.
+    pub to: Asker,
+    /// The key that seal and wrap are encrypted to (kind 10044); `None` for the receiver's own key.
+    pub encryption_key: Option<EncryptionKey>,
+    /// Plain text (NIP-17, kind 14).
+    pub text: String,
+    /// The message that this one answers, if any.
+    pub in_reply_to: Option<Answered>,
+    /// The subject of the conversation, if it has one.
+    pub subject: Option<String>,
+    /// Expiration (NIP-40): relays may delete the wrap from this time on, in Unix seconds.
+    pub expires_at: u64,
+    /// Earliest date of the rumor, Unix seconds. Clients sort by date, so a result must be dated
+    /// after its acceptance, even if both were made in the same second.
+    pub not_before: u64,
+}
+
+/// Omits the text, because a log must not show a request together with its asker.
+impl fmt::Debug for OutgoingMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OutgoingMessage to {:?}, {} bytes", self.to, self.text.len())
+    }
+}
+
+/// A sealed message: a signed event of kind 1059 (NIP-59) or of kind 4. It is made once, and every
+/// retry sends the same event.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GiftWrap {
+    /// Id of the event.
+    pub id: [u8; 32],
+    /// The receiver of the message.
+    pub to: Asker,
+    /// The event as JSON, as relays expect it.
+    pub json: String,
+    /// Expiration (NIP-40): relays may delete it from this time on, in Unix seconds.
+    pub expires_at: u64,
+}
+
+impl fmt::Debug for GiftWrap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GiftWrap to {:?}, {} bytes", self.to, self.json.len())
+    }
+}
+
+/// Writes eight hex digits: enough to tell two ids apart in a log, too few to find a person by.
+fn short(bytes: &[u8; 32], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    bytes[..4].iter().try_for_each(|b| write!(f, "{b:02x}"))
+}
+
+impl fmt::Debug for Asker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        short(&self.0, f)
+    }
+}
+
+/// Omits the content, which has an asker beside their patterns.
+impl fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ticket, {} bytes", self.0.len())
+    }
+}
+
+impl fmt::Debug for EncryptionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        short(&self.0, f)
+    }
+}
+
+impl fmt::Debug for RumorId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        short(&self.0, f)
+    }
+}
+
+/// The checked content of a seal: the author signed the seal, and the id was recomputed. Its
+/// `Debug` output shows no content.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rumor {
+    /// The recomputed id (NIP-01).
+    pub id: RumorId,
+    /// The key that signed the seal, or the identity that announces the signer (kind 10044).
+    pub author: Asker,
+    /// The key that the author's client encrypts with, if it is not the author's own. Answers are
+    /// encrypted to it.
+    pub encryption_key: Option<EncryptionKey>,
+    /// Kind of the rumor: 14 is a text (NIP-17), 15 a file, 5 a deletion, 4 a message by NIP-04,
+    /// 444 an invitation to an MLS group.
+    pub kind: u16,
+    /// Plain text.
+    pub content: String,
+    /// Date claimed by the author, Unix seconds.
+    pub created_at: u64,
+    /// Subject of the conversation, at most 256 bytes.
+    pub subject: Option<String>,
+    /// Messages that a deletion (kind 5, NIP-09) retracts, at most 64.
+    pub deletes: Vec<RumorId>,
+    /// Number of keys in `p` tags other than ours and the author's. Above 0 in a group chat.
+    pub other_receivers: usize,
+    /// The ticket for a key, if the message asks for one.
+    pub ticket: Option<Ticket>,
+}
+
+impl fmt::Debug for Rumor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Rumor {:?} of {:?}, kind {}, {} bytes", self.id, self.author, self.kind, self.content.len())
+    }
+}
+
+/// An opened wrap.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Opened {
+    /// A message of a verified author.
+    Message(Rumor),
+    /// A message whose author must be looked up.
+    Claim(Claim),
+}
+
+/// A message whose seal is signed by another key than that of the author it names.
+///
+/// Some clients with decoupled encryption keys seal like this: Coop, and Jumble when it writes for
+/// older clients. An impostor's message looks the same. Only an announcement (kind 10044) by the
+/// author shows which of the two it is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Claim {
+    /// The message. Its author is only claimed, and its ticket gives no key. Its encryption key is
+    /// the key that signed the seal.
+    rumor: Rumor,
+}
+
+impl Claim {
+    pub(super) fn new(rumor: Rumor, signer: EncryptionKey) -> Claim {
+        Claim { rumor: Rumor { encryption_key: Some(signer), ..rumor } }
+    }
+
+    /// The claim with this ticket.
+    pub(super) fn with_ticket(self, ticket: Option<Ticket>) -> Claim {
+        Claim { rumor: Rumor { ticket, ..self.rumor } }
+    }
+
+    /// The message as it claims to be. Its author is not verified: for lookups and limits only.
+    pub fn unverified(&self) -> &Rumor {
+        &self.rumor
+    }
+
+    /// Whether an announcement is the author's own and names the signer of the seal.
+    pub fn is_confirmed_by(&self, announcement: &Announcement) -> bool {
+        announcement.confirms(self.rumor.author, self.rumor.encryption_key)
+    }
+
+    /// The message, if the author's announcement confirms it. Answers are encrypted to the key that
+    /// signed the seal. The ticket still gives no key.
+    pub(super) fn confirm(self, announcement: Option<&Announcement>) -> Result<Rumor, UnwrapError> {
+        let is_confirmed = announcement.is_some_and(|announcement| self.is_confirmed_by(announcement));
+        if is_confirmed { Ok(self.rumor) } else { Err(UnwrapError::Impostor) }
+    }
+}
+
+/// An event whose id and signature were checked. [`VerifiedEvent::check`] is the only constructor.
+///
+/// `nostr-sdk` checks each id only once, so a forged copy that arrives later under the same id
+/// would pass. We check every event before it is used or its id is remembered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VerifiedEvent(Event);
+
+impl VerifiedEvent {
+    /// Recomputes the id and verifies the signature; `None` if one of them is wrong.
+    pub fn check(event: Event) -> Option<VerifiedEvent> {
+        (event.verify_id() && event.verify_signature()).then_some(VerifiedEvent(event))
+    }
+
+    /// Returns the event.
+    pub fn into_event(self) -> Event {
+        self.0
+    }
+}
+
+impl Deref for VerifiedEvent {
+    type Target = Event;
+
+    fn deref(&self) -> &Event {
+        &self.0
+    }
+}

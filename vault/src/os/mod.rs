@@ -1,0 +1,30 @@
+//! What the vault needs of the operating system: files of one user, the channel between the bot and
+//! its vault process, and the walls around that process. The program has the rest, in its room `os`.
+
+#[cfg(unix)]
+pub mod channel;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(unix)]
+mod unix;
+#[cfg(target_os = "linux")]
+pub mod walls;
+#[cfg(windows)]
+pub mod windows;
+
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::program;
+#[cfg(all(unix, not(target_os = "linux")))]
+pub use elsewhere::walls;
+#[cfg(target_os = "linux")]
+pub use linux as program;
+#[cfg(unix)]
+pub use unix::{files, is_forbidden_call, leave_terminal};
+#[cfg(windows)]
+pub use windows::{channel, files, is_forbidden_call, leave_terminal, walls};
+
+/// The byte order mark that editors of Windows may put before a text.
+pub const BYTE_ORDER_MARK: char = '\u{feff}';

@@ -1,0 +1,109 @@
+//! Linux, macOS and other Unix systems.
+
+use rustix::process::{Signal, setpgid};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+/// Files and folders of one user.
+pub mod files {
+    use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+    use std::io;
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+    use std::path::Path;
+
+    /// Permissions of a file that only its owner may use.
+    pub const FILE: u32 = 0o600;
+    /// Permissions of a folder that only its owner may use.
+    pub const FOLDER: u32 = 0o700;
+    /// Mask of the permissions of everybody but the owner.
+    const OTHERS: u32 = 0o077;
+
+    /// Makes a folder, and those above it, for its owner only. An existing one is left as it is.
+    ///
+    /// Errors: those of the file system.
+    pub fn create_folder(folder: &Path) -> io::Result<()> {
+        if folder.is_dir() || folder.as_os_str().is_empty() {
+            return Ok(());
+        }
+        if let Some(above) = folder.parent() {
+            create_folder(above)?;
+        }
+        match DirBuilder::new().mode(FOLDER).create(folder) {
+            // Another process may have made it meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
+            Err(error) => Err(error),
+            Ok(()) => {
+                give_to_folders_owner(folder);
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes a file for its owner only, and opens it for writing.
+    ///
+    /// Errors: it exists; those of the file system.
+    pub fn create_new(file: &Path) -> io::Result<File> {
+        let made = OpenOptions::new().create_new(true).write(true).mode(FILE).open(file)?;
+        give_to_folders_owner(file);
+        Ok(made)
+    }
+
+    /// Gives what root has just made to the owner of the folder that it is in. Otherwise a service's
+    /// user could not read what root makes in the service's data folder.
+    pub fn give_to_folders_owner(made: &Path) {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let folder = made.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if let Ok(meta) = std::fs::metadata(folder)
+            && meta.uid() != 0
+        {
+            // If this fails it stays root's, and who cannot read it says so.
+            let _ = std::os::unix::fs::lchown(made, Some(meta.uid()), Some(meta.gid()));
+        }
+    }
+
+    /// Whether anybody but its owner has rights to a file or folder.
+    ///
+    /// Errors: those of the file system.
+    pub fn is_open_to_others(path: &Path) -> io::Result<bool> {
+        std::fs::metadata(path).map(|meta| permits_others(&meta))
+    }
+
+    /// Like [`is_open_to_others`], for an open file.
+    ///
+    /// Errors: those of the file system.
+    pub fn is_file_open_to_others(file: &File) -> io::Result<bool> {
+        file.metadata().map(|meta| permits_others(&meta))
+    }
+
+    fn permits_others(meta: &Metadata) -> bool {
+        meta.permissions().mode() & OTHERS != 0
+    }
+
+    /// Makes a symbolic link to a file, for tests.
+    #[cfg(any(test, feature = "test-util"))]
+    pub fn make_link(to: &Path, link: &Path) -> io::Result<()> {
+        std::os::unix::fs::symlink(to, link)
+    }
+
+    /// Makes sure that a new name in a folder outlives a power loss.
+    ///
+    /// Errors: those of the file system.
+    pub fn sync_folder(folder: &Path) -> io::Result<()> {
+        File::open(folder)?.sync_all()
+    }
+}
+
+/// Keeps the signals of Ctrl-C and of a closed terminal from the vault, because the bot needs the
+/// vault to stop cleanly. The vault stays in the bot's session: Linux shares processors among
+/// sessions first (`sched_autogroup`), so in its own session it would wait behind the bot's search.
+pub fn leave_terminal() {
+    // It fails only for the leader of a session, which is in a group of its own already.
+    let _ = setpgid(None, None);
+}
+
+/// Whether a system call filter ended a process.
+pub fn is_forbidden_call(status: ExitStatus) -> bool {
+    status.signal() == Some(Signal::SYS.as_raw())
+}

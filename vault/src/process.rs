@@ -1,0 +1,389 @@
+//! The bot's side of the vault process: starts it, sends requests, and starts it again if it ends.
+
+use super::error::VaultError;
+use super::frame::{self, Sender, lock};
+use super::identity::{Greeting, Ready, Step, VaultInit};
+use super::request::{Answer, Request};
+use super::roster::Roster;
+use crate::os::channel::{self, Closer, Reader, Writer};
+use crate::os::{self, program};
+use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+/// The hidden command of the vault process.
+const COMMAND: &str = "vault";
+
+/// The name of the program in lists of processes.
+const NAME: &str = "npubbot";
+
+/// The name of the thread that watches the process.
+const WATCHER: &str = "vault";
+
+/// Limit on how many times a request is sent, if the vault process ends before it answers. It stops
+/// a request that makes every vault process end.
+const ATTEMPTS: usize = 3;
+/// If a vault process ends sooner than this, a pause precedes the next start.
+const SHORT_LIFE: Duration = Duration::from_secs(1);
+/// First pause before another start. It doubles after each failed start.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// Longest pause before another start.
+const LAST_PAUSE: Duration = Duration::from_secs(10);
+
+/// A vault process. Ends it on drop.
+pub(super) struct Process {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    program: PathBuf,
+    beginning: VaultInit,
+    key: nostr::PublicKey,
+    state: Mutex<State>,
+    /// Notified when a process is connected, and when the vault is closed.
+    changed: Condvar,
+    /// The thread that watches the process.
+    roster: Roster,
+}
+
+/// The connection, and the requests that have no answer yet.
+#[derive(Default)]
+struct State {
+    /// `None` while there is no process.
+    sender: Option<Arc<Sender<Writer>>>,
+    closer: Option<Closer>,
+    process_id: Option<u32>,
+    is_closed: bool,
+    /// Why the last start failed.
+    trouble: Option<String>,
+    /// The walls that could not be raised.
+    missing_walls: Vec<String>,
+    /// Number of the last request.
+    last: u64,
+    waiting: HashMap<u64, (usize, mpsc::Sender<(usize, Answer)>)>,
+}
+
+/// A process that has opened its identity.
+struct Started {
+    child: Child,
+    reader: Reader,
+    sender: Sender<Writer>,
+    closer: Closer,
+    key: nostr::PublicKey,
+    missing_walls: Vec<String>,
+}
+
+impl Process {
+    /// Starts the vault process of this program and waits until it has opened the identity.
+    ///
+    /// Errors: [`VaultError::Process`], and those of opening or making the identity.
+    pub(super) fn start(beginning: VaultInit) -> Result<Process, VaultError> {
+        Process::start_program(&program::this_program().map_err(no_process)?, beginning)
+    }
+
+    /// [`Process::start`] with another program.
+    ///
+    /// Errors: as [`Process::start`].
+    pub(super) fn start_program(program: &Path, beginning: VaultInit) -> Result<Process, VaultError> {
+        let started = spawn(program, &beginning)?;
+        for wall in &started.missing_walls {
+            tracing::info!(wall, "the vault works without a wall");
+        }
+        let (beginning, key) = (beginning.again(), started.key);
+        let (state, changed, roster) = (Mutex::default(), Condvar::new(), Roster::default());
+        let shared = Arc::new(Shared { program: program.to_owned(), beginning, key, state, changed, roster });
+        let (mut connected, watched) = (Some(shared.connect(started)), Arc::clone(&shared));
+        let watch = move || {
+            let is_over = || lock(&watched.state).is_closed;
+            watched.roster.keep_thread(WATCHER, is_over, || {
+                let next = connected.take().or_else(|| {
+                    // This thread has panicked, and nobody read the answers of the process.
+                    watched.disconnect();
+                    watched.restart(FIRST_PAUSE)
+                });
+                if let Some((child, reader)) = next {
+                    watched.watch(child, reader);
+                }
+            });
+        };
+        std::thread::Builder::new().name(WATCHER.to_owned()).spawn(watch).map_err(no_process)?;
+        Ok(Process { shared })
+    }
+
+    /// The key of the identity.
+    pub(super) fn public_key(&self) -> nostr::PublicKey {
+        self.shared.key
+    }
+
+    /// The thread that watches the process.
+    pub(super) fn roster(&self) -> &Roster {
+        &self.shared.roster
+    }
+
+    /// Id of the process; `None` while there is none.
+    pub(super) fn id(&self) -> Option<u32> {
+        lock(&self.shared.state).process_id
+    }
+
+    /// The walls of the process that could not be raised.
+    pub(super) fn missing_walls(&self) -> Vec<String> {
+        lock(&self.shared.state).missing_walls.clone()
+    }
+
+    /// Why there is no process; `None` while it works.
+    pub(super) fn trouble(&self) -> Option<String> {
+        let state = lock(&self.shared.state);
+        match (&state.sender, &state.trouble) {
+            (Some(_), _) => None,
+            (None, trouble) => Some(trouble.clone().unwrap_or_else(|| VaultError::Gone.to_string())),
+        }
+    }
+
+    /// Sends requests together and waits for their answers, in the order of the requests. If the
+    /// process ends meanwhile, waits at most `patience` for the next one and asks again.
+    ///
+    /// Errors: [`VaultError::Gone`].
+    pub(super) fn ask(&self, requests: &[Request], patience: Duration) -> Result<Vec<Answer>, VaultError> {
+        let mut answers: Vec<Option<Answer>> = requests.iter().map(|_| None).collect();
+        let deadline = Instant::now().checked_add(patience);
+        for _ in 0..ATTEMPTS {
+            let open: Vec<usize> = (0..answers.len()).filter(|&at| answers[at].is_none()).collect();
+            let answered = self.shared.send(requests, &open, deadline)?;
+            // The loop ends when each request has its answer, or the process has ended.
+            for (at, answer) in answered {
+                answers[at] = Some(answer);
+            }
+            if answers.iter().all(Option::is_some) {
+                break;
+            }
+        }
+        answers.into_iter().collect::<Option<Vec<_>>>().ok_or(VaultError::Gone)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let mut state = lock(&self.shared.state);
+        state.is_closed = true;
+        if let Some(closer) = &state.closer {
+            closer.close();
+        }
+        self.shared.changed.notify_all();
+    }
+}
+
+impl Shared {
+    /// Sends the requests with the indices `open`, once there is a process.
+    fn send(
+        &self,
+        requests: &[Request],
+        open: &[usize],
+        deadline: Option<Instant>,
+    ) -> Result<mpsc::Receiver<(usize, Answer)>, VaultError> {
+        let mut state = self.wait(lock(&self.state), deadline)?;
+        let sender = state.sender.clone().ok_or(VaultError::Gone)?;
+        let (answer, answered) = mpsc::channel();
+        let mut items = Vec::with_capacity(open.len());
+        for &at in open {
+            state.last += 1;
+            items.push(frame::encode(&(state.last, &requests[at])).map_err(|_| VaultError::Failed)?);
+            let number = state.last;
+            state.waiting.insert(number, (at, answer.clone()));
+        }
+        drop(state);
+        // If this fails, the process has ended, and the watching thread sees that.
+        let _ = sender.send(items);
+        Ok(answered)
+    }
+
+    /// Waits for a process. Errors: there is none before the deadline, or the vault is closed.
+    fn wait<'a>(
+        &self,
+        mut state: MutexGuard<'a, State>,
+        deadline: Option<Instant>,
+    ) -> Result<MutexGuard<'a, State>, VaultError> {
+        while state.sender.is_none() {
+            let left = deadline.map_or(LAST_PAUSE, |deadline| deadline.saturating_duration_since(Instant::now()));
+            if state.is_closed || left.is_zero() {
+                return Err(VaultError::Gone);
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(state)
+    }
+
+    /// Makes a process the current one. Returns it and the reader of its answers.
+    fn connect(&self, started: Started) -> (Child, Reader) {
+        let mut state = lock(&self.state);
+        state.closer = Some(started.closer);
+        state.sender = Some(Arc::new(started.sender));
+        state.process_id = Some(started.child.id());
+        state.missing_walls = started.missing_walls;
+        state.trouble = None;
+        self.changed.notify_all();
+        (started.child, started.reader)
+    }
+
+    /// Passes each answer to the caller that waits for it. When the process ends, starts the next
+    /// one.
+    fn watch(&self, mut child: Child, mut reader: Reader) {
+        loop {
+            let began = Instant::now();
+            while let Ok(Some(answers)) = frame::read::<(u64, Answer)>(&mut reader) {
+                self.roster.check(WATCHER);
+                let mut state = lock(&self.state);
+                for (number, answer) in answers {
+                    if let Some((at, to)) = state.waiting.remove(&number) {
+                        // If nobody waits any more, the answer is not needed.
+                        let _ = to.send((at, answer));
+                    }
+                }
+            }
+            let is_closed = self.disconnect();
+            let _ = child.kill();
+            let status = child.wait();
+            if is_closed {
+                return;
+            }
+            let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+            tracing::error!(%status, "the vault process has ended; it is started again");
+            let pause = if began.elapsed() < SHORT_LIFE { FIRST_PAUSE } else { Duration::ZERO };
+            match self.restart(pause) {
+                Some(next) => (child, reader) = next,
+                None => return,
+            }
+        }
+    }
+
+    /// Marks the process as gone, so that waiting callers ask again. Returns whether the vault is
+    /// closed.
+    fn disconnect(&self) -> bool {
+        let mut state = lock(&self.state);
+        (state.sender, state.closer, state.process_id) = (None, None, None);
+        state.waiting.clear();
+        state.is_closed
+    }
+
+    /// Starts the process again, until it works; `None` once the vault is closed.
+    fn restart(&self, mut pause: Duration) -> Option<(Child, Reader)> {
+        let mut failed = String::new();
+        loop {
+            if self.is_closed_within(pause) {
+                return None;
+            }
+            if let Some(need) = self.beginning.need() {
+                // Afterwards the terminal asks, and the state says what is needed.
+                if failed.is_empty() {
+                    tracing::error!("no message is opened and no key found: {need}");
+                }
+                lock(&self.state).trouble = Some(format!("{failed}{need}"));
+            }
+            match self.try_restart() {
+                Ok(next) => {
+                    tracing::info!("the vault process works again");
+                    return Some(next);
+                }
+                Err(error) => {
+                    pause = (pause * 2).clamp(FIRST_PAUSE, LAST_PAUSE);
+                    tracing::error!(%error, retry_in = ?pause, "the vault process cannot be started");
+                    lock(&self.state).trouble = Some(error.to_string());
+                    failed = format!("{error}; ");
+                }
+            }
+        }
+    }
+
+    fn try_restart(&self) -> Result<(Child, Reader), VaultError> {
+        let mut started = spawn(&self.program, &self.beginning)?;
+        match self.beginning.other_identity().filter(|_| started.key != self.key) {
+            Some(reason) => {
+                end(&mut started.child);
+                Err(no_process(reason))
+            }
+            None => Ok(self.connect(started)),
+        }
+    }
+
+    /// Waits for `pause`, or until the vault is closed. Returns whether it is closed.
+    fn is_closed_within(&self, pause: Duration) -> bool {
+        let wait = self.changed.wait_timeout_while(lock(&self.state), pause, |state| !state.is_closed);
+        wait.unwrap_or_else(PoisonError::into_inner).0.is_closed
+    }
+}
+
+fn end(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Starts a process and makes it open its identity or half.
+fn spawn(program: &Path, beginning: &VaultInit) -> Result<Started, VaultError> {
+    let (mut child, mut ends) = channel::start(program, NAME, COMMAND).map_err(no_process)?;
+    if let Some(errors) = child.stderr.take() {
+        log_errors(errors).map_err(no_process)?;
+    }
+    let sender = Sender::new(ends.writer);
+    let beginning = frame::encode(beginning).map_err(no_process)?;
+    // If this fails, the process has ended, and the next line sees that.
+    let _ = sender.send([beginning]);
+    match greet(&mut ends.reader, &mut child) {
+        Ok((key, missing_walls)) => {
+            Ok(Started { child, reader: ends.reader, sender, closer: ends.closer, key, missing_walls })
+        }
+        Err(error) => {
+            end(&mut child);
+            Err(error)
+        }
+    }
+}
+
+/// Starts a thread that logs what a process writes to its standard error: the text of a panic. The
+/// process could not log by itself without waiting for a reader that sleeps.
+fn log_errors(errors: ChildStderr) -> std::io::Result<()> {
+    let copy = move || {
+        for line in BufReader::new(errors).lines().map_while(Result::ok) {
+            tracing::error!(line, "the vault process wrote this");
+        }
+    };
+    std::thread::Builder::new().name("vault log".to_owned()).spawn(copy).map(drop)
+}
+
+/// Waits for the key of the identity and the missing walls of a new process. This may take until a
+/// person has typed a passphrase.
+fn greet(reader: &mut Reader, child: &mut Child) -> Result<(nostr::PublicKey, Vec<String>), VaultError> {
+    let mut last = None;
+    loop {
+        let greetings = match frame::read::<Greeting>(reader) {
+            Ok(Some(greetings)) => greetings,
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(no_process(error)),
+            Ok(None) | Err(_) => return Err(ended(child, last)),
+        };
+        for greeting in greetings {
+            match greeting {
+                Greeting::Step(step) => last = Some(step),
+                Greeting::Over(over) => {
+                    let Ready { key, missing_walls } = over?;
+                    return Ok((nostr::PublicKey::from_slice(&key).map_err(no_process)?, missing_walls));
+                }
+            }
+        }
+    }
+}
+
+/// The error of a process that ended before it answered.
+fn ended(child: &mut Child, step: Option<Step>) -> VaultError {
+    match (child.wait(), step) {
+        (Ok(status), step) if os::is_forbidden_call(status) => {
+            VaultError::Forbidden { status: status.to_string(), calls: step.unwrap_or(Step::Open).calls().to_owned() }
+        }
+        (Ok(status), _) => no_process(format!("it ended at once ({status})")),
+        (Err(error), _) => no_process(format!("it ended at once ({error})")),
+    }
+}
+
+fn no_process(reason: impl ToString) -> VaultError {
+    VaultError::Process { reason: reason.to_string() }
+}

@@ -1,0 +1,300 @@
+//! The holder of every secret. It answers requests, and nothing leaves it except in an answer.
+
+use super::announcement::Announcement;
+use super::error::{UnwrapError, VaultError};
+use super::frame::lock;
+use super::half::HeldHalf;
+use super::identity::Unlock;
+use super::message::{GiftWrap, Opened, OutgoingMessage, Rumor, Ticket, VerifiedEvent};
+use super::random::{self, Source};
+use super::request::{Answer, Form, Hit, Request, SecretOutput};
+use super::seal::without_keys;
+use super::secret::{DerivedKey, NSEC_LENGTH, SecretText, Signing};
+use super::start_points::{StartId, StartPoints};
+use super::ticket::{self, Author, Order, Reader};
+use super::{identity, seal, signer, unwrap};
+use crate::key::{SplitTweak, StartPoint, VerifiedHit, candidate};
+use nostr::{Event, JsonUtil};
+use npubbot_miner::token_bucket::TokenBucket;
+use std::fmt::{self, Write as _};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// The most start points in one request, so that the answer fits a frame.
+pub(super) const MOST_STARTS: u32 = 8192;
+
+/// The identity, the open start points, and the reader of messages. Clones share all of it.
+#[derive(Clone)]
+pub(super) struct Secrets {
+    bot: Arc<Signing>,
+    starts: Arc<StartPoints>,
+    source: Source,
+    reader: Reader,
+    /// Whether the keys are for the person at this machine. If so, there is no stored identity.
+    is_local: bool,
+    /// The half of the person at this machine.
+    half: Option<Arc<HeldHalf>>,
+    opened: Arc<Mutex<TokenBucket>>,
+    redeemed: Arc<Mutex<TokenBucket>>,
+}
+
+/// The most messages opened: per second, and in one burst. By default a bot decrypts 2,000 a
+/// second.
+const OPENED_RATE: (u32, u32) = (10_000, 40_000);
+
+/// The most start points redeemed: per second, and in one burst.
+const REDEEMED_RATE: (u32, u32) = (1_000, 10_000);
+
+impl Secrets {
+    /// Makes a new identity in the file at `path`.
+    ///
+    /// Errors: as [`identity::create`].
+    pub(super) fn create(path: &Path, unlock: &Unlock) -> Result<Secrets, VaultError> {
+        Secrets::with(identity::create(path, unlock, random::system)?)
+    }
+
+    /// Opens the identity in the file at `path`.
+    ///
+    /// Errors: as [`identity::open`].
+    pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<Secrets, VaultError> {
+        Secrets::with(identity::open(path, unlock)?)
+    }
+
+    /// A vault that shows its keys to the person at this machine. Its identity is drawn and not
+    /// stored.
+    ///
+    /// Errors: [`VaultError::NoRandomness`].
+    pub(super) fn local() -> Result<Secrets, VaultError> {
+        let secrets = Secrets::with(Signing::draw(random::system)?)?;
+        Ok(Secrets { is_local: true, ..secrets })
+    }
+
+    /// [`Secrets::local`] with an asker's half.
+    ///
+    /// Errors: [`VaultError::NoRandomness`].
+    pub(super) fn of_half(half: HeldHalf) -> Result<Secrets, VaultError> {
+        Ok(Secrets { half: Some(Arc::new(half)), ..Secrets::local()? })
+    }
+
+    fn with(bot: Signing) -> Result<Secrets, VaultError> {
+        let starts = Arc::new(StartPoints::new(random::system)?);
+        let bucket = |(per_second, burst)| Arc::new(Mutex::new(TokenBucket::new(per_second, burst)));
+        let (opened, redeemed) = (bucket(OPENED_RATE), bucket(REDEEMED_RATE));
+        // A local vault has no reader: no message can ask it for a key.
+        Ok(Secrets {
+            bot: Arc::new(bot),
+            starts,
+            source: random::system,
+            reader: |_| None,
+            is_local: false,
+            half: None,
+            opened,
+            redeemed,
+        })
+    }
+
+    /// The same secrets, with a reader of messages.
+    pub(super) fn with_reader(&self, reader: Reader) -> Secrets {
+        Secrets { reader, ..self.clone() }
+    }
+
+    /// The same secrets, with another source of randomness.
+    #[cfg(test)]
+    pub(super) fn with_source(&self, source: Source) -> Secrets {
+        Secrets { source, ..self.clone() }
+    }
+
+    #[cfg(test)]
+    pub(super) fn bot_for_tests(&self) -> &Signing {
+        &self.bot
+    }
+
+    /// Makes the ticket of an order without a message that asks for it.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(super) fn issue(&self, order: &Order) -> Result<Ticket, VaultError> {
+        ticket::issue(&self.bot, Author::Verified, order)
+    }
+
+    pub(super) fn public_key(&self) -> nostr::PublicKey {
+        self.bot.public_key()
+    }
+
+    /// Answers a request. Trusts nothing in it: hits are recomputed, events verified. Delays
+    /// requests above a rate that no honest bot reaches.
+    pub(super) fn answer(&self, request: Request) -> Answer {
+        let limit = match request {
+            Request::Unwrap(_) | Request::OpenNip04(_) => Some(&self.opened),
+            Request::Redeem { .. } | Request::Reveal { .. } => Some(&self.redeemed),
+            _ => None,
+        };
+        if let Some(bucket) = limit {
+            let wait = lock(bucket).take(Instant::now());
+            std::thread::sleep(wait);
+        }
+        self.try_answer(request).unwrap_or_else(Answer::Refused)
+    }
+
+    fn try_answer(&self, request: Request) -> Result<Answer, VaultError> {
+        Ok(match request {
+            Request::OpenStarts { count, half } => {
+                let open = |_| match &half {
+                    None => self.starts.open(self.source),
+                    Some(half) => self.starts.open_split(half, self.source),
+                };
+                Answer::Starts((0..count.min(MOST_STARTS)).map(open).collect::<Result<_, _>>()?)
+            }
+            Request::Discard(starts) => {
+                self.starts.discard(&starts);
+                Answer::Done
+            }
+            Request::Redeem { start, hit, ticket, announcement, message, after, now } => {
+                let order = self.order(Author::Verified, &ticket)?;
+                let announced = announcement.as_deref().and_then(Announcement::verify);
+                let encryption_key = order.encryption_key_now(announced.as_ref());
+                let message = OutgoingMessage { to: order.asker, encryption_key, ..message };
+                Answer::Sealed(self.redeem(start, &hit, &order, &message, &after, now)?)
+            }
+            Request::Reveal { start, hit, ticket } => {
+                let order = self.order(Author::Verified, &ticket)?;
+                Answer::Tweak(self.reveal(start, &hit, Some(&order))?)
+            }
+            Request::Show { .. } | Request::Half(_) if !self.is_local => return Err(VaultError::NotAsked),
+            Request::Half(request) => self.half.as_ref().ok_or(VaultError::HalfGone)?.answer(request)?,
+            Request::Show { start, hit, form } => Answer::SecretOutput(self.show(start, &hit, form)?),
+            Request::Confirm { ticket, announcement } => {
+                let order = self.order(Author::Claimed, &ticket)?;
+                let announced = Announcement::verify(&announcement);
+                if !announced.is_some_and(|announced| announced.confirms(order.asker, order.encryption_key)) {
+                    return Err(VaultError::ForeignTicket);
+                }
+                Answer::Ticket(ticket::issue(&self.bot, Author::Verified, &order)?)
+            }
+            Request::Seal { message, now } => {
+                let message = without_keys_in(message);
+                Answer::Sealed(self.seal_text(&message, &message.text, now)?)
+            }
+            Request::SealNip04 { message, now } => {
+                let message = without_keys_in(message);
+                Answer::Sealed(seal::as_nip04(&self.bot, self.source, now, &message)?)
+            }
+            Request::Unwrap(json) => {
+                let opened = event(&json).and_then(|wrap| unwrap::unwrap(&self.bot, &wrap));
+                Answer::Opened(opened.map(|opened| self.with_ticket(opened)))
+            }
+            Request::OpenNip04(json) => Answer::Opened(
+                event(&json)
+                    .and_then(|event| VerifiedEvent::check(event).ok_or(UnwrapError::ForgedSeal))
+                    .and_then(|message| unwrap::open_nip04(&self.bot, &message))
+                    .map(Opened::Message),
+            ),
+            Request::Sign(json) => Answer::Signed(signer::sign(&self.bot, &json)?),
+            #[cfg(any(test, feature = "test-util"))]
+            Request::BreakOut(attempt) => attempt.make().map(|()| Answer::Done).map_err(|_| VaultError::Failed)?,
+        })
+    }
+
+    /// The message with the ticket for its request.
+    fn with_ticket(&self, opened: Opened) -> Opened {
+        match opened {
+            Opened::Message(rumor) => Opened::Message(Rumor { ticket: self.ticket(Author::Verified, &rumor), ..rumor }),
+            Opened::Claim(claim) => {
+                let ticket = self.ticket(Author::Claimed, claim.unverified());
+                Opened::Claim(claim.with_ticket(ticket))
+            }
+        }
+    }
+
+    fn ticket(&self, author: Author, rumor: &Rumor) -> Option<Ticket> {
+        Order::read(rumor, self.reader).and_then(|order| ticket::issue(&self.bot, author, &order).ok())
+    }
+
+    fn order(&self, author: Author, ticket: &Ticket) -> Result<Order, VaultError> {
+        ticket::read(&self.bot, author, ticket)
+    }
+
+    fn redeem(
+        &self,
+        start: StartId,
+        hit: &Hit,
+        order: &Order,
+        message: &OutgoingMessage,
+        after: &str,
+        now: u64,
+    ) -> Result<GiftWrap, VaultError> {
+        let key = self.derive(start, hit, Some(order))?;
+        let mut text = SecretText::with_capacity(message.text.len() + NSEC_LENGTH + after.len() + 2);
+        write_message(&mut text, &message.text, &key, after).map_err(|_| VaultError::Unsealable)?;
+        drop(key);
+        self.seal_text(message, text.as_str().ok_or(VaultError::Unsealable)?, now)
+    }
+
+    /// Spends the start point and returns its key, or its tweak.
+    fn show(&self, start: StartId, hit: &Hit, form: Form) -> Result<SecretOutput, VaultError> {
+        Ok(SecretOutput(match form {
+            Form::Tweak => self.reveal(start, hit, None)?.to_string(),
+            Form::Locked(password) => self.derive(start, hit, None)?.ncryptsec(&password.0, self.source)?,
+            Form::Nsec => {
+                let mut text = SecretText::with_capacity(NSEC_LENGTH);
+                self.derive(start, hit, None)?.write_nsec(&mut text).map_err(|_| VaultError::Unsealable)?;
+                text.as_str().ok_or(VaultError::Unsealable)?.to_owned()
+            }
+        }))
+    }
+
+    /// Spends a split start point and returns its tweak, if `order` asks for it. Without an order,
+    /// any tweak is returned.
+    fn reveal(&self, start: StartId, hit: &Hit, order: Option<&Order>) -> Result<SplitTweak, VaultError> {
+        let start = self.starts.spend_split(start)?;
+        let hit = recompute(start.point(), hit)?;
+        order.map_or(Ok(()), |order| order.allow(&hit.npub(), Some(start.half())))?;
+        let half = StartPoint::new(*start.half().public_key());
+        let split = start.tweak(hit.tweak()).ok_or(VaultError::ForeignHit)?;
+        if candidate(&half, &split.tweak) != Some(hit.npub()) {
+            return Err(VaultError::ForeignHit);
+        }
+        Ok(split)
+    }
+
+    /// Spends a start point and returns its key, if `order` asks for it. Without an order, any key
+    /// is returned. The start point is removed from the table first, so it yields at most one key.
+    fn derive(&self, start: StartId, hit: &Hit, order: Option<&Order>) -> Result<DerivedKey, VaultError> {
+        let start = self.starts.spend(start)?;
+        let hit = recompute(start.point(), hit)?;
+        order.map_or(Ok(()), |order| order.allow(&hit.npub(), None))?;
+        let key = start.derive(hit.tweak()).ok_or(VaultError::ForeignHit)?;
+        if key.npub() != Some(hit.npub()) {
+            return Err(VaultError::ForeignHit);
+        }
+        Ok(key)
+    }
+
+    fn seal_text(&self, message: &OutgoingMessage, text: &str, now: u64) -> Result<GiftWrap, VaultError> {
+        seal::seal(&self.bot, self.source, now, message, text)
+    }
+}
+
+/// The message without anything that could be a key, in its text and in its subject, which the asker
+/// wrote.
+fn without_keys_in(message: OutgoingMessage) -> OutgoingMessage {
+    let clean = |text: String| without_keys(&text).into_owned();
+    OutgoingMessage { text: clean(message.text), subject: message.subject.map(clean), ..message }
+}
+
+/// The recomputed hit, if it belongs to the start point at `point`.
+fn recompute(point: Option<StartPoint>, hit: &Hit) -> Result<VerifiedHit, VaultError> {
+    let point = point.filter(|point| *point == hit.point).ok_or(VaultError::ForeignHit)?;
+    VerifiedHit::recompute(point, hit.tweak).ok_or(VaultError::ForeignHit)
+}
+
+fn event(json: &str) -> Result<Event, UnwrapError> {
+    Event::from_json(json).map_err(|_| UnwrapError::NotAWrap)
+}
+
+fn write_message(text: &mut SecretText, before: &str, key: &DerivedKey, after: &str) -> fmt::Result {
+    text.write_str(before)?;
+    text.write_str("\n")?;
+    key.write_nsec(text)?;
+    text.write_str("\n")?;
+    text.write_str(after)
+}

@@ -1,0 +1,154 @@
+//! The identity file.
+
+use super::*;
+use crate::os::files;
+use age::secrecy::{ExposeSecret, SecretString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// A key file as `age-keygen` writes it. It opens at once, while a passphrase takes a second.
+pub(super) fn key_file(folder: &Path, name: &str) -> Unlock {
+    let key = age::x25519::Identity::generate();
+    let path = folder.join(name);
+    fs::write(&path, format!("# public key: {}\n{}\n", key.to_public(), key.to_string().expose_secret())).unwrap();
+    Unlock::AgeIdentityFile(path)
+}
+
+fn passphrase(text: &str) -> Unlock {
+    Unlock::Passphrase(SecretString::from(text.to_owned()))
+}
+
+fn folder() -> (TempDir, PathBuf) {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("data/identity.age");
+    (folder, path)
+}
+
+fn reason(result: Result<Vault, VaultError>) -> String {
+    result.unwrap_err().to_string()
+}
+
+#[test]
+fn an_identity_survives_reopening() {
+    let (folder, path) = folder();
+    let unlock = key_file(folder.path(), "key");
+    let made = Vault::create(&path, &unlock).unwrap();
+    assert_eq!(Vault::open(&path, &unlock).unwrap().public_key(), made.public_key());
+    for path in [path.as_path(), path.parent().unwrap()] {
+        assert!(!files::is_open_to_others(path).unwrap(), "{}", path.display());
+    }
+    let names: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["identity.age"], "nothing else is left behind");
+    let bytes = fs::read(&path).unwrap();
+    assert!(!bytes.windows(5).any(|window| window == b"nsec1"));
+}
+
+#[test]
+fn a_passphrase_opens_what_it_locked_and_another_does_not() {
+    let (folder, path) = folder();
+    let made = Vault::create(&path, &passphrase("correct horse")).unwrap();
+    assert_eq!(Vault::open(&path, &passphrase("correct horse")).unwrap().public_key(), made.public_key());
+    let wrong = Vault::open(&path, &passphrase("battery staple"));
+    assert!(matches!(wrong, Err(VaultError::WrongKey { .. })));
+    assert!(reason(wrong).contains("wrong passphrase"));
+    let key = Vault::open(&path, &key_file(folder.path(), "key"));
+    assert!(matches!(key, Err(VaultError::WrongKey { .. })));
+    assert!(reason(key).contains("give the passphrase"));
+}
+
+#[test]
+fn an_identity_is_never_overwritten() {
+    let (folder, path) = folder();
+    let unlock = key_file(folder.path(), "key");
+    Vault::create(&path, &unlock).unwrap();
+    let before = fs::read(&path).unwrap();
+    assert!(matches!(Vault::create(&path, &unlock), Err(VaultError::FileExists { .. })));
+    assert_eq!(fs::read(&path).unwrap(), before);
+    let dangling = folder.path().join("link");
+    files::make_link(Path::new("nowhere"), &dangling).unwrap();
+    assert!(matches!(Vault::create(&dangling, &unlock), Err(VaultError::FileExists { .. })));
+}
+
+#[test]
+fn two_creations_at_once_leave_one_identity() {
+    let (folder, path) = folder();
+    let unlock = key_file(folder.path(), "key");
+    let made: Vec<_> = std::thread::scope(|scope| {
+        let racers: Vec<_> = (0..4).map(|_| scope.spawn(|| Vault::create(&path, &unlock))).collect();
+        racers.into_iter().filter_map(|racer| racer.join().unwrap().ok()).collect()
+    });
+    assert_eq!(made.len(), 1);
+    assert_eq!(Vault::open(&path, &unlock).unwrap().public_key(), made[0].public_key());
+}
+
+#[test]
+fn another_age_key_does_not_open_it_and_the_reason_says_so() {
+    let (folder, path) = folder();
+    Vault::create(&path, &key_file(folder.path(), "key")).unwrap();
+    let other = Vault::open(&path, &key_file(folder.path(), "other"));
+    assert!(matches!(other, Err(VaultError::WrongKey { .. })));
+    assert!(reason(other).contains("another key"));
+    let worded = Vault::open(&path, &passphrase("x"));
+    assert!(reason(worded).contains("name the key's file"));
+}
+
+#[test]
+fn a_file_that_is_no_identity_is_told_from_one_that_does_not_open() {
+    let (folder, path) = folder();
+    let unlock = key_file(folder.path(), "key");
+    assert!(matches!(Vault::open(&path, &unlock), Err(VaultError::File { .. })), "missing");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let good = folder.path().join("good.age");
+    Vault::create(&good, &unlock).unwrap();
+    let good = fs::read(good).unwrap();
+    let Unlock::AgeIdentityFile(key) = &unlock else { unreachable!() };
+    let key: age::x25519::Identity = fs::read_to_string(key).unwrap().lines().nth(1).unwrap().parse().unwrap();
+    let holding = |text: &str| age::encrypt(&key.to_public(), text.as_bytes()).unwrap();
+    let unusable = [
+        Vec::new(),
+        b"hello".to_vec(),
+        b"-----BEGIN AGE ENCRYPTED FILE-----\n".to_vec(),
+        good[..good.len() - 1].to_vec(),
+        holding(""),
+        holding("npub1"),
+        holding(&"x".repeat(10_000)),
+        vec![0; 100_000],
+    ];
+    for bytes in unusable {
+        fs::write(&path, &bytes).unwrap();
+        let result = Vault::open(&path, &unlock);
+        assert!(matches!(result, Err(VaultError::File { .. })), "{} bytes", bytes.len());
+    }
+}
+
+#[test]
+fn a_key_file_may_come_from_an_editor_of_windows() {
+    let (folder, path) = folder();
+    let unlock = key_file(folder.path(), "key");
+    Vault::create(&path, &unlock).unwrap();
+    let Unlock::AgeIdentityFile(file) = &unlock else { unreachable!() };
+    let key = fs::read_to_string(file).unwrap().lines().nth(1).unwrap().to_owned();
+    fs::write(file, format!("\u{feff}{key}\r\n")).unwrap();
+    Vault::open(&path, &unlock).unwrap();
+}
+
+#[test]
+fn an_empty_passphrase_or_key_file_makes_no_identity() {
+    let (folder, path) = folder();
+    let empty = folder.path().join("empty");
+    fs::write(&empty, "# nothing here\n").unwrap();
+    let missing = folder.path().join("missing");
+    for unlock in [passphrase(""), Unlock::AgeIdentityFile(empty), Unlock::AgeIdentityFile(missing)] {
+        assert!(matches!(Vault::create(&path, &unlock), Err(VaultError::WrongKey { .. })));
+        assert!(!path.exists());
+    }
+}
+
+#[test]
+fn without_randomness_no_identity_is_made() {
+    let (folder, path) = folder();
+    let unlock = key_file(folder.path(), "key");
+    assert!(matches!(crate::identity::create(&path, &unlock, no_randomness), Err(VaultError::NoRandomness)));
+    assert!(!path.exists());
+}

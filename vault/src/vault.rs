@@ -1,0 +1,392 @@
+//! The interface of the vault to other rooms.
+
+use super::announcement::Announcement;
+use super::error::{UnwrapError, VaultError};
+#[cfg(any(test, feature = "test-util"))]
+use super::identity::Unlock;
+use super::identity::{IdentityFile, VaultInit};
+use super::link::Link;
+use super::message::{Claim, GiftWrap, Opened, OutgoingMessage, Rumor, Ticket, VerifiedEvent};
+use super::process::Process;
+#[cfg(any(test, feature = "test-util"))]
+use super::request::BreakOut;
+use super::request::{Answer, Form, Request, SecretOutput};
+use super::roster::Roster;
+use super::secrets::{MOST_STARTS, Secrets};
+use super::signer::BotSigner;
+use super::start_points::StartId;
+use super::unwrap;
+use crate::clock::Clock;
+use crate::key::{HalfPoint, SplitTweak, StartPoint, VerifiedHit};
+use nostr::JsonUtil;
+use std::fmt;
+use std::io::Write;
+#[cfg(any(test, feature = "test-util"))]
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A handle to the vault, which owns every secret: the identity and the open start points. Cheap to
+/// clone; clones share both.
+///
+/// With [`Vault::start`] the secrets are in a separate process, and every call is a request to it.
+/// If that process has ended, most calls wait up to 1.5 s for the next one, then fail with
+/// [`VaultError::Gone`].
+#[derive(Clone)]
+pub struct Vault {
+    pub(super) link: Link,
+    pub(super) clock: Clock,
+    /// Messages that did not open, counted in the order of [`UnwrapError::ALL`].
+    dropped: Arc<[AtomicU64; UnwrapError::ALL.len()]>,
+}
+
+impl fmt::Debug for Vault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Vault")
+    }
+}
+
+impl Vault {
+    /// Starts the vault process, which opens or makes the identity. The process ends with the last
+    /// clone.
+    ///
+    /// Errors: [`VaultError::Process`], [`VaultError::Locked`], and those of opening or making the
+    /// identity.
+    pub fn start(opening: IdentityFile) -> Result<Vault, VaultError> {
+        Process::start(VaultInit::Bot(opening)).map(|process| Vault::of(Link::Process(Arc::new(process))))
+    }
+
+    /// [`Vault::start`] with the program at `path`, for tests.
+    ///
+    /// Errors: as [`Vault::start`].
+    #[cfg(any(test, feature = "test-util"))]
+    pub fn start_program(path: &Path, opening: IdentityFile) -> Result<Vault, VaultError> {
+        Process::start_program(path, VaultInit::Bot(opening)).map(|process| Vault::of(Link::Process(Arc::new(process))))
+    }
+
+    /// [`Vault::start_local`] with the program at `path`, for tests.
+    ///
+    /// Errors: as [`Vault::start_local`].
+    #[cfg(any(test, feature = "test-util"))]
+    pub fn start_local_program(path: &Path) -> Result<Vault, VaultError> {
+        Process::start_program(path, VaultInit::Local).map(|process| Vault::of(Link::Process(Arc::new(process))))
+    }
+
+    /// Makes a new identity in this process, and writes it to a new file at `path` (permissions
+    /// 0600), locked with `unlock`.
+    ///
+    /// Errors: [`VaultError::FileExists`], [`VaultError::File`], [`VaultError::WrongKey`] if
+    /// `unlock` is empty or holds no key, [`VaultError::NoRandomness`].
+    #[cfg(any(test, feature = "test-util"))]
+    pub fn create(path: &Path, unlock: &Unlock) -> Result<Vault, VaultError> {
+        Secrets::create(path, unlock).map(Vault::here)
+    }
+
+    /// Opens the identity in `path` in this process.
+    ///
+    /// Errors: [`VaultError::File`], [`VaultError::WrongKey`].
+    #[cfg(any(test, feature = "test-util"))]
+    pub fn open(path: &Path, unlock: &Unlock) -> Result<Vault, VaultError> {
+        Secrets::open(path, unlock).map(Vault::here)
+    }
+
+    /// Starts a vault process without an identity, for `npubbot mine` and `bench`. Only such a
+    /// vault shows keys.
+    ///
+    /// Errors: [`VaultError::Process`], [`VaultError::NoRandomness`].
+    pub fn start_local() -> Result<Vault, VaultError> {
+        Process::start(VaultInit::Local).map(|process| Vault::of(Link::Process(Arc::new(process))))
+    }
+
+    /// [`Vault::start_local`] in this process, for tests.
+    ///
+    /// Errors: [`VaultError::NoRandomness`].
+    pub fn without_identity() -> Result<Vault, VaultError> {
+        Secrets::local().map(Vault::here)
+    }
+
+    fn here(secrets: Secrets) -> Vault {
+        Vault::of(Link::Here(Arc::new(secrets)))
+    }
+
+    fn of(link: Link) -> Vault {
+        Vault { link, clock: Clock::System, dropped: Arc::default() }
+    }
+
+    /// The same vault, with another clock for the dates of messages.
+    pub fn with_clock(self, clock: Clock) -> Vault {
+        Vault { clock, ..self }
+    }
+
+    /// The bot's public key.
+    pub fn public_key(&self) -> nostr::PublicKey {
+        self.link.public_key()
+    }
+
+    /// Id of the vault process; `None` without one, and while it is started again.
+    pub fn process_id(&self) -> Option<u32> {
+        match &self.link {
+            Link::Process(process) => process.id(),
+            Link::Here(_) => None,
+        }
+    }
+
+    /// The thread that watches the vault process, if there is one.
+    pub fn roster(&self) -> Option<&Roster> {
+        match &self.link {
+            Link::Process(process) => Some(process.roster()),
+            Link::Here(_) => None,
+        }
+    }
+
+    /// The reason why the vault process does not work; `None` if it works.
+    pub fn trouble(&self) -> Option<String> {
+        match &self.link {
+            Link::Process(process) => process.trouble(),
+            Link::Here(_) => None,
+        }
+    }
+
+    /// The walls of the vault process that could not be raised, each with its consequence.
+    pub fn missing_walls(&self) -> Vec<String> {
+        match &self.link {
+            Link::Process(process) => process.missing_walls(),
+            Link::Here(_) => Vec::new(),
+        }
+    }
+
+    /// Makes the vault process try something that its walls forbid.
+    ///
+    /// Errors, if the walls stand: [`VaultError::Failed`] for a file; [`VaultError::Gone`] for a
+    /// socket, because the kernel kills the process.
+    #[cfg(any(test, feature = "test-util"))]
+    pub fn break_out(&self, attempt: BreakOut) -> Result<(), VaultError> {
+        self.link.ask(Request::BreakOut(attempt)).map(|_| ())
+    }
+
+    /// Draws a start secret, 256 bits from the operating system, and returns its point.
+    ///
+    /// Errors: [`VaultError::NoRandomness`], [`VaultError::Gone`].
+    pub fn open_start(&self) -> Result<(StartId, StartPoint), VaultError> {
+        self.open_starts(1, None)?.pop().ok_or(VaultError::Failed)
+    }
+
+    /// Draws a blinding secret, 256 bits from the operating system, and returns the blinded point
+    /// of an asker's half.
+    ///
+    /// Errors: [`VaultError::NoRandomness`], [`VaultError::Gone`].
+    pub fn open_split_start(&self, half: &HalfPoint) -> Result<(StartId, StartPoint), VaultError> {
+        self.open_starts(1, Some(half))?.pop().ok_or(VaultError::Failed)
+    }
+
+    /// Draws `count` start secrets and returns their points. With `half`, draws blinding secrets
+    /// and returns the blinded points of that half.
+    ///
+    /// Errors: [`VaultError::NoRandomness`], [`VaultError::Gone`].
+    pub fn open_starts(
+        &self,
+        count: usize,
+        half: Option<&HalfPoint>,
+    ) -> Result<Vec<(StartId, StartPoint)>, VaultError> {
+        let mut starts = Vec::with_capacity(count);
+        while starts.len() < count {
+            let some = (count - starts.len()).min(MOST_STARTS as usize) as u32;
+            match self.link.ask(Request::OpenStarts { count: some, half: half.copied() })? {
+                Answer::Starts(more) if more.len() == some as usize => starts.extend(more),
+                _ => return Err(VaultError::Failed),
+            }
+        }
+        Ok(starts)
+    }
+
+    /// Removes start points that will not be redeemed. Unknown ones are ignored. A failed request
+    /// does no harm: a vault process that has ended has lost its start points.
+    pub fn discard(&self, starts: &[StartId]) {
+        for some in starts.chunks(MOST_STARTS as usize) {
+            let _ = self.link.ask(Request::Discard(some.to_vec()));
+        }
+    }
+
+    /// Spends the start point, derives the key and seals it to the asker in the ticket;
+    /// `message.to` is ignored. The wrap is encrypted to the key in `announcement`, if the asker
+    /// announced it after the request, otherwise to the key of the request. The text is
+    /// `message.text`, the nsec on a line of its own, then `after`. A key is always sealed
+    /// (NIP-17). The start point is spent before anything is derived, so an error never allows a
+    /// second try.
+    ///
+    /// Errors: [`VaultError::ForeignTicket`], which spends nothing; [`VaultError::StartSpent`],
+    /// [`VaultError::ForeignHit`], [`VaultError::NotAsked`], [`VaultError::Unsealable`],
+    /// [`VaultError::NoRandomness`], [`VaultError::Gone`].
+    pub fn redeem(
+        &self,
+        start: StartId,
+        hit: &VerifiedHit,
+        ticket: &Ticket,
+        announcement: Option<&Announcement>,
+        message: &OutgoingMessage,
+        after: &str,
+    ) -> Result<GiftWrap, VaultError> {
+        let (message, after, now) = (message.clone(), after.to_owned(), self.clock.now());
+        let (hit, ticket) = (hit.into(), ticket.clone());
+        let announcement = announcement.map(|announcement| announcement.json().to_owned());
+        sealed(self.link.ask(Request::Redeem { start, hit, ticket, announcement, message, after, now })?)
+    }
+
+    /// Spends the start point and writes the nsec, without a line break, to `output`. The vault of
+    /// a bot refuses: it shows no key.
+    ///
+    /// Errors: [`VaultError::NotAsked`] from the vault of a bot; those of [`Vault::redeem`];
+    /// [`VaultError::Output`] if writing fails. The start point is spent then too.
+    pub fn redeem_to(&self, start: StartId, hit: &VerifiedHit, output: &mut dyn Write) -> Result<(), VaultError> {
+        let nsec = self.show(start, hit, Form::Nsec)?;
+        output.write_all(nsec.0.as_bytes()).and_then(|()| output.flush()).map_err(VaultError::Output)
+    }
+
+    /// Spends the start point and returns the key locked with a password (NIP-49).
+    ///
+    /// Errors: as [`Vault::redeem_to`].
+    pub fn redeem_locked(&self, start: StartId, hit: &VerifiedHit, password: &str) -> Result<String, VaultError> {
+        Ok(self.show(start, hit, Form::Locked(SecretOutput(password.to_owned())))?.0.clone())
+    }
+
+    /// Spends a split start point and returns the tweak.
+    ///
+    /// Errors: as [`Vault::redeem_to`].
+    pub fn redeem_tweak(&self, start: StartId, hit: &VerifiedHit) -> Result<SplitTweak, VaultError> {
+        self.show(start, hit, Form::Tweak)?.0.parse().map_err(|_| VaultError::Failed)
+    }
+
+    fn show(&self, start: StartId, hit: &VerifiedHit, form: Form) -> Result<SecretOutput, VaultError> {
+        match self.link.ask(Request::Show { start, hit: hit.into(), form })? {
+            Answer::SecretOutput(shown) => Ok(shown),
+            _ => Err(VaultError::Failed),
+        }
+    }
+
+    /// The secrets, if they are in this process.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(super) fn here_only(&self) -> Result<&Secrets, VaultError> {
+        match &self.link {
+            Link::Here(secrets) => Ok(secrets),
+            Link::Process(_) => Err(VaultError::Failed),
+        }
+    }
+
+    /// Spends a split start point and returns the tweak for the half in the ticket. The tweak is
+    /// not a secret.
+    ///
+    /// Errors: [`VaultError::ForeignTicket`], which spends nothing; [`VaultError::StartSpent`],
+    /// [`VaultError::ForeignHit`], [`VaultError::NotAsked`], [`VaultError::Gone`].
+    pub fn reveal(&self, start: StartId, hit: &VerifiedHit, ticket: &Ticket) -> Result<SplitTweak, VaultError> {
+        match self.link.ask(Request::Reveal { start, hit: hit.into(), ticket: ticket.clone() })? {
+            Answer::Tweak(split) => Ok(split),
+            _ => Err(VaultError::Failed),
+        }
+    }
+
+    /// Seals a message to its asker: rumor, seal and wrap (NIP-17, NIP-59).
+    ///
+    /// Errors: [`VaultError::Unsealable`] if the asker's key is invalid or the text is too long,
+    /// [`VaultError::NoRandomness`], [`VaultError::Gone`].
+    pub fn seal(&self, message: &OutgoingMessage) -> Result<GiftWrap, VaultError> {
+        sealed(self.link.ask(Request::Seal { message: message.clone(), now: self.clock.now() })?)
+    }
+
+    /// Encrypts a message to its asker as kind 4 (NIP-04), for clients without NIP-17.
+    ///
+    /// Errors: as [`Vault::seal`].
+    pub fn seal_nip04(&self, message: &OutgoingMessage) -> Result<GiftWrap, VaultError> {
+        sealed(self.link.ask(Request::SealNip04 { message: message.clone(), now: self.clock.now() })?)
+    }
+
+    /// Seals messages, on all cores, and returns the wraps in their order.
+    ///
+    /// Errors: those of [`Vault::seal`], if it fails for any message.
+    pub fn seal_all(&self, messages: Vec<OutgoingMessage>) -> Result<Vec<GiftWrap>, VaultError> {
+        let now = self.clock.now();
+        let requests = messages.into_iter().map(|message| Request::Seal { message, now }).collect();
+        self.link.ask_all(requests)?.into_iter().map(sealed).collect()
+    }
+
+    /// Opens gift wraps and messages of kind 4 (NIP-04) to us, on all cores. Checks each as far as
+    /// its kind allows, in the order of [`UnwrapError`]. The caller checks kind and date of a
+    /// rumor, and looks up the author of a claim. Waits as long as the vault process is away,
+    /// because a message that fails to open is ignored for good.
+    pub fn open_all(&self, events: &[VerifiedEvent]) -> Vec<Result<Opened, UnwrapError>> {
+        // A larger event is not sent to the vault, which would refuse it too.
+        let is_small = |event: &&VerifiedEvent| unwrap::has_bearable_size(event);
+        let requests = events.iter().filter(is_small).map(open_request).collect();
+        let mut answers = self.link.ask_patiently(requests).into_iter();
+        let opened = events.iter().map(|event| match is_small(&event) {
+            true => answers.next().map_or(Err(UnwrapError::Undecryptable), opened),
+            false => Err(UnwrapError::TooLarge),
+        });
+        opened.map(|opened| self.count(opened)).collect()
+    }
+
+    /// Opens one gift wrap or message of kind 4.
+    ///
+    /// Errors: [`UnwrapError`].
+    #[cfg(test)]
+    pub(super) fn open_one(&self, event: &VerifiedEvent) -> Result<Opened, UnwrapError> {
+        self.open_all(std::slice::from_ref(event)).pop().expect("one result an event")
+    }
+
+    /// The message in a claim, if `announcement` names the key that signed the seal. Pass the
+    /// author's newest announcement. The returned ticket gives keys. Waits like
+    /// [`Vault::open_all`].
+    ///
+    /// Errors: [`UnwrapError::Impostor`].
+    pub fn confirm(&self, claim: Claim, announcement: Option<&Announcement>) -> Result<Rumor, UnwrapError> {
+        let rumor = self.count(claim.confirm(announcement))?;
+        let (Some(ticket), Some(announcement)) = (&rumor.ticket, announcement) else { return Ok(rumor) };
+        let (ticket, announcement) = (ticket.clone(), announcement.json().to_owned());
+        match self.link.ask_patiently(vec![Request::Confirm { ticket, announcement }]).pop() {
+            Some(Answer::Ticket(ticket)) => Ok(Rumor { ticket: Some(ticket), ..rumor }),
+            // The bot's own check above passed, so the vault is gone for good.
+            _ => self.count(Err(UnwrapError::Impostor)),
+        }
+    }
+
+    /// Number of messages that did not open since the start, by cause.
+    pub fn dropped(&self) -> [(UnwrapError, u64); UnwrapError::ALL.len()] {
+        let count = |cause| self.dropped[cause as usize].load(Ordering::Relaxed);
+        UnwrapError::ALL.map(|cause| (cause, count(cause)))
+    }
+
+    /// Counts the message if it did not open.
+    fn count<T>(&self, opened: Result<T, UnwrapError>) -> Result<T, UnwrapError> {
+        opened.inspect_err(|&cause| _ = self.dropped[cause as usize].fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// A signer for public events.
+    pub fn signer(&self) -> BotSigner {
+        BotSigner::new(self.link.clone())
+    }
+}
+
+fn open_request(event: &VerifiedEvent) -> Request {
+    match event.kind == nostr::Kind::EncryptedDirectMessage {
+        true => Request::OpenNip04(event.as_json()),
+        false => Request::Unwrap(event.as_json()),
+    }
+}
+
+fn opened(answer: Answer) -> Result<Opened, UnwrapError> {
+    match answer {
+        Answer::Opened(opened) => opened,
+        Answer::Refused(error) => {
+            tracing::error!(%error, "a message could not be opened");
+            Err(UnwrapError::Undecryptable)
+        }
+        _ => Err(UnwrapError::Undecryptable),
+    }
+}
+
+pub(super) fn sealed(answer: Answer) -> Result<GiftWrap, VaultError> {
+    match answer {
+        Answer::Sealed(wrap) => Ok(wrap),
+        Answer::Refused(error) => Err(error),
+        _ => Err(VaultError::Failed),
+    }
+}
