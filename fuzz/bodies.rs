@@ -63,13 +63,15 @@ pub fn request(data: &[u8]) {
         encryption_key: None,
     };
     let request = read(&rumor);
-    let (effect, reply) = decide(&request, &facts);
+    let mut reading = request.reading(facts.asker);
+    let (effect, reply) = decide(&request, &reading, &facts);
     let reply = reply.expect("a text is never ignored");
     if let Effect::Accept(_, spec) = effect {
         assert!(!spec.patterns.is_empty() && spec.patterns.len() <= config.limits.prefixes_per_job);
     }
     for language in Language::ALL {
-        let length = answer(&request, &reply, language).chars().count();
+        reading.language = language;
+        let length = answer(&reading, &reply).chars().count();
         assert!((1..=1500).contains(&length), "an answer of {length} characters");
     }
 }

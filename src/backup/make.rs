@@ -32,7 +32,7 @@ pub fn make(data: &Path, config: &Path, to: &Path, key: &BackupKey, now: u64) ->
     // The error names the temporary file, so only its kind is kept.
     let file = file.map_err(|error| at(to)(error.kind().into()))?;
     let copies = tempfile::Builder::new().prefix(".backup-").tempdir_in(data).map_err(at(data))?;
-    let writer = vault::encrypt(to, lock, BufWriter::new(file.as_file().try_clone().map_err(at(to))?))?;
+    let writer = vault::encrypt(to, key, BufWriter::new(file.as_file().try_clone().map_err(at(to))?))?;
     let mut tar = Builder::new(writer);
     let manifest = Manifest { format: FORMAT, version: env!("CARGO_PKG_VERSION").to_owned(), made_at: now };
     let manifest = serde_json::to_vec(&manifest).map_err(|error| at(to)(error.into()))?;

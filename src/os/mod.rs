@@ -19,7 +19,7 @@ mod bounded_file;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 #[cfg(target_os = "linux")]
-mod linux;
+pub mod linux;
 mod state;
 #[cfg(unix)]
 mod unix;

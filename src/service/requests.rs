@@ -270,7 +270,8 @@ impl Requests {
             is_stopped: self.scheduler.is_stopped(),
             now,
         };
-        let (effect, reply) = match bot::decide(request, &facts) {
+        let reading = request.reading(&asker);
+        let (effect, reply) = match bot::decide(request, &reading, &facts) {
             // The ledger before the restore may have answered this message.
             (Effect::Accept(..), _) if self.predates_restore(message)? => (Effect::Nothing, Some(Reply::Restored)),
             decision => decision,
@@ -281,8 +282,8 @@ impl Requests {
         }
         let verdict = self.limits().verdict(author, Instant::now());
         let (effect, reply) = limited(effect, reply, verdict, now);
-        let language = request.language(asker.language);
-        let text = reply.map(|reply| bot::answer(request, &reply, language));
+        let language = reading.language;
+        let text = reply.map(|reply| bot::answer(&reading, &reply));
         let reply = text.map(|text| compose::answer(arrival, text, now, &self.context.config.bot));
         // A message without an answer changes no language, and a forgotten asker has none.
         let is_kept = language != asker.language && reply.is_some() && !matches!(effect, Effect::Forget);
@@ -380,6 +381,7 @@ mod tests {
             encryption_keys: Arc::default(),
             access: Default::default(),
             pulse: Default::default(),
+            roster: Default::default(),
             fleet: None,
             shutdown,
         };

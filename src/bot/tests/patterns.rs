@@ -36,8 +36,8 @@ const TAKEN: [(&str, &str); 13] = [
     ("HEX:C0DE", "hex:c0de: its public key in hex starts with c0de."),
     ("zeros:30", "zeros:30: its public key starts with 30 zero bits."),
     ("zeros:1", "zeros:1: its public key starts with 1 zero bit."),
-    ("words:8", "words:8: starts with npub1 and a word of my list, 8 letters or longer."),
-    ("words", "words:5: starts with npub1 and a word of my list, 5 letters or longer."),
+    ("words:8", "words:8: starts with npub1 and a word of the built-in list, 8 letters or longer."),
+    ("words", "words:5: starts with npub1 and a word of the built-in list, 5 letters or longer."),
     ("*ca*@4", "*ca*@4: has ca within the first 4 characters after npub1."),
     ("~*ca*@4", "~*ca*@4: has any spelling that looks like “ca” within the first 4 characters after npub1."),
     ("hex: c0de", "hex:c0de: its public key in hex starts with c0de."),
@@ -78,7 +78,6 @@ fn a_pattern_in_a_sentence_is_found() {
     for text in ["I would like ~m0ct please", "hi! can I have ~m0ct?", "'~m0ct'", "find ~m0ct", "~M0ct 🚀"] {
         assert_eq!(requested(text), ["~m0ct"], "{text:?}");
     }
-    assert!(matches!(refused("no idea, b%b or ~m0ct"), Reply::BadWords(_) | Reply::Sentence(_)), "nothing is left out");
 }
 
 /// A text with other marks is another pattern, or none.
@@ -251,7 +250,7 @@ fn patterns_are_explained_without_a_job() {
     insta::assert_snapshot!(say("explain m0ctane ~Satoshi", &nobody()));
     insta::assert_snapshot!(say("explain *cafe", &nobody()));
     insta::assert_snapshot!(say("explain", &nobody()));
-    assert!(matches!(refused("explain b0b"), Reply::BadWords(_)));
+    assert!(matches!(refused("explain b0b"), Reply::Explained { .. }), "the look-alike");
     let many = say("explain cat dad ham =5 zeros:9 words:8 ~dad", &nobody());
     assert!(many.contains("more.") && many.contains("find cat"), "{many}");
     // Beside a split job the pool has half of the devices.

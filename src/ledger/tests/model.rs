@@ -197,7 +197,7 @@ impl Run {
 
     fn delete_expired(&mut self) {
         self.ledger().delete_expired().unwrap();
-        self.reference.clean(self.clock.now());
+        self.reference.delete_expired(self.clock.now());
     }
 
     fn vanish(&mut self, who: u8) {

@@ -4,7 +4,7 @@
 #[cfg(unix)]
 pub mod channel;
 #[cfg(target_os = "linux")]
-mod linux;
+pub mod linux;
 #[cfg(unix)]
 mod unix;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,294 @@
+//! The reading of a message: its text and the context become one [`Intent`]. Pure, and never a
+//! guess that costs somebody something.
+
+use super::accepted::effort;
+use super::intent::{Context, Intent, OfferReason, Question, Reading, Shown};
+use super::message::Message;
+use super::patterns::{Wish, has_foreign_wildcard, literal, read, wish};
+use super::spelling::{has_secret_key, is_foreign_thing, is_other_script};
+use super::text::{Kind, Text, Token};
+use super::vocabulary::{self, Class, Match};
+use super::wishes::{offer, patterns_of};
+use crate::key::{HalfPoint, SplitWork};
+use crate::language::Language;
+use crate::pattern::{Best, Effort, Pattern};
+
+/// The most words of a message that are read. Nobody means more of them as prefixes.
+pub(super) const WORDS_READ: usize = 64;
+
+/// Reads any text, in time linear in its length, besides the bounded time of its patterns.
+pub(super) fn read_text(text: &str, context: &Context) -> Reading {
+    if has_secret_key(text) {
+        return plainly(Intent::SecretKey, context);
+    }
+    let text = Text::read(text);
+    let words = text.tokens.iter().filter(|token| token.kind != Kind::Japanese).count();
+    if words > WORDS_READ {
+        return plainly(Intent::TooManyWords(words), context);
+    }
+    let mut effort = effort();
+    let mut message = Message::new(text, context);
+    let language = message.answer_language();
+    let shadowed = |intent: &Intent, message: &Message<'_>| match intent {
+        Intent::Search(_) | Intent::Offer(..) => None,
+        _ => message.only_word().and_then(|word| Pattern::parse(&word.written).ok()),
+    };
+    let intent = message.intent(&mut effort);
+    let language = match intent {
+        Intent::Language(chosen) => chosen,
+        Intent::ForeignLanguage => Language::English,
+        _ => language,
+    };
+    let shadowed = shadowed(&intent, &message);
+    Reading { intent, language, shadowed }
+}
+
+/// Whether the language of the chat can matter to the reading of a text.
+pub(super) fn depends_on_chat(text: &str) -> bool {
+    !vocabulary::find(&Text::read(text).tokens).is_empty()
+}
+
+fn plainly(intent: Intent, context: &Context) -> Reading {
+    Reading { intent, language: context.language, shadowed: None }
+}
+
+impl Message<'_> {
+    fn intent(&mut self, effort: &mut Effort) -> Intent {
+        if self.tokens.is_empty() {
+            return match (self.text.asks, self.text.has_symbol) {
+                (true, _) if self.has_job() => Intent::Status,
+                (true, _) => Intent::Help,
+                (false, true) if self.context.delivered => Intent::Thanks,
+                (false, true) => Intent::Chat,
+                (false, false) => Intent::Nothing,
+            };
+        }
+        if let Some(intent) = self.documented(effort) {
+            return intent;
+        }
+        if let Some(intent) = self.only_word().cloned().and_then(|word| self.alone(&word, effort)) {
+            return intent;
+        }
+        if self.tokens.iter().any(is_foreign_thing) {
+            let is_invoice = self.tokens.iter().any(|token| token.word.starts_with("lnbc"));
+            return if is_invoice { Intent::Ask(Question::Price) } else { Intent::Chat };
+        }
+        let wishes = self.wishes(effort);
+        // A list with an error in it: nothing is left out.
+        let has_mark = || self.tokens.iter().any(|token| token.written.contains(['?', '[', ']', '*', '~', '=', ':']));
+        if wishes.unread > 0 && !self.known.contains(&true) && has_mark() {
+            let words: Vec<&str> = self.tokens.iter().map(|token| token.written.as_str()).collect();
+            return literal(&words, effort);
+        }
+        self.choose(wishes)
+    }
+
+    /// Reads the forms that the manual names: a command and exactly what belongs to it.
+    fn documented(&self, effort: &mut Effort) -> Option<Intent> {
+        let first = self.tokens.first()?;
+        // A Japanese command has several tokens.
+        let is_start = |found: &&Match| found.is_shown && found.at.iter().copied().eq(0..found.at.len());
+        let shown: Vec<&Match> = self.found.iter().filter(is_start).collect();
+        let length = shown.iter().map(|found| found.at.len()).max().unwrap_or(1);
+        let is = |class: Class| shown.iter().any(|found| found.class == class && found.at.len() == length);
+        let rest = &self.tokens[length.min(self.tokens.len())..];
+        let written: Vec<&str> = rest.iter().map(|token| token.written.as_str()).collect();
+        let commands = [
+            (Class::Help, Intent::Help),
+            (Class::Status, Intent::Status),
+            (Class::Cancel, Intent::Cancel(None)),
+            (Class::Resend, Intent::Resend(None)),
+            (Class::Stop, Intent::Stop),
+            (Class::Start, Intent::Start),
+            (Class::Delete, Intent::Delete),
+        ];
+        if let Some((_, intent)) = commands.into_iter().find(|(class, _)| rest.is_empty() && is(*class)) {
+            return Some(intent);
+        }
+        if is(Class::Help) && written == ["split"] {
+            return Some(Intent::SplitHelp);
+        }
+        if first.word == "split"
+            || (rest.iter().any(|token| HalfPoint::is_meant(&token.written)) && self.has(Class::Split))
+        {
+            return Some(self.split(&written, effort));
+        }
+        if is(Class::Language) || first.word == "language" {
+            let named = vocabulary::language_named(rest);
+            // The bot's list of languages shows `lang ja (日本語)`, so a text may name one twice.
+            let twice = rest.split_first().and_then(|(code, name)| {
+                let code = Language::from_code(&code.word)?;
+                (vocabulary::language_named(name) == Some(code)).then_some(code)
+            });
+            let is_alone = rest.is_empty() && Pattern::parse(&first.written).is_err();
+            let chosen = named.or(twice).map(Intent::Language);
+            return chosen.or_else(|| is_alone.then_some(Intent::Languages));
+        }
+        if let Some(language) = vocabulary::language_named(&self.tokens)
+            && Pattern::parse(&first.written).is_err()
+        {
+            return Some(Intent::Language(language));
+        }
+        if let Some(intent) = self.without_target(effort) {
+            return Some(intent);
+        }
+        let is_pattern = self.only_word().is_some_and(|word| read(&word.written, effort).is_ok());
+        if has_foreign_wildcard(&self.text.only) && self.text.only.is_ascii() && !is_pattern {
+            return Some(literal(&[&self.text.only], effort)).filter(|intent| matches!(intent, Intent::Unsupported(_)));
+        }
+        let is_only_words = || (length..self.tokens.len()).all(|at| !self.is_around(at) || rest.len() == 1);
+        let is_latin = rest.iter().all(|token| matches!(token.kind, Kind::Word | Kind::Marked));
+        if is(Class::Find) && !rest.is_empty() && is_latin && is_only_words() {
+            return Some(literal(&written, effort));
+        }
+        if is(Class::Explain) && rest.is_empty() {
+            return Some(Intent::Kinds);
+        }
+        if is(Class::Explain) && is_latin && is_only_words() {
+            if let Some(Ok(best)) = Best::read(&written) {
+                return Some(Intent::ExplainBest(best));
+            }
+            let wishes: Option<Vec<Wish>> = rest.iter().map(|token| wish(token, effort)).collect();
+            return Some(match wishes {
+                Some(wishes) => Intent::Explain(patterns_of(wishes)),
+                None => literal(&written, effort),
+            });
+        }
+        None
+    }
+
+    /// Reads `best` with a family and a time, or `surprise`, also in a short sentence.
+    fn without_target(&self, effort: &mut Effort) -> Option<Intent> {
+        const KEYWORDS: [&str; 7] = ["best", "surprise", "words", "zeros", "s", "m", "h"];
+        let is_around =
+            |word: &str| (0..self.tokens.len()).any(|at| self.tokens[at].word == word && self.is_around(at));
+        let is_meant = |token: &&Token| KEYWORDS.contains(&token.word.as_str()) || !is_around(&token.word);
+        let meant: Vec<&str> = self.text.tokens.iter().filter(is_meant).map(|token| token.written.as_str()).collect();
+        let around = self.text.tokens.len() - meant.len();
+        match Best::read(&meant) {
+            Some(Ok(best)) if around < 5 => Some(Intent::Best(best)),
+            Some(Err(_)) if around == 0 => Some(literal(&meant, effort)),
+            None if around == 0 && meant.iter().any(|word| ["best", "surprise"].contains(word)) => {
+                Some(literal(&meant, effort)).filter(|intent| matches!(intent, Intent::BadWords(_)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Reads `split <point> pattern …`. The point may be anywhere among the words, and so may
+    /// `work:…`.
+    fn split(&self, words: &[&str], effort: &mut Effort) -> Intent {
+        let words: Vec<&str> = words.iter().copied().filter(|word| word.parse::<SplitWork>().is_err()).collect();
+        let (points, asked): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| HalfPoint::is_meant(word));
+        let point = match points.as_slice() {
+            [] if words.is_empty() || (1..self.tokens.len()).any(|at| self.known[at]) => return Intent::SplitHelp,
+            [] => return Intent::BadPoint(None),
+            [first, ..] => first.parse::<HalfPoint>(),
+        };
+        match point {
+            Err(error) => Intent::BadPoint(Some(error)),
+            Ok(_) if asked.is_empty() => Intent::PointAlone,
+            Ok(point) => match literal(&asked, effort) {
+                Intent::Search(patterns) => Intent::Split(point, patterns),
+                Intent::Best(best) => Intent::SplitBest(point, best),
+                other => other,
+            },
+        }
+    }
+
+    /// Reads a single word. A word that could be a prefix is one, unless it is a command or an
+    /// everyday answer.
+    fn alone(&self, word: &Token, effort: &mut Effort) -> Option<Intent> {
+        let could_be_prefix = read(&word.written, effort).is_ok();
+        let own = |class: Class| {
+            let mut found = self.of(class).filter(|found| found.at == [0]);
+            let is_near =
+                |found: &Match| found.language == Language::English || found.language == self.context.language;
+            found.any(|found| found.is_shown || !could_be_prefix || is_near(found))
+        };
+        if word.kind == Kind::Marked {
+            return could_be_prefix.then(|| literal(&[&word.written], effort));
+        }
+        if !could_be_prefix {
+            let says_nothing = |found: &Match| matches!(found.class, Class::Filler | Class::Object | Class::With);
+            return self.found.iter().all(says_nothing).then(|| self.impossible(word, effort));
+        }
+        let is_talk = own(Class::Greeting) || own(Class::Chat) || (own(Class::Thanks) && own(Class::Polite));
+        if own(Class::Stop) {
+            return Some(Intent::Stop);
+        }
+        if self.context.delivered && own(Class::Thanks) {
+            return Some(Intent::Thanks);
+        }
+        if self.context.delivered && own(Class::Another) {
+            return Some(Intent::WhichNext);
+        }
+        if self.has_job() && own(Class::Cancel) {
+            return Some(Intent::Cancel(None));
+        }
+        if self.has_job() && own(Class::Status) {
+            return Some(Intent::Status);
+        }
+        if self.has_job() && own(Class::Shorter) {
+            return Some(self.shorter());
+        }
+        if is_talk {
+            return Some(match () {
+                () if own(Class::Thanks) => Intent::Thanks,
+                () if own(Class::Greeting) => Intent::Greeting,
+                () => Intent::Chat,
+            });
+        }
+        if self.is_laughter(&word.word) {
+            return Some(Intent::Chat);
+        }
+        if own(Class::Help) {
+            return Some(Intent::Help);
+        }
+        if let Some((class, _)) = vocabulary::misspelt(&word.written, true) {
+            return Some(self.obey(class));
+        }
+        let is_of_chat = self.context.language != Language::English
+            && self.found.iter().any(|found| found.language == self.context.language && found.at == [0]);
+        let pattern = read(&word.written, effort).ok()?;
+        let says_nothing =
+            |found: &Match| matches!(found.class, Class::Filler | Class::Object | Class::Polite | Class::Find);
+        let is_talk = self.found.iter().any(|found| found.language == self.context.language && !says_nothing(found));
+        let is_word = is_of_chat && (is_talk || word.word.len() < 5);
+        Some(if is_word { Intent::Offer(vec![pattern], OfferReason::Unsure) } else { Intent::Search(vec![pattern]) })
+    }
+
+    /// Whether a word is laughter in the language of the chat.
+    fn is_laughter(&self, word: &str) -> bool {
+        let is_one = |c: char| word.len() > 2 && word.chars().all(|other| other == c);
+        self.context.language == Language::Portuguese && is_one('k')
+            || self.context.language == Language::Japanese && is_one('w')
+    }
+
+    /// The answer to a single word that cannot be searched.
+    fn impossible(&self, word: &Token, effort: &mut Effort) -> Intent {
+        if let Some((class, _)) = vocabulary::misspelt(&word.written, false) {
+            return self.obey(class);
+        }
+        if is_foreign_thing(word) {
+            return if word.word.starts_with("lnbc") { Intent::Ask(Question::Price) } else { Intent::Chat };
+        }
+        match wish(word, effort) {
+            Some(wish) => offer(vec![wish]),
+            None if is_other_script(&word.written) => Intent::ForeignLanguage,
+            None => literal(&[&word.written], effort),
+        }
+    }
+
+    fn obey(&self, class: Class) -> Intent {
+        match class {
+            Class::Help => Intent::Help,
+            Class::Status => Intent::Status,
+            Class::Cancel => Intent::Cancel(None),
+            Class::Resend => Intent::Resend(None),
+            Class::Stop => Intent::Stop,
+            Class::Thanks => Intent::Thanks,
+            _ => Intent::Show(Shown::Delete),
+        }
+    }
+}
