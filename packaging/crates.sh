@@ -1,5 +1,5 @@
 #!/bin/sh
-# Packs the sources of the last commit as cargo does: npubbot, npubbot-miner and npubbot-vault.
+# Packs the sources of the last commit as cargo does: npubbot and the packages it is made of.
 #
 #   packaging/crates.sh FOLDER
 #
@@ -12,6 +12,6 @@ work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 git clone -q . "$work/npubbot"
 cd "$work/npubbot"
-sed -i '/^publish = false$/d' Cargo.toml miner/Cargo.toml vault/Cargo.toml
+sed -i '/^publish = false$/d' Cargo.toml fleet/Cargo.toml miner/Cargo.toml vault/Cargo.toml
 cargo package --workspace --locked --no-verify --allow-dirty --quiet --target-dir "$work/target"
 cp "$work"/target/package/*.crate "$folder/"
