@@ -212,7 +212,9 @@ impl Command {
     /// The log level without `--verbose` and `--quiet`.
     fn usual_log_level(&self) -> &'static str {
         match self {
-            Command::Serve(_) | Command::Worker(_) => "info",
+            Command::Serve(_) => "info",
+            #[cfg(feature = "fleet")]
+            Command::Worker(_) => "info",
             Command::Service(service) => service.usual_log_level(),
             // Its findings already say what warnings in the log would say.
             Command::Doctor(_) => "error",

@@ -4,6 +4,7 @@ use super::monitor::metrics::{MetricsError, Page};
 use crate::config::Config;
 use crate::control::{Finding, FleetStatus};
 use crate::scheduler::DeviceView;
+use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 use thiserror::Error;
@@ -15,7 +16,7 @@ pub struct CredentialsError;
 
 /// Nothing.
 #[derive(Clone, Copy, Debug)]
-pub enum Fleet {}
+pub struct Fleet(Infallible);
 /// Nothing.
 pub type Credentials = Fleet;
 /// Nothing.
@@ -24,17 +25,17 @@ pub type FleetView = Fleet;
 impl Fleet {
     /// Never called.
     pub fn view(&self) -> FleetView {
-        match *self {}
+        match self.0 {}
     }
 
     /// Never called.
     pub fn close(&self) {
-        match *self {}
+        match self.0 {}
     }
 
     /// Never called.
     pub async fn run<A>(self, _: Arc<Credentials>, _: A, _: impl Future<Output = ()>) {
-        match self {}
+        match self.0 {}
     }
 }
 
@@ -43,13 +44,13 @@ pub(super) fn open(config: &Config, _: &Path) -> Result<Option<(Fleet, Credentia
 }
 
 pub(super) fn status_of(fleet: FleetView, _: &[DeviceView], _: bool) -> FleetStatus {
-    match fleet {}
+    match fleet.0 {}
 }
 
 pub(super) fn metrics(_: &Page, fleet: &FleetView) -> Result<(), MetricsError> {
-    match *fleet {}
+    match fleet.0 {}
 }
 
 pub(super) fn findings(fleet: FleetView, _: &[DeviceView], _: bool) -> Vec<Finding> {
-    match fleet {}
+    match fleet.0 {}
 }
