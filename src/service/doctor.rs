@@ -102,7 +102,7 @@ fn devices(wanted: Option<&SearchOptions>, data: &Path) -> Vec<Finding> {
         (None, []) => finding(
             "kernels",
             Verdict::Weak,
-            "this build has none for GPUs, and NVRTC 12.0 or newer is not there: take a release of npubbot, or install \
+            "this build has none for GPUs, and NVRTC 12.1 or newer is not there: take a release of npubbot, or install \
              NVRTC 12.9 (`pip install nvidia-cuda-nvrtc-cu12==12.9.86`) and name its libnvrtc.so.12 in NPUBBOT_NVRTC",
         ),
     };

@@ -162,16 +162,18 @@ fn a_second_start_compiles_no_kernels() {
         assert!(mined.status.success() && stderr(&mined).contains(OUT), "{}", all(&mined));
         assert_eq!(driver.compiled(), ["--gpu-architecture=sm_89"]);
     }
-    // Another version of the compiler compiles anew; a compiler of CUDA 11 is not asked.
+    // Another version of the compiler compiles anew.
     run(&driver, &MINE, &[("STUB_REFUSES", "1"), ("STUB_NVRTC", "12090")]);
     assert_eq!(driver.compiled().len(), 2);
 }
 
 fn a_compiler_that_is_too_old_is_named_with_what_to_install() {
     let driver = StubDriver::of(12020);
-    let said = doctor(&driver, &[("STUB_REFUSES", "1"), ("STUB_NVRTC", "11080")]);
-    for part in ["NVRTC 11.8", "too old", "8.9", "CUDA 12.2", "nvidia-cuda-nvrtc-cu12==12.9.86"] {
-        assert!(said.contains(part), "{part}: {said}");
+    for (version, name) in [("11080", "NVRTC 11.8"), ("12000", "NVRTC 12.0")] {
+        let said = doctor(&driver, &[("STUB_REFUSES", "1"), ("STUB_NVRTC", version)]);
+        for part in [name, "too old", "8.9", "CUDA 12.2", "nvidia-cuda-nvrtc-cu12==12.9.86"] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
     }
     assert!(driver.compiled().is_empty());
 }

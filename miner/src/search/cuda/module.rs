@@ -33,8 +33,8 @@ pub const BUILT_FOR: &str = env!("NPUBBOT_KERNELS_BUILT");
 /// [`BUILT_FOR`] as a line for people.
 pub const BUILT_FOR_LINE: &str = concat!("CUDA kernels: ", env!("NPUBBOT_KERNELS_BUILT"));
 
-/// The oldest NVRTC that knows all intrinsics of the kernels.
-const LEAST_NVRTC: (i32, i32) = (12, 0);
+/// The oldest NVRTC that knows all that the kernels use: early clobbers in inline PTX came with it.
+const LEAST_NVRTC: (i32, i32) = (12, 1);
 
 /// What helps if no code can be had for a GPU.
 const NVRTC_REMEDY: &str = "install NVRTC 12.9, which driver 525 and newer take (`pip install \
@@ -169,7 +169,7 @@ impl Target {
     /// The best target that the compiler knows.
     fn of(nvrtc: &Nvrtc, capability: u32) -> Result<Target, String> {
         if nvrtc.version < LEAST_NVRTC {
-            return Err("it is too old for these kernels; 12.0 is the oldest that compiles them".to_owned());
+            return Err("it is too old for these kernels; 12.1 is the oldest that compiles them".to_owned());
         }
         let known = nvrtc.architectures.iter().copied().filter(|&known| known <= capability).max();
         let architecture = known.ok_or("it knows neither this GPU nor an older one")?;
