@@ -56,9 +56,12 @@ done
     node -e 'const p = require("playwright").chromium.executablePath();
         if (!require("fs").existsSync(p)) process.exit(1); console.log(p)'; }
 have="${NPUBBOT_CHROMIUM:-$(browser || true)}"
-if [ -z "$have" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    { apt-get update -q && apt-get install -qy --no-install-recommends chromium firefox-esr; } >/dev/null 2>&1 || true
-    have="$(browser || true)"
+has_firefox() { [ -n "${NPUBBOT_FIREFOX:-}" ] || command -v firefox-esr || command -v firefox; }
+if { [ -z "$have" ] || ! has_firefox >/dev/null; } && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    wanted="$([ -n "$have" ] || echo chromium) $(has_firefox >/dev/null || echo firefox-esr)"
+    # shellcheck disable=SC2086
+    { apt-get update -q && apt-get install -qy --no-install-recommends $wanted; } >/dev/null 2>&1 || true
+    have="${NPUBBOT_CHROMIUM:-$(browser || true)}"
 fi
 if [ -z "$have" ]; then
     npx playwright install chromium-headless-shell >/dev/null 2>&1 || true
@@ -87,7 +90,7 @@ else
     echo "$NPUBBOT_RELAY_BIN"
     export NPUBBOT_RELAY_BIN
 fi
-if ! command -v "${NPUBBOT_FIREFOX:-firefox-esr}" firefox >/dev/null; then not_run "the tests in Firefox (there is none)"; fi
+if ! has_firefox >/dev/null; then not_run "the tests in Firefox (there is none)"; fi
 if [ -z "${NPUBBOT_BIN:-}" ]; then not_run "the browser tests with a real bot (NPUBBOT_BIN names none)"; fi
 
 step "the browser tests"

@@ -254,6 +254,7 @@ describe.skipIf(missing.length > 0)('asking the bot through trouble', { timeout:
     const published = await (await at.context.request.get(new URL('/page.sha256', at.bot.link).href)).text();
     expect(published).toBe(FILE_HASH);
     expect(await at.page.textContent('#own-hash')).toBe(FILE_HASH);
+    await at.says('#announced', /signed announcement names the same page/);
     const session = await at.context.newCDPSession(at.page);
     const { installabilityErrors } = await session.send('Page.getInstallabilityErrors');
     const manifest = await session.send('Page.getAppManifest');
