@@ -1,19 +1,87 @@
 //! Words read as patterns.
 
-use super::meaning::Meaning;
-use super::vocabulary::Speech;
-use super::words::{has_foreign_wildcard, has_pattern_mark};
+use super::reading::Intent;
+use super::text::{Token, plain};
 use crate::pattern::{Best, Effort, GrammarError, Pattern};
 
 /// Longest text of a pattern, in bytes; a whole key in hex has 69. Without a limit, classes could
 /// make a pattern longer than a message.
 const LONGEST: usize = 80;
 
-/// Reads words as patterns. `speech`: the languages of the text around them; `None` if all words
-/// are meant as patterns, as after `find`.
-pub(super) fn patterns(words: &[&str], speech: Option<&Speech>, effort: &mut Effort) -> Meaning {
-    if let Some(meaning) = best(words, speech) {
-        return meaning;
+/// Letters of other scripts, each with the Latin letter that it looks like.
+const OTHER_SCRIPTS: &str = "аa сc еe оo рp хx уy ѕs іi јj ԁd һh ԛq ԝw вb мm нh тt кk αa εe οo ρp υu νv χx κk ιi τt ηn γy ωw βb";
+
+/// A pattern that a word may mean.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Wish {
+    pub pattern: Pattern,
+    /// The difference from the word as written; `None` without one.
+    pub reason: Option<LookAlikeReason>,
+}
+
+/// The reason why a pattern is not the word as written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum LookAlikeReason {
+    /// This character cannot occur in an npub.
+    Impossible(char),
+    Accent,
+    /// A letter of another script, and the Latin one that it looks like.
+    OtherScript(char, char),
+    /// The word has marks inside, such as a dot or a hyphen.
+    Unsure,
+}
+
+/// The pattern that a word means: the word itself, or the cheapest that looks like it.
+pub(super) fn wish(token: &Token, effort: &mut Effort) -> Option<Wish> {
+    let written = token.written.as_str();
+    if written.len() > LONGEST {
+        return None;
+    }
+    if let Some(end) = written.strip_prefix('〜') {
+        let pattern = Pattern::read_within(&format!("*{end}"), effort).ok()?;
+        return Some(Wish { pattern, reason: Some(LookAlikeReason::Unsure) });
+    }
+    let error = match read(written, effort) {
+        Ok(pattern) => return Some(Wish { pattern, reason: None }),
+        Err(error) => error,
+    };
+    let bare = written.trim_start_matches("nostr:").trim_start_matches("npub1");
+    let (latin, other) = latin(bare);
+    let letters: String = plain(&latin).chars().filter(|c| !matches!(c, '.' | '-' | '_' | '@' | '\'' | '/')).collect();
+    if letters.chars().count() < 2 || !letters.chars().all(|c| c.is_ascii_alphanumeric()) {
+        return None;
+    }
+    let reason = match () {
+        () if other.is_some() => other.map(|(from, to)| LookAlikeReason::OtherScript(from, to)),
+        () if letters.len() < latin.chars().count() => Some(LookAlikeReason::Unsure),
+        () => Some(LookAlikeReason::Accent),
+    };
+    if let Ok(pattern) = Pattern::parse(&letters) {
+        return Some(Wish { pattern, reason });
+    }
+    let forbidden = match error {
+        GrammarError::Prefix { error: crate::pattern::PatternError::Forbidden { character, .. }, .. } => character,
+        _ => letters.chars().find(|c| "bio1".contains(*c))?,
+    };
+    let forbidden = if forbidden.is_ascii_alphanumeric() { forbidden } else { letters.chars().find(|c| "bio1".contains(*c))? };
+    let pattern = Pattern::read_within(&format!("~{letters}"), effort).ok()?;
+    Some(Wish { pattern, reason: Some(LookAlikeReason::Impossible(forbidden)) })
+}
+
+/// The word with letters of other scripts replaced, and the first of them with its Latin letter. A
+/// word that has others, too, is left alone.
+fn latin(word: &str) -> (String, Option<(char, char)>) {
+    let of = |c: char| OTHER_SCRIPTS.split(' ').find_map(|pair| pair.strip_prefix(c)).and_then(|to| to.chars().next());
+    let replaced = word.chars().map(|c| of(c).unwrap_or(c)).collect();
+    (replaced, word.chars().find_map(|c| Some((c, of(c)?))))
+}
+
+/// Reads words that are all meant as patterns, as after `find`.
+pub(super) fn literal(words: &[&str], effort: &mut Effort) -> Intent {
+    match Best::read(words) {
+        Some(Ok(best)) => return Intent::Best(best),
+        Some(Err(error)) => return Intent::BadWords(vec![(words.join(" "), error)]),
+        None => {}
     }
     let mut patterns: Vec<Pattern> = Vec::new();
     let mut bad: Vec<(String, GrammarError)> = Vec::new();
@@ -21,68 +89,37 @@ pub(super) fn patterns(words: &[&str], speech: Option<&Speech>, effort: &mut Eff
         match read(word, effort) {
             Ok(pattern) if !patterns.contains(&pattern) => patterns.push(pattern),
             Ok(_) => {}
-            Err(_) if has_foreign_wildcard(word) => return Meaning::Unsupported(nearest_to_foreign(word)),
+            Err(_) if has_foreign_wildcard(word) => return Intent::Unsupported(nearest_to_foreign(word)),
             Err(error) => bad.push(((*word).to_owned(), error)),
         }
     }
-    let is_filler = |word: &str| speech.is_some_and(|speech| speech.is_filler(word));
-    let fillers = words.iter().filter(|word| is_filler(word)).count();
-    let is_prose = words.len() > 1 && fillers > 0;
-    if is_prose {
-        patterns.retain(|pattern| !is_filler(pattern.as_str()));
-        bad.retain(|(word, _)| !is_filler(word));
+    if bad.is_empty() {
+        return Intent::Search(patterns);
     }
-    if is_prose && (bad.is_empty() || (fillers > 1 && !patterns.is_empty())) {
-        return Meaning::Sentence(patterns);
-    }
-    if !bad.is_empty() {
-        bad.truncate(3);
-        return Meaning::BadWords(bad);
-    }
-    Meaning::Find(patterns)
-}
-
-/// Reads `best` with a family and a time, or `surprise`. Skips the words of a sentence around it,
-/// as in `surprise me, please`. `None` if the first word that is no filler is neither of the two.
-fn best(words: &[&str], speech: Option<&Speech>) -> Option<Meaning> {
-    let is_meant = |word: &&str| !speech.is_some_and(|speech| speech.is_filler(word));
-    let meant: Vec<&str> = words.iter().copied().filter(is_meant).collect();
-    Some(match Best::read(&meant)? {
-        Ok(best) => Meaning::Best(best),
-        Err(error) => Meaning::BadWords(vec![(meant.join(" "), error)]),
-    })
+    bad.truncate(3);
+    Intent::BadWords(bad)
 }
 
 /// Reads one word.
 fn read(word: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
-    if word.len() > LONGEST && has_pattern_mark(word) {
+    let has_mark = word.contains(['?', '[', '*', '~', '=', ':', '@']);
+    if word.len() > LONGEST && has_mark {
         return Err(GrammarError::TooIntricate);
     }
     Pattern::read_within(word, effort)
 }
 
-/// Whether a word can only be meant as a pattern: it has a mark such as `~`, `?` or `=`, and can be
-/// read.
-pub(super) fn is_certain(word: &str, effort: &mut Effort) -> bool {
-    has_pattern_mark(word) && read(word, effort).is_ok()
+/// Whether a word has a mark of another notation, such as an anchor or a group of a regular
+/// expression.
+pub(super) fn has_foreign_wildcard(word: &str) -> bool {
+    word.contains(['$', '^', '{', '}', '(', ')', '+', '<', '>', '\\'])
 }
 
 /// The pattern nearest to one in another notation: its first run of two characters or more, placed
 /// at the end of the key if the word ends with `$`.
 fn nearest_to_foreign(word: &str) -> Option<Pattern> {
-    let prefix = nearest_prefix(word)?;
-    if word.ends_with('$') { at_the_end(&prefix) } else { Some(prefix) }
-}
-
-/// The pattern with the characters of a prefix at the end of the key.
-pub(super) fn at_the_end(prefix: &Pattern) -> Option<Pattern> {
-    format!("*{prefix}").parse().ok()
-}
-
-/// The first run of two characters or more in a word, as a prefix. Runs that cannot be prefixes are
-/// skipped.
-pub(super) fn nearest_prefix(word: &str) -> Option<Pattern> {
-    let word = word.trim_start_matches("nostr:").trim_start_matches("npub1");
-    let runs = word.split(|c: char| !c.is_alphanumeric()).filter(|run| run.len() > 1);
-    runs.filter_map(|run| Pattern::parse(run).ok()).next()
+    let inner = word.trim_start_matches("nostr:").trim_start_matches("npub1");
+    let mut runs = inner.split(|c: char| !c.is_alphanumeric()).filter(|run| run.len() > 1);
+    let prefix = runs.find_map(|run| Pattern::parse(run).ok())?;
+    if word.ends_with('$') { format!("*{prefix}").parse().ok() } else { Some(prefix) }
 }

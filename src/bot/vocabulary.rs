@@ -1,186 +1,383 @@
-//! The words that are understood, in all languages: lists in the tables of texts.
+//! The words that are understood, in all languages: the tables in `words/`.
+//!
+//! A table has sections. A section has phrases, separated by commas and line breaks. The words of a
+//! phrase follow each other; `a|b` is either of two, `word*` any word that begins so, `word?` may be
+//! left out, and `…` is a gap of a few words. Accents, capitals, and hiragana or katakana make no
+//! difference.
 
 use super::tables::Table;
-use super::words::{has_kana, is_japanese};
+use super::text::{Kind, Text, Token, plain};
 use crate::language::Language;
-use crate::pattern::Pattern;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// A command, as the first word of a message gives it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Command {
+/// The most words in a gap.
+const MAX_GAP: usize = 4;
+/// The most characters in a gap of a Japanese phrase.
+const MAX_JAPANESE_GAP: usize = 14;
+
+/// The table of each language, in the order of [`Language::ALL`].
+pub(super) const WORDS: [(Language, &str); 6] = [
+    (Language::English, include_str!("words/en.txt")),
+    (Language::Japanese, include_str!("words/ja.txt")),
+    (Language::Spanish, include_str!("words/es.txt")),
+    (Language::Portuguese, include_str!("words/pt.txt")),
+    (Language::German, include_str!("words/de.txt")),
+    (Language::French, include_str!("words/fr.txt")),
+];
+
+/// The use of a phrase: the section of its table.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Class {
     Help,
     Status,
     Cancel,
     Resend,
+    /// The asker wants no more messages.
     Stop,
     Start,
     Delete,
+    /// Half of the key stays with the asker.
     Split,
+    /// A wish: `quiero`, `please make`.
     Find,
     Explain,
+    /// `answer in`, before the name of a language.
     Language,
-    /// `all` in `cancel all`. It is no command on its own.
-    All,
+    /// Names of the table's own language.
+    Names,
+    Thanks,
+    Greeting,
+    Who,
+    Price,
+    Safety,
+    /// The use of a key that was delivered, and of keys made elsewhere.
+    Import,
+    /// Seed words.
+    Seed,
+    /// Everyday answers that ask for nothing.
+    Chat,
+    Not,
+    /// Words of a question about something, not of a wish: `how`, `what happens if`.
+    Asks,
+    /// `starts with`: a start follows.
+    Begin,
+    /// `at the start`: a start stands before or after.
+    AtBegin,
+    /// `ends with`: an ending follows.
+    End,
+    /// `at the end`: an ending stands before or after.
+    AtEnd,
+    Middle,
+    /// `with`: a pattern probably follows.
+    With,
+    And,
+    /// `my name is`.
+    Name,
+    /// A digit's name.
+    Number,
+    /// `instead`, `actually`.
+    Change,
+    Shorter,
+    Longer,
+    Another,
+    /// What a command may be about: `it`, `the job`.
+    Object,
+    /// Politeness, which may stand around anything.
+    Polite,
+    /// Polite words of one language that people use in all.
+    Neutral,
+    Filler,
+    /// Words of languages that the bot lacks.
+    Foreign,
 }
 
-/// Commands with the lists of their words.
-const COMMANDS: [(Command, &[&str]); 12] = [
-    (Command::Help, &["command-help", "also-help"]),
-    (Command::Status, &["command-status", "also-status"]),
-    (Command::Cancel, &["command-cancel", "also-cancel"]),
-    (Command::Resend, &["command-resend", "also-resend"]),
-    (Command::Stop, &["command-stop", "also-stop"]),
-    (Command::Start, &["command-start", "also-start"]),
-    (Command::Delete, &["command-delete", "also-delete"]),
-    (Command::Split, &["command-split", "also-split"]),
-    (Command::Find, &["command-find", "also-find"]),
-    (Command::Explain, &["command-explain", "also-explain"]),
-    (Command::Language, &["command-language", "also-language"]),
-    (Command::All, &["also-all"]),
+use Class::*;
+
+/// The sections and their classes.
+const SECTIONS: [(&str, Class); 40] = [
+    ("help", Help),
+    ("status", Status),
+    ("cancel", Cancel),
+    ("resend", Resend),
+    ("stop", Stop),
+    ("start", Start),
+    ("delete", Delete),
+    ("split", Split),
+    ("find", Find),
+    ("explain", Explain),
+    ("language", Class::Language),
+    ("names", Names),
+    ("thanks", Thanks),
+    ("greeting", Greeting),
+    ("who", Who),
+    ("price", Price),
+    ("safety", Safety),
+    ("import", Import),
+    ("seed", Seed),
+    ("chat", Chat),
+    ("not", Not),
+    ("asks", Asks),
+    ("begin", Begin),
+    ("at-begin", AtBegin),
+    ("end", End),
+    ("at-end", AtEnd),
+    ("middle", Middle),
+    ("with", With),
+    ("and", And),
+    ("name", Name),
+    ("number", Number),
+    ("change", Change),
+    ("shorter", Shorter),
+    ("longer", Longer),
+    ("another", Another),
+    ("object", Object),
+    ("polite", Polite),
+    ("neutral", Neutral),
+    ("filler", Filler),
+    ("foreign", Foreign),
 ];
 
-/// The words of one language.
-struct Words {
+/// A phrase of a table.
+struct Phrase {
+    class: Class,
     language: Language,
-    commands: HashMap<String, Command>,
-    /// Names of this language.
-    names: HashSet<String>,
-    /// Words that people write around a request.
-    fillers: HashSet<String>,
-    small_talk: HashSet<String>,
-    seed: HashSet<String>,
-    seed_words: HashSet<String>,
-    elsewhere: HashSet<String>,
+    parts: Vec<Part>,
+    /// The digit of a [`Class::Number`].
+    digit: Option<char>,
+    /// Whether it is a command that the texts show.
+    is_shown: bool,
 }
 
-static ALL: LazyLock<Vec<Words>> = LazyLock::new(|| Language::ALL.into_iter().map(Words::of).collect());
+/// A part of a phrase.
+enum Part {
+    Gap,
+    /// One of several sequences of words. An optional part has an empty one.
+    OneOf(Vec<Vec<Word>>),
+}
 
-impl Words {
-    fn of(language: Language) -> Words {
-        let table = Table::of(language);
-        let list = |id: &str| table.words(id).into_iter().collect::<HashSet<String>>();
-        let words = |(command, ids): (Command, &[&str])| {
-            ids.iter().flat_map(|id| table.words(id)).map(|word| (word, command)).collect::<Vec<_>>()
+struct Word {
+    text: String,
+    /// Whether any word that begins so is meant.
+    is_stem: bool,
+}
+
+impl Word {
+    fn is(&self, token: &Token) -> bool {
+        if self.is_stem { token.word.starts_with(&self.text) } else { token.word == self.text }
+    }
+}
+
+/// A phrase that was found in a text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Match {
+    pub class: Class,
+    pub language: Language,
+    /// The places of its words among the tokens, ascending. Those in gaps are not among them.
+    pub at: Vec<usize>,
+    pub digit: Option<char>,
+    /// Whether it is a command as the texts show it.
+    pub is_shown: bool,
+}
+
+impl Match {
+    pub fn first(&self) -> usize {
+        self.at.first().copied().unwrap_or_default()
+    }
+
+    pub fn last(&self) -> usize {
+        self.at.last().copied().unwrap_or_default()
+    }
+}
+
+struct Vocabulary {
+    phrases: Vec<Phrase>,
+    /// Phrases by their first word, or by the first two letters of a first stem.
+    by_word: HashMap<String, Vec<usize>>,
+    by_stem: HashMap<String, Vec<usize>>,
+}
+
+static ALL: LazyLock<Vocabulary> = LazyLock::new(Vocabulary::read);
+
+fn two_letters(word: &str) -> String {
+    word.chars().take(2).collect()
+}
+
+impl Vocabulary {
+    fn read() -> Vocabulary {
+        let mut all = Vocabulary { phrases: Vec::new(), by_word: HashMap::new(), by_stem: HashMap::new() };
+        for (language, file) in WORDS {
+            let mut class = None;
+            for line in file.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+                match line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+                    Some(name) => class = SECTIONS.iter().find(|(section, _)| *section == name).map(|(_, class)| *class),
+                    None => {
+                        let Some(class) = class else { continue };
+                        line.split(',').for_each(|phrase| all.add(class, language, phrase.trim(), false));
+                    }
+                }
+            }
+            // The commands that the texts show are understood.
+            for (id, class) in COMMANDS {
+                Table::of(language).words(id).iter().for_each(|word| all.add(class, language, word, true));
+            }
+        }
+        all
+    }
+
+    fn add(&mut self, class: Class, language: Language, phrase: &str, is_shown: bool) {
+        let (digit, phrase) = match phrase.split_once(' ') {
+            Some((digit, rest)) if class == Number => (digit.chars().next(), rest),
+            _ => (None, phrase),
         };
-        Words {
-            language,
-            commands: COMMANDS.into_iter().flat_map(words).collect(),
-            names: list("names").into_iter().chain([language.code().to_owned()]).collect(),
-            fillers: list("fillers"),
-            small_talk: list("small-talk"),
-            seed: list("seed"),
-            seed_words: list("seed-words"),
-            elsewhere: list("elsewhere"),
+        let parts: Vec<Part> =
+            phrase.replace('…', " … ").split_whitespace().filter_map(part).collect();
+        if parts.iter().all(|part| matches!(part, Part::Gap)) {
+            return;
+        }
+        let index = self.phrases.len();
+        for part in &parts {
+            let Part::OneOf(choices) = part else { break };
+            for word in choices.iter().filter_map(|choice| choice.first()) {
+                let (by, key) = match word.is_stem {
+                    true => (&mut self.by_stem, two_letters(&word.text)),
+                    false => (&mut self.by_word, word.text.clone()),
+                };
+                let phrases = by.entry(key).or_default();
+                if phrases.last() != Some(&index) {
+                    phrases.push(index);
+                }
+            }
+            if choices.iter().all(|choice| !choice.is_empty()) {
+                break;
+            }
+        }
+        self.phrases.push(Phrase { class, language, parts, digit, is_shown });
+    }
+}
+
+/// Commands that the texts show.
+const COMMANDS: [(&str, Class); 10] = [
+    ("command-help", Help),
+    ("command-status", Status),
+    ("command-cancel", Cancel),
+    ("command-resend", Resend),
+    ("command-stop", Stop),
+    ("command-start", Start),
+    ("command-delete", Delete),
+    ("command-find", Find),
+    ("command-explain", Explain),
+    ("command-language", Class::Language),
+];
+
+fn part(text: &str) -> Option<Part> {
+    if text == "…" {
+        return Some(Part::Gap);
+    }
+    let (text, is_optional) = match text.strip_suffix('?') {
+        Some(text) if !text.is_empty() => (text, true),
+        _ => (text, false),
+    };
+    let mut choices: Vec<Vec<Word>> = text.split('|').map(sequence).filter(|choice| !choice.is_empty()).collect();
+    if choices.is_empty() {
+        return None;
+    }
+    if is_optional {
+        choices.push(Vec::new());
+    }
+    Some(Part::OneOf(choices))
+}
+
+/// The words of one alternative: the characters of a Japanese one.
+fn sequence(text: &str) -> Vec<Word> {
+    let (text, is_stem) = text.strip_suffix('*').map_or((text, false), |text| (text, true));
+    let tokens = Text::read(text).tokens;
+    let last = tokens.len().saturating_sub(1);
+    tokens.into_iter().enumerate().map(|(at, token)| Word { text: token.word, is_stem: is_stem && at == last }).collect()
+}
+
+/// Finds the phrases of all tables in a text. Of one phrase at one place, the longest.
+pub(super) fn find(tokens: &[Token]) -> Vec<Match> {
+    let mut found = Vec::new();
+    for (start, token) in tokens.iter().enumerate() {
+        let exact = ALL.by_word.get(&token.word).into_iter().flatten();
+        let stems = ALL.by_stem.get(&two_letters(&token.word)).into_iter().flatten();
+        let mut before = None;
+        for &index in exact.chain(stems) {
+            let phrase = &ALL.phrases[index];
+            // A phrase whose first part has several words is listed once a word.
+            if before.replace(index) == Some(index) || matches!(token.kind, Kind::Link) {
+                continue;
+            }
+            let mut at = Vec::new();
+            if match_parts(&phrase.parts, tokens, start, &mut at) && !at.is_empty() {
+                let Phrase { class, language, digit, is_shown, .. } = *phrase;
+                found.push(Match { class, language, at, digit, is_shown });
+            }
         }
     }
-
-    /// Whether a word is one of this language.
-    fn has(&self, word: &str) -> bool {
-        let lists = [&self.fillers, &self.small_talk, &self.seed, &self.seed_words, &self.elsewhere];
-        // Kanji alone may be Chinese.
-        (self.language == Language::Japanese && has_kana(word))
-            || self.commands.contains_key(word)
-            || lists.iter().any(|list| list.contains(word))
-    }
-
-    /// Whether a word of this language belongs to the sentence around a request.
-    fn is_filler(&self, word: &str) -> bool {
-        let is_english = self.language == Language::English;
-        let is_other = || self.small_talk.contains(word) || self.commands.get(word) == Some(&Command::Find);
-        self.fillers.contains(word) || (!is_english && is_other())
-    }
-
-    /// Whether a list has a word. Japanese has no spaces, so there a part of the word is enough.
-    fn is_in(&self, list: &HashSet<String>, word: &str) -> bool {
-        list.contains(word) || (is_japanese(word) && list.iter().any(|part| is_japanese(part) && word.contains(part)))
-    }
+    found
 }
 
-/// The command that a word means, and the languages in which it does.
-pub(super) fn command(word: &str) -> Option<(Command, Vec<Language>)> {
-    let found: Vec<&Words> = ALL.iter().filter(|words| words.commands.contains_key(word)).collect();
-    let command = found.first()?.commands.get(word).copied().filter(|command| *command != Command::All)?;
-    Some((command, found.iter().map(|words| words.language).collect()))
-}
-
-/// Whether a word is this command in some language.
-pub(super) fn is_command(word: &str, command: Command) -> bool {
-    ALL.iter().any(|words| words.commands.get(word) == Some(&command))
+/// Matches the parts at a place, and collects the places of the words. Long alternatives first.
+fn match_parts(parts: &[Part], tokens: &[Token], from: usize, at: &mut Vec<usize>) -> bool {
+    let Some((part, rest)) = parts.split_first() else { return true };
+    let length = at.len();
+    match part {
+        Part::Gap => {
+            let is_japanese = tokens.get(from).is_some_and(|token| token.kind == Kind::Japanese);
+            let most = if is_japanese { MAX_JAPANESE_GAP } else { MAX_GAP };
+            (0..=most).any(|gap| {
+                at.truncate(length);
+                match_parts(rest, tokens, from + gap, at)
+            })
+        }
+        Part::OneOf(choices) => choices.iter().any(|choice| {
+            at.truncate(length);
+            let fits = choice.iter().enumerate().all(|(next, word)| tokens.get(from + next).is_some_and(|token| word.is(token)));
+            at.extend((0..choice.len()).map(|next| from + next));
+            fits && match_parts(rest, tokens, from + choice.len(), at)
+        }),
+    }
 }
 
 /// The language that a word names: by its code, or by one of its names.
-pub(super) fn language_named(word: &str) -> Option<Language> {
-    ALL.iter().find(|words| words.names.contains(word)).map(|words| words.language)
+pub(super) fn language_named(tokens: &[Token]) -> Option<Language> {
+    let code = tokens.first().filter(|_| tokens.len() == 1).and_then(|token| Language::from_code(&token.word));
+    let name = find(tokens).into_iter().find(|found| found.class == Names && found.at.len() == tokens.len());
+    code.or(name.map(|found| found.language))
 }
 
-/// The languages of a text that does not begin with a command: English, and others that its words
-/// suggest.
-pub(super) struct Speech(Vec<&'static Words>);
+/// The command that a single word probably is, with one typing error.
+pub(super) fn misspelt(word: &str, could_be_prefix: bool) -> Option<(Class, Language)> {
+    let commands = [Help, Status, Cancel, Resend, Stop, Delete];
+    let word = plain(word);
+    let of_phrase = |phrase: &Phrase| {
+        let [Part::OneOf(choices)] = phrase.parts.as_slice() else { return None };
+        let is_near = |choice: &Vec<Word>| matches!(choice.as_slice(), [one] if (phrase.is_shown || one.text.len() > 5) && is_one_error(&one.text, &word, could_be_prefix));
+        (commands.contains(&phrase.class) && choices.iter().any(is_near)).then_some((phrase.class, phrase.language))
+    };
+    ALL.phrases.iter().find_map(of_phrase)
+}
 
-impl Speech {
-    /// Finds the languages of a text: English, and the languages with the most of its words, if
-    /// they have more of them than English. One of the words must be impossible as a prefix, or all
-    /// must be small talk: `una clave` alone means two prefixes.
-    pub fn of(words: &[&str]) -> Speech {
-        let known = |language: &Words| words.iter().filter(|word| language.has(word)).count();
-        let is_written = |language: &&Words| {
-            let shows = |word: &&str| language.has(word) && Pattern::parse(word).is_err();
-            words.iter().any(shows) || words.iter().all(|word| language.small_talk.contains(*word))
-        };
-        let (english, others) = ALL.split_at(1);
-        let most = others.iter().filter(is_written).map(known).max().unwrap_or(0);
-        let mut languages = vec![&english[0]];
-        if most > known(&english[0]) {
-            languages.extend(others.iter().filter(is_written).filter(|language| known(language) == most));
-        }
-        Speech(languages)
+/// Whether two words differ by one typing error: two letters swapped, one doubled, missing, added or
+/// replaced. A word that could be a prefix must be long, or have letters swapped or doubled.
+fn is_one_error(right: &str, typed: &str, could_be_prefix: bool) -> bool {
+    let (right, typed): (Vec<char>, Vec<char>) = (right.chars().collect(), typed.chars().collect());
+    let (long, short) = (right.len().max(typed.len()), right.len().min(typed.len()));
+    if right.len() < 4 || right == typed || long > short + 1 {
+        return false;
     }
-
-    /// The languages other than English.
-    pub fn languages(&self) -> Vec<Language> {
-        self.0.iter().skip(1).map(|words| words.language).collect()
-    }
-
-    /// Whether the text is in another language than English.
-    pub fn is_foreign(&self) -> bool {
-        self.0.len() > 1
-    }
-
-    /// Whether a word belongs to the sentence around a request. Japanese words always do, because
-    /// no prefix has Japanese script.
-    pub fn is_filler(&self, word: &str) -> bool {
-        is_japanese(word) || self.0.iter().any(|words| words.is_filler(word))
-    }
-
-    /// Whether a text is small talk: every word is small talk of one language, or every word is
-    /// Japanese.
-    pub fn is_small_talk(&self, words: &[&str]) -> bool {
-        words.iter().all(|word| is_japanese(word))
-            || self.0.iter().any(|language| words.iter().all(|word| language.small_talk.contains(*word)))
-    }
-
-    /// Whether a word asks about seed words.
-    pub fn is_seed(&self, word: &str) -> bool {
-        self.0.iter().any(|words| words.is_in(&words.seed, word))
-    }
-
-    /// Whether a word is "words", as in "12 words".
-    pub fn is_seed_word(&self, word: &str) -> bool {
-        self.0.iter().any(|words| words.is_in(&words.seed_words, word))
-    }
-
-    /// Whether a word asks for characters elsewhere than right after `npub1`.
-    pub fn is_elsewhere(&self, word: &str) -> bool {
-        self.0.iter().any(|words| words.is_in(&words.elsewhere, word))
-    }
-
-    /// The command whose Japanese name is a part of this word.
-    pub fn command_within(&self, word: &str) -> Option<Command> {
-        let japanese = self.0.iter().find(|words| words.language == Language::Japanese && is_japanese(word))?;
-        let within = japanese.commands.iter().filter(|(part, _)| is_japanese(part) && word.contains(part.as_str()));
-        // Of several commands, the first in the order of `Command`.
-        within.map(|(_, command)| *command).min_by_key(|command| *command as u8)
-    }
+    let same = right.iter().zip(&typed).take_while(|(one, other)| one == other).count();
+    let (right_rest, typed_rest) = (&right[same..], &typed[same..]);
+    let swapped = matches!((right_rest, typed_rest), ([a, b, right @ ..], [c, d, typed @ ..]) if a == d && b == c && right == typed);
+    let replaced = right.len() == typed.len() && right_rest[1..] == typed_rest[1..];
+    let missing = right.len() > typed.len() && right_rest[1..] == *typed_rest;
+    let added = typed.len() > right.len() && typed_rest[1..] == *right_rest;
+    let doubled = added && same > 0 && typed[same] == typed[same - 1];
+    let is_long = |letters: usize| right.len() >= letters;
+    swapped
+        || (doubled && is_long(4))
+        || ((missing || added) && is_long(if could_be_prefix { 6 } else { 5 }))
+        || (replaced && is_long(if could_be_prefix { 7 } else { 5 }))
 }
