@@ -4,7 +4,7 @@ use super::accepted::difficulty_of;
 use super::best::{explain_best, find_best};
 use super::explain::{cheaper_one, explain};
 use super::facts::Facts;
-use super::meaning::Meaning;
+use super::intent::{Intent, Question, Reading, Shown};
 use super::policy;
 use super::reply::{Acceptance, JobLine, Reply};
 use super::request::{Form, Request};
@@ -18,6 +18,8 @@ use std::time::Duration;
 const EXPENSIVE: u64 = 3600;
 /// Expected time, in seconds, from which the acceptance names a cheaper look-alike.
 const LONG: u64 = 60;
+/// The most patterns that are shown, ready to send.
+const MAX_OFFERED: usize = 3;
 
 /// What to do about a message: its effect, and the answer, if it gets one.
 pub type Decision = (Effect, Option<Reply>);
@@ -31,7 +33,7 @@ fn say(reply: Reply) -> Decision {
 const IGNORE: Decision = (Effect::Nothing, None);
 
 /// Decides what to do about a message.
-pub fn decide(request: &Request, facts: &Facts<'_>) -> Decision {
+pub fn decide(request: &Request, reading: &Reading, facts: &Facts<'_>) -> Decision {
     if let Form::Deletion(messages) = &request.form {
         return delete_requests(messages, facts);
     }
@@ -42,9 +44,9 @@ pub fn decide(request: &Request, facts: &Facts<'_>) -> Decision {
         };
     }
     if facts.asker.silent {
-        return match request.meaning {
-            Meaning::Start => (Effect::Start, Some(Reply::Started)),
-            Meaning::Delete => (Effect::Forget, Some(Reply::Forgotten { open: 0 })),
+        return match reading.intent {
+            Intent::Start => (Effect::Start, Some(Reply::Started)),
+            Intent::Delete => (Effect::Forget, Some(Reply::Forgotten { open: 0 })),
             _ => IGNORE,
         };
     }
@@ -53,36 +55,99 @@ pub fn decide(request: &Request, facts: &Facts<'_>) -> Decision {
         Form::Group => return say(Reply::NoGroups),
         Form::Sealed | Form::Nip04 | Form::Deletion(_) => {}
     }
-    match &request.meaning {
-        Meaning::Find(patterns) => find(request, patterns, None, facts),
-        Meaning::Best(best) => find_best(request, *best, None, facts),
-        Meaning::Split(half, patterns) => find(request, patterns, Some(*half), facts),
-        Meaning::SplitBest(half, best) => find_best(request, *best, Some(*half), facts),
-        Meaning::BadPoint(error) => say(Reply::BadPoint(*error)),
-        Meaning::PointAlone => say(Reply::PointAlone),
-        Meaning::SplitHelp => say(Reply::SplitHelp),
-        Meaning::Stop => (Effect::Stop, Some(Reply::Stopped { open: facts.asker.open.len() })),
-        Meaning::Delete => (Effect::Forget, Some(Reply::Forgotten { open: facts.asker.open.len() })),
-        Meaning::Help | Meaning::Start => say(Reply::Help { open_jobs: facts.open_jobs(), rate: facts.rate }),
-        Meaning::Status => say(status(facts)),
-        Meaning::Cancel(job) => cancel(*job, facts),
-        Meaning::Resend(job) => resend(*job, facts),
-        Meaning::Explain(patterns) => say(explain(patterns, facts)),
-        Meaning::ExplainBest(best) => say(explain_best(*best, facts)),
-        Meaning::Kinds => say(Reply::Kinds),
-        Meaning::BadWords(words) => say(Reply::BadWords(words.clone())),
-        Meaning::Sentence(patterns) => say(Reply::Sentence(patterns.clone())),
-        Meaning::Unsupported(nearest) => say(Reply::Unsupported { nearest: nearest.clone() }),
-        Meaning::SmallTalk(prefix) => say(Reply::SmallTalk { prefix: prefix.clone() }),
-        Meaning::SecretKey => say(Reply::SecretKey),
-        Meaning::SeedWords => say(Reply::SeedWords),
-        Meaning::TooManyWords(words) => {
+    match &reading.intent {
+        Intent::Search(patterns) => find(request, patterns, None, facts),
+        Intent::Best(best) => find_best(request, *best, None, facts),
+        Intent::Split(half, patterns) => find(request, patterns, Some(*half), facts),
+        Intent::SplitBest(half, best) => find_best(request, *best, Some(*half), facts),
+        Intent::BadPoint(error) => say(Reply::BadPoint(*error)),
+        Intent::PointAlone => say(Reply::PointAlone),
+        Intent::SplitHelp => say(Reply::SplitHelp { page: facts.page.map(str::to_owned) }),
+        Intent::Offer(patterns, reason) => {
+            say(Reply::Offer { patterns: patterns.iter().take(MAX_OFFERED).cloned().collect(), reason: reason.clone() })
+        }
+        Intent::Stop => (Effect::Stop, Some(Reply::Stopped { open: facts.asker.open.len() })),
+        Intent::Delete => (Effect::Forget, Some(Reply::Forgotten { open: facts.asker.open.len() })),
+        Intent::Help | Intent::Start => {
+            say(Reply::Help { open_jobs: facts.open_jobs(), rate: facts.rate, page: facts.page.map(str::to_owned) })
+        }
+        Intent::Status => say(status(facts)),
+        Intent::Cancel(job) => cancel(*job, facts),
+        Intent::Show(command) => say(Reply::Show { command: *command, open: open_jobs(facts) }),
+        Intent::Resend(job) => resend(*job, facts),
+        Intent::Explain(patterns) => say(explain(patterns, facts)),
+        Intent::ExplainBest(best) => say(explain_best(*best, facts)),
+        Intent::Kinds => say(Reply::Kinds),
+        Intent::BadWords(words) => say(Reply::BadWords(words.clone())),
+        Intent::Unsupported(nearest) => say(Reply::Unsupported { nearest: nearest.clone() }),
+        Intent::Ask(question) => say(Reply::Answer(*question)),
+        Intent::SecretKey => say(Reply::SecretKey),
+        Intent::TooManyWords(words) => {
             say(Reply::TooManyPrefixes { asked: *words, allowed: facts.limits.prefixes_per_job })
         }
-        Meaning::Language(_) => say(Reply::LanguageSet),
-        Meaning::Languages => say(Reply::Languages),
-        Meaning::Nothing => say(Reply::Nothing),
+        Intent::Language(_) => say(Reply::LanguageSet),
+        Intent::Languages => say(Reply::Languages),
+        Intent::Thanks => say(Reply::Thanks),
+        Intent::Greeting => say(Reply::Greeting { prefix: reading.shadowed.clone() }),
+        Intent::Chat => say(Reply::Chat),
+        Intent::WhichNext => say(Reply::WhichNext),
+        Intent::LatinLetters => say(Reply::LatinLetters),
+        Intent::ForeignLanguage => say(Reply::ForeignLanguage),
+        Intent::Nothing => say(Reply::Nothing),
     }
+}
+
+/// The kind of a decision in few words, such as `search:m0c` or `status`: what the lists of messages
+/// in `tests/messages` expect.
+pub fn label((effect, reply): &Decision) -> String {
+    let listed = |patterns: &[Pattern]| patterns.iter().map(Pattern::as_str).collect::<Vec<_>>().join(",");
+    let text = match (effect, reply) {
+        (Effect::Accept(_, spec), _) => {
+            return match &spec.best {
+                Some(search) => format!("search:{}", search.best),
+                None => format!("search:{}", listed(&spec.patterns)),
+            };
+        }
+        (Effect::Cancel(jobs), _) => match jobs.as_slice() {
+            [job] => return format!("cancel:{}", job.0),
+            _ => "cancel",
+        },
+        (Effect::Resend(_), _) => "resend",
+        (Effect::Stop, _) => "stop",
+        (Effect::Start, _) => "start",
+        (Effect::Forget, _) => "delete",
+        (_, None) => "ignore",
+        (_, Some(reply)) => match reply {
+            Reply::Offer { patterns, .. } => return format!("offer:{}", patterns.first().map_or("", Pattern::as_str)),
+            Reply::Explained { explained, .. } => {
+                let patterns: Vec<Pattern> = explained.iter().map(|one| one.pattern.clone()).collect();
+                return format!("explain:{}", listed(&patterns));
+            }
+            Reply::ExplainedBest(best) => return format!("explain:{}", best.best),
+            Reply::Show { command: Shown::Cancel, .. } | Reply::NothingToCancel { asked: None, .. } => "cancel",
+            Reply::Show { command: Shown::Delete, .. } => "delete",
+            Reply::Show { command: Shown::Stop, .. } => "stop",
+            Reply::Status { .. } | Reply::NothingToCancel { .. } | Reply::AlreadySearching { .. } => "status",
+            Reply::NothingToResend { .. } => "resend",
+            Reply::SplitHelp { .. } | Reply::BadPoint(_) | Reply::PointAlone => "help-split",
+            Reply::Answer(Question::Who) => "who",
+            Reply::Answer(Question::Price) => "price",
+            Reply::Answer(Question::Safety) | Reply::SecretKey => "safety",
+            Reply::Answer(Question::Import) => "import",
+            Reply::LanguageSet | Reply::Languages => "lang",
+            Reply::Thanks => "thanks",
+            Reply::Greeting { .. } => "greeting",
+            Reply::Chat | Reply::ForeignLanguage => "smalltalk",
+            Reply::BadWords(_) => "letters",
+            Reply::Help { .. } | Reply::Kinds | Reply::WhichNext | Reply::LatinLetters | Reply::Answer(_) => "help",
+            _ => "refused",
+        },
+    };
+    text.to_owned()
+}
+
+fn open_jobs(facts: &Facts<'_>) -> Vec<JobId> {
+    facts.asker.open.iter().map(|job| job.id).collect()
 }
 
 fn find(request: &Request, patterns: &[Pattern], half: Option<HalfPoint>, facts: &Facts<'_>) -> Decision {
@@ -112,6 +177,10 @@ fn find(request: &Request, patterns: &[Pattern], half: Option<HalfPoint>, facts:
         is_split,
         place: facts.split_place.filter(|_| is_split),
         expensive: expected.is_some_and(|expected| expected.as_secs() > EXPENSIVE),
+        other_job: match facts.asker.open.as_slice() {
+            [only] => Some(only.id),
+            _ => None,
+        },
         cheaper: if is_split || expected.is_none_or(|expected| expected.as_secs() < LONG) {
             None
         } else {
@@ -171,7 +240,7 @@ fn progress(job: &Job, facts: &Facts<'_>) -> Option<(Duration, f64)> {
 }
 
 fn cancel(asked: Option<JobId>, facts: &Facts<'_>) -> Decision {
-    let open: Vec<JobId> = facts.asker.open.iter().map(|job| job.id).collect();
+    let open = open_jobs(facts);
     let jobs: Vec<JobId> = open.iter().copied().filter(|id| asked.is_none_or(|asked| asked == *id)).collect();
     if jobs.is_empty() {
         return say(Reply::NothingToCancel { asked, open });

@@ -1,37 +1,45 @@
-//! The conversation, as pure functions: a message becomes a [`Request`] ([`read`]); a request and
-//! [`Facts`] become a [`Decision`] ([`decide()`]). No SQL, no sockets, no clock.
+//! The conversation, as pure functions: a message becomes a [`Request`] ([`read`]); its text and what
+//! is known of the asker become a [`Reading`]; that and [`Facts`] become a [`Decision`]
+//! ([`decide()`]). No SQL, no sockets, no clock.
 //!
 //! Every message gets one answer: a reply, or a refusal that says what is wrong and what would
 //! work.
 //!
-//! The texts, and the words understood, are in `texts/`: one table per language.
+//! The texts are in `texts/`, the words that are understood in `words/`: one table per language.
 
 mod accepted;
 mod best;
+mod commands;
 mod decide;
 mod explain;
 mod facts;
-mod meaning;
+mod intent;
 mod meanings;
+mod message;
 pub mod notices;
 mod numbers;
 mod patterns;
 mod phrases;
 mod policy;
-mod prose;
+mod reading;
 mod reply;
 mod request;
+mod spelling;
 mod tables;
 mod takes;
+mod text;
+#[cfg(any(test, feature = "test-util"))]
+pub mod testing;
 #[cfg(test)]
 mod tests;
 mod vocabulary;
+mod wishes;
 mod wording;
-mod words;
 
 pub use accepted::{accepted_by_bot, nearest_accepted};
-pub use decide::{Decision, decide};
+pub use decide::{Decision, decide, label};
 pub use facts::{Facts, SplitCost};
+pub use intent::{Context, OfferReason, Question, Reading, Shown};
 pub use reply::Reply;
 pub use request::{MOST_SPLIT_PREFIXES, Request, asked, read};
 pub use wording::answer;

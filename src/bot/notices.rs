@@ -8,7 +8,7 @@ use super::tables::{Table, say};
 use crate::key::{Npub, SplitTweak};
 use crate::language::Language;
 use crate::ledger::Job;
-use crate::pattern::{Kind, Pattern};
+use crate::pattern::{Kind, Pattern, word_spelt};
 use std::time::Duration;
 
 /// The kind of search that found a key.
@@ -44,7 +44,10 @@ fn fits(t: &Table, pattern: &Pattern, npub: &Npub) -> String {
         Kind::HexStart(_) | Kind::HexEnd(_) | Kind::Zeros(_) => say!(t, "found-fits", pattern = pattern.to_string()),
         _ => {
             let met = pattern.met_by(npub).unwrap_or_default();
-            say!(t, "found-met", met = met, pattern = name(pattern))
+            match word_spelt(&met).filter(|word| matches!(pattern.kind(), Kind::Words(_)) && *word != met) {
+                Some(word) => say!(t, "found-word", met = met, word = word),
+                None => say!(t, "found-met", met = met, pattern = name(pattern)),
+            }
         }
     }
 }

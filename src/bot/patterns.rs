@@ -1,6 +1,6 @@
 //! Words read as patterns.
 
-use super::reading::Intent;
+use super::intent::Intent;
 use super::text::{Token, plain};
 use crate::pattern::{Best, Effort, GrammarError, Pattern};
 
@@ -9,7 +9,8 @@ use crate::pattern::{Best, Effort, GrammarError, Pattern};
 const LONGEST: usize = 80;
 
 /// Letters of other scripts, each with the Latin letter that it looks like.
-const OTHER_SCRIPTS: &str = "аa сc еe оo рp хx уy ѕs іi јj ԁd һh ԛq ԝw вb мm нh тt кk αa εe οo ρp υu νv χx κk ιi τt ηn γy ωw βb";
+const OTHER_SCRIPTS: &str =
+    "аa сc еe оo рp хx уy ѕs іi јj ԁd һh ԛq ԝw вb мm нh тt кk αa εe οo ρp υu νv χx κk ιi τt ηn γy ωw βb";
 
 /// A pattern that a word may mean.
 #[derive(Clone, PartialEq, Debug)]
@@ -63,7 +64,8 @@ pub(super) fn wish(token: &Token, effort: &mut Effort) -> Option<Wish> {
         GrammarError::Prefix { error: crate::pattern::PatternError::Forbidden { character, .. }, .. } => character,
         _ => letters.chars().find(|c| "bio1".contains(*c))?,
     };
-    let forbidden = if forbidden.is_ascii_alphanumeric() { forbidden } else { letters.chars().find(|c| "bio1".contains(*c))? };
+    let forbidden =
+        if forbidden.is_ascii_alphanumeric() { forbidden } else { letters.chars().find(|c| "bio1".contains(*c))? };
     let pattern = Pattern::read_within(&format!("~{letters}"), effort).ok()?;
     Some(Wish { pattern, reason: Some(LookAlikeReason::Impossible(forbidden)) })
 }

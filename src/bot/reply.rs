@@ -1,5 +1,6 @@
 //! All answers of the bot, as values. [`super::wording`] has the texts.
 
+use super::intent::{OfferReason, Question, Shown};
 use super::takes::{Rests, Takes};
 use crate::job::{BestSearch, JobId};
 use crate::key::HalfPointError;
@@ -21,6 +22,8 @@ pub enum Reply {
         open_jobs: usize,
         /// The rate of all devices, if measured.
         rate: Option<Rate>,
+        /// Address of the bot's page.
+        page: Option<String>,
     },
     /// The asker's jobs and keys.
     Status {
@@ -55,9 +58,33 @@ pub enum Reply {
     },
     /// Words that cannot be patterns, each with the reason.
     BadWords(Vec<(String, GrammarError)>),
-    /// A text that reads like a sentence, with the words in it that could be patterns.
-    Sentence(Vec<Pattern>),
-    /// A pattern in another notation, or words that ask for an ending.
+    /// Patterns, each on a line of its own, ready to send.
+    Offer {
+        /// At least one pattern.
+        patterns: Vec<Pattern>,
+        /// The reason why nothing was started.
+        reason: OfferReason,
+    },
+    /// A command on a line of its own, ready to send.
+    Show {
+        /// The command.
+        command: Shown,
+        /// The asker's open jobs.
+        open: Vec<JobId>,
+    },
+    /// The answer to a frequent question.
+    Answer(Question),
+    /// The asker is glad.
+    Thanks,
+    /// Anything else that people say.
+    Chat,
+    /// A question for the next pattern.
+    WhichNext,
+    /// A name in Japanese characters.
+    LatinLetters,
+    /// A message in a language that the bot lacks.
+    ForeignLanguage,
+    /// A pattern in another notation.
     Unsupported {
         /// The nearest pattern that the bot can read.
         nearest: Option<Pattern>,
@@ -102,15 +129,13 @@ pub enum Reply {
     },
     /// The kinds of patterns.
     Kinds,
-    /// Small talk, not a request.
-    SmallTalk {
+    /// A greeting, not a request.
+    Greeting {
         /// The word as a prefix, if it can be one.
         prefix: Option<Pattern>,
     },
     /// The message has a secret key in it.
     SecretKey,
-    /// A question about seed words.
-    SeedWords,
     /// More prefixes than a job may have.
     TooManyPrefixes {
         /// Prefixes in the message.
@@ -160,7 +185,10 @@ pub enum Reply {
     /// A message to several receivers.
     NoGroups,
     /// Instructions for keeping half of the key.
-    SplitHelp,
+    SplitHelp {
+        /// Address of the bot's page.
+        page: Option<String>,
+    },
     /// A split request without a usable point.
     BadPoint(Option<HalfPointError>),
     /// A split request without a prefix.
@@ -227,6 +255,8 @@ pub struct Acceptance {
     pub place: Option<usize>,
     /// Whether the job takes so long that a split key is worth mentioning.
     pub expensive: bool,
+    /// The asker's only other open job.
+    pub other_job: Option<JobId>,
     /// A look-alike that is found much sooner.
     pub cheaper: Option<Cheaper>,
 }

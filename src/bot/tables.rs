@@ -28,6 +28,10 @@ pub(super) struct Table {
 pub(super) type Value<'a> = (&'a str, FluentValue<'a>);
 
 impl Table {
+    pub fn language(&self) -> Language {
+        self.language
+    }
+
     /// The table of a language.
     pub fn of(language: Language) -> &'static Table {
         TABLES.iter().find(|table| table.language == language).unwrap_or(&TABLES[0])

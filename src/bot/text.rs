@@ -46,6 +46,8 @@ pub(super) struct Text {
     pub asks: bool,
     /// Whether there is an emoji or another symbol.
     pub has_symbol: bool,
+    /// The message, if it is one word.
+    pub only: String,
 }
 
 impl Text {
@@ -54,12 +56,16 @@ impl Text {
         let folded: Vec<String> = own_lines(text).into_iter().map(fold).collect();
         let asks = folded.iter().any(|line| line.contains('?'));
         let has_symbol = folded.iter().any(|line| line.chars().any(is_symbol));
+        let only = match folded.as_slice() {
+            [line] if !line.trim().contains(char::is_whitespace) => line.trim().to_owned(),
+            _ => String::new(),
+        };
         let mut reader = Reader::default();
         for line in &folded {
             reader.line(line);
             reader.clause += 1;
         }
-        Text { tokens: join_keywords(reader.tokens), asks, has_symbol }
+        Text { tokens: join_keywords(reader.tokens), asks, has_symbol, only }
     }
 }
 
@@ -233,7 +239,9 @@ fn marked(text: &str, before: Option<char>) -> Option<(&str, usize)> {
     ];
     PAIRS.into_iter().find_map(|(open, close)| {
         let rest = text.strip_prefix(open)?;
-        let length = rest.find(close).filter(|&length| length > 0)?;
+        // A bound on the length keeps the time linear.
+        let near = rest.char_indices().nth(2 * MAX_MARKED).map_or(rest, |(end, _)| &rest[..end]);
+        let length = near.find(close).filter(|&length| length > 0)?;
         let inner = &rest[..length];
         let after = rest[length + close.len()..].chars().next();
         // An apostrophe is no quote.
@@ -264,7 +272,9 @@ fn link(word: &str) -> Option<&str> {
 
 fn is_host(host: &str) -> bool {
     let is_part = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-    host.rsplit_once('.').is_some_and(|(name, top)| top.len() > 1 && top.chars().all(|c| c.is_ascii_alphabetic()) && name.split('.').all(is_part))
+    host.rsplit_once('.').is_some_and(|(name, top)| {
+        top.len() > 1 && top.chars().all(|c| c.is_ascii_alphabetic()) && name.split('.').all(is_part)
+    })
 }
 
 /// Joins `hex:`, `zeros:`, `words:` and `=` with the word that follows: a space between them
@@ -331,13 +341,16 @@ fn is_symbol(c: char) -> bool {
 pub(super) fn strip(word: &str) -> String {
     let mut word = word;
     // `_m0c_` is emphasis. `*m0c*` is a pattern.
-    while let Some(inner) = word.strip_prefix('_').and_then(|word| word.strip_suffix('_')).filter(|word| !word.is_empty()) {
+    while let Some(inner) =
+        word.strip_prefix('_').and_then(|word| word.strip_suffix('_')).filter(|word| !word.is_empty())
+    {
         word = inner;
     }
     if word == "=" {
         return word.to_owned();
     }
-    let begins = |c: char| c.is_alphanumeric() || matches!(c, '*' | '$' | '?' | '^' | '_' | '/' | '~' | '〜' | '=' | '[');
+    let begins =
+        |c: char| c.is_alphanumeric() || matches!(c, '*' | '$' | '?' | '^' | '_' | '/' | '~' | '〜' | '=' | '[');
     let ends = |c: char| c.is_alphanumeric() || matches!(c, '*' | '$' | '?' | '^' | '_' | '/' | ']' | '@' | ':');
     let trimmed = |word| str::trim_end_matches(str::trim_start_matches(word, |c| !begins(c)), |c| !ends(c));
     let word = trimmed(word);

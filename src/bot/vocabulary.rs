@@ -210,7 +210,9 @@ impl Vocabulary {
             let mut class = None;
             for line in file.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
                 match line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
-                    Some(name) => class = SECTIONS.iter().find(|(section, _)| *section == name).map(|(_, class)| *class),
+                    Some(name) => {
+                        class = SECTIONS.iter().find(|(section, _)| *section == name).map(|(_, class)| *class)
+                    }
                     None => {
                         let Some(class) = class else { continue };
                         line.split(',').for_each(|phrase| all.add(class, language, phrase.trim(), false));
@@ -230,8 +232,7 @@ impl Vocabulary {
             Some((digit, rest)) if class == Number => (digit.chars().next(), rest),
             _ => (None, phrase),
         };
-        let parts: Vec<Part> =
-            phrase.replace('…', " … ").split_whitespace().filter_map(part).collect();
+        let parts: Vec<Part> = phrase.replace('…', " … ").split_whitespace().filter_map(part).collect();
         if parts.iter().all(|part| matches!(part, Part::Gap)) {
             return;
         }
@@ -293,7 +294,11 @@ fn sequence(text: &str) -> Vec<Word> {
     let (text, is_stem) = text.strip_suffix('*').map_or((text, false), |text| (text, true));
     let tokens = Text::read(text).tokens;
     let last = tokens.len().saturating_sub(1);
-    tokens.into_iter().enumerate().map(|(at, token)| Word { text: token.word, is_stem: is_stem && at == last }).collect()
+    tokens
+        .into_iter()
+        .enumerate()
+        .map(|(at, token)| Word { text: token.word, is_stem: is_stem && at == last })
+        .collect()
 }
 
 /// Finds the phrases of all tables in a text. Of one phrase at one place, the longest.
@@ -334,11 +339,22 @@ fn match_parts(parts: &[Part], tokens: &[Token], from: usize, at: &mut Vec<usize
         }
         Part::OneOf(choices) => choices.iter().any(|choice| {
             at.truncate(length);
-            let fits = choice.iter().enumerate().all(|(next, word)| tokens.get(from + next).is_some_and(|token| word.is(token)));
+            let fits = choice
+                .iter()
+                .enumerate()
+                .all(|(next, word)| tokens.get(from + next).is_some_and(|token| word.is(token)));
             at.extend((0..choice.len()).map(|next| from + next));
             fits && match_parts(rest, tokens, from + choice.len(), at)
         }),
     }
+}
+
+/// The first phrase of a section, as the manual shows it.
+#[cfg(test)]
+pub(super) fn example(language: Language, section: &str) -> &'static str {
+    let (_, file) = WORDS.into_iter().find(|(other, _)| *other == language).unwrap_or(WORDS[0]);
+    let mut lines = file.lines().skip_while(|line| *line != format!("[{section}]"));
+    lines.nth(1).unwrap_or_default()
 }
 
 /// The language that a word names: by its code, or by one of its names.

@@ -1,11 +1,12 @@
 //! The text of each reply. The words are in the tables of texts; this module chooses the texts and
 //! their values.
 
+use super::intent::{Context, Intent, OfferReason, Question, Reading, Shown};
 use super::meanings::{all_meanings, best_means, means};
 use super::numbers::{expected, odds, one_in, span, time_of_day};
 use super::phrases::{any_of, at_work, grammar_error, list, number, point_error, shown};
+use super::reading::read_text;
 use super::reply::{Acceptance, BestAcceptance, BestExplanation, Cheaper, Explanation, JobLine, Reply};
-use super::request::Request;
 use super::tables::{Table, say};
 use super::takes::Rests;
 use crate::job::JobId;
@@ -37,10 +38,11 @@ impl Reply {
 
 /// The text of the answer to a request, in the language of its asker. If the request is a command
 /// that could be a prefix, a line says how to search for that prefix.
-pub fn answer(request: &Request, reply: &Reply, language: Language) -> String {
-    let text = reply.text(language);
-    match &request.shadowed {
-        Some(prefix) => lines([text, say!(Table::of(language), "search-for-it", prefix = prefix.to_string())]),
+pub fn answer(reading: &Reading, reply: &Reply) -> String {
+    let text = reply.text(reading.language);
+    match &reading.shadowed {
+        Some(_) if matches!(reply, Reply::Greeting { .. } | Reply::Offer { .. }) => text,
+        Some(prefix) => lines([text, say!(Table::of(reading.language), "search-for-it", prefix = prefix.to_string())]),
         None => text,
     }
 }
@@ -49,7 +51,10 @@ fn say_reply(t: &Table, reply: &Reply) -> String {
     match reply {
         Reply::Accepted(accepted) => acceptance(t, accepted),
         Reply::AcceptedBest(accepted) => best_acceptance(t, accepted),
-        Reply::Help { open_jobs, rate } => lines([say!(t, "help"), at_work(t, *open_jobs, *rate)]),
+        Reply::Help { open_jobs, rate, page } => {
+            let at_work = at_work(t, *open_jobs, *rate);
+            lines([say!(t, "help")].into_iter().chain(page_line(t, page)).chain([at_work]))
+        }
         Reply::Status { open, results, open_jobs, rate, rests } => {
             let rests = rests.map(|rests| resting(t, rests));
             let at_work = lines([at_work(t, *open_jobs, *rate)].into_iter().chain(rests));
@@ -60,13 +65,22 @@ fn say_reply(t: &Table, reply: &Reply) -> String {
         Reply::SentAgain(job) => say!(t, "sent-again", job = job.to_string()),
         Reply::NothingToResend { asked, kept } => nothing_to_resend(t, *asked, kept),
         Reply::BadWords(words) => bad_words(t, words),
-        Reply::Sentence(patterns) => {
-            let longest = patterns.iter().max_by_key(|pattern| pattern.as_str().len());
-            let example = match longest {
-                Some(longest) => say!(t, "find-it", prefix = longest.to_string()),
-                None => say!(t, "example-alone"),
-            };
-            lines([say!(t, "sentence"), example])
+        Reply::Offer { patterns, reason } => offer(t, patterns, reason),
+        Reply::Show { command, open } => show(t, *command, open),
+        Reply::Answer(question) => match question {
+            Question::Who => say!(t, "answer-who"),
+            Question::Price => say!(t, "answer-price"),
+            Question::Safety => say!(t, "answer-safety"),
+            Question::Import => say!(t, "answer-import"),
+            Question::Seed => say!(t, "seed-answer"),
+        },
+        Reply::Thanks => say!(t, "thanks-answer"),
+        Reply::Chat => say!(t, "chat-answer"),
+        Reply::WhichNext => say!(t, "which-next"),
+        Reply::LatinLetters => say!(t, "latin-letters"),
+        Reply::ForeignLanguage => {
+            let names: Vec<String> = Language::ALL.map(|language| say!(Table::of(language), "language-name")).to_vec();
+            lines([say!(t, "foreign-language", names = names.join(&say!(t, "comma"))), say!(t, "chat-answer")])
         }
         Reply::Unsupported { nearest } => lines([say!(t, "unsupported"), instead(t, nearest)]),
         Reply::NotSearched { pattern, nearest } => {
@@ -84,16 +98,15 @@ fn say_reply(t: &Table, reply: &Reply) -> String {
             say!(t, "best-too-long", limit = span(t, best.time), best = best.to_string())
         }
         Reply::Kinds => say!(t, "kinds"),
-        Reply::SmallTalk { prefix } => match prefix {
+        Reply::Greeting { prefix } => match prefix {
             Some(prefix) => lines([say!(t, "hello"), say!(t, "search-for-it", prefix = prefix.to_string())]),
             None => say!(t, "hello"),
         },
         Reply::SecretKey | Reply::BadPoint(Some(HalfPointError::Secret)) => say!(t, "secret-key"),
-        Reply::SeedWords => say!(t, "seed-answer"),
         Reply::Nothing => say!(t, "nothing"),
         Reply::TextOnly => say!(t, "text-only"),
         Reply::NoGroups => say!(t, "no-groups"),
-        Reply::SplitHelp => say!(t, "split-help"),
+        Reply::SplitHelp { page } => lines([say!(t, "split-help")].into_iter().chain(page_line(t, page))),
         Reply::BadPoint(error) => {
             let reason = match error {
                 Some(error) => say!(t, "bad-point", reason = point_error(t, *error)),
@@ -154,6 +167,45 @@ fn say_reply(t: &Table, reply: &Reply) -> String {
     }
 }
 
+/// The line that names the bot's page.
+fn page_line(t: &Table, page: &Option<String>) -> Option<String> {
+    page.as_ref().map(|page| say!(t, "page", url = page.clone()))
+}
+
+/// Lines with patterns that are ready to send.
+fn offer(t: &Table, patterns: &[Pattern], reason: &OfferReason) -> String {
+    let first = match reason {
+        OfferReason::Impossible(character) => say!(t, "offer-impossible", character = character.to_string()),
+        OfferReason::Accent => say!(t, "offer-accent"),
+        OfferReason::OtherScript(character, latin) => {
+            say!(t, "offer-script", character = character.to_string(), latin = latin.to_string())
+        }
+        OfferReason::Unsure => say!(t, "offer-unsure"),
+        OfferReason::Uneven(easiest) => say!(t, "offer-uneven", easiest = easiest.to_string()),
+        OfferReason::Change(job) => say!(t, "offer-change", job = job.to_string(), number = number(*job)),
+    };
+    lines([first].into_iter().chain(patterns.iter().map(|pattern| ready(t, pattern))))
+}
+
+/// A line that searches for a pattern when it is sent: the pattern itself, or after `find`.
+fn ready(t: &Table, pattern: &Pattern) -> String {
+    let context = Context { language: t.language(), ..Context::default() };
+    match read_text(pattern.as_str(), &context).intent {
+        Intent::Search(read) if read == [pattern.clone()] => pattern.to_string(),
+        _ => say!(t, "find-it", prefix = pattern.to_string()),
+    }
+}
+
+/// Lines with a command that is ready to send.
+fn show(t: &Table, command: Shown, open: &[JobId]) -> String {
+    match (command, open) {
+        (Shown::Cancel, []) => nothing_to_cancel(t, None, open),
+        (Shown::Cancel, [first, ..]) => say!(t, "cancel-one", jobs = list(t, open), number = number(*first)),
+        (Shown::Delete, _) => say!(t, "show-delete"),
+        (Shown::Stop, _) => say!(t, "show-stop"),
+    }
+}
+
 fn lines(parts: impl IntoIterator<Item = String>) -> String {
     parts.into_iter().collect::<Vec<_>>().join("\n")
 }
@@ -169,6 +221,7 @@ fn acceptance(t: &Table, job: &Acceptance) -> String {
     said.extend(rests);
     said.extend(arrival(t, job.queue, job.is_split, job.place));
     said.extend(job.cheaper.as_ref().map(|cheaper| looks_alike(t, cheaper)));
+    said.extend(job.other_job.map(|other| say!(t, "other-job", job = other.to_string(), number = number(other))));
     if job.expensive && !job.is_split {
         said.push(say!(t, "expensive"));
     }

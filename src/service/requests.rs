@@ -273,9 +273,11 @@ impl Requests {
             split_place: split.place,
             hours: self.context.config.search.restraints.hours.as_ref(),
             is_stopped: self.scheduler.is_stopped(),
+            page: self.context.config.web.public_url.as_deref(),
             now,
         };
-        let (effect, reply) = match bot::decide(request, &facts) {
+        let reading = request.reading(&asker);
+        let (effect, reply) = match bot::decide(request, &reading, &facts) {
             // The ledger before the restore may have answered this message.
             (Effect::Accept(..), _) if self.predates_restore(message)? => (Effect::Nothing, Some(Reply::Restored)),
             decision => decision,
@@ -286,8 +288,8 @@ impl Requests {
         }
         let verdict = self.limits().verdict(author, Instant::now());
         let (effect, reply) = limited(effect, reply, verdict, now);
-        let language = request.language(asker.language);
-        let text = reply.map(|reply| bot::answer(request, &reply, language));
+        let language = reading.language;
+        let text = reply.map(|reply| bot::answer(&reading, &reply));
         let reply = text.map(|text| compose::answer(arrival, text, now, &self.context.config.bot));
         // A message without an answer changes no language, and a forgotten asker has none.
         let is_kept = language != asker.language && reply.is_some() && !matches!(effect, Effect::Forget);

@@ -49,4 +49,4 @@ pub use text_test::{
 };
 pub use text_tests::{ChecksumTest, TextTests};
 pub use turns::rate_in_turns;
-pub use words::{WordError, patterns_of_words, word_like};
+pub use words::{WordError, patterns_of_words, word_like, word_spelt};

@@ -67,6 +67,15 @@ pub fn shapes_of_built_in(letters: usize) -> Vec<Shape> {
     words.into_iter().map(|word| Shape::starting(sets(word))).collect()
 }
 
+/// The built-in word that `spelling` stands for, such as `inner` for `jnner`.
+pub fn word_spelt(spelling: &str) -> Option<&'static str> {
+    let spells = |letter: char, word: char| value_of(word).map_or(look_alikes(word).contains(letter), |_| letter == word);
+    let is_meant = |word: &&str| {
+        word.len() == spelling.len() && spelling.chars().zip(word.chars()).all(|(letter, word)| spells(letter, word))
+    };
+    built_in().find(is_meant)
+}
+
 fn set_of(letter: char) -> CharacterSet {
     CharacterSet::from_char(letter).unwrap_or_else(|| {
         let alike = look_alikes(letter).chars().filter_map(CharacterSet::from_char);
@@ -107,6 +116,12 @@ fn spelled(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_spelling_stands_for_its_word() {
+        assert_eq!(word_spelt("jnner"), Some("inner"));
+        assert_eq!((word_spelt("jnne"), word_spelt("xxxxx")), (None, None));
+    }
 
     #[test]
     fn every_built_in_word_can_occur_and_has_the_letters_that_are_promised() {

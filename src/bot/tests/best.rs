@@ -1,10 +1,8 @@
 //! Requests without a target.
 
 use super::*;
-use crate::bot::meaning::Meaning;
 use crate::bot::notices::Found;
 use crate::bot::policy::LONGEST_BEST;
-use crate::bot::request::read_text;
 use crate::job::BestSearch;
 use crate::pattern::Best;
 
@@ -57,7 +55,7 @@ fn a_request_without_a_target_is_understood_as_people_write_it() {
     for text in ["best", "best cat", "best 10m cat", "best zeros", "surprise cat dad", "cat surprise", "best 10"] {
         assert!(matches!(refused(text), Reply::BadWords(_)), "{text}");
     }
-    assert!(matches!(read_text("12 best words").meaning, Meaning::BadWords(_) | Meaning::Sentence(_)));
+    assert!(matches!(refused("12 best words"), Reply::BadWords(_) | Reply::Chat | Reply::Answer(_)));
     assert_eq!(requested("find ~best"), ["~best"], "the word as a pattern");
 }
 

@@ -1,5 +1,6 @@
 //! Limits, messages, jobs and the facts of a bot, for the tests.
 
+use crate::bot::testing::{self, NOW};
 use crate::bot::{self, Decision, Facts, read};
 use crate::config::Limits;
 use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
@@ -7,24 +8,10 @@ use crate::language::Language::English;
 use crate::ledger::{AskerView, Job, JobState};
 use crate::pattern::{Pattern, Rate};
 use crate::vault::Rumor;
-use std::time::Duration;
 
-pub(super) const NOW: u64 = 1_800_000_000;
-
+/// Limits that the tests reach.
 pub(super) fn limits() -> Limits {
-    Limits {
-        open_jobs_per_asker: 2,
-        jobs_per_day: 4,
-        prefixes_per_job: 3,
-        longest_expected_time: Duration::from_secs(86_400),
-        give_up_after: Duration::from_secs(30 * 86_400),
-        wraps_per_second: 50,
-        wraps_burst: 500,
-        new_askers_per_minute: 100,
-        flood_work_bits: 20,
-        answers_per_hour: 60,
-        answers_per_second: 200,
-    }
+    Limits { open_jobs_per_asker: 2, jobs_per_day: 4, prefixes_per_job: 3, ..testing::limits() }
 }
 
 pub(super) fn rumor(text: &str) -> Rumor {
@@ -60,7 +47,8 @@ pub(super) fn job(id: i64, prefix: &str, state: JobState) -> Job {
 }
 
 pub(super) fn decide(rumor: &Rumor, facts: &Facts<'_>) -> Decision {
-    bot::decide(&read(rumor), facts)
+    let request = read(rumor);
+    bot::decide(&request, &request.reading(facts.asker), facts)
 }
 
 pub(super) fn decide_for(text: &str, asker: &AskerView) -> Decision {
@@ -70,37 +58,18 @@ pub(super) fn decide_for(text: &str, asker: &AskerView) -> Decision {
 
 /// Facts of an idle bot.
 pub(super) fn context<'a>(limits: &'a Limits, asker: &'a AskerView) -> Facts<'a> {
-    let (rate, half) = (None, None);
     Facts {
-        limits,
-        asker,
-        pool_jobs: 0,
-        split_jobs: 0,
-        intervals: 0,
-        text_tests: 0,
-        handed_on: 0.0,
-        rate,
+        rate: None,
         whole_keys_rate: Some(Rate(20e6)),
         next_job: JobId(1),
-        half,
-        pool_part: 1.0,
-        top_words_part: 1.0,
-        whole_keys_part: 1.0,
         split_part: 0.25,
         own_split_part: 0.5,
         easy_bits: 30,
-        easy_wait: Duration::ZERO,
-        page: None,
-        owes: None,
-        split_work: None,
-        split_place: None,
-        hours: None,
-        is_stopped: false,
-        now: NOW,
+        ..Facts::idle(limits, asker, Rate(80e6), NOW)
     }
 }
 
 pub(super) fn say(text: &str, asker: &AskerView) -> String {
     let (_, reply) = decide_for(text, asker);
-    reply.map_or_else(String::new, |reply| bot::answer(&read(&rumor(text)), &reply, English))
+    reply.map_or_else(String::new, |reply| bot::answer(&read(&rumor(text)).reading(asker), &reply))
 }

@@ -2,14 +2,15 @@
 
 use super::errors::errors;
 use super::patterns::KINDS;
-use crate::bot::meaning::Meaning;
+use crate::bot::intent::{Context, Intent, OfferReason, Question, Shown};
+use crate::bot::reading::read_text;
 use crate::bot::notices::Found;
 use crate::bot::phrases::shown;
 use crate::bot::reply::{Acceptance, BestAcceptance, BestExplanation, Cheaper, Explanation, JobLine};
 use crate::bot::takes::{Rests, Takes};
 use crate::bot::wording::{MOST_CHARACTERS, MOST_LINES};
-use crate::bot::words::is_invisible;
-use crate::bot::{Reply, notices, request};
+use crate::bot::text::is_invisible;
+use crate::bot::{Reply, notices};
 use crate::job::{BestSearch, JobId, JobSpec};
 use crate::key::{HalfPointError, Npub, Offset, Rotation, SplitTweak, Tweak};
 use crate::language::Language;
@@ -24,7 +25,7 @@ use std::time::Duration;
 /// Length of the line with the nsec, which the vault adds to a result.
 const NSEC: usize = 64;
 /// The number of the last variant of [`Reply`], counted from 0.
-const LAST: usize = 44;
+const LAST: usize = 50;
 
 /// Random values for the replies.
 #[derive(Clone, Debug)]
@@ -135,6 +136,7 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         is_split,
         place: yes.then_some(count),
         expensive: yes,
+        other_job: yes.then_some(job),
         cheaper: cheaper.clone(),
     };
     let family = [Family::Any, Family::Zeros, Family::Words][count % 3];
@@ -153,6 +155,7 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
     let of_best = |job: &JobId| JobLine { best: Some(search.clone()), ..line((job, &patterns[0])) };
     let some = |yes: bool| if yes { jobs.clone() } else { Vec::new() };
     let (asked, lines) = (yes.then_some(job), jobs.iter().zip(&patterns).map(line).collect());
+    let page = yes.then(|| "https://bot.example/".to_owned());
     let half_errors =
         [HalfPointError::NotAPoint, HalfPointError::NotOnCurve, HalfPointError::Damaged, HalfPointError::Secret];
     let mut answers = vec![
@@ -163,7 +166,7 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         Reply::ExplainedBest(explained_best.clone()),
         Reply::BestTooLong { best },
         Reply::Status { open: jobs.iter().map(of_best).collect(), results: some(yes), open_jobs: count, rate, rests },
-        Reply::Help { open_jobs: count, rate },
+        Reply::Help { open_jobs: count, rate, page: page.clone() },
         Reply::Status { open: lines, results: some(yes), open_jobs: count, rate, rests },
         Reply::Status { open: Vec::new(), results: some(!yes), open_jobs: count, rate, rests },
         Reply::Cancelled(jobs.clone()),
@@ -173,8 +176,13 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         Reply::SentAgain(job),
         Reply::NothingToResend { asked, kept: some(yes) },
         Reply::NothingToResend { asked, kept: some(!yes) },
-        Reply::Sentence(patterns.clone()),
-        Reply::Sentence(Vec::new()),
+        Reply::Answer([Question::Who, Question::Price, Question::Safety, Question::Import, Question::Seed][count % 5]),
+        Reply::Show { command: [Shown::Cancel, Shown::Delete, Shown::Stop][count % 3], open: some(yes) },
+        Reply::Thanks,
+        Reply::Chat,
+        Reply::WhichNext,
+        Reply::LatinLetters,
+        Reply::ForeignLanguage,
         Reply::TooManyPrefixes { asked: count, allowed: count },
         Reply::AlreadySearching { job },
         Reply::TooManyOpen { open: jobs.clone(), allowed: count },
@@ -189,9 +197,8 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         Reply::Kinds,
         Reply::NotMeasured { characters: count as u32 % 52 },
         Reply::Unsupported { nearest: yes.then(|| patterns[0].clone()) },
-        Reply::SmallTalk { prefix: yes.then(|| patterns[0].clone()) },
+        Reply::Greeting { prefix: yes.then(|| patterns[0].clone()) },
         Reply::SecretKey,
-        Reply::SeedWords,
         Reply::LanguageSet,
         Reply::Languages,
         Reply::Paused { until: filling.seconds },
@@ -199,7 +206,7 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         Reply::Nothing,
         Reply::TextOnly,
         Reply::NoGroups,
-        Reply::SplitHelp,
+        Reply::SplitHelp { page },
         Reply::BadPoint(None),
         Reply::PointAlone,
         Reply::HalfUsed(if yes { HalfUse::Open } else { HalfUse::Spent }),
@@ -217,7 +224,17 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
     answers.push(Reply::Restored);
     answers.extend(half_errors.map(|error| Reply::BadPoint(Some(error))));
     // The asker's words are repeated in the form in which they were read.
-    if let Meaning::BadWords(words) = request::read_text(&filling.text).meaning {
+    let reasons = [
+        OfferReason::Impossible('b'),
+        OfferReason::Accent,
+        OfferReason::OtherScript('а', 'a'),
+        OfferReason::Unsure,
+        OfferReason::Uneven(patterns[0].clone()),
+        OfferReason::Change(job),
+    ];
+    let offered: Vec<Pattern> = patterns.iter().take(3).cloned().collect();
+    answers.extend(reasons.map(|reason| Reply::Offer { patterns: offered.clone(), reason }));
+    if let Intent::BadWords(words) = read_text(&filling.text, &Context::default()).intent {
         answers.push(Reply::BadWords(words));
     }
     answers
@@ -241,7 +258,7 @@ fn variant(reply: &Reply) -> usize {
         Reply::SentAgain(_) => 5,
         Reply::NothingToResend { .. } => 6,
         Reply::BadWords(_) => 7,
-        Reply::Sentence(_) => 8,
+        Reply::Offer { .. } => 8,
         Reply::TooManyPrefixes { .. } => 9,
         Reply::AlreadySearching { .. } => 10,
         Reply::TooManyOpen { .. } => 11,
@@ -250,7 +267,7 @@ fn variant(reply: &Reply) -> usize {
         Reply::Nothing => 14,
         Reply::TextOnly => 15,
         Reply::NoGroups => 16,
-        Reply::SplitHelp => 17,
+        Reply::SplitHelp { .. } => 17,
         Reply::BadPoint(_) => 18,
         Reply::PointAlone => 19,
         Reply::HalfUsed(_) => 20,
@@ -261,9 +278,9 @@ fn variant(reply: &Reply) -> usize {
         Reply::Forgotten { .. } => 25,
         Reply::NotMeasured { .. } => 26,
         Reply::Unsupported { .. } => 27,
-        Reply::SmallTalk { .. } => 28,
+        Reply::Greeting { .. } => 28,
         Reply::SecretKey => 29,
-        Reply::SeedWords => 30,
+        Reply::Answer(_) => 30,
         Reply::Paused { .. } => 31,
         Reply::Restored => 32,
         Reply::SplitWorkWanted { .. } => 33,
@@ -277,6 +294,12 @@ fn variant(reply: &Reply) -> usize {
         Reply::ExplainedBest(_) => 41,
         Reply::BestTooLong { .. } => 42,
         Reply::TooManyEnds { .. } => 43,
+        Reply::Show { .. } => 44,
+        Reply::Thanks => 45,
+        Reply::Chat => 46,
+        Reply::WhichNext => 47,
+        Reply::LatinLetters => 48,
+        Reply::ForeignLanguage => 49,
         Reply::Kinds => LAST,
     }
 }
@@ -312,13 +335,13 @@ pub(super) fn notices(filling: &Filling, language: Language) -> Vec<String> {
 }
 
 /// Patterns that the texts show as examples. Like those of askers they have marks such as `~`.
-const EXAMPLES: [&str; 5] = ["~m0ctane", "*m0ct*@12", "*m0ct", "[s5]at0sh", "[s5]"];
+const EXAMPLES: [&str; 6] = ["~hanako", "~m0ctane", "*m0ct*@12", "*m0ct", "[s5]at0sh", "[s5]"];
 
 /// The patterns and words that the texts of a filling may show, the longest first: its own, the
 /// examples, and the suggestions of errors.
 fn shown_words(filling: &Filling) -> Vec<String> {
     let mut shown_words: Vec<String> = filling.patterns.iter().map(Pattern::to_string).collect();
-    if let Meaning::BadWords(words) = request::read_text(&filling.text).meaning {
+    if let Intent::BadWords(words) = read_text(&filling.text, &Context::default()).intent {
         for (word, error) in words {
             shown_words.push(shown(&word));
             shown_words.extend(error.suggestions().into_iter().map(str::to_owned));

@@ -6,11 +6,13 @@ mod given;
 mod hours;
 mod languages;
 mod manners;
+mod messages;
 mod patterns;
 mod reading;
 mod tables;
 
-use self::given::{NOW, context, decide, decide_for, job, limits, rumor, say};
+use self::given::{context, decide, decide_for, job, limits, rumor, say};
+use super::testing::NOW;
 use super::{Facts, Reply, SplitCost, read};
 use crate::config::Limits;
 use crate::job::{JobId, JobSpec, RumorId};

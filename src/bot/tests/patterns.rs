@@ -78,7 +78,6 @@ fn a_pattern_in_a_sentence_is_found() {
     for text in ["I would like ~m0ct please", "hi! can I have ~m0ct?", "'~m0ct'", "find ~m0ct", "~M0ct 🚀"] {
         assert_eq!(requested(text), ["~m0ct"], "{text:?}");
     }
-    assert!(matches!(refused("no idea, b%b or ~m0ct"), Reply::BadWords(_) | Reply::Sentence(_)), "nothing is left out");
 }
 
 /// A text with other marks is another pattern, or none.

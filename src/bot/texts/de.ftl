@@ -19,39 +19,6 @@ command-find = finde
 command-explain = erkläre
 command-language = lang
 
-## Further words for the same, separated by spaces.
-
-also-cancel = abbruch stornieren
-also-resend = wiederholen nochmals
-also-stop = aufhören aufhoeren
-also-start = los
-also-delete = loeschen
-also-split = teilen
-also-find = finden
-also-explain = erklär erklären
-also-all = alles
-names = deutsch german
-
-## Words around a request. Alone they are prefixes like any other.
-
-fillers =
-    ich du es wir möchte moechte will wollen hätte haette gern gerne bitte suche brauche kannst könntest mir mich ein
-    eine einen der die das den mit am auf für fuer und oder soll sollte beginnt anfängt anfaengt startet schlüssel
-    schluessel adresse namen haben dass zu
-
-## Words of small talk. Alone, or after each other, they are no request.
-
-small-talk = hallo moin danke dankeschön sehr schön dir servus guten gute morgen tag abend nacht vielen tschüss super prima jo nein bitte
-
-## Words that ask about seed words: alone, and after 12 or 24.
-
-seed = seedphrase wortliste wiederherstellungswörter
-seed-words = wörter woerter worte
-
-## Words that ask for characters elsewhere than right after npub1.
-
-elsewhere = endet enden enthält enthaelt enthalten irgendwo mitte ende hinten
-
 ## Numbers and spans of time
 
 decimal = ,
@@ -115,9 +82,9 @@ no-speed-yet = Ich kenne meine Geschwindigkeit noch nicht. Mit { command-status 
 queue = Andere sind vor dir: Bis du dran bist, dauert es etwa { $span }.
 rests-until = Meine Geräte ruhen bis { $time } und suchen dann wieder.
 rests-now = Meine Geräte ruhen gerade. Sie suchen weiter, sobald sie können.
-at-your-point = Gesucht wird an deinem eigenen Punkt.
+at-your-point = Gesucht wird mit deiner eigenen Hälfte.
 place-in-line = Dein Platz in der Reihe: { $place }.
-tweak-comes = Der Tweak kommt in diesen Chat. Er ist nicht geheim: Nur mit deiner Hälfte ergibt er den Schlüssel.
+tweak-comes = Mein Teil kommt in diesen Chat. Er ist nicht geheim: Nur mit deiner Hälfte ergibt er den Schlüssel.
 key-comes = Der Schlüssel kommt in diesen Chat.
 best-likely = Wahrscheinlich ist er so selten wie 1 Schlüssel von { $amount }, oder seltener.
 best-takes = Dauer: etwa { $span }.
@@ -199,7 +166,6 @@ resend-one =
 
 ## What is not understood
 
-example-alone = { -example }
 find-it = { command-find } { $prefix }
 bad-word = { $word }: { $reason }.
 send-only-the-prefix =
@@ -228,9 +194,6 @@ pattern-ending = das siebte Zeichen von hinten ist immer q oder s
 pattern-ending-one = das siebte Zeichen von hinten ist immer q oder s; { $first } wäre möglich
 pattern-too-intricate = das hat zu viele offene Stellen; lass einige weg
 pattern-best = best steht allein und mit einer Zeit, wie best 10m, best zeros 10m oder best words 10m; surprise steht allein
-sentence =
-    Das sieht wie ein Satz aus. Es wurde nichts gestartet.
-    Schicke nur die Anfangszeichen:
 unsupported =
     Das kann ich nicht lesen. Es wurde nichts gestartet.
     Für das Ende eines Schlüssels steht ein Stern davor: { "*m0ct" }. Um zu sehen, was ich verstehe, schicke:
@@ -266,6 +229,54 @@ text-only =
 no-groups =
     Diese Nachricht ging an mehrere Personen, und ein Schlüssel ist nur für dich.
     Frage mich in einem Chat, in dem sonst niemand ist.
+
+## Offers and frequent questions
+
+offer-impossible = „{ $character }“ kommt in einem npub nicht vor. Es wurde nichts gestartet. Das hier sieht ähnlich aus; wenn ich es suchen soll, sende:
+offer-accent = Ein npub hat keine Umlaute, Akzente oder Zeichen dazwischen. Es wurde nichts gestartet. Ohne sie:
+offer-script = „{ $character }“ ist ein Buchstabe einer anderen Schrift, der wie „{ $latin }“ aussieht. Es wurde nichts gestartet. Mit dem richtigen:
+offer-unsure = Es wurde nichts gestartet, weil ich nicht sicher bin, was du meinst. Wenn ich das suchen soll, sende:
+offer-uneven = { $easiest } ist über 1000-mal leichter als der Rest, du bekämst also immer das. Es wurde nichts gestartet. Nur für den Rest sende:
+offer-change =
+    Auftrag { $job } läuft weiter, sonst wurde nichts gestartet. Um ihn zu ändern, sende nacheinander:
+    { command-cancel } { $number }
+show-delete =
+    Das löscht hier deine Aufträge und Nachrichten und die Schlüssel, die ich noch einmal senden könnte. Wenn du das willst, sende:
+    { command-delete }
+show-stop =
+    Wenn du keine Nachrichten mehr von mir willst, sende:
+    { command-stop }
+answer-who =
+    Ich bin ein Programm, das Nostr-Schlüssel findet, deren npub so beginnt, wie du willst: npubbot, quelloffen, vom Betreiber dieses npub betrieben.
+    Ich schreibe nur Leuten, die mir geschrieben haben. Wenn du keine Nachrichten mehr willst, sende:
+    { command-stop }
+answer-price = Es kostet nichts: Ich verlange kein Geld und nehme auch keins.
+answer-safety =
+    Dein Schlüssel entsteht im Speicher des Rechners meines Betreibers und kommt verschlüsselt. Vertraue ihm so weit, wie du dem Betreiber vertraust.
+    Mein Betreiber sieht deinen npub und was du gesucht hast. Damit das vergessen wird, sende:
+    { command-delete }
+    Du kannst die Hälfte des Schlüssels selbst behalten. So geht es:
+    { command-help } { command-split }
+answer-import =
+    Kopiere die ganze Zeile, die mit nsec1 beginnt, in deinen Client, dort, wo er nach dem privaten Schlüssel fragt (Anmelden, nsec). Lösche dann meine Nachricht.
+    Es ist eine neue Identität. Einen Schlüssel, den du schon hast, kann niemand ändern: Er bleibt gültig und behält seine Follower.
+    Den letzten Schlüssel bekommst du noch einmal mit:
+    { command-resend }
+thanks-answer = Gern geschehen! Für einen weiteren Schlüssel sende einfach einen Anfang.
+chat-answer =
+    Ich finde nur Schlüssel. Sende mir die Zeichen, mit denen dein npub beginnen soll:
+    { -example }
+which-next =
+    Welcher soll es sein? Sende den ganzen Anfang, zum Beispiel:
+    { -example }
+latin-letters =
+    Ein npub hat nur lateinische Buchstaben und Ziffern. Schreib es damit, zum Beispiel:
+    { "~hanako" }
+foreign-language = Diese Sprache kann ich nicht. Ich antworte auf { $names }.
+other-job =
+    Auftrag { $job } läuft auch weiter. Um ihn zu beenden, sende:
+    { command-cancel } { $number }
+page = Es gibt auch eine Webseite: { $url }
 
 ## Patterns
 
@@ -388,23 +399,23 @@ split-help =
     Mache auf deinem Rechner eine geheime Hälfte (oder mit der Webseite, die zu npubbot gehört):
     npubbot split new { -example }
     Schicke mir die Zeile, die es zeigt:
-    split POINT { -example }
-    Ich antworte mit einem Tweak, der nicht geheim ist. Deine Hälfte und der Tweak ergeben den Schlüssel:
+    split HALF { -example }
+    Ich antworte mit meinem Teil, der nicht geheim ist. Deine Hälfte und mein Teil ergeben den Schlüssel:
     npubbot combine
-bad-point = Diesen Punkt kann ich nicht verwenden: { $reason }.
-no-point = Ich sehe darin keinen Punkt.
+bad-point = Diese öffentliche Hälfte kann ich nicht verwenden: { $reason }.
+no-point = Ich sehe darin keine öffentliche Hälfte.
 send-a-point =
     Es wurde nichts gestartet. Schicke:
-    split POINT { -example }
-    So machst du einen Punkt:
+    split HALF { -example }
+    So machst du eine:
     { command-help } { command-split }
-point-not-a-point = ein Punkt besteht aus 66 Hexadezimalziffern, die mit 02 oder 03 beginnen, oder ist ein npub
-point-not-on-curve = diese Ziffern sind kein Punkt der Kurve, es fehlt also etwas oder ist vertippt; kopiere alles
+point-not-a-point = eine öffentliche Hälfte besteht aus 66 Hexadezimalziffern, die mit 02 oder 03 beginnen, oder ist ein npub
+point-not-on-curve = diese Ziffern sind keine öffentliche Hälfte, es fehlt also etwas oder ist vertippt; kopiere alles
 point-damaged = die Prüfsumme des npub stimmt nicht, es fehlt also etwas oder ist vertippt; kopiere alles
 point-alone =
-    Ich sehe deinen Punkt, aber keine Anfangszeichen. Es wurde nichts gestartet.
+    Ich sehe deine Hälfte, aber keine Anfangszeichen. Es wurde nichts gestartet.
     Schicke beides in einer Nachricht:
-    split POINT { -example }
+    split HALF { -example }
     So geht es:
     { command-help } { command-split }
 half-used =
@@ -454,6 +465,7 @@ choose-language = lang { $code } ({ $name })
 
 found-prefix = Dieser npub beginnt mit npub1{ $pattern }
 found-met = Dieser npub hat { $met }, das passt zu { $pattern }
+found-word = Dieser npub beginnt mit npub1{ $met }, das liest sich als „{ $word }“
 found-fits = Dieser npub passt zu { $pattern }
 found-after = Auftrag { $job } ist fertig. Dauer: { $waited }. { $fits }:
 found-best = Auftrag { $job } ist fertig: Das ist der seltenste Schlüssel, den ich gesehen habe. { $fits }, wie 1 Schlüssel von { $amount }:
@@ -468,7 +480,7 @@ key-found-after =
 tweak-found =
     { $heading }
     { $npub }
-    Das ist der Tweak. Er ist nicht geheim:
+    Das ist mein Teil. Er ist nicht geheim:
     { $tweak }
     Mit deiner Hälfte ergibt er den Schlüssel:
     npubbot combine
@@ -484,7 +496,7 @@ late =
     { command-cancel } { $number }
 lost =
     Auftrag { $job } ist aufgegeben: Ich wurde aus einer Sicherung wiederhergestellt, und deine Hälfte ist vielleicht schon benutzt. Zwei Schlüssel aus einer Hälfte verraten einander.
-    Mache eine neue Hälfte und schicke mir ihren Punkt: npubbot split new
+    Mache eine neue Hälfte und schicke mir die Zeile, die sie ausgibt: npubbot split new
 given-up =
     Auftrag { $job } ist aufgegeben: { $patterns ->
         [one] Ich habe den Anfang nicht gefunden

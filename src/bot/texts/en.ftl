@@ -21,36 +21,6 @@ command-find = find
 command-explain = explain
 command-language = lang
 
-## Further words for the same, separated by spaces.
-
-also-help = hi hello hey info
-also-find = prefix search mine
-also-all = all
-also-language = language
-names = english
-
-## Words around a request. Alone they are prefixes like any other.
-
-fillers =
-    a an and as at begins bot can could dear find for get give have hello hey hi i i'd id in is it key like make me
-    mine my need npub nsec of one ok or pls please plz prefer prefix search start starting starts thank thanks that
-    the thx to u vanity want we which whose will wish with would you your
-
-## Words of small talk. Alone, or after each other, they are no request.
-
-small-talk =
-    cool gm gn good great lol morning much nice night no nope ok okay please pls sure test testing thank thanks thx ty
-    very wow yeah yep yes you
-
-## Words that ask about seed words: alone, and after 12 or 24.
-
-seed = bip39 bip-39 mnemonic mnemonics seedphrase
-seed-words = words word phrase
-
-## Words that ask for characters elsewhere than right after npub1.
-
-elsewhere = anywhere contain containing contains end ending ends finishing inside middle suffix
-
 ## Numbers and spans of time
 
 decimal = .
@@ -119,9 +89,9 @@ no-speed-yet = I do not know my speed yet. Send { command-status } later for the
 queue = Others are before you: about { $span } until it is your turn.
 rests-until = My devices rest until { $time } and search again then.
 rests-now = My devices rest now. They search again as soon as they can.
-at-your-point = It is searched at your own point.
+at-your-point = The search uses your own half.
 place-in-line = Its place in line is { $place }.
-tweak-comes = The tweak comes in this chat. It is no secret: only with your half does it make the key.
+tweak-comes = My part comes in this chat. It is no secret: only with your half does it make the key.
 key-comes = The key comes in this chat.
 best-likely = It is probably as rare as 1 key in { $amount }, or rarer.
 best-takes = It comes in about { $span }.
@@ -202,7 +172,6 @@ resend-one =
 
 ## What is not understood
 
-example-alone = { -example }
 find-it = { command-find } { $prefix }
 bad-word = { $word }: { $reason }.
 send-only-the-prefix =
@@ -232,9 +201,6 @@ pattern-ending = the seventh character from the end is always q or s
 pattern-ending-one = the seventh character from the end is always q or s; { $first } would be possible
 pattern-too-intricate = that has too many open places; leave some out
 pattern-best = best comes alone and with a time, like best 10m, best zeros 10m or best words 10m; surprise comes alone
-sentence =
-    This looks like a sentence. Nothing was started.
-    Send only the prefix:
 unsupported =
     I cannot read that. Nothing was started.
     For the end of a key, put a star before it: { "*m0ct" }. To see all that I understand, send:
@@ -270,6 +236,54 @@ text-only =
 no-groups =
     This message went to several people, and a key is for you alone.
     Ask me in a chat with nobody else.
+
+## Offers and frequent questions
+
+offer-impossible = “{ $character }” cannot occur in an npub. Nothing was started. This looks alike; to search for it, send:
+offer-accent = An npub has no accents and no marks inside. Nothing was started. Without them:
+offer-script = “{ $character }” is a letter of another script that looks like “{ $latin }”. Nothing was started. With the right one:
+offer-unsure = Nothing was started, because I am not sure what you mean. To search for this, send:
+offer-uneven = { $easiest } is over 1,000 times easier than the rest, so you would always get that one. Nothing was started. For the rest alone, send:
+offer-change =
+    Job { $job } goes on, and nothing else was started. To change it, send one after the other:
+    { command-cancel } { $number }
+show-delete =
+    This deletes your jobs and messages here, and the keys I could send again. If you want that, send:
+    { command-delete }
+show-stop =
+    If you want no more messages from me, send:
+    { command-stop }
+answer-who =
+    I am a program that finds Nostr keys whose npub starts as you like. It is npubbot, open source, run by the operator of this npub.
+    I write only to people who wrote to me. For no more messages, send:
+    { command-stop }
+answer-price = It costs nothing: I ask for no payment and take none.
+answer-safety =
+    Your key is made in the memory of my operator's machine and sent encrypted. Trust it as far as you trust the operator.
+    My operator can see your npub and what you asked for. To have that forgotten, send:
+    { command-delete }
+    You can keep half of the key yourself. How:
+    { command-help } { command-split }
+answer-import =
+    Copy the whole line that begins with nsec1 into your client, where it asks for a private key (log in, nsec). Then delete my message.
+    It is a new identity. A key you have cannot be changed: it stays valid, and its followers stay with it.
+    To get the last key again, send:
+    { command-resend }
+thanks-answer = My pleasure! For another key, send a prefix.
+chat-answer =
+    I only find keys. Send me the characters that your npub should start with:
+    { -example }
+which-next =
+    Which one should it be? Send the whole prefix, for example:
+    { -example }
+latin-letters =
+    An npub has only Latin letters and digits. Write it in those, for example:
+    { "~hanako" }
+foreign-language = I do not know that language. I answer in { $names }.
+other-job =
+    Job { $job } goes on as well. To stop that one, send:
+    { command-cancel } { $number }
+page = There is also a page: { $url }
 
 ## Patterns
 
@@ -404,24 +418,24 @@ split-help =
     On your machine, make a secret half (or use the web page that comes with npubbot):
     npubbot split new { -example }
     Send me the line it shows:
-    { command-split } POINT { -example }
-    I answer with a tweak, which is no secret. Your half and the tweak make the key:
+    { command-split } HALF { -example }
+    I answer with my part, which is no secret. Your half and my part make the key:
     npubbot combine
-bad-point = I cannot use that point: { $reason }.
-no-point = I see no point in that.
+bad-point = I cannot use that public half: { $reason }.
+no-point = I see no public half in that.
 send-a-point =
     Nothing was started. Send:
-    { command-split } POINT { -example }
-    How to make a point:
+    { command-split } HALF { -example }
+    How to make one:
     { command-help } { command-split }
-point-not-a-point = a point is 66 hexadecimal digits that start with 02 or 03, or an npub
+point-not-a-point = a public half is 66 hexadecimal digits that start with 02 or 03, or an npub
 point-not-on-curve =
-    these digits are no point of the curve, so part of them is missing or mistyped; copy all of it
+    these digits are not a public half, so part of them is missing or mistyped; copy all of it
 point-damaged = the npub's checksum is wrong, so part of it is missing or mistyped; copy all of it
 point-alone =
-    I see your point but no prefix. Nothing was started.
+    I see your half but no prefix. Nothing was started.
     Send both in one message:
-    { command-split } POINT { -example }
+    { command-split } HALF { -example }
     How it works:
     { command-help } { command-split }
 half-used =
@@ -471,6 +485,7 @@ choose-language = { command-language } { $code } ({ $name })
 
 found-prefix = This npub starts with npub1{ $pattern }
 found-met = This npub has { $met }, which fits { $pattern }
+found-word = This npub starts with npub1{ $met }, which reads “{ $word }”
 found-fits = This npub fits { $pattern }
 found-after = Job { $job } is done after { $waited }. { $fits }:
 found-best = Job { $job } is done: this is the rarest key I saw. { $fits }, as 1 key in { $amount } does:
@@ -485,7 +500,7 @@ key-found-after =
 tweak-found =
     { $heading }
     { $npub }
-    This is the tweak. It is no secret:
+    This is my part. It is no secret:
     { $tweak }
     Your half and it make the key:
     npubbot combine
@@ -501,7 +516,7 @@ late =
     { command-cancel } { $number }
 lost =
     Job { $job } is given up: I was restored from a backup, and your half may have been used already. Two keys of one half reveal each other.
-    Make a new half and send me its point: npubbot split new
+    Make a new half and send me the line it prints: npubbot split new
 given-up =
     Job { $job } is given up: I found none of its { $patterns } { $patterns ->
         [one] prefix

@@ -18,45 +18,16 @@ command-find = buscar
 command-explain = explicar
 command-language = idioma
 
-## Further words for the same, separated by spaces.
-
-also-help = socorro
-also-resend = reenvía reenvia
-also-stop = silencio
-also-start = comenzar
-also-delete = eliminar olvídame olvidame
-also-split = dividir
-also-find = encontrar busca
-also-explain = explica
-also-all = todo todos
-names = español espanol castellano spanish
-
-## Words around a request. Alone they are prefixes like any other.
-
-fillers =
-    quiero quisiera querría necesito dame deme dar darme puedes podrías me gustaría tener crear un una uno el la los las de del
-    que empiece empieza empiecen comience comienza con en por favor clave llave para mi mí y o yo nombre
-
-## Words of small talk. Alone, or after each other, they are no request.
-
-small-talk = hola buenos buenas días dias tardes noches gracias muchas adiós adios sí si vale bien perfecto genial prueba
-
-## Words that ask about seed words: alone, and after 12 or 24.
-
-seed = semilla mnemónica mnemonica
-seed-words = palabras palabra
-
-## Words that ask for characters elsewhere than right after npub1.
-
-elsewhere = termina terminan termine acaba acabe contiene contenga medio final cualquier
-
 ## Numbers and spans of time
 
 decimal = ,
 number-names = thousands
 amount =
     { $unit ->
-        [thousand] { $number } mil
+        [thousand] { $quantity ->
+            [1] mil
+           *[other] { $number } mil
+        }
         [million] { $number } { $quantity ->
             [one] millón
            *[other] millones
@@ -107,14 +78,14 @@ any-of = { $list } o { $last }, lo que aparezca primero
 
 ## Acceptance
 
-accepted = Trabajo { $job }: busco { $patterns }.
+accepted = Pedido { $job }: busco { $patterns }.
 no-speed-yet = Todavía no sé a qué velocidad busco. Envía { command-status } más tarde para saber cuánto tardará.
 queue = Hay otros antes: faltan aproximadamente { $span } para tu turno.
 rests-until = Mis dispositivos descansan hasta las { $time } y luego vuelven a buscar.
 rests-now = Mis dispositivos descansan ahora. Volverán a buscar en cuanto puedan.
-at-your-point = Se busca en tu propio punto.
+at-your-point = Se busca con tu propia mitad.
 place-in-line = Su puesto en la cola es el { $place }.
-tweak-comes = El tweak llegará a este chat. No es secreto: solo con tu mitad forma la clave.
+tweak-comes = Mi parte llegará a este chat. No es secreta: solo con tu mitad forma la clave.
 key-comes = La clave llegará a este chat.
 best-likely = Probablemente sea tan rara como 1 clave de cada { $amount }, o más.
 best-takes = Llegará en { $span }, más o menos.
@@ -131,10 +102,10 @@ help =
     Busco claves de Nostr cuyo npub empieza con los caracteres que elijas.
     Envía los caracteres que van después de npub1:
     { -example }
-    Envía varios, y el primero que aparezca termina el trabajo:
+    Envía varios, y el primero que aparezca termina el pedido:
     cat dad
     Otros mensajes que entiendo:
-    { command-status }: tus trabajos
+    { command-status }: tus pedidos
     { command-cancel }: cancelarlos (o: { command-cancel } 12)
     { command-resend }: la última clave otra vez
     { command-explain }: qué más puedo buscar, como letras parecidas
@@ -147,23 +118,23 @@ help =
     { command-help } { command-split }
 at-work =
     { $jobs ->
-        [0] No hay trabajos abiertos.
-        [one] Hay un trabajo abierto.
-       *[other] Hay { $jobs } trabajos abiertos.
+        [0] No hay pedidos abiertos.
+        [one] Hay un pedido abierto.
+       *[other] Hay { $jobs } pedidos abiertos.
     } Pruebo { $speed }.
 at-work-unmeasured =
     { $jobs ->
-        [0] No hay trabajos abiertos.
-        [one] Hay un trabajo abierto.
-       *[other] Hay { $jobs } trabajos abiertos.
+        [0] No hay pedidos abiertos.
+        [one] Hay un pedido abierto.
+       *[other] Hay { $jobs } pedidos abiertos.
     } Todavía no sé a qué velocidad busco.
-job-line = Trabajo { $job }: { $patterns }, lleva { $waited }.
+job-line = Pedido { $job }: { $patterns }, lleva { $waited }.
 job-line-expected =
-    Trabajo { $job }: { $patterns }, { $waited } de { $mean } previstos (probabilidad: { $chance } %).
-job-line-best = Trabajo { $job }: { $best }, lleva { $waited }; la mejor hasta ahora: 1 clave de cada { $amount }.
+    Pedido { $job }: { $patterns }, { $waited } de { $mean } previstos (probabilidad: { $chance } %).
+job-line-best = Pedido { $job }: { $best }, lleva { $waited }; la mejor hasta ahora: 1 clave de cada { $amount }.
 and-more-jobs = Y { $count } más.
 no-jobs =
-    No tienes trabajos abiertos. Para empezar uno, envía un prefijo:
+    No tienes pedidos abiertos. Para empezar uno, envía un prefijo:
     { -example }
 kept-keys =
     Claves que puedo reenviar: { $jobs }. Envía:
@@ -173,11 +144,11 @@ kept-keys =
 
 cancelled =
     { $count ->
-        [one] El trabajo { $jobs } está cancelado.
-       *[other] Los trabajos { $jobs } están cancelados.
+        [one] El pedido { $jobs } está cancelado.
+       *[other] Los pedidos { $jobs } están cancelados.
     }
-no-such-job = No tienes ningún trabajo { $job } abierto.
-no-open-job = No tienes ningún trabajo que cancelar.
+no-such-job = No tienes ningún pedido { $job } abierto.
+no-open-job = No tienes ningún pedido que cancelar.
 start-one =
     Para empezar uno, envía un prefijo:
     { -example }
@@ -185,18 +156,17 @@ cancel-one =
     Los tuyos son { $jobs }. Para cancelar uno, envía:
     { command-cancel } { $number }
 sent-again =
-    La clave del trabajo { $job } va de nuevo en camino.
+    La clave del pedido { $job } va de nuevo en camino.
     Es el mismo mensaje. Si tu cliente ya lo tiene, está más arriba.
-no-such-key = No guardo ninguna clave de un trabajo { $job } tuyo.
+no-such-key = No guardo ninguna clave de un pedido { $job } tuyo.
 no-key = No guardo ninguna clave tuya.
-resend-later = Cuando termine un trabajo, { command-resend } repite su mensaje.
+resend-later = Cuando termine un pedido, { command-resend } repite su mensaje.
 resend-one =
     Puedo reenviar { $jobs }. Envía:
     { command-resend } { $number }
 
 ## What is not understood
 
-example-alone = { -example }
 find-it = { command-find } { $prefix }
 bad-word = { $word }: { $reason }.
 send-only-the-prefix =
@@ -225,9 +195,6 @@ pattern-ending = el séptimo carácter desde el final siempre es q o s
 pattern-ending-one = el séptimo carácter desde el final siempre es q o s; { $first } sería posible
 pattern-too-intricate = tiene demasiados lugares abiertos; quita algunos
 pattern-best = best va solo y con un tiempo, como best 10m, best zeros 10m o best words 10m; surprise va solo
-sentence =
-    Esto parece una frase. No se ha iniciado nada.
-    Envía solo el prefijo:
 unsupported =
     Eso no lo puedo leer. No se ha iniciado nada.
     Para el final de una clave, pon un asterisco delante: { "*m0ct" }. Para ver todo lo que entiendo, envía:
@@ -264,6 +231,54 @@ no-groups =
     Este mensaje fue a varias personas, y una clave es solo para ti.
     Pídemela en un chat sin nadie más.
 
+## Offers and frequent questions
+
+offer-impossible = «{ $character }» no puede aparecer en un npub. No se ha iniciado nada. Esto se parece; para buscarlo, envía:
+offer-accent = Un npub no tiene tildes ni signos en medio. No se ha iniciado nada. Sin ellos:
+offer-script = «{ $character }» es una letra de otro alfabeto que se parece a «{ $latin }». No se ha iniciado nada. Con la correcta:
+offer-unsure = No se ha iniciado nada, porque no estoy seguro de lo que quieres. Para buscar esto, envía:
+offer-uneven = { $easiest } es más de 1000 veces más fácil que el resto, así que siempre saldría ese. No se ha iniciado nada. Solo para el resto, envía:
+offer-change =
+    La búsqueda { $job } sigue y no se ha iniciado nada más. Para cambiarla, envía uno tras otro:
+    { command-cancel } { $number }
+show-delete =
+    Esto borra aquí tus búsquedas y mensajes, y las claves que podría reenviar. Si es lo que quieres, envía:
+    { command-delete }
+show-stop =
+    Si no quieres más mensajes míos, envía:
+    { command-stop }
+answer-who =
+    Soy un programa que encuentra claves de Nostr cuyo npub empieza como tú quieras: npubbot, de código abierto, a cargo del operador de este npub.
+    Solo escribo a quien me ha escrito. Para no recibir más mensajes, envía:
+    { command-stop }
+answer-price = Es gratis: no pido nada ni acepto pagos.
+answer-safety =
+    Tu clave se crea en la memoria de la máquina de mi operador y se envía cifrada. Confía en ella tanto como en el operador.
+    Mi operador ve tu npub y lo que has pedido. Para que se olvide, envía:
+    { command-delete }
+    Puedes guardar tú la mitad de la clave. Cómo:
+    { command-help } { command-split }
+answer-import =
+    Copia la línea entera que empieza por nsec1 en tu aplicación, donde pide la clave privada (iniciar sesión, nsec). Luego borra mi mensaje.
+    Es una identidad nueva. Una clave que ya tienes no se puede cambiar: sigue valiendo y conserva sus seguidores.
+    Para recibir otra vez la última clave, envía:
+    { command-resend }
+thanks-answer = ¡Con mucho gusto! Para otra clave, envía un prefijo.
+chat-answer =
+    Yo solo encuentro claves. Envíame los caracteres con los que debe empezar tu npub:
+    { -example }
+which-next =
+    ¿Cuál? Envía el prefijo entero, por ejemplo:
+    { -example }
+latin-letters =
+    Un npub solo tiene letras latinas y cifras. Escríbelo con ellas, por ejemplo:
+    { "~hanako" }
+foreign-language = No conozco ese idioma. Respondo en { $names }.
+other-job =
+    La búsqueda { $job } también sigue. Para detenerla, envía:
+    { command-cancel } { $number }
+page = También hay una página: { $url }
+
 ## Patterns
 
 means = { $pattern }: { $meaning }.
@@ -297,10 +312,10 @@ looks-alike =
 needs-start = Eso no lo puedo buscar: muy poco de ello está al principio de una clave.
 nothing-started = No se ha iniciado nada.
 too-wide =
-    Eso permite { $asked } comienzos de clave distintos, y acepto como máximo { $allowed } por trabajo.
+    Eso permite { $asked } comienzos de clave distintos, y acepto como máximo { $allowed } por pedido.
     No se ha iniciado nada. Envía menos patrones, o con menos lugares abiertos.
 too-many-ends =
-    De los patrones que dicen poco del comienzo de una clave, acepto como máximo { $allowed } por trabajo. El tuyo tiene { $asked }.
+    De los patrones que dicen poco del comienzo de una clave, acepto como máximo { $allowed } por pedido. El tuyo tiene { $asked }.
     No se ha iniciado nada. Envía menos patrones, o con más caracteres al comienzo.
 too-wide-now =
     Ahora busco tantos comienzos distintos que solo puedo aceptar patrones sencillos.
@@ -330,25 +345,25 @@ too-many-prefixes =
     Son { $asked } palabras, y acepto como máximo { $allowed } { $allowed ->
         [one] prefijo
        *[other] prefijos
-    } por trabajo.
+    } por pedido.
     Envía como máximo { $allowed }, los que más te gusten.
 already-searching =
-    Ya busco exactamente eso, en el trabajo { $job }.
+    Ya busco exactamente eso, en el pedido { $job }.
     Para ver cómo va, envía:
     { command-status }
     Para cancelarlo, envía:
     { command-cancel } { $number }
 too-many-open =
     Tienes { $count } { $count ->
-        [one] trabajo abierto
-       *[other] trabajos abiertos
+        [one] pedido abierto
+       *[other] pedidos abiertos
     } ({ $jobs }); el límite es { $allowed }.
     Espera a que termine uno o cancela uno:
     { command-cancel } { $number }
 too-many-today =
     Has empezado { $allowed } { $allowed ->
-        [one] trabajo
-       *[other] trabajos
+        [one] pedido
+       *[other] pedidos
     } en las últimas 24 horas, y ese es el límite.
     Podrás empezar el siguiente dentro de { $span }.
 too-hard = Eso tardaría aproximadamente { $span }. No acepto nada que tarde más de { $limit }.
@@ -378,14 +393,14 @@ work-wanted =
     Ahora me escribe más gente nueva de la que puedo atender, y tú eres nuevo para mí. No se ha iniciado nada.
     Envía tu petición otra vez dentro de { $span } (más tarde si siguen), o ahora mismo con prueba de trabajo (NIP-13): { $bits } bits cero al principio del id del gift wrap (kind 1059), prometidos en su etiqueta ["nonce", "…", "{ $bits }"].
 split-work-wanted =
-    Mucha gente tiene ahora trabajos divididos abiertos, así que uno más cuesta prueba de trabajo ({ $bits } bits). No se ha iniciado nada.
+    Mucha gente tiene ahora pedidos divididos abiertos, así que uno más cuesta prueba de trabajo ({ $bits } bits). No se ha iniciado nada.
     Esto crea una mitad nueva y hace el trabajo:
     { $command }
     Después envíame la línea que muestra. La página web hace todo esto por sí sola.
-    O inténtalo más tarde: con menos trabajos divididos cuesta menos, y después nada.
+    O inténtalo más tarde: con menos pedidos divididos cuesta menos, y después nada.
 paused =
     Son muchos mensajes. Vuelvo a responder a las { $time }.
-    Tus trabajos abiertos continúan.
+    Tus pedidos abiertos continúan.
 
 ## Split keys
 
@@ -394,23 +409,23 @@ split-help =
     En tu máquina, crea una mitad secreta (o usa la página web que viene con npubbot):
     npubbot split new { -example }
     Envíame la línea que muestra:
-    split POINT { -example }
-    Respondo con un tweak, que no es secreto. Tu mitad y el tweak forman la clave:
+    split HALF { -example }
+    Respondo con mi parte, que no es secreta. Tu mitad y mi parte forman la clave:
     npubbot combine
-bad-point = No puedo usar ese punto: { $reason }.
-no-point = No veo ningún punto ahí.
+bad-point = No puedo usar esa mitad pública: { $reason }.
+no-point = No veo ninguna mitad pública ahí.
 send-a-point =
     No se ha iniciado nada. Envía:
-    split POINT { -example }
-    Cómo crear un punto:
+    split HALF { -example }
+    Cómo crear una:
     { command-help } { command-split }
-point-not-a-point = un punto son 66 cifras hexadecimales que empiezan por 02 o 03, o un npub
-point-not-on-curve = esas cifras no son un punto de la curva, así que falta algo o hay una errata; cópialo entero
+point-not-a-point = una mitad pública son 66 cifras hexadecimales que empiezan por 02 o 03, o un npub
+point-not-on-curve = esas cifras no son una mitad pública, así que falta algo o hay una errata; cópialo entero
 point-damaged = la suma de control del npub no coincide, así que falta algo o hay una errata; cópialo entero
 point-alone =
-    Veo tu punto, pero ningún prefijo. No se ha iniciado nada.
+    Veo tu mitad, pero ningún prefijo. No se ha iniciado nada.
     Envía los dos en un mensaje:
-    split POINT { -example }
+    split HALF { -example }
     Cómo funciona:
     { command-help } { command-split }
 half-used =
@@ -430,8 +445,8 @@ stopped =
     { command-start }
 stopped-cancelled =
     { $open ->
-        [one] Tu trabajo abierto está cancelado.
-       *[other] Tus { $open } trabajos abiertos están cancelados.
+        [one] Tu pedido abierto está cancelado.
+       *[other] Tus { $open } pedidos abiertos están cancelados.
     } No te escribo nada más.
     Para volver a saber de mí, envía:
     { command-start }
@@ -441,12 +456,12 @@ started =
     o:
     { command-help }
 forgotten =
-    Hecho: tus trabajos{ $open ->
+    Hecho: tus pedidos{ $open ->
         [0] {""}
        *[other] {" "}(los abiertos están cancelados)
     } y mensajes se han borrado de mi registro, con las claves que podía reenviar.
     Los números de tus mensajes desaparecen en 16 días; hasta entonces evitan que vuelva a responder a copias antiguas.
-    Las horas de los trabajos que empezaste en las últimas 24 horas se guardan ese tiempo: cuentan para el límite diario.
+    Las horas de los pedidos que empezaste en las últimas 24 horas se guardan ese tiempo: cuentan para el límite diario.
 language-set =
     Ahora respondo en español.
     Envía un prefijo:
@@ -460,9 +475,10 @@ choose-language = lang { $code } ({ $name })
 
 found-prefix = Este npub empieza con npub1{ $pattern }
 found-met = Este npub tiene { $met }, que cumple { $pattern }
+found-word = Este npub empieza con npub1{ $met }, que se lee «{ $word }»
 found-fits = Este npub cumple { $pattern }
-found-after = El trabajo { $job } terminó en { $waited }. { $fits }:
-found-best = El trabajo { $job } terminó: esta es la clave más rara que vi. { $fits }, como 1 clave de cada { $amount }:
+found-after = El pedido { $job } terminó en { $waited }. { $fits }:
+found-best = El pedido { $job } terminó: esta es la clave más rara que vi. { $fits }, como 1 clave de cada { $amount }:
 key-found =
     { $heading }
     { $npub }
@@ -474,7 +490,7 @@ key-found-after =
 tweak-found =
     { $heading }
     { $npub }
-    Este es el tweak. No es secreto:
+    Esta es mi parte. No es secreta:
     { $tweak }
     Con tu mitad forma la clave:
     npubbot combine
@@ -484,15 +500,15 @@ apology =
     Consta en el registro de mi operador. Dilo con otras palabras o envía:
     { command-help }
 late =
-    El trabajo { $job } tarda más de lo que dije: lleva { $waited }.
+    El pedido { $job } tarda más de lo que dije: lleva { $waited }.
     Es mala suerte o un día lento. Sigo como máximo { $left } más; no tienes que hacer nada.
     Para cancelarlo, envía:
     { command-cancel } { $number }
 lost =
-    El trabajo { $job } se abandona: me restauraron de una copia de seguridad y quizá tu mitad ya se usó. Dos claves de una misma mitad se delatan.
-    Crea una mitad nueva y envíame su punto: npubbot split new
+    El pedido { $job } se abandona: me restauraron de una copia de seguridad y quizá tu mitad ya se usó. Dos claves de una misma mitad se delatan.
+    Crea una mitad nueva y envíame la línea que muestra: npubbot split new
 given-up =
-    El trabajo { $job } se abandona: en { $span } no encontré { $patterns ->
+    El pedido { $job } se abandona: en { $span } no encontré { $patterns ->
         [one] su prefijo
        *[other] ninguno de sus { $patterns } prefijos
     }.

@@ -18,45 +18,16 @@ command-find = trouver
 command-explain = expliquer
 command-language = lang
 
-## Further words for the same, separated by spaces.
-
-also-help = aide-moi
-also-resend = renvoi
-also-stop = arrêter arrête
-also-start = démarrer
-also-delete = oublier oublie-moi
-also-split = diviser
-also-find = trouve
-also-explain = explique expliquez
-also-all = tout tous
-names = français francais french
-
-## Words around a request. Alone they are prefixes like any other.
-
-fillers =
-    je j'aimerais j’aimerais voudrais veux aimerais besoin donne donnez moi peux peut pouvez avoir créer un une le la les
-    de des du qui commence commençant par avec s'il s’il te vous plaît plait svp clé cle clef pour mon ma et ou au nom
-
-## Words of small talk. Alone, or after each other, they are no request.
-
-small-talk = bonjour bonsoir salut coucou merci beaucoup bien oui non super parfait essai
-
-## Words that ask about seed words: alone, and after 12 or 24.
-
-seed = mnémonique mnemonique mnémotechnique
-seed-words = mots mot
-
-## Words that ask for characters elsewhere than right after npub1.
-
-elsewhere = finit finissant termine terminant contient contenant contienne milieu fin
-
 ## Numbers and spans of time
 
 decimal = ,
 number-names = thousands
 amount =
     { $unit ->
-        [thousand] { $number } mille
+        [thousand] { $quantity ->
+            [1] mille
+           *[other] { $number } mille
+        }
         [million] { $number } { $quantity ->
             [one] million
            *[other] millions
@@ -118,9 +89,9 @@ no-speed-yet = Je ne connais pas encore ma vitesse. Envoyez { command-status } p
 queue = D’autres sont avant vous : votre tour vient dans { $span } environ.
 rests-until = Mes appareils se reposent jusqu’à { $time }, puis cherchent à nouveau.
 rests-now = Mes appareils se reposent en ce moment. Ils chercheront à nouveau dès que possible.
-at-your-point = La recherche se fait sur votre propre point.
+at-your-point = La recherche se fait avec votre propre moitié.
 place-in-line = Sa place dans la file : { $place }.
-tweak-comes = Le tweak arrivera dans cette conversation. Il n’est pas secret : seule votre moitié en fait la clé.
+tweak-comes = Ma partie arrivera dans cette conversation. Elle n’est pas secrète : seule votre moitié en fait la clé.
 key-comes = La clé arrivera dans cette conversation.
 best-likely = Elle sera sans doute aussi rare que 1 clé sur { $amount }, ou plus.
 best-takes = Elle arrivera dans { $span } environ.
@@ -202,7 +173,6 @@ resend-one =
 
 ## What is not understood
 
-example-alone = { -example }
 find-it = { command-find } { $prefix }
 bad-word = { $word } : { $reason }.
 send-only-the-prefix =
@@ -231,9 +201,6 @@ pattern-ending = le septième caractère avant la fin est toujours q ou s
 pattern-ending-one = le septième caractère avant la fin est toujours q ou s ; { $first } serait possible
 pattern-too-intricate = il y a trop de places ouvertes ; retirez-en
 pattern-best = best s’écrit seul et avec une durée, comme best 10m, best zeros 10m ou best words 10m ; surprise s’écrit seul
-sentence =
-    Cela ressemble à une phrase. Rien n’a été lancé.
-    Envoyez seulement le préfixe :
 unsupported =
     Je ne peux pas lire cela. Rien n’a été lancé.
     Pour la fin d’une clé, mettez une étoile devant : { "*m0ct" }. Pour voir ce que je comprends, envoyez :
@@ -269,6 +236,54 @@ text-only =
 no-groups =
     Ce message est allé à plusieurs personnes, et une clé n’est que pour vous.
     Demandez-la dans une conversation sans personne d’autre.
+
+## Offers and frequent questions
+
+offer-impossible = « { $character } » n’existe pas dans un npub. Rien n’est lancé. Ceci y ressemble ; pour le chercher, envoyez :
+offer-accent = Un npub n’a ni accents ni signes au milieu. Rien n’est lancé. Sans eux :
+offer-script = « { $character } » est une lettre d’une autre écriture qui ressemble à « { $latin } ». Rien n’est lancé. Avec la bonne :
+offer-unsure = Rien n’est lancé, car je ne suis pas sûr de comprendre. Pour chercher ceci, envoyez :
+offer-uneven = { $easiest } est plus de 1000 fois plus facile que le reste : vous auriez toujours celui-là. Rien n’est lancé. Pour le reste seul, envoyez :
+offer-change =
+    La demande { $job } continue, et rien d’autre n’est lancé. Pour la remplacer, envoyez l’un après l’autre :
+    { command-cancel } { $number }
+show-delete =
+    Cela efface ici vos demandes et vos messages, et les clés que je pourrais renvoyer. Si c’est ce que vous voulez, envoyez :
+    { command-delete }
+show-stop =
+    Si vous ne voulez plus de messages de ma part, envoyez :
+    { command-stop }
+answer-who =
+    Je suis un programme qui trouve des clés Nostr dont le npub commence comme vous voulez : npubbot, logiciel libre, géré par l’opérateur de ce npub.
+    Je n’écris qu’à ceux qui m’ont écrit. Pour ne plus rien recevoir, envoyez :
+    { command-stop }
+answer-price = C’est gratuit : je ne demande rien et je n’accepte rien.
+answer-safety =
+    Votre clé est créée dans la mémoire de la machine de mon opérateur et envoyée chiffrée. Faites-lui confiance autant qu’à l’opérateur.
+    Mon opérateur voit votre npub et ce que vous avez demandé. Pour que ce soit oublié, envoyez :
+    { command-delete }
+    Vous pouvez garder vous-même la moitié de la clé. Comment :
+    { command-help } { command-split }
+answer-import =
+    Copiez toute la ligne qui commence par nsec1 dans votre application, là où elle demande une clé privée (connexion, nsec). Puis effacez mon message.
+    C’est une nouvelle identité. Une clé que vous avez déjà ne peut pas être changée : elle reste valable et garde ses abonnés.
+    Pour recevoir encore la dernière clé, envoyez :
+    { command-resend }
+thanks-answer = Avec plaisir ! Pour une autre clé, envoyez un préfixe.
+chat-answer =
+    Je ne fais que trouver des clés. Envoyez-moi les caractères par lesquels votre npub doit commencer :
+    { -example }
+which-next =
+    Laquelle ? Envoyez le préfixe entier, par exemple :
+    { -example }
+latin-letters =
+    Un npub n’a que des lettres latines et des chiffres. Écrivez-le avec ceux-ci, par exemple :
+    { "~hanako" }
+foreign-language = Je ne connais pas cette langue. Je réponds en { $names }.
+other-job =
+    La demande { $job } continue aussi. Pour l’arrêter, envoyez :
+    { command-cancel } { $number }
+page = Il y a aussi une page : { $url }
 
 ## Patterns
 
@@ -379,16 +394,16 @@ needs-sealed =
 needs-sealed-page = Ou utilisez ma page, sans client : { $page }
 restored =
     J’ai été restauré d’une sauvegarde après ce message, et j’y ai peut-être déjà répondu.
-    Si vous le voulez encore, envoyez-le de nouveau. Pour une clé partagée, créez d’abord une nouvelle moitié.
+    Si vous le voulez encore, envoyez-le de nouveau. Pour une clé scindée, créez d’abord une nouvelle moitié.
 work-wanted =
     Plus de nouvelles personnes m’écrivent que je ne peux en servir, et je ne vous connais pas encore. Rien n’a été lancé.
     Renvoyez votre demande dans { $span } (plus tard si cela continue), ou tout de suite avec une preuve de travail (NIP-13) : { $bits } bits nuls au début de l’id du gift wrap (kind 1059), annoncés dans son tag ["nonce", "…", "{ $bits }"].
 split-work-wanted =
-    Beaucoup de gens ont des demandes partagées ouvertes, donc une de plus coûte une preuve de travail ({ $bits } bits). Rien n’a été lancé.
+    Beaucoup de gens ont des demandes scindées ouvertes, donc une de plus coûte une preuve de travail ({ $bits } bits). Rien n’a été lancé.
     Ceci crée une nouvelle moitié et fait le travail :
     { $command }
     Envoyez-moi ensuite la ligne affichée. La page web fait tout cela d’elle-même.
-    Ou réessayez plus tard : avec moins de demandes partagées cela coûte moins, puis rien.
+    Ou réessayez plus tard : avec moins de demandes scindées cela coûte moins, puis rien.
 paused =
     Cela fait beaucoup de messages. Je réponds de nouveau à { $time }.
     Vos demandes ouvertes continuent.
@@ -400,23 +415,23 @@ split-help =
     Sur votre machine, créez une moitié secrète (ou utilisez la page web fournie avec npubbot) :
     npubbot split new { -example }
     Envoyez-moi la ligne affichée :
-    split POINT { -example }
-    Je réponds par un tweak, qui n’est pas secret. Votre moitié et le tweak forment la clé :
+    split HALF { -example }
+    Je réponds par ma partie, qui n’est pas secrète. Votre moitié et ma partie forment la clé :
     npubbot combine
-bad-point = Je ne peux pas utiliser ce point : { $reason }.
-no-point = Je n’y vois aucun point.
+bad-point = Je ne peux pas utiliser cette moitié publique : { $reason }.
+no-point = Je n’y vois aucune moitié publique.
 send-a-point =
     Rien n’a été lancé. Envoyez :
-    split POINT { -example }
-    Comment créer un point :
+    split HALF { -example }
+    Comment en créer une :
     { command-help } { command-split }
-point-not-a-point = un point fait 66 chiffres hexadécimaux commençant par 02 ou 03, ou bien c’est un npub
-point-not-on-curve = ces chiffres ne sont pas un point de la courbe, il manque donc quelque chose ou il y a une faute ; copiez tout
+point-not-a-point = une moitié publique fait 66 chiffres hexadécimaux commençant par 02 ou 03, ou bien c’est un npub
+point-not-on-curve = ces chiffres ne sont pas une moitié publique, il manque donc quelque chose ou il y a une faute ; copiez tout
 point-damaged = la somme de contrôle du npub est fausse, il manque donc quelque chose ou il y a une faute ; copiez tout
 point-alone =
-    Je vois votre point, mais pas de préfixe. Rien n’a été lancé.
+    Je vois votre moitié, mais pas de préfixe. Rien n’a été lancé.
     Envoyez les deux dans un message :
-    split POINT { -example }
+    split HALF { -example }
     Comment ça marche :
     { command-help } { command-split }
 half-used =
@@ -466,6 +481,7 @@ choose-language = lang { $code } ({ $name })
 
 found-prefix = Ce npub commence par npub1{ $pattern }
 found-met = Ce npub contient { $met }, qui correspond à { $pattern }
+found-word = Ce npub commence par npub1{ $met }, qui se lit « { $word } »
 found-fits = Ce npub correspond à { $pattern }
 found-after = La demande { $job } est terminée, en { $waited }. { $fits } :
 found-best = La demande { $job } est terminée : voici la clé la plus rare que j’ai vue. { $fits }, comme 1 clé sur { $amount } :
@@ -480,9 +496,9 @@ key-found-after =
 tweak-found =
     { $heading }
     { $npub }
-    Voici le tweak. Il n’est pas secret :
+    Voici ma partie. Elle n’est pas secrète :
     { $tweak }
-    Avec votre moitié, il forme la clé :
+    Avec votre moitié, elle forme la clé :
     npubbot combine
     Votre moitié a servi. Créez-en une nouvelle pour la prochaine clé.
 apology =
@@ -496,7 +512,7 @@ late =
     { command-cancel } { $number }
 lost =
     La demande { $job } est abandonnée : j’ai été restauré d’une sauvegarde, et votre moitié a peut-être déjà servi. Deux clés d’une même moitié se trahissent.
-    Créez une nouvelle moitié et envoyez-moi son point : npubbot split new
+    Créez une nouvelle moitié et envoyez-moi la ligne qui s’affiche : npubbot split new
 given-up =
     La demande { $job } est abandonnée : en { $span }, je n’ai trouvé { $patterns ->
         [one] pas son préfixe

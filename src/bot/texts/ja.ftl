@@ -18,39 +18,6 @@ command-find = 検索
 command-explain = 説明
 command-language = 言語
 
-## Further words for the same, separated by spaces.
-
-also-help = 使い方 つかいかた 助けて たすけて 教えて
-also-status = 状況 じょうたい ステータス 進捗 進み具合
-also-cancel = 中止 取り消し 取消 とりけし
-also-resend = さいそう もう一度 もういちど
-also-stop = ストップ やめて 配信停止
-also-start = スタート 再開 はじめる 始める
-also-delete = 消去 さくじょ 忘れて
-also-split = 分割 スプリット
-also-find = さがす 探す 探して さがして
-also-explain = せつめい 解説
-also-all = 全部 すべて 全て ぜんぶ
-also-language = げんご
-names = 日本語 にほんご japanese
-
-## Words around a request. All words in Japanese script are such, whether listed or not.
-
-fillers = ください 下さい お願いします 欲しい ほしい で始まる
-
-## Words of small talk
-
-small-talk = こんにちは こんばんは おはよう ありがとう ありがとうございます はい いいえ テスト
-
-## Words that ask about seed words: parts of a word are enough.
-
-seed = シード ニーモニック リカバリーフレーズ
-seed-words = 単語 ワード 語
-
-## Words that ask for characters elsewhere than right after npub1: parts of a word are enough.
-
-elsewhere = 終わ 末尾 最後 含 途中
-
 ## Numbers and spans of time
 
 decimal = .
@@ -104,9 +71,9 @@ no-speed-yet =
 queue = 先に待っている人がいます。順番まで約{ $span }です。
 rests-until = 装置は{ $time }まで休止中です。その後、探索を再開します。
 rests-now = 装置はいま休止中です。動けるようになり次第、探索を再開します。
-at-your-point = あなたの点から探します。
+at-your-point = あなたの半分から探します。
 place-in-line = 順番は{ $place }番目です。
-tweak-comes = 「tweak」をこのチャットに送ります。秘密ではありません。あなたの半分と合わせたときだけ鍵になります。
+tweak-comes = こちらの部分をこのチャットに送ります。秘密ではありません。あなたの半分と合わせたときだけ鍵になります。
 key-comes = 鍵はこのチャットに届きます。
 best-likely = おそらく{ $amount }個に1個か、それより珍しい鍵になります。
 best-takes = 約{ $span }で届きます。
@@ -173,7 +140,6 @@ resend-one =
 
 ## What is not understood
 
-example-alone = { -example }
 find-it = { command-find } { $prefix }
 bad-word = { $word }：{ $reason }。
 send-only-the-prefix =
@@ -202,9 +168,6 @@ pattern-ending = 最後から7文字目は必ずqかsです
 pattern-ending-one = 最後から7文字目は必ずqかsです。{ $first } なら可能です
 pattern-too-intricate = 決まっていない場所が多すぎます。減らしてください
 pattern-best = best は時間をつけて単独で送ってください（best 10m、best zeros 10m、best words 10m など）。surprise は単独で送ってください
-sentence =
-    文章のようです。何も始めていません。
-    文字だけを送ってください。
 unsupported =
     それは読み取れません。何も始めていません。
     鍵の末尾は、前に星印を付けます：{ "*m0ct" }。使えるパターンを見るには：
@@ -240,6 +203,54 @@ text-only =
 no-groups =
     このメッセージは複数の人に送られています。鍵はあなただけのものです。
     ほかに誰もいないチャットで送ってください。
+
+## Offers and frequent questions
+
+offer-impossible = 「{ $character }」は npub に使えません。まだ何も始めていません。見た目の近いものを探すには、こう送ってください:
+offer-accent = npub にはアクセント記号や区切りの記号は使えません。まだ何も始めていません。記号なしで探すには:
+offer-script = 「{ $character }」は「{ $latin }」に似た別の文字です。まだ何も始めていません。正しい文字で探すには:
+offer-unsure = ご希望がはっきりしないので、まだ何も始めていません。これを探すには、こう送ってください:
+offer-uneven = { $easiest } はほかより1000倍以上見つかりやすく、必ずそちらが先に見つかります。まだ何も始めていません。ほかだけを探すには:
+offer-change =
+    ジョブ { $job } は続いていて、ほかには何も始めていません。変更するには、順に送ってください:
+    { command-cancel } { $number }
+show-delete =
+    ここにあるジョブとメッセージ、再送できる鍵がすべて消えます。よろしければ、こう送ってください:
+    { command-delete }
+show-stop =
+    こちらからのメッセージを止めるには、こう送ってください:
+    { command-stop }
+answer-who =
+    ご希望の文字で始まる npub の鍵を探すプログラムです。オープンソースの npubbot で、この npub の運営者が動かしています。
+    メッセージをくださった方にだけ返事をします。今後のメッセージを止めるには:
+    { command-stop }
+answer-price = 無料です。お金は一切いただきません。
+answer-safety =
+    鍵は運営者のマシンのメモリーの中で作られ、暗号化して送られます。運営者を信頼できる範囲でお使いください。
+    運営者には、あなたの npub と依頼の内容が見えます。それを消すには:
+    { command-delete }
+    鍵の半分を自分で持つこともできます。方法はこちら:
+    { command-help } { command-split }
+answer-import =
+    nsec1 で始まる行を全部コピーして、クライアントで秘密鍵を入れるところ（ログイン、nsec）に貼り付けてください。そのあと、こちらのメッセージを削除してください。
+    これは新しいアカウントになります。今お持ちの鍵は変えられません。そのまま使えて、フォロワーもそちらに残ります。
+    最後の鍵をもう一度受け取るには:
+    { command-resend }
+thanks-answer = どういたしまして！別の鍵が必要なら、先頭の文字を送ってください。
+chat-answer =
+    鍵を探すことだけができます。npub の先頭にしたい文字を送ってください:
+    { -example }
+which-next =
+    どれにしましょうか。先頭の文字を全部送ってください。たとえば:
+    { -example }
+latin-letters =
+    npub に使えるのは英字と数字だけです。ローマ字で書いてください。たとえば:
+    { "~hanako" }
+foreign-language = その言語はわかりません。使える言語: { $names }
+other-job =
+    ジョブ { $job } も続いています。そちらを止めるには:
+    { command-cancel } { $number }
+page = ウェブページもあります: { $url }
 
 ## Patterns
 
@@ -355,23 +366,23 @@ split-help =
     自分のマシンで秘密の半分を作ります（npubbotのウェブページでもできます）。
     npubbot split new { -example }
     表示された行を送ってください。
-    split POINT { -example }
-    こちらは「tweak」を返します。秘密ではありません。あなたの半分とtweakを合わせると鍵になります。
+    split HALF { -example }
+    こちらの部分をお返しします。秘密ではありません。あなたの半分と合わせると鍵になります。
     npubbot combine
-bad-point = その点は使えません：{ $reason }。
-no-point = 点が見つかりません。
+bad-point = その公開用の半分は使えません：{ $reason }。
+no-point = 公開用の半分が見つかりません。
 send-a-point =
     何も始めていません。次のように送ってください。
-    split POINT { -example }
-    点の作り方：
+    split HALF { -example }
+    作り方：
     { command-help } { command-split }
-point-not-a-point = 点は、02か03で始まる66桁の16進数か、npubです
-point-not-on-curve = この数字は曲線上の点ではありません。欠けているか間違っているので、全体をコピーしてください
+point-not-a-point = 公開用の半分は、02か03で始まる66桁の16進数か、npubです
+point-not-on-curve = この数字は公開用の半分ではありません。欠けているか間違っているので、全体をコピーしてください
 point-damaged = npubのチェックサムが合いません。欠けているか間違っているので、全体をコピーしてください
 point-alone =
-    点はありますが、探す文字がありません。何も始めていません。
+    半分はありますが、探す文字がありません。何も始めていません。
     1つのメッセージで両方を送ってください。
-    split POINT { -example }
+    split HALF { -example }
     しくみ：
     { command-help } { command-split }
 half-used =
@@ -418,6 +429,7 @@ choose-language = lang { $code }（{ $name }）
 
 found-prefix = このnpubはnpub1{ $pattern }で始まります
 found-met = このnpubには { $met } があり、{ $pattern } に当てはまります
+found-word = このnpubは npub1{ $met } で始まり、「{ $word }」と読めます
 found-fits = このnpubは { $pattern } に当てはまります
 found-after = ジョブ{ $job }が終わりました（{ $waited }）。{ $fits }。
 found-best = ジョブ{ $job }が終わりました。見た中で最も珍しい鍵です。{ $fits }。{ $amount }個に1個の鍵です。
@@ -432,7 +444,7 @@ key-found-after =
 tweak-found =
     { $heading }
     { $npub }
-    次が「tweak」です。秘密ではありません。
+    次がこちらの部分です。秘密ではありません。
     { $tweak }
     あなたの半分と合わせると鍵になります。
     npubbot combine
@@ -448,7 +460,10 @@ late =
     { command-cancel } { $number }
 lost =
     ジョブ{ $job }を打ち切りました。バックアップから復元されたため、あなたの半分はすでに使われたかもしれません。1つの半分から作った2つの鍵は、互いを明かしてしまいます。
-    新しい半分を作り、その点を送ってください：npubbot split new
+    新しい半分を作り、表示された行を送ってください：npubbot split new
 given-up =
-    ジョブ{ $job }を打ち切りました。{ $span }探しましたが、{ $patterns }個のどれも見つかりませんでした。
+    ジョブ{ $job }を打ち切りました。{ $span }探しましたが、{ $patterns ->
+        [1] 見つかりませんでした
+       *[other] { $patterns }個のどれも見つかりませんでした
+    }。
     もっと短いものか、同じものをもう一度送ってください。

@@ -18,46 +18,16 @@ command-find = buscar
 command-explain = explicar
 command-language = idioma
 
-## Further words for the same, separated by spaces.
-
-also-help = socorro
-also-status = situação situacao
-also-resend = reenvie
-also-stop = silencio
-also-start = começar comecar
-also-delete = esqueça-me
-also-split = dividir
-also-find = procurar
-also-explain = explica explique
-also-all = tudo todos
-names = português portugues portuguese brasileiro
-
-## Words around a request. Alone they are prefixes like any other.
-
-fillers =
-    quero queria gostaria preciso dê dar me pode poderia eu ter criar um uma uns o a os as de do da que comece começa começando
-    com em por favor chave para meu minha e ou nome
-
-## Words of small talk. Alone, or after each other, they are no request.
-
-small-talk = oi olá ola bom boa dia tarde noite obrigado obrigada muito valeu tchau sim não nao legal teste
-
-## Words that ask about seed words: alone, and after 12 or 24.
-
-seed = mnemônica mnemonica mnemônico
-seed-words = palavras palavra
-
-## Words that ask for characters elsewhere than right after npub1.
-
-elsewhere = termina terminam termine terminando acaba acabe contém contenha contem meio final qualquer
-
 ## Numbers and spans of time
 
 decimal = ,
 number-names = thousands
 amount =
     { $unit ->
-        [thousand] { $number } mil
+        [thousand] { $quantity ->
+            [1] mil
+           *[other] { $number } mil
+        }
         [million] { $number } { $quantity ->
             [one] milhão
            *[other] milhões
@@ -119,9 +89,9 @@ no-speed-yet = Ainda não sei a minha velocidade. Envie { command-status } mais 
 queue = Há outros antes: faltam cerca de { $span } para a sua vez.
 rests-until = Meus dispositivos descansam até { $time } e depois voltam a buscar.
 rests-now = Meus dispositivos descansam agora. Voltam a buscar assim que puderem.
-at-your-point = A busca é feita no seu próprio ponto.
+at-your-point = A busca usa a sua própria metade.
 place-in-line = O lugar dele na fila é { $place }.
-tweak-comes = O tweak chega neste chat. Não é secreto: só com a sua metade ele forma a chave.
+tweak-comes = A minha parte chega neste chat. Não é secreta: só com a sua metade ela forma a chave.
 key-comes = A chave chega neste chat.
 best-likely = Provavelmente será tão rara quanto 1 chave em { $amount }, ou mais.
 best-takes = Ela chega em cerca de { $span }.
@@ -203,7 +173,6 @@ resend-one =
 
 ## What is not understood
 
-example-alone = { -example }
 find-it = { command-find } { $prefix }
 bad-word = { $word }: { $reason }.
 send-only-the-prefix =
@@ -232,9 +201,6 @@ pattern-ending = o sétimo caractere a partir do fim é sempre q ou s
 pattern-ending-one = o sétimo caractere a partir do fim é sempre q ou s; { $first } seria possível
 pattern-too-intricate = há lugares abertos demais; tire alguns
 pattern-best = best vai sozinho e com um tempo, como best 10m, best zeros 10m ou best words 10m; surprise vai sozinho
-sentence =
-    Isso parece uma frase. Nada foi iniciado.
-    Envie só o prefixo:
 unsupported =
     Isso não consigo ler. Nada foi iniciado.
     Para o fim de uma chave, ponha um asterisco antes: { "*m0ct" }. Para ver tudo o que entendo, envie:
@@ -270,6 +236,54 @@ text-only =
 no-groups =
     Esta mensagem foi para várias pessoas, e uma chave é só para você.
     Peça em um chat sem mais ninguém.
+
+## Offers and frequent questions
+
+offer-impossible = “{ $character }” não existe em um npub. Nada foi iniciado. Isto é parecido; para procurar, envie:
+offer-accent = Um npub não tem acentos nem sinais no meio. Nada foi iniciado. Sem eles:
+offer-script = “{ $character }” é uma letra de outro alfabeto, parecida com “{ $latin }”. Nada foi iniciado. Com a certa:
+offer-unsure = Nada foi iniciado, porque não tenho certeza do que você quer. Para procurar isto, envie:
+offer-uneven = { $easiest } é mais de 1000 vezes mais fácil que o resto, então sempre viria esse. Nada foi iniciado. Só para o resto, envie:
+offer-change =
+    A busca { $job } continua, e nada mais foi iniciado. Para trocar, envie um depois do outro:
+    { command-cancel } { $number }
+show-delete =
+    Isso apaga aqui suas buscas e mensagens, e as chaves que eu poderia reenviar. Se é o que você quer, envie:
+    { command-delete }
+show-stop =
+    Se você não quer mais mensagens minhas, envie:
+    { command-stop }
+answer-who =
+    Sou um programa que encontra chaves do Nostr cujo npub começa como você quiser: npubbot, de código aberto, mantido pelo operador deste npub.
+    Só escrevo para quem me escreveu. Para não receber mais mensagens, envie:
+    { command-stop }
+answer-price = É de graça: não peço nada e não aceito pagamento.
+answer-safety =
+    Sua chave é criada na memória da máquina do meu operador e enviada criptografada. Confie nela tanto quanto confia no operador.
+    Meu operador vê seu npub e o que você pediu. Para que isso seja esquecido, envie:
+    { command-delete }
+    Você pode guardar metade da chave. Como:
+    { command-help } { command-split }
+answer-import =
+    Copie a linha inteira que começa com nsec1 no seu aplicativo, onde ele pede a chave privada (entrar, nsec). Depois apague minha mensagem.
+    É uma identidade nova. Uma chave que você já tem não pode ser mudada: continua valendo e mantém seus seguidores.
+    Para receber de novo a última chave, envie:
+    { command-resend }
+thanks-answer = De nada! Para outra chave, envie um prefixo.
+chat-answer =
+    Eu só encontro chaves. Envie os caracteres com que seu npub deve começar:
+    { -example }
+which-next =
+    Qual? Envie o prefixo inteiro, por exemplo:
+    { -example }
+latin-letters =
+    Um npub só tem letras latinas e algarismos. Escreva com eles, por exemplo:
+    { "~hanako" }
+foreign-language = Não conheço esse idioma. Respondo em { $names }.
+other-job =
+    A busca { $job } também continua. Para parar essa, envie:
+    { command-cancel } { $number }
+page = Há também uma página: { $url }
 
 ## Patterns
 
@@ -401,23 +415,23 @@ split-help =
     Na sua máquina, crie uma metade secreta (ou use a página web que vem com o npubbot):
     npubbot split new { -example }
     Envie a linha que ele mostra:
-    split POINT { -example }
-    Respondo com um tweak, que não é secreto. A sua metade e o tweak formam a chave:
+    split HALF { -example }
+    Respondo com a minha parte, que não é secreta. A sua metade e a minha parte formam a chave:
     npubbot combine
-bad-point = Não posso usar esse ponto: { $reason }.
-no-point = Não vejo nenhum ponto aí.
+bad-point = Não posso usar essa metade pública: { $reason }.
+no-point = Não vejo nenhuma metade pública aí.
 send-a-point =
     Nada foi iniciado. Envie:
-    split POINT { -example }
-    Como criar um ponto:
+    split HALF { -example }
+    Como criar uma:
     { command-help } { command-split }
-point-not-a-point = um ponto são 66 dígitos hexadecimais que começam com 02 ou 03, ou um npub
-point-not-on-curve = esses dígitos não são um ponto da curva, então falta algo ou há um erro; copie tudo
+point-not-a-point = uma metade pública são 66 dígitos hexadecimais que começam com 02 ou 03, ou um npub
+point-not-on-curve = esses dígitos não são uma metade pública, então falta algo ou há um erro; copie tudo
 point-damaged = a soma de verificação do npub não confere, então falta algo ou há um erro; copie tudo
 point-alone =
-    Vejo o seu ponto, mas nenhum prefixo. Nada foi iniciado.
+    Vejo a sua metade, mas nenhum prefixo. Nada foi iniciado.
     Envie os dois em uma mensagem:
-    split POINT { -example }
+    split HALF { -example }
     Como funciona:
     { command-help } { command-split }
 half-used =
@@ -467,6 +481,7 @@ choose-language = lang { $code } ({ $name })
 
 found-prefix = Este npub começa com npub1{ $pattern }
 found-met = Este npub tem { $met }, que corresponde a { $pattern }
+found-word = Este npub começa com npub1{ $met }, que se lê “{ $word }”
 found-fits = Este npub corresponde a { $pattern }
 found-after = O pedido { $job } terminou em { $waited }. { $fits }:
 found-best = O pedido { $job } terminou: esta é a chave mais rara que vi. { $fits }, como 1 chave em { $amount }:
@@ -481,9 +496,9 @@ key-found-after =
 tweak-found =
     { $heading }
     { $npub }
-    Este é o tweak. Não é secreto:
+    Esta é a minha parte. Não é secreta:
     { $tweak }
-    Com a sua metade ele forma a chave:
+    Com a sua metade ela forma a chave:
     npubbot combine
     A sua metade já serviu. Crie uma nova para a próxima chave.
 apology =
@@ -497,7 +512,7 @@ late =
     { command-cancel } { $number }
 lost =
     O pedido { $job } foi abandonado: fui restaurado de uma cópia de segurança, e a sua metade talvez já tenha sido usada. Duas chaves da mesma metade se entregam.
-    Crie uma metade nova e envie o ponto dela: npubbot split new
+    Crie uma metade nova e envie a linha que aparece: npubbot split new
 given-up =
     O pedido { $job } foi abandonado: em { $span } não encontrei { $patterns ->
         [one] o prefixo dele

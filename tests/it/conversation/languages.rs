@@ -5,9 +5,18 @@ use crate::support::asker::Asker;
 use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
+use npubbot::bot::{Question, Reply};
+use npubbot::language::Language;
 
 pub const TESTS: &[Test] =
-    &[test!(answers_and_results_come_in_the_last_language_even_after_a_restart), test!(delete_forgets_the_language)];
+    &[
+        test!(answers_and_results_come_in_the_last_language_even_after_a_restart),
+        test!(delete_forgets_the_language),
+        test!(messages_as_people_write_them_are_answered_as_they_are_meant),
+    ];
+
+/// Messages as people write them, with the labels of fitting answers.
+const MESSAGES: &str = include_str!("../../messages/given.tsv");
 
 async fn answers_and_results_come_in_the_last_language_even_after_a_restart() {
     let relay = TestRelay::start().await;
@@ -38,5 +47,46 @@ async fn delete_forgets_the_language() {
     assert!(asker.ask("Hilfe").await.contains("Ich finde Nostr-Schlüssel"));
     assert!(asker.ask("löschen").await.contains("Erledigt"), "the answer itself is in German");
     assert!(asker.ask("status").await.contains("You have no open job"));
+    running.service.stop().await;
+}
+
+/// Whether an answer is one that the label names; `None` for labels that this test does not try.
+fn reads_as(answer: &str, label: &str, language: Language) -> Option<bool> {
+    let is = |reply: Reply| Some(answer.starts_with(&reply.text(language)));
+    match label {
+        "who" => is(Reply::Answer(Question::Who)),
+        "price" => is(Reply::Answer(Question::Price)),
+        "safety" => Some(answer.starts_with(&Reply::Answer(Question::Safety).text(language)) || answer == Reply::SecretKey.text(language)),
+        "import" => is(Reply::Answer(Question::Import)),
+        "thanks" => is(Reply::Thanks),
+        "smalltalk" => is(Reply::Chat),
+        "help-split" => is(Reply::SplitHelp { page: None }),
+        "help" => Some(answer.contains("m0ctane") && answer.contains("surprise")),
+        label => label
+            .strip_prefix("offer:")
+            .map(|pattern| answer.lines().any(|line| line == pattern || line.ends_with(&format!(" {pattern}")))),
+    }
+}
+
+/// One asker a language, who has asked for its help first.
+async fn messages_as_people_write_them_are_answered_as_they_are_meant() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut tried = 0;
+    for language in Language::ALL {
+        let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+        asker.ask(&format!("lang {}", language.code())).await;
+        let rows = MESSAGES.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+        let of_language = rows.filter(|row| row[1] == language.code() && ["new", "known"].contains(&row[2]));
+        let fixed = of_language.filter(|row| row[4].split('|').all(|label| reads_as("", label, language).is_some()));
+        for row in fixed.take(9) {
+            let answer = asker.ask(&row[3].replace("\\n", "\n")).await;
+            // A message may be in another language than the chat, and its answer too.
+            let fits = |label: &str| Language::ALL.iter().any(|&language| reads_as(&answer, label, language) == Some(true));
+            assert!(row[4].split('|').any(fits), "{row:?}: {answer}");
+            tried += 1;
+        }
+    }
+    assert!(tried >= 40, "{tried}");
     running.service.stop().await;
 }

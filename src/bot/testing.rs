@@ -1,0 +1,124 @@
+//! Decisions about the messages of a list such as those in `tests/messages`, by a bot that is idle
+//! but for the asker's own jobs.
+
+use super::{Facts, decide, label, read};
+use crate::config::Limits;
+use crate::job::{Asker, JobId, JobSpec, RumorId};
+use crate::language::Language;
+use crate::ledger::{AskerView, Job, JobState};
+use crate::pattern::Rate;
+use crate::vault::Rumor;
+use std::time::Duration;
+
+/// The time of the decisions, in Unix seconds.
+pub const NOW: u64 = 1_800_000_000;
+/// The rate of the devices: about that of one large GPU.
+const RATE: f64 = 150e9;
+
+/// The id of each message with the label of the decision about it ([`label`]). Messages whose
+/// context or language cannot be read are left out.
+pub fn decisions(file: &str) -> Vec<(String, String)> {
+    let one = |line: &str| {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let [id, language, context, message, ..] = columns.as_slice() else { return None };
+        let asker = asker(context, Language::from_code(language)?)?;
+        Some(((*id).to_owned(), label_of(&message.replace("\\n", "\n"), &asker)))
+    };
+    file.lines().filter_map(one).collect()
+}
+
+/// The label of the decision about one message.
+pub fn label_of(message: &str, asker: &AskerView) -> String {
+    let rumor = Rumor {
+        id: RumorId([1; 32]),
+        author: Asker([2; 32]),
+        kind: 14,
+        content: message.to_owned(),
+        created_at: NOW,
+        subject: None,
+        takes_back: Vec::new(),
+        encryption_key: None,
+        other_receivers: 0,
+        ticket: None,
+    };
+    let limits = limits();
+    let request = read(&rumor);
+    label(&decide(&request, &request.reading(asker), &Facts::idle(&limits, asker, Rate(RATE), NOW)))
+}
+
+/// The limits of a bot without a configuration of its own.
+pub fn limits() -> Limits {
+    Limits {
+        open_jobs_per_asker: 3,
+        jobs_per_day: 20,
+        prefixes_per_job: 16,
+        longest_expected_time: Duration::from_secs(86_400),
+        give_up_after: Duration::from_secs(30 * 86_400),
+        wraps_per_second: 50,
+        wraps_burst: 500,
+        new_askers_per_minute: 100,
+        flood_work_bits: 20,
+        answers_per_hour: 60,
+        answers_per_second: 200,
+    }
+}
+
+/// An asker in one of the contexts of the lists.
+pub fn asker(context: &str, language: Language) -> Option<AskerView> {
+    let job = |id: i64| Job {
+        ticket: None,
+        id: JobId(id),
+        rumor: RumorId([3; 32]),
+        state: JobState::Accepted,
+        accepted_at: NOW - 60,
+        seen_on: Vec::new(),
+        spec: JobSpec {
+            asker: Asker([2; 32]),
+            expires_at: NOW + 86_400,
+            ..JobSpec::local("m0ctane5".parse().into_iter().collect())
+        },
+        language,
+    };
+    let known = AskerView { language, known: true, ..AskerView::default() };
+    Some(match context {
+        "new" => AskerView::default(),
+        "known" => known,
+        "job" => AskerView { open: vec![job(7)], ..known },
+        "done" => AskerView { results: vec![JobId(6)], ..known },
+        _ => return None,
+    })
+}
+
+impl<'a> Facts<'a> {
+    /// The facts of an idle bot with this rate.
+    pub fn idle(limits: &'a Limits, asker: &'a AskerView, rate: Rate, now: u64) -> Facts<'a> {
+        Facts {
+            limits,
+            asker,
+            pool_jobs: 0,
+            split_jobs: 0,
+            intervals: 0,
+            text_tests: 0,
+            handed_on: 0.0,
+            rate: Some(rate),
+            whole_keys_rate: Some(rate),
+            next_job: JobId(8),
+            half: None,
+            pool_part: 1.0,
+            top_words_part: 1.0,
+            whole_keys_part: 1.0,
+            split_part: 1.0,
+            own_split_part: 1.0,
+            easy_bits: 0,
+            easy_wait: Duration::ZERO,
+            reads_sealed: true,
+            owes: None,
+            split_work: None,
+            split_place: None,
+            hours: None,
+            is_stopped: false,
+            page: None,
+            now,
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The lists of messages as people write them, in `tests/messages`.
+
+use super::*;
+use crate::bot::intent::{Context, Intent};
+use crate::bot::reading::read_text;
+use crate::bot::testing::{asker, decisions, label_of};
+use crate::bot::vocabulary::example;
+use crate::bot::{asked, label};
+use crate::language::Language;
+use crate::vault::Wanted;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// Messages that were there before the reading was written, and improve it.
+const GIVEN: &str = include_str!("../../../tests/messages/given.tsv");
+/// Messages that were written before the reading was. Nothing is tuned to them.
+const UNSEEN: &str = include_str!("../../../tests/messages/unseen.tsv");
+
+/// Whether two labels are the same in a context: the only job is all jobs.
+fn is_same(label: &str, wanted: &str, context: &str) -> bool {
+    let one =
+        |label: &str| if label == "cancel:7" && context == "job" { "cancel".to_owned() } else { label.to_owned() };
+    one(label) == one(wanted)
+}
+
+/// Messages of a list that are answered wrongly and those whose answer does harm, and the number of
+/// right answers and of messages in each language.
+fn judge(file: &str) -> (Vec<String>, Vec<String>, BTreeMap<String, (usize, usize)>) {
+    let labels: BTreeMap<String, String> = decisions(file).into_iter().collect();
+    let (mut wrong, mut harmful, mut counts) = (Vec::new(), Vec::new(), BTreeMap::<String, (usize, usize)>::new());
+    for line in file.lines().skip(1) {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let [id, language, context, message, wanted, rest @ ..] = columns.as_slice() else { panic!("{line}") };
+        let label = &labels[*id];
+        let is_right = wanted.split('|').any(|wanted| is_same(label, wanted, context));
+        let does_harm = |never: &str| match never {
+            "search" => label.starts_with("search:"),
+            "cancel" => label.starts_with("cancel"),
+            _ => is_same(label, never, context),
+        };
+        let said = format!("{id} [{context}] {message:?}: {label}, not {wanted}");
+        if !is_right && rest.first().is_some_and(|never| never.split(';').any(does_harm)) {
+            harmful.push(said.clone());
+        }
+        let count = counts.entry((*language).to_owned()).or_default();
+        *count = (count.0 + usize::from(is_right), count.1 + 1);
+        wrong.extend((!is_right).then_some(said));
+    }
+    (wrong, harmful, counts)
+}
+
+#[test]
+fn messages_are_read_as_their_senders_mean_them() {
+    for (file, least) in [(GIVEN, 0.95), (UNSEEN, 0.8)] {
+        let (wrong, harmful, counts) = judge(file);
+        let all: usize = counts.values().map(|(_, all)| all).sum();
+        let right = all - wrong.len();
+        println!("{right} of {all} right, {counts:?}\n{}", wrong.join("\n"));
+        assert!(right as f64 >= least * all as f64, "{right} of {all}: {}", wrong.join("\n"));
+        assert!(harmful.is_empty(), "{}", harmful.join("\n"));
+    }
+}
+
+/// The vault makes the ticket without knowing the chat.
+#[test]
+fn the_ticket_is_for_every_key_that_a_decision_searches_for() {
+    for line in GIVEN.lines().chain(UNSEEN.lines()).skip(1) {
+        let Some(message) = line.split('\t').nth(3).map(|message| message.replace("\\n", "\n")) else { continue };
+        let ticket = asked(&rumor(&message));
+        for (language, context) in Language::ALL
+            .into_iter()
+            .flat_map(|language| ["new", "known", "job", "done"].map(|context| (language, context)))
+        {
+            let Some(asker) = asker(context, language) else { continue };
+            let request = read(&rumor(&message));
+            let Intent::Search(patterns) = request.reading(&asker).intent else { continue };
+            let Some(Wanted::Patterns(asked)) = ticket.as_ref().map(|ticket| &ticket.wanted) else {
+                panic!("{message:?} in {language:?}: {patterns:?} without a ticket")
+            };
+            assert!(patterns.iter().all(|pattern| asked.contains(pattern)), "{message:?}: {patterns:?} {asked:?}");
+        }
+    }
+}
+
+/// Words that ask for no pattern, in each language, without those that could be one.
+const AROUND: [&str; 6] = [
+    "please can you now it the my job cancel stop status help again thanks for me",
+    "キャンセル 状態 ください お願いします 再送 ヘルプ 止めて もう 今 です",
+    "por favor cancelar el trabajo ya ayuda estado reenviar gracias me la lo",
+    "por favor cancelar o pedido agora ajuda estado reenviar obrigado me a",
+    "bitte abbrechen den auftrag jetzt hilfe status nochmal danke mir das",
+    "annuler la demande maintenant aide état renvoyer merci me le",
+];
+
+/// The table of the manual is made from the tables of words, and each of its examples is understood.
+#[test]
+fn the_manual_shows_what_is_understood() {
+    let manual = include_str!("../../../docs/askers/asking.md");
+    let rows = [
+        ("help", "help", "how to use the bot"),
+        ("status", "status", "your open jobs"),
+        ("cancel", "cancel", "ends your job"),
+        ("resend", "resend", "the last key again"),
+        ("stop", "stop", "no more messages"),
+        ("delete", "delete", "asks once, then forgets you"),
+        ("split", "help-split", "how to keep half of the key"),
+        ("who", "who", "who the bot is"),
+        ("price", "price", "what it costs"),
+        ("safety", "safety", "who can see the key"),
+        ("import", "import", "what to do with the key"),
+    ];
+    for (section, expected, effect) in rows {
+        let examples = Language::ALL.map(|language| example(language, section));
+        let row = format!("| {effect} | {} |", examples.join(" | "));
+        assert!(manual.lines().any(|line| line == row), "the manual lacks {row}");
+        for (language, example) in Language::ALL.into_iter().zip(examples) {
+            let label = label_of(example, &asker("job", language).unwrap());
+            assert!(is_same(&label, expected, "job"), "{example}: {label}");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn commands_and_fillers_never_start_a_search(
+        language in 0..6usize,
+        picked in prop::collection::vec(0..20usize, 2..7),
+        context in prop::sample::select(vec!["known", "job", "done"]),
+    ) {
+        let words: Vec<&str> = AROUND[language].split(' ').collect();
+        let text = picked.iter().map(|at| words[at % words.len()]).collect::<Vec<_>>().join(" ");
+        let asker = asker(context, Language::ALL[language]).unwrap();
+        let label = label_of(&text, &asker);
+        prop_assert!(!label.starts_with("search:"), "{text:?}: {label}");
+    }
+
+    #[test]
+    fn any_text_is_read_in_any_language(text in any::<String>(), language in prop::sample::select(Language::ALL.to_vec())) {
+        let reading = read_text(&text, &Context { language, ..Context::default() });
+        prop_assert!(reading.language == language || !text.is_empty());
+    }
+}
+
+/// Lines that an answer asks to send: those after a line that ends with a colon.
+pub(super) fn ready_lines(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_ready = |two: &&[&str]| {
+        two[0].ends_with([':', '：']) && !two[1].contains(". ") && !two[1].ends_with(['.', ':', '。', '：'])
+    };
+    lines.windows(2).filter(is_ready).map(|two| two[1].to_owned()).collect()
+}
+
+/// What the bot asks people to send is understood when they send it.
+#[test]
+fn every_line_that_is_ready_to_send_is_accepted() {
+    let mut seen = 0;
+    for language in Language::ALL {
+        let asker = asker("job", language).unwrap();
+        for message in [
+            "help",
+            "olivia",
+            "Jürgen",
+            "cancel m0c",
+            "who are you",
+            "is it safe?",
+            "how do I import the key",
+            "delete my data",
+            "3 cat",
+            "status",
+            "help split",
+            "explain",
+            "thanks",
+            "lang",
+        ] {
+            let answer = say_in(message, &asker);
+            for line in ready_lines(&answer) {
+                seen += 1;
+                let label = label_of(&line, &asker);
+                let is_command_line = line.contains("npubbot") || line.contains("POINT") || line.contains('—');
+                let is_refused = ["letters", "smalltalk", "offer", "refused"].iter().any(|bad| label.starts_with(bad));
+                assert!(is_command_line || !is_refused, "{language:?}, {message:?}: {line:?} is {label}\n{answer}");
+            }
+        }
+    }
+    assert!(seen > 60, "{seen}");
+}
+
+/// The answer to a message of this asker.
+fn say_in(message: &str, asker: &AskerView) -> String {
+    let limits = crate::bot::testing::limits();
+    let facts = Facts::idle(&limits, asker, Rate(80e6), NOW);
+    let request = read(&rumor(message));
+    let reading = request.reading(asker);
+    match crate::bot::decide(&request, &reading, &facts) {
+        Decision::Say(reply) | Decision::Accept { reply, .. } | Decision::Resend { reply, .. } => {
+            crate::bot::answer(&reading, &reply)
+        }
+        other => label(&other),
+    }
+}
+
+/// Messages whose answers are shown in the snapshot of each language.
+const SHOWN: [&str; 12] = [
+    "m0ctane",
+    "m0ctane ~cat",
+    "olivia",
+    "Jürgen",
+    "3 cat",
+    "help",
+    "status",
+    "cancel 9",
+    "explain *cafe",
+    "help split",
+    "b%b",
+    "nsec1vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5",
+];
+
+#[test]
+fn answers_in_every_language() {
+    let spoken: [&[&str]; 6] = [
+        &["who are you?", "is it free?", "is it safe?", "how do I use the key?", "thanks!", "hello", "tell me a joke"],
+        &[
+            "あなたは誰ですか",
+            "無料ですか？",
+            "安全ですか？",
+            "どうやってログインするの？",
+            "ありがとう",
+            "こんにちは",
+            "ひろし",
+        ],
+        &[
+            "¿quién eres?",
+            "¿es gratis?",
+            "¿es seguro?",
+            "¿dónde pongo la clave?",
+            "gracias",
+            "hola",
+            "no, borra mis datos",
+        ],
+        &["quem é você?", "é de graça?", "é seguro?", "onde coloco a chave?", "obrigado", "oi", "apaga meus dados"],
+        &[
+            "wer bist du?",
+            "was kostet das?",
+            "ist das sicher?",
+            "wo gebe ich den Schlüssel ein?",
+            "danke",
+            "hallo",
+            "lösche meine Daten",
+        ],
+        &[
+            "qui es-tu ?",
+            "c'est gratuit ?",
+            "c'est sûr ?",
+            "où mettre la clé ?",
+            "merci",
+            "bonjour",
+            "efface mes données",
+        ],
+    ];
+    for (language, spoken) in Language::ALL.into_iter().zip(spoken) {
+        let asker = asker("known", language).unwrap();
+        let said = |message: &&str| format!("> {message}\n{}", say_in(message, &asker));
+        let answers: Vec<String> = SHOWN.iter().chain(spoken).map(said).collect();
+        insta::assert_snapshot!(format!("answers_{}", language.code()), answers.join("\n---\n"));
+    }
+}

@@ -1,0 +1,338 @@
+//! The patterns in a message that may be meant, and whether they are searched for or shown.
+
+use super::intent::{Intent, OfferReason};
+use super::message::Message;
+use super::patterns::{LookAlikeReason, Wish, wish};
+use super::spelling::emphasised;
+use super::text::Kind;
+use super::vocabulary::{Class, Match};
+use crate::pattern::{Effort, Pattern};
+
+/// How much easier than all others one pattern of a request may be.
+const UNEVEN: f64 = 1000.0;
+
+/// A word of a message that may be meant as a pattern.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub at: usize,
+    pub wish: Wish,
+    /// Whether it is marked: in quotes, with `npub1`, or after `starts with`.
+    pub is_strong: bool,
+    /// Whether it follows `my name is`.
+    pub is_name: bool,
+}
+
+#[derive(Default, Debug)]
+pub(super) struct Wishes {
+    pub all: Vec<Candidate>,
+    /// Words that are neither known nor patterns.
+    pub unread: usize,
+    pub links: usize,
+    pub of_links: Vec<Pattern>,
+}
+
+impl Message<'_> {
+    /// The patterns that may be meant, with how sure that is.
+    pub fn wishes(&self, effort: &mut Effort) -> Wishes {
+        let mut wishes = Wishes::default();
+        let begin_after = self.places_after(Class::Begin);
+        let name_after = self.places_after(Class::Name);
+        let has_around = self.known.iter().any(|known| *known);
+        for (at, token) in self.tokens.iter().enumerate() {
+            let is_written = matches!(token.kind, Kind::Word | Kind::Marked);
+            if token.kind == Kind::Link {
+                wishes.links += 1;
+                if let Some(wish) =
+                    Some(token).filter(|token| !token.written.is_empty()).and_then(|token| wish(token, effort))
+                {
+                    wishes.of_links.push(wish.pattern);
+                }
+                continue;
+            }
+            if !is_written {
+                continue;
+            }
+            let is_npub = token.written.trim_start_matches("nostr:").starts_with("npub1") && token.written.len() > 5;
+            let has_mark = token.written.contains(['?', '[', '*', '~', '=', ':']);
+            let is_short_number = token.written.len() < 3 && token.written.chars().all(|c| c.is_ascii_digit());
+            let is_strong = token.kind == Kind::Marked || is_npub || (has_mark && !self.known[at]);
+            let is_next = || self.of(Class::Begin).any(|found| found.last() + 1 == at);
+            let is_placed =
+                begin_after.contains(&at) && (!self.known[at] || (at + 1 == self.tokens.len() && is_next()));
+            if self.known[at] && !is_strong && !is_placed {
+                continue;
+            }
+            if is_short_number
+                && has_around
+                && !is_strong
+                && !is_placed
+                && !self.has(Class::End)
+                && !self.has(Class::AtEnd)
+            {
+                continue;
+            }
+            let Some(mut wish) = wish(token, effort) else {
+                wishes.unread += 1;
+                continue;
+            };
+            // In a sentence `*steve*` is emphasis.
+            if let Some(inner) = emphasised(&token.written).filter(|_| has_around)
+                && let Ok(pattern) = Pattern::parse(inner)
+            {
+                wish.pattern = pattern;
+            }
+            wishes.all.push(Candidate {
+                at,
+                is_strong: is_strong || is_placed,
+                is_name: name_after.contains(&at),
+                wish,
+            });
+        }
+        wishes
+    }
+
+    /// The places right behind the phrases of a class, past articles and other fillers.
+    pub fn places_after(&self, class: Class) -> Vec<usize> {
+        let next = |found: &Match| {
+            let mut at = found.last() + 1;
+            let clause = self.tokens[found.last()].clause;
+            while at + 1 < self.tokens.len() && self.known[at] && self.tokens[at + 1].clause == clause {
+                at += 1;
+            }
+            at
+        };
+        self.of(class).map(next).collect()
+    }
+
+    /// Chooses what is meant: a command or a topic, or the wishes.
+    pub fn choose(&self, mut wishes: Wishes) -> Intent {
+        let any_strong = wishes.all.iter().any(|candidate| candidate.is_strong);
+        if any_strong {
+            let is_listed =
+                |candidate: &Candidate| candidate.is_strong || self.is_beside_strong(candidate, &wishes.all);
+            let kept: Vec<Candidate> = wishes.all.iter().filter(|candidate| is_listed(candidate)).cloned().collect();
+            wishes.all = kept;
+        }
+        if wishes.all.iter().any(|candidate| candidate.is_name) && !any_strong {
+            let named = wishes.all.iter().position(|candidate| candidate.is_name).unwrap_or_default();
+            wishes.all.drain(..named);
+        }
+        if let Some(intent) = self.command(&wishes, any_strong) {
+            return intent;
+        }
+        if wishes.all.is_empty() {
+            return self.without_wish(&wishes);
+        }
+        self.wanted(wishes, any_strong)
+    }
+
+    /// Whether a word is listed with a strong one: `npub1cat dad`, `"hank" or gull`.
+    pub fn is_beside_strong(&self, candidate: &Candidate, all: &[Candidate]) -> bool {
+        if self.known.iter().all(|known| !*known) {
+            return true;
+        }
+        let is_near = |other: &Candidate| {
+            let (low, high) = (candidate.at.min(other.at), candidate.at.max(other.at));
+            other.is_strong
+                && (low + 1..high)
+                    .all(|at| self.is_of(Class::And, at) || self.is_of(Class::End, at) || self.is_of(Class::AtEnd, at))
+        };
+        let has_end = self.has(Class::End) || self.has(Class::AtEnd) || self.has(Class::AtBegin);
+        has_end || all.iter().any(is_near)
+    }
+
+    /// Decides between a search and an offer of the wishes.
+    pub fn wanted(&self, wishes: Wishes, any_strong: bool) -> Intent {
+        let mut candidates = wishes.all;
+        let ends = self.ends(&mut candidates);
+        let has_known =
+            (0..self.tokens.len()).any(|at| self.known[at] && !candidates.iter().any(|candidate| candidate.at == at));
+        // The same word again, as in "my dog is rex, can you do rex?".
+        let mut seen: Vec<Pattern> = Vec::new();
+        candidates.retain(|candidate| {
+            let is_new = !seen.contains(&candidate.wish.pattern);
+            seen.push(candidate.wish.pattern.clone());
+            is_new
+        });
+        if !wishes.of_links.is_empty() || wishes.links > 0 {
+            return Intent::Chat;
+        }
+        let all_possible = candidates.iter().all(|candidate| candidate.wish.reason.is_none());
+        let patterns: Vec<Pattern> = candidates.iter().map(|candidate| candidate.wish.pattern.clone()).collect();
+        let with = self.places_after(Class::With);
+        let is_asked = self.has(Class::Find)
+            || candidates.iter().any(|candidate| with.contains(&candidate.at))
+            || self.has(Class::Begin)
+            || self.has(Class::AtBegin)
+            || ends
+            || any_strong;
+        let is_polite = (0..self.tokens.len()).all(|at| {
+            candidates.iter().any(|candidate| candidate.at == at)
+                || self.is_of(Class::Polite, at)
+                || self.is_of(Class::And, at)
+        });
+        let is_name = candidates.iter().any(|candidate| candidate.is_name) || self.has(Class::Name);
+        // A sentence: words that are neither known nor patterns, or several that are not listed.
+        if has_known && wishes.unread > 0 && !any_strong {
+            return self.sentence();
+        }
+        if !has_known && candidates.len() + wishes.unread > 3 && (wishes.unread > 0 || !all_possible) {
+            return if self.tokens.len() > 3 { Intent::ForeignLanguage } else { Intent::Chat };
+        }
+        if let Some((job, _)) = self.context.open.last().filter(|_| self.has(Class::Change)) {
+            return Intent::Offer(patterns, OfferReason::Change(*job));
+        }
+        let is_listed = !has_known || any_strong || is_polite || self.are_listed(&candidates);
+        if candidates.len() > 1 && !is_listed {
+            return match is_name && !self.has(Class::Find) {
+                true => Intent::Offer(joined(&candidates).into_iter().chain(patterns).collect(), OfferReason::Unsure),
+                false => self.sentence(),
+            };
+        }
+        if !all_possible {
+            let is_meant = !has_known || is_asked || is_name || is_polite || self.tokens.len() < 4;
+            let wishes: Vec<Wish> = candidates.into_iter().map(|candidate| candidate.wish).collect();
+            return if is_meant { offer(wishes) } else { self.sentence() };
+        }
+        if is_name && !self.has(Class::Find) && !any_strong {
+            return Intent::Offer(patterns, OfferReason::Unsure);
+        }
+        if let Some(uneven) = uneven(&patterns) {
+            return uneven;
+        }
+        let is_short = self.tokens.len() <= 4 && !self.text.asks && !self.has(Class::Asks);
+        let is_clause = |candidate: &Candidate| {
+            let clause = self.tokens[candidate.at].clause;
+            self.tokens.iter().filter(|token| token.clause == clause).count() == 1
+        };
+        let is_certain = candidates.iter().all(is_clause)
+            || !has_known
+            || is_asked
+            || is_polite
+            || is_short
+            || ends
+            || candidates.len() > 1;
+        match is_certain {
+            true => Intent::Search(patterns),
+            false if candidates.len() == 1 && !self.has(Class::Asks) => Intent::Offer(patterns, OfferReason::Unsure),
+            false => self.sentence(),
+        }
+    }
+
+    /// Whether each candidate is parted from the one before by a comma or a word such as `or`.
+    pub fn are_listed(&self, candidates: &[Candidate]) -> bool {
+        candidates.windows(2).all(|two| {
+            let (one, other) = (two[0].at, two[1].at);
+            let has_and = (one + 1..other).any(|at| self.is_of(Class::And, at));
+            has_and || self.tokens[one].clause != self.tokens[other].clause || one + 1 == other && two[1].is_strong
+        })
+    }
+
+    /// Puts endings where the text says so, and joins a start with its end. Whether there was one.
+    pub fn ends(&self, candidates: &mut Vec<Candidate>) -> bool {
+        let place = |class: Class| self.of(class).map(|found| (found.first(), found.last(), class)).collect::<Vec<_>>();
+        let mut marks: Vec<(usize, usize, Class)> =
+            [Class::End, Class::AtEnd, Class::Begin, Class::AtBegin].into_iter().flat_map(place).collect();
+        // Of phrases that overlap, the longest counts.
+        marks.sort_by_key(|(first, last, _)| std::cmp::Reverse(last - first));
+        let mut kept: Vec<(usize, usize, Class)> = Vec::new();
+        for mark in marks {
+            if kept.iter().all(|other| mark.1 < other.0 || other.1 < mark.0) {
+                kept.push(mark);
+            }
+        }
+        kept.sort_by_key(|(first, ..)| *first);
+        let is_end = |class: Class| matches!(class, Class::End | Class::AtEnd);
+        if !kept.iter().any(|(_, _, class)| is_end(*class)) || candidates.is_empty() {
+            let is_inside = self.weight(Class::Middle) > 0
+                && candidates.len() == 1
+                && candidates[0].wish.pattern.prefix().is_some();
+            let anywhere = candidates.first().map(|candidate| format!("*{}*", candidate.wish.pattern));
+            if let Some(Ok(pattern)) = anywhere.filter(|_| is_inside).map(|text| text.parse()) {
+                candidates[0].wish.pattern = pattern;
+                return true;
+            }
+            return false;
+        }
+        let clause = |at: usize| self.tokens[at].clause;
+        let owner = |candidate: &Candidate| {
+            let distance = |&&(first, last, class): &&(usize, usize, Class)| {
+                let is_before = last < candidate.at;
+                let gap = if is_before { candidate.at - last } else { first.saturating_sub(candidate.at) };
+                // `ends with` stands before its ending, `at the end` rather behind.
+                let prefers = matches!(class, Class::End | Class::Begin) == is_before;
+                (usize::from(clause(first) != clause(candidate.at)), usize::from(!prefers), gap)
+            };
+            kept.iter().min_by_key(distance).map(|(_, _, class)| is_end(*class)).unwrap_or_default()
+        };
+        let is_japanese = kept.iter().any(|(first, ..)| self.tokens[*first].kind == Kind::Japanese);
+        let owners: Vec<bool> = if candidates.len() == kept.len() {
+            kept.iter().map(|(_, _, class)| is_end(*class)).collect()
+        } else if candidates.len() == 1 {
+            vec![true]
+        } else if is_japanese {
+            let next = |candidate: &Candidate| {
+                kept.iter().find(|(first, ..)| *first > candidate.at).is_some_and(|(_, _, class)| is_end(*class))
+            };
+            candidates.iter().map(next).collect()
+        } else {
+            candidates.iter().map(owner).collect()
+        };
+        let text = |candidate: &Candidate| candidate.wish.pattern.as_str().to_owned();
+        let parts: Vec<(bool, String)> = owners.into_iter().zip(candidates.iter().map(text)).collect();
+        let at_end = |text: &str| format!("*{}", text.trim_start_matches('*'));
+        let combined = match parts.as_slice() {
+            [(false, start), (true, end)] | [(true, end), (false, start)] => Some(format!("{}{}", start, at_end(end))),
+            _ => None,
+        };
+        if let Some(Ok(pattern)) = combined.map(|text| text.parse()) {
+            candidates.truncate(1);
+            candidates[0].wish.pattern = pattern;
+            return true;
+        }
+        for (candidate, (is_end, text)) in candidates.iter_mut().zip(parts) {
+            if let (true, Ok(pattern)) = (is_end, at_end(&text).parse()) {
+                candidate.wish.pattern = pattern;
+            }
+        }
+        true
+    }
+}
+
+pub(super) fn patterns_of(wishes: impl IntoIterator<Item = Wish>) -> Vec<Pattern> {
+    let mut patterns: Vec<Pattern> = Vec::new();
+    for wish in wishes {
+        if !patterns.contains(&wish.pattern) {
+            patterns.push(wish.pattern);
+        }
+    }
+    patterns
+}
+
+/// Shows wishes of which at least one is impossible as written.
+pub(super) fn offer(wishes: Vec<Wish>) -> Intent {
+    let reason = match wishes.iter().find_map(|wish| wish.reason.clone()) {
+        Some(LookAlikeReason::Impossible(character)) => OfferReason::Impossible(character),
+        Some(LookAlikeReason::Accent) => OfferReason::Accent,
+        Some(LookAlikeReason::OtherScript(character, latin)) => OfferReason::OtherScript(character, latin),
+        Some(LookAlikeReason::Unsure) | None => OfferReason::Unsure,
+    };
+    Intent::Offer(patterns_of(wishes), reason)
+}
+
+/// The harder patterns, if one is much easier than all others.
+fn uneven(patterns: &[Pattern]) -> Option<Intent> {
+    let easiest = patterns.iter().min_by(|one, other| {
+        one.difficulty().candidates().total_cmp(&other.difficulty().candidates())
+    })?;
+    let harder: Vec<Pattern> = patterns.iter().filter(|pattern| *pattern != easiest).cloned().collect();
+    let least = harder.iter().map(|pattern| pattern.difficulty().candidates()).min_by(f64::total_cmp)?;
+    (least > UNEVEN * easiest.difficulty().candidates())
+        .then(|| Intent::Offer(harder, OfferReason::Uneven(easiest.clone())))
+}
+
+/// The words of a full name as one pattern.
+fn joined(candidates: &[Candidate]) -> Option<Pattern> {
+    let text: String = candidates.iter().map(|candidate| candidate.wish.pattern.as_str().trim_start_matches('~')).collect();
+    text.parse().or_else(|_| format!("~{text}").parse()).ok()
+}
