@@ -47,6 +47,8 @@ pub(super) fn wish(token: &Token, effort: &mut Effort) -> Option<Wish> {
         Err(error) => error,
     };
     let bare = written.trim_start_matches("nostr:").trim_start_matches("npub1");
+    // An address such as dave@example.com.
+    let bare = bare.split_once('@').filter(|(name, host)| !name.is_empty() && host.contains('.')).map_or(bare, |(name, _)| name);
     let (latin, other) = latin(bare);
     let letters: String = plain(&latin).chars().filter(|c| !matches!(c, '.' | '-' | '_' | '@' | '\'' | '/')).collect();
     if letters.chars().count() < 2 || !letters.chars().all(|c| c.is_ascii_alphanumeric()) {

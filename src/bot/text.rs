@@ -62,7 +62,7 @@ impl Text {
         };
         let mut reader = Reader::default();
         for line in &folded {
-            reader.line(line);
+            reader.line(if folded.len() > 1 { without_list_mark(line) } else { line });
             reader.clause += 1;
         }
         Text { tokens: join_keywords(reader.tokens), asks, has_symbol, only }
@@ -78,6 +78,14 @@ fn own_lines(text: &str) -> Vec<&str> {
     let signature = text.lines().position(|line| is_signature(line.trim())).filter(|&at| at > 0);
     let lines = text.lines().take(signature.unwrap_or(usize::MAX));
     lines.filter(|line| !has_own || is_own(line)).filter(|line| !line.trim().starts_with("```")).collect()
+}
+
+/// A line of a list without its mark: `1. hank` is `hank`.
+fn without_list_mark(line: &str) -> &str {
+    let line = line.trim_start();
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_numbered = rest.len() < line.len();
+    rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") ")).filter(|_| is_numbered).unwrap_or(line)
 }
 
 /// Whether a line begins a signature, as mail programs add it.

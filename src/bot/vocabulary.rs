@@ -1,8 +1,8 @@
 //! The words that are understood, in all languages: the tables in `words/`.
 //!
 //! A table has sections. A section has phrases, separated by commas and line breaks. The words of a
-//! phrase follow each other; `a|b` is either of two, `word*` any word that begins so, `word?` may be
-//! left out, and `…` is a gap of a few words. Accents, capitals, and hiragana or katakana make no
+//! phrase follow each other; `a|b` is either of two, `a_b` two words of one alternative, `word*` any
+//! word that begins so, `word?` may be left out, and `…` is a gap of a few words. Accents, capitals, and hiragana or katakana make no
 //! difference.
 
 use super::tables::Table;
@@ -292,7 +292,7 @@ fn part(text: &str) -> Option<Part> {
 /// The words of one alternative: the characters of a Japanese one.
 fn sequence(text: &str) -> Vec<Word> {
     let (text, is_stem) = text.strip_suffix('*').map_or((text, false), |text| (text, true));
-    let tokens = Text::read(text).tokens;
+    let tokens = Text::read(&text.replace('_', " ")).tokens;
     let last = tokens.len().saturating_sub(1);
     tokens
         .into_iter()
