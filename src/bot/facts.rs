@@ -79,8 +79,6 @@ pub struct Facts<'a> {
     pub hours: Option<&'a Hours>,
     /// Whether the search is paused with no known end: by the operator, for heat or on a battery.
     pub is_stopped: bool,
-    /// Address of the bot's page, if it has one.
-    pub page: Option<&'a str>,
     /// The current time, in Unix seconds.
     pub now: u64,
 }

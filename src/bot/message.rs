@@ -49,7 +49,9 @@ impl Message<'_> {
             let covered = covered(language);
             let is_impossible = |at: usize| Pattern::parse(&tokens[at].written).is_err();
             let words = covered.iter().filter(|covered| **covered).count();
-            words > 1 || (0..tokens.len()).any(|at| covered[at] && is_impossible(at))
+            let is_command = |found: &Match| found.language == language && found.is_shown && found.first() == 0;
+            let is_foreign_command = language != Language::English && all.iter().any(is_command);
+            is_foreign_command || words > 1 || (0..tokens.len()).any(|at| covered[at] && is_impossible(at))
         };
         let spoken = [context.language]
             .into_iter()
@@ -57,10 +59,15 @@ impl Message<'_> {
             .find(|&language| best > 0 && of(language) == best && shows(language));
         let is_active = |language: Language| {
             let near = of(language) > 1 && of(language) + 1 >= best;
-            language == Language::English || language == context.language || spoken == Some(language) || near
+            let is_command = |found: &Match| found.language == language && found.is_shown && found.first() == 0;
+            all.iter().any(is_command)
+                || language == Language::English
+                || language == context.language
+                || spoken == Some(language)
+                || near
         };
         let mut found: Vec<Match> =
-            all.into_iter().filter(|found| is_active(found.language) || found.class == Class::Names).collect();
+            all.iter().filter(|found| is_active(found.language) || found.class == Class::Names).cloned().collect();
         let neutral = found.iter_mut().filter(|found| found.class == Class::Neutral);
         neutral.for_each(|found| found.class = Class::Polite);
         let mut known: Vec<bool> =

@@ -27,11 +27,11 @@ mod request;
 mod spelling;
 mod tables;
 mod takes;
-mod text;
 #[cfg(any(test, feature = "test-util"))]
 pub mod testing;
 #[cfg(test)]
 mod tests;
+mod text;
 mod vocabulary;
 mod wishes;
 mod wording;

@@ -48,8 +48,14 @@ pub(super) fn wish(token: &Token, effort: &mut Effort) -> Option<Wish> {
     };
     let bare = written.trim_start_matches("nostr:").trim_start_matches("npub1");
     // An address such as dave@example.com.
-    let bare = bare.split_once('@').filter(|(name, host)| !name.is_empty() && host.contains('.')).map_or(bare, |(name, _)| name);
+    let bare = bare
+        .split_once('@')
+        .filter(|(name, host)| !name.is_empty() && host.contains('.'))
+        .map_or(bare, |(name, _)| name);
     let (latin, other) = latin(bare);
+    if other.is_some() && !bare.contains(|c: char| c.is_ascii_alphanumeric()) {
+        return None;
+    }
     let letters: String = plain(&latin).chars().filter(|c| !matches!(c, '.' | '-' | '_' | '@' | '\'' | '/')).collect();
     if letters.chars().count() < 2 || !letters.chars().all(|c| c.is_ascii_alphanumeric()) {
         return None;
@@ -105,7 +111,7 @@ pub(super) fn literal(words: &[&str], effort: &mut Effort) -> Intent {
 }
 
 /// Reads one word.
-fn read(word: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
+pub(super) fn read(word: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
     let has_mark = word.contains(['?', '[', '*', '~', '=', ':', '@']);
     if word.len() > LONGEST && has_mark {
         return Err(GrammarError::TooIntricate);

@@ -4,7 +4,7 @@
 use super::accepted::effort;
 use super::intent::{Context, Intent, OfferReason, Question, Reading, Shown};
 use super::message::Message;
-use super::patterns::{Wish, has_foreign_wildcard, literal, wish};
+use super::patterns::{Wish, has_foreign_wildcard, literal, read, wish};
 use super::spelling::{has_secret_key, is_foreign_thing, is_other_script};
 use super::text::{Kind, Text, Token};
 use super::vocabulary::{self, Class, Match};
@@ -74,17 +74,40 @@ impl Message<'_> {
             return if is_invoice { Intent::Ask(Question::Price) } else { Intent::Chat };
         }
         let wishes = self.wishes(effort);
+        // A list with an error in it: nothing is left out.
+        let has_mark = || self.tokens.iter().any(|token| token.written.contains(['?', '[', ']', '*', '~', '=', ':']));
+        if wishes.unread > 0 && !self.known.contains(&true) && has_mark() {
+            let words: Vec<&str> = self.tokens.iter().map(|token| token.written.as_str()).collect();
+            return literal(&words, effort);
+        }
         self.choose(wishes)
     }
 
     /// Reads the forms that the manual names: a command and exactly what belongs to it.
     fn documented(&self, effort: &mut Effort) -> Option<Intent> {
-        let (first, rest) = self.tokens.split_first()?;
+        let first = self.tokens.first()?;
+        // A Japanese command has several tokens.
+        let is_start = |found: &&Match| found.is_shown && found.at.iter().copied().eq(0..found.at.len());
+        let shown: Vec<&Match> = self.found.iter().filter(is_start).collect();
+        let length = shown.iter().map(|found| found.at.len()).max().unwrap_or(1);
+        let is = |class: Class| shown.iter().any(|found| found.class == class && found.at.len() == length);
+        let rest = &self.tokens[length.min(self.tokens.len())..];
         let written: Vec<&str> = rest.iter().map(|token| token.written.as_str()).collect();
-        let is = |class: Class| {
-            let mut own = self.found.iter().filter(|found| found.class == class && found.is_shown);
-            own.any(|found| found.at == [0])
-        };
+        let commands = [
+            (Class::Help, Intent::Help),
+            (Class::Status, Intent::Status),
+            (Class::Cancel, Intent::Cancel(None)),
+            (Class::Resend, Intent::Resend(None)),
+            (Class::Stop, Intent::Stop),
+            (Class::Start, Intent::Start),
+            (Class::Delete, Intent::Delete),
+        ];
+        if let Some((_, intent)) = commands.into_iter().find(|(class, _)| rest.is_empty() && is(*class)) {
+            return Some(intent);
+        }
+        if is(Class::Help) && written == ["split"] {
+            return Some(Intent::SplitHelp);
+        }
         if first.word == "split"
             || (rest.iter().any(|token| HalfPoint::is_meant(&token.written)) && self.has(Class::Split))
         {
@@ -109,11 +132,11 @@ impl Message<'_> {
         if let Some(intent) = self.without_target(effort) {
             return Some(intent);
         }
-        let is_pattern = self.only_word().is_some_and(|word| Pattern::read_within(&word.written, effort).is_ok());
+        let is_pattern = self.only_word().is_some_and(|word| read(&word.written, effort).is_ok());
         if has_foreign_wildcard(&self.text.only) && self.text.only.is_ascii() && !is_pattern {
             return Some(literal(&[&self.text.only], effort)).filter(|intent| matches!(intent, Intent::Unsupported(_)));
         }
-        let is_only_words = || (1..self.tokens.len()).all(|at| !self.is_around(at) || rest.len() == 1);
+        let is_only_words = || (length..self.tokens.len()).all(|at| !self.is_around(at) || rest.len() == 1);
         let is_latin = rest.iter().all(|token| matches!(token.kind, Kind::Word | Kind::Marked));
         if is(Class::Find) && !rest.is_empty() && is_latin && is_only_words() {
             return Some(literal(&written, effort));
@@ -137,7 +160,8 @@ impl Message<'_> {
     /// Reads `best` with a family and a time, or `surprise`, also in a short sentence.
     fn without_target(&self, effort: &mut Effort) -> Option<Intent> {
         const KEYWORDS: [&str; 7] = ["best", "surprise", "words", "zeros", "s", "m", "h"];
-        let is_around = |word: &str| (0..self.tokens.len()).any(|at| self.tokens[at].word == word && self.is_around(at));
+        let is_around =
+            |word: &str| (0..self.tokens.len()).any(|at| self.tokens[at].word == word && self.is_around(at));
         let is_meant = |token: &&Token| KEYWORDS.contains(&token.word.as_str()) || !is_around(&token.word);
         let meant: Vec<&str> = self.text.tokens.iter().filter(is_meant).map(|token| token.written.as_str()).collect();
         let around = self.text.tokens.len() - meant.len();
@@ -175,28 +199,15 @@ impl Message<'_> {
     /// Reads a single word. A word that could be a prefix is one, unless it is a command or an
     /// everyday answer.
     fn alone(&self, word: &Token, effort: &mut Effort) -> Option<Intent> {
-        let could_be_prefix = Pattern::read_within(&word.written, effort).is_ok();
+        let could_be_prefix = read(&word.written, effort).is_ok();
         let own = |class: Class| {
             let mut found = self.of(class).filter(|found| found.at == [0]);
             let is_near =
                 |found: &Match| found.language == Language::English || found.language == self.context.language;
             found.any(|found| found.is_shown || !could_be_prefix || is_near(found))
         };
-        let shown = |class: Class| self.of(class).any(|found| found.is_shown);
         if word.kind == Kind::Marked {
             return could_be_prefix.then(|| literal(&[&word.written], effort));
-        }
-        let commands = [
-            (Class::Help, Intent::Help),
-            (Class::Status, Intent::Status),
-            (Class::Cancel, Intent::Cancel(None)),
-            (Class::Resend, Intent::Resend(None)),
-            (Class::Stop, Intent::Stop),
-            (Class::Start, Intent::Start),
-            (Class::Delete, Intent::Delete),
-        ];
-        if let Some((_, intent)) = commands.iter().find(|(class, _)| shown(*class)) {
-            return Some(intent.clone());
         }
         if !could_be_prefix {
             let says_nothing = |found: &Match| matches!(found.class, Class::Filler | Class::Object | Class::With);
@@ -239,7 +250,7 @@ impl Message<'_> {
         }
         let is_of_chat = self.context.language != Language::English
             && self.found.iter().any(|found| found.language == self.context.language && found.at == [0]);
-        let pattern = Pattern::read_within(&word.written, effort).ok()?;
+        let pattern = read(&word.written, effort).ok()?;
         let says_nothing =
             |found: &Match| matches!(found.class, Class::Filler | Class::Object | Class::Polite | Class::Find);
         let is_talk = self.found.iter().any(|found| found.language == self.context.language && !says_nothing(found));

@@ -3,7 +3,7 @@
 
 use super::{Facts, decide, label, read};
 use crate::config::Limits;
-use crate::job::{Asker, JobId, JobSpec, RumorId};
+use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
 use crate::language::Language;
 use crate::ledger::{AskerView, Job, JobState};
 use crate::pattern::Rate;
@@ -36,7 +36,7 @@ pub fn label_of(message: &str, asker: &AskerView) -> String {
         content: message.to_owned(),
         created_at: NOW,
         subject: None,
-        takes_back: Vec::new(),
+        deletes: Vec::new(),
         encryption_key: None,
         other_receivers: 0,
         ticket: None,
@@ -66,7 +66,7 @@ pub fn limits() -> Limits {
 /// An asker in one of the contexts of the lists.
 pub fn asker(context: &str, language: Language) -> Option<AskerView> {
     let job = |id: i64| Job {
-        ticket: None,
+        ticket: Ticket(Vec::new()),
         id: JobId(id),
         rumor: RumorId([3; 32]),
         state: JobState::Accepted,
@@ -111,13 +111,12 @@ impl<'a> Facts<'a> {
             own_split_part: 1.0,
             easy_bits: 0,
             easy_wait: Duration::ZERO,
-            reads_sealed: true,
+            page: None,
             owes: None,
             split_work: None,
             split_place: None,
             hours: None,
             is_stopped: false,
-            page: None,
             now,
         }
     }

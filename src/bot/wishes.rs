@@ -322,9 +322,9 @@ pub(super) fn offer(wishes: Vec<Wish>) -> Intent {
 
 /// The harder patterns, if one is much easier than all others.
 fn uneven(patterns: &[Pattern]) -> Option<Intent> {
-    let easiest = patterns.iter().min_by(|one, other| {
-        one.difficulty().candidates().total_cmp(&other.difficulty().candidates())
-    })?;
+    let easiest = patterns
+        .iter()
+        .min_by(|one, other| one.difficulty().candidates().total_cmp(&other.difficulty().candidates()))?;
     let harder: Vec<Pattern> = patterns.iter().filter(|pattern| *pattern != easiest).cloned().collect();
     let least = harder.iter().map(|pattern| pattern.difficulty().candidates()).min_by(f64::total_cmp)?;
     (least > UNEVEN * easiest.difficulty().candidates())
@@ -333,6 +333,7 @@ fn uneven(patterns: &[Pattern]) -> Option<Intent> {
 
 /// The words of a full name as one pattern.
 fn joined(candidates: &[Candidate]) -> Option<Pattern> {
-    let text: String = candidates.iter().map(|candidate| candidate.wish.pattern.as_str().trim_start_matches('~')).collect();
+    let text: String =
+        candidates.iter().map(|candidate| candidate.wish.pattern.as_str().trim_start_matches('~')).collect();
     text.parse().or_else(|_| format!("~{text}").parse()).ok()
 }

@@ -273,7 +273,6 @@ impl Requests {
             split_place: split.place,
             hours: self.context.config.search.restraints.hours.as_ref(),
             is_stopped: self.scheduler.is_stopped(),
-            page: self.context.config.web.public_url.as_deref(),
             now,
         };
         let reading = request.reading(&asker);

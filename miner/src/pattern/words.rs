@@ -69,7 +69,8 @@ pub fn shapes_of_built_in(letters: usize) -> Vec<Shape> {
 
 /// The built-in word that `spelling` stands for, such as `inner` for `jnner`.
 pub fn word_spelt(spelling: &str) -> Option<&'static str> {
-    let spells = |letter: char, word: char| value_of(word).map_or(look_alikes(word).contains(letter), |_| letter == word);
+    let spells =
+        |letter: char, word: char| value_of(word).map_or(look_alikes(word).contains(letter), |_| letter == word);
     let is_meant = |word: &&str| {
         word.len() == spelling.len() && spelling.chars().zip(word.chars()).all(|(letter, word)| spells(letter, word))
     };

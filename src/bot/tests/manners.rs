@@ -3,13 +3,13 @@
 use super::errors::errors;
 use super::patterns::KINDS;
 use crate::bot::intent::{Context, Intent, OfferReason, Question, Shown};
-use crate::bot::reading::read_text;
 use crate::bot::notices::Found;
 use crate::bot::phrases::shown;
+use crate::bot::reading::read_text;
 use crate::bot::reply::{Acceptance, BestAcceptance, BestExplanation, Cheaper, Explanation, JobLine};
 use crate::bot::takes::{Rests, Takes};
-use crate::bot::wording::{MOST_CHARACTERS, MOST_LINES};
 use crate::bot::text::is_invisible;
+use crate::bot::wording::{MOST_CHARACTERS, MOST_LINES};
 use crate::bot::{Reply, notices};
 use crate::job::{BestSearch, JobId, JobSpec};
 use crate::key::{HalfPointError, Npub, Offset, Rotation, SplitTweak, Tweak};

@@ -59,7 +59,10 @@ fn a_word_in_another_notation_is_never_searched() {
 fn a_letter_of_another_script_is_named() {
     // The first letter is Cyrillic.
     let answer = say("сafe", &nobody());
-    assert!(answer.contains("“с” is a letter of another script that looks like “c”") && answer.ends_with("cafe"), "{answer}");
+    assert!(
+        answer.contains("“с” is a letter of another script that looks like “c”") && answer.ends_with("cafe"),
+        "{answer}"
+    );
 }
 
 #[test]

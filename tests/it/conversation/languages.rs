@@ -8,12 +8,11 @@ use crate::support::relay::TestRelay;
 use npubbot::bot::{Question, Reply};
 use npubbot::language::Language;
 
-pub const TESTS: &[Test] =
-    &[
-        test!(answers_and_results_come_in_the_last_language_even_after_a_restart),
-        test!(delete_forgets_the_language),
-        test!(messages_as_people_write_them_are_answered_as_they_are_meant),
-    ];
+pub const TESTS: &[Test] = &[
+    test!(answers_and_results_come_in_the_last_language_even_after_a_restart),
+    test!(delete_forgets_the_language),
+    test!(messages_as_people_write_them_are_answered_as_they_are_meant),
+];
 
 /// Messages as people write them, with the labels of fitting answers.
 const MESSAGES: &str = include_str!("../../messages/given.tsv");
@@ -56,7 +55,10 @@ fn reads_as(answer: &str, label: &str, language: Language) -> Option<bool> {
     match label {
         "who" => is(Reply::Answer(Question::Who)),
         "price" => is(Reply::Answer(Question::Price)),
-        "safety" => Some(answer.starts_with(&Reply::Answer(Question::Safety).text(language)) || answer == Reply::SecretKey.text(language)),
+        "safety" => Some(
+            answer.starts_with(&Reply::Answer(Question::Safety).text(language))
+                || answer == Reply::SecretKey.text(language),
+        ),
         "import" => is(Reply::Answer(Question::Import)),
         "thanks" => is(Reply::Thanks),
         "smalltalk" => is(Reply::Chat),
@@ -82,7 +84,8 @@ async fn messages_as_people_write_them_are_answered_as_they_are_meant() {
         for row in fixed.take(9) {
             let answer = asker.ask(&row[3].replace("\\n", "\n")).await;
             // A message may be in another language than the chat, and its answer too.
-            let fits = |label: &str| Language::ALL.iter().any(|&language| reads_as(&answer, label, language) == Some(true));
+            let fits =
+                |label: &str| Language::ALL.iter().any(|&language| reads_as(&answer, label, language) == Some(true));
             assert!(row[4].split('|').any(fits), "{row:?}: {answer}");
             tried += 1;
         }
