@@ -2,6 +2,7 @@
 
 use super::numbers::span;
 use super::tables::{Table, say};
+use crate::language::Language;
 use crate::pattern::{Best, Family, Kind, Pattern};
 
 /// The name of a pattern in a sentence: `npub1m0?tane`, `~alice`.
@@ -41,15 +42,28 @@ pub(super) fn means(t: &Table, pattern: &Pattern) -> String {
 }
 
 /// A line with a search without a target and its meaning: `best words 10m: the rarest key seen in
-/// 10 min of search, by the word of my list at the start.`
+/// 10 min of search, by the word of the built-in list at its start.`
 pub(super) fn best_means(t: &Table, best: &Best) -> String {
+    say!(t, "means", pattern = best.to_string(), meaning = best_meaning(t, best))
+}
+
+fn best_meaning(t: &Table, best: &Best) -> String {
     let family = match best.family {
         Family::Any => "any",
         Family::Zeros => "zeros",
         Family::Words => "words",
     };
-    let meaning = say!(t, "meaning-best", span = span(t, best.time), family = family);
-    say!(t, "means", pattern = best.to_string(), meaning = meaning)
+    say!(t, "meaning-best", span = span(t, best.time), family = family)
+}
+
+/// The meaning of a pattern in English, for the command line.
+pub fn english_meaning(pattern: &Pattern) -> String {
+    meaning(Table::of(Language::English), pattern)
+}
+
+/// The meaning of a search without a target in English, for the command line.
+pub fn english_meaning_of_best(best: &Best) -> String {
+    best_meaning(Table::of(Language::English), best)
 }
 
 /// Lines with the meanings of those patterns that are more than a prefix: as many as fit into

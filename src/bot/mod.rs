@@ -40,6 +40,7 @@ pub use accepted::{accepted_by_bot, nearest_accepted};
 pub use decide::{Decision, decide, label};
 pub use facts::{Facts, SplitCost};
 pub use intent::{Context, OfferReason, Question, Reading, Shown};
+pub use meanings::{english_meaning, english_meaning_of_best};
 pub use reply::Reply;
 pub use request::{MOST_SPLIT_PREFIXES, Request, asked, read};
 pub use wording::answer;

@@ -1,8 +1,9 @@
 //! `npubbot explain`: what patterns mean, and how long they take.
 
 use super::output::stdout;
-use super::patterns::{Wanted, in_95_percent, meaning, meaning_of_best, refusal, time, turns, wanted};
+use super::patterns::{Wanted, in_95_percent, refusal, time, turns, wanted};
 use super::search_flags::SearchFlags;
+use crate::bot::{english_meaning as meaning, english_meaning_of_best as meaning_of_best};
 use crate::duration::humanize;
 use crate::pattern::{Best, Pattern, Rate};
 use crate::scheduler::{Trial, measure};
@@ -236,7 +237,7 @@ mod tests {
         ");
         insta::assert_snapshot!(text(&"*cafe".parse().unwrap(), HERE), @r"
         *cafe
-          ends with cafe, checksum included
+          ends with cafe (checksum included)
           about 1 key in 1.05 M fits
           whole keys are compared, which is slower than comparing how they start
           this machine, 250 M/s: less than a second, 95 % within less than a second
@@ -298,18 +299,18 @@ mod tests {
         .map(|text| meaning(&text.parse().unwrap()))
         .to_vec();
         insta::assert_snapshot!(said.join("\n"), @r"
-        starts with npub1m0?tane; ? is any character
+        starts with npub1m0?tane, ? is any character
         starts with npub1 and any spelling that looks like “alice”
-        starts with npub1m0ct, ends with cafe, checksum included
-        has ca anywhere after npub1 within the first 12 characters
-        starts with npub1m0ct, has al anywhere after it, ends with [5s], checksum included; [..] is one of these
+        starts with npub1m0ct, ends with cafe (checksum included)
+        has ca within the first 12 characters after npub1
+        starts with npub1m0ct, has al anywhere after that, ends with [5s] (checksum included), one of the characters in brackets
         starts with npub1 and 7 equal characters
         has 7 equal characters in a row
-        the public key in hex starts with 0000c0de
-        the public key in hex ends with beef
-        the public key starts with 40 zero bits
-        starts with npub1 and a word of the built-in list, of 8 letters or more
-        starts with npub1 and any spelling that looks like “m0ct”, ends with any spelling that looks like “cafe”, checksum included
+        its public key in hex starts with 0000c0de
+        its public key in hex ends with beef
+        its public key starts with 40 zero bits
+        starts with npub1 and a word of the built-in list, 8 letters or longer
+        starts with npub1 and any spelling that looks like “m0ct”, ends with any spelling that looks like “cafe” (checksum included)
         ");
     }
 

@@ -1,9 +1,9 @@
-//! Patterns on the command line, and their description in words.
+//! Patterns on the command line.
 
 use crate::bot::{accepted_by_bot, nearest_accepted};
 use crate::duration::humanize;
 use crate::os::BYTE_ORDER_MARK;
-use crate::pattern::{Best, Family, Kind, NINETY_FIVE_PERCENT, Pattern, Rate, patterns_of_words};
+use crate::pattern::{Best, NINETY_FIVE_PERCENT, Pattern, Rate, patterns_of_words};
 use anyhow::{Context, bail};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -31,16 +31,6 @@ pub(super) fn wanted(words: &[String]) -> anyhow::Result<Wanted> {
         Some(best) => Ok(Wanted::Best(best.with_context(|| format!("`{}` cannot be read", words.join(" ")))?)),
         None => patterns(words).map(Wanted::Patterns),
     }
-}
-
-/// The meaning of a search without a target, in words.
-pub(super) fn meaning_of_best(best: &Best) -> String {
-    let by = match best.family {
-        Family::Any => "zero bits, equal characters or a word at its start",
-        Family::Zeros => "the zero bits at its start",
-        Family::Words => "the word of the built-in list at its start",
-    };
-    format!("the rarest key seen in {} of search, by {by}", humanize(best.time))
 }
 
 /// Files with patterns, besides those of the command line.
@@ -160,59 +150,6 @@ pub(super) fn time(pattern: &Pattern, rate: Rate) -> String {
 /// Time within which 95 % of searches with this mean end.
 pub(super) fn in_95_percent(mean: Duration) -> Duration {
     mean.mul_f64(NINETY_FIVE_PERCENT)
-}
-
-/// The meaning of a pattern, in words.
-pub(super) fn meaning(pattern: &Pattern) -> String {
-    match pattern.kind() {
-        Kind::Prefix => format!("starts with npub1{pattern}"),
-        Kind::Open => format!("starts with npub1{pattern}{}", places(pattern.as_str())),
-        Kind::LookAlike => {
-            let word = pattern.as_str().trim_start_matches('~');
-            format!("starts with npub1 and any spelling that looks like “{word}”")
-        }
-        Kind::Parts { start, middle, within, end } => {
-            let named = |part: &String| match part.strip_prefix('~') {
-                Some(word) => format!("any spelling that looks like “{word}”"),
-                None => part.clone(),
-            };
-            let mut said = Vec::new();
-            if !start.is_empty() {
-                let gap = if start.starts_with('~') { " and " } else { "" };
-                said.push(format!("starts with npub1{gap}{}", named(start)));
-            }
-            if !middle.is_empty() {
-                let parts = middle.iter().map(named).collect::<Vec<_>>().join(", then ");
-                let where_to = within.map_or_else(String::new, |count| format!(" within the first {count} characters"));
-                let from = if start.is_empty() { "anywhere after npub1" } else { "anywhere after it" };
-                said.push(format!("has {parts} {from}{where_to}"));
-            }
-            if !end.is_empty() {
-                said.push(format!("ends with {}, checksum included", named(end)));
-            }
-            format!("{}{}", said.join(", "), places(pattern.as_str()))
-        }
-        Kind::Equal(count) => format!("starts with npub1 and {count} equal characters"),
-        Kind::EqualAnywhere(count) => format!("has {count} equal characters in a row"),
-        Kind::HexStart(digits) => format!("the public key in hex starts with {digits}"),
-        Kind::HexEnd(digits) => format!("the public key in hex ends with {digits}"),
-        Kind::Zeros(count) => format!("the public key starts with {count} zero bits"),
-        Kind::Words(letters) => {
-            format!("starts with npub1 and a word of the built-in list, of {letters} letters or more")
-        }
-    }
-}
-
-/// The meaning of the signs for open places, where a pattern has any.
-fn places(text: &str) -> String {
-    let mut said = String::new();
-    if text.contains('?') {
-        said += "; ? is any character";
-    }
-    if text.contains('[') {
-        said += "; [..] is one of these";
-    }
-    said
 }
 
 #[cfg(test)]

@@ -306,11 +306,11 @@ meaning-zeros = its public key starts with { $count } zero { $count ->
         [one] bit
        *[other] bits
     }
-meaning-words = starts with npub1 and a word of my list, { $count } letters or longer
+meaning-words = starts with npub1 and a word of the built-in list, { $count } letters or longer
 meaning-best =
     the rarest key seen in { $span } of search, by { $family ->
         [zeros] the zero bits at its start
-        [words] the word of my list at its start
+        [words] the word of the built-in list at its start
        *[any] zero bits, equal characters or a word at its start
     }
 open-place = ? is any character
@@ -342,7 +342,7 @@ kinds =
     =7: seven equal characters
     hex:c0de: the public key in hex
     zeros:24: leading zero bits of the public key
-    words:8: a word of my list, 8 letters or longer
+    words:8: a word of the built-in list, 8 letters or longer
     best 10m: the rarest key seen in ten minutes
     surprise: the longest word seen in ten seconds
     To learn what one means and how long it takes, send:
