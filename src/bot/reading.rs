@@ -287,6 +287,7 @@ impl Message<'_> {
             Class::Cancel => Intent::Cancel(None),
             Class::Resend => Intent::Resend(None),
             Class::Stop => Intent::Stop,
+            Class::Thanks => Intent::Thanks,
             _ => Intent::Show(Shown::Delete),
         }
     }

@@ -76,8 +76,41 @@ fn own_lines(text: &str) -> Vec<&str> {
     let is_own = |line: &&str| !is_quote(line) && !line.trim().is_empty() && !line.starts_with("[//]: #");
     let has_own = text.lines().any(|line| is_own(&line));
     let signature = text.lines().position(|line| is_signature(line.trim())).filter(|&at| at > 0);
-    let lines = text.lines().take(signature.unwrap_or(usize::MAX));
+    let lines = text.lines().take(signature.or_else(|| sign_off(text)).unwrap_or(usize::MAX));
     lines.filter(|line| !has_own || is_own(line)).filter(|line| !line.trim().starts_with("```")).collect()
+}
+
+/// The line of a name under a letter, such as `Dave` after `Thanks,`.
+fn sign_off(text: &str) -> Option<usize> {
+    const PHRASES: [&str; 22] = [
+        "thanks",
+        "thank you",
+        "cheers",
+        "regards",
+        "best",
+        "best regards",
+        "kind regards",
+        "yours",
+        "gracias",
+        "saludos",
+        "un saludo",
+        "obrigado",
+        "obrigada",
+        "abraços",
+        "atenciosamente",
+        "danke",
+        "viele grüße",
+        "gruß",
+        "lg",
+        "merci",
+        "cordialement",
+        "bien à vous",
+    ];
+    let written: Vec<(usize, &str)> = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).collect();
+    let [_, .., (_, before), (at, name)] = written.as_slice() else { return None };
+    let phrase = before.trim().trim_end_matches([',', '!', '.']).to_lowercase();
+    let is_name = name.split_whitespace().count() < 3;
+    (is_name && PHRASES.contains(&phrase.as_str())).then_some(*at)
 }
 
 /// A line of a list without its mark: `1. hank` is `hank`.

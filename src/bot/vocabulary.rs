@@ -366,7 +366,7 @@ pub(super) fn language_named(tokens: &[Token]) -> Option<Language> {
 
 /// The command that a single word probably is, with one typing error.
 pub(super) fn misspelt(word: &str, could_be_prefix: bool) -> Option<(Class, Language)> {
-    let commands = [Help, Status, Cancel, Resend, Stop, Delete];
+    let commands = [Help, Status, Cancel, Resend, Stop, Delete, Thanks];
     let word = plain(word);
     let of_phrase = |phrase: &Phrase| {
         let [Part::OneOf(choices)] = phrase.parts.as_slice() else { return None };
