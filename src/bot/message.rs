@@ -58,16 +58,19 @@ impl Message<'_> {
             .chain(Language::ALL)
             .find(|&language| best > 0 && of(language) == best && shows(language));
         let is_active = |language: Language| {
-            let near = of(language) > 1 && of(language) + 1 >= best;
             let is_command = |found: &Match| found.language == language && found.is_shown && found.first() == 0;
-            all.iter().any(is_command)
-                || language == Language::English
-                || language == context.language
-                || spoken == Some(language)
-                || near
+            let near = of(language) > 1 && of(language) + 1 >= best;
+            let is_default = language == Language::English && spoken.is_none();
+            let is_of_chat = language == context.language && (language != Language::English || spoken.is_none());
+            is_default || is_of_chat || spoken == Some(language) || near || all.iter().any(is_command)
         };
-        let mut found: Vec<Match> =
-            all.iter().filter(|found| is_active(found.language) || found.class == Class::Names).cloned().collect();
+        let mut found: Vec<Match> = all
+            .iter()
+            .filter(|found| {
+                is_active(found.language) || matches!(found.class, Class::Names | Class::Neutral | Class::And)
+            })
+            .cloned()
+            .collect();
         let neutral = found.iter_mut().filter(|found| found.class == Class::Neutral);
         neutral.for_each(|found| found.class = Class::Polite);
         let mut known: Vec<bool> =

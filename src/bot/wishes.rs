@@ -54,7 +54,8 @@ impl Message<'_> {
             }
             let is_npub = token.written.trim_start_matches("nostr:").starts_with("npub1") && token.written.len() > 5;
             let has_mark = token.written.contains(['?', '[', '*', '~', '=', ':']);
-            let is_short_number = token.written.len() < 3 && token.written.chars().all(|c| c.is_ascii_digit());
+            let is_number = token.written.chars().all(|c| c.is_ascii_digit());
+            let is_too_short = token.written.len() < 2 || (token.written.len() < 3 && is_number);
             let is_strong = token.kind == Kind::Marked || is_npub || (has_mark && !self.known[at]);
             let is_next = || self.of(Class::Begin).any(|found| found.last() + 1 == at);
             let is_placed =
@@ -62,7 +63,7 @@ impl Message<'_> {
             if self.known[at] && !is_strong && !is_placed {
                 continue;
             }
-            if is_short_number
+            if is_too_short
                 && has_around
                 && !is_strong
                 && !is_placed
