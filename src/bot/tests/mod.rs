@@ -279,7 +279,7 @@ fn a_message_by_nip04_has_one_answer_a_day() {
     insta::assert_snapshot!(reply.text(English));
     assert!(!Reply::NeedsSealed { page: None }.text(English).contains("page"));
     let spanish = read(&old("[//]: # (nip18)\nayuda"));
-    assert!(crate::bot::answer(&spanish, reply, spanish.language(English)).starts_with("Tu cliente"));
+    assert!(crate::bot::answer(&spanish.reading(&asker), reply).starts_with("Tu cliente"));
     for quiet in [AskerView { redirected: true, ..nobody() }, AskerView { silent: true, ..nobody() }] {
         assert_eq!(decide(&old("help"), &Facts { asker: &quiet, ..facts }), (Effect::Nothing, None));
     }
