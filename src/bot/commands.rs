@@ -90,7 +90,7 @@ impl Message<'_> {
             {
                 None
             }
-            Class::Resend if self.context.delivered || !self.has_job() || weight > 1 => {
+            Class::Resend if self.context.delivered || !self.has_job() || weight > 1 || self.number().is_some() => {
                 Some(Intent::Resend(self.number()))
             }
             Class::Resend => Some(Intent::Status),

@@ -148,8 +148,5 @@ mod tests {
             let error = Pattern::parse(text).unwrap_err();
             assert_eq!(pattern_error(t, &error), error.to_string());
         }
-        for error in [HalfPointError::NotAPoint, HalfPointError::NotOnCurve, HalfPointError::Damaged] {
-            assert_eq!(point_error(t, error), error.to_string());
-        }
     }
 }

@@ -31,6 +31,8 @@ pub(super) fn read_text(text: &str, context: &Context) -> Reading {
     let language = message.answer_language();
     let shadowed = |intent: &Intent, message: &Message<'_>| match intent {
         Intent::Search(_) | Intent::Offer(..) => None,
+        // Every manual has the English commands.
+        _ if message.is_english_command() => None,
         _ => message.only_word().and_then(|word| Pattern::parse(&word.written).ok()),
     };
     let intent = message.intent(&mut effort);
@@ -81,6 +83,10 @@ impl Message<'_> {
             return literal(&words, effort);
         }
         self.choose(wishes)
+    }
+
+    fn is_english_command(&self) -> bool {
+        self.found.iter().any(|found| found.is_shown && found.language == Language::English)
     }
 
     /// Reads the forms that the manual names: a command and exactly what belongs to it.
@@ -144,10 +150,11 @@ impl Message<'_> {
         if is(Class::Explain) && rest.is_empty() {
             return Some(Intent::Kinds);
         }
+        let raw: Vec<&str> = self.text.tokens.iter().skip(length).map(|token| token.written.as_str()).collect();
+        if let Some(Ok(best)) = Best::read(&raw).filter(|_| is(Class::Explain)) {
+            return Some(Intent::ExplainBest(best));
+        }
         if is(Class::Explain) && is_latin && is_only_words() {
-            if let Some(Ok(best)) = Best::read(&written) {
-                return Some(Intent::ExplainBest(best));
-            }
             let wishes: Option<Vec<Wish>> = rest.iter().map(|token| wish(token, effort)).collect();
             return Some(match wishes {
                 Some(wishes) => Intent::Explain(patterns_of(wishes)),
@@ -210,7 +217,11 @@ impl Message<'_> {
             return could_be_prefix.then(|| literal(&[&word.written], effort));
         }
         if !could_be_prefix {
-            let says_nothing = |found: &Match| matches!(found.class, Class::Filler | Class::Object | Class::With);
+            let is_polite = self.of(Class::Polite).next().is_some();
+            let is_praise = |class: Class| class == Class::Thanks && !self.context.delivered && !is_polite;
+            let says_nothing = |found: &Match| {
+                matches!(found.class, Class::Filler | Class::Object | Class::With) || is_praise(found.class)
+            };
             return self.found.iter().all(says_nothing).then(|| self.impossible(word, effort));
         }
         let is_talk = own(Class::Greeting) || own(Class::Chat) || (own(Class::Thanks) && own(Class::Polite));

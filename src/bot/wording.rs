@@ -21,7 +21,7 @@ pub(super) const MOST_CHARACTERS: usize = 1500;
 /// The most jobs with a line each in a status.
 const JOBS_SHOWN: usize = 5;
 /// Characters available for a job's prefixes in its acceptance. Further prefixes are only counted.
-const PATTERNS_ACCEPTED: usize = 400;
+const PATTERNS_ACCEPTED: usize = 340;
 /// Characters available for a job's prefixes in a line of a status.
 const PATTERNS_SHOWN: usize = 90;
 /// Characters available for the meanings of a job's patterns in its acceptance.

@@ -147,7 +147,10 @@ proptest! {
 pub(super) fn ready_lines(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
     let is_ready = |two: &&[&str]| {
-        two[0].ends_with([':', '：']) && !two[1].contains(". ") && !two[1].ends_with(['.', ':', '。', '：'])
+        two[0].ends_with([':', '：'])
+            && !two[1].contains([':', '：'])
+            && !two[1].contains(". ")
+            && !two[1].ends_with(['.', ':', '。', '：'])
     };
     lines.windows(2).filter(is_ready).map(|two| two[1].to_owned()).collect()
 }

@@ -161,7 +161,7 @@ fn tests_of_whole_texts_are_limited_for_a_job_and_for_all() {
     assert!(matches!(beside(0, &more), (Effect::Nothing, Some(reply)) if reply == refused));
     assert!(matches!(beside(ALL_TEXT_TESTS - JOB_TEXT_TESTS, &most), (Effect::Accept(..), _)));
     assert!(matches!(beside(ALL_TEXT_TESTS, "*cafe"), (Effect::Nothing, Some(Reply::TooWideNow))));
-    assert!(matches!(beside(ALL_TEXT_TESTS, "~alice m0ct*cafe"), (Effect::Accept(..), _)));
+    assert!(matches!(beside(ALL_TEXT_TESTS, "find ~alice m0ct*cafe"), (Effect::Accept(..), _)));
     insta::assert_snapshot!(refused.text(English));
 }
 
@@ -191,7 +191,7 @@ fn overlapping_patterns_are_counted_once() {
     let expected = [(1.0, -15), (1.0, -10), (-1.0, -20)].map(|(sign, bits)| sign * f64::from(bits).exp2());
     assert!((chance / expected.iter().sum::<f64>() - 1.0).abs() < 1e-12, "{chance}");
     let words = |text: &str| text.parse::<Pattern>().unwrap().difficulty();
-    assert_eq!(difficulty_said("words:5 words:8"), words("words:5"));
+    assert_eq!(difficulty_said("find words:5 words:8"), words("words:5"));
 }
 
 #[test]
@@ -210,14 +210,17 @@ fn a_job_has_a_limited_number_of_intervals_and_so_have_all_together() {
     let wide = "?[s5][s5][s5][s5][s5][s5][s5]";
     assert_eq!(requested(wide), ["?[5s][5s][5s][5s][5s][5s][5s]"]);
     let asked = JOB_INTERVALS + 16;
-    assert_eq!(refused(&format!("{wide} ~aeae")), Reply::TooWide { asked, allowed: JOB_INTERVALS });
+    assert_eq!(refused(&format!("find {wide} ~aeae")), Reply::TooWide { asked, allowed: JOB_INTERVALS });
     for letters in 4..=9 {
         assert_eq!(requested(&format!("words:{letters}")), [format!("words:{letters}")]);
     }
     let (limits, asker) = (limits(), nobody());
     let full = Facts { rate: Some(Rate(80e6)), intervals: ALL_INTERVALS, ..context(&limits, &asker) };
     assert!(matches!(decide(&rumor("words:5"), &full), (Effect::Nothing, Some(Reply::TooWideNow))));
-    assert!(matches!(decide(&rumor("~alice cat"), &full), (Effect::Accept(..), _)), "simple ones are always taken");
+    assert!(
+        matches!(decide(&rumor("find ~alice cat"), &full), (Effect::Accept(..), _)),
+        "simple ones are always taken"
+    );
     let nearly = Facts { intervals: ALL_INTERVALS - JOB_INTERVALS, ..full };
     assert!(matches!(decide(&rumor("words:5"), &nearly), (Effect::Accept(..), _)));
 }

@@ -115,18 +115,8 @@ help =
     lang en: English
     Ich erzeuge den Schlüssel auf dem Rechner meines Betreibers. Du kannst eine Hälfte selbst behalten. So geht es:
     { command-help } { command-split }
-at-work =
-    { $jobs ->
-        [0] Kein Auftrag ist offen.
-        [one] Ein Auftrag ist offen.
-       *[other] { $jobs } Aufträge sind offen.
-    } Ich probiere { $speed }.
-at-work-unmeasured =
-    { $jobs ->
-        [0] Kein Auftrag ist offen.
-        [one] Ein Auftrag ist offen.
-       *[other] { $jobs } Aufträge sind offen.
-    } Ich kenne meine Geschwindigkeit noch nicht.
+at-work = Offene Aufträge von allen: { $jobs }. Ich probiere { $speed }.
+at-work-unmeasured = Offene Aufträge von allen: { $jobs }. Ich kenne meine Geschwindigkeit noch nicht.
 job-line = Auftrag { $job }: { $patterns }, bisher { $waited }.
 job-line-expected =
     Auftrag { $job }: { $patterns }, bisher { $waited }, erwartet etwa { $mean } (Chance bisher { $chance } %).

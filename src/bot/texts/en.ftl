@@ -121,18 +121,8 @@ help =
     { command-delete }: I forget you
     I make the key on my operator's machine. You can keep half of it yourself. How:
     { command-help } { command-split }
-at-work =
-    { $jobs ->
-        [0] No job is open.
-        [one] One job is open.
-       *[other] { $jobs } jobs are open.
-    } I try { $speed }.
-at-work-unmeasured =
-    { $jobs ->
-        [0] No job is open.
-        [one] One job is open.
-       *[other] { $jobs } jobs are open.
-    } I do not know my speed yet.
+at-work = Open jobs of all askers: { $jobs }. I try { $speed }.
+at-work-unmeasured = Open jobs of all askers: { $jobs }. I do not know my speed yet.
 job-line = Job { $job }: { $patterns }, waited { $waited }.
 job-line-expected =
     Job { $job }: { $patterns }, waited { $waited } of about { $mean } expected (chance so far { $chance } %).

@@ -116,18 +116,8 @@ help =
     lang en: English
     Creo la clave en la máquina de mi operador. Puedes guardar tú la mitad. Cómo:
     { command-help } { command-split }
-at-work =
-    { $jobs ->
-        [0] No hay pedidos abiertos.
-        [one] Hay un pedido abierto.
-       *[other] Hay { $jobs } pedidos abiertos.
-    } Pruebo { $speed }.
-at-work-unmeasured =
-    { $jobs ->
-        [0] No hay pedidos abiertos.
-        [one] Hay un pedido abierto.
-       *[other] Hay { $jobs } pedidos abiertos.
-    } Todavía no sé a qué velocidad busco.
+at-work = Pedidos abiertos de todos: { $jobs }. Pruebo { $speed }.
+at-work-unmeasured = Pedidos abiertos de todos: { $jobs }. Todavía no sé a qué velocidad busco.
 job-line = Pedido { $job }: { $patterns }, lleva { $waited }.
 job-line-expected =
     Pedido { $job }: { $patterns }, { $waited } de { $mean } previstos (probabilidad: { $chance } %).

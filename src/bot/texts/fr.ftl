@@ -122,18 +122,8 @@ help =
     lang en : English
     Je crée la clé sur la machine de mon opérateur. Vous pouvez en garder la moitié. Comment :
     { command-help } { command-split }
-at-work =
-    { $jobs ->
-        [0] Aucune demande n’est ouverte.
-        [one] Une demande est ouverte.
-       *[other] { $jobs } demandes sont ouvertes.
-    } J’essaie { $speed }.
-at-work-unmeasured =
-    { $jobs ->
-        [0] Aucune demande n’est ouverte.
-        [one] Une demande est ouverte.
-       *[other] { $jobs } demandes sont ouvertes.
-    } Je ne connais pas encore ma vitesse.
+at-work = Demandes ouvertes de tous : { $jobs }. J’essaie { $speed }.
+at-work-unmeasured = Demandes ouvertes de tous : { $jobs }. Je ne connais pas encore ma vitesse.
 job-line = Demande { $job } : { $patterns }, depuis { $waited }.
 job-line-expected =
     Demande { $job } : { $patterns }, { $waited } sur { $mean } prévus (chances : { $chance } %).

@@ -104,8 +104,8 @@ help =
     lang en：English
     鍵は運営者のマシンで作ります。半分を自分で持つこともできます。やり方：
     { command-help } { command-split }
-at-work = 進行中のジョブは{ $jobs }件です。鍵を{ $speed }調べています。
-at-work-unmeasured = 進行中のジョブは{ $jobs }件です。速さはまだ測っていません。
+at-work = 全員の進行中のジョブは{ $jobs }件です。鍵を{ $speed }調べています。
+at-work-unmeasured = 全員の進行中のジョブは{ $jobs }件です。速さはまだ測っていません。
 job-line = ジョブ{ $job }：{ $patterns }、経過{ $waited }。
 job-line-expected = ジョブ{ $job }：{ $patterns }、経過{ $waited }、予想は約{ $mean }（ここまでに見つかる確率は{ $chance } %）。
 job-line-best = ジョブ{ $job }：{ $best }、経過{ $waited }、ここまでの最高は{ $amount }個に1個。

@@ -122,18 +122,8 @@ help =
     lang en: English
     Crio a chave na máquina do meu operador. Você pode guardar metade dela. Como:
     { command-help } { command-split }
-at-work =
-    { $jobs ->
-        [0] Nenhum pedido está aberto.
-        [one] Um pedido está aberto.
-       *[other] { $jobs } pedidos estão abertos.
-    } Testo { $speed }.
-at-work-unmeasured =
-    { $jobs ->
-        [0] Nenhum pedido está aberto.
-        [one] Um pedido está aberto.
-       *[other] { $jobs } pedidos estão abertos.
-    } Ainda não sei a minha velocidade.
+at-work = Pedidos abertos de todos: { $jobs }. Testo { $speed }.
+at-work-unmeasured = Pedidos abertos de todos: { $jobs }. Ainda não sei a minha velocidade.
 job-line = Pedido { $job }: { $patterns }, esperando há { $waited }.
 job-line-expected =
     Pedido { $job }: { $patterns }, { $waited } de { $mean } previstos (chance: { $chance } %).
