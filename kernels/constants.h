@@ -4,62 +4,48 @@
 
 // Table entries: i·G for i = 1…TABLE.
 #ifndef TABLE
-#define TABLE 2048
+#define TABLE 4096
 #endif
 // The most centres that a thread visits in one launch.
 #define MOST_STEPS 16
 // Entries whose differences share one prefix product in the tensor variants.
 #define GROUP 4
-// Number of phases over which the warps of a multiprocessor are spread, so that they do not all use
+
+// Warps per block of the variants, and of the tensor variant that uses less energy. One block fills
+// a multiprocessor, so that all of its threads share the tables.
+#define WARPS 16
+#define FEWER_WARPS 12
+// Warps of a block that are in the same phase of a centre. Those of different phases do not all use
 // the same execution unit at once.
-#ifndef STAGES
-#define STAGES 4
+#ifndef STAGE_WARPS
+#define STAGE_WARPS 4
 #endif
 
-// Threads per block of each variant. One block fills a multiprocessor, so that all of its threads
-// share the tables.
-#define PLAIN_THREADS 512
-#define TENSOR_THREADS 512
-
-// Field elements that the tensor variants keep per centre (tensor.cuh names them).
-#define CENTRE_CONSTANTS 17
-// Number of these field elements that are in shared memory, with one interval, a few or many. The
-// others are in device memory.
-#ifndef ONE_SHARED
-#define ONE_SHARED 12
-#endif
-#ifndef FEW_SHARED
-#define FEW_SHARED 11
-#endif
-#ifndef MANY_SHARED
-#define MANY_SHARED 8
-#endif
-// Number of these field elements that are in shared memory on GPUs that have 99 KB of it for a
-// block.
-#define LEAN_ONE_SHARED 4
-#define LEAN_FEW_SHARED 3
-#define LEAN_MANY_SHARED 2
+// Bytes of shared memory that a block of a tensor variant may have, by compute capability: 9.0 and
+// 10.0, 8.0 to 8.9 and 12.0, 7.5 ("Technical Specifications per Compute Capability" in NVIDIA's
+// CUDA C++ Programming Guide).
+#define LARGE_BLOCK 232448
+#define MIDDLE_BLOCK 101376
+#define SMALL_BLOCK 65536
+// Field elements that the tensor variants keep per centre (tensor.cuh names them). As many as fit
+// are in shared memory, the others in device memory.
+#define CENTRE_CONSTANTS 19
 // Shared memory per thread for passing values to the tensor cores and back, in bytes.
-#define SCRATCH_BYTES 48
+#define SCRATCH_BYTES 40
 
 // Bytes of a table entry, of the matrix of one factor, and of all data of a group.
 #define ENTRY_BYTES 272
 #define MATRIX_BYTES 1024
-#define GROUP_BYTES 5248
+#define GROUP_BYTES 7296
 // Number of matrices of an entry and of a group (matrices.cuh names them).
-#define MATRICES 10
-#define GROUP_MATRICES 5
+#define MATRICES 8
+#define GROUP_MATRICES 7
 
-// Leading bits of the top word that index the coarse bitmap in shared memory, if there are many
-// intervals.
-#define PLAIN_COARSE_BITS 18
-#ifndef TENSOR_COARSE_BITS
-#define TENSOR_COARSE_BITS 19
-#endif
-// Leading bits that index the coarse bitmap, if there are a few intervals.
-#ifndef TENSOR_FEW_BITS
-#define TENSOR_FEW_BITS 17
-#endif
+// Leading bits of the top word that index the coarse bitmap in shared memory: in large blocks with
+// many intervals, in other blocks with many intervals, and with a few.
+#define LARGE_BITS 19
+#define COARSE_BITS 18
+#define FEW_BITS 17
 // The most top words that a warp collects for the fine bitmap, if there are many intervals: fewer
 // than 32 wait, and up to 32 come at once. And the bytes of each of them.
 #define MOST_DEFERRED 64
@@ -68,12 +54,12 @@
 #define FINE_BITS 27
 
 // The error of a candidate's top word that the filter allows for in both directions, if there are
-// many intervals. A top word is a sum of ten truncated products, or twelve in the plain variant,
-// each with an error of 1 (standard deviation).
+// many intervals. A top word is a sum of twelve truncated products, each with an error of 1
+// (standard deviation).
 #define SLACK 32
-// The error of a top word that the filter allows for with one interval or a few: ten products, each
-// off by at most 743 (field.cuh).
-#define ROUGH_SLACK 8192
+// The error of a top word that the filter allows for with one interval or a few: twelve products,
+// each off by at most 743 (field.cuh).
+#define ROUGH_SLACK 9216
 
 // Number of words of six characters in a key's text, and the most characters of a run that a test
 // compares.
@@ -87,7 +73,7 @@
 #define ACCEPTED_WORDS 32
 
 // The screened search of whole keys: bytes of an entry of its table, and number of field elements
-// that it keeps per thread in shared memory.
+// that it keeps per thread. As many as fit are in shared memory.
 #define WHOLE_ENTRY_BYTES 224
 #define WHOLE_FIELDS 9
 // Number of tests of the lowest limb.

@@ -82,18 +82,20 @@ FN u32 passing_limbs(const Screen &screen, const Fe (&keys)[KEYS]) {
     return passing;
 }
 
-#ifndef __CUDACC__
-// Whether all parities of one of the groups are even.
-FN bool has_even_parities(const Screen &screen, const Fe &x) {
-    for (u32 group = 0; group < screen.parity_groups; group++) {
-        bool odd = false;
-        for (u32 n = 0; n < PARITIES; n++) {
-            u32 ones = 0;
-            for (int i = 0; i < 8; i++) ones += ones_in(x.v[i] & screen.parities[group][n % 8 * 4 + i % 4][n / 8 * 2 + i / 4]);
-            odd |= ones & 1;
+// Bits of the keys for which all parities of a group are even.
+FN u32 with_even_parities(const u32 (&group)[32][4], const Fe (&keys)[KEYS]) {
+    u32 odd[KEYS] = {};
+#pragma unroll
+    for (int n = 0; n < PARITIES; n++) {
+        u32 bits[KEYS] = {};
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            const u32 mask = group[n % 8 * 4 + i % 4][n / 8 * 2 + i / 4];
+#pragma unroll
+            for (int j = 0; j < KEYS; j++) bits[j] ^= keys[j].v[i] & mask;
         }
-        if (!odd) return true;
+#pragma unroll
+        for (int j = 0; j < KEYS; j++) odd[j] |= ones_in(bits[j]);
     }
-    return false;
+    return (~odd[0] & 1) | (~odd[1] & 1) << 1 | (~odd[2] & 1) << 2;
 }
-#endif

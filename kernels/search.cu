@@ -9,7 +9,18 @@
 #include "filter.cuh"
 #include "points.cuh"
 #include "tensor.cuh"
-#include "whole.cuh"
+
+// The compute capability that is compiled for, also in the host's part of a program.
+#ifdef __CUDA_ARCH__
+#define CAPABILITY __CUDA_ARCH__
+#else
+#define CAPABILITY __CUDA_ARCH_LIST__
+#endif
+// The sizes of blocks (constants.h) for which kernels are compiled: those that the GPU can launch.
+// On GPUs with large blocks the others serve tests and measurements.
+#define HAS_LARGE_BLOCKS (CAPABILITY >= 900 && CAPABILITY < 1200)
+#define HAS_MIDDLE_BLOCKS (CAPABILITY >= 800)
+#define HAS_SMALL_BLOCKS (HAS_LARGE_BLOCKS || CAPABILITY < 800)
 
 FN void store_prefix(uint4 *prefixes, u32 entry, u32 threads, u32 thread, const Fe &v) {
     uint4 *at = prefixes + entry * 2 * threads + thread;
@@ -34,39 +45,43 @@ FN Point &centre_at(const Search &s, u32 step, u32 threads) {
     return s.centres[(size_t)step * threads + thread_number()];
 }
 
-// Warps per multiprocessor.
-#define WARPS 16
-
-// Waits for the other warps of the same stage. Only used if one block fills a multiprocessor.
-FN void wait_for_stage(u32 stage) {
-    asm volatile("bar.sync %0, %1;" ::"r"(stage + 1), "n"(WARPS * 32 / STAGES) : "memory");
+// Waits for the other warps of the same stage. Only used if one block fills a multiprocessor. The
+// number of the stage comes from the thread's, because a register for it would be spilled.
+FN void wait_for_stage() {
+    u32 thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    asm volatile("bar.sync %0, %1;" ::"r"(thread / (32 * STAGE_WARPS) + 1), "n"(32 * STAGE_WARPS) : "memory");
 }
 
 // Prefetches the matrices of an entry into L1 for all warps of a stage. Each warp fetches a part.
 FN void expect_matrices(const Search &s, u32 entry) {
-    const u32 line = threadIdx.x % (WARPS * 32 / STAGES), bytes = MATRICES * MATRIX_BYTES;
+    const u32 line = threadIdx.x % (32 * STAGE_WARPS), bytes = MATRICES * MATRIX_BYTES;
     const char *at = (const char *)s.matrices + entry * bytes + line * 128;
     if (line < bytes / 128) asm volatile("prefetch.global.L1 [%0];" ::"l"(at));
 }
 
-// Returns the inverse of the product of the two differences z - u of entries i - 1 and i. `rest` is
-// the inverse of the product of all differences up to these two. Removes the two from `rest`.
+// Returns the inverse of the product of the upper two differences z - u of a group, and keeps that
+// of the lower two. `rest` is the inverse of the product of all differences up to these four.
+// Removes the four from `rest`.
 template <class Variant>
-FN Fe next_pair(const Search &s, Variant &variant, const uint4 *prefixes, u32 i, u32 threads, u32 thread, Fe &rest) {
-    const u32 group = i / GROUP;
-    Fe before = load_prefix(prefixes, group, threads, thread), pair;
-    if (i % GROUP == 3) {
-        if (group) expect_prefix(prefixes, group - 1, threads, thread);
-        Fe first = variant.product_of_two(s, group, 0);
-        variant.keep(Variant::PAIR, first);
-        before = fe_mul<Quick>(before, first);
-        pair = variant.product_of_two(s, group, 1);
-    } else {
-        pair = variant.kept(Variant::PAIR);
-    }
+FN Fe next_group(const Search &s, Variant &variant, const uint4 *prefixes, u32 group, u32 threads, u32 thread, Fe &rest) {
+    Fe before = load_prefix(prefixes, group, threads, thread);
+    if (group) expect_prefix(prefixes, group - 1, threads, thread);
+    Fe lower = variant.product_of_two(s, group, 0), upper = variant.product_of_two(s, group, 1);
     Fe inverse = fe_mul<Quick>(rest, before);
-    rest = fe_mul<Quick>(rest, pair);
-    return inverse;
+    rest = fe_mul<Quick>(fe_mul<Quick>(rest, lower), upper);
+    variant.keep(Variant::PAIR, fe_mul<Quick>(inverse, upper));
+    return fe_mul<Quick>(inverse, lower);
+}
+
+// A number that all lanes of a warp have, in a form in which the compiler knows this. Then loops and
+// addresses take 15 instructions of an entry less.
+FN u32 uniform(u32 number) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_min_sync(~0u, number);
+#else
+    return number;
+#endif
 }
 
 // Computes the first centre of a thread: its start point plus its stretch. Returns false if these
@@ -93,22 +108,28 @@ FN void next_centre(const Search &s, const Fe &inverse, Fe &x, Fe &y) {
     x = next;
 }
 
-template <class Filter, class Variant, class More>
-FN void search(const Search &s, const More &more) {
+// The entries of the first centre of a thread. Different warps are at different stages of a centre:
+// for most of them the first centre is cut short, and the entries left out there are made up for
+// with one more centre at the end.
+FN u32 first_entries(u32 entries, u32 thread, u32 warps) {
+    const u32 stages = warps / STAGE_WARPS, stage = thread / 32 % warps / STAGE_WARPS;
+    return entries / GROUP * (stage + 1) / stages * GROUP;
+}
+
+template <class Filter, class Variant>
+FN void search(const Search &s) {
     extern __shared__ uint4 shared[];
     Variant variant(s, shared);
-    Filter filter(s, (u32 *)shared + Variant::SHARED_BYTES / 4, more);
-    const u32 threads = gridDim.x * Variant::THREADS, thread = blockIdx.x * Variant::THREADS + threadIdx.x;
+    Filter filter(s, (u32 *)shared + Variant::SHARED_BYTES / 4);
+    constexpr u32 BLOCK = 32 * Variant::BLOCK_WARPS;
+    const u32 threads = gridDim.x * BLOCK, thread = blockIdx.x * BLOCK + threadIdx.x;
     uint4 *prefixes = (uint4 *)s.prefixes;
 
     Fe x, y;
     bool ok = first_centre(s, thread, x, y);
-    // Different warps are at different stages of a centre. For most of them the first centre is cut
-    // short, and the entries left out there are made up for with one more centre at the end.
-    const u32 stage = thread / 32 % WARPS * STAGES / WARPS;
-    const u32 first_entries = s.entries / GROUP * (stage + 1) / STAGES * GROUP;
+    const u32 first = first_entries(s.entries, thread, Variant::BLOCK_WARPS);
     for (u32 step = 0; step <= s.steps; step++) {
-        const u32 entries = step == 0 ? first_entries : step == s.steps ? s.entries - first_entries : s.entries;
+        const u32 entries = uniform(step == 0 ? first : step == s.steps ? s.entries - first : s.entries);
         if (step == s.steps && entries == 0) break;
         {
             Point &centre = centre_at(s, step, threads);
@@ -136,31 +157,31 @@ FN void search(const Search &s, const More &more) {
         ok = ok && usable;
         Fe rest = fe_inverse(product);
 
-        Fe of_pair;  // 1 / (the product of the pair's differences)
+        Fe next;  // 1 / (the product of the pair's differences), then 1 / (its lower difference)
         for (u32 i = entries; i-- > 0;) {
             const Entry &e = s.table[i];
             Fe t, d;
             if constexpr (Variant::GROUPS) {
                 // Keeps the warps of a stage close together, so that they all find the matrices in
                 // L1.
-                if (i % GROUP == GROUP - 1) wait_for_stage(stage);
+                if (i % GROUP == GROUP - 1) wait_for_stage();
                 if (i) expect_matrices(s, i - 1);
-                if (i % 2 == 1) of_pair = next_pair(s, variant, prefixes, i, threads, thread, rest);
-                t = fe_mul<Quick>(of_pair, fe_sub<Quick>(variant.z(), fe_load_wide(s.table[i ^ 1].u)));
+                if (i % 2) {
+                    next = i % GROUP == 3 ? next_group(s, variant, prefixes, i / GROUP, threads, thread, rest)
+                                          : variant.kept(Variant::PAIR);
+                    t = fe_mul<Quick>(next, fe_sub<Quick>(variant.z(), fe_load_wide(s.table[i - 1].u)));
+                    next = variant.lower_of_pair(s, i / GROUP, i / 2 % 2, next, t);
+                } else {
+                    t = next;
+                }
             } else {
                 if (i) expect_prefix(prefixes, i - 1, threads, thread);
                 t = fe_mul<Quick>(rest, load_prefix(prefixes, i, threads, thread));
                 d = fe_sub<Quick>(variant.z(), fe_load_wide(e.u));
                 rest = fe_mul<Quick>(rest, d);
             }
-            u32 found;
-            TopWords words;
-            if constexpr (Filter::IS_WHOLE) {
-                found = filter.test(variant.c, e, d, t);
-            } else {
-                words = variant.template top_words<Filter::PRECISION>(s, i, e, d, t, filter.shift());
-                found = filter.test(words);
-            }
+            const TopWords words = variant.template top_words<Filter::PRECISION>(s, i, e, d, t, filter.shift());
+            const u32 found = filter.test(words);
             if constexpr (Filter::DEFERS) {
                 filter.defer(s, words, ok ? found : 0, step, i);
             } else if (found && ok) {
@@ -177,25 +198,32 @@ FN void search(const Search &s, const More &more) {
     }
 }
 
-#define SEARCH(name, Filter, Variant)                                                               \
-    extern "C" __global__ void __launch_bounds__(Variant::THREADS, 1) name(Search s) { search<Filter, Variant>(s, Nothing{}); }
+#define SEARCH(name, warps, Filter, ...)                                \
+    extern "C" __global__ void __launch_bounds__(32 * warps, 1)         \
+    name(const __grid_constant__ Search s) { search<Filter, __VA_ARGS__>(s); }
+#define TENSOR(name, bytes, warps, Filter) SEARCH(name, warps, Filter, Tensor<bytes, warps, Filter>)
 
-SEARCH(plain_one, OneInterval, Plain)
-SEARCH(plain_few, Cells<PLAIN_COARSE_BITS>, Plain)
-SEARCH(plain_many, Bitmaps<PLAIN_COARSE_BITS>, Plain)
-#if __CUDA_ARCH__ >= 800 || !defined(__CUDA_ARCH__)
-SEARCH(tensor_one, OneInterval, Tensor<ONE_SHARED>)
-SEARCH(tensor_few, Cells<TENSOR_FEW_BITS>, Tensor<FEW_SHARED>)
-SEARCH(tensor_many, Bitmaps<TENSOR_COARSE_BITS>, Tensor<MANY_SHARED>)
-// For GPUs with less shared memory per multiprocessor.
-SEARCH(lean_one, OneInterval, Tensor<LEAN_ONE_SHARED>)
-SEARCH(lean_few, Cells<TENSOR_FEW_BITS>, Tensor<LEAN_FEW_SHARED>)
-SEARCH(lean_many, Bitmaps<PLAIN_COARSE_BITS>, Tensor<LEAN_MANY_SHARED>)
+SEARCH(plain_one, WARPS, OneInterval, Plain)
+SEARCH(plain_few, WARPS, Cells<FEW_BITS>, Plain)
+SEARCH(plain_many, WARPS, Bitmaps<COARSE_BITS>, Plain)
+#if HAS_LARGE_BLOCKS
+TENSOR(tensor_one, LARGE_BLOCK, WARPS, OneInterval)
+TENSOR(tensor_few, LARGE_BLOCK, WARPS, Cells<FEW_BITS>)
+TENSOR(tensor_many, LARGE_BLOCK, WARPS, Bitmaps<LARGE_BITS>)
+TENSOR(saving_one, LARGE_BLOCK, FEWER_WARPS, OneInterval)
+TENSOR(saving_few, LARGE_BLOCK, FEWER_WARPS, Cells<FEW_BITS>)
+TENSOR(saving_many, LARGE_BLOCK, FEWER_WARPS, Bitmaps<LARGE_BITS>)
 #endif
-
-extern "C" __global__ void __launch_bounds__(Plain::THREADS, 1) whole_keys(Search s, WholeSearch whole) {
-    search<WholeKeys, Plain>(s, whole);
-}
+#if HAS_MIDDLE_BLOCKS
+TENSOR(middle_one, MIDDLE_BLOCK, WARPS, OneInterval)
+TENSOR(middle_few, MIDDLE_BLOCK, WARPS, Cells<FEW_BITS>)
+TENSOR(middle_many, MIDDLE_BLOCK, WARPS, Bitmaps<COARSE_BITS>)
+#endif
+#if HAS_SMALL_BLOCKS
+TENSOR(small_one, SMALL_BLOCK, WARPS, OneInterval)
+TENSOR(small_few, SMALL_BLOCK, WARPS, Cells<FEW_BITS>)
+TENSOR(small_many, SMALL_BLOCK, WARPS, Bitmaps<COARSE_BITS>)
+#endif
 
 // Builds the table from the points i·G.
 extern "C" __global__ void build_table(const Point *points, Entry *table, u32 count) {
@@ -204,5 +232,5 @@ extern "C" __global__ void build_table(const Point *points, Entry *table, u32 co
 }
 
 #include "confirm.cuh"
-#include "screened.cuh"
+#include "whole.cuh"
 #include "probe.cuh"

@@ -23,11 +23,11 @@ FN u32 thread_number() {
 }
 
 // A candidate of a thread in one number: the thread's step, the entry, and which of the entry's
-// candidates it is. Never zero. Its ten bits from NAME_BITS up are free.
-#define NAME_BITS 21
-FN u32 name_of(u32 step, u32 entry, u32 which) { return 1u << 31 | step << 16 | entry << 5 | which; }
-static_assert(TABLE <= 1 << 11 && MOST_STEPS < 1 << 5, "name_of");
+// candidates it is. The bits from NAME_BITS up are free.
+#define NAME_BITS 22
+FN u32 name_of(u32 step, u32 entry, u32 which) { return step << 17 | entry << 5 | which; }
+static_assert(TABLE <= 1 << 12 && MOST_STEPS < 1 << 5, "name_of");
 
 FN void report_named(const Search &s, u32 thread, u32 name) {
-    report(s, thread, name >> 16 & 31, name >> 5 & 2047, 1u << (name & 31));
+    report(s, thread, name >> 17 & 31, name >> 5 & 4095, 1u << (name & 31));
 }

@@ -1,5 +1,5 @@
 // The tensor variants of the search: every product by a constant of the table is computed on the
-// tensor cores. They need compute capability 8.0.
+// tensor cores. They need compute capability 7.5.
 //
 // With t = 1/(z - u) and A' = u + z + 14: z·t = 1 + u·t, and so A'·t = 1 + (2u + 14)·t. The formula
 // subtracts xA and xi anyway. Apart from these, each of the six sums that make up the top words is
@@ -12,25 +12,27 @@
 //     B·Y1       = yA·V1            V1 = 4xi·yi·t + 6u·xi·yi·t²
 //     B·Y2       = xA²·yA·V2        V2 = 6xi²·yi·t²
 //
+// By u·t = z·t - 1, W0 has only constants of the centre: xA·W0 = xA + xA(6z² + 42z)·t² - xA(7z + 28)·t.
+//
 // A warp multiplies its 32 values of t and t² at once, by m16n8k32. Of W1 only the top word is
-// needed, and its matrix gives that directly. W0, W2, V0, V1 and V2 return through the warp's
-// shared memory, one value per thread. Each of them takes two truncated products: by a constant of
-// the centre, and by β times that constant.
+// needed, and its matrix gives that directly. W2, V0, V1 and V2 return through the warp's shared
+// memory, one value per thread. Each of them takes two truncated products: by a constant of the
+// centre, and by β times that constant. The sum with xA takes four, of t and t² themselves.
 //
 // Entries are processed in groups of four. Forward, the product of a group's differences is a
 // polynomial in z = xA³ whose coefficients are constants of the table. So the tensor cores compute
 // it too, and the batch inversion needs one multiplication and one prefix product per group.
-// Backward, they also compute the products of both pairs, and 9 multiplications give the four
-// values of t.
+// Backward, they also compute the products of both pairs, and five multiplications give the inverse
+// of each. One more gives t of the pair's upper entry, and the tensor cores that of its lower entry:
+// 1/d₀ = 1/d₁ + (d₁ - d₀)·(1/(d₀·d₁)).
 #pragma once
 
 #include "matrices.cuh"
 
-#if __CUDA_ARCH__ >= 800 || !defined(__CUDA_ARCH__)
-
-// A warp's own shared memory. On the way to the tensor cores it has 32 values in rows of 48 bytes,
-// which avoids bank conflicts for ldmatrix. On the way back it has 32 values and their carries.
+// A warp's own shared memory: 32 values in rows of 32 bytes, then their carries. In every second
+// group of four rows the halves are swapped, which avoids bank conflicts.
 #define SCRATCH_WORDS (32 * SCRATCH_BYTES / 4)
+static_assert(SCRATCH_BYTES == 32 + 8, "a value and four carries of 16 bits");
 
 // 32 values of a warp as the left operand: two tiles of 16 rows.
 struct Rows {
@@ -44,9 +46,17 @@ struct Sums {
 };
 
 FN void mma(int *sum, const u32 *a, u32 b0, u32 b1) {
+#if __CUDA_ARCH__ >= 800
     asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#else
+    // The same in four parts, with the same layout.
+#pragma unroll
+    for (int part = 0; part < 4; part++)
+        asm("mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+            : "+r"(sum[part % 2 * 2]), "+r"(sum[part % 2 * 2 + 1]) : "r"(a[part]), "r"(part < 2 ? b0 : b1));
+#endif
 }
 
 FN void load_rows(u32 *a, u32 address) {
@@ -54,17 +64,18 @@ FN void load_rows(u32 *a, u32 address) {
                  : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3]) : "r"(address) : "memory");
 }
 
-FN void write_row(u32 *buffer, u32 lane, const Fe &v) {
-    uint4 *row = (uint4 *)(buffer + lane * 12);
-    row[0] = make_uint4(v.v[0], v.v[1], v.v[2], v.v[3]);
-    row[1] = make_uint4(v.v[4], v.v[5], v.v[6], v.v[7]);
+FN uint4 *row_at(u32 *scratch, u32 row, u32 half) { return (uint4 *)scratch + row * 2 + (half ^ (row >> 2 & 1)); }
+
+FN void write_row(u32 *scratch, u32 lane, const Fe &v) {
+    *row_at(scratch, lane, 0) = make_uint4(v.v[0], v.v[1], v.v[2], v.v[3]);
+    *row_at(scratch, lane, 1) = make_uint4(v.v[4], v.v[5], v.v[6], v.v[7]);
 }
 
-FN Rows rows_of(const u32 *buffer, u32 lane) {
+FN Rows rows_of(u32 *scratch, u32 lane) {
     Rows r;
-    u32 from = (u32)__cvta_generic_to_shared(buffer) + lane % 16 * 48 + lane / 16 * 16;
+    const u32 from = (u32)__cvta_generic_to_shared(row_at(scratch, lane % 16, lane / 16));
     load_rows(r.a[0], from);
-    load_rows(r.a[1], from + 16 * 48);
+    load_rows(r.a[1], from + 16 * 32);
     return r;
 }
 
@@ -84,45 +95,37 @@ FN void multiply_add(Sums &s, const Rows &v, const uint4 *matrix, u32 lane) {
 // multiplier for a plain shift.
 FN u32 two_columns(const int *sum) { return (u32)sum[0] + __funnelshift_l((u32)sum[0], (u32)sum[1], 8); }
 
-// Word offset of a value on the way back. 16 bytes are left free after every four values, which
-// avoids bank conflicts when reading.
-FN u32 value_at(u32 row) { return row * 8 + row / 4 * 4; }
+// Eight neighbouring byte columns of a row: 64 bits, and what exceeds them. The products become
+// shifted additions.
+FN void join_columns(const Sums &s, int m, int upper, uint2 &low, u32 &carry) {
+    const int *first = s.at[m][0] + 2 * upper;
+    u64 v = wide_add(two_columns(s.at[m][1] + 2 * upper), 1 << 16, (u64)two_columns(s.at[m][2] + 2 * upper) << 32 | two_columns(first));
+    u64 w = wide_add(two_columns(s.at[m][3] + 2 * upper), 1 << 16, v >> 32);
+    low = make_uint2((u32)v, (u32)w), carry = (u32)(w >> 32);
+}
 
-// Turns sums into one value per thread, through the scratch memory. The part above 2^256 is folded
-// once. Quick loses a carry out of limb 3 in this fold.
-template <Care care>
+// Turns sums into one value per thread, through the scratch memory. The carries are below 2^14. Of
+// random values, one in 2^42 loses a carry (`add_apart`).
 FN Fe settle(u32 *scratch, u32 lane, const Sums &s) {
-    u32 row = lane / 4, quarter = lane % 4;
+    const u32 row = lane / 4, quarter = lane % 4;
     __syncwarp();
 #pragma unroll
     for (int m = 0; m < 2; m++) {
-        u32 carries[2];
+        u32 carry[2];
 #pragma unroll
         for (int upper = 0; upper < 2; upper++) {
-            u32 r = row + 16 * m + 8 * upper;
-            u32 x0 = two_columns(s.at[m][0] + 2 * upper), y0 = two_columns(s.at[m][1] + 2 * upper);
-            u32 x1 = two_columns(s.at[m][2] + 2 * upper), y1 = two_columns(s.at[m][3] + 2 * upper);
-            // Two limbs x + 2^16·y of 47 bits; the carry out of the first goes into the second.
-            x1 += (y0 + (x0 >> 16)) >> 16;
-            carries[upper] = y1 + (x1 >> 16);
-            *(uint2 *)(scratch + r * 8 + ((quarter / 2 ^ (r >> 2 & 1)) * 4) + quarter % 2 * 2) = make_uint2(x0 + (y0 << 16), x1 + (y1 << 16));
+            uint2 low;
+            join_columns(s, m, upper, low, carry[upper]);
+            ((uint2 *)row_at(scratch, row + 16 * m + 8 * upper, quarter / 2))[quarter % 2] = low;
         }
-        scratch[value_at(32) + (row + 8 * m) * 4 + quarter] = __byte_perm(carries[0], carries[1], 0x7632);
+        scratch[256 + (row + 8 * m) * 4 + quarter] = __byte_perm(carry[0], carry[1], 0x5410);
     }
     __syncwarp();
-    const uint4 *at = (const uint4 *)(scratch + lane * 8);
-    u32 swap = lane >> 2 & 1;
-    uint4 a = at[swap], b = at[swap ^ 1], c = *(const uint4 *)(scratch + value_at(32) + (lane % 8 + lane / 16 * 8) * 4);
-    u32 pick = lane & 8 ? 0x4432 : 0x4410;
+    const uint4 a = *row_at(scratch, lane, 0), b = *row_at(scratch, lane, 1);
+    const uint4 c = *(const uint4 *)(scratch + 256 + (lane % 8 + lane / 16 * 8) * 4);
+    const u32 pick = lane & 8 ? 0x4432 : 0x4410;
     Fe r = Fe{{a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}};
-    u32 top = add_carries(r.v + 2, __byte_perm(c.x, 0, pick), __byte_perm(c.y, 0, pick), __byte_perm(c.z, 0, pick));
-    top += __byte_perm(c.w, 0, pick);
-    if (care == Quick) {
-        fold_tiny(r.v, top * FOLD, top);
-    } else {
-        u32 carry = add_small(r.v, top * FOLD, top, 0);
-        add_tiny(r.v, (0 - carry) & FOLD, carry);
-    }
+    add_apart(r.v, __byte_perm(c.w, 0, pick), __byte_perm(c.x, 0, pick), __byte_perm(c.y, 0, pick), __byte_perm(c.z, 0, pick));
     return r;
 }
 
@@ -162,24 +165,25 @@ FN Rows gather(u32 *scratch, u32 lane, const Fe &v) {
     return rows_of(scratch, lane);
 }
 
-// A tensor variant. Of the constants of a centre, the first SHARED are in shared memory and the
-// others in device memory.
-template <int SHARED>
+// A tensor variant of a block with this many bytes of shared memory and warps. The constants of a
+// centre that fit beside the filter are in shared memory, the others in device memory.
+template <u32 BYTES, u32 BLOCK, class Filter>
 struct Tensor {
-    static constexpr u32 THREADS = TENSOR_THREADS;
-    static constexpr u32 SHARED_BYTES = TENSOR_THREADS * (SHARED * 32 + SCRATCH_BYTES);
+    static constexpr u32 BLOCK_WARPS = BLOCK, THREADS = 32 * BLOCK;
+    static constexpr u32 FIT = (BYTES - Filter::SHARED_BYTES - THREADS * SCRATCH_BYTES) / (THREADS * 32);
+    static constexpr u32 SHARED = FIT < CENTRE_CONSTANTS ? FIT : CENTRE_CONSTANTS;
+    static constexpr u32 SHARED_BYTES = THREADS * (SHARED * 32 + SCRATCH_BYTES);
     static constexpr bool GROUPS = true;
 
-    // The constants of a centre, those that are read most often first: z = xA³; five prepared
-    // factors, each followed by β times it; the product of a pair of differences; then powers of z,
-    // as values or as rows for the tensor cores. If at most one factor is in device memory, the
-    // product of the pair comes before the factors, because the next product waits for it.
-    static constexpr bool PAIR_FIRST = SHARED >= 11;
-    enum { Z, FACTORS = PAIR_FIRST ? 2 : 1, PAIR = PAIR_FIRST ? 1 : 11, Z_ROWS = 12, Z2, Z2_ROWS, Z3_ROWS, Z4, END };
+    // The constants of a centre, those that are read most often first: six prepared factors, each
+    // followed by β times it; z = xA³; the inverse of a pair's product; then powers of z, as values
+    // or as rows for the tensor cores.
+    enum { FACTORS, Z = 12, PAIR, Z_ROWS, Z2, Z2_ROWS, Z3_ROWS, Z4, END };
     static_assert(END == CENTRE_CONSTANTS, "as in constants.h");
 
     uint4 *shared, *global;  // of this thread
     u32 *scratch;
+    u32 x_top[2];            // top 32 bits of xA and of β·xA
 
     FN Tensor(const Search &s, uint4 *memory) {
         shared = memory + threadIdx.x;
@@ -187,7 +191,9 @@ struct Tensor {
         scratch = (u32 *)(memory + SHARED * 2 * THREADS) + threadIdx.x / 32 * SCRATCH_WORDS;
     }
 
-    FN uint4 *place(int n) const { return (n < SHARED ? shared : global) + 2 * n * THREADS; }
+    FN u32 lane() const { return threadIdx.x % 32; }
+
+    FN uint4 *place(int n) const { return (n < (int)SHARED ? shared : global) + 2 * n * THREADS; }
 
     FN void keep(int n, const Fe &v) {
         uint4 *at = place(n);
@@ -202,7 +208,7 @@ struct Tensor {
     }
 
     FN void keep_rows(int n, const Fe &v) {
-        Rows r = gather(scratch, threadIdx.x % 32, v);
+        Rows r = gather(scratch, lane(), v);
         uint4 *at = place(n);
         at[0] = make_uint4(r.a[0][0], r.a[0][1], r.a[0][2], r.a[0][3]);
         at[THREADS] = make_uint4(r.a[1][0], r.a[1][1], r.a[1][2], r.a[1][3]);
@@ -224,12 +230,15 @@ struct Tensor {
     template <Precision precision>
     FN void stand_on(const Fe &x, const Fe &y) {
         Fe x2 = fe_sqr(x), z = fe_canonical(fe_mul(x2, x)), z2 = fe_sqr(z);
+        x_top[0] = fe_canonical(x).v[7];
+        x_top[1] = fe_canonical(fe_mul(x, fe_beta())).v[7];
+        keep_factor<precision>(0, fe_sub(fe_small(0), fe_mul(x, fe_add(fe_mul(z, fe_small(7)), fe_small(28)))));
+        keep_factor<precision>(1, fe_mul(x, fe_mul(z, fe_add(fe_mul(z, fe_small(6)), fe_small(42)))));
+        keep_factor<precision>(2, x2);
+        keep_factor<precision>(3, fe_mul(x, y));
+        keep_factor<precision>(4, y);
+        keep_factor<precision>(5, fe_mul(x2, y));
         keep(Z, z);
-        keep_factor<precision>(0, x);
-        keep_factor<precision>(1, x2);
-        keep_factor<precision>(2, fe_mul(x, y));
-        keep_factor<precision>(3, y);
-        keep_factor<precision>(4, fe_mul(x2, y));
         keep_rows(Z_ROWS, z);
         keep(Z2, z2);
         keep_rows(Z2_ROWS, z2);
@@ -239,16 +248,17 @@ struct Tensor {
 
     FN Fe z() const { return kept(Z); }
 
-    FN const uint4 *group_at(const Search &s, u32 group) const {
-        return (const uint4 *)s.groups + group * (GROUP_BYTES / 16);
+    // A matrix of a group, or what follows the matrices.
+    FN const uint4 *of_group(const Search &s, u32 group, u32 matrix) const {
+        return (const uint4 *)s.groups + group * (GROUP_BYTES / 16) + matrix * (MATRIX_BYTES / 16);
     }
 
     // The value of a polynomial in z: the sums of its lower powers, its highest power (coefficient
-    // 1), and its constant term.
-    FN Fe product_of(const Sums &sums, int power, const uint4 *term) const {
-        Fe r = settle<Quick>(scratch, threadIdx.x % 32, sums);
+    // 1), and its term without z.
+    FN Fe product_of(const Search &s, u32 group, const Sums &sums, int power, u32 term) const {
+        Fe r = settle(scratch, lane(), sums);
         u32 carry = add8(r.v, r.v, kept(power).v);
-        carry += add8(r.v, r.v, fe_load_wide((const u32 *)term).v);
+        carry += add8(r.v, r.v, fe_load_wide((const u32 *)(of_group(s, group, GROUP_MATRICES) + 2 * term)).v);
         add_small_quick(r.v, carry * FOLD, carry, 0);
         return r;
     }
@@ -256,32 +266,38 @@ struct Tensor {
     // The product of the four differences z - u of a group: a polynomial in z whose coefficients
     // are constants of the table.
     FN Fe product_of_four(const Search &s, u32 group) const {
-        const u32 lane = threadIdx.x % 32;
-        const uint4 *matrix = group_at(s, group);
         Sums sums = {};
-        multiply_add(sums, kept_rows(Z3_ROWS), matrix, lane);
-        multiply_add(sums, kept_rows(Z2_ROWS), matrix + MATRIX_BYTES / 16, lane);
-        multiply_add(sums, kept_rows(Z_ROWS), matrix + 2 * (MATRIX_BYTES / 16), lane);
-        return product_of(sums, Z4, matrix + GROUP_MATRICES * (MATRIX_BYTES / 16));
+        multiply_add(sums, kept_rows(Z3_ROWS), of_group(s, group, 0), lane());
+        multiply_add(sums, kept_rows(Z2_ROWS), of_group(s, group, 1), lane());
+        multiply_add(sums, kept_rows(Z_ROWS), of_group(s, group, 2), lane());
+        return product_of(s, group, sums, Z4, 0);
     }
 
-    // The product of the first two differences of a group, or of the last two.
-    FN Fe product_of_two(const Search &s, u32 group, u32 last) const {
-        const uint4 *matrix = group_at(s, group);
+    // The product of the two differences of a pair.
+    FN Fe product_of_two(const Search &s, u32 group, u32 pair) const {
         Sums sums = {};
-        multiply_add(sums, kept_rows(Z_ROWS), matrix + (3 + last) * (MATRIX_BYTES / 16), threadIdx.x % 32);
-        return product_of(sums, Z2, matrix + GROUP_MATRICES * (MATRIX_BYTES / 16) + 2 + 2 * last);
+        multiply_add(sums, kept_rows(Z_ROWS), of_group(s, group, 3 + pair), lane());
+        return product_of(s, group, sums, Z2, 1 + pair);
+    }
+
+    // The inverse of the lower difference of a pair, from that of its product and that of its upper
+    // difference.
+    FN Fe lower_of_pair(const Search &s, u32 group, u32 pair, const Fe &of_pair, const Fe &upper) const {
+        Sums sums = {};
+        multiply_add(sums, gather(scratch, lane(), of_pair), of_group(s, group, 5 + pair), lane());
+        return fe_add<Quick>(settle(scratch, lane(), sums), upper);
     }
 
     // The top words of factor N times its W or V, and of β and β² times that product.
     template <Precision precision, int N>
-    FN void product_top_words(u32 (&three)[3], const Rows &t1, const Rows &t2, const uint4 *matrix, u32 lane) const {
+    FN void product_top_words(u32 (&three)[3], const Rows &t1, const Rows &t2, const uint4 *matrix) const {
+        constexpr int FIRST = 2 * (N - 2);
         Sums sums = {};
-        if (N < 4) multiply_add(sums, t1, matrix + (2 * N) * (MATRIX_BYTES / 16), lane);
-        multiply_add(sums, t2, matrix + (N < 4 ? 2 * N + 1 : 8) * (MATRIX_BYTES / 16), lane);
+        if (N < 5) multiply_add(sums, t1, matrix + FIRST * (MATRIX_BYTES / 16), lane());
+        multiply_add(sums, t2, matrix + (FIRST + (N < 5)) * (MATRIX_BYTES / 16), lane());
         // Loaded before the scratch memory is used, because the compiler moves no load across that.
         Fe factor = kept(FACTORS + 2 * N);
-        Fe w = settle<Quick>(scratch, lane, sums);
+        Fe w = settle(scratch, lane(), sums);
         three[0] = fe_top_word_ready<precision>(w, factor);
         three[1] = fe_top_word_ready<precision>(w, kept(FACTORS + 2 * N + 1));
         three[2] = 0 - three[0] - three[1];
@@ -289,22 +305,23 @@ struct Tensor {
 
     template <Precision precision>
     FN TopWords top_words(const Search &s, u32 i, const Entry &e, const Fe &, const Fe &t, u32 shift) const {
-        const u32 lane = threadIdx.x % 32;
         const uint4 *matrix = (const uint4 *)s.matrices + i * MATRICES * (MATRIX_BYTES / 16);
-        Rows t1 = gather(scratch, lane, t), t2 = gather(scratch, lane, fe_sqr<Quick>(t));
+        Fe tt = fe_sqr<Quick>(t);
+        Rows t1 = gather(scratch, lane(), t), t2 = gather(scratch, lane(), tt);
+        uint2 w1 = top_words_of_sum(scratch, lane(), t1, t2, matrix + (MATRICES - 1) * (MATRIX_BYTES / 16));
         TopWords r;
-        uint2 w1 = top_words_of_sum(scratch, lane, t1, t2, matrix + (MATRICES - 1) * (MATRIX_BYTES / 16));
+        r.a[0][0] = fe_top_word_ready<precision>(t, kept(FACTORS), tt, kept(FACTORS + 2)) + x_top[0];
+        r.a[0][1] = fe_top_word_ready<precision>(t, kept(FACTORS + 1), tt, kept(FACTORS + 3)) + x_top[1];
         r.a[1][0] = w1.x + e.x_top[0];
         r.a[1][1] = w1.y + e.x_top[1];
-        r.a[1][2] = 0 - r.a[1][0] - r.a[1][1];
-        product_top_words<precision, 0>(r.a[0], t1, t2, matrix, lane);
-        product_top_words<precision, 1>(r.a[2], t1, t2, matrix, lane);
-        product_top_words<precision, 2>(r.b[0], t1, t2, matrix, lane);
-        product_top_words<precision, 3>(r.b[1], t1, t2, matrix, lane);
-        product_top_words<precision, 4>(r.b[2], t1, t2, matrix, lane);
+#pragma unroll
+        for (int c = 0; c < 2; c++) r.a[c][2] = 0 - r.a[c][0] - r.a[c][1];
+        product_top_words<precision, 2>(r.a[2], t1, t2, matrix);
+        product_top_words<precision, 3>(r.b[0], t1, t2, matrix);
+        product_top_words<precision, 4>(r.b[1], t1, t2, matrix);
+        product_top_words<precision, 5>(r.b[2], t1, t2, matrix);
+#pragma unroll
         for (int m = 0; m < 3; m++) r.a[0][m] -= shift;
         return r;
     }
 };
-
-#endif

@@ -1,12 +1,13 @@
 // Runs the search kernels alone, to check that all variants find the same hits and to measure the
-// speed of each. `kernel-variants.sh` compiles this against one or several folders of kernels and
-// runs them.
+// speed of each. `measure_gpu.py kernels` compiles this and runs it.
 //
-//     kernel_bench [centres per thread] [launches] [seconds with one interval] [seconds with many]
-//                  [characters] [seed]
+//     [ONLY=tensor] [COUNTS="1 16 1000"] kernel_bench [centres per thread] [launches] [seconds] [repeats] [seed]
 //
 // If seconds are given, each variant runs that long, and rate, watts and joules are measured over
-// all but the first second. The plain variant runs first and defines the expected hits.
+// all but the first second. The plain variant runs first and defines the expected hits. The real
+// clock is the cycle counter over the time: NVML reports 1.98 GHz where it is 1.81.
+//
+// `CARVEOUT=100` leaves only the smallest L1 cache, as GPUs with 99 KB of shared memory have it.
 //
 //     kernel_bench exact [launches]
 //
@@ -18,6 +19,7 @@
 #include "search.cu"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <thread>
 #include <dlfcn.h>
@@ -26,7 +28,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
-#include <tuple>
+#include <map>
 #include <vector>
 
 // Blocks of a launch, or 0: one for each multiprocessor.
@@ -60,7 +62,10 @@ struct Meter {
     }
 };
 
-using Hit = std::tuple<u32, u32, u32, u32>;
+// Threads of a start point for each warp of a block, as in src/search/cuda/geometry.rs.
+#define STARTS_PER_WARP 192
+
+using Hit = std::array<u32, 4>;  // as in `Suspect`
 
 static void check(cudaError_t error, const char *what) {
     if (error == cudaSuccess) return;
@@ -106,16 +111,13 @@ __global__ void multiples(Point *out, u64 first, u64 stride, u32 count) {
 
 // Finds the hits of a launch with one centre per thread by computing every key in full.
 // `search.centres` has the centres that a search has visited.
-__global__ void every_key(Search s, u32 threads) {
+__global__ void every_key(Search s, const WholeEntry *table, u32 threads, u32 warps) {
     const u64 all = (u64)threads * s.entries;
     for (u64 n = (u64)blockIdx.x * blockDim.x + threadIdx.x; n < all; n += (u64)gridDim.x * blockDim.x) {
-        const u32 thread = n % threads, visited = n / threads, stage = thread / 32 % WARPS * STAGES / WARPS;
-        const u32 first_entries = s.entries / GROUP * (stage + 1) / STAGES * GROUP, step = visited >= first_entries;
-        const u32 entry = step ? visited - first_entries : visited;
+        const u32 thread = n % threads, visited = n / threads, first = first_entries(s.entries, thread, warps);
+        const u32 step = visited >= first, entry = step ? visited - first : visited;
         const Point &at = s.centres[(size_t)step * threads + thread];
-        const Centre centre = centre_of(fe_load(at.x), fe_load(at.y));
-        const Fe d = fe_canonical(fe_sub(centre.z, fe_load(s.table[entry].u)));
-        for_each_key(centre, s.table[entry], d, fe_inverse(d), [&](u32 which, const Fe &x) {
+        for_each_key(fe_load(at.x), fe_load(at.y), table[entry], [&](u32 which, const Fe &x) {
             const u64 top = (u64)x.v[7] << 32 | x.v[6];
             u32 low = 0, high = s.interval_count;  // the first interval that ends at `top` or later
             while (low < high) {
@@ -129,31 +131,44 @@ __global__ void every_key(Search s, u32 threads) {
     }
 }
 
+// Notes the cycle counter of multiprocessor 0 and the time in nanoseconds.
+__global__ void note_clock(u64 *at) {
+    u32 multiprocessor;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(multiprocessor));
+    if (multiprocessor || threadIdx.x) return;
+    at[0] = clock64();
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(at[1]));
+}
+
 // A kernel and the sizes that it is launched with. `kind` is 0 for one interval, 1 for a few, 2 for
 // many.
 struct Kernel {
     const char *name;
     void (*run)(Search);
-    u32 kind, block, bytes, coarse_bits;
+    u32 kind, warps, bytes, coarse_bits;
     bool is_rough() const { return kind < 2; }
 };
 
 struct Bench {
     Search search = {};
     u32 lowest = 0, width32 = 0;
-    u32 threads, launches, counted_last = 0;
+    u32 multiprocessors, threads, launches, counted_last = 0;
     double seconds = 0;
+    u32 warps = WARPS;
+    u64 *clocks = device<u64>(4);  // of multiprocessor 0, before and after a launch: cycles and nanoseconds
     u32 *coarse = device<u32>(1 << 15), *fine = device<u32>(1 << (FINE_BITS - 5));
     Interval *intervals = device<Interval>(1 << 17);
-    std::vector<Hit> reference;
+    WholeEntry *whole_table = device<WholeEntry>(TABLE);
+    std::vector<Hit> reference, common_reference;
     Point *starts = nullptr;
 
     Meter meter;
     Bench(u32 steps, u32 launches, u64 seed) : launches(launches) {
         cudaDeviceProp properties;
         check(cudaGetDeviceProperties(&properties, 0), "no GPU");
-        threads = BLOCKS ? BLOCKS * 512 : properties.multiProcessorCount * 512;
-        const u32 per_start = 3072, capacity = 1 << 23;
+        multiprocessors = BLOCKS ? BLOCKS : properties.multiProcessorCount;
+        threads = multiprocessors * 32 * WARPS;
+        const u32 per_start = STARTS_PER_WARP * WARPS, capacity = 1 << 23;
         starts = device<Point>((threads + per_start - 1) / per_start);
         Point *points = device<Point>(TABLE), *stretches = device<Point>(per_start);
         Point *step = device<Point>(1);
@@ -167,6 +182,7 @@ struct Bench {
         auto *groups = device<unsigned char>((size_t)TABLE / GROUP * GROUP_BYTES);
         build_groups<<<(TABLE / GROUP * 32 + 127) / 128, 128>>>(table, groups, TABLE / GROUP);
         search.groups = groups;
+        build_whole_table<<<(TABLE + 127) / 128, 128>>>(points, whole_table, TABLE, device<unsigned char>(MATRIX_BYTES));
         check(cudaMemcpy(&search.step, step, sizeof(Point), cudaMemcpyDeviceToHost), "tables");
         search.start_points = starts, search.stretches = stretches, search.table = table, search.matrices = matrices;
         search.constants = device<uint4>((size_t)threads * CENTRE_CONSTANTS * 2);
@@ -185,6 +201,20 @@ struct Bench {
         multiples<<<(count + 127) / 128, 128>>>(starts, 0x123456789abcdefull + (seed << 40), 0x1111111111111ull, count);
     }
 
+    // Those of the hits that every variant finds, whatever number of warps a block has: of the centres
+    // that are searched whole, and of threads that all have.
+    std::vector<Hit> common(const std::vector<Hit> &hits) const {
+        std::vector<Hit> common;
+        for (auto [thread, step, entry, which] : hits) {
+            const u32 start = thread / search.threads_per_start, own = thread % search.threads_per_start;
+            bool is_common = step && step < search.steps && own < STARTS_PER_WARP * FEWER_WARPS;
+            for (u32 warps : {FEWER_WARPS, WARPS})
+                is_common &= start * STARTS_PER_WARP * warps + own < multiprocessors * 32 * warps;
+            if (is_common) common.push_back({start * STARTS_PER_WARP * WARPS + own, step, entry, which});
+        }
+        return common;
+    }
+
     // The hits of the last launch, sorted.
     std::vector<Hit> hits() const {
         Counters counters;
@@ -197,7 +227,7 @@ struct Bench {
 
     std::vector<Hit> exact_hits() const {
         check(cudaMemset(search.counters, 0, sizeof(Counters)), "counters");
-        every_key<<<1056, 128>>>(search, threads);
+        every_key<<<1056, 128>>>(search, whole_table, threads, warps);
         check(cudaDeviceSynchronize(), "every_key");
         return hits();
     }
@@ -220,9 +250,13 @@ struct Bench {
 
     // Prepares the filter for a kernel.
     void prepare(const Kernel &kernel) {
+        warps = kernel.warps, threads = multiprocessors * 32 * warps;
+        search.threads_per_start = STARTS_PER_WARP * warps;
         const u32 slack = kernel.is_rough() ? ROUGH_SLACK : SLACK;
         search.first_top = lowest - slack, search.top_width = width32 + 2 * slack;
         check(cudaFuncSetAttribute(kernel.run, cudaFuncAttributeMaxDynamicSharedMemorySize, kernel.bytes), kernel.name);
+        if (const char *share = getenv("CARVEOUT"))
+            check(cudaFuncSetAttribute(kernel.run, cudaFuncAttributePreferredSharedMemoryCarveout, atoi(share)), kernel.name);
         check(cudaMemset(coarse, 0, 1 << 17), "coarse");
         check(cudaMemset(fine, 0, 1 << (FINE_BITS - 3)), "fine");
         const u32 count = search.interval_count;
@@ -231,8 +265,10 @@ struct Bench {
 
     void launch(const Kernel &kernel) {
         check(cudaMemset(search.counters, 0, sizeof(Counters)), "counters");
-        kernel.run<<<threads / kernel.block, kernel.block, kernel.bytes>>>(search);
-        confirm<<<132, 256>>>(search, threads, Checks{});
+        note_clock<<<1056, 32>>>(clocks);
+        kernel.run<<<multiprocessors, 32 * warps, kernel.bytes>>>(search);
+        note_clock<<<1056, 32>>>(clocks + 2);
+        confirm<<<multiprocessors, 256>>>(search, threads, 32, Checks{});
     }
 
     bool run(const Kernel &kernel, double chance) {
@@ -244,7 +280,7 @@ struct Bench {
         auto began = std::chrono::steady_clock::now();
         auto over = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count(); };
         double joules = 0, measured = 0, megahertz = 0;
-        u32 counted = 0, clocks = 0;
+        u32 counted = 0, samples = 0;
         const bool warm = seconds > 2;  // the first second does not count
         for (u32 number = 0; number < launches || over() < seconds; number++) {
             if (measured == 0 && (!warm || over() > 1)) measured = over(), joules = meter.joules(), counted = number;
@@ -253,7 +289,7 @@ struct Bench {
             cudaEventRecord(after);
             if (measured && seconds) {
                 std::this_thread::sleep_for(std::chrono::milliseconds(20));
-                megahertz += meter.megahertz(), clocks++;
+                megahertz += meter.megahertz(), samples++;
             }
             check(cudaDeviceSynchronize(), kernel.name);
             counted_last = number + 1;
@@ -266,58 +302,88 @@ struct Bench {
         Counters counters;
         check(cudaMemcpy(&counters, search.counters, sizeof counters, cudaMemcpyDeviceToHost), "counters");
         const std::vector<Hit> hits = this->hits();
-        if (reference.empty()) reference = hits;
+        if (reference.empty()) reference = hits, common_reference = common(hits);
+        u64 noted[4];
+        check(cudaMemcpy(noted, clocks, sizeof noted, cudaMemcpyDeviceToHost), "clocks");
+        const double gigahertz = (double)(noted[2] - noted[0]) / (noted[3] - noted[1]);
         const double candidates = 18.0 * threads * search.steps * TABLE;
-        const bool same = hits == reference && counters.suspects <= search.suspect_capacity;
+        const bool is_alike = warps == WARPS ? hits == reference : common(hits) == common_reference;
+        const bool same = is_alike && counters.suspects <= search.suspect_capacity;
         const double sum = counted * candidates;
-        printf("%-12s %5u: wall %.1f best %.1f median %.1f G/s, %4.0f W %.2f GHz %.2f nJ, %zu hits (%.0f), %u suspects%s\n", kernel.name,
+        printf("%-12s %5u: wall %.1f best %.1f median %.1f G/s, %4.0f W, NVML %.2f GHz, real %.3f GHz, %.2f nJ, %zu hits (%.0f), %u suspects%s\n", kernel.name,
                search.interval_count, sum / measured / 1e9, candidates / times.front() / 1e6, candidates / times[times.size() / 2] / 1e6,
-               joules / measured, clocks ? megahertz / clocks / 1e3 : 0, joules / sum * 1e9,
+               joules / measured, samples ? megahertz / samples / 1e3 : 0, gigahertz, joules / sum * 1e9,
                hits.size(), candidates * chance, counters.suspects, same ? "" : ", NOT THE HITS OF THE PLAIN FORM");
         fflush(stdout);
         return same;
     }
 };
 
-static constexpr u32 tensor(u32 shared) { return TENSOR_THREADS * (shared * 32 + SCRATCH_BYTES); }
-static constexpr u32 bitmap(u32 bits) { return 1u << (bits - 3); }
-static constexpr u32 many(u32 bits, u32 block) { return bitmap(bits) + block / 32 * MOST_DEFERRED * DEFERRED_BYTES; }
+#define PLAIN(form, kind, bits, ...) {"plain_" #form, plain_##form, kind, WARPS, __VA_ARGS__::SHARED_BYTES, bits}
+#define TENSOR_OF(variant, form, kind, bytes, warps, bits, ...) \
+    {#variant "_" #form, variant##_##form, kind, warps, Tensor<bytes, warps, __VA_ARGS__>::SHARED_BYTES + __VA_ARGS__::SHARED_BYTES, bits}
 
 static const Kernel KERNELS[] = {
-    {"plain_one", plain_one, 0, PLAIN_THREADS, 0, PLAIN_COARSE_BITS},
-    {"tensor_one", tensor_one, 0, TENSOR_THREADS, tensor(ONE_SHARED), PLAIN_COARSE_BITS},
-    {"lean_one", lean_one, 0, TENSOR_THREADS, tensor(LEAN_ONE_SHARED), PLAIN_COARSE_BITS},
-    {"plain_few", plain_few, 1, PLAIN_THREADS, bitmap(PLAIN_COARSE_BITS), PLAIN_COARSE_BITS},
-    {"tensor_few", tensor_few, 1, TENSOR_THREADS, tensor(FEW_SHARED) + bitmap(TENSOR_FEW_BITS), TENSOR_FEW_BITS},
-    {"lean_few", lean_few, 1, TENSOR_THREADS, tensor(LEAN_FEW_SHARED) + bitmap(TENSOR_FEW_BITS), TENSOR_FEW_BITS},
-    {"plain_many", plain_many, 2, PLAIN_THREADS, many(PLAIN_COARSE_BITS, PLAIN_THREADS), PLAIN_COARSE_BITS},
-    {"tensor_many", tensor_many, 2, TENSOR_THREADS, tensor(MANY_SHARED) + many(TENSOR_COARSE_BITS, TENSOR_THREADS), TENSOR_COARSE_BITS},
-    {"lean_many", lean_many, 2, TENSOR_THREADS, tensor(LEAN_MANY_SHARED) + many(PLAIN_COARSE_BITS, TENSOR_THREADS), PLAIN_COARSE_BITS},
+    PLAIN(one, 0, 0, OneInterval),
+    PLAIN(few, 1, FEW_BITS, Cells<FEW_BITS>),
+    PLAIN(many, 2, COARSE_BITS, Bitmaps<COARSE_BITS>),
+#if HAS_LARGE_BLOCKS
+    TENSOR_OF(tensor, one, 0, LARGE_BLOCK, WARPS, 0, OneInterval),
+    TENSOR_OF(tensor, few, 1, LARGE_BLOCK, WARPS, FEW_BITS, Cells<FEW_BITS>),
+    TENSOR_OF(tensor, many, 2, LARGE_BLOCK, WARPS, LARGE_BITS, Bitmaps<LARGE_BITS>),
+    TENSOR_OF(saving, one, 0, LARGE_BLOCK, FEWER_WARPS, 0, OneInterval),
+    TENSOR_OF(saving, few, 1, LARGE_BLOCK, FEWER_WARPS, FEW_BITS, Cells<FEW_BITS>),
+    TENSOR_OF(saving, many, 2, LARGE_BLOCK, FEWER_WARPS, LARGE_BITS, Bitmaps<LARGE_BITS>),
+#endif
+#if HAS_MIDDLE_BLOCKS
+    TENSOR_OF(middle, one, 0, MIDDLE_BLOCK, WARPS, 0, OneInterval),
+    TENSOR_OF(middle, few, 1, MIDDLE_BLOCK, WARPS, FEW_BITS, Cells<FEW_BITS>),
+    TENSOR_OF(middle, many, 2, MIDDLE_BLOCK, WARPS, COARSE_BITS, Bitmaps<COARSE_BITS>),
+#endif
+#if HAS_SMALL_BLOCKS
+    TENSOR_OF(small, one, 0, SMALL_BLOCK, WARPS, 0, OneInterval),
+    TENSOR_OF(small, few, 1, SMALL_BLOCK, WARPS, FEW_BITS, Cells<FEW_BITS>),
+    TENSOR_OF(small, many, 2, SMALL_BLOCK, WARPS, COARSE_BITS, Bitmaps<COARSE_BITS>),
+#endif
 };
+
+static const char *variable(const char *name, const char *otherwise) { return getenv(name) ? getenv(name) : otherwise; }
+static bool is_plain(const Kernel &kernel) { return !strncmp(kernel.name, "plain", 5); }
+static bool is_chosen(const Kernel &kernel) { return is_plain(kernel) || strstr(kernel.name, variable("ONLY", "")); }
 
 // Compares all variants with `every_key`. Returns whether they found the same hits.
 static bool compare_with_exact(u32 launches) {
     Bench bench(1, 1, 0);
     bench.search.entries = std::min(512, TABLE);
+    const u32 intervals[] = {1, 32, 1000}, lengths[] = {2, 3, 4};
     bool right = true;
-    for (const Kernel &kernel : KERNELS) {
-        const u32 intervals[] = {1, 16, 1000}, lengths[] = {2, 3, 4};
-        bench.look_for(intervals[kernel.kind], lengths[kernel.kind]);
-        size_t found = 0, missed = 0, wrong = 0;
+    for (u32 kind = 0; kind < 3; kind++) {
+        std::vector<const Kernel *> kernels;
+        for (const Kernel &kernel : KERNELS)
+            if (kernel.kind == kind && is_chosen(kernel)) kernels.push_back(&kernel);
+        std::vector<std::array<size_t, 3>> sums(kernels.size());  // hits, missed, wrong
+        bench.look_for(intervals[kind], lengths[kind]);
         for (u32 launch = 0; launch < launches; launch++) {
             bench.start_at(launch);
-            bench.prepare(kernel);
-            bench.launch(kernel);
-            check(cudaDeviceSynchronize(), kernel.name);
-            const std::vector<Hit> hits = bench.hits(), exact = bench.exact_hits();
-            std::vector<Hit> lost, more;
-            std::set_difference(exact.begin(), exact.end(), hits.begin(), hits.end(), std::back_inserter(lost));
-            std::set_difference(hits.begin(), hits.end(), exact.begin(), exact.end(), std::back_inserter(more));
-            found += exact.size(), missed += lost.size(), wrong += more.size();
+            std::map<u32, std::vector<Hit>> exact_hits;  // by the warps of a block
+            for (size_t n = 0; n < kernels.size(); n++) {
+                bench.prepare(*kernels[n]);
+                bench.launch(*kernels[n]);
+                check(cudaDeviceSynchronize(), kernels[n]->name);
+                const std::vector<Hit> hits = bench.hits();
+                std::vector<Hit> &exact = exact_hits[bench.warps], lost, more;
+                if (exact.empty()) exact = bench.exact_hits();
+                std::set_difference(exact.begin(), exact.end(), hits.begin(), hits.end(), std::back_inserter(lost));
+                std::set_difference(hits.begin(), hits.end(), exact.begin(), exact.end(), std::back_inserter(more));
+                sums[n][0] += exact.size(), sums[n][1] += lost.size(), sums[n][2] += more.size();
+            }
         }
-        printf("%-12s %zu hits, %zu missed, %zu wrong\n", kernel.name, found, missed, wrong);
-        fflush(stdout);
-        right &= found && !missed && !wrong;
+        for (size_t n = 0; n < kernels.size(); n++) {
+            auto [found, missed, wrong] = sums[n];
+            printf("%-12s %zu hits, %zu missed, %zu wrong\n", kernels[n]->name, found, missed, wrong);
+            fflush(stdout);
+            right &= found && !missed && !wrong;
+        }
     }
     return right;
 }
@@ -325,16 +391,20 @@ static bool compare_with_exact(u32 launches) {
 int main(int count, char **arguments) {
     auto argument = [&](int n, double otherwise) { return count > n ? atof(arguments[n]) : otherwise; };
     if (count > 1 && !strcmp(arguments[1], "exact")) return compare_with_exact(argument(2, 1)) ? 0 : 1;
-    Bench bench(argument(1, 8), argument(2, 5), argument(6, 0));
-    const double seconds = argument(3, 0), many_seconds = argument(4, 0);
-    const u32 characters = argument(5, 4);
+    Bench bench(argument(1, 8), argument(2, 3), argument(5, 0));
+    const u32 repeats = argument(4, 1);
     bool right = true;
-    for (u32 intervals : {1, 16, 1000, 10000, 100000}) {
-        const u32 kind = intervals == 1 ? 0 : intervals == 16 ? 1 : 2, length = kind == 2 ? 6 : characters;
-        bench.seconds = kind == 0 ? seconds : many_seconds;
+    for (const char *at = variable("COUNTS", "1 16 1000 10000 100000"); *at;) {
+        char *end;
+        const u32 intervals = strtoul(at, &end, 10), kind = intervals == 1 ? 0 : intervals <= 80 ? 1 : 2;
+        const u32 length = kind == 2 ? 6 : 4;
+        at = *end ? end + 1 : end;
+        bench.seconds = argument(3, 0);
         bench.look_for(intervals, length);
-        for (const Kernel &kernel : KERNELS)
-            if (kernel.kind == kind) right &= bench.run(kernel, intervals * pow(2, -5.0 * length));
+        for (const Kernel &kernel : KERNELS) {
+            if (kernel.kind != kind || !is_chosen(kernel)) continue;
+            for (u32 n = 0; n < (is_plain(kernel) ? 1 : repeats); n++) right &= bench.run(kernel, intervals * pow(2, -5.0 * length));
+        }
     }
     return right ? 0 : 1;
 }

@@ -216,6 +216,7 @@ fn control(error: &ControlError) -> Repair {
 fn search(error: &SearchError) -> Repair {
     match error {
         SearchError::UnknownDevice { .. }
+        | SearchError::UnknownPreference { .. }
         | SearchError::NoSuchDevice { .. }
         | SearchError::UnsupportedCpuKernel { .. } => Repair::Person,
         SearchError::DeviceFailed { .. }

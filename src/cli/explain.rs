@@ -20,8 +20,8 @@ const MEASURED_SECONDS: f64 = 0.5;
 /// an H200.
 const KNOWN: [Machine; 3] = [
     ("2 cores with AVX-512", Rates { top_words: Rate(1.6e9), whole_keys: Some(Rate(0.4e9)) }),
-    ("one NVIDIA H100", Rates { top_words: Rate(179e9), whole_keys: Some(Rate(58e9)) }),
-    ("one NVIDIA H200", Rates { top_words: Rate(178e9), whole_keys: None }),
+    ("one NVIDIA H100", Rates { top_words: Rate(205e9), whole_keys: Some(Rate(58e9)) }),
+    ("one NVIDIA H200", Rates { top_words: Rate(204e9), whole_keys: None }),
 ];
 
 /// The pattern with which the rate for whole keys is measured.
@@ -231,8 +231,8 @@ mod tests {
           about 1 key in 34.4 G fits
           this machine, 1.00 G/s: 34 seconds, 95 % within 103 seconds
           2 cores with AVX-512, 1.60 G/s: 21 seconds, 95 % within 64 seconds
-          one NVIDIA H100, 179 G/s: less than a second, 95 % within 1 second
-          one NVIDIA H200, 178 G/s: less than a second, 95 % within 1 second
+          one NVIDIA H100, 205 G/s: less than a second, 95 % within 1 second
+          one NVIDIA H200, 204 G/s: less than a second, 95 % within 1 second
           looks alike and is cheaper: ~m0ctane, 4 seconds, 95 % within 13 seconds
         ");
         insta::assert_snapshot!(text(&"*cafe".parse().unwrap(), HERE), @r"
@@ -270,8 +270,8 @@ mod tests {
           takes 10 min
           this machine, 1.00 G/s: probably 1 key in 1.21 T (words:9), or rarer
           2 cores with AVX-512, 1.60 G/s: probably 1 key in 1.21 T (words:9), or rarer
-          one NVIDIA H100, 179 G/s: probably 1 key in 141 T (zeros:47), or rarer
-          one NVIDIA H200, 178 G/s: probably 1 key in 141 T (zeros:47), or rarer
+          one NVIDIA H100, 205 G/s: probably 1 key in 141 T (zeros:47), or rarer
+          one NVIDIA H200, 204 G/s: probably 1 key in 141 T (zeros:47), or rarer
         ");
         let value = serde_json::to_value(line_of_best(Best::SURPRISE, HERE.1)).unwrap();
         assert_eq!((&value["pattern"], &value["likely"]["pattern"]), (&"best words 10s".into(), &"words:8".into()));

@@ -2,7 +2,7 @@
 
 use crate::config::{self, Config};
 use crate::search::cpu::KernelChoice;
-use crate::search::{DeviceChoice, SearchOptions};
+use crate::search::{DeviceChoice, Preference, SearchOptions};
 use crate::{calibration_file, compiled_kernels};
 use clap::Args;
 
@@ -23,6 +23,9 @@ pub(super) struct SearchFlags {
     /// free].
     #[arg(long, value_name = "SIZE", value_parser = config::gpu_memory_bytes)]
     gpu_memory: Option<u64>,
+    /// By what the way to search on a GPU is chosen: `rate` or `energy`.
+    #[arg(long, value_name = "WHAT")]
+    prefer: Option<Preference>,
 }
 
 impl SearchFlags {
@@ -50,6 +53,7 @@ impl SearchFlags {
             cpu_kernel: self.cpu_kernel.unwrap_or(options.cpu_kernel),
             gpu_memory: self.gpu_memory.or(options.gpu_memory),
             kernels: options.kernels.or_else(compiled_kernels::of_user),
+            prefer: self.prefer.unwrap_or(options.prefer),
             ..options
         }
     }

@@ -3,7 +3,7 @@
 use super::value::{optional_number, string};
 use crate::hours::Hours;
 use crate::search::cpu::KernelChoice;
-use crate::search::{Caps, DeviceChoice, DeviceId, Restraints, SearchOptions};
+use crate::search::{Caps, DeviceChoice, DeviceId, Preference, Restraints, SearchOptions};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use std::collections::BTreeMap;
@@ -26,8 +26,12 @@ struct SearchTable {
     /// Whether a launch on a GPU takes at most 30 ms, so that a desktop stays smooth. Keys are
     /// found more slowly. Without it a launch takes at most 100 ms on a GPU with a display.
     polite: bool,
+    /// By what a GPU's way to search is chosen at its first start: `rate` or `energy`. With `energy` a
+    /// GPU may do 1 % less and use 5 to 10 % less energy for each candidate.
+    #[serde(deserialize_with = "choice")]
+    prefer: Preference,
     /// Device memory that the search may take on each GPU, `"64 MB"` to `"1024 GB"`. Empty: half of
-    /// what is free. About 4 MB for each multiprocessor and 60 MB more are taken in any case.
+    /// what is free. About 4 MB for each multiprocessor and 80 MB more are taken in any case.
     #[serde(deserialize_with = "gpu_memory")]
     gpu_memory: Option<u64>,
     /// Hours at which the devices search, in local time, like `"22:00-07:00"` or
@@ -91,6 +95,7 @@ pub(super) fn read<'de, D: Deserializer<'de>>(from: D) -> Result<SearchOptions, 
         threads: table.threads,
         cpu_kernel: table.cpu_kernel,
         polite: table.polite,
+        prefer: table.prefer,
         gpu_memory: table.gpu_memory,
         restraints: Restraints {
             hours: hours.transpose().map_err(D::Error::custom)?,

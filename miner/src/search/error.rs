@@ -12,6 +12,12 @@ pub enum SearchError {
         /// The text as given.
         asked: String,
     },
+    /// The text names no preference.
+    #[error("`{asked}` is no preference; say `rate` or `energy`")]
+    UnknownPreference {
+        /// The text as given.
+        asked: String,
+    },
     /// This machine lacks the device, or cannot use it.
     #[error("there is no device {asked}: {reason}")]
     NoSuchDevice {

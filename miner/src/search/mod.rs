@@ -28,7 +28,7 @@ pub use device::{DeviceId, DeviceInfo};
 pub use energy::{EnergyMeter, EnergyTotal};
 pub use error::SearchError;
 pub use open::open;
-pub use options::{DeviceChoice, KernelStore, SearchOptions};
+pub use options::{DeviceChoice, KernelStore, Preference, SearchOptions};
 pub use remote_id::{MOST_DEVICES, NoName, RemoteId, WorkerName};
 pub use restraints::{Caps, Restraints};
 pub use searcher::{ClaimedHit, Expected, Launch, LaunchReport, Remaining, Searcher};

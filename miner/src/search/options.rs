@@ -48,6 +48,28 @@ pub trait KernelStore: Debug + Send + Sync {
     fn put(&self, name: &str, content: &[u8]);
 }
 
+/// By what a GPU's way to search is chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Preference {
+    /// Candidates per second.
+    #[default]
+    Rate,
+    /// Candidates per joule.
+    Energy,
+}
+
+impl FromStr for Preference {
+    type Err = SearchError;
+
+    fn from_str(text: &str) -> Result<Preference, SearchError> {
+        match text {
+            "rate" => Ok(Preference::Rate),
+            "energy" => Ok(Preference::Energy),
+            _ => Err(SearchError::UnknownPreference { asked: text.to_owned() }),
+        }
+    }
+}
+
 /// Options of the search.
 #[derive(Clone, Debug, Default)]
 pub struct SearchOptions {
@@ -59,6 +81,8 @@ pub struct SearchOptions {
     pub cpu_kernel: KernelChoice,
     /// Whether a launch on a GPU takes at most 30 ms, so that people can work at its screen.
     pub polite: bool,
+    /// By what the way to search on a GPU is chosen.
+    pub prefer: Preference,
     /// The device memory that the search may take on each GPU, in bytes; `None` for half of the
     /// free memory. The tables and buffers that every search needs are taken in any case.
     pub gpu_memory: Option<u64>,

@@ -2,7 +2,7 @@
 
 use super::edit::SHIPPED;
 use super::{Choices, Config, FleetConfig};
-use crate::search::{DeviceChoice, DeviceId};
+use crate::search::{DeviceChoice, DeviceId, Preference};
 use std::time::Duration;
 
 const RELAY: &str = "[[relays]]\nurl = \"wss://relay.example\"\nroles = [\"inbox\"]\n";
@@ -34,6 +34,7 @@ fn the_shipped_file_holds_the_defaults() {
         "threads",
         "cpu_kernel",
         "polite",
+        "prefer",
         "gpu_memory",
         "schedule",
         "time_zone",
@@ -58,12 +59,16 @@ fn the_shipped_file_holds_the_defaults() {
 #[test]
 fn values_of_the_file_replace_the_defaults() {
     let text = format!(
-        "{RELAY}[search]\ndevice = \"cuda:1\"\nthreads = 3\npolite = true\n[limits]\nlongest_expected_time = \"60 s\"\ngive_up_after = \"90 s\"\n"
+        "{RELAY}[search]\ndevice = \"cuda:1\"\nthreads = 3\npolite = true\nprefer = \"energy\"\n[limits]\nlongest_expected_time = \"60 s\"\ngive_up_after = \"90 s\"\n"
     );
     let config = Config::parse(&text, "").unwrap();
     assert_eq!(config.search.devices, DeviceChoice::CudaOrdinal(1));
     assert_eq!(config.search.threads, Some(3));
     assert!(config.search.polite && !Config::parse(RELAY, "").unwrap().search.polite);
+    assert_eq!(
+        [config.search.prefer, Config::parse(RELAY, "").unwrap().search.prefer],
+        [Preference::Energy, Preference::Rate]
+    );
     assert_eq!(config.limits.give_up_after, Duration::from_secs(90));
 }
 

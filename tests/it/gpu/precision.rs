@@ -1,4 +1,4 @@
-//! The errors of truncated products: how they are distributed, and that sums of ten stay within the
+//! The errors of truncated products: how they are distributed, and that sums of twelve stay within the
 //! slack by which intervals are widened.
 
 use super::host_probe::HostProbe;
@@ -47,9 +47,8 @@ const STATED: [Stated; 3] = [
 /// the 1.1 to 1.6 % by which that of 2,500 products varied in forty runs.
 const SAMPLING: f64 = 1.1;
 
-/// The most products that are added up to a top word: six, and four of these may be minus the sum
-/// of two.
-const PRODUCTS: usize = 10;
+/// The most products that are added up to a top word: six, each of which may be minus the sum of two.
+const PRODUCTS: usize = 12;
 
 /// A number of random limbs, or of limbs next to a carry.
 fn number(rng: &mut StdRng, is_extreme: bool) -> Number {
@@ -103,15 +102,15 @@ fn check(stated: &Stated, errors: &[i32], rng: &mut StdRng, is_extreme: bool, wh
     let mean = errors.iter().map(|&error| f64::from(error)).sum::<f64>() / count;
     let deviation = (errors.iter().map(|&error| (f64::from(error) - mean).powi(2)).sum::<f64>() / count).sqrt();
     let (least, most) = (errors.iter().min().unwrap(), errors.iter().max().unwrap());
-    let sums = errors.chunks_exact(PRODUCTS).map(|ten| {
+    let sums = errors.chunks_exact(PRODUCTS).map(|twelve| {
         // Products with odd powers of y are added for one point and subtracted for the other.
-        ten.iter().map(|&error| if rng.random() { error } else { -error }).sum::<i32>().unsigned_abs()
+        twelve.iter().map(|&error| if rng.random() { error } else { -error }).sum::<i32>().unsigned_abs()
     });
     let farthest = sums.max().unwrap();
     let operation = stated.operation;
-    println!("{operation:?}, {what}: {least} to {most}, mean {mean:.2}, deviation {deviation:.2}, ten: {farthest}");
+    println!("{operation:?}, {what}: {least} to {most}, mean {mean:.2}, deviation {deviation:.2}, twelve: {farthest}");
     assert!(stated.error.contains(least) && stated.error.contains(most), "{operation:?}, {what}: {least} to {most}");
     let most_deviation = SAMPLING * stated.deviation[usize::from(is_extreme)];
     assert!(deviation <= most_deviation, "{operation:?}, {what}: deviation {deviation}");
-    assert!(farthest <= stated.slack, "{operation:?}, {what}: a sum of ten is off by {farthest}");
+    assert!(farthest <= stated.slack, "{operation:?}, {what}: a sum of twelve is off by {farthest}");
 }

@@ -3,9 +3,9 @@
 use super::abi::Interval;
 use super::buffers::Buffer;
 use super::checks::CheckTables;
-use super::constants::{FINE_BITS, ROUGH_SLACK, SLACK, TENSOR_COARSE_BITS};
+use super::constants::{FINE_BITS, LARGE_BITS, ROUGH_SLACK, SLACK};
+use super::text_tests::TextTests;
 use super::variant::{Form, Variant};
-use super::whole::TextTests;
 use crate::pattern::{MOST_INTERVALS, PatternSet};
 use cudarc::driver::{
     CudaEvent, CudaFunction, CudaSlice, CudaStream, DriverError, LaunchConfig, PinnedHostSlice, PushKernelArg,
@@ -13,12 +13,12 @@ use cudarc::driver::{
 use std::sync::Arc;
 
 /// Bytes of the largest coarse bitmap.
-const COARSE_BYTES: usize = 1 << (TENSOR_COARSE_BITS - 3);
+const COARSE_BYTES: usize = 1 << (LARGE_BITS - 3);
 // The kernels for one interval or a few have the larger rounding error, so they need the wider
 // slack.
 const _: () = assert!(ROUGH_SLACK > SLACK);
-// Ten rough products, each off by at most 743 (`kernels/field.cuh`).
-const _: () = assert!(ROUGH_SLACK > 10 * 743);
+// Twelve rough products, each off by at most 743 (`kernels/field.cuh`).
+const _: () = assert!(ROUGH_SLACK > 12 * 743);
 
 /// Number of intervals up to which the kernel's form for a few is faster than its form for many.
 /// The form for a few has a larger rounding error, so each interval lets more keys pass.
@@ -145,7 +145,7 @@ impl Filter {
         if form != Form::One && !self.tests.are_needed() {
             stream.memset_zeros(&mut self.coarse)?;
             stream.memset_zeros(&mut self.fine)?;
-            let coarse_bits = if form == Form::Few { variant.few_bits } else { variant.coarse_bits };
+            let coarse_bits = variant.kernel(form).bits;
             let (count, is_few) = (self.count as u32, u32::from(form == Form::Few));
             let config =
                 LaunchConfig { grid_dim: (count.clamp(1, 1024), 1, 1), block_dim: (128, 1, 1), shared_mem_bytes: 0 };

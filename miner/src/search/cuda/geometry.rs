@@ -5,41 +5,53 @@
 //! `STEP` multiples apart, so those of a start point never overlap.
 
 use super::abi::Point;
+use super::constants::WARPS;
 pub use super::constants::{GROUP, MOST_STEPS, TABLE};
 use crate::key::StartPoint;
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
 
 /// Bytes of a field element.
 pub const FIELD_BYTES: usize = 32;
-/// Threads per multiprocessor in a launch, the same for every variant of the search.
-pub const THREADS_PER_MULTIPROCESSOR: u32 = 512;
+/// Threads of a warp.
+pub const WARP: u32 = 32;
 /// Centres that a thread may visit in one launch. For most threads the first and the last centre
 /// are cut short, so that different warps are at different stages of a centre.
 pub const CENTRES: u32 = MOST_STEPS + 1;
 /// Distance between neighbouring centres of a thread, in multiples of G.
 pub const STEP: u64 = 2 * TABLE as u64 + 1;
-const STRIDE: u64 = CENTRES as u64 * STEP;
+/// Distance between the first centres of neighbouring threads, in multiples of G.
+pub const STRIDE: u64 = CENTRES as u64 * STEP;
 /// Prefix products per thread for a variant without groups: with this many it is fastest.
 pub const KEPT_ALONE: u32 = 1024;
-/// Threads that share a start point.
-pub const THREADS_PER_START: u32 = 3072;
+/// Threads that share a start point, for each warp of a block. So a launch has the same number of
+/// start points whatever number of warps its blocks have.
+const THREADS_PER_START_AND_WARP: u32 = 192;
+/// The most threads that share a start point.
+pub const MOST_THREADS_PER_START: u32 = THREADS_PER_START_AND_WARP * WARPS;
 
 pub struct Geometry {
     pub multiprocessors: u32,
 }
 
 impl Geometry {
-    pub fn threads(&self) -> u32 {
-        self.multiprocessors * THREADS_PER_MULTIPROCESSOR
+    /// Threads of a launch whose blocks have so many warps.
+    pub fn threads(&self, warps: u32) -> u32 {
+        self.multiprocessors * WARP * warps
+    }
+
+    /// The most threads of a launch.
+    pub fn most_threads(&self) -> u32 {
+        self.threads(WARPS)
     }
 
     pub fn starts(&self) -> u32 {
-        self.threads().div_ceil(THREADS_PER_START)
+        self.most_threads().div_ceil(MOST_THREADS_PER_START)
     }
+}
 
-    pub fn threads_per_start(&self) -> u32 {
-        THREADS_PER_START
-    }
+/// Threads that share a start point in a launch whose blocks have so many warps.
+pub fn threads_per_start(warps: u32) -> u32 {
+    THREADS_PER_START_AND_WARP * warps
 }
 
 /// The beginning of thread `t`'s stretch, relative to its start point.
@@ -69,20 +81,18 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// The extent nearest to `entries` table entries per thread, with at most `table` at a centre.
+    /// The extent of at most `entries` table entries per thread, with `table` at a centre or fewer,
+    /// nearest to `table`.
     pub fn of_entries(entries: f64, table: u32) -> Extent {
-        let steps = entries / f64::from(table);
-        if steps >= 1.0 {
-            Extent { steps: (steps as u32).min(MOST_STEPS), entries: table }
-        } else {
-            Extent { steps: 1, entries: (entries as u32 / GROUP * GROUP).max(GROUP) }
-        }
+        let steps = (entries / f64::from(table)).round().clamp(1.0, f64::from(MOST_STEPS));
+        let entries = (entries / steps) as u32 / GROUP * GROUP;
+        Extent { steps: steps as u32, entries: entries.clamp(GROUP, table) }
     }
 
-    /// Three extents of about the same total: with `table` entries at a centre, with half of them,
-    /// and with a quarter.
-    pub fn of_shorter_tables(table: u32) -> [Extent; 3] {
-        [1, 2, 4].map(|steps| Extent { steps, entries: (table / steps / GROUP * GROUP).max(GROUP) })
+    /// Four extents of about the same total: with `table` entries at a centre, with half of them,
+    /// and so on.
+    pub fn of_shorter_tables(table: u32) -> [Extent; 4] {
+        [1, 2, 4, 8].map(|steps| Extent { steps, entries: (table / steps / GROUP * GROUP).max(GROUP) })
     }
 
     /// Table entries per thread, over all its centres.
@@ -144,7 +154,7 @@ mod tests {
                 assert!(extent.entries % GROUP == 0 && (GROUP..=table).contains(&extent.entries), "{extent:?}");
                 assert!(extent.steps <= MOST_STEPS, "{extent:?}");
                 let lost = f64::from(table) - extent.total();
-                assert!(lost < f64::from(extent.steps * GROUP) && lost >= -f64::from(3 * GROUP), "{extent:?}");
+                assert!(lost < f64::from(extent.steps * GROUP) && lost >= -f64::from(7 * GROUP), "{extent:?}");
             }
         }
     }

@@ -1,61 +1,38 @@
 //! Starts kernels, and reads their hits.
 
-use super::abi::{Checks, Search, Suspect, WholeSearch};
-use super::constants::{ACCEPTED_WORDS, CHECKSUM_WORDS, PLAIN_THREADS};
-use super::geometry::{Geometry, STEP, THREADS_PER_MULTIPROCESSOR, stretch_start};
+use super::abi::{Checks, Search, Suspect};
+use super::constants::WARPS;
+use super::geometry::{Geometry, STEP, WARP, stretch_start, threads_per_start};
+use super::variant::Kernel;
 use crate::key::{Offset, Rotation, StartPoint, Tweak};
 use crate::search::searcher::ClaimedHit;
 use cudarc::driver::{CudaFunction, CudaStream, DriverError, LaunchConfig, PushKernelArg};
 use std::sync::Arc;
 
 /// Threads of a block of the kernel that recomputes suspects in full. Each multiprocessor has one
-/// block, which makes half as many threads as the search has.
-const CONFIRM_THREADS: u32 = THREADS_PER_MULTIPROCESSOR / 2;
+/// block, which makes at most half as many threads as the search has at most.
+const CONFIRM_THREADS: u32 = WARP * WARPS / 2;
 /// The most suspects that a thread of this kernel inverts together.
 const CONFIRM_BATCH: u32 = 32;
 
 /// Queues a kernel that filters by top words.
-pub fn search_top_words(
-    stream: &Arc<CudaStream>,
-    kernel: &CudaFunction,
-    search: &Search,
-    config: LaunchConfig,
-) -> Result<(), DriverError> {
-    let mut launch = stream.launch_builder(kernel);
+pub fn search_top_words(stream: &Arc<CudaStream>, kernel: &Kernel, search: &Search) -> Result<(), DriverError> {
+    let mut launch = stream.launch_builder(&kernel.function);
     launch.arg(search);
     // SAFETY: the argument matches the kernel, and every buffer in `search` has the size that the
     // grid and the extent need.
-    unsafe { launch.launch(config)? };
+    unsafe { launch.launch(kernel.config)? };
     Ok(())
 }
 
-/// Queues the kernel that compares whole keys.
-pub fn search_whole_keys(
-    stream: &Arc<CudaStream>,
-    kernel: &CudaFunction,
-    search: &Search,
-    whole: &WholeSearch,
-    geometry: &Geometry,
-) -> Result<(), DriverError> {
-    let config = LaunchConfig {
-        grid_dim: (geometry.threads() / PLAIN_THREADS, 1, 1),
-        block_dim: (PLAIN_THREADS, 1, 1),
-        shared_mem_bytes: (CHECKSUM_WORDS + ACCEPTED_WORDS) * 4,
-    };
-    let mut launch = stream.launch_builder(kernel);
-    launch.arg(search).arg(whole);
-    // SAFETY: as above; the shared memory holds the tables of the checksum and the accepted bits.
-    unsafe { launch.launch(config)? };
-    Ok(())
-}
-
-/// Queues the kernel that recomputes suspects in full. `kept` is the number of prefix products that
-/// the search keeps for each of its threads.
+/// Queues the kernel that recomputes suspects in full, after a search whose blocks have so many
+/// `warps`. `kept` is the number of prefix products that the search keeps for each of its threads.
 pub fn confirm(
     stream: &Arc<CudaStream>,
     kernel: &CudaFunction,
     search: &Search,
     geometry: &Geometry,
+    warps: u32,
     kept: u32,
     checks: &Checks,
 ) -> Result<(), DriverError> {
@@ -64,19 +41,20 @@ pub fn confirm(
         block_dim: (CONFIRM_THREADS, 1, 1),
         shared_mem_bytes: 0,
     };
-    let (threads, batch) = (geometry.threads(), kept.min(CONFIRM_BATCH));
+    let (threads, batch) = (geometry.threads(warps), kept.min(CONFIRM_BATCH));
     let mut launch = stream.launch_builder(kernel);
     launch.arg(search).arg(&threads).arg(&batch).arg(checks);
     // SAFETY: the arguments match `confirm`, which checks the number of suspects. Its threads are
-    // half of the search's and keep two numbers a suspect, so the prefix products have room for
+    // half of the most that a search has, and keep two numbers a suspect, so the prefix products have room for
     // `kept` suspects a thread.
     unsafe { launch.launch(config)? };
     Ok(())
 }
 
-/// The claimed hit for a candidate that the device reports.
-pub fn claim(hit: &Suspect, geometry: &Geometry) -> ClaimedHit {
-    let per_start = geometry.threads_per_start();
+/// The claimed hit for a candidate that the device reports from a launch whose blocks have so many
+/// warps.
+pub fn claim(hit: &Suspect, warps: u32) -> ClaimedHit {
+    let per_start = threads_per_start(warps);
     let step = i64::from(hit.entry) + 1;
     let centre = stretch_start(hit.thread % per_start) + u64::from(hit.step) * STEP;
     let rotation = |power| Rotation::new(power as u8).expect("three turns");

@@ -21,10 +21,10 @@ mod nvrtc;
 mod pace;
 pub mod probe;
 mod screen;
-mod screened;
 mod searcher;
 mod slot;
 mod tables;
+mod text_tests;
 mod variant;
 #[doc(hidden)]
 pub mod watched;

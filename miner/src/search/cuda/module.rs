@@ -73,7 +73,6 @@ pub fn fingerprint() -> u64 {
 /// All kernels except those of the search itself, whose variants are in `variant.rs`.
 pub struct Kernels {
     pub module: Arc<CudaModule>,
-    pub whole_keys: CudaFunction,
     pub confirm: CudaFunction,
     pub build_table: CudaFunction,
     pub build_filter: CudaFunction,
@@ -91,7 +90,6 @@ impl Kernels {
         let function =
             |name: &str| module.load_function(name).map_err(|error| format!("kernel {name}: {}", reason(error)));
         Ok(Kernels {
-            whole_keys: function("whole_keys")?,
             confirm: function("confirm")?,
             build_table: function("build_table")?,
             build_filter: function("build_filter")?,

@@ -99,13 +99,11 @@ pub enum Operation {
 }
 
 /// An operation of `kernels/tensor.cuh`: a vector of values `a` times a constant `c`, on tensor
-/// cores.
+/// cores. Its errors are rare only if the values are random.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TensorOperation {
     /// a·c
     Times,
-    /// `Times` as the search computes it. Its errors are rare only if the values are random.
-    TimesQuick,
     /// a·c + a²·c
     Sum,
     /// The top 32 bits of a·c + a²·c² in the lowest limb, and of β times that sum in the next. Low
@@ -119,14 +117,14 @@ pub type Number = [u8; 32];
 /// The tests of the texts of whole keys in the device's layout, empty if there are none. Then the
 /// argument of the kernel that makes these tests, without its addresses.
 pub fn text_tests(patterns: &PatternSet) -> [Vec<u32>; 2] {
-    let (tests, search) = super::whole::for_device(patterns);
+    let (tests, search) = super::text_tests::for_device(patterns);
     let counts = [search.key_tests, search.checksum_tests, search.has_first_bits, search.unused];
     let argument = [&counts[..], search.first_bits.as_flattened(), &search.accepted].concat();
     [tests.iter().flat_map(TextTest::words).collect(), argument]
 }
 
 /// The words of the quick tests of whole keys in the device's layout, and the number of the
-/// kernel's form (`screened.cuh`); both empty if there are none.
+/// kernel's form (`screen.cuh`); both empty if there are none.
 pub fn screen(patterns: &PatternSet) -> [Vec<u32>; 2] {
     let screen = patterns.text_tests().as_ref().and_then(super::screen::screen_of);
     screen.map_or_else(Default::default, |screen| [screen.words(), vec![super::screen::Tests::of(&screen) as u32]])
@@ -162,7 +160,7 @@ pub fn operate_on_constants(
     groups: &[(Number, [Number; 32])],
 ) -> Result<Option<Vec<Number>>, String> {
     let context = super::context(ordinal)?;
-    if context.compute_capability().map_err(reason)? < (8, 0) {
+    if context.compute_capability().map_err(reason)? < (7, 5) {
         return Ok(None);
     }
     let kernels = Kernels::load(&context, None)?;

@@ -5,20 +5,20 @@ mod calibrate;
 use super::abi::{Counters, Point, Search, Suspect};
 use super::buffers::Buffer;
 use super::calibration_key::calibration_key;
-use super::constants::CENTRE_CONSTANTS;
+use super::constants::{CENTRE_CONSTANTS, WARPS};
 use super::driver::reason;
 use super::filter::Filter;
 use super::geometry::{
-    Extent, FIELD_BYTES, Geometry, KEPT_ALONE, STEP, TABLE, memory_left, multiple, prefixes_that_fit,
+    Extent, FIELD_BYTES, Geometry, KEPT_ALONE, STEP, TABLE, memory_left, multiple, prefixes_that_fit, threads_per_start,
 };
-use super::launch::{claim, confirm, search_top_words, search_whole_keys};
+use super::launch::{claim, confirm, search_top_words};
 use super::module::Kernels;
 use super::multiples::multiples;
 use super::pace::{Aim, Method, Pace};
-use super::screened::Screened;
 use super::slot::{FIRST_HITS, Shared, Slot};
 use super::tables::Tables;
 use super::variant::{self, Variant};
+use super::whole::WholeKeys;
 use crate::pattern::PatternSet;
 use crate::search::device::{DeviceId, DeviceInfo};
 use crate::search::error::SearchError;
@@ -41,6 +41,8 @@ struct Pending {
     launch: Launch,
     extent: Extent,
     method: Method,
+    /// Warps of its blocks.
+    warps: u32,
     /// Whether the extent is that of a whole launch.
     is_whole: bool,
 }
@@ -56,8 +58,7 @@ pub struct CudaSearcher {
     geometry: Geometry,
     aim: Aim,
     tables: Tables,
-    /// The fast kernel for whole keys, if the GPU can run it.
-    screened: Option<Screened>,
+    whole_keys: WholeKeys,
     constants: CudaSlice<u8>,
     step: Point,
     prefixes: CudaSlice<u8>,
@@ -114,7 +115,7 @@ impl CudaSearcher {
                     Some(_) => variant::available(&searcher.kernels.module, count as u32, options.shared_memory)
                         .map_err(failed)?,
                 };
-                let measured = searcher.calibrate(&all)?;
+                let measured = searcher.calibrate(&all, options.prefer)?;
                 options.calibrations.change(&searcher.calibration_key, |kept| kept.choice = Some(measured));
             }
         }
@@ -135,8 +136,8 @@ impl CudaSearcher {
         let (major, minor) = context.compute_capability()?;
         let points = stream.clone_htod(&multiples().table)?;
         let tables = Tables::new(&stream, &kernels, &points)?;
-        let screened = Screened::new(&stream, &kernels.module, &points, options.shared_memory)?;
-        let threads = geometry.threads() as usize;
+        let whole_keys = WholeKeys::new(&stream, &kernels.module, &points, options.shared_memory)?;
+        let threads = geometry.most_threads() as usize;
         let filter = Filter::new(&stream)?;
         let constants = stream.alloc_zeros(threads * CENTRE_CONSTANTS as usize * FIELD_BYTES)?;
         let slots: Vec<Slot> = (0..IN_FLIGHT).map(|_| Slot::new(&stream, &geometry)).collect::<Result<_, _>>()?;
@@ -163,7 +164,7 @@ impl CudaSearcher {
             calibration_key: String::new(),
             side: context.new_stream()?,
             tables,
-            screened,
+            whole_keys,
             constants,
             step: multiple(STEP),
             // SAFETY: a launch writes every prefix product before it reads it.
@@ -188,11 +189,16 @@ impl CudaSearcher {
 
     /// The method by which the current patterns are searched.
     fn method(&self) -> Method {
-        match (&self.screened, &self.filter.tests.screen) {
+        match self.filter.tests.screen {
             _ if !self.filter.tests.are_needed() => Method::TopWords,
-            (Some(_), Some(_)) => Method::Screen,
-            _ => Method::Texts,
+            Some(_) => Method::Screen,
+            None => Method::Texts,
         }
+    }
+
+    /// Warps of a block in a launch for the current patterns.
+    fn warps(&self) -> u32 {
+        if self.filter.tests.are_needed() { WARPS } else { self.variant.warps }
     }
 
     /// Table entries at a centre, where top words are compared.
@@ -212,6 +218,7 @@ impl CudaSearcher {
 
     /// Queues a launch for the current patterns.
     fn start(&mut self, slot: usize, launch: &Launch, extent: Extent) -> Result<(), DriverError> {
+        let warps = self.warps();
         let stream = &self.stream;
         let at = &mut self.slots[slot];
         for (to, start) in at.staging.as_mut_slice()?.iter_mut().zip(&launch.starts) {
@@ -240,7 +247,7 @@ impl CudaSearcher {
             top_width,
             entries: extent.entries,
             steps: extent.steps,
-            threads_per_start: self.geometry.threads_per_start(),
+            threads_per_start: threads_per_start(warps),
             suspect_capacity: self.shared.suspects.len() as u32,
             hit_capacity: at.hits.len() as u32,
             step: self.step,
@@ -248,16 +255,15 @@ impl CudaSearcher {
         at.started.record(stream)?;
         if self.filter.tests.are_needed() {
             let whole = self.filter.tests.argument(stream, self.filter.checks.checksums(stream));
-            match (&self.screened, &self.filter.tests.screen) {
-                (Some(screened), Some(screen)) => screened.search(stream, &search, &whole, screen, &self.geometry)?,
-                _ => search_whole_keys(stream, &self.kernels.whole_keys, &search, &whole, &self.geometry)?,
+            match &self.filter.tests.screen {
+                Some(screen) => self.whole_keys.search_by_screen(stream, &search, screen, &self.geometry)?,
+                None => self.whole_keys.search_by_texts(stream, &search, &whole, &self.geometry)?,
             }
         } else {
-            let (kernel, config) = self.variant.kernel(self.filter.form());
-            search_top_words(stream, kernel, &search, *config)?;
+            search_top_words(stream, self.variant.kernel(self.filter.form()), &search)?;
         }
         let checks = self.filter.checks.argument(stream);
-        confirm(stream, &self.kernels.confirm, &search, &self.geometry, self.kept, &checks)?;
+        confirm(stream, &self.kernels.confirm, &search, &self.geometry, warps, self.kept, &checks)?;
         stream.memcpy_dtoh(&at.counters, at.read_counters.as_mut_slice()?)?;
         stream.memcpy_dtoh(&at.hits.slice(..FIRST_HITS), at.read_hits.as_mut_slice()?)?;
         at.finished.record(stream)
@@ -285,7 +291,7 @@ impl CudaSearcher {
             stream,
             side,
             tables,
-            screened,
+            whole_keys,
             constants,
             prefixes,
             kept: _,
@@ -309,7 +315,7 @@ impl CudaSearcher {
         side.synchronize()?;
         let mut buffers = tables.buffers();
         buffers.extend([Buffer::on_device("constants", constants), Buffer::on_device("prefixes", prefixes)]);
-        buffers.extend(screened.iter().flat_map(Screened::buffers));
+        buffers.extend(whole_keys.buffers());
         buffers.extend(filter.buffers()?);
         buffers.extend(shared.buffers());
         for slot in slots {
@@ -338,7 +344,8 @@ impl Searcher for CudaSearcher {
 
     fn expected(&self) -> Option<Expected> {
         let (speed, extent) = self.paces[Method::TopWords as usize].calibrated();
-        let candidates = |entries: f64| 18.0 * f64::from(self.geometry.threads()) * entries;
+        let threads = self.geometry.threads(self.variant.warps);
+        let candidates = |entries: f64| 18.0 * f64::from(threads) * entries;
         Some(Expected { rate: candidates(speed), stretch: candidates(extent.total()) / self.starts() as f64 })
     }
 
@@ -356,14 +363,15 @@ impl Searcher for CudaSearcher {
         let whole = self.paces[method as usize].extent(&launch.patterns);
         let extent = whole.part(self.filter.share);
         self.start(slot, &launch, extent).map_err(self.failed())?;
-        self.pending.push_back(Pending { slot, launch, extent, method, is_whole: extent == whole });
+        let (warps, is_whole) = (self.warps(), extent == whole);
+        self.pending.push_back(Pending { slot, launch, extent, method, warps, is_whole });
         self.next_slot = (slot + 1) % IN_FLIGHT;
         Ok(())
     }
 
     fn collect(&mut self) -> Result<LaunchReport, SearchError> {
         let pending = self.pending.pop_front().ok_or(SearchError::NothingSubmitted)?;
-        let Pending { slot, launch, mut extent, method, mut is_whole } = pending;
+        let Pending { slot, launch, mut extent, method, warps, mut is_whole } = pending;
         let mut all_busy = Duration::ZERO;
         loop {
             let (counters, hits, busy) = self.finish(slot).map_err(self.failed())?;
@@ -376,14 +384,15 @@ impl Searcher for CudaSearcher {
                     self.paces[method as usize].learn(&launch.patterns, extent, busy);
                 }
                 let skipped = u64::from(counters.skipped) * u64::from(extent.entries);
-                let tested = u64::from(self.geometry.threads()) * u64::from(extent.steps) * u64::from(extent.entries);
+                let tested =
+                    u64::from(self.geometry.threads(warps)) * u64::from(extent.steps) * u64::from(extent.entries);
                 // Candidates count as far as their hits are reported.
                 let share = hits.len() as f64 / f64::from(counters.hits.max(1));
                 let is_cut_short = hits.len() < counters.hits as usize;
                 let candidates = 18 * tested.saturating_sub(skipped);
                 return Ok(LaunchReport {
                     candidates: if is_cut_short { (candidates as f64 * share) as u64 } else { candidates },
-                    hits: hits.iter().map(|hit| claim(hit, &self.geometry)).collect(),
+                    hits: hits.iter().map(|hit| claim(hit, warps)).collect(),
                     busy: all_busy,
                     is_cut_short,
                 });

@@ -14,7 +14,7 @@ pub const FIRST_HITS: usize = 4096;
 /// for. The smallest launch (one group of entries per thread) must fit even if every candidate is a
 /// hit.
 pub fn most_hits(geometry: &Geometry) -> usize {
-    (18 * GROUP as usize * geometry.threads() as usize).max(FIRST_HITS)
+    (18 * GROUP as usize * geometry.most_threads() as usize).max(FIRST_HITS)
 }
 
 /// The number of suspects that a buffer has room for: `least`, and as many as fit into `more`
@@ -26,7 +26,7 @@ fn suspects_that_fit(more: usize, least: usize) -> usize {
 }
 
 fn centres(geometry: &Geometry) -> usize {
-    geometry.threads() as usize * CENTRES as usize
+    geometry.most_threads() as usize * CENTRES as usize
 }
 
 /// Buffers that launches use one after the other: one launch fills them and recomputes its suspects

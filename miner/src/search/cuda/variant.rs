@@ -2,87 +2,52 @@
 //! memory and tensor cores.
 
 use super::constants::{
-    DEFERRED_BYTES, FEW_SHARED, GROUP, LEAN_FEW_SHARED, LEAN_MANY_SHARED, LEAN_ONE_SHARED, MANY_SHARED, MOST_DEFERRED,
-    ONE_SHARED, PLAIN_COARSE_BITS, PLAIN_THREADS, SCRATCH_BYTES, TENSOR_COARSE_BITS, TENSOR_FEW_BITS, TENSOR_THREADS,
+    CENTRE_CONSTANTS, COARSE_BITS, DEFERRED_BYTES, FEW_BITS, FEWER_WARPS, GROUP, LARGE_BITS, LARGE_BLOCK, MIDDLE_BLOCK,
+    MOST_DEFERRED, SCRATCH_BYTES, SMALL_BLOCK, WARPS,
 };
 use super::driver::reason;
-use super::geometry::THREADS_PER_MULTIPROCESSOR;
+use super::geometry::{FIELD_BYTES, WARP};
 use cudarc::driver::sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-use cudarc::driver::{CudaFunction, CudaModule, LaunchConfig};
+use cudarc::driver::{CudaFunction, CudaModule, DriverError, LaunchConfig};
 use std::sync::Arc;
 
-/// A variant of `kernels/search.cu`. Sizes are bytes of shared memory per block.
+/// A variant of `kernels/search.cu`.
 struct Plan {
     name: &'static str,
+    /// Bytes of shared memory that a block may have; none for the variant without tensor cores.
     block: u32,
-    bytes_one: u32,
-    bytes_few: u32,
-    bytes_many: u32,
-    few_bits: u32,
-    coarse_bits: u32,
-    group: u32,
+    /// Warps of a block.
+    warps: u32,
+    /// Leading bits that index the coarse bitmap for many intervals.
+    bits: u32,
 }
 
-const fn tensor_bytes(shared: u32) -> u32 {
-    TENSOR_THREADS * (shared * 32 + SCRATCH_BYTES)
-}
-
-const fn bitmap_bytes(bits: u32) -> u32 {
-    1 << (bits - 3)
-}
-
-/// Bytes of a coarse bitmap for many intervals, and of the top words that each warp collects for
-/// the fine bitmap.
-const fn many_bytes(bits: u32, threads: u32) -> u32 {
-    bitmap_bytes(bits) + threads / 32 * MOST_DEFERRED * DEFERRED_BYTES
-}
-
-/// The first variant runs on every GPU. The others are used only if they find the same hits.
-const PLANS: [Plan; 3] = [
-    Plan {
-        name: "plain",
-        block: PLAIN_THREADS,
-        bytes_one: 0,
-        bytes_few: bitmap_bytes(PLAIN_COARSE_BITS),
-        bytes_many: many_bytes(PLAIN_COARSE_BITS, PLAIN_THREADS),
-        few_bits: PLAIN_COARSE_BITS,
-        coarse_bits: PLAIN_COARSE_BITS,
-        group: 1,
-    },
-    Plan {
-        name: "tensor",
-        block: TENSOR_THREADS,
-        bytes_one: tensor_bytes(ONE_SHARED),
-        bytes_few: tensor_bytes(FEW_SHARED) + bitmap_bytes(TENSOR_FEW_BITS),
-        bytes_many: tensor_bytes(MANY_SHARED) + many_bytes(TENSOR_COARSE_BITS, TENSOR_THREADS),
-        few_bits: TENSOR_FEW_BITS,
-        coarse_bits: TENSOR_COARSE_BITS,
-        group: GROUP,
-    },
-    Plan {
-        name: "lean",
-        block: TENSOR_THREADS,
-        bytes_one: tensor_bytes(LEAN_ONE_SHARED),
-        bytes_few: tensor_bytes(LEAN_FEW_SHARED) + bitmap_bytes(TENSOR_FEW_BITS),
-        bytes_many: tensor_bytes(LEAN_MANY_SHARED) + many_bytes(PLAIN_COARSE_BITS, TENSOR_THREADS),
-        few_bits: TENSOR_FEW_BITS,
-        coarse_bits: PLAIN_COARSE_BITS,
-        group: GROUP,
-    },
+/// The plain variant runs on every GPU. The others, those with the largest blocks first, are used
+/// only if they find the same hits.
+const PLANS: [Plan; 5] = [
+    Plan { name: "plain", block: 0, warps: WARPS, bits: COARSE_BITS },
+    Plan { name: "tensor", block: LARGE_BLOCK, warps: WARPS, bits: LARGE_BITS },
+    // Less energy and a little less speed; at a card's power cap perhaps more speed.
+    Plan { name: "saving", block: LARGE_BLOCK, warps: FEWER_WARPS, bits: LARGE_BITS },
+    Plan { name: "middle", block: MIDDLE_BLOCK, warps: WARPS, bits: COARSE_BITS },
+    Plan { name: "small", block: SMALL_BLOCK, warps: WARPS, bits: COARSE_BITS },
 ];
 
-/// The shared memory that a block may have on GPUs of compute capability 8.6, 8.9 and 12.0, the
-/// smallest amount of all GPUs that have the tensor cores we use ("Technical Specifications per
-/// Compute Capability" in NVIDIA's CUDA C++ Programming Guide).
-const LEAST_SHARED_MEMORY: u32 = 99 * 1024;
-const _: () = assert!(PLANS[2].shared_bytes() <= LEAST_SHARED_MEMORY);
-
-impl Plan {
-    /// The most shared memory that one of its kernels needs, in bytes per block.
-    const fn shared_bytes(&self) -> u32 {
-        let most = if self.bytes_few > self.bytes_many { self.bytes_few } else { self.bytes_many };
-        if self.bytes_one > most { self.bytes_one } else { most }
+/// Bytes of shared memory for a filter of this form.
+fn filter_bytes(form: Form, bits: u32) -> u32 {
+    match form {
+        Form::One => 0,
+        Form::Few => 1 << (bits - 3),
+        Form::Many => (1 << (bits - 3)) + WARPS * MOST_DEFERRED * DEFERRED_BYTES,
     }
+}
+
+/// Bytes of shared memory for the constants of the centres, as many as fit into a block beside the
+/// filter, and for the scratch memory of its warps.
+fn tensor_bytes(block: u32, warps: u32, filter: u32) -> u32 {
+    let threads = WARP * warps;
+    let fit = (block - filter - threads * SCRATCH_BYTES) / (threads * FIELD_BYTES as u32);
+    threads * (fit.min(CENTRE_CONSTANTS) * FIELD_BYTES as u32 + SCRATCH_BYTES)
 }
 
 /// The forms of a kernel: for one interval of top words, a few, or many.
@@ -93,44 +58,52 @@ pub enum Form {
     Many,
 }
 
-/// The kernels of one variant, ready to launch.
+/// A kernel, ready to launch.
+#[derive(Clone)]
+pub struct Kernel {
+    pub function: CudaFunction,
+    pub config: LaunchConfig,
+    /// Leading bits of a top word that index the coarse bitmap.
+    pub bits: u32,
+}
+
+/// The kernels of one variant.
 #[derive(Clone)]
 pub struct Variant {
     pub name: &'static str,
-    /// Leading bits of a top word that index the coarse bitmap, if there are a few intervals.
-    pub few_bits: u32,
-    /// Leading bits of a top word that index the coarse bitmap, if there are many intervals.
-    pub coarse_bits: u32,
+    /// Warps of a block.
+    pub warps: u32,
     /// Table entries per prefix product kept in memory.
     pub group: u32,
-    one: (CudaFunction, LaunchConfig),
-    few: (CudaFunction, LaunchConfig),
-    many: (CudaFunction, LaunchConfig),
+    /// For one interval, a few, and many.
+    kernels: [Kernel; 3],
 }
 
 impl Variant {
-    /// The kernel of a form, with its launch configuration.
-    pub fn kernel(&self, form: Form) -> &(CudaFunction, LaunchConfig) {
-        match form {
-            Form::One => &self.one,
-            Form::Few => &self.few,
-            Form::Many => &self.many,
-        }
+    pub fn kernel(&self, form: Form) -> &Kernel {
+        &self.kernels[form as usize]
     }
 }
 
-/// The variants that the module contains and the GPU can run with this much shared memory per
-/// block, the plain one first. `None` means all that the GPU has.
+/// The variants for a GPU: the plain one, and those with the largest blocks that the module has and
+/// the GPU can launch with this much shared memory per block. `None` means all that the GPU has.
 pub fn available(
     module: &Arc<CudaModule>,
     multiprocessors: u32,
     shared_memory: Option<u32>,
 ) -> Result<Vec<Variant>, String> {
-    let mut variants = Vec::new();
-    for plan in PLANS.iter().filter(|plan| shared_memory.is_none_or(|limit| plan.shared_bytes() <= limit)) {
+    let [plain, others @ ..] = &PLANS;
+    let mut variants = vec![ready(module, plain, multiprocessors)?];
+    let mut block = 0;
+    for plan in others {
+        if plan.block < block || shared_memory.is_some_and(|limit| limit < plan.block) {
+            continue;
+        }
         match ready(module, plan, multiprocessors) {
-            Ok(variant) => variants.push(variant),
-            Err(reason) if variants.is_empty() => return Err(reason),
+            Ok(variant) => {
+                block = plan.block;
+                variants.push(variant);
+            }
             Err(reason) => tracing::debug!(variant = plan.name, reason, "not for this GPU"),
         }
     }
@@ -144,23 +117,51 @@ pub fn named(module: &Arc<CudaModule>, multiprocessors: u32, name: &str) -> Opti
 }
 
 fn ready(module: &Arc<CudaModule>, plan: &Plan, multiprocessors: u32) -> Result<Variant, String> {
-    let kernel = |suffix: &str, bytes: u32| {
+    let kernel = |form: Form| {
+        let (suffix, bits) = match form {
+            Form::One => ("one", 0),
+            Form::Few => ("few", FEW_BITS),
+            Form::Many => ("many", plan.bits),
+        };
+        let filter = filter_bytes(form, bits);
+        let bytes = filter + if plan.block == 0 { 0 } else { tensor_bytes(plan.block, plan.warps, filter) };
         let name = format!("{}_{suffix}", plan.name);
-        let failed = |error: cudarc::driver::DriverError| format!("kernel {name}: {}", reason(error));
-        let function = module.load_function(&name).map_err(failed)?;
-        let room = i32::try_from(bytes).map_err(|error| error.to_string())?;
-        function.set_attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, room).map_err(failed)?;
-        let blocks = multiprocessors * THREADS_PER_MULTIPROCESSOR / plan.block;
-        let config = LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (plan.block, 1, 1), shared_mem_bytes: bytes };
-        Ok::<_, String>((function, config))
+        let function = load(module, &name, bytes).map_err(|error| format!("kernel {name}: {}", reason(error)))?;
+        Ok::<_, String>(Kernel { function, config: launch_config(multiprocessors, plan.warps, bytes), bits })
     };
     Ok(Variant {
         name: plan.name,
-        few_bits: plan.few_bits,
-        coarse_bits: plan.coarse_bits,
-        group: plan.group,
-        one: kernel("one", plan.bytes_one)?,
-        few: kernel("few", plan.bytes_few)?,
-        many: kernel("many", plan.bytes_many)?,
+        warps: plan.warps,
+        group: if plan.block == 0 { 1 } else { GROUP },
+        kernels: [kernel(Form::One)?, kernel(Form::Few)?, kernel(Form::Many)?],
     })
+}
+
+/// The kernel of this name, with so many bytes of shared memory per block.
+pub fn load(module: &Arc<CudaModule>, name: &str, bytes: u32) -> Result<CudaFunction, DriverError> {
+    let function = module.load_function(name)?;
+    function.set_attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes as i32)?;
+    Ok(function)
+}
+
+/// A launch with one block per multiprocessor.
+pub fn launch_config(multiprocessors: u32, warps: u32, bytes: u32) -> LaunchConfig {
+    LaunchConfig { grid_dim: (multiprocessors, 1, 1), block_dim: (WARP * warps, 1, 1), shared_mem_bytes: bytes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_block_has_room_for_its_filter_and_no_more_than_it_may_have() {
+        for plan in &PLANS[1..] {
+            for (form, bits) in [(Form::One, 0), (Form::Few, FEW_BITS), (Form::Many, plan.bits)] {
+                let (filter, warps) = (filter_bytes(form, bits), plan.warps);
+                let bytes = filter + tensor_bytes(plan.block, warps, filter);
+                println!("{} {form:?}: {bytes} bytes of {}", plan.name, plan.block);
+                assert!(bytes <= plan.block && bytes + WARP * warps * FIELD_BYTES as u32 > plan.block, "{bytes}");
+            }
+        }
+    }
 }

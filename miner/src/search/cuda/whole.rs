@@ -1,131 +1,128 @@
-//! Tests of whole keys' texts, in the device's layout.
+//! The kernels for whole keys.
 
-use super::abi::{Screen, TextTest, WholeSearch};
+use super::abi::{Point, Screen, Search, WholeSearch};
 use super::buffers::Buffer;
-use super::constants::{ACCEPTED_WORDS, FIRST_BITS, MOST_RUN, TEXT_WORDS};
-use super::screen::screen_of;
-use crate::pattern::{self, Anywhere, ChecksumTables, ChecksumTest, PatternSet, Run, TextWords};
-use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DriverError};
+use super::constants::{
+    ACCEPTED_WORDS, CHECKSUM_WORDS, LARGE_BLOCK, MATRIX_BYTES, MIDDLE_BLOCK, PARITY_GROUPS, SCRATCH_BYTES, SMALL_BLOCK,
+    WARPS, WHOLE_ENTRY_BYTES, WHOLE_FIELDS,
+};
+use super::geometry::{FIELD_BYTES, Geometry, TABLE, WARP};
+use super::launch::groups_of_128;
+use super::screen::Tests;
+use super::variant::{launch_config, load};
+use cudarc::driver::{
+    CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError, LaunchConfig, PushKernelArg,
+};
 use std::sync::Arc;
 
-/// The tests of the current pattern set.
-pub struct TextTests {
-    tests: CudaSlice<TextTest>,
-    /// The second argument of `whole_keys`, without addresses.
-    search: WholeSearch,
-    /// Quick tests for `whole_screened`; `None` if quick tests cannot express the tests.
-    pub screen: Option<Screen>,
+/// Prefixes of the kernels' names, and bytes of shared memory that their blocks may have.
+const BLOCKS: [(&str, u32); 3] = [("large", LARGE_BLOCK), ("middle", MIDDLE_BLOCK), ("small", SMALL_BLOCK)];
+/// Bytes of shared memory for the quick tests, and for the tests of texts.
+const QUICK_BYTES: u32 = PARITY_GROUPS * 512;
+const TEXT_BYTES: u32 = ((CHECKSUM_WORDS + ACCEPTED_WORDS) * 4).next_multiple_of(16);
+
+/// Bytes of shared memory of a block that may have `block` bytes: for tests, scratch memory, and the
+/// fields that fit.
+fn shared_bytes(block: u32, tests: u32) -> u32 {
+    let threads = WARP * WARPS;
+    let fit = (block - threads * SCRATCH_BYTES - tests) / (threads * FIELD_BYTES as u32);
+    threads * (fit.min(WHOLE_FIELDS) * FIELD_BYTES as u32 + SCRATCH_BYTES) + tests
 }
 
-impl TextTests {
-    /// No tests.
-    pub fn new(stream: &Arc<CudaStream>) -> Result<TextTests, DriverError> {
-        Ok(TextTests { tests: stream.alloc_zeros(1)?, search: WholeSearch::default(), screen: None })
+/// A kernel, and its bytes of shared memory.
+type Kernel = (CudaFunction, u32);
+
+/// The kernels and their tables.
+pub struct WholeKeys {
+    any: Kernel,
+    ends: Kernel,
+    runs: Kernel,
+    texts: Kernel,
+    table: CudaSlice<u8>,
+    /// The matrix of β for the tensor cores.
+    beta: CudaSlice<u8>,
+}
+
+impl WholeKeys {
+    /// Builds the tables from the points i·G. The kernels are those with the largest blocks that the
+    /// module has and the GPU can launch, with this much shared memory per block if possible.
+    pub fn new(
+        stream: &Arc<CudaStream>,
+        module: &Arc<CudaModule>,
+        points: &CudaSlice<Point>,
+        shared_memory: Option<u32>,
+    ) -> Result<WholeKeys, DriverError> {
+        let fits = |(_, block): &&(&str, u32)| shared_memory.is_none_or(|limit| *block <= limit);
+        let mut blocks = BLOCKS.iter().filter(fits).chain(BLOCKS.iter().rev());
+        let prefix_of_all = |(prefix, _): &&(&str, u32)| module.load_function(&format!("{prefix}_any")).is_ok();
+        let &(prefix, block) =
+            blocks.find(prefix_of_all).ok_or(DriverError(cudarc::driver::sys::CUresult::CUDA_ERROR_NOT_FOUND))?;
+        let kernel = |suffix: &str, tests: u32| {
+            let bytes = shared_bytes(block, tests);
+            load(module, &format!("{prefix}_{suffix}"), bytes).map(|function| (function, bytes))
+        };
+        let (any, ends, runs) =
+            (kernel("any", QUICK_BYTES)?, kernel("ends", QUICK_BYTES)?, kernel("runs", QUICK_BYTES)?);
+        let texts = kernel("texts", TEXT_BYTES)?;
+        let build = module.load_function("build_whole_table")?;
+        let mut table = stream.alloc_zeros::<u8>((TABLE * WHOLE_ENTRY_BYTES) as usize)?;
+        let mut beta = stream.alloc_zeros::<u8>(MATRIX_BYTES as usize)?;
+        let mut launch = stream.launch_builder(&build);
+        launch.arg(points).arg(&mut table).arg(&TABLE).arg(&mut beta);
+        // SAFETY: the arguments match `build_whole_table`. The grid covers the table, and the
+        // kernel checks its end.
+        unsafe { launch.launch(groups_of_128(TABLE))? };
+        Ok(WholeKeys { any, ends, runs, texts, table, beta })
     }
 
-    /// Queues the change to `patterns` on the stream. Launches in flight keep their tests: the
-    /// driver frees memory in the order of the stream.
-    pub fn set(&mut self, stream: &Arc<CudaStream>, patterns: &PatternSet) -> Result<(), DriverError> {
-        let (tests, search) = for_device(patterns);
-        self.search = search;
-        self.screen = patterns.text_tests().as_ref().and_then(screen_of);
-        if !tests.is_empty() {
-            self.tests = stream.clone_htod(&tests)?;
-        }
+    /// Queues the kernel that makes the tests of the screen.
+    pub fn search_by_screen(
+        &self,
+        stream: &Arc<CudaStream>,
+        search: &Search,
+        screen: &Screen,
+        geometry: &Geometry,
+    ) -> Result<(), DriverError> {
+        let kernel = match Tests::of(screen) {
+            Tests::Any => &self.any,
+            Tests::Ends => &self.ends,
+            Tests::Runs => &self.runs,
+        };
+        self.launch(stream, kernel, search, screen, geometry)
+    }
+
+    /// Queues the kernel that tests the texts of all keys.
+    pub fn search_by_texts(
+        &self,
+        stream: &Arc<CudaStream>,
+        search: &Search,
+        whole: &WholeSearch,
+        geometry: &Geometry,
+    ) -> Result<(), DriverError> {
+        self.launch(stream, &self.texts, search, whole, geometry)
+    }
+
+    fn launch<Tests: DeviceRepr>(
+        &self,
+        stream: &Arc<CudaStream>,
+        (kernel, bytes): &Kernel,
+        search: &Search,
+        tests: &Tests,
+        geometry: &Geometry,
+    ) -> Result<(), DriverError> {
+        let config: LaunchConfig = launch_config(geometry.multiprocessors, WARPS, *bytes);
+        let (table, beta) = (self.table.device_ptr(stream).0, self.beta.device_ptr(stream).0);
+        let mut launch = stream.launch_builder(kernel);
+        launch.arg(search).arg(tests).arg(&table).arg(&beta);
+        // SAFETY: the arguments match the kernel, every buffer in `search` has the size that the
+        // grid and the extent need, and the shared memory is that of `search_whole_keys`.
+        unsafe { launch.launch(config)? };
         Ok(())
     }
 
-    /// Whether whole keys must be compared.
-    pub fn are_needed(&self) -> bool {
-        self.search.key_tests + self.search.checksum_tests > 0
-    }
-
-    /// The second argument of `whole_keys`. `checksums` is the address of the tables of the
-    /// checksum.
-    pub fn argument(&self, stream: &Arc<CudaStream>, checksums: u64) -> WholeSearch {
-        WholeSearch { tests: self.tests.device_ptr(stream).0, checksums, ..self.search }
-    }
-
-    /// All buffers. Destructures every field: a new buffer cannot be forgotten here.
+    /// All buffers on the device.
     pub fn buffers(&self) -> Vec<Buffer<'_>> {
-        let TextTests { tests, search: _, screen: _ } = self;
-        vec![Buffer::on_device("tests of texts", tests)]
+        let WholeKeys { any: _, ends: _, runs: _, texts: _, table, beta } = self;
+        vec![Buffer::on_device("table for whole keys", table), Buffer::on_device("matrix of β", beta)]
     }
 }
-
-/// The tests of a pattern set in the device's layout, and the argument that counts them, without
-/// addresses.
-pub fn for_device(patterns: &PatternSet) -> (Vec<TextTest>, WholeSearch) {
-    let Some(tests) = patterns.text_tests() else { return (Vec::new(), WholeSearch::default()) };
-    let pattern::TextTests { of_keys, of_checksums, first } = tests;
-    let (first_bits, accepted) = first_bits(first.as_ref());
-    let search = WholeSearch {
-        key_tests: of_keys.len() as u32,
-        checksum_tests: of_checksums.len() as u32,
-        has_first_bits: u32::from(first.is_some()),
-        first_bits,
-        accepted,
-        ..WholeSearch::default()
-    };
-    (of_keys.iter().chain(&of_checksums).map(flat).collect(), search)
-}
-
-/// [`WholeSearch::first_bits`] and [`WholeSearch::accepted`] of a test. Bits that it does not
-/// compare are parities of no bits, so they are zero.
-fn first_bits(test: Option<&ChecksumTest>) -> ([[u32; 8]; FIRST_BITS as usize], [u32; ACCEPTED_WORDS as usize]) {
-    let (mut bits, mut accepted) = ([[0; 8]; FIRST_BITS as usize], [0; ACCEPTED_WORDS as usize]);
-    let Some(ChecksumTest { bytes, mask, sums }) = test else { return (bits, accepted) };
-    let compared: Vec<(usize, usize)> = (0..2)
-        .flat_map(|byte| (0..8).map(move |bit| (byte, bit)))
-        .filter(|&(byte, bit)| mask[byte] >> bit & 1 == 1)
-        .take(FIRST_BITS as usize)
-        .collect();
-    for (parts, &(byte, bit)) in bits.iter_mut().zip(&compared) {
-        for place in 0..256 {
-            // The contribution of this bit of x to the checksum. Bits are counted from the lowest.
-            let part = ChecksumTables::get().bytes[31 - place / 8][1 << (place % 8)];
-            parts[place / 32] |= (part >> (8 * bytes[byte] + bit) & 1) << (place % 32);
-        }
-    }
-    for sum in sums {
-        let value = |at: usize| compared.get(at).map_or(0, |&(byte, bit)| u32::from(sum[byte]) >> bit & 1);
-        let value = (0..FIRST_BITS as usize).fold(0, |all, at| 2 * all + value(at));
-        accepted[value as usize / 32] |= 1 << (value % 32);
-    }
-    (bits, accepted)
-}
-
-/// The bits of a device's text word: half of one of [`TextWords`].
-const HALF: u64 = (1 << 30) - 1;
-
-/// Splits words of twelve characters into words of six.
-fn halves(words: &TextWords<u64>) -> [u32; TEXT_WORDS as usize] {
-    std::array::from_fn(|at| (words[at / 2] >> (30 * (1 - at % 2)) & HALF) as u32)
-}
-
-/// A test in the device's layout. The device compares only the first characters of a run.
-fn flat(test: &pattern::TextTest) -> TextTest {
-    let (mut masks, mut values) = ([0; 5], [0; 5]);
-    for &(word, mask, value) in &test.fixed {
-        (masks[word], values[word]) = (mask, value);
-    }
-    let mut flat = TextTest { mask: halves(&masks), value: halves(&values), ..TextTest::default() };
-    flat.words = flat.mask.iter().enumerate().fold(0, |words, (at, &mask)| words | u32::from(mask != 0) << at);
-    if let Some(Anywhere { run, places }) = &test.anywhere {
-        flat.places = halves(places);
-        let characters = match run {
-            Run::Characters(characters) => characters.clone(),
-            Run::Equal(count) => {
-                flat.is_equal = 1;
-                vec![(HALF, 0); count - 1]
-            }
-        };
-        for (at, &(mask, value)) in characters.iter().take(MOST_RUN as usize).enumerate() {
-            (flat.run_mask[at], flat.run_value[at]) = ((mask & HALF) as u32, (value & HALF) as u32);
-            flat.run = at as u32 + 1;
-        }
-    }
-    flat
-}
-
-const _: () = assert!(ACCEPTED_WORDS * 32 == 1 << FIRST_BITS && MOST_RUN as usize == pattern::RUN_CHARACTERS);

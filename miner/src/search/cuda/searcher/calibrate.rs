@@ -2,7 +2,8 @@
 //! measuring.
 
 use super::super::abi::Suspect;
-use super::super::geometry::{Extent, FIELD_BYTES, GROUP, KEPT_ALONE, TABLE};
+use super::super::constants::{FEWER_WARPS, WARPS};
+use super::super::geometry::{Extent, FIELD_BYTES, GROUP, Geometry, KEPT_ALONE, TABLE, threads_per_start};
 use super::super::launch::{claim, multiple_point};
 use super::super::module::BUILT_FOR;
 use super::super::pace::{Method, Pace};
@@ -11,10 +12,12 @@ use super::CudaSearcher;
 use crate::key::{StartPoint, VerifiedHit};
 use crate::pattern::{Pattern, PatternSet};
 use crate::search::calibration::Choice;
+use crate::search::energy::EnergyMeter;
 use crate::search::error::SearchError;
+use crate::search::options::Preference;
 use crate::search::searcher::{Launch, Searcher};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The least ratio of the speeds at which a shorter table is chosen. Repeated trials differ by less
 /// than 1 %.
@@ -26,6 +29,38 @@ const FIRST_TEXTS: f64 = 1.0 / 8.0;
 
 /// Threads of a launch whose hits the CPU computes too. It takes 0.1 s for them.
 const CHECKED_AT_OPENING: u32 = 16;
+/// How long a variant's energy is measured, the first half not counted. The GPU's counter is read in
+/// steps of up to 0.1 s. Its rate is measured for a third of that.
+const LONG_TRIAL: Duration = Duration::from_millis(1800);
+/// The share of the highest rate in short trials with which a variant is measured longer.
+const RIVAL: f64 = 0.95;
+
+/// A variant that finds the right hits.
+struct Tried<'a> {
+    merit: f64,
+    /// Table entries per thread and second.
+    speed: f64,
+    /// The most table entries at a centre.
+    entries: u32,
+    variant: &'a Variant,
+}
+
+/// The hits of a trial that every variant finds, whatever number of warps its blocks have: those of
+/// the centres that are searched whole, and of the threads of a start point that all have.
+fn comparable(hits: &[Suspect], warps: u32, geometry: &Geometry) -> Vec<(u32, u32, u32, u32)> {
+    let per_start = threads_per_start(warps);
+    let is_common = |&(start, own, ..): &(u32, u32, u32, u32)| {
+        own < threads_per_start(FEWER_WARPS)
+            && [FEWER_WARPS, WARPS]
+                .iter()
+                .all(|&warps| start * threads_per_start(warps) + own < geometry.threads(warps))
+    };
+    let of_middle = hits.iter().filter(|hit| hit.step == 1);
+    let all = of_middle.map(|hit| (hit.thread / per_start, hit.thread % per_start, hit.entry, hit.which));
+    let mut common: Vec<_> = all.filter(is_common).collect();
+    common.sort_unstable();
+    common
+}
 
 fn patterns(texts: &[&str]) -> Arc<PatternSet> {
     let parsed = texts.iter().map(|text| text.parse::<Pattern>().expect("patterns"));
@@ -38,27 +73,39 @@ fn trial_start(number: usize) -> StartPoint {
 }
 
 impl CudaSearcher {
-    /// Measures the variants. Keeps the fastest one that finds the same hits as the plain one, with
-    /// its fastest length of the table, and sets the extents of launches. Returns the choice.
-    pub(super) fn calibrate(&mut self, variants: &[Variant]) -> Result<Choice, SearchError> {
+    /// Measures the variants that find the same hits as the plain one. Keeps the best with its fastest
+    /// length of the table, and sets the extents of launches. Returns the choice.
+    pub(super) fn calibrate(&mut self, variants: &[Variant], prefer: Preference) -> Result<Choice, SearchError> {
         let kinds = [patterns(&["n0st"]), patterns(&["n0str", "00000", "zzzzz"]), patterns(&["n0??rq"])];
-        let mut best: Option<(f64, u32, &Variant)> = None;
+        let mut tried: Vec<Tried> = Vec::new();
         let mut expected = None;
         for variant in variants {
             self.variant = variant.clone();
-            let short = Extent { steps: 1, entries: self.kept };
-            let found =
-                [self.trial(&kinds[0], short)?.1, self.trial(&kinds[1], short)?.1, self.trial(&kinds[2], short)?.1];
+            let short = Extent { steps: 2, entries: (self.kept / 2 / GROUP * GROUP).max(GROUP) };
+            let mut found = Vec::new();
+            for kind in &kinds {
+                let (_, hits) = self.trial(kind, short)?;
+                found.push(comparable(&hits, self.warps(), &self.geometry));
+            }
             if *expected.get_or_insert_with(|| found.clone()) != found {
                 tracing::warn!(device = %self.info.id, variant = variant.name, "finds other hits than the plain variant: not used");
                 continue;
             }
             let (speed, entries) = self.fastest_table(&kinds[0])?;
-            if best.is_none_or(|(most, ..)| speed > most) {
-                best = Some((speed, entries, variant));
+            let rate = speed * f64::from(variant.warps);
+            tried.push(Tried { merit: rate, speed, entries, variant });
+        }
+        let most = tried.iter().map(|one| one.merit).fold(0.0, f64::max);
+        tried.retain(|one| one.merit >= most * RIVAL);
+        if tried.len() > 1 {
+            for one in &mut tried {
+                (self.variant, self.entries) = (one.variant.clone(), one.entries);
+                one.merit = self.merit(&kinds[0], one.speed, prefer)? + self.merit(&kinds[2], one.speed, prefer)?;
+                tracing::debug!(device = %self.info.id, variant = one.variant.name, one.merit, ?prefer, "compared");
             }
         }
-        let (speed, entries, variant) = best.expect("the plain variant agrees with itself");
+        let best = tried.into_iter().max_by(|a, b| a.merit.total_cmp(&b.merit));
+        let Tried { speed, entries, variant, .. } = best.expect("the plain variant agrees with itself");
         (self.variant, self.entries) = (variant.clone(), entries);
         let prefixes = self.kept;
         self.take_memory()?;
@@ -79,9 +126,9 @@ impl CudaSearcher {
     pub(in super::super) fn compare_with_cpu(&mut self, threads: u32) -> Result<usize, SearchError> {
         let patterns = patterns(&["q"]);
         let (_, found) = self.trial(&patterns, Extent { steps: 1, entries: GROUP })?;
-        let every = (self.geometry.threads() / threads).max(1) as usize;
+        let every = (self.geometry.threads(self.warps()) / threads).max(1) as usize;
         // An odd step, so that the threads are of different warps and places in them.
-        let sampled: Vec<u32> = (0..self.geometry.threads()).step_by(every | 1).collect();
+        let sampled: Vec<u32> = (0..self.geometry.threads(self.warps())).step_by(every | 1).collect();
         let matching = |thread: u32, step: u32| -> Vec<Suspect> {
             let candidates =
                 (0..GROUP).flat_map(move |entry| (0..18).map(move |which| Suspect { thread, step, entry, which }));
@@ -107,7 +154,7 @@ impl CudaSearcher {
 
     /// Whether a candidate of a trial matches, by libsecp256k1.
     fn matches(&self, candidate: &Suspect, patterns: &PatternSet) -> bool {
-        let claimed = claim(candidate, &self.geometry);
+        let claimed = claim(candidate, self.warps());
         let start = trial_start(claimed.start);
         let key = VerifiedHit::recompute(start, claimed.tweak);
         key.is_some_and(|key| !patterns.matches(&key.npub()).is_empty())
@@ -124,9 +171,9 @@ impl CudaSearcher {
 
     /// The speed of the current variant with its fastest table, and the most entries of that table.
     ///
-    /// Each entry has 10 KB of constants for the tensor cores, and a centre reads those of all
-    /// entries. A GPU with a small L2 cache may be faster with fewer entries, although it then has
-    /// more centres to prepare.
+    /// Each entry has 10 KB of constants for the tensor cores, its share of a group's included, and a
+    /// centre reads those of all entries. A GPU with a small L2 cache may be faster with fewer
+    /// entries, although it then has more centres to prepare.
     fn fastest_table(&mut self, patterns: &Arc<PatternSet>) -> Result<(f64, u32), SearchError> {
         let [whole, shorter @ ..] = Extent::of_shorter_tables(self.table_entries());
         let mut best = (self.speed(patterns, whole)?, TABLE);
@@ -134,22 +181,47 @@ impl CudaSearcher {
         for extent in shorter {
             let speed = self.speed(patterns, extent)?;
             self.report(extent, speed);
-            if speed > best.0 * CLEARLY_FASTER {
-                best = (speed, extent.entries);
+            if speed < best.0 * CLEARLY_FASTER {
+                break;
             }
+            best = (speed, extent.entries);
         }
         Ok(best)
     }
 
+    /// Table entries of all threads per second, or per joule if the operator prefers that and the GPU
+    /// counts its energy. Measured in launches of the usual length, until the GPU has the heat and the
+    /// clock that it keeps.
+    fn merit(&mut self, patterns: &Arc<PatternSet>, speed: f64, prefer: Preference) -> Result<f64, SearchError> {
+        let meter = EnergyMeter::new(&[self.info.id]);
+        let extent = Extent::of_entries(speed * self.aim.seconds(), self.table_entries());
+        let long = if prefer == Preference::Energy { LONG_TRIAL } else { LONG_TRIAL / 3 };
+        let began = Instant::now();
+        while began.elapsed() < long / 2 {
+            self.trial(patterns, extent)?;
+        }
+        let (before, mut busy, mut launches) = (meter.read(), Duration::ZERO, 0u32);
+        while began.elapsed() < long {
+            busy += self.trial(patterns, extent)?.0;
+            launches += 1;
+        }
+        let all = f64::from(launches) * extent.total() * f64::from(self.geometry.threads(self.warps()));
+        let joules = meter.joules_between(&before, &meter.read()).filter(|&joules| joules > 0.0);
+        Ok(match (prefer, joules) {
+            (Preference::Energy, Some(joules)) => all / joules,
+            _ => all / busy.as_secs_f64().max(1e-6),
+        })
+    }
+
     fn report(&self, extent: Extent, speed: f64) {
-        let candidates = 18.0 * f64::from(self.geometry.threads()) * speed;
+        let candidates = 18.0 * f64::from(self.geometry.threads(self.warps())) * speed;
         tracing::debug!(device = %self.info.id, variant = self.variant.name, ?extent, speed, candidates, "measured");
     }
 
     /// Takes more memory for prefix products if the chosen variant is faster with it.
     fn take_memory(&mut self) -> Result<(), SearchError> {
         self.info.kernel += &format!(", {} variant", self.variant.name);
-        let threads = self.geometry.threads() as usize;
+        let threads = self.geometry.most_threads() as usize;
         let alone = u32::try_from(self.room / (threads * FIELD_BYTES)).unwrap_or(KEPT_ALONE).min(KEPT_ALONE);
         if self.variant.group == 1 && alone > self.kept {
             let alone = alone / GROUP * GROUP;
