@@ -25,9 +25,12 @@ fn is_same(label: &str, wanted: &str, context: &str) -> bool {
     one(label) == one(wanted)
 }
 
+/// Wrong and harmful messages, and the right and all messages of each language.
+type Judgement = (Vec<String>, Vec<String>, BTreeMap<String, (usize, usize)>);
+
 /// Messages of a list that are answered wrongly and those whose answer does harm, and the number of
 /// right answers and of messages in each language.
-fn judge(file: &str) -> (Vec<String>, Vec<String>, BTreeMap<String, (usize, usize)>) {
+fn judge(file: &str) -> Judgement {
     let labels: BTreeMap<String, String> = decisions(file).into_iter().collect();
     let (mut wrong, mut harmful, mut counts) = (Vec::new(), Vec::new(), BTreeMap::<String, (usize, usize)>::new());
     for line in file.lines().skip(1) {
