@@ -20,7 +20,6 @@ fn commands(folder: &str) -> Vec<Vec<String>> {
         "bench --seconds 0.2 --device cpu -j 1",
         "bench --seconds 0.2 --device cpu -j 1 --json",
         "explain m0c",
-        "split new m0ctane",
         "completions bash",
         "doctor --data FOLDER/data --config FOLDER/relays.toml",
         "fleet --data FOLDER/data init --host 127.0.0.1",
@@ -56,6 +55,9 @@ async fn a_command_whose_reader_is_gone_ends_quietly_and_one_on_a_full_disk_says
 const PROMPT: &str = r#"
 import os, pty, select, signal, subprocess, sys, termios, time
 kills = sys.argv[1] == "kill"
+for ignored in signal.SIGINT, signal.SIGQUIT:
+    # A test in the background has inherited that they are ignored.
+    signal.signal(ignored, signal.SIG_DFL)
 pid, terminal = pty.fork()
 if pid == 0 and kills:
     # The terminal belongs to this process, like to a shell, so it outlives the program.
@@ -81,6 +83,9 @@ while time.time() < end and not (ended and echo()):
         try:
             shown += os.read(terminal, 4096)
         except OSError:
+            # Nobody has the terminal any more.
+            if not ended:
+                ended, status = os.waitpid(pid, 0)
             break
     if not ended:
         ended, status = os.waitpid(pid, os.WNOHANG)
