@@ -45,10 +45,7 @@ export class Stage {
   link!: string;
   private host: Host | undefined;
 
-  constructor(
-    private readonly limits: readonly string[],
-    private readonly launched = () => launch(browserPath!),
-  ) {}
+  constructor(private readonly limits: readonly string[]) {}
 
   async start(): Promise<void> {
     this.relay = await RelayProcess.start(relayBin!);
@@ -58,7 +55,7 @@ export class Stage {
       this.host = await hosted();
       this.link = this.host.url + new URL(this.bot.link).hash;
     }
-    this.browser = await this.launched();
+    this.browser = await launch(browserPath!);
   }
 
   async end(): Promise<void> {
