@@ -244,9 +244,10 @@ mod tests {
             whole_keys_part: 0.25,
             ..Shares::default()
         };
-        let part = |text: &str, asker| shares.part_of(&JobSpec::for_tests(&[text], asker));
-        assert_eq!(part("qqqq", Some(Asker([1; 32]))), 0.125);
-        assert_eq!((part("qqqq", None), part("*cafe", None)), (0.5, 0.125));
+        let split = JobSpec::for_tests(&["qqqq"], Some(Asker([1; 32])));
+        assert_eq!(shares.part_of(&split), 0.125);
+        let of_pool = |text: &str| shares.part_of(&JobSpec::local(vec![text.parse().unwrap()]));
+        assert_eq!((of_pool("qqqq"), of_pool("*cafe")), (0.5, 0.125));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::program;
 use npubbot::clock::Clock;
 use npubbot::fleet::{BOT_CREDENTIALS, Credentials, FOLDER, Fleet, Setup, WorkerError, run_worker};
 use npubbot::job::{JobId, JobSpec};
+use npubbot::os::kernel::MemoryFile;
 use npubbot::pattern::Pattern;
 use npubbot::scheduler::{DeviceView, Find, FindOutcome, Health, OpenDevice, Scheduler};
 use npubbot::search::cpu::{CpuSearcher, KernelChoice};
@@ -173,7 +174,10 @@ impl Headquarters {
         let scheduler = Arc::new(Scheduler::start_with(&options, opener, surroundings, vault, on_find).unwrap());
         let fleet = Fleet::new(&server.url());
         let (stopper, mut shutdown) = shutdown::pair();
+        // As the bot does: the certificate is kept in memory, so the files may go.
         let credentials = Credentials::read(&server.data.path().join(FOLDER).join(BOT_CREDENTIALS)).unwrap();
+        let memory = MemoryFile::with(credentials.certificate()).unwrap();
+        let credentials = credentials.with_certificate_in(memory.path(), memory);
         let attached = Arc::clone(&scheduler);
         let runtime = runtime::Builder::new_multi_thread().worker_threads(2).thread_name("bot").enable_all().build();
         let runtime = runtime.unwrap();
