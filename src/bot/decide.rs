@@ -68,7 +68,9 @@ pub fn decide(request: &Request, reading: &Reading, facts: &Facts<'_>) -> Decisi
         }
         Intent::Stop => (Effect::Stop, Some(Reply::Stopped { open: facts.asker.open.len() })),
         Intent::Delete => (Effect::Forget, Some(Reply::Forgotten { open: facts.asker.open.len() })),
-        Intent::Help | Intent::Start => {
+        // Where other bots are greeted with it.
+        Intent::Start => say(Reply::Greeting { prefix: None }),
+        Intent::Help => {
             say(Reply::Help { open_jobs: facts.open_jobs(), rate: facts.rate, page: facts.page.map(str::to_owned) })
         }
         Intent::Status => say(status(facts)),
@@ -85,7 +87,7 @@ pub fn decide(request: &Request, reading: &Reading, facts: &Facts<'_>) -> Decisi
         Intent::TooManyWords(words) => {
             say(Reply::TooManyPrefixes { asked: *words, allowed: facts.limits.prefixes_per_job })
         }
-        Intent::Language(_) => say(Reply::LanguageSet),
+        Intent::Language(language) => say(Reply::LanguageSet(*language)),
         Intent::Languages => say(Reply::Languages),
         Intent::Thanks => say(Reply::Thanks),
         Intent::Greeting => say(Reply::Greeting { prefix: reading.shadowed.clone() }),
@@ -134,7 +136,8 @@ pub fn label((effect, reply): &Decision) -> String {
             Reply::Answer(Question::Price) => "price",
             Reply::Answer(Question::Safety) | Reply::SecretKey => "safety",
             Reply::Answer(Question::Import) => "import",
-            Reply::LanguageSet | Reply::Languages => "lang",
+            Reply::LanguageSet(language) => return format!("lang:{}", language.code()),
+            Reply::Languages => "lang",
             Reply::Thanks => "thanks",
             Reply::Greeting { .. } => "greeting",
             Reply::Chat | Reply::ForeignLanguage => "smalltalk",

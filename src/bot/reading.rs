@@ -188,7 +188,9 @@ impl Message<'_> {
         let words: Vec<&str> = words.iter().copied().filter(|word| word.parse::<SplitWork>().is_err()).collect();
         let (points, asked): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| HalfPoint::is_meant(word));
         let point = match points.as_slice() {
-            [] if words.is_empty() || (1..self.tokens.len()).any(|at| self.known[at]) => return Intent::SplitHelp,
+            [] if words.is_empty() || (1..self.tokens.len()).filter(|at| self.known[*at]).count() > 1 => {
+                return Intent::SplitHelp;
+            }
             [] => return Intent::BadPoint(None),
             [first, ..] => first.parse::<HalfPoint>(),
         };

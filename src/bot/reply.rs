@@ -4,6 +4,7 @@ use super::intent::{OfferReason, Question, Shown};
 use super::takes::{Rests, Takes};
 use crate::job::{BestSearch, JobId};
 use crate::key::HalfPointError;
+use crate::language::Language;
 use crate::ledger::HalfUse;
 use crate::message::WorkWanted;
 use crate::pattern::{Best, Difficulty, GrammarError, Pattern, Rate};
@@ -229,7 +230,7 @@ pub enum Reply {
         open: usize,
     },
     /// The asker chose the language of this answer.
-    LanguageSet,
+    LanguageSet(Language),
     /// The languages that the bot knows.
     Languages,
 }

@@ -126,7 +126,7 @@ fn say_reply(t: &Table, reply: &Reply) -> String {
         Reply::Stopped { open } => say!(t, "stopped-cancelled", open = *open),
         Reply::Started => say!(t, "started"),
         Reply::Forgotten { open } => say!(t, "forgotten", open = *open),
-        Reply::LanguageSet => say!(t, "language-set"),
+        Reply::LanguageSet(_) => say!(t, "language-set"),
         Reply::Languages => languages(t),
         Reply::TooManyPrefixes { asked, allowed } => {
             say!(t, "too-many-prefixes", asked = *asked, allowed = *allowed)

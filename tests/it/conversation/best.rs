@@ -125,7 +125,7 @@ async fn a_split_search_without_a_target_gives_one_tweak_for_its_half() {
     let [half, message] = made.lines().collect::<Vec<_>>()[..] else { panic!("{made}") };
     assert!(message.ends_with(" best zeros 2s"), "{message}");
     let acceptance = asker.ask(message).await;
-    assert!(acceptance.contains("your own point"), "{acceptance}");
+    assert!(acceptance.contains("your own half"), "{acceptance}");
     let result = asker.next_result().await;
     let tweak = result.lines().find(|line| line.starts_with("ntweak1")).unwrap();
     let bits = number_after(&result, "zeros:");

@@ -63,7 +63,7 @@ async fn an_asker_keeps_half_of_the_key_and_the_operator_never_has_it() {
     let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
     let (half, message) = new_half("dad");
     let acceptance = asker.ask(&message).await;
-    assert!(acceptance.contains("#1") && acceptance.contains("your own point"), "{acceptance}");
+    assert!(acceptance.contains("#1") && acceptance.contains("your own half"), "{acceptance}");
     let answer = asker.next_text().await;
     assert!(!answer.contains("nsec1"), "{answer}");
     let tweak = tweak_in(&answer);
@@ -201,7 +201,7 @@ async fn a_split_key_of_every_kind_is_checked_against_its_pattern() {
     for kind in ["~cat", "c?t", "[cd]at", "=3", "hex:c0d", "zeros:11", "words:4", "*ca*@4"] {
         let (half, message) = new_half(kind);
         let acceptance = asker.ask(&message).await;
-        assert!(acceptance.contains("Job #") && acceptance.contains("at your own point"), "{kind}: {acceptance}");
+        assert!(acceptance.contains("Job #") && acceptance.contains("your own half"), "{kind}: {acceptance}");
         let tweak = tweak_in(&asker.next_result().await);
         let key = DeliveredKey::read(&lines(&run_with_input(&["combine", &tweak, "--prefix", kind], &half)).join("\n"));
         let npub = key.expect("an nsec").npub;

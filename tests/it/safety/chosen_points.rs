@@ -115,7 +115,7 @@ impl Meeting {
         assert!(!first.contains("Nothing was started") && !first.contains("already"), "{text}: {first}");
         self.got += 1;
         let (acceptance, result) = (first, self.asker.next_result().await);
-        assert!(acceptance.contains("your own point"), "{text}: {acceptance}");
+        assert!(acceptance.contains("your own half"), "{text}: {acceptance}");
         let line = result.lines().find(|line| line.starts_with("ntweak1"));
         let tweak: SplitTweak = line.unwrap_or_else(|| panic!("{text}: {result}")).parse().unwrap();
         assert_eq!(tweak.fingerprint, HalfPoint::new(*point).fingerprint(), "{text}");
@@ -285,11 +285,11 @@ fn combined(half: &SecretKey, tweak: &SplitTweak) -> DeliveredKey {
     DeliveredKey::read(&String::from_utf8(output.stdout).unwrap()).expect("a key")
 }
 
-const NOT_ON_CURVE: &str = "no point of the curve";
+const NOT_ON_CURVE: &str = "are not a public half";
 const NOT_A_POINT: &str = "66 hexadecimal digits";
 const DAMAGED: &str = "checksum is wrong";
 const SECRET: &str = "this is a secret key";
-const NONE: &str = "I see no point";
+const NONE: &str = "I see no public half";
 
 /// A bech32 text of any kind and length.
 fn text_of(kind: &str, bytes: &[u8]) -> String {
