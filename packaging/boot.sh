@@ -217,7 +217,7 @@ live() {
     serves
     ask fan
     step "the log"
-    journal | grep -v 'monotonic' | head -60
+    journal | sed -n 1,60p
     inside systemctl --failed --no-legend
 }
 
