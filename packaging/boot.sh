@@ -244,7 +244,7 @@ documented debian.md "systemd-creds encrypt"
 documented debian.md "enable --now npubbot"
 serves
 [[ "$(inside npubbot status)" == *"$npub"* ]] || fail "another bot runs on the new machine"
-ask kit
+ask cat
 owned
 inside systemctl stop npubbot
 
