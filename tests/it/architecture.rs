@@ -201,7 +201,7 @@ fn every_error_knows_its_exit_code() {
     for code in library().into_iter().map(|(_, code)| code).chain(fleet) {
         for (at, _) in code.match_indices("Error)]\n").chain(code.match_indices("Error, Serialize, Deserialize)]\n")) {
             let mut words = code[at..].split_whitespace().skip_while(|word| !["enum", "struct"].contains(word)).skip(1);
-            seen.push(words.next().unwrap_or_default().trim_end_matches([';', '{', '(']).to_owned());
+            seen.push(first_name(words.next().unwrap_or_default()).to_owned());
         }
     }
     assert!(seen.len() > 20, "{seen:?}");

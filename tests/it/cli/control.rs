@@ -200,7 +200,7 @@ async fn a_wrong_configuration_changes_nothing_and_a_right_one_is_taken_up() {
     let wrong = operate(&home, &["reload"]);
     assert_eq!(wrong.status.code(), Some(2));
     let said = stderr(&wrong);
-    assert!(said.contains(&format!("line {line}: unknown field `nmae`")) && said.contains("old"), "{said}");
+    assert!(said.contains(&format!("line {line}: `nmae` is not a key")) && said.contains("old"), "{said}");
     // SIGHUP reads the same file; the outcome is in the log.
     let hang_up = || {
         rustix::process::kill_process(

@@ -70,7 +70,7 @@ fn a_restore_bad_rows_and_private_relays_are_named() {
     ledger().close();
     std::fs::copy(file("ledger.sqlite"), folder.path().join("backup")).unwrap();
     ledger().close();
-    assert!(!stdout(&doctor(&config, &data)).contains("backup"));
+    assert!(!stdout(&doctor(&config, &data)).contains("a backup was"));
     std::fs::copy(folder.path().join("backup"), file("ledger.sqlite")).unwrap();
     let said = stdout(&doctor(&config, &data));
     assert!(line(&said, "ledger").contains("older than the file used-halves"), "{said}");
@@ -99,7 +99,8 @@ fn every_problem_is_named_with_its_remedy() {
     std::fs::write(&config, "[[relays]]\nurl = \"ws://127.0.0.1:9\"\nroles = [\"inbox\"]\n").unwrap();
     std::fs::create_dir(&data).unwrap();
     std::fs::set_permissions(&data, PermissionsExt::from_mode(0o755)).unwrap();
-    std::fs::write(data.join("identity.age"), "x").unwrap();
+    let key = age::x25519::Identity::generate().to_public();
+    std::fs::write(data.join("identity.age"), age::encrypt(&key, &[b'x'; 63]).unwrap()).unwrap();
     std::fs::set_permissions(data.join("identity.age"), PermissionsExt::from_mode(0o644)).unwrap();
     std::fs::write(data.join("ledger.sqlite"), "this is no ledger, and long enough to look like some file").unwrap();
     let output = doctor(&config, &data);
