@@ -33,7 +33,7 @@ const STOREYS: &[&[&str]] = &[
     &["job"],
     &["message"],
     &["progress", "ledger", "vault", "search"],
-    &["config", "fleet", "calibration_file"],
+    &["config", "fleet", "calibration_file", "compiled_kernels"],
     &["bot", "nostr", "scheduler", "web", "control"],
     &["service", "backup"],
     &["cli"],
