@@ -20,7 +20,7 @@ const MEASURED_SECONDS: f64 = 0.5;
 /// an H200.
 const KNOWN: [Machine; 3] = [
     ("2 cores with AVX-512", Rates { top_words: Rate(1.6e9), whole_keys: Some(Rate(0.4e9)) }),
-    ("one NVIDIA H100", Rates { top_words: Rate(205e9), whole_keys: Some(Rate(58e9)) }),
+    ("one NVIDIA H100", Rates { top_words: Rate(202e9), whole_keys: Some(Rate(58e9)) }),
     ("one NVIDIA H200", Rates { top_words: Rate(204e9), whole_keys: None }),
 ];
 
@@ -231,7 +231,7 @@ mod tests {
           about 1 key in 34.4 G fits
           this machine, 1.00 G/s: 34 seconds, 95 % within 103 seconds
           2 cores with AVX-512, 1.60 G/s: 21 seconds, 95 % within 64 seconds
-          one NVIDIA H100, 205 G/s: less than a second, 95 % within 1 second
+          one NVIDIA H100, 202 G/s: less than a second, 95 % within 1 second
           one NVIDIA H200, 204 G/s: less than a second, 95 % within 1 second
           looks alike and is cheaper: ~m0ctane, 4 seconds, 95 % within 13 seconds
         ");
@@ -270,7 +270,7 @@ mod tests {
           takes 10 min
           this machine, 1.00 G/s: probably 1 key in 1.21 T (words:9), or rarer
           2 cores with AVX-512, 1.60 G/s: probably 1 key in 1.21 T (words:9), or rarer
-          one NVIDIA H100, 205 G/s: probably 1 key in 141 T (zeros:47), or rarer
+          one NVIDIA H100, 202 G/s: probably 1 key in 141 T (zeros:47), or rarer
           one NVIDIA H200, 204 G/s: probably 1 key in 141 T (zeros:47), or rarer
         ");
         let value = serde_json::to_value(line_of_best(Best::SURPRISE, HERE.1)).unwrap();
