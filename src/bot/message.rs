@@ -84,7 +84,12 @@ impl Message<'_> {
     pub fn answer_language(&self) -> Language {
         let of = |language| self.scores.iter().find(|(other, _)| *other == language).map_or(0, |(_, score)| *score);
         let chat = self.context.language;
-        let least = if self.spoken == Some(Language::English) { 1 } else { 0 };
+        let is_english = self.spoken == Some(Language::English);
+        // Every manual has the English commands, so a message that is one tells no language.
+        if is_english && self.only_word().is_some() && self.found.iter().any(|found| found.is_shown) {
+            return chat;
+        }
+        let least = usize::from(is_english);
         self.spoken.filter(|&spoken| of(spoken) > of(chat) && of(spoken) > least).unwrap_or(chat)
     }
 

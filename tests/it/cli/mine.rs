@@ -157,9 +157,10 @@ fn mine_counts_what_it_printed_when_its_time_is_over() {
         let count = ["mine", pattern, "--count", "1000000", "--time", "1s", "--json"];
         let output = run(&[&count, &ONE_THREAD[..]].concat());
         assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        // On a busy machine it may find nothing in that time.
         let printed = stdout(&output).lines().count();
         let told = format!("the time is over: {printed} found, {} missing", 1_000_000 - printed);
-        assert!(printed > 0 && stderr(&output).contains(&told), "{printed}: {}", stderr(&output));
+        assert!(stderr(&output).contains(&told), "{printed}: {}", stderr(&output));
     }
 }
 

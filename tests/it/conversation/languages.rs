@@ -31,7 +31,8 @@ async fn answers_and_results_come_in_the_last_language_even_after_a_restart() {
     assert!(asker.ask("cat").await.contains("npub1catを探します"), "a prefix tells no language");
     let result = asker.next_text().await;
     assert!(result.contains("秘密鍵です") && result.contains("\n再送"), "{result}");
-    assert!(asker.ask("status").await.contains("進行中のジョブはありません"), "nor does an English command");
+    let status = asker.ask("status").await;
+    assert!(status.contains("進行中のジョブはありません"), "nor does an English command: {status}");
     assert!(other.ask("status").await.contains("You have no open job"), "other askers have their own language");
     assert!(asker.ask("lang en").await.contains("I answer in English now"));
     // Not "status" again: within a second that would be the same message, with the same id.

@@ -275,8 +275,8 @@ async fn with_ten_thousand_open_jobs_it_starts_within_three_seconds() {
         let (asker, rumor): ([u8; 32], [u8; 32]) = (rng.random(), rng.random());
         write
             .prepare_cached(
-                "INSERT INTO job (asker, rumor, patterns, state, accepted_at, expires_at, seen_on)
-                 VALUES (?1, ?2, ?3, 'accepted', ?4, ?5, '[\"wss://one.example\"]')",
+                "INSERT INTO job (asker, rumor, ticket, patterns, state, accepted_at, expires_at, seen_on)
+                 VALUES (?1, ?2, x'01', ?3, 'accepted', ?4, ?5, '[\"wss://one.example\"]')",
             )
             .unwrap()
             .execute(rusqlite::params![asker, rumor, pattern, now as i64, now as i64 + 86_400])

@@ -47,7 +47,8 @@ fn the_vault_draws_from_the_operating_system_and_nothing_else() {
     for file in files {
         let (name, code) = (file.strip_prefix(&vault).unwrap().display().to_string(), source::code(&file));
         for word in OTHER_SOURCES {
-            let allowed = (name.as_str(), word) == ("random.rs", "getrandom");
+            // The walls name the system call.
+            let allowed = word == "getrandom" && ["random.rs", "os/walls.rs"].contains(&name.as_str());
             if code.contains(word) && !allowed {
                 found.push(format!("{name} has `{word}`"));
             }

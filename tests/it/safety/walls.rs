@@ -11,7 +11,6 @@ use crate::support::{PATIENCE, until};
 use nostr_sdk::nips::nip04;
 use nostr_sdk::{Event, EventBuilder, JsonUtil, Keys, Kind, ToBech32};
 use npubbot::key::{Offset, Rotation, Tweak, VerifiedHit};
-use npubbot::pattern::ALPHABET;
 use npubbot::vault::BreakOut;
 use npubbot::vault::{Opened, Vault, VaultError, VerifiedEvent};
 use rand::rngs::StdRng;
@@ -203,8 +202,8 @@ fn a_start_point_is_redeemed_once_also_over_the_socket() {
     let starts = vault.open_starts(3, None).unwrap();
     let hit = |at: usize| VerifiedHit::recompute(starts[at].1, tweak).unwrap();
     let asking = Forger::new(vault.public_key());
-    let letters = ALPHABET.iter().map(|&letter| format!(" {}", char::from(letter))).collect::<String>();
-    let wrap = VerifiedEvent::check(asking.honest(&format!("find{letters}"), 10)).unwrap();
+    let prefixes: String = (0..3).map(|at| format!(" {}", &hit(at).npub().to_string()[5..11])).collect();
+    let wrap = VerifiedEvent::check(asking.honest(&format!("find{prefixes}"), 10)).unwrap();
     let Some(Ok(Opened::Message(request))) = vault.open_all(&[wrap]).pop() else { panic!("an honest message opens") };
     let (ticket, message) = (request.ticket.expect("it asks for a key"), message_to(&asking.author, ""));
     let redeem = |start: usize, of: usize| vault.redeem(starts[start].0, &hit(of), &ticket, None, &message, "");
