@@ -268,27 +268,22 @@ mod tests {
     #[test]
     fn a_report_has_the_hits_that_verify_and_the_candidates_that_they_prove() {
         let mut device = CpuSearcher::open(Some(1), KernelChoice::Portable).unwrap();
-        for (claimed, at_least, at_most) in [(1, 0.9, 1.0), (10, 0.08, 0.7)] {
+        // Some 900 hits of the canary: the random error is 3 %.
+        for (claims, at_least, at_most) in [(1.0, 0.85, 1.0), (1.5, 0.55, 0.8)] {
             let (mut searcher, session, _sent) = searcher();
-            let launch = launch(&["qq", "0"]);
+            let launch = launch(&["0", "qq"]);
             device.submit(launch.clone()).unwrap();
             let honest = device.collect().unwrap();
             searcher.submit(launch).unwrap();
             let hits: Vec<Hit> = honest.hits.iter().map(|hit| Hit::new(hit.start, hit.tweak)).take(900).collect();
             assert!(hits.len() > 300, "{}", hits.len());
             let done = honest.candidates * hits.len() as u64 / honest.hits.len() as u64;
-            answer(&searcher, &session, done * claimed, [hits.clone(), hits.clone()].concat());
-            match searcher.collect() {
-                Ok(report) => {
-                    assert_eq!(report.hits.len(), hits.len(), "a hit claimed twice counts once");
-                    let share = report.candidates as f64 / (done * claimed) as f64;
-                    assert!((at_least..=at_most).contains(&share), "{claimed}: {share}");
-                }
-                Err(SearchError::Distrusted { reason, .. }) if claimed > 1 => {
-                    assert!(reason.contains("does not really search"), "{reason}");
-                }
-                Err(error) => panic!("{error}"),
-            }
+            let claimed = (done as f64 * claims) as u64;
+            answer(&searcher, &session, claimed, [hits.clone(), hits.clone()].concat());
+            let report = searcher.collect().unwrap();
+            assert_eq!(report.hits.len(), hits.len(), "a hit claimed twice counts once");
+            let share = report.candidates as f64 / claimed as f64;
+            assert!((at_least..=at_most).contains(&share), "{claims}: {share}");
         }
     }
 
