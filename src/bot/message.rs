@@ -86,7 +86,8 @@ impl Message<'_> {
         let chat = self.context.language;
         let is_english = self.spoken == Some(Language::English);
         // Every manual has the English commands, so a message that is one tells no language.
-        if is_english && self.only_word().is_some() && self.found.iter().any(|found| found.is_shown) {
+        let is_command = |found: &Match| found.is_shown && found.language == Language::English;
+        if self.only_word().is_some() && self.found.iter().any(is_command) {
             return chat;
         }
         let least = usize::from(is_english);

@@ -133,7 +133,8 @@ fn read(text: &str) -> Option<Read> {
     let (doing, rest) = text.split_once("; ")?;
     let (rate, rest) = rest.split_once(" keys tested; 6, 7, 8 characters take about ")?;
     let (times, whole_keys) = rest.split_once("; ")?;
-    rate_of(whole_keys.strip_suffix(" for endings; nothing longer than 24 h")?)?;
+    let (of_endings, _limit) = whole_keys.split_once(" for endings; nothing longer than ")?;
+    rate_of(of_endings)?;
     let open_jobs = match doing {
         "ready for requests" => 0,
         _ => doing.strip_prefix("searching for ")?.split(' ').next()?.parse().ok()?,

@@ -288,14 +288,14 @@ async fn with_ten_thousand_open_jobs_it_starts_within_three_seconds() {
     // The asker writes before the start. The answer shows that everything runs, including the
     // search.
     let mut asker = Asker::connect(&relay.url(), bot).await;
-    asker.send("status").await;
+    asker.send("help").await;
     let began = Instant::now();
     let process = home.spawn_logged().await;
     until("the bot serves", || async { home.log().contains("serving").then_some(()) }).await;
     let serving = began.elapsed();
     let answer = asker.next_text().await;
     println!("serving after {serving:?}, the first answer after {:?}", began.elapsed());
-    assert!(answer.contains("10000 jobs"), "{answer}");
+    assert!(answer.contains("Open jobs of all askers: 10000"), "{answer}");
     let (status, took) = process.stop_with(Signal::TERM).await;
     judge("the start", serving, Duration::from_secs(3));
     hold(status.success(), &format!("{status} after {took:?}"));
