@@ -18,7 +18,7 @@ const LOG_FLUSH_TIMEOUT: Duration = Duration::from_millis(100);
 #[error("standard output cannot be written: {0}")]
 struct OutputError(io::Error);
 
-/// Standard output, for results. Its errors lead to the exit code of [`outcome`].
+/// Standard output, for results. Its errors lead to the exit code of [`super::exit::end`].
 pub(super) struct Stdout(io::StdoutLock<'static>);
 
 /// Locks standard output.
