@@ -153,7 +153,11 @@ mod tests {
             let (mut pace, patterns) = (Pace::new(Aim::USUAL, TABLE, 100_000.0, 0.125), set("=6*"));
             let times = run(&mut pace, &patterns, 100_000.0 / slower, 12);
             for (number, time) in times.iter().enumerate() {
-                assert!(*time < TARGET * slower.max(2.0) / 2.0, "launch {number}, {slower} times slower: {time} s");
+                // The number of entries is rounded, so a launch may take a little longer.
+                assert!(
+                    *time < TARGET * 1.01 * slower.max(2.0) / 2.0,
+                    "launch {number}, {slower} times slower: {time} s"
+                );
             }
             for (number, time) in times.iter().enumerate().skip(4) {
                 // A launch has whole centres, so it may take less than the target.
