@@ -14,7 +14,8 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-env=NPUBBOT_COMMIT={}", commit());
     println!("cargo::rustc-env=NPUBBOT_TARGET={}", env::var("TARGET").unwrap_or_default());
-    let features = [("demo", env::var_os("CARGO_FEATURE_DEMO"))];
+    let features =
+        ["demo", "fleet", "top"].map(|name| (name, env::var_os(format!("CARGO_FEATURE_{}", name.to_uppercase()))));
     let features: Vec<&str> = features.iter().filter(|(_, set)| set.is_some()).map(|(name, _)| *name).collect();
     println!(
         "cargo::rustc-env=NPUBBOT_FEATURES={}",

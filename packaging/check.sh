@@ -4,7 +4,7 @@
 #
 #   packaging/check.sh PROGRAM
 #
-# DEBIAN_ROOT names a folder that `debootstrap --variant=minbase --include=systemd bookworm` made, to
+# DEBIAN_ROOT names a folder that `debootstrap --variant=minbase --include=systemd,procps bookworm` made, to
 # save a minute.
 # The unit is checked by this Debian's systemd: it warns of what it does not know, and that fails.
 # `packaging/boot.sh` starts it. Needs root, debootstrap and buildah. Prints SKIPPED and the reason for each part that it cannot do.
@@ -32,7 +32,7 @@ clean_root() {
     if [ -n "${DEBIAN_ROOT:-}" ]; then
         cp -a "$DEBIAN_ROOT" "$root"
     else
-        has debootstrap && debootstrap --variant=minbase --include=systemd bookworm "$root" >"$work/log"
+        has debootstrap && debootstrap --variant=minbase --include=systemd,procps bookworm "$root" >"$work/log"
     fi
 }
 if ! clean_root; then

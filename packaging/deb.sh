@@ -59,7 +59,7 @@ Version: $version
 Architecture: $architecture
 Maintainer: $maintainer
 Installed-Size: $(du -sk --apparent-size "$root/usr" "$root/etc" | awk '{ kb += $1 } END { print kb }')
-Depends: libc6 (>= ${glibc#GLIBC_}), libgcc-s1, adduser
+Depends: libc6 (>= ${glibc#GLIBC_}), libgcc-s1, adduser, procps
 Suggests: systemd, bash-completion
 Section: net
 Priority: optional
