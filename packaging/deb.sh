@@ -66,8 +66,8 @@ Priority: optional
 Description: Nostr bot that finds vanity npubs
  People write an encrypted message with a prefix to the bot's npub. It searches
  for a key whose npub starts like that, on NVIDIA GPUs or the CPU, and sends the
- key back, encrypted so that only the asker can read it. The NVIDIA driver (525 or
- newer) is loaded at run time; without one the CPU searches.
+ key back, encrypted so that only the asker can read it. The NVIDIA driver (525
+ or newer) is loaded at run time; without one the CPU searches.
 CONTROL
 (cd "$root" && find usr etc -type f -print0 | sort -z | xargs -0 md5sum >DEBIAN/md5sums)
 find "$root" -newermt "@$SOURCE_DATE_EPOCH" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
