@@ -34,11 +34,14 @@ pub enum UnwrapError {
     /// The rumor's id is not the hash of its content.
     #[error("the rumor's id is not that of its content")]
     LyingId,
+    /// The vault gave no answer: its process ended each time it was asked. The message may be good.
+    #[error("the vault process ended before it answered")]
+    Unanswered,
 }
 
 impl UnwrapError {
     /// All reasons, in the order of the variants.
-    pub const ALL: [UnwrapError; 9] = [
+    pub const ALL: [UnwrapError; 10] = [
         UnwrapError::TooLarge,
         UnwrapError::NotAWrap,
         UnwrapError::NotForUs,
@@ -48,6 +51,7 @@ impl UnwrapError {
         UnwrapError::BadRumor,
         UnwrapError::Impostor,
         UnwrapError::LyingId,
+        UnwrapError::Unanswered,
     ];
 }
 

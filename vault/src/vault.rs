@@ -318,7 +318,7 @@ impl Vault {
         let requests = events.iter().filter(is_small).map(open_request).collect();
         let mut answers = self.link.ask_patiently(requests).into_iter();
         let opened = events.iter().map(|event| match is_small(&event) {
-            true => answers.next().map_or(Err(UnwrapError::Undecryptable), opened),
+            true => answers.next().map_or(Err(UnwrapError::Unanswered), opened),
             false => Err(UnwrapError::TooLarge),
         });
         opened.map(|opened| self.count(opened)).collect()
@@ -377,9 +377,9 @@ fn opened(answer: Answer) -> Result<Opened, UnwrapError> {
         Answer::Opened(opened) => opened,
         Answer::Refused(error) => {
             tracing::error!(%error, "a message could not be opened");
-            Err(UnwrapError::Undecryptable)
+            Err(UnwrapError::Unanswered)
         }
-        _ => Err(UnwrapError::Undecryptable),
+        _ => Err(UnwrapError::Unanswered),
     }
 }
 

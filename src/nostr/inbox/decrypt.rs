@@ -3,7 +3,7 @@
 use super::arrival::Arrival;
 use super::queue::ArrivedEvent;
 use crate::fault::{self, Step};
-use crate::vault::{Claim, Opened, Rumor, Vault, VerifiedEvent};
+use crate::vault::{Claim, Opened, Rumor, UnwrapError, Vault, VerifiedEvent};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
 use std::collections::VecDeque;
@@ -23,6 +23,8 @@ pub(super) enum Outcome {
     Claim(Claim),
     /// The event holds nothing that can be answered.
     Ignored,
+    /// The vault process ended before it answered.
+    Unanswered,
     /// The id or signature is wrong. The genuine event with this id may still arrive.
     Forged,
 }
@@ -126,6 +128,7 @@ fn try_open(vault: &Vault, events: &[VerifiedEvent]) -> Option<Vec<Outcome>> {
     let outcome = |opened| match opened {
         Ok(Opened::Message(rumor)) => Outcome::Message(rumor),
         Ok(Opened::Claim(claim)) => Outcome::Claim(claim),
+        Err(UnwrapError::Unanswered) => Outcome::Unanswered,
         Err(reason) => {
             tracing::debug!(%reason, "a wrap is ignored");
             Outcome::Ignored

@@ -19,7 +19,8 @@ use crate::nostr::relay::timer::wait_until;
 use crate::shutdown::Shutdown;
 use crate::token_bucket::TokenBucket;
 use crate::vault::{Claim, Vault};
-use nostr_sdk::Filter;
+use hashlink::LruCache;
+use nostr_sdk::{EventId, Filter};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
@@ -31,6 +32,11 @@ const CHECK: Duration = Duration::from_secs(2);
 const SUBSCRIPTION: &str = "inbox";
 /// Number of wraps whose ids are remembered.
 const REMEMBERED: usize = 100_000;
+/// How often a message is tried, if the vault process ends each time. It stops a message that makes
+/// every vault process end, and keeps one that met a process which ended for another reason.
+const MAX_FETCHES: u32 = 4;
+/// The most messages whose tries are counted; beyond it the oldest count starts again.
+const MAX_UNANSWERED: usize = 1024;
 
 /// Receives messages to the bot.
 #[derive(Clone)]
@@ -64,6 +70,24 @@ struct Parts {
     claims: ClaimLookups,
     backfill: Backfill,
     subscription: Subscription,
+    /// How often the vault process ended before it answered, by the event's id.
+    unanswered: LruCache<[u8; 32], u32>,
+}
+
+impl Parts {
+    /// Leaves a message that the vault did not open to the next backfill, at most
+    /// [`MAX_FETCHES`] times.
+    fn fetch_again(&mut self, id: [u8; 32]) {
+        let fetches = self.unanswered.get(&id).copied().unwrap_or(0) + 1;
+        self.unanswered.insert(id, fetches);
+        if fetches < MAX_FETCHES {
+            self.seen.forget(&id);
+            self.backfill.missed();
+        } else {
+            let event = EventId::from_byte_array(id);
+            tracing::error!(%event, "a message ends every vault process; it is left out until the next start");
+        }
+    }
 }
 
 impl Inbox {
@@ -106,6 +130,7 @@ impl Inbox {
             ),
             backfill: Backfill::new(),
             subscription: Subscription::new(self.relays.clone(), SUBSCRIPTION),
+            unanswered: LruCache::new(MAX_UNANSWERED),
         };
         parts.subscription.request(self.filter()).await;
         let mut checks = tokio::time::interval(CHECK);
@@ -199,6 +224,7 @@ impl Inbox {
             }
             Outcome::Claim(claim) => self.look_up_author(parts, arrival.with(claim), out),
             Outcome::Ignored => {}
+            Outcome::Unanswered => parts.fetch_again(arrival.id),
             Outcome::Forged => {
                 if parts.seen.forget(&arrival.id) {
                     // The genuine event may have been skipped as a copy. A backfill brings it.
