@@ -105,6 +105,30 @@ impl SeenIds {
     }
 }
 
+/// How often the vault process ended before it answered, by the id of the event.
+pub(super) struct Unanswered(LruCache<[u8; 32], u32>);
+
+impl Unanswered {
+    /// How often an event is tried. It stops a message that makes every vault process end, and keeps
+    /// one that met processes which ended for another reason.
+    const MAX_TRIES: u32 = 4;
+    /// The most events whose tries are counted. Beyond it the oldest count starts again.
+    const CAPACITY: usize = 1024;
+
+    /// Counts a try without an answer. Returns whether the event may be tried once more.
+    pub fn may_try_again(&mut self, id: [u8; 32]) -> bool {
+        let tries = self.0.get(&id).map_or(1, |tries| tries + 1);
+        self.0.insert(id, tries);
+        tries < Unanswered::MAX_TRIES
+    }
+}
+
+impl Default for Unanswered {
+    fn default() -> Unanswered {
+        Unanswered(LruCache::new(Unanswered::CAPACITY))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,6 +139,14 @@ mod tests {
         assert!(is_recent(now, now) && is_recent(now + 1, now) && is_recent(now - 604_800, now));
         assert!(!is_recent(now - 604_801, now) && !is_recent(now + 3601, now));
         assert!(!is_recent(u64::MAX, now) && !is_recent(0, now) && is_recent(0, 0) && is_recent(u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn an_event_without_an_answer_is_tried_four_times() {
+        let mut unanswered = Unanswered::default();
+        let tries = [1, 2, 1, 1, 1].map(|id| unanswered.may_try_again([id; 32]));
+        assert_eq!(tries, [true, true, true, true, false]);
+        assert!(unanswered.may_try_again([2; 32]), "the other event has its own count");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The inbox task: from the relays to the channel of requests.
 
-use super::arrival::{Arrival, SeenIds, is_acceptable, is_answerable};
+use super::arrival::{Arrival, SeenIds, Unanswered, is_acceptable, is_answerable};
 use super::backfill::{self, Backfill};
 use super::claims::ClaimLookups;
 use super::decrypt::{Decryptions, Outcome};
@@ -19,7 +19,6 @@ use crate::nostr::relay::timer::wait_until;
 use crate::shutdown::Shutdown;
 use crate::token_bucket::TokenBucket;
 use crate::vault::{Claim, Vault};
-use hashlink::LruCache;
 use nostr_sdk::{EventId, Filter};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,11 +31,6 @@ const CHECK: Duration = Duration::from_secs(2);
 const SUBSCRIPTION: &str = "inbox";
 /// Number of wraps whose ids are remembered.
 const REMEMBERED: usize = 100_000;
-/// How often a message is tried, if the vault process ends each time. It stops a message that makes
-/// every vault process end, and keeps one that met a process which ended for another reason.
-const MAX_FETCHES: u32 = 4;
-/// The most messages whose tries are counted; beyond it the oldest count starts again.
-const MAX_UNANSWERED: usize = 1024;
 
 /// Receives messages to the bot.
 #[derive(Clone)]
@@ -70,17 +64,13 @@ struct Parts {
     claims: ClaimLookups,
     backfill: Backfill,
     subscription: Subscription,
-    /// How often the vault process ended before it answered, by the event's id.
-    unanswered: LruCache<[u8; 32], u32>,
+    unanswered: Unanswered,
 }
 
 impl Parts {
-    /// Leaves a message that the vault did not open to the next backfill, at most
-    /// [`MAX_FETCHES`] times.
+    /// Leaves a message that the vault did not open to the next backfill, if it may be tried again.
     fn fetch_again(&mut self, id: [u8; 32]) {
-        let fetches = self.unanswered.get(&id).copied().unwrap_or(0) + 1;
-        self.unanswered.insert(id, fetches);
-        if fetches < MAX_FETCHES {
+        if self.unanswered.may_try_again(id) {
             self.seen.forget(&id);
             self.backfill.missed();
         } else {
@@ -130,7 +120,7 @@ impl Inbox {
             ),
             backfill: Backfill::new(),
             subscription: Subscription::new(self.relays.clone(), SUBSCRIPTION),
-            unanswered: LruCache::new(MAX_UNANSWERED),
+            unanswered: Unanswered::default(),
         };
         parts.subscription.request(self.filter()).await;
         let mut checks = tokio::time::interval(CHECK);
