@@ -168,6 +168,11 @@ impl Ledger {
         (first..=today).map(|day| Ok((day * unsigned(DAY), self.day(day)?))).collect()
     }
 
+    /// Totals of the day so far.
+    pub fn today(&self) -> Result<DayFigures, LedgerError> {
+        self.day(unsigned(self.now() / DAY))
+    }
+
     /// Totals of a day, in days since 1970-01-01 (UTC); zeros for an unknown day.
     pub fn day(&self, day: u64) -> Result<DayFigures, LedgerError> {
         let day = i64::try_from(day).unwrap_or(i64::MAX);

@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::config::{Config, Limits};
 use crate::job::Asker;
 use crate::ledger::Ledger;
-use crate::nostr::{EncryptionKeys, Relays};
+use crate::nostr::{EncryptionKeys, Flood, Relays};
 use crate::roster::Roster;
 use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
@@ -67,6 +67,7 @@ pub(super) struct Context {
     pub encryption_keys: Arc<EncryptionKeys>,
     pub access: Access,
     pub pulse: Pulse,
+    pub flood: Flood,
     /// The tasks and threads of the service; those of the search are on the scheduler's roster.
     pub roster: Roster,
     /// The workers on other machines, if the configuration has a server for them.
@@ -100,6 +101,25 @@ impl Handles {
 }
 
 impl Context {
+    /// A context with the ledger in `folder` and the default configuration.
+    #[cfg(test)]
+    pub fn for_test(folder: &std::path::Path, clock: Clock, shutdown: Shutdown) -> Context {
+        Context {
+            vault: Vault::without_identity().unwrap().with_clock(clock.clone()),
+            ledger: Ledger::open(folder, clock.clone()).unwrap(),
+            clock,
+            config: Arc::new(Config::embedded_default().unwrap()),
+            wakes: Wakes::default(),
+            encryption_keys: Arc::default(),
+            access: Access::default(),
+            pulse: Pulse::default(),
+            flood: Flood::new(20, 1000),
+            roster: Roster::default(),
+            fleet: None,
+            shutdown,
+        }
+    }
+
     /// Whether an asker is a friend of the operator, and the asker's limits.
     pub fn limits_of(&self, asker: Asker) -> (bool, Cow<'_, Limits>) {
         (self.access.is_friend(asker), self.access.limits(asker, &self.config.limits))

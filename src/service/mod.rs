@@ -41,7 +41,7 @@ use crate::config::{Config, RelayEntry};
 use crate::control::Door;
 use crate::fault::{self, Step};
 use crate::ledger::{Ledger, LedgerError, Totals};
-use crate::nostr::{NostrError, Reach, Relays, nip11};
+use crate::nostr::{Flood, NostrError, Reach, Relays, nip11};
 use crate::pattern::{Pattern, Rate};
 use crate::roster::{KeepTasks, Roster, task};
 use crate::scheduler::{DeviceView, Scheduler};
@@ -136,6 +136,7 @@ impl Service {
             vault: vault.with_clock(clock.clone()),
             ledger: ledger.clone(),
             clock,
+            flood: Flood::new(config.limits.flood_work_bits, config.limits.new_askers_per_minute),
             config: Arc::new(config),
             wakes: Wakes::default(),
             encryption_keys: Arc::default(),

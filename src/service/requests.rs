@@ -12,7 +12,7 @@ use crate::key::{Npub, WorkTarget};
 use crate::ledger::{Answer, AskerView, Effect, LedgerError, Recorded};
 use crate::memory;
 use crate::message::{OutgoingMessage, WorkWanted};
-use crate::nostr::{Arrival, Flood};
+use crate::nostr::Arrival;
 use crate::scheduler::Scheduler;
 use crate::vault::{Rumor, VaultError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,7 +34,6 @@ const BACKLOG_PAUSE: Duration = Duration::from_millis(20);
 pub(super) struct Requests {
     context: Context,
     scheduler: Arc<Scheduler>,
-    flood: Flood,
     limits: Mutex<AnswerLimits>,
 }
 
@@ -59,10 +58,10 @@ impl RequestError {
 
 impl Requests {
     /// Requests of a service.
-    pub fn new(context: Context, scheduler: Arc<Scheduler>, flood: Flood) -> Requests {
+    pub fn new(context: Context, scheduler: Arc<Scheduler>) -> Requests {
         let limits = &context.config.limits;
         let limits = AnswerLimits::new(limits.answers_per_hour, limits.answers_per_second, Instant::now());
-        Requests { context, scheduler, flood, limits: Mutex::new(limits) }
+        Requests { context, scheduler, limits: Mutex::new(limits) }
     }
 
     /// Answers messages until the channel closes or the service stops.
@@ -215,6 +214,7 @@ impl Requests {
         let recorded = ledger.answer_all(&answers)?;
         for (answer, (recorded, ended)) in answers.into_iter().zip(recorded) {
             if recorded == Recorded::Now {
+                self.context.pulse.count_answered();
                 if answer.reply.is_some() {
                     self.limits().count(answer.asker, Instant::now());
                 }
@@ -278,7 +278,7 @@ impl Requests {
         };
         let is_request = matches!((&effect, &reply), (Effect::Accept(..), _) | (_, Some(Reply::WorkWanted(_))));
         if is_request && !asker.known && !arrival.paid {
-            self.flood.record_new_asker(Instant::now());
+            self.context.flood.record_new_asker(Instant::now());
         }
         let verdict = self.limits().verdict(author, Instant::now());
         let (effect, reply) = limited(effect, reply, verdict, now);
@@ -313,7 +313,7 @@ impl Requests {
 
     /// The work that a new asker owes during a flood. Askers who had a job owe none.
     fn owed(&self, arrival: &Arrival, asker: &AskerView) -> Option<WorkWanted> {
-        self.flood.wanted(Instant::now()).filter(|_| !asker.known && !arrival.paid)
+        self.context.flood.wanted(Instant::now()).filter(|_| !asker.known && !arrival.paid)
     }
 
     /// Seals the replies in one call, because sealing is most of the work of an answer.
@@ -362,29 +362,14 @@ fn comes_first(context: &Context, asker: Asker) -> bool {
 mod tests {
     use super::*;
     use crate::clock::Clock;
-    use crate::config::Config;
     use crate::job::{JobSpec, RumorId, Ticket};
-    use crate::ledger::{AskerRule, Ledger};
-    use crate::service::context::Wakes;
-    use crate::vault::Vault;
+    use crate::ledger::AskerRule;
 
     #[test]
     fn friends_and_askers_with_an_open_job_come_first() {
         let folder = tempfile::tempdir().unwrap();
         let (_stopper, shutdown) = crate::shutdown::pair();
-        let context = Context {
-            vault: Vault::without_identity().unwrap(),
-            ledger: Ledger::open(folder.path(), Clock::System).unwrap(),
-            clock: Clock::System,
-            config: Arc::new(Config::embedded_default().unwrap()),
-            wakes: Wakes::default(),
-            encryption_keys: Arc::default(),
-            access: Default::default(),
-            pulse: Default::default(),
-            roster: Default::default(),
-            fleet: None,
-            shutdown,
-        };
+        let context = Context::for_test(folder.path(), Clock::System, shutdown);
         let (asker, ledger) = (|number| Asker([number; 32]), &context.ledger);
         let first = || [1, 2, 3].map(|number| comes_first(&context, asker(number)));
         let spec = JobSpec { asker: asker(1), ..JobSpec::local(vec!["q".parse().unwrap()]) };

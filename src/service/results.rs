@@ -125,18 +125,15 @@ fn is_for(job: &Job, find: &Find) -> bool {
 mod tests {
     use super::*;
     use crate::clock::Clock;
-    use crate::config::Config;
     use crate::job::{Asker, BestSearch, EncryptionKey, JobId, JobSpec, RumorId};
     use crate::key::{HalfPoint, Offset, Rotation, StartPoint, Tweak, VerifiedHit};
-    use crate::ledger::{Answer, Effect, Ledger};
+    use crate::ledger::{Answer, Effect};
     use crate::pattern::Pattern;
-    use crate::service::context::Wakes;
     use crate::shutdown::Stopper;
-    use crate::vault::{ANNOUNCEMENT, Announcement, Asked, Order, StartId, Vault, VerifiedEvent, Wanted};
+    use crate::vault::{ANNOUNCEMENT, Announcement, Asked, Order, StartId, VerifiedEvent, Wanted};
     use nostr::nips::nip44;
     use nostr::{Event, EventBuilder, JsonUtil, Keys, Tag};
     use secp256k1::Scalar;
-    use std::sync::Arc;
     use tempfile::TempDir;
 
     struct Bench {
@@ -151,21 +148,8 @@ mod tests {
 
     fn bench() -> Bench {
         let folder = TempDir::new().unwrap();
-        let clock = Clock::at(1_800_000_000);
         let (_stopper, shutdown) = crate::shutdown::pair();
-        let context = Context {
-            vault: Vault::without_identity().unwrap().with_clock(clock.clone()),
-            ledger: Ledger::open(folder.path(), clock.clone()).unwrap(),
-            clock,
-            config: Arc::new(Config::embedded_default().unwrap()),
-            wakes: Wakes::default(),
-            encryption_keys: Arc::default(),
-            access: Default::default(),
-            pulse: Default::default(),
-            roster: crate::roster::Roster::default(),
-            fleet: None,
-            shutdown,
-        };
+        let context = Context::for_test(folder.path(), Clock::at(1_800_000_000), shutdown);
         let keys = Keys::generate();
         let asker = Asker(keys.public_key().to_bytes());
         Bench { results: Results(context), keys, asker, best: None, _stopper, _folder: folder }

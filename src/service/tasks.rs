@@ -3,7 +3,7 @@
 use super::context::{Context, Handles};
 use super::requests::Requests;
 use super::status::status_of;
-use crate::nostr::{Arrival, Awaited, Flood, Inbox, Outbox, Presence, Publisher, Relays, Watchdog};
+use crate::nostr::{Arrival, Awaited, Inbox, Outbox, Presence, Publisher, Relays, Watchdog};
 use crate::roster::{KeepTasks, Task, task};
 use crate::scheduler::Scheduler;
 use crate::web::PAGE_SHA256;
@@ -22,7 +22,6 @@ const MESSAGES_WAITING: usize = 256;
 pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: Relays) -> JoinSet<()> {
     let Context { vault, ledger, clock, config, wakes, encryption_keys, shutdown, .. } = context.clone();
     let (relay_lists, awaited) = (Arc::default(), Awaited::default());
-    let flood = Flood::new(config.limits.flood_work_bits, config.limits.new_askers_per_minute);
     let (messages, received) = mpsc::channel(MESSAGES_WAITING);
 
     let inbox = Inbox {
@@ -31,7 +30,7 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
         ledger: ledger.clone(),
         clock: clock.clone(),
         limits: config.limits.clone(),
-        flood: flood.clone(),
+        flood: context.flood.clone(),
         encryption_keys,
         awaited: awaited.clone(),
         resubscribe: wakes.resubscribe.as_notify(),
@@ -67,7 +66,7 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
         awaited,
         resubscribe: wakes.resubscribe.as_notify(),
     };
-    let requests = Arc::new(Requests::new(context.clone(), Arc::clone(&scheduler), flood));
+    let requests = Arc::new(Requests::new(context.clone(), Arc::clone(&scheduler)));
     let handles = Handles { context, scheduler, relays: relays.clone() };
     let (keys, vanish, roster) = (handles.clone(), handles.clone(), handles.context.roster.clone());
 

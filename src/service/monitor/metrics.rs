@@ -8,7 +8,7 @@ use crate::scheduler::{Health, Rest};
 use crate::service::context::Handles;
 use crate::service::workers;
 use prometheus::{Encoder, Gauge, GaugeVec, IntCounterVec, Opts, Registry, TextEncoder};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use thiserror::Error;
 
 /// A reason why metrics could not be collected.
@@ -37,6 +37,8 @@ pub fn collect(bot: &Handles, relays: &[(String, bool)], since: SystemTime) -> R
     page.counters("part_restarts_total", help, ["part"], restarts)?;
     let help = "Lines of the log that could not be written.";
     page.counters("log_lines_lost_total", help, [], [([], log_writer::lost_lines())])?;
+    let is_working = f64::from(u8::from(bot.context.vault.trouble().is_none()));
+    page.gauge("vault_working", "Whether the vault process works.", is_working)?;
     devices(&page, bot)?;
     let connected = relays.iter().map(|(url, is_connected)| ([url.as_str()], f64::from(u8::from(*is_connected))));
     page.gauges("relay_connected", "Whether a relay of the bot is connected.", ["relay"], connected)?;
@@ -84,13 +86,18 @@ fn devices(page: &Page, bot: &Handles) -> Result<(), MetricsError> {
     page.gauge("search_paused", "Whether the search is paused.", is_paused)
 }
 
-/// Metrics of unanswered messages, by cause.
+/// Metrics of messages: answered, waiting, and unanswered by cause.
 fn messages(page: &Page, bot: &Handles) -> Result<(), MetricsError> {
     let dropped = bot.context.vault.dropped();
     let names = dropped.map(|(cause, _)| snake_case(&format!("{cause:?}")));
     let dropped = names.iter().map(String::as_str).zip(dropped).map(|(name, (_, count))| ([name], count));
     let all = dropped.chain([(["denied"], bot.context.access.ignored())]);
-    page.counters("messages_dropped_total", "Messages left unanswered, by cause.", ["cause"], all)
+    page.counters("messages_dropped_total", "Messages left unanswered, by cause.", ["cause"], all)?;
+    let pulse = &bot.context.pulse;
+    page.counters("messages_total", "Messages that were opened and decided on.", [], [([], pulse.answered())])?;
+    page.gauge("messages_waiting", "Messages that wait for their answer.", pulse.waiting() as f64)?;
+    let is_flooded = bot.context.flood.wanted(Instant::now()).is_some();
+    page.gauge("flood", "Whether new askers owe work, because too many came.", f64::from(u8::from(is_flooded)))
 }
 
 /// Metrics of jobs, the outbox and the sizes of the ledger.
@@ -105,6 +112,9 @@ fn ledger(page: &Page, bot: &Handles) -> Result<(), MetricsError> {
         (["expired"], totals.expired as f64),
     ];
     page.gauges("jobs", "Jobs in the ledger, by state; ended ones until they are deleted.", ["state"], jobs)?;
+    let today = ledger.today()?;
+    let today = [(["accepted"], today.accepted as f64), (["delivered"], today.delivered as f64)];
+    page.gauges("jobs_today", "Jobs accepted and delivered since midnight (UTC).", ["event"], today)?;
     let help = "Messages that no relay of their receivers has yet.";
     page.gauge("outbox_messages", help, totals.unsent_messages as f64)?;
     page.gauge("outbox_answer_bytes", "Size of unsent answers other than results.", sizes.answers as f64)?;

@@ -17,6 +17,7 @@ struct Shared {
     beats: watch::Sender<u64>,
     attending: Mutex<Option<Instant>>,
     waiting: AtomicU64,
+    answered: AtomicU64,
 }
 
 /// A guard that marks a batch as in progress until the guard is dropped, also by a panic.
@@ -52,6 +53,16 @@ impl Pulse {
     /// Number of messages that wait for their answer.
     pub fn waiting(&self) -> u64 {
         self.0.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Counts a message that was decided on.
+    pub fn count_answered(&self) {
+        self.0.answered.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Number of messages decided on since the start.
+    pub fn answered(&self) -> u64 {
+        self.0.answered.load(Ordering::Relaxed)
     }
 
     fn set_attending(&self, since: Option<Instant>) {

@@ -28,6 +28,7 @@ pub const TESTS: &[Test] = &[
 ];
 
 const DASHBOARD: &str = include_str!("../../../docs/operators/grafana.json");
+const ALERTS: &str = include_str!("../../../docs/operators/alerts.yml");
 
 /// A bot with metrics, and their address.
 fn home_with_metrics(relay: &TestRelay) -> (Home, SocketAddr) {
@@ -61,7 +62,7 @@ async fn metrics_have_every_figure_and_name_no_asker() {
     let other = Keys::generate().public_key().to_bech32().unwrap();
     assert!(operate(&home, &["deny", &other]).status.success());
     let text = metric(address, "npubbot_jobs{state=\"accepted\"} 1").await;
-    for name in named_in_dashboard() {
+    for name in named_in_dashboard_and_alerts() {
         assert!(text.contains(&format!("# TYPE {name} ")), "{name} is missing in {text}");
     }
     assert!(text.contains(&format!("npubbot_relay_connected{{relay=\"{}\"}} 1", relay.url())), "{text}");
@@ -101,10 +102,12 @@ async fn readiness_follows_the_relay_and_health_does_not() {
     until("it is ready again", || async { (get(address, "/readyz").0 == 200).then_some(()) }).await;
 }
 
-/// Metrics that the dashboard queries.
-fn named_in_dashboard() -> BTreeSet<&'static str> {
-    let words = DASHBOARD.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    let names: BTreeSet<&str> = words.filter(|word| word.starts_with("npubbot_")).collect();
+/// Metrics that the dashboard and the alerts query, but for those of a fleet, which this bot lacks.
+fn named_in_dashboard_and_alerts() -> BTreeSet<&'static str> {
+    let words =
+        [DASHBOARD, ALERTS].into_iter().flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+    let names: BTreeSet<&str> =
+        words.filter(|word| word.starts_with("npubbot_") && !word.starts_with("npubbot_fleet")).collect();
     assert!(names.len() > 8, "{names:?}");
     names
 }
@@ -127,6 +130,9 @@ async fn promtool_finds_nothing_wrong() {
     let mut promtool = promtool.unwrap();
     promtool.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     assert!(promtool.wait().unwrap().success(), "{text}");
+    let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/cli/alerts.test.yml");
+    let tested = Command::new("promtool").args(["test", "rules", rules]).output().unwrap();
+    assert!(tested.status.success(), "{tested:?}");
 }
 
 async fn a_real_prometheus_has_data_for_every_panel_of_the_dashboard() {
@@ -156,6 +162,7 @@ async fn a_real_prometheus_has_data_for_every_panel_of_the_dashboard() {
         for target in panel["targets"].as_array().unwrap() {
             // A rate needs two scrapes within its window, which Grafana chooses.
             let query = target["expr"].as_str().unwrap().replace("$__rate_interval", "1m");
+            let query = query.replace("$job", "npubbot").replace("$instance", ".+");
             until(&query, || async {
                 let encoded: String = query.bytes().map(|byte| format!("%{byte:02x}")).collect();
                 let (status, body) = get(prometheus_at, &format!("/api/v1/query?query={encoded}"));
