@@ -84,11 +84,11 @@ count-instructions *ARGS:
 check-guide: build
     packaging/guide.sh target/release/npubbot
 
-# Records the demo again: docs/images/demo.svg
-demo-svg: build
-    test -x {{ venv }}/bin/termtosvg || \
-        { python3 -m venv {{ venv }} && {{ venv }}/bin/pip install -q termtosvg==1.1.0; }
-    {{ venv }}/bin/python scripts/record_demo.py target/release/npubbot docs/images/demo.svg
+# Draws the README's chat and page again, from `npubbot demo` (needs Chromium).
+pictures: build
+    test -x {{ venv }}/bin/playwright || \
+        { python3 -m venv {{ venv }} && {{ venv }}/bin/pip install -q playwright==1.57.0; }
+    {{ venv }}/bin/python scripts/draw_pictures.py target/release/npubbot docs/images
 
 # Draws the rates again: docs/images/rates.svg, from docs/images/rates.csv
 rates-chart:

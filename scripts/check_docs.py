@@ -7,6 +7,9 @@
 - Each row of the threat model has a bound, a place and a test that exists.
 - Prose lines have at most 100 characters.
 - Each `just` recipe that CONTRIBUTING.md names exists, and each recipe is named there.
+- Tables of times are those of the rates in docs/performance.md, and so is every rate of an H100 or
+  H200 that another page, the chart or `npubbot explain` has. `--write` writes the tables again.
+- `docs/` has at most 45 pages, and all Markdown together at most 45,000 words.
 """
 
 import re
@@ -18,6 +21,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # Documents whose `quoted_names` need not exist in the code, because they describe an earlier day.
 DATED = ("docs/decisions/", "docs/developers/words.md")
 MOST_CHARACTERS = 100
+MOST_PAGES, MOST_WORDS = 45, 45_000
+TIMES = re.compile(r"<!-- times: (.*) -->\n(.*?)<!-- end of times -->", re.S)
 
 faults: list[str] = []
 
@@ -129,6 +134,81 @@ def check_recipes() -> None:
         fault(contributing, 1, f"the recipe {name} is not named here")
 
 
+def rates() -> dict[str, tuple[float, float]]:
+    """Rate with one pattern, in candidates a second, and watts of each machine of performance.md."""
+    found: dict[str, tuple[float, float]] = {}
+    for _, line in prose((ROOT / "docs/performance.md").read_text()):
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        # The table of measured rates has nine columns, that of computed ones five.
+        places = {9: (1, 6), 5: (3, 4)}.get(len(cells))
+        if line.startswith("|") and places and all(re.fullmatch(r"[\d.]+", cells[at]) for at in places):
+            found.setdefault(cells[0], (float(cells[places[0]]) * 1e9, float(cells[places[1]])))
+    return found
+
+
+def two_digits(number: float) -> str:
+    return f"{float(f'{number:.2g}'):,.{1 if number < 9.95 else 0}f}"
+
+
+def span(seconds: float) -> str:
+    units = [("years", 31_557_600), ("days", 86_400), ("h", 3_600), ("min", 60), ("s", 1)]
+    for unit, size in units:
+        if seconds >= 1.5 * size:
+            return f"{two_digits(seconds / size)} {unit}"
+    return "under 1.5 s"
+
+
+def energy(joules: float) -> str:
+    hours = joules / 3_600
+    unit, count = ("kWh", hours / 1_000) if hours >= 950 else ("Wh", hours)
+    return f", {two_digits(count)} {unit}" if hours >= 0.095 else ""
+
+
+def table_of_times(machines: list[str], known: dict[str, tuple[float, float]]) -> str:
+    """Average time, and electricity from a tenth of a watt hour on, for each length of a prefix."""
+    heads = [name.removeprefix("NVIDIA ") for name in machines]
+    rows = [f"| characters | 1 key in | {' | '.join(heads)} |", "| --- |" + " --- |" * (len(heads) + 1)]
+    scales = [("T", 1e12), ("G", 1e9)]
+    for length in range(6, 13):
+        keys = 32.0**length
+        scale, size = next((scale, size) for scale, size in scales if keys >= size)
+        costs = (known[name] for name in machines)
+        cells = [span(keys / rate) + energy(keys / rate * watts) for rate, watts in costs]
+        rows.append(f"| {length} | {two_digits(keys / size)} {scale} | {' | '.join(cells)} |")
+    return "\n".join(rows) + "\n"
+
+
+def check_rates(documents: list[Path], write: bool) -> None:
+    known = rates()
+    cards = {name.removeprefix("NVIDIA "): rate for name, (rate, _) in known.items()}
+    for path in documents:
+        text = path.read_text()
+        for times in TIMES.finditer(text):
+            table = f"\n{table_of_times(times.group(1).split(', '), known)}\n"
+            if times.group(2) != table and write:
+                path.write_text(text[: times.start(2)] + table + text[times.end(2) :])
+            elif times.group(2) != table:
+                fault(path, text[: times.start()].count("\n") + 1, "the times are not those of docs/performance.md")
+    named = [path for path in documents if not path.relative_to(ROOT).as_posix().startswith(DATED)]
+    for path in [*named, ROOT / "src/cli/explain.rs"]:
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            for card, rate in re.findall(r"NVIDIA (H\d00)(?:,|\", Rates \{ top_words: Rate\() ?(\d+)(?: G/s|e9)", line):
+                if int(rate) != int(cards[card] / 1e9):
+                    fault(path, number, f"an {card} does {cards[card] / 1e9:g} G/s, by docs/performance.md")
+    chart = ROOT / "docs/images/rates.csv"
+    if f"\nnpubbot,{cards['H200'] / 1e9:g}," not in chart.read_text():
+        fault(chart, 2, "the rate is not that of docs/performance.md")
+
+
+def check_size(documents: list[Path]) -> None:
+    pages = sum(path.relative_to(ROOT).as_posix().startswith("docs/") for path in documents)
+    words = sum(len(path.read_text().split()) for path in documents)
+    if pages > MOST_PAGES:
+        fault(ROOT / "docs/README.md", 1, f"docs has {pages} pages; at most {MOST_PAGES}")
+    if words > MOST_WORDS:
+        fault(ROOT / "docs/README.md", 1, f"{words} words of Markdown; at most {MOST_WORDS}")
+
+
 def main() -> int:
     files = tracked()
     code = [
@@ -153,6 +233,8 @@ def main() -> int:
             check_lengths(path, lines)
     check_bounds(test_names(files))
     check_recipes()
+    check_rates(documents, "--write" in sys.argv)
+    check_size(documents)
     for text in faults:
         print(text)
     print(f"{len(documents)} documents, {len(faults)} faults")
