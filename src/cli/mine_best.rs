@@ -45,7 +45,7 @@ impl FindHandler for BestOutput {
         }
     }
 
-    fn is_over(&mut self, _: JobId) -> FindOutcome {
+    fn finish_search(&mut self, _: JobId) -> FindOutcome {
         let Some((npub, lines)) = self.kept.take() else { return FindOutcome::GoesOn };
         let written = self.bar.suspend(|| self.output.write_lines(&npub, &lines));
         self.tell(Event::Over(written));

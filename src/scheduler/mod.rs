@@ -11,19 +11,37 @@
 //! ```
 //!
 //! The jobs of the pool share one pass, as many of them as its start points can serve
-//! (`plan::select`). Split jobs are searched at their askers' points, in launches of their own
-//! (`plan::fair_share`, `plan::split_line`). Every start point is fresh and serves one launch, so
+//! (`plan::jobs`). Split jobs are searched at their askers' points, in launches of their own
+//! (`plan::device_plan`, `plan::split_line`). Every start point is fresh and serves one launch, so
 //! it yields at most one find, and a crash loses nothing: the search has no memory.
 //!
 //! A job without a target (`best`) is in the passes with patterns rarer than its best key so far.
 //! When a rarer key is found, the handler keeps it, and the job goes on with rarer patterns. When
 //! the job's time is up, the handler is told.
 
-#[cfg(feature = "test-util")]
-#[doc(hidden)]
-pub mod bench_support;
-mod plan;
-mod run;
+/// Planning, without threads, clocks or devices: which patterns and start points a launch gets.
+/// [`plan::prospects`] is what askers are told.
+mod plan {
+    pub(super) mod device_plan;
+    pub(super) mod jobs;
+    pub(super) mod pass;
+    pub(super) mod profile;
+    pub(super) mod prospects;
+    pub(super) mod rest;
+    pub(super) mod split_line;
+}
+
+/// Runs the search: one thread per device, and one that verifies the hits they claim.
+mod run {
+    pub(super) mod device_thread;
+    pub(super) mod device_threads;
+    pub(super) mod health;
+    pub(super) mod measure;
+    pub(super) mod pool;
+    pub(super) mod verify;
+    pub(super) mod watch;
+}
+
 #[cfg(test)]
 mod tests;
 
@@ -31,14 +49,18 @@ pub use plan::pass::{Owner, Pass};
 pub use plan::profile::Lane;
 pub use plan::prospects::{Shares, SplitQueue, WaitEstimate};
 pub use plan::rest::Rest;
-pub use run::energy::DeviceEnergy;
+#[doc(hidden)]
+pub use run::device_threads::OpenDevice;
+pub use run::device_threads::open_devices;
 pub use run::health::{DeviceView, Health};
 pub use run::measure::{KindMeasurement, MeasureError, Measurement, Trial, measure};
+pub use run::verify::{CollectedLaunch, Find, PatternMatch, VerifiedFinds, verify};
+pub use run::verify::{FindHandler, FindOutcome};
+pub use run::watch::DeviceEnergy;
+
+/// For `benches/scheduler.rs`.
 #[doc(hidden)]
-pub use run::open::OpenDevice;
-pub use run::open::open_devices;
-pub use run::verifier::{FindHandler, FindOutcome};
-pub use run::verify::{CollectedLaunch, Find, Match, VerifiedFinds, verify};
+pub use run::pool::{NextStep, Pool, PoolDevice};
 
 use crate::clock::Clock;
 use crate::job::{Asker, BestSearch, JobId, JobSpec};
@@ -48,9 +70,8 @@ use crate::search::{self, SearchError, SearchOptions, Searcher, Surroundings};
 use crate::vault::Vault;
 use plan::profile::Compared;
 use run::device_threads::DeviceThreads;
-use run::energy::EnergyMeters;
-use run::pool::Pool;
-use run::verifier::{Delivered, LAUNCHES_WAITING};
+use run::verify::{Delivered, LAUNCHES_WAITING};
+use run::watch::EnergyMeters;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
@@ -93,7 +114,7 @@ impl Scheduler {
         let (shared, started) = (Arc::clone(&pool), sender.clone());
         let devices =
             DeviceThreads::start(options, opener, surroundings, shared, vault.clone(), started, roster.clone())?;
-        let verifier = run::verifier::spawn(receiver, Arc::clone(&pool), vault.clone(), handler, roster.clone());
+        let verifier = run::verify::spawn_verifier(receiver, Arc::clone(&pool), vault.clone(), handler, roster.clone());
         let energy = EnergyMeters::default();
         Ok(Scheduler { pool, devices, energy, vault, launches: Some(sender), verifier: Some(verifier), roster })
     }

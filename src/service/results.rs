@@ -55,7 +55,7 @@ impl FindHandler for Results {
 
     /// Makes the best key of a job without a target its result. If the ledger cannot record that,
     /// the search for the job goes on.
-    fn is_over(&mut self, job: JobId) -> FindOutcome {
+    fn finish_search(&mut self, job: JobId) -> FindOutcome {
         self.record(job, "found", || self.0.ledger.deliver_best(job))
     }
 }
@@ -238,7 +238,7 @@ mod tests {
         let start = || bench.results.0.vault.open_start().unwrap();
         assert_eq!(bench.settle(job, "q", "q", start()), FindOutcome::GoesOn, "not of the family");
         assert_eq!(bench.settle(job, "zeros:20", "q", start()), FindOutcome::GoesOn, "not what the key has");
-        assert_eq!(Results(bench.results.0.clone()).is_over(job), FindOutcome::Done, "nothing was kept");
+        assert_eq!(Results(bench.results.0.clone()).finish_search(job), FindOutcome::Done, "nothing was kept");
         assert!(bench.is_open(job) && bench.results.0.ledger.due_messages(9).unwrap().is_empty());
     }
 

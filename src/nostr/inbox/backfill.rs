@@ -3,10 +3,8 @@
 //! All inbox relays are queried concurrently, beside the live stream, so that a silent relay does
 //! not delay the others. Each is queried page by page.
 
-use super::arrival::Arrival;
-use super::flood::Flood;
-use super::queue::ArrivedEvent;
-use crate::nostr::relay::backoff::Backoff;
+use super::queue::{Arrival, ArrivedEvent, Flood};
+use crate::nostr::relay::connections::Backoff;
 use crate::nostr::relay::connections::Relays;
 use crate::nostr::relay::error::NostrError;
 use crate::nostr::relay::query::Fetched;
@@ -17,24 +15,24 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 /// Time between two backfills when nothing seems missing.
-const EVERY: Duration = Duration::from_secs(180);
+const BACKFILL_EVERY: Duration = Duration::from_secs(180);
 /// The first pause after a backfill that some relay did not answer. The pauses double up to
-/// [`EVERY`], so that the other relays are not queried all the time while one is down for days.
+/// [`BACKFILL_EVERY`], so that the other relays are not queried all the time while one is down for days.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 /// Time after an overflow in which no backfill starts, because its events would overflow too. If
-/// overflows go on, a backfill still starts [`EVERY`] after the previous one began.
-const LULL: Duration = Duration::from_secs(5);
+/// overflows go on, a backfill still starts [`BACKFILL_EVERY`] after the previous one began.
+const CALM_AFTER_OVERFLOW: Duration = Duration::from_secs(5);
 
 /// Seconds by which wraps may be backdated: two days (NIP-59), and an hour for wrong clocks.
 const BACKDATED: u64 = 2 * 86_400 + 3600;
 /// Seconds after which messages are not answered; older ones are not fetched.
 const MAX_AGE: u64 = 7 * 86_400;
 /// Events per page. Relays return at most some 500.
-const PAGE: usize = 500;
+const PAGE_EVENTS: usize = 500;
 /// Events requested if a single second has more than a page; some relays return that many.
 const FULL_SECOND: usize = 10_000;
 /// Number of events from which a page may be incomplete.
-const CUT: usize = 100;
+const MAYBE_CUT_EVENTS: usize = 100;
 /// The most pages of one relay in a backfill; the rest is left to the next one.
 const MAX_PAGES: usize = 200;
 /// Time limit for one page.
@@ -43,11 +41,11 @@ const PAGE_TIMEOUT: Duration = Duration::from_secs(15);
 /// Starts backfills and runs one at a time.
 pub(super) struct Backfill {
     schedule: Schedule,
-    running: Option<Running>,
+    running: Option<BackfillRun>,
 }
 
 /// A backfill under way.
-struct Running {
+struct BackfillRun {
     /// When the backfill began, in Unix seconds by the bot's clock.
     began: u64,
     /// Fetched events. The next page waits until these are processed.
@@ -85,7 +83,7 @@ impl Backfill {
             fetching.spawn(async move { fetch_all(&relays, &url, since, &flood, &fetched).await });
         }
         self.schedule.began(Instant::now());
-        self.running = Some(Running { began, events, fetching });
+        self.running = Some(BackfillRun { began, events, fetching });
     }
 
     /// The next event of the backfill under way, `None` at its end. Never returns while there is
@@ -128,7 +126,13 @@ struct Schedule {
 
 impl Schedule {
     fn new(now: Instant) -> Schedule {
-        Schedule { due: now, backoff: Backoff::new(FIRST_PAUSE, EVERY), began: None, overflowed: None, missed: false }
+        Schedule {
+            due: now,
+            backoff: Backoff::new(FIRST_PAUSE, BACKFILL_EVERY),
+            began: None,
+            overflowed: None,
+            missed: false,
+        }
     }
 
     fn missed(&mut self, now: Instant) {
@@ -142,8 +146,8 @@ impl Schedule {
     }
 
     fn is_due(&self, now: Instant) -> bool {
-        let is_calm = self.overflowed.is_none_or(|at| now >= at + LULL);
-        now >= self.due && (is_calm || self.began.is_none_or(|at| now >= at + EVERY))
+        let is_calm = self.overflowed.is_none_or(|at| now >= at + CALM_AFTER_OVERFLOW);
+        now >= self.due && (is_calm || self.began.is_none_or(|at| now >= at + BACKFILL_EVERY))
     }
 
     fn began(&mut self, now: Instant) {
@@ -161,7 +165,7 @@ impl Schedule {
         if self.missed {
             return false;
         }
-        self.due += if complete { EVERY } else { self.backoff.next_pause() };
+        self.due += if complete { BACKFILL_EVERY } else { self.backoff.next_pause() };
         complete
     }
 }
@@ -198,8 +202,8 @@ async fn fetch_all(
         let alone = full_second.take();
         let page_filter = match (until, alone) {
             (_, Some(second)) => filter(relays, second).until(second).limit(FULL_SECOND),
-            (Some(until), None) => filter(relays, since).until(until).limit(PAGE),
-            (None, None) => filter(relays, since).limit(PAGE),
+            (Some(until), None) => filter(relays, since).until(until).limit(PAGE_EVENTS),
+            (None, None) => filter(relays, since).limit(PAGE_EVENTS),
         };
         let Fetched { events: page, end } = relays.fetch_unverified(url, page_filter, PAGE_TIMEOUT).await;
         let (length, oldest) = (page.len(), page.iter().map(|event| event.created_at).min());
@@ -221,7 +225,7 @@ async fn fetch_all(
         // brings nothing new, the second is either complete or larger than a page. It is then
         // requested alone, once, before older events.
         let is_done = alone.is_some() || ids.len() == before;
-        full_second = Some(oldest).filter(|_| is_done && alone.is_none() && length >= CUT);
+        full_second = Some(oldest).filter(|_| is_done && alone.is_none() && length >= MAYBE_CUT_EVENTS);
         until = Some(if is_done { oldest - 1u64 } else { oldest });
     }
     Ok(())
@@ -255,7 +259,7 @@ mod tests {
         // The relay returns. After a complete backfill the pauses are short again.
         schedule.missed(now);
         assert_eq!(run(&mut schedule, now, true), 180);
-        assert_eq!(run(&mut schedule, now + EVERY, false), 2);
+        assert_eq!(run(&mut schedule, now + BACKFILL_EVERY, false), 2);
     }
 
     #[test]
@@ -277,7 +281,7 @@ mod tests {
             schedule.overflowed(now + SECOND * seconds);
             assert!(!schedule.is_due(now + SECOND * (seconds + 4).min(179)), "{seconds}");
         }
-        assert!(schedule.is_due(now + EVERY));
+        assert!(schedule.is_due(now + BACKFILL_EVERY));
         schedule.overflowed(now + SECOND);
         assert!(!schedule.is_due(now + SECOND * 5) && schedule.is_due(now + SECOND * 6));
     }

@@ -1,19 +1,30 @@
 //! Verification and decryption on all cores, in order of arrival.
+//!
+//! Lookups for claims: messages whose author must be confirmed by an announcement (kind 10044). A
+//! claim waits here, while the stream goes on.
+//!
+//! Anybody can claim to be anybody, so lookups and memory are bounded. A claim that finds no room
+//! is left to a backfill.
 
-use super::arrival::Arrival;
-use super::queue::ArrivedEvent;
+use super::queue::{Arrival, ArrivedEvent};
+use crate::clock::Clock;
 use crate::fault::{self, Step};
+use crate::nostr::relay::connections::Relays;
+use crate::nostr::relay::encryption_keys::EncryptionKeys;
 use crate::vault::{Claim, Opened, Rumor, UnwrapError, Vault, VerifiedEvent};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use tokio::task::JoinHandle;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::{JoinHandle, JoinSet};
 
 /// The most events in a batch, and so the most that wait for the next one.
-const BATCH: usize = 16;
+const MAX_BATCH: usize = 16;
 /// The most batches processed at once.
-const MOST_BATCHES: usize = 8;
+const MAX_BATCHES: usize = 8;
 
 /// The result of verifying and decrypting an event.
 pub(super) enum Outcome {
@@ -44,15 +55,15 @@ pub(super) struct Decryptions {
 
 impl Decryptions {
     /// Decrypts with the key in `vault`. At most one batch per core is processed at a time, and
-    /// never more than [`MOST_BATCHES`].
+    /// never more than [`MAX_BATCHES`].
     pub fn new(vault: Vault) -> Decryptions {
-        let most = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_BATCHES);
+        let most = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_BATCHES);
         Decryptions { vault, waiting: Vec::new(), batches: FuturesOrdered::new(), most, done: VecDeque::new() }
     }
 
     /// Whether another event may be added.
     pub fn has_room(&self) -> bool {
-        self.waiting.len() < BATCH
+        self.waiting.len() < MAX_BATCH
     }
 
     /// Adds an event.
@@ -137,6 +148,80 @@ fn try_open(vault: &Vault, events: &[VerifiedEvent]) -> Option<Vec<Outcome>> {
     Some(catch_unwind(AssertUnwindSafe(attempt)).ok()?.into_iter().map(outcome).collect())
 }
 
+/// The most authors looked up at a time. Each is looked up at our relays and at most six of the
+/// author's own.
+const MAX_LOOKUPS: usize = 16;
+/// Memory for waiting claims, in KiB: their text, and [`KIBIBYTES_A_CLAIM`] each for the rest.
+const CLAIM_KIBIBYTES: usize = 2 * 1024;
+/// Memory counted per claim besides its text, in KiB.
+const KIBIBYTES_A_CLAIM: usize = 2;
+/// Pauses after lookups that some relay did not answer.
+const LOOKUP_PAUSES: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(30)];
+
+/// Lookups in progress. They end with the inbox; the relays still have the messages.
+pub(super) struct ClaimLookups {
+    relays: Relays,
+    keys: Arc<EncryptionKeys>,
+    vault: Vault,
+    clock: Clock,
+    turns: Arc<Semaphore>,
+    room: Arc<Semaphore>,
+    under_way: JoinSet<()>,
+}
+
+impl ClaimLookups {
+    /// Looks up authors in `keys`. `vault` decides whether an announcement confirms a claim.
+    pub fn new(relays: Relays, keys: Arc<EncryptionKeys>, vault: Vault, clock: Clock) -> ClaimLookups {
+        let (turns, room) = (Arc::new(Semaphore::new(MAX_LOOKUPS)), Arc::new(Semaphore::new(CLAIM_KIBIBYTES)));
+        ClaimLookups { relays, keys, vault, clock, turns, room, under_way: JoinSet::new() }
+    }
+
+    /// Whether no lookup is under way.
+    pub fn is_idle(&mut self) -> bool {
+        // Removes finished lookups.
+        while self.under_way.try_join_next().is_some() {}
+        self.under_way.is_empty()
+    }
+
+    /// Starts to look up the author of a claim, and forwards its message if their announcement
+    /// confirms it. Otherwise the message counts as an impostor's and is dropped. Returns `false`
+    /// if there is no room.
+    pub fn begin(&mut self, claimed: Arrival<Claim>, out: &mpsc::Sender<Arrival>) -> bool {
+        self.is_idle();
+        let size = (claimed.message.unverified().content.len() / 1024 + KIBIBYTES_A_CLAIM) as u32;
+        let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(size) else { return false };
+        let (relays, keys, turns) = (self.relays.clone(), Arc::clone(&self.keys), Arc::clone(&self.turns));
+        let (vault, clock, out) = (self.vault.clone(), self.clock.clone(), out.clone());
+        self.under_way.spawn(async move {
+            let (author, seen_on) = (claimed.message.unverified().author, claimed.seen_on());
+            let mut pauses = LOOKUP_PAUSES.iter();
+            let announcement = loop {
+                let turn = turns.acquire().await;
+                let found = keys.look_up(&relays, author, &seen_on, clock.now()).await;
+                drop(turn);
+                let is_confirmed =
+                    found.announcement.as_ref().is_some_and(|found| claimed.message.is_confirmed_by(found));
+                match pauses.next() {
+                    Some(pause) if !is_confirmed && !found.is_complete => tokio::time::sleep(*pause).await,
+                    _ => break found.announcement,
+                }
+            };
+            // The vault may be another process, so this call blocks.
+            let confirming = tokio::task::spawn_blocking(move || {
+                let (claim, arrival) = claimed.take();
+                vault.confirm(claim, announcement.as_ref()).map(|rumor| arrival.with(rumor))
+            });
+            match confirming.await.unwrap_or(Err(UnwrapError::Impostor)) {
+                // An error means that the bot is stopping. The relay still has the message.
+                Ok(confirmed) => _ = out.send(confirmed).await,
+                Err(reason) => tracing::debug!(%reason, "a wrap is ignored"),
+            }
+            drop(room);
+        });
+        true
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,7 +261,7 @@ mod tests {
             most = most.max(decryptions.batches.len());
         }
         // `next` was not called, so no batch has ended and each has one event.
-        assert_eq!((most, added.len()), (decryptions.most, decryptions.most + BATCH));
+        assert_eq!((most, added.len()), (decryptions.most, decryptions.most + MAX_BATCH));
         let mut ended = Vec::new();
         while let Some(decrypted) = decryptions.next().await {
             ended.push(decrypted.id);

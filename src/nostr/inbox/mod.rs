@@ -6,18 +6,275 @@
 //!             backfill ┘
 //! ```
 
-mod arrival;
 mod backfill;
-mod claims;
 mod decrypt;
-mod flood;
 mod queue;
-mod run;
 mod subscription;
 pub mod vanish;
-mod watchdog;
 
-pub use arrival::Arrival;
-pub use flood::Flood;
-pub use run::Inbox;
-pub use watchdog::{Awaited, Watchdog};
+pub use queue::{Arrival, Flood};
+pub use subscription::{Awaited, Watchdog};
+
+use super::relay::connections::{Relays, wait_until};
+use super::relay::encryption_keys::EncryptionKeys;
+use crate::clock::Clock;
+use crate::config::Limits;
+use crate::fault::{self, Step};
+use crate::job::Asker;
+use crate::ledger::Ledger;
+use crate::shutdown::Shutdown;
+use crate::token_bucket::TokenBucket;
+use crate::vault::{Claim, Vault};
+use backfill::Backfill;
+use decrypt::{ClaimLookups, Decryptions, Outcome};
+use nostr_sdk::{EventId, Filter};
+use queue::{ArrivedEvent, Entrance, EventQueue, SeenIds, Source, Unanswered, is_acceptable, is_answerable};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use subscription::InboxSubscription;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::{JoinError, JoinSet};
+
+/// Time between two checks of the connections.
+const CHECK_EVERY: Duration = Duration::from_secs(2);
+/// The name of our subscription.
+const SUBSCRIPTION: &str = "inbox";
+/// Number of wraps whose ids are remembered.
+const REMEMBERED_IDS: usize = 100_000;
+
+/// Receives messages to the bot.
+#[derive(Clone)]
+pub struct Inbox {
+    /// The connections to relays.
+    pub relays: Relays,
+    /// The vault that decrypts the messages.
+    pub vault: Vault,
+    /// The ledger, which has the answered messages and the last contact.
+    pub ledger: Ledger,
+    /// The clock that dates messages.
+    pub clock: Clock,
+    /// Limits on rates, from the configuration.
+    pub limits: Limits,
+    /// The detector of floods, which is told of overflows.
+    pub flood: Flood,
+    /// The announced keys that askers' clients sign seals with.
+    pub encryption_keys: Arc<EncryptionKeys>,
+    /// The watchdog's messages to the bot itself.
+    pub awaited: Awaited,
+    /// Notified when the watchdog finds a relay that does not deliver.
+    pub resubscribe: Arc<Notify>,
+}
+
+/// The parts of a running inbox.
+struct InboxState {
+    queue: EventQueue,
+    seen: SeenIds,
+    bucket: TokenBucket,
+    decryptions: Decryptions,
+    claims: ClaimLookups,
+    backfill: Backfill,
+    subscription: InboxSubscription,
+    unanswered: Unanswered,
+}
+
+impl InboxState {
+    /// Leaves a message that the vault did not open to the next backfill, if it may be tried again.
+    fn fetch_again(&mut self, id: [u8; 32]) {
+        if self.unanswered.may_try_again(id) {
+            self.seen.forget(&id);
+            self.backfill.missed();
+        } else {
+            let event = EventId::from_byte_array(id);
+            tracing::error!(%event, "a message ends every vault process; it is left out until the next start");
+        }
+    }
+}
+
+impl Inbox {
+    /// Receives until the shutdown. Every message goes into `out`; none is dropped.
+    pub async fn run(self, out: mpsc::Sender<Arrival>, mut shutdown: Shutdown) {
+        // Events that are in progress at the shutdown are also on the relays.
+        tokio::select! {
+            biased;
+            () = shutdown.stopped() => {}
+            () = self.receive(&out) => {}
+        }
+    }
+
+    async fn receive(&self, out: &mpsc::Sender<Arrival>) {
+        let relays = self.relays.ours(|relay| relay.inbox);
+        let (queue, seen) = (EventQueue::default(), SeenIds::new(REMEMBERED_IDS));
+        let (lost, closed) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let entrance = Entrance {
+            queue: queue.clone(),
+            source: Source { bot: self.relays.bot(), relays, subscription: SUBSCRIPTION },
+            flood: self.flood.clone(),
+            awaited: self.awaited.clone(),
+            seen: seen.clone(),
+            lost: Arc::clone(&lost),
+            closed: Arc::clone(&closed),
+        };
+        let notifications = self.relays.notifications();
+        let mut draining = JoinSet::new();
+        draining.spawn(entrance.drain(notifications));
+        let mut parts = InboxState {
+            queue,
+            seen,
+            bucket: TokenBucket::new(self.limits.wraps_per_second, self.limits.wraps_burst),
+            decryptions: Decryptions::new(self.vault.clone()),
+            claims: ClaimLookups::new(
+                self.relays.clone(),
+                Arc::clone(&self.encryption_keys),
+                self.vault.clone(),
+                self.clock.clone(),
+            ),
+            backfill: Backfill::new(),
+            subscription: InboxSubscription::new(self.relays.clone(), SUBSCRIPTION),
+            unanswered: Unanswered::default(),
+        };
+        parts.subscription.request(self.filter()).await;
+        let mut checks = tokio::time::interval(CHECK_EVERY);
+        loop {
+            // Rare events come first, so that an endless stream cannot delay them.
+            tokio::select! {
+                biased;
+                () = lost.notified() => parts.backfill.overflowed(),
+                () = closed.notified() => parts.subscription.closed(),
+                () = self.resubscribe.notified() => {
+                    parts.subscription.request(self.filter()).await;
+                    parts.backfill.missed();
+                }
+                _ = checks.tick() => self.check_connections(&mut parts).await,
+                Some(decrypted) = parts.decryptions.next() => self.forward(&mut parts, decrypted, out).await,
+                ended = draining.join_next() => return end_of(ended),
+                next = next(&parts.queue, &mut parts.backfill), if parts.decryptions.has_room() => match next {
+                    InboxEvent::Live(arrival) => self.decrypt(&mut parts, arrival).await,
+                    InboxEvent::Stored(arrival) => {
+                        if is_acceptable(&arrival.message, &self.relays.bot()) && parts.seen.insert(arrival.id) {
+                            self.decrypt(&mut parts, arrival).await;
+                        }
+                    }
+                    InboxEvent::BackfillEnd => self.end_backfill(&mut parts, out).await,
+                },
+            }
+        }
+    }
+
+    /// Subscribes where the subscription is missing, and starts a backfill when one is due.
+    async fn check_connections(&self, parts: &mut InboxState) {
+        if parts.subscription.check(|| self.filter()).await {
+            parts.backfill.missed();
+        }
+        if parts.subscription.is_connected() && parts.backfill.is_due() {
+            let began = self.clock.now();
+            parts.backfill.start(&self.relays, &self.flood, backfill::since(self.last_contact(), began), began);
+        }
+    }
+
+    /// The filter for messages to us, stored and new.
+    fn filter(&self) -> Filter {
+        backfill::filter(&self.relays, backfill::since(self.last_contact(), self.clock.now()))
+    }
+
+    fn last_contact(&self) -> Option<u64> {
+        self.ledger.last_contact().unwrap_or_else(|error| {
+            tracing::warn!(%error, "the last contact is unknown; a week is fetched");
+            None
+        })
+    }
+
+    /// Forwards the rest of a backfill. Then records the last contact, if nothing was missed and no
+    /// lookup is still under way.
+    async fn end_backfill(&self, parts: &mut InboxState, out: &mpsc::Sender<Arrival>) {
+        while let Some(decrypted) = parts.decryptions.next().await {
+            self.forward(parts, decrypted, out).await;
+        }
+        let Some(began) = parts.backfill.end().await else { return };
+        parts.subscription.works();
+        if !parts.claims.is_idle() {
+            return;
+        }
+        fault::before(Step::MoveCursor);
+        if let Err(error) = self.ledger.set_last_contact(began) {
+            tracing::warn!(%error, "the last contact could not be recorded");
+        }
+        fault::after(Step::MoveCursor);
+    }
+
+    /// Starts to decrypt an event.
+    async fn decrypt(&self, parts: &mut InboxState, arrival: ArrivedEvent) {
+        fault::before(Step::Receive);
+        let now = Instant::now();
+        wait_until(now + parts.bucket.take(now)).await;
+        fault::after(Step::Receive);
+        parts.decryptions.add(arrival);
+    }
+
+    /// Forwards a message; a claim waits for its author to be looked up. The ledger detects
+    /// duplicates later, for all waiting requests at once.
+    async fn forward(&self, parts: &mut InboxState, decrypted: Arrival<Outcome>, out: &mpsc::Sender<Arrival>) {
+        let (outcome, arrival) = decrypted.take();
+        match outcome {
+            Outcome::Message(rumor) => {
+                let from_us = rumor.author == Asker(self.relays.bot().to_bytes());
+                if !from_us && is_answerable(&rumor, self.clock.now()) {
+                    // An error means that the bot is stopping. The relay still has the message.
+                    let _ = out.send(arrival.with(rumor)).await;
+                }
+            }
+            Outcome::Claim(claim) => self.look_up_author(parts, arrival.with(claim), out),
+            Outcome::Ignored => {}
+            Outcome::Unanswered => parts.fetch_again(arrival.id),
+            Outcome::Forged => {
+                if parts.seen.forget(&arrival.id) {
+                    // The genuine event may have been skipped as a copy. A backfill brings it.
+                    parts.backfill.missed();
+                }
+            }
+        }
+    }
+
+    /// Looks up the author of a claim, unless its message was answered before. A claim that finds
+    /// no room is left to a backfill.
+    fn look_up_author(&self, parts: &mut InboxState, claimed: Arrival<Claim>, out: &mpsc::Sender<Arrival>) {
+        let (id, rumor) = (claimed.id, claimed.message.unverified());
+        let was_answered = self.ledger.has_seen(rumor.author, rumor.id).unwrap_or(false);
+        if was_answered || !is_answerable(rumor, self.clock.now()) {
+            return;
+        }
+        if !parts.claims.begin(claimed, out) {
+            parts.seen.forget(&id);
+            parts.backfill.overflowed();
+        }
+    }
+}
+
+/// Passes a panic of the entrance on, so that the inbox task is restarted. Returns if the library
+/// has stopped.
+fn end_of(draining: Option<Result<(), JoinError>>) {
+    if let Some(Err(error)) = draining
+        && error.is_panic()
+    {
+        std::panic::resume_unwind(error.into_panic());
+    }
+}
+
+/// The next input.
+enum InboxEvent {
+    /// An event of the subscription.
+    Live(ArrivedEvent),
+    /// An event that a backfill fetched. It may be a copy of one that came before.
+    Stored(ArrivedEvent),
+    BackfillEnd,
+}
+
+/// Wraps with proof of work first; then live and backfilled wraps, chosen at random.
+async fn next(queue: &EventQueue, backfill: &mut Backfill) -> InboxEvent {
+    if let Some(paid) = queue.next_paid() {
+        return InboxEvent::Live(paid);
+    }
+    tokio::select! {
+        arrival = queue.next() => InboxEvent::Live(arrival),
+        fetched = backfill.next() => fetched.map_or(InboxEvent::BackfillEnd, InboxEvent::Stored),
+    }
+}

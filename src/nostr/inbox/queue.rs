@@ -2,15 +2,22 @@
 //!
 //! Both lanes are bounded, in events and in bytes. Events that do not fit are left to a backfill.
 //! Only events that our inbox relays send for our subscription are accepted.
+//!
+//! Flood detection, and the proof of work (NIP-13) that is required during a flood only.
+//!
+//! The work is in the id of the gift wrap, because nothing else can be checked before decryption,
+//! the expensive step. A wrap without work is never refused; it waits behind those with work.
+//! During a flood, only requests of new askers without work are refused.
 
-use super::arrival::{Arrival, SeenIds, is_acceptable};
-use super::flood::Flood;
-use super::watchdog::Awaited;
+use super::subscription::Awaited;
 use crate::fault::{self, Step};
-use nostr_sdk::{Event, PublicKey, RelayMessage, RelayPoolNotification, RelayUrl, SubscriptionId};
+use crate::message::WorkWanted;
+use crate::vault::Rumor;
+use hashlink::LruCache;
+use nostr_sdk::{Event, Kind, PublicKey, RelayMessage, RelayPoolNotification, RelayUrl, SubscriptionId};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{Notify, broadcast};
 
 /// The most events in a lane.
@@ -26,19 +33,19 @@ pub(super) type ArrivedEvent = Arrival<Box<Event>>;
 
 /// The waiting events. Cheap to clone; clones share them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct EventQueue {
     /// Events with proof of work, then the others.
-    lanes: Arc<Mutex<[Lane; 2]>>,
+    lanes: Arc<Mutex<[EventLane; 2]>>,
     filled: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
-struct Lane {
+struct EventLane {
     events: VecDeque<ArrivedEvent>,
     bytes: usize,
 }
 
-impl Queue {
+impl EventQueue {
     /// Adds an event. Returns `false` if its lane is full.
     pub fn push(&self, arrival: ArrivedEvent) -> bool {
         let mut lanes = self.lock();
@@ -79,7 +86,7 @@ impl Queue {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, [Lane; 2]> {
+    fn lock(&self) -> MutexGuard<'_, [EventLane; 2]> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -90,7 +97,7 @@ fn size(arrival: &ArrivedEvent) -> usize {
 
 /// The way from the library's stream into the queue.
 pub(super) struct Entrance {
-    pub queue: Queue,
+    pub queue: EventQueue,
     pub source: Source,
     pub flood: Flood,
     /// The watchdog's messages to the bot itself.
@@ -167,6 +174,206 @@ impl Entrance {
     }
 }
 
+/// Largest encrypted content of a wrap, in bytes. The longest message that NIP-44 allows in
+/// ordinary clients needs less.
+const MAX_CONTENT: usize = 128 * 1024;
+/// The most tags of a wrap.
+const MAX_TAGS: usize = 64;
+/// Age beyond which messages are not answered.
+const MAX_AGE: Duration = Duration::from_secs(7 * 86_400);
+/// Allowance for clocks that are ahead.
+const CLOCK_ALLOWANCE: Duration = Duration::from_secs(3600);
+/// Kinds of messages that are forwarded: text by NIP-04 (4) and by NIP-17 (14), deletions of
+/// requests (5), and files (15) and invitations to MLS groups (444), which the bot declines.
+const ANSWERABLE_KINDS: [u16; 5] = [4, 5, 14, 15, 444];
+
+/// A message from the socket to the backlog: at first its event, then what the vault found in it, at
+/// last the decrypted message, which passed every check.
+#[derive(Debug)]
+pub struct Arrival<T = Rumor> {
+    /// What is known of the message.
+    pub message: T,
+    /// Id of the event, not of the message in it.
+    pub id: [u8; 32],
+    /// The relay that sent the event.
+    pub relay: RelayUrl,
+    /// Whether the event has the proof of work that is required in a flood.
+    pub paid: bool,
+}
+
+impl<T> Arrival<T> {
+    /// The message, and the arrival without it.
+    pub(super) fn take(self) -> (T, Arrival<()>) {
+        (self.message, Arrival { message: (), id: self.id, relay: self.relay, paid: self.paid })
+    }
+
+    /// The arrival with the next form of its message.
+    pub(super) fn with<U>(self, message: U) -> Arrival<U> {
+        Arrival { message, id: self.id, relay: self.relay, paid: self.paid }
+    }
+
+    /// The relays where the message was seen.
+    pub fn seen_on(&self) -> Vec<String> {
+        vec![self.relay.to_string()]
+    }
+}
+
+/// Whether an event has the right size, kind and receiver.
+pub(super) fn is_acceptable(event: &Event, bot: &PublicKey) -> bool {
+    matches!(event.kind, Kind::GiftWrap | Kind::EncryptedDirectMessage)
+        && event.content.len() <= MAX_CONTENT
+        && event.tags.len() <= MAX_TAGS
+        && event.tags.public_keys().any(|key| key == bot)
+}
+
+/// Whether a decrypted message may be answered: of a known kind, and recent.
+pub(super) fn is_answerable(rumor: &Rumor, now: u64) -> bool {
+    ANSWERABLE_KINDS.contains(&rumor.kind) && is_recent(rumor.created_at, now)
+}
+
+/// Whether a message is at most a week old and at most an hour in the future.
+fn is_recent(created_at: u64, now: u64) -> bool {
+    created_at <= now.saturating_add(CLOCK_ALLOWANCE.as_secs()) && created_at.saturating_add(MAX_AGE.as_secs()) >= now
+}
+
+/// The ids of recent events. Of several copies of an event, only the first is processed. Cheap to
+/// clone; clones share the ids. The ledger's record of messages lasts longer.
+#[derive(Clone, Debug)]
+pub(super) struct SeenIds(Arc<Mutex<LruCache<[u8; 32], bool>>>);
+
+impl SeenIds {
+    /// Remembers at most `capacity` ids, the most recent ones.
+    pub fn new(capacity: usize) -> SeenIds {
+        SeenIds(Arc::new(Mutex::new(LruCache::new(capacity))))
+    }
+
+    /// Remembers an id. Returns whether it was unknown, so that its event is to be processed.
+    pub fn insert(&self, id: [u8; 32]) -> bool {
+        let mut ids = self.lock();
+        match ids.get_mut(&id) {
+            Some(is_repeated) => {
+                *is_repeated = true;
+                false
+            }
+            None => {
+                ids.insert(id, false);
+                true
+            }
+        }
+    }
+
+    /// Forgets an id, so that another copy of its event is processed. Returns whether a copy came
+    /// meanwhile and was skipped.
+    pub fn forget(&self, id: &[u8; 32]) -> bool {
+        self.lock().remove(id) == Some(true)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LruCache<[u8; 32], bool>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How often the vault process ended before it answered, by the id of the event.
+pub(super) struct Unanswered(LruCache<[u8; 32], u32>);
+
+impl Unanswered {
+    /// How often an event is tried. It stops a message that makes every vault process end, and keeps
+    /// one that met processes which ended for another reason.
+    const MAX_TRIES: u32 = 4;
+    /// The most events whose tries are counted. Beyond it the oldest count starts again.
+    const CAPACITY: usize = 1024;
+
+    /// Counts a try without an answer. Returns whether the event may be tried once more.
+    pub fn may_try_again(&mut self, id: [u8; 32]) -> bool {
+        let tries = self.0.get(&id).map_or(1, |tries| tries + 1);
+        self.0.insert(id, tries);
+        tries < Unanswered::MAX_TRIES
+    }
+}
+
+impl Default for Unanswered {
+    fn default() -> Unanswered {
+        Unanswered(LruCache::new(Unanswered::CAPACITY))
+    }
+}
+
+/// Time over which new askers are counted, and for which an overflow counts as a flood.
+const FLOOD_WINDOW: Duration = Duration::from_secs(60);
+
+/// Detects floods. Its times are those of the system's monotonic clock. Cheap to clone: `inbox` and
+/// `service::requests` share one.
+#[derive(Clone, Debug)]
+pub struct Flood {
+    bits: u32,
+    new_askers_per_minute: usize,
+    gauge: Arc<Mutex<FloodGauge>>,
+}
+
+#[derive(Debug, Default)]
+struct FloodGauge {
+    /// Times of the latest requests of new askers without work, at most `new_askers_per_minute`.
+    new_askers: VecDeque<Instant>,
+    /// When a queue was last full.
+    overflow: Option<Instant>,
+}
+
+impl Flood {
+    /// Makes a detector. `bits`: the work required in a flood. `new_askers_per_minute`: the number
+    /// of requests of new askers within a minute that is a flood.
+    pub fn new(bits: u32, new_askers_per_minute: u32) -> Flood {
+        Flood { bits, new_askers_per_minute: new_askers_per_minute as usize, gauge: Arc::default() }
+    }
+
+    /// Whether an event has the work that is required of new askers in a flood.
+    pub fn is_paid(&self, event: &Event) -> bool {
+        work_of(event) >= self.bits
+    }
+
+    /// Records that a queue was full.
+    pub(super) fn record_overflow(&self, now: Instant) {
+        self.with(|gauge| gauge.overflow = Some(now));
+    }
+
+    /// Records a request of a new asker without work.
+    pub fn record_new_asker(&self, now: Instant) {
+        self.with(|gauge| {
+            gauge.new_askers.push_back(now);
+            while gauge.new_askers.len() > self.new_askers_per_minute {
+                gauge.new_askers.pop_front();
+            }
+        });
+    }
+
+    /// The work required of new askers now; `None` while there is no flood.
+    pub fn wanted(&self, now: Instant) -> Option<WorkWanted> {
+        let left = |since: Instant| {
+            FLOOD_WINDOW.checked_sub(now.saturating_duration_since(since)).filter(|left| !left.is_zero())
+        };
+        self.with(|gauge| {
+            let is_full = gauge.new_askers.len() >= self.new_askers_per_minute;
+            // The flood is over once the oldest of the kept requests is older than the window.
+            let new_askers = gauge.new_askers.front().copied().filter(|_| is_full).and_then(left);
+            let ends_in = new_askers.max(gauge.overflow.and_then(left))?;
+            Some(WorkWanted { bits: self.bits, ends_in })
+        })
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut FloodGauge) -> T) -> T {
+        act(&mut self.gauge.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The proof of work of an event, in bits (NIP-13): the leading zero bits of its id, but no more
+/// than the target in its `nonce` tag. 0 without a target.
+fn work_of(event: &Event) -> u32 {
+    let committed = event.tags.iter().find_map(|tag| match tag.as_slice() {
+        [name, _, target, ..] if name == "nonce" => target.parse::<u32>().ok(),
+        _ => None,
+    });
+    let zeros = u32::from(nostr_sdk::nips::nip13::get_leading_zero_bits(event.id.as_bytes()));
+    committed.map_or(0, |target| target.min(zeros))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,7 +396,7 @@ mod tests {
 
     fn entrance(bot: &Keys, ours: &RelayUrl) -> Entrance {
         Entrance {
-            queue: Queue::default(),
+            queue: EventQueue::default(),
             source: Source { bot: bot.public_key(), relays: vec![ours.clone()], subscription: "inbox" },
             flood: Flood::new(20, 1000),
             awaited: Awaited::default(),
@@ -298,5 +505,78 @@ mod tests {
             assert_eq!(entrance.queue.next().await.paid, number < 3);
         }
         assert!(entrance.queue.push(arrival(true, LANE_BYTES / 2)), "the room is free again");
+    }
+
+    #[test]
+    fn dates_are_compared_without_overflow() {
+        let now = 1_800_000_000;
+        assert!(is_recent(now, now) && is_recent(now + 1, now) && is_recent(now - 604_800, now));
+        assert!(!is_recent(now - 604_801, now) && !is_recent(now + 3601, now));
+        assert!(!is_recent(u64::MAX, now) && !is_recent(0, now) && is_recent(0, 0) && is_recent(u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn an_event_without_an_answer_is_tried_four_times() {
+        let mut unanswered = Unanswered::default();
+        let tries = [1, 2, 1, 1, 1].map(|id| unanswered.may_try_again([id; 32]));
+        assert_eq!(tries, [true, true, true, true, false]);
+        assert!(unanswered.may_try_again([2; 32]), "the other event has its own count");
+    }
+
+    #[test]
+    fn ids_are_remembered_up_to_the_capacity_and_the_oldest_forgotten() {
+        let seen = SeenIds::new(1000);
+        let id = |number: u32| {
+            let mut id = [0; 32];
+            id[..4].copy_from_slice(&number.to_be_bytes());
+            id
+        };
+        assert!((0..=1000).all(|number| seen.insert(id(number))));
+        assert!(!seen.insert(id(1)) && !seen.clone().insert(id(1000)));
+        assert!(seen.insert(id(0)), "the oldest is forgotten");
+        assert!(seen.forget(&id(1000)), "a copy was skipped");
+        assert!(seen.insert(id(1000)) && !seen.forget(&id(1000)));
+    }
+
+    #[test]
+    fn a_flood_of_new_askers_begins_at_the_limit_and_ends_a_minute_later() {
+        let (flood, start) = (Flood::new(20, 3), Instant::now());
+        let at = |seconds| start + Duration::from_secs(seconds);
+        for second in [0, 10] {
+            flood.record_new_asker(at(second));
+            assert_eq!(flood.wanted(at(second)), None);
+        }
+        flood.record_new_asker(at(20));
+        assert_eq!(flood.wanted(at(20)), Some(WorkWanted { bits: 20, ends_in: Duration::from_secs(40) }));
+        assert_eq!(flood.wanted(at(59)), Some(WorkWanted { bits: 20, ends_in: Duration::from_secs(1) }));
+        assert_eq!(flood.wanted(at(60)), None);
+        // The flood lasts as long as the requests continue.
+        (61..100).for_each(|second| flood.record_new_asker(at(second)));
+        assert!(flood.wanted(at(140)).is_some());
+        assert_eq!(flood.wanted(at(160)), None);
+    }
+
+    #[test]
+    fn an_overflow_is_a_flood_for_a_minute() {
+        let (flood, start) = (Flood::new(8, 1000), Instant::now());
+        assert_eq!(flood.wanted(start), None);
+        flood.record_overflow(start);
+        assert!(flood.wanted(start + Duration::from_secs(59)).is_some());
+        assert_eq!(flood.wanted(start + FLOOD_WINDOW), None);
+    }
+
+    #[test]
+    fn work_counts_up_to_its_target() {
+        let keys = Keys::generate();
+        let mined = EventBuilder::new(Kind::GiftWrap, "x").pow(10).sign_with_keys(&keys).unwrap();
+        assert_eq!(work_of(&mined), 10);
+        assert!(Flood::new(10, 1).is_paid(&mined) && !Flood::new(11, 1).is_paid(&mined));
+        // Zero bits without a target, and a target without zero bits, do not count.
+        let mut lucky = mined.clone();
+        lucky.tags = nostr_sdk::Tags::new();
+        assert_eq!(work_of(&lucky), 0);
+        let tag = Tag::parse(["nonce", "1", "200"]).unwrap();
+        let unmet = EventBuilder::new(Kind::GiftWrap, "x").tag(tag).sign_with_keys(&keys).unwrap();
+        assert!(work_of(&unmet) < 64);
     }
 }

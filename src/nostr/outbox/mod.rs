@@ -1,7 +1,296 @@
 //! Sends the gift wraps that the ledger stores, unchanged, until their askers' relays have them.
 
-mod attempts;
 mod delivery;
-mod under_way;
 
-pub use attempts::Outbox;
+use super::relay::connections::Relays;
+use super::relay::error::{LogLimit, NostrError, escape_for_log};
+use super::relay::relay_lists::{Destination, LookupOptions, RelayLists, nip04_destination};
+use super::relay::slots::Visitor;
+use crate::clock::Clock;
+use crate::config::BotConfig;
+use crate::fault::{self, Step};
+use crate::ledger::{Attempt, DueMessage, Ledger, Next};
+use nostr_sdk::{Event, JsonUtil, Kind, RelayUrl};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+/// The pause after each attempt, in seconds; the last one repeats. It is a table, because the
+/// ledger stores the number of attempts.
+const PAUSES: [u64; 7] = [3, 10, 30, 60, 300, 900, 3600];
+/// Seconds after which a message that no relay accepted is given up.
+const GIVE_UP_AFTER: u64 = 14 * 86_400;
+/// The fewest attempts before a message is given up. A clock that is ahead for a while makes the 14
+/// days seem over, but does not make the attempts. With a right clock there are some 300 in 14
+/// days.
+const LEAST_ATTEMPTS: u32 = 100;
+/// Time for which only the read relays of an asker without DM relays are tried. After it, the
+/// relays where their message was seen are tried too.
+const FIRST_CHOICE: Duration = Duration::from_secs(3);
+/// Number of attempts after which a message that one relay has is not sent to the others again.
+/// Attempts before that relay accepted it count too.
+const ATTEMPTS_FOR_THE_REST: u32 = 3;
+
+/// This and the next two limit log lines that askers can cause, to one a minute each.
+static REFUSED: LogLimit = LogLimit::new();
+static NOT_LISTED: LogLimit = LogLimit::new();
+static GIVEN_UP: LogLimit = LogLimit::new();
+
+/// Delivers stored messages.
+#[derive(Clone)]
+pub struct Outbox {
+    /// The connections to relays.
+    pub relays: Relays,
+    /// The ledger with the messages.
+    pub ledger: Ledger,
+    /// The clock that decides when messages are due.
+    pub clock: Clock,
+    /// The bot's settings. They say whether askers without relay lists are answered.
+    pub bot: BotConfig,
+    /// The relay lists, which say where askers can be reached.
+    pub relay_lists: Arc<RelayLists>,
+}
+
+/// A relay, and its answer to the message.
+type Sent = (RelayUrl, Result<(), NostrError>);
+
+/// The result of sending a message once.
+#[derive(Default)]
+struct Published {
+    /// The relays that the message is meant for, including those that have it already.
+    tried: Vec<RelayUrl>,
+    /// Relays that accepted the message now.
+    reached: Vec<String>,
+    /// Relays that will never accept the message.
+    refused: usize,
+}
+
+impl Outbox {
+    /// Sends a message to those of its asker's relays that do not have it. `cancel` ends the
+    /// attempt early.
+    pub(super) async fn attempt(&self, message: &Arc<DueMessage>, cancel: &Notify) -> Attempt {
+        let Ok(kind) = Event::from_json(&message.wrap.json).map(|event| event.kind) else {
+            tracing::error!(message = message.id.0, "a message in the outbox is unreadable; it is skipped");
+            return Attempt { message: message.id, reached: Vec::new(), next: Next::Finished };
+        };
+        let destination = tokio::select! {
+            destination = self.destination(message, kind) => destination,
+            () = cancel.notified() => Destination::Unknown,
+        };
+        let (first, then) = match destination {
+            Destination::Listed(urls) => (urls, Vec::new()),
+            Destination::Fallback { first, then } => {
+                if let Some(skipped) = NOT_LISTED.next(Instant::now()) {
+                    let message = message.id.0;
+                    tracing::info!(
+                        message,
+                        skipped,
+                        "its asker lists no DM relays; it is sent where they read or wrote"
+                    );
+                }
+                (first, then)
+            }
+            Destination::Nowhere | Destination::Unknown => Default::default(),
+        };
+        let Published { tried, reached, refused } = self.publish(message, (first, then), cancel).await;
+        let has = |url: &RelayUrl| {
+            let url = url.to_string();
+            reached.contains(&url) || message.acknowledged_by.contains(&url)
+        };
+        let have_it = tried.iter().filter(|url| has(url)).count();
+        let next = self.next(message, have_it, tried.len() - refused);
+        Attempt { message: message.id, reached, next }
+    }
+
+    async fn destination(&self, message: &DueMessage, kind: Kind) -> Destination {
+        let (asker, seen_on) = (message.wrap.to, &message.seen_on);
+        if kind == Kind::EncryptedDirectMessage {
+            return nip04_destination(&self.relays, seen_on);
+        }
+        let options = LookupOptions {
+            fresh: message.result_of.is_some(),
+            attempts: message.attempts,
+            fall_back: self.bot.answer_without_relay_list,
+        };
+        self.relay_lists.destination(&self.relays, asker, seen_on, options).await
+    }
+
+    /// The next step after an attempt, if `reached` of `of` relays have the message.
+    pub(super) fn next(&self, message: &DueMessage, reached: usize, of: usize) -> Next {
+        let complete = reached > 0 && reached >= of;
+        let enough = reached > 0 && message.attempts + 1 >= ATTEMPTS_FOR_THE_REST;
+        if complete || enough {
+            return Next::Finished;
+        }
+        if reached == 0 {
+            self.relay_lists.doubt(message.wrap.to);
+        }
+        let now = self.clock.now();
+        if now.saturating_sub(message.queued_at) > GIVE_UP_AFTER && message.attempts >= LEAST_ATTEMPTS {
+            if let Some(skipped) = GIVEN_UP.next(Instant::now()) {
+                let (message, job) = (message.id.0, message.result_of);
+                tracing::warn!(message, ?job, skipped, "given up: no relay of its asker accepted it in 14 days");
+            }
+            return Next::Finished;
+        }
+        Next::Again(now + pause_after(message.attempts))
+    }
+
+    /// Sends a message to all relays of `first` at once. If all of them fail, or none accepts it
+    /// within [`FIRST_CHOICE`], also sends it to those of `then`.
+    async fn publish(
+        &self,
+        message: &Arc<DueMessage>,
+        (first, mut then): (Vec<RelayUrl>, Vec<RelayUrl>),
+        cancel: &Notify,
+    ) -> Published {
+        let mut sending = JoinSet::new();
+        if message.result_of.is_some() {
+            fault::before(Step::Send);
+        }
+        self.send(&mut sending, message, &first);
+        if first.iter().any(|url| message.acknowledged_by.contains(&url.to_string())) {
+            then.clear();
+        }
+        let mut published = Published { tried: first, ..Published::default() };
+        let patience = tokio::time::sleep(FIRST_CHOICE);
+        tokio::pin!(patience);
+        loop {
+            let sent = tokio::select! {
+                sent = sending.join_next() => sent,
+                // Another message needs the place. This counts as an attempt.
+                () = cancel.notified() => return published,
+                () = &mut patience, if !then.is_empty() => None,
+            };
+            match sent {
+                None if then.is_empty() => return published,
+                None => {
+                    self.send(&mut sending, message, &then);
+                    published.tried.append(&mut then);
+                }
+                Some(Ok((url, Ok(())))) => {
+                    then.clear();
+                    // A key counts as delivered with the first OK, so that is recorded at once.
+                    // Other messages are recorded at the end of the attempt.
+                    if message.result_of.is_some()
+                        && !sending.is_empty()
+                        && let Err(error) = self.ledger.acknowledge(message.id, &url.to_string())
+                    {
+                        tracing::warn!(%error, "a delivery is recorded later");
+                    }
+                    published.reached.push(url.to_string());
+                }
+                Some(Ok((url, Err(NostrError::Refused { reason, .. })))) => {
+                    if let Some(skipped) = REFUSED.next(Instant::now()) {
+                        let (message, url) = (message.id.0, escape_for_log(url));
+                        tracing::warn!(message, url, reason, skipped, "a relay refuses a message and is left out");
+                    }
+                    published.refused += 1;
+                }
+                Some(Ok((_, Err(error)))) => tracing::debug!(message = message.id.0, %error, "not delivered yet"),
+                Some(Err(error)) => tracing::error!(message = message.id.0, %error, "sending panicked"),
+            }
+        }
+    }
+
+    /// Starts to send to the relays that have not acknowledged the message yet.
+    fn send(&self, sending: &mut JoinSet<Sent>, message: &Arc<DueMessage>, urls: &[RelayUrl]) {
+        let is_result = message.result_of.is_some();
+        let visitor = Visitor { asker: message.wrap.to, urgent: message.urgent, retries: message.attempts > 0 };
+        for url in urls.iter().filter(|url| !message.acknowledged_by.contains(&url.to_string())).cloned() {
+            let (relays, message) = (self.relays.clone(), Arc::clone(message));
+            sending.spawn(async move {
+                let sent = relays.publish_for(&url, &message.wrap.json, visitor).await;
+                if sent.is_ok() && is_result {
+                    fault::after(Step::Send);
+                }
+                (url, sent)
+            });
+        }
+    }
+}
+
+/// Seconds to wait after an attempt, with up to a quarter of jitter, so that a returning relay does
+/// not get everything at once. `attempts`: number of attempts before this one.
+fn pause_after(attempts: u32) -> u64 {
+    let pause = PAUSES[(attempts as usize).min(PAUSES.len() - 1)];
+    let mut random = [0u8; 2];
+    // Without randomness there is no jitter, which does no harm.
+    let _ = getrandom::fill(&mut random);
+    pause + u64::from(u16::from_le_bytes(random)) * (pause / 4) / u64::from(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, RelayEntry};
+    use crate::job::Asker;
+    use crate::ledger::MessageId;
+    use crate::message::GiftWrap;
+    use crate::nostr::relay::connections::Reach;
+    use crate::vault::Vault;
+    use nostr_sdk::{EventBuilder, Keys};
+    use tokio::net::TcpListener;
+
+    async fn outbox(relays: Relays, clock: Clock) -> (Outbox, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(folder.path(), Clock::System).unwrap();
+        let bot = Config::embedded_default().unwrap().bot;
+        (Outbox { relays, ledger, clock, bot, relay_lists: Arc::default() }, folder)
+    }
+
+    fn message(attempts: u32) -> Arc<DueMessage> {
+        let json = EventBuilder::text_note("").sign_with_keys(&Keys::generate()).unwrap().as_json();
+        let to = Asker(Keys::generate().public_key().to_bytes());
+        Arc::new(DueMessage {
+            id: MessageId(1),
+            result_of: None,
+            urgent: false,
+            wrap: GiftWrap { id: [0; 32], to, json, expires_at: 0 },
+            queued_at: Clock::System.now(),
+            attempts,
+            seen_on: Vec::new(),
+            acknowledged_by: Vec::new(),
+        })
+    }
+
+    #[tokio::test]
+    async fn a_wrong_clock_alone_gives_no_message_up() {
+        let signer = Vault::without_identity().unwrap().signer();
+        let relays = Relays::connect(&[], Reach::anywhere(), signer).await.unwrap();
+        let (outbox, _folder) = outbox(relays, Clock::at(Clock::System.now() + 365 * 86_400)).await;
+        for attempts in [0, 1, LEAST_ATTEMPTS - 1] {
+            assert!(matches!(outbox.next(&message(attempts), 0, 1), Next::Again(_)), "{attempts}");
+        }
+        assert!(matches!(outbox.next(&message(LEAST_ATTEMPTS), 0, 1), Next::Finished));
+    }
+
+    #[tokio::test]
+    async fn an_attempt_ends_when_it_is_told_to_while_relay_lists_are_looked_up() {
+        // A relay that accepts connections and says nothing more.
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = RelayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
+        let entry = RelayEntry { url, inbox: true, status: false, discovery: false };
+        let signer = Vault::without_identity().unwrap().signer();
+        let relays = Relays::connect(&[entry], Reach::anywhere(), signer).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        let _socket = tokio_tungstenite::accept_async(stream).await.unwrap();
+        assert_eq!(relays.wait_for_any(Duration::from_secs(20)).await, 1);
+
+        let (outbox, _folder) = outbox(relays, Clock::System).await;
+        let message = message(0);
+        let mut took = Vec::new();
+        // The quickest of three: on a busy machine any one may be held up.
+        for _ in 0..3 {
+            let cancel = Notify::new();
+            cancel.notify_one();
+            let began = Instant::now();
+            let attempt = outbox.attempt(&message, &cancel).await;
+            took.push(began.elapsed());
+            assert!(matches!(attempt.next, Next::Again(_)) && attempt.reached.is_empty());
+        }
+        assert!(took.iter().min() < Some(&Duration::from_secs(2)), "{took:?}; a lookup takes four seconds");
+        outbox.relays.disconnect().await;
+    }
+}

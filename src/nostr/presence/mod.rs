@@ -1,8 +1,464 @@
-//! The bot's public events: profile, relay lists, status and daily note.
+//! The bot's public events: profile, relay lists, encryption key, handler (NIP-89), status and daily
+//! note.
+//!
+//! They are queued in the ledger, one per topic, and sent by [`Publisher`]. An event that equals the
+//! last one of its topic is not queued again, so a restart publishes nothing twice.
 
-mod compose;
-mod profile;
-mod publisher;
+use super::relay::connections::{Backoff, Relays};
+use crate::clock::Clock;
+use crate::config::{BotConfig, RelayEntry};
+use crate::ledger::{DayFigures, DuePost, Ledger, Post};
+use crate::shutdown::Shutdown;
+use crate::vault::{ANNOUNCEMENT, BotSigner};
+use base64::prelude::{BASE64_STANDARD as STANDARD, Engine};
+use nostr::nips::nip38::{LiveStatus, StatusType};
+use nostr_sdk::{Event, EventBuilder, JsonUtil, Kind, PublicKey, RelayUrl, Tag, TagKind, Timestamp, ToBech32};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
 
-pub use compose::Presence;
-pub use publisher::Publisher;
+/// The shortest time between two statuses, in seconds.
+const STATUS_PAUSE: u64 = 300;
+/// Seconds after which a status is renewed.
+const STATUS_RENEWAL: u64 = 600;
+/// Seconds after which a status that is not renewed expires.
+const STATUS_LIFE: u64 = 900;
+/// The status of a stopped bot.
+const ASLEEP: &str = "asleep; what you send now is answered when I wake up";
+/// Seconds after which the status of a stopped bot expires.
+const ASLEEP_FOR: u64 = 7 * 86_400;
+/// Seconds after which unchanged events are sent again, because relays delete old ones.
+const ANNOUNCE_EVERY: u64 = 86_400;
+/// Seconds after which a daily note is no longer sent to relays that lack it.
+const NOTE_LIFE: u64 = 86_400;
+/// Time between two checks for changes.
+const CHECK_EVERY: Duration = Duration::from_secs(5);
+/// Seconds in a day.
+const DAY_SECONDS: u64 = 86_400;
+
+/// Composes and queues the bot's public events.
+#[derive(Clone)]
+pub struct Presence {
+    /// Our relays and their roles.
+    pub relays: Relays,
+    /// Signs the events with the bot's key.
+    pub signer: BotSigner,
+    /// The profile, and what may be published.
+    pub bot: BotConfig,
+    /// The address of the page for people without an account, if it has one.
+    pub page: Option<String>,
+    /// SHA-256 of the page that the bot serves, hex.
+    pub page_sha256: Option<&'static str>,
+    /// The ledger that holds the queue of public events.
+    pub ledger: Ledger,
+    /// The clock that dates the events.
+    pub clock: Clock,
+    /// Returns the bot's current status in words.
+    pub status: Arc<dyn Fn() -> String + Send + Sync>,
+    /// Notified when the status may have changed.
+    pub changed: Arc<Notify>,
+    /// Notified when an event was queued.
+    pub posted: Arc<Notify>,
+    /// Notified at the shutdown, once the last event is queued.
+    pub goodbye: Arc<Notify>,
+}
+
+impl Presence {
+    /// Queues all events that the bot publishes at its start. They replace events still queued from
+    /// an earlier run.
+    pub fn wake(&self) {
+        self.announce();
+        self.show();
+    }
+
+    /// Queues profile, relay lists, encryption key and handler if they have changed.
+    fn announce(&self) {
+        let ours = |relay: &RelayEntry| relay.inbox || relay.status || relay.discovery;
+        for (topic, builder) in [
+            ("profile", self.profile().metadata()),
+            ("relay list", self.relay_list()),
+            ("dm relays", self.dm_relays()),
+            ("encryption key", self.encryption_key()),
+            ("handler", self.profile().handler()),
+            ("recommendation", self.recommendation()),
+        ] {
+            self.say(topic, builder, None, ANNOUNCE_EVERY, ours);
+        }
+    }
+
+    /// Keeps all events up to date until the shutdown, then queues the last status.
+    pub async fn run(self, mut shutdown: Shutdown) {
+        let (mut checks, mut turns) = (tokio::time::interval(CHECK_EVERY), self.clock.turns());
+        loop {
+            tokio::select! {
+                () = shutdown.stopped() => break,
+                () = self.changed.notified() => {}
+                () = turns.next() => {}
+                _ = checks.tick() => {}
+            }
+            self.announce();
+            self.show();
+            if self.bot.daily_note {
+                self.note_yesterday();
+            }
+        }
+        if self.bot.live_status {
+            self.say_status(ASLEEP, ASLEEP_FOR, 0);
+        }
+        self.goodbye.notify_one();
+    }
+
+    fn show(&self) {
+        let said = self.ledger.posted("status").map(|said| {
+            said.map(|(json, at)| (Event::from_json(json).map(|event| event.content).unwrap_or_default(), at))
+        });
+        match said {
+            // At most one status every five minutes. That of a stopped bot is replaced at once.
+            Ok(Some((text, at))) if text != ASLEEP && within(at, STATUS_PAUSE, self.clock.now()) => {}
+            Ok(_) if self.bot.live_status => self.say_status(&(self.status)(), STATUS_LIFE, STATUS_RENEWAL),
+            // Statuses are switched off: an empty one removes the last one (NIP-38).
+            Ok(Some((text, _))) if !text.is_empty() => self.say_status("", ASLEEP_FOR, 0),
+            Ok(_) => {}
+            Err(error) => tracing::warn!(%error, "the status cannot be looked up yet"),
+        }
+    }
+
+    /// Queues a status (NIP-38) that expires (NIP-40), so that it does not outlive the bot.
+    fn say_status(&self, text: &str, life: u64, renew_after: u64) {
+        let mut status = LiveStatus::new(StatusType::General);
+        let expires_at = self.clock.now() + life;
+        status.expiration = Some(Timestamp::from(expires_at));
+        self.say("status", EventBuilder::live_status(status, text), Some(expires_at), renew_after, |relay| {
+            relay.status
+        });
+    }
+
+    /// Queues the note about yesterday, if anything happened. It has totals only.
+    fn note_yesterday(&self) {
+        let now = self.clock.now();
+        let yesterday = (now / DAY_SECONDS).saturating_sub(1);
+        let told = self.ledger.day(yesterday).and_then(|figures| {
+            let Some(text) = describe_day(&figures) else { return Ok(false) };
+            if self.ledger.posted_day()?.is_some_and(|day| day >= yesterday) {
+                return Ok(false);
+            }
+            let Some(event) = self.sign(EventBuilder::new(Kind::TextNote, text), now) else { return Ok(false) };
+            let relays = self.urls(|relay| relay.status);
+            let post = Post { topic: "note".into(), json: event.as_json(), relays, expires_at: Some(now + NOTE_LIFE) };
+            self.ledger.post_of_day(yesterday, &post)
+        });
+        match told {
+            Ok(true) => self.posted.notify_one(),
+            Ok(false) => {}
+            Err(error) => tracing::warn!(%error, "the daily note cannot be written yet"),
+        }
+    }
+
+    /// Queues an event, unless its topic has an equal one that is younger than `renew_after`
+    /// seconds.
+    fn say(
+        &self,
+        topic: &str,
+        builder: EventBuilder,
+        expires_at: Option<u64>,
+        renew_after: u64,
+        to: impl Fn(&RelayEntry) -> bool,
+    ) {
+        let now = self.clock.now();
+        let queued = self.ledger.posted(topic).map(|before| {
+            let before = before.and_then(|(json, at)| Some((Event::from_json(json).ok()?, at)));
+            // Of two events with the same second, relays may keep the older one.
+            let date = before.as_ref().map_or(now, |(old, _)| now.max(old.created_at.as_secs().min(now) + 1));
+            let event = self.sign(builder, date)?;
+            let is_said = before.is_some_and(|(old, at)| within(at, renew_after, now) && says_same(&old, &event));
+            (!is_said).then(|| Post { topic: topic.into(), json: event.as_json(), relays: self.urls(to), expires_at })
+        });
+        match queued.and_then(|post| post.map(|post| self.ledger.post(&post)).transpose()) {
+            Ok(Some(())) => self.posted.notify_one(),
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%error, topic, "an announcement cannot be queued yet"),
+        }
+    }
+
+    fn urls(&self, to: impl Fn(&RelayEntry) -> bool) -> Vec<String> {
+        self.relays.ours(to).iter().map(ToString::to_string).collect()
+    }
+
+    fn sign(&self, builder: EventBuilder, date: u64) -> Option<Event> {
+        let unsigned = builder.custom_created_at(Timestamp::from(date)).build(self.relays.bot());
+        let signed = self.signer.sign(unsigned);
+        signed.inspect_err(|error| tracing::error!(%error, "an announcement could not be signed")).ok()
+    }
+
+    fn profile(&self) -> Profile<'_> {
+        Profile { bot: &self.bot, page: self.page.as_deref(), page_sha256: self.page_sha256, key: self.relays.bot() }
+    }
+
+    /// NIP-65: the relays where the bot publishes.
+    fn relay_list(&self) -> EventBuilder {
+        let urls = self.relays.ours(|relay| relay.status);
+        EventBuilder::new(Kind::RelayList, "").tags(urls.into_iter().map(|url| Tag::relay_metadata(url, None)))
+    }
+
+    /// NIP-17: the relays where the bot receives messages.
+    fn dm_relays(&self) -> EventBuilder {
+        let urls = self.relays.ours(|relay| relay.inbox);
+        EventBuilder::new(Kind::InboxRelays, "").tags(urls.into_iter().map(Tag::relay))
+    }
+
+    /// Announces the key to encrypt messages to the bot with, which is the bot's own public key.
+    /// Clients with decoupled encryption keys write only to people who announce one.
+    fn encryption_key(&self) -> EventBuilder {
+        let key = Tag::custom(TagKind::custom("n"), [self.relays.bot().to_hex()]);
+        EventBuilder::new(ANNOUNCEMENT, "").tag(key)
+    }
+
+    /// The recommendation (NIP-89) by which clients that look for an application for private
+    /// messages find the bot.
+    fn recommendation(&self) -> EventBuilder {
+        self.profile().recommendation(self.relays.ours(|relay| relay.status).first())
+    }
+}
+
+/// Whether `at` is less than `seconds` ago; `false` for a time in the future.
+fn within(at: u64, seconds: u64, now: u64) -> bool {
+    at <= now && now - at < seconds
+}
+
+/// Whether two events are equal except for their dates.
+fn says_same(one: &Event, other: &Event) -> bool {
+    let tags = |event: &Event| -> Vec<Vec<String>> {
+        let dated = |tag: &&Tag| tag.kind() != TagKind::Expiration;
+        event.tags.iter().filter(dated).map(|tag| tag.as_slice().to_vec()).collect()
+    };
+    one.kind == other.kind && one.content == other.content && tags(one) == tags(other)
+}
+
+/// The text of a daily note; `None` if nothing happened.
+fn describe_day(day: &DayFigures) -> Option<String> {
+    let DayFigures { candidates, accepted, delivered } = *day;
+    if accepted == 0 && delivered == 0 {
+        return None;
+    }
+    let plural = |count: u64, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+    Some(format!(
+        "Yesterday: {} accepted, {} delivered, {:.2e} keys tested. Send me a prefix by private message and I find you an \
+         npub that starts with it.",
+        plural(accepted, "request"),
+        plural(delivered, "key"),
+        candidates as f64
+    ))
+}
+
+/// The identifier of the handler (NIP-89).
+const HANDLER_ID: &str = "npubbot";
+/// The kind the bot handles: private messages (NIP-17).
+const HANDLED_KIND: &str = "14";
+/// The default picture: a white key, 64 by 64 pixels. The page's server has it at a real address.
+const PICTURE: &[u8] = include_bytes!("picture.png");
+
+/// The data from which the profile, the handler and its recommendation are made.
+pub(super) struct Profile<'a> {
+    /// The operator's settings.
+    pub bot: &'a BotConfig,
+    /// The address of the page for people without an account, if it has one.
+    pub page: Option<&'a str>,
+    /// SHA-256 of the page that the bot serves, hex.
+    pub page_sha256: Option<&'a str>,
+    /// The bot's public key.
+    pub key: PublicKey,
+}
+
+impl Profile<'_> {
+    /// The profile (kind 0).
+    pub(super) fn metadata(&self) -> EventBuilder {
+        EventBuilder::new(Kind::Metadata, self.json().to_string())
+    }
+
+    /// The handler information (kind 31990): the bot handles private messages, and its page opens a
+    /// conversation with it. The page compares its own hash with the one in the tag `x`.
+    pub(super) fn handler(&self) -> EventBuilder {
+        let web = self.chat().map(|chat| Tag::custom(TagKind::custom("web"), [chat]));
+        EventBuilder::new(Kind::from(31990u16), self.json().to_string())
+            .tags([Tag::identifier(HANDLER_ID), Tag::custom(TagKind::custom("k"), [HANDLED_KIND])])
+            .tags(web)
+            .tags(self.page_sha256.map(|hash| Tag::custom(TagKind::custom("x"), [hash])))
+    }
+
+    /// The recommendation of the handler (kind 31989). Its `a` tag leads clients to the handler.
+    /// `hint`: a relay that has the handler.
+    pub(super) fn recommendation(&self, hint: Option<&RelayUrl>) -> EventBuilder {
+        let address = format!("31990:{}:{HANDLER_ID}", self.key.to_hex());
+        let values = [Some(address), hint.map(ToString::to_string)].into_iter().flatten();
+        EventBuilder::new(Kind::from(31989u16), "")
+            .tags([Tag::identifier(HANDLED_KIND), Tag::custom(TagKind::custom("a"), values)])
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let BotConfig { name, about, picture, nip05, .. } = self.bot;
+        let mut profile = serde_json::json!({
+            "name": name,
+            "display_name": name,
+            "about": about,
+            "picture": picture.clone().unwrap_or_else(|| self.picture()),
+            "bot": true,
+        });
+        for (key, value) in [("website", self.chat()), ("nip05", nip05.clone())] {
+            if let Some(value) = value {
+                profile[key] = value.into();
+            }
+        }
+        profile
+    }
+
+    /// The address of the default picture: at the page's server, if it has all paths of a host.
+    /// Without one the picture is in the profile itself, which not every client shows.
+    fn picture(&self) -> String {
+        match self.page {
+            Some(page) if page.starts_with("https://") && page.ends_with('/') => format!("{page}picture.png"),
+            _ => format!("data:image/png;base64,{}", STANDARD.encode(PICTURE)),
+        }
+    }
+
+    /// The address of a conversation with the bot on its page.
+    fn chat(&self) -> Option<String> {
+        let npub = self.key.to_bech32().ok()?;
+        self.page.map(|page| format!("{page}#{npub}"))
+    }
+}
+
+/// The longest time between two rounds. Each round sends the events that are due.
+const ROUND_EVERY: Duration = Duration::from_secs(15);
+/// The first pause before an event is sent again to a relay that did not accept it. Later pauses
+/// double up to [`LAST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_secs(15);
+/// The longest pause before an event is sent again to a relay that did not accept it.
+const LAST_PAUSE: Duration = Duration::from_secs(3600);
+/// Time limit at shutdown for the last status to be queued, and again for it to be sent.
+const GOODBYE_TIMEOUT: Duration = Duration::from_millis(700);
+
+/// Sends public events.
+#[derive(Clone)]
+pub struct Publisher {
+    relays: Relays,
+    ledger: Ledger,
+    /// The time of the next attempt, by event and relay that did not accept it.
+    refused: HashMap<(i64, String), (Instant, Backoff)>,
+}
+
+impl Publisher {
+    /// Sends the events queued in `ledger`.
+    pub fn new(relays: Relays, ledger: Ledger) -> Publisher {
+        Publisher { relays, ledger, refused: HashMap::new() }
+    }
+
+    /// Sends queued events until the shutdown, then the last status. `posted` announces new events,
+    /// `goodbye` the last one.
+    pub async fn run(mut self, posted: Arc<Notify>, goodbye: Arc<Notify>, mut shutdown: Shutdown) {
+        loop {
+            tokio::select! {
+                () = shutdown.stopped() => break,
+                () = self.round() => {}
+            }
+            tokio::select! {
+                () = shutdown.stopped() => break,
+                () = posted.notified() => {}
+                () = tokio::time::sleep(ROUND_EVERY) => {}
+            }
+        }
+        let _ = tokio::time::timeout(GOODBYE_TIMEOUT, goodbye.notified()).await;
+        let _ = tokio::time::timeout(GOODBYE_TIMEOUT, self.round()).await;
+    }
+
+    /// Sends every due event to each relay that lacks it. Skips relays whose pause is not over.
+    pub async fn round(&mut self) {
+        let due = self.ledger.due_posts().unwrap_or_else(|error| {
+            tracing::warn!(%error, "public events cannot be read yet");
+            Vec::new()
+        });
+        let known: Vec<i64> = due.iter().map(|post| post.id).collect();
+        self.refused.retain(|(post, _), _| known.contains(post));
+        let mut sending = JoinSet::new();
+        for (post, url) in due.iter().flat_map(|post| post.left.iter().map(move |url| (post, url))) {
+            self.start(&mut sending, post, url);
+        }
+        while let Some(sent) = sending.join_next().await {
+            let Ok((post, url, accepted)) = sent else { continue };
+            if accepted {
+                self.refused.remove(&(post, url.clone()));
+                if let Err(error) = self.ledger.post_reached(post, &url) {
+                    tracing::warn!(%error, "a public event could not be recorded as sent; it is sent again");
+                }
+            } else {
+                let new = || (Instant::now(), Backoff::new(FIRST_PAUSE, LAST_PAUSE));
+                let (again, backoff) = self.refused.entry((post, url)).or_insert_with(new);
+                *again = Instant::now() + backoff.next_pause();
+            }
+        }
+    }
+
+    fn start(&self, sending: &mut JoinSet<(i64, String, bool)>, post: &DuePost, url: &str) {
+        let waits = self.refused.get(&(post.id, url.to_owned())).is_some_and(|(at, _)| *at > Instant::now());
+        let (Ok(event), Ok(parsed), false) = (Event::from_json(&post.json), RelayUrl::parse(url), waits) else {
+            return;
+        };
+        let (relays, topic, id, url) = (self.relays.clone(), post.topic.clone(), post.id, url.to_owned());
+        sending.spawn(async move {
+            let sent = relays.publish(&parsed, &event).await;
+            if let Err(error) = &sent {
+                tracing::debug!(%error, topic, "a public event is not accepted yet");
+            }
+            (id, url, sent.is_ok())
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use nostr_sdk::Keys;
+
+    #[test]
+    fn a_note_has_totals_and_a_quiet_day_has_none() {
+        let day = DayFigures { candidates: 9_400_000_000_000_000, accepted: 41, delivered: 1 };
+        insta::assert_snapshot!(describe_day(&day).unwrap(), @"Yesterday: 41 requests accepted, 1 key delivered, 9.40e15 keys tested. Send me a prefix by private message and I find you an npub that starts with it.");
+        assert_eq!(describe_day(&DayFigures { candidates: 5, ..DayFigures::default() }), None);
+    }
+
+    fn tags(builder: EventBuilder, keys: &Keys) -> Vec<Vec<String>> {
+        let event = builder.sign_with_keys(keys).unwrap();
+        event.tags.iter().map(|tag| tag.as_slice().to_vec()).collect()
+    }
+
+    #[test]
+    fn a_profile_has_a_picture_and_leads_to_the_page_if_there_is_one() {
+        let (config, keys) = (Config::embedded_default().unwrap(), Keys::generate());
+        let (key, npub) = (keys.public_key(), keys.public_key().to_bech32().unwrap());
+        let alone = Profile { bot: &config.bot, page: None, page_sha256: None, key };
+        let json = alone.json();
+        assert_eq!((&json["display_name"], &json["bot"]), (&config.bot.name.clone().into(), &true.into()));
+        assert!(json["picture"].as_str().unwrap().starts_with("data:image/png;base64,"));
+        assert!(json.get("website").is_none());
+        assert_eq!(tags(alone.handler(), &keys), [["d", "npubbot"], ["k", "14"]]);
+
+        let with_page = Profile { page: Some("https://bot.example/"), page_sha256: Some("00ff"), ..alone };
+        assert_eq!(with_page.json()["picture"], "https://bot.example/picture.png");
+        let within = Profile { page: Some("https://bot.example/ask"), ..alone };
+        assert_eq!(within.json()["picture"], alone.json()["picture"], "the host may have another picture.png");
+        let chat = format!("https://bot.example/#{npub}");
+        assert_eq!(with_page.json()["website"], chat);
+        assert_eq!(tags(with_page.handler(), &keys)[2..], [["web", &chat], ["x", "00ff"]]);
+        let hint = RelayUrl::parse("wss://relay.example").unwrap();
+        let address = format!("31990:{key}:npubbot");
+        let recommended = tags(with_page.recommendation(Some(&hint)), &keys);
+        assert_eq!(recommended[0], ["d", "14"]);
+        assert_eq!(recommended[1], ["a", &address, "wss://relay.example"]);
+
+        let mut own = config.bot.clone();
+        own.picture = Some("https://bot.example/picture.png".to_owned());
+        assert_eq!(Profile { bot: &own, ..with_page }.json()["picture"], "https://bot.example/picture.png");
+    }
+}

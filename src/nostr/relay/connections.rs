@@ -1,42 +1,50 @@
 //! The bot's connections: our own relays with their roles, and external relays for as long as they
 //! are needed.
+//!
+//! A database for nostr-sdk that stores nothing.
+//!
+//! The default database remembers 35,000 event ids per client, for a stream of new events that we
+//! do not use (`inbox::queue` says why). This one claims to know every event, so the library does
+//! not copy events for that stream either.
 
-use super::address::{has_allowed_port, is_private};
 use super::error::NostrError;
 use super::external::ExternalRelays;
-use super::host::{Host, Hosts};
-use super::null_database::NullDatabase;
-use super::proxy::Proxy;
-use super::resolver::Resolver;
-use super::throttle::Throttle;
-use super::transport::Transport;
-use super::visitor::Visitor;
-use super::wait::wait_for_connection;
+use super::host::{Host, Hosts, Resolver, has_allowed_port, is_private};
+use super::publish::Throttle;
+use super::slots::Visitor;
+use super::transport::{Proxy, Transport};
 use crate::config::RelayEntry;
 use crate::vault::BotSigner;
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+use nostr_relay_pool::prelude::{
+    Backend, DatabaseError, DatabaseEventStatus, Events, NostrDatabase, RejectedReason, SaveEventStatus,
+};
+use nostr_sdk::prelude::*;
 use nostr_sdk::{
-    Client, ClientOptions, NostrSigner, PublicKey, Relay, RelayOptions, RelayPoolNotification, RelayPoolOptions,
-    RelayUrl, SubscriptionId, Timestamp, Url,
+    Client, ClientOptions, Event, EventId, Filter, NostrSigner, PublicKey, Relay, RelayOptions, RelayPoolNotification,
+    RelayPoolOptions, RelayUrl, SubscriptionId, Timestamp, Url,
 };
 use std::collections::HashMap;
+use std::future::{Future, ready};
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, SemaphorePermit, broadcast};
 
 /// Capacity of the library's notification stream, in messages. Its reader may be some seconds late
 /// in a flood.
-const NOTIFICATIONS: usize = 8_192;
+const UNREAD_OF_ALL: usize = 8_192;
 /// The most unread messages of one of our relays. They take some 1 MB. A query that misses one is
 /// repeated.
 const UNREAD_PER_RELAY: usize = 4_096;
 /// The most lookups at one of our relays at a time. The library passes every message of the relay
 /// to every open query, so twice as many queries cost four times as much.
-pub(super) const LOOKUPS: usize = 16;
+pub(super) const LOOKUPS_PER_RELAY: usize = 16;
 /// Pause between two attempts to connect to one of our relays.
-const RETRY: Duration = Duration::from_secs(5);
+const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 /// The longest wait for one of our relays that has just disconnected.
-const CONNECT: Duration = Duration::from_secs(7);
+const RECONNECT_TIMEOUT: Duration = Duration::from_secs(7);
 /// A relay of ours whose last connection was made within this time will probably return soon. Only
 /// such relays are waited for.
 const JUST_GONE: Duration = Duration::from_secs(60);
@@ -105,7 +113,7 @@ impl Relays {
             .get_public_key()
             .await
             .map_err(|error| NostrError::Relay { url: "any".to_owned(), reason: error.to_string() })?;
-        let pool = RelayPoolOptions::new().notification_channel_size(NOTIFICATIONS);
+        let pool = RelayPoolOptions::new().notification_channel_size(UNREAD_OF_ALL);
         let options = ClientOptions::new().pool(pool);
         let builder = Client::builder().signer(signer.clone()).websocket_transport(Transport::to_ours().through(proxy));
         let client = builder.database(NullDatabase).opts(options).build();
@@ -121,7 +129,9 @@ impl Relays {
             external,
             reach,
             throttle: Arc::default(),
-            lookups: Arc::new(entries.iter().map(|entry| (entry.url.clone(), Semaphore::new(LOOKUPS))).collect()),
+            lookups: Arc::new(
+                entries.iter().map(|entry| (entry.url.clone(), Semaphore::new(LOOKUPS_PER_RELAY))).collect(),
+            ),
         })
     }
 
@@ -226,7 +236,7 @@ impl Relays {
             tracing::warn!(%error, "a relay cannot be reconnected");
         } else if let Ok(relay) = self.client.relay(url).await {
             relay.connect();
-            wait_for_connection(&relay, CONNECT).await;
+            wait_for_connection(&relay, RECONNECT_TIMEOUT).await;
         }
     }
 
@@ -266,7 +276,7 @@ impl Relays {
         let relay = self.client.relay(url).await.map_err(|_| not_connected())?;
         if !relay.is_connected() && relay.stats().connected_at() + JUST_GONE > Timestamp::now() {
             // Some relays close idle connections.
-            wait_for_connection(&relay, CONNECT).await;
+            wait_for_connection(&relay, RECONNECT_TIMEOUT).await;
         }
         if relay.is_connected() { Ok(relay) } else { Err(not_connected()) }
     }
@@ -293,9 +303,185 @@ pub async fn reach(url: &RelayUrl, proxy: Option<SocketAddr>, limit: Duration) -
 
 async fn add(client: &Client, url: &RelayUrl) -> Result<(), NostrError> {
     let options = RelayOptions::new()
-        .retry_interval(RETRY)
+        .retry_interval(RETRY_INTERVAL)
         .adjust_retry_interval(false)
         .notification_channel_size(UNREAD_PER_RELAY);
     let added = client.pool().add_relay(url, options).await;
     added.map(|_| ()).map_err(|error| NostrError::relay(url, error))
+}
+
+/// Limit of each call of the library's wait, and so the time between two checks of the connection.
+const CHECK_EVERY: Duration = Duration::from_millis(100);
+
+/// Waits until a relay is connected or never will be, at most for `limit`.
+///
+/// The library's own wait looks at the state and then subscribes to its changes. It misses a
+/// connection made in between until its time limit. So this function calls that wait repeatedly,
+/// with a short limit.
+pub(super) async fn wait_for_connection(relay: &Relay, limit: Duration) {
+    let deadline = Instant::now() + limit;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let is_settled =
+            matches!(relay.status(), RelayStatus::Connected | RelayStatus::Terminated | RelayStatus::Banned);
+        if is_settled || left.is_zero() {
+            return;
+        }
+        relay.wait_for_connection(left.min(CHECK_EVERY)).await;
+    }
+}
+
+/// Stores nothing, and says that it knows every event.
+#[derive(Debug)]
+pub(super) struct NullDatabase;
+
+type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, DatabaseError>> + Send + 'a>>;
+
+fn reply<'a, T: Send + 'a>(what: T) -> Reply<'a, T> {
+    Box::pin(ready(Ok(what)))
+}
+
+impl NostrDatabase for NullDatabase {
+    fn backend(&self) -> Backend {
+        Backend::Custom("none".to_owned())
+    }
+
+    fn save_event<'a>(&'a self, _: &'a Event) -> Reply<'a, SaveEventStatus> {
+        reply(SaveEventStatus::Rejected(RejectedReason::Duplicate))
+    }
+
+    fn check_id<'a>(&'a self, _: &'a EventId) -> Reply<'a, DatabaseEventStatus> {
+        reply(DatabaseEventStatus::Saved)
+    }
+
+    fn event_by_id<'a>(&'a self, _: &'a EventId) -> Reply<'a, Option<Event>> {
+        reply(None)
+    }
+
+    fn count(&self, _: Filter) -> Reply<'_, usize> {
+        reply(0)
+    }
+
+    fn query(&self, filter: Filter) -> Reply<'_, Events> {
+        reply(Events::new(&filter))
+    }
+
+    fn delete(&self, _: Filter) -> Reply<'_, ()> {
+        reply(())
+    }
+
+    fn wipe(&self) -> Reply<'_, ()> {
+        reply(())
+    }
+}
+
+/// Pauses that double from a first to a longest one, which repeats.
+///
+/// Two other schedules do not use this: the outbox's, whose steps are counted in the ledger, and
+/// the throttle's, whose gap also shrinks.
+#[derive(Debug)]
+pub(in crate::nostr) struct Backoff {
+    builder: ExponentialBuilder,
+    pauses: ExponentialBackoff,
+    longest: Duration,
+}
+
+/// A clone begins with the first pause.
+impl Clone for Backoff {
+    fn clone(&self) -> Backoff {
+        Backoff { builder: self.builder, pauses: self.builder.build(), longest: self.longest }
+    }
+}
+
+impl Backoff {
+    /// Pauses of `first`, 2 × `first`, … up to `longest`.
+    pub fn new(first: Duration, longest: Duration) -> Backoff {
+        let builder = ExponentialBuilder::new().with_min_delay(first).with_max_delay(longest).without_max_times();
+        Backoff { builder, pauses: builder.build(), longest }
+    }
+
+    /// The pause before the next attempt.
+    pub fn next_pause(&mut self) -> Duration {
+        self.pauses.next().unwrap_or(self.longest)
+    }
+
+    /// Begins with the first pause again, because an attempt succeeded.
+    pub fn reset(&mut self) {
+        self.pauses = self.builder.build();
+    }
+}
+
+/// Waits until `time`; returns at once if it has passed. (Tokio's timer takes a millisecond even
+/// then, which is longer than decrypting a gift wrap.)
+pub(in crate::nostr) async fn wait_until(time: Instant) {
+    if time > Instant::now() {
+        tokio::time::sleep_until(time.into()).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::StreamExt;
+    use tokio::net::TcpListener;
+
+    /// A listener, and the address of a relay at its port.
+    async fn listen() -> (TcpListener, RelayUrl) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = RelayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
+        (listener, url)
+    }
+
+    /// A client that has begun to connect to a relay.
+    async fn dial(url: &RelayUrl) -> (Client, Relay) {
+        let client = Client::default();
+        client.add_relay(url).await.unwrap();
+        let relay = client.relay(url).await.unwrap();
+        relay.connect();
+        (client, relay)
+    }
+
+    /// With the library's own wait, one or two of these connections take seven seconds.
+    #[ignore = "twenty seconds: it makes twenty thousand connections"]
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn no_connection_goes_unnoticed() {
+        let (listener, url) = listen().await;
+        tokio::spawn(async move {
+            while let Ok((tcp, _)) = listener.accept().await {
+                tokio::spawn(async move {
+                    let mut socket = tokio_tungstenite::accept_async(tcp).await.unwrap();
+                    while socket.next().await.is_some_and(|message| message.is_ok()) {}
+                });
+            }
+        });
+        for _ in 0..20_000 {
+            let (client, relay) = dial(&url).await;
+            let (limit, began) = (Duration::from_secs(7), Instant::now());
+            wait_for_connection(&relay, limit).await;
+            assert!(relay.is_connected() && began.elapsed() < limit, "{:?}", began.elapsed());
+            client.shutdown().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn the_wait_has_an_end() {
+        // Nobody listens at this port.
+        let url = listen().await.1;
+        let (client, relay) = dial(&url).await;
+        let (limit, began) = (Duration::from_millis(300), Instant::now());
+        wait_for_connection(&relay, limit).await;
+        assert!(!relay.is_connected() && began.elapsed() >= limit);
+        client.shutdown().await;
+        wait_for_connection(&relay, Duration::from_secs(3600)).await;
+        assert!(!relay.is_connected(), "a connection that was given up is not waited for");
+    }
+
+    #[test]
+    fn pauses_double_up_to_the_longest_and_start_again_after_a_success() {
+        let mut backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(12));
+        let mut next = || backoff.next_pause().as_secs();
+        assert_eq!([next(), next(), next(), next(), next()], [2, 4, 8, 12, 12]);
+        backoff.reset();
+        assert_eq!(backoff.next_pause().as_secs(), 2);
+    }
 }

@@ -4,7 +4,7 @@
 //! own are asked, the newest announcement counts, and an older one never replaces it later.
 
 use super::connections::Relays;
-use super::newest::{newest, newest_of};
+use super::query::{newest, newest_of};
 use super::relay_lists::{MAX_RELAYS, usable};
 use crate::job::{Asker, EncryptionKey};
 use crate::vault::{ANNOUNCEMENT, Announcement, VerifiedEvent};
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 /// Time limit for each of the two steps of a lookup, including relays that have to be connected
 /// first.
-const STEP_TIMEOUT: Duration = Duration::from_secs(8);
+const LOOKUP_STEP_TIMEOUT: Duration = Duration::from_secs(8);
 /// A complete result is used for this long without another lookup.
 const FRESH_FOR: Duration = Duration::from_secs(60);
 /// Allowance for clocks that are ahead, seconds. Announcements with a later date are refused,
@@ -30,7 +30,7 @@ const REMEMBERED: usize = 10_000;
 
 /// The result of a lookup.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(in crate::nostr) struct Found {
+pub(in crate::nostr) struct KeyLookup {
     /// The newest announcement.
     pub announcement: Option<Announcement>,
     /// Whether every relay answered.
@@ -39,7 +39,7 @@ pub(in crate::nostr) struct Found {
 
 /// The newest announcement of one asker.
 #[derive(Debug)]
-struct Known {
+struct KnownAnnouncement {
     announcement: Option<Announcement>,
     /// The time of the last lookup, if every relay answered.
     complete_at: Option<Instant>,
@@ -47,7 +47,7 @@ struct Known {
 
 /// Looks up announcements and remembers them for a while.
 #[derive(Debug)]
-pub struct EncryptionKeys(Mutex<LruCache<Asker, Known>>);
+pub struct EncryptionKeys(Mutex<LruCache<Asker, KnownAnnouncement>>);
 
 impl Default for EncryptionKeys {
     fn default() -> EncryptionKeys {
@@ -58,26 +58,32 @@ impl Default for EncryptionKeys {
 impl EncryptionKeys {
     /// Returns the newest announcement of an asker, from a recent lookup or a new one. `seen_on`:
     /// relays where their message was seen; `now`: Unix seconds.
-    pub(in crate::nostr) async fn look_up(&self, relays: &Relays, asker: Asker, seen_on: &[String], now: u64) -> Found {
+    pub(in crate::nostr) async fn look_up(
+        &self,
+        relays: &Relays,
+        asker: Asker,
+        seen_on: &[String],
+        now: u64,
+    ) -> KeyLookup {
         if let Some(announcement) = self.remembered(asker) {
-            return Found { announcement, is_complete: true };
+            return KeyLookup { announcement, is_complete: true };
         }
         let Ok(key) = PublicKey::from_slice(&asker.0) else {
-            return Found { announcement: None, is_complete: true };
+            return KeyLookup { announcement: None, is_complete: true };
         };
         let mut ours = relays.ours(|relay| relay.discovery || relay.inbox);
         ours.extend(seen_on.iter().filter_map(|url| RelayUrl::parse(url).ok()).filter(|url| relays.may_visit(url)));
         let ours: BTreeSet<RelayUrl> = ours.into_iter().collect();
         let (near, inboxes, lists) = tokio::join!(
-            newest(relays, ours.clone(), key, ANNOUNCEMENT, STEP_TIMEOUT, None),
-            newest(relays, ours.clone(), key, Kind::InboxRelays, STEP_TIMEOUT, None),
-            newest(relays, ours.clone(), key, Kind::RelayList, STEP_TIMEOUT, None),
+            newest(relays, ours.clone(), key, ANNOUNCEMENT, LOOKUP_STEP_TIMEOUT, None),
+            newest(relays, ours.clone(), key, Kind::InboxRelays, LOOKUP_STEP_TIMEOUT, None),
+            newest(relays, ours.clone(), key, Kind::RelayList, LOOKUP_STEP_TIMEOUT, None),
         );
         let theirs = own_relays(relays, inboxes.event.as_ref(), lists.event.as_ref(), &ours);
-        let far = newest(relays, theirs, key, ANNOUNCEMENT, STEP_TIMEOUT, None).await;
+        let far = newest(relays, theirs, key, ANNOUNCEMENT, LOOKUP_STEP_TIMEOUT, None).await;
         let is_complete = [&near, &inboxes, &lists, &far].iter().all(|lookup| lookup.failed == 0);
         let found = in_force([near.event, far.event].into_iter().flatten(), now);
-        Found { announcement: self.learn(asker, found, is_complete), is_complete }
+        KeyLookup { announcement: self.learn(asker, found, is_complete), is_complete }
     }
 
     /// The key to encrypt messages to an asker with. It is `used`, the key of their message dated
@@ -119,11 +125,14 @@ impl EncryptionKeys {
         let before = known.get(&asker).and_then(|known| known.announcement.clone());
         // If both have the same date, the one known before counts.
         let announcement = found.into_iter().chain(before).max_by_key(Announcement::dated);
-        known.insert(asker, Known { announcement: announcement.clone(), complete_at: is_complete.then(Instant::now) });
+        known.insert(
+            asker,
+            KnownAnnouncement { announcement: announcement.clone(), complete_at: is_complete.then(Instant::now) },
+        );
         announcement
     }
 
-    fn lock(&self) -> MutexGuard<'_, LruCache<Asker, Known>> {
+    fn lock(&self) -> MutexGuard<'_, LruCache<Asker, KnownAnnouncement>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

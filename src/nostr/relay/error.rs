@@ -1,7 +1,8 @@
 //! The error type of this room.
 
-use super::said::said;
 use nostr_sdk::RelayUrl;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// The reason why a relay did not do what was asked. Foreign text in it is shortened and escaped,
@@ -40,26 +41,108 @@ pub enum NostrError {
 
 impl NostrError {
     pub(super) fn relay(url: &RelayUrl, reason: impl ToString) -> NostrError {
-        NostrError::Relay { url: said(url), reason: said(reason) }
+        NostrError::Relay { url: escape_for_log(url), reason: escape_for_log(reason) }
     }
 
     pub(super) fn not_connected(url: &RelayUrl) -> NostrError {
-        NostrError::NotConnected(said(url))
+        NostrError::NotConnected(escape_for_log(url))
     }
 
     pub(super) fn silent(url: &RelayUrl) -> NostrError {
-        NostrError::Silent(said(url))
+        NostrError::Silent(escape_for_log(url))
     }
 
     pub(super) fn busy(url: &RelayUrl) -> NostrError {
-        NostrError::Busy(said(url))
+        NostrError::Busy(escape_for_log(url))
     }
 
     pub(super) fn no_room(url: &RelayUrl) -> NostrError {
-        NostrError::NoRoom(said(url))
+        NostrError::NoRoom(escape_for_log(url))
     }
 
     pub(super) fn refused(url: &RelayUrl, reason: impl ToString) -> NostrError {
-        NostrError::Refused { url: said(url), reason: said(reason) }
+        NostrError::Refused { url: escape_for_log(url), reason: escape_for_log(reason) }
+    }
+}
+
+/// The most characters of foreign text in a log line.
+const MAX_LOGGED_CHARS: usize = 200;
+/// The shortest time between two log lines of one cause.
+const LOG_PAUSE: Duration = Duration::from_secs(60);
+
+/// Makes foreign text safe to log: cuts it to 200 characters and escapes control characters.
+pub(in crate::nostr) fn escape_for_log(text: impl ToString) -> String {
+    let text = text.to_string();
+    let mut safe = String::with_capacity(text.len().min(MAX_LOGGED_CHARS) + 1);
+    let mut left = MAX_LOGGED_CHARS;
+    for character in text.chars() {
+        // U+2028 and the directional marks are not control characters, but change how a line is
+        // shown.
+        let is_plain =
+            !character.is_control() && !matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}');
+        let escaped = if is_plain { 1 } else { character.escape_unicode().count() };
+        if escaped > left {
+            safe.push('…');
+            break;
+        }
+        left -= escaped;
+        if is_plain { safe.push(character) } else { safe.extend(character.escape_unicode()) }
+    }
+    safe
+}
+
+/// Limits log lines of one cause to one per minute.
+#[derive(Debug)]
+pub(in crate::nostr) struct LogLimit(Mutex<Option<LastLogLine>>);
+
+/// The last log line of a cause.
+#[derive(Debug)]
+struct LastLogLine {
+    at: Instant,
+    skipped: u64,
+}
+
+impl LogLimit {
+    /// A limit under which no line was written yet.
+    pub const fn new() -> LogLimit {
+        LogLimit(Mutex::new(None))
+    }
+
+    /// Whether to write a line now. If so, returns the number of lines skipped since the last one.
+    pub fn next(&self, now: Instant) -> Option<u64> {
+        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *recent {
+            Some(last) if now.saturating_duration_since(last.at) < LOG_PAUSE => {
+                last.skipped += 1;
+                None
+            }
+            last => {
+                let skipped = last.as_ref().map_or(0, |last| last.skipped);
+                *last = Some(LastLogLine { at: now, skipped: 0 });
+                Some(skipped)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_text_is_cut_and_its_control_characters_are_escaped() {
+        assert_eq!(escape_for_log("blocked: no room"), "blocked: no room");
+        assert_eq!(escape_for_log("a\nb\u{1b}[2J\u{202e}c\0"), r"a\u{a}b\u{1b}[2J\u{202e}c\u{0}");
+        let long = escape_for_log("é".repeat(1 << 20));
+        assert_eq!(long.chars().count(), MAX_LOGGED_CHARS + 1, "and a mark that something is missing");
+        assert!(escape_for_log("\n".repeat(1 << 20)).chars().count() <= MAX_LOGGED_CHARS + 1);
+    }
+
+    #[test]
+    fn a_cause_has_one_line_a_minute_with_the_number_skipped() {
+        let (limit, start) = (LogLimit::new(), Instant::now());
+        let next = |seconds| limit.next(start + Duration::from_secs(seconds));
+        assert_eq!((next(0), next(1), next(59)), (Some(0), None, None));
+        assert_eq!((next(60), next(61), next(200)), (Some(2), None, Some(1)));
     }
 }

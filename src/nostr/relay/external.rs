@@ -4,32 +4,29 @@
 //! dialled only when it is needed and never retried automatically, so nobody can use the bot to
 //! keep dialling a host that is not a relay.
 
+use super::connections::{NullDatabase, wait_for_connection};
 use super::error::NostrError;
-use super::host::{Host, Hosts};
-use super::known::{KnownRelays, Look};
-use super::null_database::NullDatabase;
-use super::proxy::Proxy;
-use super::resolver::Resolver;
-use super::slots::MOST;
-use super::throttle::AT_ONCE;
-use super::transport::Transport;
-use super::visitor::Visitor;
-use super::wait::wait_for_connection;
-use nostr_sdk::{Client, ClientOptions, NostrSigner, Relay, RelayOptions, RelayPoolOptions, RelayUrl};
+use super::host::{Host, Hosts, Resolver};
+use super::publish::MAX_EVENTS_IN_PROGRESS;
+use super::slots::{Admission, MAX_CONNECTIONS, Slots, Visitor};
+use super::transport::{Proxy, Transport};
+use hashlink::LruCache;
+use nostr_sdk::{Client, ClientOptions, NostrSigner, Relay, RelayOptions, RelayPoolOptions, RelayStatus, RelayUrl};
+use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Time limit for a connection.
-const CONNECT: Duration = Duration::from_secs(7);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(7);
 /// The longest time that a visitor waits for a slot.
-const WAIT: Duration = Duration::from_secs(1);
+const SLOT_WAIT: Duration = Duration::from_secs(1);
 /// Pause between two attempts to get a slot.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 /// The most unread messages of one relay: an OK for each event in progress, and a few notices. The
 /// library's default of 2,048 would reserve half a megabyte for each relay that is dialled.
-const NOTIFICATIONS: usize = 128;
-const _: () = assert!(NOTIFICATIONS > AT_ONCE);
+const UNREAD_PER_EXTERNAL: usize = 128;
+const _: () = assert!(UNREAD_PER_EXTERNAL > MAX_EVENTS_IN_PROGRESS);
 
 /// Connections to external relays. Cheap to clone.
 #[derive(Clone)]
@@ -52,7 +49,7 @@ impl ExternalRelays {
         proxy: Option<Proxy>,
     ) -> ExternalRelays {
         // Nobody reads the combined stream: each answer is awaited at its own relay.
-        let pool = RelayPoolOptions::new().notification_channel_size(1).max_relays(Some(MOST));
+        let pool = RelayPoolOptions::new().notification_channel_size(1).max_relays(Some(MAX_CONNECTIONS));
         let transport = Transport::to_external(public_only, resolver.clone()).through(proxy);
         let builder = Client::builder().signer(signer).websocket_transport(transport);
         let client = builder.database(NullDatabase).opts(ClientOptions::new().pool(pool)).build();
@@ -83,7 +80,7 @@ impl ExternalRelays {
         }
         let address = url.clone().into();
         let resolving = self.resolver.resolve(&address, has_answered || urgent);
-        let error = match tokio::time::timeout(CONNECT, resolving).await {
+        let error = match tokio::time::timeout(CONNECT_TIMEOUT, resolving).await {
             Ok(Ok(addresses)) => match addresses.into_iter().min() {
                 Some(_) if has_answered => return Ok(hosts),
                 Some(first) => return Ok(Hosts { limited: Host::at(first, url), ..hosts }),
@@ -103,7 +100,7 @@ impl ExternalRelays {
     /// Errors: [`NostrError::NoRoom`] if there is no slot for this visitor,
     /// [`NostrError::NotConnected`] if the relay cannot be reached.
     pub async fn visit(&self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Relay, NostrError> {
-        let deadline = Instant::now() + WAIT;
+        let deadline = Instant::now() + SLOT_WAIT;
         let relay = loop {
             // Most visitors in a flood get no slot. They learn that here, without waiting for the
             // lock `changing`.
@@ -119,7 +116,7 @@ impl ExternalRelays {
                 None => return Err(NostrError::no_room(url)),
             }
         };
-        wait_for_connection(&relay, CONNECT).await;
+        wait_for_connection(&relay, CONNECT_TIMEOUT).await;
         if relay.is_connected() {
             return Ok(relay);
         }
@@ -136,7 +133,7 @@ impl ExternalRelays {
 
     /// Runs [`ExternalRelays::dial`] in a task. The task runs to its end even if this future is
     /// dropped, because the outbox ends attempts early. A relay that was half added or removed
-    /// would stay in the client for ever, and the client takes only [`MOST`] relays.
+    /// would stay in the client for ever, and the client takes only [`MAX_CONNECTIONS`] relays.
     async fn dial_whole(&self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Option<Relay>, NostrError> {
         let (this, url, hosts) = (self.clone(), url.clone(), hosts.clone());
         let gone = NostrError::not_connected(&url);
@@ -161,8 +158,10 @@ impl ExternalRelays {
         if !admission.granted {
             return if admission.may_wait { Ok(None) } else { Err(NostrError::no_room(url)) };
         }
-        let options =
-            RelayOptions::new().reconnect(false).verify_subscriptions(true).notification_channel_size(NOTIFICATIONS);
+        let options = RelayOptions::new()
+            .reconnect(false)
+            .verify_subscriptions(true)
+            .notification_channel_size(UNREAD_PER_EXTERNAL);
         let failed = |error: nostr_relay_pool::pool::Error| NostrError::relay(url, error);
         self.client.pool().add_relay(url, options).await.map_err(failed)?;
         let relay = self.client.pool().relay(url).await.map_err(failed)?;
@@ -208,11 +207,99 @@ impl ExternalRelays {
     }
 }
 
+/// Time before a host that could not be reached is dialled again.
+const DIAL_AGAIN_AFTER: Duration = Duration::from_millis(2500);
+/// Number of unreachable hosts that are remembered.
+const REMEMBERED_UNREACHABLE: usize = 1000;
+/// Time after which an unused connection is closed.
+pub(super) const LINGER: Duration = Duration::from_secs(600);
+
+/// The external relays in the client, with their slots, and the hosts that could not be reached.
+pub(super) struct KnownRelays {
+    pub slots: Slots,
+    /// The relays in the client: one per slot.
+    pub relays: HashMap<RelayUrl, Relay>,
+    /// The hosts that could not be reached, and when.
+    pub unreachable: LruCache<Host, Instant>,
+}
+
+impl Default for KnownRelays {
+    fn default() -> KnownRelays {
+        let unreachable = LruCache::new(REMEMBERED_UNREACHABLE);
+        KnownRelays { slots: Slots::default(), relays: HashMap::new(), unreachable }
+    }
+}
+
+impl KnownRelays {
+    /// Whether a host could not be reached a moment ago.
+    pub fn is_unreachable(&self, named: &Host) -> bool {
+        self.unreachable.peek(named).is_some_and(|at| at.elapsed() < DIAL_AGAIN_AFTER)
+    }
+
+    /// Removes the relays that were not used for a while, with their slots, and returns them. The
+    /// caller removes them from the client.
+    pub fn remove_idle(&mut self) -> Vec<RelayUrl> {
+        let idle = self.slots.remove_idle(Instant::now(), LINGER);
+        idle.iter().for_each(|url| _ = self.relays.remove(url));
+        idle
+    }
+
+    fn is_active(&self, url: &RelayUrl) -> bool {
+        self.relays.get(url).is_some_and(is_active)
+    }
+
+    /// Requests a slot for a relay that is not active. The caller removes the leaving relays from
+    /// the client. If the client has this relay, it leaves too and is added again, because the
+    /// library might never recover its connection.
+    pub fn admit(&mut self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Admission {
+        let KnownRelays { slots, relays, .. } = self;
+        let is_active = |url: &RelayUrl| relays.get(url).is_some_and(is_active);
+        let admission = slots.admit(url, &hosts.limited, visitor, Instant::now(), is_active);
+        admission.leaving.iter().for_each(|url| _ = relays.remove(url));
+        admission
+    }
+
+    /// Looks up the relay or the slot that a visitor can have at once. The client is not changed.
+    ///
+    /// Errors: [`NostrError::NotConnected`] if the host could not be reached a moment ago,
+    /// [`NostrError::NoRoom`] if there is no slot.
+    pub fn look(&mut self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Look, NostrError> {
+        let now = Instant::now();
+        if let Some(relay) = self.relays.get(url).filter(|relay| is_active(relay)) {
+            self.slots.admit(url, &hosts.limited, visitor, now, |_| true);
+            return Ok(Look::Active(Box::new(relay.clone())));
+        }
+        if self.is_unreachable(&hosts.named) {
+            return Err(NostrError::not_connected(url));
+        }
+        let admission = self.slots.ask(url, &hosts.limited, visitor, now, |url| self.is_active(url));
+        match (admission.granted, admission.may_wait) {
+            (true, _) => Ok(Look::Room),
+            (false, true) => Ok(Look::Later),
+            (false, false) => Err(NostrError::no_room(url)),
+        }
+    }
+}
+
+/// The answer to a visitor.
+pub(super) enum Look {
+    /// The relay is connected or being dialled.
+    Active(Box<Relay>),
+    /// There is a slot, so the relay may be dialled.
+    Room,
+    /// There is no slot now, but there may be one soon.
+    Later,
+}
+
+fn is_active(relay: &Relay) -> bool {
+    matches!(relay.status(), RelayStatus::Connected | RelayStatus::Connecting | RelayStatus::Pending)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::job::Asker;
-    use crate::nostr::relay::slots::PER_HOST;
+    use crate::nostr::relay::slots::MAX_PER_HOST;
     use nostr_relay_builder::{LocalRelay, RelayBuilder};
     use nostr_sdk::{Keys, RelayStatus};
     use std::net::IpAddr;
@@ -264,7 +351,7 @@ mod tests {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(CONNECT, given_up).await.expect("the library would dial it again");
+        tokio::time::timeout(CONNECT_TIMEOUT, given_up).await.expect("the library would dial it again");
         // A second visit does not dial it again, nor does a visit to another path of the same host.
         assert!(external.visit_new(&url, visitor(0)).await.is_err());
         let path = RelayUrl::parse(&format!("{url}/2")).unwrap();
@@ -287,14 +374,14 @@ mod tests {
         external.answered(&url);
         // More visits at once than there are slots.
         let mut visits = JoinSet::new();
-        for (number, dead) in dead(MOST + 100).await.into_iter().enumerate() {
+        for (number, dead) in dead(MAX_CONNECTIONS + 100).await.into_iter().enumerate() {
             let external = external.clone();
             visits.spawn(async move { external.visit_new(&dead, visitor(number)).await.is_ok() });
         }
         while let Some(reached) = visits.join_next().await {
             assert!(!reached.unwrap());
         }
-        assert!(external.client.pool().all_relays().await.len() <= MOST);
+        assert!(external.client.pool().all_relays().await.len() <= MAX_CONNECTIONS);
         assert!(external.client.relay(&url).await.unwrap().is_connected(), "a connected relay stays");
         let other = LocalRelay::new(RelayBuilder::default());
         other.run().await.unwrap();
@@ -314,7 +401,7 @@ mod tests {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(CONNECT, gone).await.expect("the connection ends");
+        tokio::time::timeout(CONNECT_TIMEOUT, gone).await.expect("the connection ends");
         let (_second, visited) = tokio::join!(accept(), external.visit_new(&url, visitor(0)));
         visited.expect("dialled again at once");
     }
@@ -325,13 +412,13 @@ mod tests {
         // Nobody answers the handshake.
         let (_listener, url) = listen().await;
         let path = |number: usize| RelayUrl::parse(&format!("{url}/{number}")).unwrap();
-        for number in 0..PER_HOST {
+        for number in 0..MAX_PER_HOST {
             let hosts = external.hosts(&path(number), false, false).await.unwrap();
             assert!(external.dial(&path(number), &hosts, visitor(number)).await.unwrap().is_some());
         }
         let _others = external.changing.lock().await;
         let again = Visitor { retries: true, ..visitor(100) };
-        let visited = tokio::time::timeout(CONNECT, external.visit_new(&path(100), again)).await;
+        let visited = tokio::time::timeout(CONNECT_TIMEOUT, external.visit_new(&path(100), again)).await;
         assert!(matches!(visited, Ok(Err(NostrError::NoRoom(_)))), "{visited:?}");
     }
 
@@ -352,7 +439,7 @@ mod tests {
         // Most find no slot and return.
         for _ in 0..30 {
             assert!(!visits.join_next().await.unwrap().unwrap());
-            assert!(external.known().slots.len() <= PER_HOST);
+            assert!(external.known().slots.len() <= MAX_PER_HOST);
         }
         let honest = url("honest".to_owned());
         let hosts = external.hosts(&honest, false, false).await.unwrap();

@@ -1,9 +1,20 @@
 //! The host of a relay: the unit of the limits on external relays.
+//!
+//! Resolves the hosts of external relays.
+//!
+//! A lookup occupies a thread until it ends, and the domain's name server decides how long that
+//! takes. So lookups are limited, in total and per domain. Some are reserved for relays that have
+//! answered before and for askers with a job.
 
-use super::address::{is_private, is_public};
-use super::proxy::is_onion;
+use super::transport::is_onion;
+use hashlink::LruCache;
 use nostr_sdk::{RelayUrl, Url};
-use std::net::{IpAddr, Ipv6Addr};
+use std::collections::HashMap;
+use std::io::{Error, ErrorKind, Result};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// A relay's host, the unit of the limits. URLs that differ only in the path are the same host. So
 /// are those that differ in the port, except in a private network.
@@ -76,9 +87,241 @@ impl Hosts {
     }
 }
 
+/// Domains that are never public.
+const PRIVATE_DOMAINS: [&str; 5] = [".local", ".localhost", ".internal", ".lan", ".home.arpa"];
+
+/// Whether a relay's URL names a host in the operator's own network. A domain counts by its name
+/// here; its addresses are checked when it is dialled.
+pub(super) fn is_private(url: &RelayUrl) -> bool {
+    let Some(host) = url.host() else { return true };
+    let host = host.to_string();
+    // A fully qualified domain may end with a dot.
+    let bare = host.trim_matches(['[', ']']).trim_end_matches('.');
+    match bare.parse() {
+        Ok(ip) => !is_public(ip),
+        Err(_) => !bare.contains('.') || PRIVATE_DOMAINS.iter().any(|end| bare.ends_with(end)),
+    }
+}
+
+/// Whether an external relay may be dialled at this port: 80, 443, and those from 1024 up.
+pub(super) fn has_allowed_port(port: u16) -> bool {
+    matches!(port, 80 | 443 | 1024..)
+}
+
+/// Whether an address is globally reachable.
+pub(super) fn is_public(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => is_public_v4(ip),
+        IpAddr::V6(ip) => match embedded_v4(ip) {
+            Some(ip) => is_public_v4(ip),
+            // Global addresses are 2000::/3, without Teredo (2001::/32) and documentation
+            // (2001:db8::/32).
+            None => {
+                let [first, second, ..] = ip.segments();
+                first & 0xe000 == 0x2000 && !(first == 0x2001 && matches!(second, 0 | 0xdb8))
+            }
+        },
+    }
+}
+
+fn is_public_v4(ip: Ipv4Addr) -> bool {
+    let private = ip.is_loopback()
+        || ip.is_private()
+        || ip.is_link_local()
+        || ip.is_documentation()
+        || matches!(
+            ip.octets(),
+            // This network; carrier-grade NAT (RFC 6598); protocol assignments; benchmarks (RFC
+            // 2544); multicast, reserved, and broadcast.
+            [0, ..] | [100, 64..=127, ..] | [192, 0, 0, _] | [198, 18 | 19, ..] | [224..=255, ..]
+        );
+    !private
+}
+
+/// The IPv4 address embedded in an IPv6 address: mapped, translated (RFC 6052), or tunnelled
+/// (6to4).
+fn embedded_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
+    let v4 = |high: u16, low: u16| Some(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)));
+    match ip.segments() {
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => v4(high, low),
+        [0x2002, high, low, ..] => v4(high, low),
+        _ => None,
+    }
+}
+
+/// The most lookups at a time, besides the preferred ones.
+const ORDINARY_LOOKUPS: usize = 48;
+/// Further lookups at a time, for relays that have answered before and askers with a job.
+const PREFERRED_LOOKUPS: usize = 16;
+/// The most lookups at a time of names that end in the same two labels.
+const LOOKUPS_PER_DOMAIN: usize = 4;
+/// The longest time that a lookup waits for others of its domain.
+const LOOKUP_WAIT: Duration = Duration::from_secs(1);
+/// Pause between two requests for a turn.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
+/// Number of names whose addresses are remembered.
+const REMEMBERED_NAMES: usize = 10_000;
+/// Time for which addresses are remembered, so that the dialled addresses are the checked ones.
+const ADDRESSES_FRESH_FOR: Duration = Duration::from_secs(60);
+/// Number of addresses remembered for one name.
+const ADDRESSES_PER_NAME: usize = 4;
+
+/// Looks up the addresses of a host name.
+type ResolveName = dyn Fn(&str) -> Result<Vec<IpAddr>> + Send + Sync;
+
+/// Resolves host names and remembers them for a minute. Cheap to clone; clones share everything.
+#[derive(Clone)]
+pub(super) struct Resolver {
+    shared: Arc<Lookups>,
+}
+
+struct Lookups {
+    look_up: Box<ResolveName>,
+    ordinary: Arc<Semaphore>,
+    preferred: Arc<Semaphore>,
+    state: Mutex<LookupState>,
+}
+
+struct LookupState {
+    known: LruCache<String, (Vec<IpAddr>, Instant)>,
+    /// Lookups in progress, by the last two labels of the name.
+    under_way: HashMap<String, usize>,
+}
+
+/// The place of a lookup in progress. It is given back when the lookup ends, even if nobody waits
+/// for the result any more.
+struct LookupPermit {
+    shared: Arc<Lookups>,
+    domain: String,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Default for Resolver {
+    /// Asks the operating system.
+    fn default() -> Resolver {
+        Resolver::new(|name| Ok((name, 0).to_socket_addrs()?.map(|address| address.ip()).collect()))
+    }
+}
+
+impl std::fmt::Debug for Resolver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Resolver")
+    }
+}
+
+impl Resolver {
+    /// Resolves with `look_up`, which may block.
+    pub fn new(look_up: impl Fn(&str) -> Result<Vec<IpAddr>> + Send + Sync + 'static) -> Resolver {
+        let state = LookupState { known: LruCache::new(REMEMBERED_NAMES), under_way: HashMap::new() };
+        let semaphore = |lookups| Arc::new(Semaphore::new(lookups));
+        let (ordinary, preferred) = (semaphore(ORDINARY_LOOKUPS), semaphore(PREFERRED_LOOKUPS));
+        Resolver {
+            shared: Arc::new(Lookups { look_up: Box::new(look_up), ordinary, preferred, state: Mutex::new(state) }),
+        }
+    }
+
+    /// The addresses of a URL's host, at most four. An address needs no lookup.
+    ///
+    /// `preferred`: whether the relay has answered before, or its visitor is urgent.
+    ///
+    /// Errors: [`ErrorKind::InvalidInput`] if the URL has no host. [`ErrorKind::WouldBlock`] if too
+    /// many lookups of the host's domain are still in progress after a second. Otherwise the error
+    /// of the lookup.
+    pub async fn resolve(&self, url: &Url, preferred: bool) -> Result<Vec<IpAddr>> {
+        let host = url.host_str().ok_or_else(|| Error::new(ErrorKind::InvalidInput, "no host"))?;
+        let name = host.trim_matches(['[', ']']).to_ascii_lowercase();
+        if let Ok(address) = name.parse() {
+            return Ok(vec![address]);
+        }
+        let deadline = Instant::now() + LOOKUP_WAIT;
+        let turn = loop {
+            if let Some(addresses) = self.remembered(&name) {
+                return Ok(addresses);
+            }
+            match self.turn(&name, preferred).await {
+                // Another task may be looking up the same name.
+                Err(error) if error.kind() == ErrorKind::WouldBlock && Instant::now() < deadline => {
+                    tokio::time::sleep(ASK_AGAIN).await;
+                }
+                turn => break turn?,
+            }
+        };
+        let look_up = move || {
+            let mut addresses = (turn.shared.look_up)(&name)?;
+            addresses.truncate(ADDRESSES_PER_NAME);
+            turn.shared.state().known.insert(name, (addresses.clone(), Instant::now()));
+            Ok(addresses)
+        };
+        tokio::task::spawn_blocking(look_up).await.map_err(Error::other)?
+    }
+
+    fn remembered(&self, name: &str) -> Option<Vec<IpAddr>> {
+        let mut state = self.shared.state();
+        let (addresses, found_at) = state.known.get(name)?;
+        (found_at.elapsed() < ADDRESSES_FRESH_FOR).then(|| addresses.clone())
+    }
+
+    /// Waits until the lookup of a name may start.
+    ///
+    /// Errors: [`ErrorKind::WouldBlock`] while too many lookups of its domain are in progress.
+    async fn turn(&self, name: &str, preferred: bool) -> Result<LookupPermit> {
+        let full = || Error::new(ErrorKind::WouldBlock, "too many names of this domain are looked up");
+        let domain = domain(name);
+        let is_full =
+            || self.shared.state().under_way.get(&domain).is_some_and(|&lookups| lookups >= LOOKUPS_PER_DOMAIN);
+        if is_full() {
+            return Err(full());
+        }
+        let ordinary = Arc::clone(&self.shared.ordinary).acquire_owned();
+        let permit = if preferred {
+            tokio::select! {
+                permit = ordinary => permit,
+                permit = Arc::clone(&self.shared.preferred).acquire_owned() => permit,
+            }
+        } else {
+            ordinary.await
+        };
+        let _permit = permit.map_err(Error::other)?;
+        let mut state = self.shared.state();
+        let lookups = state.under_way.entry(domain.clone()).or_default();
+        if *lookups >= LOOKUPS_PER_DOMAIN {
+            return Err(full());
+        }
+        *lookups += 1;
+        drop(state);
+        Ok(LookupPermit { shared: Arc::clone(&self.shared), domain, _permit })
+    }
+}
+
+impl Lookups {
+    fn state(&self) -> MutexGuard<'_, LookupState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for LookupPermit {
+    fn drop(&mut self) {
+        let mut state = self.shared.state();
+        if let Some(lookups) = state.under_way.get_mut(&self.domain) {
+            *lookups -= 1;
+            if *lookups == 0 {
+                state.under_way.remove(&self.domain);
+            }
+        }
+    }
+}
+
+/// The last two labels of a name. One owner usually registers all names below them.
+fn domain(name: &str) -> String {
+    let labels: Vec<&str> = name.trim_end_matches('.').rsplitn(3, '.').take(2).collect();
+    labels.join(".")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use tokio::task::JoinSet;
 
     #[test]
     fn a_host_is_its_name_and_in_a_private_network_its_port() {
@@ -108,5 +351,101 @@ mod tests {
         assert_ne!(at("2600:1:2:3::1", "wss://a.example"), at("2600:1:2:4::1", "wss://a.example"));
         // In a private network the port belongs to it.
         assert_ne!(at("127.0.0.1", "ws://a.example:8080"), at("127.0.0.1", "ws://a.example:8081"));
+    }
+
+    fn private(url: &str) -> bool {
+        is_private(&RelayUrl::parse(url).unwrap())
+    }
+
+    #[test]
+    fn addresses_in_the_operators_network_are_private() {
+        for url in ["ws://127.0.0.1:80", "ws://localhost", "ws://10.1.2.3", "wss://192.168.0.1", "ws://[::1]:7"] {
+            assert!(private(url), "{url}");
+        }
+        for url in ["ws://169.254.1.1", "ws://[::ffff:127.0.0.1]", "ws://printer.local", "ws://[fd00::1]", "ws://nas"] {
+            assert!(private(url), "{url}");
+        }
+        for url in ["wss://relay.example.com", "wss://8.8.8.8", "ws://[2606:4700::1]", "ws://relay.example.com."] {
+            assert!(!private(url), "{url}");
+        }
+    }
+
+    #[test]
+    fn other_spellings_of_private_addresses_are_private() {
+        for url in ["ws://localhost.", "ws://printer.local.", "ws://nas.", "ws://127.0.0.1.", "ws://2130706433"] {
+            assert!(private(url), "{url}");
+        }
+        for url in ["ws://0.0.0.0", "ws://0.1.2.3", "ws://100.64.0.1", "ws://100.127.1.1", "ws://255.255.255.255"] {
+            assert!(private(url), "{url}");
+        }
+        for url in ["ws://[64:ff9b::7f00:1]", "ws://[2002:a00:1::]", "ws://[::7f00:1]", "ws://[fe80::1]", "ws://[::]"] {
+            assert!(private(url), "{url}");
+        }
+        for url in ["ws://[ff02::1]", "ws://224.0.0.1", "ws://240.0.0.1", "ws://198.18.0.1", "ws://router.home.arpa"] {
+            assert!(private(url), "{url}");
+        }
+        // An embedded public address counts as public: networks without IPv4 use such addresses.
+        for url in ["ws://[64:ff9b::808:808]", "ws://[2002:808:808::1]", "ws://100.128.0.1", "ws://172.32.0.1"] {
+            assert!(!private(url), "{url}");
+        }
+    }
+
+    fn url(host: &str) -> Url {
+        Url::parse(&format!("wss://{host}/path")).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_name_is_looked_up_once_a_minute_and_an_address_never() {
+        let lookups = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&lookups);
+        let resolver = Resolver::new(move |_| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            Ok((1..=9).map(|last| IpAddr::from([192, 0, 2, last])).collect())
+        });
+        for host in ["relay.example", "Relay.example", "192.0.2.7", "[2001:db8::1]"] {
+            let addresses = resolver.resolve(&url(host), false).await.unwrap();
+            assert!(!addresses.is_empty() && addresses.len() <= ADDRESSES_PER_NAME, "{host}: {addresses:?}");
+        }
+        assert_eq!(lookups.load(Ordering::SeqCst), 1);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn slow_name_servers_leave_lookups_for_other_domains_and_for_those_who_come_first() {
+        // An attacker's names take until the end of the test; others resolve at once.
+        let is_over = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&is_over);
+        let resolver = Resolver::new(move |name| {
+            while name.contains("evil") && !ends.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Ok(vec![IpAddr::from([192, 0, 2, 1])])
+        });
+        let mut lookups = JoinSet::new();
+        let mut begin = |host: String| {
+            let resolver = resolver.clone();
+            lookups.spawn(async move { resolver.resolve(&url(&host), false).await.map(|_| ()) });
+        };
+        let under_way = async |wanted: usize| {
+            while resolver.shared.ordinary.available_permits() > ORDINARY_LOOKUPS - wanted {
+                tokio::task::yield_now().await;
+            }
+        };
+        (0..LOOKUPS_PER_DOMAIN).for_each(|number| begin(format!("{number}.evil.example")));
+        under_way(LOOKUPS_PER_DOMAIN).await;
+        let refused = resolver.resolve(&url("more.evil.example"), false).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::WouldBlock);
+        resolver.resolve(&url("relay.honest.org"), false).await.expect("another domain");
+        // With many domains, only the lookups for preferred relays and askers are left.
+        (LOOKUPS_PER_DOMAIN..ORDINARY_LOOKUPS).for_each(|number| begin(format!("relay.evil{number}.example")));
+        under_way(ORDINARY_LOOKUPS).await;
+        resolver.resolve(&url("relay.known.org"), true).await.expect("a relay that answered before");
+        let new = url("relay.new.org");
+        let newcomer = tokio::time::timeout(Duration::from_millis(100), resolver.resolve(&new, false)).await;
+        assert!(newcomer.is_err(), "it waits for its turn");
+        is_over.store(true, Ordering::SeqCst);
+        while let Some(ended) = lookups.join_next().await {
+            ended.unwrap().unwrap();
+        }
+        resolver.resolve(&new, false).await.expect("turns are given back");
     }
 }

@@ -6,13 +6,13 @@ use nostr_sdk::{JsonUtil, RelayUrl};
 use std::time::Duration;
 
 /// Time limit for one document.
-const PATIENCE: Duration = Duration::from_secs(5);
+const DOCUMENT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Largest document, in bytes; some kilobytes are usual.
-const LARGEST: u64 = 256 * 1024;
+const MAX_DOCUMENT_BYTES: u64 = 256 * 1024;
 /// The most seconds by which wraps are backdated (NIP-59).
-const BACKDATED: u64 = 2 * 86_400;
+const BACKDATED_SECONDS: u64 = 2 * 86_400;
 /// Length of a wrap with a long text, in bytes. A wrap with a key has some 3 KB.
-const LONGEST_WRAP: i32 = 16 * 1024;
+const LONG_WRAP_BYTES: i32 = 16 * 1024;
 
 /// Reads the document of a relay without following redirects. `None` if there is none or it cannot
 /// be read; that is not an error.
@@ -20,9 +20,9 @@ pub async fn read(url: &RelayUrl) -> Option<RelayInformationDocument> {
     let address = url.to_string().replacen("ws", "http", 1);
     let read = tokio::task::spawn_blocking(move || {
         let agent: ureq::Agent =
-            ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).max_redirects(0).build().into();
+            ureq::Agent::config_builder().timeout_global(Some(DOCUMENT_TIMEOUT)).max_redirects(0).build().into();
         let mut answer = agent.get(&address).header("Accept", "application/nostr+json").call().ok()?;
-        answer.body_mut().with_config().limit(LARGEST).read_to_string().ok()
+        answer.body_mut().with_config().limit(MAX_DOCUMENT_BYTES).read_to_string().ok()
     });
     RelayInformationDocument::from_json(read.await.ok()??).ok()
 }
@@ -43,14 +43,14 @@ pub fn problems(document: &RelayInformationDocument) -> Vec<String> {
         "it requires proof of work, which no client puts on gift wraps",
     );
     check(
-        limits.max_message_length.is_some_and(|bytes| bytes > 0 && bytes < LONGEST_WRAP),
+        limits.max_message_length.is_some_and(|bytes| bytes > 0 && bytes < LONG_WRAP_BYTES),
         "it accepts only small messages, so long requests are lost",
     );
     problems
 }
 
 fn refuses_old(limits: &Limitation) -> bool {
-    limits.created_at_lower_limit.is_some_and(|limit| limit.as_secs() > 0 && limit.as_secs() < BACKDATED)
+    limits.created_at_lower_limit.is_some_and(|limit| limit.as_secs() > 0 && limit.as_secs() < BACKDATED_SECONDS)
 }
 
 #[cfg(test)]
@@ -76,7 +76,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_document_beyond_the_limit_is_not_read() {
-        for (bytes, is_read) in [(LARGEST as usize - 100, true), (LARGEST as usize + 1, false)] {
+        for (bytes, is_read) in [(MAX_DOCUMENT_BYTES as usize - 100, true), (MAX_DOCUMENT_BYTES as usize + 1, false)] {
             let relay = TcpListener::bind("127.0.0.1:0").unwrap();
             let url = RelayUrl::parse(&format!("ws://{}", relay.local_addr().unwrap())).unwrap();
             std::thread::spawn(move || {

@@ -2,7 +2,7 @@
 //! these are never confused.
 
 use super::connections::Relays;
-use super::newest::{SlowRelays, newest};
+use super::query::{SlowRelays, newest};
 use crate::job::Asker;
 use hashlink::LruCache;
 use nostr::nips::nip65::RelayMetadata;
@@ -64,7 +64,7 @@ struct List {
 }
 
 /// The result of one lookup.
-enum Lookup {
+enum ListLookup {
     Found(List),
     Absent,
     /// Some relays have no list, but more relays could not be asked.
@@ -74,7 +74,7 @@ enum Lookup {
 
 /// The last lookup for one asker.
 #[derive(Debug)]
-struct Known {
+struct KnownList {
     looked_at: Instant,
     list: Option<List>,
     /// The asker's relays accepted nothing, so the next lookup is believed even if it finds no
@@ -85,7 +85,7 @@ struct Known {
 /// Looks up relay lists and remembers them for a while.
 #[derive(Debug)]
 pub struct RelayLists {
-    known: Mutex<LruCache<Asker, Known>>,
+    known: Mutex<LruCache<Asker, KnownList>>,
     slow: SlowRelays,
 }
 
@@ -124,9 +124,11 @@ impl RelayLists {
             return Destination::Nowhere;
         }
         let read = match self.look_up(relays, key, Kind::RelayList, &seen).await {
-            Lookup::Found(list) => list.urls,
-            Lookup::Unsure | Lookup::Failed if options.attempts < BELIEVED_AFTER => return Destination::Unknown,
-            Lookup::Absent | Lookup::Unsure | Lookup::Failed => Vec::new(),
+            ListLookup::Found(list) => list.urls,
+            ListLookup::Unsure | ListLookup::Failed if options.attempts < BELIEVED_AFTER => {
+                return Destination::Unknown;
+            }
+            ListLookup::Absent | ListLookup::Unsure | ListLookup::Failed => Vec::new(),
         };
         match (read, usable(relays, seen)) {
             (read, seen) if read.is_empty() && seen.is_empty() => Destination::Nowhere,
@@ -139,20 +141,20 @@ impl RelayLists {
     }
 
     /// Asks our relays and those where the asker was seen, all at once. The newest list counts.
-    async fn look_up(&self, relays: &Relays, key: PublicKey, kind: Kind, seen: &[RelayUrl]) -> Lookup {
+    async fn look_up(&self, relays: &Relays, key: PublicKey, kind: Kind, seen: &[RelayUrl]) -> ListLookup {
         let mut asked = relays.ours(|relay| relay.discovery || relay.inbox);
         asked.extend(seen.iter().filter(|url| relays.may_visit(url)).cloned());
         let newest = newest(relays, asked, key, kind, LOOKUP_TIMEOUT, Some(&self.slow)).await;
         match newest.event {
-            Some(event) => Lookup::Found(List {
+            Some(event) => ListLookup::Found(List {
                 urls: usable(relays, urls_of(&event)),
                 dated: event.created_at,
                 found_at: Instant::now(),
             }),
             // A list is absent only if at least as many relays said so as did not answer.
-            None if newest.answered > 0 && newest.answered >= newest.failed => Lookup::Absent,
-            None if newest.answered > 0 => Lookup::Unsure,
-            None => Lookup::Failed,
+            None if newest.answered > 0 && newest.answered >= newest.failed => ListLookup::Absent,
+            None if newest.answered > 0 => ListLookup::Unsure,
+            None => ListLookup::Failed,
         }
     }
 
@@ -165,24 +167,24 @@ impl RelayLists {
 
     /// Combines a lookup with the earlier result; `None` if neither says anything. A list does not
     /// disappear because the relay that has it is away, and is not replaced by an older one.
-    fn learn(&self, asker: Asker, lookup: Lookup) -> Option<Vec<RelayUrl>> {
+    fn learn(&self, asker: Asker, lookup: ListLookup) -> Option<Vec<RelayUrl>> {
         self.learn_at(asker, lookup, Instant::now())
     }
 
-    fn learn_at(&self, asker: Asker, lookup: Lookup, now: Instant) -> Option<Vec<RelayUrl>> {
+    fn learn_at(&self, asker: Asker, lookup: ListLookup, now: Instant) -> Option<Vec<RelayUrl>> {
         let mut known = self.lock();
         let before = known.get(&asker);
         let doubted = before.is_some_and(|known| known.doubted);
         let is_valid = |list: &List| now.saturating_duration_since(list.found_at) < VALID_FOR;
         let before = before.and_then(|known| known.list.clone()).filter(is_valid);
         let list = match (lookup, before) {
-            (Lookup::Failed | Lookup::Unsure, before) => return before.map(|list| list.urls),
-            (Lookup::Found(found), Some(before)) if before.dated > found.dated => Some(before),
-            (Lookup::Found(found), _) => Some(found),
-            (Lookup::Absent, before) => before.filter(|_| !doubted),
+            (ListLookup::Failed | ListLookup::Unsure, before) => return before.map(|list| list.urls),
+            (ListLookup::Found(found), Some(before)) if before.dated > found.dated => Some(before),
+            (ListLookup::Found(found), _) => Some(found),
+            (ListLookup::Absent, before) => before.filter(|_| !doubted),
         };
         let urls = list.as_ref().map_or_else(Vec::new, |list| list.urls.clone());
-        known.insert(asker, Known { looked_at: now, list, doubted: false });
+        known.insert(asker, KnownList { looked_at: now, list, doubted: false });
         Some(urls)
     }
 
@@ -194,15 +196,15 @@ impl RelayLists {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, LruCache<Asker, Known>> {
+    fn lock(&self) -> MutexGuard<'_, LruCache<Asker, KnownList>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Lookup {
+impl ListLookup {
     /// Treats an unsure result as "no list".
-    fn or_absent(self) -> Lookup {
-        if let Lookup::Unsure = self { Lookup::Absent } else { self }
+    fn or_absent(self) -> ListLookup {
+        if let ListLookup::Unsure = self { ListLookup::Absent } else { self }
     }
 }
 
@@ -249,7 +251,7 @@ mod tests {
         let url = RelayUrl::parse("wss://relay.example").unwrap();
         let found = || List { urls: vec![url.clone()], dated: Timestamp::from(1), found_at: Instant::now() };
         for number in 0..2 * REMEMBERED {
-            lists.learn(asker(number), Lookup::Found(found()));
+            lists.learn(asker(number), ListLookup::Found(found()));
         }
         assert_eq!(lists.lock().len(), REMEMBERED);
         assert_eq!(lists.remembered(asker(0)), None, "the oldest are forgotten");
@@ -261,13 +263,13 @@ mod tests {
         let (lists, asker, found_at) = (RelayLists::default(), Asker([1; 32]), Instant::now());
         let urls = vec![RelayUrl::parse("wss://relay.example").unwrap()];
         let list = List { urls: urls.clone(), dated: Timestamp::from(1), found_at };
-        lists.learn_at(asker, Lookup::Found(list), found_at);
+        lists.learn_at(asker, ListLookup::Found(list), found_at);
         let after = |lookup, age| lists.learn_at(asker, lookup, found_at + age);
         let almost = VALID_FOR - Duration::from_secs(1);
-        assert_eq!(after(Lookup::Failed, almost), Some(urls.clone()));
-        assert_eq!(after(Lookup::Absent, almost), Some(urls));
-        assert_eq!(after(Lookup::Failed, VALID_FOR), None);
-        assert_eq!(after(Lookup::Absent, VALID_FOR), Some(Vec::new()), "there is none");
+        assert_eq!(after(ListLookup::Failed, almost), Some(urls.clone()));
+        assert_eq!(after(ListLookup::Absent, almost), Some(urls));
+        assert_eq!(after(ListLookup::Failed, VALID_FOR), None);
+        assert_eq!(after(ListLookup::Absent, VALID_FOR), Some(Vec::new()), "there is none");
     }
 
     #[test]
@@ -275,15 +277,15 @@ mod tests {
         let (lists, asker) = (RelayLists::default(), Asker([1; 32]));
         let list = |name: &str, dated| {
             let urls = vec![RelayUrl::parse(&format!("wss://{name}.example")).unwrap()];
-            Lookup::Found(List { urls, dated: Timestamp::from(dated), found_at: Instant::now() })
+            ListLookup::Found(List { urls, dated: Timestamp::from(dated), found_at: Instant::now() })
         };
-        assert_eq!(lists.learn(asker, Lookup::Failed), None);
+        assert_eq!(lists.learn(asker, ListLookup::Failed), None);
         let newer = lists.learn(asker, list("newer", 2)).unwrap();
-        for lookup in [Lookup::Failed, Lookup::Unsure, Lookup::Absent, list("older", 1)] {
+        for lookup in [ListLookup::Failed, ListLookup::Unsure, ListLookup::Absent, list("older", 1)] {
             assert_eq!(lists.learn(asker, lookup).as_ref(), Some(&newer));
         }
         lists.doubt(asker);
         assert_eq!(lists.remembered(asker), None);
-        assert_eq!(lists.learn(asker, Lookup::Absent), Some(Vec::new()), "a doubted list may be absent");
+        assert_eq!(lists.learn(asker, ListLookup::Absent), Some(Vec::new()), "a doubted list may be absent");
     }
 }

@@ -7,10 +7,10 @@
 //!
 //! | limit | slots |
 //! | --- | --- |
-//! | all | [`MOST`] |
-//! | all askers with a job; all askers without a job | [`ORDINARY`] each |
-//! | one host | [`PER_HOST`] |
-//! | one asker without a job, at relays that have not answered | [`PER_ASKER`] |
+//! | all | [`MAX_CONNECTIONS`] |
+//! | all askers with a job; all askers without a job | [`MAX_OF_CLASS`] each |
+//! | one host | [`MAX_PER_HOST`] |
+//! | one asker without a job, at relays that have not answered | [`MAX_PER_ASKER`] |
 //!
 //! | rank, highest first | replaces unanswered connections of | is replaced by its own rank after |
 //! | --- | --- | --- |
@@ -22,7 +22,6 @@
 //! A lower rank replaces a higher one after 3 s, but not the first relay of an asker with a job.
 
 use super::host::Host;
-use super::visitor::{Rank, Visitor};
 use crate::job::Asker;
 use nostr_sdk::RelayUrl;
 use std::cmp::Ordering;
@@ -30,13 +29,13 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// The most external connections at a time.
-pub(super) const MOST: usize = 200;
+pub(super) const MAX_CONNECTIONS: usize = 200;
 /// The most connections for askers without a job, and for askers with one.
-const ORDINARY: usize = 150;
+const MAX_OF_CLASS: usize = 150;
 /// The most connections to one host.
-pub(super) const PER_HOST: usize = 4;
+pub(super) const MAX_PER_HOST: usize = 4;
 /// The most unanswered connections for one asker without a job.
-const PER_ASKER: usize = 3;
+const MAX_PER_ASKER: usize = 3;
 /// An unanswered connection may be replaced after this time.
 const LEAST_TIME: Duration = Duration::from_millis(400);
 /// The first connection for an asker with a job may be replaced by another asker's first one after
@@ -45,7 +44,7 @@ const URGENT_LEAST_TIME: Duration = Duration::from_millis(600);
 /// An unanswered connection may be replaced by one of a lower rank after this time.
 const LONG_TIME: Duration = Duration::from_secs(3);
 /// A connection that answered may be replaced after this time without use.
-const IDLE: Duration = Duration::from_secs(3);
+const ANSWERED_LEAST_TIME: Duration = Duration::from_secs(3);
 /// Time after its last use for which a connection counts as one for an asker with a job. It is
 /// longer than dialling and publishing may take.
 const URGENT_TIME: Duration = Duration::from_secs(30);
@@ -69,10 +68,10 @@ impl Admission {
 
 /// All slots.
 #[derive(Debug, Default)]
-pub(super) struct Slots(HashMap<RelayUrl, Slot>);
+pub(super) struct Slots(HashMap<RelayUrl, ConnectionSlot>);
 
 #[derive(Debug)]
-struct Slot {
+struct ConnectionSlot {
     host: Host,
     asker: Asker,
     rank: Rank,
@@ -81,7 +80,7 @@ struct Slot {
     answered: bool,
 }
 
-impl Slot {
+impl ConnectionSlot {
     fn rank(&self, now: Instant) -> Rank {
         if self.rank.is_urgent() && now >= self.used + URGENT_TIME { Rank::Further } else { self.rank }
     }
@@ -90,7 +89,7 @@ impl Slot {
     fn is_replaceable(&self, by: Rank, now: Instant) -> bool {
         let own = self.rank(now);
         let since = match (by.cmp(&own), own) {
-            _ if self.answered => self.used + IDLE,
+            _ if self.answered => self.used + ANSWERED_LEAST_TIME,
             (Ordering::Greater, Rank::First) | (Ordering::Equal, _) if own != Rank::UrgentFirst => {
                 self.dialled + LEAST_TIME
             }
@@ -138,7 +137,7 @@ impl Slots {
             let rank = Rank::of(visitor, self.unanswered(visitor.asker).filter(|own| *own != url).count());
             admission.leaving.iter().for_each(|url| self.remove(url));
             let (dialled, used, answered) = (now, now, false);
-            let slot = Slot { host: host.clone(), asker: visitor.asker, rank, dialled, used, answered };
+            let slot = ConnectionSlot { host: host.clone(), asker: visitor.asker, rank, dialled, used, answered };
             self.0.insert(url.clone(), slot);
         }
         admission
@@ -161,13 +160,13 @@ impl Slots {
         // `is_active` is called once per relay, because a relay may disconnect between two calls.
         // Every relay that loses its slot must be in `leaving`.
         let mut leaving: Vec<&RelayUrl> = self.0.keys().filter(|url| !is_active(url)).collect();
-        let of_host = |slot: &Slot| slot.host == *host;
-        let of_class = |slot: &Slot| slot.rank(now).is_urgent() == visitor.urgent;
-        let any = |_: &Slot| true;
-        let granted = (visitor.urgent || of_this_asker < PER_ASKER)
-            && self.make_room(&of_host, PER_HOST, rank, now, &mut leaving)
-            && self.make_room(&of_class, ORDINARY, rank, now, &mut leaving)
-            && self.make_room(&any, MOST, rank, now, &mut leaving);
+        let of_host = |slot: &ConnectionSlot| slot.host == *host;
+        let of_class = |slot: &ConnectionSlot| slot.rank(now).is_urgent() == visitor.urgent;
+        let any = |_: &ConnectionSlot| true;
+        let granted = (visitor.urgent || of_this_asker < MAX_PER_ASKER)
+            && self.make_room(&of_host, MAX_PER_HOST, rank, now, &mut leaving)
+            && self.make_room(&of_class, MAX_OF_CLASS, rank, now, &mut leaving)
+            && self.make_room(&any, MAX_CONNECTIONS, rank, now, &mut leaving);
         let may_wait = !granted && matches!(rank, Rank::First | Rank::UrgentFirst);
         let leaving = if granted { leaving.into_iter().cloned().collect() } else { Vec::new() };
         Admission { granted, may_wait, leaving }
@@ -184,7 +183,7 @@ impl Slots {
     /// the longest unused. Returns whether there is room.
     fn make_room<'a>(
         &'a self,
-        which: &dyn Fn(&Slot) -> bool,
+        which: &dyn Fn(&ConnectionSlot) -> bool,
         most: usize,
         rank: Rank,
         now: Instant,
@@ -215,10 +214,57 @@ impl Slots {
 
     /// Removes and returns the relays that were unused for this long.
     pub fn remove_idle(&mut self, now: Instant, idle: Duration) -> Vec<RelayUrl> {
-        let is_idle = |slot: &Slot| now.saturating_duration_since(slot.used) > idle;
+        let is_idle = |slot: &ConnectionSlot| now.saturating_duration_since(slot.used) > idle;
         let urls: Vec<RelayUrl> = self.0.iter().filter(|(_, slot)| is_idle(slot)).map(|(url, _)| url.clone()).collect();
         urls.iter().for_each(|url| self.remove(url));
         urls
+    }
+}
+
+/// The asker on whose behalf an external relay is visited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::nostr) struct Visitor {
+    /// The receiver of the message.
+    pub asker: Asker,
+    /// Whether the message is a result, or its asker has an open job.
+    pub urgent: bool,
+    /// Whether the message was tried before, and no relay accepted it.
+    pub retries: bool,
+}
+
+impl Visitor {
+    /// No asker: the bot itself.
+    pub(super) const NOBODY: Visitor = Visitor { asker: Asker([0; 32]), urgent: false, retries: false };
+}
+
+/// The rank of a connection. Connections of a higher rank are kept first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Rank {
+    /// A connection to another relay of the asker, or for another attempt.
+    Further,
+    /// A further connection for an asker with a job.
+    UrgentFurther,
+    /// The first relay of the asker, at the first attempt.
+    First,
+    /// A first connection for an asker with a job.
+    UrgentFirst,
+}
+
+impl Rank {
+    /// The rank of a new connection. `others`: number of the asker's connections that have not
+    /// answered.
+    pub fn of(visitor: Visitor, others: usize) -> Rank {
+        match (visitor.retries || others > 0, visitor.urgent) {
+            (true, false) => Rank::Further,
+            (true, true) => Rank::UrgentFurther,
+            (false, false) => Rank::First,
+            (false, true) => Rank::UrgentFirst,
+        }
+    }
+
+    /// Whether the asker has a job.
+    pub fn is_urgent(self) -> bool {
+        matches!(self, Rank::UrgentFurther | Rank::UrgentFirst)
     }
 }
 
@@ -255,11 +301,11 @@ mod tests {
         let (mut slots, now) = (Slots::default(), Instant::now());
         let admitted = |slots: &mut Slots, host, path, who| admit(slots, &url(host, path), who, now, |_| true).granted;
         let of_one_host = (0..100).filter(|&path| admitted(&mut slots, 0, path, visitor(path, false))).count();
-        assert_eq!(of_one_host, PER_HOST);
+        assert_eq!(of_one_host, MAX_PER_HOST);
         let of_one_asker = (1..100).filter(|&host| admitted(&mut slots, host, 0, visitor(200, false))).count();
-        assert_eq!(of_one_asker, PER_ASKER);
+        assert_eq!(of_one_asker, MAX_PER_ASKER);
         assert!(admitted(&mut slots, 1000, 0, visitor(201, false)), "others have theirs");
-        assert_eq!(slots.len(), PER_HOST + PER_ASKER + 1);
+        assert_eq!(slots.len(), MAX_PER_HOST + MAX_PER_ASKER + 1);
     }
 
     #[test]
@@ -268,10 +314,10 @@ mod tests {
         for number in 0..10_000 {
             let now = start + Duration::from_millis(number as u64);
             admit(&mut slots, &url(number, 0), visitor(number, false), now, |_| true);
-            assert!(slots.len() <= ORDINARY);
+            assert!(slots.len() <= MAX_OF_CLASS);
         }
         let now = start + Duration::from_secs(11);
-        let with_job: Vec<RelayUrl> = (20_000..20_000 + ORDINARY).map(|host| url(host, 0)).collect();
+        let with_job: Vec<RelayUrl> = (20_000..20_000 + MAX_OF_CLASS).map(|host| url(host, 0)).collect();
         for (number, url) in with_job.iter().enumerate() {
             assert!(admit(&mut slots, url, visitor(number, true), now, |_| true).granted, "{number}");
         }
@@ -279,7 +325,7 @@ mod tests {
             admit(&mut slots, &url(number, 0), visitor(number, false), now + Duration::from_secs(20), |_| true);
         }
         assert!(with_job.iter().all(|url| slots.holds(url)), "none of them is replaced while it is dialled");
-        assert_eq!(slots.len(), MOST);
+        assert_eq!(slots.len(), MAX_CONNECTIONS);
     }
 
     /// An attacker creates jobs as easily as keys, so askers with jobs must not displace newcomers.
@@ -298,7 +344,7 @@ mod tests {
                 assert!(admit(&mut slots, &url, visitor(10_000 + number, false), now, |_| true).granted, "{number}");
                 firsts.push((url, now));
             }
-            assert!(slots.len() <= MOST);
+            assert!(slots.len() <= MAX_CONNECTIONS);
             firsts.retain(|(url, dialled)| {
                 slots.holds(url) || {
                     assert!(now >= *dialled + LONG_TIME, "replaced after {:?}", now - *dialled);
@@ -361,14 +407,14 @@ mod tests {
         let good = url(0, 0);
         admit(&mut slots, &good, visitor(0, false), now, |_| true);
         slots.answered(&good);
-        for number in 1..2 * ORDINARY {
+        for number in 1..2 * MAX_OF_CLASS {
             let now = now + LEAST_TIME * number as u32;
             assert!(admit(&mut slots, &url(number, 0), visitor(number, false), now, |_| true).granted, "{number}");
         }
         assert!(slots.holds(&good));
         // The slot of a disconnected relay is free at once.
         let mut slots = Slots::default();
-        for number in 0..2 * ORDINARY {
+        for number in 0..2 * MAX_OF_CLASS {
             let gone = |known: &RelayUrl| *known == good;
             assert!(admit(&mut slots, &url(number, 0), visitor(number, false), now, gone).granted, "{number}");
         }

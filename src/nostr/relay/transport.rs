@@ -5,11 +5,9 @@
 //! have the delay on their side, so we acknowledge their data at once. External relays are dialled
 //! at public addresses only.
 
-use super::address::{has_allowed_port, is_private, is_public};
-use super::allowance::{Allowance, Budget};
-use super::proxy::{Proxy, is_onion};
-use super::resolver::Resolver;
+use super::host::{Resolver, has_allowed_port, is_private, is_public};
 use crate::os::kernel::Tcp;
+use crate::token_bucket::TokenBucket;
 use async_wsocket::{ConnectionMode, Message, WebSocket};
 use futures_util::{Sink, StreamExt, TryStreamExt, future};
 use nostr_relay_pool::transport::error::TransportError;
@@ -19,15 +17,18 @@ use nostr_sdk::{RelayUrl, Url};
 use std::io::{Error, ErrorKind};
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::net::{TcpSocket, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
+use tokio_socks::tcp::Socks5Stream;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{MaybeTlsStream, client_async_tls_with_config};
 
 /// Time limit for dialling an external relay.
-const PATIENCE: Duration = Duration::from_secs(7);
+const DIAL_TIMEOUT: Duration = Duration::from_secs(7);
 /// Delay before the next address of a domain is tried.
 const HEAD_START: Duration = Duration::from_millis(250);
 /// The most bytes of a frame or message from one of our own relays.
@@ -55,7 +56,7 @@ pub(super) struct Transport {
 #[derive(Clone, Debug)]
 enum Peer {
     Ours,
-    External { public_only: bool, budget: Budget },
+    External { public_only: bool, budget: ConnectionMemory },
 }
 
 type Socket = tokio_tungstenite::WebSocketStream<MaybeTlsStream<TcpStream>>;
@@ -69,7 +70,7 @@ impl Transport {
     /// The transport to relays that askers list. With `public_only`, private addresses are not
     /// dialled, even if `resolver` returns one for a domain.
     pub fn to_external(public_only: bool, resolver: Resolver) -> Transport {
-        let peer = Peer::External { public_only, budget: Budget::default() };
+        let peer = Peer::External { public_only, budget: ConnectionMemory::default() };
         Transport { peer, resolver, proxy: None }
     }
 
@@ -191,7 +192,7 @@ impl WebSocketTransport for Transport {
                 };
                 Ok((share, self.dial(url).await?))
             };
-            let timeout = if matches!(self.peer, Peer::Ours) { timeout } else { timeout.min(PATIENCE) };
+            let timeout = if matches!(self.peer, Peer::Ours) { timeout } else { timeout.min(DIAL_TIMEOUT) };
             let dialled: Result<_, TransportError> = tokio::time::timeout(timeout, dial)
                 .await
                 .map_err(|_| fault(ErrorKind::TimedOut, "it did not answer in time")())?;
@@ -251,9 +252,97 @@ impl<S: Sink<Message, Error = async_wsocket::Error> + Unpin> Sink<Message> for E
     }
 }
 
+/// The password sent with the user name. Proxies that separate streams ignore it.
+const PASSWORD: &str = "npubbot";
+/// The ending of names of Tor's onion services.
+const ONION: &str = ".onion";
+
+/// A SOCKS5 proxy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Proxy(pub SocketAddr);
+
+impl Proxy {
+    /// Connects to a host through the proxy. The proxy resolves the name; nothing here looks it up.
+    /// Each host has its own user name, so that Tor gives it its own circuit.
+    ///
+    /// Errors: the proxy cannot be reached, or does not reach the host.
+    pub async fn connect(self, socket: TcpSocket, host: &str, port: u16) -> std::io::Result<TcpStream> {
+        let host = host.trim_matches(['[', ']']);
+        let tcp = socket
+            .connect(self.0)
+            .await
+            .map_err(|error| Error::new(error.kind(), format!("the proxy {} cannot be reached: {error}", self.0)))?;
+        let through = Socks5Stream::connect_with_password_and_socket(tcp, (host, port), host, PASSWORD).await;
+        through.map(Socks5Stream::into_inner).map_err(|error| Error::other(format!("the proxy says: {error}")))
+    }
+}
+
+/// Whether a host is an onion service, whose name no name server may see (RFC 7686).
+pub(super) fn is_onion(host: &str) -> bool {
+    host.trim_end_matches('.').to_ascii_lowercase().ends_with(ONION)
+}
+
+/// Memory limit of all external connections together, in KiB.
+const ALL_CONNECTIONS_KIB: usize = 16 * 1024;
+/// Memory of one external connection, in KiB: a frame, a message in parts, and the buffers.
+const CONNECTION_KIB: u32 = 80;
+
+/// Bytes that an external relay may send at once: an OK for each event in progress to it (at most
+/// 96, of some 200 bytes), and a frame of the greatest length.
+const BURST_BYTES: u32 = 64 * 1024;
+/// Bytes per second that an external relay may send on average.
+const BYTES_PER_SECOND: u32 = 32 * 1024;
+/// Bytes that a smaller message counts as, because small messages also cost time.
+const LEAST_MESSAGE_BYTES: u32 = 64;
+
+/// The memory budget of all external connections. Cheap to clone; clones share it.
+#[derive(Clone, Debug)]
+pub(super) struct ConnectionMemory(Arc<Semaphore>);
+
+impl Default for ConnectionMemory {
+    fn default() -> ConnectionMemory {
+        ConnectionMemory(Arc::new(Semaphore::new(ALL_CONNECTIONS_KIB)))
+    }
+}
+
+impl ConnectionMemory {
+    /// Takes the share of one connection, which is returned when it is dropped. While the budget is
+    /// used up, waits for another connection to close.
+    pub async fn share(&self) -> Option<OwnedSemaphorePermit> {
+        // An error means that the semaphore is closed, which never happens.
+        Arc::clone(&self.0).acquire_many_owned(CONNECTION_KIB).await.ok()
+    }
+}
+
+/// The bytes that one external relay may still send.
+#[derive(Debug)]
+pub(super) struct Allowance(TokenBucket);
+
+impl Allowance {
+    /// An allowance of the whole burst, for a new connection.
+    pub fn new(now: Instant) -> Allowance {
+        Allowance(TokenBucket::full_at(now, BYTES_PER_SECOND, BURST_BYTES))
+    }
+
+    /// Counts a message; `false` if the relay has sent too much.
+    pub fn take(&mut self, bytes: usize, now: Instant) -> bool {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX).max(LEAST_MESSAGE_BYTES);
+        self.0.take_many(now, bytes).is_zero()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nostr::relay::external::ExternalRelays;
+    use crate::nostr::relay::host::Resolver;
+    use async_wsocket::ConnectionMode;
+    use futures_util::FutureExt;
+    use nostr_relay_pool::transport::websocket::WebSocketTransport;
+    use nostr_sdk::{Keys, RelayUrl, Url};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
     use tokio::io::AsyncWriteExt;
     use tokio::net::TcpListener;
 
@@ -271,7 +360,7 @@ mod tests {
         let (listener, url) = listen().await;
         let connect = |transport: Transport| {
             let url = &url;
-            async move { transport.connect(url, &DIRECT, PATIENCE).await.map(|_| ()) }
+            async move { transport.connect(url, &DIRECT, DIAL_TIMEOUT).await.map(|_| ()) }
         };
         let error = connect(Transport::to_external(true, Resolver::default())).await.unwrap_err();
         assert!(error.to_string().contains("no public address"), "{error}");
@@ -293,7 +382,7 @@ mod tests {
             socket.get_mut().write_all(&header).await.unwrap();
             socket
         };
-        let (_relay, connected) = tokio::join!(relay, transport.connect(&url, &DIRECT, PATIENCE));
+        let (_relay, connected) = tokio::join!(relay, transport.connect(&url, &DIRECT, DIAL_TIMEOUT));
         let (_sink, mut stream) = connected.unwrap();
         tokio::time::timeout(Duration::from_millis(500), stream.next()).await.ok().flatten()
     }
@@ -328,7 +417,7 @@ mod tests {
         };
         let transport = Transport::to_external(false, Resolver::default());
         let client = async {
-            let (_sink, mut stream) = transport.connect(&url, &DIRECT, PATIENCE).await.unwrap();
+            let (_sink, mut stream) = transport.connect(&url, &DIRECT, DIAL_TIMEOUT).await.unwrap();
             let mut bytes = 0;
             while let Some(Ok(message)) = stream.next().await {
                 bytes += message.len();
@@ -371,7 +460,7 @@ mod tests {
             }
         };
         let client = async {
-            let (mut sink, mut stream) = Transport::to_ours().connect(&url, &DIRECT, PATIENCE).await.unwrap();
+            let (mut sink, mut stream) = Transport::to_ours().connect(&url, &DIRECT, DIAL_TIMEOUT).await.unwrap();
             let mut took = Vec::new();
             for _ in 0..ROUNDS {
                 let began = Instant::now();
@@ -391,8 +480,100 @@ mod tests {
         let external = Transport::to_external(false, Resolver::default());
         for port in [22, 25, 1023] {
             let url = Url::parse(&format!("ws://127.0.0.1:{port}")).unwrap();
-            let error = external.connect(&url, &DIRECT, PATIENCE).await.map(|_| ()).unwrap_err();
+            let error = external.connect(&url, &DIRECT, DIAL_TIMEOUT).await.map(|_| ()).unwrap_err();
             assert!(error.to_string().contains("port"), "{error}");
         }
+    }
+
+    /// A resolver that counts lookups, and finds nothing.
+    fn counting() -> (Resolver, Arc<AtomicUsize>) {
+        let lookups = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&lookups);
+        let resolver = Resolver::new(move |_| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            Ok(Vec::new())
+        });
+        (resolver, lookups)
+    }
+
+    async fn error(transport: &Transport, url: &str) -> String {
+        let patience = Duration::from_secs(60);
+        let connected = transport.connect(&Url::parse(url).unwrap(), &ConnectionMode::Direct, patience).await;
+        connected.map(|_| ()).unwrap_err().to_string()
+    }
+
+    /// A proxy at a port where nothing listens.
+    async fn away() -> Proxy {
+        Proxy(TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap())
+    }
+
+    #[tokio::test]
+    async fn with_a_proxy_that_is_away_nothing_is_looked_up_or_dialled_without_it() {
+        let ((resolver, lookups), proxy) = (counting(), away().await);
+        let transport = Transport::to_external(true, resolver.clone()).through(Some(proxy));
+        let reason = error(&transport, "wss://relay.example").await;
+        assert!(reason.contains("proxy") && reason.contains("cannot be reached"), "{reason}");
+        let external = ExternalRelays::new(Keys::generate(), true, resolver, Some(proxy));
+        let url = RelayUrl::parse("wss://relay.example").unwrap();
+        let hosts = external.hosts(&url, false, false).await.unwrap();
+        assert_ne!(hosts.limited, hosts.named, "a new host is limited by its domain");
+        assert_eq!(lookups.load(Ordering::SeqCst), 0);
+    }
+
+    #[tokio::test]
+    async fn askers_cannot_name_private_addresses_to_the_proxy() {
+        let ((resolver, _), proxy) = (counting(), away().await);
+        let transport = Transport::to_external(true, resolver).through(Some(proxy));
+        for url in ["ws://127.0.0.1:8080", "ws://printer.local", "ws://[fd00::1]", "ws://nas"] {
+            assert!(error(&transport, url).await.contains("no public address"), "{url}");
+        }
+        assert!(error(&transport, "ws://relay.example:25").await.contains("port"));
+    }
+
+    #[tokio::test]
+    async fn an_onion_relay_is_shown_to_no_name_server() {
+        let (resolver, lookups) = counting();
+        let name = format!("ws://{}.ONION.", "a".repeat(56));
+        for transport in [Transport::to_external(true, resolver.clone()), Transport::to_ours()] {
+            assert!(error(&transport, &name).await.contains("only `proxy` in [network] reaches"));
+        }
+        assert_eq!(lookups.load(Ordering::SeqCst), 0);
+    }
+
+    #[tokio::test]
+    async fn our_own_relay_nearby_is_dialled_without_the_proxy() {
+        let (relay, proxy) = (TcpListener::bind("127.0.0.1:0").await.unwrap(), away().await);
+        let url = format!("ws://{}", relay.local_addr().unwrap());
+        let serve = async { tokio_tungstenite::accept_async(relay.accept().await.unwrap().0).await.map(|_| ()) };
+        let transport = Transport::to_ours().through(Some(proxy));
+        let (url, mode) = (Url::parse(&url).unwrap(), ConnectionMode::Direct);
+        let (served, connected) = tokio::join!(serve, transport.connect(&url, &mode, Duration::from_secs(60)));
+        served.unwrap();
+        assert!(connected.is_ok());
+    }
+
+    #[test]
+    fn external_connections_share_a_budget() {
+        let budget = ConnectionMemory::default();
+        let share = || budget.share().now_or_never().flatten();
+        let shares: Vec<_> = std::iter::from_fn(share).collect();
+        assert_eq!(shares.len(), ALL_CONNECTIONS_KIB / CONNECTION_KIB as usize);
+        assert!(budget.clone().share().now_or_never().is_none());
+        drop(shares);
+        assert!(share().is_some());
+    }
+
+    #[test]
+    fn a_burst_passes_and_then_a_rate() {
+        let start = Instant::now();
+        let mut allowance = Allowance::new(start);
+        assert!(allowance.take(32 * 1024, start) && allowance.take(32 * 1024, start));
+        assert!(!allowance.take(1, start));
+        let mut allowance = Allowance::new(start);
+        let tiny = (0..).take_while(|_| allowance.take(0, start)).count();
+        assert_eq!(tiny, 1024, "empty messages count too");
+        let mut allowance = Allowance::new(start);
+        let at = |seconds| start + Duration::from_secs(seconds);
+        assert!((0..100).all(|second| allowance.take(32 * 1024, at(second))), "the rate passes for ever");
     }
 }

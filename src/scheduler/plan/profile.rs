@@ -166,10 +166,10 @@ pub enum Lane {
 
 impl Lane {
     /// All lanes. The place of a lane here is its index in arrays.
-    pub(in crate::scheduler) const EVERY: [Lane; 3] = [Lane::All, Lane::Hard, Lane::Easy];
+    pub const EVERY: [Lane; 3] = [Lane::All, Lane::Hard, Lane::Easy];
 
     /// Whether the lane searches patterns of `bits` bits.
-    pub(in crate::scheduler) fn takes(self, bits: u32) -> bool {
+    pub fn takes(self, bits: u32) -> bool {
         match self {
             Lane::All => true,
             Lane::Hard => bits >= EASY_BITS,
@@ -178,13 +178,13 @@ impl Lane {
     }
 
     /// Whether the lane searches any of these patterns.
-    pub(in crate::scheduler) fn takes_any(self, patterns: &[Pattern]) -> bool {
+    pub fn takes_any(self, patterns: &[Pattern]) -> bool {
         patterns.iter().any(|pattern| self.takes(pattern.bits()))
     }
 
     /// Expected candidates until one of these patterns matches. Patterns of other lanes do not
     /// count. Infinite if no pattern is for this lane.
-    pub(in crate::scheduler) fn expected_candidates(self, patterns: &[Pattern]) -> f64 {
+    pub fn expected_candidates(self, patterns: &[Pattern]) -> f64 {
         let taken = patterns.iter().filter(|pattern| self.takes(pattern.bits()));
         1.0 / taken.map(|pattern| 1.0 / pattern.difficulty().candidates()).sum::<f64>()
     }
@@ -217,14 +217,14 @@ impl Compared {
 
 /// The measured rates of one device.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Rates {
+pub struct DeviceRates {
     /// The rate where top words are compared; `None` before the first measurement.
     pub top_words: Option<Rate>,
     /// The rate where whole keys are compared; `None` before the first measurement.
     pub whole_keys: Option<Rate>,
 }
 
-impl Rates {
+impl DeviceRates {
     /// Time that a candidate takes, relative to one of [`Compared::TopWords`].
     pub fn cost(self, compared: Compared) -> f64 {
         match (compared, self.top_words, self.whole_keys) {
@@ -245,8 +245,8 @@ impl Rates {
     }
 }
 
-impl From<Option<Rate>> for Rates {
-    fn from(top_words: Option<Rate>) -> Rates {
-        Rates { top_words, whole_keys: None }
+impl From<Option<Rate>> for DeviceRates {
+    fn from(top_words: Option<Rate>) -> DeviceRates {
+        DeviceRates { top_words, whole_keys: None }
     }
 }

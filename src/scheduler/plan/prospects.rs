@@ -1,7 +1,7 @@
 //! What a further job can expect: its share of the devices, its place in line, its proof of work, and
 //! the time until it is searched.
 
-use super::fair_share::{POOL_PART, WAITING_PART};
+use super::device_plan::{POOL_PART, WAITING_PART};
 use super::jobs::{OpenJobs, PatternIndex};
 use super::profile::{Compared, DeviceProfile, Lane};
 use super::split_line::{Seats, SplitLine};
@@ -35,7 +35,8 @@ pub struct Shares {
 }
 
 impl Shares {
-    pub(in crate::scheduler) fn new(jobs: &OpenJobs, seats: &Seats, asker: Asker) -> Shares {
+    /// The shares that this asker is told.
+    pub fn new(jobs: &OpenJobs, seats: &Seats, asker: Asker) -> Shares {
         let (split_jobs, askers, own) = (jobs.split_line().len(), seats.askers.len(), seats.jobs_of(asker));
         let pool_jobs = jobs.len() - split_jobs;
         let split_part = if pool_jobs > 0 { 1.0 - POOL_PART } else { 1.0 };
@@ -103,7 +104,7 @@ pub struct SplitQueue {
 
 impl SplitQueue {
     /// The prospects of a further split job of this asker.
-    pub(in crate::scheduler) fn new(line: &SplitLine, seats: &Seats, asker: Asker) -> SplitQueue {
+    pub fn new(line: &SplitLine, seats: &Seats, asker: Asker) -> SplitQueue {
         let waiting = line.askers() - seats.askers.len();
         let is_seated = seats.jobs_of(asker) > 0 || !seats.is_full;
         let place = match line.askers_before(asker) {
@@ -117,13 +118,13 @@ impl SplitQueue {
 
 /// Bits of work for a further split job while other askers have `others` open ones. Each time that
 /// number doubles, the work has two bits more, so it grows with the square of the number.
-pub(in crate::scheduler) fn work_bits(others: usize) -> Option<u32> {
+pub fn work_bits(others: usize) -> Option<u32> {
     let times = others.checked_sub(FREE_JOBS).map(|_| others as f64 / FREE_JOBS as f64)?;
     Some((FIRST_BITS + (2.0 * times.log2()) as u32).min(MOST_BITS))
 }
 
 /// The longest wait an asker is told, in seconds: thirty years.
-const LONGEST: f64 = 1e9;
+const LONGEST_WAIT: f64 = 1e9;
 
 /// Seconds that the CPU thread beside GPUs spends on a start point.
 const SIDE_THREAD_SECONDS: f64 = 0.05;
@@ -140,7 +141,7 @@ pub struct WaitEstimate {
 
 /// The capacity of all working devices together.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(in crate::scheduler) struct Serving {
+pub struct Serving {
     /// The lane of the devices.
     pub lane: Lane,
     /// Candidates per start point, on the device where this number is largest.
@@ -156,7 +157,7 @@ pub(in crate::scheduler) struct Serving {
 impl WaitEstimate {
     /// Estimates the wait behind the jobs of `index`. Each of these takes one start point. Beside
     /// rare patterns it takes more if it has more hits than are worth verifying.
-    pub(in crate::scheduler) fn new(index: &PatternIndex, serving: Serving) -> WaitEstimate {
+    pub fn new(index: &PatternIndex, serving: Serving) -> WaitEstimate {
         let early_stop = serving.early_stop;
         let (lane, compared) = (serving.lane, Compared::TopWords);
         let device = DeviceProfile { lane, compared, stretch: Some(serving.stretch), part: 1.0, early_stop };
@@ -171,7 +172,7 @@ impl WaitEstimate {
             jobs as f64 * if has_side_thread { on_device.min(SIDE_THREAD_SECONDS) } else { on_device }
         };
         let seconds: f64 = index.counts(device.lane).filter(|&(bits, _)| bits < rare_from).map(seconds).sum();
-        let wait = Duration::from_secs_f64(if seconds.is_finite() { seconds.min(LONGEST) } else { 0.0 });
+        let wait = Duration::from_secs_f64(if seconds.is_finite() { seconds.min(LONGEST_WAIT) } else { 0.0 });
         WaitEstimate { up_to_bits: rare_from.saturating_sub(1), wait }
     }
 }
@@ -181,7 +182,7 @@ mod tests {
     use super::*;
     use crate::job::{JobId, JobSpec};
     use crate::pattern::Rate;
-    use crate::scheduler::plan::profile::Rates;
+    use crate::scheduler::plan::profile::DeviceRates;
 
     #[test]
     fn the_work_grows_with_the_number_of_open_split_jobs() {
@@ -252,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_rate_of_zero_is_no_rate() {
-        let rates = Rates { top_words: Some(Rate(1e6)), whole_keys: Some(Rate(0.0)) };
+        let rates = DeviceRates { top_words: Some(Rate(1e6)), whole_keys: Some(Rate(0.0)) };
         assert!(rates.cost(Compared::WholeKeys).is_finite());
     }
 }

@@ -67,7 +67,7 @@ impl fmt::Display for Rest {
 
 /// The values that the decision depends on, at one moment.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub(in crate::scheduler) struct Conditions {
+pub struct Conditions {
     /// Unix seconds.
     pub now: u64,
     /// Whether the machine runs on its battery; `None` without one.
@@ -79,7 +79,7 @@ pub(in crate::scheduler) struct Conditions {
 /// Decides when one device rests. Remembers when the battery was last used and whether the device
 /// was hot.
 #[derive(Debug)]
-pub(in crate::scheduler) struct RestRule {
+pub struct RestRule {
     hours: Option<Hours>,
     pause_on_battery: bool,
     hottest: Option<f64>,
@@ -158,7 +158,7 @@ const TURN: Duration = Duration::from_secs(1);
 
 /// The alternation of work and rest.
 #[derive(Debug)]
-pub(in crate::scheduler) struct Duty {
+pub struct Duty {
     share: f64,
     worked: Duration,
 }

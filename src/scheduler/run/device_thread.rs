@@ -1,20 +1,30 @@
 //! The thread of one device. It draws fresh start points, keeps launches in flight and passes
 //! collected ones to the verifier. A device that fails is taken out of use and tried again later.
+//!
+//! The first rates of a device. Estimates for askers need them.
+//!
+//! | the device | before its first job | while it has none |
+//! | --- | --- | --- |
+//! | has rates of an earlier start | nothing | nothing |
+//! | has none | one short launch, if it does not say how long its launches are | measures itself |
+//! | is measured by `bench`, or its rates are not kept | measures itself | measures itself |
+//!
+//! Open jobs are searched at once, and their launches measure the device. If these launches only
+//! compare whole keys, the device measures itself between them after [`WARM_UP`] and [`MEASURE`].
 
-use super::first_rates::{FirstRates, Timing, WholeKeysTrial};
+use super::device_threads::OpenDevice;
 use super::health::{Health, LastLaunch, Record};
-use super::open::OpenDevice;
-use super::pool::{Next, Pool, Subscription};
-use super::verifier::{Delivered, reach};
-use super::verify::CollectedLaunch;
+use super::pool::{NextStep, Pool, PoolDevice};
+use super::verify::{CollectedLaunch, Delivered, reach};
 use crate::fault::{self, Step};
 use crate::key::StartPoint;
+use crate::pattern::Rate;
 use crate::roster::Roster;
 use crate::scheduler::plan::device_plan::PlannedLaunch;
 use crate::scheduler::plan::pass::Pass;
-use crate::scheduler::plan::profile::{Compared, Lane};
+use crate::scheduler::plan::profile::{Compared, DeviceRates, Lane};
 use crate::scheduler::plan::rest::Duty;
-use crate::search::{DeviceId, Launch, SearchError, SearchOptions, Searcher};
+use crate::search::{Calibrations, DeviceId, Expected, Launch, SearchError, SearchOptions, Searcher};
 use crate::vault::{StartId, Vault, VaultError};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -62,7 +72,7 @@ struct InFlight {
 }
 
 /// One device and its thread.
-pub(in crate::scheduler) struct DeviceThread {
+pub struct DeviceThread {
     /// The index of this device among all devices.
     pub at: usize,
     /// The device.
@@ -142,7 +152,7 @@ impl DeviceThread {
 
     fn search(&self, searcher: &mut dyn Searcher, in_flight: &mut VecDeque<InFlight>) -> Result<(), Failure> {
         let trial = Arc::new(Pass::canary_alone(None));
-        let mut subscription = self.pool.subscribe(self.lane);
+        let mut subscription = self.pool.add_device(self.lane);
         // A device whose rates are not kept is measured before it gets jobs.
         let holds_jobs = searcher.calibration_key().is_none() || self.pool.is_exhaustive();
         let calibrations = &self.options.calibrations;
@@ -158,35 +168,35 @@ impl DeviceThread {
             subscription.set_device(searcher.starts() * searcher.in_flight().max(1), searcher.early_stop());
             let (knows_launch_size, is_closed) = (subscription.candidates_per_start().is_some(), self.pool.is_closed());
             let next = if !is_closed && first.is_next(&self.record, knows_launch_size, self.must_rest(&timing)) {
-                Next::Search(warm_up())
+                NextStep::Search(warm_up())
             } else if self.must_rest(&timing) {
                 subscription.set_part(self.record.part());
                 subscription.note_rate(self.record.rates());
-                Next::Wait
+                NextStep::Wait
             } else {
                 subscription.set_lane(self.lane_now());
                 subscription.set_part(self.record.part());
                 self.pool.next(&mut subscription, first.rates(&self.record))
             };
             let next = match next {
-                Next::Wait if !first.is_over(&self.record) => Next::Search(warm_up()),
-                Next::Wait if in_flight.is_empty() => {
-                    self.whole_keys_trial(&mut timing).map_or(Next::Wait, Next::Search)
+                NextStep::Wait if !first.is_over(&self.record) => NextStep::Search(warm_up()),
+                NextStep::Wait if in_flight.is_empty() => {
+                    self.whole_keys_trial(&mut timing).map_or(NextStep::Wait, NextStep::Search)
                 }
                 next => next,
             };
             match next {
-                Next::Search(planned) => {
+                NextStep::Search(planned) => {
                     self.submit(searcher, in_flight, planned)?;
                     if in_flight.len() >= searcher.in_flight().max(1) {
                         self.collect(searcher, in_flight, &mut subscription, &mut timing)?;
                         first.keep(&self.record, false);
                     }
                 }
-                Next::Wait | Next::End if !in_flight.is_empty() => {
+                NextStep::Wait | NextStep::End if !in_flight.is_empty() => {
                     self.collect(searcher, in_flight, &mut subscription, &mut timing)?;
                 }
-                Next::Wait => {
+                NextStep::Wait => {
                     searcher.check()?;
                     match timing.duty.is_over() {
                         true => self.sleep(timing.duty.rest()),
@@ -197,7 +207,7 @@ impl DeviceThread {
                     }
                     timing.busy_since = Instant::now();
                 }
-                Next::End => {
+                NextStep::End => {
                     first.keep(&self.record, true);
                     return Ok(());
                 }
@@ -229,7 +239,7 @@ impl DeviceThread {
         &self,
         searcher: &mut dyn Searcher,
         in_flight: &mut VecDeque<InFlight>,
-        subscription: &mut Subscription,
+        subscription: &mut PoolDevice,
         timing: &mut Timing,
     ) -> Result<(), Failure> {
         let pass = &in_flight.front().expect("a launch was submitted").planned.pass;
@@ -300,7 +310,7 @@ impl DeviceThread {
         if gpus_are_out { Lane::All } else { self.lane }
     }
 
-    fn idle(&self, subscription: &Subscription) {
+    fn idle(&self, subscription: &PoolDevice) {
         self.record.set_idle(true);
         self.pool.wait(subscription, LOOK_AGAIN);
         self.record.set_idle(false);
@@ -322,3 +332,123 @@ impl DeviceThread {
 
 #[cfg(test)]
 mod tests;
+
+/// The time that a device runs before it is measured.
+pub(super) const WARM_UP: Duration = Duration::from_millis(150);
+/// The time for which the device is then measured.
+pub(super) const MEASURE: Duration = Duration::from_millis(200);
+/// The least relative change of a rate that makes the device save its rates again at the end.
+const WORTH_KEEPING: f64 = 0.02;
+
+/// The state of a device's first measurement.
+pub(super) struct FirstRates {
+    /// Whether jobs wait until the device has a rate.
+    holds_jobs: bool,
+    /// The measurement ends at this time, if there is a rate by then.
+    until: Instant,
+    expected: Option<Expected>,
+    calibrations: Calibrations,
+    /// The key of the device; `None` if its rates are not kept.
+    key: Option<String>,
+    /// The saved rates.
+    kept: DeviceRates,
+}
+
+impl FirstRates {
+    /// Begins the measurement of a device, or takes the rates of an earlier start. `holds_jobs`
+    /// says whether jobs must wait for the measurement.
+    pub fn new(
+        searcher: &dyn Searcher,
+        record: &Record,
+        subscription: &mut PoolDevice,
+        calibrations: &Calibrations,
+        holds_jobs: bool,
+    ) -> FirstRates {
+        let now = Instant::now();
+        let key = searcher.calibration_key().filter(|_| !holds_jobs).map(str::to_owned);
+        let kept = key.as_deref().and_then(|key| calibrations.get(key)).unwrap_or_default();
+        let kept = DeviceRates { top_words: kept.top_words.map(Rate), whole_keys: kept.whole_keys.map(Rate) };
+        let expected = searcher.expected().filter(|_| !holds_jobs);
+        if let Some(Expected { stretch, .. }) = expected {
+            subscription.expect_candidates_per_start(stretch);
+        }
+        record.begin_with(kept);
+        let until = if kept.top_words.is_some() { now } else { now + WARM_UP + MEASURE };
+        FirstRates { holds_jobs, until, expected, calibrations: calibrations.clone(), key, kept }
+    }
+
+    /// When launches begin to count.
+    pub fn measure_from(&self) -> Instant {
+        if self.kept.top_words.is_some() { self.until + WARM_UP } else { self.until - MEASURE }
+    }
+
+    /// Whether the first measurement is over: its time has passed, and there is a rate. The time
+    /// alone is not enough, because on an overloaded machine one launch may outlast warm-up and
+    /// measurement.
+    pub fn is_over(&self, record: &Record) -> bool {
+        Instant::now() >= self.until && record.rate().is_some()
+    }
+
+    /// Whether the next launch must measure, even if there are jobs. A device that must rest takes
+    /// no jobs, so it measures itself first.
+    pub fn is_next(&self, record: &Record, knows_launch_size: bool, must_rest: bool) -> bool {
+        let is_late = Instant::now() >= self.until;
+        match self.is_over(record) {
+            true => !knows_launch_size && !must_rest && !self.holds_jobs,
+            false => self.holds_jobs || is_late || must_rest || !knows_launch_size,
+        }
+    }
+
+    /// The rates for planning launches: expected ones until they are measured.
+    pub fn rates(&self, record: &Record) -> DeviceRates {
+        let rates = record.rates();
+        DeviceRates { top_words: rates.top_words.or(self.expected.map(|expected| Rate(expected.rate))), ..rates }
+    }
+
+    /// Saves the rates for the next start: the first ones, and at the end those that have changed.
+    pub fn keep(&mut self, record: &Record, is_end: bool) {
+        let Some(key) = self.key.as_deref().filter(|_| self.is_over(record)) else { return };
+        let now = record.rates();
+        let is_worth = |kept: Option<Rate>, now: Option<Rate>| match (kept, now) {
+            (Some(Rate(kept)), Some(Rate(now))) => is_end && (now / kept - 1.0).abs() > WORTH_KEEPING,
+            (None, now) => now.is_some(),
+            (Some(_), None) => false,
+        };
+        if is_worth(self.kept.top_words, now.top_words) || is_worth(self.kept.whole_keys, now.whole_keys) {
+            self.kept = now;
+            self.calibrations.change(key, |calibration| {
+                calibration.top_words = now.top_words.map(|Rate(rate)| rate);
+                calibration.whole_keys = now.whole_keys.map(|Rate(rate)| rate);
+            });
+        }
+    }
+}
+
+/// The times for measuring rates.
+pub(super) struct Timing {
+    /// When the device began to work after a break, or ended the previous launch. The time since
+    /// then is the wall time of the next launch.
+    pub busy_since: Instant,
+    /// When the warm-up ends.
+    pub measure_from: Instant,
+    /// The measurement of whole keys, once it began.
+    pub whole: Option<WholeKeysTrial>,
+    /// The device's alternation of work and rest.
+    pub duty: Duty,
+}
+
+/// The measurement of the rate at which whole keys are compared.
+pub(super) struct WholeKeysTrial {
+    /// The pass of the canary.
+    pub pass: Arc<Pass>,
+    /// When the warm-up ends.
+    pub measure_from: Instant,
+}
+
+impl Timing {
+    /// The time from which launches of this pass count in the rate.
+    pub fn measure_from(&self, pass: &Arc<Pass>) -> Instant {
+        let trial = self.whole.as_ref().filter(|trial| Arc::ptr_eq(&trial.pass, pass));
+        trial.map_or(self.measure_from, |trial| trial.measure_from)
+    }
+}

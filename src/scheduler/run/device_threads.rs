@@ -1,31 +1,40 @@
 //! The threads of all devices.
+//!
+//! The device policy: which devices are opened, and what replaces a device that does not open.
+//!
+//! The threads of GPUs that do not open try again later, as they do after a failure during the
+//! search. Beside GPUs, one CPU thread searches the patterns too easy for them. If no GPU opens, the
+//! whole CPU searches.
 
 use super::device_thread::DeviceThread;
 use super::health::{DeviceView, Record};
-use super::open::{OpenDevice, OpenedDevice, open_all};
 use super::pool::Pool;
-use super::verifier::Delivered;
+use super::verify::Delivered;
 use super::watch::Watch;
 use crate::pattern::Rate;
 use crate::roster::Roster;
 use crate::scheduler::plan::profile::{Compared, Lane};
 use crate::scheduler::plan::prospects::Serving;
 use crate::scheduler::plan::rest::Rest;
-use crate::search::{DeviceId, SearchError, SearchOptions, Searcher, Surroundings, cuda};
+use crate::search::cpu::KernelChoice;
+use crate::search::{
+    self, DeviceChoice, DeviceId, DeviceInfo, SearchError, SearchOptions, Searcher, Surroundings, cuda,
+};
 use crate::vault::Vault;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 /// The threads of all devices: those opened at the start, and those attached later.
 pub struct DeviceThreads {
-    devices: Mutex<Vec<Device>>,
+    devices: Mutex<Vec<DeviceEntry>>,
     /// Locked while a device is added, so that each device has one thread at a time.
     attaching: Mutex<()>,
     watch: Option<(Arc<Watch>, JoinHandle<()>)>,
 }
 
-struct Device {
+struct DeviceEntry {
     record: Arc<Record>,
     /// Whether the device is the CPU thread beside GPUs. Its rate is not included in the total.
     is_side: bool,
@@ -35,7 +44,7 @@ struct Device {
 impl DeviceThreads {
     /// Opens the devices chosen by `options` and starts their threads. The CPU thread beside GPUs
     /// sleeps until there is a pattern too easy for them.
-    pub(in crate::scheduler) fn start(
+    pub fn start(
         options: &SearchOptions,
         opener: OpenDevice,
         surroundings: Surroundings,
@@ -89,7 +98,7 @@ impl DeviceThreads {
                 roster.keep_thread(&info.id.to_string(), || pool.is_closed(), || device.run(first.take()));
             };
             let thread = std::thread::Builder::new().name(name).spawn(run);
-            Device { record, is_side, thread: Some(thread.expect("the system starts threads")) }
+            DeviceEntry { record, is_side, thread: Some(thread.expect("the system starts threads")) }
         };
         let devices = Mutex::new(opened.into_iter().enumerate().map(start).collect());
         Ok(DeviceThreads { devices, attaching: Mutex::default(), watch })
@@ -98,7 +107,7 @@ impl DeviceThreads {
     /// Adds a device that can come and go. It searches patterns hard enough for a GPU, in the
     /// operator's hours. A device that comes back keeps its counts. A device that is gone already
     /// is not added.
-    pub(in crate::scheduler) fn attach(
+    pub fn attach(
         &self,
         mut searcher: Box<dyn Searcher>,
         pool: Arc<Pool>,
@@ -111,7 +120,7 @@ impl DeviceThreads {
             return;
         }
         let info = searcher.info().clone();
-        let is_known = |device: &Device| device.record.view().id == info.id;
+        let is_known = |device: &DeviceEntry| device.record.view().id == info.id;
         let former = self.lock().iter_mut().find(|device| is_known(device)).and_then(|device| device.thread.take());
         if let Some(thread) = former {
             // The old thread ends after its present step. The list is not locked meanwhile, so that
@@ -140,7 +149,7 @@ impl DeviceThreads {
         };
         let run = move || device.run(Some(Ok(searcher)));
         let thread = std::thread::Builder::new().name(info.id.to_string()).spawn(run);
-        let device = Device { record, is_side: false, thread: Some(thread.expect("the system starts threads")) };
+        let device = DeviceEntry { record, is_side: false, thread: Some(thread.expect("the system starts threads")) };
         if known.is_some() { devices[at] = device } else { devices.push(device) }
     }
 
@@ -152,14 +161,14 @@ impl DeviceThreads {
     }
 
     /// The rate of all working devices for launches of this kind.
-    pub(in crate::scheduler) fn rate_of(&self, compared: Compared) -> Option<Rate> {
+    pub fn rate_of(&self, compared: Compared) -> Option<Rate> {
         let part = |record: &Arc<Record>| Some((record.rate_of(compared)?, record.part()));
         let rates: Vec<f64> = self.working().iter().filter_map(part).map(|(Rate(rate), part)| rate * part).collect();
         (!rates.is_empty()).then(|| Rate(rates.iter().sum()))
     }
 
     /// The capacity of the working devices together. `None` before the first measurement.
-    pub(in crate::scheduler) fn serving(&self) -> Option<Serving> {
+    pub fn serving(&self) -> Option<Serving> {
         let mut serving: Option<Serving> = None;
         for record in self.working() {
             let (Some(Rate(rate)), Some(last)) = (record.rate(), record.last_launch()) else { continue };
@@ -185,7 +194,7 @@ impl DeviceThreads {
     fn working(&self) -> Vec<Arc<Record>> {
         let devices = self.lock();
         let main_is_out = devices.iter().filter(|device| !device.is_side).all(|device| device.record.is_out());
-        let counts = |device: &&Device| device.is_side == main_is_out && !device.record.is_out();
+        let counts = |device: &&DeviceEntry| device.is_side == main_is_out && !device.record.is_out();
         devices.iter().filter(counts).map(|device| Arc::clone(&device.record)).collect()
     }
 
@@ -206,12 +215,12 @@ impl DeviceThreads {
     }
 
     /// Whether every device is measured, has nothing in flight and waits for work.
-    pub(in crate::scheduler) fn are_idle(&self) -> bool {
+    pub fn are_idle(&self) -> bool {
         self.lock().iter().all(|device| device.record.is_idle())
     }
 
     /// Waits for every thread to end. The pool must be closed.
-    pub(in crate::scheduler) fn join(&mut self) {
+    pub fn join(&mut self) {
         for device in self.lock().iter_mut() {
             if let Some(thread) = device.thread.take() {
                 // A panic is caught and logged inside the thread.
@@ -223,7 +232,245 @@ impl DeviceThreads {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Device>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<DeviceEntry>> {
         self.devices.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Opens one device: [`crate::search::open`], or a replacement in tests.
+pub type OpenDevice = Arc<dyn Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Send + Sync>;
+
+/// A device that needs a thread.
+pub struct OpenedDevice {
+    /// The description of the device.
+    pub info: DeviceInfo,
+    /// The open device, or why it could not be opened now.
+    pub searcher: Result<Box<dyn Searcher>, SearchError>,
+    /// The options for opening the device again.
+    pub options: SearchOptions,
+    /// Whether the device is the CPU thread beside GPUs. Its rate is not included in the total.
+    pub is_side: bool,
+}
+
+/// Opens the devices chosen by `options`. At least one of those returned is open.
+///
+/// `count_gpus` and `open` are [`crate::search::cuda::device_count`] and [`crate::search::open`],
+/// or replacements in tests. Errors: no device opens, or the one device that `options` names does
+/// not open.
+pub fn open_all(
+    options: &SearchOptions,
+    count_gpus: impl FnOnce() -> Result<usize, String>,
+    open: impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Sync,
+) -> Result<Vec<OpenedDevice>, SearchError> {
+    let mut devices = open_chosen(options, count_gpus, &open)?;
+    let has_gpu = devices.iter().any(|device| device.info.id != DeviceId::Cpu && device.searcher.is_ok());
+    if has_gpu {
+        devices.push(open_side_thread(options, &open)?);
+    }
+    Ok(devices)
+}
+
+/// Opens the devices chosen by `options`, for a worker: without the CPU thread beside GPUs, and
+/// without GPUs that do not open now.
+///
+/// Errors: as [`open_all`].
+pub fn open_devices(options: &SearchOptions) -> Result<Vec<Box<dyn Searcher>>, SearchError> {
+    let opened = open_chosen(options, cuda::device_count, &search::open)?;
+    Ok(opened.into_iter().filter_map(|device| device.searcher.ok()).collect())
+}
+
+/// [`open_all`] without the CPU thread beside GPUs.
+fn open_chosen(
+    options: &SearchOptions,
+    count_gpus: impl FnOnce() -> Result<usize, String>,
+    open: &(impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Sync),
+) -> Result<Vec<OpenedDevice>, SearchError> {
+    let open_one = |id, options: &SearchOptions| open(id, options).map(|searcher| opened(searcher, options));
+    let mut devices = match options.devices {
+        DeviceChoice::Cpu => vec![open_one(DeviceId::Cpu, options)?],
+        DeviceChoice::CudaOrdinal(ordinal) => vec![open_one(DeviceId::Cuda(ordinal), options)?],
+        DeviceChoice::Cuda => {
+            let no_gpu = |reason| SearchError::NoSuchDevice { asked: "cuda".to_owned(), reason };
+            let gpus = open_gpus(count_gpus().map_err(no_gpu)?, options, open);
+            if !has_open(&gpus) {
+                return Err(gpus.into_iter().find_map(|gpu| gpu.searcher.err()).expect("there is a GPU"));
+            }
+            gpus
+        }
+        DeviceChoice::All => match count_gpus() {
+            Ok(count) => open_gpus(count, options, open),
+            Err(reason) => {
+                tracing::info!(%reason, "no GPU is used");
+                Vec::new()
+            }
+        },
+    };
+    if !has_open(&devices) {
+        devices.push(open_one(DeviceId::Cpu, options)?);
+    }
+    Ok(devices)
+}
+
+fn has_open(devices: &[OpenedDevice]) -> bool {
+    devices.iter().any(|device| device.searcher.is_ok())
+}
+
+/// Opens `count` GPUs at the same time, each on its own thread.
+fn open_gpus(
+    count: usize,
+    options: &SearchOptions,
+    open: &(impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Sync),
+) -> Vec<OpenedDevice> {
+    std::thread::scope(|scope| {
+        let open_one = |ordinal| scope.spawn(move || open_gpu(DeviceId::Cuda(ordinal), options, open));
+        let threads: Vec<_> = (0..count).map(open_one).collect();
+        threads.into_iter().map(|thread| thread.join().expect("`open_gpu` catches panics")).collect()
+    })
+}
+
+fn open_gpu(
+    id: DeviceId,
+    options: &SearchOptions,
+    open: &impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError>,
+) -> OpenedDevice {
+    let panicked = |_| Err(SearchError::DeviceFailed { device: id, reason: "opening it panicked".to_owned() });
+    match catch_unwind(AssertUnwindSafe(|| open(id, options))).unwrap_or_else(panicked) {
+        Ok(searcher) => opened(searcher, options),
+        Err(error) => {
+            tracing::warn!(device = %id, %error, "a GPU does not open; it is tried again while other devices search");
+            let name = "a GPU that did not open".to_owned();
+            let info = DeviceInfo { id, name, kernel: "none".to_owned(), threads: 1 };
+            OpenedDevice { info, searcher: Err(error), options: options.clone(), is_side: false }
+        }
+    }
+}
+
+/// Opens the CPU thread beside GPUs. If the processor cannot run the chosen kernel, the thread uses
+/// another one.
+fn open_side_thread(
+    options: &SearchOptions,
+    open: &impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError>,
+) -> Result<OpenedDevice, SearchError> {
+    let mut options = SearchOptions { threads: Some(1), ..options.clone() };
+    let searcher = match open(DeviceId::Cpu, &options) {
+        Err(error @ SearchError::UnsupportedCpuKernel { .. }) => {
+            tracing::warn!(%error, "the CPU thread beside the GPUs uses another kernel");
+            options.cpu_kernel = KernelChoice::Auto;
+            open(DeviceId::Cpu, &options)?
+        }
+        opened => opened?,
+    };
+    Ok(OpenedDevice { is_side: true, ..opened(searcher, &options) })
+}
+
+fn opened(searcher: Box<dyn Searcher>, options: &SearchOptions) -> OpenedDevice {
+    let info = searcher.info().clone();
+    OpenedDevice { info, searcher: Ok(searcher), options: options.clone(), is_side: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::{Launch, LaunchReport};
+
+    /// A searcher that has only a name.
+    struct Named(DeviceInfo);
+
+    impl Searcher for Named {
+        fn info(&self) -> &DeviceInfo {
+            &self.0
+        }
+
+        fn starts(&self) -> usize {
+            1
+        }
+
+        fn in_flight(&self) -> usize {
+            1
+        }
+
+        fn submit(&mut self, _: Launch) -> Result<(), SearchError> {
+            Ok(())
+        }
+
+        fn collect(&mut self) -> Result<LaunchReport, SearchError> {
+            Err(SearchError::NothingSubmitted)
+        }
+    }
+
+    /// The devices that are opened, or tried again later, on a machine with `gpus` GPUs and a
+    /// processor without IFMA. The GPUs in `bad` do not open.
+    fn names(
+        devices: DeviceChoice,
+        cpu_kernel: KernelChoice,
+        gpus: usize,
+        bad: &[usize],
+    ) -> Result<Vec<String>, String> {
+        let open = |id: DeviceId, options: &SearchOptions| {
+            if matches!(id, DeviceId::Cuda(ordinal) if bad.contains(&ordinal)) {
+                return Err(SearchError::DeviceFailed { device: id, reason: "it is bad".to_owned() });
+            }
+            if id == DeviceId::Cpu && options.cpu_kernel == KernelChoice::Ifma {
+                return Err(SearchError::UnsupportedCpuKernel { asked: "AVX-512 IFMA" });
+            }
+            let info = DeviceInfo { id, name: String::new(), kernel: String::new(), threads: 1 };
+            Ok(Box::new(Named(info)) as Box<dyn Searcher>)
+        };
+        let count = || if gpus > 0 { Ok(gpus) } else { Err("none".to_owned()) };
+        let options = SearchOptions { devices, threads: None, cpu_kernel, ..SearchOptions::default() };
+        let opened = open_all(&options, count, open).map_err(|error| error.to_string())?;
+        let name = |device: &OpenedDevice| {
+            let later = if device.searcher.is_err() { " later" } else { "" };
+            format!("{}{later}{}", device.info.id, if device.is_side { " beside" } else { "" })
+        };
+        Ok(opened.iter().map(name).collect())
+    }
+
+    #[test]
+    fn a_gpu_that_does_not_open_does_not_stop_the_other_devices() {
+        use DeviceChoice::{All, Cpu, Cuda, CudaOrdinal};
+        let auto = KernelChoice::Auto;
+        for devices in [Cuda, All] {
+            let found = names(devices, auto, 3, &[1]).unwrap();
+            assert_eq!(found, ["cuda:0", "cuda:1 later", "cuda:2", "cpu beside"], "{devices:?}");
+        }
+        let found = names(All, auto, 2, &[0, 1]).unwrap();
+        assert_eq!(found, ["cuda:0 later", "cuda:1 later", "cpu"], "the CPU searches where no GPU does");
+        assert_eq!(names(All, auto, 0, &[]).unwrap(), ["cpu"]);
+        assert!(names(Cuda, auto, 2, &[0, 1]).unwrap_err().contains("it is bad"));
+        assert!(names(Cuda, auto, 0, &[]).unwrap_err().contains("no device cuda"));
+        assert!(
+            names(CudaOrdinal(1), auto, 3, &[1]).unwrap_err().contains("it is bad"),
+            "a device chosen by name is not replaced"
+        );
+        assert_eq!(names(CudaOrdinal(2), auto, 3, &[1]).unwrap(), ["cuda:2", "cpu beside"]);
+        assert_eq!(names(Cpu, auto, 3, &[]).unwrap(), ["cpu"]);
+    }
+
+    #[test]
+    fn gpus_are_opened_at_the_same_time() {
+        use std::sync::{Condvar, Mutex};
+        use std::time::Duration;
+        const GPUS: usize = 3;
+        let (begun, all_begun) = (Mutex::new(0), Condvar::new());
+        let open = |id: DeviceId, _: &SearchOptions| {
+            if id != DeviceId::Cpu {
+                let mut count = begun.lock().unwrap();
+                *count += 1;
+                all_begun.notify_all();
+                let waited = all_begun.wait_timeout_while(count, Duration::from_secs(30), |count| *count < GPUS);
+                assert!(!waited.unwrap().1.timed_out(), "{id} is alone");
+            }
+            let info = DeviceInfo { id, name: String::new(), kernel: String::new(), threads: 1 };
+            Ok(Box::new(Named(info)) as Box<dyn Searcher>)
+        };
+        let options = SearchOptions { devices: DeviceChoice::Cuda, ..SearchOptions::default() };
+        assert_eq!(open_all(&options, || Ok(GPUS), open).unwrap().len(), GPUS + 1);
+    }
+
+    #[test]
+    fn a_kernel_that_the_processor_lacks_stops_the_cpu_search_only() {
+        assert_eq!(names(DeviceChoice::Cuda, KernelChoice::Ifma, 1, &[]).unwrap(), ["cuda:0", "cpu beside"]);
+        assert!(names(DeviceChoice::Cpu, KernelChoice::Ifma, 1, &[]).unwrap_err().contains("no AVX-512 IFMA"));
     }
 }

@@ -1,11 +1,9 @@
 //! Measures how fast the devices search, over wall time. The number of hits proves the rate.
 
-use super::device_threads::DeviceThreads;
+use super::device_threads::{DeviceThreads, OpenDevice};
 use super::health::{DeviceView, Health};
-use super::open::OpenDevice;
 use super::pool::Pool;
-use super::verifier::{Delivered, LAUNCHES_WAITING};
-use super::verify::{CollectedLaunch, verify};
+use super::verify::{CollectedLaunch, Delivered, LAUNCHES_WAITING, verify};
 use crate::clock::Clock;
 use crate::job::{JobId, JobSpec};
 use crate::key::HalfPoint;
@@ -25,11 +23,11 @@ use thiserror::Error;
 const ENOUGH_HITS: f64 = 1000.0;
 /// Length of the shortest patterns in a measurement, in characters. GPUs do not search shorter
 /// ones.
-const SHORTEST: u32 = 4;
+const SHORTEST_PATTERN: u32 = 4;
 /// Time limit until a device's first rate is known.
-const PATIENCE: Duration = Duration::from_secs(60);
+const FIRST_RATE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How much longer than asked a measurement may take until its first launch ends.
-const FIRST_LAUNCH: Duration = Duration::from_secs(10);
+const FIRST_LAUNCH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The settings of a measurement.
 #[derive(Clone, Debug)]
@@ -202,7 +200,7 @@ fn measure_with(
     loop {
         let now = Instant::now();
         // A busy machine may take longer than the trial to begin.
-        let has_begun = !collected.is_empty() || now >= ends + FIRST_LAUNCH;
+        let has_begun = !collected.is_empty() || now >= ends + FIRST_LAUNCH_TIMEOUT;
         if now >= ends && has_begun {
             // Launches in flight count, and so does the time until they are collected.
             pool.close();
@@ -230,7 +228,7 @@ fn measure_with(
 
 /// Waits for every device's first measured rate.
 fn first_rate(threads: &DeviceThreads, launches: &mpsc::Receiver<Delivered>) -> Result<Rate, MeasureError> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + FIRST_RATE_TIMEOUT;
     loop {
         // The warm-up's launches are not part of the trial.
         let _ = launches.recv_timeout(Duration::from_millis(10));
@@ -244,7 +242,7 @@ fn first_rate(threads: &DeviceThreads, launches: &mpsc::Receiver<Delivered>) -> 
             return Ok(threads.rate().unwrap_or_default());
         }
         if Instant::now() > deadline {
-            return Err(MeasureError::Device(format!("it showed no rate within {} s", PATIENCE.as_secs())));
+            return Err(MeasureError::Device(format!("it showed no rate within {} s", FIRST_RATE_TIMEOUT.as_secs())));
         }
     }
 }
@@ -252,7 +250,7 @@ fn first_rate(threads: &DeviceThreads, launches: &mpsc::Receiver<Delivered>) -> 
 /// The greatest length at which this many patterns still have enough hits among `candidates`.
 fn length_for(candidates: f64, patterns: usize) -> u32 {
     let bits = (candidates * patterns as f64 / ENOUGH_HITS).max(1.0).log2();
-    ((bits / 5.0) as u32).clamp(SHORTEST, 12)
+    ((bits / 5.0) as u32).clamp(SHORTEST_PATTERN, 12)
 }
 
 /// Different random patterns of one length.
@@ -388,7 +386,7 @@ mod tests {
         assert_eq!(length_for(80e6 * 10.0, 1), 4);
         assert_eq!(length_for(80e6 * 10.0, 10_000), 6);
         assert_eq!(length_for(130e9 * 10.0, 1), 6);
-        assert_eq!(length_for(0.0, 1), SHORTEST);
+        assert_eq!(length_for(0.0, 1), SHORTEST_PATTERN);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::pattern::{Pattern, Rate};
 use crate::scheduler::plan::device_plan::{DevicePlan, LaneTotals, PlannedLaunch, SharedPasses};
 use crate::scheduler::plan::jobs::OpenJobs;
 use crate::scheduler::plan::pass::Pass;
-use crate::scheduler::plan::profile::{Compared, Lane, Rates};
+use crate::scheduler::plan::profile::{Compared, DeviceRates, Lane};
 use crate::scheduler::plan::prospects::{Serving, Shares, SplitQueue, WaitEstimate};
 use crate::scheduler::plan::split_line::Seats;
 use crate::search::LaunchReport;
@@ -17,16 +17,16 @@ use std::time::Duration;
 /// The open jobs, shared by the threads that add jobs and those that search them.
 #[derive(Debug, Default)]
 pub struct Pool {
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     changed: Condvar,
-    devices: Arc<Devices>,
+    devices: Arc<PoolDevices>,
     /// Whether every candidate is tested against every pattern, regardless of how many keys a start
     /// point can yield.
     exhaustive: bool,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PoolState {
     jobs: OpenJobs,
     shared: SharedPasses,
     closed: bool,
@@ -36,7 +36,7 @@ struct State {
 
 /// The next step of a device.
 #[derive(Debug)]
-pub enum Next {
+pub enum NextStep {
     /// Submit this launch.
     Search(PlannedLaunch),
     /// Wait: no open job has a pattern for this lane, or the search is paused.
@@ -52,7 +52,7 @@ impl Pool {
     }
 
     /// Whether the pool is for a measurement.
-    pub(in crate::scheduler) fn is_exhaustive(&self) -> bool {
+    pub fn is_exhaustive(&self) -> bool {
         self.exhaustive
     }
 
@@ -71,7 +71,7 @@ impl Pool {
     /// Adds the time of a collected launch to the jobs without a target in its pass, as if all
     /// devices together had searched it. Returns the jobs whose search is over
     /// ([`BestSearch::is_over`]).
-    pub(in crate::scheduler) fn count(&self, pass: &Pass, candidates: u64) -> Vec<JobId> {
+    pub fn count(&self, pass: &Pass, candidates: u64) -> Vec<JobId> {
         let rate = self.devices.totals(Lane::All).rate;
         let mut state = self.lock();
         if !state.jobs.has_best() {
@@ -90,7 +90,7 @@ impl Pool {
 
     /// The search without a target of an open job. `None` if the job is not open, `Some(None)` if
     /// it has a target.
-    pub(in crate::scheduler) fn best_of(&self, job: JobId) -> Option<Option<BestSearch>> {
+    pub fn best_of(&self, job: JobId) -> Option<Option<BestSearch>> {
         self.lock().jobs.all().get(&job).map(|spec| spec.best.as_deref().cloned())
     }
 
@@ -136,24 +136,24 @@ impl Pool {
     }
 
     /// Creates the plan of a device of this lane.
-    pub(in crate::scheduler) fn subscribe(&self, lane: Lane) -> Subscription {
-        Subscription::new(DevicePlan::new(lane, self.exhaustive), Arc::clone(&self.devices))
+    pub fn add_device(&self, lane: Lane) -> PoolDevice {
+        PoolDevice::new(DevicePlan::new(lane, self.exhaustive), Arc::clone(&self.devices))
     }
 
     /// The next step of the device with these rates.
-    pub(in crate::scheduler) fn next(&self, subscription: &mut Subscription, rates: impl Into<Rates>) -> Next {
+    pub fn next(&self, subscription: &mut PoolDevice, rates: impl Into<DeviceRates>) -> NextStep {
         let (lane, rates) = (subscription.plan.lane(), rates.into());
         subscription.note_rate(rates);
         let totals = self.devices.totals(lane);
         let mut state = self.lock();
         if state.closed {
-            return Next::End;
+            return NextStep::End;
         }
         if state.paused {
-            return Next::Wait;
+            return NextStep::Wait;
         }
-        let State { jobs, shared, .. } = &mut *state;
-        subscription.plan.next(jobs, shared, totals, rates).map_or(Next::Wait, Next::Search)
+        let PoolState { jobs, shared, .. } = &mut *state;
+        subscription.plan.next(jobs, shared, totals, rates).map_or(NextStep::Wait, NextStep::Search)
     }
 
     /// The open jobs and their shares of the devices, from the view of this asker.
@@ -164,7 +164,7 @@ impl Pool {
     }
 
     /// The prospects of a further split job of this asker.
-    pub(in crate::scheduler) fn split_queue(&self, asker: Asker) -> SplitQueue {
+    pub fn split_queue(&self, asker: Asker) -> SplitQueue {
         let totals = self.devices.totals(Lane::All);
         let state = self.lock();
         SplitQueue::new(state.jobs.split_line(), &seats(&state, totals), asker)
@@ -172,51 +172,51 @@ impl Pool {
 
     /// Number of askers of split jobs who have had no turn while waiting.
     #[cfg(test)]
-    pub(in crate::scheduler) fn new_split_askers(&self) -> usize {
+    pub fn new_split_askers(&self) -> usize {
         self.lock().jobs.split_line().new_askers()
     }
 
     /// Estimates how long a new job of the pool waits.
-    pub(in crate::scheduler) fn wait_estimate(&self, serving: Serving) -> WaitEstimate {
+    pub fn wait_estimate(&self, serving: Serving) -> WaitEstimate {
         WaitEstimate::new(self.lock().jobs.pool_index(Compared::TopWords), serving)
     }
 
     /// Sleeps until the jobs change, or for `limit`. While the search is paused, changes of jobs do
     /// not end the sleep.
-    pub(in crate::scheduler) fn wait(&self, subscription: &Subscription, limit: Duration) {
+    pub fn wait(&self, subscription: &PoolDevice, limit: Duration) {
         let state = self.lock();
         let was_paused = state.paused;
-        let is_same = |state: &mut State| {
+        let is_same = |state: &mut PoolState| {
             !state.closed && state.paused == was_paused && (was_paused || subscription.plan.is_current(&state.jobs))
         };
         drop(self.changed.wait_timeout_while(state, limit, is_same));
     }
 
     /// Sleeps until the pool closes, or for `limit`; returns whether it is closed.
-    pub(in crate::scheduler) fn wait_for_end(&self, limit: Duration) -> bool {
+    pub fn wait_for_end(&self, limit: Duration) -> bool {
         let waited = self.changed.wait_timeout_while(self.lock(), limit, |state| !state.closed);
         waited.unwrap_or_else(PoisonError::into_inner).0.closed
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut PoolState)) {
         change(&mut self.lock());
         self.changed.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         // Every change is a single step, so a panic elsewhere cannot leave a half-made one.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The seats from which askers are answered: those on a device that searches all patterns.
-fn seats(state: &State, totals: LaneTotals) -> Seats {
+fn seats(state: &PoolState, totals: LaneTotals) -> Seats {
     state.jobs.split_line().seats(Lane::All, totals.rate)
 }
 
 /// The subscribed devices.
 #[derive(Debug, Default)]
-pub(super) struct Devices {
+pub(super) struct PoolDevices {
     /// Start points that may be in flight at once, on all devices.
     in_flight: AtomicUsize,
     subscribed: AtomicUsize,
@@ -234,7 +234,7 @@ struct MeasuredRates {
     of_lanes: [u128; Lane::EVERY.len()],
 }
 
-/// Rates are rounded to this fraction of a candidate per second: a thousandth.
+/// DeviceRates are rounded to this fraction of a candidate per second: a thousandth.
 const ROUNDED_TO: f64 = 1e3;
 
 impl MeasuredRates {
@@ -260,7 +260,7 @@ impl MeasuredRates {
     }
 }
 
-impl Devices {
+impl PoolDevices {
     /// The devices of one lane. [`Lane::All`] means those of every lane.
     pub fn totals(&self, lane: Lane) -> LaneTotals {
         let rate = self.rates.lock().unwrap_or_else(PoisonError::into_inner).sum(lane);
@@ -278,10 +278,10 @@ impl Devices {
 
 /// The plan of one device, kept up to date with the pool.
 #[derive(Debug)]
-pub struct Subscription {
+pub struct PoolDevice {
     /// The plan.
     pub(super) plan: DevicePlan,
-    devices: Arc<Devices>,
+    devices: Arc<PoolDevices>,
     /// The number of this subscription.
     number: usize,
     /// Start points that this device may have in flight.
@@ -290,56 +290,56 @@ pub struct Subscription {
     part: f64,
 }
 
-impl Subscription {
+impl PoolDevice {
     /// The subscription of a further device.
-    pub(super) fn new(plan: DevicePlan, devices: Arc<Devices>) -> Subscription {
+    pub(super) fn new(plan: DevicePlan, devices: Arc<PoolDevices>) -> PoolDevice {
         let number = devices.subscribed.fetch_add(1, Ordering::Relaxed);
-        Subscription { plan, devices, number, in_flight: 0, part: 1.0 }
+        PoolDevice { plan, devices, number, in_flight: 0, part: 1.0 }
     }
 
     /// Notes the rate of the device, for the plans of other devices and for the shares told to
     /// askers.
-    pub(in crate::scheduler) fn note_rate(&self, rates: Rates) {
+    pub fn note_rate(&self, rates: DeviceRates) {
         let rate = rates.top_words.map(|Rate(rate)| Rate(rate * self.part));
         self.devices.note_rate(self.number, self.plan.lane(), rate);
     }
 
     /// Sets how many start points the device may have in flight, and whether it has an early stop
     /// ([`crate::search::Searcher::early_stop`]).
-    pub(in crate::scheduler) fn set_device(&mut self, in_flight: usize, early_stop: bool) {
+    pub fn set_device(&mut self, in_flight: usize, early_stop: bool) {
         self.plan.set_early_stop(early_stop);
         self.devices.in_flight.fetch_add(in_flight, Ordering::Relaxed);
         self.devices.in_flight.fetch_sub(std::mem::replace(&mut self.in_flight, in_flight), Ordering::Relaxed);
     }
 
     /// Records a collected launch over `starts` start points.
-    pub(in crate::scheduler) fn settle(&mut self, launch: &PlannedLaunch, report: &LaunchReport, starts: usize) {
+    pub fn settle(&mut self, launch: &PlannedLaunch, report: &LaunchReport, starts: usize) {
         let totals = self.devices.totals(self.plan.lane());
         self.plan.settle(launch, report, starts, totals);
     }
 
     /// Candidates that this device tests per start point.
-    pub(in crate::scheduler) fn candidates_per_start(&self) -> Option<f64> {
+    pub fn candidates_per_start(&self) -> Option<f64> {
         self.plan.candidates_per_start()
     }
 
     /// Sets the stretch that is expected before the first launch.
-    pub(in crate::scheduler) fn expect_candidates_per_start(&mut self, stretch: f64) {
+    pub fn expect_candidates_per_start(&mut self, stretch: f64) {
         self.plan.expect_candidates_per_start(stretch);
     }
 
     /// Sets the share of its time that the device can search.
-    pub(in crate::scheduler) fn set_part(&mut self, part: f64) {
+    pub fn set_part(&mut self, part: f64) {
         self.part = part;
     }
 
     /// Sets the lane.
-    pub(in crate::scheduler) fn set_lane(&mut self, lane: Lane) {
+    pub fn set_lane(&mut self, lane: Lane) {
         self.plan.set_lane(lane);
     }
 }
 
-impl Drop for Subscription {
+impl Drop for PoolDevice {
     fn drop(&mut self) {
         self.devices.in_flight.fetch_sub(self.in_flight, Ordering::Relaxed);
         self.devices.rates.lock().unwrap_or_else(PoisonError::into_inner).set(self.number, None);
@@ -357,15 +357,15 @@ mod tests {
     }
 
     fn owners(pool: &Pool, lane: Lane) -> Vec<Owner> {
-        match pool.next(&mut pool.subscribe(lane), None) {
-            Next::Search(launch) => launch.pass.owners().to_vec(),
-            Next::Wait | Next::End => Vec::new(),
+        match pool.next(&mut pool.add_device(lane), None) {
+            NextStep::Search(launch) => launch.pass.owners().to_vec(),
+            NextStep::Wait | NextStep::End => Vec::new(),
         }
     }
 
-    fn pass(pool: &Pool, subscription: &mut Subscription) -> Arc<Pass> {
+    fn pass(pool: &Pool, subscription: &mut PoolDevice) -> Arc<Pass> {
         match pool.next(subscription, None) {
-            Next::Search(launch) => launch.pass,
+            NextStep::Search(launch) => launch.pass,
             other => panic!("{other:?}"),
         }
     }
@@ -383,8 +383,8 @@ mod tests {
         pool.insert(hard, patterns(&["qqqqq", "pp"]));
         assert_eq!(owners(&pool, Lane::Easy), both[..3]);
         assert_eq!(owners(&pool, Lane::All).len(), 4);
-        let mut held = pool.subscribe(Lane::Easy);
-        let patterns = |held: &mut Subscription| pass(&pool, held).patterns.len();
+        let mut held = pool.add_device(Lane::Easy);
+        let patterns = |held: &mut PoolDevice| pass(&pool, held).patterns.len();
         assert_eq!(patterns(&mut held), 3);
         held.set_lane(Lane::All);
         assert_eq!(patterns(&mut held), 4, "a device that replaces a GPU takes its work from the next launch on");
@@ -394,16 +394,16 @@ mod tests {
     fn a_device_keeps_its_pass_until_the_pool_changes() {
         let pool = Pool::default();
         pool.insert(JobId(1), patterns(&["qqqqqq"]));
-        let mut held = pool.subscribe(Lane::All);
+        let mut held = pool.add_device(Lane::All);
         let first = pass(&pool, &mut held);
         assert!(Arc::ptr_eq(&first, &pass(&pool, &mut held)));
         pool.insert(JobId(2), patterns(&["pppppp"]));
         assert!(!Arc::ptr_eq(&first, &pass(&pool, &mut held)));
         pool.remove(JobId(1));
         pool.remove(JobId(2));
-        assert!(matches!(pool.next(&mut held, None), Next::Wait));
+        assert!(matches!(pool.next(&mut held, None), NextStep::Wait));
         pool.close();
-        assert!(matches!(pool.next(&mut held, None), Next::End));
+        assert!(matches!(pool.next(&mut held, None), NextStep::End));
     }
 
     #[test]
@@ -411,10 +411,10 @@ mod tests {
         let pool = Pool::default();
         pool.insert(JobId(1), patterns(&["qqqqqq"]));
         let (mut one, mut other, mut faster) =
-            (pool.subscribe(Lane::Hard), pool.subscribe(Lane::Hard), pool.subscribe(Lane::Hard));
+            (pool.add_device(Lane::Hard), pool.add_device(Lane::Hard), pool.add_device(Lane::Hard));
         let first = pass(&pool, &mut one);
         assert!(Arc::ptr_eq(&first, &pass(&pool, &mut other)));
-        let Next::Search(own) = pool.next(&mut faster, Some(Rate(1e12))) else { panic!("no launch") };
+        let NextStep::Search(own) = pool.next(&mut faster, Some(Rate(1e12))) else { panic!("no launch") };
         assert!(!Arc::ptr_eq(&first, &own.pass), "a faster device has a rarer canary");
         pool.remove(JobId(1));
         pool.insert(JobId(3), patterns(&["pppppp"]));
@@ -438,7 +438,7 @@ mod tests {
         pool.insert(JobId(1), patterns(&["qqqqq"]));
         pool.insert(JobId(2), JobSpec::for_tests(&["ppppp"], Some(asker)));
         pool.insert(JobId(3), JobSpec::for_tests(&["qq"], Some(asker)));
-        let mut held = pool.subscribe(Lane::Hard);
+        let mut held = pool.add_device(Lane::Hard);
         let mut turns = Vec::new();
         for _ in 0..4 {
             let pass = pass(&pool, &mut held);
@@ -456,8 +456,8 @@ mod tests {
     fn a_device_that_replaces_a_gpu_searches_all_patterns_of_a_split_job() {
         let pool = Pool::default();
         pool.insert(JobId(1), JobSpec::for_tests(&["qq", "pppppp"], Some(Asker([1; 32]))));
-        let mut held = pool.subscribe(Lane::Easy);
-        let patterns = |held: &mut Subscription| pass(&pool, held).patterns.len();
+        let mut held = pool.add_device(Lane::Easy);
+        let patterns = |held: &mut PoolDevice| pass(&pool, held).patterns.len();
         assert_eq!(patterns(&mut held), 2);
         held.set_lane(Lane::All);
         assert_eq!(patterns(&mut held), 3);
@@ -467,10 +467,10 @@ mod tests {
     #[test]
     fn a_paused_pool_lets_devices_sleep_whatever_jobs_come() {
         let pool = Pool::default();
-        let mut held = pool.subscribe(Lane::All);
+        let mut held = pool.add_device(Lane::All);
         pool.pause(true);
         pool.insert(JobId(1), patterns(&["q"]));
-        assert!(matches!(pool.next(&mut held, None), Next::Wait));
+        assert!(matches!(pool.next(&mut held, None), NextStep::Wait));
         let (began, limit) = (std::time::Instant::now(), Duration::from_millis(50));
         pool.wait(&held, limit);
         assert!(began.elapsed() >= limit, "the device sleeps");
@@ -482,12 +482,12 @@ mod tests {
     #[test]
     fn waiting_ends_when_a_job_comes() {
         let pool = Arc::new(Pool::default());
-        let mut held = pool.subscribe(Lane::All);
-        assert!(matches!(pool.next(&mut held, None), Next::Wait));
+        let mut held = pool.add_device(Lane::All);
+        assert!(matches!(pool.next(&mut held, None), NextStep::Wait));
         let other = Arc::clone(&pool);
         let adder = std::thread::spawn(move || other.insert(JobId(1), patterns(&["q"])));
         pool.wait(&held, Duration::from_secs(60));
-        assert!(matches!(pool.next(&mut held, None), Next::Search(_)));
+        assert!(matches!(pool.next(&mut held, None), NextStep::Search(_)));
         adder.join().unwrap();
     }
 

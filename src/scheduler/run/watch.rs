@@ -1,30 +1,31 @@
 //! The thread that watches time, power supply and temperatures, and makes devices rest.
 
-use super::health::Record;
+use super::health::{DeviceView, Record};
 use super::pool::Pool;
 use crate::hours::Hours;
 use crate::roster::Roster;
 use crate::scheduler::plan::rest::{Conditions, RestRule};
-use crate::search::{DeviceId, PowerCap, Restraints, Surroundings};
+use crate::search::{DeviceId, EnergyTotal, PowerCap, Restraints, Surroundings};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// The name of the thread.
-const NAME: &str = "watch";
+const WATCH: &str = "watch";
 /// Time between two checks.
-const LOOK: Duration = Duration::from_millis(500);
+const CHECK_EVERY: Duration = Duration::from_millis(500);
 
 /// The watch over all devices.
-pub(in crate::scheduler) struct Watch {
+pub struct Watch {
     surroundings: Arc<Surroundings>,
     hours: Option<Hours>,
-    devices: Mutex<Vec<Watched>>,
+    devices: Mutex<Vec<WatchedDevice>>,
     /// The power caps. Dropping them ends the caps.
     _power_caps: Vec<PowerCap>,
 }
 
-struct Watched {
+struct WatchedDevice {
     id: DeviceId,
     rule: RestRule,
     needs_temperature: bool,
@@ -55,7 +56,7 @@ impl Watch {
                 record.warn("its temperature cannot be read, so it does not pause for heat".to_owned());
             }
             let rule = RestRule::new(restraints.hours.clone(), restraints.pause_on_battery, caps.celsius);
-            Watched { id, rule, needs_temperature: caps.celsius.is_some(), record: Arc::clone(record) }
+            WatchedDevice { id, rule, needs_temperature: caps.celsius.is_some(), record: Arc::clone(record) }
         };
         let devices = records.iter().map(&mut watch).collect();
         let (hours, devices) = (restraints.hours.clone(), Mutex::new(devices));
@@ -69,7 +70,7 @@ impl Watch {
     pub fn add_attached(&self, record: &Arc<Record>) {
         let rule = RestRule::new(self.hours.clone(), false, None);
         let id = record.view().id;
-        self.lock().push(Watched { id, rule, needs_temperature: false, record: Arc::clone(record) });
+        self.lock().push(WatchedDevice { id, rule, needs_temperature: false, record: Arc::clone(record) });
         self.look();
     }
 
@@ -77,17 +78,17 @@ impl Watch {
     pub fn spawn(self: Arc<Watch>, pool: Arc<Pool>, roster: Roster) -> JoinHandle<()> {
         let look = move || {
             roster.keep_thread(
-                NAME,
+                WATCH,
                 || pool.is_closed(),
                 || {
-                    while !pool.wait_for_end(LOOK) {
-                        roster.check(NAME);
+                    while !pool.wait_for_end(CHECK_EVERY) {
+                        roster.check(WATCH);
                         self.look();
                     }
                 },
             );
         };
-        std::thread::Builder::new().name(NAME.to_owned()).spawn(look).expect("the system starts threads")
+        std::thread::Builder::new().name(WATCH.to_owned()).spawn(look).expect("the system starts threads")
     }
 
     /// Checks once, and makes devices rest or go on.
@@ -107,8 +108,67 @@ impl Watch {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Watched>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<WatchedDevice>> {
         self.devices.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Energy that one device has used and candidates that it has tested, since its first reading.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DeviceEnergy {
+    /// The device.
+    pub id: DeviceId,
+    /// Energy, in joules. The energy of a processor includes all programs that run on it.
+    pub joules: f64,
+    /// Candidates tested.
+    pub candidates: u64,
+}
+
+/// Reads the energy of one device, in joules since it was opened; `None` if it cannot be read now.
+type ReadJoules = Box<dyn FnMut() -> Option<f64> + Send>;
+
+/// Opens the counter of a device; `None` if it has none.
+type OpenMeter = fn(DeviceId) -> Option<ReadJoules>;
+
+/// The energy counters of the devices. Each is opened at its first reading, because opening takes a
+/// while and a search of half a second should not wait for it.
+pub struct EnergyMeters {
+    open: OpenMeter,
+    meters: Mutex<HashMap<DeviceId, Option<DeviceMeter>>>,
+}
+
+struct DeviceMeter {
+    read: ReadJoules,
+    /// Candidates of the device when its counter was opened.
+    candidates: u64,
+}
+
+impl Default for EnergyMeters {
+    fn default() -> EnergyMeters {
+        EnergyMeters::with(|id| {
+            let mut total = EnergyTotal::from_now(id)?;
+            Some(Box::new(move || total.joules()))
+        })
+    }
+}
+
+impl EnergyMeters {
+    /// Counters that are opened with `open`.
+    fn with(open: OpenMeter) -> EnergyMeters {
+        EnergyMeters { open, meters: Mutex::default() }
+    }
+
+    /// Reads the energy of those of these devices that have a readable counter.
+    pub fn read(&self, devices: &[DeviceView]) -> Vec<DeviceEnergy> {
+        let mut meters = self.meters.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = |device: &DeviceView| {
+            let (id, candidates) = (device.id, device.candidates);
+            let open = || (self.open)(id).map(|read| DeviceMeter { read, candidates });
+            let meter = meters.entry(id).or_insert_with(open).as_mut()?;
+            let joules = (meter.read)()?;
+            Some(DeviceEnergy { id, joules, candidates: candidates.saturating_sub(meter.candidates) })
+        };
+        devices.iter().filter_map(&mut read).collect()
     }
 }
 
@@ -116,6 +176,7 @@ impl Watch {
 mod tests {
     use super::*;
     use crate::clock::Clock;
+    use crate::scheduler::run::health::Record;
     use crate::search::{Caps, DeviceInfo, RemoteId};
     use std::fs;
     use std::path::Path;
@@ -206,5 +267,33 @@ mod tests {
         let watch = Watch::new(&restraints, Arc::clone(&surroundings), std::slice::from_ref(&record));
         assert!(watch.is_some() && record.view().warnings[0].contains("cannot be read"), "{:?}", record.view());
         assert!(Watch::new(&Restraints::default(), surroundings, &[]).is_none());
+    }
+
+    /// A device with these candidates.
+    fn device(id: DeviceId, candidates: u64) -> DeviceView {
+        let (name, kernel) = ("test".to_owned(), "test".to_owned());
+        let view = Record::new(&DeviceInfo { id, name, kernel, threads: 1 }).view();
+        DeviceView { candidates, ..view }
+    }
+
+    #[test]
+    fn devices_with_a_counter_tell_their_energy_and_what_they_did_with_it() {
+        // The first GPU uses 100 J from one reading to the next, and its second reading fails. The
+        // second GPU has no counter.
+        let meters = EnergyMeters::with(|id| {
+            let mut readings = 0;
+            let read = move || {
+                readings += 1;
+                (readings != 2).then_some(100.0 * f64::from(readings))
+            };
+            (id == DeviceId::Cuda(0)).then(|| Box::new(read) as ReadJoules)
+        });
+        let read = |candidates| {
+            meters.read(&[device(DeviceId::Cuda(0), candidates), device(DeviceId::Cuda(1), 2 * candidates)])
+        };
+        let told = |joules, candidates| vec![DeviceEnergy { id: DeviceId::Cuda(0), joules, candidates }];
+        assert_eq!(read(5_000), told(100.0, 0));
+        assert_eq!(read(6_000), []);
+        assert_eq!(read(8_000), told(300.0, 3_000));
     }
 }

@@ -3,7 +3,7 @@
 use crate::job::{Asker, BestSearch, JobId, JobSpec};
 use crate::key::HalfPoint;
 use crate::pattern::{Best, MOST_KEPT, Pattern, Rate};
-use crate::scheduler::run::pool::{Next, Pool, Subscription};
+use crate::scheduler::run::pool::{NextStep, Pool, PoolDevice};
 use crate::scheduler::{Find, FindHandler, FindOutcome, Lane, Pass, Scheduler};
 use crate::search::{DeviceChoice, SearchOptions};
 use crate::vault::Vault;
@@ -26,15 +26,15 @@ fn pattern(text: &str) -> Pattern {
     text.parse().unwrap()
 }
 
-fn pass(pool: &Pool, held: &mut Subscription, rate: Option<Rate>) -> Arc<Pass> {
+fn pass(pool: &Pool, held: &mut PoolDevice, rate: Option<Rate>) -> Arc<Pass> {
     match pool.next(held, rate) {
-        Next::Search(planned) => planned.pass,
+        NextStep::Search(planned) => planned.pass,
         other => panic!("{other:?}"),
     }
 }
 
 /// The patterns of the next pass, without the canary.
-fn texts(pool: &Pool, held: &mut Subscription) -> Vec<String> {
+fn texts(pool: &Pool, held: &mut PoolDevice) -> Vec<String> {
     let pass = pass(pool, held, None);
     pass.patterns.iter().skip(1).map(|(_, pattern)| pattern.to_string()).collect()
 }
@@ -42,7 +42,7 @@ fn texts(pool: &Pool, held: &mut Subscription) -> Vec<String> {
 #[test]
 fn a_raised_job_is_searched_for_rarer_keys_on_every_device_and_others_keep_their_pass() {
     let pool = Pool::default();
-    let (mut one, mut other) = (pool.subscribe(Lane::All), pool.subscribe(Lane::Hard));
+    let (mut one, mut other) = (pool.add_device(Lane::All), pool.add_device(Lane::Hard));
     pool.insert(JobId(1), JobSpec::for_tests(&["m0ctane"], None));
     pool.insert(JobId(2), best("best 10m", None));
     let first = ["m0ctane", "zeros:20", "=5", "words:6"];
@@ -61,7 +61,7 @@ fn a_raised_job_is_searched_for_rarer_keys_on_every_device_and_others_keep_their
 #[test]
 fn a_raised_split_job_keeps_its_turns_and_its_seat() {
     let pool = Pool::default();
-    let mut held = pool.subscribe(Lane::All);
+    let mut held = pool.add_device(Lane::All);
     pool.insert(JobId(1), best("best zeros 10m", Some(1)));
     assert_eq!(texts(&pool, &mut held), ["zeros:20"]);
     pool.raise(JobId(1), &pattern("zeros:30"));
@@ -70,7 +70,7 @@ fn a_raised_split_job_keeps_its_turns_and_its_seat() {
     // An asker who waits for a seat does not come first again when the job is raised.
     let hard = || JobSpec::for_tests(&["qqqqqqqqqqqq"], Some(Asker([9; 32])));
     let line = Pool::default();
-    let mut held = line.subscribe(Lane::All);
+    let mut held = line.add_device(Lane::All);
     (1..=40u8).for_each(|asker| {
         line.insert(JobId(i64::from(asker)), JobSpec::for_tests(&["qqqqqqqqqqqq"], Some(Asker([asker; 32]))))
     });
@@ -107,13 +107,13 @@ fn split_jobs_without_a_target_take_seats_for_their_time() {
 #[test]
 fn time_counts_only_while_a_job_is_searched_for() {
     let pool = Pool::default();
-    let mut held = pool.subscribe(Lane::All);
+    let mut held = pool.add_device(Lane::All);
     let half: HalfPoint = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798".parse().unwrap();
     pool.insert(JobId(1), best("best zeros 10s", None));
     pool.insert(JobId(2), JobSpec { half: Some(half), ..JobSpec::for_tests(&["qqqqqqqq"], Some(Asker([1; 32]))) });
     let searched = || pool.best().first().map(|(_, search)| search.searched).unwrap();
     // Two devices of a million candidates a second each: a million candidates are half a second.
-    let mut second = pool.subscribe(Lane::All);
+    let mut second = pool.add_device(Lane::All);
     pass(&pool, &mut second, Some(Rate(1e6)));
     for _ in 0..10 {
         let pass = pass(&pool, &mut held, Some(Rate(1e6)));
@@ -146,7 +146,7 @@ impl FindHandler for Kept {
         FindOutcome::Kept
     }
 
-    fn is_over(&mut self, job: JobId) -> FindOutcome {
+    fn finish_search(&mut self, job: JobId) -> FindOutcome {
         assert_eq!(job, JobId(7));
         self.told.send(None).unwrap();
         FindOutcome::Done

@@ -1,6 +1,6 @@
 //! Compares the canary hits of an honest processor with their expected number. A kernel that
 //! missed more than about 5 % of them would be taken out of use by the slow test of
-//! `run::canaries`.
+//! `run::health`.
 
 use crate::job::JobId;
 use crate::pattern::Pattern;

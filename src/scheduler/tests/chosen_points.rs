@@ -7,7 +7,7 @@ use crate::key::{Rotation, StartPoint};
 use crate::pattern::{Pattern, Rate};
 use crate::scheduler::plan::device_plan::PlannedLaunch;
 use crate::scheduler::run::health::Record;
-use crate::scheduler::run::pool::{Next, Pool};
+use crate::scheduler::run::pool::{NextStep, Pool};
 use crate::scheduler::{CollectedLaunch, Health, Lane, verify};
 use crate::search::cpu::{CpuSearcher, KernelChoice};
 use crate::search::{Launch, SearchError, Searcher};
@@ -49,7 +49,8 @@ fn a_device_at_chosen_start_points_is_not_blamed() {
         let (pool, vault, record) = (Pool::default(), Vault::without_identity().unwrap(), Record::new(searcher.info()));
         pool.insert(JobId(1), JobSpec::local(vec![Pattern::parse("qqq").unwrap()]));
         // A device this slow gets a canary of one character, so it is judged very often.
-        let Next::Search(PlannedLaunch { pass, .. }) = pool.next(&mut pool.subscribe(Lane::All), Some(Rate(10_000.0)))
+        let NextStep::Search(PlannedLaunch { pass, .. }) =
+            pool.next(&mut pool.add_device(Lane::All), Some(Rate(10_000.0)))
         else {
             panic!("a job is open")
         };

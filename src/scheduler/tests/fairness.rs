@@ -6,7 +6,7 @@ use crate::pattern::ALPHABET;
 use crate::roster::Roster;
 use crate::scheduler::run::device_threads::DeviceThreads;
 use crate::scheduler::run::pool::Pool;
-use crate::scheduler::run::verifier::{Delivered, LAUNCHES_WAITING};
+use crate::scheduler::run::verify::{Delivered, LAUNCHES_WAITING};
 use crate::search::cpu::CpuSearcher;
 use crate::search::{DeviceChoice, DeviceId, SearchError, SearchOptions, Searcher, Surroundings};
 use crate::vault::Vault;

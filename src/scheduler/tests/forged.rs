@@ -8,8 +8,8 @@ use crate::message::OutgoingMessage;
 use crate::pattern::{Pattern, PatternId};
 use crate::roster::Roster;
 use crate::scheduler::run::health::Record;
-use crate::scheduler::run::pool::{Next, Pool};
-use crate::scheduler::run::verifier::{self, Delivered, FindOutcome};
+use crate::scheduler::run::pool::{NextStep, Pool};
+use crate::scheduler::run::verify::{Delivered, FindOutcome, spawn_verifier};
 use crate::scheduler::{CollectedLaunch, Find, Health, Lane, Owner, Pass, verify};
 use crate::search::{ClaimedHit, DeviceId, DeviceInfo, LaunchReport};
 use crate::vault::Vault;
@@ -36,8 +36,8 @@ impl Bench {
     fn new(request: &str) -> Bench {
         let pool = Arc::new(Pool::default());
         pool.insert(JOB, JobSpec::local(vec![Pattern::parse(request).unwrap()]));
-        let pass = match pool.next(&mut pool.subscribe(Lane::All), None) {
-            Next::Search(planned) => planned.pass,
+        let pass = match pool.next(&mut pool.add_device(Lane::All), None) {
+            NextStep::Search(planned) => planned.pass,
             other => panic!("{other:?}"),
         };
         Bench { pool, pass, vault: Vault::without_identity().unwrap(), asker: Keys::generate() }
@@ -79,7 +79,7 @@ impl Bench {
             FindOutcome::GoesOn
         };
         let (sender, receiver) = mpsc::sync_channel::<Delivered>(64);
-        let verifier = verifier::spawn(receiver, Arc::clone(&self.pool), self.vault.clone(), redeem, Roster::default());
+        let verifier = spawn_verifier(receiver, Arc::clone(&self.pool), self.vault.clone(), redeem, Roster::default());
         for launch in launches {
             sender.send(Delivered { launch, record: Arc::clone(&record) }).unwrap();
         }

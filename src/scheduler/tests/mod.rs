@@ -14,14 +14,14 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 /// A generator with a printed seed, which `NPUBBOT_TEST_SEED` sets.
-pub(in crate::scheduler) fn seeded() -> StdRng {
+pub fn seeded() -> StdRng {
     let seed = std::env::var("NPUBBOT_TEST_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or_else(rand::random);
     println!("NPUBBOT_TEST_SEED={seed}");
     StdRng::seed_from_u64(seed)
 }
 
 /// A Poisson number (Knuth's way, for a small mean).
-pub(in crate::scheduler) fn poisson(mean: f64, random: &mut StdRng) -> u64 {
+pub fn poisson(mean: f64, random: &mut StdRng) -> u64 {
     let (least, mut product, mut count) = ((-mean).exp(), random.random::<f64>(), 0);
     while product > least {
         product *= random.random::<f64>();

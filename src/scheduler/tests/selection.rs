@@ -6,7 +6,7 @@ use crate::job::{JobId, JobSpec};
 use crate::key::{Offset, Rotation, Tweak};
 use crate::pattern::{ALPHABET, Pattern, PatternId};
 use crate::scheduler::plan::device_plan::PlannedLaunch;
-use crate::scheduler::run::pool::{Next, Pool, Subscription};
+use crate::scheduler::run::pool::{NextStep, Pool, PoolDevice};
 use crate::scheduler::{Lane, Owner, Pass};
 use crate::search::{ClaimedHit, LaunchReport};
 use rand::Rng;
@@ -22,7 +22,7 @@ const STARTS: usize = 2;
 
 struct Device {
     pool: Pool,
-    held: Subscription,
+    held: PoolDevice,
 }
 
 impl Device {
@@ -33,7 +33,7 @@ impl Device {
 
     fn with_early_stop(early_stop: bool) -> Device {
         let pool = Pool::default();
-        let mut held = pool.subscribe(Lane::All);
+        let mut held = pool.add_device(Lane::All);
         held.set_device(STARTS, early_stop);
         held.settle(&warm_up(), &report(0), STARTS);
         Device { pool, held }
@@ -50,7 +50,7 @@ impl Device {
 
     fn pass(&mut self) -> Arc<Pass> {
         match self.pool.next(&mut self.held, None) {
-            Next::Search(planned) => planned.pass,
+            NextStep::Search(planned) => planned.pass,
             other => panic!("{other:?}"),
         }
     }
@@ -130,11 +130,11 @@ fn a_device_with_an_early_stop_takes_enough_to_find_some_soon() {
 #[test]
 fn a_measurement_tests_every_candidate_against_every_pattern() {
     let pool = Pool::exhaustive();
-    let mut held = pool.subscribe(Lane::All);
+    let mut held = pool.add_device(Lane::All);
     held.set_device(STARTS, true);
     held.settle(&warm_up(), &report(0), STARTS);
     (1..=1000).for_each(|job| pool.insert(JobId(job), JobSpec::for_tests(&["qqqq"], None)));
-    let Next::Search(PlannedLaunch { pass, .. }) = pool.next(&mut held, None) else { panic!("jobs are open") };
+    let NextStep::Search(PlannedLaunch { pass, .. }) = pool.next(&mut held, None) else { panic!("jobs are open") };
     assert_eq!(jobs(&pass).len(), 1000);
     assert!(pass.remaining().is_none());
 }
@@ -158,7 +158,7 @@ fn before_the_first_launch_every_pattern_is_searched() {
     for job in 1..=1000 {
         pool.insert(JobId(job), JobSpec::for_tests(&["qqqq"], None));
     }
-    let Next::Search(PlannedLaunch { pass, .. }) = pool.next(&mut pool.subscribe(Lane::All), None) else {
+    let NextStep::Search(PlannedLaunch { pass, .. }) = pool.next(&mut pool.add_device(Lane::All), None) else {
         panic!("jobs are open")
     };
     assert_eq!(jobs(&pass).len(), 1000);

@@ -8,8 +8,8 @@ use crate::pattern::{ALPHABET, Pattern};
 use crate::roster::Roster;
 use crate::scheduler::plan::device_plan::PlannedLaunch;
 use crate::scheduler::run::health::Record;
-use crate::scheduler::run::pool::{Next, Pool};
-use crate::scheduler::run::verifier::{self, Delivered, FindOutcome};
+use crate::scheduler::run::pool::{NextStep, Pool};
+use crate::scheduler::run::verify::{Delivered, FindOutcome, spawn_verifier};
 use crate::scheduler::{CollectedLaunch, Find, Lane};
 use crate::search::{ClaimedHit, DeviceId, DeviceInfo, LaunchReport};
 use crate::vault::Vault;
@@ -39,11 +39,11 @@ fn ten_thousand_easy_jobs_cost_a_rare_one_no_candidate_and_no_hit() {
     let rare: Pattern = RARE.parse().unwrap();
     let mut rare_job = JobId(EASY_JOBS as i64 + 1);
     pool.insert(rare_job, JobSpec::local(vec![rare.clone()]));
-    let mut held = pool.subscribe(Lane::All);
+    let mut held = pool.add_device(Lane::All);
     let (mut alone, mut beside_easy_jobs, mut finds, mut launches) = (0, 0, 0, 0);
     let mut spent = HashSet::new();
     while pool.len() > 1 {
-        let Next::Search(PlannedLaunch { pass, .. }) = pool.next(&mut held, None) else { panic!("jobs are open") };
+        let NextStep::Search(PlannedLaunch { pass, .. }) = pool.next(&mut held, None) else { panic!("jobs are open") };
         let starts: Vec<_> = (0..STARTS).map(|_| vault.open_start().unwrap()).collect();
         let mut hits = Vec::new();
         let mut has_rare = false;
@@ -93,7 +93,7 @@ fn settle(pool: &Arc<Pool>, vault: &Vault, launch: CollectedLaunch) -> Vec<Find>
         FindOutcome::Done
     };
     let (sender, receiver) = mpsc::sync_channel(1);
-    let verifier = verifier::spawn(receiver, Arc::clone(pool), vault.clone(), keep, Roster::default());
+    let verifier = spawn_verifier(receiver, Arc::clone(pool), vault.clone(), keep, Roster::default());
     sender.send(Delivered { launch, record: Arc::new(Record::new(&info)) }).unwrap();
     drop(sender);
     verifier.join().unwrap();

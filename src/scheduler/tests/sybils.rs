@@ -6,7 +6,7 @@ use crate::pattern::{PatternId, Rate};
 use crate::scheduler::Lane;
 use crate::scheduler::plan::device_plan::PlannedLaunch;
 use crate::scheduler::plan::pass::Owner;
-use crate::scheduler::run::pool::{Next, Pool, Subscription};
+use crate::scheduler::run::pool::{NextStep, Pool, PoolDevice};
 use crate::search::LaunchReport;
 use rand::Rng;
 use rand::rngs::StdRng;
@@ -29,7 +29,7 @@ fn fresh_key(number: i64) -> Asker {
 /// A device, and attackers who ask again, with a new key, as soon as they are served.
 struct Attack {
     pool: Pool,
-    device: Subscription,
+    device: PoolDevice,
     newest: i64,
     /// Open jobs that are found in every launch they get.
     easy: HashSet<JobId>,
@@ -38,7 +38,7 @@ struct Attack {
 impl Attack {
     fn new() -> Attack {
         let pool = Pool::default();
-        let mut device = pool.subscribe(Lane::All);
+        let mut device = pool.add_device(Lane::All);
         device.set_device(1, false);
         let mut attack = Attack { pool, device, newest: 0, easy: HashSet::new() };
         (0..SYBILS).for_each(|_| attack.add_sybil());
@@ -63,7 +63,9 @@ impl Attack {
 
     /// Runs one launch. Returns its split job; `None` if it was for the pool.
     fn launch(&mut self) -> Option<JobId> {
-        let Next::Search(planned) = self.pool.next(&mut self.device, Some(Rate(RATE))) else { panic!("jobs are open") };
+        let NextStep::Search(planned) = self.pool.next(&mut self.device, Some(Rate(RATE))) else {
+            panic!("jobs are open")
+        };
         let report = LaunchReport { candidates: CANDIDATES, ..LaunchReport::default() };
         self.device.settle(&planned, &report, 1);
         let job = split_job(&planned)?;
@@ -153,7 +155,7 @@ fn an_honest_split_job_that_came_first_keeps_its_seat() {
 fn an_asker_is_told_the_shares_that_launches_have() {
     for (pool, split) in [(true, &[(1u8, 2)][..]), (true, &[(1, 1), (2, 3)]), (false, &[(1, 1), (2, 1)]), (true, &[])] {
         let jobs = Pool::default();
-        let mut device = jobs.subscribe(Lane::All);
+        let mut device = jobs.add_device(Lane::All);
         if pool {
             jobs.insert(JobId(1), JobSpec::for_tests(&["qqqqqqqqqqqq"], None));
         }
@@ -167,7 +169,7 @@ fn an_asker_is_told_the_shares_that_launches_have() {
         let told = jobs.shares(Asker([1; 32]));
         let (mut of_pool, mut of_second, launches) = (0, 0, 12_000);
         for _ in 0..launches {
-            let Next::Search(planned) = jobs.next(&mut device, None) else { panic!("jobs are open") };
+            let NextStep::Search(planned) = jobs.next(&mut device, None) else { panic!("jobs are open") };
             device.settle(&planned, &LaunchReport { candidates: 1000, ..LaunchReport::default() }, 1);
             of_pool += usize::from(split_job(&planned).is_none());
             of_second += usize::from(split_job(&planned) == Some(JobId(2)));

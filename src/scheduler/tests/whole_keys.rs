@@ -2,8 +2,8 @@
 
 use crate::job::{Asker, JobId, JobSpec};
 use crate::pattern::Rate;
-use crate::scheduler::plan::profile::{Compared, Rates, WHOLE_KEYS_COST};
-use crate::scheduler::run::pool::{Next, Pool, Subscription};
+use crate::scheduler::plan::profile::{Compared, DeviceRates, WHOLE_KEYS_COST};
+use crate::scheduler::run::pool::{NextStep, Pool, PoolDevice};
 use crate::scheduler::{Lane, Owner, Pass};
 use crate::search::LaunchReport;
 use std::collections::BTreeMap;
@@ -19,10 +19,10 @@ fn spec(texts: &[&str], asker: Option<Asker>) -> JobSpec {
 }
 
 /// Runs `count` launches. Returns their passes, each with its share of the time.
-fn launches(pool: &Pool, held: &mut Subscription, (count, cost): (usize, f64)) -> BTreeMap<Vec<i64>, (f64, Arc<Pass>)> {
+fn launches(pool: &Pool, held: &mut PoolDevice, (count, cost): (usize, f64)) -> BTreeMap<Vec<i64>, (f64, Arc<Pass>)> {
     let mut had: BTreeMap<Vec<i64>, (f64, Arc<Pass>)> = BTreeMap::new();
     for _ in 0..count {
-        let Next::Search(planned) = pool.next(held, Some(Rate(1e9))) else { panic!("jobs are open") };
+        let NextStep::Search(planned) = pool.next(held, Some(Rate(1e9))) else { panic!("jobs are open") };
         let pass = Arc::clone(&planned.pass);
         // All launches take the same time.
         let busy = std::time::Duration::from_millis(100);
@@ -45,7 +45,7 @@ fn the_two_kinds_take_turns_and_no_launch_has_both() {
     pool.insert(JobId(1), spec(&["m0ctane", "q0rtane"], None));
     pool.insert(JobId(2), spec(&["*cafe7x"], None));
     pool.insert(JobId(3), spec(&["=9*", "m0ctan*cafe"], None));
-    let mut held = pool.subscribe(Lane::All);
+    let mut held = pool.add_device(Lane::All);
     held.set_device(1, false);
     launches(&pool, &mut held, (4, 6.0));
     let had = launches(&pool, &mut held, (1000, 6.0));
@@ -73,7 +73,7 @@ fn a_split_job_keeps_half_of_the_time_beside_both_kinds() {
     pool.insert(JobId(1), spec(&["m0ctane"], None));
     pool.insert(JobId(2), spec(&["*cafe7x"], None));
     pool.insert(JobId(3), spec(&["*al7ce*"], Some(Asker([1; 32]))));
-    let mut held = pool.subscribe(Lane::All);
+    let mut held = pool.add_device(Lane::All);
     held.set_device(1, false);
     launches(&pool, &mut held, (4, 6.0));
     let had = launches(&pool, &mut held, (1000, 6.0));
@@ -108,11 +108,11 @@ fn the_canary_of_each_kind_follows_its_measured_rate() {
     pool.insert(JobId(1), spec(&["m0ctane"], None));
     pool.insert(JobId(2), spec(&["*cafe7x"], None));
     pool.insert(JobId(3), spec(&["*al7cet*"], Some(Asker([1; 32]))));
-    let mut held = pool.subscribe(Lane::All);
+    let mut held = pool.add_device(Lane::All);
     held.set_device(1, false);
-    let rates = Rates { top_words: Some(Rate(150e9)), whole_keys: Some(Rate(150e6)) };
+    let rates = DeviceRates { top_words: Some(Rate(150e9)), whole_keys: Some(Rate(150e6)) };
     for _ in 0..8 {
-        let Next::Search(planned) = pool.next(&mut held, rates) else { panic!("jobs are open") };
+        let NextStep::Search(planned) = pool.next(&mut held, rates) else { panic!("jobs are open") };
         let rate = rates.of(planned.pass.compared()).unwrap();
         let a_second = rate.0 * planned.pass.canary_chance;
         assert!((5.0..321.0).contains(&a_second), "{a_second} of {:?}", planned.pass.patterns);

@@ -1,10 +1,9 @@
 //! Unit tests of the device thread: the first launches of a device.
 
-use super::super::first_rates::{MEASURE, WARM_UP};
 use super::*;
 use crate::job::{JobId, JobSpec};
 use crate::pattern::Rate;
-use crate::scheduler::plan::profile::Rates;
+use crate::scheduler::plan::profile::DeviceRates;
 use crate::search::{self, Calibration, Calibrations, DeviceInfo, Expected, LaunchReport};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, mpsc};
@@ -69,8 +68,8 @@ impl Searcher for Fake {
     }
 }
 
-/// A running worker with its device, and the launches that the device has seen.
-struct Running {
+/// A running device thread, and the launches that the device has seen.
+struct RunningDevice {
     record: Arc<Record>,
     pool: Arc<Pool>,
     began: Instant,
@@ -79,8 +78,13 @@ struct Running {
     thread: JoinHandle<Result<(), String>>,
 }
 
-impl Running {
-    fn start(jobs: &[&str], first_takes: Duration, expected: Option<Expected>, calibrations: &Calibrations) -> Running {
+impl RunningDevice {
+    fn start(
+        jobs: &[&str],
+        first_takes: Duration,
+        expected: Option<Expected>,
+        calibrations: &Calibrations,
+    ) -> RunningDevice {
         let info = DeviceInfo { id: DeviceId::Cpu, name: "fake".into(), kernel: "none".into(), threads: 1 };
         let (record, pool) = (Arc::new(Record::new(&info)), Arc::new(Pool::default()));
         for (number, text) in jobs.iter().enumerate() {
@@ -113,10 +117,10 @@ impl Running {
         let thread = std::thread::spawn(move || {
             device.search(&mut fake, &mut VecDeque::new()).map_err(|failure| failure.to_string())
         });
-        Running { record, pool, began, collected, seen, thread }
+        RunningDevice { record, pool, began, collected, seen, thread }
     }
 
-    fn until(&self, what: &str, mut is_so: impl FnMut(&Running) -> bool) {
+    fn until(&self, what: &str, mut is_so: impl FnMut(&RunningDevice) -> bool) {
         let patience = Instant::now() + Duration::from_secs(60);
         while !is_so(self) {
             let _ = self.collected.recv_timeout(Duration::from_millis(1));
@@ -141,7 +145,7 @@ fn kept_in_memory(all: BTreeMap<String, Calibration>) -> Calibrations {
 #[test]
 fn a_starved_device_shows_both_rates_before_it_waits_for_work() {
     // Its first launch outlasts warm-up and measurement, as on an overloaded machine.
-    let running = Running::start(&[], WARM_UP + MEASURE * 2, None, &Calibrations::default());
+    let running = RunningDevice::start(&[], WARM_UP + MEASURE * 2, None, &Calibrations::default());
     running.until("the device waits for work", |running| running.record.is_idle());
     // Estimates for askers need both rates.
     let rates = running.record.rates();
@@ -153,7 +157,8 @@ fn a_starved_device_shows_both_rates_before_it_waits_for_work() {
 fn a_job_that_is_there_is_searched_before_the_device_is_measured() {
     for (expected, first) in [(None, [1, 2]), (Some(Expected { rate: 1e6, stretch: 1000.0 }), [2, 2])] {
         let once = || {
-            let running = Running::start(&["qqqqqqqqqq"], Duration::from_millis(1), expected, &Calibrations::default());
+            let running =
+                RunningDevice::start(&["qqqqqqqqqq"], Duration::from_millis(1), expected, &Calibrations::default());
             running.until("its launches measure the device", |running| running.record.rate().is_some());
             let began = running.began;
             (began, running.end())
@@ -171,7 +176,7 @@ fn a_job_that_is_there_is_searched_before_the_device_is_measured() {
 
 #[test]
 fn a_job_that_compares_whole_keys_does_not_keep_the_other_rate_from_being_measured() {
-    let running = Running::start(&["*cafe7x"], Duration::from_millis(1), None, &Calibrations::default());
+    let running = RunningDevice::start(&["*cafe7x"], Duration::from_millis(1), None, &Calibrations::default());
     running.until("the rate of top words is known", |running| running.record.rate().is_some());
     let rates = running.record.rates();
     assert!(rates.whole_keys.is_some() && rates.cost(Compared::WholeKeys) > 100.0, "{rates:?}");
@@ -181,22 +186,22 @@ fn a_job_that_compares_whole_keys_does_not_keep_the_other_rate_from_being_measur
 #[test]
 fn a_second_start_measures_nothing_and_keeps_the_rates_of_its_jobs() {
     let calibrations = kept_in_memory(BTreeMap::new());
-    let first = Running::start(&[], Duration::from_millis(1), None, &calibrations);
+    let first = RunningDevice::start(&[], Duration::from_millis(1), None, &calibrations);
     first.until("the device waits for work", |running| running.record.is_idle());
     assert!(!first.end().is_empty());
     let kept = calibrations.get(KEY).unwrap();
     assert!(kept.top_words.is_some() && kept.whole_keys.is_some(), "{kept:?}");
 
     let expected = Some(Expected { rate: 1e6, stretch: 1000.0 });
-    let second = Running::start(&[], Duration::from_millis(1), expected, &calibrations);
+    let second = RunningDevice::start(&[], Duration::from_millis(1), expected, &calibrations);
     second.until("the device waits for work", |running| running.record.is_idle());
-    let rates = Rates { top_words: kept.top_words.map(Rate), whole_keys: kept.whole_keys.map(Rate) };
+    let rates = DeviceRates { top_words: kept.top_words.map(Rate), whole_keys: kept.whole_keys.map(Rate) };
     assert_eq!(second.record.rates(), rates);
     assert!(second.end().is_empty(), "nothing is measured");
 
     // Jobs correct an outdated rate, and the new one is saved at the end.
     calibrations.change(KEY, |calibration| calibration.top_words = Some(1e9));
-    let third = Running::start(&["qqqqqqqqqq"], Duration::from_millis(1), expected, &calibrations);
+    let third = RunningDevice::start(&["qqqqqqqqqq"], Duration::from_millis(1), expected, &calibrations);
     third.until("the rate is measured anew", |running| running.record.rate().is_some_and(|Rate(rate)| rate < 1e8));
     third.end();
     assert!(calibrations.get(KEY).unwrap().top_words.is_some_and(|rate| rate < 1e8));
