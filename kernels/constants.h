@@ -15,6 +15,9 @@
 // a multiprocessor, so that all of its threads share the tables.
 #define WARPS 16
 #define FEWER_WARPS 12
+// Threads of a block of the kernel that computes suspects in full, and its blocks on a multiprocessor.
+#define CONFIRM_THREADS 256
+#define CONFIRM_BLOCKS 3
 // Warps of a block that are in the same phase of a centre. Those of different phases do not all use
 // the same execution unit at once.
 #ifndef STAGE_WARPS

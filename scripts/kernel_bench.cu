@@ -268,7 +268,7 @@ struct Bench {
         note_clock<<<1056, 32>>>(clocks);
         kernel.run<<<multiprocessors, 32 * warps, kernel.bytes>>>(search);
         note_clock<<<1056, 32>>>(clocks + 2);
-        confirm<<<multiprocessors, 256>>>(search, threads, 32, Checks{});
+        confirm<<<multiprocessors * CONFIRM_BLOCKS, CONFIRM_THREADS>>>(search, threads, 128, Checks{}, WholeSearch{});
     }
 
     bool run(const Kernel &kernel, double chance) {

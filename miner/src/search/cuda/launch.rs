@@ -1,7 +1,7 @@
 //! Starts kernels, and reads their hits.
 
-use super::abi::{Checks, Search, Suspect};
-use super::constants::WARPS;
+use super::abi::{Checks, Search, Suspect, WholeSearch};
+use super::constants::{CONFIRM_BLOCKS, CONFIRM_THREADS, WARPS};
 use super::geometry::{Geometry, STEP, WARP, stretch_start, threads_per_start};
 use super::variant::Kernel;
 use crate::key::{Offset, Rotation, StartPoint, Tweak};
@@ -9,11 +9,8 @@ use crate::search::searcher::ClaimedHit;
 use cudarc::driver::{CudaFunction, CudaStream, DriverError, LaunchConfig, PushKernelArg};
 use std::sync::Arc;
 
-/// Threads of a block of the kernel that recomputes suspects in full. Each multiprocessor has one
-/// block, which makes at most half as many threads as the search has at most.
-const CONFIRM_THREADS: u32 = WARP * WARPS / 2;
-/// The most suspects that a thread of this kernel inverts together.
-const CONFIRM_BATCH: u32 = 32;
+/// The most suspects that a thread of the kernel `confirm` inverts together.
+const CONFIRM_BATCH: u32 = 128;
 
 /// Queues a kernel that filters by top words.
 pub fn search_top_words(stream: &Arc<CudaStream>, kernel: &Kernel, search: &Search) -> Result<(), DriverError> {
@@ -34,19 +31,20 @@ pub fn confirm(
     geometry: &Geometry,
     warps: u32,
     kept: u32,
-    checks: &Checks,
+    (checks, whole): (&Checks, &WholeSearch),
 ) -> Result<(), DriverError> {
     let config = LaunchConfig {
-        grid_dim: (geometry.multiprocessors, 1, 1),
+        grid_dim: (geometry.multiprocessors * CONFIRM_BLOCKS, 1, 1),
         block_dim: (CONFIRM_THREADS, 1, 1),
         shared_mem_bytes: 0,
     };
-    let (threads, batch) = (geometry.threads(warps), kept.min(CONFIRM_BATCH));
+    let threads = geometry.threads(warps);
+    let batch = (kept * WARP * WARPS / (2 * CONFIRM_THREADS * CONFIRM_BLOCKS)).clamp(1, CONFIRM_BATCH);
     let mut launch = stream.launch_builder(kernel);
-    launch.arg(search).arg(&threads).arg(&batch).arg(checks);
-    // SAFETY: the arguments match `confirm`, which checks the number of suspects. Its threads are
-    // half of the most that a search has, and keep two numbers a suspect, so the prefix products have room for
-    // `kept` suspects a thread.
+    launch.arg(search).arg(&threads).arg(&batch).arg(checks).arg(whole);
+    // SAFETY: the arguments match `confirm`, which checks the number of suspects. Its threads keep
+    // two numbers a suspect, for which the prefix products of the most threads of a search have room:
+    // `kept` is at least `GROUP`.
     unsafe { launch.launch(config)? };
     Ok(())
 }

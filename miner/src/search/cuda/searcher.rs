@@ -253,8 +253,8 @@ impl CudaSearcher {
             step: self.step,
         };
         at.started.record(stream)?;
+        let whole = self.filter.tests.argument(stream, self.filter.checks.checksums(stream));
         if self.filter.tests.are_needed() {
-            let whole = self.filter.tests.argument(stream, self.filter.checks.checksums(stream));
             match &self.filter.tests.screen {
                 Some(screen) => self.whole_keys.search_by_screen(stream, &search, screen, &self.geometry)?,
                 None => self.whole_keys.search_by_texts(stream, &search, &whole, &self.geometry)?,
@@ -263,7 +263,7 @@ impl CudaSearcher {
             search_top_words(stream, self.variant.kernel(self.filter.form()), &search)?;
         }
         let checks = self.filter.checks.argument(stream);
-        confirm(stream, &self.kernels.confirm, &search, &self.geometry, warps, self.kept, &checks)?;
+        confirm(stream, &self.kernels.confirm, &search, &self.geometry, warps, self.kept, (&checks, &whole))?;
         stream.memcpy_dtoh(&at.counters, at.read_counters.as_mut_slice()?)?;
         stream.memcpy_dtoh(&at.hits.slice(..FIRST_HITS), at.read_hits.as_mut_slice()?)?;
         at.finished.record(stream)
