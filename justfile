@@ -24,6 +24,23 @@ gpu-test:
 long-test NAME:
     cargo test --release {{ NAME }} -- --ignored --nocapture --test-threads 1
 
+# Judges the promised times under load: each figure beside its bar, in a release build.
+load:
+    NPUBBOT_BENCH=load cargo test --release --test it
+
+# Judges what strangers, rare jobs and an idle bot may cost.
+economy:
+    NPUBBOT_BENCH=economy cargo test --release --test it
+
+# Judges the times of answers, starts and stops.
+latency:
+    NPUBBOT_BENCH=latency cargo test --release --test it
+
+# Changes the code in one place at a time and shows which changes no unit test notices (needs
+# cargo-mutants). 0/20 is the first of twenty samples, each spread over the rooms of .cargo/mutants.toml.
+mutants SAMPLE="0/20":
+    NPUBBOT_CUDA_ARCHS=none cargo mutants --shard {{ SAMPLE }} --sharding round-robin
+
 # Measures this machine: just bench --patterns 1000
 bench *ARGS:
     cargo run --release -- bench {{ ARGS }}

@@ -1,6 +1,6 @@
 //! The program from an operator's view: flags, files, exit codes.
 
-use crate::support::harness::{Test, judge, test};
+use crate::support::harness::{Test, figure, test};
 use crate::support::program::{command, run, stderr, stdout};
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub const TESTS: &[Test] = &[
     test!(serve_makes_no_identity_and_refuses_the_ledger_of_another_bot),
     test!(a_damaged_ledger_stops_the_start_and_the_error_names_the_remedy),
     test!(without_a_terminal_the_error_asks_for_a_passphrase_file),
-    test!(a_configuration_that_is_wrong_stops_the_start_with_file_and_line).timed(),
+    test!(a_configuration_that_is_wrong_stops_the_start_with_file_and_line).measures("latency"),
     test!(the_demo_ends_with_a_verified_key),
     test!(the_demo_takes_a_pattern_of_any_kind),
     test!(commands_named_in_the_readme_exist),
@@ -363,7 +363,7 @@ fn a_configuration_that_is_wrong_stops_the_start_with_file_and_line() {
         longest = longest.max(began.elapsed());
         assert!(!folder.path().join("data/identity.age").exists(), "nothing was made");
     }
-    judge("the longest start with a wrong configuration", longest, Duration::from_secs(10));
+    figure("the longest start with a wrong configuration", longest, Duration::from_secs(10));
 }
 
 fn the_demo_ends_with_a_verified_key() {

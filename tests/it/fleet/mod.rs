@@ -2,8 +2,6 @@
 
 pub mod flood;
 pub mod kills;
-pub mod patterns;
-pub mod quotas;
 pub mod scale;
 pub mod server;
 pub mod trust;

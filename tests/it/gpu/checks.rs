@@ -3,7 +3,7 @@
 
 use super::host_probe::HostProbe;
 use super::launch::{launch, random_start};
-use crate::support::harness::{Test, needs_gpu, test};
+use crate::support::harness::{Test, figure, needs_gpu, test};
 use crate::support::hex;
 use npubbot::key::{Npub, Rotation};
 use npubbot::pattern::{ALPHABET, ChecksumTables, Pattern, PatternSet};
@@ -23,8 +23,8 @@ pub const TESTS: &[Test] = &[
     test!(the_eighteen_keys_of_an_entry_are_right),
     test!(the_quick_tests_of_keys_miss_no_pattern_at_any_place),
     test!(a_gpu_hands_back_only_keys_that_match_and_all_of_them),
-    test!(launches_of_every_kind_of_pattern_take_as_long).alone(),
-    test!(polite_launches_take_at_most_30_ms).alone(),
+    test!(launches_of_every_kind_of_pattern_take_as_long).measures("latency"),
+    test!(polite_launches_take_at_most_30_ms).measures("latency"),
 ];
 
 fn seeded() -> StdRng {
@@ -353,16 +353,16 @@ fn times_of_launches(is_polite: bool) -> Vec<(&'static str, Vec<Duration>)> {
 
 fn polite_launches_take_at_most_30_ms() {
     for (texts, times) in times_of_launches(true) {
-        assert!(times.iter().all(|time| *time <= Duration::from_millis(30)), "{texts}: {times:?}");
+        figure(texts, *times.iter().max().unwrap(), Duration::from_millis(30));
     }
 }
 
-/// The lower limit holds from the third launch on. The first launches with new patterns are short,
+/// The lower bar holds from the third launch on. The first launches with new patterns are short,
 /// because their speed is not known yet.
 fn launches_of_every_kind_of_pattern_take_as_long() {
-    let right = Duration::from_millis(36)..Duration::from_millis(110);
     for (texts, times) in times_of_launches(false) {
-        assert!(times.iter().all(|time| *time < right.end), "{texts}: {times:?}");
-        assert!(times[2..].iter().all(|time| right.contains(time)), "{texts}: {times:?}");
+        figure(texts, *times.iter().max().unwrap(), Duration::from_millis(110));
+        let shortest = times[2..].iter().min().unwrap().as_secs_f64();
+        figure(&format!("{texts}, launches a second"), 1.0 / shortest, 1.0 / 0.036);
     }
 }

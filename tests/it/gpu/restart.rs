@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::time::Instant;
 use tokio::sync::broadcast::Receiver;
 
-pub const TESTS: &[Test] = &[test!(a_gpu_fails_under_a_thousand_requests_and_after_a_restart_each_has_its_key).alone()];
+pub const TESTS: &[Test] = &[test!(a_gpu_fails_under_a_thousand_requests_and_after_a_restart_each_has_its_key)];
 
 const ASKERS: usize = 1000;
 /// Keys that are delivered before the GPU fails.

@@ -6,7 +6,7 @@ use super::interop::needs_foreign_clients;
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
 use crate::support::foreign::{ForeignRelay, Manner as ForeignManner};
-use crate::support::harness::{Test, judge, test};
+use crate::support::harness::{Test, figure, test};
 use crate::support::raw_relay::{Manner, RawRelay};
 use crate::support::relay::TestRelay;
 use crate::support::{connect, publish, seed, until};
@@ -24,7 +24,7 @@ pub const TESTS: &[Test] = &[
     test!(every_client_is_heard_once_and_reads_its_answers_through_nostr_rs_relay)
         .long("nostr-rs-relay 0.8.12 takes ten minutes to build: name its program in NOSTR_RS_RELAY"),
     test!(an_impostor_is_not_heard_whatever_a_relay_shows_or_hides),
-    test!(claims_whose_authors_relays_say_nothing_hold_nobody_up).timed(),
+    test!(claims_whose_authors_relays_say_nothing_hold_nobody_up).measures("latency"),
 ];
 
 /// The kind that announces an encryption key.
@@ -102,15 +102,13 @@ async fn try_client(form: &ClientForm, client: &Client, sender: &Sender, prefix:
     key.assert_starts_with(prefix);
 }
 
-async fn every_client_through(relay: RelayUrl, what: &str) {
+async fn every_client_through(relay: RelayUrl) {
     let mut rng = StdRng::seed_from_u64(seed());
     let running = Home::new(std::slice::from_ref(&relay)).start().await;
     let client = connected(&relay).await;
     for form in FORMS {
-        let began = Instant::now();
         let sender = sender(running.public_key, &relay, rng.random_range(0.0..1.0));
         try_client(form, &client, &sender, "da").await;
-        println!("{what}: {} in {:?}", form.name, began.elapsed());
     }
     let totals = running.service.totals().unwrap();
     assert_eq!(totals.accepted + totals.found + totals.delivered, FORMS.len() as u64, "one job a message");
@@ -119,19 +117,19 @@ async fn every_client_through(relay: RelayUrl, what: &str) {
 
 async fn every_client_is_heard_once_and_reads_its_answers_through_the_embedded_relay() {
     let relay = TestRelay::start().await;
-    every_client_through(relay.url(), "embedded").await;
+    every_client_through(relay.url()).await;
 }
 
 async fn every_client_is_heard_once_and_reads_its_answers_through_nostr_relay() {
     needs_foreign_clients();
     let relay = ForeignRelay::python(ForeignManner::Plain).await;
-    every_client_through(relay.url(), "nostr-relay 1.14").await;
+    every_client_through(relay.url()).await;
 }
 
 async fn every_client_is_heard_once_and_reads_its_answers_through_nostr_rs_relay() {
     let program = std::env::var("NOSTR_RS_RELAY").expect("NOSTR_RS_RELAY names the program");
     let relay = ForeignRelay::rust(Path::new(&program), ForeignManner::Plain).await;
-    every_client_through(relay.url(), "nostr-rs-relay 0.8.12").await;
+    every_client_through(relay.url()).await;
 }
 
 fn older_jumble() -> &'static ClientForm {
@@ -224,5 +222,5 @@ async fn claims_whose_authors_relays_say_nothing_hold_nobody_up() {
     until("the ledger knows that the three keys are delivered", delivered).await;
     assert_eq!(running.service.totals().unwrap().delivered, 3, "and of the others nothing came");
     running.service.stop().await;
-    judge("the slowest acceptance", longest, Duration::from_secs(2));
+    figure("the slowest acceptance", longest, Duration::from_secs(2));
 }

@@ -3,7 +3,7 @@
 use crate::support::asker::DeliveredKey;
 use crate::support::bot::Home;
 use crate::support::forger::Forger;
-use crate::support::harness::{Test, gate, judge, test};
+use crate::support::harness::{Test, figure, gate, test};
 use crate::support::raw_relay::{Manner, RawRelay};
 use crate::support::{publish, until};
 use ::rand::rngs::StdRng;
@@ -12,7 +12,7 @@ use nostr_sdk::prelude::*;
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] =
-    &[test!(failing_and_lying_relays_only_cause_a_delay).holding("launch:before").slow().timed()];
+    &[test!(failing_and_lying_relays_only_cause_a_delay).holding("launch:before").slow().measures("latency")];
 
 async fn failing_and_lying_relays_only_cause_a_delay() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
@@ -104,7 +104,7 @@ async fn failing_and_lying_relays_only_cause_a_delay() {
     until("the second is answered", answered).await;
     let answer = began.elapsed();
     running.service.stop().await;
-    judge("the acceptance beside silent relays", acceptance, Duration::from_secs(8));
-    judge("the delivery after a good relay has returned", delivery, Duration::from_secs(60));
-    judge("an answer beside lying relays", answer, Duration::from_secs(8));
+    figure("the acceptance beside silent relays", acceptance, Duration::from_secs(8));
+    figure("the delivery after a good relay has returned", delivery, Duration::from_secs(60));
+    figure("an answer beside lying relays", answer, Duration::from_secs(8));
 }

@@ -3,7 +3,7 @@
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
 use crate::support::forger::Forger;
-use crate::support::harness::{Test, gate, judge, test};
+use crate::support::harness::{Test, figure, gate, test};
 use crate::support::log::Log;
 use crate::support::raw_relay::{Manner, RawRelay};
 use crate::support::relay::TestRelay;
@@ -15,7 +15,7 @@ use npubbot::clock::Clock;
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
-    test!(three_days_offline_lose_no_message).timed(),
+    test!(three_days_offline_lose_no_message).measures("latency"),
     test!(a_day_offline_misses_no_request_and_repeats_no_answer),
     test!(a_relay_gone_for_six_days_gets_the_same_event),
     test!(after_fourteen_days_a_message_is_given_up_and_the_operator_told),
@@ -57,7 +57,7 @@ async fn three_days_offline_lose_no_message() {
     answered(&relay, &askers, 1).await;
     let took = began.elapsed();
     running.service.stop().await;
-    judge(&format!("{} answers after the start", askers.len()), took, Duration::from_secs(10));
+    figure(&format!("{} answers after the start", askers.len()), took, Duration::from_secs(10));
 }
 
 /// Publishes a first-time asker's request, written at `written` and wrapped with an earlier date.

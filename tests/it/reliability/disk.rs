@@ -3,13 +3,13 @@
 
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
-use crate::support::harness::{Test, judge, test};
+use crate::support::harness::{Test, figure, test};
 use crate::support::log::Log;
 use crate::support::relay::TestRelay;
 use crate::support::until;
 use std::time::{Duration, Instant};
 
-pub const TESTS: &[Test] = &[test!(a_full_disk_delays_and_loses_nothing).timed()];
+pub const TESTS: &[Test] = &[test!(a_full_disk_delays_and_loses_nothing).measures("latency")];
 
 /// Number of messages that were ever in the outbox. It is the highest id, because sent answers are
 /// deleted.
@@ -138,6 +138,6 @@ async fn a_full_disk_delays_and_loses_nothing() {
     assert_eq!(service.totals().unwrap().delivered as i64, jobs);
     running.service.stop().await;
     home.assert_sound();
-    judge("T1: every answer after the disk was freed", answered, SOON);
-    judge("T2: the key after the disk was freed", found, SOON);
+    figure("T1: every answer after the disk was freed", answered, SOON);
+    figure("T2: the key after the disk was freed", found, SOON);
 }

@@ -1,100 +1,99 @@
-//! The real program: killed (R1), started twice (R9), stopped (R11), asked beyond its limits and
-//! restarted (S11), and started with ten thousand open jobs (S13). The long forms: `cargo test
-//! --release --test it reliability::process -- --ignored --nocapture`
+//! The real program and its vault process: killed at random moments (R1), started twice (R9),
+//! stopped (R11), asked beyond its limits and restarted (S11), started with ten thousand open jobs
+//! (S13).
 
-use crate::support::asker::Asker;
-use crate::support::bot::{FaultyBot, Home};
-use crate::support::harness::{Test, hold, judge, test};
+use crate::support::asker::{Asker, DeliveredKey};
+use crate::support::bot::{FaultyBot, Home, assert_clean};
+use crate::support::harness::{Test, figure, test};
 use crate::support::relay::TestRelay;
-use crate::support::until;
+use crate::support::vault::{about, kill, next_vault};
+use crate::support::{program, until};
 use npubbot::clock::Clock;
 use npubbot::ledger::Ledger;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use rustix::process::Signal;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
     test!(six_jobs_survive_twelve_kills).slow(),
     test!(fifty_jobs_survive_two_hundred_kills).long("minutes: the full form of R1"),
-    test!(a_second_serve_on_the_folder_ends_within_a_second_and_says_why).alone(),
-    test!(six_stops_during_a_launch_are_clean_and_quick).alone(),
-    test!(fifty_stops_during_a_launch_are_clean_and_quick).long("a minute or two: the full form of R11"),
-    test!(a_hanging_thread_does_not_delay_the_end).alone(),
-    test!(a_second_signal_ends_at_once).alone(),
+    test!(six_jobs_survive_twelve_kills_of_the_vault).slow(),
+    test!(a_vault_that_dies_is_back_and_the_bot_answers).measures("latency"),
+    test!(the_vault_ends_with_the_bot_however_it_ends),
+    test!(mine_goes_on_when_its_vault_is_killed_and_leaves_none_behind),
+    test!(a_second_serve_on_the_folder_ends_and_says_why).measures("latency"),
+    test!(stops_during_a_launch_are_clean).measures("latency"),
+    test!(a_hanging_thread_does_not_delay_the_end).measures("latency"),
+    test!(a_second_signal_ends_at_once).measures("latency"),
     test!(a_quota_used_up_stays_used_up_after_a_kill),
-    test!(with_ten_thousand_open_jobs_it_starts_within_three_seconds).alone(),
+    test!(with_ten_thousand_open_jobs_it_serves).measures("latency"),
 ];
 
-/// Limits so high that nothing is refused.
-const GENEROUS: &str = "\
-    [limits]\n\
-    open_jobs_per_asker = 10000\n\
-    jobs_per_day = 100000\n\
-    longest_expected_time = \"3650 days\"\n\
-    give_up_after = \"3650 days\"\n";
+/// Limits so high that nothing is refused, and the slow kernel: a search takes about as long as a
+/// run of the bot, so most kills interrupt one.
+const SLOW: &str = "[limits]\nopen_jobs_per_asker = 10000\njobs_per_day = 100000\n\
+                    [search]\ndevice = \"cpu\"\nthreads = 1\ncpu_kernel = \"portable\"\n";
+const OPEN: &str = "SELECT count(*) FROM job WHERE state = 'accepted'";
+/// The longest clean stop.
+const STOP: Duration = Duration::from_secs(2);
 
-/// R1. Sends `jobs` requests, each of its own asker, and kills the bot at `kills` random moments,
-/// whatever it is doing.
+/// An asker of each job, and what they ask for.
+async fn askers(
+    relay: &TestRelay,
+    home: &Home,
+    jobs: usize,
+    prefixes: [&'static str; 6],
+) -> Vec<(Asker, &'static str)> {
+    let bot = home.vault().public_key();
+    let mut askers = Vec::new();
+    for number in 0..jobs {
+        askers.push((Asker::connect(&relay.url(), bot).await, prefixes[number % 6]));
+    }
+    askers
+}
+
+/// Waits until all jobs are delivered. Each asker has one acceptance and one right key.
+async fn each_is_served_once(relay: &TestRelay, home: &Home, askers: &[(Asker, &str)]) {
+    let all = askers.len() as i64;
+    home.has_delivered(all).await;
+    home.all_is_sent("after the last kill").await;
+    for (asker, prefix) in askers {
+        asker.mail_on(relay).await.assert_served_once(prefix, prefix);
+    }
+    assert_eq!(home.count("SELECT count(*) FROM job"), Some(all));
+    assert_eq!(home.count("SELECT count(DISTINCT wrap) FROM outbox WHERE result_of IS NOT NULL"), Some(all));
+}
+
+/// R1. Sends `jobs` requests, each of its own asker, and kills the bot at `kills` random moments.
 async fn killed_again_and_again(jobs: usize, kills: usize) {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let relay = TestRelay::start().await;
-    // Uses the slow kernel, so that a search takes about as long as each run of the bot, and most
-    // kills interrupt one.
-    let slow = "[search]\ndevice = \"cpu\"\nthreads = 1\ncpu_kernel = \"portable\"\n";
-    let home = Home::with(&[relay.url()], &format!("{GENEROUS}{slow}"));
-    let vault = home.vault();
-    let bot = vault.public_key();
-    drop(vault);
-    let url = relay.url();
-    let mut askers = Vec::new();
-    for number in 0..jobs {
-        let asker = Asker::connect(&url, bot).await;
-        let prefix = ["cats0", "dads0", "hams0", "rusty", "zap00", "q"][number % 6];
-        askers.push((asker, prefix));
-    }
+    let home = Home::with(&[relay.url()], SLOW);
+    let askers = askers(&relay, &home, jobs, ["cats0", "dads", "hams", "rust", "zap0", "q"]).await;
     let mut left = askers.iter();
-    let mut requests = HashMap::new();
     for kill in 0..kills {
         // Requests arrive while the bot runs and while it is down.
         for (asker, prefix) in left.by_ref().take(jobs.div_ceil(kills)) {
-            requests.insert(asker.keys.public_key(), *prefix);
             asker.send(prefix).await;
         }
-        let began = Instant::now();
-        let mut child = home.command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut bot = home.command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // The sleep is part of the test: it ends at a random moment of a start, a search or a
         // delivery.
-        let moment = Duration::from_millis(rng.random_range(20..2_500));
-        tokio::time::sleep(moment.saturating_sub(began.elapsed())).await;
-        child.kill().unwrap();
-        child.wait().unwrap();
+        tokio::time::sleep(Duration::from_millis(rng.random_range(20..2_500))).await;
+        bot.kill().unwrap();
+        bot.wait().unwrap();
         if kill % 10 == 0 {
             home.assert_sound();
         }
     }
-    let process = home.spawn().await;
-    let all = jobs as i64;
-    let mut delivered = 0;
-    let until_all = Instant::now();
-    while delivered < all && until_all.elapsed() < Duration::from_secs(300) {
-        delivered = home.count("SELECT count(*) FROM job WHERE state = 'delivered'").unwrap_or(0);
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    assert_eq!(delivered, all, "jobs delivered, {:?} after the last kill", until_all.elapsed());
-    // Each asker has one acceptance and one result, and every key is right.
-    home.all_is_sent("after the last kill").await;
-    for (asker, prefix) in &askers {
-        let asked = requests[&asker.keys.public_key()];
-        asker.mail_on(&relay).await.assert_served_once(asked, prefix);
-    }
-    assert_eq!(home.count("SELECT count(*) FROM job"), Some(all));
-    assert_eq!(home.count("SELECT count(DISTINCT wrap) FROM outbox WHERE result_of IS NOT NULL"), Some(all));
-    process.kill();
+    let bot = home.spawn().await;
+    each_is_served_once(&relay, &home, &askers).await;
+    bot.kill();
     home.assert_sound();
-    println!("{jobs} jobs, {kills} kills: {delivered} delivered, one result event each");
 }
 
 async fn six_jobs_survive_twelve_kills() {
@@ -105,98 +104,159 @@ async fn fifty_jobs_survive_two_hundred_kills() {
     killed_again_and_again(50, 200).await;
 }
 
-/// R9: a second program on the same data folder ends and says why.
-async fn a_second_serve_on_the_folder_ends_within_a_second_and_says_why() {
+async fn six_jobs_survive_twelve_kills_of_the_vault() {
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
+    let relay = TestRelay::start().await;
+    let home = Home::with(&[relay.url()], SLOW);
+    let bot = home.spawn().await;
+    let askers = askers(&relay, &home, 6, ["cats", "dads", "hams", "rust", "zap0", "q"]).await;
+    let (mut left, mut former) = (askers.iter(), None);
+    for _ in 0..12 {
+        if let Some((asker, prefix)) = left.next() {
+            asker.send(prefix).await;
+        }
+        let vault = next_vault(bot.pid(), former).await;
+        // A random moment, as above.
+        tokio::time::sleep(Duration::from_millis(rng.random_range(0..600))).await;
+        kill(vault);
+        former = Some(vault);
+    }
+    each_is_served_once(&relay, &home, &askers).await;
+    bot.kill();
+    home.assert_sound();
+}
+
+async fn a_vault_that_dies_is_back_and_the_bot_answers() {
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
-    let process = home.spawn().await;
-    let mut asker = Asker::connect(&relay.url(), process.public_key).await;
+    let bot = home.spawn_logged().await;
+    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
     asker.ask("help").await;
+    let first = next_vault(bot.pid(), None).await;
+    kill(first);
     let began = Instant::now();
-    let mut second = home.command().stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let ended = until("the second one ends", || {
-        let status = second.try_wait().unwrap();
-        async move { status }
-    })
-    .await;
-    let second = second.wait_with_output().unwrap();
-    let took = began.elapsed();
-    let said = String::from_utf8_lossy(&second.stderr);
+    home.logs("the vault process works again", 1).await;
+    figure("a new vault", began.elapsed(), Duration::from_secs(1));
+    assert_ne!(next_vault(bot.pid(), Some(first)).await, first);
+    asker.ask("status").await;
+    bot.stop(&home).await;
+}
+
+async fn the_vault_ends_with_the_bot_however_it_ends() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    for is_killed in [false, true] {
+        let bot = home.spawn_logged().await;
+        let vault = next_vault(bot.pid(), None).await;
+        // Without a pause: a signal may come as soon as the npub is printed.
+        if is_killed {
+            bot.kill()
+        } else {
+            bot.stop(&home).await
+        }
+        let path = about(vault, "status");
+        // Its new parent may leave it as a zombie for a while.
+        let is_over = || std::fs::read_to_string(&path).map_or(true, |status| status.contains("State:\tZ"));
+        until("the vault ends", || async { is_over().then_some(()) }).await;
+    }
+}
+
+/// The start secrets of `mine` are also in a vault process.
+async fn mine_goes_on_when_its_vault_is_killed_and_leaves_none_behind() {
+    let mut command = program::command();
+    command.args(["mine", "--count", "300", "--device", "cpu", "--threads", "1", "--json", "zap", "cat", "q0q"]);
+    let mut mine = FaultyBot(command.stdout(Stdio::piped()).spawn().unwrap());
+    let mut vault = next_vault(mine.0.id(), None).await;
+    let mut lines = BufReader::new(mine.0.stdout.take().unwrap()).lines();
+    for number in 0..300 {
+        let line = lines.next().unwrap_or_else(|| panic!("{number} keys")).unwrap();
+        // With the vault, the start secrets of found keys that wait to be printed are lost.
+        if [1, 40, 150].contains(&number) {
+            kill(vault);
+            vault = next_vault(mine.0.id(), Some(vault)).await;
+        }
+        let key: serde_json::Value = serde_json::from_str(&line).unwrap();
+        let delivered = DeliveredKey::read(key["nsec"].as_str().unwrap()).expect("an nsec");
+        assert_eq!(delivered.npub, key["npub"].as_str().unwrap());
+        delivered.assert_starts_with(key["pattern"].as_str().unwrap());
+    }
+    assert!(mine.ended().await.success());
+    until("the vault ends", || async { (!about(vault, "comm").exists()).then_some(()) }).await;
+}
+
+/// R9: a second program on the same data folder ends and says why.
+async fn a_second_serve_on_the_folder_ends_and_says_why() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let bot = home.spawn().await;
+    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    asker.ask("help").await;
+    let (began, mut second) = (Instant::now(), home.spawn_faulty(""));
+    let ended = second.ended().await;
+    figure("the end of a second bot on the folder", began.elapsed(), Duration::from_secs(1));
     assert_eq!(ended.code(), Some(1), "a retry may succeed");
+    let said = home.log();
     assert!(said.contains("another npubbot uses the folder") && said.contains("--data"), "{said}");
     // The first process continues undisturbed.
     asker.ask("status").await;
-    process.kill();
-    judge("the end of the second one", took, Duration::from_secs(1));
+    bot.kill();
+}
+
+/// The ledger is in one file, which is sound and free, and the job is still open.
+fn assert_ended_well(home: &Home, is_clean: bool) {
+    assert!(!is_clean || !home.data().join("ledger.sqlite-wal").exists(), "the log is folded into the file");
+    home.assert_sound();
+    assert_eq!(home.count(OPEN), Some(1));
+    drop(Ledger::open(&home.data(), Clock::System).expect("the lock is free"));
 }
 
 /// R11. The job would take a day, so every stop happens during a launch.
-async fn stopped_during_a_launch(times: usize) {
+async fn stops_during_a_launch_are_clean() {
     let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], GENEROUS);
-    let process = home.spawn().await;
-    let mut asker = Asker::connect(&relay.url(), process.public_key).await;
-    let answer = asker.ask("qqqqqqqq").await;
-    assert!(answer.contains("#1"), "{answer}");
-    let mut longest = Duration::ZERO;
-    let mut running = Some(process);
-    for number in 0..times {
-        let process = match running.take() {
-            Some(process) => process,
+    let home = Home::new(&[relay.url()]);
+    let bot = home.spawn().await;
+    assert!(Asker::connect(&relay.url(), bot.public_key).await.ask("qqqqqqqq").await.contains("#1"));
+    let (mut longest, mut running) = (Duration::ZERO, Some(bot));
+    for number in 0..6 {
+        let bot = match running.take() {
+            Some(bot) => bot,
             None => home.spawn_logged().await,
         };
-        // The log of a restart shows when the search runs. Without a restart, the job was accepted
-        // just now.
+        // The log of a restart shows when the search runs.
         if number > 0 {
-            until("the bot serves", || async { (home.log().matches("serving").count() == number).then_some(()) }).await;
-            until("a sign of life", || async { (home.log().matches("alive").count() == number).then_some(()) }).await;
+            home.logs("serving", number).await;
+            home.logs("alive", number).await;
             let log = home.log();
             let alive = log.lines().rfind(|line| line.contains("alive")).unwrap();
-            assert!(alive.contains("open_jobs=1") && alive.contains("rate=") && alive.contains("relays=1"), "{alive}");
             // The first sign of life has no period over which power could be measured.
             let power = "watts=not known candidates_per_joule=not known";
-            assert!(alive.contains(power), "{alive}");
+            for part in ["open_jobs=1", "rate=", "relays=1", power] {
+                assert!(alive.contains(part), "{part}: {alive}");
+            }
         }
-        let signal = if number % 2 == 0 { Signal::INT } else { Signal::TERM };
-        let (status, took) = process.stop_with(signal).await;
-        hold(status.success(), &format!("{signal:?}: {status} after {took:?}"));
+        let (status, took) = bot.stop_with(if number % 2 == 0 { Signal::INT } else { Signal::TERM }).await;
         longest = longest.max(took);
-        // The ledger is in one file, which is sound, and the job is still open.
-        assert!(!home.data().join("ledger.sqlite-wal").exists(), "a clean stop folds the log into the file");
-        home.assert_sound();
-        assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(1));
-        drop(Ledger::open(&home.data(), Clock::System).expect("the lock is free"));
+        assert_clean(status, &home);
+        assert_ended_well(&home, status.success());
     }
-    judge(&format!("the longest of {times} stops"), longest, Duration::from_secs(2));
-}
-
-async fn six_stops_during_a_launch_are_clean_and_quick() {
-    stopped_during_a_launch(6).await;
-}
-
-async fn fifty_stops_during_a_launch_are_clean_and_quick() {
-    stopped_during_a_launch(50).await;
+    figure("the longest of six stops", longest, STOP);
 }
 
 /// R11, with a thread that hangs for ever: in a launch, as in a GPU driver, and in the shutdown
 /// itself.
 async fn a_hanging_thread_does_not_delay_the_end() {
-    let ends = [("collect:before", true), ("stop:before", false)].map(|(fault, clean)| async move {
+    for (fault, is_clean) in [("collect:before", true), ("stop:before", false)] {
         let (_relay, home, mut bot) = hanging_at(fault).await;
         let began = Instant::now();
         bot.signal(Signal::TERM);
-        let (status, took) = (bot.ended().await, began.elapsed());
-        println!("{fault}: {status}");
-        hold(status.code() == Some(i32::from(!clean)), &format!("{fault}: {status} after {took:?}"));
-        assert!(!clean || !home.data().join("ledger.sqlite-wal").exists(), "the log is folded into the file");
-        home.assert_sound();
-        assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(1));
-        drop(Ledger::open(&home.data(), Clock::System).expect("the lock is free"));
-        (fault, took)
-    });
-    // Both at the same time, because they mostly wait.
-    for (fault, took) in futures_util::future::join_all(ends).await {
-        judge(&format!("the end with {fault} hanging"), took, Duration::from_secs(2));
+        let status = bot.ended().await;
+        figure(&format!("the end with {fault} hanging"), began.elapsed(), STOP);
+        if is_clean {
+            assert_clean(status, &home);
+        } else {
+            assert_eq!(status.code(), Some(1), "{status}");
+        }
+        assert_ended_well(&home, status.success());
     }
 }
 
@@ -204,100 +264,79 @@ async fn a_hanging_thread_does_not_delay_the_end() {
 async fn a_second_signal_ends_at_once() {
     let (_relay, home, mut bot) = hanging_at("stop:before").await;
     bot.signal(Signal::INT);
-    until("the stop hangs", || async { home.log().contains("test fault: stop:before").then_some(()) }).await;
+    home.logs("test fault: stop:before", 1).await;
     let began = Instant::now();
     bot.signal(Signal::INT);
-    let (status, took) = (bot.ended().await, began.elapsed());
-    println!("{status} after {took:?}");
-    home.assert_sound();
-    assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(1));
+    let status = bot.ended().await;
+    figure("the end after a second signal", began.elapsed(), Duration::from_secs(1));
     // On a busy machine the time limit of the first signal may come before the second signal.
-    hold(status.code() == Some(130), &format!("{status} after {took:?}"));
-    judge("the end after a second signal", took, Duration::from_secs(1));
+    assert!(status.code() == Some(130) || home.stopped_late(), "{status}");
+    assert_ended_well(&home, false);
 }
 
 /// A bot with a job that would take a day. A thread hangs, or will hang, at `place`.
 async fn hanging_at(place: &str) -> (TestRelay, Home, FaultyBot) {
     let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], GENEROUS);
-    let public_key = home.vault().public_key();
-    let asker = Asker::connect(&relay.url(), public_key).await;
-    asker.send("qqqqqqqq").await;
+    let home = Home::new(&[relay.url()]);
+    Asker::connect(&relay.url(), home.vault().public_key()).await.send("qqqqqqqq").await;
     let bot = home.spawn_faulty(&format!("hang:{place}"));
-    let in_search = format!("test fault: {place}");
-    until("the job is searched", || async {
-        let log = home.log();
-        let there = if place.starts_with("stop") { log.contains("accepted") } else { log.contains(&in_search) };
-        (log.contains("serving") && there).then_some(())
-    })
-    .await;
+    home.logs("serving", 1).await;
+    let hangs = format!("test fault: {place}");
+    home.logs(if place.starts_with("stop") { "accepted" } else { &hangs }, 1).await;
     (relay, home, bot)
 }
 
 /// S11: the ledger counts an asker's jobs of a day, so a kill of the bot gives nobody new ones.
 async fn a_quota_used_up_stays_used_up_after_a_kill() {
     let relay = TestRelay::start().await;
-    let limits = "[limits]\njobs_per_day = 2\nopen_jobs_per_asker = 9\nlongest_expected_time = \"3650 days\"\n\
-                  give_up_after = \"3650 days\"\n";
-    let home = Home::with(&[relay.url()], limits);
-    let process = home.spawn().await;
-    let mut asker = Asker::connect(&relay.url(), process.public_key).await;
+    let home = Home::with(&[relay.url()], "[limits]\njobs_per_day = 2\nopen_jobs_per_asker = 9\n");
+    let bot = home.spawn().await;
+    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
     assert!(asker.ask("qqqqqqqq").await.contains("#1"));
     assert!(asker.ask("pppppppp").await.contains("#2"));
-    process.kill();
-    let process = home.spawn().await;
+    bot.kill();
+    let bot = home.spawn().await;
     let refused = asker.ask("zzzzzzzz").await;
-    assert!(!refused.contains("#3"), "{refused}");
     // The answer names the limit, and when the asker may ask again: a day after the first request.
-    assert!(refused.contains("2 jobs in the last 24 hours"), "{refused}");
+    assert!(!refused.contains("#3") && refused.contains("2 jobs in the last 24 hours"), "{refused}");
     assert!(refused.contains("works in 24 h") || refused.contains("works in 23 h 5"), "{refused}");
     assert_eq!(home.count("SELECT count(*) FROM job"), Some(2));
-    process.kill();
+    bot.kill();
 }
 
 /// S13. Every job has a different pattern and a different asker.
-async fn with_ten_thousand_open_jobs_it_starts_within_three_seconds() {
-    const JOBS: usize = 10_000;
+async fn with_ten_thousand_open_jobs_it_serves() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], GENEROUS);
+    let home = Home::new(&[relay.url()]);
     let bot = home.vault().public_key();
     drop(Ledger::open(&home.data(), Clock::System).unwrap());
     let mut patterns = HashSet::new();
-    while patterns.len() < JOBS {
+    while patterns.len() < 10_000 {
         let character = |_| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
         patterns.insert((0..12).map(character).collect::<String>());
     }
     let mut file = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
     let write = file.transaction().unwrap();
-    let now = Clock::System.now();
+    let now = Clock::System.now() as i64;
     for pattern in &patterns {
         let (asker, rumor): ([u8; 32], [u8; 32]) = (rng.random(), rng.random());
-        write
-            .prepare_cached(
-                "INSERT INTO job (asker, rumor, ticket, patterns, state, accepted_at, expires_at, seen_on)
-                 VALUES (?1, ?2, x'01', ?3, 'accepted', ?4, ?5, '[\"wss://one.example\"]')",
-            )
-            .unwrap()
-            .execute(rusqlite::params![asker, rumor, pattern, now as i64, now as i64 + 86_400])
-            .unwrap();
+        let row = "INSERT INTO job (asker, rumor, ticket, patterns, state, accepted_at, expires_at, seen_on)
+                   VALUES (?1, ?2, x'01', ?3, 'accepted', ?4, ?5, '[\"wss://one.example\"]')";
+        write.prepare_cached(row).unwrap().execute((asker, rumor, pattern, now, now + 86_400)).unwrap();
     }
     write.commit().unwrap();
     drop(file);
-
-    // The asker writes before the start. The answer shows that everything runs, including the
-    // search.
+    // The asker writes before the start. The answer shows that everything runs, and the search too.
     let mut asker = Asker::connect(&relay.url(), bot).await;
     asker.send("help").await;
     let began = Instant::now();
-    let process = home.spawn_logged().await;
-    until("the bot serves", || async { home.log().contains("serving").then_some(()) }).await;
-    let serving = began.elapsed();
+    let bot = home.spawn_logged().await;
+    home.logs("serving", 1).await;
+    figure("the start with ten thousand jobs", began.elapsed(), Duration::from_secs(3));
     let answer = asker.next_text().await;
-    println!("serving after {serving:?}, the first answer after {:?}", began.elapsed());
     assert!(answer.contains("Open jobs of all askers: 10000"), "{answer}");
-    let (status, took) = process.stop_with(Signal::TERM).await;
-    judge("the start", serving, Duration::from_secs(3));
-    hold(status.success(), &format!("{status} after {took:?}"));
-    judge("the stop", took, Duration::from_secs(2));
+    let (status, took) = bot.stop_with(Signal::TERM).await;
+    figure("the stop with ten thousand jobs", took, STOP);
+    assert_clean(status, &home);
 }

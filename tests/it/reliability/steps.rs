@@ -1,99 +1,355 @@
-//! R2: the bot survives a death at every named step of the flow. The test aborts the real program
-//! at the step and starts it again.
-use crate::support::asker::Asker;
-use crate::support::bot::Home;
-use crate::support::harness::{Test, test};
+//! R1, R2, R10 and R11 at the named steps of the flow (`src/fault.rs`). The bot dies at a step,
+//! panics there, or loses its vault there, and keeps its promises. R7 and R8 need the bot inside the
+//! test's process; `power_loss` and `ledger_kill` have kills during writes.
+
+use crate::support::asker::{Asker, DeliveredKey};
+use crate::support::bot::{FaultyBot, Home, assert_clean};
+use crate::support::harness::{Test, figure, test};
 use crate::support::relay::TestRelay;
 use crate::support::until;
+use crate::support::vault::{kill, next_vault, vault_of};
+use nostr_sdk::prelude::{EventBuilder, EventId, Kind, Tag};
 use npubbot::fault::Step;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use std::os::unix::process::ExitStatusExt;
+use rustix::process::Signal;
+use std::collections::BTreeSet;
+use std::process::Stdio;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-pub const TESTS: &[Test] = &[test!(the_bot_can_be_killed_at_every_named_step).slow()];
+pub const TESTS: &[Test] = &[
+    test!(the_bot_can_be_killed_at_every_named_step).slow(),
+    test!(a_panic_at_any_step_costs_no_key_and_no_answer).slow().measures("latency"),
+    test!(the_vault_can_be_killed_at_every_step_that_needs_it).slow(),
+    test!(each_promise_survives_a_kill_at_a_random_step).slow(),
+    test!(each_promise_survives_a_kill_of_either_process_at_every_step)
+        .long("ten minutes: every promise at every step, for both processes"),
+    test!(a_message_that_always_panics_has_an_answer_and_the_next_one_too),
+    test!(a_message_whose_sending_always_panics_delays_no_other),
+];
 
-/// Bots that run at once.
-const AT_ONCE: usize = 3;
-const SIGABRT: i32 = 6;
-
-/// Runs the bot until a fault ends it. With `stop`, it is told to stop once it serves.
-async fn life_with(home: &Home, fault: &str, stop: bool) {
-    let served = home.log().matches("serving").count();
-    let mut bot = home.spawn_faulty(&format!("abort:{fault}"));
-    if stop {
-        let what = format!("the bot serves ({fault})");
-        until(&what, || async { (home.log().matches("serving").count() > served).then_some(()) }).await;
-        let pid = rustix::process::Pid::from_child(&bot.0);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-    }
-    let status = until(&format!("{fault} is reached"), || {
-        let status = bot.0.try_wait().unwrap();
-        async move { status }
-    })
-    .await;
-    if stop && status.code() == Some(1) && home.stopped_late() {
-        // The machine is so busy that the stop reached its time limit before the step.
-        return Box::pin(life_with(home, fault, stop)).await;
-    }
-    assert_eq!(status.signal(), Some(SIGABRT), "{fault} was not reached: {status}\n{}", home.log());
-    assert!(home.log().contains(&format!("test fault: {fault}")), "{fault}: died of something else\n{}", home.log());
+/// What happens at the step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Harm {
+    Abort,
+    Panic,
+    KillBot,
+    KillVault,
 }
 
-/// Sends a request, lets the bot die at `step`, starts it again, and checks the result. Only a job
-/// without a target reaches [`Step::Keep`].
-async fn dies_at(relay: Arc<TestRelay>, step: Step, side: &str, prefix: &str) {
-    let fault = format!("{}:{side}", step.word());
-    let home = Home::new(&[relay.url()]);
-    let bot = home.vault().public_key();
-    let asker = Asker::connect(&relay.url(), bot).await;
-    let (request, prefix) = if step == Step::Keep { ("best zeros 2s", "qqqq") } else { (prefix, prefix) };
-    asker.send(request).await;
-    if matches!(step, Step::TakeUp | Step::Stop) {
-        // These steps matter when there is an open job.
-        life_with(&home, "answer:after", false).await;
-    }
-    life_with(&home, &fault, step == Step::Stop).await;
-    home.assert_sound();
+/// What a row adds to an ordinary request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Extra {
+    /// R1, R2: one acceptance and one key.
+    Nothing,
+    /// R3: another message, which has one answer.
+    Message,
+    /// R4: the messages were sent while the bot was down.
+    Downtime,
+    /// R5: one of the bot's relays is dead.
+    DeadRelay,
+    /// R6: one of the asker's relays is away, and gets the same events later.
+    RelayAway,
+    /// R9: another `serve` on the same folder ends and says why.
+    SecondProcess,
+    /// R11: a clean stop afterwards.
+    Stop,
+}
 
-    let process = home.spawn_logged().await;
-    let delivered = "SELECT count(*) FROM job WHERE state = 'delivered'";
-    until(&format!("{fault}: the key is delivered"), || async { (home.count(delivered) == Some(1)).then_some(()) })
-        .await;
-    home.all_is_sent(&fault).await;
-    process.kill();
-    asker.mail_on(&relay).await.assert_served_once(prefix, &fault);
-    assert_eq!(home.count("SELECT count(*) FROM job"), Some(1), "{fault}");
-    assert_eq!(home.count("SELECT count(*) FROM outbox WHERE result_of IS NOT NULL"), Some(1), "{fault}");
+const EXTRAS: [Extra; 7] = [
+    Extra::Nothing,
+    Extra::Message,
+    Extra::Downtime,
+    Extra::DeadRelay,
+    Extra::RelayAway,
+    Extra::SecondProcess,
+    Extra::Stop,
+];
+
+#[derive(Clone, Debug)]
+struct Row {
+    harm: Harm,
+    extra: Extra,
+    step: Step,
+    side: &'static str,
+    prefix: String,
+}
+
+/// Runs a row. Returns the time from a panic to the key, or that of the clean stop.
+async fn run(row: Row) -> Duration {
+    let relay = TestRelay::start().await;
+    let mut urls = vec![relay.url()];
+    urls.extend((row.extra == Extra::DeadRelay).then(|| "ws://127.0.0.1:9".parse().unwrap()));
+    let home = Home::new(&urls);
+    let mut asker = Asker::connect_without_relay_list(&relay.url(), home.vault().public_key()).await;
+    let mut away = (row.extra == Extra::RelayAway).then(TestRelay::away);
+    let lists = std::iter::once(relay.url()).chain(away.as_ref().map(TestRelay::url)).map(Tag::relay);
+    asker.client.send_event_builder(EventBuilder::new(Kind::InboxRelays, "").tags(lists)).await.unwrap();
+    if row.extra == Extra::Downtime {
+        let bot = home.spawn().await;
+        asker.ask("help").await;
+        bot.kill();
+    }
+    // Only a job without a target keeps a key.
+    let (request, prefix) =
+        if row.step == Step::Keep { ("best zeros 2s", "qqqq") } else { (&*row.prefix, &*row.prefix) };
+    asker.send(request).await;
+    if row.extra == Extra::Message {
+        asker.send("help").await;
+    }
+    if matches!(row.step, Step::TakeUp | Step::Stop) {
+        // These steps matter when there is an open job.
+        home.spawn_faulty("abort:answer:after").ended().await;
+    }
+    let bot = reach(&row, &home).await;
+    let began = Instant::now();
+    let mut bot = harm(&row, &home, bot, &mut away).await;
+    let mut took = Duration::ZERO;
+    if row.harm == Harm::Panic {
+        home.has_delivered(1).await;
+        took = began.elapsed();
+        let mut other = Asker::connect(&relay.url(), asker.bot).await;
+        other.ask("hum").await;
+        other.next_key().await.assert_starts_with("hum");
+        assert!(bot.0.try_wait().unwrap().is_none(), "{row:?}: the process died\n{}", home.log());
+        let unlocks = std::fs::read_to_string(home.age_identity()).unwrap();
+        assert!(!home.log().contains("nsec1") && !home.log().contains(&unlocks), "{row:?}: a secret in the log");
+    }
+    if row.extra == Extra::SecondProcess {
+        assert_refused(&home).await;
+    }
+    if row.extra == Extra::Stop {
+        let began = Instant::now();
+        bot.signal(Signal::TERM);
+        assert_clean(bot.ended().await, &home);
+        took = began.elapsed();
+        bot = serving(&home, "").await;
+    }
+    let texts = 1 + usize::from(matches!(row.extra, Extra::Message | Extra::Downtime));
+    until(&format!("{row:?}: everything arrives"), || async {
+        let mail = asker.mail_on(&relay).await;
+        (!mail.keys.is_empty() && mail.texts.len() >= texts).then_some(())
+    })
+    .await;
+    home.all_is_sent(&format!("{row:?}")).await;
+    let mail = asker.mail_on(&relay).await;
+    assert_eq!((mail.texts.len(), mail.keys.len()), (texts, 1), "{row:?}: {:?}", mail.texts);
+    mail.keys[0].assert_starts_with(prefix);
+    // The relay that was away has the result, but perhaps not the acceptance: once one relay has a
+    // message, the bot makes only a few attempts at the others.
+    if let Some(away) = &away {
+        let on = async |relay: &TestRelay| -> BTreeSet<EventId> {
+            relay.wraps_to(asker.keys.public_key()).await.iter().map(|wrap| wrap.id).collect()
+        };
+        let (here, there) = (on(&relay).await, on(away).await);
+        assert!(there.is_subset(&here) && there.is_superset(&mail.wraps_of_keys), "{row:?}: {there:?} of {here:?}");
+    }
+    drop(bot);
     home.assert_sound();
+    let jobs = 1 + i64::from(row.harm == Harm::Panic);
+    assert_eq!(home.count("SELECT count(*) FROM job WHERE state <> 'accepted'"), Some(jobs), "{row:?}");
+    assert_eq!(home.count("SELECT count(*) FROM outbox WHERE result_of IS NOT NULL"), Some(jobs), "{row:?}");
+    took
+}
+
+/// Starts the bot with a fault and waits until it serves.
+async fn serving(home: &Home, fault: &str) -> FaultyBot {
+    let served = home.log().matches("serving").count();
+    let bot = home.spawn_faulty(fault);
+    home.logs("serving", served + 1).await;
+    bot
+}
+
+/// Runs the bot to the row's step.
+async fn reach(row: &Row, home: &Home) -> FaultyBot {
+    let place = format!("{}:{}", row.step.word(), row.side);
+    let how = match row.harm {
+        Harm::Abort => "abort",
+        Harm::Panic => "panic",
+        Harm::KillBot | Harm::KillVault => "hold",
+    };
+    let fault = format!("{how}:{place}");
+    let mut bot = if row.step == Step::Stop {
+        let bot = serving(home, &fault).await;
+        bot.signal(Signal::TERM);
+        bot
+    } else {
+        home.spawn_faulty(&fault)
+    };
+    let reached = format!("test fault: {place}");
+    until(&format!("{row:?}: `{reached}` is logged"), || {
+        // On a busy machine a stop may reach its time limit before the step.
+        let is_late = row.step == Step::Stop && bot.0.try_wait().unwrap().is_some() && home.stopped_late();
+        let is_reached = is_late || home.log().contains(&reached);
+        async move { is_reached.then_some(()) }
+    })
+    .await;
+    bot
+}
+
+/// Does the harm. Returns the bot that lives afterwards: the same process, or a new one.
+async fn harm(row: &Row, home: &Home, mut bot: FaultyBot, away: &mut Option<TestRelay>) -> FaultyBot {
+    let is_stop = row.step == Step::Stop;
+    match row.harm {
+        Harm::Panic => {}
+        Harm::Abort => drop(bot.ended().await),
+        Harm::KillBot => {
+            bot.0.kill().unwrap();
+            bot.0.wait().unwrap();
+        }
+        Harm::KillVault if is_stop => drop(vault_of(bot.0.id()).map(kill)),
+        Harm::KillVault => {
+            let vault = next_vault(bot.0.id(), None).await;
+            kill(vault);
+            next_vault(bot.0.id(), Some(vault)).await;
+        }
+    }
+    if let Some(away) = away {
+        away.start_again().await;
+    }
+    home.open_gate();
+    match row.harm {
+        Harm::KillVault if is_stop => assert_clean(bot.ended().await, home),
+        Harm::Panic | Harm::KillVault => return bot,
+        Harm::Abort | Harm::KillBot => {}
+    }
+    serving(home, "").await
+}
+
+async fn assert_refused(home: &Home) {
+    let second = home.command().stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let output = tokio::task::spawn_blocking(|| second.wait_with_output()).await.unwrap().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("another npubbot uses the folder"), "{said}");
+}
+
+/// Runs the rows, some at a time, and fails if a promise is broken. Returns the rows' times.
+async fn all_hold(rows: Vec<Row>) -> Vec<(Row, Duration)> {
+    let room = Arc::new(Semaphore::new(3));
+    let mut running = JoinSet::new();
+    let count = rows.len();
+    for row in rows {
+        let room = Arc::clone(&room);
+        running.spawn(async move {
+            let _turn = room.acquire().await.unwrap();
+            // A row that fails prints what went wrong.
+            let took = tokio::spawn(run(row.clone())).await;
+            (row, took.ok())
+        });
+    }
+    let (mut times, mut broken) = (Vec::new(), Vec::new());
+    for (row, took) in running.join_all().await {
+        match took {
+            Some(took) => times.push((row, took)),
+            None => broken.push(row),
+        }
+    }
+    assert!(broken.is_empty(), "{} of {count} rows: {broken:#?}", broken.len());
+    times
+}
+
+/// A row for each side of these steps.
+fn at_steps(rng: &mut StdRng, harm: Harm, extra: Extra, steps: impl IntoIterator<Item = Step>) -> Vec<Row> {
+    let places = steps.into_iter().flat_map(|step| ["before", "after"].map(|side| (step, side)));
+    let mut prefix = || (0..3).map(|_| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)])).collect();
+    places.map(|(step, side)| Row { harm, extra, step, side, prefix: prefix() }).collect()
+}
+
+fn seeded() -> StdRng {
+    StdRng::seed_from_u64(crate::support::seed())
 }
 
 async fn the_bot_can_be_killed_at_every_named_step() {
-    let mut rng = StdRng::seed_from_u64(crate::support::seed());
-    let began = Instant::now();
-    let relay = Arc::new(TestRelay::start().await);
-    let places: Vec<(Step, &str)> =
-        Step::ALL.iter().copied().flat_map(|step| [(step, "before"), (step, "after")]).collect();
-    assert!(places.len() >= 2 * 14, "{}", places.len());
-    let room = Arc::new(Semaphore::new(AT_ONCE));
-    let mut cases = JoinSet::new();
-    for &(step, side) in &places {
-        let character = |_| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
-        let prefix: String = (0..4).map(character).collect();
-        let (relay, room) = (Arc::clone(&relay), Arc::clone(&room));
-        cases.spawn(async move {
-            let _turn = room.acquire().await.unwrap();
-            dies_at(relay, step, side, &prefix).await;
-        });
+    let rows = at_steps(&mut seeded(), Harm::Abort, Extra::Nothing, Step::ALL.iter().copied());
+    assert!(rows.len() >= 2 * 14, "{}", rows.len());
+    all_hold(rows).await;
+}
+
+async fn a_panic_at_any_step_costs_no_key_and_no_answer() {
+    // A panic at start or stop ends the process anyway.
+    let steps = Step::ALL.iter().copied().filter(|step| !matches!(step, Step::TakeUp | Step::Stop));
+    let times = all_hold(at_steps(&mut seeded(), Harm::Panic, Extra::Nothing, steps)).await;
+    let is_device = |row: &Row| matches!(row.step, Step::Draw | Step::Launch | Step::Collect);
+    let longest =
+        |device: bool| times.iter().filter(|(row, _)| is_device(row) == device).map(|row| row.1).max().unwrap();
+    figure("the key after a panic of a device", longest(true), Duration::from_secs(5));
+    // A message whose sending failed is sent again after 3 s or a little more.
+    figure("the key after any other panic", longest(false), Duration::from_secs(10));
+}
+
+async fn the_vault_can_be_killed_at_every_step_that_needs_it() {
+    use Step::{Add, Collect, Draw, Found, Redeem, SealAnswer, TakeUp, Unwrap};
+    let steps = [TakeUp, Unwrap, SealAnswer, Add, Draw, Collect, Redeem, Found];
+    let mut rows = at_steps(&mut seeded(), Harm::KillVault, Extra::Nothing, steps);
+    // Where the bot has asked the vault, or is about to.
+    rows.retain(|row| match row.step {
+        TakeUp | Add | Found => row.side == "after",
+        Collect => row.side == "before",
+        _ => true,
+    });
+    all_hold(rows).await;
+}
+
+/// One row for each promise. The two processes are killed in turn.
+async fn each_promise_survives_a_kill_at_a_random_step() {
+    let mut rng = seeded();
+    let first = rng.random_range(0..2);
+    let rows = EXTRAS.into_iter().enumerate().map(|(at, extra)| {
+        let harm = [Harm::KillBot, Harm::KillVault][(at + first) % 2];
+        let mut rows = possible_rows(&mut rng, harm, extra);
+        // A job without a target takes long, so only the long form has it.
+        rows.retain(|row| row.step != Step::Keep);
+        rows.swap_remove(rng.random_range(0..rows.len()))
+    });
+    all_hold(rows.collect()).await;
+}
+
+/// The cursor does not move while a relay is dead.
+fn possible_rows(rng: &mut StdRng, harm: Harm, extra: Extra) -> Vec<Row> {
+    let steps = Step::ALL.iter().copied().filter(|step| extra != Extra::DeadRelay || *step != Step::MoveCursor);
+    at_steps(rng, harm, extra, steps)
+}
+
+async fn each_promise_survives_a_kill_of_either_process_at_every_step() {
+    let mut rng = seeded();
+    let pairs = EXTRAS.into_iter().flat_map(|extra| [Harm::KillBot, Harm::KillVault].map(|harm| (harm, extra)));
+    let rows: Vec<Row> = pairs.flat_map(|(harm, extra)| possible_rows(&mut rng, harm, extra)).collect();
+    all_hold(rows).await;
+}
+
+async fn a_message_that_always_panics_has_an_answer_and_the_next_one_too() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let mut bot = home.spawn_faulty("panics:decide:before");
+    let mut asker = Asker::connect(&relay.url(), home.vault().public_key()).await;
+    for text in ["dad", "help"] {
+        let answer = asker.ask(text).await;
+        assert!(answer.contains("went wrong on my side"), "{answer}");
     }
-    let mut failed = 0;
-    while let Some(case) = cases.join_next().await {
-        // Each case has printed what went wrong.
-        failed += usize::from(case.is_err());
-    }
-    assert_eq!(failed, 0, "of {} places to die", places.len());
-    println!("{} places to die, each delivered once, in {:?}", places.len(), began.elapsed());
+    assert!(bot.0.try_wait().unwrap().is_none());
+    assert_eq!(home.count("SELECT count(*) FROM seen"), Some(2), "one answer each");
+}
+
+async fn a_message_whose_sending_always_panics_delays_no_other() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    // Only results fail: acceptances and other answers are sent.
+    let mut bot = home.spawn_faulty("panics:send:before");
+    let mut asker = Asker::connect(&relay.url(), home.vault().public_key()).await;
+    assert!(asker.ask("dad").await.contains("#1"));
+    let panicked = || home.log().lines().filter(|line| line.contains("sending") && line.contains("panicked")).count();
+    until("sending has panicked", || async { (panicked() > 0).then_some(()) }).await;
+    let mut other = Asker::connect(&relay.url(), asker.bot).await;
+    other.ask("status").await;
+    // Each retry is later than the one before.
+    let tries = home.count("SELECT max(attempts) FROM outbox").unwrap();
+    assert!(panicked() as i64 <= tries + 1, "{} of {tries}", panicked());
+    assert!(bot.0.try_wait().unwrap().is_none());
+    drop(bot);
+    // The message was kept unchanged, and is sent after the restart.
+    let _bot = home.spawn().await;
+    assert_eq!(DeliveredKey::read(&asker.next_result().await).map(|key| key.npub.starts_with("npub1dad")), Some(true));
 }

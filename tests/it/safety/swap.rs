@@ -12,8 +12,7 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::Stdio;
 
-pub const TESTS: &[Test] =
-    &[test!(the_identity_is_not_swapped_when_memory_runs_short).alone(), test!(holds_memory).part()];
+pub const TESTS: &[Test] = &[test!(the_identity_is_not_swapped_when_memory_runs_short), test!(holds_memory).part()];
 
 /// Memory of the other process, bytes.
 const HELD: usize = 64 << 20;

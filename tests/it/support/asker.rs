@@ -1,5 +1,6 @@
 //! An asker who talks to the bot through a relay, with keys and a client of their own.
 
+use super::forger::Forger;
 use super::relay::TestRelay;
 use super::{PATIENCE, connect, publish_with};
 use nostr_sdk::prelude::*;
@@ -47,6 +48,14 @@ impl Asker {
     /// Seals `text` for the bot (NIP-17) without sending it.
     pub async fn wrap(&self, text: &str) -> Event {
         EventBuilder::private_msg(&self.keys, self.bot, text, []).await.unwrap()
+    }
+
+    /// [`Asker::wrap`] with proof of work of so many bits (NIP-13).
+    pub fn wrap_with_work(&self, text: &str, bits: u8) -> Event {
+        let from = Forger { author: self.keys.clone(), ..Forger::new(self.bot) };
+        let (once, seal) = (Keys::generate(), from.seal_of(&from.rumor(text).as_json()));
+        let wrap = EventBuilder::new(Kind::GiftWrap, from.encrypt(&once, &seal.as_json()));
+        wrap.tag(Tag::public_key(self.bot)).pow(bits).sign_with_keys(&once).unwrap()
     }
 
     pub async fn publish(&self, event: &Event) {

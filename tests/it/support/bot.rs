@@ -145,6 +145,7 @@ impl Home {
     }
 
     /// Starts `npubbot serve` with a fault (`src/fault.rs`), logged as [`Home::spawn_logged`] does.
+    /// Threads that it holds wait for [`Home::open_gate`].
     pub fn spawn_faulty(&self, fault: &str) -> FaultyBot {
         self.spawn_with(fault, "off,npubbot=debug")
     }
@@ -157,8 +158,27 @@ impl Home {
     fn spawn_with(&self, fault: &str, level: &str) -> FaultyBot {
         let log = fs::OpenOptions::new().create(true).append(true).open(self.log_file()).unwrap();
         let mut command = self.command();
-        command.env("NPUBBOT_TEST_FAULT", fault).env("RUST_LOG", level).env("RUST_BACKTRACE", "full");
+        command.env("NPUBBOT_TEST_FAULT", fault).env("NPUBBOT_TEST_GATE", self.folder.path().join("gate"));
+        command.env("RUST_LOG", level).env("RUST_BACKTRACE", "full");
         FaultyBot(command.stdout(Stdio::null()).stderr(log).spawn().unwrap())
+    }
+
+    /// Lets all threads pass the step at which a fault holds them.
+    pub fn open_gate(&self) {
+        fs::write(self.folder.path().join("gate"), "").unwrap();
+    }
+
+    /// Waits until the log has this text so many times.
+    pub async fn logs(&self, text: &str, times: usize) {
+        until(&format!("`{text}` is logged"), || async { (self.log().matches(text).count() >= times).then_some(()) })
+            .await;
+    }
+
+    /// Waits until so many jobs are delivered.
+    pub async fn has_delivered(&self, jobs: i64) {
+        let delivered = "SELECT count(*) FROM job WHERE state = 'delivered'";
+        until(&format!("{jobs} jobs are delivered"), || async { (self.count(delivered) == Some(jobs)).then_some(()) })
+            .await;
     }
 
     fn log_file(&self) -> PathBuf {

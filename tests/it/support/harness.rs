@@ -5,13 +5,13 @@
 //! code). `cargo test` arguments work as usual: a filter, `--exact`, `--ignored`,
 //! `--include-ignored`, `--list`, `--nocapture`, `--test-threads`.
 
-use super::machine::{QUIET, others_share};
-use super::turns::Turns;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use std::fmt::Debug;
 use std::future::Future;
 use std::io::{Read, Seek};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,18 +20,13 @@ const CHILD: &str = "NPUBBOT_TEST_CHILD";
 /// Environment variable. If it is set, the wall time and the processor time of each test are
 /// printed, the slowest test first. The processor time includes the programs that the test started.
 const TIMES: &str = "NPUBBOT_TEST_TIMES";
-/// Environment variable of a child whose test judges times: [`BESIDE`] or [`ALONE`].
-const JUDGES: &str = "NPUBBOT_TEST_JUDGES";
-/// Value of [`JUDGES`] if other tests run too.
-const BESIDE: &str = "beside other tests";
-/// Value of [`JUDGES`] if no other test runs.
-const ALONE: &str = "alone";
+/// Environment variable that names a benchmark: `load`, `economy` or `latency`. Only its tests run,
+/// one after the other, and a figure that misses its bar fails.
+const BENCH: &str = "NPUBBOT_BENCH";
 /// Time after which a test is killed, unless it is marked as long.
 const LONGEST: Duration = Duration::from_secs(900);
 /// Exit status of a child whose test was skipped.
 const SKIPPED: u8 = 77;
-/// Exit status of a child whose test took too long.
-const TOO_LONG: u8 = 78;
 /// Precedes the reason in the last line of a skipped test's output.
 const REASON: &str = "SKIPPED: ";
 
@@ -41,37 +36,21 @@ pub struct Test {
     name: &'static str,
     run: fn(),
     long: Option<&'static str>,
-    is_alone: bool,
-    is_timed: bool,
     is_slow: bool,
     is_part: bool,
     holds: Option<&'static str>,
+    bench: Option<&'static str>,
 }
 
 impl Test {
     /// A test with its full path. [`test!`] calls this.
     pub const fn new(name: &'static str, run: fn()) -> Test {
-        let (is_alone, is_timed, is_slow, is_part) = (false, false, false, false);
-        Test { name, run, long: None, is_alone, is_timed, is_slow, is_part, holds: None }
+        Test { name, run, long: None, is_slow: false, is_part: false, holds: None, bench: None }
     }
 
     /// Marks a test that runs only with `--ignored`, for this reason.
     pub const fn long(self, reason: &'static str) -> Test {
         Test { long: Some(reason), ..self }
-    }
-
-    /// Marks a test that must run alone, because it measures time, memory or the processor.
-    /// [`Test::timed`] says when [`judge`] and [`hold`] skip it.
-    pub const fn alone(self) -> Test {
-        Test { is_alone: true, ..self }
-    }
-
-    /// Marks a test that judges times only with [`judge`] or [`hold`]. It runs beside other tests.
-    /// If it takes too long there, it runs once more, alone, and that run counts. If it takes too
-    /// long alone too and other programs keep the machine busy, it is skipped. Other failures count
-    /// at once.
-    pub const fn timed(self) -> Test {
-        Test { is_timed: true, ..self }
     }
 
     /// Marks a test of ten seconds or more. It is started before the others.
@@ -88,6 +67,11 @@ impl Test {
     /// The test is skipped in builds without faults.
     pub const fn holding(self, place: &'static str) -> Test {
         Test { holds: Some(place), ..self }
+    }
+
+    /// Marks a test with a [`figure`] of this benchmark.
+    pub const fn measures(self, bench: &'static str) -> Test {
+        Test { bench: Some(bench), ..self }
     }
 
     /// The path within this binary, such as
@@ -138,29 +122,13 @@ pub fn skip(reason: &str) -> ! {
     std::panic::resume_unwind(Box::new(Skip))
 }
 
-/// The panic payload with which a test unwinds that took too long.
-struct TooLong;
+static IS_MISSED: AtomicBool = AtomicBool::new(false);
 
-/// Whether this test runs beside other tests. A time that is too long then proves nothing.
-pub fn is_beside_others() -> bool {
-    std::env::var_os(JUDGES).is_some_and(|how| how == BESIDE)
-}
-
-/// Fails if `took` is not less than `allowed`, as [`hold`] does. Call it after all other checks.
-pub fn judge(what: &str, took: Duration, allowed: Duration) {
-    let said = format!("{what} took {took:?}, {allowed:?} are allowed");
-    println!("{said}");
-    hold(took < allowed, &said);
-}
-
-/// Ends the test with `said` unless `holds`, for a condition that may need an idle machine.
-/// [`Test::timed`] says what follows from it.
-pub fn hold(holds: bool, said: &str) {
-    if !holds && std::env::var_os(JUDGES).is_some() {
-        println!("{said}");
-        std::panic::resume_unwind(Box::new(TooLong));
-    }
-    assert!(holds, "{said}");
+/// Prints a figure, which should be below its bar. A benchmark fails if it is not; a test does not.
+pub fn figure<T: PartialOrd + Debug>(what: &str, figure: T, bar: T) {
+    let is_missed = figure >= bar;
+    println!("{what}: {figure:.3?}, bar {bar:?}{}", if is_missed { ": MISSED" } else { "" });
+    IS_MISSED.fetch_or(is_missed && std::env::var_os(BENCH).is_some(), Ordering::Relaxed);
 }
 
 /// Makes the bots of a test wait at the step that [`Test::holding`] names.
@@ -202,7 +170,6 @@ pub fn child(path: &str) -> Command {
 
 static SKIPS: Mutex<Vec<(&str, String)>> = Mutex::new(Vec::new());
 static DURATIONS: Mutex<Vec<(Duration, Duration, &str)>> = Mutex::new(Vec::new());
-static TURNS: Turns = Turns::new();
 
 /// Runs the tests that the command line selects; in a child process, a single test.
 pub fn main(tables: &[&[Test]]) -> ExitCode {
@@ -213,9 +180,8 @@ pub fn main(tables: &[&[Test]]) -> ExitCode {
         unsafe { std::env::remove_var(CHILD) };
         let test = tests().find(|test| test.path() == path).unwrap_or_else(|| panic!("no test is named {path}"));
         return match std::panic::catch_unwind(test.run) {
-            Ok(()) => ExitCode::SUCCESS,
+            Ok(()) => ExitCode::from(u8::from(IS_MISSED.load(Ordering::Relaxed))),
             Err(payload) if payload.is::<Skip>() => ExitCode::from(SKIPPED),
-            Err(payload) if payload.is::<TooLong>() => ExitCode::from(TOO_LONG),
             Err(payload) => std::panic::resume_unwind(payload),
         };
     }
@@ -223,29 +189,21 @@ pub fn main(tables: &[&[Test]]) -> ExitCode {
     // Tests mostly wait for relays and timers, so run more of them than there are cores.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     arguments.test_threads = arguments.test_threads.or(Some(6 * cores));
+    let bench = std::env::var(BENCH).ok();
+    if bench.is_some() {
+        (arguments.test_threads, arguments.include_ignored, arguments.nocapture) = (Some(1), true, true);
+    }
     let capture = !arguments.nocapture;
     if !arguments.list {
         // One seed serves all random tests of this run.
         println!("NPUBBOT_TEST_SEED={}", super::seed_of_environment());
     }
     let mut all: Vec<Test> = tests().filter(|test| !test.is_part).collect();
-    // Tests that must run alone come last, so that the others need not wait for them. Slow tests
-    // come first, so that in the end nobody waits for one. They mostly wait, so those that judge a
-    // time start before them all and run beside them.
-    all.sort_by_key(|test| (test.is_alone, !test.is_timed, !test.is_slow));
+    all.retain(|test| bench.is_none() || test.bench == bench.as_deref());
+    // Slow tests come first, so that in the end nobody waits for one.
+    all.sort_by_key(|test| !test.is_slow);
     let trial = |test: Test| {
-        let run = move || match run_in_child(test, capture, test.is_alone)? {
-            Outcome::Completed(completion) => Ok(completion),
-            Outcome::TooLong(said) if test.is_alone => Err(said.into()),
-            Outcome::TooLong(said) => {
-                println!("{} runs once more, alone: {}", test.path(), last_line(&said));
-                match run_in_child(test, capture, true)? {
-                    Outcome::Completed(completion) => Ok(completion),
-                    Outcome::TooLong(said) => Err(said.into()),
-                }
-            }
-        };
-        Trial::ignorable_test(test.path(), run).with_ignored_flag(test.long.is_some())
+        Trial::ignorable_test(test.path(), move || run_in_child(test, capture)).with_ignored_flag(test.long.is_some())
     };
     let conclusion = libtest_mimic::run(&arguments, all.into_iter().map(trial).collect());
     if !arguments.list {
@@ -254,27 +212,8 @@ pub fn main(tables: &[&[Test]]) -> ExitCode {
     conclusion.exit_code()
 }
 
-/// Result of a run of a test.
-enum Outcome {
-    Completed(Completion),
-    /// The test took too long. The text is what it printed.
-    TooLong(String),
-}
-
-fn last_line(text: &str) -> &str {
-    text.lines().next_back().unwrap_or_default()
-}
-
-/// Notes for the end of the run that a test was skipped.
-fn skipped(test: Test, reason: &str) -> Outcome {
-    SKIPS.lock().unwrap_or_else(PoisonError::into_inner).push((test.path(), reason.to_owned()));
-    Outcome::Completed(Completion::ignored_with(reason))
-}
-
 /// Runs one test in a child process and reads its outcome.
-fn run_in_child(test: Test, capture: bool, alone: bool) -> Result<Outcome, Failed> {
-    let _turn = TURNS.turn(alone);
-    let others = if alone { others_share() } else { 0.0 };
+fn run_in_child(test: Test, capture: bool) -> Result<Completion, Failed> {
     let began = Instant::now();
     // A file, not a pipe: programs left over by the test would keep a pipe open.
     let mut output = tempfile::tempfile()?;
@@ -283,9 +222,6 @@ fn run_in_child(test: Test, capture: bool, alone: bool) -> Result<Outcome, Faile
     let folder = tempfile::tempdir()?;
     if let Some(place) = test.holds {
         command.env("NPUBBOT_TEST_FAULT", format!("hold:{place}")).env(gate::FILE, folder.path().join("gate"));
-    }
-    if test.is_timed || test.is_alone {
-        command.env(JUDGES, if alone { ALONE } else { BESIDE });
     }
     if capture {
         command.stdout(output.try_clone()?).stderr(output.try_clone()?);
@@ -308,22 +244,12 @@ fn run_in_child(test: Test, capture: bool, alone: bool) -> Result<Outcome, Faile
     output.read_to_end(&mut said)?;
     let said = String::from_utf8_lossy(&said);
     if status.success() {
-        return Ok(Outcome::Completed(Completion::Completed));
-    }
-    if status.code() == Some(TOO_LONG.into()) {
-        let others = if alone { others.max(others_share()) } else { 0.0 };
-        if others > QUIET {
-            let last = last_line(&said);
-            return Ok(skipped(
-                test,
-                &format!("{last}, but other programs use {:.0} % of the machine", others * 100.0),
-            ));
-        }
-        return Ok(Outcome::TooLong(said.into_owned()));
+        return Ok(Completion::Completed);
     }
     if status.code() == Some(SKIPPED.into()) {
         let reason = said.lines().rev().find_map(|line| line.strip_prefix(REASON)).unwrap_or("the output says why");
-        return Ok(skipped(test, reason));
+        SKIPS.lock().unwrap_or_else(PoisonError::into_inner).push((test.path(), reason.to_owned()));
+        return Ok(Completion::ignored_with(reason));
     }
     Err(Failed::from(format!("{said}\n{status}")))
 }

@@ -11,7 +11,6 @@ pub mod harness;
 pub mod hex;
 pub mod leaks;
 pub mod log;
-pub mod machine;
 pub mod memory_scan;
 pub mod program;
 pub mod raw_relay;
@@ -20,7 +19,6 @@ pub mod socks;
 pub mod source;
 pub mod stub_driver;
 pub mod terminal;
-pub mod turns;
 pub mod usage;
 pub mod vault;
 

@@ -1,68 +1,121 @@
-//! Unknown senders cannot exhaust the bot. The tests combine every kind of message with every
-//! behaviour of a relay, and set one attacker with a budget against one honest asker. Everything
-//! that the attacker can make the bot keep, send, dial, compute or log has a bound.
-//!
-//! The long form, an hour: `cargo test --release --test it safety::economy -- --ignored
-//! --nocapture`. With `NPUBBOT_TEST_PART=3/13` it does a thirteenth of the rows, so that a machine
-//! with many cores can do the parts at the same time (0/13 to 12/13).
+//! Unknown senders cannot exhaust the bot. One attacker sends messages of every kind from fresh keys,
+//! whose lists name relays of every behaviour, while honest people write. Everything that the
+//! attacker can make the bot keep, send, dial, compute or log has a bound.
 
-mod attack;
-pub mod delay;
 mod relays;
 
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
-use crate::support::harness::{Test, is_beside_others, judge, test};
+use crate::support::forger::Forger;
+use crate::support::harness::{Test, figure, test};
 use crate::support::raw_relay::{self, RawRelay};
 use crate::support::vault::next_vault;
 use crate::support::{until, usage};
-use attack::{Budget, Sort};
 use futures_util::stream::{self, StreamExt};
+use nostr_sdk::prelude::*;
 use relays::{HostileRelay, Manner};
 use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
 
 pub const TESTS: &[Test] = &[
-    test!(every_kind_of_message_costs_what_the_table_allows).timed().slow(),
-    test!(every_manner_of_relay_costs_what_the_table_allows).timed().slow(),
-    test!(every_kind_through_every_manner_costs_what_the_table_allows).long("an hour: the full form"),
+    test!(every_kind_of_message_and_every_manner_of_relay_costs_what_the_table_allows).slow(),
+    test!(every_kind_through_every_manner_costs_what_the_table_allows)
+        .long("a quarter of an hour: `just economy`")
+        .measures("economy"),
+    test!(relays_that_say_nothing_delay_nobody_else).long("a quarter of an hour: `just latency`").measures("latency"),
 ];
 
-/// The short form: 20 messages per second, each from a key whose list names six addresses.
-const SHORT: Budget = Budget { messages: 40, a_second: 20, addresses: 6 };
-
-/// Attacks of the short form at the same time.
-fn at_once() -> usize {
-    if is_beside_others() { 2 } else { 8 }
+/// The kind of message that the attacker sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sort {
+    Request,
+    Split,
+    Help,
+    Status,
+    Cancel,
+    Resend,
+    Delete,
+    Junk,
+    File,
+    Deletion,
+    Vanish,
+    Nip04,
 }
 
-/// Bounds on the cost of an attack, and on the time an honest asker waits.
-struct Bounds {
-    /// Bytes of resident memory, for the whole attack.
-    memory: u64,
-    /// Ledger pages in use, in bytes per message, before anything is cleaned up.
-    disk: u64,
-    /// Bytes of log per message, at the default level.
-    log: u64,
-    sockets: u64,
-    /// Processor time besides the search, in seconds per message.
-    cpu: f64,
-    /// Time from an honest message to its answer.
-    delay: Duration,
+impl Sort {
+    const ALL: [Sort; 12] = [
+        Sort::Request,
+        Sort::Split,
+        Sort::Help,
+        Sort::Status,
+        Sort::Cancel,
+        Sort::Resend,
+        Sort::Delete,
+        Sort::Junk,
+        Sort::File,
+        Sort::Deletion,
+        Sort::Vanish,
+        Sort::Nip04,
+    ];
+
+    /// A message of this kind.
+    fn event(self, from: &Forger) -> Event {
+        let us = Tag::public_key(from.bot);
+        let of_kind = |kind: u16, content: &str, tags: Vec<Tag>| {
+            let mut rumor = EventBuilder::new(Kind::from(kind), content).tags(tags).build(from.author.public_key());
+            rumor.ensure_id();
+            from.with_rumor(rumor.as_json())
+        };
+        let signed = |kind: Kind, content: String, tag: Tag| {
+            EventBuilder::new(kind, content).tag(tag).sign_with_keys(&from.author).unwrap()
+        };
+        match self {
+            Sort::Request => from.honest("qqqqqqqq", 0),
+            Sort::Split => from.honest(&format!("split 02{} qqqqqqqq", Keys::generate().public_key().to_hex()), 0),
+            Sort::Help | Sort::Status | Sort::Cancel | Sort::Resend | Sort::Delete => {
+                from.honest(&format!("{self:?}").to_lowercase(), 0)
+            }
+            Sort::Junk => from.wrap_of(&"x".repeat(20_000)),
+            Sort::File => of_kind(15, "https://files.example/cat.png", vec![us]),
+            Sort::Deletion => of_kind(5, "", vec![Tag::event(EventId::all_zeros())]),
+            Sort::Vanish => signed(Kind::RequestToVanish, String::new(), Tag::custom(TagKind::Relay, ["ALL_RELAYS"])),
+            Sort::Nip04 => {
+                let content = nip04::encrypt(from.author.secret_key(), &from.bot, "help").unwrap();
+                signed(Kind::EncryptedDirectMessage, content, us)
+            }
+        }
+    }
 }
 
-const BOUNDS: Bounds = Bounds {
-    memory: 64 << 20,
-    disk: 8 << 10,
-    log: 2 << 10,
-    // The slots of external relays (`nostr/relay/slots.rs`), and the connections to our own.
-    sockets: 202,
-    cpu: if cfg!(debug_assertions) { 0.2 } else { 0.02 },
-    delay: Duration::from_secs(5),
-};
+/// The attacker's budget. Each message comes from a fresh key, whose list names six addresses.
+#[derive(Clone, Copy, Debug)]
+struct Budget {
+    messages: usize,
+    a_second: usize,
+}
 
-/// The cost of one attack.
+const SHORT: Budget = Budget { messages: 40, a_second: 20 };
+/// Bounds of one attack. Memory in bytes, for the whole attack.
+const MEMORY: u64 = 64 << 20;
+/// Ledger pages in use, in bytes a message, before anything is cleaned up.
+const DISK: u64 = 8 << 10;
+/// Bytes of log a message, at the default level.
+const LOG: u64 = 2 << 10;
+/// The slots of external relays (`nostr/relay/slots.rs`), and the connections to our own.
+const SOCKETS: u64 = 202;
+/// Processor time besides the search, in milliseconds a message.
+const CPU: f64 = 20.0;
+/// The longest that an honest person waits.
+const WAIT: Duration = Duration::from_secs(5);
+/// The time between two honest messages.
+const PAUSE: Duration = Duration::from_secs(2);
+/// Proof of work that newcomers do for a request in a flood, in bits.
+const WORK: u8 = 8;
+
+/// The cost of one attack, and the longest waits of honest people: of an asker with an open job for
+/// the status, of a newcomer for help, and of a newcomer for a key.
 #[derive(Debug)]
-struct Row {
+struct Cost {
     sort: Sort,
     manner: Manner,
     budget: Budget,
@@ -71,44 +124,8 @@ struct Row {
     log: u64,
     sockets: u64,
     cpu: f64,
-    /// `None` if there was no answer within the test's time limit.
-    delay: Option<Duration>,
+    waits: [Duration; 3],
     redirects: usize,
-}
-
-impl Row {
-    const HEAD: &str =
-        "message  relay          a second  memory MiB  disk B/msg  log B/msg  sockets  cpu ms/msg  delay s";
-
-    fn line(&self) -> String {
-        let messages = self.budget.messages as f64;
-        format!(
-            "{:8} {:14} {:8} {:11.1} {:11.0} {:10.0} {:8} {:11.2} {:>8}",
-            format!("{:?}", self.sort),
-            format!("{:?}", self.manner),
-            self.budget.a_second,
-            self.memory as f64 / f64::from(1 << 20),
-            self.disk as f64 / messages,
-            self.log as f64 / messages,
-            self.sockets,
-            1e3 * self.cpu / messages,
-            self.delay.map_or("never".to_owned(), |delay| format!("{:.2}", delay.as_secs_f64()))
-        )
-    }
-
-    /// The measurements that exceed their bounds.
-    fn excess(&self) -> Vec<&'static str> {
-        let messages = self.budget.messages as u64;
-        let over = [
-            ("memory", self.memory > BOUNDS.memory),
-            ("disk", self.disk > BOUNDS.disk * messages),
-            ("log", self.log > BOUNDS.log * messages),
-            ("sockets", self.sockets > BOUNDS.sockets),
-            ("processor time", self.cpu > BOUNDS.cpu * messages as f64),
-            ("redirects", self.redirects > 0),
-        ];
-        over.into_iter().filter_map(|(what, is_over)| is_over.then_some(what)).collect()
-    }
 }
 
 /// Bytes of the ledger's pages that are in use.
@@ -124,45 +141,84 @@ fn open_sockets(pid: u32) -> u64 {
     files.filter(|file| std::fs::read_link(file.path()).is_ok_and(is_socket)).count() as u64
 }
 
+/// Somebody honest, whose list at `ours` names a relay that the bot has never visited.
+async fn person(ours: &RawRelay, bot: PublicKey) -> (Asker, RawRelay) {
+    let relay = RawRelay::start(raw_relay::Manner::Honest).await;
+    let asker = Asker::connect_without_relay_list(&relay.url(), bot).await;
+    let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(relay.url()));
+    ours.pour(&list.sign_with_keys(&asker.keys).unwrap());
+    (asker, relay)
+}
+
 /// Runs one attack against a new bot.
-async fn attack(sort: Sort, manner: Manner, budget: Budget) -> Row {
+async fn attack(sort: Sort, manner: Manner, budget: Budget) -> Cost {
     let (ours, theirs) = (RawRelay::start(raw_relay::Manner::Honest).await, HostileRelay::start(manner).await);
-    let home = Home::new(&[ours.url()]);
+    let home = Home::with(&[ours.url()], &format!("[limits]\nflood_work_bits = {WORK}\n"));
     let bot = home.spawn_at_level("info").await;
     until("the bot listens", || async { ours.is_subscribed().then_some(()) }).await;
-    // The honest asker is known to the bot: they have an open job.
-    let mut honest = Asker::connect(&ours.url(), bot.public_key).await;
-    assert!(honest.ask("qqqqqqqq").await.contains("#1"));
-    let status = honest.wrap("status").await;
-    let events = attack::events(sort, budget, bot.public_key, &theirs);
-
+    let (mut known, _relay) = person(&ours, bot.public_key).await;
+    ours.pour(&known.wrap("qqqqqqqq").await);
+    assert!(known.next_text().await.contains("#1"));
+    let turns = (budget.messages / budget.a_second / (3 * PAUSE.as_secs() as usize)).max(1);
+    let mut newcomers = Vec::new();
+    for number in 0..2 * turns {
+        let person = person(&ours, bot.public_key).await;
+        let message = person.0.wrap_with_work(["help", "pz"][number % 2], WORK);
+        newcomers.push((person, message));
+    }
+    let events: Vec<[Event; 2]> = (0..budget.messages)
+        .map(|number| {
+            let from = Forger::new(bot.public_key);
+            let urls = (0..6).map(|at| Tag::relay(theirs.url(number * 6 + at)));
+            let list = EventBuilder::new(Kind::InboxRelays, "").tags(urls).sign_with_keys(&from.author).unwrap();
+            [list, sort.event(&from)]
+        })
+        .collect();
     // The vault is another process, and counts too.
-    let pid = bot.pid();
-    let vault = next_vault(pid, None).await;
+    let (pid, vault) = (bot.pid(), next_vault(bot.pid(), None).await);
     let resident = || usage::of(pid).1 + usage::of(vault).1;
     let worked = || usage::seconds_beside_search(pid) + usage::of(vault).0;
     let log_bytes = || home.log().len() as u64;
     let before = (resident(), ledger_bytes(&home), log_bytes(), open_sockets(pid), worked());
     let (mut memory, mut sockets) = (0, 0);
-    let half = tokio::sync::Notify::new();
     let pour = async {
         let mut pace = tokio::time::interval(Duration::from_secs(1) / budget.a_second as u32);
-        for (number, [list, message]) in events.iter().enumerate() {
+        for [list, message] in &events {
             pace.tick().await;
             ours.pour(list);
             ours.pour(message);
-            if number == events.len() / 2 {
-                half.notify_one();
-            }
         }
     };
-    let ask = async {
-        half.notified().await;
-        let began = Instant::now();
-        honest.publish(&status).await;
-        // Waits longer than the bound, to print how much it is exceeded.
-        let answer = tokio::time::timeout(3 * BOUNDS.delay, honest.next_text()).await;
-        answer.ok().map(|_| began.elapsed())
+    let write = async {
+        let mut pace = tokio::time::interval(PAUSE);
+        // The attack begins first.
+        pace.tick().await;
+        let (mut waits, mut waiting) = ([Duration::ZERO; 3], JoinSet::new());
+        for (number, ((mut asker, relay), message)) in newcomers.into_iter().enumerate() {
+            if number % 2 == 0 {
+                pace.tick().await;
+                let (status, began) = (known.wrap_with_work("status", WORK), Instant::now());
+                ours.pour(&status);
+                known.next_text().await;
+                waits[0] = began.elapsed().max(waits[0]);
+            }
+            pace.tick().await;
+            let began = Instant::now();
+            ours.pour(&message);
+            waiting.spawn(async move {
+                if number % 2 == 0 {
+                    drop(asker.next_text().await)
+                } else {
+                    drop(asker.next_key().await)
+                }
+                drop(relay);
+                (1 + number % 2, began.elapsed())
+            });
+        }
+        for (kind, wait) in waiting.join_all().await {
+            waits[kind] = wait.max(waits[kind]);
+        }
+        waits
     };
     let watch = async {
         let mut look = tokio::time::interval(Duration::from_millis(50));
@@ -172,11 +228,11 @@ async fn attack(sort: Sort, manner: Manner, budget: Budget) -> Row {
             sockets = open_sockets(pid).max(sockets);
         }
     };
-    let delay = tokio::select! {
-        ((), delay) = async { tokio::join!(pour, ask) } => delay,
+    let waits = tokio::select! {
+        ((), waits) = async { tokio::join!(pour, write) } => waits,
         () = watch => unreachable!("it watches until the attack is over"),
     };
-    Row {
+    Cost {
         sort,
         manner,
         budget,
@@ -185,52 +241,50 @@ async fn attack(sort: Sort, manner: Manner, budget: Budget) -> Row {
         log: log_bytes() - before.2,
         sockets: sockets.saturating_sub(before.3),
         cpu: worked() - before.4,
-        delay,
+        waits,
         redirects: theirs.redirects_followed(),
     }
 }
 
-/// Runs the attacks, `at_once` at a time, each against a new bot. Prints the table, and fails if a
-/// row exceeds a bound.
-async fn table(at_once: usize, attacks: impl IntoIterator<Item = (Sort, Manner, Budget)>) {
-    println!("{}", Row::HEAD);
-    let (mut over, mut slowest) = (Vec::new(), Duration::ZERO);
+/// Runs the attacks, `at_once` at a time, each against a new bot. Checks what is counted. Prints the
+/// highest of what is measured.
+async fn costs(at_once: usize, attacks: impl IntoIterator<Item = (Sort, Manner, Budget)>) {
     let attacks = attacks.into_iter().map(|(sort, manner, budget)| attack(sort, manner, budget));
-    let mut rows = stream::iter(attacks).buffered(at_once);
-    while let Some(row) = rows.next().await {
-        println!("{}", row.line());
-        slowest = slowest.max(row.delay.unwrap_or(3 * BOUNDS.delay));
-        if !row.excess().is_empty() {
-            over.push(format!("{}  over: {}", row.line(), row.excess().join(", ")));
+    let mut costs = stream::iter(attacks).buffered(at_once);
+    let (mut memory, mut cpu, mut waits) = (0, 0f64, [Duration::ZERO; 3]);
+    while let Some(cost) = costs.next().await {
+        println!("{:?} through {:?}: {cost:?}", cost.sort, cost.manner);
+        let messages = cost.budget.messages as u64;
+        assert!(cost.disk <= DISK * messages && cost.log <= LOG * messages, "disk or log: {cost:?}");
+        assert!(cost.sockets <= SOCKETS && cost.redirects == 0, "sockets or redirects: {cost:?}");
+        (memory, cpu) = (cost.memory.max(memory), cpu.max(1e3 * cost.cpu / messages as f64));
+        for (longest, wait) in waits.iter_mut().zip(cost.waits) {
+            *longest = wait.max(*longest);
         }
     }
-    assert!(over.is_empty(), "{} rows are over their bounds:\n{}\n{}", over.len(), Row::HEAD, over.join("\n"));
-    judge("the longest wait of the honest asker", slowest, BOUNDS.delay);
+    figure("bytes of memory", memory, MEMORY);
+    figure("processor time of a message, ms", cpu, CPU);
+    for (what, wait) in ["the status, with a job", "help", "a key"].into_iter().zip(waits) {
+        figure(&format!("the longest wait for {what}"), wait, WAIT);
+    }
 }
 
-async fn every_kind_of_message_costs_what_the_table_allows() {
-    table(at_once(), Sort::ALL.map(|sort| (sort, Manner::Closing, SHORT))).await;
-}
-
-async fn every_manner_of_relay_costs_what_the_table_allows() {
-    table(at_once(), Manner::ALL.map(|manner| (Sort::Help, manner, SHORT))).await;
+async fn every_kind_of_message_and_every_manner_of_relay_costs_what_the_table_allows() {
+    let manners = Manner::ALL.into_iter().cycle();
+    costs(3, Sort::ALL.into_iter().zip(manners).map(|(sort, manner)| (sort, manner, SHORT))).await;
 }
 
 async fn every_kind_through_every_manner_costs_what_the_table_allows() {
-    let rates = [2, 20, 50, 200];
-    let budget = |a_second| Budget { messages: 30 * a_second, a_second, addresses: 6 };
-    let pairs = Sort::ALL.into_iter().flat_map(|sort| Manner::ALL.map(|manner| (sort, manner)));
-    let pairs = pairs.map(|(sort, manner)| (sort, manner, budget(20)));
-    let worst = rates
-        .into_iter()
-        .flat_map(|a_second| [Manner::Mute, Manner::Silent].map(|manner| (Sort::Help, manner, budget(a_second))));
-    let (part, parts) = part_of_the_table();
-    table(1, worst.chain(pairs).skip(part).step_by(parts)).await;
+    let pairs = Sort::ALL.into_iter().flat_map(|sort| Manner::ALL.map(|manner| (sort, manner, SHORT)));
+    costs(1, pairs).await;
 }
 
-/// The part of the full table that `NPUBBOT_TEST_PART` names, and the number of parts.
-fn part_of_the_table() -> (usize, usize) {
-    let Some(text) = std::env::var("NPUBBOT_TEST_PART").ok() else { return (0, 1) };
-    let numbers = text.split_once('/').and_then(|(part, parts)| Some((part.parse().ok()?, parts.parse().ok()?)));
-    numbers.filter(|(part, parts)| part < parts).expect("NPUBBOT_TEST_PART is like 3/13")
+/// Attacks for half a minute at each rate.
+async fn relays_that_say_nothing_delay_nobody_else() {
+    for sort in [Sort::Help, Sort::Request] {
+        for a_second in [2, 20, 50, 200] {
+            let budget = Budget { messages: 30 * a_second, a_second };
+            costs(1, [Manner::Mute, Manner::Silent].map(|manner| (sort, manner, budget))).await;
+        }
+    }
 }
