@@ -65,4 +65,5 @@ pub use request::BreakOut;
 pub use signer::BotSigner;
 pub use start_points::StartId;
 pub use ticket::{Asked, Order, Reader, Wanted};
+pub use unwrap::GIFT_WRAPS;
 pub use vault::Vault;

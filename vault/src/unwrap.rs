@@ -12,6 +12,9 @@ use nostr::{Event, EventId, JsonUtil, Kind, PublicKey, UnsignedEvent};
 use std::collections::BTreeSet;
 use std::io;
 
+/// Kinds of gift wraps (NIP-59). Relays do not store the second, the ephemeral one.
+pub const GIFT_WRAPS: [Kind; 2] = [Kind::GiftWrap, Kind::Custom(21059)];
+
 /// Largest wrap, in bytes of JSON. The longest text that NIP-44 allows in a seal in a wrap has
 /// 40,000 bytes, and its wrap 77,000.
 const MAX_WRAP: usize = 128 * 1024;
@@ -62,7 +65,7 @@ pub(super) fn unwrap(bot: &Signing, wrap: &Event) -> Result<Opened, UnwrapError>
     if !has_bearable_size(wrap) {
         return Err(UnwrapError::TooLarge);
     }
-    if wrap.kind != Kind::GiftWrap {
+    if !GIFT_WRAPS.contains(&wrap.kind) {
         return Err(UnwrapError::NotAWrap);
     }
     let us = bot.public_key();

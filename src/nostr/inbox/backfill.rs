@@ -8,6 +8,7 @@ use crate::nostr::relay::connections::Backoff;
 use crate::nostr::relay::connections::Relays;
 use crate::nostr::relay::error::NostrError;
 use crate::nostr::relay::query::Fetched;
+use crate::vault::GIFT_WRAPS;
 use nostr_sdk::{Filter, Kind, RelayUrl, Timestamp};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -180,7 +181,7 @@ pub(super) fn since(last_contact: Option<u64>, now: u64) -> Timestamp {
 
 /// Gift wraps and NIP-04 messages to the bot.
 pub(super) fn filter(relays: &Relays, since: Timestamp) -> Filter {
-    Filter::new().kinds([Kind::GiftWrap, Kind::EncryptedDirectMessage]).pubkey(relays.bot()).since(since)
+    Filter::new().kinds(GIFT_WRAPS).kind(Kind::EncryptedDirectMessage).pubkey(relays.bot()).since(since)
 }
 
 /// Fetches every wrap that one relay has since `since`, and sends it to `out`, unverified, newest

@@ -12,7 +12,7 @@
 use super::subscription::Awaited;
 use crate::fault::{self, Step};
 use crate::message::WorkWanted;
-use crate::vault::Rumor;
+use crate::vault::{GIFT_WRAPS, Rumor};
 use hashlink::LruCache;
 use nostr_sdk::{Event, Kind, PublicKey, RelayMessage, RelayPoolNotification, RelayUrl, SubscriptionId};
 use std::collections::VecDeque;
@@ -220,7 +220,7 @@ impl<T> Arrival<T> {
 
 /// Whether an event has the right size, kind and receiver.
 pub(super) fn is_acceptable(event: &Event, bot: &PublicKey) -> bool {
-    matches!(event.kind, Kind::GiftWrap | Kind::EncryptedDirectMessage)
+    (GIFT_WRAPS.contains(&event.kind) || event.kind == Kind::EncryptedDirectMessage)
         && event.content.len() <= MAX_CONTENT
         && event.tags.len() <= MAX_TAGS
         && event.tags.public_keys().any(|key| key == bot)
@@ -460,6 +460,8 @@ mod tests {
         assert!(entrance.queue.pop(true).is_none());
         entrance.admit(ours.clone(), made(Kind::GiftWrap, largest, tags(1)));
         assert_eq!(entrance.queue.pop(true).unwrap().message.content.len(), largest);
+        entrance.admit(ours.clone(), made(Kind::Custom(21059), 1, tags(1)));
+        assert!(entrance.queue.pop(true).is_some(), "an ephemeral wrap");
     }
 
     #[tokio::test]

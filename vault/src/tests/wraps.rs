@@ -98,6 +98,14 @@ fn an_honest_wrap_opens() {
     assert_eq!((rumor.content.as_str(), rumor.subject), ("m0ctane please", None));
 }
 
+#[test]
+fn an_ephemeral_wrap_opens() {
+    let forger = Forger::new();
+    let seal = forger.seal_of(&forger.rumor_json().to_string()).as_json();
+    let wrap = forger.wrap_as(Kind::Custom(21059), forger.us, &seal);
+    assert_eq!(forger.open(&wrap).unwrap().content, "m0ctane please");
+}
+
 #[tokio::test]
 async fn wraps_made_by_nostr_open() {
     let forger = Forger::new();
@@ -158,7 +166,7 @@ fn oversize_is_refused_before_anything_is_decrypted() {
 fn another_kind_is_no_wrap() {
     let forger = Forger::new();
     let seal = forger.seal_of(&forger.rumor_json().to_string()).as_json();
-    for kind in [1, 13, 14, 1058, 21059] {
+    for kind in [1, 13, 14, 1058, 20059] {
         assert_eq!(forger.refused(&forger.wrap_as(Kind::from(kind), forger.us, &seal)), UnwrapError::NotAWrap);
     }
 }
