@@ -58,8 +58,10 @@ steps! {
     Keep,
     /// Transaction T2. Before: everything is written but not committed.
     Found,
-    /// The result is sent. After: a relay said OK.
+    /// The result is sent. After: a relay said OK to both of its events.
     Send,
+    /// The second event of a result is sent, to a relay that has the first.
+    SendKey,
     /// Transaction T3 of a result. Before: everything is written but not committed.
     Deliver,
     /// The inbox's cursor is moved after a backfill.

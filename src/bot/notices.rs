@@ -5,7 +5,7 @@ use super::meanings::name;
 use super::numbers::{one_in, span};
 use super::phrases::number;
 use super::tables::{Table, say};
-use crate::key::{Npub, SplitTweak};
+use crate::key::Npub;
 use crate::language::Language;
 use crate::ledger::Job;
 use crate::pattern::{Kind, Pattern, word_spelt};
@@ -20,11 +20,10 @@ pub enum Found {
     Best,
 }
 
-/// The result of a job: the text before the line with the nsec, and the text after it.
-pub fn key_found(job: &Job, pattern: &Pattern, npub: &Npub, found: Found) -> (String, String) {
+/// The first message of a result. The nsec is the second one.
+pub fn key_found(job: &Job, pattern: &Pattern, npub: &Npub, found: Found) -> String {
     let t = Table::of(job.language);
-    let heading = heading(t, job, pattern, npub, found);
-    (say!(t, "key-found", heading = heading, npub = npub.to_string()), say!(t, "key-found-after"))
+    say!(t, "key-found", heading = heading(t, job, pattern, npub, found), npub = npub.to_string())
 }
 
 /// The first line of a result.
@@ -57,11 +56,11 @@ pub fn apology(language: Language) -> String {
     say!(Table::of(language), "apology")
 }
 
-/// The result of a split job: the tweak, which is useless without the asker's half.
-pub fn tweak_found(job: &Job, pattern: &Pattern, npub: &Npub, found: Found, tweak: &SplitTweak) -> String {
+/// The first message of the result of a split job. The tweak, which is useless without the asker's
+/// half, is the second one.
+pub fn tweak_found(job: &Job, pattern: &Pattern, npub: &Npub, found: Found) -> String {
     let t = Table::of(job.language);
-    let heading = heading(t, job, pattern, npub, found);
-    say!(t, "tweak-found", heading = heading, npub = npub.to_string(), tweak = tweak.to_string())
+    say!(t, "tweak-found", heading = heading(t, job, pattern, npub, found), npub = npub.to_string())
 }
 
 /// The notice of a job that takes longer than was promised. A job has at most one. `now`: Unix

@@ -123,8 +123,13 @@ impl<'a> Attacker<'a> {
         };
         let message = self.message("Yours:");
         for attempt in ["first", "second"] {
-            match self.context.vault.redeem(start, hit, &tried, None, &message, "") {
-                Ok(wrap) => writeln!(self.report, "redeemed {attempt} {} {step} {}", hit.npub(), wrap.json)?,
+            match self.context.vault.redeem(start, hit, &tried, None, &message) {
+                Ok(wrap) => writeln!(
+                    self.report,
+                    "redeemed {attempt} {} {step} {}",
+                    hit.npub(),
+                    wrap.events().last().unwrap_or_default()
+                )?,
                 Err(error) => writeln!(self.report, "refused {error}")?,
             }
         }
@@ -170,7 +175,7 @@ impl<'a> Attacker<'a> {
                     let Ok((start, point)) = vault.open_start() else { return };
                     let (_, hit) = found(&point, &self.own.spec.patterns[0]);
                     for _ in 0..FLOOD / 10 {
-                        let _ = vault.redeem(start, &hit, &noise, None, &message, "");
+                        let _ = vault.redeem(start, &hit, &noise, None, &message);
                     }
                 });
             }

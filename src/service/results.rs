@@ -75,11 +75,12 @@ impl Results {
             // The ticket names the half. A tweak for another half would be useless, and would
             // relate two keys.
             let tweak = self.0.vault.reveal(find.start, &find.hit, ticket)?;
-            return self.0.vault.seal(&message(notices::tweak_found(job, &find.pattern, &npub, found, &tweak)));
+            let explained = message(notices::tweak_found(job, &find.pattern, &npub, found));
+            return self.0.vault.seal_pair(&explained, tweak.to_string());
         }
-        let (before, after) = notices::key_found(job, &find.pattern, &npub, found);
+        let explained = message(notices::key_found(job, &find.pattern, &npub, found));
         let newer = self.0.encryption_keys.newer(job.spec.asker, job.accepted_at);
-        self.0.vault.redeem(find.start, &find.hit, ticket, newer.as_ref(), &message(before), &after)
+        self.0.vault.redeem(find.start, &find.hit, ticket, newer.as_ref(), &explained)
     }
 
     /// Runs T2, or a part of it. Until it is recorded, the sealed result exists only here, so this
@@ -266,7 +267,7 @@ mod tests {
             let due = bench.results.0.ledger.due_messages(9).unwrap();
             let result = due.into_iter().find(|message| message.result_of == Some(job)).unwrap();
             assert_eq!(result.wrap.to, bench.asker);
-            Event::from_json(result.wrap.json).unwrap()
+            Event::from_json(result.wrap.events().last().unwrap()).unwrap()
         };
         let opens = |keys: &Keys, wrap: &Event| {
             nip44::decrypt(keys.secret_key(), &wrap.pubkey, &wrap.content).is_ok_and(|json| {

@@ -24,14 +24,15 @@ export function judge(client, rumors, requestId, asker) {
     threaded: rumors.every((rumor) => isThreaded(rumor, requestId, asker)),
     messages: rumors.length,
     key_fits: Boolean(npub?.startsWith(`npub1${REQUEST}`)),
-    npub_named: Boolean(npub && result.content.includes(npub)),
+    npub_named: Boolean(npub && rumors.some((rumor) => rumor.content.includes(npub))),
+    key_alone: result?.content === nsec,
   };
   writeSync(1, `${JSON.stringify(seen)}\n`);
-  process.exit(seen.accepted && seen.threaded && seen.key_fits && seen.npub_named ? 0 : 1);
+  process.exit(seen.accepted && seen.threaded && seen.key_fits && seen.npub_named && seen.key_alone ? 0 : 1);
 }
 
 /** The whole conversation has come. */
-export const isOver = (rumors) => rumors.some((rumor) => /^nsec1/m.test(rumor.content)) && rumors.length >= 2;
+export const isOver = (rumors) => rumors.some((rumor) => /^nsec1/m.test(rumor.content)) && rumors.length >= 3;
 
 /** Asks again until there is an answer: the bot may just be starting. */
 export async function eventually(ask) {

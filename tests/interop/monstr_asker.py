@@ -24,15 +24,15 @@ def judge(rumors, request_id, asker):
         return rumor.kind == 14 and rumor.pub_key == BOT and all(tag in tags for tag in wanted)
 
     acceptance = [rumor for rumor in rumors if "searching for" in rumor.content]
-    results = [(rumor, line) for rumor in rumors for line in rumor.content.splitlines() if line.startswith("nsec1")]
-    npub = Keys(results[0][1]).public_key_bech32() if results else ""
+    nsecs = [rumor.content for rumor in rumors if rumor.content.startswith("nsec1")]
+    npub = Keys(nsecs[0]).public_key_bech32() if nsecs else ""
     seen = {
         "client": "monstr",
         "accepted": bool(acceptance),
         "threaded": all(threaded(rumor) for rumor in rumors),
         "messages": len(rumors),
         "key_fits": npub.startswith("npub1" + REQUEST),
-        "npub_named": bool(npub) and npub in results[0][0].content,
+        "npub_named": bool(npub) and any(npub in rumor.content for rumor in rumors),
     }
     print(json.dumps(seen), flush=True)
     return all(seen[part] for part in ("accepted", "threaded", "key_fits", "npub_named"))
@@ -52,7 +52,7 @@ async def main():
     async def open_wrap(event):
         rumor = await gift_wrap.unwrap(event)
         rumors[rumor.id] = rumor
-        if len(rumors) >= 2 and any("\nnsec1" in rumor.content for rumor in rumors.values()):
+        if len(rumors) >= 3 and any(rumor.content.startswith("nsec1") for rumor in rumors.values()):
             over.set()
 
     def on_event(client, sub_id, event):

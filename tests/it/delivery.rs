@@ -161,7 +161,7 @@ async fn a_known_list_is_used_after_its_relay_is_gone() {
     // The remaining relay does not have the asker's list. The bot still uses the list it knows.
     discovery.stop().await;
     publish(&inbox.url(), &asker.honest("dad", 0)).await;
-    messages(&theirs, &asker, 3).await;
+    messages(&theirs, &asker, 4).await;
     assert!(inbox.wraps_to(asker.author.public_key()).is_empty());
     running.service.stop().await;
 }

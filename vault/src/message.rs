@@ -75,17 +75,25 @@ impl fmt::Debug for OutgoingMessage {
 }
 
 /// A sealed message: a signed event of kind 1059 (NIP-59) or of kind 4. It is made once, and every
-/// retry sends the same event.
+/// retry sends the same event. A result is two events: the message that explains it, then the
+/// message that the asker copies.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GiftWrap {
-    /// Id of the event.
+    /// Id of the event; of a result, the id of the second one.
     pub id: [u8; 32],
     /// The receiver of the message.
     pub to: Asker,
-    /// The event as JSON, as relays expect it.
+    /// The events as JSON, one a line, in the order in which relays get them.
     pub json: String,
     /// Expiration (NIP-40): relays may delete it from this time on, in Unix seconds.
     pub expires_at: u64,
+}
+
+impl GiftWrap {
+    /// The events as JSON.
+    pub fn events(&self) -> impl Iterator<Item = &str> {
+        self.json.lines()
+    }
 }
 
 impl fmt::Debug for GiftWrap {

@@ -22,8 +22,8 @@ pub(super) enum Request {
     },
     /// Forget start points that will not be redeemed.
     Discard(Vec<StartId>),
-    /// Spend a start point and seal its key to the author of the ticket, between `message.text` and
-    /// `after`.
+    /// Spend a start point and seal `message` and its key, each as a message of its own, to the
+    /// author of the ticket.
     Redeem {
         start: StartId,
         hit: Hit,
@@ -31,7 +31,6 @@ pub(super) enum Request {
         /// An announcement of the ticket's author, if it is newer than their message.
         announcement: Option<String>,
         message: OutgoingMessage,
-        after: String,
         now: u64,
     },
     /// Spend a split start point and return its tweak for the half in the ticket.
@@ -43,8 +42,8 @@ pub(super) enum Request {
     Show { start: StartId, hit: Hit, form: Form },
     /// Do something with the half that this process has opened or drawn.
     Half(HalfRequest),
-    /// Seal a message without a key.
-    Seal { message: OutgoingMessage, now: u64 },
+    /// Seal a message without a key, and `to_copy` as a second message.
+    Seal { message: OutgoingMessage, to_copy: Option<String>, now: u64 },
     /// Encrypt a message without a key as kind 4 (NIP-04).
     SealNip04 { message: OutgoingMessage, now: u64 },
     /// Open a gift wrap.

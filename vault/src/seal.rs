@@ -40,7 +40,7 @@ struct RumorJson<'a> {
     content: &'a str,
 }
 
-/// Seals `text` to the receiver of `message`. `text` is `message.text`, possibly with a key added.
+/// Seals `text` to the receiver of `message`: `message.text`, or the text to copy after it.
 ///
 /// If the receiver has an encryption key (kind 10044), both layers are encrypted to it. Rumor and
 /// wrap name the receiver's own key, which relays and clients look for.

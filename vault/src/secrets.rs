@@ -16,7 +16,6 @@ use super::{identity, seal, signer, unwrap};
 use crate::key::{SplitTweak, StartPoint, VerifiedHit, candidate};
 use nostr::{Event, JsonUtil};
 use npubbot_miner::token_bucket::TokenBucket;
-use std::fmt::{self, Write as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -148,12 +147,12 @@ impl Secrets {
                 self.starts.discard(&starts);
                 Answer::Done
             }
-            Request::Redeem { start, hit, ticket, announcement, message, after, now } => {
+            Request::Redeem { start, hit, ticket, announcement, message, now } => {
                 let order = self.order(Author::Verified, &ticket)?;
                 let announced = announcement.as_deref().and_then(Announcement::verify);
                 let encryption_key = order.encryption_key_now(announced.as_ref());
-                let message = OutgoingMessage { to: order.asker, encryption_key, ..message };
-                Answer::Sealed(self.redeem(start, &hit, &order, &message, &after, now)?)
+                let message = OutgoingMessage { to: order.asker, encryption_key, ..without_keys_in(message) };
+                Answer::Sealed(self.redeem(start, &hit, &order, &message, now)?)
             }
             Request::Reveal { start, hit, ticket } => {
                 let order = self.order(Author::Verified, &ticket)?;
@@ -170,9 +169,9 @@ impl Secrets {
                 }
                 Answer::Ticket(ticket::issue(&self.bot, Author::Verified, &order)?)
             }
-            Request::Seal { message, now } => {
-                let message = without_keys_in(message);
-                Answer::Sealed(self.seal_text(&message, &message.text, now)?)
+            Request::Seal { message, to_copy, now } => {
+                let (message, to_copy) = (without_keys_in(message), to_copy.as_deref().map(without_keys));
+                Answer::Sealed(self.seal(&message, to_copy.as_deref(), now)?)
             }
             Request::SealNip04 { message, now } => {
                 let message = without_keys_in(message);
@@ -219,14 +218,11 @@ impl Secrets {
         hit: &Hit,
         order: &Order,
         message: &OutgoingMessage,
-        after: &str,
         now: u64,
     ) -> Result<GiftWrap, VaultError> {
-        let key = self.derive(start, hit, Some(order))?;
-        let mut text = SecretText::with_capacity(message.text.len() + NSEC_LENGTH + after.len() + 2);
-        write_message(&mut text, &message.text, &key, after).map_err(|_| VaultError::Unsealable)?;
-        drop(key);
-        self.seal_text(message, text.as_str().ok_or(VaultError::Unsealable)?, now)
+        let mut nsec = SecretText::with_capacity(NSEC_LENGTH);
+        self.derive(start, hit, Some(order))?.write_nsec(&mut nsec).map_err(|_| VaultError::Unsealable)?;
+        self.seal(message, Some(nsec.as_str().ok_or(VaultError::Unsealable)?), now)
     }
 
     /// Spends the start point and returns its key, or its tweak.
@@ -269,8 +265,15 @@ impl Secrets {
         Ok(key)
     }
 
-    fn seal_text(&self, message: &OutgoingMessage, text: &str, now: u64) -> Result<GiftWrap, VaultError> {
-        seal::seal(&self.bot, self.source, now, message, text)
+    fn seal(&self, message: &OutgoingMessage, to_copy: Option<&str>, now: u64) -> Result<GiftWrap, VaultError> {
+        let explained = seal::seal(&self.bot, self.source, now, message, &message.text)?;
+        let Some(to_copy) = to_copy else { return Ok(explained) };
+        // Clients sort by date.
+        let not_before = now.max(message.not_before) + 1;
+        let copied = OutgoingMessage { not_before, ..message.clone() };
+        let copied = seal::seal(&self.bot, self.source, now, &copied, to_copy)?;
+        let expires_at = explained.expires_at.min(copied.expires_at);
+        Ok(GiftWrap { json: explained.json + "\n" + &copied.json, expires_at, ..copied })
     }
 }
 
@@ -289,12 +292,4 @@ fn recompute(point: Option<StartPoint>, hit: &Hit) -> Result<VerifiedHit, VaultE
 
 fn event(json: &str) -> Result<Event, UnwrapError> {
     Event::from_json(json).map_err(|_| UnwrapError::NotAWrap)
-}
-
-fn write_message(text: &mut SecretText, before: &str, key: &DerivedKey, after: &str) -> fmt::Result {
-    text.write_str(before)?;
-    text.write_str("\n")?;
-    key.write_nsec(text)?;
-    text.write_str("\n")?;
-    text.write_str(after)
 }

@@ -35,10 +35,9 @@ impl Vault {
         start: StartId,
         hit: &VerifiedHit,
         message: &OutgoingMessage,
-        after: &str,
     ) -> Result<GiftWrap, VaultError> {
         let ticket = self.ticket_for_tests(&Order::any_key(message.to, None))?;
-        self.redeem(start, hit, &ticket, None, message, after)
+        self.redeem(start, hit, &ticket, None, message)
     }
 
     /// The same vault, with another source of randomness.

@@ -209,10 +209,10 @@ impl Vault {
 
     /// Spends the start point, derives the key and seals it to the asker in the ticket;
     /// `message.to` is ignored. The wrap is encrypted to the key in `announcement`, if the asker
-    /// announced it after the request, otherwise to the key of the request. The text is
-    /// `message.text`, the nsec on a line of its own, then `after`. A key is always sealed
-    /// (NIP-17). The start point is spent before anything is derived, so an error never allows a
-    /// second try.
+    /// announced it after the request, otherwise to the key of the request. The result is two
+    /// messages: `message`, then one that is the nsec and nothing else, so that one touch copies it.
+    /// A key is always sealed (NIP-17). The start point is spent before anything is derived, so an
+    /// error never allows a second try.
     ///
     /// Errors: [`VaultError::ForeignTicket`], which spends nothing; [`VaultError::StartSpent`],
     /// [`VaultError::ForeignHit`], [`VaultError::NotAsked`], [`VaultError::Unsealable`],
@@ -224,12 +224,11 @@ impl Vault {
         ticket: &Ticket,
         announcement: Option<&Announcement>,
         message: &OutgoingMessage,
-        after: &str,
     ) -> Result<GiftWrap, VaultError> {
-        let (message, after, now) = (message.clone(), after.to_owned(), self.clock.now());
+        let (message, now) = (message.clone(), self.clock.now());
         let (hit, ticket) = (hit.into(), ticket.clone());
         let announcement = announcement.map(|announcement| announcement.json().to_owned());
-        sealed(self.link.ask(Request::Redeem { start, hit, ticket, announcement, message, after, now })?)
+        sealed(self.link.ask(Request::Redeem { start, hit, ticket, announcement, message, now })?)
     }
 
     /// Spends the start point and writes the nsec, without a line break, to `output`. The vault of
@@ -289,7 +288,15 @@ impl Vault {
     /// Errors: [`VaultError::Unsealable`] if the asker's key is invalid or the text is too long,
     /// [`VaultError::NoRandomness`], [`VaultError::Gone`].
     pub fn seal(&self, message: &OutgoingMessage) -> Result<GiftWrap, VaultError> {
-        sealed(self.link.ask(Request::Seal { message: message.clone(), now: self.clock.now() })?)
+        self.seal_all(vec![message.clone()])?.pop().ok_or(VaultError::Failed)
+    }
+
+    /// Seals a message, and a second one that is `to_copy` and nothing else.
+    ///
+    /// Errors: as [`Vault::seal`].
+    pub fn seal_pair(&self, message: &OutgoingMessage, to_copy: String) -> Result<GiftWrap, VaultError> {
+        let (message, to_copy, now) = (message.clone(), Some(to_copy), self.clock.now());
+        sealed(self.link.ask(Request::Seal { message, to_copy, now })?)
     }
 
     /// Encrypts a message to its asker as kind 4 (NIP-04), for clients without NIP-17.
@@ -304,7 +311,7 @@ impl Vault {
     /// Errors: those of [`Vault::seal`], if it fails for any message.
     pub fn seal_all(&self, messages: Vec<OutgoingMessage>) -> Result<Vec<GiftWrap>, VaultError> {
         let now = self.clock.now();
-        let requests = messages.into_iter().map(|message| Request::Seal { message, now }).collect();
+        let requests = messages.into_iter().map(|message| Request::Seal { message, to_copy: None, now }).collect();
         self.link.ask_all(requests)?.into_iter().map(sealed).collect()
     }
 

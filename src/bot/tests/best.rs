@@ -131,7 +131,7 @@ fn status_and_explain_tell_of_a_search_without_a_target() {
 fn the_result_says_how_rare_it_is() {
     let x = Npub(std::array::from_fn(|at| if at < 4 { [0, 0, 0, 1][at] } else { 0x55 }));
     let pattern: Pattern = "zeros:31".parse().unwrap();
-    let (before, _) = crate::bot::notices::key_found(&open("best 10m", None), &pattern, &x, Found::Best);
+    let before = crate::bot::notices::key_found(&open("best 10m", None), &pattern, &x, Found::Best);
     let (heading, rest) = before.split_once('\n').unwrap();
     let expected =
         "Job #3 is done: this is the rarest key I saw. This npub fits zeros:31, as 1 key in 2.1 billion does:";

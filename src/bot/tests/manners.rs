@@ -12,18 +12,15 @@ use crate::bot::text::is_invisible;
 use crate::bot::wording::{MOST_CHARACTERS, MOST_LINES};
 use crate::bot::{Reply, notices};
 use crate::job::{BestSearch, JobId, JobSpec};
-use crate::key::{HalfPointError, Npub, Offset, Rotation, SplitTweak, Tweak};
+use crate::key::{HalfPointError, Npub};
 use crate::language::Language;
 use crate::ledger::{HalfUse, Job, JobState};
 use crate::message::WorkWanted;
 use crate::pattern::{Best, Difficulty, Family, GrammarError, Pattern, PatternError, Rate};
 use proptest::prelude::*;
-use secp256k1::Scalar;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Length of the line with the nsec, which the vault adds to a result.
-const NSEC: usize = 64;
 /// The number of the last variant of [`Reply`], counted from 0.
 const LAST: usize = 50;
 
@@ -308,8 +305,6 @@ fn variant(reply: &Reply) -> usize {
 pub(super) fn notices(filling: &Filling, language: Language) -> Vec<String> {
     let (job, pattern, npub) = (filling.jobs[0], &filling.patterns[0], Npub([filling.count as u8; 32]));
     let waited = Duration::from_secs(filling.seconds);
-    let tweak = Tweak { offset: Offset::from_scalar(Scalar::ONE), rotation: Rotation::new(0).unwrap() };
-    let tweak = SplitTweak { tweak, fingerprint: [filling.count as u8; 8] };
     let open = Job {
         id: job,
         accepted_at: filling.seconds / 2,
@@ -318,15 +313,11 @@ pub(super) fn notices(filling: &Filling, language: Language) -> Vec<String> {
         ..super::job(1, "q", JobState::Accepted)
     };
     let after = Found::After(waited);
-    let key = |found| {
-        let (before, after) = notices::key_found(&open, pattern, &npub, found);
-        format!("{before}\n{}\n{after}", "x".repeat(NSEC))
-    };
     vec![
-        key(after),
-        key(Found::Best),
-        notices::tweak_found(&open, pattern, &npub, after, &tweak),
-        notices::tweak_found(&open, pattern, &npub, Found::Best, &tweak),
+        notices::key_found(&open, pattern, &npub, after),
+        notices::key_found(&open, pattern, &npub, Found::Best),
+        notices::tweak_found(&open, pattern, &npub, after),
+        notices::tweak_found(&open, pattern, &npub, Found::Best),
         notices::late(&open, filling.count as u64),
         notices::given_up(&open),
         notices::lost(&open),

@@ -284,7 +284,7 @@ fn the_result_says_which_spelling_was_met() {
     let found = |pattern: &str| {
         let pattern: Pattern = pattern.parse().unwrap();
         assert!(pattern.matches(&x), "{pattern} {text}");
-        crate::bot::notices::key_found(&one, &pattern, &x, Found::After(Duration::from_secs(3))).0
+        crate::bot::notices::key_found(&one, &pattern, &x, Found::After(Duration::from_secs(3)))
     };
     let open = format!("{}?{}", &start[..2], &start[3..]);
     assert!(found(&open).contains(&format!("This npub has {start}, which fits npub1{open}:")), "{}", found(&open));

@@ -462,16 +462,15 @@ found-best = Auftrag { $job } ist fertig: Das ist der seltenste Schlüssel, den 
 key-found =
     { $heading }
     { $npub }
-    Das ist sein geheimer Schlüssel. Wer ihn hat, ist diese Identität. Bewahre ihn gut auf und zeige ihn niemandem:
-key-found-after =
+    Meine nächste Nachricht ist sein geheimer Schlüssel und sonst nichts: Kopiere sie ganz.
+    Wer ihn hat, ist diese Identität. Bewahre ihn gut auf und zeige ihn niemandem.
     Er wurde auf dem Rechner meines Betreibers erzeugt: Vertraue ihm so weit, wie du dem Betreiber vertraust.
-    Um diese Nachricht noch einmal zu bekommen, schicke:
+    Um beide Nachrichten noch einmal zu bekommen, schicke:
     { command-resend }
 tweak-found =
     { $heading }
     { $npub }
-    Das ist mein Teil. Er ist nicht geheim:
-    { $tweak }
+    Meine nächste Nachricht ist mein Teil und sonst nichts: Kopiere sie ganz. Er ist nicht geheim.
     Mit deiner Hälfte ergibt er den Schlüssel:
     npubbot combine
     Deine Hälfte hat jetzt gedient. Mache für den nächsten Schlüssel eine neue.

@@ -482,16 +482,15 @@ found-best = Job { $job } is done: this is the rarest key I saw. { $fits }, as 1
 key-found =
     { $heading }
     { $npub }
-    This is its secret key. Whoever has it is this identity. Keep it safe, and show it to nobody:
-key-found-after =
+    My next message is its secret key and nothing else: copy it whole.
+    Whoever has it is this identity. Keep it safe, and show it to nobody.
     It was made on my operator's machine: trust it as far as you trust the operator.
-    To get this message again, send:
+    To get both messages again, send:
     { command-resend }
 tweak-found =
     { $heading }
     { $npub }
-    This is my part. It is no secret:
-    { $tweak }
+    My next message is my part and nothing else: copy it whole. It is no secret.
     Your half and it make the key:
     npubbot combine
     Your half has served now. Make a new one for the next key.

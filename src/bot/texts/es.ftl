@@ -472,16 +472,15 @@ found-best = El pedido { $job } terminó: esta es la clave más rara que vi. { $
 key-found =
     { $heading }
     { $npub }
-    Esta es su clave secreta. Quien la tiene es esta identidad. Guárdala bien y no se la enseñes a nadie:
-key-found-after =
+    Mi próximo mensaje es su clave secreta y nada más: cópialo entero.
+    Quien la tiene es esta identidad. Guárdala bien y no se la enseñes a nadie.
     Se creó en la máquina de mi operador: confía en ella tanto como en el operador.
-    Para recibir este mensaje otra vez, envía:
+    Para recibir los dos mensajes otra vez, envía:
     { command-resend }
 tweak-found =
     { $heading }
     { $npub }
-    Esta es mi parte. No es secreta:
-    { $tweak }
+    Mi próximo mensaje es mi parte y nada más: cópialo entero. No es secreta.
     Con tu mitad forma la clave:
     npubbot combine
     Tu mitad ya ha servido. Crea una nueva para la próxima clave.

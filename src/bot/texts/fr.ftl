@@ -478,16 +478,15 @@ found-best = La demande { $job } est terminée : voici la clé la plus rare que 
 key-found =
     { $heading }
     { $npub }
-    Voici sa clé secrète. Qui la possède est cette identité. Gardez-la bien et ne la montrez à personne :
-key-found-after =
+    Mon prochain message est sa clé secrète et rien d’autre : copiez-le en entier.
+    Qui la possède est cette identité. Gardez-la bien et ne la montrez à personne.
     Elle a été créée sur la machine de mon opérateur : fiez-vous à elle autant qu’à l’opérateur.
-    Pour recevoir ce message à nouveau, envoyez :
+    Pour recevoir les deux messages à nouveau, envoyez :
     { command-resend }
 tweak-found =
     { $heading }
     { $npub }
-    Voici ma partie. Elle n’est pas secrète :
-    { $tweak }
+    Mon prochain message est ma partie et rien d’autre : copiez-le en entier. Elle n’est pas secrète.
     Avec votre moitié, elle forme la clé :
     npubbot combine
     Votre moitié a servi. Créez-en une nouvelle pour la prochaine clé.

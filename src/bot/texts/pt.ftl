@@ -478,16 +478,15 @@ found-best = O pedido { $job } terminou: esta é a chave mais rara que vi. { $fi
 key-found =
     { $heading }
     { $npub }
-    Esta é a chave secreta dele. Quem a tem é esta identidade. Guarde bem e não mostre a ninguém:
-key-found-after =
+    A minha próxima mensagem é a chave secreta dele e nada mais: copie-a inteira.
+    Quem a tem é esta identidade. Guarde bem e não mostre a ninguém.
     Ela foi criada na máquina do meu operador: confie nela tanto quanto confia no operador.
-    Para receber esta mensagem de novo, envie:
+    Para receber as duas mensagens de novo, envie:
     { command-resend }
 tweak-found =
     { $heading }
     { $npub }
-    Esta é a minha parte. Não é secreta:
-    { $tweak }
+    A minha próxima mensagem é a minha parte e nada mais: copie-a inteira. Não é secreta.
     Com a sua metade ela forma a chave:
     npubbot combine
     A sua metade já serviu. Crie uma nova para a próxima chave.

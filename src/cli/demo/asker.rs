@@ -74,9 +74,9 @@ impl Asker {
     }
 }
 
-/// The npub of the nsec in a text, derived with libsecp256k1. The nsec stands on a line of its own.
+/// The npub of the nsec that a message consists of, derived with libsecp256k1.
 pub(super) fn npub_of_secret_in(text: &str) -> Option<Npub> {
-    let secret = text.lines().find_map(|line| SecretKey::from_bech32(line.trim()).ok())?;
+    let secret = SecretKey::from_bech32(text).ok()?;
     let (public, _) = secp256k1::SecretKey::from_slice(secret.as_secret_bytes()).ok()?.x_only_public_key(SECP256K1);
     Some(Npub(public.serialize()))
 }

@@ -158,19 +158,15 @@ impl Demo {
         let began = Instant::now();
         self.say("asker", request.as_str())?;
         asker.send(request.as_str()).await?;
-        let first = timeout(ANSWER_PATIENCE, asker.next_message()).await.context("the bot did not answer")??;
-        self.say("bot", &first)?;
-        // A key that is found at once may arrive before the acceptance.
-        let result = if asker::npub_of_secret_in(&first).is_some() {
-            first
-        } else {
-            let result = wait_for_result(&service, &mut asker, &request).await?;
-            self.say("bot", &result)?;
-            result
+        let mut message = timeout(ANSWER_PATIENCE, asker.next_message()).await.context("the bot did not answer")??;
+        let npub = loop {
+            self.say("bot", &message)?;
+            match asker::npub_of_secret_in(&message) {
+                Some(npub) => break npub,
+                None => message = next_message(&service, &mut asker, &request).await?,
+            }
         };
         let seconds = began.elapsed().as_secs_f64();
-
-        let npub = asker::npub_of_secret_in(&result).context("the bot sent no key; its last message says why")?;
         let found = request.met_by(&npub);
         asker.leave().await;
         service.stop().await;
@@ -202,7 +198,7 @@ impl Demo {
 }
 
 /// Waits for the bot's next message and shows the progress of the search.
-async fn wait_for_result(service: &Service, asker: &mut Asker, request: &Pattern) -> anyhow::Result<String> {
+async fn next_message(service: &Service, asker: &mut Asker, request: &Pattern) -> anyhow::Result<String> {
     let rate = || service.rate_for(std::slice::from_ref(request));
     let mean = rate().and_then(|rate| request.difficulty().expected_time(rate)).unwrap_or(Duration::from_secs(60));
     let deadline = Instant::now() + mean.mul_f64(SEARCH_PATIENCE) + ANSWER_PATIENCE;

@@ -70,7 +70,8 @@ impl Outbox {
     /// Sends a message to those of its asker's relays that do not have it. `cancel` ends the
     /// attempt early.
     pub(super) async fn attempt(&self, message: &Arc<DueMessage>, cancel: &Notify) -> Attempt {
-        let Ok(kind) = Event::from_json(&message.wrap.json).map(|event| event.kind) else {
+        let first = message.wrap.events().next().unwrap_or_default();
+        let Ok(kind) = Event::from_json(first).map(|event| event.kind) else {
             tracing::error!(message = message.id.0, "a message in the outbox is unreadable; it is skipped");
             return Attempt { message: message.id, reached: Vec::new(), next: Next::Finished };
         };
@@ -201,7 +202,19 @@ impl Outbox {
         for url in urls.iter().filter(|url| !message.acknowledged_by.contains(&url.to_string())).cloned() {
             let (relays, message) = (self.relays.clone(), Arc::clone(message));
             sending.spawn(async move {
-                let sent = relays.publish_for(&url, &message.wrap.json, visitor).await;
+                let mut sent = Ok(());
+                for (at, event) in message.wrap.events().enumerate() {
+                    if at > 0 {
+                        fault::before(Step::SendKey);
+                    }
+                    sent = relays.publish_for(&url, event, visitor).await;
+                    if sent.is_err() {
+                        break;
+                    }
+                    if at > 0 {
+                        fault::after(Step::SendKey);
+                    }
+                }
                 if sent.is_ok() && is_result {
                     fault::after(Step::Send);
                 }

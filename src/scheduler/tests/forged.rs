@@ -73,7 +73,7 @@ impl Bench {
                 expires_at: 2_000_000_000,
                 not_before: 0,
             };
-            if let Ok(wrap) = vault.redeem_any(find.start, &find.hit, &message, "") {
+            if let Ok(wrap) = vault.redeem_any(find.start, &find.hit, &message) {
                 post.lock().unwrap().push(wrap);
             }
             FindOutcome::GoesOn
@@ -88,7 +88,7 @@ impl Bench {
         let mut keys = Vec::new();
         let wraps: Vec<_> = wraps.lock().unwrap().drain(..).collect();
         for wrap in wraps {
-            let wrap = Event::from_json(&wrap.json).unwrap();
+            let wrap = Event::from_json(wrap.events().last().unwrap()).unwrap();
             let text = UnwrappedGift::from_gift_wrap(&self.asker, &wrap).await.unwrap().rumor.content;
             let nsec = text.lines().find(|line| line.starts_with("nsec1")).unwrap();
             keys.push(Npub(Keys::new(SecretKey::from_bech32(nsec).unwrap()).public_key().to_bytes()));

@@ -47,7 +47,7 @@ async fn a_request_is_accepted_and_its_key_delivered() {
     // Relays may delete acceptance and key a month after the date of the wrap (NIP-40). An
     // expiration counted from the true date would reveal that date.
     let wraps = relay.wraps_to(asker.keys.public_key()).await;
-    assert_eq!(wraps.len(), 2);
+    assert_eq!(wraps.len(), 3);
     for wrap in wraps {
         let expires_at = wrap.tags.expiration().expect("it has an end");
         assert_eq!(expires_at.as_secs() - wrap.created_at.as_secs(), 30 * 86_400);
@@ -134,7 +134,7 @@ async fn a_replayed_wrap_starts_no_second_job() {
     let acceptance = asker.ask("dad").await;
     assert!(acceptance.contains("#2"), "{acceptance}");
     asker.next_key().await.assert_starts_with("dad");
-    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 4);
+    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 6);
     running.service.stop().await;
 }
 
@@ -185,7 +185,7 @@ async fn a_rumor_is_understood_however_it_is_written() {
     }
     assert!(asker.ask("dad").await.contains("#1"));
     asker.next_key().await;
-    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), written.len() + 2);
+    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), written.len() + 3);
     running.service.stop().await;
 }
 
@@ -223,10 +223,10 @@ async fn a_job_survives_a_kill_between_acceptance_and_delivery() {
     gate::open();
     let process = home.spawn().await;
     asker.next_key().await.assert_starts_with("cats");
-    // Nothing is sent twice: one acceptance and one result, each as one event.
+    // Nothing is sent twice: one acceptance and one result, each once.
     let answer = asker.ask("help").await;
     assert!(DeliveredKey::read(&answer).is_none(), "{answer}");
-    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 3);
+    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 4);
     process.kill();
 }
 

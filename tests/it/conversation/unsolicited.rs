@@ -122,7 +122,7 @@ async fn files_and_groups_get_a_short_answer_and_reactions_and_receipts_none() {
     // At last the bot gets an ordinary request. Only its acceptance and its key come after the two
     // answers above.
     asker.publish(&from.honest("dad", 0)).await;
-    until("acceptance and key", || async { (answers().await == 4).then_some(()) }).await;
+    until("acceptance and key", || async { (answers().await == 5).then_some(()) }).await;
     running.service.stop().await;
 }
 

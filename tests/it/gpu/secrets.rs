@@ -103,7 +103,7 @@ fn redeem(vault: &Vault, find: &Find, to: Asker, split: bool) -> Delivered {
         message.text = tweak.to_string();
         (vault.seal(&message).unwrap(), Some(tweak))
     } else {
-        (vault.redeem(find.start, &find.hit, &ticket, None, &message, "Keep it.").unwrap(), None)
+        (vault.redeem(find.start, &find.hit, &ticket, None, &message).unwrap(), None)
     };
     Delivered { job: find.job, hit: find.hit, wrap, tweak }
 }
@@ -168,7 +168,7 @@ fn twenty_jobs(
     for _ in 0..JOBS {
         let delivered = finds.recv_timeout(Duration::from_secs(120)).expect("the next key");
         let asked = &jobs[&delivered.job];
-        let wrap = Event::from_json(&delivered.wrap.json).unwrap();
+        let wrap = Event::from_json(delivered.wrap.events().last().unwrap()).unwrap();
         let text = runtime.block_on(UnwrappedGift::from_gift_wrap(&asked.keys, &wrap)).unwrap().rumor.content;
         secrets.extend(secrets_of(asked, &delivered, &text));
     }

@@ -117,7 +117,7 @@ async fn messages_pass_both_ways_through_a_relay_that_closes_idle_connections() 
     // A request, and its answers, go through the relay that closes idle connections.
     let asker = somebody(running.public_key, &[&idle], &idle).await;
     publish(&idle.url(), &asker.honest("dad", 0)).await;
-    let texts_of = texts(&idle, &asker.author, 2).await;
+    let texts_of = texts(&idle, &asker.author, 3).await;
     assert!(texts_of.iter().any(|text| DeliveredKey::read(text).is_some()), "{texts_of:?}");
 
     // A message that is due while the connection is closed is sent as soon as there is a new one.

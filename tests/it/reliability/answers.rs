@@ -1,7 +1,7 @@
 //! Every message gets an answer (R3).
 
 use crate::support::PATIENCE;
-use crate::support::asker::{Asker, DeliveredKey, is_late_notice};
+use crate::support::asker::{Asker, explains_a_result, is_late_notice, is_result};
 use crate::support::bot::Home;
 use crate::support::harness::{Test, figure, test};
 use crate::support::raw_relay::{Manner, RawRelay};
@@ -81,7 +81,8 @@ async fn every_text_is_answered(count: usize) {
     }
     for wrap in relay.wraps_to(asker.keys.public_key()) {
         let rumor = UnwrappedGift::from_gift_wrap(&asker.keys, &wrap).await.unwrap().rumor;
-        if DeliveredKey::read(&rumor.content).is_none() && !is_late_notice(&rumor.content) {
+        let text = &rumor.content;
+        if !is_result(text) && !explains_a_result(text) && !is_late_notice(text) {
             let answered = *rumor.tags.event_ids().next().expect("an answer names what it answers");
             *answers.get_mut(&answered).expect("an answer to a message of ours") += 1;
         }

@@ -97,7 +97,7 @@ async fn a_day_offline_misses_no_request_and_repeats_no_answer() {
         before.push(new_asker_writes(&courier, left - HOUR + number, "dad", back_dated()).await);
     }
     let keys = |askers: &[Forger]| -> Vec<PublicKey> { askers.iter().map(|one| one.author.public_key()).collect() };
-    answered(&relay, &keys(&before), 2).await;
+    answered(&relay, &keys(&before), 3).await;
     clock.set(left);
     running.service.stop().await;
 
@@ -112,16 +112,16 @@ async fn a_day_offline_misses_no_request_and_repeats_no_answer() {
         courier.publish(&asker.honest("ham", back_dated())).await;
     }
     let running = home.start_at(Clock::at(back)).await;
-    answered(&relay, &keys(&during), 2).await;
+    answered(&relay, &keys(&during), 3).await;
 
     let mut after = Vec::new();
     for _ in 0..8 {
         after.push(new_asker_writes(&courier, back, "cat", back_dated()).await);
     }
-    answered(&relay, &keys(&after), 2).await;
+    answered(&relay, &keys(&after), 3).await;
     // No earlier asker was answered again.
-    answered(&relay, &keys(&before), 2).await;
-    answered(&relay, &keys(&during), 2).await;
+    answered(&relay, &keys(&before), 3).await;
+    answered(&relay, &keys(&during), 3).await;
     let all_delivered = || async { (running.service.totals().unwrap().delivered == 24).then_some(()) };
     until("every key is noted as delivered", all_delivered).await;
     running.service.stop().await;

@@ -40,7 +40,10 @@ async fn a_full_disk_delays_and_loses_nothing() {
     let free = || ledger.limit_pages(u32::MAX).unwrap();
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
     asker.ask("help").await;
-    let messages = || async { relay.wraps_to(asker.keys.public_key()).await.len() as i64 };
+    let messages = || async {
+        let mail = asker.mail_on(&relay).await;
+        (mail.keys.len() + mail.texts.len() + mail.late_notices) as i64
+    };
 
     // T1. Some rows may still fit into existing pages, but not for long. Every message on the relay
     // must be in the ledger, always.

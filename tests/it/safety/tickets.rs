@@ -82,7 +82,7 @@ fn no_key_is_redirected_through_the_socket() {
         let encryption_key = rng.random_bool(0.5).then(|| EncryptionKey(asker(&thief.author).0));
         let message = OutgoingMessage { encryption_key, ..message_to(&thief.author, "Yours:") };
         let announcement = rng.random_bool(0.5).then(|| own_announcement(&thief.author, 2_000_000_000));
-        match vault.redeem(start, &hit, &ticket, announcement.as_ref(), &message, "") {
+        match vault.redeem(start, &hit, &ticket, announcement.as_ref(), &message) {
             Ok(wrap) => {
                 let (owner, other) = if ticket == theirs { (&asking, &thief) } else { (&thief, &asking) };
                 assert_eq!(pattern, if ticket == theirs { "q" } else { "p" }, "round {round}: a key nobody asked for");
@@ -108,6 +108,6 @@ fn a_ticket_survives_the_restart_of_both_processes() {
     // Only the ticket's bytes survive.
     let (vault, ticket) = (started(&home), Ticket(ticket.0.clone()));
     let (start, hit) = found(&vault, "q");
-    let wrap = vault.redeem(start, &hit, &ticket, None, &message_to(&Keys::generate(), ""), "").unwrap();
+    let wrap = vault.redeem(start, &hit, &ticket, None, &message_to(&Keys::generate(), "")).unwrap();
     assert_eq!(key_for(&asking.author, &wrap), Some(hit.npub().to_string()));
 }

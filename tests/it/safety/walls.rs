@@ -206,7 +206,7 @@ fn a_start_point_is_redeemed_once_also_over_the_socket() {
     let wrap = VerifiedEvent::check(asking.honest(&format!("find{prefixes}"), 10)).unwrap();
     let Some(Ok(Opened::Message(request))) = vault.open_all(&[wrap]).pop() else { panic!("an honest message opens") };
     let (ticket, message) = (request.ticket.expect("it asks for a key"), message_to(&asking.author, ""));
-    let redeem = |start: usize, of: usize| vault.redeem(starts[start].0, &hit(of), &ticket, None, &message, "");
+    let redeem = |start: usize, of: usize| vault.redeem(starts[start].0, &hit(of), &ticket, None, &message);
     assert!(redeem(0, 0).is_ok());
     assert!(matches!(redeem(0, 0), Err(VaultError::StartSpent)));
     assert!(matches!(redeem(1, 2), Err(VaultError::ForeignHit)));

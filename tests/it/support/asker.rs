@@ -15,6 +15,8 @@ pub struct Asker {
     notifications: broadcast::Receiver<RelayPoolNotification>,
     /// Messages that came while the test waited for another one.
     early: VecDeque<UnsignedEvent>,
+    /// Messages of results whose other message has not come yet.
+    halves_of_results: Vec<UnsignedEvent>,
 }
 
 impl Asker {
@@ -35,7 +37,7 @@ impl Asker {
         client.add_relay(relay).await.unwrap();
         connect(&client).await;
         let notifications = client.notifications();
-        let asker = Asker { keys, client, bot, notifications, early: VecDeque::new() };
+        let asker = Asker { keys, client, bot, notifications, early: VecDeque::new(), halves_of_results: Vec::new() };
         asker.listen().await;
         asker
     }
@@ -118,6 +120,8 @@ impl Asker {
             if let Some(key) = DeliveredKey::read(&text) {
                 mail.keys.push(key);
                 mail.wraps_of_keys.insert(wrap.id);
+            } else if explains_a_result(&text) {
+                mail.explanations += 1;
             } else if is_late_notice(&text) {
                 mail.late_notices += 1;
             } else {
@@ -127,7 +131,29 @@ impl Asker {
         mail
     }
 
+    /// The next message. The two messages of a result are one here, dated as the first; the test fails
+    /// if the one to copy does not follow a second later.
     async fn receive_any(&mut self) -> UnsignedEvent {
+        loop {
+            let message = self.receive_one().await;
+            let (explains, copied) = (explains_a_result(&message.content), is_result(&message.content));
+            if !explains && !copied {
+                return message;
+            }
+            let others = &mut self.halves_of_results;
+            let dated = |one: &UnsignedEvent| one.created_at.as_secs() - u64::from(is_result(&one.content));
+            let of_it = |other: &UnsignedEvent| other.tags == message.tags && dated(other) == dated(&message);
+            let Some(at) = others.iter().position(|other| of_it(other) && is_result(&other.content) != copied) else {
+                others.push(message);
+                continue;
+            };
+            let other = others.remove(at);
+            let (first, second) = if copied { (other, message) } else { (message, other) };
+            return UnsignedEvent { content: format!("{}\n{}", first.content, second.content), ..first };
+        }
+    }
+
+    async fn receive_one(&mut self) -> UnsignedEvent {
         let wait = async {
             loop {
                 let notification = match self.notifications.recv().await {
@@ -182,7 +208,9 @@ pub struct Mail {
     pub keys: Vec<DeliveredKey>,
     /// The wraps in which the keys came.
     pub wraps_of_keys: BTreeSet<EventId>,
-    /// Messages without a key, except notices of late jobs.
+    /// Number of messages that explain a key in the next message.
+    pub explanations: usize,
+    /// Other messages, except notices of late jobs.
     pub texts: Vec<String>,
     /// Number of notices of late jobs, which depends on how busy the machine is.
     pub late_notices: usize,
@@ -191,8 +219,8 @@ pub struct Mail {
 impl Mail {
     /// Checks that the asker has one acceptance and one key, which begins with the prefix.
     pub fn assert_served_once(&self, prefix: &str, when: &str) {
-        let counts = (self.texts.len(), self.keys.len());
-        assert_eq!(counts, (1, 1), "{when}: one acceptance, one result: {:?}", self.texts);
+        let counts = (self.texts.len(), self.explanations, self.keys.len());
+        assert_eq!(counts, (1, 1, 1), "{when}: one acceptance, one result of two messages: {:?}", self.texts);
         self.keys[0].assert_starts_with(prefix);
     }
 }
@@ -200,6 +228,11 @@ impl Mail {
 /// Whether a message says that a job is late.
 pub fn is_late_notice(text: &str) -> bool {
     text.contains("takes longer than I said")
+}
+
+/// Whether a message is the first one of a result: the npub of the key stands on a line of its own.
+pub fn explains_a_result(text: &str) -> bool {
+    text.lines().any(|line| line.len() == 63 && line.starts_with("npub1")) && !is_result(text)
 }
 
 /// Whether a message has a key or a tweak on a line of its own.

@@ -37,10 +37,10 @@ pub fn message_to(to: &Keys, text: &str) -> OutgoingMessage {
     }
 }
 
-/// The text in a gift wrap; `None` if the reader's key does not open it.
+/// The text in a gift wrap, of a result the text to copy; `None` if the reader's key does not open it.
 pub fn opened(reader: &Keys, wrap: &str) -> Option<String> {
     let inner = |event: &Event| nip44::decrypt(reader.secret_key(), &event.pubkey, &event.content).ok();
-    let seal = Event::from_json(inner(&Event::from_json(wrap).unwrap())?).unwrap();
+    let seal = Event::from_json(inner(&Event::from_json(wrap.lines().last()?).unwrap())?).unwrap();
     Some(UnsignedEvent::from_json(inner(&seal)?).unwrap().content)
 }
 

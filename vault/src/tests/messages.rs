@@ -65,16 +65,27 @@ async fn wrap_and_seal_reveal_nothing_but_the_receiver() {
 }
 
 #[tokio::test]
-async fn a_redeemed_message_has_the_nsec_of_the_hit_on_a_line_of_its_own() {
-    let (vault, to, mut rng) = (vault(), Keys::generate(), seeded());
+async fn the_nsec_is_a_message_of_its_own_after_the_one_that_explains() {
+    let (vault, to, mut rng) = (vault().with_clock(Clock::at(NOW)), Keys::generate(), seeded());
     let (start, point) = vault.open_start().unwrap();
     let hit = hit(point, &mut rng);
-    let wrap = vault.redeem_any(start, &hit, &message(&to), "Keep it.\nGood bye.").unwrap();
-    let text = read(&to, &wrap).await.rumor.content;
-    let lines: Vec<&str> = text.split('\n').collect();
-    assert_eq!((lines[0], &lines[2..]), ("Your key is ready.", &["Keep it.", "Good bye."][..]));
-    assert_eq!(npub_of(lines[1]), hit.npub());
-    assert!(!wrap.json.contains(lines[1]));
+    let key = vault.redeem_any(start, &hit, &message(&to)).unwrap();
+    let tweak = vault.seal_pair(&message(&to), "ntweak1".to_owned()).unwrap();
+    for pair in [&key, &tweak] {
+        let mut rumors = Vec::new();
+        for event in pair.events().map(|event| Event::from_json(event).unwrap()) {
+            rumors.push(UnwrappedGift::from_gift_wrap(&to, &event).await.unwrap().rumor);
+        }
+        let [explains, copied] = <[_; 2]>::try_from(rumors).unwrap();
+        assert_eq!((explains.content.as_str(), explains.created_at.as_secs()), ("Your key is ready.", NOW));
+        assert_eq!((copied.tags, copied.created_at.as_secs()), (explains.tags, NOW + 1), "clients sort by date");
+        assert!(!pair.json.contains(&copied.content));
+        match copied.content.as_str() {
+            "ntweak1" => {}
+            nsec => assert_eq!(npub_of(nsec), hit.npub()),
+        }
+        assert_eq!(pair.id, event(pair).id.to_bytes());
+    }
 }
 
 #[tokio::test]
@@ -110,10 +121,10 @@ fn the_bot_opens_what_it_sealed_to_itself() {
 fn the_length_of_a_wrap_does_not_tell_a_key_from_another_answer() {
     let (vault, to, mut rng) = (vault(), Keys::generate(), seeded());
     let (start, point) = vault.open_start().unwrap();
-    let key = vault.redeem_any(start, &hit(point, &mut rng), &message(&to), "Keep it.").unwrap();
+    let key = vault.redeem_any(start, &hit(point, &mut rng), &message(&to)).unwrap();
     for text in ["", "Job #1 is accepted.", &"help ".repeat(250)] {
         let other = vault.seal(&OutgoingMessage { text: text.to_owned(), ..message(&to) }).unwrap();
-        assert_eq!(other.json.len(), key.json.len(), "{} bytes of text", text.len());
+        assert!(key.events().all(|event| event.len() == other.json.len()), "{} bytes of text", text.len());
     }
 }
 

@@ -50,8 +50,9 @@ fn message(to: &Keys) -> OutgoingMessage {
     }
 }
 
+/// The event, or the one with the key in it.
 fn event(wrap: &GiftWrap) -> Event {
-    Event::from_json(&wrap.json).unwrap()
+    Event::from_json(wrap.events().last().unwrap()).unwrap()
 }
 
 /// A hit at a random offset and rotation, as a device would claim it.

@@ -22,18 +22,18 @@ fn a_second_redeem_of_a_start_point_is_refused_however_the_first_ended() {
     let (vault, mut rng, to) = (vault(), seeded(), Keys::generate());
     let (start, point) = vault.open_start().unwrap();
     let first = hit(point, &mut rng);
-    vault.redeem_any(start, &first, &message(&to), "").unwrap();
+    vault.redeem_any(start, &first, &message(&to)).unwrap();
     for _ in 0..2 {
         let again = hit(point, &mut rng);
-        assert!(matches!(vault.redeem_any(start, &again, &message(&to), ""), Err(VaultError::StartSpent)));
+        assert!(matches!(vault.redeem_any(start, &again, &message(&to)), Err(VaultError::StartSpent)));
         assert!(matches!(vault.redeem_to(start, &first, &mut Vec::new()), Err(VaultError::StartSpent)));
     }
 
     let (start, point) = vault.open_start().unwrap();
     let hit = hit(point, &mut rng);
     let nobody = OutgoingMessage { to: Asker([0xff; 32]), ..message(&to) };
-    assert!(matches!(vault.redeem_any(start, &hit, &nobody, ""), Err(VaultError::Unsealable)));
-    assert!(matches!(vault.redeem_any(start, &hit, &message(&to), ""), Err(VaultError::StartSpent)));
+    assert!(matches!(vault.redeem_any(start, &hit, &nobody), Err(VaultError::Unsealable)));
+    assert!(matches!(vault.redeem_any(start, &hit, &message(&to)), Err(VaultError::StartSpent)));
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn a_key_goes_to_the_author_of_its_ticket_whoever_the_message_names() {
     let (forger, mut rng, thief) = (forger(), seeded(), Keys::generate());
     let (start, hit) = found(&forger.vault, "q", &mut rng);
     let astray = OutgoingMessage { encryption_key: Some(EncryptionKey(asker(&thief).0)), ..message(&thief) };
-    let wrap = forger.vault.redeem(start, &hit, &forger.ticket("p q"), None, &astray, "").unwrap();
+    let wrap = forger.vault.redeem(start, &hit, &forger.ticket("p q"), None, &astray).unwrap();
     assert_eq!((wrap.to, opened_by(&forger.author, &wrap)), (asker(&forger.author), Some(hit.npub())));
     assert_eq!(opened_by(&thief, &wrap), None);
 }
@@ -82,7 +82,7 @@ fn a_ticket_with_any_bit_altered_is_refused_and_spends_nothing() {
     let (forger, mut rng) = (forger(), seeded());
     let (start, hit) = found(&forger.vault, "q", &mut rng);
     let Ticket(genuine) = forger.ticket("q");
-    let redeem = |bytes| forger.vault.redeem(start, &hit, &Ticket(bytes), None, &message(&forger.author), "");
+    let redeem = |bytes| forger.vault.redeem(start, &hit, &Ticket(bytes), None, &message(&forger.author));
     for at in 0..genuine.len() {
         let mut bytes = genuine.clone();
         bytes[at] ^= 1 << rng.random_range(0..8);
@@ -118,11 +118,11 @@ fn an_order_with_another_field_does_not_fit_the_mac() {
     for altered in altered {
         let (start, hit) = found(&forger.vault, "q", &mut rng);
         let ticket = Ticket([postcard::to_stdvec(&altered).unwrap().as_slice(), mac].concat());
-        let refused = forger.vault.redeem(start, &hit, &ticket, None, &message(&thief), "");
+        let refused = forger.vault.redeem(start, &hit, &ticket, None, &message(&thief));
         assert!(matches!(refused, Err(VaultError::ForeignTicket)), "{altered:?}");
         // A MAC of another identity does not help either.
         let own = vault().ticket_for_tests(&altered).unwrap();
-        let refused = forger.vault.redeem(start, &hit, &own, None, &message(&thief), "");
+        let refused = forger.vault.redeem(start, &hit, &own, None, &message(&thief));
         assert!(matches!(refused, Err(VaultError::ForeignTicket)), "{altered:?}");
     }
 }
@@ -132,7 +132,7 @@ fn a_hit_that_its_ticket_does_not_ask_for_is_refused_and_spent() {
     let (forger, mut rng) = (forger(), seeded());
     for (text, pattern) in [("q", "p"), ("best", "p")] {
         let (start, hit) = found(&forger.vault, pattern, &mut rng);
-        let redeem = || forger.vault.redeem(start, &hit, &forger.ticket(text), None, &message(&forger.author), "");
+        let redeem = || forger.vault.redeem(start, &hit, &forger.ticket(text), None, &message(&forger.author));
         assert!(matches!(redeem(), Err(VaultError::NotAsked)), "{text}");
         assert!(matches!(redeem(), Err(VaultError::StartSpent)), "{text}");
     }
@@ -163,7 +163,7 @@ fn a_tweak_is_for_the_half_in_the_ticket_and_a_whole_key_for_a_ticket_without_on
     assert!(matches!(reveal(&own, &whole), Err(VaultError::NotAsked)));
     let (start, point) = forger.vault.open_start().unwrap();
     let hit = hit(point, &mut rng);
-    let refused = forger.vault.redeem(start, &hit, &of_half(&own), None, &message(&forger.author), "");
+    let refused = forger.vault.redeem(start, &hit, &of_half(&own), None, &message(&forger.author));
     assert!(matches!(refused, Err(VaultError::NotAsked)));
 }
 
@@ -177,7 +177,7 @@ fn the_ticket_of_a_claim_gives_no_key_before_its_author_confirms_it() {
     let genuine = announced_at(&forger.author, &[&["n", &hex(&signer)]], now);
     let redeem = |ticket: &Ticket, rng: &mut StdRng| {
         let (start, hit) = found(&forger.vault, "q", rng);
-        forger.vault.redeem(start, &hit, ticket, Some(&genuine), &message(&forger.author), "")
+        forger.vault.redeem(start, &hit, ticket, Some(&genuine), &message(&forger.author))
     };
     assert!(matches!(redeem(&claimed, &mut rng), Err(VaultError::ForeignTicket)));
     // An attacker in the bot's process could send the vault any request. The bot's own check is
@@ -214,7 +214,7 @@ fn a_result_is_encrypted_to_a_newer_key_only_if_its_author_announced_it() {
         let tags = if key.is_some() { vec![&tag[..]] } else { Vec::new() };
         let announcement = announced_at(by, &tags, Timestamp::from_secs(date));
         let (start, hit) = found(&forger.vault, "q", &mut rng);
-        let wrap = forger.vault.redeem(start, &hit, &ticket, Some(&announcement), &message(&thief), "").unwrap();
+        let wrap = forger.vault.redeem(start, &hit, &ticket, Some(&announcement), &message(&thief)).unwrap();
         [&forger.author, &used, &newer, &thief].map(|keys| opened_by(keys, &wrap).is_some())
     };
     let author = forger.author.clone();
@@ -231,5 +231,5 @@ fn a_ticket_outlives_its_vault() {
     let ticket = Vault::create(&path, &unlock).unwrap().ticket_for_tests(&any(&to)).unwrap();
     let again = Vault::open(&path, &unlock).unwrap();
     let (start, hit) = found(&again, "q", &mut rng);
-    assert_eq!(again.redeem(start, &hit, &ticket, None, &message(&to), "").unwrap().to, asker(&to));
+    assert_eq!(again.redeem(start, &hit, &ticket, None, &message(&to)).unwrap().to, asker(&to));
 }
