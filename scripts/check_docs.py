@@ -143,6 +143,9 @@ def rates() -> dict[str, tuple[float, float]]:
         places = {9: (1, 6), 5: (3, 4)}.get(len(cells))
         if line.startswith("|") and places and all(re.fullmatch(r"[\d.]+", cells[at]) for at in places):
             found.setdefault(cells[0], (float(cells[places[0]]) * 1e9, float(cells[places[1]])))
+            # 131.4 G/s by 132 multiprocessors at 1.98 GHz, as the page says.
+            if cells[1] and len(cells) == 5 and round(131.4 / 132 / 1.98 * float(cells[1]) * float(cells[2])) != float(cells[3]):
+                fault(ROOT / "docs/performance.md", 1, f"the rate of {cells[0]} is not computed as the page says")
     return found
 
 
