@@ -86,14 +86,16 @@ if ! has buildah; then
     skip "the container image: no buildah"
     exit 0
 fi
-export STORAGE_DRIVER=vfs BUILDAH_ISOLATION=chroot
-store=(--root "$work/containers" --runroot "$work/containers.run")
+export BUILDAH_ISOLATION=chroot
+store=(--storage-driver vfs --root "$work/containers" --runroot "$work/containers.run")
 base="$(buildah "${store[@]}" from scratch)"
 buildah "${store[@]}" add -q "$base" "$work/base.tar" / >/dev/null
 buildah "${store[@]}" commit -q "$base" localhost/debian:12-slim >/dev/null
-buildah "${store[@]}" build -q --pull-never --build-arg BASE=localhost/debian:12-slim \
-    --build-arg TARGETARCH="$architecture" -f packaging/Containerfile -t npubbot "$work" >/dev/null
+install -D "$program" "$work/context/target/release/npubbot"
+buildah "${store[@]}" build -q --format docker --pull-never --build-arg BASE=localhost/debian:12-slim \
+    --build-arg PROGRAM=built -f Containerfile -t npubbot "$work/context" >/dev/null
 image="$(buildah "${store[@]}" from --pull-never npubbot)"
 [ "$(buildah "${store[@]}" run "$image" -- id -un)" = npubbot ] || fail "the container runs as root"
 buildah "${store[@]}" run "$image" -- npubbot demo --prefix cat --json | verified
+buildah "${store[@]}" rm -a >/dev/null
 echo "the container image builds and runs"

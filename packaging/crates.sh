@@ -12,6 +12,11 @@ work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 git clone -q . "$work/npubbot"
 cd "$work/npubbot"
-sed -i '/^publish = false$/d' Cargo.toml fleet/Cargo.toml miner/Cargo.toml vault/Cargo.toml
+manifests="Cargo.toml fleet/Cargo.toml miner/Cargo.toml vault/Cargo.toml"
+sed -i '/^publish = false$/d' $manifests
+if [ -n "${NPUBBOT_REPOSITORY:-}" ]; then
+    sed -i "0,/^license/s|^license|repository = \"$NPUBBOT_REPOSITORY\"\nlicense|" fleet/Cargo.toml miner/Cargo.toml vault/Cargo.toml
+    sed -i "/^license.workspace/s|^|repository = \"$NPUBBOT_REPOSITORY\"\n|" Cargo.toml
+fi
 cargo package --workspace --locked --no-verify --allow-dirty --quiet --target-dir "$work/target"
 cp "$work"/target/package/*.crate "$folder/"

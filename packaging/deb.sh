@@ -62,7 +62,8 @@ Installed-Size: $(du -sk --apparent-size "$root/usr" "$root/etc" | awk '{ kb += 
 Depends: libc6 (>= ${glibc#GLIBC_}), libgcc-s1, adduser, procps
 Suggests: systemd, bash-completion
 Section: net
-Priority: optional
+Priority: optional${NPUBBOT_REPOSITORY:+
+Homepage: $NPUBBOT_REPOSITORY}
 Description: Nostr bot that finds vanity npubs
  People write an encrypted message with a prefix to the bot's npub. It searches
  for a key whose npub starts like that, on NVIDIA GPUs or the CPU, and sends the

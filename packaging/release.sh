@@ -4,10 +4,13 @@
 #   packaging/release.sh [--twice] [--no-cuda] [--only x86_64|aarch64|windows] [FOLDER]
 #
 # FOLDER (default: target/release-files) gets a .deb and a .tar.gz for each processor, a .zip for
-# Windows with manifests for scoop and winget, the crate, an SBOM (CycloneDX), the Containerfile and
-# SHA256SUMS. Nothing is uploaded. NPUBBOT_RELEASE_URL is where the manifests will find the .zip.
+# Windows with manifests for scoop and winget, the crates, an SBOM (CycloneDX) and SHA256SUMS. Nothing
+# is uploaded.
 #
-# --twice builds the first program again in another folder and compares both byte for byte.
+# NPUBBOT_REPOSITORY  the project's address on the web, for the manifests, the crates and the packages
+# NPUBBOT_SIGNING_KEY  a secret key of minisign without a password (minisign -G -W): signs SHA256SUMS
+#
+# --twice makes all files again in another folder and compares them byte for byte.
 # --no-cuda leaves the GPU kernels out: NVRTC compiles them at the first start then.
 #
 # Needs: Rust, a C compiler, NVRTC 12.9 (NPUBBOT_NVRTC; docs/developers/release.md), dpkg-deb, Python, and
@@ -16,14 +19,14 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-twice="" processors="x86_64 aarch64 windows" folder=target/release-files cuda="built"
+arguments=("$@") twice="" processors="x86_64 aarch64 windows" folder=target/release-files cuda="built"
 while [ $# -gt 0 ]; do
     case "$1" in
         --twice) twice=yes ;;
         --no-cuda) cuda=none ;;
         --only) processors="$2" && shift ;;
         -*) echo "unknown option $1; the first lines of $0 name them" >&2 && exit 2 ;;
-        *) folder="$1" ;;
+        *) folder="$1" given="$1" ;;
     esac
     shift
 done
@@ -40,6 +43,7 @@ else
     [ -n "${NPUBBOT_NVRTC:-}" ] ||
         fail "NPUBBOT_NVRTC does not name NVRTC 12.9 (docs/developers/release.md); --no-cuda builds without GPU kernels"
 fi
+export NPUBBOT_REPOSITORY="${NPUBBOT_REPOSITORY:-}"
 version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)"
 # The newest C library that a program may ask for: Debian 12's.
 newest_glibc=2.36
@@ -100,15 +104,6 @@ for processor in $processors; do
     if [ "$cuda" = built ] && ! grep -aqE "CUDA kernels: [0-9a-z+ ]*by NVRTC 12\.[89]" "$program"; then
         fail "the kernels were not compiled by NVRTC 12.8 or 12.9; cargo's warning above may say why"
     fi
-    if [ -n "$twice" ]; then
-        printf '\n== %s, a second time\n' "$processor"
-        second="$(build "$processor" "$work/second")"
-        sha256sum "$program" "$second"
-        cmp "$program" "$second" || fail "two builds differ"
-        echo "two builds in two folders are equal"
-        twice=""
-        rm -rf "$work/second"
-    fi
     if [ "$processor" = windows ]; then
         packaging/zip.sh "$program" "$folder"
     else
@@ -134,5 +129,19 @@ mkdir "$work/sbom"
 git archive HEAD | tar -x -C "$work/sbom"
 (cd "$work/sbom" && cargo cyclonedx --format json --override-filename sbom)
 sed "s|$work/sbom|/npubbot|g" "$work/sbom/sbom.json" >"$folder/npubbot-$version.cdx.json"
-cp packaging/Containerfile "$folder/"
-(cd "$folder" && rm -f SHA256SUMS && sha256sum -- *"$version"* Containerfile $(ls npubbot.json winget/* 2>/dev/null) >SHA256SUMS && cat SHA256SUMS)
+(cd "$folder" && rm -f SHA256SUMS* && sha256sum -- *"$version"* $(ls npubbot.json winget/* 2>/dev/null) >SHA256SUMS && cat SHA256SUMS)
+if [ -n "${NPUBBOT_SIGNING_KEY:-}" ]; then
+    minisign -S -q -s "$NPUBBOT_SIGNING_KEY" -m "$folder/SHA256SUMS" -t "npubbot $version, commit $NPUBBOT_COMMIT"
+fi
+
+if [ -n "$twice" ]; then
+    printf '\n== all of it a second time\n'
+    again=()
+    for argument in "${arguments[@]}"; do
+        case "$argument" in --twice | "${given:-}") ;; *) again+=("$argument") ;; esac
+    done
+    rm -rf "${work:?}"/*
+    "$0" "${again[@]}" "$work/again"
+    diff "$folder/SHA256SUMS" "$work/again/SHA256SUMS" || fail "two builds differ"
+    echo "two builds in two folders are equal"
+fi

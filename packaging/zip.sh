@@ -4,7 +4,7 @@
 #   packaging/zip.sh PROGRAM FOLDER
 #
 # PROGRAM is npubbot.exe. FOLDER gets npubbot-VERSION-x86_64-windows.zip, npubbot.json for scoop, and
-# winget/. NPUBBOT_RELEASE_URL is the folder on the web that the manifests name.
+# winget/. The manifests name a release at NPUBBOT_REPOSITORY.
 # The same program gives the same bytes, at any time and in any folder (SOURCE_DATE_EPOCH).
 #
 # Needs: zip, objdump of binutils-mingw-w64-x86-64, cargo and Python.
@@ -13,8 +13,8 @@ program="$(realpath "$1")" folder="$(realpath "$2")"
 cd "$(dirname "$0")/.."
 version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)"
 name="npubbot-$version-x86_64-windows"
-# No real address: none is published yet.
-url="${NPUBBOT_RELEASE_URL:-https://npubbot.invalid/releases/$version}"
+# Without a repository the manifests name an address that cannot exist.
+url="${NPUBBOT_REPOSITORY:-https://npubbot.invalid}/releases/download/v$version"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
