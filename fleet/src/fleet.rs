@@ -9,16 +9,17 @@
 //! only (`subjects.rs`).
 
 use super::credentials::{Credentials, is_refusal};
-use super::roll::{RemoteView, Roll, Visit};
+use super::roll::{Roll, Visit};
 use super::searcher::{MOST_ORDERS, RemoteSearcher};
 use super::session::{End, PING_EVERY, Session};
 use super::sets::Differences;
+use super::status::{FleetStatus, ProvenFigures};
 use super::subjects;
 use super::wire::{Hello, LARGEST_HELLO, LARGEST_TO_WORKER, Ping, encode};
 use async_nats::jetstream::{self, consumer, stream};
 use async_nats::{Client, Event};
 use futures_util::StreamExt;
-use npubbot_miner::search::{RemoteId, Searcher, WorkerName};
+use npubbot_miner::search::{RemoteId, Searcher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -39,19 +40,6 @@ const FORGOTTEN_AFTER: Duration = Duration::from_secs(300);
 const LOOK: Duration = Duration::from_secs(1);
 /// Time that the first connection may take before the log says that the server cannot be reached.
 const FIRST_PATIENCE: Duration = Duration::from_secs(5);
-
-/// The state of the fleet, for operators.
-#[derive(Clone, PartialEq, Debug)]
-pub struct FleetView {
-    /// Address of the server.
-    pub server: String,
-    /// Whether the bot is connected to the server.
-    pub connected: bool,
-    /// The devices of workers that have come since the start, by name.
-    pub devices: Vec<RemoteView>,
-    /// Workers that get no orders, and why.
-    pub refused: Vec<(WorkerName, String)>,
-}
 
 /// The workers of a bot. Cheap to clone; clones share them.
 #[derive(Clone)]
@@ -83,15 +71,13 @@ impl Fleet {
         Fleet { server: server.into(), state: Arc::new(Mutex::new(state)) }
     }
 
-    /// The state of the fleet now.
-    pub fn view(&self) -> FleetView {
+    /// The state of the workers now. `proven`: the scheduler's figures of a device; `None` before it
+    /// has any.
+    pub fn status(&self, proven: impl Fn(RemoteId) -> Option<ProvenFigures>) -> FleetStatus {
         let state = self.lock();
-        FleetView {
-            server: self.server.to_string(),
-            connected: state.connected,
-            devices: state.roll.devices(Instant::now()),
-            refused: state.roll.refused(),
-        }
+        let (server, connected) = (self.server.to_string(), state.connected);
+        let workers = FleetStatus::of(state.roll.devices(Instant::now(), proven), state.roll.refused());
+        FleetStatus { server, connected, ..workers }
     }
 
     /// Ends all sessions at once. From now on nobody waits for the answers to their orders.

@@ -23,15 +23,15 @@ mod searcher;
 mod server;
 mod session;
 mod sets;
+mod status;
 mod subjects;
 mod wire;
 mod worker;
 
 pub use credentials::{Credentials, CredentialsError};
-pub use fleet::{Fleet, FleetView};
-pub use roll::RemoteView;
+pub use fleet::Fleet;
 pub use server::{BOT_CREDENTIALS, FOLDER, FleetError, Reloaded, Setup};
-pub use session::Echo;
+pub use status::{FleetStatus, ProvenFigures, WorkerDeviceStatus, WorkerStatus};
 pub use subjects::BOT;
 pub use wire::LARGEST_ANSWER;
 pub use worker::{WorkerError, run_worker};

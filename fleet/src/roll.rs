@@ -2,7 +2,8 @@
 //! the dropped workers. No I/O.
 
 use super::proof::Proof;
-use super::session::{Echo, End, Pace, Session};
+use super::session::{End, Pace, Session};
+use super::status::{ProvenFigures, WorkerDeviceStatus};
 use super::wire::Hello;
 use npubbot_miner::search::{RemoteId, WorkerName};
 use std::collections::{BTreeMap, VecDeque};
@@ -23,29 +24,6 @@ const BEGINNINGS: usize = 8;
 const OFTEN: Duration = Duration::from_secs(120);
 /// Pause after the first useless session. It doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
-
-/// A device of a worker.
-#[derive(Clone, PartialEq, Debug)]
-pub struct RemoteView {
-    /// The device.
-    pub id: RemoteId,
-    /// The maker's name, as the worker says.
-    pub name: String,
-    /// The kernel that the device runs.
-    pub kernel: String,
-    /// Version of the worker's program.
-    pub program: String,
-    /// Why the device is away; `None` while it is connected.
-    pub away: Option<String>,
-    /// Its hits that did not verify, since the bot's start.
-    pub hits_wrong: u64,
-    /// Sessions that ended because it did nothing, failed or lied, since the bot's start.
-    pub errors: u64,
-    /// Round trip and clock, from the last ping; `None` while it is away.
-    pub echo: Option<Echo>,
-    /// Whether the device's worker was recently started more often than is allowed.
-    pub comes_too_often: bool,
-}
 
 /// The consequence of a hello.
 pub enum Visit {
@@ -196,20 +174,35 @@ impl Roll {
         self.places.values().map(|place| &place.session).filter(|session| session.ended().is_none())
     }
 
-    /// The devices, by name.
-    pub fn devices(&self, now: Instant) -> Vec<RemoteView> {
-        let view = |(id, place): (&RemoteId, &Place)| RemoteView {
-            id: *id,
-            name: place.session.hello.name.clone(),
-            kernel: place.session.hello.kernel.clone(),
-            program: place.session.hello.program.clone(),
-            away: place.session.ended().map(|end| end.reason().to_owned()),
-            hits_wrong: place.proof.lock().unwrap_or_else(PoisonError::into_inner).hits_wrong(),
-            errors: place.errors,
-            echo: place.session.echo(now).filter(|_| place.session.ended().is_none()),
-            comes_too_often: place.too_often.is_some_and(|last| now < last + OFTEN),
+    /// The devices, by name. `proven`: the scheduler's figures of a device; `None` before it has any.
+    pub fn devices(&self, now: Instant, proven: impl Fn(RemoteId) -> Option<ProvenFigures>) -> Vec<WorkerDeviceStatus> {
+        let status = |(id, place): (&RemoteId, &Place)| {
+            let Hello { name, kernel, program, .. } = place.session.hello.clone();
+            let (ended, found) = (place.session.ended(), proven(*id));
+            let state = match (&ended, &found) {
+                (Some(end), _) => format!("away: {}", end.reason()),
+                (None, Some(found)) => found.state.clone(),
+                (None, None) => "comes".to_owned(),
+            };
+            let found = found.unwrap_or_default();
+            let echo = place.session.echo(now).filter(|_| ended.is_none());
+            WorkerDeviceStatus {
+                id: *id,
+                name,
+                kernel,
+                version: program,
+                connected: ended.is_none(),
+                proven_rate: found.rate,
+                hits: found.hits,
+                hits_wrong: place.proof.lock().unwrap_or_else(PoisonError::into_inner).hits_wrong(),
+                errors: place.errors,
+                round_trip: echo.map(|echo| echo.round_trip.as_secs_f64()),
+                clock_ahead: echo.map(|echo| echo.clock_ahead as f64 / 1e3),
+                state,
+                comes_too_often: place.too_often.is_some_and(|last| now < last + OFTEN),
+            }
         };
-        self.places.iter().map(view).collect()
+        self.places.iter().map(status).collect()
     }
 
     /// Workers that get no orders, and why.
@@ -290,7 +283,7 @@ mod tests {
         first.proof.lock().unwrap().note_wrong_hit().unwrap();
         let second = begins(roll.hear(id("ann"), hello(2), now));
         assert!(Arc::ptr_eq(&first.proof, &second.proof));
-        assert_eq!(roll.devices(now)[0].hits_wrong, 1);
+        assert_eq!(roll.devices(now, |_| None)[0].hits_wrong, 1);
         assert!(!Arc::ptr_eq(&first.proof, &begins(roll.hear(id("bob"), hello(1), now)).proof));
     }
 
@@ -333,7 +326,7 @@ mod tests {
             now += Duration::from_secs(pause);
         }
         assert_eq!(pauses, [2, 4, 8, 16]);
-        assert_eq!(roll.devices(now)[0].errors, 5);
+        assert_eq!(roll.devices(now, |_| None)[0].errors, 5);
         assert!(goes_on(&roll.hear(id("idle"), hello(99), now + Duration::from_secs(86_400))));
     }
 
@@ -347,7 +340,7 @@ mod tests {
         assert_eq!(begun(&mut roll, 1000, now + OFTEN - Duration::from_secs(1)), 0);
         assert_eq!(begun(&mut roll, 2000, now + OFTEN), BEGINNINGS);
         begins(roll.hear(id("bob"), hello(1), now));
-        let often = |at| roll.devices(at).iter().map(|device| device.comes_too_often).collect::<Vec<_>>();
+        let often = |at| roll.devices(at, |_| None).iter().map(|device| device.comes_too_often).collect::<Vec<_>>();
         assert_eq!((often(now + OFTEN), often(now + OFTEN * 2)), (vec![true, false], vec![false, false]));
     }
 

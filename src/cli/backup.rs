@@ -1,9 +1,9 @@
 //! `npubbot backup` and `npubbot restore`.
 
 use super::folders::FolderFlags;
+use super::identity::UnlockFlags;
 use super::output::note;
-use super::unlock::UnlockFlags;
-use crate::backup::{Places, Restored, make, unpack};
+use crate::backup::{RestorePlaces, Restored, make, unpack};
 use crate::clock::Clock;
 use crate::config::{Config, ConfigError};
 use crate::duration::humanize;
@@ -79,7 +79,7 @@ impl Restore {
         let folders = self.folders.find_for_restore()?;
         let unlock = self.unlock.unlock("Passphrase of the backup: ", false)?;
         let beside = Config::restored(&folders.config);
-        let places = Places { data: &folders.data, config: &folders.config, restored_config: &beside };
+        let places = RestorePlaces { data: &folders.data, config: &folders.config, restored_config: &beside };
         let Restored { manifest, is_config_beside } =
             unpack(&self.file, &unlock, &places, self.used_halves.as_deref())?;
         let age = Duration::from_secs(Clock::System.now().saturating_sub(manifest.made_at));
@@ -94,7 +94,7 @@ impl Restore {
         note!("Never run it on two machines. Next:\n{}", folders.next_commands(&self.folders));
         if is_config_beside {
             // The exit code says so too: a script must not go on with other relays or no proxy.
-            return Err(ConfigError::Unsettled { file: folders.config.display().to_string() }.into());
+            return Err(ConfigError::unsettled(&folders.config).into());
         }
         Ok(())
     }

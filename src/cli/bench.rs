@@ -1,20 +1,18 @@
 //! `npubbot bench`: the rate over wall time, checked by the number of hits.
 
-use super::bench_plot::{PATTERNS, plot};
-use super::output::stdout;
-use super::patterns::{PatternFiles, Wanted, check_searchable, wanted};
+use super::output::{print_json, stdout};
+use super::patterns::{PatternFiles, SearchTarget, check_searchable, parse_target};
 use super::search_flags::SearchFlags;
 use crate::pattern::{Pattern, Rate};
 use crate::scheduler::{Measurement, Trial, measure};
 use crate::search::cpu::multiply_ceiling;
 use crate::search::{DeviceId, SearchOptions};
 use crate::vault::Vault;
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde::Serialize;
 use std::io::Write;
-use std::path::PathBuf;
 
 /// The most chosen patterns that the result names. If there are more, it gives their number.
 const MOST_NAMED: usize = 8;
@@ -27,8 +25,7 @@ Examples:
   npubbot bench --device cpu --threads 1  one CPU thread
   npubbot bench '~satoshi' words:7        the rate with these patterns
   npubbot bench --words words.txt         the rate with a list of words
-  npubbot bench --patterns 10000 --json   10,000 patterns at once, for a script
-  npubbot bench --plot rate.svg           and as a picture")]
+  npubbot bench --patterns 10000 --json   10,000 patterns at once, for a script")]
 pub(super) struct Bench {
     /// Patterns of any kind to search for, in place of random prefixes.
     #[arg(value_name = "PATTERN")]
@@ -55,31 +52,14 @@ pub(super) struct Bench {
     /// Print the result as a JSON object.
     #[arg(long)]
     json: bool,
-    /// Draw the rate over time into this SVG file, and over 1 to 10,000 patterns, each measured for
-    /// as long again.
-    #[arg(long, value_name = "FILE")]
-    plot: Option<PathBuf>,
     #[command(flatten)]
     search: SearchFlags,
-}
-
-/// Measures the rates with 1, 10, … patterns, each for `seconds`.
-fn over_patterns(options: &SearchOptions, seconds: f64, bar: &ProgressBar) -> anyhow::Result<Vec<(usize, Rate)>> {
-    let mut rates = Vec::new();
-    for patterns in PATTERNS {
-        let trial = Trial { patterns, chosen: Vec::new(), characters: None, seconds, split: false };
-        let measured =
-            measure(options, Vault::start_local()?, &trial, |share| bar.set_position((share * 100.0) as u64))?;
-        trusted(&measured)?;
-        rates.push((patterns, measured.rate()));
-    }
-    Ok(rates)
 }
 
 /// Checks the hits of a measurement.
 ///
 /// Errors: hits were wrong, or their number does not fit the candidates that the devices report.
-fn trusted(measured: &Measurement) -> anyhow::Result<()> {
+fn check_hits(measured: &Measurement) -> anyhow::Result<()> {
     if measured.hits_wrong > 0 || measured.deviation().abs() > 5.0 {
         bail!(
             "{} hits were wrong, and {} were found where {:.0} were expected: these devices cannot be trusted",
@@ -102,13 +82,13 @@ fn ceiling(measured: &Measurement) -> Option<f64> {
 
 /// Parses the value of `--seconds`.
 fn seconds(text: &str) -> Result<f64, String> {
-    let seconds: f64 = text.parse().map_err(|_| "say a number of seconds, like 10 or 2.5".to_owned())?;
-    (0.1..=86_400.0).contains(&seconds).then_some(seconds).ok_or_else(|| "say 0.1 to 86400 seconds".to_owned())
+    let seconds: f64 = text.parse().map_err(|_| "give a number of seconds, like 10 or 2.5".to_owned())?;
+    (0.1..=86_400.0).contains(&seconds).then_some(seconds).ok_or_else(|| "allowed are 0.1 to 86400 seconds".to_owned())
 }
 
 /// The output of `--json`.
 #[derive(Serialize)]
-struct Line {
+struct BenchResult {
     device: String,
     name: String,
     threads: usize,
@@ -134,9 +114,9 @@ impl Bench {
     pub fn run(self) -> anyhow::Result<()> {
         let options = SearchOptions { shared_memory: self.shared_memory, ..SearchOptions::default() };
         let options = self.search.over(options);
-        let mut chosen = match wanted(&self.chosen)? {
-            Wanted::Patterns(patterns) => patterns,
-            Wanted::Best(best) => bail!(
+        let mut chosen = match parse_target(&self.chosen)? {
+            SearchTarget::Patterns(patterns) => patterns,
+            SearchTarget::Best(best) => bail!(
                 "`{best}` has no target whose hits could prove a rate; measure patterns that it meets, like zeros:30 =6 \
                  words:7"
             ),
@@ -153,29 +133,21 @@ impl Bench {
         let bar = ProgressBar::with_draw_target(Some(100), ProgressDrawTarget::stderr());
         let measured =
             measure(&options, Vault::start_local()?, &trial, |share| bar.set_position((share * 100.0) as u64))?;
-        let over_patterns = match &self.plot {
-            Some(_) if trial.chosen.is_empty() => over_patterns(&options, self.seconds, &bar)?,
-            _ => Vec::new(),
-        };
         bar.finish_and_clear();
-        if let Some(file) = &self.plot {
-            let written = std::fs::write(file, plot(&measured, &over_patterns));
-            written.with_context(|| format!("{} cannot be written", file.display()))?;
-        }
         let ceiling = ceiling(&measured);
         if self.json {
-            writeln!(stdout(), "{}", serde_json::to_string(&line(&trial, &measured, ceiling))?)?;
+            print_json(&line(&trial, &measured, ceiling))?;
         } else {
             show(&trial, &measured, ceiling)?;
         }
-        trusted(&measured)
+        check_hits(&measured)
     }
 }
 
 /// The line of `--json`.
-fn line(trial: &Trial, measured: &Measurement, ceiling: Option<f64>) -> Line {
+fn line(trial: &Trial, measured: &Measurement, ceiling: Option<f64>) -> BenchResult {
     let join = |texts: Vec<String>| texts.join(", ");
-    Line {
+    BenchResult {
         device: join(measured.devices.iter().map(|device| device.id.to_string()).collect()),
         name: join(measured.devices.iter().map(|device| device.name.clone()).collect()),
         threads: measured.devices.iter().map(|device| device.threads).sum(),

@@ -1,10 +1,7 @@
 //! Error messages and exit codes. What repairs an error decides its exit code.
 
-use super::folders::FolderError;
-use super::identity::NoIdentity;
+use super::identity::{NoIdentity, NoPassphrase};
 use super::output::{is_reader_gone, note};
-use super::unlock::NoPassphrase;
-use crate::backup::BackupError;
 use crate::config::ConfigError;
 use crate::control::ControlError;
 #[cfg(feature = "fleet")]
@@ -17,9 +14,7 @@ use crate::os::files::free_bytes;
 use crate::pattern::{GrammarError, PatternError, WordError};
 use crate::scheduler::MeasureError;
 use crate::search::SearchError;
-use crate::service::ServiceError;
 use crate::vault::VaultError;
-use crate::web::WebError;
 use std::error::Error;
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -113,7 +108,7 @@ fn repair(cause: &(dyn Error + 'static)) -> Option<Repair> {
     macro_rules! of {
         ($($judge:ident),*) => { None$( .or_else(|| cause.downcast_ref().map($judge)) )* };
     }
-    if is!(ConfigError, FolderError, NoIdentity, NoPassphrase)
+    if is!(ConfigError, NoIdentity, NoPassphrase)
         || is!(PatternError, GrammarError, WordError, HalfPointError, SplitTweakError)
     {
         return Some(Repair::Person);
@@ -130,7 +125,7 @@ fn repair(cause: &(dyn Error + 'static)) -> Option<Repair> {
             return Some(repair);
         }
     }
-    of!(io, vault, ledger, backup, control, search, measure, service, web)
+    of!(io, vault, ledger, control, search, measure)
 }
 
 /// An error of the system: names, rights and kinds of files stay wrong; room, network and load
@@ -183,25 +178,13 @@ fn ledger(error: &LedgerError) -> Repair {
         LedgerError::TooNew { .. } | LedgerError::OtherBot { .. } | LedgerError::Corrupt(_) => Repair::Person,
         // Room comes back; a folder of another kind, owner or file system does not.
         LedgerError::Folder { folder, .. } => match free_bytes(Path::new(folder)) {
-            Some(free) if free < crate::service::FULL => Repair::Time,
+            Some(free) if free < crate::service::FULL_DISK_BYTES => Repair::Time,
             _ => Repair::Person,
         },
         LedgerError::Database(_) if error.is_refused() => Repair::Person,
         LedgerError::UsedHalves(error) => io(error),
         // The other npubbot may be about to end.
         LedgerError::InUse { .. } | LedgerError::Database(_) | LedgerError::Misaddressed => Repair::Time,
-    }
-}
-
-fn backup(error: &BackupError) -> Repair {
-    match error {
-        BackupError::Vault(error) => vault(error),
-        BackupError::Ledger(error) => ledger(error),
-        BackupError::File { error, .. } => io(error),
-        BackupError::TooNew { .. }
-        | BackupError::Damaged { .. }
-        | BackupError::Occupied { .. }
-        | BackupError::NoBot { .. } => Repair::Person,
     }
 }
 
@@ -232,21 +215,6 @@ fn measure(error: &MeasureError) -> Repair {
         MeasureError::Vault(error) => vault(error),
         MeasureError::TooManyPatterns { .. } | MeasureError::TooEasy { .. } => Repair::Person,
         MeasureError::Device(_) => Repair::Time,
-    }
-}
-
-fn service(error: &ServiceError) -> Repair {
-    match error {
-        ServiceError::Ledger(error) => ledger(error),
-        ServiceError::Search(error) => search(error),
-        ServiceError::Nostr(_) => Repair::Time,
-        ServiceError::Fleet(_) => Repair::Person,
-    }
-}
-
-fn web(error: &WebError) -> Repair {
-    match error {
-        WebError::Listen { error, .. } | WebError::Metrics { error, .. } => io(error),
     }
 }
 

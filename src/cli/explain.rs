@@ -1,7 +1,7 @@
 //! `npubbot explain`: what patterns mean, and how long they take.
 
 use super::output::stdout;
-use super::patterns::{Wanted, in_95_percent, refusal, time, turns, wanted};
+use super::patterns::{SearchTarget, in_95_percent, not_searchable, note_on_turns, parse_target, time_text};
 use super::search_flags::SearchFlags;
 use crate::bot::{english_meaning as meaning, english_meaning_of_best as meaning_of_best};
 use crate::duration::humanize;
@@ -18,25 +18,25 @@ const MEASURED_SECONDS: f64 = 0.5;
 
 /// Rates of machines to compare with, from `docs/performance.md`. Whole keys were not measured on
 /// an H200.
-const KNOWN: [Machine; 3] = [
-    ("2 cores with AVX-512", Rates { top_words: Rate(1.6e9), whole_keys: Some(Rate(0.4e9)) }),
-    ("one NVIDIA H100", Rates { top_words: Rate(202e9), whole_keys: Some(Rate(58e9)) }),
-    ("one NVIDIA H200", Rates { top_words: Rate(204e9), whole_keys: None }),
+const KNOWN_MACHINES: [Machine; 3] = [
+    ("2 cores with AVX-512", KindRates { top_words: Rate(1.6e9), whole_keys: Some(Rate(0.4e9)) }),
+    ("one NVIDIA H100", KindRates { top_words: Rate(202e9), whole_keys: Some(Rate(58e9)) }),
+    ("one NVIDIA H200", KindRates { top_words: Rate(204e9), whole_keys: None }),
 ];
 
 /// The pattern with which the rate for whole keys is measured.
-const ENDING: &str = "*qqqqqq";
+const WHOLE_KEYS_PATTERN: &str = "*qqqqqq";
 
 /// The rates of a machine, for patterns of both kinds.
 #[derive(Clone, Copy)]
-struct Rates {
+struct KindRates {
     /// The rate for patterns that the first 32 bits decide.
     top_words: Rate,
     /// The rate where whole keys are compared; `None` if that was not measured.
     whole_keys: Option<Rate>,
 }
 
-impl Rates {
+impl KindRates {
     /// The rate for a pattern.
     fn of(self, pattern: &Pattern) -> Option<Rate> {
         if pattern.begins_selectively() { Some(self.top_words) } else { self.whole_keys }
@@ -44,7 +44,7 @@ impl Rates {
 }
 
 /// The name of a machine and its rates.
-type Machine = (&'static str, Rates);
+type Machine = (&'static str, KindRates);
 
 /// Flags of `npubbot explain`.
 #[derive(Args, Debug)]
@@ -67,7 +67,7 @@ pub(super) struct Explain {
 
 /// A line of `--json`.
 #[derive(Serialize)]
-struct Line {
+struct Explanation {
     pattern: String,
     meaning: String,
     /// Candidates per match, on average; `null` for a search without a target.
@@ -76,7 +76,7 @@ struct Line {
     rate: Option<f64>,
     expected_seconds: Option<f64>,
     seconds_95: Option<f64>,
-    cheaper: Vec<Cheaper>,
+    cheaper: Vec<CheaperPattern>,
     /// The nearest pattern that the faster kernel searches for; missing if that is this pattern.
     #[serde(skip_serializing_if = "Option::is_none")]
     nearest: Option<String>,
@@ -94,7 +94,7 @@ struct Likely {
 
 /// A pattern that looks alike and is found sooner.
 #[derive(Serialize)]
-struct Cheaper {
+struct CheaperPattern {
     pattern: String,
     difficulty: f64,
     expected_seconds: Option<f64>,
@@ -103,7 +103,7 @@ struct Cheaper {
 impl Explain {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
-        let wanted = wanted(&self.patterns)?;
+        let wanted = parse_target(&self.patterns)?;
         let rate_of = |chosen: Vec<Pattern>| {
             let trial = Trial { patterns: 1, chosen, characters: None, seconds: MEASURED_SECONDS, split: false };
             // Opening a GPU takes longer than all the rest; `--device` asks for it.
@@ -111,27 +111,27 @@ impl Explain {
             anyhow::Ok(measure(&options, Vault::start_local()?, &trial, |_| {})?.rate())
         };
         let compares_whole_keys = match &wanted {
-            Wanted::Patterns(patterns) => patterns.iter().any(|pattern| !pattern.begins_selectively()),
-            Wanted::Best(_) => false,
+            SearchTarget::Patterns(patterns) => patterns.iter().any(|pattern| !pattern.begins_selectively()),
+            SearchTarget::Best(_) => false,
         };
-        let whole_keys = compares_whole_keys.then(|| rate_of(vec![ENDING.parse()?])).transpose()?;
-        let name = if self.search.name_a_device() { "this machine" } else { "this machine's CPU" };
-        let here = (name, Rates { top_words: rate_of(Vec::new())?, whole_keys });
+        let whole_keys = compares_whole_keys.then(|| rate_of(vec![WHOLE_KEYS_PATTERN.parse()?])).transpose()?;
+        let name = if self.search.names_a_device() { "this machine" } else { "this machine's CPU" };
+        let here = (name, KindRates { top_words: rate_of(Vec::new())?, whole_keys });
         let mut out = stdout();
         let said = |text: String, line: serde_json::Result<String>| match self.json {
             true => line.map(|line| line + "\n"),
             false => Ok(text),
         };
         match &wanted {
-            Wanted::Patterns(patterns) => {
+            SearchTarget::Patterns(patterns) => {
                 for pattern in patterns {
                     write!(out, "{}", said(text(pattern, here), serde_json::to_string(&line(pattern, here.1)))?)?;
                 }
-                if let Some(said) = turns(patterns).filter(|_| !self.json) {
+                if let Some(said) = note_on_turns(patterns).filter(|_| !self.json) {
                     writeln!(out, "{said}")?;
                 }
             }
-            Wanted::Best(best) => {
+            SearchTarget::Best(best) => {
                 let line = serde_json::to_string(&line_of_best(*best, here.1));
                 write!(out, "{}", said(text_of_best(*best, here), line)?)?;
             }
@@ -141,16 +141,16 @@ impl Explain {
     }
 }
 
-fn line(pattern: &Pattern, here: Rates) -> Line {
+fn line(pattern: &Pattern, here: KindRates) -> Explanation {
     let rate = here.of(pattern).filter(|_| pattern.is_searchable());
     let seconds = |other: &Pattern| Some(other.difficulty().expected_time(here.of(other)?)?.as_secs_f64());
     let mean = rate.and_then(|rate| pattern.difficulty().expected_time(rate));
-    let cheaper = pattern.cheaper().into_iter().map(|other| Cheaper {
+    let cheaper = pattern.cheaper().into_iter().map(|other| CheaperPattern {
         pattern: other.to_string(),
         difficulty: other.difficulty().candidates(),
         expected_seconds: seconds(&other),
     });
-    Line {
+    Explanation {
         pattern: pattern.to_string(),
         meaning: meaning(pattern),
         difficulty: Some(pattern.difficulty().candidates()),
@@ -164,11 +164,11 @@ fn line(pattern: &Pattern, here: Rates) -> Line {
 }
 
 /// The line of a search without a target, whose time is fixed.
-fn line_of_best(best: Best, here: Rates) -> Line {
+fn line_of_best(best: Best, here: KindRates) -> Explanation {
     let rate = here.top_words;
     let seconds = best.time.as_secs_f64();
     let likely = |pattern: Pattern| Likely { pattern: pattern.to_string(), one_in: pattern.difficulty().candidates() };
-    Line {
+    Explanation {
         pattern: best.to_string(),
         meaning: meaning_of_best(&best),
         difficulty: None,
@@ -183,7 +183,7 @@ fn line_of_best(best: Best, here: Rates) -> Line {
 
 fn text_of_best(best: Best, here: Machine) -> String {
     let mut text = format!("{best}\n  {}\n  takes {}\n", meaning_of_best(&best), humanize(best.time));
-    for (name, Rates { top_words: rate, .. }) in [here].into_iter().chain(KNOWN) {
+    for (name, KindRates { top_words: rate, .. }) in [here].into_iter().chain(KNOWN_MACHINES) {
         text += &match best.likely(rate) {
             Some(likely) => {
                 format!("  {name}, {rate}: probably 1 key in {} ({likely}), or rarer\n", likely.difficulty())
@@ -198,20 +198,20 @@ fn text(pattern: &Pattern, here: Machine) -> String {
     let mut text = format!("{pattern}\n  {}\n", meaning(pattern));
     text += &format!("  about 1 key in {} fits\n", pattern.difficulty());
     if !pattern.is_searchable() {
-        return text + &format!("  {}\n", refusal(pattern));
+        return text + &format!("  {}\n", not_searchable(pattern));
     }
     if !pattern.begins_selectively() {
         text += "  whole keys are compared, which is slower than comparing how they start\n";
     }
-    for (name, rates) in [here].into_iter().chain(KNOWN) {
+    for (name, rates) in [here].into_iter().chain(KNOWN_MACHINES) {
         text += &match rates.of(pattern) {
-            Some(rate) => format!("  {name}, {rate}: {}\n", time(pattern, rate)),
+            Some(rate) => format!("  {name}, {rate}: {}\n", time_text(pattern, rate)),
             None => format!("  {name}: not measured for such patterns\n"),
         };
     }
     for other in pattern.cheaper() {
         if let Some(rate) = here.1.of(&other) {
-            text += &format!("  looks alike and is cheaper: {other}, {}\n", time(&other, rate));
+            text += &format!("  looks alike and is cheaper: {other}, {}\n", time_text(&other, rate));
         }
     }
     text
@@ -221,7 +221,7 @@ fn text(pattern: &Pattern, here: Machine) -> String {
 mod tests {
     use super::*;
 
-    const HERE: Machine = ("this machine", Rates { top_words: Rate(1e9), whole_keys: Some(Rate(0.25e9)) });
+    const HERE: Machine = ("this machine", KindRates { top_words: Rate(1e9), whole_keys: Some(Rate(0.25e9)) });
 
     #[test]
     fn a_pattern_is_explained_with_times_and_what_is_cheaper() {

@@ -1,15 +1,21 @@
-//! `npubbot fleet`: shows workers on other machines, and sets them up.
+//! Workers: `npubbot fleet` shows those on other machines and sets them up; `npubbot worker` searches on
+//! this machine for a bot on another one.
 
 use super::folders::FolderFlags;
-use super::operate::{echo_text, replies};
+use super::operate::show;
 use super::output::{note, stdout};
-use crate::control::{self, FleetStatus, Reply, WorkerStatus};
-use crate::fleet::{Reloaded, Setup};
+use super::search_flags::SearchFlags;
+use super::serve::{THREADS_END_TIMEOUT, listen_for_stop, runtime};
+use crate::control::{OperatorCommand, ReplyLine};
+use crate::fleet::{FleetStatus, Reloaded, Setup, WorkerDeviceStatus, WorkerStatus, run_worker};
 use crate::os::process;
 use crate::pattern::Rate;
+use crate::scheduler::open_devices;
 use crate::search::WorkerName;
+use crate::service::workers::credentials;
 use clap::{Args, Subcommand};
 use std::io::Write;
+use std::path::PathBuf;
 
 /// Flags of `npubbot fleet`.
 #[derive(Args, Debug)]
@@ -29,12 +35,12 @@ pub(super) struct FleetCommand {
     #[command(flatten)]
     folders: FolderFlags,
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<SetupCommand>,
 }
 
 /// Commands under `npubbot fleet`.
 #[derive(Subcommand, Debug)]
-enum Command {
+enum SetupCommand {
     /// Write the configuration of a NATS server for workers, and the bot's credentials there.
     #[command(after_help = "Examples:\n  npubbot fleet init --host nats.example")]
     Init {
@@ -64,30 +70,30 @@ enum Command {
 impl FleetCommand {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
-        let Some(command) = self.command else { return show(&self.folders, self.json) };
+        let Some(command) = self.command else { return show_workers(&self.folders, self.json) };
         let data = self.folders.find()?.data;
         match command {
-            Command::Init { host, port } => {
+            SetupCommand::Init { host, port } => {
                 let setup = Setup::init(&data, &host, port)?;
                 let config = setup.server_config();
                 note!("The server's configuration is in {}. Start the server:", config.display());
                 note!("  nats-server -c {}", config.display());
-                note!("Have the bot use it, in relays.toml, and restart it or say `npubbot reload`:");
+                note!("Have the bot use it, in relays.toml, and restart it or run `npubbot reload`:");
                 note!("  [fleet]\n  server = \"{}\"", setup.server());
                 note!("Then make the credentials of each worker: npubbot fleet add NAME");
             }
-            Command::Add { name } => {
+            SetupCommand::Add { name } => {
                 let mut setup = Setup::open(&data)?;
                 let file = setup.add(name)?;
-                say_reload(&setup);
+                reload_server(&setup);
                 note!("Copy this file to the worker's machine, where nobody else reads it, and start there:");
                 note!("  npubbot worker --nats {} --creds {name}.creds", setup.server());
                 writeln!(stdout(), "{}", file.display())?;
             }
-            Command::Remove { name } => {
+            SetupCommand::Remove { name } => {
                 let mut setup = Setup::open(&data)?;
                 setup.remove(name)?;
-                say_reload(&setup);
+                reload_server(&setup);
                 note!("The credentials of {name} are worth nothing from then on.");
             }
         }
@@ -96,36 +102,29 @@ impl FleetCommand {
 }
 
 /// Shows the workers of the running bot, and added workers that have not come yet.
-fn show(folders: &FolderFlags, is_json: bool) -> anyhow::Result<()> {
-    for reply in replies(folders, control::Command::Fleet)? {
-        let Reply::Fleet(mut fleet) = reply else { continue };
-        // If the fleet's files are not here, only the workers that have come are known.
-        let added = Setup::open(&folders.find()?.data).map_or_else(|_| Vec::new(), |setup| setup.workers());
-        let is_missing = |name: &&WorkerName| !fleet.workers.iter().any(|worker| worker.name == name.as_str());
-        let missing: Vec<WorkerStatus> = added.iter().filter(is_missing).map(never_seen).collect();
-        fleet.workers.extend(missing);
-        let text = if is_json { serde_json::to_string(&fleet)? + "\n" } else { fleet_text(&fleet) };
-        stdout().write_all(text.as_bytes())?;
-    }
-    Ok(())
+fn show_workers(folders: &FolderFlags, is_json: bool) -> anyhow::Result<()> {
+    // If the fleet's files are not here, only the workers that have come are known.
+    let added = Setup::open(&folders.find()?.data).map_or_else(|_| Vec::new(), |setup| setup.workers());
+    let fleet = |line| {
+        let ReplyLine::Fleet(mut fleet) = line else { return None };
+        for name in &added {
+            if !fleet.workers.iter().any(|worker| worker.name == name.as_str()) {
+                fleet.workers.push(never_seen(name));
+            }
+        }
+        Some(fleet)
+    };
+    show(folders, OperatorCommand::Fleet, is_json, fleet, fleet_text).map(drop)
 }
 
 fn never_seen(name: &WorkerName) -> WorkerStatus {
-    WorkerStatus {
-        name: name.to_string(),
-        connected: false,
-        proven_rate: 0.0,
-        hits: 0,
-        hits_wrong: 0,
-        errors: 0,
-        state: "has not come since the bot was started".to_owned(),
-        devices: Vec::new(),
-    }
+    let state = "has not come since the bot was started".to_owned();
+    WorkerStatus { name: name.to_string(), state, ..WorkerStatus::default() }
 }
 
 fn fleet_text(fleet: &FleetStatus) -> String {
-    let figures = |rate: f64, hits: u64, wrong: u64, errors: u64| {
-        let rate = if rate > 0.0 { Rate(rate).to_string() } else { "-".to_owned() };
+    let figures = |rate: Rate, hits: u64, wrong: u64, errors: u64| {
+        let rate = if rate.0 > 0.0 { rate.to_string() } else { "-".to_owned() };
         format!("{rate:>10} {hits:>9} hits {wrong:>3} wrong {errors:>3} errors")
     };
     let mut text = format!("{} {}\n", fleet.server, if fleet.connected { "connected" } else { "away" });
@@ -134,7 +133,7 @@ fn fleet_text(fleet: &FleetStatus) -> String {
         text += &format!("{:24} {all}  {}\n", worker.name, worker.state);
         for device in &worker.devices {
             let own = figures(device.proven_rate, device.hits, device.hits_wrong, device.errors);
-            text += &format!("  {:22} {own}  {}, ", device.id, device.state);
+            text += &format!("  {:22} {own}  {}, ", device.id.to_string(), device.state);
             text += &format!("{} ({}), npubbot {}{}\n", device.name, device.kernel, device.version, echo_text(device));
         }
     }
@@ -144,37 +143,91 @@ fn fleet_text(fleet: &FleetStatus) -> String {
     text
 }
 
+/// The round trip and the clock of a device, if they are known.
+pub(super) fn echo_text(device: &WorkerDeviceStatus) -> String {
+    let Some((time, ahead)) = device.round_trip.zip(device.clock_ahead) else { return String::new() };
+    // The error of the clock is up to half the round trip.
+    let clock = if ahead.abs() < 1.0 { format!("{:+.0} ms", ahead * 1e3) } else { format!("{ahead:+.0} s") };
+    format!(", round trip {:.0} ms, clock {clock}", time * 1e3)
+}
+
 /// Has the NATS server read its configuration again, or tells the operator how to do that.
-fn say_reload(setup: &Setup) {
+fn reload_server(setup: &Setup) {
     match setup.reload(process::reload) {
         Reloaded::Told => note!("The server was told to read its configuration again."),
         Reloaded::NotHere => note!(
-            "No server of this fleet runs here. Where it runs, take {} there and say twice: nats-server --signal reload",
+            "No server of this fleet runs here. Where it runs, take {} there and run twice: nats-server --signal reload",
             setup.server_config().display()
         ),
+    }
+}
+
+/// Flags of `npubbot worker`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot worker --nats tls://nats.example:4222 --creds ann.creds
+  npubbot worker --nats tls://nats.example:4222 --creds ann.creds --device cuda:1
+
+The bot's operator makes the file with `npubbot fleet add NAME`. A worker sees start points and
+patterns: no key, no secret, and nobody who asks. SIGINT and SIGTERM stop it.
+
+Exit codes: 0 stopped; 1 failed, a restart may help; 2 the server refuses the credentials.")]
+pub(super) struct Worker {
+    /// Address of the bot's NATS server.
+    #[arg(long, value_name = "URL", value_parser = address)]
+    nats: String,
+    /// Credentials from the bot's operator.
+    #[arg(long, value_name = "FILE")]
+    creds: PathBuf,
+    #[command(flatten)]
+    search: SearchFlags,
+}
+
+/// Parses the value of `--nats`, an address that allows TLS only.
+fn address(text: &str) -> Result<String, String> {
+    let is_tls = text.strip_prefix("tls://").is_some_and(|host| !host.is_empty());
+    is_tls.then(|| text.to_owned()).ok_or_else(|| "an address looks like tls://nats.example:4222".to_owned())
+}
+
+impl Worker {
+    /// Runs the command.
+    pub fn run(self) -> anyhow::Result<()> {
+        let credentials = credentials(&self.creds)?;
+        let devices = open_devices(&self.search.without_bot())?;
+        for device in &devices {
+            let info = device.info();
+            tracing::info!(device = %info.id, name = info.name, kernel = info.kernel, "working with");
+        }
+        let mut shutdown = listen_for_stop()?;
+        let runtime = runtime()?;
+        let worked =
+            runtime.block_on(run_worker(&self.nats, credentials, devices, async move { shutdown.stopped().await }));
+        runtime.shutdown_timeout(THREADS_END_TIMEOUT);
+        Ok(worked?)
     }
 }
 
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::control::WorkerDeviceStatus;
 
     /// A worker's device.
     pub(in crate::cli) fn device() -> WorkerDeviceStatus {
         WorkerDeviceStatus {
-            id: "ann:0".to_owned(),
+            id: "ann:0".to_owned().try_into().unwrap(),
             name: "NVIDIA H200".to_owned(),
             kernel: "sm_90".to_owned(),
             version: "0.1.0".to_owned(),
             connected: true,
-            proven_rate: 182e9,
+            proven_rate: Rate(182e9),
             hits: 1234,
             hits_wrong: 0,
             errors: 3,
             round_trip: Some(0.0123),
             clock_ahead: Some(-0.4),
             state: "working".to_owned(),
+            comes_too_often: false,
         }
     }
 
@@ -182,7 +235,8 @@ pub(super) mod tests {
     pub(in crate::cli) fn worker(device: WorkerDeviceStatus) -> WorkerStatus {
         let WorkerDeviceStatus { connected, proven_rate, hits, hits_wrong, errors, .. } = device;
         let (name, state) = ("ann".to_owned(), "working".to_owned());
-        WorkerStatus { name, connected, proven_rate, hits, hits_wrong, errors, state, devices: vec![device] }
+        let devices = vec![device];
+        WorkerStatus { name, connected, proven_rate, hits, hits_wrong, errors, state, refused: None, devices }
     }
 
     #[test]

@@ -11,9 +11,9 @@
 //! With a named data folder and without a file in `~/.config/npubbot`, `./relays.toml` is read.
 
 use crate::os::{files, process};
+use anyhow::bail;
 use clap::Args;
 use std::path::{Path, PathBuf};
-use thiserror::Error;
 
 /// Name of the identity file in the data folder.
 pub(super) const IDENTITY_FILE: &str = "identity.age";
@@ -42,26 +42,15 @@ pub(super) struct Folders {
     pub data: PathBuf,
 }
 
-/// A reason why no folders were chosen. Exit code 2.
-#[derive(Debug, Error)]
-pub(super) enum FolderError {
-    /// The user has no home folder.
-    #[error("this user has no home folder; name the places with --config FILE and --data DIR")]
-    NoHome,
-    /// Root would make a bot that the service does not run.
-    #[error(
-        "the service of this machine has its own user; make its bot with `{}`, or name another folder with --data",
-        files::SERVICE_INIT
-    )]
-    OtherUser,
-}
+/// The text if the user has no home folder.
+const NO_HOME: &str = "this user has no home folder; name the places with --config FILE and --data DIR";
 
 impl FolderFlags {
     /// The places of an existing bot, or of one to be made.
     ///
-    /// Errors: [`FolderError`].
-    pub fn find(&self) -> Result<Folders, FolderError> {
-        Places::of_this_user().find(self.config.as_deref(), self.data.as_deref())
+    /// Errors: the user has no home folder.
+    pub fn find(&self) -> anyhow::Result<Folders> {
+        PlaceCandidates::of_this_user().find(self.config.as_deref(), self.data.as_deref())
     }
 
     /// The places of the bot of this machine's service.
@@ -75,26 +64,29 @@ impl FolderFlags {
 
     /// The places of a bot to be made.
     ///
-    /// Errors: [`FolderError`].
-    pub fn find_for_new(&self) -> Result<Folders, FolderError> {
-        let folders = self.find()?;
-        let places = Places::of_this_user();
-        let is_service_user_needed = places.is_root && places.system_data.is_dir() && !places.owns_system;
-        if self.data.is_none() && is_service_user_needed {
-            return Err(FolderError::OtherUser);
+    /// Errors: the user has no home folder; root would make a bot that the service does not run.
+    pub fn find_for_new(&self) -> anyhow::Result<Folders> {
+        if self.is_for_service() {
+            bail!(
+                "the service of this machine has its own user; make its bot with `{}`, or name another folder with --data",
+                files::SERVICE_INIT
+            );
         }
-        Ok(folders)
+        self.find()
     }
 
     /// The places of a bot to be restored. Root restores the bot of this machine's service, whose
     /// user then owns the files.
     ///
-    /// Errors: [`FolderError`].
-    pub fn find_for_restore(&self) -> Result<Folders, FolderError> {
-        match self.find_for_new() {
-            Err(FolderError::OtherUser) => Ok(self.of_service()),
-            found => found,
-        }
+    /// Errors: the user has no home folder.
+    pub fn find_for_restore(&self) -> anyhow::Result<Folders> {
+        if self.is_for_service() { Ok(self.of_service()) } else { self.find() }
+    }
+
+    /// Whether root names no folder, and the service of this machine has one of its own user.
+    fn is_for_service(&self) -> bool {
+        let places = PlaceCandidates::of_this_user();
+        self.data.is_none() && places.is_root && places.system_data.is_dir() && !places.owns_system
     }
 }
 
@@ -125,7 +117,7 @@ fn has_bot(folder: &Path) -> bool {
 }
 
 /// All places that can be chosen.
-struct Places {
+struct PlaceCandidates {
     /// The working folder, as an empty path, so that messages show short paths.
     here: PathBuf,
     /// The user's folders for configuration and data; `None` without a home folder.
@@ -137,10 +129,10 @@ struct Places {
     owns_system: bool,
 }
 
-impl Places {
-    fn of_this_user() -> Places {
+impl PlaceCandidates {
+    fn of_this_user() -> PlaceCandidates {
         let (system_config, system_data) = files::service_folders();
-        Places {
+        PlaceCandidates {
             here: PathBuf::new(),
             user: files::user_folders(),
             system_config: system_config.join(CONFIG_FILE),
@@ -150,30 +142,30 @@ impl Places {
         }
     }
 
-    fn find(&self, config: Option<&Path>, data: Option<&Path>) -> Result<Folders, FolderError> {
+    fn find(&self, config: Option<&Path>, data: Option<&Path>) -> anyhow::Result<Folders> {
         let found = match data {
             Some(data) => data.to_owned(),
-            None => self.data()?,
+            None => self.choose_data()?,
         };
         let config = match config {
             Some(config) => config.to_owned(),
-            None => self.config(&found, data.is_some())?,
+            None => self.choose_config(&found, data.is_some())?,
         };
         Ok(Folders { config, data: found })
     }
 
-    fn data(&self) -> Result<PathBuf, FolderError> {
+    fn choose_data(&self) -> anyhow::Result<PathBuf> {
         let user = self.user.as_ref().map(|(_, data)| data);
         let is_service = if self.is_root { has_bot(&self.system_data) } else { self.owns_system };
         match user {
             Some(data) if has_bot(data) || !is_service => Ok(data.clone()),
             _ if is_service => Ok(self.system_data.clone()),
-            _ => Err(FolderError::NoHome),
+            _ => bail!(NO_HOME),
         }
     }
 
     /// The configuration file for a data folder. `is_named`: whether a flag named the data folder.
-    fn config(&self, data: &Path, is_named: bool) -> Result<PathBuf, FolderError> {
+    fn choose_config(&self, data: &Path, is_named: bool) -> anyhow::Result<PathBuf> {
         if data == self.system_data {
             return Ok(self.system_config.clone());
         }
@@ -182,7 +174,7 @@ impl Places {
         match (user, here) {
             (Some(user), here) if user.exists() || here.is_none() => Ok(user),
             (_, Some(here)) => Ok(here),
-            (_, None) => Err(FolderError::NoHome),
+            (_, None) => bail!(NO_HOME),
         }
     }
 }
@@ -192,11 +184,11 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// Places below a temporary folder.
-    fn places(top: &Path) -> Places {
+    /// PlaceCandidates below a temporary folder.
+    fn places(top: &Path) -> PlaceCandidates {
         let at = |name: &str| top.join(name);
         fs::create_dir_all(at("here")).unwrap();
-        Places {
+        PlaceCandidates {
             here: at("here"),
             user: Some((at("config"), at("data"))),
             system_config: at("etc/relays.toml"),
@@ -223,7 +215,7 @@ mod tests {
         assert_eq!(places.find(None, None).unwrap(), users);
         assert_eq!(places.find(Some(Path::new("x")), Some(Path::new("y"))).unwrap().data, Path::new("y"));
         places.user = None;
-        assert!(matches!(places.find(None, None), Err(FolderError::NoHome)));
+        assert_eq!(places.find(None, None).unwrap_err().to_string(), NO_HOME);
         assert!(places.find(Some(Path::new("x")), Some(Path::new("y"))).is_ok());
     }
 

@@ -19,7 +19,7 @@ const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 
 /// Form of the log lines.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Form {
+enum LogForm {
     /// For people.
     #[default]
     Text,
@@ -37,9 +37,9 @@ pub(super) struct LogFlags {
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
     /// Form of the log lines: `text`, or `json` for a log collector.
-    #[arg(long = "log", global = true, value_name = "FORM", value_enum, default_value_t = Form::Text)]
+    #[arg(long = "log", global = true, value_name = "FORM", value_enum, default_value_t = LogForm::Text)]
     #[arg(hide_possible_values = true, hide_default_value = true)]
-    form: Form,
+    form: LogForm,
 }
 
 impl LogFlags {
@@ -58,14 +58,14 @@ impl LogFlags {
             EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(format!("off,npubbot={level}")));
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let is_dated = manager::dates_log();
-        log_writer::set_form(self.form == Form::Json, is_dated);
-        let recent = Recent::default();
+        log_writer::set_form(self.form == LogForm::Json, is_dated);
+        let recent = RecentLines::default();
         let lines = fmt::layer().with_writer(LogWriter).with_target(false);
         let lines = lines.with_ansi(!no_color && std::io::stderr().is_terminal() && process::shows_colors());
         let lines = match self.form {
-            Form::Json => lines.json().boxed(),
-            Form::Text if is_dated => lines.without_time().boxed(),
-            Form::Text => lines.boxed(),
+            LogForm::Json => lines.json().boxed(),
+            LogForm::Text if is_dated => lines.without_time().boxed(),
+            LogForm::Text => lines.boxed(),
         };
         let (filter, handle) = reload::Layer::new(filter);
         // A second call, in a test, has no effect.
@@ -77,7 +77,7 @@ impl LogFlags {
 /// The running log: its level and its last lines.
 pub(super) struct LogLevel {
     handle: reload::Handle<EnvFilter, Registry>,
-    recent: Recent,
+    recent: RecentLines,
 }
 
 impl LogLevel {
@@ -99,15 +99,15 @@ impl LogLevel {
 }
 
 /// The most lines that are kept.
-const MAX_RECENT: usize = 100;
+const MAX_RECENT_LINES: usize = 100;
 /// The most characters of a line.
-const MAX_CHARACTERS: usize = 300;
+const MAX_LINE_CHARACTERS: usize = 300;
 
 /// The last lines of the log. Cheap to clone; clones share the lines.
 #[derive(Clone, Debug, Default)]
-struct Recent(Arc<Mutex<VecDeque<String>>>);
+struct RecentLines(Arc<Mutex<VecDeque<String>>>);
 
-impl Recent {
+impl RecentLines {
     /// The lines kept, oldest first.
     pub fn lines(&self) -> Vec<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
@@ -115,33 +115,33 @@ impl Recent {
 
     fn push(&self, line: String) {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() == MAX_RECENT {
+        if lines.len() == MAX_RECENT_LINES {
             lines.pop_front();
         }
         lines.push_back(line);
     }
 }
 
-impl<S: Subscriber> Layer<S> for Recent {
+impl<S: Subscriber> Layer<S> for RecentLines {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         // The time of day, in UTC.
         let time = now.get(11..19).unwrap_or_default();
-        let mut text = Text { message: String::new(), fields: String::new() };
+        let mut text = EventText { message: String::new(), fields: String::new() };
         event.record(&mut text);
         let level = event.metadata().level();
         let line = format!("{time} {level:<5} {}{}", text.message, text.fields);
-        self.push(line.chars().filter(|c| !c.is_control()).take(MAX_CHARACTERS).collect());
+        self.push(line.chars().filter(|c| !c.is_control()).take(MAX_LINE_CHARACTERS).collect());
     }
 }
 
 /// The message of an event, and its fields as ` name=value`.
-struct Text {
+struct EventText {
     message: String,
     fields: String,
 }
 
-impl Visit for Text {
+impl Visit for EventText {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         // Writing to a string cannot fail.
         let _ = match field.name() {
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn each_v_is_one_level_more_and_q_leaves_errors() {
-        let level = |verbose, quiet, usual| LogFlags { verbose, quiet, form: Form::Text }.level(usual);
+        let level = |verbose, quiet, usual| LogFlags { verbose, quiet, form: LogForm::Text }.level(usual);
         assert_eq!((level(0, false, "info"), level(0, false, "warn")), ("info", "warn"));
         assert_eq!(
             (level(1, false, "info"), level(2, false, "info"), level(9, false, "warn")),
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn the_newest_lines_are_kept_and_a_long_one_is_cut() {
-        let recent = Recent::default();
+        let recent = RecentLines::default();
         let subscriber = tracing_subscriber::registry().with(recent.clone());
         tracing::subscriber::with_default(subscriber, || {
             for number in 0..150 {
@@ -181,8 +181,8 @@ mod tests {
             tracing::warn!("{}", "y".repeat(1000));
         });
         let lines = recent.lines();
-        assert_eq!(lines.len(), MAX_RECENT);
+        assert_eq!(lines.len(), MAX_RECENT_LINES);
         assert!(lines[0].ends_with(" INFO  a[31m line number=51 name=x"), "{}", lines[0]);
-        assert_eq!(lines[99].chars().count(), MAX_CHARACTERS);
+        assert_eq!(lines[99].chars().count(), MAX_LINE_CHARACTERS);
     }
 }

@@ -1,10 +1,14 @@
-//! `npubbot man`: a manual page for every command.
+//! `npubbot man`: a manual page for every command. `npubbot completions`: the file with which a shell
+//! completes commands and options.
 
 use super::exit::EXIT_CODES;
+use super::output::stdout;
 use anyhow::Context;
 use clap::{Args, Command};
+use clap_complete::aot::{Shell, generate};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Files and variables, as the first page lists them.
@@ -66,4 +70,29 @@ fn section(title: &str, text: &str) -> Roff {
         roff.control("br", []);
     }
     roff
+}
+
+/// Flags of `npubbot completions`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot completions bash > ~/.local/share/bash-completion/completions/npubbot
+  npubbot completions zsh > ~/.zfunc/_npubbot        (with ~/.zfunc in fpath)
+  npubbot completions fish > ~/.config/fish/completions/npubbot.fish
+
+The Debian package has installed them for all users.")]
+pub(super) struct Completions {
+    /// The shell.
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+impl Completions {
+    /// Runs the command: prints the file for this command line.
+    pub fn run(self, mut command: Command) -> anyhow::Result<()> {
+        let mut text = Vec::new();
+        generate(self.shell, &mut command, "npubbot", &mut text);
+        stdout().write_all(&text)?;
+        Ok(())
+    }
 }

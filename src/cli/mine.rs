@@ -1,39 +1,38 @@
 //! `npubbot mine`: a local search, without a relay.
 
 use super::exit::Passing;
-use super::key_file::KeyFile;
-use super::key_output::{Output, is_lost};
-use super::mine_best::search_best;
+use super::identity::{ask, first_line};
+
+use super::key_output::{KeyFile, Output, is_lost};
 use super::output::note;
-use super::patterns::{PatternFiles, Wanted, check_searchable, time, turns, wanted};
+use super::patterns::{PatternFiles, SearchTarget, check_searchable, note_on_turns, parse_target, time_text};
 use super::search_flags::SearchFlags;
-use super::unlock::{ask, first_line};
 use crate::duration;
 use crate::job::{JobId, JobSpec};
-use crate::key::HalfPoint;
-use crate::pattern::{Difficulty, Pattern, PatternSet, Rate};
+use crate::key::{HalfPoint, Npub};
+use crate::pattern::{Best, Difficulty, Pattern, PatternSet, Rate};
 use crate::progress::SearchBar;
-use crate::scheduler::{FindOutcome, Scheduler};
+use crate::scheduler::{Find, FindHandler, FindOutcome, Scheduler};
 use crate::search::{DeviceChoice, SearchOptions};
 use crate::vault::Vault;
 use anyhow::{Context, bail};
 use clap::Args;
 use std::path::PathBuf;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
 /// A search expected to take longer than this gets a hint to cheaper patterns.
-const LONG: Duration = Duration::from_secs(60);
+const HINT_ABOVE: Duration = Duration::from_secs(60);
 
 /// The most expected candidates of a search that the CPU ends before a GPU has started. A GPU
 /// starts in 0.4 s (H100); these candidates take one core 0.14 s with the portable kernel at 60 M/s
 /// (AMD EPYC, family 25).
-const QUICK: f64 = (1u64 << 23) as f64;
+const CPU_ONLY_BELOW: f64 = (1u64 << 23) as f64;
 
 /// The most expected candidates of a search that has short launches, so that its key does not wait
 /// for the end of a long one. They take about a second on an H100.
-const SHORT: f64 = (1u64 << 37) as f64;
+const SHORT_LAUNCHES_BELOW: f64 = (1u64 << 37) as f64;
 
 /// Flags of `npubbot mine`.
 #[derive(Args, Debug)]
@@ -83,7 +82,7 @@ pub(super) struct Mine {
 impl Mine {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
-        let wanted = self.wanted()?;
+        let target = self.target()?;
         let vault = Vault::start_local()?;
         let output = Output {
             vault: vault.clone(),
@@ -93,13 +92,13 @@ impl Mine {
             password: self.password()?,
             began: Instant::now(),
         };
-        match wanted {
-            Wanted::Patterns(patterns) => {
+        match target {
+            SearchTarget::Patterns(patterns) => {
                 let set = PatternSet::new(patterns.clone());
                 let difficulty = set.difficulty().context("at least one pattern is needed")?;
                 self.search(&patterns, difficulty, vault, output)
             }
-            Wanted::Best(best) => {
+            SearchTarget::Best(best) => {
                 let options = self.search.without_bot();
                 search_best(&options, JobSpec { half: self.split, ..JobSpec::local_best(best) }, best, output)
             }
@@ -110,19 +109,19 @@ impl Mine {
     ///
     /// Errors: a text is not a pattern or cannot be searched for, or a flag does not go with
     /// `best`.
-    fn wanted(&self) -> anyhow::Result<Wanted> {
-        let mut all = match wanted(&self.patterns)? {
-            Wanted::Patterns(patterns) => patterns,
-            Wanted::Best(best) => {
+    fn target(&self) -> anyhow::Result<SearchTarget> {
+        let mut all = match parse_target(&self.patterns)? {
+            SearchTarget::Patterns(patterns) => patterns,
+            SearchTarget::Best(best) => {
                 if self.count != 1 || self.time.is_some() || !self.files.is_empty() {
                     bail!("`{best}` gives one key after its own time; leave out --count, --time, --file and --words");
                 }
-                return Ok(Wanted::Best(best));
+                return Ok(SearchTarget::Best(best));
             }
         };
         all.extend(self.files.read()?);
         check_searchable(&all)?;
-        Ok(Wanted::Patterns(all))
+        Ok(SearchTarget::Patterns(all))
     }
 
     fn password(&self) -> anyhow::Result<Option<Zeroizing<String>>> {
@@ -146,7 +145,7 @@ impl Mine {
         mut output: Output,
     ) -> anyhow::Result<()> {
         let candidates = f64::from(self.count) * difficulty.candidates();
-        let options = options_for(self.search.without_bot(), candidates, self.search.name_a_device());
+        let options = options_for(self.search.without_bot(), candidates, self.search.names_a_device());
         let (sender, finds) = mpsc::channel();
         let (began, wanted) = (output.began, self.count);
         let mut written = 0u64;
@@ -164,10 +163,10 @@ impl Mine {
             if ended { FindOutcome::Done } else { FindOutcome::GoesOn }
         })?;
         scheduler.add(JobId(1), JobSpec { half: self.split, ..JobSpec::local(patterns.to_vec()) });
-        if let Some(said) = turns(patterns).filter(|_| self.split.is_none()) {
+        if let Some(said) = note_on_turns(patterns).filter(|_| self.split.is_none()) {
             bar.suspend(|| note!("{said}"));
         }
-        let takes_turns = turns(patterns).is_some();
+        let takes_turns = note_on_turns(patterns).is_some();
         let (mut found_at, mut found_since, mut found, mut is_hinted) = (0, began, 0u32, false);
         loop {
             match finds.recv_timeout(Duration::from_millis(100)) {
@@ -223,18 +222,102 @@ impl Mine {
 /// A short search has short launches, because its key waits for the end of one or two launches.
 fn options_for(options: SearchOptions, candidates: f64, is_device_named: bool) -> SearchOptions {
     let is_below = |bound: f64| candidates > 0.0 && candidates <= bound;
-    let devices = if is_below(QUICK) && !is_device_named { DeviceChoice::Cpu } else { options.devices };
-    SearchOptions { devices, polite: options.polite || is_below(SHORT), ..options }
+    let devices = if is_below(CPU_ONLY_BELOW) && !is_device_named { DeviceChoice::Cpu } else { options.devices };
+    SearchOptions { devices, polite: options.polite || is_below(SHORT_LAUNCHES_BELOW), ..options }
 }
 
 /// Names the cheaper look-alikes of a single pattern that takes long.
 fn hint(patterns: &[Pattern], rate: Rate) {
     let [pattern] = patterns else { return };
-    if pattern.difficulty().expected_time(rate).is_none_or(|mean| mean < LONG) {
+    if pattern.difficulty().expected_time(rate).is_none_or(|mean| mean < HINT_ABOVE) {
         return;
     }
     for other in pattern.cheaper() {
-        note!("{pattern} takes {}.\n{other} looks alike and takes {}.", time(pattern, rate), time(&other, rate));
+        note!(
+            "{pattern} takes {}.\n{other} looks alike and takes {}.",
+            time_text(pattern, rate),
+            time_text(&other, rate)
+        );
+    }
+}
+
+/// A message of the search to the command.
+enum Event {
+    /// A key is the best so far.
+    Kept(Pattern),
+    /// The best key was written, or something failed.
+    Over(anyhow::Result<()>),
+}
+
+/// Keeps the best key so far in memory, and writes it when the search is over.
+struct BestOutput {
+    output: Output,
+    kept: Option<(Npub, Zeroizing<Vec<u8>>)>,
+    bar: SearchBar,
+    events: Sender<Event>,
+}
+
+impl FindHandler for BestOutput {
+    fn found(&mut self, find: Find) -> FindOutcome {
+        match self.output.lines(&find, Some(find.pattern.difficulty().candidates())) {
+            Ok(lines) => {
+                self.kept = Some((find.hit.npub(), lines));
+                self.tell(Event::Kept(find.pattern));
+                FindOutcome::Kept
+            }
+            Err(error) if is_lost(&error) => FindOutcome::GoesOn,
+            Err(error) => {
+                self.tell(Event::Over(Err(error)));
+                FindOutcome::Done
+            }
+        }
+    }
+
+    fn finish_search(&mut self, _: JobId) -> FindOutcome {
+        let Some((npub, lines)) = self.kept.take() else { return FindOutcome::GoesOn };
+        let written = self.bar.suspend(|| self.output.write_lines(&npub, &lines));
+        self.tell(Event::Over(written));
+        FindOutcome::Done
+    }
+}
+
+impl BestOutput {
+    fn tell(&self, event: Event) {
+        // The receiver lives as long as the scheduler, so this cannot fail.
+        let _ = self.events.send(event);
+    }
+}
+
+/// Searches for the time of `best`, writes the rarest key, and says how rare it is. A search that
+/// has found nothing by then goes on to the first key.
+pub(super) fn search_best(options: &SearchOptions, job: JobSpec, best: Best, output: Output) -> anyhow::Result<()> {
+    let (sender, events) = mpsc::channel();
+    let bar = SearchBar::of_time();
+    let vault = output.vault.clone();
+    let best_output = BestOutput { output, kept: None, bar: bar.clone(), events: sender };
+    let scheduler = Scheduler::start(options, vault, best_output)?;
+    scheduler.add(JobId(1), job);
+    let mut rarest: Option<Pattern> = None;
+    loop {
+        match events.recv_timeout(Duration::from_millis(100)) {
+            Ok(Event::Kept(pattern)) => rarest = Some(pattern),
+            Ok(Event::Over(written)) => {
+                bar.clear();
+                written?;
+                if let Some(pattern) = rarest {
+                    note!("It fits {pattern}, as 1 key in {} does.", pattern.difficulty());
+                }
+                return Ok(());
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                let searched = scheduler.best().first().map_or(Duration::ZERO, |(_, search)| search.searched);
+                let part = searched.as_secs_f64() / best.time.as_secs_f64();
+                bar.show_best(part, scheduler.rate(), rarest.as_ref());
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Passing("the search ended before its time".to_owned()).into());
+            }
+        }
     }
 }
 
@@ -248,14 +331,14 @@ mod tests {
             let options = options_for(SearchOptions::default(), candidates, is_device_named);
             (options.devices, options.polite)
         };
-        assert_eq!(chosen(QUICK, false), (DeviceChoice::Cpu, true));
-        assert_eq!(chosen(QUICK, true), (DeviceChoice::All, true));
-        assert_eq!(chosen(2.0 * QUICK, false), (DeviceChoice::All, true));
-        assert_eq!(chosen(SHORT, false), (DeviceChoice::All, true));
-        assert_eq!(chosen(2.0 * SHORT, false), (DeviceChoice::All, false));
+        assert_eq!(chosen(CPU_ONLY_BELOW, false), (DeviceChoice::Cpu, true));
+        assert_eq!(chosen(CPU_ONLY_BELOW, true), (DeviceChoice::All, true));
+        assert_eq!(chosen(2.0 * CPU_ONLY_BELOW, false), (DeviceChoice::All, true));
+        assert_eq!(chosen(SHORT_LAUNCHES_BELOW, false), (DeviceChoice::All, true));
+        assert_eq!(chosen(2.0 * SHORT_LAUNCHES_BELOW, false), (DeviceChoice::All, false));
         // A search without an end has count 0.
         assert_eq!(chosen(0.0, false), (DeviceChoice::All, false));
         let polite = SearchOptions { polite: true, ..SearchOptions::default() };
-        assert!(options_for(polite, 2.0 * SHORT, false).polite);
+        assert!(options_for(polite, 2.0 * SHORT_LAUNCHES_BELOW, false).polite);
     }
 }

@@ -1,58 +1,40 @@
 //! The command line: one small file per command.
 
-mod arguments;
-mod askers;
 mod backup;
 mod bench;
-mod bench_plot;
-mod combine;
-mod completions;
 #[cfg(feature = "demo")]
 mod demo;
-mod doctor;
 mod exit;
 mod explain;
 #[cfg(feature = "fleet")]
 mod fleet;
 mod folders;
-mod half_mark;
+mod halves;
 mod identity;
 mod init;
-mod key_file;
 mod key_output;
 mod log;
 mod man;
 mod mine;
-mod mine_best;
 mod operate;
 mod output;
 mod patterns;
-mod plot;
-mod questions;
-mod reload;
-mod runtime;
 mod search_flags;
 mod serve;
 mod service;
-mod signals;
-mod split;
-mod stats;
 #[cfg(test)]
 mod tests;
 #[cfg(feature = "top")]
 mod top;
-mod unlock;
-mod vault;
-mod version;
-#[cfg(feature = "fleet")]
-mod worker;
 
 pub use exit::end;
 
-use crate::control;
+use crate::control::OperatorCommand;
 use crate::log_writer;
 use crate::os::process;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use crate::search::cuda;
+use clap::builder::FalseyValueParser;
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Examples at the end of `npubbot --help`.
 const EXAMPLES: &str = "\
@@ -70,17 +52,17 @@ also be given as the environment variable NPUBBOT_SOME_OPTION; secrets are read 
 
 /// A Nostr bot that finds vanity npubs and sends the nsec by encrypted message.
 #[derive(Parser, Debug)]
-#[command(name = "npubbot", version, long_version = version::long(), about, propagate_version = true)]
+#[command(name = "npubbot", version, long_version = long_version(), about, propagate_version = true)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", exit::EXIT_CODES))]
 pub struct Cli {
     #[command(flatten)]
     log: log::LogFlags,
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 #[derive(Subcommand, Debug)]
-enum Command {
+enum CliCommand {
     #[cfg(feature = "demo")]
     /// Run a relay, the bot and an asker on this machine, and show their conversation.
     Demo(demo::Demo),
@@ -93,18 +75,18 @@ enum Command {
     /// Show the state of the running bot: rate, devices, relays, jobs.
     Status(operate::ShowStatus),
     /// Show what the running bot did each day.
-    Stats(stats::Stats),
+    Stats(operate::Stats),
     /// Watch the running bot: devices, jobs, relays, events.
     #[cfg(feature = "top")]
     Top(top::Top),
     /// Show the open jobs of the running bot, or give one up.
     Jobs(operate::Jobs),
     /// Show who asks the running bot: open jobs, jobs done, messages.
-    Askers(askers::Askers),
+    Askers(operate::Askers),
     /// Treat an asker as everybody again, or as a friend.
-    Allow(askers::Allow),
+    Allow(operate::Allow),
     /// Ignore an asker from now on.
-    Deny(askers::Deny),
+    Deny(operate::Deny),
     /// Stop the search of the running bot for a while.
     Pause(operate::Simple),
     /// Go on with the search.
@@ -122,24 +104,24 @@ enum Command {
     /// Say what patterns mean and how long they take, without searching.
     Explain(explain::Explain),
     /// Make your secret half of a split key, which the bot's operator cannot know.
-    Split(split::Split),
+    Split(halves::Split),
     /// Make the key from your half and the tweak that a bot sent.
-    Combine(combine::Combine),
+    Combine(halves::Combine),
     /// Check GPUs, relays, identity and ledger, and say how to fix each problem.
-    Doctor(doctor::Doctor),
+    Doctor(operate::Doctor),
     /// Measure how fast this machine searches. Only verified hits count.
     Bench(bench::Bench),
     /// Search for the bot of somebody else, or for your own on another machine.
     #[cfg(feature = "fleet")]
-    Worker(worker::Worker),
+    Worker(fleet::Worker),
     /// Set up workers on other machines: their server, and who may work.
     #[cfg(feature = "fleet")]
     Fleet(fleet::FleetCommand),
     /// Hold the secrets of a bot. `serve` starts it.
     #[command(hide = true)]
-    Vault(vault::Vault),
+    Vault(identity::VaultProcess),
     /// Print the file with which a shell completes commands and options.
-    Completions(completions::Completions),
+    Completions(man::Completions),
     /// Write a manual page for every command.
     Man(man::ManPages),
 }
@@ -158,7 +140,7 @@ impl Cli {
     pub fn run(self) -> anyhow::Result<()> {
         let core_dumps = process::no_core_dumps();
         // The vault may start no thread for a log. The bot logs what it writes.
-        if let Command::Vault(vault) = self.command {
+        if let CliCommand::Vault(vault) = self.command {
             return vault.run();
         }
         log_writer::take_panics();
@@ -168,57 +150,86 @@ impl Cli {
         }
         match self.command {
             #[cfg(feature = "demo")]
-            Command::Demo(demo) => demo.run(),
-            Command::Serve(serve) => serve.run(level),
-            Command::Service(service) => service.run(level),
-            Command::Init(init) => init.run(),
-            Command::Status(status) => status.run(),
-            Command::Stats(stats) => stats.run(),
+            CliCommand::Demo(demo) => demo.run(),
+            CliCommand::Serve(serve) => serve.run(level),
+            CliCommand::Service(service) => service.run(level),
+            CliCommand::Init(init) => init.run(),
+            CliCommand::Status(status) => status.run(),
+            CliCommand::Stats(stats) => stats.run(),
             #[cfg(feature = "top")]
-            Command::Top(top) => top.run(),
-            Command::Jobs(jobs) => jobs.run(),
-            Command::Askers(askers) => askers.run(),
-            Command::Allow(allow) => allow.run(),
-            Command::Deny(deny) => deny.run(),
-            Command::Pause(simple) => simple.run(control::Command::Pause),
-            Command::Resume(simple) => simple.run(control::Command::Resume),
-            Command::Reload(simple) => simple.run(control::Command::Reload),
-            Command::Log(log) => log.run(),
-            Command::Backup(backup) => backup.run(),
-            Command::Restore(restore) => restore.run(),
-            Command::Mine(mine) => mine.run(),
-            Command::Explain(explain) => explain.run(),
-            Command::Split(split) => split.run(),
-            Command::Combine(combine) => combine.run(),
-            Command::Doctor(doctor) => doctor.run(),
-            Command::Bench(bench) => bench.run(),
+            CliCommand::Top(top) => top.run(),
+            CliCommand::Jobs(jobs) => jobs.run(),
+            CliCommand::Askers(askers) => askers.run(),
+            CliCommand::Allow(allow) => allow.run(),
+            CliCommand::Deny(deny) => deny.run(),
+            CliCommand::Pause(simple) => simple.run(OperatorCommand::Pause),
+            CliCommand::Resume(simple) => simple.run(OperatorCommand::Resume),
+            CliCommand::Reload(simple) => simple.run(OperatorCommand::Reload),
+            CliCommand::Log(log) => log.run(),
+            CliCommand::Backup(backup) => backup.run(),
+            CliCommand::Restore(restore) => restore.run(),
+            CliCommand::Mine(mine) => mine.run(),
+            CliCommand::Explain(explain) => explain.run(),
+            CliCommand::Split(split) => split.run(),
+            CliCommand::Combine(combine) => combine.run(),
+            CliCommand::Doctor(doctor) => doctor.run(),
+            CliCommand::Bench(bench) => bench.run(),
             #[cfg(feature = "fleet")]
-            Command::Worker(worker) => worker.run(),
+            CliCommand::Worker(worker) => worker.run(),
             #[cfg(feature = "fleet")]
-            Command::Fleet(fleet) => fleet.run(),
-            Command::Vault(vault) => vault.run(),
-            Command::Completions(completions) => completions.run(command_line()),
-            Command::Man(man) => man.run(command_line()),
+            CliCommand::Fleet(fleet) => fleet.run(),
+            CliCommand::Vault(vault) => vault.run(),
+            CliCommand::Completions(completions) => completions.run(command_line()),
+            CliCommand::Man(man) => man.run(command_line()),
         }
     }
 }
 
 /// The whole command line, as clap knows it.
 fn command_line() -> clap::Command {
-    arguments::with_variables(Cli::command())
+    with_variables(Cli::command())
 }
 
-impl Command {
+impl CliCommand {
     /// The log level without `--verbose` and `--quiet`.
     fn usual_log_level(&self) -> &'static str {
         match self {
-            Command::Serve(_) => "info",
+            CliCommand::Serve(_) => "info",
             #[cfg(feature = "fleet")]
-            Command::Worker(_) => "info",
-            Command::Service(service) => service.usual_log_level(),
+            CliCommand::Worker(_) => "info",
+            CliCommand::Service(service) => service.usual_log_level(),
             // Its findings already say what warnings in the log would say.
-            Command::Doctor(_) => "error",
+            CliCommand::Doctor(_) => "error",
             _ => "warn",
         }
     }
+}
+
+/// Gives each `--some-option` of a command and its subcommands the variable `NPUBBOT_SOME_OPTION`.
+///
+/// Help names the rule, not each variable. No option takes a secret, so no variable holds one.
+fn with_variables(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| {
+        let Some(long) = arg.get_long().filter(|long| !matches!(*long, "help" | "version")) else { return arg };
+        let name = format!("NPUBBOT_{}", long.to_uppercase().replace('-', "_"));
+        let is_switch = matches!(arg.get_action(), ArgAction::SetTrue);
+        let arg = arg.env(name).hide_env(true);
+        // Empty, 0, no, false and off switch it off.
+        if is_switch { arg.value_parser(FalseyValueParser::new()) } else { arg }
+    });
+    command.mut_subcommands(with_variables)
+}
+
+/// The text of `npubbot --version` after the program's name. Its line about kernels names the
+/// compute capabilities that have machine code. If there are none, NVRTC compiles the kernels at
+/// the first start.
+fn long_version() -> String {
+    format!(
+        "{}\ncommit: {}\ntarget: {}\n{}\nfeatures: {}",
+        env!("CARGO_PKG_VERSION"),
+        env!("NPUBBOT_COMMIT"),
+        env!("NPUBBOT_TARGET"),
+        cuda::BUILT_FOR_LINE,
+        env!("NPUBBOT_FEATURES"),
+    )
 }

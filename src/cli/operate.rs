@@ -1,19 +1,26 @@
-//! The commands that look at a running bot or change it: `status`, `jobs`, `pause`, `resume`,
-//! `reload`, `log`.
+//! The commands that look at a running bot or change it: `status`, `jobs`, `askers`, `stats`, `doctor`;
+//! `allow`, `deny`, `pause`, `resume`, `reload`, `log`.
 
+use super::exit::Passing;
 use super::folders::FolderFlags;
-use super::output::{note, stdout};
-use crate::control::{self, Command, Finding, JobStatus, Reply, Status, Verdict};
+use super::identity::{IdentityFlags, identity_file};
+use super::output::{note, print_json, stdout};
+use super::serve::runtime;
+use crate::control::{self, Finding, JobStatus, OperatorCommand, ReplyLine, Severity, Status};
 use crate::duration::humanize;
+use crate::ledger::{AskerTotals, DayFigures, Standing};
 use crate::pattern::Rate;
+use crate::service::doctor;
 use anyhow::bail;
 use clap::{Args, Subcommand};
+use serde::Serialize;
 use std::io::Write;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// Time without an answer after which the operator is told that the command still waits.
-const NOTICE: Duration = Duration::from_secs(3);
+const NOTICE_AFTER: Duration = Duration::from_secs(3);
+const SECONDS_A_DAY: f64 = 86_400.0;
 
 /// Flags of a command without arguments of its own: `pause`, `resume`, `reload`.
 #[derive(Args, Debug)]
@@ -31,7 +38,7 @@ pub(super) struct Simple {
 
 impl Simple {
     /// Sends `command` and prints the bot's words.
-    pub fn run(self, command: Command) -> anyhow::Result<()> {
+    pub fn run(self, command: OperatorCommand) -> anyhow::Result<()> {
         carry_out(&self.folders, command)
     }
 }
@@ -56,15 +63,9 @@ pub(super) struct ShowStatus {
 impl ShowStatus {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
-        for reply in replies(&self.folders, Command::Status)? {
-            if let Reply::Status(status) = reply {
-                let text = match self.json {
-                    true => serde_json::to_string(&status)? + "\n",
-                    false => status_text(&status, &replies(&self.folders, Command::Doctor)?),
-                };
-                stdout().write_all(text.as_bytes())?;
-            }
-        }
+        let status = |line| if let ReplyLine::Status(status) = line { Some(status) } else { None };
+        let checks = if self.json { Vec::new() } else { ask(&self.folders, OperatorCommand::Doctor, finding)? };
+        show(&self.folders, OperatorCommand::Status, self.json, status, |status| status_text(status, &checks))?;
         Ok(())
     }
 }
@@ -112,23 +113,122 @@ impl Jobs {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let command = match self.command {
-            Some(JobCommand::Cancel { job }) => return carry_out(&self.folders, Command::Cancel { job }),
-            Some(JobCommand::Show { job }) => Command::Show { job },
-            None => Command::Jobs,
+            Some(JobCommand::Cancel { job }) => return carry_out(&self.folders, OperatorCommand::Cancel { job }),
+            Some(JobCommand::Show { job }) => OperatorCommand::Show { job },
+            None => OperatorCommand::Jobs,
         };
-        let mut out = stdout();
-        let replies = replies(&self.folders, command)?;
-        if replies.is_empty() && !self.json {
-            writeln!(out, "No job is open.")?;
-        }
-        for reply in replies {
-            match reply {
-                Reply::Job(job) if self.json => writeln!(out, "{}", serde_json::to_string(&job)?)?,
-                Reply::Job(job) => write!(out, "{}", job_text(&job))?,
-                _ => {}
-            }
+        let job = |line| if let ReplyLine::Job(job) = line { Some(job) } else { None };
+        if show(&self.folders, command, self.json, job, job_text)? == 0 && !self.json {
+            writeln!(stdout(), "No job is open.")?;
         }
         Ok(())
+    }
+}
+
+/// Flags of `npubbot askers`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot askers                 those with the most open jobs first, then the latest
+  npubbot askers --limit 5
+  npubbot askers --json | jq -r 'select(.standing == \"denied\") | .asker'
+
+Exit code 3: no bot runs.")]
+pub(super) struct Askers {
+    /// Show at most this many.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    limit: u16,
+    /// Print one JSON object a line.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    folders: FolderFlags,
+}
+
+impl Askers {
+    /// Runs the command.
+    pub fn run(self) -> anyhow::Result<()> {
+        let asker = |line| if let ReplyLine::Asker(asker) = line { Some(asker) } else { None };
+        let command = OperatorCommand::Askers { most: self.limit.into() };
+        if show(&self.folders, command, self.json, asker, asker_text)? == 0 && !self.json {
+            writeln!(stdout(), "No asker has had a job.")?;
+        }
+        Ok(())
+    }
+}
+
+/// Flags of `npubbot stats`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot stats                     the last 30 days (UTC), one a line
+  npubbot stats --json | jq .jobs_delivered
+
+Exit code 3: no bot runs.")]
+pub(super) struct Stats {
+    /// Print one JSON object a line, the oldest day first.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    folders: FolderFlags,
+}
+
+impl Stats {
+    /// Runs the command.
+    pub fn run(self) -> anyhow::Result<()> {
+        let day = |line| if let ReplyLine::Day(day) = line { Some(day) } else { None };
+        show(&self.folders, OperatorCommand::Stats, self.json, day, day_text).map(drop)
+    }
+}
+
+/// Flags of `npubbot allow`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot allow npub1…             treat a denied asker, or a friend, as everybody again
+  npubbot allow --friend npub1…    ten times the open jobs and jobs a day, and no proof of work
+
+Messages that were ignored may be answered after the next start, while the relays still have them.
+Exit code 3: no bot runs.")]
+pub(super) struct Allow {
+    /// The asker.
+    #[arg(value_name = "NPUB")]
+    npub: String,
+    /// Raise their limits tenfold and ask no proof of work of them.
+    #[arg(long)]
+    friend: bool,
+    #[command(flatten)]
+    folders: FolderFlags,
+}
+
+impl Allow {
+    /// Runs the command.
+    pub fn run(self) -> anyhow::Result<()> {
+        let standing = if self.friend { Standing::Friend } else { Standing::Ordinary };
+        carry_out(&self.folders, OperatorCommand::Rule { npub: self.npub, standing })
+    }
+}
+
+/// Flags of `npubbot deny`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot deny npub1…    ignore an asker; their open jobs are cancelled
+
+They are not told. A key that was found is still sent. `npubbot allow` undoes it.
+Exit code 3: no bot runs.")]
+pub(super) struct Deny {
+    /// The asker.
+    #[arg(value_name = "NPUB")]
+    npub: String,
+    #[command(flatten)]
+    folders: FolderFlags,
+}
+
+impl Deny {
+    /// Runs the command.
+    pub fn run(self) -> anyhow::Result<()> {
+        carry_out(&self.folders, OperatorCommand::Rule { npub: self.npub, standing: Standing::Denied })
     }
 }
 
@@ -151,40 +251,101 @@ pub(super) struct Log {
 impl Log {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
-        carry_out(&self.folders, Command::Log { level: self.level })
+        carry_out(&self.folders, OperatorCommand::Log { level: self.level })
+    }
+}
+
+/// Flags of `npubbot doctor`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot doctor                            the bot of this user
+  npubbot doctor --data /var/lib/npubbot    another bot; the configuration is found as usual
+
+While the bot runs, it is asked too: paused search, devices taken out, relays that are away, rows
+that cannot be read, messages that were ignored.
+
+Exit code 1: something is marked BAD.")]
+pub(super) struct Doctor {
+    #[command(flatten)]
+    identity: IdentityFlags,
+}
+
+impl Doctor {
+    /// Runs the command.
+    pub fn run(self) -> anyhow::Result<()> {
+        let folders = self.identity.folders.find()?;
+        let runtime = runtime()?;
+        let identity = identity_file(&folders.data);
+        let findings = tell_if_slow(|| runtime.block_on(doctor(&folders.config, &folders.data, &identity)));
+        for finding in &findings {
+            let mark = match finding.verdict {
+                Severity::Good => "ok  ",
+                Severity::Weak => "weak",
+                Severity::Broken => "BAD ",
+            };
+            writeln!(stdout(), "{mark}  {:14} {}", finding.what, finding.text)?;
+        }
+        let broken = findings.iter().filter(|finding| finding.verdict == Severity::Broken).count();
+        if broken > 0 {
+            bail!(Passing(format!("what is marked BAD must be fixed before the bot can serve ({broken} in all)")));
+        }
+        Ok(())
     }
 }
 
 /// Sends a command and prints the bot's words.
-pub(super) fn carry_out(folders: &FolderFlags, command: Command) -> anyhow::Result<()> {
-    for reply in replies(folders, command)? {
-        if let Reply::Said(text) = reply {
-            note!("{text}");
-        }
-    }
+fn carry_out(folders: &FolderFlags, command: OperatorCommand) -> anyhow::Result<()> {
+    let texts = ask(folders, command, |line| if let ReplyLine::Said(text) = line { Some(text) } else { None })?;
+    texts.iter().for_each(|text| note!("{text}"));
     Ok(())
 }
 
-/// Sends a command to the running bot and returns its replies.
+/// Sends a command and prints the lines of the answer that `pick` takes: each as a JSON object, or
+/// as text. Returns their number.
+pub(super) fn show<T: Serialize>(
+    folders: &FolderFlags,
+    command: OperatorCommand,
+    is_json: bool,
+    pick: impl Fn(ReplyLine) -> Option<T>,
+    text: impl Fn(&T) -> String,
+) -> anyhow::Result<usize> {
+    let lines = ask(folders, command, pick)?;
+    for line in &lines {
+        if is_json { print_json(line)? } else { stdout().write_all(text(line).as_bytes())? }
+    }
+    Ok(lines.len())
+}
+
+/// Sends a command to the running bot and returns the lines of its answer that `pick` takes.
 ///
 /// Errors: no bot runs, or it refuses.
-pub(super) fn replies(folders: &FolderFlags, command: Command) -> anyhow::Result<Vec<Reply>> {
-    let mut replies = Vec::new();
+fn ask<T>(
+    folders: &FolderFlags,
+    command: OperatorCommand,
+    pick: impl Fn(ReplyLine) -> Option<T>,
+) -> anyhow::Result<Vec<T>> {
+    let (mut lines, mut refused) = (Vec::new(), None);
     let data = folders.find()?.data;
-    patiently(|| control::ask(&data, command, |reply| replies.push(reply)))?;
-    if let Some(Reply::Refused(reason)) = replies.iter().find(|reply| matches!(reply, Reply::Refused(_))) {
+    tell_if_slow(|| {
+        control::ask(&data, command, |line| match line {
+            ReplyLine::Refused(reason) => refused = Some(reason),
+            line => lines.extend(pick(line)),
+        })
+    })?;
+    if let Some(reason) = refused {
         bail!("{reason}");
     }
-    Ok(replies)
+    Ok(lines)
 }
 
 /// Runs a function that asks the bot, and tells the operator on standard error if it takes long.
-pub(super) fn patiently<T>(ask: impl FnOnce() -> T) -> T {
+pub(super) fn tell_if_slow<T>(ask: impl FnOnce() -> T) -> T {
     let (asking, asked) = channel::<()>();
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            if asked.recv_timeout(NOTICE) == Err(RecvTimeoutError::Timeout) {
-                note!("npubbot: no answer yet; a bot is given {} seconds", control::PATIENCE.as_secs());
+            if asked.recv_timeout(NOTICE_AFTER) == Err(RecvTimeoutError::Timeout) {
+                note!("npubbot: no answer yet; a bot is given {} seconds", control::ANSWER_TIMEOUT.as_secs());
             }
         });
         let answer = ask();
@@ -193,22 +354,23 @@ pub(super) fn patiently<T>(ask: impl FnOnce() -> T) -> T {
     })
 }
 
+fn finding(line: ReplyLine) -> Option<Finding> {
+    if let ReplyLine::Finding(finding) = line { Some(finding) } else { None }
+}
+
 /// The state for people, with the failed checks that keep the bot from serving.
-fn status_text(status: &Status, checks: &[Reply]) -> String {
-    let rate = |rate: Option<f64>| rate.map_or_else(|| "-".to_owned(), |rate| Rate(rate).to_string());
-    let mut text = format!(
-        "{}\nnpubbot {}, up {}\n",
-        status.npub,
-        status.version,
-        humanize(Duration::from_secs(status.uptime_seconds))
-    );
+fn status_text(status: &Status, checks: &[Finding]) -> String {
+    let up = humanize(Duration::from_secs(status.uptime_seconds));
+    let mut text = format!("{}\nnpubbot {}, up {up}\n", status.npub, status.version);
     text += &match status.rate {
-        Some(rate) => format!("{} together\n", Rate(rate)),
+        Some(rate) => format!("{rate} together\n"),
         None => "no rate is known\n".to_owned(),
     };
     for device in &status.devices {
-        text += &format!("  {:8} {:12} {}, {}\n", device.id, rate(device.rate), device.name, device.state);
+        let rate = device.rate.map_or_else(|| "-".to_owned(), |rate| rate.to_string());
+        text += &format!("  {:8} {rate:12} {}, {}\n", device.id.to_string(), device.name, device.state);
     }
+    #[cfg(feature = "fleet")]
     if let Some(fleet) = &status.fleet {
         let there = fleet.workers.iter().filter(|worker| worker.connected).count();
         let state = if fleet.connected { "connected" } else { "away; workers get no orders until it is back" };
@@ -216,7 +378,8 @@ fn status_text(status: &Status, checks: &[Reply]) -> String {
     }
     text += "relays\n";
     for relay in &status.relays {
-        text += &format!("  {:12} {}\n", relay.state, relay.url);
+        let state = if relay.is_connected() { "connected" } else { "disconnected" };
+        text += &format!("  {state:12} {}\n", relay.url);
     }
     text += &format!(
         "{} open jobs, {} undelivered messages, {} MiB of heap\n",
@@ -224,10 +387,8 @@ fn status_text(status: &Status, checks: &[Reply]) -> String {
         status.undelivered,
         status.memory_bytes >> 20
     );
-    for check in checks {
-        if let Reply::Finding(Finding { verdict: Verdict::Broken, text: problem, .. }) = check {
-            text += &format!("BAD {problem}\n");
-        }
+    for check in checks.iter().filter(|check| check.verdict == Severity::Broken) {
+        text += &format!("BAD {}\n", check.text);
     }
     text
 }
@@ -240,47 +401,94 @@ fn job_text(job: &JobStatus) -> String {
     format!("#{} {} {}, {expected}, {}\n", job.job, job.kind, job.patterns.join(" "), job.asker)
 }
 
-/// The round trip and the clock of a device, if they are known.
-#[cfg(any(feature = "fleet", feature = "top"))]
-pub(super) fn echo_text(device: &control::WorkerDeviceStatus) -> String {
-    let Some((time, ahead)) = device.round_trip.zip(device.clock_ahead) else { return String::new() };
-    // The error of the clock is up to half the round trip.
-    let clock = if ahead.abs() < 1.0 { format!("{:+.0} ms", ahead * 1e3) } else { format!("{ahead:+.0} s") };
-    format!(", round trip {:.0} ms, clock {clock}", time * 1e3)
+fn asker_text(asker: &AskerTotals) -> String {
+    let standing = match asker.standing {
+        Standing::Denied => ", denied",
+        Standing::Ordinary => "",
+        Standing::Friend => ", a friend",
+    };
+    format!("{}  {} open, {} done, {} messages{standing}\n", asker.asker, asker.open_jobs, asker.done, asker.messages)
+}
+
+fn day_text(day: &DayFigures) -> String {
+    let rate = Rate(day.candidates as f64 / SECONDS_A_DAY).to_string();
+    format!(
+        "{}  {:>4} accepted  {:>4} delivered  {rate:>10} over the day\n",
+        day.date, day.jobs_accepted, day.jobs_delivered
+    )
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::control::{DeviceStatus, FleetStatus, RelayStatus};
+    use crate::nostr::{ConnectionState, RelayFigures};
+    use crate::scheduler::{DeviceStatus, Health};
+    use crate::search::DeviceId;
+
+    /// A device in a state.
+    pub(in crate::cli) fn device(id: DeviceId, rate: Option<f64>, state: &str) -> DeviceStatus {
+        DeviceStatus {
+            id,
+            name: "NVIDIA H100 80GB HBM3".to_owned(),
+            kernel: "cuda sm_90".to_owned(),
+            threads: 1,
+            health: Health::Working,
+            state: state.to_owned(),
+            rate: rate.map(Rate),
+            candidates: 0,
+            hits: 0,
+            hits_wrong: 0,
+            rest: None,
+            part: 1.0,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// An open job.
+    pub(in crate::cli) fn job(job: i64, kind: &str, patterns: &[&str]) -> JobStatus {
+        JobStatus {
+            job,
+            asker: "npub1asker".to_owned(),
+            patterns: patterns.iter().map(ToString::to_string).collect(),
+            kind: kind.to_owned(),
+            accepted_at: 1,
+            expires_at: 2,
+            difficulty: Some(1e12),
+            expected_seconds: Some(34.0),
+            age_seconds: 3,
+            chance_so_far: None,
+            seconds_left: None,
+        }
+    }
 
     #[test]
-    fn status_and_jobs_are_short_for_people() {
+    fn each_object_is_a_line_or_more_for_people() {
+        let relay = RelayFigures {
+            url: "wss://nos.lol".to_owned(),
+            state: ConnectionState::Connected,
+            failures: 0,
+            lag_milliseconds: None,
+        };
         let status = Status {
             version: "0.1.0".to_owned(),
             npub: "npub1x".to_owned(),
             uptime_seconds: 7300,
-            rate: Some(1.6e9),
-            devices: vec![DeviceStatus {
-                id: "cpu".to_owned(),
-                name: "x86_64".to_owned(),
-                rate: None,
-                state: "paused".to_owned(),
-            }],
-            fleet: Some(FleetStatus { server: "tls://a:4222".to_owned(), connected: false, workers: Vec::new() }),
-            relays: vec![RelayStatus { url: "wss://nos.lol".to_owned(), state: "connected".to_owned() }],
+            rate: Some(Rate(1.6e9)),
+            devices: vec![device(DeviceId::Cpu, None, "paused")],
+            #[cfg(feature = "fleet")]
+            fleet: Some(crate::fleet::FleetStatus { server: "tls://a:4222".to_owned(), ..Default::default() }),
+            relays: vec![relay],
             open_jobs: 2,
             undelivered: 1,
             memory_bytes: 40 << 20,
         };
-        let found =
-            |verdict, text: &str| Reply::Finding(Finding { what: "disk".into(), verdict, text: text.to_owned() });
-        let checks = [found(Verdict::Broken, "no room; free some"), found(Verdict::Weak, "little room"), Reply::End];
+        let found = |verdict, text: &str| Finding { what: "disk".into(), verdict, text: text.to_owned() };
+        let checks = [found(Severity::Broken, "no room; free some"), found(Severity::Weak, "little room")];
         insta::assert_snapshot!(status_text(&status, &checks), @r"
         npub1x
         npubbot 0.1.0, up 2 h 2 min
         1.60 G/s together
-          cpu      -            x86_64, paused
+          cpu      -            NVIDIA H100 80GB HBM3, paused
         workers: 0 of 0 are there; tls://a:4222 is away; workers get no orders until it is back
         relays
           connected    wss://nos.lol
@@ -288,16 +496,31 @@ mod tests {
         BAD no room; free some
         ");
         assert!(status_text(&Status { rate: None, ..status }, &[]).contains("\nno rate is known\n"));
-        let job = JobStatus {
-            job: 5,
-            asker: "npub1y".to_owned(),
-            patterns: vec!["m0ctane".to_owned()],
-            kind: "pool".to_owned(),
-            accepted_at: 1,
-            expires_at: 2,
-            difficulty: Some(1.0),
-            expected_seconds: Some(34.0),
+        insta::assert_snapshot!(job_text(&job(5, "pool", &["m0ctane"])), @"#5 pool m0ctane, 34 seconds expected, npub1asker");
+        let asker = AskerTotals {
+            asker: "npub1x".to_owned(),
+            open_jobs: 2,
+            done: 5,
+            messages: 17,
+            last_job_at: Some(1),
+            standing: Standing::Denied,
         };
-        insta::assert_snapshot!(job_text(&job), @"#5 pool m0ctane, 34 seconds expected, npub1y");
+        insta::assert_snapshot!(asker_text(&asker), @"npub1x  2 open, 5 done, 17 messages, denied");
+        let day = DayFigures {
+            date: "2026-11-23".to_owned(),
+            candidates: 86_400_000_000_000,
+            jobs_accepted: 12,
+            jobs_delivered: 2,
+        };
+        insta::assert_snapshot!(day_text(&day), @"2026-11-23    12 accepted     2 delivered    1.00 G/s over the day");
+    }
+
+    /// What a script reads is what the bot wrote.
+    #[test]
+    fn a_status_is_the_same_after_the_socket() {
+        let device = device(DeviceId::Cuda(1), Some(1.5), "working");
+        let json = serde_json::to_value(&device).unwrap();
+        assert_eq!((&json["id"], &json["rate"], &json["state"]), (&"cuda:1".into(), &1.5.into(), &"working".into()));
+        assert_eq!(serde_json::from_value::<DeviceStatus>(json).unwrap(), device);
     }
 }

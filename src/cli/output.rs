@@ -5,6 +5,7 @@
 
 use crate::log_writer;
 use crate::vault::VaultError;
+use serde::Serialize;
 use std::fmt;
 use std::io::{self, Write};
 use std::time::Duration;
@@ -38,6 +39,11 @@ impl Write for Stdout {
 
 fn output_error(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), OutputError(error))
+}
+
+/// Prints a value as one line of JSON.
+pub(super) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    Ok(writeln!(stdout(), "{}", serde_json::to_string(value)?)?)
 }
 
 /// Whether a command failed only because the reader of its standard output is gone, as in

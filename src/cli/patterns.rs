@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Parses patterns. Commas separate them, as spaces do.
-pub(super) fn patterns(words: &[String]) -> anyhow::Result<Vec<Pattern>> {
+fn parse_patterns(words: &[String]) -> anyhow::Result<Vec<Pattern>> {
     let words = words.iter().flat_map(|word| word.split(',')).map(str::trim).filter(|word| !word.is_empty());
-    words.map(|word| word.parse().with_context(|| format!("`{word}` is no pattern"))).collect()
+    words.map(|word| word.parse().with_context(|| format!("`{word}` is not a pattern"))).collect()
 }
 
 /// The request of a command line.
 #[derive(Clone, Debug)]
-pub(super) enum Wanted {
+pub(super) enum SearchTarget {
     /// Any of these patterns.
     Patterns(Vec<Pattern>),
     /// A search without a target.
@@ -25,11 +25,11 @@ pub(super) enum Wanted {
 }
 
 /// Parses patterns, or `best` with a family and a time, or `surprise`.
-pub(super) fn wanted(words: &[String]) -> anyhow::Result<Wanted> {
+pub(super) fn parse_target(words: &[String]) -> anyhow::Result<SearchTarget> {
     let parts = words.iter().flat_map(|word| word.split([',', ' '])).filter(|part| !part.is_empty());
     match Best::read(&parts.collect::<Vec<_>>()) {
-        Some(best) => Ok(Wanted::Best(best.with_context(|| format!("`{}` cannot be read", words.join(" ")))?)),
-        None => patterns(words).map(Wanted::Patterns),
+        Some(best) => Ok(SearchTarget::Best(best.with_context(|| format!("`{}` cannot be read", words.join(" ")))?)),
+        None => parse_patterns(words).map(SearchTarget::Patterns),
     }
 }
 
@@ -58,7 +58,7 @@ impl PatternFiles {
         let mut patterns = self.list.as_deref().map(patterns_of_list).transpose()?.unwrap_or_default();
         if let Some(words) = &self.words {
             let named = || format!("{}", words.display());
-            patterns.extend(patterns_of_words(&text_of(words)?).with_context(named)?);
+            patterns.extend(patterns_of_words(&read_text(words)?).with_context(named)?);
         }
         Ok(patterns)
     }
@@ -70,7 +70,7 @@ impl PatternFiles {
 /// Errors: the file cannot be read or has no pattern, a word is not a pattern, or a line asks for a
 /// search without a target.
 fn patterns_of_list(file: &Path) -> anyhow::Result<Vec<Pattern>> {
-    let (text, name) = (text_of(file)?, file.display());
+    let (text, name) = (read_text(file)?, file.display());
     let mut patterns = Vec::new();
     for (at, line) in (1..).zip(text.lines().map(str::trim)) {
         if line.starts_with('#') {
@@ -85,7 +85,7 @@ fn patterns_of_list(file: &Path) -> anyhow::Result<Vec<Pattern>> {
             );
         }
         for word in words {
-            let pattern = word.parse().with_context(|| format!("{name}, line {at}: `{word}` is no pattern"))?;
+            let pattern = word.parse().with_context(|| format!("{name}, line {at}: `{word}` is not a pattern"))?;
             patterns.push(pattern);
         }
     }
@@ -96,7 +96,7 @@ fn patterns_of_list(file: &Path) -> anyhow::Result<Vec<Pattern>> {
 }
 
 /// The text of a file.
-fn text_of(file: &Path) -> anyhow::Result<String> {
+fn read_text(file: &Path) -> anyhow::Result<String> {
     let text = std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
     Ok(text.trim_start_matches(BYTE_ORDER_MARK).to_owned())
 }
@@ -104,13 +104,13 @@ fn text_of(file: &Path) -> anyhow::Result<String> {
 /// Refuses patterns that no kernel can search for, and names the nearest that one can.
 pub(super) fn check_searchable(patterns: &[Pattern]) -> anyhow::Result<()> {
     match patterns.iter().find(|pattern| !pattern.is_searchable()) {
-        Some(pattern) => bail!("{}", refusal(pattern)),
+        Some(pattern) => bail!("{}", not_searchable(pattern)),
         None => Ok(()),
     }
 }
 
 /// The reason why a pattern is not searched for, and the nearest one that works.
-pub(super) fn refusal(pattern: &Pattern) -> String {
+pub(super) fn not_searchable(pattern: &Pattern) -> String {
     let reason =
         format!("`{pattern}` cannot be searched for: it has too many alternatives that say little about the start");
     match pattern.nearest_searchable() {
@@ -121,7 +121,7 @@ pub(super) fn refusal(pattern: &Pattern) -> String {
 
 /// The reason why bots do not accept a pattern, and the nearest one that they accept. `None` if
 /// they accept it.
-pub(super) fn refusal_of_bots(pattern: &Pattern) -> Option<String> {
+pub(super) fn not_accepted_by_bots(pattern: &Pattern) -> Option<String> {
     if accepted_by_bot(pattern) {
         return None;
     }
@@ -131,7 +131,7 @@ pub(super) fn refusal_of_bots(pattern: &Pattern) -> Option<String> {
 
 /// A note that patterns which need whole keys compared take turns with the other patterns. `None`
 /// if all patterns are of one kind.
-pub(super) fn turns(patterns: &[Pattern]) -> Option<&'static str> {
+pub(super) fn note_on_turns(patterns: &[Pattern]) -> Option<&'static str> {
     let is_fast = |pattern: &Pattern| pattern.begins_selectively();
     (patterns.iter().any(is_fast) && !patterns.iter().all(is_fast)).then_some(
         "Some of these patterns need whole keys compared, which is slower. These and the others take turns, \
@@ -140,7 +140,7 @@ pub(super) fn turns(patterns: &[Pattern]) -> Option<&'static str> {
 }
 
 /// The expected time of a search in words: `4 seconds, 95 % within 12 seconds`.
-pub(super) fn time(pattern: &Pattern, rate: Rate) -> String {
+pub(super) fn time_text(pattern: &Pattern, rate: Rate) -> String {
     match pattern.difficulty().expected_time(rate) {
         Some(mean) => format!("{}, 95 % within {}", humanize(mean), humanize(in_95_percent(mean))),
         None => "unknown".to_owned(),
@@ -168,8 +168,8 @@ mod tests {
         for (text, expected) in [
             ("cat\nbest 10m", "line 2: `best 10m` searches without a target and stands alone; take it out"),
             ("surprise, cat", "line 1: `surprise, cat` searches without a target"),
-            ("cat best 10m", "line 1: `best` is no pattern"),
-            ("cat, b0b", "line 1: `b0b` is no pattern"),
+            ("cat best 10m", "line 1: `best` is not a pattern"),
+            ("cat, b0b", "line 1: `b0b` is not a pattern"),
             ("# m0c\n", "there is no pattern in it"),
         ] {
             let error = format!("{:#}", read(text).unwrap_err());
@@ -187,6 +187,6 @@ mod tests {
         }
         // Lists of words are read by the same function.
         std::fs::write(file.path(), "\u{feff}sushi\r\n").unwrap();
-        assert_eq!(text_of(file.path()).unwrap().lines().next(), Some("sushi"));
+        assert_eq!(read_text(file.path()).unwrap().lines().next(), Some("sushi"));
     }
 }

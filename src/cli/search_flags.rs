@@ -40,7 +40,7 @@ impl SearchFlags {
     }
 
     /// Whether a device was named.
-    pub fn name_a_device(&self) -> bool {
+    pub fn names_a_device(&self) -> bool {
         self.device.is_some()
     }
 
@@ -65,7 +65,7 @@ mod tests {
     use clap::Parser;
 
     #[derive(Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
         flags: SearchFlags,
     }
@@ -74,7 +74,7 @@ mod tests {
     fn a_flag_replaces_the_configured_memory_and_no_flag_leaves_it() {
         let memory = |words: &[&str]| {
             let options = SearchOptions { gpu_memory: Some(7), ..SearchOptions::default() };
-            Line::try_parse_from(words).ok().map(|line| line.flags.over(options).gpu_memory)
+            CommandLine::try_parse_from(words).ok().map(|line| line.flags.over(options).gpu_memory)
         };
         assert_eq!(memory(&["npubbot"]), Some(Some(7)));
         assert_eq!(memory(&["npubbot", "--gpu-memory", "2 GB"]), Some(Some(2_000_000_000)));

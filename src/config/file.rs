@@ -3,53 +3,41 @@
 use super::Config;
 use super::edit::{Choices, SHIPPED};
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// Reason to refuse a configuration: file, line, the mistake, and the allowed values. Nothing was
 /// changed.
 #[derive(Debug, Error)]
-pub enum ConfigError {
-    /// The file is missing or cannot be read.
-    #[error("{file} cannot be read ({error}); {}", advice(.error))]
-    Unreadable {
-        /// Path of the file.
-        file: String,
-        /// Reason of the operating system.
-        error: std::io::Error,
-    },
-    /// The default configuration cannot be written.
-    #[error("{file} cannot be written ({error}); name another with --config")]
-    Unwritable {
-        /// Path of the file.
-        file: String,
-        /// Reason of the operating system.
-        error: std::io::Error,
-    },
+#[error("{0}")]
+pub struct ConfigError(String);
+
+impl ConfigError {
     /// A restore left another configuration beside the file, and nobody has chosen yet.
-    #[error(
-        "{file} is not the configuration of the restored bot, which is beside it: compare both, then take it with \
-         `mv {file}.restored {file}`, or keep this one with `rm {file}.restored`"
-    )]
-    Unsettled {
-        /// Path of the file.
-        file: String,
-    },
-    /// A key or a value is wrong.
-    #[error("{file}, line {line}: {what}")]
-    Wrong {
-        /// Path of the file.
-        file: String,
-        /// Line of the mistake, from 1.
-        line: usize,
-        /// The mistake and the allowed values.
-        what: String,
-    },
+    pub fn unsettled(file: &Path) -> ConfigError {
+        let file = file.display();
+        ConfigError(format!(
+            "{file} is not the configuration of the restored bot, which is beside it: compare both, then take it with \
+             `mv {file}.restored {file}`, or keep this one with `rm {file}.restored`"
+        ))
+    }
+
+    fn unreadable(file: &Path, error: &io::Error) -> ConfigError {
+        ConfigError(format!("{} cannot be read ({error}); {}", file.display(), advice(error)))
+    }
+
+    fn unwritable(file: &Path, error: &io::Error) -> ConfigError {
+        ConfigError(format!("{} cannot be written ({error}); name another with --config", file.display()))
+    }
+
+    fn wrong(file: &str, line: usize, what: &str) -> ConfigError {
+        ConfigError(format!("{file}, line {line}: {what}"))
+    }
 }
 
 /// The way to a file that can be read.
-fn advice(error: &std::io::Error) -> &'static str {
+fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         ErrorKind::NotFound => "`npubbot init` writes one with the defaults, or name another with --config",
         ErrorKind::PermissionDenied => "run npubbot as the user that runs the bot, or name another with --config",
@@ -60,19 +48,17 @@ fn advice(error: &std::io::Error) -> &'static str {
 impl Config {
     /// Reads and checks a file.
     ///
-    /// Errors: [`ConfigError`], with the line. [`ConfigError::Unsettled`] while there is a
-    /// [`Config::restored`] beside it.
+    /// Errors: the mistake, with its line; there is a [`Config::restored`] beside the file.
     pub fn load(path: &Path) -> Result<Config, ConfigError> {
         let file = path.display().to_string();
         if Config::restored(path).exists() {
-            return Err(ConfigError::Unsettled { file });
+            return Err(ConfigError::unsettled(path));
         }
-        let bytes = std::fs::read(path).map_err(|error| ConfigError::Unreadable { file: file.clone(), error })?;
+        let bytes = std::fs::read(path).map_err(|error| ConfigError::unreadable(path, &error))?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             let line = 1 + good.iter().filter(|&&byte| byte == b'\n').count();
-            let what = "this is not UTF-8 text; save the file as UTF-8".to_owned();
-            ConfigError::Wrong { file: file.clone(), line, what }
+            ConfigError::wrong(&file, line, "this is not UTF-8 text; save the file as UTF-8")
         })?;
         Config::parse(&text, &file)
     }
@@ -88,9 +74,9 @@ impl Config {
 
     /// Checks a configuration text. Error messages call it `name`.
     ///
-    /// Errors: [`ConfigError::Wrong`].
+    /// Errors: the mistake, with its line.
     pub fn parse(text: &str, name: &str) -> Result<Config, ConfigError> {
-        let wrong = |line, what| ConfigError::Wrong { file: name.to_owned(), line, what };
+        let wrong = |line, what: String| ConfigError::wrong(name, line, &what);
         let config: Config = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start.min(text.len()));
             let before = text.get(..at).unwrap_or_default();
@@ -103,9 +89,9 @@ impl Config {
     /// Writes a configuration with these choices and the defaults to `path`, and makes its folder.
     /// Returns `false` and changes nothing if the file exists.
     ///
-    /// Errors: [`ConfigError::Unwritable`], or a choice that is not allowed.
+    /// Errors: the file cannot be written; a choice is not allowed.
     pub fn write_new(path: &Path, choices: &Choices) -> Result<bool, ConfigError> {
-        let unwritable = |error| ConfigError::Unwritable { file: path.display().to_string(), error };
+        let unwritable = |error: io::Error| ConfigError::unwritable(path, &error);
         let text = choices.text();
         Config::parse(&text, &path.display().to_string())?;
         if let Some(folder) = path.parent() {

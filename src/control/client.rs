@@ -1,14 +1,14 @@
 //! The operator's side of the local socket.
 
-use super::protocol::{Answer, Command, Reply, Request, VERSION, socket};
-use crate::os::local_socket::Call;
+use super::protocol::{OperatorCommand, ReplyLine, SocketReply, SocketRequest, VERSION, socket};
+use crate::os::local_socket::Client;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 use thiserror::Error;
 
 /// The longest wait for a line of the answer.
-pub const PATIENCE: Duration = Duration::from_secs(40);
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(40);
 /// The longest answer that is read, in bytes.
 const ANSWER_BYTES: u64 = 256 << 20;
 
@@ -46,34 +46,35 @@ pub enum ControlError {
 /// Sends a request to the bot of a data folder and gives each line of its answer to `each`.
 ///
 /// Errors: [`ControlError`]. If the bot refuses the request, that is no error: the answer says so
-/// ([`Reply::Refused`]).
-pub fn ask(data: &Path, command: Command, mut each: impl FnMut(Reply)) -> Result<(), ControlError> {
+/// ([`ReplyLine::Refused`]).
+pub fn ask(data: &Path, command: OperatorCommand, mut each: impl FnMut(ReplyLine)) -> Result<(), ControlError> {
     let path = socket(data);
     let no_answer = |error: io::Error| ControlError::NoAnswer {
         reason: match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                format!("it said nothing for {} seconds", PATIENCE.as_secs())
+                format!("it said nothing for {} seconds", ANSWER_TIMEOUT.as_secs())
             }
             // The socket's queue is full of connections that were not accepted yet.
             io::ErrorKind::NotConnected => "it takes no more connections".to_owned(),
             _ => error.to_string(),
         },
     };
-    let mut call = Call::open(&path, PATIENCE).map_err(|error| match error.kind() {
+    let mut client = Client::open(&path, ANSWER_TIMEOUT).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::NotADirectory => {
             ControlError::NothingRuns { folder: data.display().to_string() }
         }
         io::ErrorKind::PermissionDenied => ControlError::NotYours { socket: path.display().to_string() },
         _ => no_answer(error),
     })?;
-    let mut request = serde_json::to_vec(&Request { v: VERSION, command }).map_err(|error| no_answer(error.into()))?;
+    let mut request =
+        serde_json::to_vec(&SocketRequest { v: VERSION, command }).map_err(|error| no_answer(error.into()))?;
     request.push(b'\n');
-    call.write_all(&request).map_err(no_answer)?;
-    for line in BufReader::new(call.take(ANSWER_BYTES)).lines() {
-        let answer: Answer = serde_json::from_str(&line.map_err(no_answer)?)
+    client.write_all(&request).map_err(no_answer)?;
+    for line in BufReader::new(client.take(ANSWER_BYTES)).lines() {
+        let answer: SocketReply = serde_json::from_str(&line.map_err(no_answer)?)
             .map_err(|error| ControlError::OtherVersion { reason: error.to_string() })?;
         match answer.reply {
-            Reply::End => return Ok(()),
+            ReplyLine::End => return Ok(()),
             reply => each(reply),
         }
     }

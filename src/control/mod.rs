@@ -14,12 +14,7 @@
 mod client;
 mod protocol;
 mod server;
-mod status;
 
-pub use client::{ControlError, PATIENCE, ask};
-pub use protocol::{AskerStatus, Command, Finding, Reply, Standing, Verdict};
-pub use server::Door;
-pub use status::{
-    DayStatus, DeviceStatus, FleetStatus, JobProgress, JobStatus, RelayFigures, RelayStatus, SensorFigures, Status,
-    View, WorkerDeviceStatus, WorkerStatus,
-};
+pub use client::{ANSWER_TIMEOUT, ControlError, ask};
+pub use protocol::{Finding, JobStatus, OperatorCommand, ReplyLine, Severity, Status, View};
+pub use server::ControlServer;

@@ -1,6 +1,12 @@
 //! The messages of the local socket.
 
-use super::status::{DayStatus, FleetStatus, JobStatus, Status, View};
+#[cfg(feature = "fleet")]
+use crate::fleet::FleetStatus;
+use crate::ledger::{AskerTotals, DayFigures, Standing};
+use crate::nostr::RelayFigures;
+use crate::pattern::Rate;
+use crate::scheduler::DeviceStatus;
+use crate::search::SensorValues;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -13,10 +19,10 @@ pub(super) fn socket(data: &Path) -> PathBuf {
     data.join("control.sock")
 }
 
-/// A request of the operator.
+/// A command of the operator.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
-pub enum Command {
+pub enum OperatorCommand {
     /// Show the state of the bot.
     Status,
     /// Show every open job.
@@ -67,7 +73,7 @@ pub enum Command {
 /// One line of an answer.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reply {
+pub enum ReplyLine {
     /// The state of the bot.
     Status(Status),
     /// A job.
@@ -75,12 +81,13 @@ pub enum Reply {
     /// The state in detail.
     View(Box<View>),
     /// An asker.
-    Asker(AskerStatus),
+    Asker(AskerTotals),
     /// A day.
-    Day(DayStatus),
+    Day(DayFigures),
     /// The result of a check.
     Finding(Finding),
     /// The workers on other machines.
+    #[cfg(feature = "fleet")]
     Fleet(FleetStatus),
     /// The request was carried out. The text is for the operator.
     Said(String),
@@ -90,39 +97,85 @@ pub enum Reply {
     End,
 }
 
-/// How the operator wants an asker to be treated.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Standing {
-    /// Messages of this asker are ignored.
-    Denied,
-    /// The limits of everybody.
-    Ordinary,
-    /// Higher limits, and no proof of work.
-    Friend,
-}
-
-/// An asker with totals.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct AskerStatus {
-    /// The asker's npub.
-    pub asker: String,
+/// The state of a running bot. It has totals only, and names no asker and no pattern.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Status {
+    /// Version of the program.
+    pub version: String,
+    /// The bot's address.
+    pub npub: String,
+    /// Seconds since the bot was ready.
+    pub uptime_seconds: u64,
+    /// Candidates a second of all working devices; `null` before the first measurement.
+    pub rate: Option<Rate>,
+    /// Every device.
+    pub devices: Vec<DeviceStatus>,
+    /// The workers on other machines; absent without a server for them.
+    #[cfg(feature = "fleet")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetStatus>,
+    /// The bot's relays.
+    pub relays: Vec<RelayFigures>,
     /// Accepted jobs that are searched for.
     pub open_jobs: u64,
-    /// Jobs that ended with a key and are still kept.
-    pub done: u64,
-    /// Messages answered in the last 16 days.
-    pub messages: u64,
-    /// When their last job was accepted, Unix seconds.
-    pub last_job_at: Option<u64>,
-    /// How the asker is treated.
-    pub standing: Standing,
+    /// Messages that no relay of their receivers has yet.
+    pub undelivered: u64,
+    /// Heap bytes in use.
+    pub memory_bytes: u64,
 }
 
-/// The result of one check.
+/// An open job and its progress.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct JobStatus {
+    /// The job's number.
+    pub job: i64,
+    /// The npub of its asker.
+    pub asker: String,
+    /// The job's patterns.
+    pub patterns: Vec<String>,
+    /// `pool` or `split`.
+    pub kind: String,
+    /// When the job was accepted, Unix seconds.
+    pub accepted_at: u64,
+    /// When the job is given up, Unix seconds.
+    pub expires_at: u64,
+    /// Candidates per match, on average; `null` if it takes too long to compute.
+    pub difficulty: Option<f64>,
+    /// Mean seconds that the search would take with all devices to itself; `null` without a rate.
+    pub expected_seconds: Option<f64>,
+    /// Seconds since the job was accepted.
+    pub age_seconds: u64,
+    /// The chance, 0 to 1, that a search ends within this age with the job's present share of the
+    /// devices; `null` without a rate.
+    pub chance_so_far: Option<f64>,
+    /// Mean seconds from now until a key is found, with the job's present share of the devices.
+    /// They do not depend on its age, because the search has no memory. `null` without a rate.
+    pub seconds_left: Option<f64>,
+}
+
+/// Everything that `npubbot top` shows.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct View {
+    /// The state as `npubbot status` shows it.
+    pub status: Status,
+    /// Whether the operator paused the search.
+    pub is_paused: bool,
+    /// Keys tried since the start, on all devices.
+    pub candidates: u64,
+    /// Sensors of the devices, in the order of `status.devices`.
+    pub sensors: Vec<SensorValues>,
+    /// The oldest open jobs, 100 at most.
+    pub jobs: Vec<JobStatus>,
+    /// Messages that wait for their answer.
+    pub messages_waiting: u64,
+    /// The last lines of the log, oldest first, 100 at most.
+    pub events: Vec<String>,
+}
+
+/// How bad the result of a check is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum Severity {
     /// Everything is as it should be.
     Good,
     /// The bot runs, but worse than it could.
@@ -137,16 +190,16 @@ pub struct Finding {
     /// Name of the check.
     pub what: Cow<'static, str>,
     /// The result of the check.
-    pub verdict: Verdict,
+    pub verdict: Severity,
     /// State, and the remedy if it is not good.
     pub text: String,
 }
 
 /// A request with its version.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Request {
+pub(super) struct SocketRequest {
     pub v: u32,
-    pub command: Command,
+    pub command: OperatorCommand,
 }
 
 /// A request read for its version only, because its command may be unknown.
@@ -157,9 +210,9 @@ pub(super) struct AnyRequest {
 
 /// A line of an answer with its version.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Answer {
+pub(super) struct SocketReply {
     pub v: u32,
-    pub reply: Reply,
+    pub reply: ReplyLine,
 }
 
 #[cfg(test)]
@@ -169,12 +222,12 @@ mod tests {
     /// Scripts read these texts, so a changed name needs another [`VERSION`].
     #[test]
     fn the_messages_have_these_texts() {
-        let request = Request { v: VERSION, command: Command::Cancel { job: 5 } };
+        let request = SocketRequest { v: VERSION, command: OperatorCommand::Cancel { job: 5 } };
         assert_eq!(serde_json::to_string(&request).unwrap(), r#"{"v":1,"command":{"do":"cancel","job":5}}"#);
-        let answer = Answer { v: VERSION, reply: Reply::End };
+        let answer = SocketReply { v: VERSION, reply: ReplyLine::End };
         assert_eq!(serde_json::to_string(&answer).unwrap(), r#"{"v":1,"reply":"end"}"#);
         for wrong in [r#"{"do":"nsec"}"#, r#"{"do":"show"}"#, r#"{}"#] {
-            assert!(serde_json::from_str::<Command>(wrong).is_err(), "{wrong}");
+            assert!(serde_json::from_str::<OperatorCommand>(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The bot's side of the local socket.
 
-use super::protocol::{Answer, AnyRequest, Command, Reply, Request, VERSION, socket};
-use crate::os::local_socket::{self, Visitor, finish, is_closed};
+use super::protocol::{AnyRequest, OperatorCommand, ReplyLine, SocketReply, SocketRequest, VERSION, socket};
+use crate::os::local_socket::{Connection, LocalListener, finish, is_closed};
 use crate::shutdown::Shutdown;
 use std::io;
 use std::path::Path;
@@ -13,46 +13,46 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 /// The most connections served at once. Further ones wait.
-const CONNECTIONS: usize = 8;
+const MAX_CONNECTIONS: usize = 8;
 /// The longest request, in bytes.
 const REQUEST_BYTES: u64 = 4096;
 /// Time to send a request.
-const REQUEST_TIME: Duration = Duration::from_secs(5);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time for a request to be carried out and its answer to be read.
-const ANSWER_TIME: Duration = Duration::from_secs(30);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Pause after a connection could not be accepted, for example for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 /// The open socket. The file is deleted when it is dropped.
-pub struct Door(local_socket::Door);
+pub struct ControlServer(LocalListener);
 
-impl Door {
+impl ControlServer {
     /// Opens the socket in a data folder. The caller holds the folder's lock, so a socket that is
     /// there is left over from a crash and is replaced.
     ///
     /// Errors: the socket cannot be made, for example because its path has more than 107 bytes.
-    pub fn open(data: &Path) -> io::Result<Door> {
-        local_socket::Door::open(&socket(data)).map(Door)
+    pub fn open(data: &Path) -> io::Result<ControlServer> {
+        LocalListener::open(&socket(data)).map(ControlServer)
     }
 
     /// Serves requests until shutdown. `carry_out` returns the lines of an answer, without the final
-    /// [`Reply::End`]. Each connection is a separate task, and a panic ends only that one.
+    /// [`ReplyLine::End`]. Each connection is a separate task, and a panic ends only that one.
     pub async fn run<C, F>(&mut self, carry_out: C, mut shutdown: Shutdown)
     where
-        C: Fn(Command) -> F + Clone + Send + 'static,
-        F: Future<Output = Vec<Reply>> + Send + 'static,
+        C: Fn(OperatorCommand) -> F + Clone + Send + 'static,
+        F: Future<Output = Vec<ReplyLine>> + Send + 'static,
     {
-        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut connections = JoinSet::new();
         let serve = async {
             loop {
                 let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
                 match self.0.accept().await {
-                    Ok(visitor) => {
+                    Ok(connection) => {
                         let carry_out = carry_out.clone();
                         connections.spawn(async move {
                             // The operator's program may go at any time. It sees the reason itself.
-                            let _ = serve(visitor, carry_out).await;
+                            let _ = serve(connection, carry_out).await;
                             drop(place);
                         });
                     }
@@ -72,37 +72,37 @@ impl Door {
 }
 
 /// Serves one connection.
-async fn serve<F: Future<Output = Vec<Reply>>>(
-    mut visitor: Visitor,
-    carry_out: impl FnOnce(Command) -> F,
+async fn serve<F: Future<Output = Vec<ReplyLine>>>(
+    mut connection: Connection,
+    carry_out: impl FnOnce(OperatorCommand) -> F,
 ) -> io::Result<()> {
     let mut line = Vec::new();
-    let mut reader = BufReader::new((&mut visitor).take(REQUEST_BYTES));
-    timeout(REQUEST_TIME, reader.read_until(b'\n', &mut line)).await??;
+    let mut reader = BufReader::new((&mut connection).take(REQUEST_BYTES));
+    timeout(REQUEST_TIMEOUT, reader.read_until(b'\n', &mut line)).await??;
     // The operator's program has gone, for example because this process was suspended, and has told
     // the operator that the request failed. So the request is not carried out.
-    if is_closed(&visitor) {
+    if is_closed(&connection) {
         tracing::debug!("a request over the local socket came too late, and is not carried out");
         return Ok(());
     }
     let answer = async {
         let replies = match read(&line) {
             Ok(command) => carry_out(command).await,
-            Err(reason) => vec![Reply::Refused(reason)],
+            Err(reason) => vec![ReplyLine::Refused(reason)],
         };
-        for reply in replies.into_iter().chain([Reply::End]) {
-            let mut text = serde_json::to_vec(&Answer { v: VERSION, reply })?;
+        for reply in replies.into_iter().chain([ReplyLine::End]) {
+            let mut text = serde_json::to_vec(&SocketReply { v: VERSION, reply })?;
             text.push(b'\n');
-            visitor.write_all(&text).await?;
+            connection.write_all(&text).await?;
         }
-        visitor.flush().await?;
-        finish(visitor).await
+        connection.flush().await?;
+        finish(connection).await
     };
-    timeout(ANSWER_TIME, answer).await?
+    timeout(ANSWER_TIMEOUT, answer).await?
 }
 
 /// Reads a request. Errors: the reason, as a text for the operator.
-fn read(line: &[u8]) -> Result<Command, String> {
+fn read(line: &[u8]) -> Result<OperatorCommand, String> {
     if !line.ends_with(b"\n") {
         return Err(format!("a request is one line of at most {REQUEST_BYTES} bytes"));
     }
@@ -112,11 +112,11 @@ fn read(line: &[u8]) -> Result<Command, String> {
             env!("CARGO_PKG_VERSION"),
             request.v
         )),
-        Ok(_) => serde_json::from_slice::<Request>(line).map(|request| request.command).map_err(|error| {
+        Ok(_) => serde_json::from_slice::<SocketRequest>(line).map(|request| request.command).map_err(|error| {
             let version = env!("CARGO_PKG_VERSION");
             format!("this request is not known to the running npubbot {version}; use the same program ({error})")
         }),
-        Err(error) => Err(format!("this is no request: {error}")),
+        Err(error) => Err(format!("this is not a request: {error}")),
     }
 }
 
@@ -126,11 +126,11 @@ mod tests {
 
     #[test]
     fn a_request_that_is_wrong_is_refused_with_words() {
-        assert_eq!(read(b"{\"v\":1,\"command\":{\"do\":\"pause\"}}\n"), Ok(Command::Pause));
+        assert_eq!(read(b"{\"v\":1,\"command\":{\"do\":\"pause\"}}\n"), Ok(OperatorCommand::Pause));
         let cases: [(&[u8], &str); 5] = [
             (b"", "one line"),
             (b"{\"v\":1", "one line"),
-            (b"hello\n", "no request"),
+            (b"hello\n", "not a request"),
             (b"{\"v\":2,\"command\":{\"do\":\"future\"}}\n", "version 1"),
             (b"{\"v\":1,\"command\":{\"do\":\"nsec\"}}\n", "not known"),
         ];

@@ -6,8 +6,10 @@ use super::jobs::JobState;
 use super::open::Ledger;
 use super::rows::{DAY, read_language, record_last_job, seconds, unsigned};
 use crate::job::{Asker, JobId};
+use crate::key::Npub;
 use crate::language::Language;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use serde::{Deserialize, Serialize};
 
 impl Ledger {
     /// Deletes everything about an asker up to the time `until` (Unix seconds), as a vanish request
@@ -155,35 +157,41 @@ pub(super) fn forget(
 /// Number of the newest jobs whose askers are listed, besides the askers with open jobs.
 const JOBS_LOOKED_THROUGH: i64 = 10_000;
 
-/// An operator's rule for an asker. Ordinary askers have none.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AskerRule {
+/// How the operator wants an asker to be treated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
     /// Messages of the asker are ignored.
     Denied,
+    /// The limits of everybody. The ledger has no row for such an asker.
+    #[default]
+    Ordinary,
     /// Higher limits, and no proof of work.
     Friend,
 }
 
-impl AskerRule {
-    /// The word for the rule in the column `rule`.
-    pub fn word(self) -> &'static str {
+impl Standing {
+    /// The word in the column `rule`; `None` for an ordinary asker.
+    fn word(self) -> Option<&'static str> {
         match self {
-            AskerRule::Denied => "denied",
-            AskerRule::Friend => "friend",
+            Standing::Denied => Some("denied"),
+            Standing::Ordinary => None,
+            Standing::Friend => Some("friend"),
         }
     }
 
-    /// Reads the column `rule`; `None` for an unknown word.
-    fn parse(word: &str) -> Option<AskerRule> {
-        [AskerRule::Denied, AskerRule::Friend].into_iter().find(|rule| rule.word() == word)
+    /// Reads the column `rule`. An unknown word, of a later version, is ordinary.
+    fn parse(word: &str) -> Standing {
+        let known = [Standing::Denied, Standing::Friend].into_iter().find(|standing| standing.word() == Some(word));
+        known.unwrap_or_default()
     }
 }
 
 /// One asker with totals, for the operator.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AskerTotals {
-    /// The asker.
-    pub asker: Asker,
+    /// The asker's npub.
+    pub asker: String,
     /// Accepted jobs.
     pub open_jobs: u64,
     /// Found and delivered jobs whose rows are kept.
@@ -192,35 +200,35 @@ pub struct AskerTotals {
     pub messages: u64,
     /// When their last job was accepted, Unix seconds.
     pub last_job_at: Option<u64>,
-    /// The operator's rule.
-    pub rule: Option<AskerRule>,
+    /// How the asker is treated.
+    pub standing: Standing,
 }
 
 impl Ledger {
-    /// All rules, except those of a later version that this version does not know.
-    pub fn rules(&self) -> Result<Vec<(Asker, AskerRule)>, LedgerError> {
+    /// The askers who are not ordinary ones.
+    pub fn standings(&self) -> Result<Vec<(Asker, Standing)>, LedgerError> {
         self.reading(|connection| {
             let mut statement = connection.prepare_cached("SELECT asker, rule FROM rule")?;
             let rows = statement.query_map([], |row| Ok((row.get(0).map(Asker)?, row.get::<_, String>(1)?)))?;
-            let rules = rows.map(|row| row.map(|(asker, word)| AskerRule::parse(&word).map(|rule| (asker, rule))));
-            Ok(rules.filter_map(Result::transpose).collect::<rusqlite::Result<_>>()?)
+            let standings = rows.map(|row| row.map(|(asker, word)| (asker, Standing::parse(&word))));
+            Ok(standings.collect::<rusqlite::Result<_>>()?)
         })
     }
 
-    /// Sets the rule of an asker, or removes it. A denial cancels the asker's accepted jobs;
-    /// returns their numbers. A result that was found is still sent.
-    pub fn set_rule(&self, asker: Asker, rule: Option<AskerRule>) -> Result<Vec<JobId>, LedgerError> {
+    /// Sets how an asker is treated. A denial cancels the asker's accepted jobs; returns their
+    /// numbers. A result that was found is still sent.
+    pub fn set_standing(&self, asker: Asker, standing: Standing) -> Result<Vec<JobId>, LedgerError> {
         let now = self.now();
         let cancelled = self.write(|transaction| {
-            let Some(rule) = rule else {
+            let Some(word) = standing.word() else {
                 transaction.execute("DELETE FROM rule WHERE asker = ?1", [asker.0])?;
                 return Ok(Some(Vec::new()));
             };
             transaction.execute(
                 "INSERT OR REPLACE INTO rule (asker, rule, since) VALUES (?1, ?2, ?3)",
-                params![asker.0, rule.word(), now],
+                params![asker.0, word, now],
             )?;
-            if rule != AskerRule::Denied {
+            if standing != Standing::Denied {
                 return Ok(Some(Vec::new()));
             }
             cancel_all(transaction, asker).map(Some)
@@ -248,12 +256,15 @@ impl Ledger {
             let most = i64::try_from(most).unwrap_or(i64::MAX);
             let rows = statement.query_map(params![most, JOBS_LOOKED_THROUGH], |row| {
                 Ok(AskerTotals {
-                    asker: Asker(row.get(0)?),
+                    asker: Npub(row.get(0)?).to_string(),
                     open_jobs: unsigned(row.get(1)?),
                     done: unsigned(row.get(2)?),
                     messages: unsigned(row.get(3)?),
                     last_job_at: row.get::<_, Option<i64>>(4)?.map(unsigned),
-                    rule: row.get::<_, Option<String>>(5)?.as_deref().and_then(AskerRule::parse),
+                    standing: row
+                        .get::<_, Option<String>>(5)?
+                        .as_deref()
+                        .map_or_else(Standing::default, Standing::parse),
                 })
             })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)

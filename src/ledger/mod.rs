@@ -38,7 +38,7 @@ mod tests;
 mod used_halves;
 
 pub use answer::{Answer, Effect, Recorded};
-pub use askers::{AskerRule, AskerTotals};
+pub use askers::{AskerTotals, Standing};
 pub use budget::{Budget, Sizes};
 pub use error::LedgerError;
 pub use inspect::{Inspection, inspect};

@@ -6,7 +6,9 @@ use super::open::Ledger;
 use super::rows::{
     DAY, Kind, read_meta, read_relays, seconds, set_aside, unreadable, unsigned, write_meta, write_relays,
 };
+use crate::hours::date;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use serde::{Deserialize, Serialize};
 
 /// A public event to send.
 #[derive(Clone, Debug)]
@@ -130,14 +132,16 @@ fn due(connection: &Connection, now: i64) -> Result<Vec<DuePost>, LedgerError> {
 const DAYS_KEPT: i64 = 30;
 
 /// Totals of one day (UTC).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct DayFigures {
+    /// The day: `2026-11-23`.
+    pub date: String,
     /// Candidates tested.
     pub candidates: u64,
     /// Jobs accepted.
-    pub accepted: u64,
+    pub jobs_accepted: u64,
     /// Results delivered.
-    pub delivered: u64,
+    pub jobs_delivered: u64,
 }
 
 impl Ledger {
@@ -157,15 +161,15 @@ impl Ledger {
         Ok(())
     }
 
-    /// The kept days up to today, the oldest first: their beginning in Unix seconds, and their
-    /// totals. Days on which nothing happened have zeros.
-    pub fn days(&self) -> Result<Vec<(u64, DayFigures)>, LedgerError> {
+    /// Totals of the kept days up to today, the oldest first. Days on which nothing happened have
+    /// zeros.
+    pub fn days(&self) -> Result<Vec<DayFigures>, LedgerError> {
         let today = unsigned(self.now() / DAY);
         let first = self.reading(|connection| {
             Ok(connection.query_row("SELECT min(day) FROM day", [], |row| row.get::<_, Option<i64>>(0))?)
         })?;
         let first = first.map_or(today, unsigned).max(today.saturating_sub(unsigned(DAYS_KEPT)));
-        (first..=today).map(|day| Ok((day * unsigned(DAY), self.day(day)?))).collect()
+        (first..=today).map(|day| self.day(day)).collect()
     }
 
     /// Totals of the day so far.
@@ -175,6 +179,7 @@ impl Ledger {
 
     /// Totals of a day, in days since 1970-01-01 (UTC); zeros for an unknown day.
     pub fn day(&self, day: u64) -> Result<DayFigures, LedgerError> {
+        let date = date(day.saturating_mul(unsigned(DAY)));
         let day = i64::try_from(day).unwrap_or(i64::MAX);
         let query = "SELECT candidates, accepted, delivered FROM day WHERE day = ?1";
         let figures = self.reading(|connection| {
@@ -182,13 +187,14 @@ impl Ledger {
             let figures = statement.query_row([day], |row| {
                 Ok(DayFigures {
                     candidates: unsigned(row.get(0)?),
-                    accepted: unsigned(row.get(1)?),
-                    delivered: unsigned(row.get(2)?),
+                    jobs_accepted: unsigned(row.get(1)?),
+                    jobs_delivered: unsigned(row.get(2)?),
+                    ..DayFigures::default()
                 })
             });
             Ok(figures.optional()?)
         })?;
-        Ok(figures.unwrap_or_default())
+        Ok(DayFigures { date, ..figures.unwrap_or_default() })
     }
 }
 

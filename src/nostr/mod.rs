@@ -18,4 +18,4 @@ mod relay;
 pub use inbox::{Arrival, Awaited, Flood, Inbox, Watchdog, vanish};
 pub use outbox::Outbox;
 pub use presence::{Presence, Publisher};
-pub use relay::{EncryptionKeys, Figures, NostrError, Reach, RelayLists, Relays, nip11, reach};
+pub use relay::{ConnectionState, EncryptionKeys, NostrError, Reach, RelayFigures, RelayLists, Relays, nip11, reach};

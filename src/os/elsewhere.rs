@@ -3,7 +3,7 @@
 /// Stand-ins for `os::linux::kernel`.
 pub mod kernel {
     use std::io;
-    use std::path::{Path, PathBuf};
+    use std::path::PathBuf;
     use tokio::net::TcpStream;
 
     /// A second handle to a TCP connection, which does not exist here.
@@ -40,14 +40,7 @@ pub mod kernel {
     pub fn tune_malloc() {}
 
     /// `false`: this is not Linux.
-    pub fn is_in_windows() -> bool {
+    pub fn is_wsl() -> bool {
         false
-    }
-
-    /// Writes nothing.
-    ///
-    /// Errors: always.
-    pub fn dump_memory(_: &Path) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
     }
 }

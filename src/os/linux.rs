@@ -1,10 +1,9 @@
 //! Services of Linux that other systems lack or do not need.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tokio::net::TcpStream;
 
 /// File with the release of the kernel.
@@ -75,7 +74,7 @@ pub fn tune_malloc() {
 }
 
 /// Whether this Linux runs within Windows (WSL).
-pub fn is_in_windows() -> bool {
+pub fn is_wsl() -> bool {
     std::fs::read_to_string(RELEASE).is_ok_and(|release| is_of_wsl(&release))
 }
 
@@ -83,29 +82,6 @@ pub fn is_in_windows() -> bool {
 /// centres have other releases.
 fn is_of_wsl(release: &str) -> bool {
     release.to_ascii_lowercase().contains("microsoft")
-}
-
-/// Writes all readable memory of this process to a file, for tests that look for secrets.
-///
-/// Errors: those of the file system.
-pub fn dump_memory(path: &Path) -> io::Result<()> {
-    let (memory, mut dump) = (File::open("/proc/self/mem")?, File::create(path)?);
-    let mut chunk = vec![0; 1 << 20];
-    for line in BufReader::new(File::open("/proc/self/maps")?).lines() {
-        let line = line?;
-        let Some((range, rest)) = line.split_once(' ') else { continue };
-        let ends = range.split('-').filter_map(|end| u64::from_str_radix(end, 16).ok()).collect::<Vec<_>>();
-        let &[mut at, end] = ends.as_slice() else { continue };
-        while rest.starts_with('r') && at < end {
-            let length = chunk.len().min((end - at) as usize);
-            // Pages of the kernel, and of address space that is only reserved, cannot be read.
-            if memory.read_exact_at(&mut chunk[..length], at).is_ok() {
-                dump.write_all(&chunk[..length])?;
-            }
-            at += length as u64;
-        }
-    }
-    dump.sync_all()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// The state that a service manager is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
+pub enum BotState {
     /// The program serves.
     Ready,
     /// The program still answers.

@@ -52,7 +52,7 @@ pub use plan::rest::Rest;
 #[doc(hidden)]
 pub use run::device_threads::OpenDevice;
 pub use run::device_threads::open_devices;
-pub use run::health::{DeviceView, Health};
+pub use run::health::{DeviceStatus, Health};
 pub use run::measure::{KindMeasurement, MeasureError, Measurement, Trial, measure};
 pub use run::verify::{CollectedLaunch, Find, PatternMatch, VerifiedFinds, verify};
 pub use run::verify::{FindHandler, FindOutcome};
@@ -198,8 +198,9 @@ impl Scheduler {
     }
 
     /// The state of each device.
-    pub fn devices(&self) -> Vec<DeviceView> {
-        self.devices.devices()
+    pub fn devices(&self) -> Vec<DeviceStatus> {
+        let is_paused = self.is_paused();
+        self.devices.devices().into_iter().map(|device| device.told(is_paused)).collect()
     }
 
     /// Pauses the search after the launches in flight, or resumes it. During a pause jobs stay

@@ -1,36 +1,80 @@
-//! The operator's view of askers, and the rules that the operator sets for them.
+//! Askers as the operator wants them treated: messages of a denied asker are ignored, and a friend
+//! has higher limits.
+//!
+//! The ledger keeps the standings. Every message is checked against them, so a copy is in memory.
+//! Only the operator adds one, so strangers cannot make the table grow.
 
-use super::access::FRIEND_FACTOR;
-use super::context::Context;
-use crate::control::{AskerStatus, Reply, Standing};
-use crate::job::Asker;
-use crate::key::Npub;
-use crate::ledger::{AskerRule, AskerTotals, LedgerError};
-use crate::scheduler::Scheduler;
+use super::context::Handles;
+use crate::config::Limits;
+use crate::job::{Asker, JobId};
+use crate::ledger::{Ledger, LedgerError, Standing};
 use nostr::{FromBech32, PublicKey};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
-/// The most askers in one answer.
-const MOST_LISTED: usize = 10_000;
+/// Factor by which a friend's limits on open jobs and on jobs a day exceed those of other askers.
+const FRIEND_FACTOR: usize = 10;
 
-/// Lists at most `most` askers: those with the most open jobs first, then those with the latest
-/// jobs.
-pub(super) fn list(context: &Context, most: usize) -> Result<Vec<Reply>, LedgerError> {
-    let askers = context.ledger.list_askers(most.min(MOST_LISTED))?;
-    Ok(askers.into_iter().map(|asker| Reply::Asker(status(asker))).collect())
+/// The standings of askers, and a count of ignored messages. Cheap to clone; clones share them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Access(Arc<AccessTable>);
+
+#[derive(Debug, Default)]
+struct AccessTable {
+    standings: RwLock<HashMap<Asker, Standing>>,
+    ignored: AtomicU64,
 }
 
-fn status(asker: AskerTotals) -> AskerStatus {
-    AskerStatus {
-        asker: Npub(asker.asker.0).to_string(),
-        open_jobs: asker.open_jobs,
-        done: asker.done,
-        messages: asker.messages,
-        last_job_at: asker.last_job_at,
-        standing: match asker.rule {
-            Some(AskerRule::Denied) => Standing::Denied,
-            Some(AskerRule::Friend) => Standing::Friend,
-            None => Standing::Ordinary,
-        },
+impl Access {
+    /// Loads the standings from the ledger.
+    pub fn load(ledger: &Ledger) -> Result<Access, LedgerError> {
+        let standings = RwLock::new(ledger.standings()?.into_iter().collect());
+        Ok(Access(Arc::new(AccessTable { standings, ignored: AtomicU64::new(0) })))
+    }
+
+    /// Sets how an asker is treated, here and in the ledger. Returns the jobs that a denial
+    /// cancelled. A message being answered at this moment may still become a job.
+    pub fn set(&self, ledger: &Ledger, asker: Asker, standing: Standing) -> Result<Vec<JobId>, LedgerError> {
+        let cancelled = ledger.set_standing(asker, standing)?;
+        self.0.standings.write().unwrap_or_else(PoisonError::into_inner).insert(asker, standing);
+        Ok(cancelled)
+    }
+
+    /// Whether the messages of this asker are ignored. If so, the call counts one ignored message.
+    pub fn ignores(&self, asker: Asker) -> bool {
+        let is_denied = self.standing(asker) == Standing::Denied;
+        if is_denied {
+            self.0.ignored.fetch_add(1, Ordering::Relaxed);
+        }
+        is_denied
+    }
+
+    /// Messages ignored since the service started.
+    pub fn ignored(&self) -> u64 {
+        self.0.ignored.load(Ordering::Relaxed)
+    }
+
+    /// Whether the asker is a friend.
+    pub fn is_friend(&self, asker: Asker) -> bool {
+        self.standing(asker) == Standing::Friend
+    }
+
+    /// The limits for an asker: the configured ones, with some raised for a friend.
+    pub fn limits<'a>(&self, asker: Asker, limits: &'a Limits) -> Cow<'a, Limits> {
+        if !self.is_friend(asker) {
+            return Cow::Borrowed(limits);
+        }
+        Cow::Owned(Limits {
+            open_jobs_per_asker: limits.open_jobs_per_asker.saturating_mul(FRIEND_FACTOR),
+            jobs_per_day: limits.jobs_per_day.saturating_mul(FRIEND_FACTOR),
+            ..limits.clone()
+        })
+    }
+
+    fn standing(&self, asker: Asker) -> Standing {
+        self.0.standings.read().unwrap_or_else(PoisonError::into_inner).get(&asker).copied().unwrap_or_default()
     }
 }
 
@@ -38,7 +82,7 @@ fn status(asker: AskerTotals) -> AskerStatus {
 fn not_an_npub(text: &str) -> String {
     match text.trim().to_lowercase().starts_with("nsec") {
         true => "that is a secret key, and the history of your shell may have it now; name the npub".to_owned(),
-        false => format!("`{text}` is no npub; say one as `npubbot askers` does"),
+        false => format!("`{text}` is not an npub; copy one from `npubbot askers`"),
     }
 }
 
@@ -46,17 +90,13 @@ fn not_an_npub(text: &str) -> String {
 /// open jobs, and the asker is not told.
 ///
 /// Errors: a message for the operator, if the text is not an npub or the ledger fails.
-pub(super) fn set(context: &Context, scheduler: &Scheduler, npub: &str, to: Standing) -> Result<String, String> {
+pub(super) fn set_standing(bot: &Handles, npub: &str, to: Standing) -> Result<String, String> {
     let key = PublicKey::from_bech32(npub).map_err(|_| not_an_npub(npub))?;
-    let rule = match to {
-        Standing::Denied => Some(AskerRule::Denied),
-        Standing::Ordinary => None,
-        Standing::Friend => Some(AskerRule::Friend),
-    };
+    let context = &bot.context;
     let cancelled =
-        context.access.set(&context.ledger, Asker(key.to_bytes()), rule).map_err(|error| error.to_string())?;
+        context.access.set(&context.ledger, Asker(key.to_bytes()), to).map_err(|error| error.to_string())?;
     for &job in &cancelled {
-        scheduler.remove(job);
+        bot.scheduler.remove(job);
     }
     context.wakes.status.wake();
     tracing::info!(?to, cancelled = cancelled.len(), "the operator set how an asker is treated");
@@ -70,4 +110,46 @@ pub(super) fn set(context: &Context, scheduler: &Scheduler, npub: &str, to: Stan
             "they may have {FRIEND_FACTOR} times the open jobs and jobs a day from now on, without proof of work"
         ),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::config::Config;
+
+    fn asker(number: u8) -> Asker {
+        Asker([number; 32])
+    }
+
+    #[test]
+    fn only_messages_of_denied_askers_are_ignored_and_each_is_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(folder.path(), Clock::System).unwrap();
+        let access = Access::load(&ledger).unwrap();
+        access.set(&ledger, asker(1), Standing::Denied).unwrap();
+        access.set(&ledger, asker(2), Standing::Friend).unwrap();
+        assert_eq!([1, 2, 3, 1].map(|number| access.ignores(asker(number))), [true, false, false, true]);
+        assert_eq!(access.ignored(), 2);
+        let again = Access::load(&ledger).unwrap();
+        assert!(again.ignores(asker(1)) && again.is_friend(asker(2)), "the ledger keeps the standings");
+        again.set(&ledger, asker(1), Standing::Ordinary).unwrap();
+        assert!(!again.ignores(asker(1)));
+    }
+
+    #[test]
+    fn a_friends_limits_are_bounded_and_those_of_others_as_configured() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(folder.path(), Clock::System).unwrap();
+        let access = Access::load(&ledger).unwrap();
+        access.set(&ledger, asker(2), Standing::Friend).unwrap();
+        let limits = Config::embedded_default().unwrap().limits;
+        let figures = |number| {
+            let limits = access.limits(asker(number), &limits);
+            (limits.open_jobs_per_asker, limits.jobs_per_day, limits.prefixes_per_job, limits.longest_expected_time)
+        };
+        let (open, day, prefixes, longest) = figures(1);
+        assert_eq!((open, day), (limits.open_jobs_per_asker, limits.jobs_per_day));
+        assert_eq!(figures(2), (10 * open, 10 * day, prefixes, longest));
+    }
 }

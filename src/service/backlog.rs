@@ -1,13 +1,19 @@
-//! Messages that wait for their answer, and the order in which they get it.
+//! Messages that wait for their answer, the order in which they get it, and the limits on answers: a
+//! number per hour for each asker, and a number per second for all askers together.
+//!
+//! An asker at the limit gets one notice that says when the next answer comes, and no answer until
+//! then. The counts are in memory, for a bounded number of askers. At worst, an attacker with many
+//! keys makes the bot forget the counts of other askers.
 
-use super::access::Access;
-use super::answer_limits::AnswerLimits;
+use super::askers::Access;
 use super::monitor::Pulse;
-use crate::bot::{self, Request};
+use crate::bot::{self, Reply, Request};
 use crate::job::Asker;
+use crate::ledger::Effect;
 use crate::nostr::Arrival;
+use crate::token_bucket::TokenBucket;
 use std::cell::OnceCell;
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 /// The most messages answered together, in one transaction.
@@ -119,6 +125,111 @@ impl Backlog {
     }
 }
 
+/// Time over which an asker's answers are counted.
+const ANSWER_WINDOW: Duration = Duration::from_secs(3600);
+/// The most askers whose answers are counted, 100 bytes each. The oldest window is dropped first.
+const MAX_COUNTED_ASKERS: usize = 10_000;
+/// Size of the burst after a pause: as many answers as the rate per second allows in this many
+/// seconds.
+const BURST_SECONDS: u32 = 10;
+
+/// Whether a message may be answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum AnswerVerdict {
+    /// The message may be answered.
+    Answer,
+    /// The answer is replaced by a notice that the next answer comes after this time.
+    Notice(Duration),
+    /// The message is not answered: the notice was already given.
+    Silence,
+}
+
+/// Answers given to one asker since the start of a window.
+#[derive(Debug)]
+struct AnswerWindow {
+    start: Instant,
+    answers: u32,
+}
+
+/// Counts answers, and decides whether a further message may be answered.
+#[derive(Debug)]
+pub(super) struct AnswerLimits {
+    per_hour: u32,
+    /// Answers to all askers together.
+    of_all: TokenBucket,
+    windows: HashMap<Asker, AnswerWindow>,
+    /// Askers in `windows` with the start of their window, oldest first.
+    order: VecDeque<(Instant, Asker)>,
+}
+
+impl AnswerLimits {
+    /// Limits of `per_hour` answers per asker, and `per_second` answers in total.
+    pub fn new(per_hour: u32, per_second: u32, now: Instant) -> AnswerLimits {
+        let of_all = TokenBucket::full_at(now, per_second, per_second.saturating_mul(BURST_SECONDS));
+        AnswerLimits { per_hour, of_all, windows: HashMap::new(), order: VecDeque::new() }
+    }
+
+    /// Takes one token of the limit for all askers together. Returns `false` if none is left now.
+    pub fn take(&mut self, now: Instant) -> bool {
+        self.of_all.try_take(now)
+    }
+
+    /// Whether a message of this asker may be answered. Counts nothing.
+    pub fn verdict(&self, asker: Asker, now: Instant) -> AnswerVerdict {
+        let Some(window) = self.windows.get(&asker) else { return AnswerVerdict::Answer };
+        let passed = now.saturating_duration_since(window.start);
+        match window.answers {
+            _ if passed >= ANSWER_WINDOW => AnswerVerdict::Answer,
+            answers if answers < self.per_hour => AnswerVerdict::Answer,
+            answers if answers == self.per_hour => AnswerVerdict::Notice(ANSWER_WINDOW - passed),
+            _ => AnswerVerdict::Silence,
+        }
+    }
+
+    /// Counts an answer or a notice, after it was recorded in the ledger.
+    pub fn count(&mut self, asker: Asker, now: Instant) {
+        while let Some(&(start, oldest)) = self.order.front()
+            && (now.saturating_duration_since(start) >= ANSWER_WINDOW || self.windows.len() >= MAX_COUNTED_ASKERS)
+        {
+            if self.windows.len() >= MAX_COUNTED_ASKERS
+                && self.windows.contains_key(&asker)
+                && start + ANSWER_WINDOW > now
+            {
+                break;
+            }
+            self.order.pop_front();
+            self.windows.remove(&oldest);
+        }
+        let window = self.windows.entry(asker).or_insert_with(|| {
+            self.order.push_back((now, asker));
+            AnswerWindow { start: now, answers: 0 }
+        });
+        window.answers = window.answers.saturating_add(1);
+    }
+}
+
+/// Limits the answer to an asker who has had too many. Above the limit no job is started and no
+/// result is sent again, but the asker can still cancel, stop and delete.
+pub(super) fn limited(
+    effect: Effect,
+    reply: Option<Reply>,
+    verdict: AnswerVerdict,
+    now: u64,
+) -> (Effect, Option<Reply>) {
+    let said = match verdict {
+        AnswerVerdict::Answer => return (effect, reply),
+        // A message by NIP-04 has only this one answer, and no notice.
+        _ if matches!(effect, Effect::Redirect) => return (Effect::Nothing, None),
+        AnswerVerdict::Notice(wait) => reply.map(|_| Reply::Paused { until: now + wait.as_secs() + 60 }),
+        AnswerVerdict::Silence => None,
+    };
+    let effect = match effect {
+        Effect::Accept(..) | Effect::Resend(_) => Effect::Nothing,
+        other => other,
+    };
+    (effect, said)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,5 +310,62 @@ mod tests {
             backlog.waiting.iter().all(|queued| queued.request.get().is_none()),
             "a message is read when its turn comes"
         );
+    }
+
+    fn key(number: u32) -> Asker {
+        let mut bytes = [0; 32];
+        bytes[..4].copy_from_slice(&number.to_be_bytes());
+        Asker(bytes)
+    }
+
+    #[test]
+    fn an_asker_gets_a_number_of_answers_one_notice_then_silence_for_the_hour() {
+        let start = Instant::now();
+        let mut limits = AnswerLimits::new(3, 10, start);
+        let mut ask = |minutes: u64| {
+            let now = start + Duration::from_secs(60 * minutes);
+            let verdict = limits.verdict(key(1), now);
+            if verdict != AnswerVerdict::Silence {
+                limits.count(key(1), now);
+            }
+            verdict
+        };
+        for minute in 0..3 {
+            assert_eq!(ask(minute), AnswerVerdict::Answer);
+        }
+        assert_eq!(ask(20), AnswerVerdict::Notice(Duration::from_secs(40 * 60)));
+        assert_eq!(ask(21), AnswerVerdict::Silence);
+        assert_eq!(ask(59), AnswerVerdict::Silence);
+        assert_eq!(ask(60), AnswerVerdict::Answer);
+        assert_eq!(limits.verdict(key(2), start), AnswerVerdict::Answer, "other askers are still answered");
+    }
+
+    #[test]
+    fn a_thousand_fresh_keys_open_no_second_quota_and_memory_is_bounded() {
+        let start = Instant::now();
+        let mut limits = AnswerLimits::new(2, 10, start);
+        for _ in 0..3 {
+            limits.count(key(0), start);
+        }
+        for number in 1..=1000 {
+            limits.count(key(number), start);
+        }
+        assert_eq!(limits.verdict(key(0), start), AnswerVerdict::Silence);
+        for number in 1..=50_000 {
+            limits.count(key(number), start + Duration::from_secs(1));
+        }
+        assert!(limits.windows.len() <= MAX_COUNTED_ASKERS && limits.order.len() <= MAX_COUNTED_ASKERS);
+        limits.count(key(7), start + 2 * ANSWER_WINDOW);
+        assert_eq!((limits.windows.len(), limits.order.len()), (1, 1), "old windows go");
+    }
+
+    #[test]
+    fn all_askers_together_get_a_burst_and_then_a_rate() {
+        let start = Instant::now();
+        let mut limits = AnswerLimits::new(100, 5, start);
+        let taken = |limits: &mut AnswerLimits, now| (0..1000).filter(|_| limits.take(now)).count();
+        assert_eq!(taken(&mut limits, start), 50);
+        assert_eq!(taken(&mut limits, start + Duration::from_secs(2)), 10);
+        assert_eq!(taken(&mut limits, start + Duration::from_secs(3600)), 50);
     }
 }

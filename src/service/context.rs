@@ -1,13 +1,15 @@
 //! The state that all parts of the service share.
 
-use super::access::Access;
+use super::askers::Access;
 use super::monitor::Pulse;
-use super::workers::Fleet;
 use crate::clock::Clock;
 use crate::config::{Config, Limits};
+#[cfg(feature = "fleet")]
+use crate::fleet::Fleet;
 use crate::job::Asker;
-use crate::ledger::Ledger;
-use crate::nostr::{EncryptionKeys, Flood, Relays};
+use crate::ledger::{Job, Ledger};
+use crate::message::{Answered, OutgoingMessage};
+use crate::nostr::{Arrival, EncryptionKeys, Flood, Relays};
 use crate::roster::Roster;
 use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
@@ -71,6 +73,7 @@ pub(super) struct Context {
     /// The tasks and threads of the service; those of the search are on the scheduler's roster.
     pub roster: Roster,
     /// The workers on other machines, if the configuration has a server for them.
+    #[cfg(feature = "fleet")]
     pub fleet: Option<Fleet>,
     pub shutdown: Shutdown,
 }
@@ -115,6 +118,7 @@ impl Context {
             pulse: Pulse::default(),
             flood: Flood::new(20, 1000),
             roster: Roster::default(),
+            #[cfg(feature = "fleet")]
             fleet: None,
             shutdown,
         }
@@ -123,5 +127,36 @@ impl Context {
     /// Whether an asker is a friend of the operator, and the asker's limits.
     pub fn limits_of(&self, asker: Asker) -> (bool, Cow<'_, Limits>) {
         (self.access.is_friend(asker), self.access.limits(asker, &self.config.limits))
+    }
+
+    /// The answer to a message.
+    pub fn answer_to(&self, arrival: &Arrival, text: String, now: u64) -> OutgoingMessage {
+        let message = &arrival.message;
+        OutgoingMessage {
+            to: message.author,
+            encryption_key: message.encryption_key,
+            text,
+            in_reply_to: Some(Answered::seen(message.id, &arrival.seen_on())),
+            subject: message.subject.clone(),
+            expires_at: now + self.config.bot.answers_expire_after.as_secs(),
+            not_before: 0,
+        }
+    }
+
+    /// A message that the bot sends on its own about a job: a result or a notice. It is encrypted to
+    /// the asker's key that is in force now.
+    pub fn message_about(&self, job: &Job, text: String, now: u64) -> OutgoingMessage {
+        let (asker, used) = (job.spec.asker, job.spec.encryption_key);
+        OutgoingMessage {
+            to: asker,
+            encryption_key: self.encryption_keys.in_force(asker, used, job.accepted_at),
+            text,
+            in_reply_to: Some(Answered::seen(job.rumor, &job.seen_on)),
+            subject: job.spec.subject.clone(),
+            // If the clock has gone back, relays and clients would otherwise treat the message as
+            // expired.
+            expires_at: now.max(job.accepted_at) + self.config.bot.answers_expire_after.as_secs(),
+            not_before: job.accepted_at + 1,
+        }
     }
 }

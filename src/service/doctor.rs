@@ -1,12 +1,19 @@
-//! The checks of `npubbot doctor`: everything that the bot needs, with the remedy if it is missing.
+//! The checks of `npubbot doctor`: those of the installation, and those that only the running bot can
+//! make. Each says what would work.
 
+use super::context::Handles;
+use super::maintenance::causes;
 use crate::compiled_kernels;
 use crate::config::{Config, RelayEntry};
-use crate::control::{self, Command, ControlError, Finding, Reply, Verdict};
-use crate::ledger::{self, Inspection, Quarantined, Sizes};
-use crate::nostr::{nip11, reach};
+use crate::control::{self, ControlError, Finding, OperatorCommand, ReplyLine, Severity};
+use crate::duration::humanize;
+use crate::ledger::{self, Inspection, LedgerError, Quarantined, Sizes};
+use crate::log_writer;
+use crate::nostr::{RelayFigures, nip11, reach};
 use crate::os::files::{self, free_bytes};
 use crate::os::kernel;
+use crate::pattern::Rate;
+use crate::scheduler::{DeviceStatus, Health, Rest};
 use crate::search::cpu::describe_kernel;
 use crate::search::cuda::probe;
 use crate::search::{self, DeviceChoice, DeviceId, SearchOptions};
@@ -18,20 +25,20 @@ use std::path::Path;
 use std::time::Duration;
 
 /// A finding of a check.
-pub(super) fn finding(what: &'static str, verdict: Verdict, text: impl Into<String>) -> Finding {
+pub(super) fn finding(what: &'static str, verdict: Severity, text: impl Into<String>) -> Finding {
     Finding { what: Cow::Borrowed(what), verdict, text: text.into() }
 }
 
 /// Time limit for a relay.
-const PATIENCE: Duration = Duration::from_secs(7);
+const RELAY_TIMEOUT: Duration = Duration::from_secs(7);
 /// Bytes on the disk below which SQLite may fail at any moment.
-pub const FULL: u64 = 1 << 20;
+pub const FULL_DISK_BYTES: u64 = 1 << 20;
 /// Name of the check of the disk.
-const DISK: &str = "disk";
+const DISK_CHECK: &str = "disk";
 /// Bytes on the disk below which the operator is warned.
-const LITTLE: u64 = 256 << 20;
+const LOW_DISK_BYTES: u64 = 256 << 20;
 /// Time limit for a relay through a proxy: Tor takes long to make a circuit to an onion service.
-const PATIENCE_OF_PROXIES: Duration = Duration::from_secs(60);
+const PROXY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Runs every check. If a bot runs with the data folder, its own checks are included. Changes
 /// nothing, and opens no identity.
@@ -41,22 +48,22 @@ pub async fn doctor(config: &Path, data: &Path, identity: &Path) -> Vec<Finding>
     findings.extend(folder(data, identity));
     let of_bot = running(data);
     // A running bot looks at its disk itself.
-    if !of_bot.iter().any(|found| found.what == DISK) {
+    if !of_bot.iter().any(|found| found.what == DISK_CHECK) {
         findings.extend(free_bytes(data).and_then(disk));
     }
     findings.extend(of_bot);
     match config {
         Ok(config) => {
             let relays = config.relays.len();
-            findings.push(finding("configuration", Verdict::Good, format!("it is in order, with {relays} relays")));
+            findings.push(finding("configuration", Severity::Good, format!("it is in order, with {relays} relays")));
             if config.allow_private_relays {
                 let text = "`allow_private_relays` is on, so askers can make the bot connect to addresses in your own \
                             network; remove it outside test networks";
-                findings.push(finding("private relays", Verdict::Weak, text));
+                findings.push(finding("private relays", Severity::Weak, text));
             }
             findings.extend(relay_findings(config.relays, config.network.proxy).await);
         }
-        Err(error) => findings.push(finding("configuration", Verdict::Broken, error.to_string())),
+        Err(error) => findings.push(finding("configuration", Severity::Broken, error.to_string())),
     }
     findings
 }
@@ -70,21 +77,21 @@ fn devices(wanted: Option<&SearchOptions>, data: &Path) -> Vec<Finding> {
     let found = probe::findings(&options);
     let mut findings = Vec::new();
     let broken = |ordinal| match options.devices {
-        DeviceChoice::Cuda => Verdict::Broken,
-        DeviceChoice::CudaOrdinal(wanted) if wanted == ordinal => Verdict::Broken,
+        DeviceChoice::Cuda => Severity::Broken,
+        DeviceChoice::CudaOrdinal(wanted) if wanted == ordinal => Severity::Broken,
         // The CPU or another GPU searches.
-        DeviceChoice::All | DeviceChoice::Cpu | DeviceChoice::CudaOrdinal(_) => Verdict::Weak,
+        DeviceChoice::All | DeviceChoice::Cpu | DeviceChoice::CudaOrdinal(_) => Severity::Weak,
     };
     match &found.driver {
-        Ok(version) => findings.push(finding("driver", Verdict::Good, format!("it serves CUDA {version}"))),
-        Err(reason) => findings.push(finding("driver", Verdict::Weak, reason.clone())),
+        Ok(version) => findings.push(finding("driver", Severity::Good, format!("it serves CUDA {version}"))),
+        Err(reason) => findings.push(finding("driver", Severity::Weak, reason.clone())),
     }
     for gpu in &found.gpus {
         let name = format!("cuda:{} is {}", gpu.ordinal, if gpu.name.is_empty() { "a GPU" } else { &gpu.name });
         findings.push(match &gpu.check {
             Ok((kernel, keys)) => finding(
                 "GPU",
-                Verdict::Good,
+                Severity::Good,
                 format!("{name}; a launch found the same {keys} keys as the CPU ({kernel})"),
             ),
             Err(reason) => finding("GPU", broken(gpu.ordinal), format!("{name} and cannot search: {reason}")),
@@ -92,23 +99,23 @@ fn devices(wanted: Option<&SearchOptions>, data: &Path) -> Vec<Finding> {
     }
     let has_gpus = !found.gpus.is_empty();
     let kernels = match (found.built_for, found.compilers.as_slice()) {
-        (Some(built), _) => finding("kernels", Verdict::Good, format!("this build has them for {built}")),
+        (Some(built), _) => finding("kernels", Severity::Good, format!("this build has them for {built}")),
         (None, [first, ..]) => {
-            finding("kernels", Verdict::Good, format!("{first} compiles them at the first start, in a minute or two"))
+            finding("kernels", Severity::Good, format!("{first} compiles them at the first start, in a minute or two"))
         }
         (None, []) if !has_gpus => {
-            finding("kernels", Verdict::Good, "this build has none for GPUs, and there is no GPU")
+            finding("kernels", Severity::Good, "this build has none for GPUs, and there is no GPU")
         }
         (None, []) => finding(
             "kernels",
-            Verdict::Weak,
+            Severity::Weak,
             "this build has none for GPUs, and NVRTC 12.1 or newer is not there: take a release of npubbot, or install \
              NVRTC 12.9 (`pip install nvidia-cuda-nvrtc-cu12==12.9.86`) and name its libnvrtc.so.12 in NPUBBOT_NVRTC",
         ),
     };
     findings.push(kernels);
-    findings.push(finding("CPU", Verdict::Good, describe_kernel()));
-    findings.extend(kernel::is_in_windows().then(|| within_windows(has_gpus)));
+    findings.push(finding("CPU", Severity::Good, describe_kernel()));
+    findings.extend(kernel::is_wsl().then(|| within_windows(has_gpus)));
     let gpus: Vec<usize> = found.gpus.iter().filter(|gpu| gpu.check.is_ok()).map(|gpu| gpu.ordinal).collect();
     findings.extend(wanted.into_iter().flat_map(|options| choice(options, &gpus)));
     findings
@@ -120,11 +127,11 @@ fn within_windows(has_gpu: bool) -> Finding {
         true => {
             let text = "this Linux runs within Windows, where launches on a GPU take longer to start; \
                         npubbot.exe on Windows itself is faster";
-            finding("WSL", Verdict::Weak, text)
+            finding("WSL", Severity::Weak, text)
         }
         false => finding(
             "WSL",
-            Verdict::Good,
+            Severity::Good,
             "this Linux runs within Windows; for a GPU the driver of Windows is enough, install none here",
         ),
     }
@@ -138,22 +145,22 @@ fn choice(options: &SearchOptions, gpus: &[usize]) -> Vec<Finding> {
     };
     let (verdict, text) = match options.devices {
         DeviceChoice::Cuda if gpus.is_empty() => (
-            Verdict::Broken,
+            Severity::Broken,
             format!("`device` is \"cuda\", but {there}; write \"all\" to search on the CPU until one is there"),
         ),
         DeviceChoice::CudaOrdinal(ordinal) if !gpus.contains(&ordinal) => {
-            (Verdict::Broken, format!("`device` is \"cuda:{ordinal}\", but {there}; name another, or write \"all\""))
+            (Severity::Broken, format!("`device` is \"cuda:{ordinal}\", but {there}; name another, or write \"all\""))
         }
-        DeviceChoice::Cpu => (Verdict::Good, "the CPU searches, as `device` says".to_owned()),
-        DeviceChoice::All if gpus.is_empty() => (Verdict::Good, format!("the CPU searches, for {there}")),
-        DeviceChoice::All | DeviceChoice::Cuda => (Verdict::Good, format!("{} GPUs search", gpus.len())),
-        DeviceChoice::CudaOrdinal(ordinal) => (Verdict::Good, format!("cuda:{ordinal} searches")),
+        DeviceChoice::Cpu => (Severity::Good, "the CPU searches, as `device` says".to_owned()),
+        DeviceChoice::All if gpus.is_empty() => (Severity::Good, format!("the CPU searches, for {there}")),
+        DeviceChoice::All | DeviceChoice::Cuda => (Severity::Good, format!("{} GPUs search", gpus.len())),
+        DeviceChoice::CudaOrdinal(ordinal) => (Severity::Good, format!("cuda:{ordinal} searches")),
     };
     let mut findings = vec![finding("search", verdict, text)];
     let one_thread = SearchOptions { threads: Some(1), ..options.clone() };
     if let Err(error) = search::open(DeviceId::Cpu, &one_thread) {
         let gpus_do = !gpus.is_empty() && options.devices != DeviceChoice::Cpu;
-        let verdict = if gpus_do { Verdict::Weak } else { Verdict::Broken };
+        let verdict = if gpus_do { Severity::Weak } else { Severity::Broken };
         findings.push(finding("search", verdict, format!("`cpu_kernel`: {error}, or write \"auto\" in its place")));
     }
     findings
@@ -163,28 +170,30 @@ fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
     let mut findings = Vec::new();
     match std::fs::metadata(data) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            findings.push(finding("data folder", Verdict::Good, "`npubbot init` makes it"));
+            findings.push(finding("data folder", Severity::Good, "`npubbot init` makes it"));
         }
         Err(error) => {
             let text = format!("{} cannot be read ({error}); ask as its user, or as root", data.display());
-            findings.push(finding("data folder", Verdict::Broken, text));
+            findings.push(finding("data folder", Severity::Broken, text));
         }
         Ok(meta) if !meta.is_dir() => {
-            let text = format!("{} is no folder; name another with --data", data.display());
-            findings.push(finding("data folder", Verdict::Broken, text));
+            let text = format!("{} is not a folder; name another with --data", data.display());
+            findings.push(finding("data folder", Severity::Broken, text));
         }
         Ok(_) => {
             let writable = tempfile::Builder::new().prefix(".doctor").tempfile_in(data);
             findings.push(match (writable, files::is_open_to_others(data)) {
                 (Err(error), _) => finding(
                     "data folder",
-                    Verdict::Broken,
+                    Severity::Broken,
                     format!("nothing can be written there ({error}); make it yours, or name another with --data"),
                 ),
-                (Ok(_), Ok(false)) => finding("data folder", Verdict::Good, "it is writable, and nobody else reads it"),
+                (Ok(_), Ok(false)) => {
+                    finding("data folder", Severity::Good, "it is writable, and nobody else reads it")
+                }
                 (Ok(_), _) => finding(
                     "data folder",
-                    Verdict::Weak,
+                    Severity::Weak,
                     format!("others on this machine can look into it: {}", files::closing_command(data)),
                 ),
             });
@@ -192,25 +201,25 @@ fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
     }
     findings.push(identity_finding(data, identity));
     let ledger = match ledger::inspect(data) {
-        Ok(Inspection::Absent) => finding("ledger", Verdict::Good, "there is none yet; the first start makes it"),
-        Ok(Inspection::InUse) => finding("ledger", Verdict::Good, "a running npubbot has it"),
+        Ok(Inspection::Absent) => finding("ledger", Severity::Good, "there is none yet; the first start makes it"),
+        Ok(Inspection::InUse) => finding("ledger", Severity::Good, "a running npubbot has it"),
         Ok(Inspection::Sound { schema, open_jobs, quarantined, sizes, restored_at, is_older }) => {
             findings.extend(ledger_findings(&quarantined, &sizes, restored_at));
             if is_older {
                 let text = "it is older than the file used-halves beside it: a backup was put back, or that file is \
                             missing or cut; the next start gives open split jobs up and refuses older requests";
-                findings.push(finding("ledger", Verdict::Weak, text));
+                findings.push(finding("ledger", Severity::Weak, text));
             }
-            finding("ledger", Verdict::Good, format!("it is sound (schema {schema}), with {open_jobs} open jobs"))
+            finding("ledger", Severity::Good, format!("it is sound (schema {schema}), with {open_jobs} open jobs"))
         }
-        Err(error) => finding("ledger", Verdict::Broken, error.to_string()),
+        Err(error) => finding("ledger", Severity::Broken, error.to_string()),
     };
     findings.push(ledger);
     findings
 }
 
 fn identity_finding(data: &Path, identity: &Path) -> Finding {
-    let broken = |text: String| finding("identity", Verdict::Broken, text);
+    let broken = |text: String| finding("identity", Severity::Broken, text);
     match identity.metadata() {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             let path = identity.display();
@@ -226,9 +235,9 @@ fn identity_finding(data: &Path, identity: &Path) -> Finding {
             (Err(error), _) => broken(error.to_string()),
             (Ok(()), Ok(true)) => {
                 let text = format!("others on this machine can copy it: {}", files::closing_command(identity));
-                finding("identity", Verdict::Weak, text)
+                finding("identity", Severity::Weak, text)
             }
-            (Ok(()), _) => finding("identity", Verdict::Good, "it is there; keep a copy elsewhere"),
+            (Ok(()), _) => finding("identity", Severity::Good, "it is there; keep a copy elsewhere"),
         },
     }
 }
@@ -236,18 +245,18 @@ fn identity_finding(data: &Path, identity: &Path) -> Finding {
 /// The finding about a disk with few bytes left.
 pub(super) fn disk(free: u64) -> Option<Finding> {
     let left = format!("{:.1} MiB are left on the disk of the data folder", free as f64 / f64::from(1 << 20));
-    if free < FULL {
+    if free < FULL_DISK_BYTES {
         let text = format!(
             "{left}, so nothing is accepted and no key is recorded; free some space: the bot goes on by itself"
         );
-        return Some(finding(DISK, Verdict::Broken, text));
+        return Some(finding(DISK_CHECK, Severity::Broken, text));
     }
-    (free < LITTLE).then(|| finding(DISK, Verdict::Weak, format!("{left}; free some space soon")))
+    (free < LOW_DISK_BYTES).then(|| finding(DISK_CHECK, Severity::Weak, format!("{left}; free some space soon")))
 }
 
 /// Weaknesses of a ledger.
 pub(super) fn ledger_findings(quarantined: &[Quarantined], sizes: &Sizes, restored_at: Option<u64>) -> Vec<Finding> {
-    let weak = |text: String| finding("ledger", Verdict::Weak, text);
+    let weak = |text: String| finding("ledger", Severity::Weak, text);
     let mut findings: Vec<Finding> = quarantined
         .iter()
         .map(|row| {
@@ -271,20 +280,20 @@ pub(super) fn ledger_findings(quarantined: &[Quarantined], sizes: &Sizes, restor
 /// The findings of the running bot itself.
 fn running(data: &Path) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let asked = control::ask(data, Command::Doctor, |reply| match reply {
-        Reply::Finding(found) => findings.push(found),
-        Reply::Refused(reason) => findings.push(finding("running bot", Verdict::Weak, reason)),
+    let asked = control::ask(data, OperatorCommand::Doctor, |reply| match reply {
+        ReplyLine::Finding(found) => findings.push(found),
+        ReplyLine::Refused(reason) => findings.push(finding("running bot", Severity::Weak, reason)),
         _ => {}
     });
     match asked {
         Ok(()) => {}
         Err(ControlError::NothingRuns { .. }) => {
-            findings.push(finding("running bot", Verdict::Good, "none answers on the local socket"))
+            findings.push(finding("running bot", Severity::Good, "none answers on the local socket"))
         }
         Err(error @ ControlError::NotYours { .. }) => {
-            findings.push(finding("running bot", Verdict::Weak, error.to_string()));
+            findings.push(finding("running bot", Severity::Weak, error.to_string()));
         }
-        Err(error) => findings.push(finding("running bot", Verdict::Broken, error.to_string())),
+        Err(error) => findings.push(finding("running bot", Severity::Broken, error.to_string())),
     }
     findings
 }
@@ -293,11 +302,11 @@ async fn relay_findings(entries: Vec<RelayEntry>, proxy: Option<SocketAddr>) -> 
     let mut looking = tokio::task::JoinSet::new();
     for entry in entries.iter().cloned() {
         looking.spawn(async move {
-            let patience = if proxy.is_some() { PATIENCE_OF_PROXIES } else { PATIENCE };
+            let timeout = if proxy.is_some() { PROXY_TIMEOUT } else { RELAY_TIMEOUT };
             // Relays' descriptions are read without the proxy. That would show the operator's
             // address, so none is read where a proxy is set.
             let description = async { if proxy.is_some() { None } else { nip11::read(&entry.url).await } };
-            let (reached, document) = tokio::join!(reach(&entry.url, proxy, patience), description);
+            let (reached, document) = tokio::join!(reach(&entry.url, proxy, timeout), description);
             let problems = document.map(|document| nip11::problems(&document)).unwrap_or_default();
             (entry, reached, problems)
         });
@@ -307,17 +316,20 @@ async fn relay_findings(entries: Vec<RelayEntry>, proxy: Option<SocketAddr>) -> 
     for (entry, reached, problems) in looking.join_all().await {
         let url = &entry.url;
         match reached {
-            Ok(took) if entry.inbox && !problems.is_empty() => {
-                let _ = took;
-                findings.push(finding("relay", Verdict::Weak, format!("{url} cannot serve: {}", problems.join("; "))));
+            Ok(_) if entry.inbox && !problems.is_empty() => {
+                findings.push(finding("relay", Severity::Weak, format!("{url} cannot serve: {}", problems.join("; "))));
             }
             Ok(took) => {
                 inboxes += usize::from(entry.inbox);
-                findings.push(finding("relay", Verdict::Good, format!("{url} answers within {} ms", took.as_millis())));
+                findings.push(finding(
+                    "relay",
+                    Severity::Good,
+                    format!("{url} answers within {} ms", took.as_millis()),
+                ));
             }
             Err(reason) => {
                 let text = format!("{url} cannot be reached ({reason}); if it stays away, replace it in relays.toml");
-                findings.push(finding("relay", Verdict::Weak, text));
+                findings.push(finding("relay", Severity::Weak, text));
             }
         }
     }
@@ -325,7 +337,230 @@ async fn relay_findings(entries: Vec<RelayEntry>, proxy: Option<SocketAddr>) -> 
     if inboxes == 0 {
         let text =
             "no relay with the role \"inbox\" works, so nobody reaches the bot; look at the network, or name others";
-        findings.push(finding("relays", Verdict::Broken, text));
+        findings.push(finding("relays", Severity::Broken, text));
     }
     findings
+}
+/// Checks a running bot. `up`: the time since it was ready.
+pub(super) async fn check_running(bot: &Handles, up: Duration) -> Vec<Finding> {
+    let mut findings = vec![program_finding(std::env::current_exe().ok().as_deref(), up)];
+    findings.extend(search_findings(&bot.scheduler.devices(), bot.scheduler.is_paused()));
+    #[cfg(feature = "fleet")]
+    findings.extend(bot.fleet_status().iter().flat_map(super::workers::findings));
+    findings.extend(connection_findings(&bot.relays.figures().await));
+    findings.extend(vault_findings(bot.context.vault.trouble(), &bot.context.vault.missing_walls()));
+    findings.push(message_finding(bot));
+    findings.extend(restart_findings(&bot.restarts(), log_writer::lost_lines()));
+    findings.extend(bot.context.ledger.free_bytes().and_then(disk));
+    findings.extend(ledger_totals(bot));
+    findings
+}
+
+/// The version and uptime of the process, and whether its program was replaced since its start:
+/// Linux appends ` (deleted)` to the path of such a program.
+fn program_finding(path: Option<&Path>, up: Duration) -> Finding {
+    let about = format!("npubbot {} is up {}", env!("CARGO_PKG_VERSION"), humanize(up));
+    match path.is_some_and(|path| path.to_string_lossy().ends_with(" (deleted)")) {
+        true => {
+            let text = format!("{about}; its program was replaced since, so restart it to run the new one");
+            finding("running bot", Severity::Weak, text)
+        }
+        false => finding("running bot", Severity::Good, about),
+    }
+}
+
+/// The devices, and whether they search.
+fn search_findings(devices: &[DeviceStatus], is_paused: bool) -> Vec<Finding> {
+    let works = |device: &DeviceStatus| device.health == Health::Working;
+    let out = if devices.iter().any(works) { Severity::Weak } else { Severity::Broken };
+    let mut findings: Vec<Finding> = devices
+        .iter()
+        .map(|device| match (&device.health, &device.rest, device.rate) {
+            (Health::Out(reason), ..) => {
+                let remedy = "the bot tries it again by itself; if it stays out, restart the bot";
+                finding("search", out, format!("{} is out of use: {reason}; {remedy}", device.id))
+            }
+            (Health::Working, Some(rest), _) => {
+                // Rest outside the hours or on the battery is as the operator wants it. Rest
+                // because of heat is not.
+                let verdict = if matches!(rest, Rest::Heat { .. }) { Severity::Weak } else { Severity::Good };
+                finding("search", verdict, format!("{} rests {rest}", device.id))
+            }
+            (Health::Working, None, Some(Rate(rate))) if !is_paused => {
+                finding("search", Severity::Good, format!("{} searches at {}{}", device.id, Rate(rate), part(device)))
+            }
+            (Health::Working, ..) => finding("search", Severity::Good, format!("{} is ready", device.id)),
+        })
+        .collect();
+    findings.extend(devices.iter().flat_map(|device| {
+        device.warnings.iter().map(|text| finding("search", Severity::Weak, format!("{}: {text}", device.id)))
+    }));
+    if is_paused {
+        let text = "the search is paused, so no job ends; `npubbot resume` goes on with it";
+        findings.push(finding("search", Severity::Weak, text));
+    }
+    findings
+}
+
+/// A text about the share of its time in which a device can search; empty if that is all of it.
+fn part(device: &DeviceStatus) -> String {
+    if device.part < 0.995 { format!(", {:.0} % of the time", 100.0 * device.part) } else { String::new() }
+}
+
+/// The connections to the bot's own relays.
+fn connection_findings(relays: &[RelayFigures]) -> Vec<Finding> {
+    let away: Vec<&RelayFigures> = relays.iter().filter(|relay| !relay.is_connected()).collect();
+    let connected = relays.len() - away.len();
+    let text = |relay: &&RelayFigures| format!("the bot is not connected to {}; it tries again", relay.url);
+    let mut findings: Vec<Finding> =
+        away.iter().map(|relay| finding("connections", Severity::Weak, text(relay))).collect();
+    findings.push(match connected {
+        0 => finding("connections", Severity::Broken, "the bot is connected to no relay, so nobody reaches it"),
+        _ => finding("connections", Severity::Good, format!("{connected} of {} relays are connected", relays.len())),
+    });
+    findings
+}
+
+/// The vault process. `trouble` says why it does not work; `missing_walls` are the restrictions
+/// that it lacks.
+fn vault_findings(trouble: Option<String>, missing_walls: &[String]) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = missing_walls
+        .iter()
+        .map(|wall| finding("vault", Severity::Weak, format!("a sandbox is missing: {wall}")))
+        .collect();
+    findings.push(match trouble {
+        None => finding("vault", Severity::Good, "the vault answers"),
+        Some(reason) => finding("vault", Severity::Broken, format!("no message is opened and no key found: {reason}")),
+    });
+    findings
+}
+
+/// Messages that were not answered, by cause.
+fn message_finding(bot: &Handles) -> Finding {
+    let context = &bot.context;
+    let text = format!("not answered since the start: {}", causes(&context.vault.dropped(), context.access.ignored()));
+    finding("messages", Severity::Good, text)
+}
+
+/// Tasks and threads that were started again, and lines of the log that were lost.
+fn restart_findings(restarts: &[(String, u64)], lost_lines: u64) -> Vec<Finding> {
+    let restarted = restarts.iter().filter(|(_, count)| *count > 0).map(|(part, count)| {
+        let text = format!("{part} ended {count} times and was started again; the log says why");
+        finding("running bot", Severity::Weak, text)
+    });
+    let lost = (lost_lines > 0).then(|| {
+        let text = format!("{lost_lines} lines of the log could not be written: is its disk full, or its reader gone?");
+        finding("running bot", Severity::Weak, text)
+    });
+    restarted.chain(lost).collect()
+}
+
+/// The open ledger.
+fn ledger_totals(bot: &Handles) -> Vec<Finding> {
+    let ledger = &bot.context.ledger;
+    let read = || -> Result<Vec<Finding>, LedgerError> {
+        let totals = ledger.totals()?;
+        let mut findings = ledger_findings(&ledger.quarantined()?, &ledger.sizes()?, ledger.restored_at()?);
+        let text = format!(
+            "{} open jobs; {} messages that no relay of their receivers has yet",
+            totals.accepted, totals.unsent_messages
+        );
+        findings.push(finding("ledger", Severity::Good, text));
+        Ok(findings)
+    };
+    let mut findings =
+        read().unwrap_or_else(|error| vec![finding("ledger", Severity::Broken, format!("it cannot be read: {error}"))]);
+    if let Some(damage) = ledger.damage() {
+        findings.push(finding("ledger", Severity::Broken, damage));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nostr::ConnectionState::{Connected, Disconnected};
+
+    fn device(health: Health, rate: Option<f64>) -> DeviceStatus {
+        DeviceStatus {
+            id: DeviceId::Cpu,
+            name: "test".to_owned(),
+            kernel: "test".to_owned(),
+            threads: 1,
+            health,
+            state: String::new(),
+            rate: rate.map(Rate),
+            candidates: 0,
+            hits: 0,
+            hits_wrong: 0,
+            rest: None,
+            part: 1.0,
+            warnings: Vec::new(),
+        }
+    }
+
+    fn worst(findings: &[Finding]) -> Severity {
+        findings.iter().map(|finding| finding.verdict).max().unwrap()
+    }
+
+    #[test]
+    fn a_paused_search_and_a_device_taken_out_are_named_with_what_to_do() {
+        let (works, out) = (device(Health::Working, Some(1e6)), device(Health::Out("it lies".to_owned()), None));
+        assert_eq!(worst(&search_findings(std::slice::from_ref(&works), false)), Severity::Good);
+        let paused = search_findings(std::slice::from_ref(&works), true);
+        assert!(worst(&paused) == Severity::Weak && paused[1].text.contains("npubbot resume"), "{paused:?}");
+        assert_eq!(worst(&search_findings(&[works, out.clone()], false)), Severity::Weak, "another device searches");
+        let none = search_findings(&[out], false);
+        assert!(worst(&none) == Severity::Broken && none[0].text.contains("it lies"), "{none:?}");
+    }
+
+    #[test]
+    fn a_device_that_rests_says_why_and_a_cap_that_does_not_hold_is_named() {
+        let works = device(Health::Working, Some(1e6));
+        let hot = Rest::Heat { celsius: Some(91.0), limit: 85.0 };
+        let resting = search_findings(&[DeviceStatus { rest: Some(hot), ..works.clone() }], false);
+        assert!(worst(&resting) == Severity::Weak && resting[0].text.contains("91 °C"), "{resting:?}");
+        let by_day = Rest::Hours { until: Some(1), local_time: "22:00 CET".to_owned() };
+        let resting = search_findings(&[DeviceStatus { rest: Some(by_day), ..works.clone() }], false);
+        assert!(worst(&resting) == Severity::Good && resting[0].text.contains("rests until 22:00 CET"), "{resting:?}");
+        let warnings = vec!["its power is not capped at 250 W: no".to_owned()];
+        let capped = search_findings(&[DeviceStatus { part: 0.5, warnings, ..works }], false);
+        assert!(capped[0].text.ends_with(", 50 % of the time") && worst(&capped) == Severity::Weak, "{capped:?}");
+    }
+
+    #[test]
+    fn a_relay_that_is_away_is_named_and_without_any_the_bot_is_broken() {
+        let state = |url: &str, state| RelayFigures { url: url.to_owned(), state, failures: 0, lag_milliseconds: None };
+        assert_eq!(worst(&connection_findings(&[state("wss://a", Connected)])), Severity::Good);
+        let one = connection_findings(&[state("wss://a", Connected), state("wss://b", Disconnected)]);
+        assert!(worst(&one) == Severity::Weak && one[0].text.contains("wss://b"), "{one:?}");
+        assert_eq!(worst(&connection_findings(&[state("wss://a", Disconnected)])), Severity::Broken);
+    }
+
+    #[test]
+    fn a_vault_that_does_not_start_and_each_missing_sandbox_are_named() {
+        assert_eq!(worst(&vault_findings(None, &[])), Severity::Good);
+        let gone = vault_findings(Some("wrong passphrase; try again".to_owned()), &[]);
+        assert!(worst(&gone) == Severity::Broken && gone[0].text.contains("wrong passphrase"), "{gone:?}");
+        let low = vault_findings(None, &["its memory may be swapped to disk".to_owned()]);
+        assert!(worst(&low) == Severity::Weak && low[0].text.contains("swapped"), "{low:?}");
+    }
+
+    #[test]
+    fn a_part_that_was_started_again_and_a_lost_line_are_named() {
+        let restarts = |count| [("inbox".to_owned(), count)];
+        assert!(restart_findings(&restarts(0), 0).is_empty());
+        let texts: Vec<String> = restart_findings(&restarts(2), 3).into_iter().map(|finding| finding.text).collect();
+        assert!(
+            texts.len() == 2 && texts[0].contains("inbox ended 2 times") && texts[1].contains("3 lines"),
+            "{texts:?}"
+        );
+    }
+
+    #[test]
+    fn a_program_replaced_while_it_runs_asks_for_a_restart() {
+        let verdict = |path: &str| program_finding(Some(Path::new(path)), Duration::from_secs(90)).verdict;
+        assert_eq!(verdict("/usr/bin/npubbot"), Severity::Good);
+        assert_eq!(verdict("/usr/bin/npubbot (deleted)"), Severity::Weak);
+    }
 }

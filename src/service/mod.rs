@@ -4,33 +4,20 @@
 //! relays → inbox → requests (decide, T1) → scheduler → results (redeem, T2) → outbox (T3) → relays
 //! ```
 
-mod access;
-mod answer_limits;
 mod askers;
 mod backlog;
-#[cfg(any(test, feature = "test-util"))]
-mod captured;
-mod compose;
 mod context;
-mod devices;
 mod doctor;
-mod doctor_running;
 mod maintenance;
 mod monitor;
 mod operator;
-mod power;
 mod requests;
 mod results;
-mod status;
 mod tasks;
-mod view;
 #[cfg(feature = "fleet")]
 pub(crate) mod workers;
-#[cfg(not(feature = "fleet"))]
-#[path = "no_workers.rs"]
-mod workers;
 
-pub use doctor::{FULL, doctor};
+pub use doctor::{FULL_DISK_BYTES, doctor};
 pub use monitor::{MetricsServer, Monitor, Monitors, ServiceManager};
 pub use operator::ProcessControls;
 
@@ -38,17 +25,17 @@ use crate::calibration_file;
 use crate::clock::Clock;
 use crate::compiled_kernels;
 use crate::config::{Config, RelayEntry};
-use crate::control::Door;
+use crate::control::ControlServer;
 use crate::fault::{self, Step};
 use crate::ledger::{Ledger, LedgerError, Totals};
-use crate::nostr::{Flood, NostrError, Reach, Relays, nip11};
+use crate::nostr::{Flood, Reach, Relays, nip11};
 use crate::pattern::{Pattern, Rate};
 use crate::roster::{KeepTasks, Roster, task};
-use crate::scheduler::{DeviceView, Scheduler};
-use crate::search::{self, SearchError, Surroundings};
+use crate::scheduler::{DeviceStatus, Scheduler};
+use crate::search::{self, Surroundings};
 use crate::shutdown::{self, Shutdown, Stopper};
 use crate::vault::Vault;
-use access::Access;
+use askers::Access;
 use context::{Context, Handles, Wakes};
 use monitor::Pulse;
 use operator::OperatorRequests;
@@ -56,20 +43,17 @@ use results::Results;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use thiserror::Error;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
-use view::SensorTable;
-use workers::{CredentialsError, Fleet, FleetView};
 
 /// Time limit for the first measured rate at the start. Without a rate the bot cannot tell an
 /// expected time.
-const RATE_PATIENCE: Duration = Duration::from_secs(20);
+const FIRST_RATE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Time limits of a clean stop: first for its tasks, then for launches in flight, then for the
 /// relays. All together it takes less than two seconds.
-const TASKS_PATIENCE: Duration = Duration::from_millis(700);
-const DEVICES_PATIENCE: Duration = Duration::from_millis(500);
-const RELAYS_PATIENCE: Duration = Duration::from_millis(200);
+const TASKS_END_TIMEOUT: Duration = Duration::from_millis(700);
+const DEVICES_END_TIMEOUT: Duration = Duration::from_millis(500);
+const RELAYS_END_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The running bot.
 pub struct Service {
@@ -81,56 +65,36 @@ pub struct Service {
     tasks: JoinSet<()>,
 }
 
-/// A reason why the bot cannot start.
-#[derive(Debug, Error)]
-pub enum ServiceError {
-    /// The ledger cannot be opened.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    /// The devices cannot be opened.
-    #[error(transparent)]
-    Search(#[from] SearchError),
-    /// A relay of the configuration cannot be used.
-    #[error(transparent)]
-    Nostr(#[from] NostrError),
-    /// The credentials for the server of the workers cannot be read.
-    #[error(transparent)]
-    Fleet(#[from] CredentialsError),
-}
-
 impl Service {
     /// Starts everything: takes up the jobs still open, measures the devices, connects, and
     /// announces the bot.
     ///
     /// Errors: a ledger or devices that cannot be opened, or a relay whose address cannot be used.
-    pub async fn start(config: Config, data: &Path, vault: Vault, clock: Clock) -> Result<Service, ServiceError> {
-        Service::begin(config, data, vault, clock, false).await
+    pub async fn start(config: Config, data: &Path, vault: Vault, clock: Clock) -> anyhow::Result<Service> {
+        Service::start_paused(config, data, vault, clock, false).await
     }
 
-    /// [`Service::start`] with the search paused: no device searches before it is resumed.
+    /// [`Service::start`]; if `is_paused`, no device searches before the search is resumed.
     ///
     /// Errors: as [`Service::start`].
     pub async fn start_paused(
-        config: Config,
-        data: &Path,
-        vault: Vault,
-        clock: Clock,
-    ) -> Result<Service, ServiceError> {
-        Service::begin(config, data, vault, clock, true).await
-    }
-
-    async fn begin(
         mut config: Config,
         data: &Path,
         vault: Vault,
         clock: Clock,
         is_paused: bool,
-    ) -> Result<Service, ServiceError> {
+    ) -> anyhow::Result<Service> {
         config.search.calibrations = calibration_file::in_folder(data);
         config.search.kernels = compiled_kernels::in_folder(data);
         let ledger = Ledger::open(data, clock.clone())?;
         ledger.claim(&vault.public_key())?;
+        #[cfg(feature = "fleet")]
         let (fleet, credentials) = workers::open(&config, data)?.unzip();
+        #[cfg(not(feature = "fleet"))]
+        anyhow::ensure!(
+            config.fleet.is_none(),
+            "this npubbot is built without workers (feature `fleet`); leave `server` of [fleet] empty"
+        );
         let (stopper, shutdown) = shutdown::pair();
         let context = Context {
             vault: vault.with_clock(clock.clone()),
@@ -143,11 +107,10 @@ impl Service {
             access: Access::load(&ledger)?,
             pulse: Pulse::default(),
             roster: Roster::default(),
+            #[cfg(feature = "fleet")]
             fleet,
             shutdown,
         };
-        #[cfg(any(test, feature = "test-util"))]
-        captured::arm(&context);
         let scheduler = start_search(&context, is_paused)?;
         let config = &context.config;
         let reach = Reach {
@@ -157,7 +120,7 @@ impl Service {
         };
         let relays = Relays::connect(&config.relays, reach, context.vault.signer()).await?;
         wait_for_rate(&scheduler).await;
-        let connected = relays.wait_for_any(tasks::START_PATIENCE).await;
+        let connected = relays.wait_for_any(tasks::FIRST_RELAY_TIMEOUT).await;
         tracing::info!(connected, of = config.relays.len(), "relays");
         // Relays' descriptions are read without the proxy. That would show the operator's address,
         // so none is read where a proxy is set.
@@ -165,30 +128,34 @@ impl Service {
             tokio::spawn(warn_of_bad_relays(config.relays.clone()));
         }
         let tasks = tasks::start(context.clone(), Arc::clone(&scheduler), relays.clone()).await;
-        let mut service =
-            Service { context: context.clone(), scheduler: Arc::clone(&scheduler), ledger, relays, stopper, tasks };
-        if let (Some(fleet), Some(credentials)) = (&context.fleet, credentials) {
-            // A weak handle, so that a session that outlasts the stop does not keep the scheduler
-            // alive.
-            let scheduler = Arc::downgrade(&scheduler);
-            let attach = move |searcher: Box<dyn search::Searcher>| {
-                if let Some(scheduler) = scheduler.upgrade() {
-                    scheduler.attach(searcher);
-                }
-            };
-            let (fleet, credentials) = (fleet.clone(), Arc::new(credentials));
-            service.keep("workers", move |mut stop| {
-                let mut stopped = stop.clone();
-                let stopped = async move { stopped.stopped().await };
-                let serving = fleet.clone().run(Arc::clone(&credentials), attach.clone(), stopped);
-                async move {
-                    serving.await;
-                    // A server that cannot be used is in the log. The bot serves without it.
-                    stop.stopped().await;
-                }
-            });
-        }
+        let service = Service { context, scheduler, ledger, relays, stopper, tasks };
+        #[cfg(feature = "fleet")]
+        let service = service.with_workers(credentials);
         Ok(service)
+    }
+
+    /// Serves the workers on other machines, if there is a server for them.
+    #[cfg(feature = "fleet")]
+    fn with_workers(mut self, credentials: Option<crate::fleet::Credentials>) -> Service {
+        let Some((fleet, credentials)) = self.context.fleet.clone().zip(credentials.map(Arc::new)) else { return self };
+        // A weak handle, so that a session that outlasts the stop does not keep the scheduler alive.
+        let scheduler = Arc::downgrade(&self.scheduler);
+        let attach = move |searcher: Box<dyn search::Searcher>| {
+            if let Some(scheduler) = scheduler.upgrade() {
+                scheduler.attach(searcher);
+            }
+        };
+        self.keep("workers", move |mut stop| {
+            let mut stopped = stop.clone();
+            let stopped = async move { stopped.stopped().await };
+            let serving = fleet.clone().run(Arc::clone(&credentials), attach.clone(), stopped);
+            async move {
+                serving.await;
+                // A server that cannot be used is in the log. The bot serves without it.
+                stop.stopped().await;
+            }
+        });
+        self
     }
 
     /// Starts a further task of the service.
@@ -227,22 +194,16 @@ impl Service {
     /// Opens the local socket in the data folder and serves the operator's requests there.
     ///
     /// Errors: the socket cannot be made. The bot works without it.
-    pub fn open_door(&mut self, data: &Path, controls: ProcessControls) -> std::io::Result<()> {
-        let door = Door::open(data)?;
-        let requests = OperatorRequests {
-            handles: self.handles(),
-            since: Instant::now(),
-            controls,
-            sensors: SensorTable::default(),
-        };
-        let (door, requests) = (Arc::new(Mutex::new(door)), Arc::new(requests));
+    pub fn serve_control_socket(&mut self, data: &Path, controls: ProcessControls) -> std::io::Result<()> {
+        let server = Arc::new(Mutex::new(ControlServer::open(data)?));
+        let requests = Arc::new(OperatorRequests::new(self.handles(), controls));
         self.keep("local socket", move |stop| {
-            let (door, requests) = (Arc::clone(&door), Arc::clone(&requests));
+            let (server, requests) = (Arc::clone(&server), Arc::clone(&requests));
             let carry_out = move |command| {
                 let requests = Arc::clone(&requests);
                 async move { requests.carry_out(command).await }
             };
-            async move { door.lock().await.run(carry_out, stop).await }
+            async move { server.lock().await.run(carry_out, stop).await }
         });
         Ok(())
     }
@@ -273,13 +234,14 @@ impl Service {
     }
 
     /// The devices and their states.
-    pub fn devices(&self) -> Vec<DeviceView> {
+    pub fn devices(&self) -> Vec<DeviceStatus> {
         self.scheduler.devices()
     }
 
     /// The workers on other machines; `None` if the configuration has no server for them.
-    pub fn fleet(&self) -> Option<FleetView> {
-        self.context.fleet.as_ref().map(Fleet::view)
+    #[cfg(feature = "fleet")]
+    pub fn fleet(&self) -> Option<crate::fleet::FleetStatus> {
+        self.handles().fleet_status()
     }
 
     /// Jobs in each state, and unsent messages.
@@ -299,23 +261,24 @@ impl Service {
         fault::before(Step::Stop);
         self.stopper.stop();
         self.scheduler.close();
+        #[cfg(feature = "fleet")]
         if let Some(fleet) = &self.context.fleet {
             // Workers have orders for the next seconds. Nobody waits for their results.
             fleet.close();
         }
         let tasks_end = async { while self.tasks.join_next().await.is_some() {} };
-        if tokio::time::timeout(TASKS_PATIENCE, tasks_end).await.is_err() {
+        if tokio::time::timeout(TASKS_END_TIMEOUT, tasks_end).await.is_err() {
             tracing::warn!("some tasks did not end in time; what they held is in the ledger or still on the relays");
             self.tasks.abort_all();
         }
         let scheduler = self.scheduler;
         let devices_end = tokio::task::spawn_blocking(move || drop(scheduler));
-        if tokio::time::timeout(DEVICES_PATIENCE, devices_end).await.is_err() {
+        if tokio::time::timeout(DEVICES_END_TIMEOUT, devices_end).await.is_err() {
             tracing::warn!(
                 "a device does not end its launch in time; its jobs are searched again after the next start"
             );
         }
-        let _ = tokio::time::timeout(RELAYS_PATIENCE, self.relays.disconnect()).await;
+        let _ = tokio::time::timeout(RELAYS_END_TIMEOUT, self.relays.disconnect()).await;
         // A thread that hangs may still hold the ledger. It must not touch the file later.
         self.ledger.close();
         fault::after(Step::Stop);
@@ -323,7 +286,7 @@ impl Service {
 }
 
 /// Starts the devices on the jobs still open.
-fn start_search(context: &Context, is_paused: bool) -> Result<Arc<Scheduler>, ServiceError> {
+fn start_search(context: &Context, is_paused: bool) -> anyhow::Result<Arc<Scheduler>> {
     let results = Results(context.clone());
     let (options, vault) = (&context.config.search, context.vault.clone());
     let surroundings = Surroundings::new(context.clock.clone());
@@ -350,7 +313,7 @@ async fn warn_of_bad_relays(entries: Vec<RelayEntry>) {
 }
 
 async fn wait_for_rate(scheduler: &Scheduler) {
-    let deadline = Instant::now() + RATE_PATIENCE;
+    let deadline = Instant::now() + FIRST_RATE_TIMEOUT;
     while scheduler.rate().is_none() && !scheduler.is_paused() && Instant::now() < deadline {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

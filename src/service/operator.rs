@@ -1,18 +1,23 @@
 //! The operator's requests over the local socket.
 
-use super::context::Context;
 use super::context::Handles;
-use super::view::{self, SensorTable};
-use super::workers::{self, Fleet};
-use super::{askers, devices, doctor_running};
-use crate::control::{Command, DayStatus, FleetStatus, JobStatus, RelayStatus, Reply, Status, View};
-use crate::hours::date;
+use super::{askers, doctor};
+use crate::control::{JobStatus, OperatorCommand, ReplyLine, Status, View};
 use crate::job::JobId;
 use crate::key::Npub;
-use crate::ledger::{DayFigures, Job, LedgerError};
+use crate::ledger::{Job, LedgerError};
 use crate::memory;
 use crate::pattern::{Difficulty, Rate};
-use std::time::Instant;
+use crate::search::{DeviceId, SensorValues, Sensors};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::task::block_in_place;
+
+/// The most jobs in one view, the oldest first.
+const MAX_VIEW_JOBS: usize = 100;
+/// The most askers in one answer.
+const MAX_LISTED_ASKERS: usize = 10_000;
 
 /// An outcome as a text for the operator.
 type Outcome = Result<String, String>;
@@ -29,141 +34,110 @@ pub struct ProcessControls {
 
 /// Carries out the operator's requests.
 pub(super) struct OperatorRequests {
-    /// The parts of the service.
-    pub handles: Handles,
+    handles: Handles,
     /// Time at which the bot was ready.
-    pub since: Instant,
-    /// Switches that change the running program, such as the level of the log.
-    pub controls: ProcessControls,
-    /// Sensors of the devices.
-    pub sensors: SensorTable,
+    since: Instant,
+    controls: ProcessControls,
+    /// Sensors of the devices, opened at the first view.
+    sensors: Mutex<HashMap<DeviceId, Sensors>>,
 }
 
 impl OperatorRequests {
-    /// Carries out a request and returns the lines of the answer, without the final [`Reply::End`].
-    pub async fn carry_out(&self, command: Command) -> Vec<Reply> {
-        let said = match command {
-            Command::Status => return vec![self.status().await.map_or_else(|error| unreadable(&error), Reply::Status)],
-            Command::View => return vec![self.view().await.map_or_else(|error| unreadable(&error), Reply::View)],
-            // Reading many jobs and computing their difficulties takes long.
-            Command::Jobs => return tokio::task::block_in_place(|| self.jobs()),
-            Command::Show { job } => return self.show(job),
-            Command::Cancel { job } => self.cancel(job),
-            Command::Askers { most } => {
-                let list = || askers::list(self.context(), most);
-                return tokio::task::block_in_place(list).unwrap_or_else(|error| vec![unreadable(&error)]);
-            }
-            Command::Rule { npub, standing } => askers::set(self.context(), &self.handles.scheduler, &npub, standing),
-            Command::Stats => return self.days(),
-            Command::Doctor => {
-                let findings = doctor_running::check(&self.handles, self.since.elapsed()).await;
-                return findings.into_iter().map(Reply::Finding).collect();
-            }
-            Command::Fleet => return vec![self.fleet()],
-            Command::Pause => Ok(self.pause(true)),
-            Command::Resume => Ok(self.pause(false)),
-            Command::Reload => (self.controls.reload)(),
-            Command::Log { level } => (self.controls.set_log_level)(&level),
-        };
-        vec![said.map_or_else(Reply::Refused, Reply::Said)]
+    /// Requests to a bot that is ready now.
+    pub fn new(handles: Handles, controls: ProcessControls) -> OperatorRequests {
+        OperatorRequests { handles, since: Instant::now(), controls, sensors: Mutex::default() }
     }
 
-    fn context(&self) -> &Context {
-        &self.handles.context
+    /// Carries out a request and returns the lines of the answer, without the final
+    /// [`ReplyLine::End`].
+    pub async fn carry_out(&self, command: OperatorCommand) -> Vec<ReplyLine> {
+        let ledger = &self.handles.context.ledger;
+        let lines = match command {
+            OperatorCommand::Status => self.status().await.map(|status| vec![ReplyLine::Status(status)]),
+            OperatorCommand::View => self.view().await.map(|view| vec![ReplyLine::View(Box::new(view))]),
+            // Reading many jobs and computing their difficulties takes long.
+            OperatorCommand::Jobs => {
+                block_in_place(|| Ok(self.jobs(usize::MAX)?.into_iter().map(ReplyLine::Job).collect()))
+            }
+            OperatorCommand::Show { job } => {
+                ledger.open_job(JobId(job)).map(|open| vec![open.map_or_else(|| no_job(job), |open| self.job(&open))])
+            }
+            OperatorCommand::Askers { most } => block_in_place(|| {
+                Ok(ledger.list_askers(most.min(MAX_LISTED_ASKERS))?.into_iter().map(ReplyLine::Asker).collect())
+            }),
+            OperatorCommand::Stats => ledger.days().map(|days| days.into_iter().map(ReplyLine::Day).collect()),
+            OperatorCommand::Doctor => {
+                let findings = doctor::check_running(&self.handles, self.since.elapsed()).await;
+                Ok(findings.into_iter().map(ReplyLine::Finding).collect())
+            }
+            OperatorCommand::Fleet => Ok(vec![self.fleet()]),
+            OperatorCommand::Cancel { job } => self.cancel(job).map(|line| vec![line]),
+            OperatorCommand::Rule { npub, standing } => Ok(said(askers::set_standing(&self.handles, &npub, standing))),
+            OperatorCommand::Pause => Ok(said(Ok(self.pause(true)))),
+            OperatorCommand::Resume => Ok(said(Ok(self.pause(false)))),
+            OperatorCommand::Reload => Ok(said((self.controls.reload)())),
+            OperatorCommand::Log { level } => Ok(said((self.controls.set_log_level)(&level))),
+        };
+        lines.unwrap_or_else(|error| said(Err(format!("the ledger cannot be read: {error}"))))
     }
 
     async fn status(&self) -> Result<Status, LedgerError> {
-        let totals = self.context().ledger.totals()?;
-        let scheduler = &self.handles.scheduler;
-        let is_paused = scheduler.is_paused();
-        let relays = self.handles.relays.states().await;
-        let state = |is_connected| if is_connected { "connected" } else { "disconnected" };
+        let (context, scheduler) = (&self.handles.context, &self.handles.scheduler);
+        let totals = context.ledger.totals()?;
         Ok(Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            npub: Npub(self.context().vault.public_key().to_bytes()).to_string(),
+            npub: Npub(context.vault.public_key().to_bytes()).to_string(),
             uptime_seconds: self.since.elapsed().as_secs(),
-            rate: scheduler.rate().map(|Rate(rate)| rate),
-            devices: scheduler.devices().iter().map(|device| devices::status_of(device, is_paused)).collect(),
-            fleet: self.context().fleet.as_ref().map(|fleet| self.fleet_status(fleet)),
-            relays: relays
-                .into_iter()
-                .map(|(url, is_connected)| RelayStatus { url, state: state(is_connected).to_owned() })
-                .collect(),
+            rate: scheduler.rate(),
+            devices: scheduler.devices(),
+            #[cfg(feature = "fleet")]
+            fleet: self.handles.fleet_status(),
+            relays: self.handles.relays.figures().await,
             open_jobs: totals.accepted,
             undelivered: totals.unsent_messages,
             memory_bytes: memory::heap_in_use() as u64,
         })
     }
 
-    async fn view(&self) -> Result<Box<View>, LedgerError> {
+    async fn view(&self) -> Result<View, LedgerError> {
         let scheduler = &self.handles.scheduler;
         let status = self.status().await?;
-        let relays = view::relays(&self.handles).await;
-        // Reading many jobs and computing their difficulties takes long.
-        let jobs = || view::jobs(&self.handles, |job, difficulty| self.status_of_job(job, difficulty));
-        Ok(Box::new(View {
+        Ok(View {
+            sensors: self.read_sensors(status.devices.iter().map(|device| device.id)),
             status,
             is_paused: scheduler.is_paused(),
             candidates: scheduler.candidates(),
-            sensors: self.sensors.read(scheduler.devices().iter().map(|device| device.id)),
-            relays,
-            jobs: tokio::task::block_in_place(jobs)?,
-            messages_waiting: self.context().pulse.waiting(),
+            jobs: block_in_place(|| self.jobs(MAX_VIEW_JOBS))?,
+            messages_waiting: self.handles.context.pulse.waiting(),
             events: (self.controls.recent_log)(),
-        }))
+        })
     }
 
-    fn jobs(&self) -> Vec<Reply> {
-        match self.context().ledger.open_jobs() {
-            Ok(jobs) => jobs.iter().map(|job| Reply::Job(self.job_status(job))).collect(),
-            Err(error) => vec![unreadable(&error)],
+    fn read_sensors(&self, devices: impl Iterator<Item = DeviceId>) -> Vec<SensorValues> {
+        let mut table = self.sensors.lock().unwrap_or_else(PoisonError::into_inner);
+        devices.map(|id| table.entry(id).or_insert_with(|| Sensors::open(id)).read()).collect()
+    }
+
+    #[cfg(feature = "fleet")]
+    fn fleet(&self) -> ReplyLine {
+        self.handles.fleet_status().map_or_else(no_fleet, ReplyLine::Fleet)
+    }
+
+    #[cfg(not(feature = "fleet"))]
+    fn fleet(&self) -> ReplyLine {
+        no_fleet()
+    }
+
+    fn cancel(&self, number: i64) -> Result<ReplyLine, LedgerError> {
+        let context = &self.handles.context;
+        let Some(job) = context.ledger.open_job(JobId(number))? else { return Ok(no_job(number)) };
+        let id = job.id;
+        if let Err(error) = self.handles.give_up_early(job, context.clock.now()) {
+            return Ok(ReplyLine::Refused(error.to_string()));
         }
-    }
-
-    fn days(&self) -> Vec<Reply> {
-        let day = |(begin, figures): (u64, DayFigures)| DayStatus {
-            date: date(begin),
-            candidates: figures.candidates,
-            jobs_accepted: figures.accepted,
-            jobs_delivered: figures.delivered,
-        };
-        match self.context().ledger.days() {
-            Ok(days) => days.into_iter().map(day).map(Reply::Day).collect(),
-            Err(error) => vec![unreadable(&error)],
-        }
-    }
-
-    fn fleet(&self) -> Reply {
-        match &self.context().fleet {
-            Some(fleet) => Reply::Fleet(self.fleet_status(fleet)),
-            None => Reply::Refused("the bot has no workers: [fleet] in relays.toml names no server".to_owned()),
-        }
-    }
-
-    fn fleet_status(&self, fleet: &Fleet) -> FleetStatus {
-        let scheduler = &self.handles.scheduler;
-        workers::status_of(fleet.view(), &scheduler.devices(), scheduler.is_paused())
-    }
-
-    fn show(&self, job: i64) -> Vec<Reply> {
-        match self.context().ledger.open_job(JobId(job)) {
-            Ok(Some(job)) => vec![Reply::Job(self.job_status(&job))],
-            Ok(None) => vec![Reply::Refused(format!("no open job has the number {job}"))],
-            Err(error) => vec![unreadable(&error)],
-        }
-    }
-
-    fn cancel(&self, job: i64) -> Result<String, String> {
-        let job = match self.context().ledger.open_job(JobId(job)) {
-            Ok(Some(job)) => job,
-            Ok(None) => return Err(format!("no open job has the number {job}")),
-            Err(error) => return Err(error.to_string()),
-        };
-        let now = self.context().clock.now();
-        self.handles.give_up_early(job.clone(), now).map_err(|error| error.to_string())?;
-        self.context().wakes.status.wake();
-        tracing::info!(job = %job.id, "given up by the operator");
-        Ok(format!("job {} is given up; its asker is told", job.id))
+        context.wakes.status.wake();
+        tracing::info!(job = %id, "given up by the operator");
+        Ok(ReplyLine::Said(format!("job {id} is given up; its asker is told")))
     }
 
     fn pause(&self, is_paused: bool) -> String {
@@ -176,20 +150,37 @@ impl OperatorRequests {
         said.to_owned()
     }
 
-    fn job_status(&self, job: &Job) -> JobStatus {
-        self.status_of_job(job, job.spec.difficulty())
+    /// The oldest open jobs.
+    fn jobs(&self, most: usize) -> Result<Vec<JobStatus>, LedgerError> {
+        Ok(self.handles.context.ledger.open_jobs()?.iter().take(most).map(|job| self.job_status(job)).collect())
     }
 
-    /// The state of a job. The caller passes the difficulty, because it takes long to compute.
-    fn status_of_job(&self, job: &Job, difficulty: Option<Difficulty>) -> JobStatus {
+    fn job(&self, job: &Job) -> ReplyLine {
+        ReplyLine::Job(self.job_status(job))
+    }
+
+    fn job_status(&self, job: &Job) -> JobStatus {
+        let (context, scheduler) = (&self.handles.context, &self.handles.scheduler);
+        // Takes long to compute.
+        let difficulty = job.spec.difficulty();
+        let rate = scheduler.rate_for(&job.spec.patterns);
         let (patterns, expected) = match &job.spec.best {
             Some(search) => (vec![search.best.to_string()], Some(search.best.time)),
             None => {
-                let expected = difficulty
-                    .zip(self.handles.scheduler.rate_for(&job.spec.patterns))
-                    .and_then(|(difficulty, rate)| difficulty.expected_time(rate));
+                let expected = difficulty.zip(rate).and_then(|(difficulty, rate)| difficulty.expected_time(rate));
                 (job.spec.patterns.iter().map(ToString::to_string).collect(), expected)
             }
+        };
+        let now = context.clock.now();
+        let hours = context.config.search.restraints.hours.as_ref();
+        let age_seconds = now.saturating_sub(job.accepted_at);
+        let searched = hours.map_or(age_seconds, |hours| hours.between(job.accepted_at, now));
+        let part = scheduler.shares(job.spec.asker).part_of(&job.spec);
+        let progress = difficulty.zip(rate).map(|(difficulty, rate)| progress(difficulty, rate, part, searched));
+        let left = |seconds: f64| {
+            let left = Duration::try_from_secs_f64(seconds).ok()?;
+            let calendar = hours.map(|hours| hours.calendar(now));
+            Some(calendar.map_or(left, |calendar| calendar.wait() + calendar.mean(left)).as_secs_f64())
         };
         JobStatus {
             job: job.id.0,
@@ -200,10 +191,45 @@ impl OperatorRequests {
             expires_at: job.spec.expires_at,
             difficulty: difficulty.map(|difficulty| difficulty.candidates()),
             expected_seconds: expected.map(|time| time.as_secs_f64()),
+            age_seconds,
+            chance_so_far: progress.map(|(chance, _)| chance),
+            seconds_left: progress.and_then(|(_, seconds)| left(seconds?)),
         }
     }
 }
 
-fn unreadable(error: &LedgerError) -> Reply {
-    Reply::Refused(format!("the ledger cannot be read: {error}"))
+/// The chance that a search has ended after `age` seconds, and the mean number of seconds from now
+/// on. `part` is the share of the rate that the job has.
+fn progress(difficulty: Difficulty, Rate(rate): Rate, part: f64, age: u64) -> (f64, Option<f64>) {
+    let rate = Rate(rate * part);
+    let left = difficulty.expected_time(rate).map(|time| time.as_secs_f64());
+    (difficulty.chance_after(rate.0 * age as f64), left)
+}
+
+fn said(outcome: Outcome) -> Vec<ReplyLine> {
+    vec![outcome.map_or_else(ReplyLine::Refused, ReplyLine::Said)]
+}
+
+fn no_job(job: i64) -> ReplyLine {
+    ReplyLine::Refused(format!("no open job has the number {job}"))
+}
+
+fn no_fleet() -> ReplyLine {
+    ReplyLine::Refused("the bot has no workers: [fleet] in relays.toml names no server".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_has_its_chance_by_its_part_of_the_rate_and_no_memory() {
+        let difficulty = Difficulty::from_bits(20);
+        let rate = Rate(difficulty.candidates());
+        let (chance, left) = progress(difficulty, rate, 0.5, 2);
+        assert!((chance - (1.0 - (-1.0f64).exp())).abs() < 1e-12, "{chance}: as long as the mean");
+        assert_eq!(left, Some(2.0));
+        assert_eq!(progress(difficulty, rate, 0.5, 0), (0.0, Some(2.0)), "the time left does not shrink");
+        assert_eq!(progress(difficulty, rate, 0.0, 5), (0.0, None), "nothing searches for it");
+    }
 }

@@ -1,9 +1,7 @@
 //! Requests: each message is read, decided, answered and recorded in one transaction (T1), and only
 //! then acted upon.
 
-use super::answer_limits::{AnswerLimits, limited};
-use super::backlog::{BATCH, Backlog, QueuedRequest};
-use super::compose;
+use super::backlog::{AnswerLimits, BATCH, Backlog, QueuedRequest, limited};
 use super::context::Context;
 use crate::bot::{self, Facts, Reply, Request, SplitCost};
 use crate::fault::{self, Step};
@@ -18,7 +16,6 @@ use crate::vault::{Rumor, VaultError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use thiserror::Error;
 use tokio::sync::mpsc;
 
 /// Pause before a failed transaction is tried again, for example on a full disk.
@@ -37,23 +34,10 @@ pub(super) struct Requests {
     limits: Mutex<AnswerLimits>,
 }
 
-/// A reason why a message could not be answered yet.
-#[derive(Debug, Error)]
-enum RequestError {
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    #[error(transparent)]
-    Vault(#[from] VaultError),
-}
-
-impl RequestError {
-    /// Whether the message can be answered later.
-    fn is_transient(&self) -> bool {
-        match self {
-            RequestError::Ledger(error) => error.is_transient(),
-            RequestError::Vault(error) => matches!(error, VaultError::NoRandomness | VaultError::Gone),
-        }
-    }
+/// Whether a message that failed with this error can be answered later.
+fn is_transient(error: &anyhow::Error) -> bool {
+    let of_vault = |error: &VaultError| matches!(error, VaultError::NoRandomness | VaultError::Gone);
+    error.downcast_ref().is_some_and(LedgerError::is_transient) || error.downcast_ref().is_some_and(of_vault)
 }
 
 impl Requests {
@@ -123,7 +107,7 @@ impl Requests {
             match catch_unwind(AssertUnwindSafe(|| self.handle(std::slice::from_ref(queued)))) {
                 Ok(Ok(())) => return,
                 // A disk may be full for days, and a vault may wait for its passphrase.
-                Ok(Err(error)) if error.is_transient() => {
+                Ok(Err(error)) if is_transient(&error) => {
                     if told_at.is_none_or(|told| told.elapsed() > TELL_AGAIN) {
                         told_at = Some(Instant::now());
                         tracing::error!(%error, "a message cannot be answered yet");
@@ -168,11 +152,11 @@ impl Requests {
     /// at the next start.
     fn apologise(&self, arrival: &Arrival) {
         let (rumor, asker) = (arrival.message.id, arrival.message.author);
-        let apology = || -> Result<(), RequestError> {
-            let Context { ledger, vault, clock, config, wakes, .. } = &self.context;
+        let apology = || -> anyhow::Result<()> {
+            let Context { ledger, vault, clock, wakes, .. } = &self.context;
             let view = ledger.asker_view(asker)?;
             let apology = bot::notices::apology(view.language);
-            let text = compose::answer(arrival, apology, clock.now(), &config.bot);
+            let text = self.context.answer_to(arrival, apology, clock.now());
             let is_answered = !view.silent && !bot::read(&arrival.message).is_nip04();
             let reply = if is_answered { Some(vault.seal(&text)?) } else { None };
             ledger.answer(&Answer { seen_on: arrival.seen_on(), reply, ..Answer::ignored(asker, rumor) })?;
@@ -188,7 +172,7 @@ impl Requests {
 
     /// Decides new messages, seals the answers, records everything in one transaction (T1), and
     /// acts upon it.
-    fn handle(&self, messages: &[QueuedRequest]) -> Result<(), RequestError> {
+    fn handle(&self, messages: &[QueuedRequest]) -> anyhow::Result<()> {
         let _attending = self.context.pulse.attend();
         let ledger = &self.context.ledger;
         let mut next_job = ledger.next_job()?;
@@ -225,11 +209,7 @@ impl Requests {
     }
 
     /// The record of a message, and its answer, which is not sealed yet.
-    fn decide(
-        &self,
-        queued: &QueuedRequest,
-        next_job: JobId,
-    ) -> Result<(Answer, Option<OutgoingMessage>), RequestError> {
+    fn decide(&self, queued: &QueuedRequest, next_job: JobId) -> anyhow::Result<(Answer, Option<OutgoingMessage>)> {
         let (arrival, request) = (&queued.arrival, queued.request());
         let message = &arrival.message;
         let author = message.author;
@@ -284,7 +264,7 @@ impl Requests {
         let (effect, reply) = limited(effect, reply, verdict, now);
         let language = reading.language;
         let text = reply.map(|reply| bot::answer(&reading, &reply));
-        let reply = text.map(|text| compose::answer(arrival, text, now, &self.context.config.bot));
+        let reply = text.map(|text| self.context.answer_to(arrival, text, now));
         // A message without an answer changes no language, and a forgotten asker has none.
         let is_kept = language != asker.language && reply.is_some() && !matches!(effect, Effect::Forget);
         let answer = Answer {
@@ -363,7 +343,7 @@ mod tests {
     use super::*;
     use crate::clock::Clock;
     use crate::job::{JobSpec, RumorId, Ticket};
-    use crate::ledger::AskerRule;
+    use crate::ledger::Standing;
 
     #[test]
     fn friends_and_askers_with_an_open_job_come_first() {
@@ -375,7 +355,7 @@ mod tests {
         let spec = JobSpec { asker: asker(1), ..JobSpec::local(vec!["q".parse().unwrap()]) };
         let (ticket, effect) = (Some(Ticket(vec![1])), Effect::Accept(JobId(1), spec));
         ledger.answer(&Answer { ticket, effect, ..Answer::ignored(asker(1), RumorId([1; 32])) }).unwrap();
-        context.access.set(ledger, asker(2), Some(AskerRule::Friend)).unwrap();
+        context.access.set(ledger, asker(2), Standing::Friend).unwrap();
         assert_eq!(first(), [true, true, false]);
         let effect = Effect::Cancel(vec![JobId(1)]);
         ledger.answer(&Answer { effect, ..Answer::ignored(asker(1), RumorId([2; 32])) }).unwrap();

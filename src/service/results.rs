@@ -1,7 +1,6 @@
 //! Turns a find into a sealed result and records it (T2). A start point can be redeemed only once,
 //! so its result is either recorded or lost for ever.
 
-use super::compose;
 use super::context::Context;
 use crate::bot::notices::{self, Found};
 use crate::fault::{self, Step};
@@ -13,7 +12,7 @@ use crate::vault::VaultError;
 use std::time::Duration;
 
 /// Pause before a failed transaction is tried again, for example on a full disk.
-const TRY_AGAIN: Duration = Duration::from_millis(500);
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// Turns finds into results. Runs on the scheduler's verifier thread.
 pub(super) struct Results(pub Context);
@@ -65,7 +64,7 @@ impl Results {
         let now = self.0.clock.now();
         let waited = Duration::from_secs(now.saturating_sub(job.accepted_at));
         let npub = find.hit.npub();
-        let message = |text: String| compose::about(job, text, now, &self.0);
+        let message = |text: String| self.0.message_about(job, text, now);
         let found = match &job.spec.best {
             None => Found::After(waited),
             Some(_) => Found::Best,
@@ -98,7 +97,7 @@ impl Results {
                 }
                 Err(error) if error.is_transient() && !self.0.shutdown.is_stopping() => {
                     tracing::error!(%job, %error, "a result cannot be recorded yet");
-                    std::thread::sleep(TRY_AGAIN);
+                    std::thread::sleep(RETRY_PAUSE);
                 }
                 Err(error) => {
                     tracing::error!(%job, %error, "a result could not be recorded; it is searched again");

@@ -1,11 +1,13 @@
-//! The tasks of the service: one table, each entry on the roster.
+//! The tasks of the service: one table, each entry on the roster. Also the text of the bot's public
+//! status, which one of them publishes.
 
 use super::context::{Context, Handles};
 use super::requests::Requests;
-use super::status::status_of;
+use crate::duration::humanize;
 use crate::nostr::{Arrival, Awaited, Inbox, Outbox, Presence, Publisher, Relays, Watchdog};
+use crate::pattern::{Difficulty, Rate};
 use crate::roster::{KeepTasks, Task, task};
-use crate::scheduler::Scheduler;
+use crate::scheduler::{Rest, Scheduler};
 use crate::web::PAGE_SHA256;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 /// Time limit at the start for the first relay, and for the first announcement.
-pub(super) const START_PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const FIRST_RELAY_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The most messages that wait to be answered. Beyond this number the inbox waits.
 const MESSAGES_WAITING: usize = 256;
@@ -44,7 +46,7 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
     };
     let searching = Arc::clone(&scheduler);
     let longest = config.limits.longest_expected_time;
-    let status = move || status_of(&searching, longest);
+    let status = move || public_status(&searching, longest);
     let presence = Presence {
         relays: relays.clone(),
         signer: vault.signer(),
@@ -73,7 +75,7 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
     presence.wake();
     let mut publisher = Publisher::new(relays, ledger);
     // Relays that connect later get the announcement from the publisher's task.
-    let _ = tokio::time::timeout(START_PATIENCE, publisher.round()).await;
+    let _ = tokio::time::timeout(FIRST_RELAY_TIMEOUT, publisher.round()).await;
 
     let (stop, received) = (shutdown, Arc::new(Mutex::new(received)));
     let table: [(&str, Task); 9] = [
@@ -106,4 +108,106 @@ async fn answer(requests: Arc<Requests>, received: Arc<Mutex<mpsc::Receiver<Arri
     });
     // The roster starts it again after a panic, which is in the log.
     let _ = answering.await;
+}
+
+/// Prefix lengths whose expected time is in the status.
+const STATUS_LENGTHS: [u32; 3] = [6, 7, 8];
+
+/// The current status. `longest`: the longest expected time of a job that is accepted.
+fn public_status(scheduler: &Scheduler, longest: Duration) -> String {
+    let status = describe(scheduler.rate(), scheduler.whole_keys_rate(), scheduler.open_jobs(), longest);
+    match scheduler.rest() {
+        Some(Rest::Hours { until: Some(until), .. }) => {
+            format!("resting until {:02}:{:02} UTC; {status}", until / 3600 % 24, until / 60 % 60)
+        }
+        Some(_) => format!("resting now; {status}"),
+        None => status,
+    }
+}
+
+/// The text of the status, with totals only. Rates are rounded, so that small changes cause no new
+/// status.
+fn describe(rate: Option<Rate>, whole_keys: Option<Rate>, open_jobs: usize, longest: Duration) -> String {
+    let Some(rate) = rate.map(rounded) else {
+        return match open_jobs {
+            0 => "no request is open; my speed is not known now".to_owned(),
+            1 => "1 request is open; my speed is not known now".to_owned(),
+            jobs => format!("{jobs} requests are open; my speed is not known now"),
+        };
+    };
+    let doing = match open_jobs {
+        0 => "ready for requests".to_owned(),
+        1 => "searching for 1 request".to_owned(),
+        jobs => format!("searching for {jobs} requests"),
+    };
+    let times: Vec<String> = STATUS_LENGTHS.iter().map(|&characters| expected(characters, rate)).collect();
+    let endings = whole_keys.map(|rate| format!("; {} for endings", rounded(rate))).unwrap_or_default();
+    let (times, longest) = (times.join(", "), humanize(longest));
+    format!(
+        "{doing}; {rate} keys tested; 6, 7, 8 characters take about {times}{endings}; nothing longer than {longest}"
+    )
+}
+
+/// A rate with two significant digits.
+fn rounded(Rate(rate): Rate) -> Rate {
+    let unit = 10f64.powf(rate.max(1.0).log10().floor() - 1.0);
+    Rate((rate / unit).round() * unit)
+}
+
+/// The expected time for a prefix of this many characters, with its unit and at most one decimal:
+/// `13 s`, `7 min`, `3.6 h`.
+fn expected(characters: u32, Rate(rate): Rate) -> String {
+    const MINUTE: f64 = 60.0;
+    const HOUR: f64 = 60.0 * MINUTE;
+    const DAY: f64 = 24.0 * HOUR;
+    const YEAR: f64 = 365.0 * DAY;
+    let seconds = Difficulty::from_bits(5 * characters).candidates() / rate;
+    let (count, unit) = match seconds {
+        ..0.95 => return "a second".to_owned(),
+        ..99.5 => (seconds, "s"),
+        ..5_970.0 => (seconds / MINUTE, "min"),
+        ..171_900.0 => (seconds / HOUR, "h"),
+        ..63_072_000.0 => (seconds / DAY, "days"),
+        _ => (seconds / YEAR, "years"),
+    };
+    // Minutes are whole: nobody counts tenths of them.
+    if count < 9.95 && unit != "min" { format!("{count:.1} {unit}") } else { format!("{count:.0} {unit}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_has_rate_jobs_and_times() {
+        let day = Duration::from_secs(86_400);
+        let text =
+            |rate: Option<f64>, open_jobs| describe(rate.map(Rate), rate.map(|rate| Rate(rate / 4.1)), open_jobs, day);
+        insta::assert_snapshot!(text(Some(110.2e9), 3), @"searching for 3 requests; 110 G/s keys tested; 6, 7, 8 characters take about a second, a second, 10 s; 27.0 G/s for endings; nothing longer than 24 h");
+        insta::assert_snapshot!(text(Some(84.9e6), 0), @"ready for requests; 85.0 M/s keys tested; 6, 7, 8 characters take about 13 s, 7 min, 3.6 h; 21.0 M/s for endings; nothing longer than 24 h");
+        insta::assert_snapshot!(text(None, 1), @"1 request is open; my speed is not known now");
+        assert!(!describe(Some(Rate(85e6)), None, 0, day).contains("endings"));
+        assert_eq!(text(Some(110.2e9), 1), text(Some(109.8e9), 1), "small changes cause no new status");
+    }
+
+    #[test]
+    fn every_time_has_its_unit() {
+        let cases = [
+            (1.0 / 0.3, "a second"),
+            (1.0, "1.0 s"),
+            (1.0 / 99.4, "99 s"),
+            (1.0 / 100.0, "2 min"),
+            (1.0 / 5_900.0, "98 min"),
+            (1.0 / 7_000.0, "1.9 h"),
+            (1.0 / 170_000.0, "47 h"),
+            (1.0 / 200_000.0, "2.3 days"),
+            (1.0 / 31_000_000.0, "359 days"),
+            (1.0 / 64_000_000.0, "2.0 years"),
+            (1e-15, "31709792 years"),
+        ];
+        for (per_second, text) in cases {
+            let rate = Rate(Difficulty::from_bits(30).candidates() * per_second);
+            assert_eq!(expected(6, rate), text, "{per_second}");
+        }
+    }
 }

@@ -6,14 +6,16 @@ use hyper::body::{Bytes, Incoming};
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-/// Bounds on the resources that clients can use up.
+/// ServerLimits on the resources that clients can use up.
 #[derive(Clone, Copy)]
-pub(crate) struct Bounds {
+pub(crate) struct ServerLimits {
     /// Simultaneous connections. Further ones are closed without being read.
     pub connections: usize,
     /// Time limit for the head of a request.
@@ -23,18 +25,25 @@ pub(crate) struct Bounds {
 }
 
 /// The most bytes of a request that are buffered.
-const BUFFER: usize = 16 * 1024;
+const MAX_REQUEST_BUFFER: usize = 16 * 1024;
 /// Pause after a connection could not be accepted, for example for lack of file handles.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
+/// An error of the system about an address to listen at, begun with `what`. The bot then does not
+/// start.
+pub(crate) fn bind_error(what: &str, key: &str, address: SocketAddr, error: &io::Error) -> io::Error {
+    let text = format!("{what} {address} ({error}); choose another `{key}` in [web], or leave it out");
+    io::Error::new(error.kind(), text)
+}
+
 /// Gives each request to `answer`, until the shutdown. A failed connection does not affect the
 /// others.
-pub(crate) async fn serve<A, F>(listener: &TcpListener, bounds: Bounds, mut shutdown: Shutdown, answer: A)
+pub(crate) async fn serve<A, F>(listener: &TcpListener, limits: ServerLimits, mut shutdown: Shutdown, answer: A)
 where
     A: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
 {
-    let places = Arc::new(Semaphore::new(bounds.connections));
+    let places = Arc::new(Semaphore::new(limits.connections));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -52,8 +61,8 @@ where
         let (answer, mut shutdown) = (answer.clone(), shutdown.clone());
         tokio::spawn(async move {
             tokio::select! {
-                () = connection(stream, answer, bounds.head) => {}
-                () = tokio::time::sleep(bounds.connection) => {}
+                () = connection(stream, answer, limits.head) => {}
+                () = tokio::time::sleep(limits.connection) => {}
                 () = shutdown.stopped() => {}
             }
             drop(place);
@@ -72,7 +81,7 @@ where
         async move { Ok::<_, Infallible>(reply.await) }
     };
     let mut http = hyper::server::conn::http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(head_time).max_buf_size(BUFFER);
+    http.timer(TokioTimer::new()).header_read_timeout(head_time).max_buf_size(MAX_REQUEST_BUFFER);
     // A client that disconnects or breaks the protocol is not worth a log line.
     let _ = http.serve_connection(TokioIo::new(stream), hyper::service::service_fn(answer)).await;
 }

@@ -6,13 +6,12 @@
 //!
 //! Its listener also serves metrics and health at another address (`service::monitor`).
 
-mod headers;
 mod listener;
 mod page;
 mod server;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use listener::{Bounds, serve};
+pub(crate) use listener::{ServerLimits, bind_error, serve};
 pub use page::{PAGE_SHA256, link};
-pub use server::{WebError, WebServer};
+pub use server::WebServer;

@@ -1,9 +1,8 @@
 //! The HTTP server: HTTP/1.1, GET and HEAD, four paths, and a bound on everything a client can use
 //! up.
 
-use super::headers::headers;
-use super::listener::{self, Bounds};
-use super::page::{COMPRESSED, PAGE, PAGE_SHA256, PICTURE, link};
+use super::listener::{self, ServerLimits, bind_error};
+use super::page::{COMPRESSED, PAGE, PAGE_SHA256, PICTURE, headers, link};
 use crate::config::{RelayEntry, WebConfig};
 use crate::shutdown::Shutdown;
 use http_body_util::Full;
@@ -14,38 +13,18 @@ use nostr::{PublicKey, RelayUrl};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use thiserror::Error;
 use tokio::net::TcpListener;
 
 /// Bounds of the page's server.
-const BOUNDS: Bounds = Bounds { connections: 64, head: Duration::from_secs(10), connection: Duration::from_secs(60) };
-/// A reason why a server cannot listen. The bot then does not start.
-#[derive(Debug, Error)]
-pub enum WebError {
-    /// The server cannot listen at the address.
-    #[error("the page cannot be served at {address} ({error}); choose another `listen` in [web], or leave it out")]
-    Listen {
-        /// The configured address.
-        address: SocketAddr,
-        /// Reason of the operating system.
-        error: std::io::Error,
-    },
-    /// The server for monitoring cannot listen at the address.
-    #[error("metrics cannot be served at {address} ({error}); choose another `metrics` in [web], or leave it out")]
-    Metrics {
-        /// The configured address.
-        address: SocketAddr,
-        /// Reason of the operating system.
-        error: std::io::Error,
-    },
-}
+const PAGE_LIMITS: ServerLimits =
+    ServerLimits { connections: 64, head: Duration::from_secs(10), connection: Duration::from_secs(60) };
 
 /// The HTTP server, already listening.
 pub struct WebServer {
     listener: TcpListener,
     site: Arc<Site>,
     link: String,
-    pub(super) bounds: Bounds,
+    pub(super) limits: ServerLimits,
 }
 
 /// The parts of replies that are prepared in advance.
@@ -59,14 +38,10 @@ struct Site {
 impl WebServer {
     /// Listens at the configured address. `None` if none is configured.
     ///
-    /// Errors: [`WebError::Listen`].
-    pub async fn bind(
-        config: &WebConfig,
-        relays: &[RelayEntry],
-        bot: PublicKey,
-    ) -> Result<Option<WebServer>, WebError> {
+    /// Errors: the system refuses the address.
+    pub async fn bind(config: &WebConfig, relays: &[RelayEntry], bot: PublicKey) -> std::io::Result<Option<WebServer>> {
         let Some(address) = config.listen else { return Ok(None) };
-        let failed = |error| WebError::Listen { address, error };
+        let failed = |error| bind_error("the page cannot be served at", "listen", address, &error);
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         if !address.ip().is_loopback() {
@@ -81,7 +56,7 @@ impl WebServer {
             page_of_bot: ascii(link("page", bot, &inbox)).unwrap_or(HeaderValue::from_static("page")),
             etag: ascii(format!("\"{PAGE_SHA256}\"")).unwrap_or(HeaderValue::from_static("\"\"")),
         };
-        Ok(Some(WebServer { listener, site: Arc::new(site), link: link(&base, bot, &inbox), bounds: BOUNDS }))
+        Ok(Some(WebServer { listener, site: Arc::new(site), link: link(&base, bot, &inbox), limits: PAGE_LIMITS }))
     }
 
     /// The page's address for people.
@@ -101,7 +76,7 @@ impl WebServer {
             let reply = site.answer(&request);
             async move { reply }
         };
-        listener::serve(&self.listener, self.bounds, shutdown, answer).await;
+        listener::serve(&self.listener, self.limits, shutdown, answer).await;
     }
 }
 

@@ -175,10 +175,10 @@ async fn only_reading_is_answered() {
 
 #[tokio::test]
 async fn a_slow_client_is_disconnected() {
-    let web = serve(None, |server| server.bounds.head = Duration::from_millis(100)).await;
+    let web = serve(None, |server| server.limits.head = Duration::from_millis(100)).await;
     let (head, _) = ask(web.address, "GET /page HTTP/1.1\r\nHo").await;
     assert!(!head.starts_with("http/1.1 200"), "{head}");
-    let idle = serve(None, |server| server.bounds.connection = Duration::from_millis(100)).await;
+    let idle = serve(None, |server| server.limits.connection = Duration::from_millis(100)).await;
     assert_eq!(ask(idle.address, "").await.0, "");
 }
 
@@ -194,7 +194,7 @@ async fn an_endless_request_head_is_refused() {
 
 #[tokio::test]
 async fn connections_above_the_limit_are_closed_until_others_end() {
-    let web = serve(None, |server| server.bounds.connections = 2).await;
+    let web = serve(None, |server| server.limits.connections = 2).await;
     let mut held = Vec::new();
     for _ in 0..2 {
         let mut stream = TcpStream::connect(web.address).await.unwrap();

@@ -1,5 +1,6 @@
 //! Difficulty of a request, rate of a search, and the waiting time that follows from both.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
@@ -54,7 +55,7 @@ impl fmt::Display for Difficulty {
 }
 
 /// Candidates per second of wall time.
-#[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default, Serialize, Deserialize)]
 pub struct Rate(pub f64);
 
 impl fmt::Display for Rate {

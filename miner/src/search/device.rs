@@ -1,11 +1,13 @@
 //! Names and descriptions of devices.
 
 use super::remote_id::RemoteId;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// The name of a device: `cpu`, `cuda:0`, `worker alice:0`, …
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum DeviceId {
     /// The processor, with all its threads.
     Cpu,
@@ -35,6 +37,23 @@ impl FromStr for DeviceId {
             ("cpu", _) => Ok(DeviceId::Cpu),
             (_, Some(ordinal)) => Ok(DeviceId::Cuda(ordinal)),
             _ => Err(format!("`{text}` is no single device; say `cpu` or `cuda:N`")),
+        }
+    }
+}
+
+impl From<DeviceId> for String {
+    fn from(id: DeviceId) -> String {
+        id.to_string()
+    }
+}
+
+impl TryFrom<String> for DeviceId {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<DeviceId, String> {
+        match text.strip_prefix("worker ") {
+            Some(device) => RemoteId::try_from(device.to_owned()).map(DeviceId::Remote),
+            None => text.parse(),
         }
     }
 }

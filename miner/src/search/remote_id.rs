@@ -1,5 +1,6 @@
 //! Names of workers and of their devices.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -59,7 +60,8 @@ impl fmt::Debug for WorkerName {
 }
 
 /// One device of a worker.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct RemoteId {
     /// The worker.
     pub worker: WorkerName,
@@ -73,9 +75,38 @@ impl fmt::Display for RemoteId {
     }
 }
 
+impl From<RemoteId> for String {
+    fn from(id: RemoteId) -> String {
+        id.to_string()
+    }
+}
+
+impl TryFrom<String> for RemoteId {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<RemoteId, String> {
+        let parts =
+            text.split_once(':').and_then(|(worker, device)| Some((worker.parse().ok()?, device.parse().ok()?)));
+        let (worker, device) = parts.ok_or_else(|| format!("`{text}` is not a device of a worker"))?;
+        Ok(RemoteId { worker, device })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search::DeviceId;
+
+    #[test]
+    fn a_device_is_read_from_its_name() {
+        let id = RemoteId { worker: "ann".parse().unwrap(), device: 7 };
+        for id in [DeviceId::Cpu, DeviceId::Cuda(3), DeviceId::Remote(id)] {
+            assert_eq!(DeviceId::try_from(String::from(id)), Ok(id));
+        }
+        for wrong in ["worker ann", "worker ann:x", "worker A:1", "ann:7"] {
+            assert!(DeviceId::try_from(wrong.to_owned()).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_name_is_one_token_of_a_subject() {

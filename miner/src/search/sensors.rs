@@ -4,6 +4,7 @@
 use super::cuda;
 use super::device::DeviceId;
 use super::nvml::Gpu;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// Drivers of processors' thermometers, by the name that Linux gives them.
@@ -23,7 +24,7 @@ enum Kind {
 }
 
 /// Values of sensors at one moment. `None`: the device has no such sensor that can be read.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct SensorValues {
     /// Temperature, degrees Celsius.
     pub celsius: Option<f64>,

@@ -210,12 +210,14 @@ fn days_are_counted() {
         bench.ledger.acknowledge(message.id, relay).unwrap();
     }
     let figures = bench.ledger.day(today).unwrap();
-    assert_eq!(figures, DayFigures { candidates: (1 << 40) + 7, accepted: 1, delivered: 1 });
+    let DayFigures { candidates, jobs_accepted, jobs_delivered, .. } = figures;
+    assert_eq!((candidates, jobs_accepted, jobs_delivered), ((1 << 40) + 7, 1, 1));
     bench.clock.set(NOW + DAY);
     bench.accept(1, 2);
     assert_eq!(bench.ledger.day(today).unwrap(), figures);
-    assert_eq!(bench.ledger.day(today + 1).unwrap().accepted, 1);
-    assert_eq!(bench.ledger.day(today + 2).unwrap(), DayFigures::default());
+    assert_eq!(bench.ledger.day(today + 1).unwrap().jobs_accepted, 1);
+    let date = crate::hours::date((today + 2) * DAY);
+    assert_eq!(bench.ledger.day(today + 2).unwrap(), DayFigures { date, ..DayFigures::default() });
 }
 
 #[test]

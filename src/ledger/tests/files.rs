@@ -95,7 +95,7 @@ fn a_ledger_of_every_released_schema_finishes_its_jobs() {
         let [open] = &ledger.open_jobs().unwrap()[..] else { panic!("one open job") };
         assert_eq!((&open.spec.patterns, open.spec.subject.as_deref()), (&patterns("m0ctane qqqq"), Some("vanity")));
         assert!(open.spec.encryption_key.is_some() && open.ticket == Ticket(vec![1, 2, 3, 4, 5]));
-        assert_eq!(ledger.rules().unwrap().len(), 1);
+        assert_eq!(ledger.standings().unwrap().len(), 1);
         let bench = Bench { folder, clock: Clock::at(NOW), ledger };
         let message = bench.found(open.id, open.spec.asker.0[0], 200);
         bench.ledger.acknowledge(message.id, "wss://a").unwrap();

@@ -9,14 +9,14 @@ const NINETY_DAYS: Duration = Duration::from_secs(90 * DAY);
 #[test]
 fn a_rule_survives_a_restart_until_it_is_removed() {
     let bench = bench();
-    bench.ledger.set_rule(asker(1), Some(AskerRule::Denied)).unwrap();
-    bench.ledger.set_rule(asker(2), Some(AskerRule::Friend)).unwrap();
-    bench.ledger.set_rule(asker(1), Some(AskerRule::Friend)).unwrap();
+    bench.ledger.set_standing(asker(1), Standing::Denied).unwrap();
+    bench.ledger.set_standing(asker(2), Standing::Friend).unwrap();
+    bench.ledger.set_standing(asker(1), Standing::Friend).unwrap();
     let bench = bench.reopened();
-    let rules = bench.ledger.rules().unwrap();
-    assert_eq!(rules, [(asker(1), AskerRule::Friend), (asker(2), AskerRule::Friend)], "the last one holds");
-    bench.ledger.set_rule(asker(1), None).unwrap();
-    assert_eq!(bench.ledger.rules().unwrap(), [(asker(2), AskerRule::Friend)]);
+    let rules = bench.ledger.standings().unwrap();
+    assert_eq!(rules, [(asker(1), Standing::Friend), (asker(2), Standing::Friend)], "the last one holds");
+    bench.ledger.set_standing(asker(1), Standing::Ordinary).unwrap();
+    assert_eq!(bench.ledger.standings().unwrap(), [(asker(2), Standing::Friend)]);
 }
 
 #[test]
@@ -24,8 +24,8 @@ fn a_denial_cancels_the_open_jobs_of_that_asker_and_keeps_a_found_result() {
     let bench = bench();
     let (open, found, other) = (bench.accept(1, 1), bench.accept(1, 2), bench.accept(2, 3));
     bench.found(found, 1, 100);
-    assert_eq!(bench.ledger.set_rule(asker(1), Some(AskerRule::Friend)).unwrap(), []);
-    assert_eq!(bench.ledger.set_rule(asker(1), Some(AskerRule::Denied)).unwrap(), [open]);
+    assert_eq!(bench.ledger.set_standing(asker(1), Standing::Friend).unwrap(), []);
+    assert_eq!(bench.ledger.set_standing(asker(1), Standing::Denied).unwrap(), [open]);
     assert_eq!(ids(&bench.ledger.open_jobs().unwrap()), [other.0]);
     assert!(bench.result_of(found).is_some(), "a key that was found is sent");
     assert!(!bench.ledger.found(open, &wrap(1, 101)).unwrap(), "a find that comes later is dropped");
@@ -41,20 +41,20 @@ fn askers_are_listed_by_open_jobs_and_then_by_their_last_job() {
     bench.accept(3, 3);
     bench.accept(3, 4);
     bench.ledger.answer(&reply(4, 5)).unwrap();
-    bench.ledger.set_rule(asker(5), Some(AskerRule::Denied)).unwrap();
-    let totals = |from, open_jobs, done, messages, last_job_at, rule| AskerTotals {
-        asker: asker(from),
+    bench.ledger.set_standing(asker(5), Standing::Denied).unwrap();
+    let totals = |from, open_jobs, done, messages, last_job_at, standing| AskerTotals {
+        asker: crate::key::Npub(asker(from).0).to_string(),
         open_jobs,
         done,
         messages,
         last_job_at,
-        rule,
+        standing,
     };
     let expected = [
-        totals(3, 2, 0, 2, Some(NOW + 60), None),
-        totals(1, 1, 0, 1, Some(NOW), None),
-        totals(2, 0, 1, 1, Some(NOW + 60), None),
-        totals(5, 0, 0, 0, None, Some(AskerRule::Denied)),
+        totals(3, 2, 0, 2, Some(NOW + 60), Standing::Ordinary),
+        totals(1, 1, 0, 1, Some(NOW), Standing::Ordinary),
+        totals(2, 0, 1, 1, Some(NOW + 60), Standing::Ordinary),
+        totals(5, 0, 0, 0, None, Standing::Denied),
     ];
     assert_eq!(bench.ledger.list_askers(99).unwrap(), expected, "who never had a job is not listed");
     assert_eq!(bench.ledger.list_askers(2).unwrap(), expected[..2]);

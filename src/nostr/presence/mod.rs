@@ -238,7 +238,7 @@ fn says_same(one: &Event, other: &Event) -> bool {
 
 /// The text of a daily note; `None` if nothing happened.
 fn describe_day(day: &DayFigures) -> Option<String> {
-    let DayFigures { candidates, accepted, delivered } = *day;
+    let DayFigures { candidates, jobs_accepted: accepted, jobs_delivered: delivered, .. } = *day;
     if accepted == 0 && delivered == 0 {
         return None;
     }
@@ -423,7 +423,12 @@ mod tests {
 
     #[test]
     fn a_note_has_totals_and_a_quiet_day_has_none() {
-        let day = DayFigures { candidates: 9_400_000_000_000_000, accepted: 41, delivered: 1 };
+        let day = DayFigures {
+            candidates: 9_400_000_000_000_000,
+            jobs_accepted: 41,
+            jobs_delivered: 1,
+            ..DayFigures::default()
+        };
         insta::assert_snapshot!(describe_day(&day).unwrap(), @"Yesterday: 41 requests accepted, 1 key delivered, 9.40e15 keys tested. Send me a prefix by private message and I find you an npub that starts with it.");
         assert_eq!(describe_day(&DayFigures { candidates: 5, ..DayFigures::default() }), None);
     }

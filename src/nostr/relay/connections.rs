@@ -24,6 +24,7 @@ use nostr_sdk::{
     Client, ClientOptions, Event, EventId, Filter, NostrSigner, PublicKey, Relay, RelayOptions, RelayPoolNotification,
     RelayPoolOptions, RelayUrl, SubscriptionId, Timestamp, Url,
 };
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::future::{Future, ready};
 use std::net::SocketAddr;
@@ -56,15 +57,34 @@ pub(in crate::nostr) struct Connection {
     made_at: Timestamp,
 }
 
-/// Figures of one of our relays since the start.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Figures {
+/// One of our relays, and its connections since the start.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RelayFigures {
     /// The URL of the relay.
     pub url: String,
+    /// Whether the relay is connected.
+    pub state: ConnectionState,
     /// Attempts to connect that failed.
     pub failures: u64,
     /// Mean time from a ping to its answer; `None` before there are enough answers.
-    pub lag: Option<Duration>,
+    pub lag_milliseconds: Option<u64>,
+}
+
+/// Whether a relay is connected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ConnectionState {
+    /// It is.
+    Connected,
+    /// It is not, and the bot tries again.
+    Disconnected,
+}
+
+impl RelayFigures {
+    /// Whether the relay is connected.
+    pub fn is_connected(&self) -> bool {
+        self.state == ConnectionState::Connected
+    }
 }
 
 /// The relays that the bot may connect to, and the proxy to them.
@@ -151,25 +171,21 @@ impl Relays {
         }
     }
 
-    /// The addresses of our own relays, and whether each is connected.
-    pub async fn states(&self) -> Vec<(String, bool)> {
-        let mut states = Vec::new();
-        for entry in self.entries.iter() {
-            states.push((entry.url.to_string(), self.is_connected(&entry.url).await));
-        }
-        states
-    }
-
     /// Figures of our own relays since the start.
-    pub async fn figures(&self) -> Vec<Figures> {
+    pub async fn figures(&self) -> Vec<RelayFigures> {
         let mut all = Vec::new();
         for entry in self.entries.iter() {
             let relay = self.client.relay(&entry.url).await.ok();
             let stats = relay.as_ref().map(Relay::stats);
-            all.push(Figures {
+            let lag = stats.and_then(|stats| stats.latency());
+            all.push(RelayFigures {
                 url: entry.url.to_string(),
+                state: match self.is_connected(&entry.url).await {
+                    true => ConnectionState::Connected,
+                    false => ConnectionState::Disconnected,
+                },
                 failures: stats.map_or(0, |stats| stats.attempts().saturating_sub(stats.success()) as u64),
-                lag: stats.and_then(|stats| stats.latency()),
+                lag_milliseconds: lag.map(|lag| lag.as_millis().try_into().unwrap_or(u64::MAX)),
             });
         }
         all

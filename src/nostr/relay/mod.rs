@@ -12,7 +12,7 @@ pub(in crate::nostr) mod relay_lists;
 pub(in crate::nostr) mod slots;
 mod transport;
 
-pub use connections::{Figures, Reach, Relays, reach};
+pub use connections::{ConnectionState, Reach, RelayFigures, Relays, reach};
 pub use encryption_keys::EncryptionKeys;
 pub use error::NostrError;
 pub use relay_lists::RelayLists;

@@ -49,37 +49,37 @@ fn address(path: &Path) -> io::Result<(PathBuf, Option<File>)> {
 
 /// The bot's open socket. Its file is deleted when this value is dropped, before its folder is
 /// closed.
-pub struct Door {
+pub struct LocalListener {
     listener: Listener,
     _folder: Option<File>,
 }
 
 /// A connection from an operator.
-pub type Visitor = Stream;
+pub type Connection = Stream;
 
-impl Door {
+impl LocalListener {
     /// Opens the socket at a path. The caller holds the folder's lock, so an existing socket is
     /// left over from a crash and is replaced.
     ///
     /// Errors: the socket cannot be made.
-    pub fn open(path: &Path) -> io::Result<Door> {
+    pub fn open(path: &Path) -> io::Result<LocalListener> {
         let (address, folder) = address(path)?;
         let name = address.to_fs_name::<GenericFilePath>()?;
         let options = ListenerOptions::new().name(name).mode(MODE as _).try_overwrite(true);
-        options.create_tokio().map(|listener| Door { listener, _folder: folder })
+        options.create_tokio().map(|listener| LocalListener { listener, _folder: folder })
     }
 
     /// Waits for the next connection.
     ///
     /// Errors: those of the system, for example a lack of file descriptors.
-    pub async fn accept(&mut self) -> io::Result<Visitor> {
+    pub async fn accept(&mut self) -> io::Result<Connection> {
         self.listener.accept().await
     }
 }
 
 /// Whether the operator has left, so that nobody waits for the answer. Sends nothing.
-pub fn is_closed(visitor: &Visitor) -> bool {
-    let Stream::UdSocket(socket) = visitor;
+pub fn is_closed(connection: &Connection) -> bool {
+    let Stream::UdSocket(socket) = connection;
     let sent = rustix::net::send(socket.as_fd(), &[], QUIETLY);
     matches!(sent, Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET))
 }
@@ -87,37 +87,37 @@ pub fn is_closed(visitor: &Visitor) -> bool {
 /// Ends a connection whose answer is written.
 ///
 /// Errors: none. The operator can still read what was written.
-pub async fn finish(_: Visitor) -> io::Result<()> {
+pub async fn finish(_: Connection) -> io::Result<()> {
     Ok(())
 }
 
 /// A connection to a running bot.
-pub struct Call(interprocess::local_socket::Stream);
+pub struct Client(interprocess::local_socket::Stream);
 
-impl Call {
+impl Client {
     /// Connects to the socket at a path. The connection, each read and each write may take at most
     /// `patience`.
     ///
     /// Errors: `NotFound`, `ConnectionRefused` or `NotADirectory` if nothing listens;
     /// `PermissionDenied`; `NotConnected` if the bot takes no more connections.
-    pub fn open(path: &Path, patience: Duration) -> io::Result<Call> {
+    pub fn open(path: &Path, patience: Duration) -> io::Result<Client> {
         let (address, _folder) = address(path)?;
         let name = address.to_fs_name::<GenericFilePath>()?;
         let options = ConnectOptions::new().name(name).wait_mode(ConnectWaitMode::Timeout(patience));
         let stream = options.connect_sync()?;
         stream.set_recv_timeout(Some(patience))?;
         stream.set_send_timeout(Some(patience))?;
-        Ok(Call(stream))
+        Ok(Client(stream))
     }
 }
 
-impl Read for Call {
+impl Read for Client {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         (&self.0).read(into)
     }
 }
 
-impl Write for Call {
+impl Write for Client {
     fn write(&mut self, from: &[u8]) -> io::Result<usize> {
         (&self.0).write(from)
     }

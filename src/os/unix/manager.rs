@@ -1,7 +1,7 @@
 //! The service manager that started this process: systemd, by `sd_notify(3)`. Without systemd,
 //! nothing is sent.
 
-pub use crate::os::state::State;
+pub use crate::os::state::BotState;
 use sd_notify::NotifyState;
 use std::io;
 use std::time::Duration;
@@ -20,12 +20,12 @@ pub fn dates_log() -> bool {
 /// Tells the service manager a state (`NOTIFY_SOCKET`).
 ///
 /// Errors: its socket cannot be written to.
-pub fn tell(state: State) -> io::Result<()> {
+pub fn tell(state: BotState) -> io::Result<()> {
     sd_notify::notify(&[match state {
-        State::Ready => NotifyState::Ready,
-        State::Alive => NotifyState::Watchdog,
-        State::Stopping => NotifyState::Stopping,
+        BotState::Ready => NotifyState::Ready,
+        BotState::Alive => NotifyState::Watchdog,
+        BotState::Stopping => NotifyState::Stopping,
         // systemd sees the process end.
-        State::Stopped => return Ok(()),
+        BotState::Stopped => return Ok(()),
     }])
 }

@@ -1,4 +1,4 @@
-//! SIGINT, SIGTERM, SIGHUP and SIGUSR2.
+//! SIGINT, SIGTERM and SIGHUP.
 
 use std::io;
 use std::io::IsTerminal;
@@ -45,22 +45,5 @@ impl Hangups {
     /// Waits for the next request; `None` if there will be none.
     pub async fn next(&mut self) -> Option<()> {
         self.0.recv().await
-    }
-}
-
-/// The signal of tests: SIGUSR2.
-pub struct TestSignal(Signal);
-
-impl TestSignal {
-    /// Listens from now on, within a tokio runtime.
-    ///
-    /// Errors: the system refuses.
-    pub fn listen() -> io::Result<TestSignal> {
-        signal(SignalKind::user_defined2()).map(TestSignal)
-    }
-
-    /// Waits for the signal.
-    pub async fn next(&mut self) {
-        self.0.recv().await;
     }
 }

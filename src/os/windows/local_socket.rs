@@ -26,26 +26,26 @@ const LONGEST_NAME: u64 = 100;
 const CHUNK: usize = 64 << 10;
 
 /// The bot's open socket. Its file is deleted when this value is dropped.
-pub struct Door {
+pub struct LocalListener {
     file: PathBuf,
     name: String,
     own: Own,
-    /// The instance that the next visitor connects to.
+    /// The instance for the next connection.
     next: NamedPipeServer,
 }
 
 // SAFETY: the descriptor in `Own` is only read.
-unsafe impl Send for Door {}
+unsafe impl Send for LocalListener {}
 
 /// A connection from an operator.
-pub type Visitor = NamedPipeServer;
+pub type Connection = NamedPipeServer;
 
-impl Door {
+impl LocalListener {
     /// Opens a pipe, and writes its name to the file at a path. The caller holds the folder's lock,
     /// so an existing file is left over from a crash and is replaced.
     ///
     /// Errors: the pipe or the file cannot be made.
-    pub fn open(path: &Path) -> io::Result<Door> {
+    pub fn open(path: &Path) -> io::Result<LocalListener> {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
         let name = format!("{PIPES}npubbot-{:032x}", u128::from_le_bytes(random));
@@ -56,20 +56,20 @@ impl Door {
             _ => {}
         }
         files::create_new(path)?.write_all(name.as_bytes())?;
-        Ok(Door { file: path.to_owned(), name, own, next })
+        Ok(LocalListener { file: path.to_owned(), name, own, next })
     }
 
     /// Waits for the next connection.
     ///
     /// Errors: those of the system.
-    pub async fn accept(&mut self) -> io::Result<Visitor> {
+    pub async fn accept(&mut self) -> io::Result<Connection> {
         self.next.connect().await?;
         let following = instance(&self.name, &self.own, false)?;
         Ok(std::mem::replace(&mut self.next, following))
     }
 }
 
-impl Drop for Door {
+impl Drop for LocalListener {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.file);
     }
@@ -84,9 +84,10 @@ fn instance(name: &str, own: &Own, is_first: bool) -> io::Result<NamedPipeServer
 }
 
 /// Whether the operator has left, so that nobody waits for the answer. Sends nothing.
-pub fn is_closed(visitor: &Visitor) -> bool {
+pub fn is_closed(connection: &Connection) -> bool {
     // SAFETY: the handle is open; nothing is asked for but the state.
-    let peeked = unsafe { PeekNamedPipe(visitor.as_raw_handle(), null_mut(), 0, null_mut(), null_mut(), null_mut()) };
+    let peeked =
+        unsafe { PeekNamedPipe(connection.as_raw_handle(), null_mut(), 0, null_mut(), null_mut(), null_mut()) };
     peeked == 0
 }
 
@@ -94,8 +95,8 @@ pub fn is_closed(visitor: &Visitor) -> bool {
 /// because closing the pipe discards unread data.
 ///
 /// Errors: the operator sends more than a request.
-pub async fn finish(mut visitor: Visitor) -> io::Result<()> {
-    match visitor.read(&mut [0]).await {
+pub async fn finish(mut connection: Connection) -> io::Result<()> {
+    match connection.read(&mut [0]).await {
         Ok(1..) => Err(io::ErrorKind::InvalidData.into()),
         // The other end is closed.
         Ok(0) | Err(_) => Ok(()),
@@ -103,7 +104,7 @@ pub async fn finish(mut visitor: Visitor) -> io::Result<()> {
 }
 
 /// A connection to a running bot.
-pub struct Call {
+pub struct Client {
     pipe: File,
     patience: Duration,
     /// The answer. A separate thread reads it, because a read of a pipe has no time limit.
@@ -111,13 +112,13 @@ pub struct Call {
     rest: Vec<u8>,
 }
 
-impl Call {
+impl Client {
     /// Connects to the pipe that the file at a path names. The connection and each read may take at
     /// most `patience`. Do not write after the first read.
     ///
     /// Errors: `NotFound` if nothing listens; `PermissionDenied`; `NotConnected` if the bot takes
     /// no more connections.
-    pub fn open(path: &Path, patience: Duration) -> io::Result<Call> {
+    pub fn open(path: &Path, patience: Duration) -> io::Result<Client> {
         let mut name = String::new();
         File::open(path)?.take(LONGEST_NAME).read_to_string(&mut name)?;
         if !name.starts_with(PIPES) {
@@ -128,7 +129,7 @@ impl Call {
             let mut options = OpenOptions::new();
             // With this flag the bot can see who calls, but cannot act as the operator.
             match options.read(true).write(true).security_qos_flags(SECURITY_IDENTIFICATION).open(&name) {
-                Ok(pipe) => return Ok(Call { pipe, patience, chunks: None, rest: Vec::new() }),
+                Ok(pipe) => return Ok(Client { pipe, patience, chunks: None, rest: Vec::new() }),
                 Err(error) if error.raw_os_error() != Some(ERROR_PIPE_BUSY.cast_signed()) => return Err(error),
                 Err(_) => wait(&name, deadline)?,
             }
@@ -173,7 +174,7 @@ fn wait(name: &str, deadline: Instant) -> io::Result<()> {
     Err(io::ErrorKind::NotConnected.into())
 }
 
-impl Read for Call {
+impl Read for Client {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.rest.is_empty() {
             let patience = self.patience;
@@ -190,7 +191,7 @@ impl Read for Call {
     }
 }
 
-impl Write for Call {
+impl Write for Client {
     fn write(&mut self, from: &[u8]) -> io::Result<usize> {
         self.pipe.write(from)
     }

@@ -3,7 +3,7 @@
 
 use super::account::NAME;
 use super::{service_log, session};
-pub use crate::os::state::State;
+pub use crate::os::state::BotState;
 use std::io;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -33,15 +33,15 @@ pub fn dates_log() -> bool {
 /// Tells the service manager a state. Does nothing if there is no service manager.
 ///
 /// Errors: the service manager cannot be told.
-pub fn tell(state: State) -> io::Result<()> {
+pub fn tell(state: BotState) -> io::Result<()> {
     match state {
         // A stop may come while the configuration is read again. The service is then no longer
         // ready.
-        State::Ready if session::is_ending() => Ok(()),
-        State::Ready => report(ServiceState::Running, Duration::ZERO, 0),
-        State::Alive => Ok(()),
-        State::Stopping => report(ServiceState::StopPending, LONGEST_STOP, 0),
-        State::Stopped => stopped(0),
+        BotState::Ready if session::is_ending() => Ok(()),
+        BotState::Ready => report(ServiceState::Running, Duration::ZERO, 0),
+        BotState::Alive => Ok(()),
+        BotState::Stopping => report(ServiceState::StopPending, LONGEST_STOP, 0),
+        BotState::Stopped => stopped(0),
     }
 }
 

@@ -52,20 +52,3 @@ impl Hangups {
         match self.0 {}
     }
 }
-
-/// The signal of tests, which Windows lacks.
-pub struct TestSignal(Infallible);
-
-impl TestSignal {
-    /// Listens to nothing.
-    ///
-    /// Errors: always.
-    pub fn listen() -> io::Result<TestSignal> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    /// Waits for the signal.
-    pub async fn next(&mut self) {
-        match self.0 {}
-    }
-}

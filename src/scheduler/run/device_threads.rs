@@ -7,7 +7,7 @@
 //! whole CPU searches.
 
 use super::device_thread::DeviceThread;
-use super::health::{DeviceView, Record};
+use super::health::{DeviceStatus, Record};
 use super::pool::Pool;
 use super::verify::Delivered;
 use super::watch::Watch;
@@ -199,7 +199,7 @@ impl DeviceThreads {
     }
 
     /// Every device except the CPU thread beside GPUs.
-    pub fn devices(&self) -> Vec<DeviceView> {
+    pub fn devices(&self) -> Vec<DeviceStatus> {
         self.lock().iter().filter(|device| !device.is_side).map(|device| device.record.view()).collect()
     }
 

@@ -4,6 +4,7 @@ use crate::pattern::Rate;
 use crate::scheduler::plan::profile::{Compared, DeviceRates};
 use crate::scheduler::plan::rest::Rest;
 use crate::search::{DeviceId, DeviceInfo};
+use serde::{Deserialize, Serialize};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ pub struct Record {
 
 #[derive(Debug)]
 struct Inner {
-    view: DeviceView,
+    view: DeviceStatus,
     canaries: Canaries,
     /// Why the device's claims are no longer believed.
     verdict: Option<String>,
@@ -39,12 +40,13 @@ struct Inner {
 impl Record {
     /// The record of a device that works and has not searched yet.
     pub fn new(info: &DeviceInfo) -> Record {
-        let view = DeviceView {
+        let view = DeviceStatus {
             id: info.id,
             name: info.name.clone(),
             kernel: info.kernel.clone(),
             threads: info.threads,
             health: Health::Working,
+            state: String::new(),
             rate: None,
             candidates: 0,
             hits: 0,
@@ -68,7 +70,7 @@ impl Record {
     }
 
     /// The current state of the device.
-    pub fn view(&self) -> DeviceView {
+    pub fn view(&self) -> DeviceStatus {
         self.lock().view.clone()
     }
 
@@ -233,17 +235,18 @@ impl Inner {
 }
 
 /// Whether a device is in use.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Health {
     /// The device is in use.
+    #[default]
     Working,
     /// The device was taken out of use for this reason. It is tried again later.
     Out(String),
 }
 
-/// The state of a device, for status displays.
-#[derive(Clone, Debug)]
-pub struct DeviceView {
+/// The state of a device, as status displays and JSON have it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DeviceStatus {
     /// The name npubbot uses.
     pub id: DeviceId,
     /// The maker's name.
@@ -253,8 +256,13 @@ pub struct DeviceView {
     /// Threads that search.
     pub threads: usize,
     /// Whether the device is in use.
+    #[serde(skip)]
     pub health: Health,
-    /// Candidates per second by wall time, host included. `None` before the first measurement.
+    /// `working`, `paused` by the operator, `rests ` and until when or why, or `out: ` and the
+    /// reason.
+    pub state: String,
+    /// Candidates per second by wall time, host included. `None` before the first measurement, and
+    /// while the device is out of use.
     pub rate: Option<Rate>,
     /// Candidates tested since the start.
     pub candidates: u64,
@@ -263,13 +271,29 @@ pub struct DeviceView {
     /// Wrong hits since the device was opened.
     pub hits_wrong: u64,
     /// Why the working device rests; `None` if it does not rest.
+    #[serde(skip)]
     pub rest: Option<Rest>,
     /// The share of its time in which the device can search: the configured share, reduced by
     /// pauses for heat.
+    #[serde(rename = "time_ratio")]
     pub part: f64,
     /// Texts for the operator: settings that cannot be applied, and why the device was last
     /// distrusted.
     pub warnings: Vec<String>,
+}
+
+impl DeviceStatus {
+    /// The status for the operator, who may have paused the search.
+    pub(in crate::scheduler) fn told(self, is_paused: bool) -> DeviceStatus {
+        let state = match (&self.health, &self.rest) {
+            (Health::Out(reason), _) => format!("out: {reason}"),
+            (Health::Working, _) if is_paused => "paused".to_owned(),
+            (Health::Working, Some(rest)) => format!("rests {rest}"),
+            (Health::Working, None) => "working".to_owned(),
+        };
+        let rate = self.rate.filter(|_| self.health == Health::Working);
+        DeviceStatus { state, rate, ..self }
+    }
 }
 
 /// The last collected launch of a device.

@@ -1,7 +1,7 @@
 //! Measures how fast the devices search, over wall time. The number of hits proves the rate.
 
 use super::device_threads::{DeviceThreads, OpenDevice};
-use super::health::{DeviceView, Health};
+use super::health::{DeviceStatus, Health};
 use super::pool::Pool;
 use super::verify::{CollectedLaunch, Delivered, LAUNCHES_WAITING, verify};
 use crate::clock::Clock;
@@ -56,7 +56,7 @@ impl Trial {
 #[derive(Clone, Debug)]
 pub struct Measurement {
     /// The state of the devices at the end.
-    pub devices: Vec<DeviceView>,
+    pub devices: Vec<DeviceStatus>,
     /// Length of the random prefixes, in characters.
     pub characters: u32,
     /// Wall time from submitting the first launch to collecting the last one.
@@ -65,8 +65,6 @@ pub struct Measurement {
     pub busy: Duration,
     /// Candidates tested.
     pub candidates: u64,
-    /// The time from the beginning until each launch was collected, with its candidates.
-    pub collected: Vec<(Duration, u64)>,
     /// Hits expected among `candidates`.
     pub hits_expected: f64,
     /// Hits that match a pattern.
@@ -196,11 +194,11 @@ fn measure_with(
     let half = half.map(|(_, point)| HalfPoint::new(*point.public_key()));
     pool.insert(JobId(1), JobSpec { half, ..JobSpec::local(patterns) });
     let ends = began + Duration::from_secs_f64(trial.seconds);
-    let (mut launches, mut collected, mut ended) = (Vec::new(), Vec::new(), began);
+    let (mut launches, mut ended) = (Vec::new(), began);
     loop {
         let now = Instant::now();
         // A busy machine may take longer than the trial to begin.
-        let has_begun = !collected.is_empty() || now >= ends + FIRST_LAUNCH_TIMEOUT;
+        let has_begun = !launches.is_empty() || now >= ends + FIRST_LAUNCH_TIMEOUT;
         if now >= ends && has_begun {
             // Launches in flight count, and so does the time until they are collected.
             pool.close();
@@ -210,7 +208,6 @@ fn measure_with(
             Ok(Delivered { launch, .. }) if launch.pass.patterns.len() > 1 => {
                 ended = Instant::now();
                 after = meter.read();
-                collected.push((ended - began, launch.report.candidates));
                 launches.push(launch);
             }
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
@@ -223,7 +220,7 @@ fn measure_with(
         return Err(MeasureError::Device(reason.clone()));
     }
     let joules = meter.joules_between(&before, &after);
-    Ok(Measurement { joules, collected, ..evaluate(launches, devices, characters, ended - began) })
+    Ok(Measurement { joules, ..evaluate(launches, devices, characters, ended - began) })
 }
 
 /// Waits for every device's first measured rate.
@@ -269,7 +266,12 @@ fn random_patterns(count: usize, characters: u32) -> Result<Vec<Pattern>, Measur
 }
 
 /// Recomputes every hit, on all cores.
-fn evaluate(launches: Vec<CollectedLaunch>, devices: Vec<DeviceView>, characters: u32, wall: Duration) -> Measurement {
+fn evaluate(
+    launches: Vec<CollectedLaunch>,
+    devices: Vec<DeviceStatus>,
+    characters: u32,
+    wall: Duration,
+) -> Measurement {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let share = launches.len().div_ceil(threads).max(1);
     let (mut hits_found, mut hits_wrong) = (0, 0);
@@ -314,7 +316,6 @@ fn evaluate(launches: Vec<CollectedLaunch>, devices: Vec<DeviceView>, characters
         hits_found,
         hits_wrong,
         kinds,
-        collected: Vec::new(),
         joules: None,
         devices,
     }

@@ -1,6 +1,6 @@
 //! The thread that watches time, power supply and temperatures, and makes devices rest.
 
-use super::health::{DeviceView, Record};
+use super::health::{DeviceStatus, Record};
 use super::pool::Pool;
 use crate::hours::Hours;
 use crate::roster::Roster;
@@ -159,9 +159,9 @@ impl EnergyMeters {
     }
 
     /// Reads the energy of those of these devices that have a readable counter.
-    pub fn read(&self, devices: &[DeviceView]) -> Vec<DeviceEnergy> {
+    pub fn read(&self, devices: &[DeviceStatus]) -> Vec<DeviceEnergy> {
         let mut meters = self.meters.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut read = |device: &DeviceView| {
+        let mut read = |device: &DeviceStatus| {
             let (id, candidates) = (device.id, device.candidates);
             let open = || (self.open)(id).map(|read| DeviceMeter { read, candidates });
             let meter = meters.entry(id).or_insert_with(open).as_mut()?;
@@ -270,10 +270,10 @@ mod tests {
     }
 
     /// A device with these candidates.
-    fn device(id: DeviceId, candidates: u64) -> DeviceView {
+    fn device(id: DeviceId, candidates: u64) -> DeviceStatus {
         let (name, kernel) = ("test".to_owned(), "test".to_owned());
         let view = Record::new(&DeviceInfo { id, name, kernel, threads: 1 }).view();
-        DeviceView { candidates, ..view }
+        DeviceStatus { candidates, ..view }
     }
 
     #[test]

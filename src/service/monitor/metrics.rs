@@ -3,28 +3,16 @@
 
 use crate::log_writer;
 use crate::memory;
+use crate::nostr::RelayFigures;
 use crate::pattern::Rate;
 use crate::scheduler::{Health, Rest};
 use crate::service::context::Handles;
-use crate::service::workers;
 use prometheus::{Encoder, Gauge, GaugeVec, IntCounterVec, Opts, Registry, TextEncoder};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use thiserror::Error;
-
-/// A reason why metrics could not be collected.
-#[derive(Debug, Error)]
-pub enum MetricsError {
-    /// The ledger cannot be read.
-    #[error(transparent)]
-    Ledger(#[from] crate::ledger::LedgerError),
-    /// A metric is badly named or given twice: a fault of this program.
-    #[error(transparent)]
-    Encoding(#[from] prometheus::Error),
-}
 
 /// All metrics, in Prometheus's text format. `relays`: the bot's relays, and whether each is
 /// connected. `since`: when the service was ready.
-pub fn collect(bot: &Handles, relays: &[(String, bool)], since: SystemTime) -> Result<String, MetricsError> {
+pub fn collect(bot: &Handles, relays: &[RelayFigures], since: SystemTime) -> anyhow::Result<String> {
     let page = Page::default();
     let build = [env!("CARGO_PKG_VERSION"), env!("NPUBBOT_COMMIT")];
     page.gauges("build_info", "Version and commit; always 1.", ["version", "commit"], [(build, 1.0)])?;
@@ -37,27 +25,27 @@ pub fn collect(bot: &Handles, relays: &[(String, bool)], since: SystemTime) -> R
     page.counters("part_restarts_total", help, ["part"], restarts)?;
     let help = "Lines of the log that could not be written.";
     page.counters("log_lines_lost_total", help, [], [([], log_writer::lost_lines())])?;
-    let is_working = f64::from(u8::from(bot.context.vault.trouble().is_none()));
-    page.gauge("vault_working", "Whether the vault process works.", is_working)?;
-    devices(&page, bot)?;
-    let connected = relays.iter().map(|(url, is_connected)| ([url.as_str()], f64::from(u8::from(*is_connected))));
+    page.gauge("vault_working", "Whether the vault process works.", bot.context.vault.trouble().is_none())?;
+    add_devices(&page, bot)?;
+    let connected = relays.iter().map(|relay| ([relay.url.as_str()], f64::from(relay.is_connected())));
     page.gauges("relay_connected", "Whether a relay of the bot is connected.", ["relay"], connected)?;
-    if let Some(fleet) = &bot.context.fleet {
-        workers::metrics(&page, &fleet.view())?;
+    #[cfg(feature = "fleet")]
+    if let Some(fleet) = bot.fleet_status() {
+        crate::service::workers::add_metrics(&page, &fleet)?;
     }
-    messages(&page, bot)?;
-    ledger(&page, bot)?;
-    page.text()
+    add_messages(&page, bot)?;
+    add_ledger(&page, bot)?;
+    Ok(page.text()?)
 }
 
 /// Metrics of the search.
-fn devices(page: &Page, bot: &Handles) -> Result<(), MetricsError> {
+fn add_devices(page: &Page, bot: &Handles) -> prometheus::Result<()> {
     let devices = bot.scheduler.devices();
     let ids: Vec<String> = devices.iter().map(|device| device.id.to_string()).collect();
     let each = || ids.iter().map(String::as_str).zip(&devices);
     let working = each().map(|(id, device)| {
         let works = device.health == Health::Working;
-        ([id, device.name.as_str()], f64::from(u8::from(works)))
+        ([id, device.name.as_str()], f64::from(works))
     });
     page.gauges("device_working", "Whether a device is in use.", ["device", "name"], working)?;
     let rates = each().filter_map(|(id, device)| device.rate.map(|Rate(rate)| ([id], rate)));
@@ -76,18 +64,17 @@ fn devices(page: &Page, bot: &Handles) -> Result<(), MetricsError> {
     page.counters("device_hits_total", "Hits that verified, those of test patterns too.", ["device"], hits)?;
     let resting = each().flat_map(|(id, device)| {
         let now = device.rest.as_ref().map(Rest::name);
-        Rest::NAMES.map(|name| ([id, name], f64::from(u8::from(now == Some(name)))))
+        Rest::NAMES.map(|name| ([id, name], f64::from(now == Some(name))))
     });
     page.gauges("device_resting", "Whether a device rests, by reason.", ["device", "reason"], resting)?;
     let parts = each().map(|(id, device)| ([id], device.part));
     let help = "Part of its time that a device has: its share, and what heat leaves of it.";
     page.gauges("device_time_ratio", help, ["device"], parts)?;
-    let is_paused = f64::from(u8::from(bot.scheduler.is_paused()));
-    page.gauge("search_paused", "Whether the search is paused.", is_paused)
+    page.gauge("search_paused", "Whether the search is paused.", bot.scheduler.is_paused())
 }
 
 /// Metrics of messages: answered, waiting, and unanswered by cause.
-fn messages(page: &Page, bot: &Handles) -> Result<(), MetricsError> {
+fn add_messages(page: &Page, bot: &Handles) -> prometheus::Result<()> {
     let dropped = bot.context.vault.dropped();
     let names = dropped.map(|(cause, _)| snake_case(&format!("{cause:?}")));
     let dropped = names.iter().map(String::as_str).zip(dropped).map(|(name, (_, count))| ([name], count));
@@ -97,11 +84,11 @@ fn messages(page: &Page, bot: &Handles) -> Result<(), MetricsError> {
     page.counters("messages_total", "Messages that were opened and decided on.", [], [([], pulse.answered())])?;
     page.gauge("messages_waiting", "Messages that wait for their answer.", pulse.waiting() as f64)?;
     let is_flooded = bot.context.flood.wanted(Instant::now()).is_some();
-    page.gauge("flood", "Whether new askers owe work, because too many came.", f64::from(u8::from(is_flooded)))
+    page.gauge("flood", "Whether new askers owe work, because too many came.", is_flooded)
 }
 
 /// Metrics of jobs, the outbox and the sizes of the ledger.
-fn ledger(page: &Page, bot: &Handles) -> Result<(), MetricsError> {
+fn add_ledger(page: &Page, bot: &Handles) -> anyhow::Result<()> {
     let ledger = &bot.context.ledger;
     let (totals, sizes) = (ledger.totals()?, ledger.sizes()?);
     let jobs = [
@@ -113,7 +100,7 @@ fn ledger(page: &Page, bot: &Handles) -> Result<(), MetricsError> {
     ];
     page.gauges("jobs", "Jobs in the ledger, by state; ended ones until they are deleted.", ["state"], jobs)?;
     let today = ledger.today()?;
-    let today = [(["accepted"], today.accepted as f64), (["delivered"], today.delivered as f64)];
+    let today = [(["accepted"], today.jobs_accepted as f64), (["delivered"], today.jobs_delivered as f64)];
     page.gauges("jobs_today", "Jobs accepted and delivered since midnight (UTC).", ["event"], today)?;
     let help = "Messages that no relay of their receivers has yet.";
     page.gauge("outbox_messages", help, totals.unsent_messages as f64)?;
@@ -126,7 +113,8 @@ fn ledger(page: &Page, bot: &Handles) -> Result<(), MetricsError> {
         page.gauge("data_free_bytes", "Room that is left on the disk of the data folder.", free as f64)?;
     }
     let unreadable = ledger.quarantined()?.len() as f64;
-    page.gauge("ledger_unreadable_rows", "Rows that cannot be read and are skipped; at most 100.", unreadable)
+    page.gauge("ledger_unreadable_rows", "Rows that cannot be read and are skipped; at most 100.", unreadable)?;
+    Ok(())
 }
 
 /// `CamelCase` as `snake_case`.
@@ -146,10 +134,10 @@ fn snake_case(name: &str) -> String {
 pub(in crate::service) struct Page(Registry);
 
 impl Page {
-    pub(in crate::service) fn gauge(&self, name: &str, help: &str, value: f64) -> Result<(), MetricsError> {
+    pub(in crate::service) fn gauge(&self, name: &str, help: &str, value: impl Into<f64>) -> prometheus::Result<()> {
         let gauge = Gauge::with_opts(options(name, help))?;
-        gauge.set(value);
-        Ok(self.0.register(Box::new(gauge))?)
+        gauge.set(value.into());
+        self.0.register(Box::new(gauge))
     }
 
     pub(in crate::service) fn gauges<'a, const N: usize>(
@@ -158,12 +146,12 @@ impl Page {
         help: &str,
         labels: [&str; N],
         values: impl IntoIterator<Item = ([&'a str; N], f64)>,
-    ) -> Result<(), MetricsError> {
+    ) -> prometheus::Result<()> {
         let gauges = GaugeVec::new(options(name, help), &labels)?;
         for (values, value) in values {
             gauges.get_metric_with_label_values(&values)?.set(value);
         }
-        Ok(self.0.register(Box::new(gauges))?)
+        self.0.register(Box::new(gauges))
     }
 
     pub(in crate::service) fn counters<'a, const N: usize>(
@@ -172,15 +160,15 @@ impl Page {
         help: &str,
         labels: [&str; N],
         values: impl IntoIterator<Item = ([&'a str; N], u64)>,
-    ) -> Result<(), MetricsError> {
+    ) -> prometheus::Result<()> {
         let counters = IntCounterVec::new(options(name, help), &labels)?;
         for (values, value) in values {
             counters.get_metric_with_label_values(&values)?.inc_by(value);
         }
-        Ok(self.0.register(Box::new(counters))?)
+        self.0.register(Box::new(counters))
     }
 
-    fn text(&self) -> Result<String, MetricsError> {
+    fn text(&self) -> prometheus::Result<String> {
         let mut text = Vec::new();
         TextEncoder::new().encode(&self.0.gather(), &mut text)?;
         Ok(String::from_utf8_lossy(&text).into_owned())

@@ -1,29 +1,30 @@
 //! Monitoring: whether the bot lives, whether it can serve, and its metrics, over HTTP and for the
-//! service manager.
+//! service manager (systemd, or that of Windows).
 
 pub(in crate::service) mod metrics;
-mod pulse;
 mod server;
-mod watchdog;
 
-pub(super) use pulse::Pulse;
 pub use server::MetricsServer;
-pub use watchdog::ServiceManager;
 
-use super::doctor::FULL;
+use super::context::Handles;
+use super::doctor::FULL_DISK_BYTES;
+use crate::nostr::RelayFigures;
+use crate::os::manager::{self, BotState};
 use crate::roster::Roster;
 use crate::scheduler::Health;
-use crate::service::context::Handles;
+use std::convert::Infallible;
+use std::future::pending;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{Duration, SystemTime};
-use tokio::sync::Mutex;
+use std::time::{Duration, Instant, SystemTime};
+use tokio::sync::{Mutex, watch};
 use tokio::time::timeout;
 
 /// Longest time that a batch of messages may take. Waiting for room on a full disk is no part of a
 /// batch.
-const LONGEST_BATCH: Duration = Duration::from_secs(60);
+const MAX_BATCH_TIME: Duration = Duration::from_secs(60);
 /// Time to answer a health check over HTTP.
-const HEALTH_PATIENCE: Duration = Duration::from_secs(5);
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A running service. Cheap to clone.
 #[derive(Clone)]
@@ -52,7 +53,7 @@ impl Monitor {
         if timeout(patience, beats.changed()).await.is_err() {
             return Err("the maintenance task does not answer".to_owned());
         }
-        if context.pulse.attending_for().is_some_and(|time| time > LONGEST_BATCH) {
+        if context.pulse.attending_for().is_some_and(|time| time > MAX_BATCH_TIME) {
             return Err("a batch of messages takes too long".to_owned());
         }
         let hangs = |_| "the ledger does not answer".to_owned();
@@ -75,7 +76,7 @@ impl Monitor {
         if self.bot.context.vault.trouble().is_some() {
             return Err("the vault does not answer".to_owned());
         }
-        let is_connected = self.bot.relays.states().await.iter().any(|(_, is_connected)| *is_connected);
+        let is_connected = self.bot.relays.figures().await.iter().any(RelayFigures::is_connected);
         let works = self.bot.scheduler.devices().iter().any(|device| device.health == Health::Working);
         let ledger = self.bot.context.ledger.clone();
         let free = tokio::task::spawn_blocking(move || ledger.free_bytes()).await.ok().flatten();
@@ -86,7 +87,7 @@ impl Monitor {
     ///
     /// Errors: the reason, if the ledger cannot be read.
     pub async fn metrics(&self) -> Result<String, String> {
-        let relays = self.bot.relays.states().await;
+        let relays = self.bot.relays.figures().await;
         let (bot, since) = (self.bot.clone(), self.since);
         let collect = move || metrics::collect(&bot, &relays, since);
         let collected = tokio::task::spawn_blocking(collect).await.map_err(|error| error.to_string())?;
@@ -99,7 +100,7 @@ fn missing(is_connected: bool, works: bool, free: Option<u64>) -> Option<&'stati
     match (is_connected, works) {
         (false, _) => Some("no relay is connected"),
         (true, false) => Some("no device works"),
-        (true, true) => free.filter(|&bytes| bytes < FULL).map(|_| "the disk of the data folder is full"),
+        (true, true) => free.filter(|&bytes| bytes < FULL_DISK_BYTES).map(|_| "the disk of the data folder is full"),
     }
 }
 
@@ -159,24 +160,173 @@ fn gone(parts: Vec<String>) -> Result<(), String> {
     if parts.is_empty() { Ok(()) } else { Err(format!("{}: gone, and started again soon", parts.join(", "))) }
 }
 
+/// Signs of life. Cheap to clone; clones share them.
+///
+/// The maintenance task answers a ping with a beat. The thread that answers requests cannot,
+/// because it waits for messages. It notes when it began a batch.
+#[derive(Clone, Debug, Default)]
+pub struct Pulse(Arc<PulseState>);
+
+#[derive(Debug, Default)]
+struct PulseState {
+    beats: watch::Sender<u64>,
+    attending: std::sync::Mutex<Option<Instant>>,
+    waiting: AtomicU64,
+    answered: AtomicU64,
+}
+
+/// A guard that marks a batch as in progress until the guard is dropped, also by a panic.
+pub struct Attending(Pulse);
+
+impl Pulse {
+    /// Answers a ping.
+    pub fn beat(&self) {
+        self.0.beats.send_modify(|beats| *beats = beats.wrapping_add(1));
+    }
+
+    /// A receiver of the beats from now on.
+    pub fn beats(&self) -> watch::Receiver<u64> {
+        self.0.beats.subscribe()
+    }
+
+    /// Notes that a batch of messages is in progress until the value is dropped.
+    pub fn attend(&self) -> Attending {
+        self.set_attending(Some(Instant::now()));
+        Attending(self.clone())
+    }
+
+    /// Time that the present batch has taken; `None` between two batches.
+    pub fn attending_for(&self) -> Option<Duration> {
+        self.0.attending.lock().unwrap_or_else(PoisonError::into_inner).map(|since| since.elapsed())
+    }
+
+    /// Notes how many messages wait for their answer.
+    pub fn set_waiting(&self, messages: usize) {
+        self.0.waiting.store(messages as u64, Ordering::Relaxed);
+    }
+
+    /// Number of messages that wait for their answer.
+    pub fn waiting(&self) -> u64 {
+        self.0.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Counts a message that was decided on.
+    pub fn count_answered(&self) {
+        self.0.answered.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Number of messages decided on since the start.
+    pub fn answered(&self) -> u64 {
+        self.0.answered.load(Ordering::Relaxed)
+    }
+
+    fn set_attending(&self, since: Option<Instant>) {
+        *self.0.attending.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    }
+}
+
+impl Drop for Attending {
+    fn drop(&mut self) {
+        self.0.set_attending(None);
+    }
+}
+
+/// Number of signs of life in each period of the watchdog. The bot may take the time between two
+/// signs to answer a check.
+const SIGNS_PER_PERIOD: u32 = 3;
+/// The longest time for which a start gives signs of life. It is long because NVRTC may compile all
+/// kernels.
+const MAX_START_TIME: Duration = Duration::from_secs(600);
+
+/// The service manager that started this process, if any.
+#[derive(Clone, Copy, Debug)]
+pub struct ServiceManager {
+    /// Time between two signs of life; `None` if none are wanted.
+    every: Option<Duration>,
+}
+
+impl ServiceManager {
+    /// Reads the settings from the environment (`NOTIFY_SOCKET`, `WATCHDOG_USEC`).
+    pub fn from_environment() -> ServiceManager {
+        ServiceManager { every: manager::watchdog().map(|period| period / SIGNS_PER_PERIOD) }
+    }
+
+    /// Says that the bot serves.
+    pub fn ready(self) {
+        send(BotState::Ready);
+    }
+
+    /// Says that the bot stops.
+    pub fn stopping(self) {
+        send(BotState::Stopping);
+    }
+
+    /// Gives signs of life while the bot lives. Run it in the main loop, so that a loop that hangs
+    /// gives none.
+    pub async fn watch(self, monitors: &Monitors) -> Infallible {
+        let Some(every) = self.every else { return pending().await };
+        loop {
+            match monitors.health(every).await {
+                Ok(()) => send(BotState::Alive),
+                Err(reason) => tracing::error!(reason, "the bot hangs; the service manager gets no sign of life"),
+            }
+            tokio::time::sleep(every).await;
+        }
+    }
+
+    /// Gives signs of life during a start, for ten minutes at most.
+    pub async fn watch_start(self) -> Infallible {
+        let Some(every) = self.every else { return pending().await };
+        let begun = tokio::time::Instant::now();
+        while begun.elapsed() < MAX_START_TIME {
+            send(BotState::Alive);
+            tokio::time::sleep(every).await;
+        }
+        pending().await
+    }
+}
+
+fn send(state: BotState) {
+    if let Err(error) = manager::tell(state) {
+        tracing::debug!(%error, "the service manager cannot be told");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
 
     #[test]
     fn a_bot_is_ready_with_a_relay_a_device_and_room_on_its_disk() {
         let cases = [
             (true, true, None, None),
-            (true, true, Some(FULL), None),
-            (true, true, Some(FULL - 1), Some("disk")),
+            (true, true, Some(FULL_DISK_BYTES), None),
+            (true, true, Some(FULL_DISK_BYTES - 1), Some("disk")),
             (true, true, Some(0), Some("disk")),
             (true, false, Some(0), Some("device")),
-            (false, true, Some(FULL), Some("relay")),
+            (false, true, Some(FULL_DISK_BYTES), Some("relay")),
         ];
         for (is_connected, works, free, expected) in cases {
             let part = missing(is_connected, works, free);
             assert_eq!(part.is_some(), expected.is_some());
             assert!(part.is_none_or(|part| part.contains(expected.unwrap())), "{part:?}");
         }
+    }
+
+    #[test]
+    fn a_batch_is_noted_until_it_ends_also_by_a_panic() {
+        let pulse = Pulse::default();
+        assert_eq!(pulse.attending_for(), None);
+        let batch = pulse.attend();
+        assert!(pulse.attending_for().is_some());
+        drop(batch);
+        assert_eq!(pulse.attending_for(), None);
+        let panicking = AssertUnwindSafe(|| {
+            let _batch = pulse.attend();
+            panic!("a panic of the test");
+        });
+        assert!(catch_unwind(panicking).is_err());
+        assert_eq!(pulse.attending_for(), None);
     }
 }

@@ -4,10 +4,10 @@
 //! Each answer is made at most once a second. All requests within that second get the same answer,
 //! so that frequent requests cost the bot no work.
 
-use super::{HEALTH_PATIENCE, Monitors};
+use super::{HEALTH_TIMEOUT, Monitors};
 use crate::roster::KeepTasks;
 use crate::shutdown::Shutdown;
-use crate::web::{Bounds, WebError, serve};
+use crate::web::{ServerLimits, bind_error, serve};
 use http_body_util::Full;
 use hyper::body::{Body, Bytes};
 use hyper::header::{self, HeaderValue};
@@ -18,11 +18,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
 /// The name of its thread.
-const NAME: &str = "metrics";
+const THREAD_NAME: &str = "metrics";
 /// Bounds of this server. Monitoring takes one or two connections.
-const BOUNDS: Bounds = Bounds { connections: 8, head: Duration::from_secs(5), connection: Duration::from_secs(30) };
+const METRICS_LIMITS: ServerLimits =
+    ServerLimits { connections: 8, head: Duration::from_secs(5), connection: Duration::from_secs(30) };
 /// Time for which an answer is reused.
-const KEPT: Duration = Duration::from_secs(1);
+const ANSWER_KEPT_FOR: Duration = Duration::from_secs(1);
 /// The version of Prometheus's text format.
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -32,27 +33,28 @@ pub struct MetricsServer {
 }
 
 /// An answer, with the time when it was made.
-type Kept = Mutex<Option<(Instant, StatusCode, Bytes)>>;
+type CachedAnswer = Mutex<Option<(Instant, StatusCode, Bytes)>>;
 
 /// The answers to the three pages.
 struct Answers {
     bot: Monitors,
-    metrics: Kept,
-    health: Kept,
-    readiness: Kept,
+    metrics: CachedAnswer,
+    health: CachedAnswer,
+    readiness: CachedAnswer,
 }
 
 impl MetricsServer {
     /// Listens at the configured address.
     ///
-    /// Errors: [`WebError::Metrics`].
-    pub fn bind(address: SocketAddr) -> Result<MetricsServer, WebError> {
+    /// Errors: the system refuses the address.
+    pub fn bind(address: SocketAddr) -> std::io::Result<MetricsServer> {
         let listen = || {
             let listener = TcpListener::bind(address)?;
             listener.set_nonblocking(true)?;
             Ok(listener)
         };
-        let listener = listen().map_err(|error| WebError::Metrics { address, error })?;
+        let listener =
+            listen().map_err(|error| bind_error("metrics cannot be served at", "metrics", address, &error))?;
         if !address.ip().is_loopback() {
             tracing::warn!(%address, "metrics can be read from other machines; a firewall should let only monitoring in");
         }
@@ -72,7 +74,7 @@ impl MetricsServer {
         let run = move || {
             let roster = bot.roster().clone();
             roster.keep_thread(
-                NAME,
+                THREAD_NAME,
                 || shutdown.is_stopping(),
                 || {
                     if let Err(error) = self.run(&bot, &shutdown) {
@@ -81,7 +83,7 @@ impl MetricsServer {
                 },
             );
         };
-        std::thread::Builder::new().name(NAME.to_owned()).spawn(run)?;
+        std::thread::Builder::new().name(THREAD_NAME.to_owned()).spawn(run)?;
         Ok(())
     }
 
@@ -89,9 +91,9 @@ impl MetricsServer {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let answers = Arc::new(Answers {
             bot: bot.clone(),
-            metrics: Kept::default(),
-            health: Kept::default(),
-            readiness: Kept::default(),
+            metrics: CachedAnswer::default(),
+            health: CachedAnswer::default(),
+            readiness: CachedAnswer::default(),
         });
         let answer = move |request| {
             let answers = Arc::clone(&answers);
@@ -100,8 +102,8 @@ impl MetricsServer {
         runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener.try_clone()?)?;
             tokio::select! {
-                () = serve(&listener, BOUNDS, shutdown.clone(), answer) => {}
-                () = bot.roster().condemned(NAME) => {}
+                () = serve(&listener, METRICS_LIMITS, shutdown.clone(), answer) => {}
+                () = bot.roster().condemned(THREAD_NAME) => {}
             }
             Ok(())
         })
@@ -121,7 +123,7 @@ impl Answers {
         }
         let (status, body) = match request.uri().path() {
             "/metrics" => recent(&self.metrics, async { said(self.bot.metrics().await) }).await,
-            "/healthz" => recent(&self.health, async { said(self.bot.health(HEALTH_PATIENCE).await.map(ok)) }).await,
+            "/healthz" => recent(&self.health, async { said(self.bot.health(HEALTH_TIMEOUT).await.map(ok)) }).await,
             "/readyz" => recent(&self.readiness, async { said(self.bot.readiness().await.map(ok)) }).await,
             _ => (StatusCode::NOT_FOUND, Bytes::from_static(b"Not here: /metrics, /healthz, /readyz.\n")),
         };
@@ -142,9 +144,9 @@ fn said(answer: Result<String, String>) -> (StatusCode, Bytes) {
 }
 
 /// The kept answer if it is new enough, otherwise a new one. Other requests wait while it is made.
-async fn recent(kept: &Kept, make: impl Future<Output = (StatusCode, Bytes)>) -> (StatusCode, Bytes) {
+async fn recent(kept: &CachedAnswer, make: impl Future<Output = (StatusCode, Bytes)>) -> (StatusCode, Bytes) {
     let mut kept = kept.lock().await;
-    if let Some((_, status, body)) = kept.as_ref().filter(|(made, ..)| made.elapsed() < KEPT) {
+    if let Some((_, status, body)) = kept.as_ref().filter(|(made, ..)| made.elapsed() < ANSWER_KEPT_FOR) {
         return (*status, body.clone());
     }
     let (status, body) = make.await;
@@ -206,9 +208,9 @@ mod tests {
         let (_stopper, shutdown) = shutdown::pair();
         server.start(bot.clone(), shutdown).unwrap();
         assert!(ask(address, "GET /healthz").await.contains("200 OK"));
-        assert!(bot.roster().kill(NAME));
+        assert!(bot.roster().kill(THREAD_NAME));
         for is_gone in [true, false] {
-            while bot.health(HEALTH_PATIENCE).await.is_err_and(|reason| reason.contains(NAME)) != is_gone {
+            while bot.health(HEALTH_TIMEOUT).await.is_err_and(|reason| reason.contains(THREAD_NAME)) != is_gone {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         }
@@ -219,7 +221,7 @@ mod tests {
     #[tokio::test]
     async fn metrics_are_collected_at_most_once_a_second() {
         let collections = AtomicU64::new(0);
-        let kept = Kept::default();
+        let kept = CachedAnswer::default();
         let collect = async || said(Ok(format!("collected {}\n", collections.fetch_add(1, Ordering::SeqCst))));
         let began = Instant::now();
         for _ in 0..100 {
@@ -228,7 +230,7 @@ mod tests {
         let seconds = began.elapsed().as_secs();
         assert!(collections.load(Ordering::SeqCst) <= 1 + seconds);
         if let Some((made, ..)) = kept.lock().await.as_mut() {
-            *made -= KEPT;
+            *made -= ANSWER_KEPT_FOR;
         }
         let (_, body) = recent(&kept, collect()).await;
         assert_eq!(body, format!("collected {}\n", collections.load(Ordering::SeqCst) - 1), "then again");
@@ -241,7 +243,7 @@ mod tests {
         let (_stopper, shutdown) = shutdown::pair();
         server.start(Monitors::default(), shutdown).unwrap();
         let mut held = Vec::new();
-        for _ in 0..BOUNDS.connections {
+        for _ in 0..METRICS_LIMITS.connections {
             let mut stream = TcpStream::connect(address).await.unwrap();
             // The reply shows that the server has accepted the connection.
             stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();

@@ -15,7 +15,7 @@ pub const TESTS: &[Test] = &[
     test!(a_denied_asker_is_ignored_also_after_a_restart_until_allowed),
     test!(a_friend_has_ten_times_the_jobs_and_not_one_more),
     test!(a_friend_owes_no_proof_of_work_in_a_flood),
-    test!(a_rule_for_something_that_is_no_npub_is_refused),
+    test!(a_rule_for_something_that_is_not_an_npub_is_refused),
 ];
 
 fn npub(asker: &Asker) -> String {
@@ -134,7 +134,7 @@ async fn a_friend_owes_no_proof_of_work_in_a_flood() {
     assert!(second.ask("qqqqqqqp").await.contains("#2"));
 }
 
-async fn a_rule_for_something_that_is_no_npub_is_refused() {
+async fn a_rule_for_something_that_is_not_an_npub_is_refused() {
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
     let _bot = started(&home).await;
@@ -142,7 +142,7 @@ async fn a_rule_for_something_that_is_no_npub_is_refused() {
     for wrong in ["cat", "npub1qqqq", ""] {
         let said = operate(&home, &["deny", wrong]);
         assert_eq!(said.status.code(), Some(2), "{wrong}");
-        assert!(stderr(&said).contains("is no npub"), "{}", stderr(&said));
+        assert!(stderr(&said).contains("is not an npub"), "{}", stderr(&said));
     }
     // A secret key that was pasted in place of an npub is not shown again.
     let secret = Keys::generate().secret_key().to_bech32().unwrap();

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 pub const TESTS: &[Test] = &[
     test!(explain_gives_an_object_for_each_pattern),
     test!(bench_finds_the_expected_number_of_hits),
-    test!(bench_draws_its_rates),
     test!(bad_flags_are_explained),
     test!(split_new_refuses_more_prefixes_than_a_bot_accepts),
     test!(init_makes_an_identity_once),
@@ -71,21 +70,6 @@ fn bench_finds_the_expected_number_of_hits() {
             _ => assert_eq!(power, Some((&serde_json::Value::Null, &serde_json::Value::Null)), "{line}"),
         }
     }
-}
-
-/// The picture itself is in `docs/images`; this only checks that the file is of the right kind.
-fn bench_draws_its_rates() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("rate.svg");
-    let flags = ["bench", "--device", "cpu", "-j", "1", "--seconds", "0.5", "--json", "--plot", file.to_str().unwrap()];
-    let drawn = run(&flags);
-    assert!(drawn.status.success(), "{}", stderr(&drawn));
-    assert!(json(&drawn)["candidates_per_second"].as_f64().unwrap() > 0.0, "the result is printed too");
-    let text = std::fs::read_to_string(&file).unwrap();
-    assert!(text.starts_with("<svg ") && text.ends_with("</svg>\n"), "{text}");
-    assert!(text.matches("<polyline ").count() == 2 && text.contains(">10,000<"), "{text}");
-    let nowhere = run(&["bench", "--device", "cpu", "-j", "1", "--seconds", "0.1", "~cat", "--plot", "/missing/x.svg"]);
-    assert!(stderr(&nowhere).contains("/missing/x.svg cannot be written"), "{}", stderr(&nowhere));
 }
 
 fn bad_flags_are_explained() {

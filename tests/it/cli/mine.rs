@@ -137,7 +137,7 @@ fn mine_reads_a_list_with_commas_and_names_a_line_that_stands_alone() {
         ("cat\nbest 10m\n", "line 2: `best 10m` searches without a target and stands alone; take it out of the list"),
         ("surprise", "line 1: `surprise` searches without a target"),
         ("best\n", "npubbot mine best 10m"),
-        ("cat, b0b\n", "line 1: `b0b` is no pattern"),
+        ("cat, b0b\n", "line 1: `b0b` is not a pattern"),
         ("# nothing\n", "no pattern in it"),
     ] {
         let output = mine(text, &[]);

@@ -56,8 +56,7 @@ async fn a_flood_of_hellos_and_answers_hides_no_other_worker() {
     // The operator sees the reason.
     let reason = bot.drops("stolen").await;
     assert!(reason.contains("its answer is none"), "{reason}");
-    let view = bot.fleet.view();
-    assert!(view.connected && view.refused.len() == 1, "{view:?}");
+    assert!(bot.status().connected && bot.refused().len() == 1, "{:?}", bot.status());
     println!("{} messages of the thief", sent.load(Ordering::Relaxed));
     assert!(!flood.is_finished(), "the server still takes them");
     flood.abort();
@@ -70,17 +69,17 @@ async fn a_worker_of_another_version_is_named_and_gets_no_orders() {
     let (old, _) = client(&server, "ann").await;
     let refused = until("it is named", || async {
         old.publish("npubbot.ann.0.hello", hello(9, 1).into()).await.unwrap();
-        bot.fleet.view().refused.pop()
+        bot.refused().pop()
     })
     .await;
-    assert_eq!(refused.0.as_str(), "ann");
+    assert_eq!(refused.0, "ann");
     assert!(refused.1.contains("version 9") && refused.1.contains("both need the same npubbot"), "{}", refused.1);
-    assert!(bot.device("ann").is_none() && bot.fleet.view().devices.is_empty());
+    assert!(bot.device("ann").is_none() && bot.status().devices().count() == 0);
     // With the same version of npubbot as the bot, the worker works.
     drop(old);
     let _worker = Killed(server.worker(&server.file("ann")).spawn().unwrap());
     assert_eq!(bot.works("ann").await.health, Health::Working);
-    assert!(bot.fleet.view().refused.is_empty());
+    assert!(bot.refused().is_empty());
 }
 
 async fn the_limits_of_a_worker_are_kept_by_the_server() {

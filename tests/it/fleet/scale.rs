@@ -124,7 +124,7 @@ async fn measure(workers: usize, time: Duration) {
     let server = NatsServer::start(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
     let bot = Headquarters::start(&server);
     let (heard, _running) = simulate(&server, &names, 1, time);
-    let there = || bot.fleet.view().devices.iter().filter(|device| device.away.is_none()).count();
+    let there = || bot.status().devices().filter(|device| device.connected).count();
     let count = || bot.scheduler.devices().iter().filter(|device| device.rate.is_some()).count();
     until("all workers are measured", || async { (there() == workers && count() > workers).then_some(()) }).await;
     // A job that everybody searches, so that there are orders ahead, as in use.
@@ -154,8 +154,7 @@ async fn measure(workers: usize, time: Duration) {
     let [bot_used, all_used, server_used] = [0, 1, 2].map(|at| (now[at] - used[at]) / took.as_secs_f64());
     let simulation = all_used - bot_used;
     println!("cores in use: bot {bot_used:.2}, simulation {simulation:.2}, server {server_used:.2}");
-    let view = bot.fleet.view();
-    assert!(view.refused.is_empty() && there() == workers, "{:?}", view.refused);
+    assert!(bot.refused().is_empty() && there() == workers, "{:?}", bot.refused());
 }
 
 /// The figures of `docs/scale.md`. Bot, vault and server are separate processes, as in use.

@@ -32,7 +32,7 @@ async fn the_search_goes_on_without_the_server_and_workers_come_back_with_it() {
     std::fs::remove_file(server.file("ann")).unwrap();
     std::fs::remove_file(server.file(BOT)).unwrap();
     server.kill();
-    until("the bot notices", || async { (!bot.fleet.view().connected).then_some(()) }).await;
+    until("the bot notices", || async { (!bot.status().connected).then_some(()) }).await;
     let is_out = |health: &Health| matches!(health, Health::Out(reason) if reason.contains("the server is away"));
     until("the worker has no orders", || async { bot.device("ann").filter(|device| is_out(&device.health)) }).await;
     let own = || bot.scheduler.devices().into_iter().find(|device| device.id.to_string() == "cpu").unwrap();
@@ -41,7 +41,7 @@ async fn the_search_goes_on_without_the_server_and_workers_come_back_with_it() {
     until("the bot's own device goes on", || async { (own().candidates > before.candidates + 10).then_some(()) }).await;
     assert_eq!(own().health, Health::Working);
     server.start_again().await;
-    until("the server is back", || async { bot.fleet.view().connected.then_some(()) }).await;
+    until("the server is back", || async { bot.status().connected.then_some(()) }).await;
     bot.goes_on("ann").await;
     bot.order(2, "cafe");
     bot.found(2).await;
@@ -94,7 +94,7 @@ async fn a_wrong_credential_is_refused_and_a_removed_worker_is_cut_off() {
     })
     .await;
     assert_eq!(ended.code(), Some(2));
-    assert!(bot.fleet.view().connected, "the bot stays connected");
+    assert!(bot.status().connected, "the bot stays connected");
     let _other = Killed(server.worker(&server.file("bob")).spawn().unwrap());
     bot.goes_on("bob").await;
     assert_ne!(bot.device("ann").unwrap().health, Health::Working);

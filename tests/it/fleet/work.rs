@@ -184,5 +184,5 @@ async fn a_killed_worker_costs_seconds_and_one_that_is_started_again_works() {
     bot.found(2).await;
     let _again = Killed(server.worker(&server.file("ann")).spawn().unwrap());
     bot.goes_on("ann").await;
-    assert!(bot.fleet.view().refused.is_empty());
+    assert!(bot.refused().is_empty());
 }

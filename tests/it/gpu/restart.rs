@@ -8,7 +8,7 @@ use crate::support::harness::{Test, needs_gpu, test};
 use crate::support::relay::TestRelay;
 use crate::support::{PATIENCE, connect, until};
 use nostr_sdk::prelude::*;
-use npubbot::scheduler::{DeviceView, Health};
+use npubbot::scheduler::{DeviceStatus, Health};
 use npubbot::search::DeviceId;
 use std::collections::HashMap;
 use std::time::Instant;
@@ -102,7 +102,7 @@ async fn a_gpu_fails_under_a_thousand_requests_and_after_a_restart_each_has_its_
     // CUDA refuses the other GPUs too.
     let are_out = || async {
         let devices = running.service.devices();
-        let out = |device: &DeviceView| match &device.health {
+        let out = |device: &DeviceStatus| match &device.health {
             Health::Out(reason) => reason.contains("until npubbot is started again"),
             _ => device.id == DeviceId::Cpu,
         };

@@ -1,11 +1,14 @@
-//! The captured-process test: an attacker (`service::captured`) controls the network process, looks
-//! through its memory and uses its end of the vault's socket. The attacker gets no secret, and no
-//! key of another asker.
+//! The captured-process test: an attacker controls the network process, looks through its memory and
+//! uses its end of the vault's socket. The attacker gets no secret, and no key of another asker.
+//!
+//! The captured process is a part of this binary: it runs the service with a real vault process, and
+//! attacks when the file `attacker` is there, which has the attacker's public key. It writes a line
+//! for each success and each refusal to `report`.
 
-use crate::cli::control::operate;
+use crate::cli::control::{answering, operate};
 use crate::support::asker::Asker;
 use crate::support::bot::{FaultyBot, Home};
-use crate::support::harness::{Test, test};
+use crate::support::harness::{Test, child, test};
 use crate::support::leaks::{Needle, Search, forms_of};
 use crate::support::memory_scan::{Pieces, Secret, start_secret_of};
 use crate::support::relay::TestRelay;
@@ -13,15 +16,30 @@ use crate::support::vault::{memory, next_vault, opened};
 use crate::support::{program, until};
 use nostr_sdk::nips::nip04;
 use nostr_sdk::nips::nip44::v2::ConversationKey;
-use nostr_sdk::{Event, JsonUtil, Keys, ToBech32};
-use npubbot::key::{Npub, Offset, Rotation};
+use nostr_sdk::{Event, EventBuilder, JsonUtil, Keys, Kind, PublicKey, ToBech32};
+use npubbot::clock::Clock;
+use npubbot::config::Config;
+use npubbot::job::{Asker as Author, EncryptionKey, Ticket};
+use npubbot::key::{Npub, Offset, Rotation, StartPoint, Tweak, VerifiedHit};
+use npubbot::ledger::{Job, Ledger};
+use npubbot::message::OutgoingMessage;
 use npubbot::pattern::Pattern;
+use npubbot::service::{ProcessControls, Service};
+use npubbot::vault::{IdentityFile, PassphraseSource, StartId, Vault};
 use secp256k1::SecretKey;
-use std::fs;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
-pub const TESTS: &[Test] = &[test!(a_captured_network_process_gets_no_secret_and_redirects_no_key)];
+pub const TESTS: &[Test] =
+    &[test!(serve_captured).part(), test!(a_captured_network_process_gets_no_secret_and_redirects_no_key)];
+
+/// Number of start points that are open while the memory is read.
+const STARTS: usize = 24;
+/// Number of requests from each thread of the flood.
+const FLOOD: usize = 500;
 
 /// The kinds that the bot signs in its own name.
 const SIGNED: [u16; 10] = [0, 1, 5, 10002, 10044, 10050, 22242, 30315, 31989, 31990];
@@ -36,12 +54,12 @@ struct Captured {
 impl Captured {
     fn start(relay: &TestRelay) -> Captured {
         let home = Home::new(&[relay.url()]);
+        drop(home.vault());
         let folder = home.folder.path().join("captured");
         fs::create_dir(&folder).unwrap();
-        let log = fs::File::create(home.folder.path().join("log")).unwrap();
-        let mut command = home.command();
-        command.env("NPUBBOT_TEST_CAPTURED", &folder).env("RUST_LOG", "off,npubbot=info").stderr(log);
-        let bot = FaultyBot(command.stdout(Stdio::null()).spawn().unwrap());
+        let mut command = child("safety::captured::serve_captured");
+        command.env("TEST_FOLDER", home.folder.path()).stdout(Stdio::null());
+        let bot = FaultyBot(command.spawn().unwrap());
         Captured { home, bot, folder }
     }
 
@@ -61,6 +79,203 @@ impl Captured {
     fn reported<'a>(report: &'a str, what: &'a str) -> impl Iterator<Item = &'a str> {
         report.lines().filter_map(move |line| line.strip_prefix(what)?.strip_prefix(' '))
     }
+}
+
+/// The captured process: the bot, and the attacker within it.
+async fn serve_captured() {
+    let home = PathBuf::from(std::env::var_os("TEST_FOLDER").unwrap());
+    let (data, folder) = (home.join("data"), home.join("captured"));
+    let means = PassphraseSource::AgeIdentityFile(home.join("age-identity.txt"));
+    let identity = IdentityFile { file: data.join("identity.age"), means, is_new: false };
+    let vault = Vault::start_program(Path::new(env!("CARGO_BIN_EXE_npubbot")), identity).unwrap();
+    let config = Config::load(&home.join("relays.toml")).unwrap();
+    let mut service = Service::start(config, &data, vault.clone(), Clock::System).await.unwrap();
+    let controls = ProcessControls {
+        reload: Box::new(|| Err("not in this test".to_owned())),
+        set_log_level: Box::new(|_| Err("not in this test".to_owned())),
+        recent_log: Box::new(Vec::new),
+    };
+    service.serve_control_socket(&data, controls).unwrap();
+    until("the attack begins", || async { folder.join("attacker").exists().then_some(()) }).await;
+    let ledger = service.ledger().clone();
+    let attack = move || {
+        let end = Attacker::new(vault, &ledger, folder.clone()).and_then(|mut attacker| attacker.run());
+        fs::write(folder.join("end"), end.map_or_else(|error| format!("failed: {error}"), |()| "done".to_owned()))
+    };
+    tokio::task::spawn_blocking(attack).await.unwrap().unwrap();
+    std::future::pending().await
+}
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+/// The captured process, and the npub that is to receive keys.
+struct Attacker {
+    vault: Vault,
+    folder: PathBuf,
+    report: File,
+    npub: PublicKey,
+    /// The attacker's own job. `victim` is an honest asker's.
+    own: Job,
+    victim: Job,
+}
+
+impl Attacker {
+    fn new(vault: Vault, ledger: &Ledger, folder: PathBuf) -> Result<Attacker, Box<dyn std::error::Error>> {
+        let npub = PublicKey::parse(fs::read_to_string(folder.join("attacker"))?.trim())?;
+        let is_own = |job: &Job| job.spec.asker.0 == npub.to_bytes();
+        let jobs = ledger.open_jobs()?;
+        let (own, victim) = (jobs.iter().find(|job| is_own(job)), jobs.iter().find(|job| !is_own(job)));
+        let (own, victim) = own.cloned().zip(victim.cloned()).ok_or("no open jobs")?;
+        let report = File::create(folder.join("report"))?;
+        Ok(Attacker { vault, folder, report, npub, own, victim })
+    }
+
+    fn run(&mut self) -> Outcome {
+        let starts = self.vault.open_starts(STARTS, None)?;
+        // Tells the test that the start points are open. It now reads the memory.
+        fs::write(self.folder.join("open"), "yes")?;
+        while !self.folder.join("go").exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        for (at, (start, point)) in starts.into_iter().enumerate() {
+            let wanted = if at.is_multiple_of(2) { &self.own } else { &self.victim };
+            let (step, hit) = found(&point, &wanted.spec.patterns[0]);
+            self.redeem(at, start, step, &hit)?;
+        }
+        self.ask_for_signatures()?;
+        self.seal_keys()?;
+        self.flood();
+        Ok(())
+    }
+
+    /// Tries to redeem a hit with one of several tickets, which `at` selects. The hit is of the
+    /// attacker's own pattern if `at` is even, else of the victim's.
+    fn redeem(&mut self, at: usize, start: StartId, step: i64, hit: &VerifiedHit) -> Outcome {
+        let (own, theirs) = (self.own.ticket.clone(), self.victim.ticket.clone());
+        let (order, mac) = (own.0.len() - 32, theirs.0.len() - 32);
+        let tried = match at / 2 % 6 {
+            // The ticket of the job that the hit is for, unchanged. Further start points replay it.
+            0 => {
+                if at.is_multiple_of(2) {
+                    own
+                } else {
+                    theirs
+                }
+            }
+            // The ticket of the other job.
+            1 => {
+                if at.is_multiple_of(2) {
+                    theirs
+                } else {
+                    own
+                }
+            }
+            2 => replaced(&theirs, &self.victim.spec.asker.0, &self.npub.to_bytes()),
+            3 => {
+                let [from, to] = [&self.victim, &self.own].map(|job| job.spec.patterns[0].as_str().as_bytes());
+                replaced(&own, to, from)
+            }
+            4 => Ticket([&own.0[..order], &theirs.0[mac..]].concat()),
+            _ => {
+                if at.is_multiple_of(2) {
+                    own
+                } else {
+                    theirs
+                }
+            }
+        };
+        let message = self.message("Yours:");
+        for attempt in ["first", "second"] {
+            match self.vault.redeem(start, hit, &tried, None, &message) {
+                Ok(wrap) => writeln!(
+                    self.report,
+                    "redeemed {attempt} {} {step} {}",
+                    hit.npub(),
+                    wrap.events().last().unwrap_or_default()
+                )?,
+                Err(error) => writeln!(self.report, "refused {error}")?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for signatures of events of every range of kinds, in the bot's name and in the
+    /// attacker's.
+    fn ask_for_signatures(&mut self) -> Outcome {
+        let signer = self.vault.signer();
+        for kind in (0..1500).chain(10_000..10_100).chain([22_242, 24_133, 27_235]).chain(30_000..32_000) {
+            for author in [self.vault.public_key(), self.npub] {
+                let event = EventBuilder::new(Kind::from(kind), "I say so").build(author);
+                if signer.sign(event).is_ok() {
+                    writeln!(self.report, "signed {kind} {author}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the vault to seal messages to the attacker that contain the keys in the file `keys`, by
+    /// NIP-17 and by NIP-04.
+    fn seal_keys(&mut self) -> Outcome {
+        for key in fs::read_to_string(self.folder.join("keys"))?.lines() {
+            let message = OutgoingMessage { subject: Some(key.to_owned()), ..self.message(key) };
+            let vault = &self.vault;
+            for sealed in [vault.seal(&message)?, vault.seal_nip04(&message)?] {
+                writeln!(self.report, "sealed {}", sealed.json)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn flood(&self) {
+        let (vault, message, noise) = (&self.vault, self.message("x"), Ticket(vec![7; 100_000]));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..FLOOD {
+                        let _ = vault.seal(&message);
+                    }
+                    let Ok((start, point)) = vault.open_start() else { return };
+                    let (_, hit) = found(&point, &self.own.spec.patterns[0]);
+                    for _ in 0..FLOOD / 10 {
+                        let _ = vault.redeem(start, &hit, &noise, None, &message);
+                    }
+                });
+            }
+        });
+    }
+
+    /// A message to the attacker.
+    fn message(&self, text: &str) -> OutgoingMessage {
+        OutgoingMessage {
+            to: Author(self.npub.to_bytes()),
+            encryption_key: Some(EncryptionKey(self.npub.to_bytes())),
+            text: text.to_owned(),
+            in_reply_to: None,
+            subject: None,
+            expires_at: 2_000_000_000,
+            not_before: 0,
+        }
+    }
+}
+
+/// Searches from a start point for a hit that meets a pattern. Returns its step and the hit.
+fn found(point: &StartPoint, pattern: &Pattern) -> (i64, VerifiedHit) {
+    let rotation = Rotation::ALL[0];
+    let mut hits = (1..).filter_map(|step| {
+        let tweak = Tweak { offset: Offset::of_point(0, step, rotation), rotation };
+        VerifiedHit::recompute(*point, tweak).map(|hit| (step, hit))
+    });
+    hits.find(|(_, hit)| pattern.matches(&hit.npub())).unwrap_or_else(|| unreachable!("the numbers have no end"))
+}
+
+/// A copy of the ticket with the first occurrence of `from` replaced by `to`.
+fn replaced(ticket: &Ticket, from: &[u8], to: &[u8]) -> Ticket {
+    let mut bytes = ticket.0.clone();
+    if let Some(at) = bytes.windows(from.len()).position(|window| window == from) {
+        bytes.splice(at..at + from.len(), to.iter().copied());
+    }
+    Ticket(bytes)
 }
 
 fn number(keys: &Keys) -> SecretKey {
@@ -110,6 +325,7 @@ fn found_in(memory: &[u8], secrets: &[Secret], texts: &[Needle]) -> Vec<String> 
 async fn a_captured_network_process_gets_no_secret_and_redirects_no_key() {
     let relay = TestRelay::start().await;
     let bot = Captured::start(&relay);
+    answering(&bot.home).await;
     let npub = bot.home.keys().public_key();
     let mut earlier = Asker::connect(&relay.url(), npub).await;
     earlier.send("q").await;
@@ -124,9 +340,9 @@ async fn a_captured_network_process_gets_no_secret_and_redirects_no_key() {
     let texts = [loot.secret_key().to_bech32().unwrap(), loot.secret_key().to_secret_hex()];
     fs::write(bot.folder.join("keys"), texts.join("\n")).unwrap();
     fs::write(bot.folder.join("attacker"), attacker.keys.public_key().to_hex()).unwrap();
-    bot.bot.signal(rustix::process::Signal::USR2);
     bot.file("open").await;
-    // Reads the vault's memory at the same moment, as root can.
+    // Reads the memory of both processes at the same moment, the vault's as root can.
+    let network = memory(bot.bot.0.id()).unwrap();
     let vault = memory(next_vault(bot.bot.0.id(), None).await);
     fs::write(bot.folder.join("go"), "").unwrap();
     assert_eq!(bot.file("end").await, "done");
@@ -168,10 +384,11 @@ async fn a_captured_network_process_gets_no_secret_and_redirects_no_key() {
     }
     let texts: Vec<Needle> =
         [&identity, &delivered].iter().flat_map(|keys| forms_of(&keys.secret_key().to_bech32().unwrap())).collect();
-    let dump = fs::read(bot.folder.join("memory")).unwrap();
-    assert!(dump.windows(32).any(|window| window == npub.as_bytes()), "the dump has what must be there");
-    println!("{} MB of memory, {} secrets", dump.len() >> 20, secrets.len());
-    assert_eq!(found_in(&dump, &secrets, &texts), Vec::<String>::new(), "in the network process");
+    let has_npub = |region: &Vec<u8>| region.windows(32).any(|window| window == npub.as_bytes());
+    assert!(network.iter().any(has_npub), "the memory has what must be there");
+    println!("{} MB of memory, {} secrets", network.iter().map(Vec::len).sum::<usize>() >> 20, secrets.len());
+    let found: Vec<String> = network.iter().flat_map(|region| found_in(region, &secrets, &texts)).collect();
+    assert_eq!(found, Vec::<String>::new(), "in the network process");
 
     // The bot still serves: both get all the keys that they asked for.
     bot.operate("resume");

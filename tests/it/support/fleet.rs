@@ -3,11 +3,11 @@
 use super::harness::skip;
 use super::program;
 use npubbot::clock::Clock;
-use npubbot::fleet::{BOT_CREDENTIALS, Credentials, FOLDER, Fleet, Setup, WorkerError, run_worker};
+use npubbot::fleet::{BOT_CREDENTIALS, Credentials, FOLDER, Fleet, FleetStatus, Setup, WorkerError, run_worker};
 use npubbot::job::{JobId, JobSpec};
 use npubbot::os::kernel::MemoryFile;
 use npubbot::pattern::Pattern;
-use npubbot::scheduler::{DeviceView, Find, FindOutcome, Health, OpenDevice, Scheduler};
+use npubbot::scheduler::{DeviceStatus, Find, FindOutcome, Health, OpenDevice, Scheduler};
 use npubbot::search::cpu::{CpuSearcher, KernelChoice};
 use npubbot::search::{
     ClaimedHit, DeviceChoice, DeviceId, DeviceInfo, Launch, LaunchReport, SearchError, SearchOptions, Searcher,
@@ -199,14 +199,14 @@ impl Headquarters {
     }
 
     /// The first device of a worker, if it has come.
-    pub fn device(&self, worker: &str) -> Option<DeviceView> {
+    pub fn device(&self, worker: &str) -> Option<DeviceStatus> {
         let name = format!("worker {worker}:0");
         self.scheduler.devices().into_iter().find(|device| device.id.to_string() == name)
     }
 
     /// Waits until a worker's device works and has a rate.
-    pub async fn works(&self, worker: &str) -> DeviceView {
-        let works = |device: &DeviceView| device.health == Health::Working && device.rate.is_some();
+    pub async fn works(&self, worker: &str) -> DeviceStatus {
+        let works = |device: &DeviceStatus| device.health == Health::Working && device.rate.is_some();
         super::until(&format!("{worker} works"), || async { self.device(worker).filter(works) }).await
     }
 
@@ -219,10 +219,20 @@ impl Headquarters {
         .await;
     }
 
+    /// The state of the workers, without the figures of the scheduler.
+    pub fn status(&self) -> FleetStatus {
+        self.fleet.status(|_| None)
+    }
+
+    /// The workers that get no orders, and why.
+    pub fn refused(&self) -> Vec<(String, String)> {
+        self.status().workers.into_iter().filter_map(|worker| Some((worker.name, worker.refused?))).collect()
+    }
+
     /// Waits until a worker is dropped for good. Returns the reason.
     pub async fn drops(&self, worker: &str) -> String {
         super::until(&format!("{worker} is dropped"), || async {
-            self.fleet.view().refused.into_iter().find(|(name, _)| name.as_str() == worker).map(|(_, reason)| reason)
+            self.refused().into_iter().find(|(name, _)| name == worker).map(|(_, reason)| reason)
         })
         .await
     }

@@ -1,17 +1,15 @@
-//! `npubbot demo`: a relay, the bot and an asker on this machine. The bot is the same as in
-//! `serve`.
+//! `npubbot demo`: a relay, the bot and an asker on this machine. The bot is the same as in `serve`.
 
-mod asker;
-
-use super::output::{note, stdout};
-use super::patterns::refusal_of_bots;
-use super::runtime::runtime;
+use super::output::{note, print_json, stdout};
+use super::patterns::not_accepted_by_bots;
 use super::search_flags::SearchFlags;
-use super::signals;
+use super::serve::listen_for_stop;
+use super::serve::runtime;
 use crate::cli::exit::Passing;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::duration::humanize;
+use crate::key::Npub;
 use crate::pattern::{Pattern, Rate};
 use crate::progress::SearchBar;
 use crate::service::Service;
@@ -19,27 +17,28 @@ use crate::vault::{IdentityFile, PassphraseSource, Vault};
 use crate::web::WebServer;
 use age::secrecy::ExposeSecret;
 use anyhow::{Context, bail};
-use asker::Asker;
 use clap::Args;
 use nostr_relay_builder::{LocalRelay, RelayBuilder};
+use nostr_sdk::prelude::*;
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use tokio::sync::broadcast;
 use tokio::time::timeout;
 
 /// Words that can occur in an npub. The longer one takes 32 times as long.
 const SHORT_WORD: &str = "relay";
 const LONG_WORD: &str = "secret";
 /// Rate above which the longer word takes only a few seconds.
-const FAST: Rate = Rate(400e6);
+const RATE_FOR_LONG_WORD: Rate = Rate(400e6);
 /// Longest wait for the bot's answer to a request.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(15);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 /// Longest wait for a result, as a multiple of the expected time. One search in a million takes
 /// longer.
-const SEARCH_PATIENCE: f64 = 14.0;
+const SEARCH_TIMEOUT_FACTOR: f64 = 14.0;
 /// The longest expected time of a search in a demo.
-const LONGEST: Duration = Duration::from_secs(600);
+const MAX_EXPECTED_TIME: Duration = Duration::from_secs(600);
 
 /// Flags of `npubbot demo`.
 #[derive(Args, Debug)]
@@ -67,7 +66,7 @@ pub(super) struct Demo {
 
 /// The output of `--json`.
 #[derive(Serialize)]
-struct Line {
+struct DemoResult {
     pattern: String,
     /// The pattern if it is a plain prefix.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,7 +82,7 @@ impl Demo {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let request = self.prefix.as_deref().map(str::parse::<Pattern>).transpose().context("--prefix")?;
-        if let Some(refusal) = request.as_ref().and_then(refusal_of_bots) {
+        if let Some(refusal) = request.as_ref().and_then(not_accepted_by_bots) {
             bail!("--prefix: {refusal}");
         }
         let runtime = runtime()?;
@@ -95,7 +94,7 @@ impl Demo {
         let line = runtime.block_on(self.play(request))?;
         runtime.shutdown_timeout(Duration::from_secs(1));
         if self.json {
-            writeln!(stdout(), "{}", serde_json::to_string(&line)?)?;
+            print_json(&line)?;
         } else {
             writeln!(stdout(), "The nsec is the secret of {}.", line.npub)?;
             let fits = match &line.prefix {
@@ -117,7 +116,7 @@ impl Demo {
         let page = page.context("the demo's configuration has a page")?;
         let service = self.start(config, folder.path(), vault).await?;
         writeln!(stdout(), "Open this in a browser, and ask for a key. Ctrl-C ends it.\n{}", page.link())?;
-        page.run(signals::listen()?).await;
+        page.run(listen_for_stop()?).await;
         service.stop().await;
         relay.shutdown();
         Ok(())
@@ -142,26 +141,26 @@ impl Demo {
         Ok(service)
     }
 
-    async fn play(&self, request: Option<Pattern>) -> anyhow::Result<Line> {
+    async fn play(&self, request: Option<Pattern>) -> anyhow::Result<DemoResult> {
         let relay = local_relay().await?;
         let url = relay.url().await;
         let folder = tempfile::tempdir()?;
         let vault = temporary_identity(folder.path())?;
         let bot = vault.public_key();
         let service = self.start(self.config(url.as_str())?, folder.path(), vault).await?;
-        let fast = service.rate().is_some_and(|rate| rate >= FAST);
+        let fast = service.rate().is_some_and(|rate| rate >= RATE_FOR_LONG_WORD);
         let word = if fast { LONG_WORD } else { SHORT_WORD };
         let request = request.map_or_else(|| Pattern::parse(word), Ok)?;
         check_time(&request, service.rate_for(std::slice::from_ref(&request)))?;
 
-        let mut asker = Asker::connect(url, bot).await?;
+        let mut asker = DemoAsker::connect(url, bot).await?;
         let began = Instant::now();
         self.say("asker", request.as_str())?;
         asker.send(request.as_str()).await?;
-        let mut message = timeout(ANSWER_PATIENCE, asker.next_message()).await.context("the bot did not answer")??;
+        let mut message = timeout(ANSWER_TIMEOUT, asker.next_message()).await.context("the bot did not answer")??;
         let npub = loop {
             self.say("bot", &message)?;
-            match asker::npub_of_secret_in(&message) {
+            match npub_of_secret_in(&message) {
                 Some(npub) => break npub,
                 None => message = next_message(&service, &mut asker, &request).await?,
             }
@@ -175,7 +174,7 @@ impl Demo {
             bail!(Passing(format!("the key is wrong: its npub is {npub}, which does not fit {request}")))
         };
         let (pattern, prefix) = (request.to_string(), request.prefix().map(str::to_owned));
-        Ok(Line { pattern, prefix, found, npub: npub.to_string(), verified: true, seconds })
+        Ok(DemoResult { pattern, prefix, found, npub: npub.to_string(), verified: true, seconds })
     }
 
     /// Prints one message of the conversation.
@@ -198,10 +197,10 @@ impl Demo {
 }
 
 /// Waits for the bot's next message and shows the progress of the search.
-async fn next_message(service: &Service, asker: &mut Asker, request: &Pattern) -> anyhow::Result<String> {
+async fn next_message(service: &Service, asker: &mut DemoAsker, request: &Pattern) -> anyhow::Result<String> {
     let rate = || service.rate_for(std::slice::from_ref(request));
     let mean = rate().and_then(|rate| request.difficulty().expected_time(rate)).unwrap_or(Duration::from_secs(60));
-    let deadline = Instant::now() + mean.mul_f64(SEARCH_PATIENCE) + ANSWER_PATIENCE;
+    let deadline = Instant::now() + mean.mul_f64(SEARCH_TIMEOUT_FACTOR) + ANSWER_TIMEOUT;
     let bar = SearchBar::new(request.difficulty());
     let before = service.candidates();
     let result = loop {
@@ -210,7 +209,9 @@ async fn next_message(service: &Service, asker: &mut Asker, request: &Pattern) -
             Ok(message) => break message,
             Err(_) if Instant::now() < deadline => {}
             Err(_) => {
-                bail!(Passing(format!("no key after {SEARCH_PATIENCE} times the expected time: something is broken")))
+                bail!(Passing(format!(
+                    "no key after {SEARCH_TIMEOUT_FACTOR} times the expected time: something is broken"
+                )))
             }
         }
     };
@@ -221,7 +222,7 @@ async fn next_message(service: &Service, asker: &mut Asker, request: &Pattern) -
 /// Refuses a pattern that takes long at this rate.
 fn check_time(request: &Pattern, rate: Option<Rate>) -> anyhow::Result<()> {
     match rate.and_then(|rate| request.difficulty().expected_time(rate)) {
-        Some(mean) if mean > LONGEST => bail!(
+        Some(mean) if mean > MAX_EXPECTED_TIME => bail!(
             "{request} takes {} on this machine; the demo searches for what takes ten minutes at most, and `npubbot mine \
              '{request}'` for anything",
             humanize(mean)
@@ -249,6 +250,80 @@ fn config_text(relay: &str) -> String {
     format!(
         "[[relays]]\nurl = \"{relay}\"\nroles = [\"inbox\", \"status\", \"discovery\"]\n[web]\nlisten = \"127.0.0.1:0\"\n"
     )
+}
+
+/// Longest wait for a relay.
+const RELAY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A Nostr client with fresh keys.
+struct DemoAsker {
+    client: Client,
+    bot: PublicKey,
+    /// The bot's DM relays (kind 10050).
+    bot_relays: Vec<RelayUrl>,
+    notifications: broadcast::Receiver<RelayPoolNotification>,
+}
+
+impl DemoAsker {
+    /// Connects with fresh keys, publishes its DM relay, and looks up the DM relays of the bot.
+    pub async fn connect(relay: RelayUrl, bot: PublicKey) -> anyhow::Result<DemoAsker> {
+        let keys = Keys::generate();
+        let client = Client::builder().signer(keys.clone()).build();
+        client.add_relay(&relay).await?;
+        client.try_connect(RELAY_TIMEOUT).await;
+        let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(relay.clone()));
+        client.send_event_builder(list).await?;
+
+        let filter = Filter::new().kind(Kind::InboxRelays).author(bot);
+        let lists = client.fetch_events(filter, RELAY_TIMEOUT).await?;
+        let list = lists.first().context("the bot publishes no DM relays")?;
+        let bot_relays: Vec<RelayUrl> = nip17::extract_relay_list(list).cloned().collect();
+        if bot_relays.is_empty() {
+            bail!(Passing("the bot's list of DM relays is empty".to_owned()));
+        }
+        for url in &bot_relays {
+            client.add_relay(url).await?;
+        }
+        client.connect().await;
+        let notifications = client.notifications();
+        client.subscribe(Filter::new().kind(Kind::GiftWrap).pubkey(keys.public_key()), None).await?;
+        Ok(DemoAsker { client, bot, bot_relays, notifications })
+    }
+
+    /// Sends the bot an encrypted message (NIP-17).
+    pub async fn send(&self, text: &str) -> anyhow::Result<()> {
+        let sent = self.client.send_private_msg_to(self.bot_relays.iter(), self.bot, text, []).await?;
+        if sent.success.is_empty() {
+            bail!(Passing("no relay of the bot took the message".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Waits for the next message from the bot and decrypts it.
+    pub async fn next_message(&mut self) -> anyhow::Result<String> {
+        loop {
+            let RelayPoolNotification::Event { event, .. } = self.notifications.recv().await? else { continue };
+            if event.kind != Kind::GiftWrap {
+                continue;
+            }
+            let gift = self.client.unwrap_gift_wrap(&event).await?;
+            if gift.sender == self.bot {
+                return Ok(gift.rumor.content);
+            }
+        }
+    }
+
+    /// Disconnects.
+    pub async fn leave(self) {
+        self.client.shutdown().await;
+    }
+}
+
+/// The npub of the nsec that a message consists of, derived with libsecp256k1.
+fn npub_of_secret_in(text: &str) -> Option<Npub> {
+    let secret = SecretKey::from_bech32(text).ok()?;
+    let (public, _) = secp256k1::SecretKey::from_slice(secret.as_secret_bytes()).ok()?.x_only_public_key(SECP256K1);
+    Some(Npub(public.serialize()))
 }
 
 #[cfg(test)]
