@@ -4,12 +4,14 @@
 
 use crate::support::harness::{Test, test};
 use crate::support::source;
+use npubbot::pattern::Pattern;
 use std::fmt::Write;
 use std::fs;
 
 pub const TESTS: &[Test] = &[
     test!(the_reference_of_the_configuration_is_complete),
     test!(every_message_of_the_troubleshooting_page_is_said_by_the_program),
+    test!(the_table_of_patterns_has_their_difficulties),
 ];
 
 /// The tables of the configuration file: the type that reads each, its name in the file, and its
@@ -101,4 +103,22 @@ fn every_message_of_the_troubleshooting_page_is_said_by_the_program() {
         }
     }
     assert!(messages > 30, "{messages} messages");
+}
+
+/// The page has patterns in the first column and their difficulties in the third, in the same order.
+fn the_table_of_patterns_has_their_difficulties() {
+    let page = fs::read_to_string(source::root().join("docs/askers/patterns.md")).unwrap();
+    let table = page.split_once("| pattern | means | 1 key in |").unwrap().1.split_once("\n\n").unwrap().0;
+    let mut compared = 0;
+    for row in table.lines().filter(|row| row.starts_with("| `")) {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        let patterns = cells[0].split('`').skip(1).step_by(2);
+        // Some rows send the reader to `explain` instead.
+        for (pattern, shown) in patterns.zip(cells[2].split(", ")).filter(|(_, shown)| !shown.contains("explain")) {
+            let difficulty = pattern.parse::<Pattern>().unwrap().difficulty();
+            assert_eq!(shown, difficulty.to_string(), "{pattern}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 12, "{compared} patterns");
 }
