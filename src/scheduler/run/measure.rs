@@ -188,8 +188,7 @@ fn measure_with(
     };
 
     let meter = EnergyMeter::new(&threads.devices().iter().map(|device| device.id).collect::<Vec<_>>());
-    let before = meter.read();
-    let mut after = before.clone();
+    let (before, mut after) = (meter.read(), None);
     let began = Instant::now();
     let half = half.map(|(_, point)| HalfPoint::new(*point.public_key()));
     pool.insert(JobId(1), JobSpec { half, ..JobSpec::local(patterns) });
@@ -207,7 +206,8 @@ fn measure_with(
         match receiver.recv_timeout(Duration::from_millis(50)) {
             Ok(Delivered { launch, .. }) if launch.pass.patterns.len() > 1 => {
                 ended = Instant::now();
-                after = meter.read();
+                // A reading takes milliseconds a GPU, and once launches pile up here the devices wait.
+                after = pool.is_closed().then(|| meter.read());
                 launches.push(launch);
             }
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
@@ -219,7 +219,7 @@ fn measure_with(
     if let Some(Health::Out(reason)) = devices.iter().map(|device| &device.health).find(|h| **h != Health::Working) {
         return Err(MeasureError::Device(reason.clone()));
     }
-    let joules = meter.joules_between(&before, &after);
+    let joules = meter.joules_between(&before, &after.unwrap_or_else(|| meter.read()));
     Ok(Measurement { joules, ..evaluate(launches, devices, characters, ended - began) })
 }
 
