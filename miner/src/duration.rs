@@ -20,7 +20,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
 
 /// A span of time, rounded to the units people say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Span {
+pub enum RoundedTime {
     /// Less than half a second.
     Instant,
     /// 1 to 119 seconds.
@@ -35,23 +35,23 @@ pub enum Span {
     Years(u64),
 }
 
-impl From<Duration> for Span {
-    fn from(time: Duration) -> Span {
+impl From<Duration> for RoundedTime {
+    fn from(time: Duration) -> RoundedTime {
         const MINUTE: u64 = 60;
         const HOUR: u64 = 60 * MINUTE;
         const DAY: u64 = 24 * HOUR;
         const YEAR: u64 = 365 * DAY;
         let seconds = time.as_secs_f64().round() as u64;
         match seconds {
-            0 => Span::Instant,
-            1..120 => Span::Seconds(seconds),
-            120..7200 => Span::Minutes((seconds + MINUTE / 2) / MINUTE),
+            0 => RoundedTime::Instant,
+            1..120 => RoundedTime::Seconds(seconds),
+            120..7200 => RoundedTime::Minutes((seconds + MINUTE / 2) / MINUTE),
             7200..172_800 => {
                 let minutes = (seconds + MINUTE / 2) / MINUTE;
-                Span::Hours(minutes / 60, minutes % 60)
+                RoundedTime::Hours(minutes / 60, minutes % 60)
             }
-            172_800..63_072_000 => Span::Days((seconds + DAY / 2) / DAY),
-            _ => Span::Years(seconds.saturating_add(YEAR / 2) / YEAR),
+            172_800..63_072_000 => RoundedTime::Days((seconds + DAY / 2) / DAY),
+            _ => RoundedTime::Years(seconds.saturating_add(YEAR / 2) / YEAR),
         }
     }
 }
@@ -60,14 +60,14 @@ impl From<Duration> for Span {
 /// days`, `2 years`.
 pub fn humanize(time: Duration) -> String {
     let plural = |count: u64, unit: &str| format!("{count} {unit}{}", if count == 1 { "" } else { "s" });
-    match Span::from(time) {
-        Span::Instant => "less than a second".to_owned(),
-        Span::Seconds(count) => plural(count, "second"),
-        Span::Minutes(count) => format!("{count} min"),
-        Span::Hours(count, 0) => format!("{count} h"),
-        Span::Hours(count, minutes) => format!("{count} h {minutes} min"),
-        Span::Days(count) => plural(count, "day"),
-        Span::Years(count) => plural(count, "year"),
+    match RoundedTime::from(time) {
+        RoundedTime::Instant => "less than a second".to_owned(),
+        RoundedTime::Seconds(count) => plural(count, "second"),
+        RoundedTime::Minutes(count) => format!("{count} min"),
+        RoundedTime::Hours(count, 0) => format!("{count} h"),
+        RoundedTime::Hours(count, minutes) => format!("{count} h {minutes} min"),
+        RoundedTime::Days(count) => plural(count, "day"),
+        RoundedTime::Years(count) => plural(count, "year"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The patterns that the bot searches for, and how many of them.
 
-use crate::pattern::{Difficulty, Effort, Kind, Pattern, PatternSet};
+use crate::pattern::{Difficulty, Effort, Pattern, PatternKind, PatternSet};
 
 /// The most steps for computing the difficulties in one message. They take a few milliseconds.
 const STEPS: usize = 1 << 14;
@@ -47,13 +47,13 @@ pub fn nearest_accepted(pattern: &Pattern) -> Option<Pattern> {
 /// several parts elsewhere in the key, only the longest is used.
 fn all_at_the_start(pattern: &Pattern) -> Option<Pattern> {
     let text = match pattern.kind() {
-        Kind::Parts { start, middle, end, .. } => {
+        PatternKind::Parts { start, middle, end, .. } => {
             let parts = middle.iter().chain([end]).map(|part| part.trim_start_matches('~'));
             format!("{start}{}", parts.max_by_key(|part| part.len())?)
         }
-        Kind::Open | Kind::LookAlike => pattern.as_str().replace('?', ""),
-        Kind::EqualAnywhere(count) => format!("={count}"),
-        Kind::HexEnd(digits) => format!("hex:{digits}"),
+        PatternKind::Open | PatternKind::LookAlike => pattern.as_str().replace('?', ""),
+        PatternKind::EqualAnywhere(count) => format!("={count}"),
+        PatternKind::HexEnd(digits) => format!("hex:{digits}"),
         _ => return None,
     };
     text.parse().ok()

@@ -3,7 +3,7 @@
 use crate::job::JobId;
 use crate::key::{HalfPoint, HalfPointError};
 use crate::language::Language;
-use crate::pattern::{Best, GrammarError, Pattern};
+use crate::pattern::{Best, Pattern, PatternError};
 
 /// What an asker wants of the bot.
 #[derive(Clone, PartialEq, Debug)]
@@ -43,7 +43,7 @@ pub(super) enum Intent {
     /// A question about the kinds of patterns.
     Kinds,
     /// Words that are not patterns, each with the reason; at most three.
-    BadWords(Vec<(String, GrammarError)>),
+    BadWords(Vec<(String, PatternError)>),
     /// A pattern in another notation. Holds the nearest pattern.
     Unsupported(Option<Pattern>),
     TooManyWords(usize),

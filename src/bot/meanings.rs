@@ -3,12 +3,12 @@
 use super::numbers::span;
 use super::tables::{Table, say};
 use crate::language::Language;
-use crate::pattern::{Best, Family, Kind, Pattern};
+use crate::pattern::{Best, Family, Pattern, PatternKind};
 
 /// The name of a pattern in a sentence: `npub1m0?tane`, `~alice`.
 pub(super) fn name(pattern: &Pattern) -> String {
     match pattern.kind() {
-        Kind::Prefix | Kind::Open => format!("npub1{pattern}"),
+        PatternKind::Prefix | PatternKind::Open => format!("npub1{pattern}"),
         _ => pattern.to_string(),
     }
 }
@@ -16,15 +16,15 @@ pub(super) fn name(pattern: &Pattern) -> String {
 /// The meaning of a pattern: `starts with npub1 and any spelling that looks like “alice”`.
 pub(super) fn meaning(t: &Table, pattern: &Pattern) -> String {
     let mut said = match pattern.kind() {
-        Kind::Prefix | Kind::Open => vec![say!(t, "meaning-start", text = pattern.to_string())],
-        Kind::LookAlike => vec![alike(t, pattern.as_str())],
-        Kind::Parts { start, middle, within, end } => parts(t, start, middle, *within, end),
-        Kind::Equal(count) => vec![say!(t, "meaning-equal", count = *count)],
-        Kind::EqualAnywhere(count) => vec![say!(t, "meaning-equal-anywhere", count = *count)],
-        Kind::HexStart(digits) => vec![say!(t, "meaning-hex-start", text = digits.clone())],
-        Kind::HexEnd(digits) => vec![say!(t, "meaning-hex-end", text = digits.clone())],
-        Kind::Zeros(count) => vec![say!(t, "meaning-zeros", count = *count)],
-        Kind::Words(letters) => vec![say!(t, "meaning-words", count = *letters)],
+        PatternKind::Prefix | PatternKind::Open => vec![say!(t, "meaning-start", text = pattern.to_string())],
+        PatternKind::LookAlike => vec![alike(t, pattern.as_str())],
+        PatternKind::Parts { start, middle, within, end } => parts(t, start, middle, *within, end),
+        PatternKind::Equal(count) => vec![say!(t, "meaning-equal", count = *count)],
+        PatternKind::EqualAnywhere(count) => vec![say!(t, "meaning-equal-anywhere", count = *count)],
+        PatternKind::HexStart(digits) => vec![say!(t, "meaning-hex-start", text = digits.clone())],
+        PatternKind::HexEnd(digits) => vec![say!(t, "meaning-hex-end", text = digits.clone())],
+        PatternKind::Zeros(count) => vec![say!(t, "meaning-zeros", count = *count)],
+        PatternKind::Words(letters) => vec![say!(t, "meaning-words", count = *letters)],
     };
     if pattern.as_str().contains('?') {
         said.push(say!(t, "open-place"));

@@ -8,7 +8,7 @@ use super::tables::{Table, say};
 use crate::key::Npub;
 use crate::language::Language;
 use crate::ledger::Job;
-use crate::pattern::{Kind, Pattern, word_spelt};
+use crate::pattern::{Pattern, PatternKind, word_spelt};
 use std::time::Duration;
 
 /// The kind of search that found a key.
@@ -39,11 +39,13 @@ fn heading(t: &Table, job: &Job, pattern: &Pattern, npub: &Npub, found: Found) -
 /// has al7ce, which fits ~alice`.
 fn fits(t: &Table, pattern: &Pattern, npub: &Npub) -> String {
     match pattern.kind() {
-        Kind::Prefix => say!(t, "found-prefix", pattern = pattern.to_string()),
-        Kind::HexStart(_) | Kind::HexEnd(_) | Kind::Zeros(_) => say!(t, "found-fits", pattern = pattern.to_string()),
+        PatternKind::Prefix => say!(t, "found-prefix", pattern = pattern.to_string()),
+        PatternKind::HexStart(_) | PatternKind::HexEnd(_) | PatternKind::Zeros(_) => {
+            say!(t, "found-fits", pattern = pattern.to_string())
+        }
         _ => {
             let met = pattern.met_by(npub).unwrap_or_default();
-            match word_spelt(&met).filter(|word| matches!(pattern.kind(), Kind::Words(_)) && *word != met) {
+            match word_spelt(&met).filter(|word| matches!(pattern.kind(), PatternKind::Words(_)) && *word != met) {
                 Some(word) => say!(t, "found-word", met = met, word = word),
                 None => say!(t, "found-met", met = met, pattern = name(pattern)),
             }

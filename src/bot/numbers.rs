@@ -2,7 +2,7 @@
 
 use super::tables::{Table, say};
 use super::takes::Takes;
-use crate::duration::Span;
+use crate::duration::RoundedTime;
 use crate::pattern::{Difficulty, Rate};
 use std::time::Duration;
 
@@ -69,8 +69,8 @@ pub(super) fn speed(table: &Table, rate: Rate) -> String {
 /// A duration in words: `less than a second`, `4 seconds`, `3 min`, `3 h 20 min`, `9 days`, `2
 /// years`.
 pub(super) fn span(table: &Table, time: Duration) -> String {
-    match Span::from(time) {
-        Span::Hours(hours, minutes) if minutes > 0 => {
+    match RoundedTime::from(time) {
+        RoundedTime::Hours(hours, minutes) if minutes > 0 => {
             say!(table, "span-hours-minutes", hours = hours, minutes = minutes)
         }
         span => {
@@ -81,30 +81,30 @@ pub(super) fn span(table: &Table, time: Duration) -> String {
 }
 
 /// The unit of a span, as the tables name it, and the number of units.
-fn unit_of(span: Span) -> (&'static str, u64) {
+fn unit_of(span: RoundedTime) -> (&'static str, u64) {
     match span {
-        Span::Instant => ("instant", 0),
-        Span::Seconds(count) => ("seconds", count),
-        Span::Minutes(count) => ("minutes", count),
-        Span::Hours(count, _) => ("hours", count),
-        Span::Days(count) => ("days", count),
-        Span::Years(count) => ("years", count),
+        RoundedTime::Instant => ("instant", 0),
+        RoundedTime::Seconds(count) => ("seconds", count),
+        RoundedTime::Minutes(count) => ("minutes", count),
+        RoundedTime::Hours(count, _) => ("hours", count),
+        RoundedTime::Days(count) => ("days", count),
+        RoundedTime::Years(count) => ("years", count),
     }
 }
 
 /// A sentence about an expected time: `That takes about 7 min, rarely more than 21.` It names the
 /// mean, and the time within which 95 of 100 searches end.
 pub(super) fn expected(table: &Table, Takes { mean, most }: Takes) -> String {
-    let (mean_span, most_span) = (Span::from(mean), Span::from(most));
+    let (mean_span, most_span) = (RoundedTime::from(mean), RoundedTime::from(most));
     let mean = span(table, mean);
     if mean_span == most_span {
         return say!(table, "takes-exactly", mean = mean);
     }
-    if mean_span == Span::Instant {
+    if mean_span == RoundedTime::Instant {
         return say!(table, "takes-little", mean = mean, most = span(table, most));
     }
     let ((unit, _), (most_unit, count)) = (unit_of(mean_span), unit_of(most_span));
-    let has_two = |span| matches!(span, Span::Hours(_, minutes) if minutes > 0);
+    let has_two = |span| matches!(span, RoundedTime::Hours(_, minutes) if minutes > 0);
     // If both times have the same unit, it is said once. `3 h 20 min` has two units.
     let most = if unit == most_unit && !has_two(mean_span) && !has_two(most_span) {
         say!(table, "span-again", unit = unit, count = count)

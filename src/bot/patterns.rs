@@ -2,7 +2,7 @@
 
 use super::intent::Intent;
 use super::text::{Token, plain};
-use crate::pattern::{Best, Effort, GrammarError, Pattern};
+use crate::pattern::{Best, Effort, Pattern, PatternError};
 
 /// Longest text of a pattern, in bytes; a whole key in hex has 69. Without a limit, classes could
 /// make a pattern longer than a message.
@@ -69,7 +69,7 @@ pub(super) fn wish(token: &Token, effort: &mut Effort) -> Option<Wish> {
         return Some(Wish { pattern, reason });
     }
     let forbidden = match error {
-        GrammarError::Prefix { error: crate::pattern::PatternError::Forbidden { character, .. }, .. } => character,
+        PatternError::Forbidden { character, .. } => character,
         _ => letters.chars().find(|c| "bio1".contains(*c))?,
     };
     let forbidden =
@@ -94,7 +94,7 @@ pub(super) fn literal(words: &[&str], effort: &mut Effort) -> Intent {
         None => {}
     }
     let mut patterns: Vec<Pattern> = Vec::new();
-    let mut bad: Vec<(String, GrammarError)> = Vec::new();
+    let mut bad: Vec<(String, PatternError)> = Vec::new();
     for word in words {
         match read(word, effort) {
             Ok(pattern) if !patterns.contains(&pattern) => patterns.push(pattern),
@@ -111,10 +111,10 @@ pub(super) fn literal(words: &[&str], effort: &mut Effort) -> Intent {
 }
 
 /// Reads one word.
-pub(super) fn read(word: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
+pub(super) fn read(word: &str, effort: &mut Effort) -> Result<Pattern, PatternError> {
     let has_mark = word.contains(['?', '[', '*', '~', '=', ':', '@']);
     if word.len() > LONGEST && has_mark {
-        return Err(GrammarError::TooIntricate);
+        return Err(PatternError::TooIntricate);
     }
     Pattern::read_within(word, effort)
 }

@@ -5,7 +5,7 @@ use super::numbers::speed;
 use super::tables::{Table, say};
 use crate::job::JobId;
 use crate::key::HalfPointError;
-use crate::pattern::{ALPHABET, GrammarError, HEX_DIGITS, MAX_CHARACTERS, MOST_CHOSEN, Pattern, PatternError, Rate};
+use crate::pattern::{ALPHABET, HEX_DIGITS, MAX_CHARACTERS, MOST_CHOSEN, Pattern, PatternError, Rate};
 
 /// The most jobs named in a list. Further ones are only counted.
 const JOBS_LISTED: usize = 8;
@@ -68,42 +68,7 @@ pub(super) fn shown(word: &str) -> String {
 }
 
 /// The reason why a word is not a pattern, and a remedy.
-pub(super) fn grammar_error(t: &Table, error: &GrammarError) -> String {
-    match error {
-        GrammarError::Prefix { error, look_alike: None } => pattern_error(t, error),
-        GrammarError::Prefix { error, look_alike: Some(pattern) } => {
-            say!(t, "pattern-look-alike", reason = pattern_error(t, error), pattern = pattern.clone())
-        }
-        GrammarError::Anything => say!(t, "pattern-anything"),
-        GrammarError::Class => say!(t, "pattern-class"),
-        GrammarError::Number { keyword, least, most, nearest: None, example } => {
-            let example = example.clone();
-            say!(t, "pattern-number", keyword = *keyword, least = *least, most = *most, example = example)
-        }
-        GrammarError::Number { keyword, least, most, nearest: Some(nearest), .. } => {
-            let nearest = nearest.clone();
-            say!(t, "pattern-number-nearest", keyword = *keyword, least = *least, most = *most, nearest = nearest)
-        }
-        GrammarError::Hex(None) => say!(t, "pattern-hex"),
-        GrammarError::Hex(Some(first)) => say!(t, "pattern-hex-one", first = first.clone()),
-        GrammarError::HexTooLong(digits) => {
-            let more = digits.saturating_sub(HEX_DIGITS);
-            say!(t, "pattern-hex-too-long", most = HEX_DIGITS, digits = *digits, more = more)
-        }
-        GrammarError::Within(None) => say!(t, "pattern-within"),
-        GrammarError::Within(Some(first)) => say!(t, "pattern-within-one", first = first.clone()),
-        GrammarError::TooMany(characters) => {
-            say!(t, "pattern-too-many", characters = *characters, most = MOST_CHOSEN)
-        }
-        GrammarError::Ending(None) => say!(t, "pattern-ending"),
-        GrammarError::Ending(Some(first)) => say!(t, "pattern-ending-one", first = first.clone()),
-        GrammarError::TooIntricate => say!(t, "pattern-too-intricate"),
-        GrammarError::Best => say!(t, "pattern-best"),
-    }
-}
-
-/// The reason why a word is not a prefix, and a remedy.
-fn pattern_error(t: &Table, error: &PatternError) -> String {
+pub(super) fn pattern_error(t: &Table, error: &PatternError) -> String {
     let alphabet = std::str::from_utf8(ALPHABET).unwrap_or_default();
     match error {
         PatternError::Empty => say!(t, "pattern-empty", most = MAX_CHARACTERS, alphabet = alphabet),
@@ -111,17 +76,46 @@ fn pattern_error(t: &Table, error: &PatternError) -> String {
             say!(t, "pattern-too-long", characters = *characters, most = MAX_CHARACTERS)
         }
         PatternError::Impossible(count) => say!(t, "pattern-impossible", count = *count),
-        PatternError::Forbidden { character, nearest } => {
+        PatternError::Forbidden { character, nearest, look_alike } => {
             let character = character.to_string();
-            match nearest.as_slice() {
+            let reason = match nearest.as_slice() {
                 [] => say!(t, "pattern-forbidden", character = character, alphabet = alphabet),
                 [only] => say!(t, "pattern-forbidden-one", character = character, first = only.clone()),
                 [first, second, ..] => {
                     let (first, second) = (first.clone(), second.clone());
                     say!(t, "pattern-forbidden-two", character = character, first = first, second = second)
                 }
+            };
+            match look_alike.clone() {
+                Some(pattern) => say!(t, "pattern-look-alike", reason = reason, pattern = pattern),
+                None => reason,
             }
         }
+        PatternError::Anything => say!(t, "pattern-anything"),
+        PatternError::Class => say!(t, "pattern-class"),
+        PatternError::Number { keyword, least, most, nearest: None, example } => {
+            let example = example.clone();
+            say!(t, "pattern-number", keyword = *keyword, least = *least, most = *most, example = example)
+        }
+        PatternError::Number { keyword, least, most, nearest: Some(nearest), .. } => {
+            let nearest = nearest.clone();
+            say!(t, "pattern-number-nearest", keyword = *keyword, least = *least, most = *most, nearest = nearest)
+        }
+        PatternError::Hex(None) => say!(t, "pattern-hex"),
+        PatternError::Hex(Some(first)) => say!(t, "pattern-hex-one", first = first.clone()),
+        PatternError::HexTooLong(digits) => {
+            let more = digits.saturating_sub(HEX_DIGITS);
+            say!(t, "pattern-hex-too-long", most = HEX_DIGITS, digits = *digits, more = more)
+        }
+        PatternError::Within(None) => say!(t, "pattern-within"),
+        PatternError::Within(Some(first)) => say!(t, "pattern-within-one", first = first.clone()),
+        PatternError::TooMany(characters) => {
+            say!(t, "pattern-too-many", characters = *characters, most = MOST_CHOSEN)
+        }
+        PatternError::Ending(None) => say!(t, "pattern-ending"),
+        PatternError::Ending(Some(first)) => say!(t, "pattern-ending-one", first = first.clone()),
+        PatternError::TooIntricate => say!(t, "pattern-too-intricate"),
+        PatternError::Best => say!(t, "pattern-best"),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::key::HalfPointError;
 use crate::language::Language;
 use crate::ledger::HalfUse;
 use crate::message::WorkWanted;
-use crate::pattern::{Best, Difficulty, GrammarError, Pattern, Rate};
+use crate::pattern::{Best, Difficulty, Pattern, PatternError, Rate};
 use std::time::Duration;
 
 /// An answer. [`Reply::text`] gives its text.
@@ -58,7 +58,7 @@ pub enum Reply {
         kept: Vec<JobId>,
     },
     /// Words that cannot be patterns, each with the reason.
-    BadWords(Vec<(String, GrammarError)>),
+    BadWords(Vec<(String, PatternError)>),
     /// Patterns, each on a line of its own, ready to send.
     Offer {
         /// At least one pattern.

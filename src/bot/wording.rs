@@ -4,7 +4,7 @@
 use super::intent::{Context, Intent, OfferReason, Question, Reading, Shown};
 use super::meanings::{all_meanings, best_means, means};
 use super::numbers::{expected, odds, one_in, span, time_of_day};
-use super::phrases::{any_of, at_work, grammar_error, list, number, point_error, shown};
+use super::phrases::{any_of, at_work, list, number, pattern_error, point_error, shown};
 use super::reading::read_text;
 use super::reply::{Acceptance, BestAcceptance, BestExplanation, Cheaper, Explanation, JobLine, Reply};
 use super::tables::{Table, say};
@@ -13,7 +13,7 @@ use crate::job::JobId;
 use crate::key::HalfPointError;
 use crate::language::Language;
 use crate::ledger::HalfUse;
-use crate::pattern::{GrammarError, Pattern};
+use crate::pattern::{Pattern, PatternError};
 use std::time::Duration;
 
 /// The most characters of a message: some twenty lines on a phone.
@@ -377,9 +377,9 @@ fn nothing_to_resend(t: &Table, asked: Option<JobId>, kept: &[JobId]) -> String 
     lines([missing, instead])
 }
 
-fn bad_words(t: &Table, words: &[(String, GrammarError)]) -> String {
-    let line = |(word, error): &(String, GrammarError)| {
-        say!(t, "bad-word", word = shown(word), reason = grammar_error(t, error))
+fn bad_words(t: &Table, words: &[(String, PatternError)]) -> String {
+    let line = |(word, error): &(String, PatternError)| {
+        say!(t, "bad-word", word = shown(word), reason = pattern_error(t, error))
     };
     lines(words.iter().map(line).chain([say!(t, "send-only-the-prefix")]))
 }

@@ -11,7 +11,7 @@ use crate::ledger::LedgerError;
 use crate::log_writer;
 use crate::nostr::NostrError;
 use crate::os::files::free_bytes;
-use crate::pattern::{GrammarError, PatternError, WordError};
+use crate::pattern::{PatternError, WordListError};
 use crate::scheduler::MeasureError;
 use crate::search::SearchError;
 use crate::vault::VaultError;
@@ -108,9 +108,7 @@ fn repair(cause: &(dyn Error + 'static)) -> Option<Repair> {
     macro_rules! of {
         ($($judge:ident),*) => { None$( .or_else(|| cause.downcast_ref().map($judge)) )* };
     }
-    if is!(ConfigError, NoIdentity, NoPassphrase)
-        || is!(PatternError, GrammarError, WordError, HalfPointError, SplitTweakError)
-    {
+    if is!(ConfigError, NoIdentity, NoPassphrase) || is!(PatternError, WordListError, HalfPointError, SplitTweakError) {
         return Some(Repair::Person);
     }
     if is!(Passing, NostrError) {

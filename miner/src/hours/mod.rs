@@ -1,14 +1,13 @@
-//! Hours of the day, such as `22:00-07:00`, in a time zone with its changes to summer time.
+//! Hours of the day, such as `22:00-07:00`, in a time zone with its changes to summer time, and the
+//! expected times of a search that runs only within them.
 
-mod calendar;
 #[cfg(test)]
 mod tests;
-
-pub use calendar::Calendar;
 
 use jiff::civil::{Date, Time};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use jiff::{Timestamp, ToSpan};
+use std::time::Duration;
 
 /// The spelling that [`Hours::parse`] reads, for error texts.
 pub const ALLOWED: &str = "spans like \"22:00-07:00\" or \"07:00-09:30, 22:00-24:00\"";
@@ -20,19 +19,19 @@ const MINUTES_A_DAY: u16 = 24 * 60;
 /// Spans of the day in local time. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hours {
-    spans: Vec<Span>,
+    spans: Vec<DaySpan>,
     zone: TimeZone,
 }
 
 /// A span of the day, in minutes since midnight: from `from` to just before `to`. It passes
 /// midnight if `to` is less than `from`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Span {
+struct DaySpan {
     from: u16,
     to: u16,
 }
 
-impl Span {
+impl DaySpan {
     fn has(self, minute: u16) -> bool {
         match self.from < self.to {
             true => (self.from..self.to).contains(&minute),
@@ -40,11 +39,11 @@ impl Span {
         }
     }
 
-    fn parse(text: &str) -> Option<Span> {
+    fn parse(text: &str) -> Option<DaySpan> {
         let (from, to) = text.split_once('-')?;
         let (from, to) = (minute(from.trim())?, minute(to.trim())?);
         // Two equal times are refused: they could mean nothing or the whole day.
-        (from != to && from < MINUTES_A_DAY).then_some(Span { from, to })
+        (from != to && from < MINUTES_A_DAY).then_some(DaySpan { from, to })
     }
 }
 
@@ -67,7 +66,7 @@ impl Hours {
     /// `TZ`, else `/etc/localtime`, else UTC). Errors: a text that says which spans are allowed
     /// ([`ALLOWED`]), or that the zone is unknown.
     pub fn parse(spans: &str, zone: &str) -> Result<Hours, String> {
-        let spans: Option<Vec<Span>> = spans.split(',').map(|span| Span::parse(span.trim())).collect();
+        let spans: Option<Vec<DaySpan>> = spans.split(',').map(|span| DaySpan::parse(span.trim())).collect();
         let spans = spans.filter(|spans| spans.len() <= MOST_SPANS).ok_or_else(|| format!("allowed are {ALLOWED}"))?;
         Ok(Hours { spans, zone: time_zone(zone)? })
     }
@@ -161,4 +160,106 @@ fn time_zone(name: &str) -> Result<TimeZone, String> {
     let unknown = || format!("\"{name}\" is no time zone; allowed is a name like \"Europe/Berlin\" or \"UTC\"");
     let known = jiff::tz::db().get(name).or_else(|_| TimeZoneDatabase::bundled().get(name));
     known.map_err(|_| unknown())
+}
+
+/// Number of days whose hours are computed one by one. Later days are taken to be like their
+/// average.
+const DAYS: u32 = 14;
+/// The longest time that is reported, in seconds: more than anybody waits.
+const LONGEST: f64 = 1e15;
+
+/// The hours of the search from one moment on.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Calendar {
+    /// Time until the hours begin; zero within them.
+    wait: Duration,
+    /// The turns after the wait: seconds within the hours, then seconds until they begin again.
+    turns: Vec<(f64, f64)>,
+}
+
+impl Hours {
+    /// The hours from this time on, in Unix seconds.
+    pub fn calendar(&self, unix_seconds: u64) -> Calendar {
+        let changes = self.changes(unix_seconds, DAYS);
+        let (wait, begin, rest) = match (self.contain(unix_seconds), changes.as_slice()) {
+            (true, changes) => (0, unix_seconds, changes),
+            (false, [begin, rest @ ..]) => (begin - unix_seconds, *begin, rest),
+            // Every day has spans, so the hours always begin again.
+            (false, []) => (u64::from(DAYS) * 86_400, unix_seconds, [].as_slice()),
+        };
+        let mut turns = Vec::new();
+        let mut begin = begin;
+        // A last turn without an end is left out.
+        for turn in rest.chunks_exact(2) {
+            turns.push(((turn[0] - begin) as f64, (turn[1] - turn[0]) as f64));
+            begin = turn[1];
+        }
+        Calendar { wait: Duration::from_secs(wait), turns }
+    }
+
+    /// Seconds within the hours between two times in Unix seconds. Beyond 60 days they are
+    /// estimated from the first 60.
+    pub fn between(&self, from: u64, until: u64) -> u64 {
+        const MOST_DAYS: u64 = 60;
+        let whole = until.saturating_sub(from);
+        let looked_at = whole.min(MOST_DAYS * 86_400);
+        let (mut is_open, mut last, mut open) = (self.contain(from), from, 0);
+        let end = from.saturating_add(looked_at);
+        let changes = self.changes(from, MOST_DAYS as u32).into_iter().take_while(|&change| change < end);
+        for change in changes.chain([end]) {
+            open += if is_open { change - last } else { 0 };
+            (is_open, last) = (!is_open, change);
+        }
+        if whole == looked_at { open } else { (open as f64 / looked_at as f64 * whole as f64) as u64 }
+    }
+}
+
+impl Calendar {
+    /// Time until the hours begin; zero within them.
+    pub fn wait(&self) -> Duration {
+        self.wait
+    }
+
+    /// The mean time of a search, pauses included, from the beginning of the hours on. `mean` is
+    /// its mean time without pauses. The search has no memory, so it is still running at the k-th
+    /// pause with the chance `exp(-sₖ / mean)`, where `sₖ` is the time searched before that pause.
+    /// Each pause counts with its chance.
+    pub fn mean(&self, mean: Duration) -> Duration {
+        let mean = mean.as_secs_f64();
+        let (mut searched, mut pauses) = (0.0, 0.0);
+        for (open, closed) in &self.turns {
+            searched += open;
+            pauses += closed * chance(searched, mean);
+        }
+        seconds(mean + pauses + mean * chance(searched, mean) * self.pause_per_search())
+    }
+
+    /// The time from the beginning of the hours until the search has run for `search`, pauses
+    /// included.
+    pub fn within(&self, search: Duration) -> Duration {
+        let (mut left, mut passed) = (search.as_secs_f64(), 0.0);
+        for (open, closed) in &self.turns {
+            if left <= *open {
+                return seconds(passed + left);
+            }
+            left -= open;
+            passed += open + closed;
+        }
+        seconds(passed + left * (1.0 + self.pause_per_search()))
+    }
+
+    /// Seconds outside the hours for each second within them, on average.
+    fn pause_per_search(&self) -> f64 {
+        let (open, closed) = self.turns.iter().fold((0.0, 0.0), |sum, turn| (sum.0 + turn.0, sum.1 + turn.1));
+        if open > 0.0 { closed / open } else { 0.0 }
+    }
+}
+
+/// The chance that a search with this mean time is still running after `searched` seconds.
+fn chance(searched: f64, mean: f64) -> f64 {
+    if mean > 0.0 { (-searched / mean).exp() } else { 0.0 }
+}
+
+fn seconds(seconds: f64) -> Duration {
+    Duration::from_secs_f64(if seconds.is_finite() { seconds.clamp(0.0, LONGEST) } else { LONGEST })
 }

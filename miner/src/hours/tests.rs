@@ -3,7 +3,6 @@
 use super::*;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use std::time::Duration;
 
 /// 2026-03-28 00:00 UTC, the day before Europe's clocks go forward.
 const BEFORE_SPRING: u64 = 1_774_656_000;

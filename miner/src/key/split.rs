@@ -149,23 +149,19 @@ pub struct SplitTweak {
 
 /// Reason why a text is not a tweak, with advice on what would work.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-pub enum SplitTweakError {
-    /// The text does not start like a tweak.
-    #[error("a tweak starts with ntweak1; copy the whole word from the bot's message")]
-    NotATweak,
-    /// The text is bech32 of another kind, with this human-readable part.
-    #[error("this starts with {0}1, so it is no tweak; copy the word that starts with ntweak1 from the bot's message")]
-    OtherKind(String),
-    /// The checksum is wrong.
-    #[error("the tweak is damaged: its checksum is wrong. Copy the whole word from the bot's message once more")]
-    Damaged,
-    /// The text has a layout version that this program does not know.
-    #[error("the tweak is of version {0}, which this program does not know; use a newer one")]
-    Version(u8),
-    /// The checksum is right, but the payload is invalid.
-    #[error("the tweak is malformed although its checksum is right; ask the operator")]
-    Malformed,
+#[error("{0}")]
+pub struct SplitTweakError(String);
+
+impl From<&str> for SplitTweakError {
+    fn from(reason: &str) -> SplitTweakError {
+        SplitTweakError(reason.to_owned())
+    }
 }
+
+const NOT_A_TWEAK: &str = "a tweak starts with ntweak1; copy the whole word from the bot's message";
+const DAMAGED_TWEAK: &str =
+    "the tweak is damaged: its checksum is wrong. Copy the whole word from the bot's message once more";
+const MALFORMED_TWEAK: &str = "the tweak is malformed although its checksum is right; ask the operator";
 
 impl fmt::Display for SplitTweak {
     /// Writes bech32 (BIP 173) with the human-readable part `ntweak`. The payload is version,
@@ -184,27 +180,30 @@ impl FromStr for SplitTweak {
 
     fn from_str(text: &str) -> Result<SplitTweak, SplitTweakError> {
         let text = text.trim().to_lowercase();
-        let Some((kind, _)) = text.rsplit_once('1') else { return Err(SplitTweakError::NotATweak) };
+        let (kind, _) = text.rsplit_once('1').ok_or(NOT_A_TWEAK)?;
+        if ["npub", "nsec", "nhalf", "note", "ncryptsec"].contains(&kind) {
+            return Err(SplitTweakError(format!(
+                "this starts with {kind}1, so it is not a tweak; copy the word that starts with ntweak1 from the bot's \
+                 message"
+            )));
+        }
         if kind != NTWEAK.as_str() {
-            let is_known = ["npub", "nsec", "nhalf", "note", "ncryptsec"].contains(&kind);
-            return Err(if is_known {
-                SplitTweakError::OtherKind(kind.to_owned())
-            } else {
-                SplitTweakError::NotATweak
-            });
+            return Err(NOT_A_TWEAK.into());
         }
-        let checked = CheckedHrpstring::new::<Bech32>(&text).map_err(|_| SplitTweakError::Damaged)?;
+        let checked = CheckedHrpstring::new::<Bech32>(&text).map_err(|_| DAMAGED_TWEAK)?;
         let payload: Vec<u8> = checked.byte_iter().collect();
-        let version = *payload.first().ok_or(SplitTweakError::Malformed)?;
+        let version = *payload.first().ok_or(MALFORMED_TWEAK)?;
         if version != VERSION {
-            return Err(SplitTweakError::Version(version));
+            return Err(SplitTweakError(format!(
+                "the tweak is of version {version}, which this program does not know; use a newer one"
+            )));
         }
-        let payload: [u8; PAYLOAD] = payload.try_into().map_err(|_| SplitTweakError::Malformed)?;
-        let rotation = Rotation::new(payload[1]).ok_or(SplitTweakError::Malformed)?;
+        let payload: [u8; PAYLOAD] = payload.try_into().map_err(|_| MALFORMED_TWEAK)?;
+        let rotation = Rotation::new(payload[1]).ok_or(MALFORMED_TWEAK)?;
         let (mut offset, mut fingerprint) = ([0; 32], [0; 8]);
         offset.copy_from_slice(&payload[2..34]);
         fingerprint.copy_from_slice(&payload[34..]);
-        let offset = Scalar::from_be_bytes(offset).map_err(|_| SplitTweakError::Malformed)?;
+        let offset = Scalar::from_be_bytes(offset).map_err(|_| MALFORMED_TWEAK)?;
         Ok(SplitTweak { tweak: Tweak { offset: Offset::from_scalar(offset), rotation }, fingerprint })
     }
 }
@@ -223,6 +222,10 @@ mod tests {
         let offset = Offset::from_scalar(Scalar::from_be_bytes(offset).unwrap());
         let tweak = Tweak { offset, rotation: Rotation::new(rotation).unwrap() };
         SplitTweak { tweak, fingerprint: point(7).fingerprint() }
+    }
+
+    fn refusal(read: Result<SplitTweak, SplitTweakError>) -> String {
+        read.unwrap_err().to_string()
     }
 
     #[test]
@@ -312,21 +315,20 @@ mod tests {
             let mut other = text.clone().into_bytes();
             other[at] = if other[at] == b'q' { b'p' } else { b'q' };
             let other = String::from_utf8(other).unwrap();
-            assert_eq!(other.parse::<SplitTweak>(), Err(SplitTweakError::Damaged), "{other}");
+            assert_eq!(refusal(other.parse()), DAMAGED_TWEAK, "{other}");
         }
-        assert_eq!(text[..40].parse::<SplitTweak>(), Err(SplitTweakError::Damaged));
-        let with = |payload: &[u8]| bech32::encode::<Bech32>(NTWEAK, payload).unwrap().parse::<SplitTweak>();
-        assert_eq!(with(&[]), Err(SplitTweakError::Malformed));
-        assert_eq!(with(&[2; 42]), Err(SplitTweakError::Version(2)));
-        assert_eq!(with(&[1; 41]), Err(SplitTweakError::Malformed));
+        assert_eq!(refusal(text[..40].parse()), DAMAGED_TWEAK);
+        let with = |payload: &[u8]| refusal(bech32::encode::<Bech32>(NTWEAK, payload).unwrap().parse());
+        assert_eq!([with(&[]), with(&[1; 41])], [MALFORMED_TWEAK; 2]);
+        assert!(with(&[2; 42]).contains("version 2"));
         let mut payload = [1; 42];
         payload[1] = 3;
-        assert_eq!(with(&payload), Err(SplitTweakError::Malformed), "there are three rotations");
+        assert_eq!(with(&payload), MALFORMED_TWEAK, "there are three rotations");
         payload[1] = 0;
         payload[2..34].fill(0xff);
-        assert_eq!(with(&payload), Err(SplitTweakError::Malformed), "an offset is below n");
-        let other = "nsec1vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5".parse::<SplitTweak>();
-        assert_eq!(other, Err(SplitTweakError::OtherKind("nsec".to_owned())));
-        assert_eq!("hello".parse::<SplitTweak>(), Err(SplitTweakError::NotATweak));
+        assert_eq!(with(&payload), MALFORMED_TWEAK, "an offset is below n");
+        let other = "nsec1vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5";
+        assert!(refusal(other.parse()).starts_with("this starts with nsec1"));
+        assert_eq!(refusal("hello".parse()), NOT_A_TWEAK);
     }
 }

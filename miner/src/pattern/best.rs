@@ -6,7 +6,7 @@
 //! become exponentially rarer.
 
 use super::difficulty::{Difficulty, Rate};
-use super::error::GrammarError;
+use super::error::PatternError;
 use super::pattern::Pattern;
 use crate::duration;
 use crate::key::Npub;
@@ -126,12 +126,12 @@ impl Best {
     /// Reads `surprise`, or `best` with a time and perhaps a family before it. `None` if the first
     /// word is neither.
     ///
-    /// Errors: [`GrammarError::Best`] if anything else follows the first word.
-    pub fn read(words: &[&str]) -> Option<Result<Best, GrammarError>> {
+    /// Errors: [`PatternError::Best`] if anything else follows the first word.
+    pub fn read(words: &[&str]) -> Option<Result<Best, PatternError>> {
         let (first, rest) = words.split_first()?;
         let (family, time) = match (first.to_lowercase().as_str(), rest) {
             ("surprise", rest) => {
-                return Some(if rest.is_empty() { Ok(Best::SURPRISE) } else { Err(GrammarError::Best) });
+                return Some(if rest.is_empty() { Ok(Best::SURPRISE) } else { Err(PatternError::Best) });
             }
             ("best", [family, time @ ..]) if family.eq_ignore_ascii_case("zeros") => (Family::Zeros, time),
             ("best", [family, time @ ..]) if family.eq_ignore_ascii_case("words") => (Family::Words, time),
@@ -139,7 +139,7 @@ impl Best {
             _ => return None,
         };
         let time = duration::parse(&time.concat().to_lowercase()).map(|time| Duration::from_secs(time.as_secs()));
-        Some(time.map(|time| Best { family, time }).map_err(|_| GrammarError::Best))
+        Some(time.map(|time| Best { family, time }).map_err(|_| PatternError::Best))
     }
 
     /// The patterns to search for: those that hold all keys rarer than the best one so far. Without
@@ -172,12 +172,12 @@ pub fn by_difficulty(one: &Pattern, other: &Pattern) -> std::cmp::Ordering {
 }
 
 impl FromStr for Best {
-    type Err = GrammarError;
+    type Err = PatternError;
 
     /// Reads [`Best::read`] from one text.
-    fn from_str(text: &str) -> Result<Best, GrammarError> {
+    fn from_str(text: &str) -> Result<Best, PatternError> {
         let words: Vec<&str> = text.split_whitespace().collect();
-        Best::read(&words).unwrap_or(Err(GrammarError::Best))
+        Best::read(&words).unwrap_or(Err(PatternError::Best))
     }
 }
 

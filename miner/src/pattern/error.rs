@@ -1,7 +1,7 @@
 //! Reasons why a text is not a pattern.
 
-use super::character_set::MOST_CHOSEN;
-use super::prefix::PatternError;
+use super::characters::{ALPHABET, MOST_CHOSEN};
+use super::pattern::MAX_CHARACTERS;
 use thiserror::Error;
 
 /// Hexadecimal digits of a key.
@@ -9,15 +9,28 @@ pub const HEX_DIGITS: usize = 64;
 
 /// Reason why a text is not a pattern. Its text says what would work.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-pub enum GrammarError {
-    /// A pattern of characters that is invalid for the same reason as a prefix.
-    #[error("{error}{}", look_alike_hint(.look_alike))]
-    Prefix {
-        /// The reason.
-        error: PatternError,
+pub enum PatternError {
+    /// Nothing follows `npub1`.
+    #[error("there is no prefix in it; send 1 to {MAX_CHARACTERS} of the characters {}", alphabet_text())]
+    Empty,
+    /// More characters than can be chosen: their number.
+    #[error("{0} characters are too many; an npub has {MAX_CHARACTERS} that can be chosen, so send at most that many")]
+    TooLong(usize),
+    /// A character that bech32 does not have.
+    #[error("“{character}” cannot occur in an npub{}{}", suggestion(.nearest), look_alike_hint(.look_alike))]
+    Forbidden {
+        /// The first forbidden character, in lower case.
+        character: char,
+        /// Spellings of the whole text that are possible, at most two, the most similar first;
+        /// empty if none is similar.
+        nearest: Vec<String>,
         /// The look-alike pattern that would work, if any.
         look_alike: Option<String>,
     },
+    /// No key has this 52nd character or this value of x. Carries the number of leading characters
+    /// or digits that a key can have.
+    #[error("no public key starts like that; its first {0} characters would be possible")]
+    Impossible(usize),
     /// The pattern fits every key.
     #[error("that fits every key; name at least one character")]
     Anything,
@@ -65,19 +78,31 @@ pub enum GrammarError {
     Best,
 }
 
-impl GrammarError {
+impl PatternError {
     /// Patterns that would work in place of the text, the most similar first. Each can be read.
     pub fn suggestions(&self) -> Vec<&str> {
         match self {
-            GrammarError::Prefix { error: PatternError::Forbidden { nearest, .. }, look_alike } => {
+            PatternError::Forbidden { nearest, look_alike, .. } => {
                 nearest.iter().chain(look_alike).map(String::as_str).collect()
             }
-            GrammarError::Ending(nearest)
-            | GrammarError::Hex(nearest)
-            | GrammarError::Within(nearest)
-            | GrammarError::Number { nearest, .. } => nearest.iter().map(String::as_str).collect(),
+            PatternError::Ending(nearest)
+            | PatternError::Hex(nearest)
+            | PatternError::Within(nearest)
+            | PatternError::Number { nearest, .. } => nearest.iter().map(String::as_str).collect(),
             _ => Vec::new(),
         }
+    }
+}
+
+fn alphabet_text() -> &'static str {
+    std::str::from_utf8(ALPHABET).expect("ASCII")
+}
+
+fn suggestion(nearest: &[String]) -> String {
+    match nearest {
+        [] => format!("; use the characters {}", alphabet_text()),
+        [only] => format!("; “{only}” would work"),
+        [first, second, ..] => format!("; “{first}” or “{second}” would work"),
     }
 }
 

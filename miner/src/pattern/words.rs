@@ -1,11 +1,8 @@
 //! Lists of words: the built-in one, and those in files. A letter that cannot occur in an npub
 //! (`b`, `i`, `o`) stands for its look-alikes; all others stand for themselves.
 
-use super::alphabet::{look_alikes, value_of};
-use super::character_set::CharacterSet;
-use super::error::GrammarError;
-use super::pattern::Pattern;
-use super::shape::Shape;
+use super::characters::{CharacterSet, look_alikes, value_of};
+use super::pattern::{KeyShape, Pattern};
 use thiserror::Error;
 
 /// The built-in words, separated by spaces and line ends. Lines that begin with `#` are comments.
@@ -18,26 +15,10 @@ pub const LONGEST_WORD: usize = 9;
 /// The most words in a file.
 const MOST_WORDS: usize = 100_000;
 
-/// Reason why a list of words cannot be searched for.
+/// Reason why a list of words cannot be searched for, with the line.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-pub enum WordError {
-    /// A line is not a pattern.
-    #[error("line {line}, “{word}”: {error}")]
-    Word {
-        /// Number of the line, from 1.
-        line: usize,
-        /// The word.
-        word: String,
-        /// The reason.
-        error: GrammarError,
-    },
-    /// The text has too many words.
-    #[error("a list has at most {MOST_WORDS} words; split it")]
-    TooMany,
-    /// The text has no words.
-    #[error("there is no word in it; write one on each line")]
-    Empty,
-}
+#[error("{0}")]
+pub struct WordListError(String);
 
 fn built_in() -> impl Iterator<Item = &'static str> {
     let lines = BUILT_IN.into_iter().flat_map(str::lines);
@@ -59,12 +40,12 @@ pub fn word_like(characters: usize, mut draw: impl FnMut(usize) -> usize) -> Str
 }
 
 /// The shapes of the built-in words of at least `letters` letters, each once.
-pub fn shapes_of_built_in(letters: usize) -> Vec<Shape> {
+pub fn shapes_of_built_in(letters: usize) -> Vec<KeyShape> {
     let mut words: Vec<&str> = built_in().filter(|word| word.len() >= letters).collect();
     words.sort_unstable();
     words.dedup();
     let sets = |word: &str| word.chars().map(set_of).collect();
-    words.into_iter().map(|word| Shape::starting(sets(word))).collect()
+    words.into_iter().map(|word| KeyShape::starting(sets(word))).collect()
 }
 
 /// The built-in word that `spelling` stands for, such as `inner` for `jnner`.
@@ -87,8 +68,8 @@ fn set_of(letter: char) -> CharacterSet {
 /// The patterns of a text with a word on each line, in upper or lower case, at most 100,000. Empty
 /// lines and those that begin with `#` are skipped. A word may also be a pattern of any other kind.
 ///
-/// Errors: [`WordError`].
-pub fn patterns_of_words(text: &str) -> Result<Vec<Pattern>, WordError> {
+/// Errors: [`WordListError`].
+pub fn patterns_of_words(text: &str) -> Result<Vec<Pattern>, WordListError> {
     let mut patterns = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let word = line.trim().to_lowercase();
@@ -96,13 +77,16 @@ pub fn patterns_of_words(text: &str) -> Result<Vec<Pattern>, WordError> {
             continue;
         }
         if patterns.len() == MOST_WORDS {
-            return Err(WordError::TooMany);
+            return Err(WordListError(format!("a list has at most {MOST_WORDS} words; split it")));
         }
         let written = if word.chars().all(char::is_alphanumeric) { spelled(&word) } else { word.clone() };
-        let pattern = written.parse().map_err(|error| WordError::Word { line: at + 1, word, error })?;
+        let pattern = written.parse().map_err(|error| WordListError(format!("line {}, “{word}”: {error}", at + 1)))?;
         patterns.push(pattern);
     }
-    if patterns.is_empty() { Err(WordError::Empty) } else { Ok(patterns) }
+    if patterns.is_empty() {
+        return Err(WordListError("there is no word in it; write one on each line".to_owned()));
+    }
+    Ok(patterns)
 }
 
 /// A word as a pattern: `sush[jl]` for `sushi`. Letters without a look-alike stay.
@@ -154,9 +138,9 @@ mod tests {
     fn a_list_takes_words_with_letters_that_cannot_occur_as_look_alikes() {
         let patterns = patterns_of_words("# mine\n\nSushi\nsakura\nn?str\n").unwrap();
         assert_eq!(patterns.iter().map(Pattern::as_str).collect::<Vec<_>>(), ["sush[jl]", "sakura", "n?str"]);
-        assert_eq!(patterns_of_words("\n#x\n"), Err(WordError::Empty));
-        let error = patterns_of_words("cat\nsmörgas").unwrap_err();
-        assert!(error.to_string().starts_with("line 2, “smörgas”: “ö” cannot occur"), "{error}");
-        assert_eq!(patterns_of_words(&"cat\n".repeat(MOST_WORDS + 1)), Err(WordError::TooMany));
+        let said = |text: &str| patterns_of_words(text).unwrap_err().to_string();
+        assert_eq!(said("\n#x\n"), "there is no word in it; write one on each line");
+        assert!(said("cat\nsmörgas").starts_with("line 2, “smörgas”: “ö” cannot occur"));
+        assert!(said(&"cat\n".repeat(MOST_WORDS + 1)).contains("at most 100000 words"));
     }
 }

@@ -16,7 +16,7 @@ use crate::key::{HalfPointError, Npub};
 use crate::language::Language;
 use crate::ledger::{HalfUse, Job, JobState};
 use crate::message::WorkWanted;
-use crate::pattern::{Best, Difficulty, Family, GrammarError, Pattern, PatternError, Rate};
+use crate::pattern::{Best, Difficulty, Family, Pattern, PatternError, Rate};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -336,7 +336,7 @@ fn shown_words(filling: &Filling) -> Vec<String> {
         for (word, error) in words {
             shown_words.push(shown(&word));
             shown_words.extend(error.suggestions().into_iter().map(str::to_owned));
-            if let GrammarError::Prefix { error: PatternError::Forbidden { character, .. }, .. } = error {
+            if let PatternError::Forbidden { character, .. } = error {
                 // The character stands alone, in the quotes of each language.
                 let quotes = [("“", "”"), ("„", "“"), ("«", "»"), ("« ", " »"), ("「", "」")];
                 shown_words.extend(quotes.map(|(open, close)| format!("{open}{character}{close}")));
@@ -344,7 +344,7 @@ fn shown_words(filling: &Filling) -> Vec<String> {
         }
     }
     shown_words.extend(EXAMPLES.map(str::to_owned));
-    shown_words.extend(errors().iter().flat_map(GrammarError::suggestions).map(str::to_owned));
+    shown_words.extend(errors().iter().flat_map(PatternError::suggestions).map(str::to_owned));
     shown_words.retain(|word| !word.is_empty());
     shown_words.sort_by_key(|word| std::cmp::Reverse(word.len()));
     shown_words.dedup();

@@ -3,7 +3,7 @@
 use super::*;
 use crate::bot::accepted::{ALL_INTERVALS, ALL_TEXT_TESTS, JOB_INTERVALS, JOB_TEXT_TESTS, accepted_by_bot, effort};
 use crate::bot::notices::Found;
-use crate::pattern::{ALPHABET, Difficulty, GrammarError, PatternSet};
+use crate::pattern::{ALPHABET, Difficulty, PatternError, PatternSet};
 
 /// A pattern of each kind, and long ones.
 pub(super) const KINDS: [&str; 16] = [
@@ -238,7 +238,7 @@ fn an_intricate_pattern_costs_a_bounded_time() {
         &format!("split {POINT} {intricate}"),
     ] {
         let Reply::BadWords(words) = refused(text) else { panic!("{text}") };
-        assert!(words.iter().any(|(_, error)| *error == GrammarError::TooIntricate), "{words:?}");
+        assert!(words.iter().any(|(_, error)| *error == PatternError::TooIntricate), "{words:?}");
     }
     // Each of these is within the bound.
     for text in ["m0ctan*al7ce*cafe", "~m0ctan*alice*", "m0ctan*[qp]?[ry]?[9x]?[8g]*"] {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::pattern::best::MOST_KEPT;
-use crate::pattern::{Best, Difficulty, Family, GrammarError, Rate};
+use crate::pattern::{Best, Difficulty, Family, PatternError, Rate};
 use std::time::Duration;
 
 const FAMILIES: [Family; 3] = [Family::Any, Family::Zeros, Family::Words];
@@ -37,13 +37,13 @@ fn a_best_search_is_written_as_it_was_read() {
     }
     for wrong in ["best", "best zeros", "best 10", "best cat 10m", "best 10m cat", "surprise cat", "best zeros:30 10m"]
     {
-        assert_eq!(wrong.parse::<Best>(), Err(GrammarError::Best), "{wrong}");
+        assert_eq!(wrong.parse::<Best>(), Err(PatternError::Best), "{wrong}");
     }
     assert_eq!(Best::read(&["cat"]), None);
     assert_eq!(Best::read(&[]), None);
     // As patterns, both words are refused.
     for word in ["best", "surprise"] {
-        assert_eq!(word.parse::<Pattern>(), Err(GrammarError::Best));
+        assert_eq!(word.parse::<Pattern>(), Err(PatternError::Best));
     }
 }
 

@@ -1,15 +1,15 @@
 //! Difficulties, compared with counts.
 
 use super::super::chance::{Effort, chance_of_any};
-use super::super::character_set::NPUB_CHARACTERS;
-use super::super::shape::{Shape, values_of};
+use super::super::characters::NPUB_CHARACTERS;
+use super::super::pattern::{KeyShape, values_of};
 use super::super::{Difficulty, PatternSet};
 use super::matching::{key_near, pattern_near};
 use super::*;
 
 /// The chance that a text has one of the shapes, by counting all values of the first four
 /// characters.
-fn counted(shapes: &[Shape]) -> f64 {
+fn counted(shapes: &[KeyShape]) -> f64 {
     let mut values = [0; NPUB_CHARACTERS];
     let mut fits = |number: u32| {
         (0..4).for_each(|at| values[at] = (number >> (15 - 5 * at) & 31) as u8);
@@ -34,7 +34,7 @@ fn of_four_characters_all_are_counted() {
     ];
     for texts in sets {
         let patterns: Vec<Pattern> = texts.iter().map(|text| pattern(text)).collect();
-        let mut shapes: Vec<Shape> = patterns.iter().flat_map(Pattern::shapes).collect();
+        let mut shapes: Vec<KeyShape> = patterns.iter().flat_map(Pattern::shapes).collect();
         shapes.retain(|shape| shape.len() <= 4);
         let (chance, expected) = (chance_of_any(&shapes, &mut Effort::full()).unwrap(), counted(&shapes));
         assert!((chance / expected - 1.0).abs() < 1e-12, "{texts:?}: {chance} is not {expected}");
@@ -92,7 +92,7 @@ fn of_random_sets_within_four_characters_all_are_counted() {
         let count = rng.random_range(1..=6);
         let written = (0..count).map(|_| within_four_characters(&mut rng));
         let patterns: Vec<Pattern> = written.filter_map(|text| text.parse().ok()).collect();
-        let shapes: Vec<Shape> = patterns.iter().flat_map(Pattern::shapes).collect();
+        let shapes: Vec<KeyShape> = patterns.iter().flat_map(Pattern::shapes).collect();
         if patterns.is_empty() {
             continue;
         }
@@ -122,7 +122,7 @@ fn among_random_keys_as_many_match_as_the_difficulty_says() {
         .chain(sets.iter().map(|set| set.difficulty().unwrap()))
         .map(|difficulty| 1.0 / difficulty.candidates())
         .collect();
-    let shapes: Vec<Vec<Shape>> = patterns.iter().map(Pattern::shapes).collect();
+    let shapes: Vec<Vec<KeyShape>> = patterns.iter().map(Pattern::shapes).collect();
     const KEYS: usize = 300_000;
     let mut found = vec![0usize; expected.len()];
     for _ in 0..KEYS {
@@ -153,7 +153,7 @@ fn the_intervals_of_an_exact_pattern_have_its_chance() {
         let Ok(pattern) = pattern_near(&mut rng, &npub).parse::<Pattern>() else { continue };
         if pattern.is_exact() {
             exact += 1;
-            let share = super::super::intervals::share_of(&super::super::intervals::joined(pattern.intervals()));
+            let share = super::super::set::share_of(&super::super::set::joined(pattern.intervals()));
             assert!((share * pattern.difficulty().candidates() - 1.0).abs() < 1e-9, "{pattern}");
         }
     }

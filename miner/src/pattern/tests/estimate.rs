@@ -1,9 +1,9 @@
 //! Estimated chances, compared with computed and counted ones. Estimates are not random: the same
 //! shapes always have the same estimate.
 
+use super::super::chance::estimated_chance;
 use super::super::chance::{Effort, chance_of_any};
-use super::super::estimate::estimated_chance;
-use super::super::shape::{Shape, values_of};
+use super::super::pattern::{KeyShape, values_of};
 use super::super::{Difficulty, PatternSet};
 use super::*;
 
@@ -14,7 +14,7 @@ fn patterns(texts: &[&str]) -> Vec<Pattern> {
     texts.iter().map(|text| pattern(text)).collect()
 }
 
-fn shapes_of(texts: &[&str]) -> Vec<Shape> {
+fn shapes_of(texts: &[&str]) -> Vec<KeyShape> {
     patterns(texts).iter().flat_map(Pattern::shapes).collect()
 }
 

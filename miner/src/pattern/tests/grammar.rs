@@ -1,9 +1,8 @@
 //! Reading patterns, and the words of refusals.
 
-use super::super::{Kind, PatternError};
+use super::super::{PatternError, PatternKind};
 use super::matching::{key_near, pattern_near};
 use super::*;
-use crate::pattern::GrammarError;
 use proptest::prelude::*;
 
 #[test]
@@ -39,8 +38,8 @@ fn patterns_are_read_as_people_write_them() {
     ] {
         assert_eq!(pattern(written).as_str(), text, "{written}");
     }
-    assert_eq!(pattern("m0ct*").kind(), &Kind::Prefix);
-    assert_eq!(pattern("~cat").kind(), &Kind::LookAlike);
+    assert_eq!(pattern("m0ct*").kind(), &PatternKind::Prefix);
+    assert_eq!(pattern("~cat").kind(), &PatternKind::LookAlike);
 }
 
 #[test]
@@ -102,11 +101,11 @@ fn an_impossible_pattern_is_refused_with_one_that_works() {
         assert!(error.contains(expected), "{written}: {error}");
     }
     let ending = "*caafecat".parse::<Pattern>().unwrap_err();
-    assert_eq!(ending, GrammarError::Ending(Some("*csafecat".to_owned())));
+    assert_eq!(ending, PatternError::Ending(Some("*csafecat".to_owned())));
     assert!("*csafecat".parse::<Pattern>().is_ok());
     let long = format!("{}*cafe", "q".repeat(43));
-    assert_eq!(long.parse::<Pattern>(), Err(GrammarError::TooMany(47)));
-    assert!(matches!("~é".parse::<Pattern>(), Err(GrammarError::Prefix { error: PatternError::Forbidden { .. }, .. })));
+    assert_eq!(long.parse::<Pattern>(), Err(PatternError::TooMany(47)));
+    assert!(matches!("~é".parse::<Pattern>(), Err(PatternError::Forbidden { .. })));
     assert_eq!(format!("*{}a*", "?".repeat(30)).parse::<Pattern>().map(|p| p.bits()), Ok(1));
 }
 

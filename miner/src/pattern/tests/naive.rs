@@ -50,7 +50,7 @@ impl Naive {
         }
         if let Some(letters) = pattern.strip_prefix("words:") {
             let shapes = shapes_of_built_in(letters.parse().unwrap());
-            let places = |shape: &super::super::shape::Shape| {
+            let places = |shape: &super::super::pattern::KeyShape| {
                 shape.start.iter().map(|set| set.characters().into_iter().collect()).collect()
             };
             return Naive::Words(shapes.iter().map(places).collect());

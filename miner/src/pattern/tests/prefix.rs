@@ -16,7 +16,7 @@ fn a_character_that_cannot_occur_is_explained_with_similar_spellings() {
     let error = Pattern::parse("bob").unwrap_err();
     assert_eq!(error.to_string(), "“b” cannot occur in an npub; “808” or “6q6” would work");
     let error = Pattern::parse("smörgas").unwrap_err();
-    assert!(matches!(&error, PatternError::Forbidden { character: 'ö', nearest } if nearest.is_empty()));
+    assert!(matches!(&error, PatternError::Forbidden { character: 'ö', nearest, .. } if nearest.is_empty()));
     assert!(error.to_string().contains("qpzry"));
 }
 

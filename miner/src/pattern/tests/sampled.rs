@@ -1,6 +1,6 @@
 //! Difficulties of random patterns and sets, against the texts of random keys.
 
-use super::super::{Effort, Kind, PatternSet};
+use super::super::{Effort, PatternKind, PatternSet};
 use super::matching::pattern_near;
 use super::naive::{Naive, Texts};
 use super::*;
@@ -12,7 +12,7 @@ const FEWEST: f64 = 100.0;
 /// A name of the pattern's kind, with the parts that the pattern has.
 fn kind_of(pattern: &Pattern) -> String {
     match pattern.kind() {
-        Kind::Parts { start, middle, within, end } => {
+        PatternKind::Parts { start, middle, within, end } => {
             let some = |is: bool, name: &'static str| if is { name } else { "" };
             let parts = [some(!start.is_empty(), "start"), some(!middle.is_empty(), "*"), some(!end.is_empty(), "end")];
             format!("{}{}", parts.concat(), some(within.is_some(), "@"))
