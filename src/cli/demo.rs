@@ -12,7 +12,7 @@ use crate::duration::humanize;
 use crate::key::Npub;
 use crate::pattern::{Pattern, Rate};
 use crate::progress::SearchBar;
-use crate::service::Service;
+use crate::service::{Service, public_settings};
 use crate::vault::{IdentityFile, PassphraseSource, Vault};
 use crate::web::WebServer;
 use age::secrecy::ExposeSecret;
@@ -110,8 +110,8 @@ impl Demo {
     async fn serve_page(&self) -> anyhow::Result<()> {
         let relay = local_relay().await?;
         let folder = tempfile::tempdir()?;
-        let vault = temporary_identity(folder.path())?;
         let config = self.config(relay.url().await.as_str())?;
+        let vault = temporary_identity(folder.path(), &config)?;
         let page = WebServer::bind(&config.web, &config.relays, vault.public_key()).await?;
         let page = page.context("the demo's configuration has a page")?;
         let service = self.start(config, folder.path(), vault).await?;
@@ -145,9 +145,10 @@ impl Demo {
         let relay = local_relay().await?;
         let url = relay.url().await;
         let folder = tempfile::tempdir()?;
-        let vault = temporary_identity(folder.path())?;
+        let config = self.config(url.as_str())?;
+        let vault = temporary_identity(folder.path(), &config)?;
         let bot = vault.public_key();
-        let service = self.start(self.config(url.as_str())?, folder.path(), vault).await?;
+        let service = self.start(config, folder.path(), vault).await?;
         let fast = service.rate().is_some_and(|rate| rate >= RATE_FOR_LONG_WORD);
         let word = if fast { LONG_WORD } else { SHORT_WORD };
         let request = request.map_or_else(|| Pattern::parse(word), Ok)?;
@@ -232,11 +233,12 @@ fn check_time(request: &Pattern, rate: Option<Rate>) -> anyhow::Result<()> {
 }
 
 /// An identity for one run, deleted with its folder.
-fn temporary_identity(folder: &Path) -> anyhow::Result<Vault> {
+fn temporary_identity(folder: &Path, config: &Config) -> anyhow::Result<Vault> {
     let key_file = folder.join("age-identity.txt");
     std::fs::write(&key_file, age::x25519::Identity::generate().to_string().expose_secret())?;
     let means = PassphraseSource::AgeIdentityFile(key_file);
-    Ok(Vault::start(IdentityFile { file: folder.join("identity.age"), means, is_new: true })?)
+    let opening = IdentityFile { file: folder.join("identity.age"), means, is_new: true };
+    Ok(Vault::start(opening, Some(public_settings(config)))?)
 }
 
 async fn local_relay() -> anyhow::Result<LocalRelay> {

@@ -5,7 +5,7 @@ use super::folders::{FolderFlags, IDENTITY_FILE, LEDGER_FILE};
 use super::output::write_note;
 use crate::bot;
 use crate::os::{BYTE_ORDER_MARK, files, terminal};
-use crate::vault::{self, IdentityFile, PassphraseSource, Unlock, Vault};
+use crate::vault::{self, IdentityFile, PassphraseSource, PublicSettings, Unlock, Vault};
 use age::secrecy::SecretString;
 use anyhow::Context;
 use clap::Args;
@@ -33,24 +33,24 @@ impl IdentityFlags {
     /// identity.
     ///
     /// Errors: the folder has an identity already.
-    pub fn create(&self, data: &Path) -> anyhow::Result<Vault> {
+    pub fn create(&self, data: &Path, settings: Option<PublicSettings>) -> anyhow::Result<Vault> {
         let means = self.unlock.means("Choose a passphrase for the bot's identity: ", true)?;
         // A new folder is for its owner only.
         files::create_folder(data).with_context(|| format!("the data folder {} cannot be made", data.display()))?;
-        Ok(Vault::start(IdentityFile { file: identity_file(data), means, is_new: true })?)
+        Ok(Vault::start(IdentityFile { file: identity_file(data), means, is_new: true }, settings)?)
     }
 
-    /// Starts the vault with the identity. If there is none, asks on the terminal whether to make
-    /// one.
+    /// Starts the vault with the identity. It signs the public events that `settings` allow. If
+    /// there is no identity, asks on the terminal whether to make one.
     ///
     /// Errors: [`NoIdentity`] without a terminal, after "no", or beside the ledger of another bot.
-    pub fn open(&self, data: &Path) -> anyhow::Result<Vault> {
+    pub fn open(&self, data: &Path, settings: PublicSettings) -> anyhow::Result<Vault> {
         let file = identity_file(data);
         let path = file.display().to_string();
         match self.need(&file, data) {
             Ok(()) => {
                 let means = self.unlock.means("Passphrase of the bot's identity: ", false)?;
-                return Ok(Vault::start(IdentityFile { file, means, is_new: false })?);
+                return Ok(Vault::start(IdentityFile { file, means, is_new: false }, Some(settings))?);
             }
             Err(NoIdentity::Missing { .. }) => {}
             Err(lost_or_hidden) => return Err(lost_or_hidden.into()),
@@ -58,7 +58,20 @@ impl IdentityFlags {
         if !std::io::stdin().is_terminal() || !wants_identity(&path)? {
             return Err(NoIdentity::Missing { path }.into());
         }
-        self.create(data)
+        self.create(data, Some(settings))
+    }
+
+    /// Starts another vault with the same identity and these settings; `None` if a person would have
+    /// to type the passphrase again.
+    ///
+    /// Errors: the vault cannot be started.
+    pub fn open_again(&self, data: &Path, settings: PublicSettings) -> anyhow::Result<Option<Vault>> {
+        let means = self.unlock.means("", false)?;
+        if let PassphraseSource::Person { .. } = means {
+            return Ok(None);
+        }
+        let opening = IdentityFile { file: identity_file(data), means, is_new: false };
+        Ok(Some(Vault::start(opening, Some(settings))?))
     }
 
     /// Checks that a data folder has its identity file.

@@ -63,7 +63,7 @@ impl Init {
             }
             Config::write_new(&folders.config, &self.choices()?)?;
         }
-        let vault = self.identity.create(&folders.data).inspect_err(|_| {
+        let vault = self.identity.create(&folders.data, None).inspect_err(|_| {
             // Otherwise the next attempt would find this file and ignore the new answers.
             if is_new {
                 let _ = std::fs::remove_file(&folders.config);

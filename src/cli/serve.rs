@@ -18,9 +18,9 @@ use crate::os::process;
 use crate::os::signals::{Hangups, Stops};
 use crate::roster::{KeepTasks, task};
 use crate::scheduler::Health;
-use crate::service::{MetricsServer, Monitors, ProcessControls, Service, ServiceManager};
+use crate::service::{MetricsServer, Monitors, ProcessControls, Service, ServiceManager, public_settings};
 use crate::shutdown::{self, Shutdown, Stopper};
-use crate::vault::Vault;
+use crate::vault::{PublicSettings, Vault};
 use crate::web::{PAGE_SHA256, WebServer};
 use clap::Args;
 use nostr::ToBech32;
@@ -74,19 +74,49 @@ impl Serve {
     pub fn run(self, level: LogLevel) -> anyhow::Result<()> {
         let folders = self.identity.folders.find()?;
         let config = self.search.in_config(Config::load(&folders.config)?);
-        let vault = self.identity.open(&folders.data)?;
+        let vault = self.identity.open(&folders.data, public_settings(&config))?;
         // Signals are caught from here on, before the npub is printed, because a program that reads
         // the npub may send one at once. Before this point there is nothing to shut down.
         let shutdown = listen_for_stop()?;
         announce(&vault.public_key().to_bech32()?);
         let runtime = runtime()?;
         let reload = Arc::new(Reload::new(folders.config.clone(), self.search, level));
+        let vault = ConfiguredVault { settings: public_settings(&config), vault, identity: self.identity };
         let served = runtime.block_on(serve(config, folders, vault, shutdown, reload));
         // Threads that still wait for a device or the network are abandoned.
         runtime.shutdown_timeout(THREADS_END_TIMEOUT);
         served
     }
 }
+
+/// The bot's vault, and the settings of public events that it was started with.
+struct ConfiguredVault {
+    settings: PublicSettings,
+    vault: Vault,
+    identity: IdentityFlags,
+}
+
+impl ConfiguredVault {
+    /// Replaces the vault by one with the settings of this configuration, if they differ. Nobody is
+    /// asked for a passphrase a second time: a vault opened by hand stays as it is.
+    fn follow(&mut self, config: &Config, folders: &Folders) {
+        let settings = public_settings(config);
+        if settings == self.settings {
+            return;
+        }
+        match self.identity.open_again(&folders.data, settings.clone()) {
+            Ok(Some(vault)) if vault.public_key() == self.vault.public_key() => {
+                (self.settings, self.vault) = (settings, vault);
+            }
+            Ok(Some(_)) => tracing::error!("the identity file holds another identity now; {UNCHANGED}"),
+            Ok(None) => tracing::warn!("the passphrase was typed, and the vault must be started again; {UNCHANGED}"),
+            Err(error) => tracing::error!(%error, "the vault cannot be started again; {UNCHANGED}"),
+        }
+    }
+}
+
+/// What follows where the vault keeps its settings.
+const UNCHANGED: &str = "restart the bot to publish the new profile and relay lists, and to authenticate to new relays";
 
 /// Writes a line for the program or person that started the bot. The bot serves without a reader too.
 fn announce(line: &str) {
@@ -100,12 +130,12 @@ fn announce(line: &str) {
 async fn serve(
     mut config: Config,
     folders: Folders,
-    vault: Vault,
+    mut vault: ConfiguredVault,
     mut shutdown: Shutdown,
     reload: Arc<Reload>,
 ) -> anyhow::Result<()> {
     let (manager, monitors) = (ServiceManager::from_environment(), Monitors::default());
-    if let Some(page) = WebServer::bind(&config.web, &config.relays, vault.public_key()).await? {
+    if let Some(page) = WebServer::bind(&config.web, &config.relays, vault.vault.public_key()).await? {
         announce(page.link());
         tracing::info!(sha256 = PAGE_SHA256, "serving the page for people without an account");
         let (page, roster, stop) = (Arc::new(page), monitors.roster().clone(), shutdown.clone());
@@ -123,8 +153,9 @@ async fn serve(
     reload.listen_for_hangup()?;
     let (mut former, mut is_paused): (Option<Config>, bool) = (None, false);
     loop {
+        tokio::task::block_in_place(|| vault.follow(&config, &folders));
         let started = tokio::select! {
-            started = start(&config, &folders, &vault, is_paused) => started,
+            started = start(&config, &folders, &vault.vault, is_paused) => started,
             () = shutdown.stopped() => return Ok(()),
             never = manager.watch_start() => match never {},
         };

@@ -137,7 +137,7 @@ fn install(config: &Path, data: &Path, unlock: PassphraseSource) -> anyhow::Resu
         flag.into(),
         path_of(&unlock).into(),
     ];
-    let vault = Vault::start(IdentityFile { file: identity_file(data), means: unlock, is_new: false })?;
+    let vault = Vault::start(IdentityFile { file: identity_file(data), means: unlock, is_new: false }, None)?;
     let npub = vault.public_key().to_bech32()?;
     drop(vault);
     let (config, data) = (config.to_owned(), data.to_owned());

@@ -17,5 +17,5 @@ mod relay;
 
 pub use inbox::{Arrival, Awaited, Flood, Inbox, Watchdog, vanish};
 pub use outbox::Outbox;
-pub use presence::{Presence, Publisher};
+pub use presence::{Presence, Publisher, public_settings};
 pub use relay::{ConnectionState, EncryptionKeys, NostrError, Reach, RelayFigures, RelayLists, Relays, nip11, reach};

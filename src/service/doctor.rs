@@ -348,7 +348,11 @@ pub(super) async fn check_running(bot: &Handles, up: Duration) -> Vec<Finding> {
     #[cfg(feature = "fleet")]
     findings.extend(bot.fleet_status().iter().flat_map(super::workers::findings));
     findings.extend(connection_findings(&bot.relays.figures().await));
-    findings.extend(vault_findings(bot.context.vault.trouble(), &bot.context.vault.missing_walls()));
+    findings.extend(vault_findings(
+        bot.context.vault.trouble(),
+        &bot.context.vault.missing_walls(),
+        bot.context.vault.refusals(),
+    ));
     findings.push(message_finding(bot));
     findings.extend(restart_findings(&bot.restarts(), log_writer::lost_lines()));
     findings.extend(bot.context.ledger.free_bytes().and_then(disk));
@@ -422,12 +426,16 @@ fn connection_findings(relays: &[RelayFigures]) -> Vec<Finding> {
 }
 
 /// The vault process. `trouble` says why it does not work; `missing_walls` are the restrictions
-/// that it lacks.
-fn vault_findings(trouble: Option<String>, missing_walls: &[String]) -> Vec<Finding> {
+/// that it lacks; `refusals` counts the signatures that it refused.
+fn vault_findings(trouble: Option<String>, missing_walls: &[String], refusals: u64) -> Vec<Finding> {
     let mut findings: Vec<Finding> = missing_walls
         .iter()
         .map(|wall| finding("vault", Severity::Weak, format!("a sandbox is missing: {wall}")))
         .collect();
+    if refusals > 0 {
+        let text = format!("it refused {refusals} signatures: a bug, or the bot's process is captured; see the log");
+        findings.push(finding("vault", Severity::Broken, text));
+    }
     findings.push(match trouble {
         None => finding("vault", Severity::Good, "the vault answers"),
         Some(reason) => finding("vault", Severity::Broken, format!("no message is opened and no key found: {reason}")),
@@ -539,10 +547,11 @@ mod tests {
 
     #[test]
     fn a_vault_that_does_not_start_and_each_missing_sandbox_are_named() {
-        assert_eq!(worst(&vault_findings(None, &[])), Severity::Good);
-        let gone = vault_findings(Some("wrong passphrase; try again".to_owned()), &[]);
+        assert_eq!(worst(&vault_findings(None, &[], 0)), Severity::Good);
+        let gone = vault_findings(Some("wrong passphrase; try again".to_owned()), &[], 0);
         assert!(worst(&gone) == Severity::Broken && gone[0].text.contains("wrong passphrase"), "{gone:?}");
-        let low = vault_findings(None, &["its memory may be swapped to disk".to_owned()]);
+        let low = vault_findings(None, &["its memory may be swapped to disk".to_owned()], 0);
+        assert_eq!(worst(&vault_findings(None, &[], 1)), Severity::Broken);
         assert!(worst(&low) == Severity::Weak && low[0].text.contains("swapped"), "{low:?}");
     }
 

@@ -34,7 +34,8 @@ use crate::roster::{KeepTasks, Roster, task};
 use crate::scheduler::{DeviceStatus, Scheduler};
 use crate::search::{self, Surroundings};
 use crate::shutdown::{self, Shutdown, Stopper};
-use crate::vault::Vault;
+use crate::vault::{PublicSettings, Vault};
+use crate::web::PAGE_SHA256;
 use askers::Access;
 use context::{Context, Handles, Wakes};
 use monitor::Pulse;
@@ -54,6 +55,11 @@ const FIRST_RATE_TIMEOUT: Duration = Duration::from_secs(20);
 const TASKS_END_TIMEOUT: Duration = Duration::from_millis(700);
 const DEVICES_END_TIMEOUT: Duration = Duration::from_millis(500);
 const RELAYS_END_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// The settings of the bot's public events. A vault gets them at its start.
+pub fn public_settings(config: &Config) -> PublicSettings {
+    crate::nostr::public_settings(config, config.web.listen.map(|_| PAGE_SHA256))
+}
 
 /// The running bot.
 pub struct Service {

@@ -8,7 +8,6 @@ use crate::nostr::{Arrival, Awaited, Inbox, Outbox, Presence, Publisher, Relays,
 use crate::pattern::{Difficulty, Rate};
 use crate::roster::{KeepTasks, Task, task};
 use crate::scheduler::{Rest, Scheduler};
-use crate::web::PAGE_SHA256;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -50,9 +49,8 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
     let presence = Presence {
         relays: relays.clone(),
         signer: vault.signer(),
-        bot: config.bot.clone(),
-        page: config.web.public_url.clone(),
-        page_sha256: config.web.listen.map(|_| PAGE_SHA256),
+        settings: super::public_settings(&config),
+        paused_until: Arc::default(),
         ledger: ledger.clone(),
         clock: clock.clone(),
         status: Arc::new(status),

@@ -95,16 +95,17 @@ fn open(
     beginning: VaultInit,
     unlock: impl FnOnce(&PassphraseSource) -> Result<Unlock, String>,
 ) -> Result<Secrets, VaultError> {
-    let opening = match beginning {
-        VaultInit::Bot(opening) => opening,
+    let (opening, settings) = match beginning {
+        VaultInit::Bot(opening, settings) => (opening, settings),
         VaultInit::Local => return Secrets::local(),
         VaultInit::Half(opening) => return Secrets::of_half(HeldHalf::begin(opening, unlock)?),
     };
     let unlock = unlock(&opening.means).map_err(|reason| VaultError::Locked { reason })?;
-    match opening.is_new {
+    let secrets = match opening.is_new {
         true => Secrets::create(&opening.file, &unlock),
         false => Secrets::open(&opening.file, &unlock),
-    }
+    };
+    Ok(secrets?.with_settings(settings))
 }
 
 /// Answers the requests, share by share, until the stream ends. The answers to a share are sent

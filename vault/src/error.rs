@@ -34,6 +34,9 @@ pub enum UnwrapError {
     /// The rumor's id is not the hash of its content.
     #[error("the rumor's id is not that of its content")]
     LyingId,
+    /// The message is older than any that is answered.
+    #[error("older than a week")]
+    TooOld,
     /// The vault gave no answer: its process ended each time it was asked. The message may be good.
     #[error("the vault process ended before it answered")]
     Unanswered,
@@ -41,7 +44,7 @@ pub enum UnwrapError {
 
 impl UnwrapError {
     /// All reasons, in the order of the variants.
-    pub const ALL: [UnwrapError; 10] = [
+    pub const ALL: [UnwrapError; 11] = [
         UnwrapError::TooLarge,
         UnwrapError::NotAWrap,
         UnwrapError::NotForUs,
@@ -51,6 +54,7 @@ impl UnwrapError {
         UnwrapError::BadRumor,
         UnwrapError::Impostor,
         UnwrapError::LyingId,
+        UnwrapError::TooOld,
         UnwrapError::Unanswered,
     ];
 }

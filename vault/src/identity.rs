@@ -2,6 +2,7 @@
 
 use super::age_file::{self, unusable};
 use super::error::VaultError;
+use super::public::PublicSettings;
 use super::random::Source;
 use super::request::SecretOutput;
 use super::secret::Signing;
@@ -145,8 +146,8 @@ impl PassphraseSource {
 /// The first item that a vault process reads.
 #[derive(Serialize, Deserialize)]
 pub(super) enum VaultInit {
-    /// The vault of a bot.
-    Bot(IdentityFile),
+    /// The vault of a bot. Without settings it signs no public event.
+    Bot(IdentityFile, Option<PublicSettings>),
     /// A vault without an identity. It shows keys to the person who started it.
     Local,
     /// The vault of an asker's command, with that asker's half.
@@ -157,8 +158,8 @@ impl VaultInit {
     /// The first item for another start of the vault process, when the identity exists already.
     pub(super) fn again(self) -> VaultInit {
         match self {
-            VaultInit::Bot(opening) => {
-                VaultInit::Bot(IdentityFile { is_new: false, means: opening.means.again(), ..opening })
+            VaultInit::Bot(opening, settings) => {
+                VaultInit::Bot(IdentityFile { is_new: false, means: opening.means.again(), ..opening }, settings)
             }
             // A new half cannot replace a lost one, and nobody is asked to type a half a second
             // time. The next process has no half, so the command fails, and the person can run it
@@ -171,7 +172,7 @@ impl VaultInit {
     /// terminal and `doctor`.
     pub(super) fn need(&self) -> Option<&'static str> {
         match self {
-            VaultInit::Bot(IdentityFile { means: PassphraseSource::Person { .. }, .. }) => {
+            VaultInit::Bot(IdentityFile { means: PassphraseSource::Person { .. }, .. }, _) => {
                 Some("the passphrase of the identity must be typed at the terminal where the bot was started")
             }
             _ => None,
@@ -182,7 +183,7 @@ impl VaultInit {
     /// because the key is a temporary one.
     pub(super) fn other_identity(&self) -> Option<String> {
         match self {
-            VaultInit::Bot(opening) => Some(format!("{} holds another identity now", opening.file.display())),
+            VaultInit::Bot(opening, _) => Some(format!("{} holds another identity now", opening.file.display())),
             VaultInit::Local | VaultInit::Half(_) => None,
         }
     }

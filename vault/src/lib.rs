@@ -33,6 +33,7 @@ pub mod message;
 #[doc(hidden)]
 pub mod os;
 mod process;
+mod public;
 mod random;
 mod request;
 #[doc(hidden)]
@@ -60,6 +61,7 @@ pub use error::{UnwrapError, VaultError};
 pub use half_vault::HalfVault;
 pub use identity::{IdentityFile, PassphraseSource, Unlock, inspect as inspect_identity};
 pub use message::{Claim, Opened, Rumor, VerifiedEvent};
+pub use public::{PublicRelay, PublicSettings};
 #[cfg(any(test, feature = "test-util"))]
 pub use request::BreakOut;
 pub use signer::BotSigner;

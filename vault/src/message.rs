@@ -63,7 +63,7 @@ pub struct OutgoingMessage {
     /// Expiration (NIP-40): relays may delete the wrap from this time on, in Unix seconds.
     pub expires_at: u64,
     /// Earliest date of the rumor, Unix seconds. Clients sort by date, so a result must be dated
-    /// after its acceptance, even if both were made in the same second.
+    /// after its acceptance, even if both were made in the same second. At most an hour ahead counts.
     pub not_before: u64,
 }
 
@@ -173,6 +173,16 @@ pub enum Opened {
     Message(Rumor),
     /// A message whose author must be looked up.
     Claim(Claim),
+}
+
+impl Opened {
+    /// The message, whether or not its author is verified.
+    pub(super) fn rumor(&self) -> &Rumor {
+        match self {
+            Opened::Message(rumor) => rumor,
+            Opened::Claim(claim) => claim.unverified(),
+        }
+    }
 }
 
 /// A message whose seal is signed by another key than that of the author it names.

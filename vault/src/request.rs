@@ -11,7 +11,8 @@ use crate::pattern::Pattern;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// A request to the vault. Events are JSON (NIP-01); `now` is a date in Unix seconds.
+/// A request to the vault. Events are JSON (NIP-01). No request
+/// names the time: the vault has its own clock.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) enum Request {
     /// Draw start secrets; with `half`, blindings of that half point.
@@ -31,7 +32,6 @@ pub(super) enum Request {
         /// An announcement of the ticket's author, if it is newer than their message.
         announcement: Option<String>,
         message: OutgoingMessage,
-        now: u64,
     },
     /// Spend a split start point and return its tweak for the half in the ticket.
     Reveal { start: StartId, hit: Hit, ticket: Ticket },
@@ -43,9 +43,9 @@ pub(super) enum Request {
     /// Do something with the half that this process has opened or drawn.
     Half(HalfRequest),
     /// Seal a message without a key, and `to_copy` as a second message.
-    Seal { message: OutgoingMessage, to_copy: Option<String>, now: u64 },
+    Seal { message: OutgoingMessage, to_copy: Option<String> },
     /// Encrypt a message without a key as kind 4 (NIP-04).
-    SealNip04 { message: OutgoingMessage, now: u64 },
+    SealNip04(OutgoingMessage),
     /// Open a gift wrap.
     Unwrap(String),
     /// Open a message of kind 4.

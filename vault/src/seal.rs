@@ -7,6 +7,7 @@
 
 use super::error::VaultError;
 use super::message::{GiftWrap, OutgoingMessage};
+use super::public::DATE_ALLOWANCE;
 use super::random::{Generator, Source};
 use super::secret::{SecretText, Signing};
 use nostr::hashes::{Hash, HashEngine, sha256};
@@ -54,7 +55,8 @@ pub(super) fn seal(
     message: &OutgoingMessage,
     text: &str,
 ) -> Result<GiftWrap, VaultError> {
-    let rumor = rumor(bot, now.max(message.not_before), message, text)?;
+    let date = now.max(message.not_before.min(now.saturating_add(DATE_ALLOWANCE)));
+    let rumor = rumor(bot, date, message, text)?;
     let to = PublicKey::from_slice(&message.to.0).map_err(|_| VaultError::Unsealable)?;
     let reads_with = match &message.encryption_key {
         Some(key) => PublicKey::from_slice(&key.0).map_err(|_| VaultError::Unsealable)?,

@@ -6,13 +6,15 @@ use super::frame::lock;
 use super::half::HeldHalf;
 use super::identity::Unlock;
 use super::message::{GiftWrap, Opened, OutgoingMessage, Rumor, Ticket, VerifiedEvent};
+use super::public::{DATE_ALLOWANCE, Policy, PublicSettings};
 use super::random::{self, Source};
 use super::request::{Answer, Form, Hit, Request, SecretOutput};
 use super::seal::without_keys;
 use super::secret::{DerivedKey, NSEC_LENGTH, SecretText, Signing};
 use super::start_points::{StartId, StartPoints};
 use super::ticket::{self, Author, Order, Reader};
-use super::{identity, seal, signer, unwrap};
+use super::{identity, seal, unwrap};
+use crate::clock::Clock;
 use crate::key::{SplitTweak, StartPoint, VerifiedHit, candidate};
 use nostr::{Event, JsonUtil};
 use npubbot_miner::token_bucket::TokenBucket;
@@ -29,6 +31,9 @@ pub(super) struct Secrets {
     bot: Arc<Signing>,
     starts: Arc<StartPoints>,
     source: Source,
+    /// The clock that dates and judges all events. No request has a say in it.
+    clock: Clock,
+    policy: Arc<Policy>,
     reader: Reader,
     /// Whether the keys are for the person at this machine. If so, there is no stored identity.
     is_local: bool,
@@ -41,6 +46,10 @@ pub(super) struct Secrets {
 /// The most messages opened: per second, and in one burst. By default a bot decrypts 2,000 a
 /// second.
 const OPENED_RATE: (u32, u32) = (10_000, 40_000);
+
+/// Age beyond which no message is opened, seconds: the week in which messages are answered, and the
+/// allowance for a clock that is ahead.
+const MAX_AGE: u64 = 7 * 86_400 + DATE_ALLOWANCE;
 
 /// The most start points redeemed: per second, and in one burst.
 const REDEEMED_RATE: (u32, u32) = (1_000, 10_000);
@@ -85,6 +94,8 @@ impl Secrets {
             bot: Arc::new(bot),
             starts,
             source: random::system,
+            clock: Clock::System,
+            policy: Arc::new(Policy::new(None)),
             reader: |_| None,
             is_local: false,
             half: None,
@@ -96,6 +107,16 @@ impl Secrets {
     /// The same secrets, with a reader of messages.
     pub(super) fn with_reader(&self, reader: Reader) -> Secrets {
         Secrets { reader, ..self.clone() }
+    }
+
+    /// The same secrets, with a policy for public events that begins anew.
+    pub(super) fn with_settings(&self, settings: Option<PublicSettings>) -> Secrets {
+        Secrets { policy: Arc::new(Policy::new(settings)), ..self.clone() }
+    }
+
+    /// The same secrets, with another clock.
+    pub(super) fn with_clock(&self, clock: Clock) -> Secrets {
+        Secrets { clock, ..self.clone() }
     }
 
     /// The same secrets, with another source of randomness.
@@ -147,12 +168,12 @@ impl Secrets {
                 self.starts.discard(&starts);
                 Answer::Done
             }
-            Request::Redeem { start, hit, ticket, announcement, message, now } => {
+            Request::Redeem { start, hit, ticket, announcement, message } => {
                 let order = self.order(Author::Verified, &ticket)?;
                 let announced = announcement.as_deref().and_then(Announcement::verify);
                 let encryption_key = order.encryption_key_now(announced.as_ref());
                 let message = OutgoingMessage { to: order.asker, encryption_key, ..without_keys_in(message) };
-                Answer::Sealed(self.redeem(start, &hit, &order, &message, now)?)
+                Answer::Sealed(self.redeem(start, &hit, &order, &message)?)
             }
             Request::Reveal { start, hit, ticket } => {
                 let order = self.order(Author::Verified, &ticket)?;
@@ -169,28 +190,36 @@ impl Secrets {
                 }
                 Answer::Ticket(ticket::issue(&self.bot, Author::Verified, &order)?)
             }
-            Request::Seal { message, to_copy, now } => {
+            Request::Seal { message, to_copy } => {
                 let (message, to_copy) = (without_keys_in(message), to_copy.as_deref().map(without_keys));
-                Answer::Sealed(self.seal(&message, to_copy.as_deref(), now)?)
+                Answer::Sealed(self.seal(&message, to_copy.as_deref())?)
             }
-            Request::SealNip04 { message, now } => {
+            Request::SealNip04(message) => {
                 let message = without_keys_in(message);
-                Answer::Sealed(seal::as_nip04(&self.bot, self.source, now, &message)?)
+                Answer::Sealed(seal::as_nip04(&self.bot, self.source, self.clock.now(), &message)?)
             }
             Request::Unwrap(json) => {
                 let opened = event(&json).and_then(|wrap| unwrap::unwrap(&self.bot, &wrap));
-                Answer::Opened(opened.map(|opened| self.with_ticket(opened)))
+                let recent = opened.and_then(|opened| self.refuse_old(opened));
+                Answer::Opened(recent.map(|opened| self.with_ticket(opened)))
             }
             Request::OpenNip04(json) => Answer::Opened(
                 event(&json)
                     .and_then(|event| VerifiedEvent::check(event).ok_or(UnwrapError::ForgedSeal))
                     .and_then(|message| unwrap::open_nip04(&self.bot, &message))
-                    .map(Opened::Message),
+                    .and_then(|rumor| self.refuse_old(Opened::Message(rumor))),
             ),
-            Request::Sign(json) => Answer::Signed(signer::sign(&self.bot, &json)?),
+            Request::Sign(json) => Answer::Signed(self.policy.sign(&self.bot, self.clock.now(), &json)?),
             #[cfg(any(test, feature = "test-util"))]
             Request::BreakOut(attempt) => attempt.make().map(|()| Answer::Done).map_err(|_| VaultError::Failed)?,
         })
+    }
+
+    /// The message, unless it is older than any that a bot answers. The author's signature covers
+    /// this date, so nobody can pass an old message for a new one.
+    fn refuse_old(&self, opened: Opened) -> Result<Opened, UnwrapError> {
+        let is_old = opened.rumor().created_at.saturating_add(MAX_AGE) < self.clock.now();
+        if is_old { Err(UnwrapError::TooOld) } else { Ok(opened) }
     }
 
     /// The message with the ticket for its request.
@@ -218,11 +247,10 @@ impl Secrets {
         hit: &Hit,
         order: &Order,
         message: &OutgoingMessage,
-        now: u64,
     ) -> Result<GiftWrap, VaultError> {
         let mut nsec = SecretText::with_capacity(NSEC_LENGTH);
         self.derive(start, hit, Some(order))?.write_nsec(&mut nsec).map_err(|_| VaultError::Unsealable)?;
-        self.seal(message, Some(nsec.as_str().ok_or(VaultError::Unsealable)?), now)
+        self.seal(message, Some(nsec.as_str().ok_or(VaultError::Unsealable)?))
     }
 
     /// Spends the start point and returns its key, or its tweak.
@@ -265,7 +293,8 @@ impl Secrets {
         Ok(key)
     }
 
-    fn seal(&self, message: &OutgoingMessage, to_copy: Option<&str>, now: u64) -> Result<GiftWrap, VaultError> {
+    fn seal(&self, message: &OutgoingMessage, to_copy: Option<&str>) -> Result<GiftWrap, VaultError> {
+        let now = self.clock.now();
         let explained = seal::seal(&self.bot, self.source, now, message, &message.text)?;
         let Some(to_copy) = to_copy else { return Ok(explained) };
         // Clients sort by date.

@@ -1,32 +1,55 @@
-//! The bot's public events: which are signed, and the signer that relays' client library calls.
+//! The signer of public events that relays' client library calls.
 
 use super::error::VaultError;
 use super::link::Link;
 use super::request::{Answer, Request};
-use super::secret::Signing;
 use nostr::signer::SignerBackend;
 use nostr::util::BoxedFuture;
 use nostr::{Event, JsonUtil, NostrSigner, PublicKey, SignerError, UnsignedEvent};
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Signer of the bot's public events: kinds 0, 1, 5, 10002, 10044, 10050, 22242 (AUTH), 30315,
-/// 31989, 31990. It refuses to encrypt and decrypt. Messages go through `Vault::seal` and
-/// `Vault::open_all`.
+/// Number of requests that the vault's policy refused. An honest bot makes none, so each is a sign
+/// of a bug or of a captured process. Clones share the number.
+#[derive(Clone, Default)]
+pub(super) struct Refusals(Arc<AtomicU64>);
+
+impl Refusals {
+    /// Counts a refusal by the policy, and logs the 1st, 2nd, 4th, 8th and so on.
+    fn count(&self, error: &VaultError) {
+        if matches!(error, VaultError::Unsigned { .. }) {
+            let count = self.0.fetch_add(1, Ordering::Relaxed) + 1;
+            if count.is_power_of_two() {
+                tracing::error!(%error, count, "the vault refuses to sign: a bug, or the bot's process is captured");
+            }
+        }
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Signer of the bot's public events, within the policy in `public`. It refuses to encrypt and
+/// decrypt. Messages go through `Vault::seal` and `Vault::open_all`.
 #[derive(Clone)]
 pub struct BotSigner {
     link: Link,
+    refusals: Refusals,
 }
 
 impl BotSigner {
-    pub(super) fn new(link: Link) -> BotSigner {
-        BotSigner { link }
+    pub(super) fn new(link: Link, refusals: Refusals) -> BotSigner {
+        BotSigner { link, refusals }
     }
 
-    /// Signs an event of a listed kind with the bot's key. Waits for the vault.
+    /// Signs an event with the bot's key, if the policy allows it. Waits for the vault.
     ///
-    /// Errors: the event has another kind, another author or a wrong id, or the vault is away.
+    /// Errors: the policy does not allow the event, or the vault is away.
     pub fn sign(&self, unsigned: UnsignedEvent) -> Result<Event, SignerError> {
-        match self.link.ask(Request::Sign(unsigned.as_json())).map_err(SignerError::backend)? {
+        let answer = self.link.ask(Request::Sign(unsigned.as_json()));
+        match answer.inspect_err(|error| self.refusals.count(error)).map_err(SignerError::backend)? {
             Answer::Signed(event) => Event::from_json(event).map_err(SignerError::backend),
             _ => Err(SignerError::backend(VaultError::Failed)),
         }
@@ -75,25 +98,4 @@ impl NostrSigner for BotSigner {
     fn nip44_decrypt<'a>(&'a self, _: &'a PublicKey, _: &'a str) -> BoxedFuture<'a, Result<String, SignerError>> {
         refuse()
     }
-}
-
-/// Kinds that are signed: profile, note, deletion, relay list, encryption key, DM relay list, AUTH,
-/// status, recommendation of a handler, handler (NIP-89).
-const KINDS: [u16; 10] = [0, 1, 5, 10002, 10044, 10050, 22242, 30315, 31989, 31990];
-
-/// Signs an event of a listed kind with the bot's key. Takes and returns JSON.
-///
-/// Errors: [`VaultError::Unsigned`] for another kind, another author, or a wrong id.
-pub(super) fn sign(bot: &Signing, json: &str) -> Result<String, VaultError> {
-    let refused = |reason: String| VaultError::Unsigned { reason };
-    let unsigned = UnsignedEvent::from_json(json).map_err(|_| refused("this is no event".to_owned()))?;
-    let kind = unsigned.kind.as_u16();
-    if !KINDS.contains(&kind) {
-        return Err(refused(format!("the bot does not sign events of kind {kind}")));
-    }
-    if unsigned.pubkey != bot.public_key() {
-        return Err(refused("the bot signs in its own name only".to_owned()));
-    }
-    let signed = unsigned.sign_with_keys(bot.keys()).map_err(|error| refused(error.to_string()))?;
-    signed.try_as_json().map_err(|error| refused(error.to_string()))
 }

@@ -2,6 +2,7 @@
 
 use super::error::VaultError;
 use super::link::Link;
+use super::public::PublicSettings;
 #[cfg(test)]
 use super::random::Source;
 #[cfg(test)]
@@ -38,6 +39,11 @@ impl Vault {
     ) -> Result<GiftWrap, VaultError> {
         let ticket = self.ticket_for_tests(&Order::any_key(message.to, None))?;
         self.redeem(start, hit, &ticket, None, message)
+    }
+
+    /// The same vault, which signs what these settings allow.
+    pub fn with_settings(self, settings: PublicSettings) -> Vault {
+        self.with(|secrets| secrets.with_settings(Some(settings)))
     }
 
     /// The same vault, with another source of randomness.

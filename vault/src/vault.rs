@@ -8,12 +8,13 @@ use super::identity::{IdentityFile, VaultInit};
 use super::link::Link;
 use super::message::{Claim, GiftWrap, Opened, OutgoingMessage, Rumor, Ticket, VerifiedEvent};
 use super::process::Process;
+use super::public::PublicSettings;
 #[cfg(any(test, feature = "test-util"))]
 use super::request::BreakOut;
 use super::request::{Answer, Form, Request, SecretOutput};
 use super::roster::Roster;
 use super::secrets::{MOST_STARTS, Secrets};
-use super::signer::BotSigner;
+use super::signer::{BotSigner, Refusals};
 use super::start_points::StartId;
 use super::unwrap;
 use crate::clock::Clock;
@@ -35,7 +36,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone)]
 pub struct Vault {
     pub(super) link: Link,
-    pub(super) clock: Clock,
+    refusals: Refusals,
     /// Messages that did not open, counted in the order of [`UnwrapError::ALL`].
     dropped: Arc<[AtomicU64; UnwrapError::ALL.len()]>,
 }
@@ -48,20 +49,25 @@ impl fmt::Debug for Vault {
 
 impl Vault {
     /// Starts the vault process, which opens or makes the identity. The process ends with the last
-    /// clone.
+    /// clone. It signs the public events that `settings` allow; without settings, none.
     ///
     /// Errors: [`VaultError::Process`], [`VaultError::Locked`], and those of opening or making the
     /// identity.
-    pub fn start(opening: IdentityFile) -> Result<Vault, VaultError> {
-        Process::start(VaultInit::Bot(opening)).map(|process| Vault::of(Link::Process(Arc::new(process))))
+    pub fn start(opening: IdentityFile, settings: Option<PublicSettings>) -> Result<Vault, VaultError> {
+        Process::start(VaultInit::Bot(opening, settings)).map(|process| Vault::of(Link::Process(Arc::new(process))))
     }
 
     /// [`Vault::start`] with the program at `path`, for tests.
     ///
     /// Errors: as [`Vault::start`].
     #[cfg(any(test, feature = "test-util"))]
-    pub fn start_program(path: &Path, opening: IdentityFile) -> Result<Vault, VaultError> {
-        Process::start_program(path, VaultInit::Bot(opening)).map(|process| Vault::of(Link::Process(Arc::new(process))))
+    pub fn start_program(
+        path: &Path,
+        opening: IdentityFile,
+        settings: Option<PublicSettings>,
+    ) -> Result<Vault, VaultError> {
+        let init = VaultInit::Bot(opening, settings);
+        Process::start_program(path, init).map(|process| Vault::of(Link::Process(Arc::new(process))))
     }
 
     /// [`Vault::start_local`] with the program at `path`, for tests.
@@ -110,12 +116,21 @@ impl Vault {
     }
 
     fn of(link: Link) -> Vault {
-        Vault { link, clock: Clock::System, dropped: Arc::default() }
+        Vault { link, refusals: Refusals::default(), dropped: Arc::default() }
     }
 
-    /// The same vault, with another clock for the dates of messages.
+    /// The same vault with another clock, if its secrets are in this process, as in tests. A vault
+    /// process has the system's clock.
     pub fn with_clock(self, clock: Clock) -> Vault {
-        Vault { clock, ..self }
+        match &self.link {
+            Link::Here(secrets) => Vault { link: Link::Here(Arc::new(secrets.with_clock(clock))), ..self },
+            Link::Process(_) => self,
+        }
+    }
+
+    /// Number of requests that the vault refused by its policy. An honest bot makes none.
+    pub fn refusals(&self) -> u64 {
+        self.refusals.number()
     }
 
     /// The bot's public key.
@@ -225,10 +240,9 @@ impl Vault {
         announcement: Option<&Announcement>,
         message: &OutgoingMessage,
     ) -> Result<GiftWrap, VaultError> {
-        let (message, now) = (message.clone(), self.clock.now());
-        let (hit, ticket) = (hit.into(), ticket.clone());
+        let (hit, ticket, message) = (hit.into(), ticket.clone(), message.clone());
         let announcement = announcement.map(|announcement| announcement.json().to_owned());
-        sealed(self.link.ask(Request::Redeem { start, hit, ticket, announcement, message, now })?)
+        sealed(self.link.ask(Request::Redeem { start, hit, ticket, announcement, message })?)
     }
 
     /// Spends the start point and writes the nsec, without a line break, to `output`. The vault of
@@ -295,23 +309,22 @@ impl Vault {
     ///
     /// Errors: as [`Vault::seal`].
     pub fn seal_pair(&self, message: &OutgoingMessage, to_copy: String) -> Result<GiftWrap, VaultError> {
-        let (message, to_copy, now) = (message.clone(), Some(to_copy), self.clock.now());
-        sealed(self.link.ask(Request::Seal { message, to_copy, now })?)
+        let (message, to_copy) = (message.clone(), Some(to_copy));
+        sealed(self.link.ask(Request::Seal { message, to_copy })?)
     }
 
     /// Encrypts a message to its asker as kind 4 (NIP-04), for clients without NIP-17.
     ///
     /// Errors: as [`Vault::seal`].
     pub fn seal_nip04(&self, message: &OutgoingMessage) -> Result<GiftWrap, VaultError> {
-        sealed(self.link.ask(Request::SealNip04 { message: message.clone(), now: self.clock.now() })?)
+        sealed(self.link.ask(Request::SealNip04(message.clone()))?)
     }
 
     /// Seals messages, on all cores, and returns the wraps in their order.
     ///
     /// Errors: those of [`Vault::seal`], if it fails for any message.
     pub fn seal_all(&self, messages: Vec<OutgoingMessage>) -> Result<Vec<GiftWrap>, VaultError> {
-        let now = self.clock.now();
-        let requests = messages.into_iter().map(|message| Request::Seal { message, to_copy: None, now }).collect();
+        let requests = messages.into_iter().map(|message| Request::Seal { message, to_copy: None }).collect();
         self.link.ask_all(requests)?.into_iter().map(sealed).collect()
     }
 
@@ -368,7 +381,7 @@ impl Vault {
 
     /// A signer for public events.
     pub fn signer(&self) -> BotSigner {
-        BotSigner::new(self.link.clone())
+        BotSigner::new(self.link.clone(), self.refusals.clone())
     }
 }
 

@@ -6,15 +6,16 @@
 
 use super::relay::connections::{Backoff, Relays};
 use crate::clock::Clock;
-use crate::config::{BotConfig, RelayEntry};
-use crate::ledger::{DayFigures, DuePost, Ledger, Post};
+use crate::config::{Config, RelayEntry};
+use crate::ledger::{DayFigures, DuePost, Ledger, LedgerError, Post};
 use crate::shutdown::Shutdown;
-use crate::vault::{ANNOUNCEMENT, BotSigner};
+use crate::vault::{BotSigner, PublicRelay, PublicSettings};
 use base64::prelude::{BASE64_STANDARD as STANDARD, Engine};
 use nostr::nips::nip38::{LiveStatus, StatusType};
-use nostr_sdk::{Event, EventBuilder, JsonUtil, Kind, PublicKey, RelayUrl, Tag, TagKind, Timestamp, ToBech32};
+use nostr_sdk::{Event, EventBuilder, JsonUtil, Kind, RelayUrl, Tag, TagKind, Tags, Timestamp, UnsignedEvent};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -33,6 +34,8 @@ const ASLEEP_FOR: u64 = 7 * 86_400;
 const ANNOUNCE_EVERY: u64 = 86_400;
 /// Seconds after which a daily note is no longer sent to relays that lack it.
 const NOTE_LIFE: u64 = 86_400;
+/// Pause after the ledger could not be written, seconds.
+const LEDGER_PAUSE: u64 = 600;
 /// Time between two checks for changes.
 const CHECK_EVERY: Duration = Duration::from_secs(5);
 /// Seconds in a day.
@@ -45,12 +48,11 @@ pub struct Presence {
     pub relays: Relays,
     /// Signs the events with the bot's key.
     pub signer: BotSigner,
-    /// The profile, and what may be published.
-    pub bot: BotConfig,
-    /// The address of the page for people without an account, if it has one.
-    pub page: Option<String>,
-    /// SHA-256 of the page that the bot serves, hex.
-    pub page_sha256: Option<&'static str>,
+    /// The settings of the events, the same as the vault has.
+    pub settings: PublicSettings,
+    /// The date until which nothing is queued, because the ledger could not be written. The vault
+    /// signs a bounded number of events a day.
+    pub paused_until: Arc<AtomicU64>,
     /// The ledger that holds the queue of public events.
     pub ledger: Ledger,
     /// The clock that dates the events.
@@ -76,14 +78,7 @@ impl Presence {
     /// Queues profile, relay lists, encryption key and handler if they have changed.
     fn announce(&self) {
         let ours = |relay: &RelayEntry| relay.inbox || relay.status || relay.discovery;
-        for (topic, builder) in [
-            ("profile", self.profile().metadata()),
-            ("relay list", self.relay_list()),
-            ("dm relays", self.dm_relays()),
-            ("encryption key", self.encryption_key()),
-            ("handler", self.profile().handler()),
-            ("recommendation", self.recommendation()),
-        ] {
+        for (topic, builder) in self.settings.events(self.relays.bot()) {
             self.say(topic, builder, None, ANNOUNCE_EVERY, ours);
         }
     }
@@ -100,11 +95,11 @@ impl Presence {
             }
             self.announce();
             self.show();
-            if self.bot.daily_note {
+            if self.settings.daily_note {
                 self.note_yesterday();
             }
         }
-        if self.bot.live_status {
+        if self.settings.live_status {
             self.say_status(ASLEEP, ASLEEP_FOR, 0);
         }
         self.goodbye.notify_one();
@@ -117,7 +112,7 @@ impl Presence {
         match said {
             // At most one status every five minutes. That of a stopped bot is replaced at once.
             Ok(Some((text, at))) if text != ASLEEP && within(at, STATUS_PAUSE, self.clock.now()) => {}
-            Ok(_) if self.bot.live_status => self.say_status(&(self.status)(), STATUS_LIFE, STATUS_RENEWAL),
+            Ok(_) if self.settings.live_status => self.say_status(&(self.status)(), STATUS_LIFE, STATUS_RENEWAL),
             // Statuses are switched off: an empty one removes the last one (NIP-38).
             Ok(Some((text, _))) if !text.is_empty() => self.say_status("", ASLEEP_FOR, 0),
             Ok(_) => {}
@@ -144,7 +139,8 @@ impl Presence {
             if self.ledger.posted_day()?.is_some_and(|day| day >= yesterday) {
                 return Ok(false);
             }
-            let Some(event) = self.sign(EventBuilder::new(Kind::TextNote, text), now) else { return Ok(false) };
+            let note = self.unsigned(EventBuilder::new(Kind::TextNote, text), now);
+            let Some(event) = self.sign(note).filter(|_| !self.is_paused(now)) else { return Ok(false) };
             let relays = self.urls(|relay| relay.status);
             let post = Post { topic: "note".into(), json: event.as_json(), relays, expires_at: Some(now + NOTE_LIFE) };
             self.ledger.post_of_day(yesterday, &post)
@@ -152,7 +148,7 @@ impl Presence {
         match told {
             Ok(true) => self.posted.notify_one(),
             Ok(false) => {}
-            Err(error) => tracing::warn!(%error, "the daily note cannot be written yet"),
+            Err(error) => self.pause(now, &error, "note"),
         }
     }
 
@@ -167,18 +163,24 @@ impl Presence {
         to: impl Fn(&RelayEntry) -> bool,
     ) {
         let now = self.clock.now();
+        if self.is_paused(now) {
+            return;
+        }
         let queued = self.ledger.posted(topic).map(|before| {
             let before = before.and_then(|(json, at)| Some((Event::from_json(json).ok()?, at)));
             // Of two events with the same second, relays may keep the older one.
             let date = before.as_ref().map_or(now, |(old, _)| now.max(old.created_at.as_secs().min(now) + 1));
-            let event = self.sign(builder, date)?;
-            let is_said = before.is_some_and(|(old, at)| within(at, renew_after, now) && says_same(&old, &event));
-            (!is_said).then(|| Post { topic: topic.into(), json: event.as_json(), relays: self.urls(to), expires_at })
+            let event = self.unsigned(builder, date);
+            if before.is_some_and(|(old, at)| within(at, renew_after, now) && says_same(&old, &event)) {
+                return None;
+            }
+            let json = self.sign(event)?.as_json();
+            Some(Post { topic: topic.into(), json, relays: self.urls(to), expires_at })
         });
         match queued.and_then(|post| post.map(|post| self.ledger.post(&post)).transpose()) {
             Ok(Some(())) => self.posted.notify_one(),
             Ok(None) => {}
-            Err(error) => tracing::warn!(%error, topic, "an announcement cannot be queued yet"),
+            Err(error) => self.pause(now, &error, topic),
         }
     }
 
@@ -186,39 +188,23 @@ impl Presence {
         self.relays.ours(to).iter().map(ToString::to_string).collect()
     }
 
-    fn sign(&self, builder: EventBuilder, date: u64) -> Option<Event> {
-        let unsigned = builder.custom_created_at(Timestamp::from(date)).build(self.relays.bot());
+    fn is_paused(&self, now: u64) -> bool {
+        now < self.paused_until.load(Ordering::Relaxed)
+    }
+
+    fn pause(&self, now: u64, error: &LedgerError, topic: &str) {
+        tracing::warn!(%error, topic, "a public event cannot be queued yet");
+        self.paused_until.store(now + LEDGER_PAUSE, Ordering::Relaxed);
+    }
+
+    fn unsigned(&self, builder: EventBuilder, date: u64) -> UnsignedEvent {
+        builder.custom_created_at(Timestamp::from(date)).build(self.relays.bot())
+    }
+
+    /// Signs an event; `None` if the vault refuses or is away.
+    fn sign(&self, unsigned: UnsignedEvent) -> Option<Event> {
         let signed = self.signer.sign(unsigned);
-        signed.inspect_err(|error| tracing::error!(%error, "an announcement could not be signed")).ok()
-    }
-
-    fn profile(&self) -> Profile<'_> {
-        Profile { bot: &self.bot, page: self.page.as_deref(), page_sha256: self.page_sha256, key: self.relays.bot() }
-    }
-
-    /// NIP-65: the relays where the bot publishes.
-    fn relay_list(&self) -> EventBuilder {
-        let urls = self.relays.ours(|relay| relay.status);
-        EventBuilder::new(Kind::RelayList, "").tags(urls.into_iter().map(|url| Tag::relay_metadata(url, None)))
-    }
-
-    /// NIP-17: the relays where the bot receives messages.
-    fn dm_relays(&self) -> EventBuilder {
-        let urls = self.relays.ours(|relay| relay.inbox);
-        EventBuilder::new(Kind::InboxRelays, "").tags(urls.into_iter().map(Tag::relay))
-    }
-
-    /// Announces the key to encrypt messages to the bot with, which is the bot's own public key.
-    /// Clients with decoupled encryption keys write only to people who announce one.
-    fn encryption_key(&self) -> EventBuilder {
-        let key = Tag::custom(TagKind::custom("n"), [self.relays.bot().to_hex()]);
-        EventBuilder::new(ANNOUNCEMENT, "").tag(key)
-    }
-
-    /// The recommendation (NIP-89) by which clients that look for an application for private
-    /// messages find the bot.
-    fn recommendation(&self) -> EventBuilder {
-        self.profile().recommendation(self.relays.ours(|relay| relay.status).first())
+        signed.inspect_err(|error| tracing::debug!(%error, "a public event could not be signed")).ok()
     }
 }
 
@@ -228,12 +214,10 @@ fn within(at: u64, seconds: u64, now: u64) -> bool {
 }
 
 /// Whether two events are equal except for their dates.
-fn says_same(one: &Event, other: &Event) -> bool {
-    let tags = |event: &Event| -> Vec<Vec<String>> {
-        let dated = |tag: &&Tag| tag.kind() != TagKind::Expiration;
-        event.tags.iter().filter(dated).map(|tag| tag.as_slice().to_vec()).collect()
-    };
-    one.kind == other.kind && one.content == other.content && tags(one) == tags(other)
+fn says_same(one: &Event, other: &UnsignedEvent) -> bool {
+    let lasting =
+        |tags: &Tags| -> Vec<Tag> { tags.iter().filter(|tag| tag.kind() != TagKind::Expiration).cloned().collect() };
+    one.kind == other.kind && one.content == other.content && lasting(&one.tags) == lasting(&other.tags)
 }
 
 /// The text of a daily note; `None` if nothing happened.
@@ -252,80 +236,35 @@ fn describe_day(day: &DayFigures) -> Option<String> {
     ))
 }
 
-/// The identifier of the handler (NIP-89).
-const HANDLER_ID: &str = "npubbot";
-/// The kind the bot handles: private messages (NIP-17).
-const HANDLED_KIND: &str = "14";
 /// The default picture: a white key, 64 by 64 pixels. The page's server has it at a real address.
 const PICTURE: &[u8] = include_bytes!("picture.png");
 
-/// The data from which the profile, the handler and its recommendation are made.
-pub(super) struct Profile<'a> {
-    /// The operator's settings.
-    pub bot: &'a BotConfig,
-    /// The address of the page for people without an account, if it has one.
-    pub page: Option<&'a str>,
-    /// SHA-256 of the page that the bot serves, hex.
-    pub page_sha256: Option<&'a str>,
-    /// The bot's public key.
-    pub key: PublicKey,
+/// The settings of the bot's public events. `page_sha256`: SHA-256 of the page that the bot serves,
+/// hex. The vault gets them at its start, and signs nothing else.
+pub fn public_settings(config: &Config, page_sha256: Option<&str>) -> PublicSettings {
+    let (bot, page) = (&config.bot, config.web.public_url.clone());
+    let relays = config.relays.iter();
+    PublicSettings {
+        name: bot.name.clone(),
+        about: bot.about.clone(),
+        picture: bot.picture.clone().unwrap_or_else(|| picture(page.as_deref())),
+        nip05: bot.nip05.clone(),
+        page,
+        page_sha256: page_sha256.map(str::to_owned),
+        relays: relays
+            .map(|relay| PublicRelay { url: relay.url.clone(), inbox: relay.inbox, status: relay.status })
+            .collect(),
+        live_status: bot.live_status,
+        daily_note: bot.daily_note,
+    }
 }
 
-impl Profile<'_> {
-    /// The profile (kind 0).
-    pub(super) fn metadata(&self) -> EventBuilder {
-        EventBuilder::new(Kind::Metadata, self.json().to_string())
-    }
-
-    /// The handler information (kind 31990): the bot handles private messages, and its page opens a
-    /// conversation with it. The page compares its own hash with the one in the tag `x`.
-    pub(super) fn handler(&self) -> EventBuilder {
-        let web = self.chat().map(|chat| Tag::custom(TagKind::custom("web"), [chat]));
-        EventBuilder::new(Kind::from(31990u16), self.json().to_string())
-            .tags([Tag::identifier(HANDLER_ID), Tag::custom(TagKind::custom("k"), [HANDLED_KIND])])
-            .tags(web)
-            .tags(self.page_sha256.map(|hash| Tag::custom(TagKind::custom("x"), [hash])))
-    }
-
-    /// The recommendation of the handler (kind 31989). Its `a` tag leads clients to the handler.
-    /// `hint`: a relay that has the handler.
-    pub(super) fn recommendation(&self, hint: Option<&RelayUrl>) -> EventBuilder {
-        let address = format!("31990:{}:{HANDLER_ID}", self.key.to_hex());
-        let values = [Some(address), hint.map(ToString::to_string)].into_iter().flatten();
-        EventBuilder::new(Kind::from(31989u16), "")
-            .tags([Tag::identifier(HANDLED_KIND), Tag::custom(TagKind::custom("a"), values)])
-    }
-
-    fn json(&self) -> serde_json::Value {
-        let BotConfig { name, about, picture, nip05, .. } = self.bot;
-        let mut profile = serde_json::json!({
-            "name": name,
-            "display_name": name,
-            "about": about,
-            "picture": picture.clone().unwrap_or_else(|| self.picture()),
-            "bot": true,
-        });
-        for (key, value) in [("website", self.chat()), ("nip05", nip05.clone())] {
-            if let Some(value) = value {
-                profile[key] = value.into();
-            }
-        }
-        profile
-    }
-
-    /// The address of the default picture: at the page's server, if it has all paths of a host.
-    /// Without one the picture is in the profile itself, which not every client shows.
-    fn picture(&self) -> String {
-        match self.page {
-            Some(page) if page.starts_with("https://") && page.ends_with('/') => format!("{page}picture.png"),
-            _ => format!("data:image/png;base64,{}", STANDARD.encode(PICTURE)),
-        }
-    }
-
-    /// The address of a conversation with the bot on its page.
-    fn chat(&self) -> Option<String> {
-        let npub = self.key.to_bech32().ok()?;
-        self.page.map(|page| format!("{page}#{npub}"))
+/// The address of the default picture: at the page's server, if it has all paths of a host. Without
+/// one the picture is in the profile itself, which not every client shows.
+fn picture(page: Option<&str>) -> String {
+    match page {
+        Some(page) if page.starts_with("https://") && page.ends_with('/') => format!("{page}picture.png"),
+        _ => format!("data:image/png;base64,{}", STANDARD.encode(PICTURE)),
     }
 }
 
@@ -418,8 +357,8 @@ impl Publisher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
-    use nostr_sdk::Keys;
+    use crate::vault::Vault;
+    use nostr_sdk::{Keys, ToBech32};
 
     #[test]
     fn a_note_has_totals_and_a_quiet_day_has_none() {
@@ -431,39 +370,59 @@ mod tests {
         };
         insta::assert_snapshot!(describe_day(&day).unwrap(), @"Yesterday: 41 requests accepted, 1 key delivered, 9.40e15 keys tested. Send me a prefix by private message and I find you an npub that starts with it.");
         assert_eq!(describe_day(&DayFigures { candidates: 5, ..DayFigures::default() }), None);
+        // The vault knows the words.
+        let settings = public_settings(&Config::embedded_default().unwrap(), None);
+        let vault = Vault::without_identity().unwrap().with_settings(settings);
+        for (accepted, delivered) in [(1, 0), (2, 1), (1000, 1000)] {
+            let text = describe_day(&DayFigures {
+                candidates: 1,
+                jobs_accepted: accepted,
+                jobs_delivered: delivered,
+                ..DayFigures::default()
+            })
+            .unwrap();
+            vault.signer().sign(EventBuilder::text_note(text).build(vault.public_key())).unwrap();
+        }
     }
 
     fn tags(builder: EventBuilder, keys: &Keys) -> Vec<Vec<String>> {
-        let event = builder.sign_with_keys(keys).unwrap();
+        let event = builder.build(keys.public_key());
         event.tags.iter().map(|tag| tag.as_slice().to_vec()).collect()
     }
 
     #[test]
     fn a_profile_has_a_picture_and_leads_to_the_page_if_there_is_one() {
-        let (config, keys) = (Config::embedded_default().unwrap(), Keys::generate());
+        let (mut config, keys) = (Config::embedded_default().unwrap(), Keys::generate());
         let (key, npub) = (keys.public_key(), keys.public_key().to_bech32().unwrap());
-        let alone = Profile { bot: &config.bot, page: None, page_sha256: None, key };
-        let json = alone.json();
-        assert_eq!((&json["display_name"], &json["bot"]), (&config.bot.name.clone().into(), &true.into()));
-        assert!(json["picture"].as_str().unwrap().starts_with("data:image/png;base64,"));
-        assert!(json.get("website").is_none());
-        assert_eq!(tags(alone.handler(), &keys), [["d", "npubbot"], ["k", "14"]]);
+        let json = |settings: &PublicSettings| -> serde_json::Value {
+            let [(_, profile), ..] = settings.events(key);
+            serde_json::from_str(&profile.build(key).content).unwrap()
+        };
+        let alone = public_settings(&config, None);
+        let profile = json(&alone);
+        assert_eq!((&profile["display_name"], &profile["bot"]), (&config.bot.name.clone().into(), &true.into()));
+        assert!(profile["picture"].as_str().unwrap().starts_with("data:image/png;base64,"));
+        assert!(profile.get("website").is_none());
+        let [.., (_, handler), _] = alone.events(key);
+        assert_eq!(tags(handler, &keys), [["d", "npubbot"], ["k", "14"]]);
 
-        let with_page = Profile { page: Some("https://bot.example/"), page_sha256: Some("00ff"), ..alone };
-        assert_eq!(with_page.json()["picture"], "https://bot.example/picture.png");
-        let within = Profile { page: Some("https://bot.example/ask"), ..alone };
-        assert_eq!(within.json()["picture"], alone.json()["picture"], "the host may have another picture.png");
+        config.web.public_url = Some("https://bot.example/".to_owned());
+        let with_page = public_settings(&config, Some("00ff"));
+        assert_eq!(json(&with_page)["picture"], "https://bot.example/picture.png");
         let chat = format!("https://bot.example/#{npub}");
-        assert_eq!(with_page.json()["website"], chat);
-        assert_eq!(tags(with_page.handler(), &keys)[2..], [["web", &chat], ["x", "00ff"]]);
-        let hint = RelayUrl::parse("wss://relay.example").unwrap();
+        assert_eq!(json(&with_page)["website"], chat);
+        let relay = PublicRelay { url: RelayUrl::parse("wss://relay.example").unwrap(), inbox: false, status: true };
+        let [.., (_, handler), (_, recommendation)] = PublicSettings { relays: vec![relay], ..with_page }.events(key);
+        assert_eq!(tags(handler, &keys)[2..], [["web", &chat], ["x", "00ff"]]);
         let address = format!("31990:{key}:npubbot");
-        let recommended = tags(with_page.recommendation(Some(&hint)), &keys);
+        let recommended = tags(recommendation, &keys);
         assert_eq!(recommended[0], ["d", "14"]);
         assert_eq!(recommended[1], ["a", &address, "wss://relay.example"]);
 
-        let mut own = config.bot.clone();
-        own.picture = Some("https://bot.example/picture.png".to_owned());
-        assert_eq!(Profile { bot: &own, ..with_page }.json()["picture"], "https://bot.example/picture.png");
+        config.web.public_url = Some("https://bot.example/ask".to_owned());
+        let within = public_settings(&config, None);
+        assert_eq!(within.picture, alone.picture, "the host may have another picture.png");
+        config.bot.picture = Some("https://bot.example/picture.png".to_owned());
+        assert_eq!(public_settings(&config, None).picture, "https://bot.example/picture.png");
     }
 }

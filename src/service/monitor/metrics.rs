@@ -26,6 +26,8 @@ pub fn collect(bot: &Handles, relays: &[RelayFigures], since: SystemTime) -> any
     let help = "Lines of the log that could not be written.";
     page.counters("log_lines_lost_total", help, [], [([], log_writer::lost_lines())])?;
     page.gauge("vault_working", "Whether the vault process works.", bot.context.vault.trouble().is_none())?;
+    let help = "Signatures that the vault's policy refused: a bug, or a captured process.";
+    page.counters("vault_refusals_total", help, [], [([], bot.context.vault.refusals())])?;
     add_devices(&page, bot)?;
     let connected = relays.iter().map(|relay| ([relay.url.as_str()], f64::from(relay.is_connected())));
     page.gauges("relay_connected", "Whether a relay of the bot is connected.", ["relay"], connected)?;

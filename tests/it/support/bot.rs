@@ -4,8 +4,8 @@ use super::{PATIENCE, until};
 use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
 use npubbot::config::Config;
-use npubbot::service::Service;
-use npubbot::vault::{Unlock, Vault};
+use npubbot::service::{Service, public_settings};
+use npubbot::vault::{PublicSettings, Unlock, Vault};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -96,11 +96,20 @@ impl Home {
         Keys::parse(text.lines().find(|line| line.starts_with("nsec1")).unwrap()).unwrap()
     }
 
+    /// The settings of the bot's public events. A home without relays has one that nobody serves.
+    pub fn settings(&self) -> PublicSettings {
+        let mut text = self.config_text();
+        if !text.contains("[[relays]]") {
+            text.push_str("[[relays]]\nurl = \"ws://127.0.0.1:9\"\nroles = [\"inbox\", \"status\"]\n");
+        }
+        public_settings(&Config::parse(&text, "test").unwrap())
+    }
+
     pub fn vault(&self) -> Vault {
         fs::create_dir_all(self.data()).unwrap();
         let (file, unlock) = (self.data().join("identity.age"), Unlock::AgeIdentityFile(self.age_identity()));
         let vault = if file.exists() { Vault::open(&file, &unlock) } else { Vault::create(&file, &unlock) };
-        vault.unwrap().with_reader(npubbot::bot::asked)
+        vault.unwrap().with_reader(npubbot::bot::asked).with_settings(self.settings())
     }
 
     /// Starts the bot within this process.

@@ -21,7 +21,8 @@ pub fn process_of(home: &Home) -> Vault {
     let file = home.data().join("identity.age");
     let means = PassphraseSource::AgeIdentityFile(home.age_identity());
     let program = Path::new(env!("CARGO_BIN_EXE_npubbot"));
-    Vault::start_program(program, IdentityFile { file, means, is_new: false }).unwrap()
+    let opening = IdentityFile { file, means, is_new: false };
+    Vault::start_program(program, opening, Some(home.settings())).unwrap()
 }
 
 /// A message to be sealed for `to`.

@@ -140,6 +140,9 @@ fn a_short_lived_wrap_is_not_expired_when_it_is_made() {
 #[tokio::test]
 async fn a_result_is_dated_after_its_acceptance() {
     let (vault, to) = (vault().with_clock(Clock::at(NOW)), Keys::generate());
-    let result = OutgoingMessage { not_before: NOW + 1, ..message(&to) };
-    assert_eq!(read(&to, &vault.seal(&result).unwrap()).await.rumor.created_at, Timestamp::from_secs(NOW + 1));
+    // The last two: a captured process would like to date a message in a future when it is gone.
+    for (not_before, date) in [(NOW + 1, NOW + 1), (NOW + 3601, NOW + 3600), (u64::MAX, NOW + 3600)] {
+        let result = OutgoingMessage { not_before, ..message(&to) };
+        assert_eq!(read(&to, &vault.seal(&result).unwrap()).await.rumor.created_at, Timestamp::from_secs(date));
+    }
 }

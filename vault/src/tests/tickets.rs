@@ -8,7 +8,7 @@ use crate::key::HalfPoint;
 use crate::message::{EncryptionKey, Ticket};
 use crate::pattern::Family;
 use nostr::nips::nip44;
-use nostr::{Timestamp, UnsignedEvent};
+use nostr::{Timestamp, ToBech32, UnsignedEvent};
 use request::{Answer, Request};
 
 /// Date of the messages of these tests, Unix seconds.
@@ -222,6 +222,71 @@ fn a_result_is_encrypted_to_a_newer_key_only_if_its_author_announced_it() {
     assert_eq!(who_opens(&author, None, DATE + 1), [true, false, false, false], "withdrawn");
     assert_eq!(who_opens(&author, Some(&newer), DATE), [false, true, false, false], "older than the request");
     assert_eq!(who_opens(&thief, Some(&thief), DATE + 1), [false, true, false, false], "somebody else's");
+}
+
+/// Tickets are in ledgers and backups, so their form does not change: an order in postcard's
+/// encoding, then HMAC-SHA256 of it. The key of that MAC is HMAC-SHA256 of `npubbot ticket 1` (or
+/// `npubbot claim 1`) under the identity. Here the identity's secret key is 1, the asker's key 02…,
+/// the message's id 03…
+#[test]
+fn tickets_are_those_of_the_vectors() {
+    let one = nostr::SecretKey::from_hex(&format!("{:064x}", 1)).unwrap();
+    let bot = secret::Signing::from_nsec(&one.to_bech32().unwrap()).unwrap();
+    let order = |wanted, half, encryption_key| Order {
+        asker: Asker([2; 32]),
+        rumor: RumorId([3; 32]),
+        dated: DATE,
+        encryption_key,
+        asked: Asked { wanted, half },
+    };
+    let patterns = |words: &[&str]| Wanted::Patterns(words.iter().map(|word| word.parse().unwrap()).collect());
+    let half = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798".parse().unwrap();
+    let vectors = [
+        (
+            ticket::Author::Verified,
+            order(patterns(&["m0ctane"]), None, None),
+            concat!(
+                "0202020202020202020202020202020202020202020202020202020202020202030303030303030303030303",
+                "030303030303030303030303030303030303030380a4a7da06000001076d306374616e6500bad462e1202fcf",
+                "7a059bfa1b01f4486e528c74c69e99a9d6687face6c5a46c60"
+            ),
+        ),
+        (
+            ticket::Author::Claimed,
+            order(patterns(&["m0ctane"]), None, Some(EncryptionKey([4; 32]))),
+            concat!(
+                "0202020202020202020202020202020202020202020202020202020202020202030303030303030303030303",
+                "030303030303030303030303030303030303030380a4a7da0601040404040404040404040404040404040404",
+                "04040404040404040404040404040001076d306374616e65009f255e0b1637e8e63f795511ff9b8f4c30ddaf",
+                "09eb4532458afed6eff45c40bd"
+            ),
+        ),
+        (
+            ticket::Author::Verified,
+            order(patterns(&["cafe", "*dead"]), Some(half), None),
+            concat!(
+                "0202020202020202020202020202020202020202020202020202020202020202030303030303030303030303",
+                "030303030303030303030303030303030303030380a4a7da060000020463616665052a64656164010279be66",
+                "7ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f817985e70e5ff75c6b5eaaf3b07614a5470",
+                "9f7cc41cad48c11ce29c68df80b9240b2b"
+            ),
+        ),
+        (
+            ticket::Author::Verified,
+            order(Wanted::Rarest(Family::Zeros), None, None),
+            concat!(
+                "0202020202020202020202020202020202020202020202020202020202020202030303030303030303030303",
+                "030303030303030303030303030303030303030380a4a7da06000101006762d6c30512ed6c75ecb911854635",
+                "fc63de8eb59281dc6688ee03187c1d70c7"
+            ),
+        ),
+    ];
+    for (author, order, expected) in vectors {
+        let ticket = ticket::issue(&bot, author, &order).unwrap();
+        let hex: String = ticket.0.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, expected, "{order:?}");
+        assert_eq!(ticket::read(&bot, author, &ticket).unwrap(), order);
+    }
 }
 
 #[test]

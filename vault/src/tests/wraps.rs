@@ -1,6 +1,8 @@
 //! Wraps from outside: honest ones, and every way to forge one.
 
 use super::*;
+use crate::clock::Clock;
+use nostr::nips::nip04;
 use nostr::nips::nip44::{self, Version};
 use nostr::{EventBuilder, EventId, Kind, PublicKey, Tag, Timestamp, UnsignedEvent};
 use serde_json::{Value, json};
@@ -127,12 +129,37 @@ fn a_missing_id_and_an_empty_signature_are_tolerated() {
 }
 
 #[test]
-fn kind_and_date_of_the_rumor_are_left_to_the_inbox() {
+fn the_kind_of_a_rumor_is_left_to_the_inbox_and_so_is_a_date_in_the_future() {
     let forger = Forger::new();
-    for (kind, date) in [(7, 0), (15, u64::MAX >> 1), (5, 1), (65_535, 4_000_000_000)] {
+    for (kind, date) in [(7, 1_900_000_000), (15, u64::MAX >> 1), (65_535, 4_000_000_000)] {
         let rumor = UnsignedEvent { id: None, kind: Kind::from(kind), created_at: date.into(), ..forger.rumor() };
         let opened = forger.open(&forger.with_rumor(rumor.as_json())).unwrap();
         assert_eq!((opened.kind, opened.created_at), (kind, date));
+    }
+}
+
+/// A captured process can fetch old wraps, and show them to the vault in new ones.
+#[test]
+fn a_message_older_than_the_inbox_takes_is_not_opened_whatever_its_wrap_says() {
+    const WEEK: u64 = 7 * 86_400;
+    let forger = Forger::new();
+    let signer = Keys::generate();
+    let (us, date) = (forger.us, forger.rumor().created_at.as_secs());
+    let content = nip04::encrypt(forger.author.secret_key(), &us, "help").unwrap();
+    let legacy = EventBuilder::new(Kind::EncryptedDirectMessage, content).tag(Tag::public_key(us));
+    let wraps = [
+        forger.with_rumor(forger.rumor_json()),
+        super::decoupled::wrap(&forger, &forger.rumor(), &signer, &signer, None),
+        legacy.custom_created_at(Timestamp::from_secs(date)).sign_with_keys(&forger.author).unwrap(),
+    ];
+    for wrap in wraps.map(|wrap| VerifiedEvent::check(wrap).unwrap()) {
+        let open = |now| forger.vault.clone().with_clock(Clock::at(now)).open_one(&wrap).map(|_| ());
+        for now in [0, date, date + WEEK + 3600] {
+            assert_eq!(open(now), Ok(()));
+        }
+        for now in [date + WEEK + 3601, date + 3 * 365 * 86_400, u64::MAX] {
+            assert_eq!(open(now), Err(UnwrapError::TooOld));
+        }
     }
 }
 
