@@ -255,7 +255,9 @@ async fn a_reload_publishes_the_new_profile_and_relay_list() {
     };
     until("the first profile", named("npubbot")).await;
     let home = home.reconfigured("[bot]\nname = \"another name\"\n");
-    assert!(operate(&home, &["reload"]).status.success());
+    // The bot publishes before it opens its socket.
+    let reload = || async { operate(&home, &["reload"]).status.success().then_some(()) };
+    until("the bot reloads", reload).await;
     until("the second profile", named("another name")).await;
     assert!(!home.log().contains("refuses to sign"), "{}", home.log());
     let mut asker = Asker::connect(&relay.url(), bot).await;
