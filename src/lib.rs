@@ -14,6 +14,7 @@
 //!
 //! Start reading at `ARCHITECTURE.md`, then [`service`].
 
+mod backoff;
 pub mod backup;
 pub mod bot;
 pub mod calibration_file;

@@ -14,8 +14,12 @@ mod inbox;
 mod outbox;
 mod presence;
 mod relay;
+#[cfg(test)]
+mod tests;
 
-pub use inbox::{Arrival, Awaited, Flood, Inbox, Watchdog, vanish};
+pub use inbox::{Arrival, Awaited, Flood, Inbox, Watchdog};
 pub use outbox::Outbox;
 pub use presence::{Presence, Publisher, public_settings};
-pub use relay::{ConnectionState, EncryptionKeys, NostrError, Reach, RelayFigures, RelayLists, Relays, nip11, reach};
+pub use relay::{
+    ConnectionState, EncryptionKeys, NostrError, Reach, RelayFigures, RelayLists, Relays, nip11, reach, vanish_requests,
+};

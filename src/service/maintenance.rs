@@ -7,7 +7,7 @@ use crate::job::Asker;
 use crate::ledger::{Job, LedgerError};
 use crate::memory;
 use crate::message::GiftWrap;
-use crate::nostr::vanish;
+use crate::nostr::vanish_requests;
 use crate::scheduler::DeviceEnergy;
 use crate::shutdown::Shutdown;
 use crate::vault::{UnwrapError, VaultError};
@@ -223,7 +223,7 @@ impl Handles {
             Ok(askers) => askers,
             Err(error) => return tracing::warn!(%error, "requests to vanish could not be looked up yet"),
         };
-        for (asker, at) in vanish::requests(&self.relays, &askers).await {
+        for (asker, at) in vanish_requests(&self.relays, &askers).await {
             if let Err(error) = self.forget(asker, at) {
                 tracing::warn!(%error, "a request to vanish could not be followed yet");
             }

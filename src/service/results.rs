@@ -130,7 +130,7 @@ mod tests {
     use crate::ledger::{Answer, Effect};
     use crate::pattern::Pattern;
     use crate::shutdown::Stopper;
-    use crate::vault::{ANNOUNCEMENT, Announcement, Asked, Order, StartId, VerifiedEvent, Wanted};
+    use crate::vault::{ANNOUNCEMENT, Asked, Order, StartId, VerifiedEvent, Wanted};
     use nostr::nips::nip44;
     use nostr::{Event, EventBuilder, JsonUtil, Keys, Tag};
     use secp256k1::Scalar;
@@ -278,7 +278,7 @@ mod tests {
             let tag = Tag::parse(["n", &keys.public_key().to_hex()]).unwrap();
             let builder = EventBuilder::new(ANNOUNCEMENT, "").tag(tag).custom_created_at(dated.into());
             let event = VerifiedEvent::check(builder.sign_with_keys(&bench.keys).unwrap()).unwrap();
-            bench.results.0.encryption_keys.note_for_tests(Announcement::read(&event).unwrap());
+            bench.results.0.encryption_keys.note_for_tests(&event);
         };
         let who_opens = |wrap: Event| [&bench.keys, &used, &later].map(|keys| opens(keys, &wrap));
         assert_eq!(who_opens(found(None)), [true, false, false]);

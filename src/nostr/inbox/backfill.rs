@@ -4,9 +4,9 @@
 //! not delay the others. Each is queried page by page.
 
 use super::queue::{Arrival, ArrivedEvent, Flood};
-use crate::nostr::relay::connections::Backoff;
+use crate::backoff::Backoff;
 use crate::nostr::relay::connections::Relays;
-use crate::nostr::relay::error::NostrError;
+use crate::nostr::relay::error::{LogLimit, NostrError, escape_for_log};
 use crate::nostr::relay::query::Fetched;
 use crate::vault::GIFT_WRAPS;
 use nostr_sdk::{Filter, Kind, RelayUrl, Timestamp};
@@ -38,6 +38,9 @@ const MAYBE_CUT_EVENTS: usize = 100;
 const MAX_PAGES: usize = 200;
 /// Time limit for one page.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Limits log lines about relays that ignore `until`.
+static IGNORES_UNTIL: LogLimit = LogLimit::new();
 
 /// Starts backfills and runs one at a time.
 pub(super) struct Backfill {
@@ -207,7 +210,8 @@ async fn fetch_all(
             (None, None) => filter(relays, since).limit(PAGE_EVENTS),
         };
         let Fetched { events: page, end } = relays.fetch_unverified(url, page_filter, PAGE_TIMEOUT).await;
-        let (length, oldest) = (page.len(), page.iter().map(|event| event.created_at).min());
+        let dates = || page.iter().map(|event| event.created_at);
+        let (length, oldest, newest) = (page.len(), dates().min(), dates().max());
         let before = ids.len();
         for event in page {
             if ids.insert(event.id) {
@@ -222,6 +226,14 @@ async fn fetch_all(
         // An incomplete page says nothing about older events.
         end?;
         let Some(oldest) = oldest else { break };
+        if alone.or(until).is_some_and(|until| newest.is_some_and(|newest| newest > until)) {
+            // It would send the same page again and again. It has nothing older for us.
+            if let Some(skipped) = IGNORES_UNTIL.next(Instant::now()) {
+                let url = escape_for_log(url);
+                tracing::warn!(url, skipped, "an inbox relay ignores `until`, so only its newest messages are fetched");
+            }
+            break;
+        }
         // The page may end within a second, so the next one requests that second again. If that
         // brings nothing new, the second is either complete or larger than a page. It is then
         // requested alone, once, before older events.
@@ -236,7 +248,31 @@ async fn fetch_all(
 mod tests {
     use super::*;
 
+    use crate::nostr::tests::{StubbornRelay, connect};
+    use nostr_sdk::{EventBuilder, Keys};
+    use std::sync::atomic::Ordering;
+
     const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test]
+    async fn a_relay_that_ignores_until_is_asked_twice_and_not_two_hundred_times() {
+        let relay = StubbornRelay::default();
+        let wrap = |number: u64| EventBuilder::new(Kind::GiftWrap, "").custom_created_at(number.into());
+        let wraps = (1..=2 * MAYBE_CUT_EVENTS as u64).map(wrap);
+        let keys = Keys::generate();
+        *relay.events.lock().unwrap() = wraps.map(|wrap| wrap.sign_with_keys(&keys).unwrap()).collect();
+        let url = relay.run().await;
+        let relays = connect(&url).await;
+        let (fetched, mut events) = mpsc::channel(1000);
+        fetch_all(&relays, &url, Timestamp::from(0), &Flood::new(20, 1000), &fetched).await.unwrap();
+        drop(fetched);
+        let mut count = 0;
+        while events.recv().await.is_some() {
+            count += 1;
+        }
+        assert_eq!((count, relay.queries.load(Ordering::SeqCst)), (2 * MAYBE_CUT_EVENTS, 2));
+        relays.disconnect().await;
+    }
 
     /// Runs a backfill that begins at `at` and ends at once. Returns the seconds until the next is
     /// due.

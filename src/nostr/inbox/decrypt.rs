@@ -10,7 +10,7 @@ use super::queue::{Arrival, ArrivedEvent};
 use crate::clock::Clock;
 use crate::fault::{self, Step};
 use crate::nostr::relay::connections::Relays;
-use crate::nostr::relay::encryption_keys::EncryptionKeys;
+use crate::nostr::relay::published::EncryptionKeys;
 use crate::vault::{Claim, Opened, Rumor, UnwrapError, Vault, VerifiedEvent};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;

@@ -10,13 +10,12 @@ mod backfill;
 mod decrypt;
 mod queue;
 mod subscription;
-pub mod vanish;
 
 pub use queue::{Arrival, Flood};
 pub use subscription::{Awaited, Watchdog};
 
 use super::relay::connections::{Relays, wait_until};
-use super::relay::encryption_keys::EncryptionKeys;
+use super::relay::published::EncryptionKeys;
 use crate::clock::Clock;
 use crate::config::Limits;
 use crate::fault::{self, Step};

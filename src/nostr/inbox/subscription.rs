@@ -7,10 +7,11 @@
 //! reconnects to a relay that accepts the message but never delivers it. About one connection in
 //! ten thousand is like that, for days.
 
+use crate::backoff::Backoff;
 use crate::clock::Clock;
 use crate::job::Asker;
 use crate::message::OutgoingMessage;
-use crate::nostr::relay::connections::{Backoff, Connection, Relays};
+use crate::nostr::relay::connections::{Connection, Relays};
 use crate::nostr::relay::error::NostrError;
 use crate::shutdown::Shutdown;
 use crate::vault::Vault;

@@ -4,7 +4,7 @@ mod delivery;
 
 use super::relay::connections::Relays;
 use super::relay::error::{LogLimit, NostrError, escape_for_log};
-use super::relay::relay_lists::{Destination, LookupOptions, RelayLists, nip04_destination};
+use super::relay::published::{Destination, LookupOptions, RelayLists, nip04_destination};
 use super::relay::slots::Visitor;
 use crate::clock::Clock;
 use crate::config::BotConfig;
@@ -19,12 +19,15 @@ use tokio::task::JoinSet;
 /// The pause after each attempt, in seconds; the last one repeats. It is a table, because the
 /// ledger stores the number of attempts.
 const PAUSES: [u64; 7] = [3, 10, 30, 60, 300, 900, 3600];
-/// Seconds after which a message that no relay accepted is given up.
+/// Seconds after which a key that no relay accepted is given up.
 const GIVE_UP_AFTER: u64 = 14 * 86_400;
-/// The fewest attempts before a message is given up. A clock that is ahead for a while makes the 14
+/// The fewest attempts before a key is given up. A clock that is ahead for a while makes the 14
 /// days seem over, but does not make the attempts. With a right clock there are some 300 in 14
 /// days.
 const LEAST_ATTEMPTS: u32 = 100;
+/// Attempts after which a message that has no key is given up, so that nobody can use the bot to
+/// knock at a host for days. They take some hours.
+const MOST_ATTEMPTS_WITHOUT_KEY: u32 = 10;
 /// Time for which only the read relays of an asker without DM relays are tried. After it, the
 /// relays where their message was seen are tried too.
 const FIRST_CHOICE: Duration = Duration::from_secs(3);
@@ -128,9 +131,16 @@ impl Outbox {
             self.relay_lists.doubt(message.wrap.to);
         }
         let now = self.clock.now();
-        if now.saturating_sub(message.queued_at) > GIVE_UP_AFTER && message.attempts >= LEAST_ATTEMPTS {
-            if let Some(skipped) = GIVEN_UP.next(Instant::now()) {
-                let (message, job) = (message.id.0, message.result_of);
+        let (age, attempts) = (now.saturating_sub(message.queued_at), message.attempts + 1);
+        let is_given_up = match message.result_of {
+            Some(_) => age > GIVE_UP_AFTER && attempts > LEAST_ATTEMPTS,
+            None => attempts >= MOST_ATTEMPTS_WITHOUT_KEY,
+        };
+        if is_given_up {
+            if let Some(job) = message.result_of
+                && let Some(skipped) = GIVEN_UP.next(Instant::now())
+            {
+                let message = message.id.0;
                 tracing::warn!(message, ?job, skipped, "given up: no relay of its asker accepted it in 14 days");
             }
             return Next::Finished;
@@ -237,14 +247,14 @@ fn pause_after(attempts: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, RelayEntry};
-    use crate::job::Asker;
+    use crate::config::Config;
+    use crate::job::{Asker, JobId};
     use crate::ledger::MessageId;
     use crate::message::GiftWrap;
     use crate::nostr::relay::connections::Reach;
-    use crate::vault::Vault;
+    use crate::nostr::tests::{PATIENCE, accept, listen, ours, unconnected};
+    use futures_util::FutureExt;
     use nostr_sdk::{EventBuilder, Keys};
-    use tokio::net::TcpListener;
 
     async fn outbox(relays: Relays, clock: Clock) -> (Outbox, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
@@ -253,12 +263,12 @@ mod tests {
         (Outbox { relays, ledger, clock, bot, relay_lists: Arc::default() }, folder)
     }
 
-    fn message(attempts: u32) -> Arc<DueMessage> {
+    fn message(result_of: Option<JobId>, attempts: u32) -> Arc<DueMessage> {
         let json = EventBuilder::text_note("").sign_with_keys(&Keys::generate()).unwrap().as_json();
         let to = Asker(Keys::generate().public_key().to_bytes());
         Arc::new(DueMessage {
             id: MessageId(1),
-            result_of: None,
+            result_of,
             urgent: false,
             wrap: GiftWrap { id: [0; 32], to, json, expires_at: 0 },
             queued_at: Clock::System.now(),
@@ -269,41 +279,35 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_wrong_clock_alone_gives_no_message_up() {
-        let signer = Vault::without_identity().unwrap().signer();
-        let relays = Relays::connect(&[], Reach::anywhere(), signer).await.unwrap();
-        let (outbox, _folder) = outbox(relays, Clock::at(Clock::System.now() + 365 * 86_400)).await;
-        for attempts in [0, 1, LEAST_ATTEMPTS - 1] {
-            assert!(matches!(outbox.next(&message(attempts), 0, 1), Next::Again(_)), "{attempts}");
+    async fn a_key_is_given_up_after_many_attempts_and_two_weeks_and_chatter_after_ten() {
+        let (key, chatter) = (Some(JobId(1)), None);
+        for (result_of, days, attempts, is_given_up) in [
+            (key, 365, LEAST_ATTEMPTS - 1, false), // A wrong clock alone gives no key up.
+            (key, 365, LEAST_ATTEMPTS, true),
+            (key, 13, 1000, false),
+            (chatter, 365, 0, false),
+            (chatter, 0, MOST_ATTEMPTS_WITHOUT_KEY - 2, false),
+            (chatter, 0, MOST_ATTEMPTS_WITHOUT_KEY - 1, true),
+        ] {
+            let clock = Clock::at(Clock::System.now() + days * 86_400);
+            let (outbox, _folder) = outbox(unconnected(&[], Reach::anywhere()).await, clock).await;
+            let next = outbox.next(&message(result_of, attempts), 0, 1);
+            assert_eq!(next == Next::Finished, is_given_up, "{result_of:?}, {days} days, {attempts} attempts");
         }
-        assert!(matches!(outbox.next(&message(LEAST_ATTEMPTS), 0, 1), Next::Finished));
     }
 
     #[tokio::test]
     async fn an_attempt_ends_when_it_is_told_to_while_relay_lists_are_looked_up() {
         // A relay that accepts connections and says nothing more.
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = RelayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
-        let entry = RelayEntry { url, inbox: true, status: false, discovery: false };
-        let signer = Vault::without_identity().unwrap().signer();
-        let relays = Relays::connect(&[entry], Reach::anywhere(), signer).await.unwrap();
-        let (stream, _) = listener.accept().await.unwrap();
-        let _socket = tokio_tungstenite::accept_async(stream).await.unwrap();
-        assert_eq!(relays.wait_for_any(Duration::from_secs(20)).await, 1);
-
+        let (listener, url) = listen().await;
+        let relays = unconnected(&[ours(&url)], Reach::anywhere()).await;
+        let (_socket, connected) = tokio::join!(accept(&listener), relays.wait_for_any(PATIENCE));
+        assert_eq!(connected, 1);
         let (outbox, _folder) = outbox(relays, Clock::System).await;
-        let message = message(0);
-        let mut took = Vec::new();
-        // The quickest of three: on a busy machine any one may be held up.
-        for _ in 0..3 {
-            let cancel = Notify::new();
-            cancel.notify_one();
-            let began = Instant::now();
-            let attempt = outbox.attempt(&message, &cancel).await;
-            took.push(began.elapsed());
-            assert!(matches!(attempt.next, Next::Again(_)) && attempt.reached.is_empty());
-        }
-        assert!(took.iter().min() < Some(&Duration::from_secs(2)), "{took:?}; a lookup takes four seconds");
+        let cancel = Notify::new();
+        cancel.notify_one();
+        let attempt = outbox.attempt(&message(None, 0), &cancel).now_or_never().expect("it ends at once");
+        assert!(matches!(attempt.next, Next::Again(_)) && attempt.reached.is_empty());
         outbox.relays.disconnect().await;
     }
 }

@@ -4,7 +4,8 @@
 //! They are queued in the ledger, one per topic, and sent by [`Publisher`]. An event that equals the
 //! last one of its topic is not queued again, so a restart publishes nothing twice.
 
-use super::relay::connections::{Backoff, Relays};
+use super::relay::connections::Relays;
+use crate::backoff::Backoff;
 use crate::clock::Clock;
 use crate::config::{Config, RelayEntry};
 use crate::ledger::{DayFigures, DuePost, Ledger, LedgerError, Post};

@@ -15,7 +15,6 @@ use super::slots::Visitor;
 use super::transport::{Proxy, Transport};
 use crate::config::RelayEntry;
 use crate::vault::BotSigner;
-use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use nostr_relay_pool::prelude::{
     Backend, DatabaseError, DatabaseEventStatus, Events, NostrDatabase, RejectedReason, SaveEventStatus,
 };
@@ -49,6 +48,11 @@ const RECONNECT_TIMEOUT: Duration = Duration::from_secs(7);
 /// A relay of ours whose last connection was made within this time will probably return soon. Only
 /// such relays are waited for.
 const JUST_GONE: Duration = Duration::from_secs(60);
+
+/// The longest time that a caller asks for a place among those of others.
+const ASK_TIMEOUT: Duration = Duration::from_secs(1);
+/// Pause between two times it asks.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Identifies one connection to one of our relays. A reconnect makes another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -391,39 +395,22 @@ impl NostrDatabase for NullDatabase {
     }
 }
 
-/// Pauses that double from a first to a longest one, which repeats.
-///
-/// Two other schedules do not use this: the outbox's, whose steps are counted in the ledger, and
-/// the throttle's, whose gap also shrinks.
-#[derive(Debug)]
-pub(in crate::nostr) struct Backoff {
-    builder: ExponentialBuilder,
-    pauses: ExponentialBackoff,
-    longest: Duration,
-}
+/// Time in which a caller asks again for a place among those of others.
+pub(super) struct AskAgain(Instant);
 
-/// A clone begins with the first pause.
-impl Clone for Backoff {
-    fn clone(&self) -> Backoff {
-        Backoff { builder: self.builder, pauses: self.builder.build(), longest: self.longest }
-    }
-}
-
-impl Backoff {
-    /// Pauses of `first`, 2 × `first`, … up to `longest`.
-    pub fn new(first: Duration, longest: Duration) -> Backoff {
-        let builder = ExponentialBuilder::new().with_min_delay(first).with_max_delay(longest).without_max_times();
-        Backoff { builder, pauses: builder.build(), longest }
+impl AskAgain {
+    /// A second from now.
+    pub fn new() -> AskAgain {
+        AskAgain(Instant::now() + ASK_TIMEOUT)
     }
 
-    /// The pause before the next attempt.
-    pub fn next_pause(&mut self) -> Duration {
-        self.pauses.next().unwrap_or(self.longest)
-    }
-
-    /// Begins with the first pause again, because an attempt succeeded.
-    pub fn reset(&mut self) {
-        self.pauses = self.builder.build();
+    /// Pauses before the caller asks again. Returns `false` at once if the time is over.
+    pub async fn pause(&self) -> bool {
+        let is_left = Instant::now() < self.0;
+        if is_left {
+            tokio::time::sleep(ASK_AGAIN).await;
+        }
+        is_left
     }
 }
 
@@ -438,15 +425,8 @@ pub(in crate::nostr) async fn wait_until(time: Instant) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nostr::tests::listen;
     use futures_util::StreamExt;
-    use tokio::net::TcpListener;
-
-    /// A listener, and the address of a relay at its port.
-    async fn listen() -> (TcpListener, RelayUrl) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = RelayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
-        (listener, url)
-    }
 
     /// A client that has begun to connect to a relay.
     async fn dial(url: &RelayUrl) -> (Client, Relay) {
@@ -490,14 +470,5 @@ mod tests {
         client.shutdown().await;
         wait_for_connection(&relay, Duration::from_secs(3600)).await;
         assert!(!relay.is_connected(), "a connection that was given up is not waited for");
-    }
-
-    #[test]
-    fn pauses_double_up_to_the_longest_and_start_again_after_a_success() {
-        let mut backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(12));
-        let mut next = || backoff.next_pause().as_secs();
-        assert_eq!([next(), next(), next(), next(), next()], [2, 4, 8, 12, 12]);
-        backoff.reset();
-        assert_eq!(backoff.next_pause().as_secs(), 2);
     }
 }

@@ -9,7 +9,7 @@ use thiserror::Error;
 /// so it may be logged.
 #[derive(Debug, Error)]
 pub enum NostrError {
-    /// The relay failed or answered with an error.
+    /// The relay failed, answered with an error, did not answer in time, or is visited later.
     #[error("the relay {url} cannot be used: {reason}")]
     Relay {
         /// The relay's address.
@@ -20,15 +20,9 @@ pub enum NostrError {
     /// There is no connection to this relay.
     #[error("{0} is not connected")]
     NotConnected(String),
-    /// The relay did not answer within the time limit.
-    #[error("{0} did not answer in time")]
-    Silent(String),
     /// The relay limits our rate.
     #[error("{0} takes fewer events at a time")]
     Busy(String),
-    /// Too many events are in progress to external relays, or to this one.
-    #[error("{0} is visited later")]
-    NoRoom(String),
     /// The relay will never accept this event.
     #[error("{url} refuses: {reason}")]
     Refused {
@@ -39,6 +33,9 @@ pub enum NostrError {
     },
 }
 
+/// The reason while too many events are in progress to external relays, or to this one.
+pub(super) const NO_ROOM: &str = "it is visited later";
+
 impl NostrError {
     pub(super) fn relay(url: &RelayUrl, reason: impl ToString) -> NostrError {
         NostrError::Relay { url: escape_for_log(url), reason: escape_for_log(reason) }
@@ -48,16 +45,18 @@ impl NostrError {
         NostrError::NotConnected(escape_for_log(url))
     }
 
+    /// The relay did not answer within the time limit.
     pub(super) fn silent(url: &RelayUrl) -> NostrError {
-        NostrError::Silent(escape_for_log(url))
+        NostrError::relay(url, "it did not answer in time")
     }
 
     pub(super) fn busy(url: &RelayUrl) -> NostrError {
         NostrError::Busy(escape_for_log(url))
     }
 
+    /// Too many events are in progress.
     pub(super) fn no_room(url: &RelayUrl) -> NostrError {
-        NostrError::NoRoom(escape_for_log(url))
+        NostrError::relay(url, NO_ROOM)
     }
 
     pub(super) fn refused(url: &RelayUrl, reason: impl ToString) -> NostrError {

@@ -4,7 +4,7 @@
 //! dialled only when it is needed and never retried automatically, so nobody can use the bot to
 //! keep dialling a host that is not a relay.
 
-use super::connections::{NullDatabase, wait_for_connection};
+use super::connections::{AskAgain, NullDatabase, wait_for_connection};
 use super::error::NostrError;
 use super::host::{Host, Hosts, Resolver};
 use super::publish::MAX_EVENTS_IN_PROGRESS;
@@ -19,10 +19,6 @@ use std::time::{Duration, Instant};
 
 /// Time limit for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(7);
-/// The longest time that a visitor waits for a slot.
-const SLOT_WAIT: Duration = Duration::from_secs(1);
-/// Pause between two attempts to get a slot.
-const ASK_AGAIN: Duration = Duration::from_millis(50);
 /// The most unread messages of one relay: an OK for each event in progress, and a few notices. The
 /// library's default of 2,048 would reserve half a megabyte for each relay that is dialled.
 const UNREAD_PER_EXTERNAL: usize = 128;
@@ -64,7 +60,7 @@ impl ExternalRelays {
     /// answered before. Such hosts and those of `urgent` visitors are resolved first.
     ///
     /// Errors: [`NostrError::NotConnected`] if the host has no address or was unreachable a moment
-    /// ago, [`NostrError::NoRoom`] while too many names of its domain are looked up.
+    /// ago, [`super::error::NO_ROOM`] while too many names of its domain are looked up.
     pub async fn hosts(&self, url: &RelayUrl, has_answered: bool, urgent: bool) -> Result<Hosts, NostrError> {
         let hosts = Hosts::by_name(url);
         if has_answered && self.client.relay(url).await.is_ok_and(|relay| relay.is_connected()) {
@@ -97,13 +93,13 @@ impl ExternalRelays {
     ///
     /// `hosts` comes from [`ExternalRelays::hosts`].
     ///
-    /// Errors: [`NostrError::NoRoom`] if there is no slot for this visitor,
+    /// Errors: [`super::error::NO_ROOM`] if there is no slot for this visitor,
     /// [`NostrError::NotConnected`] if the relay cannot be reached.
     pub async fn visit(&self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Relay, NostrError> {
-        let deadline = Instant::now() + SLOT_WAIT;
+        // Most visitors in a flood get no slot. They learn that here, without waiting for the lock
+        // `changing`.
+        let asking = AskAgain::new();
         let relay = loop {
-            // Most visitors in a flood get no slot. They learn that here, without waiting for the
-            // lock `changing`.
             let look = self.known().look(url, hosts, visitor)?;
             let relay = match look {
                 Look::Active(relay) => Some(*relay),
@@ -112,7 +108,7 @@ impl ExternalRelays {
             };
             match relay {
                 Some(relay) => break relay,
-                None if Instant::now() < deadline => tokio::time::sleep(ASK_AGAIN).await,
+                None if asking.pause().await => {}
                 None => return Err(NostrError::no_room(url)),
             }
         };
@@ -194,13 +190,6 @@ impl ExternalRelays {
         }
     }
 
-    /// Visits a relay that has never answered.
-    #[cfg(test)]
-    pub async fn visit_new(&self, url: &RelayUrl, visitor: Visitor) -> Result<Relay, NostrError> {
-        let hosts = self.hosts(url, false, visitor.urgent).await?;
-        self.visit(url, &hosts, visitor).await
-    }
-
     /// Disconnects from all relays.
     pub async fn disconnect(&self) {
         self.client.shutdown().await;
@@ -262,7 +251,7 @@ impl KnownRelays {
     /// Looks up the relay or the slot that a visitor can have at once. The client is not changed.
     ///
     /// Errors: [`NostrError::NotConnected`] if the host could not be reached a moment ago,
-    /// [`NostrError::NoRoom`] if there is no slot.
+    /// [`super::error::NO_ROOM`] if there is no slot.
     pub fn look(&mut self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Look, NostrError> {
         let now = Instant::now();
         if let Some(relay) = self.relays.get(url).filter(|relay| is_active(relay)) {
@@ -299,12 +288,22 @@ fn is_active(relay: &Relay) -> bool {
 mod tests {
     use super::*;
     use crate::job::Asker;
+    use crate::nostr::relay::error::NO_ROOM;
     use crate::nostr::relay::slots::MAX_PER_HOST;
+    use crate::nostr::tests::{accept, listen};
     use nostr_relay_builder::{LocalRelay, RelayBuilder};
     use nostr_sdk::{Keys, RelayStatus};
     use std::net::IpAddr;
     use tokio::net::TcpListener;
     use tokio::task::JoinSet;
+
+    impl ExternalRelays {
+        /// Visits a relay that has never answered.
+        async fn visit_new(&self, url: &RelayUrl, visitor: Visitor) -> Result<Relay, NostrError> {
+            let hosts = self.hosts(url, false, visitor.urgent).await?;
+            self.visit(url, &hosts, visitor).await
+        }
+    }
 
     fn external() -> ExternalRelays {
         ExternalRelays::new(Keys::generate(), false, Resolver::default(), None)
@@ -312,12 +311,6 @@ mod tests {
 
     fn visitor(number: usize) -> Visitor {
         Visitor { asker: Asker([number as u8; 32]), urgent: false, retries: false }
-    }
-
-    async fn listen() -> (TcpListener, RelayUrl) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = RelayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
-        (listener, url)
     }
 
     /// Addresses of hosts where nothing listens on the port.
@@ -392,8 +385,7 @@ mod tests {
     async fn a_relay_that_hung_up_is_dialled_again() {
         let external = external();
         let (listener, url) = listen().await;
-        let accept = || async { tokio_tungstenite::accept_async(listener.accept().await.unwrap().0).await.unwrap() };
-        let (first, visited) = tokio::join!(accept(), external.visit_new(&url, visitor(0)));
+        let (first, visited) = tokio::join!(accept(&listener), external.visit_new(&url, visitor(0)));
         let relay = visited.unwrap();
         drop(first);
         let gone = async {
@@ -402,7 +394,7 @@ mod tests {
             }
         };
         tokio::time::timeout(CONNECT_TIMEOUT, gone).await.expect("the connection ends");
-        let (_second, visited) = tokio::join!(accept(), external.visit_new(&url, visitor(0)));
+        let (_second, visited) = tokio::join!(accept(&listener), external.visit_new(&url, visitor(0)));
         visited.expect("dialled again at once");
     }
 
@@ -419,7 +411,7 @@ mod tests {
         let _others = external.changing.lock().await;
         let again = Visitor { retries: true, ..visitor(100) };
         let visited = tokio::time::timeout(CONNECT_TIMEOUT, external.visit_new(&path(100), again)).await;
-        assert!(matches!(visited, Ok(Err(NostrError::NoRoom(_)))), "{visited:?}");
+        assert!(matches!(&visited, Ok(Err(NostrError::Relay { reason, .. })) if reason == NO_ROOM), "{visited:?}");
     }
 
     /// The attacker has a wildcard in DNS, so every name has the same address.

@@ -6,12 +6,13 @@
 //! takes. So lookups are limited, in total and per domain. Some are reserved for relays that have
 //! answered before and for askers with a job.
 
+use super::connections::AskAgain;
 use super::transport::is_onion;
 use hashlink::LruCache;
 use nostr_sdk::{RelayUrl, Url};
 use std::collections::HashMap;
 use std::io::{Error, ErrorKind, Result};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -61,8 +62,7 @@ impl Host {
         if name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok() || name.contains(':') {
             return Host(name);
         }
-        let kept: Vec<&str> = name.rsplitn(labels + 1, '.').take(labels).collect();
-        Host(format!("domain {}", kept.join(".")))
+        Host(format!("domain {}", last_labels(&name, labels)))
     }
 }
 
@@ -90,6 +90,9 @@ impl Hosts {
 /// Domains that are never public.
 const PRIVATE_DOMAINS: [&str; 5] = [".local", ".localhost", ".internal", ".lan", ".home.arpa"];
 
+/// A port for asking the system how it would reach an address (the discard protocol's).
+const UNUSED_PORT: u16 = 9;
+
 /// Whether a relay's URL names a host in the operator's own network. A domain counts by its name
 /// here; its addresses are checked when it is dialled.
 pub(super) fn is_private(url: &RelayUrl) -> bool {
@@ -106,6 +109,22 @@ pub(super) fn is_private(url: &RelayUrl) -> bool {
 /// Whether an external relay may be dialled at this port: 80, 443, and those from 1024 up.
 pub(super) fn has_allowed_port(port: u16) -> bool {
     matches!(port, 80 | 443 | 1024..)
+}
+
+/// Whether an address is one of this machine's own: the system would send to it from the same
+/// address. Nothing is sent.
+pub(super) fn is_own_address(ip: IpAddr) -> bool {
+    let any = if ip.is_ipv4() { IpAddr::from(Ipv4Addr::UNSPECIFIED) } else { Ipv6Addr::UNSPECIFIED.into() };
+    let source = UdpSocket::bind((any, 0)).and_then(|socket| {
+        socket.connect((ip, UNUSED_PORT))?;
+        socket.local_addr()
+    });
+    source.is_ok_and(|source| source.ip() == ip)
+}
+
+/// Whether an external relay may be dialled at an address. `is_own`: [`is_own_address`].
+pub(super) fn may_dial(ip: IpAddr, is_own: impl Fn(IpAddr) -> bool) -> bool {
+    is_public(ip) && !is_own(ip)
 }
 
 /// Whether an address is globally reachable.
@@ -155,10 +174,6 @@ const ORDINARY_LOOKUPS: usize = 48;
 const PREFERRED_LOOKUPS: usize = 16;
 /// The most lookups at a time of names that end in the same two labels.
 const LOOKUPS_PER_DOMAIN: usize = 4;
-/// The longest time that a lookup waits for others of its domain.
-const LOOKUP_WAIT: Duration = Duration::from_secs(1);
-/// Pause between two requests for a turn.
-const ASK_AGAIN: Duration = Duration::from_millis(50);
 /// Number of names whose addresses are remembered.
 const REMEMBERED_NAMES: usize = 10_000;
 /// Time for which addresses are remembered, so that the dialled addresses are the checked ones.
@@ -233,23 +248,22 @@ impl Resolver {
         if let Ok(address) = name.parse() {
             return Ok(vec![address]);
         }
-        let deadline = Instant::now() + LOOKUP_WAIT;
-        let turn = loop {
+        let asking = AskAgain::new();
+        let permit = loop {
+            // Another task may have looked up the same name.
             if let Some(addresses) = self.remembered(&name) {
                 return Ok(addresses);
             }
-            match self.turn(&name, preferred).await {
-                // Another task may be looking up the same name.
-                Err(error) if error.kind() == ErrorKind::WouldBlock && Instant::now() < deadline => {
-                    tokio::time::sleep(ASK_AGAIN).await;
-                }
-                turn => break turn?,
+            match self.permit(&name, preferred).await {
+                Some(permit) => break permit,
+                None if asking.pause().await => {}
+                None => return Err(Error::new(ErrorKind::WouldBlock, "too many names of this domain are looked up")),
             }
         };
         let look_up = move || {
-            let mut addresses = (turn.shared.look_up)(&name)?;
+            let mut addresses = (permit.shared.look_up)(&name)?;
             addresses.truncate(ADDRESSES_PER_NAME);
-            turn.shared.state().known.insert(name, (addresses.clone(), Instant::now()));
+            permit.shared.state().known.insert(name, (addresses.clone(), Instant::now()));
             Ok(addresses)
         };
         tokio::task::spawn_blocking(look_up).await.map_err(Error::other)?
@@ -261,35 +275,29 @@ impl Resolver {
         (found_at.elapsed() < ADDRESSES_FRESH_FOR).then(|| addresses.clone())
     }
 
-    /// Waits until the lookup of a name may start.
-    ///
-    /// Errors: [`ErrorKind::WouldBlock`] while too many lookups of its domain are in progress.
-    async fn turn(&self, name: &str, preferred: bool) -> Result<LookupPermit> {
-        let full = || Error::new(ErrorKind::WouldBlock, "too many names of this domain are looked up");
-        let domain = domain(name);
-        let is_full =
-            || self.shared.state().under_way.get(&domain).is_some_and(|&lookups| lookups >= LOOKUPS_PER_DOMAIN);
-        if is_full() {
-            return Err(full());
+    /// Waits until the lookup of a name may start. `None` while too many lookups of its domain are
+    /// in progress.
+    async fn permit(&self, name: &str, preferred: bool) -> Option<LookupPermit> {
+        let domain = last_labels(name, 2);
+        let is_full = |lookups: &usize| *lookups >= LOOKUPS_PER_DOMAIN;
+        if self.shared.state().under_way.get(&domain).is_some_and(is_full) {
+            return None;
         }
         let ordinary = Arc::clone(&self.shared.ordinary).acquire_owned();
-        let permit = if preferred {
-            tokio::select! {
-                permit = ordinary => permit,
-                permit = Arc::clone(&self.shared.preferred).acquire_owned() => permit,
-            }
-        } else {
-            ordinary.await
+        let further = Arc::clone(&self.shared.preferred).acquire_owned();
+        let permit = tokio::select! {
+            permit = ordinary => permit,
+            permit = further, if preferred => permit,
         };
-        let _permit = permit.map_err(Error::other)?;
+        let _permit = permit.ok()?;
         let mut state = self.shared.state();
         let lookups = state.under_way.entry(domain.clone()).or_default();
-        if *lookups >= LOOKUPS_PER_DOMAIN {
-            return Err(full());
+        if is_full(lookups) {
+            return None;
         }
         *lookups += 1;
         drop(state);
-        Ok(LookupPermit { shared: Arc::clone(&self.shared), domain, _permit })
+        Some(LookupPermit { shared: Arc::clone(&self.shared), domain, _permit })
     }
 }
 
@@ -311,9 +319,9 @@ impl Drop for LookupPermit {
     }
 }
 
-/// The last two labels of a name. One owner usually registers all names below them.
-fn domain(name: &str) -> String {
-    let labels: Vec<&str> = name.trim_end_matches('.').rsplitn(3, '.').take(2).collect();
+/// The last labels of a name. One owner usually registers all names below two labels.
+fn last_labels(name: &str, count: usize) -> String {
+    let labels: Vec<&str> = name.trim_end_matches('.').rsplitn(count + 1, '.').take(count).collect();
     labels.join(".")
 }
 
@@ -367,6 +375,16 @@ mod tests {
         }
         for url in ["wss://relay.example.com", "wss://8.8.8.8", "ws://[2606:4700::1]", "ws://relay.example.com."] {
             assert!(!private(url), "{url}");
+        }
+    }
+
+    #[test]
+    fn the_addresses_of_this_machine_are_not_dialled_even_if_they_are_public() {
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+        assert!(is_own_address(ip("127.0.0.1")) && !is_own_address(ip("192.0.2.1")));
+        let own = ip("8.8.8.8");
+        for (address, is_dialled) in [("8.8.8.8", false), ("8.8.4.4", true), ("10.0.0.1", false)] {
+            assert_eq!(may_dial(ip(address), |ip| ip == own), is_dialled, "{address}");
         }
     }
 

@@ -1,18 +1,16 @@
 //! Relay connections: our own relays with their roles, and external relays that askers list.
 
 pub(in crate::nostr) mod connections;
-pub(in crate::nostr) mod encryption_keys;
 pub(in crate::nostr) mod error;
 mod external;
 mod host;
 pub mod nip11;
 mod publish;
+pub(in crate::nostr) mod published;
 pub(in crate::nostr) mod query;
-pub(in crate::nostr) mod relay_lists;
 pub(in crate::nostr) mod slots;
 mod transport;
 
 pub use connections::{ConnectionState, Reach, RelayFigures, Relays, reach};
-pub use encryption_keys::EncryptionKeys;
 pub use error::NostrError;
-pub use relay_lists::RelayLists;
+pub use published::{EncryptionKeys, RelayLists, vanish_requests};

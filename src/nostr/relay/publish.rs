@@ -8,11 +8,13 @@
 //! not occupy the outbox meanwhile. An external host that has never answered gets a few events at a
 //! time. No external host gets more events at a time than its connection has room for answers.
 
-use super::connections::{Relays, wait_until};
+use super::connections::{AskAgain, Relays, wait_until};
 use super::error::NostrError;
 use super::external::LINGER;
 use super::host::{Host, Hosts};
 use super::slots::Visitor;
+use crate::job::Asker;
+use crate::token_bucket::TokenBucket;
 use hashlink::LruCache;
 use nostr_relay_pool::relay;
 use nostr_sdk::{Event, JsonUtil, Relay, RelayUrl};
@@ -22,10 +24,6 @@ use std::time::{Duration, Instant};
 
 /// Time limit for a relay to accept an event, authentication included.
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(20);
-/// The longest time that an event waits for others in progress to the same external host.
-const DELIVERY_WAIT: Duration = Duration::from_secs(1);
-/// Pause between two attempts to start.
-const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 impl Relays {
     /// Sends one of the bot's own events to one relay and waits for its OK.
@@ -85,6 +83,9 @@ impl Relays {
         event: &str,
         visitor: Visitor,
     ) -> Result<(), NostrError> {
+        if !self.throttle.may_send_for(visitor.asker, &hosts.limited, Instant::now()) {
+            return Err(NostrError::no_room(url));
+        }
         let delivery = self.begin_delivery(url, hosts, MostAtOnce::external(visitor.urgent)).await?;
         let relay = self.external.visit(url, hosts, visitor).await?;
         let sent = send(&relay, event, &delivery).await;
@@ -107,13 +108,13 @@ impl Relays {
         hosts: &'a Hosts,
         most: MostAtOnce,
     ) -> Result<Delivery<'a>, NostrError> {
-        let deadline = Instant::now() + DELIVERY_WAIT;
+        let asking = AskAgain::new();
         loop {
             match self.throttle.begin_delivery(hosts, most, Instant::now()) {
                 DeliveryStart::Now(delivery) => return Ok(delivery),
                 DeliveryStart::Later => return Err(NostrError::silent(url)),
-                DeliveryStart::Soon if Instant::now() >= deadline => return Err(NostrError::no_room(url)),
-                DeliveryStart::Soon => tokio::time::sleep(ASK_AGAIN).await,
+                DeliveryStart::Soon if asking.pause().await => {}
+                DeliveryStart::Soon => return Err(NostrError::no_room(url)),
             }
         }
     }
@@ -162,10 +163,18 @@ const KEPT_FOR_URGENT: usize = 32;
 /// Number of hosts that have answered and are remembered.
 const REMEMBERED_ANSWERED: usize = 10_000;
 
+/// Events a minute that an external host gets on behalf of one asker, and at once. Each is a message
+/// that the asker caused; nobody can use the bot to flood a host.
+const EVENTS_A_MINUTE: u32 = 60;
+/// Number of pairs of an asker and a host whose events are counted.
+const REMEMBERED_FOR_ASKERS: usize = 10_000;
+
 /// The limits of all hosts.
 #[derive(Debug)]
 pub(in crate::nostr) struct Throttle {
     limited: Mutex<HashMap<Host, RateLimit>>,
+    /// The events that hosts may still get on behalf of askers.
+    for_askers: Mutex<LruCache<(Asker, Host), TokenBucket>>,
     pending: Mutex<AwaitedAnswers>,
 }
 
@@ -239,7 +248,8 @@ pub(super) struct Delivery<'a> {
 impl Default for Throttle {
     fn default() -> Throttle {
         let pending = AwaitedAnswers { hosts: HashMap::new(), answered: LruCache::new(REMEMBERED_ANSWERED) };
-        Throttle { limited: Mutex::default(), pending: Mutex::new(pending) }
+        let for_askers = Mutex::new(LruCache::new(REMEMBERED_FOR_ASKERS));
+        Throttle { limited: Mutex::default(), for_askers, pending: Mutex::new(pending) }
     }
 }
 
@@ -277,6 +287,13 @@ impl Throttle {
                 limited.remove(host);
             }
         }
+    }
+
+    /// Whether an external host may get another event on behalf of an asker now. Counts it.
+    fn may_send_for(&self, asker: Asker, host: &Host, now: Instant) -> bool {
+        let mut for_askers = self.for_askers.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = || TokenBucket::full_at(now, 1, EVENTS_A_MINUTE);
+        for_askers.entry((asker, host.clone())).or_insert_with(full).try_take(now)
     }
 
     /// Starts a delivery if the host may get one now.
@@ -393,6 +410,15 @@ mod tests {
         assert_eq!(begin(true).unwrap_err(), "soon");
         under_way.truncate(MAX_EVENTS_IN_PROGRESS - KEPT_FOR_URGENT - 1);
         assert!(begin(false).is_ok());
+    }
+
+    #[test]
+    fn a_host_gets_a_bounded_number_of_events_a_minute_from_one_asker() {
+        let (throttle, now, host) = (Throttle::default(), Instant::now(), host("victim"));
+        let sent =
+            |asker: u8, at| (0..1000).filter(|_| throttle.may_send_for(Asker([asker; 32]), &host.limited, at)).count();
+        assert_eq!(sent(1, now), 60);
+        assert_eq!((sent(1, now + Duration::from_secs(30)), sent(2, now)), (30, 60), "another asker has their own");
     }
 
     #[test]

@@ -2,27 +2,18 @@
 //!
 //! The library's event stream ends the same way after the last event, on a broken connection, and
 //! if the relay closes the query for an unknown reason. This module distinguishes them.
-//!
-//! The newest replaceable event of an author that some relays have: relay lists, and announcements of
-//! encryption keys.
 
 use super::connections::Relays;
 use super::error::NostrError;
 use crate::vault::VerifiedEvent;
-use hashlink::LruCache;
 use nostr_relay_pool::relay::{RelayNotification, ReqExitPolicy, SubscribeAutoCloseOptions, SubscribeOptions};
 use nostr_sdk::message::MachineReadablePrefix;
-use nostr_sdk::{
-    Event, EventId, Filter, Kind, PublicKey, Relay, RelayMessage, RelayStatus, RelayUrl, SubscriptionId, Timestamp,
-};
-use std::cmp::Reverse;
+use nostr_sdk::{Event, EventId, Filter, Relay, RelayMessage, RelayStatus, RelayUrl, SubscriptionId};
 use std::collections::HashSet;
 use std::ops::Deref;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::task::JoinSet;
 
 /// The events a relay returned for a query.
 #[derive(Debug)]
@@ -174,133 +165,27 @@ impl Relays {
     }
 }
 
-/// Time limit for one relay's answer.
-const RELAY_TIMEOUT: Duration = Duration::from_secs(4);
-/// Once a relay has returned an event, the others have this long to return a newer one.
-const NEWER_TIMEOUT: Duration = Duration::from_millis(500);
-/// Time for which a relay that was slower than [`NEWER_TIMEOUT`] is not waited for.
-const SLOW_FOR: Duration = Duration::from_secs(600);
-/// Number of slow relays that are remembered.
-const SLOW_RELAYS: usize = 64;
-
-/// The newest event, and how many relays answered.
-pub(super) struct Newest {
-    pub event: Option<VerifiedEvent>,
-    /// Relays that returned an event or said that they have none.
-    pub answered: usize,
-    /// Relays that did not.
-    pub failed: usize,
-}
-
-/// Relays that returned nothing within [`NEWER_TIMEOUT`] while another relay had an event.
-#[derive(Debug)]
-pub(super) struct SlowRelays(Mutex<LruCache<RelayUrl, Instant>>);
-
-impl Default for SlowRelays {
-    fn default() -> SlowRelays {
-        SlowRelays(Mutex::new(LruCache::new(SLOW_RELAYS)))
-    }
-}
-
-impl SlowRelays {
-    /// Whether all of these relays were slow recently.
-    fn are_all(&self, relays: &HashSet<RelayUrl>) -> bool {
-        let slow = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        relays.iter().all(|url| slow.peek(url).is_some_and(|at| at.elapsed() < SLOW_FOR))
-    }
-
-    fn remember(&self, relays: HashSet<RelayUrl>) {
-        let mut slow = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        relays.into_iter().for_each(|url| _ = slow.insert(url, Instant::now()));
-    }
-}
-
-/// Asks relays, all at once, for the newest event of a kind and author. `limit`: for all of them,
-/// including those that have to be connected first. With `slow`, relays that are slower than the
-/// first one with an event are waited for only [`NEWER_TIMEOUT`], or not at all.
-pub(super) async fn newest(
-    relays: &Relays,
-    urls: impl IntoIterator<Item = RelayUrl>,
-    author: PublicKey,
-    kind: Kind,
-    limit: Duration,
-    slow: Option<&SlowRelays>,
-) -> Newest {
-    let mut waited_for: HashSet<RelayUrl> = urls.into_iter().collect();
-    let mut lookups = JoinSet::new();
-    for url in waited_for.iter().cloned() {
-        let (relays, filter) = (relays.clone(), Filter::new().kind(kind).author(author));
-        lookups.spawn(async move { (relays.fetch_one(&url, filter, RELAY_TIMEOUT).await, url) });
-    }
-    let mut newest = Newest { event: None, answered: 0, failed: 0 };
-    let mut ends = Instant::now() + limit;
-    while let Ok(Some(lookup)) = tokio::time::timeout_at(ends.into(), lookups.join_next()).await {
-        let answer = lookup.ok().and_then(|(answer, url)| {
-            waited_for.remove(&url);
-            answer.ok()
-        });
-        let Some(event) = answer else {
-            newest.failed += 1;
-            continue;
-        };
-        newest.answered += 1;
-        let own = event.filter(|event| event.pubkey == author && event.kind == kind);
-        if slow.is_some() && own.is_some() && newest.event.is_none() {
-            ends = Instant::now() + NEWER_TIMEOUT;
-        }
-        newest.event = newest_of(own.into_iter().chain(newest.event));
-        if newest.event.is_some() && slow.is_some_and(|slow| slow.are_all(&waited_for)) {
-            break;
-        }
-    }
-    newest.failed += lookups.len();
-    if let Some(slow) = slow
-        && newest.event.is_some()
-        && Instant::now() >= ends
-    {
-        slow.remember(waited_for);
-    }
-    newest
-}
-
-/// The newest of several events; of those with the same date, the one with the lower id (NIP-01).
-pub(super) fn newest_of(events: impl IntoIterator<Item = VerifiedEvent>) -> Option<VerifiedEvent> {
-    events.into_iter().max_by_key(|event| rank(event))
-}
-
-fn rank(event: &Event) -> (Timestamp, Reverse<EventId>) {
-    (event.created_at, Reverse(event.id))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::RelayEntry;
     use crate::nostr::relay::connections::{LOOKUPS_PER_RELAY, Reach};
-    use crate::nostr::relay::external::ExternalRelays;
-    use crate::nostr::relay::host::Resolver;
-    use crate::nostr::relay::slots::Visitor;
-    use crate::vault::Vault;
+    use crate::nostr::tests::{PATIENCE, StubbornRelay, accept, connect, listen, ours, query_id, unconnected};
     use futures_util::{SinkExt, StreamExt};
-    use nostr_sdk::{EventBuilder, EventId, JsonUtil, Keys, Kind, RelayUrl, Tag};
-    use std::sync::{Arc, Mutex};
+    use nostr_sdk::{EventBuilder, JsonUtil, Keys, Kind, Tag};
     use tokio::net::TcpListener;
     use tokio_tungstenite::tungstenite::Message;
 
     /// Queries a relay that sends one event and then `last`, with the query's id in place of `ID`;
     /// then it hangs up or stays silent.
     async fn query(last: Option<&str>, hangs_up: bool, limit: Duration) -> Fetched<Box<Event>> {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = RelayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
+        let (listener, url) = listen().await;
         let serve = async move {
-            let (stream, _) = listener.accept().await.unwrap();
-            let mut socket = tokio_tungstenite::accept_async(stream).await.unwrap();
-            let request = loop {
-                if let Message::Text(text) = socket.next().await.unwrap().unwrap() {
-                    break text;
+            let mut socket = accept(&listener).await;
+            let id = loop {
+                if let Some(id) = query_id(socket.next().await.unwrap().unwrap()) {
+                    break id;
                 }
             };
-            let id = request.split('"').nth(3).unwrap().to_owned();
             let event = EventBuilder::new(Kind::InboxRelays, "").sign_with_keys(&Keys::generate()).unwrap();
             let messages =
                 [Some(format!(r#"["EVENT","{id}",{}]"#, event.as_json())), last.map(|text| text.replace("ID", &id))];
@@ -313,70 +198,42 @@ mod tests {
             socket
         };
         let client = async {
-            let external = ExternalRelays::new(Keys::generate(), false, Resolver::default(), None);
-            let relay = external.visit_new(&url, Visitor::NOBODY).await.unwrap();
+            let relays = connect(&url).await;
             let filter = Filter::new().kind(Kind::InboxRelays);
-            run_query(&relay, Query { filter, limit, enough: usize::MAX, accept: |event| Some(Box::new(event)) }).await
+            relays.fetch_unverified(&url, filter, limit).await
         };
         tokio::join!(serve, client).1
     }
 
     #[tokio::test]
     async fn only_an_answer_with_an_end_is_complete() {
-        let patience = Duration::from_secs(30);
-        let whole = query(Some(r#"["EOSE","ID"]"#), false, patience).await;
+        let whole = query(Some(r#"["EOSE","ID"]"#), false, PATIENCE).await;
         assert_eq!((whole.events.len(), whole.end.is_ok()), (1, true));
-        let cut = query(None, true, patience).await;
+        let cut = query(None, true, PATIENCE).await;
         assert!(matches!(cut.end, Err(NostrError::NotConnected(_))), "{cut:?}");
         assert_eq!(cut.events.len(), 1, "what came is not lost");
         for reason in ["", "shutting down", "error: no room", "rate-limited: slow down"] {
-            let closed = query(Some(&format!(r#"["CLOSED","ID","{reason}"]"#)), false, patience).await;
+            let closed = query(Some(&format!(r#"["CLOSED","ID","{reason}"]"#)), false, PATIENCE).await;
             assert!(matches!(closed.end, Err(NostrError::Relay { .. })), "{reason}: {closed:?}");
         }
         let silent = query(None, false, Duration::from_millis(300)).await;
-        assert!(matches!(silent.end, Err(NostrError::Silent(_))), "{silent:?}");
-    }
-
-    type Shown = Arc<Mutex<Vec<Event>>>;
-
-    /// A relay that answers every query with the given events, genuine or not.
-    async fn liar(shown: Shown) -> RelayUrl {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("ws://{}", listener.local_addr().unwrap());
-        tokio::spawn(async move {
-            let (stream, _) = listener.accept().await.unwrap();
-            let mut socket = tokio_tungstenite::accept_async(stream).await.unwrap();
-            while let Some(Ok(message)) = socket.next().await {
-                let Ok(text) = message.into_text() else { continue };
-                let Some(id) = text.strip_prefix(r#"["REQ",""#).and_then(|rest| rest.split('"').next()) else {
-                    continue;
-                };
-                let shown = shown.lock().unwrap().clone();
-                for event in shown {
-                    let said = format!(r#"["EVENT","{id}",{}]"#, event.as_json());
-                    socket.send(Message::text(said)).await.unwrap();
-                }
-                socket.send(Message::text(format!(r#"["EOSE","{id}"]"#))).await.unwrap();
-            }
-        });
-        RelayUrl::parse(&url).unwrap()
+        assert!(
+            matches!(&silent.end, Err(NostrError::Relay { reason, .. }) if reason.contains("in time")),
+            "{silent:?}"
+        );
     }
 
     /// Runs a relay that answers all open queries once no further one comes for 200 ms. Returns the
     /// largest number of queries that were open at once.
     async fn patient(listener: TcpListener, queries: usize) -> usize {
-        let (stream, _) = listener.accept().await.unwrap();
-        let mut socket = tokio_tungstenite::accept_async(stream).await.unwrap();
+        let mut socket = accept(&listener).await;
         let (mut open, mut most, mut answered) = (Vec::new(), 0, 0);
         while answered < queries {
             let next = tokio::time::timeout(Duration::from_millis(200), socket.next()).await;
             if let Ok(message) = next {
                 // The library pings in between.
-                let Ok(text) = message.unwrap().unwrap().into_text() else { continue };
-                if text.starts_with(r#"["REQ""#) {
-                    open.push(text.split('"').nth(3).unwrap().to_owned());
-                    most = most.max(open.len());
-                }
+                open.extend(query_id(message.unwrap().unwrap()));
+                most = most.max(open.len());
             } else {
                 answered += open.len();
                 for id in open.drain(..) {
@@ -389,17 +246,13 @@ mod tests {
 
     #[tokio::test]
     async fn lookups_at_one_of_our_relays_wait_for_a_place() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = RelayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
+        let (listener, url) = listen().await;
         let queries = 2 * LOOKUPS_PER_RELAY + 3;
         let relay = tokio::spawn(patient(listener, queries));
-        let entry = RelayEntry { url: url.clone(), inbox: true, status: false, discovery: false };
-        let signer = Vault::without_identity().unwrap().signer();
-        let relays = Relays::connect(&[entry], Reach::anywhere(), signer).await.unwrap();
-        assert_eq!(relays.wait_for_any(Duration::from_secs(20)).await, 1);
+        let relays = connect(&url).await;
         let lookups = (0..queries).map(|_| {
             let filter = Filter::new().kind(Kind::InboxRelays).author(Keys::generate().public_key());
-            relays.fetch_one(&url, filter, Duration::from_secs(20))
+            relays.fetch_one(&url, filter, PATIENCE)
         });
         for found in futures_util::future::join_all(lookups).await {
             assert_eq!(found.unwrap(), None);
@@ -411,14 +264,11 @@ mod tests {
     #[tokio::test]
     async fn only_the_operators_own_urls_may_be_private() {
         let url = |text: &str| RelayUrl::parse(text).unwrap();
-        let ours = url("ws://127.0.0.1:9");
-        let entry = RelayEntry { url: ours.clone(), inbox: true, status: false, discovery: false };
-        let connect = |allow_private| {
-            let (entry, signer) = (entry.clone(), Vault::without_identity().unwrap().signer());
-            async move { Relays::connect(&[entry], Reach { allow_private, ..Reach::anywhere() }, signer).await.unwrap() }
-        };
+        let own = url("ws://127.0.0.1:9");
+        let entries = [ours(&own)];
+        let connect = |allow_private| unconnected(&entries, Reach { allow_private, ..Reach::anywhere() });
         let relays = connect(false).await;
-        assert!(relays.may_visit(&ours) && relays.may_visit(&url("wss://relay.example.com")));
+        assert!(relays.may_visit(&own) && relays.may_visit(&url("wss://relay.example.com")));
         for private in ["ws://127.0.0.1:8080", "ws://localhost", "ws://192.168.0.1", "ws://169.254.169.254"] {
             assert!(!relays.may_visit(&url(private)), "{private}");
         }
@@ -436,12 +286,9 @@ mod tests {
     /// The library verifies each id only once, so other events under a known id would pass.
     #[tokio::test]
     async fn an_event_under_a_known_id_is_verified_again() {
-        let shown = Shown::default();
-        let url = liar(Arc::clone(&shown)).await;
-        let entry = RelayEntry { url: url.clone(), inbox: true, status: false, discovery: false };
-        let signer = Vault::without_identity().unwrap().signer();
-        let relays = Relays::connect(&[entry], Reach::anywhere(), signer).await.unwrap();
-        assert_eq!(relays.wait_for_any(Duration::from_secs(20)).await, 1);
+        let relay = StubbornRelay::default();
+        let url = relay.run().await;
+        let (relays, shown) = (connect(&url).await, &relay.events);
         let (author, victim) = (Keys::generate(), Keys::generate());
         let signed =
             |text: &str, keys: &Keys| EventBuilder::new(Kind::RequestToVanish, text).sign_with_keys(keys).unwrap();
@@ -449,11 +296,10 @@ mod tests {
             event.id = id;
             event
         };
-        let patience = Duration::from_secs(20);
         let filter = Filter::new().kind(Kind::RequestToVanish);
         let honest = signed("honest", &author);
         *shown.lock().unwrap() = vec![honest.clone()];
-        assert_eq!(events(relays.fetch(&url, filter.clone(), patience).await), std::slice::from_ref(&honest));
+        assert_eq!(events(relays.fetch(&url, filter.clone(), PATIENCE).await), std::slice::from_ref(&honest));
 
         // A request in somebody else's name, and a genuine event of the author with changed
         // content.
@@ -464,33 +310,15 @@ mod tests {
         made_up.pubkey = victim.public_key();
         for forged in [changed, made_up, under(honest.id, signed("another", &victim))] {
             *shown.lock().unwrap() = vec![forged.clone()];
-            let unverified = relays.fetch_unverified(&url, filter.clone(), patience).await;
+            let unverified = relays.fetch_unverified(&url, filter.clone(), PATIENCE).await;
             assert_eq!(events(unverified), std::slice::from_ref(&forged), "the library verifies every event now");
-            assert_eq!(events(relays.fetch(&url, filter.clone(), patience).await), []);
-            assert_eq!(relays.fetch_one(&url, filter.clone(), patience).await.unwrap(), None);
+            assert_eq!(events(relays.fetch(&url, filter.clone(), PATIENCE).await), []);
+            assert_eq!(relays.fetch_one(&url, filter.clone(), PATIENCE).await.unwrap(), None);
             // A forged copy in front does not hide the honest event.
             *shown.lock().unwrap() = vec![forged, honest.clone()];
-            let one = relays.fetch_one(&url, filter.clone(), patience).await.unwrap();
+            let one = relays.fetch_one(&url, filter.clone(), PATIENCE).await.unwrap();
             assert_eq!(one.map(VerifiedEvent::into_event), Some(honest.clone()));
         }
         relays.disconnect().await;
-    }
-
-    #[test]
-    fn of_two_events_with_the_same_date_the_lower_id_counts_in_any_order() {
-        let keys = Keys::generate();
-        let event = |text: &str, date: u64| {
-            let event = EventBuilder::new(Kind::InboxRelays, text).custom_created_at(date.into());
-            VerifiedEvent::check(event.sign_with_keys(&keys).unwrap()).unwrap()
-        };
-        let mut same: Vec<VerifiedEvent> = (0..8).map(|number| event(&number.to_string(), 7)).collect();
-        let lowest = same.iter().map(|event| event.id).min().unwrap();
-        for _ in 0..same.len() {
-            same.rotate_left(1);
-            assert_eq!(newest_of(same.clone()).unwrap().id, lowest);
-        }
-        let newer = event("newer", 8);
-        assert_eq!(newest_of(same.into_iter().chain([newer.clone()])).unwrap().id, newer.id);
-        assert!(newest_of([]).is_none());
     }
 }

@@ -5,7 +5,7 @@
 //! have the delay on their side, so we acknowledge their data at once. External relays are dialled
 //! at public addresses only.
 
-use super::host::{Resolver, has_allowed_port, is_private, is_public};
+use super::host::{Resolver, has_allowed_port, is_own_address, is_private, may_dial};
 use crate::os::kernel::Tcp;
 use crate::token_bucket::TokenBucket;
 use async_wsocket::{ConnectionMode, Message, WebSocket};
@@ -15,7 +15,7 @@ use nostr_relay_pool::transport::websocket::{WebSocketSink, WebSocketStream, Web
 use nostr_sdk::util::BoxedFuture;
 use nostr_sdk::{RelayUrl, Url};
 use std::io::{Error, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -47,16 +47,12 @@ const LONGEST_UNSENT: usize = 1024 * 1024;
 /// Makes WebSocket connections.
 #[derive(Clone, Debug)]
 pub(super) struct Transport {
-    peer: Peer,
+    /// The memory of all external connections; `None` for the transport to our own relays.
+    external: Option<ConnectionMemory>,
+    /// Whether only public addresses of other machines are dialled.
+    public_only: bool,
     resolver: Resolver,
     proxy: Option<Proxy>,
-}
-
-/// The relays that are dialled.
-#[derive(Clone, Debug)]
-enum Peer {
-    Ours,
-    External { public_only: bool, budget: ConnectionMemory },
 }
 
 type Socket = tokio_tungstenite::WebSocketStream<MaybeTlsStream<TcpStream>>;
@@ -64,14 +60,13 @@ type Socket = tokio_tungstenite::WebSocketStream<MaybeTlsStream<TcpStream>>;
 impl Transport {
     /// The transport to relays of the configuration, at any address.
     pub fn to_ours() -> Transport {
-        Transport { peer: Peer::Ours, resolver: Resolver::default(), proxy: None }
+        Transport { external: None, public_only: false, resolver: Resolver::default(), proxy: None }
     }
 
-    /// The transport to relays that askers list. With `public_only`, private addresses are not
-    /// dialled, even if `resolver` returns one for a domain.
+    /// The transport to relays that askers list. With `public_only`, private addresses and those of
+    /// this machine are not dialled, even if `resolver` returns one for a domain.
     pub fn to_external(public_only: bool, resolver: Resolver) -> Transport {
-        let peer = Peer::External { public_only, budget: ConnectionMemory::default() };
-        Transport { peer, resolver, proxy: None }
+        Transport { external: Some(ConnectionMemory::default()), public_only, resolver, proxy: None }
     }
 
     /// This transport through a proxy, if there is one.
@@ -79,27 +74,16 @@ impl Transport {
         Transport { proxy, ..self }
     }
 
-    /// The proxy for a host. Our own relays on this machine or in its network are dialled without
-    /// one.
-    fn proxy_for(&self, url: &Url) -> Option<Proxy> {
-        let is_near = RelayUrl::parse(url.as_str()).is_ok_and(|url| is_private(&url));
-        self.proxy.filter(|_| !(is_near && matches!(self.peer, Peer::Ours)))
-    }
-
-    fn may_dial(&self, address: &SocketAddr) -> bool {
-        !matches!(self.peer, Peer::External { public_only: true, .. }) || is_public(address.ip())
-    }
-
-    fn may_dial_port(&self, port: u16) -> bool {
-        matches!(self.peer, Peer::Ours) || has_allowed_port(port)
+    fn may_dial(&self, address: IpAddr) -> bool {
+        !self.public_only || may_dial(address, is_own_address)
     }
 
     /// The limits of a connection, enforced before memory is reserved for a frame.
     fn config(&self) -> WebSocketConfig {
         let config = WebSocketConfig::default();
-        match self.peer {
-            Peer::Ours => config.max_frame_size(Some(OUR_LONGEST)).max_message_size(Some(OUR_LONGEST)),
-            Peer::External { .. } => config
+        match self.external {
+            None => config.max_frame_size(Some(OUR_LONGEST)).max_message_size(Some(OUR_LONGEST)),
+            Some(_) => config
                 .max_frame_size(Some(EXTERNAL_LONGEST))
                 .max_message_size(Some(EXTERNAL_LONGEST))
                 .read_buffer_size(EXTERNAL_BUFFER)
@@ -111,7 +95,7 @@ impl Transport {
     /// An unconnected socket for an address.
     fn tcp_for(&self, address: &SocketAddr) -> std::io::Result<TcpSocket> {
         let tcp = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        if matches!(self.peer, Peer::External { .. }) {
+        if self.external.is_some() {
             tcp.set_recv_buffer_size(EXTERNAL_UNREAD)?;
         }
         Ok(tcp)
@@ -121,30 +105,30 @@ impl Transport {
     async fn dial(&self, url: &Url) -> Result<Socket, TransportError> {
         let wrong = |what| TransportError::backend(Error::new(ErrorKind::InvalidInput, what));
         let port = url.port_or_known_default().ok_or_else(|| wrong("no port"))?;
-        if !self.may_dial_port(port) {
+        if self.external.is_some() && !has_allowed_port(port) {
             return Err(wrong("a port that is no relay's"));
         }
-        if let Some(proxy) = self.proxy_for(url) {
+        let is_near = RelayUrl::parse(url.as_str()).is_ok_and(|url| is_private(&url));
+        // Our own relays on this machine or in its network are dialled without a proxy.
+        if let Some(proxy) = self.proxy.filter(|_| !is_near || self.external.is_some()) {
+            let host = url.host_str().ok_or_else(|| wrong("no host"))?;
             // The proxy resolves the name, so the address cannot be checked here. Tor refuses
             // private addresses.
-            if matches!(self.peer, Peer::External { public_only: true, .. })
-                && RelayUrl::parse(url.as_str()).is_ok_and(|url| is_private(&url))
-            {
+            let is_own = host.trim_matches(['[', ']']).parse().is_ok_and(is_own_address);
+            if self.public_only && (is_near || is_own) {
                 return Err(wrong("no public address"));
             }
             let socket = self.tcp_for(&proxy.0).map_err(TransportError::backend)?;
-            let host = url.host_str().ok_or_else(|| wrong("no host"))?;
             let tcp = proxy.connect(socket, host, port).await.map_err(TransportError::backend)?;
             return self.open(url, tcp).await;
         }
         if url.host_str().is_some_and(is_onion) {
             return Err(wrong("an onion relay, which only `proxy` in [network] reaches"));
         }
-        let found =
-            self.resolver.resolve(url, matches!(self.peer, Peer::Ours)).await.map_err(TransportError::backend)?;
+        let found = self.resolver.resolve(url, self.external.is_none()).await.map_err(TransportError::backend)?;
         let mut dialling = JoinSet::new();
-        let addresses = found.into_iter().map(|address| SocketAddr::new(address, port));
-        for (place, address) in (0..).zip(addresses.filter(|address| self.may_dial(address))) {
+        for (place, address) in (0..).zip(found.into_iter().filter(|&address| self.may_dial(address))) {
+            let address = SocketAddr::new(address, port);
             let tcp = self.tcp_for(&address);
             dialling.spawn(async move {
                 tokio::time::sleep(HEAD_START * place).await;
@@ -154,15 +138,15 @@ impl Transport {
         let mut failure = Error::new(ErrorKind::AddrNotAvailable, "no public address");
         while let Some(dialled) = dialling.join_next().await {
             match dialled.map_err(Error::from).flatten() {
+                // The machine's addresses may have changed since they were compared.
+                Ok(tcp) if self.public_only && ends_here(&tcp) => {}
                 Ok(tcp) => return self.open(url, tcp).await,
                 Err(error) => failure = error,
             }
         }
         Err(TransportError::backend(failure))
     }
-}
 
-impl Transport {
     /// Opens the WebSocket, and TLS if the URL says so.
     async fn open(&self, url: &Url, tcp: TcpStream) -> Result<Socket, TransportError> {
         // If this fails, the connection still works, only slower.
@@ -186,13 +170,13 @@ impl WebSocketTransport for Transport {
         Box::pin(async move {
             let fault = |kind: ErrorKind, what| move || TransportError::backend(Error::new(kind, what));
             let dial = async {
-                let share = match &self.peer {
-                    Peer::Ours => None,
-                    Peer::External { budget, .. } => budget.share().await,
+                let share = match &self.external {
+                    None => None,
+                    Some(memory) => memory.share().await,
                 };
                 Ok((share, self.dial(url).await?))
             };
-            let timeout = if matches!(self.peer, Peer::Ours) { timeout } else { timeout.min(DIAL_TIMEOUT) };
+            let timeout = if self.external.is_none() { timeout } else { timeout.min(DIAL_TIMEOUT) };
             let dialled: Result<_, TransportError> = tokio::time::timeout(timeout, dial)
                 .await
                 .map_err(|_| fault(ErrorKind::TimedOut, "it did not answer in time")())?;
@@ -216,6 +200,11 @@ impl WebSocketTransport for Transport {
             Ok((Box::new(ErrorAdapter(sink)) as WebSocketSink, stream))
         })
     }
+}
+
+/// Whether both ends of a connection are at the same address, so at this machine.
+fn ends_here(tcp: &TcpStream) -> bool {
+    tcp.peer_addr().is_ok_and(|peer| tcp.local_addr().is_ok_and(|local| local.ip() == peer.ip()))
 }
 
 /// A second handle to the TCP connection; `None` if the system gives none.
@@ -336,6 +325,7 @@ mod tests {
     use super::*;
     use crate::nostr::relay::external::ExternalRelays;
     use crate::nostr::relay::host::Resolver;
+    use crate::nostr::tests::accept;
     use async_wsocket::ConnectionMode;
     use futures_util::FutureExt;
     use nostr_relay_pool::transport::websocket::WebSocketTransport;
@@ -365,9 +355,8 @@ mod tests {
         let error = connect(Transport::to_external(true, Resolver::default())).await.unwrap_err();
         assert!(error.to_string().contains("no public address"), "{error}");
         // Without the restriction it is dialled.
-        let relay = async { tokio_tungstenite::accept_async(listener.accept().await.unwrap().0).await.map(|_| ()) };
-        let (served, connected) = tokio::join!(relay, connect(Transport::to_external(false, Resolver::default())));
-        served.unwrap();
+        let (_relay, connected) =
+            tokio::join!(accept(&listener), connect(Transport::to_external(false, Resolver::default())));
         connected.unwrap();
     }
 
@@ -376,7 +365,7 @@ mod tests {
     async fn announce(transport: &Transport, length: u64) -> Option<Result<Message, TransportError>> {
         let (listener, url) = listen().await;
         let relay = async {
-            let mut socket = tokio_tungstenite::accept_async(listener.accept().await.unwrap().0).await.unwrap();
+            let mut socket = accept(&listener).await;
             let mut header = vec![0x81, 127];
             header.extend(length.to_be_bytes());
             socket.get_mut().write_all(&header).await.unwrap();
@@ -411,7 +400,7 @@ mod tests {
     async fn a_relay_that_never_stops_sending_is_disconnected() {
         let (listener, url) = listen().await;
         let relay = async {
-            let mut socket = tokio_tungstenite::accept_async(listener.accept().await.unwrap().0).await.unwrap();
+            let mut socket = accept(&listener).await;
             let notice = tokio_tungstenite::tungstenite::Message::text("x".repeat(1024));
             while futures_util::SinkExt::send(&mut socket, notice.clone()).await.is_ok() {}
         };
@@ -428,51 +417,11 @@ mod tests {
         assert!(bytes < 512 * 1024, "{bytes}");
     }
 
-    /// A relay with Nagle's delay sends the second of two small messages once the first is
-    /// acknowledged.
-    #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn a_relay_with_nagles_delay_need_not_wait_for_us() {
-        let mut medians = Vec::new();
-        // On a busy machine other programs cause delays too.
-        while medians.len() < 10 {
-            medians.push(median_of_a_relay_with_nagles_delay().await);
-            if medians.last() < Some(&Duration::from_millis(30)) {
-                return;
-            }
-        }
-        panic!("{medians:?}; the delay is 40 ms");
-    }
-
-    #[cfg(target_os = "linux")]
-    async fn median_of_a_relay_with_nagles_delay() -> Duration {
-        const ROUNDS: usize = 21;
-        let (listener, url) = listen().await;
-        let relay = async {
-            let tcp = listener.accept().await.unwrap().0;
-            tcp.set_nodelay(false).unwrap();
-            let mut socket = tokio_tungstenite::accept_async(tcp).await.unwrap();
-            for _ in 0..ROUNDS {
-                for word in ["one", "two"] {
-                    futures_util::SinkExt::send(&mut socket, word.into()).await.unwrap();
-                }
-                socket.next().await.unwrap().unwrap();
-            }
-        };
-        let client = async {
-            let (mut sink, mut stream) = Transport::to_ours().connect(&url, &DIRECT, DIAL_TIMEOUT).await.unwrap();
-            let mut took = Vec::new();
-            for _ in 0..ROUNDS {
-                let began = Instant::now();
-                stream.next().await.unwrap().unwrap();
-                stream.next().await.unwrap().unwrap();
-                took.push(began.elapsed());
-                futures_util::SinkExt::send(&mut sink, Message::Text("thanks".into())).await.unwrap();
-            }
-            took.sort();
-            took[ROUNDS / 2]
-        };
-        tokio::join!(client, relay).0
+    async fn a_connection_of_this_machine_to_itself_is_noticed() {
+        let (listener, _) = listen().await;
+        let (dialled, _) = tokio::join!(TcpStream::connect(listener.local_addr().unwrap()), listener.accept());
+        assert!(ends_here(&dialled.unwrap()));
     }
 
     #[tokio::test]

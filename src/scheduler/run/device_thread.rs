@@ -16,6 +16,7 @@ use super::device_threads::OpenDevice;
 use super::health::{Health, LastLaunch, Record};
 use super::pool::{NextStep, Pool, PoolDevice};
 use super::verify::{CollectedLaunch, Delivered, reach};
+use crate::backoff::Backoff;
 use crate::fault::{self, Step};
 use crate::key::StartPoint;
 use crate::pattern::Rate;
@@ -101,7 +102,7 @@ impl DeviceThread {
     /// Searches until the pool closes. Opens the device again after every failure, and at the
     /// beginning if `first` is not an open one.
     pub fn run(&self, mut first: Option<Result<Box<dyn Searcher>, SearchError>>) {
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = Backoff::new(FIRST_PAUSE, LAST_PAUSE);
         while !self.pool.is_closed() {
             let began = Instant::now();
             let ended = match first.take() {
@@ -121,11 +122,11 @@ impl DeviceThread {
                 return;
             }
             if began.elapsed() > RECOVERED_AFTER {
-                pause = FIRST_PAUSE;
+                backoff.reset();
             }
+            let pause = backoff.next_pause();
             tracing::warn!(device = %self.record.view().id, %failure, retry_in = ?pause, "a device failed and is taken out of use");
             self.sleep(pause);
-            pause = (pause * 2).min(LAST_PAUSE);
         }
     }
 
