@@ -7,7 +7,7 @@ use crate::support::harness::{Test, needs_gpu, skip, test};
 use crate::support::hex;
 use npubbot::key::reference::{Number, P, canonical, from_limbs, product, remainder, sum, to_limbs, top_word_error};
 use npubbot::search::cuda::KERNEL_REPORTS;
-use npubbot::search::cuda::probe::{Operation, TensorOperation, compiles_at_run_time, operate, operate_on_constants};
+use npubbot::search::cuda::probe::{FieldOperation, TensorOperation, compile_for, operate, operate_on_constants};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::collections::BTreeSet;
@@ -21,22 +21,27 @@ pub const TESTS: &[Test] = &[
     test!(the_kernels_compile_at_run_time),
 ];
 
-const OPERATIONS: [Operation; 7] = [
-    Operation::Mul,
-    Operation::Sqr,
-    Operation::Add,
-    Operation::Sub,
-    Operation::Inverse,
-    Operation::Canonical,
-    Operation::Top,
+const OPERATIONS: [FieldOperation; 7] = [
+    FieldOperation::Mul,
+    FieldOperation::Sqr,
+    FieldOperation::Add,
+    FieldOperation::Sub,
+    FieldOperation::Inverse,
+    FieldOperation::Canonical,
+    FieldOperation::Top,
 ];
 
 /// Operations as the search uses them, which fail for rare inputs. Random inputs are practically
 /// never among these, so only random inputs are tested. A prepared factor (`fe_ready`) exceeds its
 /// error bounds if one of its top limbs is 0 or all ones, which happens about once in 2^28 random
 /// factors.
-const QUICK_OPERATIONS: [Operation; 5] =
-    [Operation::MulQuick, Operation::SqrQuick, Operation::SubQuick, Operation::TopFine, Operation::TopRough];
+const QUICK_OPERATIONS: [FieldOperation; 5] = [
+    FieldOperation::MulQuick,
+    FieldOperation::SqrQuick,
+    FieldOperation::SubQuick,
+    FieldOperation::TopFine,
+    FieldOperation::TopRough,
+];
 
 /// A generator with a printed seed, which `NPUBBOT_TEST_SEED` sets.
 fn seeded() -> StdRng {
@@ -85,7 +90,7 @@ fn inputs() -> Vec<(Number, Number)> {
     pairs
 }
 
-fn check(run: impl Fn(Operation, &[(Number, Number)]) -> Vec<Number>) {
+fn check(run: impl Fn(FieldOperation, &[(Number, Number)]) -> Vec<Number>) {
     let pairs = inputs();
     for operation in OPERATIONS {
         check_one(operation, &pairs, &run);
@@ -98,28 +103,28 @@ fn check(run: impl Fn(Operation, &[(Number, Number)]) -> Vec<Number>) {
 }
 
 fn check_one(
-    operation: Operation,
+    operation: FieldOperation,
     pairs: &[(Number, Number)],
-    run: &impl Fn(Operation, &[(Number, Number)]) -> Vec<Number>,
+    run: &impl Fn(FieldOperation, &[(Number, Number)]) -> Vec<Number>,
 ) {
     let results = run(operation, pairs);
     assert_eq!(results.len(), pairs.len(), "{operation:?}");
     for ((a, b), result) in pairs.iter().zip(&results) {
         let right = match operation {
-            Operation::Mul | Operation::MulQuick => *result == from_limbs(product(a, b)),
-            Operation::Sqr | Operation::SqrQuick => *result == from_limbs(product(a, a)),
-            Operation::Add => *result == from_limbs(sum(a, b)),
-            Operation::Sub | Operation::SubQuick => {
+            FieldOperation::Mul | FieldOperation::MulQuick => *result == from_limbs(product(a, b)),
+            FieldOperation::Sqr | FieldOperation::SqrQuick => *result == from_limbs(product(a, a)),
+            FieldOperation::Add => *result == from_limbs(sum(a, b)),
+            FieldOperation::Sub | FieldOperation::SubQuick => {
                 sum(result, b) == remainder(&to_limbs(a)) && canonical(result) == *result
             }
-            Operation::Inverse if canonical(a) == [0; 32] => *result == [0; 32],
-            Operation::Inverse => product(a, result) == [1, 0, 0, 0],
-            Operation::Canonical => *result == canonical(a),
-            Operation::Top => (-6..=6).contains(&top_word_error(a, b, result)),
+            FieldOperation::Inverse if canonical(a) == [0; 32] => *result == [0; 32],
+            FieldOperation::Inverse => product(a, result) == [1, 0, 0, 0],
+            FieldOperation::Canonical => *result == canonical(a),
+            FieldOperation::Top => (-6..=6).contains(&top_word_error(a, b, result)),
             // The bounds stated in `kernels/field.cuh`, and the wrap-around of a product that
             // is not reduced.
-            Operation::TopFine => (-7..=2).contains(&top_word_error(a, b, result)),
-            Operation::TopRough => (-743..=246).contains(&top_word_error(a, b, result)),
+            FieldOperation::TopFine => (-7..=2).contains(&top_word_error(a, b, result)),
+            FieldOperation::TopRough => (-743..=246).contains(&top_word_error(a, b, result)),
         };
         assert!(right, "{operation:?} of {a:02x?} and {b:02x?} gave {result:02x?}");
     }
@@ -246,7 +251,7 @@ fn the_search_kernels_stay_within_the_registers_planned() {
 
 fn the_kernels_compile_at_run_time() {
     for capability in [75, 90] {
-        match compiles_at_run_time(capability) {
+        match compile_for(capability) {
             Some(result) => result.unwrap(),
             None => skip("no NVRTC library"),
         }

@@ -5,7 +5,7 @@ use super::host_probe::HostProbe;
 use crate::support::harness::{Test, test};
 use crate::support::hex;
 use npubbot::key::reference::{Number, top_word_error};
-use npubbot::search::cuda::probe::{Operation, ROUGH_SLACK, SLACK};
+use npubbot::search::cuda::probe::{FieldOperation, ROUGH_SLACK, SLACK};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::ops::RangeInclusive;
@@ -17,7 +17,7 @@ pub const TESTS: &[Test] = &[
 
 /// The statements on one kind of truncated product in `kernels/field.cuh`.
 struct Stated {
-    operation: Operation,
+    operation: FieldOperation,
     /// The error of one product, in units of the top word.
     error: RangeInclusive<i32>,
     /// The standard deviation of the error, for random limbs and for limbs next to a carry, each
@@ -32,10 +32,16 @@ struct Stated {
 }
 
 const STATED: [Stated; 3] = [
-    Stated { operation: Operation::Top, error: -6..=6, deviation: [0.97, 1.32], slack: SLACK, any_factor: true },
-    Stated { operation: Operation::TopFine, error: -7..=2, deviation: [0.83, 0.99], slack: SLACK, any_factor: false },
+    Stated { operation: FieldOperation::Top, error: -6..=6, deviation: [0.97, 1.32], slack: SLACK, any_factor: true },
     Stated {
-        operation: Operation::TopRough,
+        operation: FieldOperation::TopFine,
+        error: -7..=2,
+        deviation: [0.83, 0.99],
+        slack: SLACK,
+        any_factor: false,
+    },
+    Stated {
+        operation: FieldOperation::TopRough,
         error: -743..=246,
         deviation: [215.5, 270.2],
         slack: ROUGH_SLACK,

@@ -16,8 +16,7 @@ use npubbot::key::{SplitTweak, VerifiedHit};
 use npubbot::message::{GiftWrap, OutgoingMessage};
 use npubbot::pattern::{ALPHABET, Pattern};
 use npubbot::scheduler::{Find, FindOutcome, Health, OpenDevice, Scheduler};
-use npubbot::search::cuda::buffers::Buffer;
-use npubbot::search::cuda::watched::{self, Window};
+use npubbot::search::cuda::buffers::{Buffer, BufferWindow, open_watched};
 use npubbot::search::{self, DeviceChoice, DeviceId, SearchOptions, Searcher, Surroundings};
 use npubbot::vault::{Order, Unlock, Vault};
 use rand::rngs::StdRng;
@@ -194,12 +193,12 @@ fn the_secrets_behind_twenty_jobs_are_those_of_their_askers() {
 }
 
 /// Does twenty jobs on GPU 0. The returned window shows the searcher's buffers.
-fn twenty_jobs_on_a_gpu(rng: &mut StdRng) -> (Scheduler, Window, Vec<Secret>) {
-    let windows: Arc<Mutex<Vec<Window>>> = Arc::default();
+fn twenty_jobs_on_a_gpu(rng: &mut StdRng) -> (Scheduler, BufferWindow, Vec<Secret>) {
+    let windows: Arc<Mutex<Vec<BufferWindow>>> = Arc::default();
     let opened = Arc::clone(&windows);
     let opener: OpenDevice = Arc::new(move |device: DeviceId, options: &SearchOptions| match device {
         DeviceId::Cuda(ordinal) => {
-            let (searcher, window) = watched::open(ordinal)?;
+            let (searcher, window) = open_watched(ordinal)?;
             opened.lock().unwrap().push(window);
             Ok(Box::new(searcher) as Box<dyn Searcher>)
         }

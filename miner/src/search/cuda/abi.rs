@@ -58,7 +58,7 @@ pub struct Interval {
 /// An interval of one pattern, and the index of the words that describe its other conditions.
 #[repr(C)]
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Member {
+pub struct DeviceMember {
     pub first: u64,
     pub last: u64,
     pub words: u32,
@@ -69,7 +69,7 @@ pub struct Member {
 /// `first_member` is 0 if there are none.
 #[repr(C)]
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Checks {
+pub struct DeviceChecks {
     pub first_member: u64,
     pub members: u64,
     pub words: u64,
@@ -79,7 +79,7 @@ pub struct Checks {
 /// A test of a key's text, in words of six characters.
 #[repr(C)]
 #[derive(Clone, Copy, Default, Debug)]
-pub struct TextTest {
+pub struct DeviceTextTest {
     pub mask: [u32; TEXT_WORDS as usize],
     pub value: [u32; TEXT_WORDS as usize],
     pub words: u32,
@@ -88,14 +88,6 @@ pub struct TextTest {
     pub is_equal: u32,
     pub run_mask: [u32; MOST_RUN as usize],
     pub run_value: [u32; MOST_RUN as usize],
-}
-
-impl TextTest {
-    /// Its words, in the order of the fields.
-    pub fn words(&self) -> Vec<u32> {
-        let (words, run) = ([self.words], [self.run, self.is_equal]);
-        [&self.mask[..], &self.value, &words, &self.places, &run, &self.run_mask, &self.run_value].concat()
-    }
 }
 
 /// The second argument of the kernel that compares whole keys. Addresses are device addresses.
@@ -115,7 +107,7 @@ pub struct WholeSearch {
 /// Quick tests of whole keys (see `kernels/abi.h`).
 #[repr(C)]
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Screen {
+pub struct DeviceScreen {
     pub low: [[u32; 2]; LOW_TESTS as usize],
     pub has_runs: u32,
     pub has_differences: u32,
@@ -125,22 +117,6 @@ pub struct Screen {
     pub extra: [u32; 4],
     pub masked: [[[u32; 8]; 2]; MASKED_ROUNDS as usize],
     pub parities: [[[u32; 4]; 32]; PARITY_GROUPS as usize],
-}
-
-impl Screen {
-    /// Its words, in the order of the fields.
-    pub fn words(&self) -> Vec<u32> {
-        let counts = [self.has_runs, self.has_differences, self.masked_rounds, self.parity_groups];
-        [
-            self.low.as_flattened(),
-            &counts,
-            self.run.as_flattened(),
-            &self.extra,
-            self.masked.as_flattened().as_flattened(),
-            self.parities.as_flattened().as_flattened(),
-        ]
-        .concat()
-    }
 }
 
 /// The argument of the search kernels. Addresses are device addresses.
@@ -178,20 +154,31 @@ const _: () = {
     assert!(offset_of!(Suspect, step) == 4 && offset_of!(Suspect, entry) == 8 && offset_of!(Suspect, which) == 12);
     assert!(offset_of!(Counters, hits) == 4 && offset_of!(Counters, skipped) == 8);
     assert!(offset_of!(Interval, last) == 8);
-    assert!(size_of::<Member>() == 24 && size_of::<Checks>() == 32);
-    assert!(offset_of!(Member, last) == 8 && offset_of!(Member, words) == 16);
-    assert!(offset_of!(Checks, members) == 8 && offset_of!(Checks, words) == 16 && offset_of!(Checks, checksums) == 24);
-    assert!(size_of::<TextTest>() == 196);
+    assert!(size_of::<DeviceMember>() == 24 && size_of::<DeviceChecks>() == 32);
+    assert!(offset_of!(DeviceMember, last) == 8 && offset_of!(DeviceMember, words) == 16);
+    assert!(
+        offset_of!(DeviceChecks, members) == 8
+            && offset_of!(DeviceChecks, words) == 16
+            && offset_of!(DeviceChecks, checksums) == 24
+    );
+    assert!(size_of::<DeviceTextTest>() == 196);
     assert!(size_of::<WholeSearch>() == 32 + 32 * FIRST_BITS as usize + 4 * ACCEPTED_WORDS as usize);
-    assert!(offset_of!(TextTest, places) == 84 && offset_of!(TextTest, run) == 124);
-    assert!(offset_of!(TextTest, run_mask) == 132);
+    assert!(offset_of!(DeviceTextTest, places) == 84 && offset_of!(DeviceTextTest, run) == 124);
+    assert!(offset_of!(DeviceTextTest, run_mask) == 132);
     assert!(offset_of!(WholeSearch, key_tests) == 16 && offset_of!(WholeSearch, first_bits) == 32);
     assert!(
-        size_of::<Screen>()
+        size_of::<DeviceScreen>()
             == 32 + 32 * RUN_ROUNDS as usize + 16 + 64 * MASKED_ROUNDS as usize + 512 * PARITY_GROUPS as usize
     );
-    assert!(offset_of!(Screen, has_runs) == 16 && offset_of!(Screen, run) == 32 && offset_of!(Screen, extra) == 128);
-    assert!(offset_of!(Screen, masked) == 144 && offset_of!(Screen, parities) == 144 + 64 * MASKED_ROUNDS as usize);
+    assert!(
+        offset_of!(DeviceScreen, has_runs) == 16
+            && offset_of!(DeviceScreen, run) == 32
+            && offset_of!(DeviceScreen, extra) == 128
+    );
+    assert!(
+        offset_of!(DeviceScreen, masked) == 144
+            && offset_of!(DeviceScreen, parities) == 144 + 64 * MASKED_ROUNDS as usize
+    );
     assert!(size_of::<Search>() == 14 * 8 + 8 * 4 + 64);
     assert!(
         offset_of!(Search, groups) == 32 && offset_of!(Search, centres) == 56 && offset_of!(Search, counters) == 80
@@ -211,4 +198,10 @@ macro_rules! shared {
     )*};
 }
 
-shared!(Point Suspect Counters Interval Member Checks TextTest WholeSearch Screen Search);
+shared!(Point Suspect Counters Interval DeviceMember DeviceChecks DeviceTextTest WholeSearch DeviceScreen Search);
+
+/// The words of a structure, in the order of its fields.
+pub fn words_of<T: DeviceRepr>(structure: &T) -> Vec<u32> {
+    // SAFETY: plain numbers in C layout, with no padding (`DeviceRepr` above).
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(structure).cast::<u32>(), size_of::<T>() / 4) }.to_vec()
+}

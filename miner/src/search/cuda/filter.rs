@@ -1,14 +1,15 @@
-//! The filter of the kernels: bitmaps, built on the device from the intervals of a pattern set.
+//! What finds the keys of a pattern set on the device: bitmaps of its intervals, built on the device,
+//! and tables by which the keys inside the intervals are checked.
 
-use super::abi::Interval;
+use super::abi::{DeviceChecks, DeviceMember, Interval};
 use super::buffers::Buffer;
-use super::checks::CheckTables;
 use super::constants::{FINE_BITS, LARGE_BITS, ROUGH_SLACK, SLACK};
-use super::text_tests::TextTests;
-use super::variant::{Form, Variant};
-use crate::pattern::{MOST_INTERVALS, PatternSet};
+use super::key_tests::KeyTests;
+use super::launch::{FilterForm, Variant};
+use crate::pattern::{self, ChecksumTables, MOST_INTERVALS, PatternSet};
 use cudarc::driver::{
-    CudaEvent, CudaFunction, CudaSlice, CudaStream, DriverError, LaunchConfig, PinnedHostSlice, PushKernelArg,
+    CudaEvent, CudaFunction, CudaSlice, CudaStream, DevicePtr, DriverError, LaunchConfig, PinnedHostSlice,
+    PushKernelArg,
 };
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ const _: () = assert!(ROUGH_SLACK > 12 * 743);
 /// The form for a few has a larger rounding error, so each interval lets more keys pass.
 const FEW_INTERVALS: usize = 80;
 
-pub struct Filter {
+pub struct DeviceFilter {
     pub coarse: CudaSlice<u32>,
     pub fine: CudaSlice<u32>,
     pub intervals: CudaSlice<Interval>,
@@ -35,7 +36,7 @@ pub struct Filter {
     /// Conditions on the keys inside the intervals.
     pub checks: CheckTables,
     /// Tests of whole keys, for patterns that the first 32 bits restrict too little.
-    pub tests: TextTests,
+    pub tests: KeyTests,
     staging: PinnedHostSlice<Interval>,
     /// Recorded after the last copy out of `staging`.
     copied: Option<CudaEvent>,
@@ -47,16 +48,16 @@ pub struct Filter {
     pub share: f64,
 }
 
-impl Filter {
-    pub fn new(stream: &Arc<CudaStream>) -> Result<Filter, DriverError> {
-        Ok(Filter {
+impl DeviceFilter {
+    pub fn new(stream: &Arc<CudaStream>) -> Result<DeviceFilter, DriverError> {
+        Ok(DeviceFilter {
             coarse: stream.alloc_zeros(COARSE_BYTES / 4)?,
             fine: stream.alloc_zeros(1 << (FINE_BITS - 5))?,
             intervals: stream.alloc_zeros(MOST_INTERVALS)?,
             count: 0,
             single: None,
             checks: CheckTables::new(stream)?,
-            tests: TextTests::new(stream)?,
+            tests: KeyTests::new(stream)?,
             // SAFETY: written before it is read.
             staging: unsafe { stream.context().alloc_pinned(MOST_INTERVALS)? },
             copied: None,
@@ -67,11 +68,11 @@ impl Filter {
     }
 
     /// The form of a kernel that the intervals need.
-    pub fn form(&self) -> Form {
+    pub fn form(&self) -> FilterForm {
         match self.count {
-            _ if self.single.is_some() => Form::One,
-            ..=FEW_INTERVALS => Form::Few,
-            _ => Form::Many,
+            _ if self.single.is_some() => FilterForm::One,
+            ..=FEW_INTERVALS => FilterForm::Few,
+            _ => FilterForm::Many,
         }
     }
 
@@ -82,7 +83,7 @@ impl Filter {
     /// All buffers on the device and pinned on the host. Destructures every field: a new buffer
     /// cannot be forgotten here.
     pub fn buffers(&self) -> Result<Vec<Buffer<'_>>, DriverError> {
-        let Filter {
+        let DeviceFilter {
             coarse,
             fine,
             intervals,
@@ -142,11 +143,11 @@ impl Filter {
         stream.memcpy_htod(staged, &mut self.intervals.slice_mut(..self.count))?;
         self.copied = Some(stream.record_event(None)?);
         let form = self.form();
-        if form != Form::One && !self.tests.are_needed() {
+        if form != FilterForm::One && !self.tests.are_needed() {
             stream.memset_zeros(&mut self.coarse)?;
             stream.memset_zeros(&mut self.fine)?;
             let coarse_bits = variant.kernel(form).bits;
-            let (count, is_few) = (self.count as u32, u32::from(form == Form::Few));
+            let (count, is_few) = (self.count as u32, u32::from(form == FilterForm::Few));
             let config =
                 LaunchConfig { grid_dim: (count.clamp(1, 1024), 1, 1), block_dim: (128, 1, 1), shared_mem_bytes: 0 };
             let mut launch = stream.launch_builder(build);
@@ -162,5 +163,74 @@ impl Filter {
             unsafe { launch.launch(config)? };
         }
         Ok(())
+    }
+}
+
+/// The checks of the current pattern set, and the tables of the checksum.
+pub struct CheckTables {
+    first_member: CudaSlice<u32>,
+    members: CudaSlice<DeviceMember>,
+    words: CudaSlice<u32>,
+    checksums: CudaSlice<u32>,
+    /// Whether there is something to check.
+    is_needed: bool,
+}
+
+impl CheckTables {
+    /// Tables for which nothing is to be checked yet.
+    pub fn new(stream: &Arc<CudaStream>) -> Result<CheckTables, DriverError> {
+        let tables = ChecksumTables::get();
+        let flat: Vec<u32> = tables.bytes.iter().flatten().copied().chain([tables.zero]).collect();
+        Ok(CheckTables {
+            first_member: stream.alloc_zeros(1)?,
+            members: stream.alloc_zeros(1)?,
+            words: stream.alloc_zeros(1)?,
+            checksums: stream.clone_htod(&flat)?,
+            is_needed: false,
+        })
+    }
+
+    /// Queues the change to `patterns` on the stream. Launches in flight keep their tables: the
+    /// driver frees memory in the order of the stream.
+    pub fn set(&mut self, stream: &Arc<CudaStream>, patterns: &PatternSet) -> Result<(), DriverError> {
+        let checks = patterns.checks();
+        self.is_needed = checks.is_some();
+        let Some(pattern::Checks { first_member, members, mut words }) = checks else { return Ok(()) };
+        let members: Vec<DeviceMember> = members
+            .iter()
+            .map(|&pattern::Member { first, last, words }| DeviceMember { first, last, words, unused: 0 })
+            .collect();
+        // A buffer is never empty.
+        words.push(0);
+        self.first_member = stream.clone_htod(&first_member)?;
+        self.members = stream.clone_htod(&members)?;
+        self.words = stream.clone_htod(&words)?;
+        Ok(())
+    }
+
+    /// The argument of `confirm`.
+    pub fn argument(&self, stream: &Arc<CudaStream>) -> DeviceChecks {
+        DeviceChecks {
+            first_member: if self.is_needed { self.first_member.device_ptr(stream).0 } else { 0 },
+            members: self.members.device_ptr(stream).0,
+            words: self.words.device_ptr(stream).0,
+            checksums: self.checksums(stream),
+        }
+    }
+
+    /// The address of the tables of the checksum.
+    pub fn checksums(&self, stream: &Arc<CudaStream>) -> u64 {
+        self.checksums.device_ptr(stream).0
+    }
+
+    /// All buffers. Destructures every field: a new buffer cannot be forgotten here.
+    pub fn buffers(&self) -> Vec<Buffer<'_>> {
+        let CheckTables { first_member, members, words, checksums, is_needed: _ } = self;
+        vec![
+            Buffer::on_device("first members", first_member),
+            Buffer::on_device("members", members),
+            Buffer::on_device("words of patterns", words),
+            Buffer::on_device("checksums", checksums),
+        ]
     }
 }

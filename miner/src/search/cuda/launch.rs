@@ -1,19 +1,280 @@
-//! Starts kernels, and reads their hits.
+//! The kernels of the search and how they are started: the variants for top words, which all find the
+//! same hits and differ in their use of shared memory and tensor cores; the kernels for whole keys;
+//! and the kernel that recomputes suspects in full, with its hits.
 
-use super::abi::{Checks, Search, Suspect, WholeSearch};
-use super::constants::{CONFIRM_BLOCKS, CONFIRM_THREADS, WARPS};
-use super::geometry::{Geometry, STEP, WARP, stretch_start, threads_per_start};
-use super::variant::Kernel;
-use crate::key::{Offset, Rotation, StartPoint, Tweak};
+use super::abi::{DeviceChecks, DeviceScreen, Point, Search, Suspect, WholeSearch};
+use super::buffers::Buffer;
+use super::constants::{
+    ACCEPTED_WORDS, CENTRE_CONSTANTS, CHECKSUM_WORDS, COARSE_BITS, CONFIRM_BLOCKS, CONFIRM_THREADS, DEFERRED_BYTES,
+    FEW_BITS, FEWER_WARPS, GROUP, LARGE_BITS, LARGE_BLOCK, MATRIX_BYTES, MIDDLE_BLOCK, MOST_DEFERRED, PARITY_GROUPS,
+    SCRATCH_BYTES, SMALL_BLOCK, WARPS, WHOLE_ENTRY_BYTES, WHOLE_FIELDS,
+};
+use super::driver::reason;
+use super::geometry::{FIELD_BYTES, Geometry, STEP, TABLE, WARP, stretch_start, threads_per_start};
+use super::key_tests::ScreenForm;
+use crate::key::{Offset, Rotation, Tweak};
 use crate::search::searcher::ClaimedHit;
-use cudarc::driver::{CudaFunction, CudaStream, DriverError, LaunchConfig, PushKernelArg};
+use cudarc::driver::sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+use cudarc::driver::{
+    CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError, LaunchConfig, PushKernelArg,
+};
 use std::sync::Arc;
+
+/// A variant of `kernels/search.cu`.
+struct VariantPlan {
+    name: &'static str,
+    /// Bytes of shared memory that a block may have; none for the variant without tensor cores.
+    block: u32,
+    /// Warps of a block.
+    warps: u32,
+    /// Leading bits that index the coarse bitmap for many intervals.
+    bits: u32,
+}
+
+/// The plain variant runs on every GPU. The others, those with the largest blocks first, are used
+/// only if they find the same hits.
+const PLANS: [VariantPlan; 5] = [
+    VariantPlan { name: "plain", block: 0, warps: WARPS, bits: COARSE_BITS },
+    VariantPlan { name: "tensor", block: LARGE_BLOCK, warps: WARPS, bits: LARGE_BITS },
+    // Less energy and a little less speed; at a card's power cap perhaps more speed.
+    VariantPlan { name: "saving", block: LARGE_BLOCK, warps: FEWER_WARPS, bits: LARGE_BITS },
+    VariantPlan { name: "middle", block: MIDDLE_BLOCK, warps: WARPS, bits: COARSE_BITS },
+    VariantPlan { name: "small", block: SMALL_BLOCK, warps: WARPS, bits: COARSE_BITS },
+];
+
+/// Bytes of shared memory for a filter of this form.
+fn filter_bytes(form: FilterForm, bits: u32) -> u32 {
+    match form {
+        FilterForm::One => 0,
+        FilterForm::Few => 1 << (bits - 3),
+        FilterForm::Many => (1 << (bits - 3)) + WARPS * MOST_DEFERRED * DEFERRED_BYTES,
+    }
+}
+
+/// Bytes of shared memory for the constants of the centres, as many as fit into a block beside the
+/// filter, and for the scratch memory of its warps.
+fn tensor_bytes(block: u32, warps: u32, filter: u32) -> u32 {
+    let threads = WARP * warps;
+    let fit = (block - filter - threads * SCRATCH_BYTES) / (threads * FIELD_BYTES as u32);
+    threads * (fit.min(CENTRE_CONSTANTS) * FIELD_BYTES as u32 + SCRATCH_BYTES)
+}
+
+/// The forms of a kernel: for one interval of top words, a few, or many.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FilterForm {
+    One,
+    Few,
+    Many,
+}
+
+/// A kernel, ready to launch.
+#[derive(Clone)]
+pub struct SearchKernel {
+    pub function: CudaFunction,
+    pub config: LaunchConfig,
+    /// Leading bits of a top word that index the coarse bitmap.
+    pub bits: u32,
+}
+
+/// The kernels of one variant.
+#[derive(Clone)]
+pub struct Variant {
+    pub name: &'static str,
+    /// Warps of a block.
+    pub warps: u32,
+    /// Table entries per prefix product kept in memory.
+    pub group: u32,
+    /// For one interval, a few, and many.
+    kernels: [SearchKernel; 3],
+}
+
+impl Variant {
+    pub fn kernel(&self, form: FilterForm) -> &SearchKernel {
+        &self.kernels[form as usize]
+    }
+}
+
+/// The variants for a GPU: the plain one, and those with the largest blocks that the module has and
+/// the GPU can launch with this much shared memory per block. `None` means all that the GPU has.
+pub fn available(
+    module: &Arc<CudaModule>,
+    multiprocessors: u32,
+    shared_memory: Option<u32>,
+) -> Result<Vec<Variant>, String> {
+    let [plain, others @ ..] = &PLANS;
+    let mut variants = vec![ready(module, plain, multiprocessors)?];
+    let mut block = 0;
+    for plan in others {
+        if plan.block < block || shared_memory.is_some_and(|limit| limit < plan.block) {
+            continue;
+        }
+        match ready(module, plan, multiprocessors) {
+            Ok(variant) => {
+                block = plan.block;
+                variants.push(variant);
+            }
+            Err(reason) => tracing::debug!(variant = plan.name, reason, "not for this GPU"),
+        }
+    }
+    Ok(variants)
+}
+
+/// The variant of this name; `None` if there is none, or the GPU cannot run it.
+pub fn named(module: &Arc<CudaModule>, multiprocessors: u32, name: &str) -> Option<Variant> {
+    let plan = PLANS.iter().find(|plan| plan.name == name)?;
+    ready(module, plan, multiprocessors).ok()
+}
+
+fn ready(module: &Arc<CudaModule>, plan: &VariantPlan, multiprocessors: u32) -> Result<Variant, String> {
+    let kernel = |form: FilterForm| {
+        let (suffix, bits) = match form {
+            FilterForm::One => ("one", 0),
+            FilterForm::Few => ("few", FEW_BITS),
+            FilterForm::Many => ("many", plan.bits),
+        };
+        let filter = filter_bytes(form, bits);
+        let bytes = filter + if plan.block == 0 { 0 } else { tensor_bytes(plan.block, plan.warps, filter) };
+        let name = format!("{}_{suffix}", plan.name);
+        let function = load(module, &name, bytes).map_err(|error| format!("kernel {name}: {}", reason(error)))?;
+        Ok::<_, String>(SearchKernel { function, config: launch_config(multiprocessors, plan.warps, bytes), bits })
+    };
+    Ok(Variant {
+        name: plan.name,
+        warps: plan.warps,
+        group: if plan.block == 0 { 1 } else { GROUP },
+        kernels: [kernel(FilterForm::One)?, kernel(FilterForm::Few)?, kernel(FilterForm::Many)?],
+    })
+}
+
+/// The kernel of this name, with so many bytes of shared memory per block.
+pub fn load(module: &Arc<CudaModule>, name: &str, bytes: u32) -> Result<CudaFunction, DriverError> {
+    let function = module.load_function(name)?;
+    function.set_attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes as i32)?;
+    Ok(function)
+}
+
+/// A launch with one block per multiprocessor.
+pub fn launch_config(multiprocessors: u32, warps: u32, bytes: u32) -> LaunchConfig {
+    LaunchConfig { grid_dim: (multiprocessors, 1, 1), block_dim: (WARP * warps, 1, 1), shared_mem_bytes: bytes }
+}
+
+/// Prefixes of the kernels' names, and bytes of shared memory that their blocks may have.
+/// More is no faster: an H200 and an H100 do 71 G/s with `*cafe7` in either, as with 227 KB.
+const BLOCKS: [(&str, u32); 2] = [("middle", MIDDLE_BLOCK), ("small", SMALL_BLOCK)];
+/// Bytes of shared memory for the quick tests, and for the tests of texts.
+const QUICK_BYTES: u32 = PARITY_GROUPS * 512;
+const TEXT_BYTES: u32 = ((CHECKSUM_WORDS + ACCEPTED_WORDS) * 4).next_multiple_of(16);
+
+/// Bytes of shared memory of a block that may have `block` bytes: for tests, scratch memory, and the
+/// fields that fit.
+fn shared_bytes(block: u32, tests: u32) -> u32 {
+    let threads = WARP * WARPS;
+    let fit = (block - threads * SCRATCH_BYTES - tests) / (threads * FIELD_BYTES as u32);
+    threads * (fit.min(WHOLE_FIELDS) * FIELD_BYTES as u32 + SCRATCH_BYTES) + tests
+}
+
+/// The kernels for whole keys, and their tables.
+pub struct WholeKeyKernels {
+    any: SearchKernel,
+    ends: SearchKernel,
+    runs: SearchKernel,
+    texts: SearchKernel,
+    table: CudaSlice<u8>,
+    /// The matrix of β for the tensor cores.
+    beta: CudaSlice<u8>,
+}
+
+impl WholeKeyKernels {
+    /// Builds the tables from the points i·G. The kernels are those with the largest blocks that the
+    /// module has and the GPU can launch, with this much shared memory per block if possible.
+    pub fn new(
+        stream: &Arc<CudaStream>,
+        module: &Arc<CudaModule>,
+        points: &CudaSlice<Point>,
+        multiprocessors: u32,
+        shared_memory: Option<u32>,
+    ) -> Result<WholeKeyKernels, DriverError> {
+        let fits = |(_, block): &&(&str, u32)| shared_memory.is_none_or(|limit| *block <= limit);
+        let mut blocks = BLOCKS.iter().filter(fits).chain(BLOCKS.iter().rev());
+        let prefix_of_all = |(prefix, _): &&(&str, u32)| module.load_function(&format!("{prefix}_any")).is_ok();
+        let &(prefix, block) =
+            blocks.find(prefix_of_all).ok_or(DriverError(cudarc::driver::sys::CUresult::CUDA_ERROR_NOT_FOUND))?;
+        let kernel = |suffix: &str, tests: u32| {
+            let bytes = shared_bytes(block, tests);
+            let function = load(module, &format!("{prefix}_{suffix}"), bytes)?;
+            Ok::<_, DriverError>(SearchKernel {
+                function,
+                config: launch_config(multiprocessors, WARPS, bytes),
+                bits: 0,
+            })
+        };
+        let (any, ends, runs) =
+            (kernel("any", QUICK_BYTES)?, kernel("ends", QUICK_BYTES)?, kernel("runs", QUICK_BYTES)?);
+        let texts = kernel("texts", TEXT_BYTES)?;
+        let build = module.load_function("build_whole_table")?;
+        let mut table = stream.alloc_zeros::<u8>((TABLE * WHOLE_ENTRY_BYTES) as usize)?;
+        let mut beta = stream.alloc_zeros::<u8>(MATRIX_BYTES as usize)?;
+        let mut launch = stream.launch_builder(&build);
+        launch.arg(points).arg(&mut table).arg(&TABLE).arg(&mut beta);
+        // SAFETY: the arguments match `build_whole_table`. The grid covers the table, and the
+        // kernel checks its end.
+        unsafe { launch.launch(groups_of_128(TABLE))? };
+        Ok(WholeKeyKernels { any, ends, runs, texts, table, beta })
+    }
+
+    /// Queues the kernel that makes the tests of the screen.
+    pub fn search_by_screen(
+        &self,
+        stream: &Arc<CudaStream>,
+        search: &Search,
+        screen: &DeviceScreen,
+    ) -> Result<(), DriverError> {
+        let kernel = match ScreenForm::of(screen) {
+            ScreenForm::Any => &self.any,
+            ScreenForm::Ends => &self.ends,
+            ScreenForm::Runs => &self.runs,
+        };
+        self.launch(stream, kernel, search, screen)
+    }
+
+    /// Queues the kernel that tests the texts of all keys.
+    pub fn search_by_texts(
+        &self,
+        stream: &Arc<CudaStream>,
+        search: &Search,
+        whole: &WholeSearch,
+    ) -> Result<(), DriverError> {
+        self.launch(stream, &self.texts, search, whole)
+    }
+
+    fn launch<Tests: DeviceRepr>(
+        &self,
+        stream: &Arc<CudaStream>,
+        kernel: &SearchKernel,
+        search: &Search,
+        tests: &Tests,
+    ) -> Result<(), DriverError> {
+        let (table, beta) = (self.table.device_ptr(stream).0, self.beta.device_ptr(stream).0);
+        let mut launch = stream.launch_builder(&kernel.function);
+        launch.arg(search).arg(tests).arg(&table).arg(&beta);
+        // SAFETY: the arguments match the kernel, every buffer in `search` has the size that the
+        // grid and the extent need, and the shared memory is that of `search_whole_keys`.
+        unsafe { launch.launch(kernel.config)? };
+        Ok(())
+    }
+
+    /// All buffers on the device.
+    pub fn buffers(&self) -> Vec<Buffer<'_>> {
+        let WholeKeyKernels { any: _, ends: _, runs: _, texts: _, table, beta } = self;
+        vec![Buffer::on_device("table for whole keys", table), Buffer::on_device("matrix of β", beta)]
+    }
+}
 
 /// The most suspects that a thread of the kernel `confirm` inverts together.
 const CONFIRM_BATCH: u32 = 128;
 
 /// Queues a kernel that filters by top words.
-pub fn search_top_words(stream: &Arc<CudaStream>, kernel: &Kernel, search: &Search) -> Result<(), DriverError> {
+pub fn search_top_words(stream: &Arc<CudaStream>, kernel: &SearchKernel, search: &Search) -> Result<(), DriverError> {
     let mut launch = stream.launch_builder(&kernel.function);
     launch.arg(search);
     // SAFETY: the argument matches the kernel, and every buffer in `search` has the size that the
@@ -31,7 +292,7 @@ pub fn confirm(
     geometry: &Geometry,
     warps: u32,
     kept: u32,
-    (checks, whole): (&Checks, &WholeSearch),
+    (checks, whole): (&DeviceChecks, &WholeSearch),
 ) -> Result<(), DriverError> {
     let config = LaunchConfig {
         grid_dim: (geometry.multiprocessors * CONFIRM_BLOCKS, 1, 1),
@@ -66,7 +327,19 @@ pub fn groups_of_128(threads: u32) -> LaunchConfig {
     LaunchConfig { grid_dim: (threads.div_ceil(128), 1, 1), block_dim: (128, 1, 1), shared_mem_bytes: 0 }
 }
 
-/// `k·G`.
-pub fn multiple_point(k: u64) -> StartPoint {
-    super::geometry::multiple_of_generator(k)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_block_has_room_for_its_filter_and_no_more_than_it_may_have() {
+        for plan in &PLANS[1..] {
+            for (form, bits) in [(FilterForm::One, 0), (FilterForm::Few, FEW_BITS), (FilterForm::Many, plan.bits)] {
+                let (filter, warps) = (filter_bytes(form, bits), plan.warps);
+                let bytes = filter + tensor_bytes(plan.block, warps, filter);
+                println!("{} {form:?}: {bytes} bytes of {}", plan.name, plan.block);
+                assert!(bytes <= plan.block && bytes + WARP * warps * FIELD_BYTES as u32 > plan.block, "{bytes}");
+            }
+        }
+    }
 }

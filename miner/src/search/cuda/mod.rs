@@ -6,29 +6,22 @@
 mod abi;
 #[doc(hidden)]
 pub mod buffers;
-mod calibration_key;
-mod checks;
-// Some of these are only used by the kernels.
-#[allow(dead_code)]
-mod constants;
+/// The constants of `kernels/constants.h`. `build.rs` generates them.
+#[allow(dead_code, reason = "some are only used by the kernels")]
+mod constants {
+    include!(concat!(env!("OUT_DIR"), "/constants.rs"));
+}
 mod driver;
 mod filter;
 mod geometry;
+mod key_tests;
 mod launch;
 mod module;
-mod multiples;
 mod nvrtc;
 mod pace;
 pub mod probe;
-mod screen;
 mod searcher;
-mod slot;
 mod tables;
-mod text_tests;
-mod variant;
-#[doc(hidden)]
-pub mod watched;
-mod whole;
 
 #[doc(hidden)]
 pub use driver::FUNCTIONS as DRIVER_FUNCTIONS;
@@ -78,7 +71,7 @@ fn searcher(ordinal: usize, options: &SearchOptions) -> Result<searcher::CudaSea
     device_count().map_err(missing)?;
     let context = std::thread::scope(|scope| {
         // The host computes its part of the tables while the driver starts.
-        scope.spawn(multiples::multiples);
+        scope.spawn(tables::multiples);
         context(ordinal).map_err(missing)
     })?;
     searcher::CudaSearcher::open(ordinal, context, options)

@@ -70,7 +70,7 @@ pub fn fingerprint() -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// All kernels except those of the search itself, whose variants are in `variant.rs`.
+/// All kernels except those of the search itself, which `launch.rs` loads.
 pub struct Kernels {
     pub module: Arc<CudaModule>,
     pub confirm: CudaFunction,

@@ -64,7 +64,7 @@ pub enum Method {
 
 /// The speed of one method on this GPU.
 #[derive(Debug)]
-pub struct Pace {
+pub struct LaunchPace {
     aim: Aim,
     /// The most table entries at a centre.
     table: u32,
@@ -76,11 +76,11 @@ pub struct Pace {
     measured: VecDeque<(Weak<PatternSet>, f64)>,
 }
 
-impl Pace {
+impl LaunchPace {
     /// The pace of a method that searched `speed` table entries per thread and second, at most
     /// `table` at a centre. `first_part` is less than 1 if the patterns can make it much slower.
-    pub fn new(aim: Aim, table: u32, speed: f64, first_part: f64) -> Pace {
-        Pace { aim, table, calibrated: speed, first_part: first_part * aim.first_part, measured: VecDeque::new() }
+    pub fn new(aim: Aim, table: u32, speed: f64, first_part: f64) -> LaunchPace {
+        LaunchPace { aim, table, calibrated: speed, first_part: first_part * aim.first_part, measured: VecDeque::new() }
     }
 
     /// The extent of a launch with these patterns.
@@ -95,7 +95,7 @@ impl Pace {
         (self.calibrated, Extent::of_entries(self.calibrated * self.aim.seconds(), self.table))
     }
 
-    /// Learns from a launch of the extent that [`Pace::extent`] gave. A launch that was cut short
+    /// Learns from a launch of the extent that [`LaunchPace::extent`] gave. A launch that was cut short
     /// because of many hits says nothing about the speed of the search.
     pub fn learn(&mut self, patterns: &Arc<PatternSet>, extent: Extent, busy: Duration) {
         let speed = extent.total() / busy.as_secs_f64().max(1e-6);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     /// Runs launches, two in flight. Returns the times of all.
-    fn run(pace: &mut Pace, patterns: &Arc<PatternSet>, speed: f64, launches: usize) -> Vec<f64> {
+    fn run(pace: &mut LaunchPace, patterns: &Arc<PatternSet>, speed: f64, launches: usize) -> Vec<f64> {
         let mut in_flight = VecDeque::new();
         let mut times = Vec::new();
         while times.len() < launches {
@@ -150,7 +150,7 @@ mod tests {
     fn launches_take_the_intended_time_however_slow_their_patterns_are() {
         // From eight times faster than calibrated to a hundred times slower.
         for slower in [0.125, 0.5, 1.0, 2.0, 3.0, 10.0, 100.0] {
-            let (mut pace, patterns) = (Pace::new(Aim::USUAL, TABLE, 100_000.0, 0.125), set("=6*"));
+            let (mut pace, patterns) = (LaunchPace::new(Aim::USUAL, TABLE, 100_000.0, 0.125), set("=6*"));
             let times = run(&mut pace, &patterns, 100_000.0 / slower, 12);
             for (number, time) in times.iter().enumerate() {
                 // The number of entries is rounded, so a launch may take a little longer.
@@ -193,7 +193,7 @@ mod tests {
                     if slower > slowest {
                         continue;
                     }
-                    let (mut pace, patterns) = (Pace::new(aim, TABLE, calibrated, first_part), set("=6*"));
+                    let (mut pace, patterns) = (LaunchPace::new(aim, TABLE, calibrated, first_part), set("=6*"));
                     let speed = calibrated / slower;
                     let mut times = run(&mut pace, &patterns, speed, 12);
                     let usual = *times.last().unwrap();
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn sets_in_turns_keep_their_own_speed_and_a_new_one_begins_as_calibrated() {
-        let mut pace = Pace::new(Aim::USUAL, TABLE, 100_000.0, 1.0);
+        let mut pace = LaunchPace::new(Aim::USUAL, TABLE, 100_000.0, 1.0);
         let (fast, slow) = (set("*cafe"), set("=6*"));
         let calibrated = pace.extent(&fast);
         run(&mut pace, &fast, 200_000.0, 6);
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn only_some_sets_are_remembered_and_none_that_is_gone() {
-        let mut pace = Pace::new(Aim::USUAL, TABLE, 100_000.0, 1.0);
+        let mut pace = LaunchPace::new(Aim::USUAL, TABLE, 100_000.0, 1.0);
         let sets: Vec<_> = (0..3 * REMEMBERED).map(|_| set("*cafe")).collect();
         for set in &sets {
             run(&mut pace, set, 50_000.0, 1);

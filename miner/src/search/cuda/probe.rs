@@ -1,10 +1,11 @@
 //! For `npubbot doctor`: the GPUs and kernels found. For tests: single field operations on a GPU.
 
-use super::abi::{TextTest, limbs};
+use super::abi::{limbs, words_of};
 use super::constants::MATRIX_BYTES;
 pub use super::constants::{ROUGH_SLACK, SLACK};
 use super::driver::{self, reason};
-use super::module::{BUILT_FOR, Kernels, compile_for};
+pub use super::module::compile_for;
+use super::module::{BUILT_FOR, Kernels};
 use crate::pattern::PatternSet;
 use crate::search::device::DeviceId;
 use crate::search::options::SearchOptions;
@@ -17,7 +18,7 @@ pub struct Findings {
     /// The newest CUDA version that the driver serves, such as `13.0`; or why no GPU can be used.
     pub driver: Result<String, String>,
     /// The GPUs that the driver reports.
-    pub gpus: Vec<Gpu>,
+    pub gpus: Vec<GpuFinding>,
     /// The compute capabilities for which the build has code, and its compiler; `None` if it had no
     /// NVRTC.
     pub built_for: Option<&'static str>,
@@ -27,7 +28,7 @@ pub struct Findings {
 
 /// A GPU, and whether it searches.
 #[derive(Clone, Debug)]
-pub struct Gpu {
+pub struct GpuFinding {
     /// Its number, from 0.
     pub ordinal: usize,
     /// The maker's name for it, its compute capability and memory; empty if it does not open.
@@ -51,7 +52,7 @@ pub fn findings(options: &SearchOptions) -> Findings {
             Ok((searcher.info().kernel.clone(), found))
         });
         let check = check.map_err(|error| error.to_string());
-        Gpu { ordinal, name: description(ordinal).unwrap_or_default(), check }
+        GpuFinding { ordinal, name: description(ordinal).unwrap_or_default(), check }
     });
     Findings {
         gpus: gpus.collect(),
@@ -70,7 +71,7 @@ fn description(ordinal: usize) -> Result<String, String> {
 
 /// An operation of `kernels/field.cuh`, numbered as in `kernels/probe.cuh`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Operation {
+pub enum FieldOperation {
     /// a·b
     Mul,
     /// a²
@@ -117,21 +118,22 @@ pub type Number = [u8; 32];
 /// The tests of the texts of whole keys in the device's layout, empty if there are none. Then the
 /// argument of the kernel that makes these tests, without its addresses.
 pub fn text_tests(patterns: &PatternSet) -> [Vec<u32>; 2] {
-    let (tests, search) = super::text_tests::for_device(patterns);
-    let counts = [search.key_tests, search.checksum_tests, search.has_first_bits, search.unused];
-    let argument = [&counts[..], search.first_bits.as_flattened(), &search.accepted].concat();
-    [tests.iter().flat_map(TextTest::words).collect(), argument]
+    let (tests, search) = super::key_tests::for_device(patterns);
+    // The first two fields are addresses.
+    [tests.iter().flat_map(words_of).collect(), words_of(&search).split_off(4)]
 }
 
 /// The words of the quick tests of whole keys in the device's layout, and the number of the
 /// kernel's form (`screen.cuh`); both empty if there are none.
 pub fn screen(patterns: &PatternSet) -> [Vec<u32>; 2] {
-    let screen = patterns.text_tests().as_ref().and_then(super::screen::screen_of);
-    screen.map_or_else(Default::default, |screen| [screen.words(), vec![super::screen::Tests::of(&screen) as u32]])
+    let screen = patterns.text_tests().as_ref().and_then(super::key_tests::screen_of);
+    screen.map_or_else(Default::default, |screen| {
+        [words_of(&screen), vec![super::key_tests::ScreenForm::of(&screen) as u32]]
+    })
 }
 
 /// Runs `operation` on every pair, on GPU `ordinal`. The results are below p.
-pub fn operate(ordinal: usize, operation: Operation, pairs: &[(Number, Number)]) -> Result<Vec<Number>, String> {
+pub fn operate(ordinal: usize, operation: FieldOperation, pairs: &[(Number, Number)]) -> Result<Vec<Number>, String> {
     let context = super::context(ordinal)?;
     let kernels = Kernels::load(&context, None)?;
     let stream = context.default_stream();
@@ -144,12 +146,6 @@ pub fn operate(ordinal: usize, operation: Operation, pairs: &[(Number, Number)])
     // SAFETY: the arguments match `probe`. The kernel checks the array's end.
     unsafe { launch.launch(grid(count.div_ceil(128), 128)) }.map_err(reason)?;
     Ok(numbers(&stream.clone_dtoh(&out).map_err(reason)?))
-}
-
-/// Whether the kernels compile at run time for this compute capability, such as 90. `None` without
-/// NVRTC.
-pub fn compiles_at_run_time(capability: u32) -> Option<Result<(), String>> {
-    compile_for(capability)
 }
 
 /// Runs `operation` on each constant with its 32 values, on GPU `ordinal`. `None` if the GPU lacks

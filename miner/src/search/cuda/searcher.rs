@@ -4,28 +4,25 @@ mod calibrate;
 
 use super::abi::{Counters, Point, Search, Suspect};
 use super::buffers::Buffer;
-use super::calibration_key::calibration_key;
 use super::constants::{CENTRE_CONSTANTS, WARPS};
 use super::driver::reason;
-use super::filter::Filter;
+use super::filter::DeviceFilter;
 use super::geometry::{
-    Extent, FIELD_BYTES, Geometry, KEPT_ALONE, STEP, TABLE, memory_left, multiple, prefixes_that_fit, threads_per_start,
+    CENTRES, Extent, FIELD_BYTES, GROUP, Geometry, KEPT_ALONE, STEP, TABLE, memory_left, multiple, prefixes_that_fit,
+    threads_per_start,
 };
-use super::launch::{claim, confirm, search_top_words};
+use super::launch::{Variant, WholeKeyKernels, available, claim, confirm, named, search_top_words};
 use super::module::Kernels;
-use super::multiples::multiples;
-use super::pace::{Aim, Method, Pace};
-use super::slot::{FIRST_HITS, Shared, Slot};
-use super::tables::Tables;
-use super::variant::{self, Variant};
-use super::whole::WholeKeys;
+use super::pace::{Aim, LaunchPace, Method};
+use super::tables::{SearchTables, multiples};
 use crate::pattern::PatternSet;
 use crate::search::device::{DeviceId, DeviceInfo};
 use crate::search::error::SearchError;
 use crate::search::options::SearchOptions;
 use crate::search::searcher::{Expected, Launch, LaunchReport, Searcher};
-use cudarc::driver::sys::CUdevice_attribute;
-use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr, DriverError};
+use calibrate::calibration_key;
+use cudarc::driver::sys::{CUdevice_attribute, CUevent_flags};
+use cudarc::driver::{CudaContext, CudaEvent, CudaSlice, CudaStream, DevicePtr, DriverError, PinnedHostSlice};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +33,7 @@ const IN_FLIGHT: usize = 2;
 /// a few become keys.
 const MAX_REPORTED_HITS: usize = 1 << 18;
 
-struct Pending {
+struct PendingLaunch {
     slot: usize,
     launch: Launch,
     extent: Extent,
@@ -57,8 +54,8 @@ pub struct CudaSearcher {
     variant: Variant,
     geometry: Geometry,
     aim: Aim,
-    tables: Tables,
-    whole_keys: WholeKeys,
+    tables: SearchTables,
+    whole_keys: WholeKeyKernels,
     constants: CudaSlice<u8>,
     step: Point,
     prefixes: CudaSlice<u8>,
@@ -69,13 +66,13 @@ pub struct CudaSearcher {
     entries: u32,
     /// Bytes of device memory that prefix products may take.
     room: usize,
-    filter: Filter,
-    shared: Shared,
-    slots: Vec<Slot>,
-    pending: VecDeque<Pending>,
+    filter: DeviceFilter,
+    shared: SharedBuffers,
+    slots: Vec<LaunchBuffers>,
+    pending: VecDeque<PendingLaunch>,
     next_slot: usize,
     /// The pace of each [`Method`], in their order.
-    paces: [Pace; 3],
+    paces: [LaunchPace; 3],
 }
 
 impl CudaSearcher {
@@ -94,12 +91,10 @@ impl CudaSearcher {
         let geometry = Geometry { multiprocessors: count as u32 };
         let key = calibration_key(&context, &kernels.compiler, options).map_err(text)?;
         let kept = options.calibrations.get(&key).and_then(|calibration| calibration.choice);
-        let chosen = kept.as_ref().and_then(|kept| variant::named(&kernels.module, count as u32, &kept.variant));
+        let chosen = kept.as_ref().and_then(|kept| named(&kernels.module, count as u32, &kept.variant));
         let variants = match &chosen {
             Some(variant) => vec![variant.clone()],
-            None => {
-                variant::available(&kernels.module, geometry.multiprocessors, options.shared_memory).map_err(failed)?
-            }
+            None => available(&kernels.module, geometry.multiprocessors, options.shared_memory).map_err(failed)?,
         };
         let aim = Aim::of_gpu(|attribute| context.attribute(attribute), options.polite).map_err(text)?;
         let first = variants[0].clone();
@@ -112,8 +107,9 @@ impl CudaSearcher {
                 let all = match chosen {
                     None => variants,
                     // The choice was made with another amount of free memory.
-                    Some(_) => variant::available(&searcher.kernels.module, count as u32, options.shared_memory)
-                        .map_err(failed)?,
+                    Some(_) => {
+                        available(&searcher.kernels.module, count as u32, options.shared_memory).map_err(failed)?
+                    }
                 };
                 let measured = searcher.calibrate(&all, options.prefer)?;
                 options.calibrations.change(&searcher.calibration_key, |kept| kept.choice = Some(measured));
@@ -135,21 +131,23 @@ impl CudaSearcher {
         let stream = context.new_stream()?;
         let (major, minor) = context.compute_capability()?;
         let points = stream.clone_htod(&multiples().table)?;
-        let tables = Tables::new(&stream, &kernels, &points)?;
-        let whole_keys = WholeKeys::new(&stream, &kernels.module, &points, options.shared_memory)?;
+        let tables = SearchTables::new(&stream, &kernels, &points)?;
+        let whole_keys =
+            WholeKeyKernels::new(&stream, &kernels.module, &points, geometry.multiprocessors, options.shared_memory)?;
         let threads = geometry.most_threads() as usize;
-        let filter = Filter::new(&stream)?;
+        let filter = DeviceFilter::new(&stream)?;
         let constants = stream.alloc_zeros(threads * CENTRE_CONSTANTS as usize * FIELD_BYTES)?;
-        let slots: Vec<Slot> = (0..IN_FLIGHT).map(|_| Slot::new(&stream, &geometry)).collect::<Result<_, _>>()?;
+        let slots: Vec<LaunchBuffers> =
+            (0..IN_FLIGHT).map(|_| LaunchBuffers::new(&stream, &geometry)).collect::<Result<_, _>>()?;
         stream.synchronize()?;
         let (now_free, _) = context.mem_get_info()?;
-        let least = Shared::least_bytes(&geometry);
+        let least = SharedBuffers::least_bytes(&geometry);
         let room = memory_left(free, now_free.saturating_sub(least), options.gpu_memory);
         let kept = prefixes_that_fit(room, threads);
         let prefix_bytes = threads * kept as usize * FIELD_BYTES;
         // Memory that is left for any variant that `calibrate` may choose.
         let left = room.saturating_sub(threads * kept.max(KEPT_ALONE) as usize * FIELD_BYTES);
-        let shared = Shared::new(&stream, &geometry, left)?;
+        let shared = SharedBuffers::new(&stream, &geometry, left)?;
         let taken = (free.saturating_sub(now_free) + least + prefix_bytes) as u64;
         if let Some(limit) = options.gpu_memory.filter(|&limit| taken > limit) {
             tracing::warn!(device = %id, limit, taken, "every search on this GPU takes more memory than it may have");
@@ -178,7 +176,7 @@ impl CudaSearcher {
             pending: VecDeque::new(),
             next_slot: 0,
             // Until they are calibrated, launches are as short as possible.
-            paces: std::array::from_fn(|_| Pace::new(aim, kept.min(TABLE), 0.0, 1.0)),
+            paces: std::array::from_fn(|_| LaunchPace::new(aim, kept.min(TABLE), 0.0, 1.0)),
             kernels,
             variant,
             geometry,
@@ -256,8 +254,8 @@ impl CudaSearcher {
         let whole = self.filter.tests.argument(stream, self.filter.checks.checksums(stream));
         if self.filter.tests.are_needed() {
             match &self.filter.tests.screen {
-                Some(screen) => self.whole_keys.search_by_screen(stream, &search, screen, &self.geometry)?,
-                None => self.whole_keys.search_by_texts(stream, &search, &whole, &self.geometry)?,
+                Some(screen) => self.whole_keys.search_by_screen(stream, &search, screen)?,
+                None => self.whole_keys.search_by_texts(stream, &search, &whole)?,
             }
         } else {
             search_top_words(stream, self.variant.kernel(self.filter.form()), &search)?;
@@ -364,14 +362,14 @@ impl Searcher for CudaSearcher {
         let extent = whole.part(self.filter.share);
         self.start(slot, &launch, extent).map_err(self.failed())?;
         let (warps, is_whole) = (self.warps(), extent == whole);
-        self.pending.push_back(Pending { slot, launch, extent, method, warps, is_whole });
+        self.pending.push_back(PendingLaunch { slot, launch, extent, method, warps, is_whole });
         self.next_slot = (slot + 1) % IN_FLIGHT;
         Ok(())
     }
 
     fn collect(&mut self) -> Result<LaunchReport, SearchError> {
         let pending = self.pending.pop_front().ok_or(SearchError::NothingSubmitted)?;
-        let Pending { slot, launch, mut extent, method, warps, mut is_whole } = pending;
+        let PendingLaunch { slot, launch, mut extent, method, warps, mut is_whole } = pending;
         let mut all_busy = Duration::ZERO;
         loop {
             let (counters, hits, busy) = self.finish(slot).map_err(self.failed())?;
@@ -407,5 +405,115 @@ impl Searcher for CudaSearcher {
             self.start(slot, &launch, extent).map_err(self.failed())?;
             self.filter.share = self.filter.share.min(extent.total() / longest.total());
         }
+    }
+}
+
+/// Hits copied together with the counters. If there are more, a second copy fetches them.
+pub const FIRST_HITS: usize = 4096;
+
+/// The most hits that one launch may have, and the least number of suspects that a buffer has room
+/// for. The smallest launch (one group of entries per thread) must fit even if every candidate is a
+/// hit.
+pub fn most_hits(geometry: &Geometry) -> usize {
+    (18 * GROUP as usize * geometry.most_threads() as usize).max(FIRST_HITS)
+}
+
+/// The number of suspects that a buffer has room for: `least`, and as many as fit into `more`
+/// further bytes, at most eight times `least` in all. With 100,000 patterns one candidate in 440 is
+/// a suspect, and a launch of five centres has six times the least number. A launch that has more
+/// suspects than fit is cut short, and shorter launches are slower.
+fn suspects_that_fit(more: usize, least: usize) -> usize {
+    (least + more / size_of::<Suspect>()).min(8 * least)
+}
+
+fn centres(geometry: &Geometry) -> usize {
+    geometry.most_threads() as usize * CENTRES as usize
+}
+
+/// Buffers that launches use one after the other: one launch fills them and recomputes its suspects
+/// before the next one begins, because both are on one stream.
+pub struct SharedBuffers {
+    pub centres: CudaSlice<Point>,
+    pub suspects: CudaSlice<Suspect>,
+}
+
+impl SharedBuffers {
+    /// Bytes of the buffers if they have room for the least number of suspects.
+    pub fn least_bytes(geometry: &Geometry) -> usize {
+        centres(geometry) * size_of::<Point>() + most_hits(geometry) * size_of::<Suspect>()
+    }
+
+    /// Allocates the buffers. `more` bytes beyond the least may be used for suspects.
+    pub fn new(stream: &Arc<CudaStream>, geometry: &Geometry, more: usize) -> Result<SharedBuffers, DriverError> {
+        let suspects = suspects_that_fit(more, most_hits(geometry));
+        // SAFETY: a launch writes suspects before it reads them.
+        let suspects = unsafe { stream.alloc(suspects)? };
+        Ok(SharedBuffers { centres: stream.alloc_zeros(centres(geometry))?, suspects })
+    }
+
+    /// All buffers, which are on the device.
+    pub fn buffers(&self) -> Vec<Buffer<'_>> {
+        let SharedBuffers { centres, suspects } = self;
+        vec![Buffer::on_device("centres", centres), Buffer::on_device("suspects", suspects)]
+    }
+}
+
+/// The buffers that one launch in flight has to itself.
+pub struct LaunchBuffers {
+    pub starts: CudaSlice<Point>,
+    pub hits: CudaSlice<Suspect>,
+    pub counters: CudaSlice<Counters>,
+    pub staging: PinnedHostSlice<Point>,
+    pub read_counters: PinnedHostSlice<Counters>,
+    pub read_hits: PinnedHostSlice<Suspect>,
+    pub started: CudaEvent,
+    pub finished: CudaEvent,
+}
+
+impl LaunchBuffers {
+    /// Allocates the buffers.
+    pub fn new(stream: &Arc<CudaStream>, geometry: &Geometry) -> Result<LaunchBuffers, DriverError> {
+        let context = stream.context();
+        let event = || context.new_event(Some(CUevent_flags::CU_EVENT_BLOCKING_SYNC));
+        // SAFETY: the pinned buffers are written before they are read.
+        unsafe {
+            Ok(LaunchBuffers {
+                starts: stream.alloc_zeros(geometry.starts() as usize)?,
+                hits: stream.alloc_zeros(most_hits(geometry))?,
+                counters: stream.alloc_zeros(1)?,
+                staging: context.alloc_pinned(geometry.starts() as usize)?,
+                read_counters: context.alloc_pinned(1)?,
+                read_hits: context.alloc_pinned(FIRST_HITS)?,
+                started: event()?,
+                finished: event()?,
+            })
+        }
+    }
+
+    /// All buffers on the device and pinned on the host.
+    pub fn buffers(&self) -> Result<Vec<Buffer<'_>>, DriverError> {
+        let LaunchBuffers { starts, hits, counters, staging, read_counters, read_hits, started: _, finished: _ } = self;
+        Ok(vec![
+            Buffer::on_device("start points", starts),
+            Buffer::on_device("hits", hits),
+            Buffer::on_device("counters", counters),
+            Buffer::pinned("staged start points", staging)?,
+            Buffer::pinned("counters read", read_counters)?,
+            Buffer::pinned("hits read", read_hits)?,
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suspects_take_the_memory_that_is_left_up_to_eight_times_the_least() {
+        assert_eq!(suspects_that_fit(0, 100), 100);
+        assert_eq!(suspects_that_fit(15, 100), 100);
+        assert_eq!(suspects_that_fit(16 * 50, 100), 150);
+        assert_eq!(suspects_that_fit(16 * 700, 100), 800);
+        assert_eq!(suspects_that_fit(usize::MAX / 2, 100), 800);
     }
 }

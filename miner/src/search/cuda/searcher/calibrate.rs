@@ -3,19 +3,22 @@
 
 use super::super::abi::Suspect;
 use super::super::constants::{FEWER_WARPS, WARPS};
-use super::super::geometry::{Extent, FIELD_BYTES, GROUP, Geometry, KEPT_ALONE, TABLE, threads_per_start};
-use super::super::launch::{claim, multiple_point};
-use super::super::module::BUILT_FOR;
-use super::super::pace::{Method, Pace};
-use super::super::variant::Variant;
+use super::super::geometry::{
+    Extent, FIELD_BYTES, GROUP, Geometry, KEPT_ALONE, TABLE, multiple_of_generator, threads_per_start,
+};
+use super::super::launch::Variant;
+use super::super::launch::claim;
+use super::super::module::{BUILT_FOR, fingerprint};
+use super::super::pace::{LaunchPace, Method};
 use super::CudaSearcher;
 use crate::key::{StartPoint, VerifiedHit};
 use crate::pattern::{Pattern, PatternSet};
 use crate::search::calibration::Choice;
 use crate::search::energy::EnergyMeter;
 use crate::search::error::SearchError;
-use crate::search::options::Preference;
+use crate::search::options::{Preference, SearchOptions};
 use crate::search::searcher::{Launch, Searcher};
+use cudarc::driver::{CudaContext, DriverError};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -69,7 +72,7 @@ fn patterns(texts: &[&str]) -> Arc<PatternSet> {
 
 /// Start point of this number in a trial.
 fn trial_start(number: usize) -> StartPoint {
-    multiple_point((number as u64 + 1) << 40)
+    multiple_of_generator((number as u64 + 1) << 40)
 }
 
 impl CudaSearcher {
@@ -245,7 +248,7 @@ impl CudaSearcher {
                 Method::Screen => (self.kept.min(TABLE), 1.0),
                 Method::Texts => (self.kept.min(TABLE), FIRST_TEXTS),
             };
-            self.paces[method as usize] = Pace::new(self.aim, entries, speeds[method as usize], first_part);
+            self.paces[method as usize] = LaunchPace::new(self.aim, entries, speeds[method as usize], first_part);
         }
         tracing::debug!(device = %self.info.id, built_for = BUILT_FOR, paces = ?self.paces, "calibrated");
     }
@@ -266,4 +269,21 @@ impl CudaSearcher {
         let busy = self.trial(patterns, extent)?.0.min(self.trial(patterns, extent)?.0);
         Ok(extent.total() / busy.as_secs_f64().max(1e-6))
     }
+}
+
+/// The key of a GPU's calibration: all that its measurement depends on.
+pub(in super::super) fn calibration_key(
+    context: &CudaContext,
+    compiler: &str,
+    options: &SearchOptions,
+) -> Result<String, DriverError> {
+    let mut driver = 0;
+    // SAFETY: the context has loaded the driver, and the pointer is valid.
+    unsafe { cudarc::driver::sys::cuDriverGetVersion(&mut driver) }.result()?;
+    let uuid: String = context.uuid()?.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let memory = options.gpu_memory.map_or("half of its memory".to_owned(), |bytes| format!("{bytes} bytes"));
+    let shared = options.shared_memory.map_or(String::new(), |bytes| format!("; {bytes} bytes shared"));
+    let prefer = if options.prefer == Preference::Energy { "; energy" } else { "" };
+    let (name, kernels) = (context.name()?, fingerprint());
+    Ok(format!("{name} {uuid}; driver {driver}; kernels {kernels:016x} of {compiler}; {memory}{shared}{prefer}"))
 }

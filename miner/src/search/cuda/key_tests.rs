@@ -1,10 +1,138 @@
-//! Quick tests of whole keys for the device: what the tests of texts say about limbs and parities.
+//! Tests of whole keys in the device's layout: of their texts, and quick tests, which are what the
+//! tests of texts say about limbs and parities.
 
-use super::abi::Screen;
-use super::constants::{LOW_TESTS, MASKED_ROUNDS, PARITIES, PARITY_GROUPS, RUN_ROUNDS};
-use crate::pattern::TextTests;
+use super::abi::{DeviceScreen, DeviceTextTest, WholeSearch};
+use super::buffers::Buffer;
+use super::constants::{
+    ACCEPTED_WORDS, FIRST_BITS, LOW_TESTS, MASKED_ROUNDS, MOST_RUN, PARITIES, PARITY_GROUPS, RUN_ROUNDS, TEXT_WORDS,
+};
+use crate::pattern::{self, Anywhere, ChecksumTables, ChecksumTest, PatternSet, Run, TextTests, TextWords};
 use crate::search::conditions::{CHARACTERS, Condition, DATA_CHARACTERS, LEAST_BITS, conditions_of};
 use crate::search::functionals::{Bits, even_parities};
+use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DriverError};
+use std::sync::Arc;
+
+/// The tests of the current pattern set.
+pub struct KeyTests {
+    tests: CudaSlice<DeviceTextTest>,
+    /// The argument of the kernel that tests texts, without addresses.
+    search: WholeSearch,
+    /// Quick tests; `None` if quick tests cannot express the tests.
+    pub screen: Option<DeviceScreen>,
+}
+
+impl KeyTests {
+    /// No tests.
+    pub fn new(stream: &Arc<CudaStream>) -> Result<KeyTests, DriverError> {
+        Ok(KeyTests { tests: stream.alloc_zeros(1)?, search: WholeSearch::default(), screen: None })
+    }
+
+    /// Queues the change to `patterns` on the stream. Launches in flight keep their tests: the
+    /// driver frees memory in the order of the stream.
+    pub fn set(&mut self, stream: &Arc<CudaStream>, patterns: &PatternSet) -> Result<(), DriverError> {
+        let (tests, search) = for_device(patterns);
+        self.search = search;
+        self.screen = patterns.text_tests().as_ref().and_then(screen_of);
+        if !tests.is_empty() {
+            self.tests = stream.clone_htod(&tests)?;
+        }
+        Ok(())
+    }
+
+    /// Whether whole keys must be compared.
+    pub fn are_needed(&self) -> bool {
+        self.search.key_tests + self.search.checksum_tests > 0
+    }
+
+    /// The argument of the kernel that tests texts. `checksums` is the address of the tables of the
+    /// checksum.
+    pub fn argument(&self, stream: &Arc<CudaStream>, checksums: u64) -> WholeSearch {
+        WholeSearch { tests: self.tests.device_ptr(stream).0, checksums, ..self.search }
+    }
+
+    /// All buffers. Destructures every field: a new buffer cannot be forgotten here.
+    pub fn buffers(&self) -> Vec<Buffer<'_>> {
+        let KeyTests { tests, search: _, screen: _ } = self;
+        vec![Buffer::on_device("tests of texts", tests)]
+    }
+}
+
+/// The tests of a pattern set in the device's layout, and the argument that counts them, without
+/// addresses.
+pub fn for_device(patterns: &PatternSet) -> (Vec<DeviceTextTest>, WholeSearch) {
+    let Some(tests) = patterns.text_tests() else { return (Vec::new(), WholeSearch::default()) };
+    let TextTests { of_keys, of_checksums, first } = tests;
+    let (first_bits, accepted) = first_bits(first.as_ref());
+    let search = WholeSearch {
+        key_tests: of_keys.len() as u32,
+        checksum_tests: of_checksums.len() as u32,
+        has_first_bits: u32::from(first.is_some()),
+        first_bits,
+        accepted,
+        ..WholeSearch::default()
+    };
+    (of_keys.iter().chain(&of_checksums).map(flat).collect(), search)
+}
+
+/// [`WholeSearch::first_bits`] and [`WholeSearch::accepted`] of a test. Bits that it does not
+/// compare are parities of no bits, so they are zero.
+fn first_bits(test: Option<&ChecksumTest>) -> ([[u32; 8]; FIRST_BITS as usize], [u32; ACCEPTED_WORDS as usize]) {
+    let (mut bits, mut accepted) = ([[0; 8]; FIRST_BITS as usize], [0; ACCEPTED_WORDS as usize]);
+    let Some(ChecksumTest { bytes, mask, sums }) = test else { return (bits, accepted) };
+    let compared: Vec<(usize, usize)> = (0..2)
+        .flat_map(|byte| (0..8).map(move |bit| (byte, bit)))
+        .filter(|&(byte, bit)| mask[byte] >> bit & 1 == 1)
+        .take(FIRST_BITS as usize)
+        .collect();
+    for (parts, &(byte, bit)) in bits.iter_mut().zip(&compared) {
+        for place in 0..256 {
+            // The contribution of this bit of x to the checksum. Bits are counted from the lowest.
+            let part = ChecksumTables::get().bytes[31 - place / 8][1 << (place % 8)];
+            parts[place / 32] |= (part >> (8 * bytes[byte] + bit) & 1) << (place % 32);
+        }
+    }
+    for sum in sums {
+        let value = |at: usize| compared.get(at).map_or(0, |&(byte, bit)| u32::from(sum[byte]) >> bit & 1);
+        let value = (0..FIRST_BITS as usize).fold(0, |all, at| 2 * all + value(at));
+        accepted[value as usize / 32] |= 1 << (value % 32);
+    }
+    (bits, accepted)
+}
+
+/// The bits of a device's text word: half of one of [`TextWords`].
+const HALF: u64 = (1 << 30) - 1;
+
+/// Splits words of twelve characters into words of six.
+fn halves(words: &TextWords<u64>) -> [u32; TEXT_WORDS as usize] {
+    std::array::from_fn(|at| (words[at / 2] >> (30 * (1 - at % 2)) & HALF) as u32)
+}
+
+/// A test in the device's layout. The device compares only the first characters of a run.
+fn flat(test: &pattern::TextTest) -> DeviceTextTest {
+    let (mut masks, mut values) = ([0; 5], [0; 5]);
+    for &(word, mask, value) in &test.fixed {
+        (masks[word], values[word]) = (mask, value);
+    }
+    let mut flat = DeviceTextTest { mask: halves(&masks), value: halves(&values), ..DeviceTextTest::default() };
+    flat.words = flat.mask.iter().enumerate().fold(0, |words, (at, &mask)| words | u32::from(mask != 0) << at);
+    if let Some(Anywhere { run, places }) = &test.anywhere {
+        flat.places = halves(places);
+        let characters = match run {
+            Run::Characters(characters) => characters.clone(),
+            Run::Equal(count) => {
+                flat.is_equal = 1;
+                vec![(HALF, 0); count - 1]
+            }
+        };
+        for (at, &(mask, value)) in characters.iter().take(MOST_RUN as usize).enumerate() {
+            (flat.run_mask[at], flat.run_value[at]) = ((mask & HALF) as u32, (value & HALF) as u32);
+            flat.run = at as u32 + 1;
+        }
+    }
+    flat
+}
+
+const _: () = assert!(ACCEPTED_WORDS * 32 == 1 << FIRST_BITS && MOST_RUN as usize == pattern::RUN_CHARACTERS);
 
 /// The fewest even parities that the ends of a group must have in common. A single end has more,
 /// but a further group of tests costs more than the additional keys that pass.
@@ -13,7 +141,7 @@ const LEAST_COMMON: usize = 10;
 const LEAST_LOW_BITS: u32 = 16;
 /// The least number of equal characters whose differences fill half a limb.
 const LEAST_EQUAL: usize = 7;
-/// Limbs for which the device compares a further value ([`Screen::extra`]).
+/// Limbs for which the device compares a further value ([`DeviceScreen::extra`]).
 const EXTRA_LIMBS: [usize; 3] = [0, 2, 5];
 /// Number of half limbs of a key, 16 bits each.
 const HALVES: usize = 16;
@@ -24,7 +152,7 @@ const NEVER: u16 = 0x8000;
 
 /// The forms of the kernel, named by the tests of a screen that they make.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Tests {
+pub enum ScreenForm {
     /// All tests.
     Any,
     /// One group of parities.
@@ -33,24 +161,24 @@ pub enum Tests {
     Runs,
 }
 
-impl Tests {
+impl ScreenForm {
     /// The tests that a screen needs.
-    pub fn of(screen: &Screen) -> Tests {
+    pub fn of(screen: &DeviceScreen) -> ScreenForm {
         let others = screen.low != [NO_LOW_TEST; LOW_TESTS as usize]
             || screen.has_differences + screen.masked_rounds > 0
             || screen.parity_groups != 1;
         match screen.has_runs {
-            _ if others => Tests::Any,
-            0 => Tests::Ends,
-            _ => Tests::Runs,
+            _ if others => ScreenForm::Any,
+            0 => ScreenForm::Ends,
+            _ => ScreenForm::Runs,
         }
     }
 }
 
 /// Arranges tests of texts as quick tests: a key that passes one of the tests passes the screen.
 /// `None` if they do not fit, or would let too many keys pass.
-pub fn screen_of(tests: &TextTests) -> Option<Screen> {
-    let mut parts = Parts::default();
+pub fn screen_of(tests: &TextTests) -> Option<DeviceScreen> {
+    let mut parts = UnarrangedTests::default();
     for condition in tests.of_keys.iter().chain(&tests.of_checksums).flat_map(conditions_of) {
         parts.add(condition)?;
     }
@@ -59,7 +187,7 @@ pub fn screen_of(tests: &TextTests) -> Option<Screen> {
 
 /// The conditions of the tests, before they are arranged.
 #[derive(Default)]
-struct Parts {
+struct UnarrangedTests {
     /// Each entry is bits with their values. A key that has all bits of an entry passes.
     ends: Vec<Bits>,
     /// For each half of a limb, the lowest first, that is compared as a whole: masks and values.
@@ -69,7 +197,7 @@ struct Parts {
     has_differences: bool,
 }
 
-impl Parts {
+impl UnarrangedTests {
     fn add(&mut self, condition: Condition) -> Option<()> {
         match condition {
             Condition::End(bits) => self.add_end(bits),
@@ -121,8 +249,8 @@ impl Parts {
         Some(())
     }
 
-    fn arrange(mut self) -> Option<Screen> {
-        let mut screen = Screen { low: [NO_LOW_TEST; LOW_TESTS as usize], ..Screen::default() };
+    fn arrange(mut self) -> Option<DeviceScreen> {
+        let mut screen = DeviceScreen { low: [NO_LOW_TEST; LOW_TESTS as usize], ..DeviceScreen::default() };
         screen.has_differences = u32::from(self.has_differences);
         self.arrange_low_tests(&mut screen);
         screen.parity_groups = arrange_parities(self.ends, &mut screen)?;
@@ -152,7 +280,7 @@ impl Parts {
 
     /// Turns the ends that fix enough bits of the lowest limb into tests of that limb, if a few
     /// tests suffice.
-    fn arrange_low_tests(&mut self, screen: &mut Screen) {
+    fn arrange_low_tests(&mut self, screen: &mut DeviceScreen) {
         let is_low = |bits: &Bits| bits.lowest_limb().0.count_ones() >= LEAST_LOW_BITS;
         let mut low: Vec<(u32, u32)> = self.ends.iter().filter(|bits| is_low(bits)).map(Bits::lowest_limb).collect();
         let common = low.iter().fold(!0, |common, &(mask, _)| common & mask);
@@ -172,7 +300,7 @@ impl Parts {
 
 /// Distributes ends to groups that have enough even parities in common. Returns the number of
 /// groups; `None` if the ends do not fit.
-fn arrange_parities(ends: Vec<Bits>, screen: &mut Screen) -> Option<u32> {
+fn arrange_parities(ends: Vec<Bits>, screen: &mut DeviceScreen) -> Option<u32> {
     let mut groups: Vec<Vec<Bits>> = Vec::new();
     for bits in ends {
         let fits = |group: &&mut Vec<Bits>| {
