@@ -78,26 +78,33 @@ pub fn request(data: &[u8]) {
 
 /// Target `unwrap`: a wrap that opens names its true author. The first byte of the input chooses
 /// the layer that the remaining bytes replace: the wrap, the seal in a genuine wrap, or the rumor
-/// in a genuine seal.
+/// in a genuine seal. The seal is signed by the author, and once more by an impostor.
 pub fn unwrap(data: &[u8]) {
-    static KEYS: OnceLock<(Vault, Keys)> = OnceLock::new();
-    let (vault, author) = KEYS.get_or_init(|| (Vault::without_identity().expect("randomness"), Keys::generate()));
+    static KEYS: OnceLock<(Vault, [Keys; 2])> = OnceLock::new();
+    let keys = || (Vault::without_identity().expect("randomness"), [Keys::generate(), Keys::generate()]);
+    let (vault, signers) = KEYS.get_or_init(keys);
+    for signer in signers {
+        unwrap_of(vault, &signers[0], signer, data);
+    }
+}
+
+fn unwrap_of(vault: &Vault, author: &Keys, signer: &Keys, data: &[u8]) {
     let Some((layer, rest)) = data.split_first() else { return };
     let us = vault.public_key();
     // A rumor must name its author, or it is refused before anything else is checked.
     let text = String::from_utf8_lossy(rest).replace("AUTHOR", &author.public_key().to_hex());
-    let seal_in = |text: &str| nip44::encrypt(author.secret_key(), &us, text, Version::V2).ok();
+    let seal_in = |text: &str| nip44::encrypt(signer.secret_key(), &us, text, Version::V2).ok();
     let wrap = match layer % 3 {
         0 => Event::from_json(&text).ok(),
-        1 => seal_in(&text).and_then(|content| wrap_of(author, us, content)),
+        1 => seal_in(&text).and_then(|content| wrap_of(signer, us, content)),
         _ => seal_in(&text)
-            .and_then(|content| EventBuilder::new(Kind::Seal, content).sign_with_keys(author).ok())
+            .and_then(|content| EventBuilder::new(Kind::Seal, content).sign_with_keys(signer).ok())
             .and_then(|seal| seal_in(&seal.as_json()))
-            .and_then(|content| wrap_of(author, us, content)),
+            .and_then(|content| wrap_of(signer, us, content)),
     };
     let Some(wrap) = wrap.and_then(VerifiedEvent::check) else { return };
     if let Some(Ok(Opened::Message(rumor))) = vault.open_all(&[wrap]).pop() {
-        assert_eq!(rumor.author, Asker(author.public_key().to_bytes()), "only the author's own words open");
+        assert_eq!(rumor.author, Asker(signer.public_key().to_bytes()), "only the author's own words open");
     }
 }
 

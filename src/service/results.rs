@@ -207,6 +207,12 @@ mod tests {
             })
         }
 
+        /// Whether the outbox was woken since the last call.
+        fn wakes_outbox(&self) -> bool {
+            use futures_util::FutureExt;
+            self.results.0.wakes.outbox.woken().now_or_never().is_some()
+        }
+
         fn is_open(&self, job: JobId) -> bool {
             self.results.0.ledger.open_job(job).unwrap().is_some()
         }
@@ -224,8 +230,12 @@ mod tests {
             "an npub that does not match the pattern"
         );
         assert!(bench.is_open(job));
-        assert_eq!(bench.settle(job, "q", "q", start()), FindOutcome::Done);
-        assert!(!bench.is_open(job));
+        // What does not fit is refused here, before the vault spends the start point.
+        let start = start();
+        assert_eq!(bench.settle(job, "q", "p", start), FindOutcome::GoesOn);
+        assert!(!bench.wakes_outbox());
+        assert_eq!(bench.settle(job, "q", "q", start), FindOutcome::Done);
+        assert!(!bench.is_open(job) && bench.wakes_outbox(), "the result is sent at once");
     }
 
     /// A key of a job without a target is recorded with the rarest pattern of its family that it

@@ -58,7 +58,6 @@ async fn answers_go_to_the_relays_of_a_changed_list() {
     publish(&good.url(), &asker.honest("status", 0)).await;
     messages(&new, &asker, 1).await;
     assert!(good.wraps_to(asker.author.public_key()).is_empty(), "nothing is sent to a relay where they do not read");
-    running.service.stop().await;
 }
 
 async fn a_list_is_found_on_a_discovery_relay_that_takes_no_messages() {
@@ -75,7 +74,6 @@ async fn a_list_is_found_on_a_discovery_relay_that_takes_no_messages() {
     messages(&theirs, &asker, 1).await;
     assert!(!discovery.is_subscribed(), "the bot does not subscribe there");
     assert!(inbox.wraps_to(asker.author.public_key()).is_empty());
-    running.service.stop().await;
 }
 
 /// The only relay with the list breaks off the first query. The bot asks again and does not take
@@ -88,7 +86,6 @@ async fn a_query_that_breaks_off_does_not_count_as_no_list() {
     publish(&inbox.url(), &asker.honest("help", 0)).await;
     messages(&theirs, &asker, 1).await;
     assert!(inbox.wraps_to(asker.author.public_key()).is_empty(), "nothing is sent to a relay where they do not read");
-    running.service.stop().await;
 }
 
 /// The texts of the messages to an asker at a relay.
@@ -121,7 +118,6 @@ async fn a_key_follows_a_list_that_has_changed_while_the_old_relay_still_works()
     // If no relay answers within four seconds, the bot uses the list it knows.
     assert!(texts(&new, &asker).await.iter().any(is_key), "the key is on the relay where they read now");
     assert!(!texts(&old, &asker).await.iter().any(is_key), "the key is not on the relay where they read before");
-    running.service.stop().await;
 }
 
 async fn the_newest_list_counts_although_an_older_one_comes_first() {
@@ -143,7 +139,6 @@ async fn the_newest_list_counts_although_an_older_one_comes_first() {
     until("it is done", || async { (home.count("SELECT count(*) FROM outbox") == Some(0)).then_some(()) }).await;
     assert_eq!(answers(&old), 0, "they do not read there any more");
     assert_eq!(answers(&new), 1);
-    running.service.stop().await;
 }
 
 async fn a_known_list_is_used_after_its_relay_is_gone() {
@@ -163,7 +158,6 @@ async fn a_known_list_is_used_after_its_relay_is_gone() {
     publish(&inbox.url(), &asker.honest("dad", 0)).await;
     messages(&theirs, &asker, 4).await;
     assert!(inbox.wraps_to(asker.author.public_key()).is_empty());
-    running.service.stop().await;
 }
 
 /// Two of three relays are dead for good, and the third has no list. The bot answers although it
@@ -189,7 +183,6 @@ async fn dead_relays_do_not_delay_an_asker_without_a_list_for_ever() {
     println!("answered {waited} s later, by the clock");
     // There were two attempts before, after 3 and after 10 seconds.
     assert!(waited >= 13, "the bot looks for the list again before it gives up: {waited} s");
-    running.service.stop().await;
 }
 
 async fn an_asker_who_needs_a_list_is_answered_once_there_is_one() {
@@ -207,7 +200,6 @@ async fn an_asker_who_needs_a_list_is_answered_once_there_is_one() {
     })
     .await;
     assert!(wrote.wraps_to(asker.author.public_key()).is_empty(), "not where they do not say that they read");
-    running.service.stop().await;
 }
 
 /// Configuration that uses these relays only to look up lists.
@@ -265,7 +257,6 @@ async fn with_external_relays_switched_off_answers_go_through_our_own_relays() {
         messages(&ours, asker, 1).await;
     }
     assert_eq!(theirs.connections(), 0, "no external relay sees the bot's address");
-    running.service.stop().await;
 }
 
 /// The silent relay gets more messages than the bot sends at the same time.

@@ -161,7 +161,6 @@ async fn the_status_is_true_and_published_at_most_every_five_minutes() {
     let statuses = of_kind(&relay, bot, STATUS);
     assert_apart(&statuses);
     assert!(statuses.len() >= 4, "one at the start, and one every five minutes");
-    running.service.stop().await;
 }
 
 /// The bot stops and starts while its relays are down, so they never get the status "asleep".
@@ -237,7 +236,6 @@ async fn profile_lists_and_handler_match_the_configuration() {
     }
     said("public", STATUS).await;
     assert!(inbox.events(Filter::new().author(bot).kind(Kind::from(STATUS))).await.is_empty());
-    running.service.stop().await;
 }
 
 /// The vault signs only what it was told at its start, so a reload starts it again.

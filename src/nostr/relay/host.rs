@@ -408,6 +408,31 @@ mod tests {
         }
     }
 
+    /// Each has two different 16-bit words of IPv4, so that no word can stand for the other.
+    #[test]
+    fn every_form_of_ipv6_is_told_apart() {
+        for url in [
+            "ws://[2001:0:4136:e378:8000:63bf:3fff:fdd2]",
+            "ws://[2001:db8::1]",
+            "ws://[::ffff:192.168.1.1]",
+            "ws://[64:ff9b::c0a8:101]",
+            "ws://[2002:c0a8:101::1]",
+            "ws://[::c0a8:101]",
+            "ws://[4000::1]",
+        ] {
+            assert!(private(url), "{url}");
+        }
+        // Those of 168.192.1.1 and 1.1.192.168 are public, unlike 192.168.1.1.
+        for url in [
+            "ws://[::ffff:8.8.4.4]",
+            "ws://[64:ff9b::808:404]",
+            "ws://[2001:4860:4860::8888]",
+            "ws://[2002:101:c0a8::1]",
+        ] {
+            assert!(!private(url), "{url}");
+        }
+    }
+
     fn url(host: &str) -> Url {
         Url::parse(&format!("wss://{host}/path")).unwrap()
     }

@@ -1,8 +1,8 @@
 //! The operator's commands about askers of a running bot.
 
-use super::control::{LONG, answering, lines, operate, started};
+use super::control::{LONG, answering, lines, met_started, operate, started};
 use crate::support::asker::Asker;
-use crate::support::bot::Home;
+use crate::support::bot::{Home, Met};
 use crate::support::harness::{Test, test};
 use crate::support::program::{stderr, stdout};
 use crate::support::relay::TestRelay;
@@ -50,10 +50,7 @@ async fn askers_are_listed_with_their_jobs_and_messages() {
 }
 
 async fn a_denied_asker_is_ignored_also_after_a_restart_until_allowed() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let bot = started(&home).await;
-    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    let Met { relay, home, bot, mut asker } = met_started("").await;
     let mut other = Asker::connect(&relay.url(), bot.public_key).await;
     assert!(asker.ask(LONG).await.contains("#1"));
     let denied = operate(&home, &["deny", &npub(&asker)]);
@@ -97,10 +94,8 @@ async fn a_denied_asker_is_ignored_also_after_a_restart_until_allowed() {
 }
 
 async fn a_friend_has_ten_times_the_jobs_and_not_one_more() {
-    let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], "[limits]\nopen_jobs_per_asker = 1\njobs_per_day = 1\n");
-    let bot = started(&home).await;
-    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    let Met { relay: _relay, home, bot: _bot, mut asker } =
+        met_started("[limits]\nopen_jobs_per_asker = 1\njobs_per_day = 1\n").await;
     let ask = async |asker: &mut Asker, number: usize| {
         let last = "023456789acdefghjklmnpqrstuvwxyz".chars().nth(number).unwrap();
         asker.ask(&format!("qqqqqqq{last}")).await
@@ -121,10 +116,8 @@ async fn a_friend_has_ten_times_the_jobs_and_not_one_more() {
 }
 
 async fn a_friend_owes_no_proof_of_work_in_a_flood() {
-    let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], "[limits]\nnew_askers_per_minute = 1\nflood_work_bits = 60\n");
-    let bot = started(&home).await;
-    let mut first = Asker::connect(&relay.url(), bot.public_key).await;
+    let Met { relay, home, bot, asker: mut first } =
+        met_started("[limits]\nnew_askers_per_minute = 1\nflood_work_bits = 60\n").await;
     let mut second = Asker::connect(&relay.url(), bot.public_key).await;
     assert!(first.ask(LONG).await.contains("#1"));
     let refused = second.ask(LONG).await;

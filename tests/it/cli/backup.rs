@@ -1,11 +1,9 @@
 //! `npubbot backup` of a running bot and `npubbot restore` on another machine.
 
-use crate::support::asker::Asker;
-use crate::support::bot::Home;
+use crate::support::bot::{Home, Met, met_process};
 use crate::support::half::Half;
 use crate::support::harness::{Test, test};
 use crate::support::program::{command, stderr, stdout};
-use crate::support::relay::TestRelay;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -65,10 +63,7 @@ fn restored(home: &Home) {
 }
 
 async fn a_bot_backed_up_while_it_runs_goes_on_elsewhere() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let running = home.spawn().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay: _relay, home, bot: running, mut asker } = met_process("").await;
     assert!(asker.ask("qqqqqqqq").await.contains("#1"));
     let (file, flags) = backed_up(&home);
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).unwrap().permissions()) & 0o777, 0o600);
@@ -87,10 +82,7 @@ async fn a_bot_backed_up_while_it_runs_goes_on_elsewhere() {
 }
 
 async fn no_half_serves_twice_after_a_restore() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let running = home.spawn().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay: _relay, home, bot: running, mut asker } = met_process("").await;
     let [served, open, later] = [(); 3].map(|()| Half::draw());
     let split = |half: &Half, prefix: &str| format!("split {} {prefix}", half.point());
     // The first half is used before the backup, the second has an open job in it, and the third is

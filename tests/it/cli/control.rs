@@ -2,7 +2,7 @@
 //! same machine.
 
 use crate::support::asker::Asker;
-use crate::support::bot::{BotProcess, Home};
+use crate::support::bot::{BotProcess, Home, Met};
 use crate::support::harness::{Test, skip, test};
 use crate::support::program::{command, stderr, stdout};
 use crate::support::relay::TestRelay;
@@ -49,6 +49,15 @@ pub(super) async fn started(home: &Home) -> BotProcess {
     bot
 }
 
+/// An asker who meets a bot as a process whose socket is open.
+pub(super) async fn met_started(extra: &str) -> Met<BotProcess> {
+    let relay = TestRelay::start().await;
+    let home = Home::with(&[relay.url()], extra);
+    let bot = started(&home).await;
+    let asker = Asker::connect(&relay.url(), bot.public_key).await;
+    Met { relay, home, bot, asker }
+}
+
 /// Waits until the bot answers on its socket.
 pub async fn answering(home: &Home) {
     until("the bot answers", || async { operate(home, &["status"]).status.success().then_some(()) }).await;
@@ -60,10 +69,7 @@ pub(super) fn lines(output: &Output) -> Vec<serde_json::Value> {
 }
 
 async fn the_days_of_a_bot_are_listed() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let bot = started(&home).await;
-    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    let Met { relay: _relay, home, bot: _bot, mut asker } = met_started("").await;
     asker.ask("cat").await;
     let today = until("the key is counted", || async {
         let day = lines(&operate(&home, &["stats", "--json"])).pop().unwrap();
@@ -144,10 +150,7 @@ async fn status_has_the_promised_fields_and_names_nobody() {
 }
 
 async fn a_paused_search_finds_nothing_until_it_resumes() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let bot = started(&home).await;
-    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    let Met { relay: _relay, home, bot: _bot, mut asker } = met_started("").await;
     assert!(operate(&home, &["pause"]).status.success());
     assert!(asker.ask("cat").await.contains("#1"), "messages are answered");
     // Two more exchanges take longer than an easy job, so a search that is not paused would find
@@ -170,10 +173,7 @@ async fn a_paused_search_finds_nothing_until_it_resumes() {
 }
 
 async fn a_cancelled_job_is_gone_and_its_asker_is_told() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let bot = started(&home).await;
-    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    let Met { relay: _relay, home, bot: _bot, mut asker } = met_started("").await;
     assert!(asker.ask(LONG).await.contains("#1"));
     let cancelled = operate(&home, &["jobs", "cancel", "1"]);
     assert!(cancelled.status.success() && stderr(&cancelled).contains("asker is told"), "{}", stderr(&cancelled));
@@ -184,10 +184,7 @@ async fn a_cancelled_job_is_gone_and_its_asker_is_told() {
 }
 
 async fn a_wrong_configuration_changes_nothing_and_a_right_one_is_taken_up() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let bot = started(&home).await;
-    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    let Met { relay: _relay, home, bot, mut asker } = met_started("").await;
     assert!(asker.ask(LONG).await.contains("#1"));
     let right = std::fs::read_to_string(home.config_file()).unwrap();
 

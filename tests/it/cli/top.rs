@@ -1,8 +1,7 @@
 //! `npubbot top` on a terminal: drawn, resized, and left as it was.
 
-use super::control::{LONG, lines, operate, started};
-use crate::support::asker::Asker;
-use crate::support::bot::Home;
+use super::control::{LONG, lines, met_started, operate, started};
+use crate::support::bot::{Home, Met};
 use crate::support::harness::{Test, skip, test};
 use crate::support::program::{stderr, stdout};
 use crate::support::relay::TestRelay;
@@ -59,10 +58,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 "#;
 
 async fn top_shows_jobs_pauses_follows_the_terminals_size_and_restores_it() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let bot = started(&home).await;
-    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    let Met { relay: _relay, home, bot: _bot, mut asker } = met_started("").await;
     assert!(asker.ask(LONG).await.contains("#1"));
     // Later frames write only what changed, so the first one must show a device and the job.
     until("the search runs", || async {

@@ -1,11 +1,10 @@
 //! Requests without a target, through a relay: the rarest key seen when the time is up.
 
 use crate::support::asker::{Asker, DeliveredKey};
-use crate::support::bot::Home;
+use crate::support::bot::{Met, met, met_process};
 use crate::support::harness::{Test, test};
 use crate::support::hex;
 use crate::support::program::{run, run_with_input, stderr};
-use crate::support::relay::TestRelay;
 use crate::support::until;
 use std::time::{Duration, Instant};
 
@@ -33,10 +32,7 @@ fn number_after(text: &str, word: &str) -> u32 {
 }
 
 async fn the_rarest_key_comes_when_the_time_is_up_with_how_rare_it_is() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let running = home.start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay, home, bot: running, mut asker } = met("").await;
     let began = Instant::now();
     let acceptance = asker.ask("best zeros 3s, please").await;
     for part in ["Job #1: searching for best zeros 3s.", "zero bits at its start", "in about 3 seconds", "cancel 1"] {
@@ -57,14 +53,10 @@ async fn the_rarest_key_comes_when_the_time_is_up_with_how_rare_it_is() {
     assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 3, "an acceptance, a result");
     assert_eq!(home.count("SELECT count(*) FROM best"), Some(0));
     until("delivered", || async { (running.service.totals().unwrap().delivered == 1).then_some(()) }).await;
-    running.service.stop().await;
 }
 
 async fn a_prefix_beside_a_search_without_a_target_is_found_meanwhile() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let running = home.start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay, home, bot: running, mut asker } = met("").await;
     asker.ask("best 10m").await;
     let mut other = Asker::connect(&relay.url(), running.public_key).await;
     other.ask("cat").await;
@@ -75,14 +67,10 @@ async fn a_prefix_beside_a_search_without_a_target_is_found_meanwhile() {
     assert!(status.contains("best 10m") && status.contains("so far as rare as 1 key in"), "{status}");
     asker.ask("cancel 1").await;
     assert_eq!(home.count("SELECT count(*) FROM best"), Some(0), "nothing is kept of a cancelled job");
-    running.service.stop().await;
 }
 
 async fn the_best_so_far_survives_a_kill_and_is_what_comes() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let process = home.spawn().await;
-    let mut asker = Asker::connect(&relay.url(), process.public_key).await;
+    let Met { relay, home, bot: process, mut asker } = met_process("").await;
     asker.ask("best zeros 10m").await;
     until("a best so far", || async { (home.count(KEPT) == Some(1)).then_some(()) }).await;
     process.kill();
@@ -103,10 +91,7 @@ async fn the_best_so_far_survives_a_kill_and_is_what_comes() {
 }
 
 async fn the_operator_ends_a_search_and_its_asker_gets_the_best_so_far() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let process = home.spawn().await;
-    let mut asker = Asker::connect(&relay.url(), process.public_key).await;
+    let Met { relay: _relay, home, bot: process, mut asker } = met_process("").await;
     asker.ask("best zeros 10m").await;
     until("a best so far", || async { (home.count(KEPT) == Some(1)).then_some(()) }).await;
     let cancelled = run(&["jobs", "cancel", "1", "--data", home.data().to_str().unwrap()]);
@@ -117,9 +102,7 @@ async fn the_operator_ends_a_search_and_its_asker_gets_the_best_so_far() {
 }
 
 async fn a_split_search_without_a_target_gives_one_tweak_for_its_half() {
-    let relay = TestRelay::start().await;
-    let running = Home::new(&[relay.url()]).start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay: _relay, home: _home, bot: _running, mut asker } = met("").await;
     let made = run_with_input(&["split", "new", "best", "zeros", "2s", "--print"], "");
     let made = String::from_utf8(made.stdout).unwrap();
     let [half, message] = made.lines().collect::<Vec<_>>()[..] else { panic!("{made}") };
@@ -134,5 +117,4 @@ async fn a_split_search_without_a_target_gives_one_tweak_for_its_half() {
     assert!(result.contains(&key.npub) && zeros(&key.npub) == bits, "{result}");
     let again = asker.ask(message).await;
     assert!(again.contains("served for a key already"), "{again}");
-    running.service.stop().await;
 }

@@ -1,7 +1,7 @@
 //! Conventions of Nostr: old clients (NIP-04), silence and deletion on request, and public events.
 
 use crate::support::asker::Asker;
-use crate::support::bot::Home;
+use crate::support::bot::{Home, Met, met};
 use crate::support::harness::{Test, figure, test};
 use crate::support::raw_relay::{Manner, RawRelay};
 use crate::support::relay::TestRelay;
@@ -41,10 +41,7 @@ async fn old_answers(relay: &TestRelay, asker: &Asker) -> Vec<String> {
 /// The answer is the same whatever is asked, also after a restart of the bot, and no list of relays
 /// is looked up for it.
 async fn a_nip04_client_gets_one_answer_a_day_in_its_language() {
-    let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], "[web]\npublic_url = \"https://bot.example/\"");
-    let running = home.start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay, home, bot: running, mut asker } = met("[web]\npublic_url = \"https://bot.example/\"").await;
     for text in ["[//]: # (nip18)\nayuda", "dad", "stop"] {
         send_old(&asker, text).await;
     }
@@ -70,9 +67,7 @@ async fn a_nip04_client_gets_one_answer_a_day_in_its_language() {
 }
 
 async fn stop_silences_the_bot_and_delete_erases_the_askers_data() {
-    let relay = TestRelay::start().await;
-    let running = Home::new(&[relay.url()]).start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay: _relay, home: _home, bot: running, mut asker } = met("").await;
     assert!(asker.ask("qqqqqqqq").await.contains("#1"));
     assert!(asker.ask("stop").await.contains("start"));
     assert_eq!(running.service.totals().unwrap().cancelled, 1);
@@ -84,13 +79,10 @@ async fn stop_silences_the_bot_and_delete_erases_the_askers_data() {
     let totals = running.service.totals().unwrap();
     assert_eq!((totals.accepted, totals.cancelled), (0, 0));
     assert!(asker.ask("qqqqqqqz").await.contains("#3"), "no job number is used twice");
-    running.service.stop().await;
 }
 
 async fn a_request_that_is_deleted_by_its_asker_is_cancelled() {
-    let relay = TestRelay::start().await;
-    let running = Home::new(&[relay.url()]).start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay: _relay, home: _home, bot: running, mut asker } = met("").await;
     let rumor = EventBuilder::private_msg_rumor(running.public_key, "qqqqqqqq").build(asker.keys.public_key());
     let request = rumor.id.unwrap_or_else(|| rumor.clone().id());
     asker.publish(&EventBuilder::gift_wrap(&asker.keys, &running.public_key, rumor, []).await.unwrap()).await;
@@ -98,15 +90,12 @@ async fn a_request_that_is_deleted_by_its_asker_is_cancelled() {
     let deletion = EventBuilder::new(Kind::EventDeletion, "").tag(Tag::event(request)).build(asker.keys.public_key());
     asker.publish(&EventBuilder::gift_wrap(&asker.keys, &running.public_key, deletion, []).await.unwrap()).await;
     until("the job is cancelled", || async { (running.service.totals().unwrap().cancelled == 1).then_some(()) }).await;
-    running.service.stop().await;
 }
 
 /// A bot may receive a deletion before the request that it deletes, because wraps have random
 /// dates. For example, it was offline when both were sent.
 async fn a_request_that_comes_after_its_own_deletion_is_not_accepted() {
-    let relay = TestRelay::start().await;
-    let running = Home::new(&[relay.url()]).start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay, home: _home, bot: running, mut asker } = met("").await;
     let mut request = EventBuilder::private_msg_rumor(running.public_key, "qqqqqqqq").build(asker.keys.public_key());
     let deletion =
         EventBuilder::new(Kind::EventDeletion, "").tag(Tag::event(request.id())).build(asker.keys.public_key());
@@ -125,7 +114,6 @@ async fn a_request_that_comes_after_its_own_deletion_is_not_accepted() {
     assert!(acceptance.content.contains("#1") && acceptance.content.contains("qqqqqqqp"), "{}", acceptance.content);
     assert_eq!(acceptance.tags.event_ids().copied().collect::<Vec<_>>(), [kept.id()]);
     assert_eq!(running.service.totals().unwrap().accepted, 1);
-    running.service.stop().await;
 }
 
 async fn public_events_are_published_once_and_a_clean_stop_is_announced() {
@@ -162,7 +150,7 @@ async fn public_events_are_published_once_and_a_clean_stop_is_announced() {
     clock.set(clock.now() + DAY);
     until("the note", || async { of_kind(1).await.into_iter().next() }).await;
     running.service.stop().await;
-    let running = home.start_at(clock.clone()).await;
+    let _running = home.start_at(clock.clone()).await;
     until("the status is back", || async {
         of_kind(30315).await.into_iter().next().filter(|status| status.content.contains("ready"))
     })
@@ -170,7 +158,6 @@ async fn public_events_are_published_once_and_a_clean_stop_is_announced() {
     let notes: Vec<Event> = of_kind(1).await.into_iter().collect();
     assert_eq!(notes.len(), 1, "a restart publishes nothing again");
     assert!(notes[0].content.contains("1 request accepted, 1 key delivered"), "{}", notes[0].content);
-    running.service.stop().await;
 }
 
 async fn an_asker_who_asks_relays_to_vanish_is_erased_here_too() {
@@ -193,7 +180,6 @@ async fn an_asker_who_asks_relays_to_vanish_is_erased_here_too() {
     let running = home.start().await;
     until("one is forgotten", || async { (running.service.totals().unwrap().accepted == 1).then_some(()) }).await;
     assert!(stays.ask("status").await.contains("qqqqqqqp"));
-    running.service.stop().await;
 }
 
 /// The bot makes a lookup every hour, and waits ten seconds for each relay that does not answer.

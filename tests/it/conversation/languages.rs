@@ -2,7 +2,7 @@
 //! too.
 
 use crate::support::asker::Asker;
-use crate::support::bot::Home;
+use crate::support::bot::{Home, Met, met};
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
 use npubbot::bot::{Question, Reply};
@@ -18,16 +18,13 @@ pub const TESTS: &[Test] = &[
 const MESSAGES: &str = include_str!("../../messages/given.tsv");
 
 async fn answers_and_results_come_in_the_last_language_even_after_a_restart() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let running = home.start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay, home, bot: running, mut asker } = met("").await;
     let mut other = Asker::connect(&relay.url(), running.public_key).await;
     assert!(asker.ask("m0c を探して").await.contains("を探します"));
     assert!(asker.next_text().await.contains("秘密鍵だけです"), "the key, with Japanese words around it");
     running.service.stop().await;
 
-    let running = home.start().await;
+    let _running = home.start().await;
     assert!(asker.ask("cat").await.contains("npub1catを探します"), "a prefix tells no language");
     let result = asker.next_text().await;
     assert!(result.contains("秘密鍵だけです") && result.contains("\n再送"), "{result}");
@@ -37,17 +34,13 @@ async fn answers_and_results_come_in_the_last_language_even_after_a_restart() {
     assert!(asker.ask("lang en").await.contains("I answer in English now"));
     // Not "status" again: within a second that would be the same message, with the same id.
     assert!(asker.ask("Status").await.contains("You have no open job"));
-    running.service.stop().await;
 }
 
 async fn delete_forgets_the_language() {
-    let relay = TestRelay::start().await;
-    let running = Home::new(&[relay.url()]).start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay: _relay, home: _home, bot: _running, mut asker } = met("").await;
     assert!(asker.ask("Hilfe").await.contains("Ich finde Nostr-Schlüssel"));
     assert!(asker.ask("löschen").await.contains("Erledigt"), "the answer itself is in German");
     assert!(asker.ask("status").await.contains("You have no open job"));
-    running.service.stop().await;
 }
 
 /// Whether an answer is one that the label names; `None` for labels that this test does not try.
@@ -92,5 +85,4 @@ async fn messages_as_people_write_them_are_answered_as_they_are_meant() {
         }
     }
     assert!(tried >= 40, "{tried}");
-    running.service.stop().await;
 }

@@ -1,7 +1,7 @@
 //! Patterns of every kind, asked for through a relay.
 
 use crate::support::asker::Asker;
-use crate::support::bot::Home;
+use crate::support::bot::{Home, Met, met};
 use crate::support::harness::{Test, gate, test};
 use crate::support::hex;
 use crate::support::relay::TestRelay;
@@ -66,10 +66,7 @@ fn assert_fits(npub: &str, fits: Fits, kind: &str) {
 }
 
 async fn a_key_of_every_kind_is_delivered_with_what_was_met() {
-    let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], "[limits]\njobs_per_day = 40\n");
-    let running = home.start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay, home: _home, bot: running, mut asker } = met("[limits]\njobs_per_day = 40\n").await;
     // Two other askers search without a target meanwhile.
     let mut without_target = Vec::new();
     for text in ["surprise", "best words 2s"] {
@@ -106,7 +103,6 @@ async fn a_key_of_every_kind_is_delivered_with_what_was_met() {
         assert_fits(&npub, |text, _| begins_with_a_word(text, 4), &result);
         assert!(result.contains("this is the rarest key I saw"), "{result}");
     }
-    running.service.stop().await;
 }
 
 /// The ledger keeps patterns as text. They survive a kill unchanged.
@@ -139,9 +135,7 @@ async fn jobs_of_every_kind_survive_a_kill() {
 }
 
 async fn a_question_about_patterns_starts_nothing() {
-    let relay = TestRelay::start().await;
-    let running = Home::new(&[relay.url()]).start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay: _relay, home: _home, bot: running, mut asker } = met("").await;
     let answer = asker.ask("explain ~alice m0ct*cafe").await;
     for part in ["looks like “alice”", "About 1 key in 4.2 million fits.", "ends with cafe", "find ~m0ct*cafe"] {
         assert!(answer.contains(part), "{part}: {answer}");
@@ -151,18 +145,14 @@ async fn a_question_about_patterns_starts_nothing() {
     assert!(refusal.contains("Nothing was started") && refusal.contains(nearest), "{refusal}");
     let totals = running.service.totals().unwrap();
     assert_eq!((totals.accepted, totals.found, totals.delivered), (0, 0, 0));
-    running.service.stop().await;
 }
 
 /// The vault seals no text with 64 hexadecimal digits, so no answer may repeat them.
 async fn a_pattern_of_a_whole_key_in_hex_has_an_answer() {
-    let relay = TestRelay::start().await;
-    let running = Home::new(&[relay.url()]).start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay: _relay, home: _home, bot: running, mut asker } = met("").await;
     let digits = running.public_key.to_hex();
     for text in ["hex:", "explain hex:", "explain hex:*", "hex:*", "explain ~", "split ", ""] {
         let answer = asker.ask(&format!("{text}{digits}")).await;
         assert!(!answer.contains("went wrong"), "{text}: {answer}");
     }
-    running.service.stop().await;
 }

@@ -1,7 +1,7 @@
 //! Every message gets one answer, and a refusal says what would work.
 
 use crate::support::asker::{Asker, DeliveredKey};
-use crate::support::bot::Home;
+use crate::support::bot::{Home, Met, met};
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
 use crate::support::until;
@@ -22,9 +22,7 @@ const LIMITS: &str = "\
 
 /// One asker sends many texts to one bot. Each gets one answer, in order.
 async fn every_kind_of_bad_request_is_answered_with_what_would_work() {
-    let relay = TestRelay::start().await;
-    let running = Home::with(&[relay.url()], LIMITS).start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay, home: _home, bot: running, mut asker } = met(LIMITS).await;
     let long = "q".repeat(53);
     // The longest text that fits into a seal and a wrap by NIP-44.
     let thousands = "lorem ".repeat(6600);
@@ -61,7 +59,6 @@ async fn every_kind_of_bad_request_is_answered_with_what_would_work() {
     assert_eq!(running.service.totals().unwrap().accepted, 0, "none of these became a job");
     // Exactly one answer per message.
     assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), cases.len());
-    running.service.stop().await;
 }
 
 async fn limits_are_named_when_they_are_reached() {
@@ -94,13 +91,10 @@ async fn limits_are_named_when_they_are_reached() {
     assert!(other.ask("yyyyyyyy").await.contains("#5"));
     asker.ask("cancel 5").await;
     assert_eq!(running.service.totals().unwrap().accepted, 1);
-    running.service.stop().await;
 }
 
 async fn a_result_is_sent_again_as_the_same_event() {
-    let relay = TestRelay::start().await;
-    let running = Home::new(&[relay.url()]).start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay, home: _home, bot: _running, mut asker } = met("").await;
     asker.ask("cat").await;
     asker.next_key().await.assert_starts_with("cat");
     let before = relay.wraps_to(asker.keys.public_key()).await.len();
@@ -111,14 +105,10 @@ async fn a_result_is_sent_again_as_the_same_event() {
     let last = asker.ask("help").await;
     assert!(DeliveredKey::read(&last).is_none(), "{last}");
     assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), before + 2);
-    running.service.stop().await;
 }
 
 async fn an_asker_who_asks_too_often_gets_one_notice_and_then_silence() {
-    let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], "[limits]\nanswers_per_hour = 3\n");
-    let running = home.start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay, home, bot: running, mut asker } = met("[limits]\nanswers_per_hour = 3\n").await;
     assert!(asker.ask("qqqqqqqq").await.contains("#1"));
     // Not the same text twice: within one second that would be the same message.
     for text in ["help", "help "] {
@@ -144,5 +134,4 @@ async fn an_asker_who_asks_too_often_gets_one_notice_and_then_silence() {
     );
     let mut other = Asker::connect(&relay.url(), running.public_key).await;
     assert!(other.ask("help").await.contains("m0ctane"), "other askers are still answered");
-    running.service.stop().await;
 }

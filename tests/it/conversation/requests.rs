@@ -2,7 +2,7 @@
 //! through a relay.
 
 use crate::support::asker::{Asker, DeliveredKey, is_result};
-use crate::support::bot::Home;
+use crate::support::bot::{Home, Met, met, met_process};
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, gate, test};
 use crate::support::relay::TestRelay;
@@ -57,7 +57,6 @@ async fn a_request_is_accepted_and_its_key_delivered() {
     for event in relay.events(Filter::new()).await {
         assert!(!event.as_json().contains("nsec1"));
     }
-    running.service.stop().await;
 }
 
 /// The step of the flow at which the tests hold the search.
@@ -73,9 +72,7 @@ fn assert_hints(message: &UnsignedEvent, relay: &RelayUrl) {
 }
 
 async fn the_first_match_of_several_prefixes_ends_the_job() {
-    let relay = TestRelay::start().await;
-    let running = Home::new(&[relay.url()]).start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay: _relay, home: _home, bot: running, mut asker } = met("").await;
     let acceptance = asker.ask("cat\ndaft, qqqqqqqq").await;
     for prefix in ["cat", "daft", "qqqqqqqq"] {
         assert!(acceptance.contains(prefix), "{acceptance}");
@@ -85,7 +82,6 @@ async fn the_first_match_of_several_prefixes_ends_the_job() {
     assert!(found, "{}", key.npub);
     // The job is over: the next request is the only one in the pool.
     until("the pool is empty", || async { (running.service.totals().unwrap().accepted == 0).then_some(()) }).await;
-    running.service.stop().await;
 }
 
 async fn twenty_askers_at_once_each_get_a_key_of_their_own() {
@@ -109,14 +105,10 @@ async fn twenty_askers_at_once_each_get_a_key_of_their_own() {
     for asker in askers.collect::<Vec<_>>() {
         assert!(npubs.insert(asker.await.unwrap()), "two askers got the same key");
     }
-    running.service.stop().await;
 }
 
 async fn a_replayed_wrap_starts_no_second_job() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let running = home.start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay, home, bot: running, mut asker } = met("").await;
     let rumor = EventBuilder::private_msg_rumor(running.public_key, "cat").build(asker.keys.public_key());
     let wrap = |rumor: UnsignedEvent| EventBuilder::gift_wrap(&asker.keys, &running.public_key, rumor, []);
     let (first, second) = (wrap(rumor.clone()).await.unwrap(), wrap(rumor).await.unwrap());
@@ -127,7 +119,7 @@ async fn a_replayed_wrap_starts_no_second_job() {
     // The same message comes in a new wrap; then both wraps come again after a restart.
     asker.publish(&second).await;
     running.service.stop().await;
-    let running = home.start().await;
+    let _running = home.start().await;
     asker.publish(&first).await;
     asker.publish(&second).await;
     // The answer to a later request shows that the earlier events were processed.
@@ -135,15 +127,12 @@ async fn a_replayed_wrap_starts_no_second_job() {
     assert!(acceptance.contains("#2"), "{acceptance}");
     asker.next_key().await.assert_starts_with("dad");
     assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 6);
-    running.service.stop().await;
 }
 
 /// Rumors are unsigned events, and clients serialise them in several ways. Each way is understood
 /// and answered in its thread, and all ways count as one message.
 async fn a_rumor_is_understood_however_it_is_written() {
-    let relay = TestRelay::start().await;
-    let running = Home::new(&[relay.url()]).start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay, home: _home, bot: running, mut asker } = met("").await;
     let from = Forger { author: asker.keys.clone(), ..Forger::new(running.public_key) };
     let without = |rumor: &UnsignedEvent, name: &str| {
         let mut json = serde_json::to_value(rumor).unwrap();
@@ -186,13 +175,10 @@ async fn a_rumor_is_understood_however_it_is_written() {
     assert!(asker.ask("dad").await.contains("#1"));
     asker.next_key().await;
     assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), written.len() + 3);
-    running.service.stop().await;
 }
 
 async fn an_impostor_is_ignored() {
-    let relay = TestRelay::start().await;
-    let running = Home::new(&[relay.url()]).start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay, home: _home, bot: running, mut asker } = met("").await;
     // The seal is signed by one key, and the rumor names another as its author.
     let victim = Keys::generate();
     let lie = EventBuilder::private_msg_rumor(running.public_key, "cat").build(victim.public_key());
@@ -208,14 +194,10 @@ async fn an_impostor_is_ignored() {
     assert!(acceptance.contains("#1"), "the forged request became no job: {acceptance}");
     asker.next_key().await;
     assert!(relay.wraps_to(victim.public_key()).await.is_empty(), "the victim gets no message");
-    running.service.stop().await;
 }
 
 async fn a_job_survives_a_kill_between_acceptance_and_delivery() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let process = home.spawn().await;
-    let mut asker = Asker::connect(&relay.url(), process.public_key).await;
+    let Met { relay, home, bot: process, mut asker } = met_process("").await;
     let acceptance = asker.ask("cats").await;
     assert!(acceptance.contains("#1"), "{acceptance}");
     process.kill();
@@ -231,10 +213,7 @@ async fn a_job_survives_a_kill_between_acceptance_and_delivery() {
 }
 
 async fn a_result_found_while_the_relay_is_dead_is_delivered_after_a_kill() {
-    let mut relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let process = home.spawn().await;
-    let mut asker = Asker::connect(&relay.url(), process.public_key).await;
+    let Met { mut relay, home, bot: process, mut asker } = met_process("").await;
     asker.ask("cats").await;
     relay.stop().await;
     gate::open();
@@ -248,9 +227,7 @@ async fn a_result_found_while_the_relay_is_dead_is_delivered_after_a_kill() {
 }
 
 async fn a_relay_that_goes_down_and_returns_only_causes_a_delay() {
-    let mut relay = TestRelay::start().await;
-    let running = Home::new(&[relay.url()]).start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { mut relay, home: _home, bot: running, mut asker } = met("").await;
     asker.ask("cats").await;
     relay.stop().await;
     gate::open();
@@ -260,7 +237,6 @@ async fn a_relay_that_goes_down_and_returns_only_causes_a_delay() {
     // The bot receives messages again.
     let acceptance = asker.ask("cat").await;
     assert!(acceptance.contains("#2"), "{acceptance}");
-    running.service.stop().await;
 }
 
 async fn an_asker_without_a_dm_relay_list_is_answered_where_they_wrote() {
@@ -270,7 +246,6 @@ async fn an_asker_without_a_dm_relay_list_is_answered_where_they_wrote() {
     let acceptance = asker.ask("cat").await;
     assert!(acceptance.contains("#1"), "{acceptance}");
     asker.next_key().await.assert_starts_with("cat");
-    running.service.stop().await;
 }
 
 async fn a_relay_that_demands_authentication_is_served() {
@@ -280,7 +255,6 @@ async fn a_relay_that_demands_authentication_is_served() {
     let acceptance = asker.ask("cat").await;
     assert!(acceptance.contains("#1"), "{acceptance}");
     asker.next_key().await.assert_starts_with("cat");
-    running.service.stop().await;
 }
 
 async fn the_bot_publishes_its_profile() {
@@ -293,5 +267,4 @@ async fn the_bot_publishes_its_profile() {
     let profile: serde_json::Value = serde_json::from_str(&by_bot(0).await.first().unwrap().content).unwrap();
     assert_eq!(profile["bot"], true);
     assert!(by_bot(30315).await.first().unwrap().tags.expiration().is_some());
-    running.service.stop().await;
 }

@@ -2,12 +2,11 @@
 //! program combines half and tweak to the key.
 
 use crate::support::asker::{Asker, DeliveredKey};
-use crate::support::bot::Home;
+use crate::support::bot::{Met, met, met_process};
 use crate::support::harness::{Test, test};
 use crate::support::hex;
 use crate::support::leaks::{Needle, Search};
 use crate::support::program::run_with_input;
-use crate::support::relay::TestRelay;
 use std::path::Path;
 use std::process::Output;
 
@@ -57,10 +56,7 @@ fn memory_with(pid: u32, bytes: &[u8]) -> Vec<String> {
 }
 
 async fn an_asker_keeps_half_of_the_key_and_the_operator_never_has_it() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let bot = home.spawn().await;
-    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    let Met { relay, home, bot, mut asker } = met_process("").await;
     let (half, message) = new_half("dad");
     let acceptance = asker.ask(&message).await;
     assert!(acceptance.contains("#1") && acceptance.contains("your own half"), "{acceptance}");
@@ -157,10 +153,8 @@ fn a_half_is_never_an_argument_and_a_bad_one_is_named() {
 }
 
 async fn the_work_that_a_refusal_asks_for_is_what_split_new_does() {
-    let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], "[limits]\nopen_jobs_per_asker = 20\njobs_per_day = 100\n");
-    let bot = home.start().await;
-    let mut others = Asker::connect(&relay.url(), bot.public_key).await;
+    let Met { relay, home: _home, bot, asker: mut others } =
+        met("[limits]\nopen_jobs_per_asker = 20\njobs_per_day = 100\n").await;
     for _ in 0..MANY {
         let answer = others.ask(&new_half("qqqqqqqq").1).await;
         assert!(answer.contains("Job #"), "{answer}");
@@ -190,14 +184,10 @@ async fn the_work_that_a_refusal_asks_for_is_what_split_new_does() {
     let answer = asker.next_text().await;
     let key = lines(&run_with_input(&["combine", &tweak_in(&answer), "--prefix", "dad"], half));
     DeliveredKey::read(&key.join("\n")).expect("an nsec").assert_starts_with("dad");
-    bot.service.stop().await;
 }
 
 async fn a_split_key_of_every_kind_is_checked_against_its_pattern() {
-    let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], "[limits]\njobs_per_day = 100\n");
-    let bot = home.start().await;
-    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    let Met { relay: _relay, home: _home, bot: _bot, mut asker } = met("[limits]\njobs_per_day = 100\n").await;
     for kind in ["~cat", "c?t", "[cd]at", "=3", "hex:c0d", "zeros:11", "words:4", "*ca*@4"] {
         let (half, message) = new_half(kind);
         let acceptance = asker.ask(&message).await;
@@ -224,7 +214,6 @@ async fn a_split_key_of_every_kind_is_checked_against_its_pattern() {
     let tweak = tweak_in(&asker.next_result().await);
     let combine = ["combine", &tweak, "--half", &file, "--passphrase-file", &pass];
     assert!(DeliveredKey::read(&lines(&run_with_input(&combine, "")).join("\n")).is_some());
-    bot.service.stop().await;
 }
 
 fn a_half_is_not_made_for_what_bots_do_not_search_for() {

@@ -3,7 +3,7 @@
 //! relay that cannot serve.
 
 use crate::support::asker::Asker;
-use crate::support::bot::Home;
+use crate::support::bot::{Home, Met, met};
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
@@ -72,7 +72,6 @@ async fn an_asker_whose_job_is_given_up_is_told_once() {
     let totals = running.service.totals().unwrap();
     assert_eq!((totals.accepted, totals.expired), (0, 1));
     assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 2, "an acceptance and a notice");
-    running.service.stop().await;
 }
 
 /// A wrap around a rumor of any kind and tags.
@@ -83,9 +82,7 @@ fn wrapped(from: &Forger, kind: u16, content: &str, tags: Vec<Tag>) -> Event {
 }
 
 async fn files_and_groups_get_a_short_answer_and_reactions_and_receipts_none() {
-    let relay = TestRelay::start().await;
-    let running = Home::new(&[relay.url()]).start().await;
-    let asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay, home: _home, bot: running, asker } = met("").await;
     let from = Forger { author: asker.keys.clone(), ..Forger::new(running.public_key) };
     let (to_bot, other) = (Tag::public_key(running.public_key), Keys::generate().public_key());
     let answers = || async { relay.wraps_to(asker.keys.public_key()).await.len() };
@@ -123,7 +120,6 @@ async fn files_and_groups_get_a_short_answer_and_reactions_and_receipts_none() {
     // answers above.
     asker.publish(&from.honest("dad", 0)).await;
     until("acceptance and key", || async { (answers().await == 5).then_some(()) }).await;
-    running.service.stop().await;
 }
 
 async fn a_dm_relay_that_says_it_cannot_serve_is_named_to_the_operator() {
@@ -170,5 +166,4 @@ async fn configured_events_are_published_and_disabled_ones_are_not() {
     until("the profile again", || async { by_bot(0).await.first().cloned().filter(|event| event.id != profile.id) })
         .await;
     assert!(by_bot(30315).await.is_empty() && by_bot(1).await.is_empty());
-    running.service.stop().await;
 }

@@ -39,7 +39,6 @@ async fn a_key_is_delivered_that_only_a_worker_searched_for() {
     assert!(asker.ask("npub1cats").await.contains("cats"));
     asker.next_key().await.assert_starts_with("cats");
     until("the worker works", || async { worker().filter(|device| device.health == Health::Working) }).await;
-    running.service.stop().await;
 }
 
 async fn a_job_is_found_where_only_a_worker_searches() {

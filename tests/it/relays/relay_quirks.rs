@@ -48,7 +48,6 @@ async fn a_subscription_that_went_silent_is_noticed_and_renewed() {
     until("a new connection", || async { (relay.connections() > before).then_some(()) }).await;
     let mut later = Asker::connect(&relay.url(), running.public_key).await;
     assert!(later.ask("ham").await.contains("#2"));
-    running.service.stop().await;
 }
 
 /// A relay closes the subscription and disconnects before the bot can subscribe again. The library

@@ -2,9 +2,8 @@
 //! damaged file ends the program, with an error that says to restore a backup.
 
 use crate::support::asker::Asker;
-use crate::support::bot::Home;
+use crate::support::bot::{Home, Met, met_process};
 use crate::support::harness::{Test, test};
-use crate::support::relay::TestRelay;
 use crate::support::until;
 use rusqlite::Connection;
 use rustix::process::{Pid, Signal, kill_process};
@@ -22,10 +21,7 @@ fn ledger(home: &Home) -> Connection {
 }
 
 async fn a_message_that_can_never_be_recorded_holds_up_nobody() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let bot = home.spawn_at_level("info").await;
-    let mut unlucky = Asker::connect(&relay.url(), bot.public_key).await;
+    let Met { relay, home, bot, asker: mut unlucky } = met_process("").await;
     let mut lucky = Asker::connect(&relay.url(), bot.public_key).await;
     // The ledger has its tables once the bot answers.
     lucky.ask("status").await;
@@ -47,10 +43,7 @@ async fn a_message_that_can_never_be_recorded_holds_up_nobody() {
 }
 
 async fn a_ledger_that_is_damaged_meanwhile_ends_the_program_with_the_remedy() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let bot = home.spawn_at_level("info").await;
-    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    let Met { relay: _relay, home, bot, mut asker } = met_process("").await;
     asker.ask("help").await;
     damage(&home);
     asker.send("status").await;
@@ -70,10 +63,7 @@ fn damage(home: &Home) {
 }
 
 async fn damage_after_a_reload_is_not_taken_for_a_wrong_configuration() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let bot = home.spawn_at_level("info").await;
-    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    let Met { relay: _relay, home, bot, mut asker } = met_process("").await;
     asker.ask("help").await;
     kill_process(Pid::from_raw(bot.pid() as i32).unwrap(), Signal::HUP).unwrap();
     let served = "serving; Ctrl-C stops";

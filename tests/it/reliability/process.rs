@@ -3,7 +3,7 @@
 //! (S13).
 
 use crate::support::asker::{Asker, DeliveredKey};
-use crate::support::bot::{FaultyBot, Home, assert_clean};
+use crate::support::bot::{FaultyBot, Home, Met, assert_clean, met_process};
 use crate::support::harness::{Test, figure, test};
 use crate::support::relay::TestRelay;
 use crate::support::vault::{about, kill, next_vault};
@@ -127,10 +127,7 @@ async fn six_jobs_survive_twelve_kills_of_the_vault() {
 }
 
 async fn a_vault_that_dies_is_back_and_the_bot_answers() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let bot = home.spawn_logged().await;
-    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    let Met { relay: _relay, home, bot, mut asker } = met_process("").await;
     asker.ask("help").await;
     let first = next_vault(bot.pid(), None).await;
     kill(first);
@@ -186,10 +183,7 @@ async fn mine_goes_on_when_its_vault_is_killed_and_leaves_none_behind() {
 
 /// R9: a second program on the same data folder ends and says why.
 async fn a_second_serve_on_the_folder_ends_and_says_why() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let bot = home.spawn().await;
-    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    let Met { relay: _relay, home, bot, mut asker } = met_process("").await;
     asker.ask("help").await;
     let (began, mut second) = (Instant::now(), home.spawn_faulty(""));
     let ended = second.ended().await;
@@ -288,10 +282,8 @@ async fn hanging_at(place: &str) -> (TestRelay, Home, FaultyBot) {
 
 /// S11: the ledger counts an asker's jobs of a day, so a kill of the bot gives nobody new ones.
 async fn a_quota_used_up_stays_used_up_after_a_kill() {
-    let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], "[limits]\njobs_per_day = 2\nopen_jobs_per_asker = 9\n");
-    let bot = home.spawn().await;
-    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    let Met { relay: _relay, home, bot, mut asker } =
+        met_process("[limits]\njobs_per_day = 2\nopen_jobs_per_asker = 9\n").await;
     assert!(asker.ask("qqqqqqqq").await.contains("#1"));
     assert!(asker.ask("pppppppp").await.contains("#2"));
     bot.kill();

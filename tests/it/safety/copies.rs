@@ -112,5 +112,4 @@ async fn a_relay_list_under_a_known_id_is_not_believed() {
     // Without a list that it believes, the bot answers on the relay where the request was seen.
     until("an answer", || async { (!relay.wraps_to(forger.author.public_key()).is_empty()).then_some(()) }).await;
     assert_eq!(thief.connections(), 0, "nobody asked the bot to go there");
-    running.service.stop().await;
 }

@@ -1,8 +1,7 @@
 //! The memory of the process that talks to the network, and the files and environment that the
 //! vault process inherits.
 
-use crate::support::asker::Asker;
-use crate::support::bot::Home;
+use crate::support::bot::{Home, Met, met_process};
 use crate::support::harness::{Test, skip, test};
 use crate::support::memory_scan::{Pieces, Secret};
 use crate::support::program;
@@ -34,10 +33,7 @@ fn has(regions: &[Vec<u8>], needle: &[u8]) -> bool {
 }
 
 async fn the_network_process_has_no_identity_and_no_delivered_key() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let process = home.spawn().await;
-    let mut asker = Asker::connect(&relay.url(), process.public_key).await;
+    let Met { relay: _relay, home, bot: process, mut asker } = met_process("").await;
     asker.send("q").await;
     let text = asker.next_result().await;
     let key = Keys::parse(text.lines().find(|line| line.starts_with("nsec1")).unwrap()).unwrap();

@@ -190,7 +190,6 @@ async fn the_same_wrap_without_its_fault_is_accepted() {
     relay.push(&forger.wrap_with(&once, content, [Tag::public_key(forger.bot)]).as_json());
     asker.ask("status").await;
     assert_eq!(running.service.totals().unwrap().accepted, 1);
-    running.service.stop().await;
 }
 
 /// A relay that an asker's list names sends events that the bot did not ask for, under the name of
@@ -216,7 +215,6 @@ async fn unsolicited_events_of_an_external_relay_are_ignored() {
     // The same events are still accepted from one of the bot's own relays.
     publish(&ours.url(), &request).await;
     until("heard", || async { (running.service.totals().unwrap().accepted == 1).then_some(()) }).await;
-    running.service.stop().await;
 }
 
 /// The text with NIP-44's length prefix and padding: to a multiple of 32 bytes, and above 256 bytes

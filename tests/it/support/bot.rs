@@ -1,5 +1,7 @@
 //! The bot, within the test's process or as the real program.
 
+use super::asker::Asker;
+use super::relay::TestRelay;
 use super::{PATIENCE, until};
 use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
@@ -248,6 +250,32 @@ async fn wait_for_rates(service: &Service) {
 pub struct RunningBot {
     pub service: Service,
     pub public_key: PublicKey,
+}
+
+/// A relay, a bot on it, and an asker.
+pub struct Met<B> {
+    pub relay: TestRelay,
+    pub home: Home,
+    pub bot: B,
+    pub asker: Asker,
+}
+
+/// An asker who meets a bot within the test's process. Its configuration also has the lines `extra`.
+pub async fn met(extra: &str) -> Met<RunningBot> {
+    let relay = TestRelay::start().await;
+    let home = Home::with(&[relay.url()], extra);
+    let bot = home.start().await;
+    let asker = Asker::connect(&relay.url(), bot.public_key).await;
+    Met { relay, home, bot, asker }
+}
+
+/// An asker who meets `npubbot serve`, logged as [`Home::spawn_logged`] does.
+pub async fn met_process(extra: &str) -> Met<BotProcess> {
+    let relay = TestRelay::start().await;
+    let home = Home::with(&[relay.url()], extra);
+    let bot = home.spawn_logged().await;
+    let asker = Asker::connect(&relay.url(), bot.public_key).await;
+    Met { relay, home, bot, asker }
 }
 
 /// `npubbot serve` with a fault, which may end it at any time. Killed when dropped.

@@ -196,5 +196,6 @@ mod tests {
         searcher.submit(Launch { starts: vec![start], patterns, remaining: None }).unwrap();
         searcher.collect().unwrap();
         assert_eq!(searcher.rounds[0], 8 * FIRST_ROUNDS, "it was no launch of that kind");
+        assert_ne!(searcher.rounds[1], FIRST_ROUNDS / 2, "its own length follows its time");
     }
 }

@@ -4,9 +4,11 @@ use super::*;
 
 #[test]
 fn a_kernel_the_processor_lacks_is_a_clear_error() {
+    let lacking = crate::search::SearchError::UnsupportedCpuKernel { asked: "AVX-512 IFMA" };
+    assert_eq!(lacking.to_string(), "this processor has no AVX-512 IFMA; use `--cpu-kernel auto`");
     match Kernel::choose(KernelChoice::Ifma) {
         Ok(kernel) => assert_eq!(kernel.name(), "ifma"),
-        Err(error) => assert_eq!(error.to_string(), "this processor has no AVX-512 IFMA; use `--cpu-kernel auto`"),
+        Err(error) => assert_eq!(error.to_string(), lacking.to_string()),
     }
     assert_eq!(Kernel::choose(KernelChoice::Portable).unwrap().name(), "portable");
     let refusal = |name: &str| name.parse::<KernelChoice>().unwrap_err().to_string();
