@@ -45,9 +45,9 @@ mutants SAMPLE="0/20":
 bench *ARGS:
     cargo run --release -- bench {{ ARGS }}
 
-# Measures the CPU kernels and their field operations one by one.
-bench-kernels:
-    cargo bench --bench cpu_kernels
+# Measures the CPU kernels in turn, on one thread: just bench-kernels 3 3
+bench-kernels *ARGS:
+    cargo run --release -p npubbot-miner --example cpu_kernels -- {{ ARGS }}
 
 # Feeds one target of the fuzzer for some seconds (needs nightly Rust and cargo-fuzz).
 fuzz TARGET="unwrap" SECONDS="60":

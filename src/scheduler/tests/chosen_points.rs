@@ -37,7 +37,7 @@ fn chosen(rng: &mut StdRng) -> StartPoint {
 #[test]
 fn a_device_at_chosen_start_points_is_not_blamed() {
     let mut rng = seeded();
-    for kernel in [KernelChoice::Portable, KernelChoice::Ifma] {
+    for kernel in [KernelChoice::Portable, KernelChoice::Avx2, KernelChoice::Ifma] {
         let mut searcher = match CpuSearcher::open(Some(1), kernel) {
             Err(SearchError::UnsupportedCpuKernel { asked }) => {
                 use std::io::Write;

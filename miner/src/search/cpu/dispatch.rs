@@ -14,7 +14,10 @@ use std::str::FromStr;
 use std::sync::OnceLock;
 
 #[cfg(target_arch = "x86_64")]
-use super::ifma::{Fe8, VECTORS, is_supported, walk_ifma};
+use super::{
+    avx2,
+    ifma::{self, Fe8, VECTORS, walk_ifma},
+};
 
 /// The CPU kernel asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -24,6 +27,8 @@ pub enum KernelChoice {
     Auto,
     /// AVX-512 IFMA: eight numbers side by side.
     Ifma,
+    /// AVX2, BMI2 and ADX: products in scalar registers, top words in vectors.
+    Avx2,
     /// Four limbs of 64 bits, no special instructions.
     Portable,
 }
@@ -35,6 +40,7 @@ impl FromStr for KernelChoice {
         match text {
             "auto" => Ok(KernelChoice::Auto),
             "ifma" => Ok(KernelChoice::Ifma),
+            "avx2" => Ok(KernelChoice::Avx2),
             "portable" => Ok(KernelChoice::Portable),
             _ => Err(UnknownKernel(text.to_owned())),
         }
@@ -47,13 +53,7 @@ pub struct UnknownKernel(String);
 
 impl fmt::Display for UnknownKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 == "avx2" {
-            // `docs/performance.md` has the figures.
-            write!(f, "there is no kernel for AVX2: where it was tried, the portable one was faster; ")?;
-        } else {
-            write!(f, "`{}` is no CPU kernel; ", self.0)?;
-        }
-        write!(f, "say `auto`, `ifma` or `portable`")
+        write!(f, "`{}` is not a CPU kernel; use `auto`, `ifma`, `avx2` or `portable`", self.0)
     }
 }
 
@@ -62,9 +62,12 @@ impl std::error::Error for UnknownKernel {}
 /// A kernel that this processor can run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kernel {
-    /// AVX-512 IFMA. Made only where [`is_supported`] is true.
+    /// AVX-512 IFMA. Made only where [`ifma::is_supported`] is true.
     #[cfg(target_arch = "x86_64")]
     Ifma,
+    /// AVX2, BMI2 and ADX. Made only where [`avx2::is_supported`] is true.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
     /// Four limbs of 64 bits.
     Portable,
 }
@@ -75,9 +78,12 @@ impl Kernel {
         match choice {
             KernelChoice::Portable => Ok(Kernel::Portable),
             #[cfg(target_arch = "x86_64")]
-            KernelChoice::Auto | KernelChoice::Ifma if is_supported() => Ok(Kernel::Ifma),
+            KernelChoice::Auto | KernelChoice::Ifma if ifma::is_supported() => Ok(Kernel::Ifma),
+            #[cfg(target_arch = "x86_64")]
+            KernelChoice::Auto | KernelChoice::Avx2 if avx2::is_supported() => Ok(Kernel::Avx2),
             KernelChoice::Auto => Ok(Kernel::Portable),
             KernelChoice::Ifma => Err(SearchError::UnsupportedCpuKernel { asked: "AVX-512 IFMA" }),
+            KernelChoice::Avx2 => Err(SearchError::UnsupportedCpuKernel { asked: "AVX2 with BMI2 and ADX" }),
         }
     }
 
@@ -86,13 +92,15 @@ impl Kernel {
         match self {
             #[cfg(target_arch = "x86_64")]
             Kernel::Ifma => "ifma",
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => "avx2",
             Kernel::Portable => "portable",
         }
     }
 
     /// Whether the kernel has several methods of looking up top words.
     pub fn has_lookups(self) -> bool {
-        self != Kernel::Portable
+        matches!(self.name(), "ifma")
     }
 
     /// The filter of a pattern set.
@@ -100,7 +108,9 @@ impl Kernel {
         match self {
             #[cfg(target_arch = "x86_64")]
             Kernel::Ifma => Filter::new(patterns, Fe8::SLACK),
-            Kernel::Portable => Filter::new(patterns, Fe::SLACK),
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => Filter::new(patterns, avx2::SLACK),
+            Kernel::Portable => Filter::new(patterns, <Fe>::SLACK),
         }
     }
 
@@ -110,6 +120,8 @@ impl Kernel {
         match self {
             #[cfg(target_arch = "x86_64")]
             Kernel::Ifma => (VECTORS * Fe8::LANES) as u64,
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => avx2::CENTRES as u64,
             Kernel::Portable => PORTABLE_CENTRES as u64,
         }
     }
@@ -119,6 +131,8 @@ impl Kernel {
         match self {
             #[cfg(target_arch = "x86_64")]
             Kernel::Ifma => Walker(State::Ifma(ifma_scratch())),
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => Walker(State::Avx2(Scratch::new())),
             Kernel::Portable => Walker(State::Portable(Scratch::new())),
         }
     }
@@ -140,6 +154,12 @@ fn ifma_table() -> &'static Table<Fe8> {
 }
 
 #[cfg(target_arch = "x86_64")]
+fn avx2_table() -> &'static Table<Fe<true>> {
+    static TABLE: OnceLock<Table<Fe<true>>> = OnceLock::new();
+    TABLE.get_or_init(|| Table::new(avx2::CENTRES))
+}
+
+#[cfg(target_arch = "x86_64")]
 fn ifma_scratch() -> Scratch<Fe8, VECTORS> {
     Scratch::new()
 }
@@ -150,6 +170,8 @@ pub struct Walker(State);
 enum State {
     #[cfg(target_arch = "x86_64")]
     Ifma(Scratch<Fe8, VECTORS>),
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Scratch<Fe<true>, { avx2::CENTRES }>),
     Portable(Scratch<Fe, PORTABLE_CENTRES>),
 }
 
@@ -158,6 +180,8 @@ impl Walker {
     pub fn walk(&mut self, start: &StartPoint, rounds: u64, target: &WalkTarget) -> WalkResult {
         match &mut self.0 {
             State::Portable(scratch) => walk(portable_table(), start, rounds, target, scratch),
+            #[cfg(target_arch = "x86_64")]
+            State::Avx2(scratch) => walk(avx2_table(), start, rounds, target, scratch),
             #[cfg(target_arch = "x86_64")]
             State::Ifma(scratch) => {
                 // SAFETY: `Kernel::Ifma` is made only where `is_supported` is true.

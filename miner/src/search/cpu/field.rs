@@ -1,7 +1,10 @@
-//! Numbers modulo p = 2^256 - 2^32 - 977, portable: four limbs of 64 bits, the least first.
+//! Numbers modulo p = 2^256 - 2^32 - 977: four limbs of 64 bits, the least first.
 //!
 //! A number may have any value below 2^256 and stands for its residue, so p + 1 and 1 are the same
 //! number. Only [`Fe::canonical`] reduces fully. Every operation accepts and returns such values.
+
+#[cfg(target_arch = "x86_64")]
+use super::avx2::adx;
 
 use bytemuck::Zeroable;
 
@@ -11,36 +14,43 @@ pub const FOLD: u64 = 0x1_0000_03d1;
 /// p.
 const PRIME: [u64; 4] = [0xffff_fffe_ffff_fc2f, u64::MAX, u64::MAX, u64::MAX];
 
-/// A number modulo p, lazily reduced.
+/// A number modulo p, lazily reduced. `Fe<true>` multiplies by `mulx`, `adcx` and `adox`; it is
+/// used only in the kernel `avx2`, on processors that have them.
 #[derive(Clone, Copy, Debug, Default, Zeroable)]
-pub struct Fe(pub [u64; 4]);
+pub struct Fe<const ADX: bool = false>(pub [u64; 4]);
 
-impl Fe {
+impl<const ADX: bool> Fe<ADX> {
     /// 0
-    pub const ZERO: Fe = Fe([0; 4]);
+    pub const ZERO: Self = Fe([0; 4]);
 
     /// 1
-    pub const ONE: Fe = Fe([1, 0, 0, 0]);
+    pub const ONE: Self = Fe([1, 0, 0, 0]);
 
     /// β, a cube root of 1 modulo p: `λ·(x, y) = (βx, y)`.
-    pub const BETA: Fe =
+    pub const BETA: Self =
         Fe([0xc139_6c28_7195_01ee, 0x9cf0_4975_12f5_8995, 0x6e64_479e_ac34_34e9, 0x7ae9_6a2b_657c_0710]);
 
     /// s/2 for s = 2β + 1, a square root of -3.
-    pub const HALF_ROOT: Fe =
+    pub const HALF_ROOT: Self =
         Fe([0xc139_6c27_f195_0006, 0x9cf0_4975_12f5_8995, 0x6e64_479e_ac34_34e9, 0xfae9_6a2b_657c_0710]);
 
     /// 1/s.
-    pub const INVERSE_ROOT: Fe =
+    pub const INVERSE_ROOT: Self =
         Fe([0x29d9_b7e4_5ef1_fc2b, 0xecb5_245c_9e06_f99c, 0x0bbd_2596_37dd_320e, 0x58b9_b938_6702_a5f5]);
 
+    /// The same number, multiplied otherwise.
+    #[inline(always)]
+    pub fn cast<const TO: bool>(self) -> Fe<TO> {
+        Fe(self.0)
+    }
+
     /// A number below 2^64.
-    pub fn from_small(value: u64) -> Fe {
+    pub fn from_small(value: u64) -> Self {
         Fe([value, 0, 0, 0])
     }
 
     /// The number with these 32 bytes, the most significant first.
-    pub fn from_be_bytes(bytes: &[u8; 32]) -> Fe {
+    pub fn from_be_bytes(bytes: &[u8; 32]) -> Self {
         let limb = |at: usize| u64::from_be_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         Fe([limb(24), limb(16), limb(8), limb(0)])
     }
@@ -51,7 +61,7 @@ impl Fe {
     }
 
     /// The same number, below p.
-    pub fn canonical(self) -> Fe {
+    pub fn canonical(self) -> Self {
         let mut limbs = self.0;
         let mut borrow = false;
         for (limb, prime) in limbs.iter_mut().zip(PRIME) {
@@ -69,7 +79,7 @@ impl Fe {
 
     /// `self + other`
     #[inline(always)]
-    pub fn add(self, other: Fe) -> Fe {
+    pub fn add(self, other: Self) -> Self {
         let mut carry = 0u128;
         let mut sum = [0; 4];
         for ((sum, a), b) in sum.iter_mut().zip(self.0).zip(other.0) {
@@ -82,7 +92,7 @@ impl Fe {
 
     /// `self - other`
     #[inline(always)]
-    pub fn sub(self, other: Fe) -> Fe {
+    pub fn sub(self, other: Self) -> Self {
         let (difference, borrow) = sub_limbs(self.0, other.0);
         // The borrow added 2^256, which is FOLD, so FOLD is subtracted. That borrows once more only
         // from a value below FOLD. Its lowest limb is then so large that no further borrow occurs.
@@ -93,13 +103,27 @@ impl Fe {
     /// `self · other`. Schoolbook: 16 products, then the upper half folded down by 2^256 = 2^32 +
     /// 977.
     #[inline(always)]
-    pub fn mul(self, other: Fe) -> Fe {
-        self.mul_plus(other, Fe::ZERO)
+    pub fn mul(self, other: Self) -> Self {
+        self.times(&other)
+    }
+
+    /// `self · factor`, a factor that is in memory.
+    #[inline(always)]
+    pub fn times(self, factor: &Self) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if ADX {
+            // SAFETY: `Fe<true>` is used only where `avx2::is_supported` is true.
+            return Fe(unsafe { adx::product(&factor.0, self.0) });
+        }
+        self.mul_plus(*factor, Fe::ZERO)
     }
 
     /// `self · other + addend`
     #[inline(always)]
-    pub fn mul_plus(self, other: Fe, addend: Fe) -> Fe {
+    pub fn mul_plus(self, other: Self, addend: Self) -> Self {
+        if ADX {
+            return self.mul(other).add(addend);
+        }
         let (a, b) = (self.0, other.0);
         let mut wide = [0u64; 8];
         // The largest product and the largest addend together are below 2^512.
@@ -121,13 +145,18 @@ impl Fe {
 
     /// `self²`
     #[inline(always)]
-    pub fn square(self) -> Fe {
+    pub fn square(self) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if ADX {
+            // SAFETY: as in `mul`.
+            return Fe(unsafe { adx::square(self.0) });
+        }
         self.mul(self)
     }
 
     /// `2 · self`
     #[inline(always)]
-    pub fn double(self) -> Fe {
+    pub fn double(self) -> Self {
         self.add(self)
     }
 
@@ -146,7 +175,7 @@ impl Fe {
     /// of limb 2 of the folded sum (at most 2). Values that wrap around 2^256 add FOLD at the
     /// bottom, which does not change the top.
     #[inline(always)]
-    pub fn top_of_product(self, other: Fe) -> u64 {
+    pub fn top_of_product(self, other: Self) -> u64 {
         let (a, b) = (self.0, other.0);
         let high = |x: u64, y: u64| ((u128::from(x) * u128::from(y)) >> 64) as u64;
         let w3 = a[0]
@@ -186,7 +215,7 @@ fn sub_limbs(a: [u64; 4], b: [u64; 4]) -> ([u64; 4], bool) {
 /// `limbs + carry·2^256`, for a carry below 2^35. Adding carry·FOLD may carry once more. The rest
 /// is then below 2^68, so the last addition ends within two limbs.
 #[inline(always)]
-fn fold_carry(limbs: [u64; 4], carry: u64) -> Fe {
+fn fold_carry<const ADX: bool>(limbs: [u64; 4], carry: u64) -> Fe<ADX> {
     let mut sum = u128::from(limbs[0]) + u128::from(carry) * u128::from(FOLD);
     let mut out = [sum as u64, 0, 0, 0];
     for at in 1..4 {

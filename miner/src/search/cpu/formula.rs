@@ -36,7 +36,7 @@ pub struct Centre<F: SimdField> {
     /// β times `-(z + 14)`: the centre's part of βa.
     beta_a: Summand<F>,
     /// The top words of xA and βxA, exact.
-    x_top_words: [F::TopWords; 2],
+    pub x_top_words: [F::TopWords; 2],
 }
 
 /// This number in every lane.
@@ -86,16 +86,11 @@ impl<F: SimdField> Centre<F> {
     }
 }
 
-/// Other work that is done between the products in six steps, so that the processor can overlap
-/// both: the lookup of earlier top words.
+/// Other work that is done between the products, so that the processor can overlap both: the lookup of
+/// earlier top words.
 pub trait Between {
-    /// Does the step with this number, 0 to 5.
-    fn step(&mut self, step: usize);
-}
-
-impl Between for () {
-    #[inline(always)]
-    fn step(&mut self, _: usize) {}
+    /// Does the next part.
+    fn product(&mut self);
 }
 
 /// The products whose sums are the 18 candidates of an entry.
@@ -146,25 +141,6 @@ impl<F: SimdField> Products<F> {
         Products { y: [y0, y1, y2], a, b }
     }
 
-    /// [`Products::new`], with other work between the products.
-    #[inline(always)]
-    pub fn between(centre: &Centre<F>, entry: &Entry<F>, q: F, between: &mut impl Between) -> Products<F> {
-        let b = centre.y.times_constant(&entry.y_2);
-        between.step(0);
-        let a = F::sum(F::from_constant(&entry.minus_u), centre.a);
-        let e0 = q.times(&centre.e0);
-        between.step(1);
-        let e1 = q.times_constant(&entry.e1);
-        between.step(2);
-        let y2 = e1.square();
-        between.step(3);
-        let y1 = e1.mul(F::sum(e0.summand(), centre.g));
-        between.step(4);
-        let y0 = e0.square_plus(q.summand());
-        between.step(5);
-        Products { y: [y0, y1, y2], a, b }
-    }
-
     /// The approximate top words of all candidates `β^j·x(A ± λ^k·I)`, each at its [`address`].
     /// Within [`SimdField::SLACK`] of the exact ones, modulo 2^64.
     #[inline(always)]
@@ -195,14 +171,6 @@ impl<F: SimdField> Products<F> {
         top_words
     }
 
-    /// A number that depends on most products, so that the compiler cannot remove them from a
-    /// benchmark.
-    #[cfg(feature = "test-util")]
-    #[inline(always)]
-    pub fn any(&self) -> F {
-        self.y[1]
-    }
-
     /// Products with these values, for tests.
     #[cfg(test)]
     pub fn with_values(y: [F; 3], a: F, b: F) -> Products<F> {
@@ -213,6 +181,86 @@ impl<F: SimdField> Products<F> {
     #[inline(always)]
     pub fn lane(&self, lane: usize) -> Products<Fe> {
         Products { y: self.y.map(|y| y.lane(lane)), a: self.a.lane(lane), b: self.b.lane(lane) }
+    }
+}
+
+/// The products of an entry around all vectors of centres of a round, by vector.
+pub struct Row<'a, F: SimdField, const W: usize> {
+    /// The centres.
+    pub centres: &'a [Centre<F>; W],
+    /// The entry.
+    pub entry: &'a Entry<F>,
+    /// y0, y1, y2
+    pub y: [[F; W]; 3],
+    /// a
+    pub a: [F; W],
+    /// b
+    pub b: [F; W],
+    /// βa
+    pub beta_a: [F; W],
+    /// βb
+    pub beta_b: [F; W],
+}
+
+impl<'a, F: SimdField, const W: usize> Row<'a, F, W> {
+    /// Computes the products. Each one is computed for all vectors before the next, because it is a
+    /// chain of many cycles: the processor works on several chains at once. `between` is called
+    /// after each product.
+    #[inline(always)]
+    pub fn new(
+        centres: &'a [Centre<F>; W],
+        entry: &'a Entry<F>,
+        q: &[F; W],
+        between: &mut impl Between,
+    ) -> Row<'a, F, W> {
+        let [mut a, mut b, mut beta_a, mut beta_b, mut e0, mut e1] = [*q; 6];
+        let [mut y0, mut y1, mut y2] = [*q; 3];
+        for w in 0..W {
+            b[w] = centres[w].y.times_constant(&entry.y_2);
+            between.product();
+        }
+        for w in 0..W {
+            e0[w] = q[w].times(&centres[w].e0);
+            between.product();
+        }
+        for w in 0..W {
+            e1[w] = q[w].times_constant(&entry.e1);
+            between.product();
+        }
+        for w in 0..W {
+            y2[w] = e1[w].square();
+            between.product();
+        }
+        for w in 0..W {
+            y1[w] = e1[w].mul(F::sum(e0[w].summand(), centres[w].g));
+            between.product();
+        }
+        for w in 0..W {
+            y0[w] = e0[w].square_plus(q[w].summand());
+            between.product();
+        }
+        for w in 0..W {
+            beta_b[w] = centres[w].y.times_constant(&entry.beta_y_2);
+            between.product();
+        }
+        for w in 0..W {
+            a[w] = F::sum(F::from_constant(&entry.minus_u), centres[w].a);
+            beta_a[w] = F::sum(F::from_constant(&entry.minus_beta_u), centres[w].beta_a);
+        }
+        Row { centres, entry, y: [y0, y1, y2], a, b, beta_a, beta_b }
+    }
+
+    /// The products around the centres of a vector.
+    #[inline(always)]
+    pub fn products(&self, w: usize) -> Products<F> {
+        Products { y: [self.y[0][w], self.y[1][w], self.y[2][w]], a: self.a[w], b: self.b[w] }
+    }
+
+    /// The top words around the centres of a vector.
+    #[inline(always)]
+    pub fn top_words(&self, w: usize) -> [F::TopWords; 9] {
+        let rotated = Rotated { a: self.beta_a[w], b: self.beta_b[w] };
+        self.products(w).top_words(&rotated, &self.centres[w], self.entry)
     }
 }
 

@@ -1,9 +1,8 @@
 //! The search on the processor, with the formula of `docs/developers/search.md`: one thread per
 //! core, at the lowest priority.
 
-#[cfg(feature = "test-util")]
-#[doc(hidden)]
-pub mod bench_support;
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 mod calibrate;
 mod ceiling;
 mod cells;

@@ -2,12 +2,12 @@
 
 use super::field::Fe;
 use super::filter::Filter;
-use super::formula::{Centre, Products, Rotated};
+use super::formula::{Centre, Products, Row};
 use super::portable_quick::{QuickFe, WholeKeys};
 use super::quick::QuickTests;
 use super::screen::{Marks, Place, Screen, Screened};
 use super::simd::{SimdField, Summand};
-use super::table::{Affine, Entry, Table};
+use super::table::{Affine, Table};
 use super::walk::{Recorder, Round, confirm, walk_round};
 use super::whole::{WholeField, WholeScreen};
 use crate::pattern::TextTests;
@@ -19,20 +19,14 @@ pub struct LookupScreen(u64);
 
 impl Screen<Fe> for LookupScreen {
     #[inline(always)]
-    fn add(
-        &mut self,
-        filter: &Filter,
-        centre: &Centre<Fe>,
-        entry: &Entry<Fe>,
-        products: &Products<Fe>,
-        rotated: &Rotated<Fe>,
-        place: Place,
-    ) {
-        let mut any = false;
-        for [sum, difference] in products.top_words(rotated, centre, entry) {
-            any |= filter.is_marked(sum) | filter.is_marked(difference);
+    fn add<const W: usize>(&mut self, filter: &Filter, row: &Row<Fe, W>, place: Place) {
+        for w in 0..W {
+            let mut any = false;
+            for [sum, difference] in row.top_words(w) {
+                any |= filter.is_marked(sum) | filter.is_marked(difference);
+            }
+            self.0 |= u64::from(any) << (place.slot + w);
         }
-        self.0 |= u64::from(any) << place.slot;
     }
 
     #[inline(always)]
@@ -41,7 +35,7 @@ impl Screen<Fe> for LookupScreen {
     }
 }
 
-impl SimdField for Fe {
+impl<const ADX: bool> SimdField for Fe<ADX> {
     const LANES: usize = 1;
 
     /// The top word of a product is 0 to 9 too low. Its rotation by β² is minus the sum of the
@@ -51,81 +45,81 @@ impl SimdField for Fe {
     /// ±122.
     const SLACK: u64 = 128;
 
-    type Constant = Fe;
-    type ConstantFactor = Fe;
-    type Factor = Fe;
+    type Constant = Self;
+    type ConstantFactor = Self;
+    type Factor = Self;
     type TopWords = [u64; 2];
 
-    fn constant(value: Fe) -> Fe {
-        value
+    fn constant(value: Fe) -> Self {
+        value.cast()
     }
 
-    fn constant_factor(value: Fe) -> Fe {
-        value
+    fn constant_factor(value: Fe) -> Self {
+        value.cast()
     }
 
     #[inline(always)]
-    fn from_constant(constant: &Fe) -> Summand<Fe> {
+    fn from_constant(constant: &Self) -> Summand<Self> {
         Summand(*constant)
     }
 
     #[inline(always)]
-    fn from_lanes(values: &[Fe]) -> Fe {
-        values[0]
+    fn from_lanes(values: &[Fe]) -> Self {
+        values[0].cast()
     }
 
     #[inline(always)]
     fn lane(self, _: usize) -> Fe {
-        self
+        self.cast()
     }
 
     #[inline(always)]
-    fn summand(self) -> Summand<Fe> {
+    fn summand(self) -> Summand<Self> {
         Summand(self)
     }
 
     #[inline(always)]
-    fn sum(a: Summand<Fe>, b: Summand<Fe>) -> Fe {
+    fn sum(a: Summand<Self>, b: Summand<Self>) -> Self {
         a.0.add(b.0)
     }
 
     #[inline(always)]
-    fn sub(self, other: Fe) -> Fe {
+    fn sub(self, other: Self) -> Self {
         Fe::sub(self, other)
     }
 
     #[inline(always)]
-    fn mul(self, other: Fe) -> Fe {
+    fn mul(self, other: Self) -> Self {
         Fe::mul(self, other)
     }
 
     #[inline(always)]
-    fn square(self) -> Fe {
+    fn square(self) -> Self {
         Fe::square(self)
     }
 
     #[inline(always)]
-    fn square_plus(self, addend: Summand<Fe>) -> Fe {
+    fn square_plus(self, addend: Summand<Self>) -> Self {
         Fe::square(self).add(addend.0)
     }
 
     #[inline(always)]
-    fn factor(self) -> Fe {
+    fn factor(self) -> Self {
         self
     }
 
     #[inline(always)]
-    fn times(self, factor: &Fe) -> Fe {
-        Fe::mul(self, *factor)
+    fn times(self, factor: &Self) -> Self {
+        Fe::times(self, factor)
     }
 
     #[inline(always)]
-    fn times_constant(self, factor: &Fe) -> Fe {
-        Fe::mul(self, *factor)
+    fn times_constant(self, factor: &Self) -> Self {
+        Fe::times(self, factor)
     }
 
     #[inline(always)]
-    fn top_words_of_products(a: Fe, b: Fe, y: Fe) -> [u64; 2] {
+    fn top_words_of_products(a: Self, b: Self, y: Self) -> [u64; 2] {
         let (a, b) = (a.top_of_product(y), b.top_of_product(y));
         [a.wrapping_add(b), a.wrapping_sub(b)]
     }
@@ -156,7 +150,7 @@ impl SimdField for Fe {
     }
 }
 
-impl WholeField for Fe {
+impl<const ADX: bool> WholeField for Fe<ADX> {
     type Quick = QuickFe;
 
     fn quick(tests: &QuickTests) -> QuickFe {
@@ -165,10 +159,10 @@ impl WholeField for Fe {
 
     #[inline(never)]
     fn may_pass(
-        screen: &WholeScreen<Fe>,
+        screen: &WholeScreen<Fe<ADX>>,
         tests: &TextTests,
-        centre: &Centre<Fe>,
-        products: &Products<Fe>,
+        centre: &Centre<Fe<ADX>>,
+        products: &Products<Fe<ADX>>,
         at: usize,
     ) -> bool {
         let turned = [screen.turned(at, 0), screen.turned(at, 1), screen.turned(at, 2)];
@@ -176,10 +170,10 @@ impl WholeField for Fe {
     }
 
     fn whole_marks(
-        screen: &WholeScreen<Fe>,
+        screen: &WholeScreen<Fe<ADX>>,
         filter: &Filter,
-        centre: &Centre<Fe>,
-        products: &Products<Fe>,
+        centre: &Centre<Fe<ADX>>,
+        products: &Products<Fe<ADX>>,
         at: usize,
     ) -> Marks {
         screen.marks_of(filter, centre, products, at)
@@ -198,11 +192,7 @@ impl Screened for Fe {
 
     #[inline(always)]
     fn marks(filter: &Filter, top_words: &[[u64; 2]; 9]) -> Marks {
-        let mut marks = [0; 9];
-        for (mark, &[sum, difference]) in marks.iter_mut().zip(top_words) {
-            *mark = u16::from(filter.is_marked(sum)) | u16::from(filter.is_marked(difference)) << 8;
-        }
-        marks
+        marks(filter, top_words)
     }
 
     #[inline(never)]
@@ -229,4 +219,14 @@ impl Screened for Fe {
     ) {
         confirm(table, round, place, centre, q, screen, recorder);
     }
+}
+
+/// See [`Screened::marks`].
+#[inline(always)]
+pub fn marks(filter: &Filter, top_words: &[[u64; 2]; 9]) -> Marks {
+    let mut marks = [0; 9];
+    for (mark, &[sum, difference]) in marks.iter_mut().zip(top_words) {
+        *mark = u16::from(filter.is_marked(sum)) | u16::from(filter.is_marked(difference)) << 8;
+    }
+    marks
 }

@@ -89,25 +89,30 @@ pub struct WholeKeys([[u64; 4]; 19]);
 impl WholeKeys {
     /// The keys of an entry around a centre with this x. `turned` is `β^k·xi`.
     #[inline(always)]
-    pub fn new(products: &Products<Fe>, x: Fe, turned: [Fe; 3]) -> WholeKeys {
+    pub fn new<const ADX: bool>(products: &Products<Fe<ADX>>, x: Fe<ADX>, turned: [Fe<ADX>; 3]) -> WholeKeys {
         let (sum, difference, s) = factors_of_keys(products, &Fe::BETA);
-        let mut keys = WholeKeys::zeroed();
+        // Each step is taken for all points before the next, because a product is a long chain.
+        let (mut first, mut second) = ([x; 6], [x; 6]);
         for k in 0..3 {
             let less = Fe::sub(Fe::ZERO, x.add(turned[k]));
-            for (sign, factor) in [sum, difference].into_iter().enumerate() {
-                let x = factor.mul_plus(s[k], less);
-                let beta_x = Fe::mul(x, Fe::BETA);
-                for (j, key) in [x, beta_x, negative_sum(x, beta_x)].into_iter().enumerate() {
-                    keys.set(3 * (2 * k + sign) + j, key);
-                }
-            }
+            first[2 * k] = sum.mul_plus(s[k], less);
+            first[2 * k + 1] = difference.mul_plus(s[k], less);
+        }
+        for n in 0..6 {
+            second[n] = first[n].mul(Fe::BETA);
+        }
+        let mut keys = WholeKeys::zeroed();
+        for n in 0..6 {
+            keys.set(3 * n, first[n]);
+            keys.set(3 * n + 1, second[n]);
+            keys.set(3 * n + 2, negative_sum(first[n], second[n]));
         }
         keys
     }
 
     /// Sets the key `β^j·x(A ± λ^k·I)`, which has the number `3·(2k + sign) + j`.
     #[inline(always)]
-    pub fn set(&mut self, at: usize, key: Fe) {
+    pub fn set<const ADX: bool>(&mut self, at: usize, key: Fe<ADX>) {
         self.0[at] = key.0.map(u64::to_le);
     }
 
@@ -181,7 +186,7 @@ fn are_even(Fe([a, b, c, d]): &Fe, masks: &[[u64; 4]; TOGETHER]) -> bool {
 /// With s the lower 256 bits of the sum a + b, and c its carry: `-(s + c·2^256) = (2^256 - 1 - s) +
 /// 1 - (1 + c)·2^256`. There `2^256 - 1 - s` is s with its bits inverted, and 2^256 is [`FOLD`].
 #[inline(always)]
-fn negative_sum(a: Fe, b: Fe) -> Fe {
+fn negative_sum<const ADX: bool>(a: Fe<ADX>, b: Fe<ADX>) -> Fe<ADX> {
     let mut carry = 0u128;
     let mut sum = [0; 4];
     for (sum, (a, b)) in sum.iter_mut().zip(a.0.into_iter().zip(b.0)) {

@@ -4,8 +4,8 @@ use super::field::Fe;
 use super::text::{LOWER, TextField};
 use crate::pattern::{ChecksumTables, TextWords, UNUSED_BITS, WORD_BITS};
 
-impl TextField for Fe {
-    type Key = Fe;
+impl<const ADX: bool> TextField for Fe<ADX> {
+    type Key = Self;
     type Word = u64;
     /// No tables of its own: those of `pattern` serve one key at a time.
     type Tables = ();
@@ -13,39 +13,39 @@ impl TextField for Fe {
     fn tables() {}
 
     #[inline(always)]
-    fn plus(a: Fe, b: Fe) -> Fe {
+    fn plus(a: Self, b: Self) -> Self {
         a.add(b)
     }
 
     #[inline(always)]
-    fn key(self) -> Fe {
+    fn key(self) -> Self {
         self.canonical()
     }
 
     #[inline(always)]
-    fn key_less(self, a: Fe, b: Fe) -> Fe {
+    fn key_less(self, a: Self, b: Self) -> Self {
         Fe::sub(Fe::sub(self, a), b).canonical()
     }
 
     #[inline(always)]
-    fn key_of_negative(a: Fe, b: Fe) -> Fe {
+    fn key_of_negative(a: Self, b: Self) -> Self {
         Fe::sub(Fe::ZERO, a.add(b)).canonical()
     }
 
     #[inline(always)]
-    fn from_key(key: Fe) -> Fe {
+    fn from_key(key: Self) -> Self {
         key
     }
 
     #[inline(always)]
-    fn text(Fe([a, b, c, d]): Fe) -> TextWords<u64> {
+    fn text(Fe([a, b, c, d]): Self) -> TextWords<u64> {
         [d >> 4, (d << 56 | c >> 8) & WORD, (c << 52 | b >> 12) & WORD, (b << 48 | a >> 16) & WORD, (a & 0xffff) << 44]
     }
 
     #[inline(always)]
-    fn whole_text(key: Fe, (): &()) -> TextWords<u64> {
-        let [t0, t1, t2, t3, last] = Fe::text(key);
-        [t0, t1, t2, t3, last | u64::from(checksum(&key)) << UNUSED_BITS]
+    fn whole_text(key: Self, (): &()) -> TextWords<u64> {
+        let [t0, t1, t2, t3, last] = Self::text(key);
+        [t0, t1, t2, t3, last | u64::from(checksum(&key.0)) << UNUSED_BITS]
     }
 
     #[inline(always)]
@@ -84,10 +84,10 @@ const WORD: u64 = (1 << WORD_BITS) - 1;
 
 /// The checksum of a key, by one lookup for each byte.
 #[inline(always)]
-fn checksum(key: &Fe) -> u32 {
+fn checksum(limbs: &[u64; 4]) -> u32 {
     let tables = ChecksumTables::get();
     let mut sum = tables.zero;
-    for (limb, tables) in key.0.iter().rev().zip(tables.bytes.chunks_exact(8)) {
+    for (limb, tables) in limbs.iter().rev().zip(tables.bytes.chunks_exact(8)) {
         for (at, table) in tables.iter().enumerate() {
             sum ^= table[(limb >> (56 - 8 * at)) as usize & 255];
         }

@@ -46,12 +46,12 @@ impl<F: Screened, const W: usize> Memory<F, W> {
         if filter.text_tests().is_some() {
             self.whole.begin(filter, plain);
             Screens::Whole
-        } else if F::HAS_ONE_LOOKUP {
-            self.loads.begin(filter, plain);
-            Screens::Loads
         } else if filter.widened().len() <= F::FEW_INTERVALS {
             self.few.begin(filter, plain);
             Screens::Few
+        } else if F::HAS_ONE_LOOKUP {
+            self.loads.begin(filter, plain);
+            Screens::Loads
         } else if filter.cells().is_some() {
             self.cells.begin(filter, plain);
             Screens::Cells

@@ -2,7 +2,7 @@
 
 use super::field::Fe;
 use super::filter::Filter;
-use super::formula::{Centre, Products, Rotated};
+use super::formula::{Centre, Products, Rotated, Row};
 use super::simd::SimdField;
 use super::table::{Affine, Entry, Table};
 #[expect(unused_imports, reason = "named in comments")]
@@ -38,17 +38,13 @@ pub trait Screen<F: Screened>: Zeroable {
     /// [`super::table::Table::plain`].
     fn begin(&mut self, _filter: &Filter, _plain: &[Entry<Fe>]) {}
 
-    /// Adds the candidates of an entry around a centre. Slots are numbered from 0 and added in
-    /// order.
-    fn add(
-        &mut self,
-        filter: &Filter,
-        centre: &Centre<F>,
-        entry: &Entry<F>,
-        products: &Products<F>,
-        rotated: &Rotated<F>,
-        place: Place,
-    );
+    /// Prepares for other centres. Called at the beginning of a round.
+    #[inline(always)]
+    fn begin_round(&mut self, _centres: &[Centre<F>]) {}
+
+    /// Adds the candidates of an entry. `place` has the slot of the first vector. Slots are
+    /// numbered from 0 and added in order.
+    fn add<const W: usize>(&mut self, filter: &Filter, row: &Row<F, W>, place: Place);
 
     /// Continues the work that [`Screen::add`] has put off. Called [`STEPS`] times for each vector
     /// of an entry, vector by vector and in order. The calls are between the products, so that the
@@ -89,7 +85,7 @@ pub trait Screen<F: Screened>: Zeroable {
 /// A field type with its screens.
 pub trait Screened: SimdField {
     /// Whether the field has only one method of looking up top words, [`Screened::Loads`]. Then
-    /// the inner loop is not compiled for the others.
+    /// the inner loop is not compiled for cells and gathers.
     const HAS_ONE_LOOKUP: bool = false;
 
     /// Filters of at most this many intervals use [`Screened::Few`].

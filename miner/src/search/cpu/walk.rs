@@ -6,9 +6,9 @@
 
 use super::field::Fe;
 use super::filter::Filter;
-use super::formula::{Between, Centre, Products, Rotated, address, broadcast, cube, factor};
+use super::formula::{Between, Centre, Products, Row, address, broadcast, cube, factor};
 use super::scratch::{Memory, Scratch, Screens};
-use super::screen::{LAG, Place, SLOTS, Screen, Screened};
+use super::screen::{LAG, Place, SLOTS, STEPS, Screen, Screened};
 use super::simd::SimdField;
 use super::table::{Affine, ENTRIES, STEP, Table, moved, multiple_of_generator};
 use crate::key::{Npub, Offset, Rotation, StartPoint, Tweak};
@@ -159,17 +159,12 @@ pub fn walk<F: Screened, const W: usize>(
     let mut screens = memory.begin(recorder.filter, &table.plain);
     while walked < rounds && !recorder.is_over {
         let Memory { prefixes, few, cells, gathers, loads, whole } = memory;
-        let (tested, next) = if let Screens::Whole = screens {
-            F::run_round(table, &round, prefixes, whole, &mut recorder)
-        } else if F::HAS_ONE_LOOKUP {
-            F::run_round(table, &round, prefixes, loads, &mut recorder)
-        } else {
-            match screens {
-                Screens::Few => F::run_round(table, &round, prefixes, few, &mut recorder),
-                Screens::Cells => F::run_round(table, &round, prefixes, cells, &mut recorder),
-                Screens::Gathers => F::run_round(table, &round, prefixes, gathers, &mut recorder),
-                Screens::Loads | Screens::Whole => F::run_round(table, &round, prefixes, loads, &mut recorder),
-            }
+        let (tested, next) = match screens {
+            Screens::Whole => F::run_round(table, &round, prefixes, whole, &mut recorder),
+            Screens::Few => F::run_round(table, &round, prefixes, few, &mut recorder),
+            Screens::Cells if !F::HAS_ONE_LOOKUP => F::run_round(table, &round, prefixes, cells, &mut recorder),
+            Screens::Gathers if !F::HAS_ONE_LOOKUP => F::run_round(table, &round, prefixes, gathers, &mut recorder),
+            _ => F::run_round(table, &round, prefixes, loads, &mut recorder),
         };
         candidates += tested;
         walked += 1;
@@ -234,28 +229,23 @@ pub fn walk_round<F: Screened, N: Screen<F>, const W: usize>(
         shared[w] = inverse.mul(steps[w]).mul(F::sum(x.summand(), x.summand()));
     }
     let centres = centres.map(|centre| centre.expect("one was made for each vector"));
-    let mut products = [Products::new(&centres[0], &table.entries.0[0], one.0); W];
-    let mut rotated = [Rotated::new(&centres[0], &table.entries.0[0]); W];
+    screen.begin_round(&centres);
     let mut tested = ENTRIES;
     for end in (1..=ENTRIES / (SLOTS / W)).rev().map(|part| part * (SLOTS / W)) {
         for slot in 0..SLOTS / W {
             let entry = &table.entries.0[end - 1 - slot];
             let q = &mut prefixes[end - 1 - slot];
+            let mut steps = Steps { screen, next: 0, field: PhantomData };
             for w in 0..W {
                 q[w] = shared[w].mul(q[w]);
+                steps.product();
+            }
+            for w in 0..W {
                 shared[w] = shared[w].mul(factor(cubes[w], entry));
+                steps.product();
             }
-            for w in 0..W {
-                screen.step(w, 0);
-                products[w] = Products::between(&centres[w], entry, q[w], &mut Steps(screen, w, PhantomData));
-                rotated[w] = Rotated::new(&centres[w], entry);
-                screen.step(w, 7);
-                screen.step(w, 8);
-            }
-            for w in 0..W {
-                let place = Place { entry: end - 1 - slot, slot: (slot + LAG) * W + w };
-                screen.add(filter, &centres[w], entry, &products[w], &rotated[w], place);
-            }
+            let row = Row::new(&centres, entry, q, &mut steps);
+            screen.add(filter, &row, Place { entry: end - 1 - slot, slot: (slot + LAG) * W });
         }
         // A walk that is over ends with these entries. Those before have set the flag: a screen may
         // be late only if it is not told that these are the last ones.
@@ -279,13 +269,18 @@ pub fn walk_round<F: Screened, N: Screen<F>, const W: usize>(
     (CANDIDATES_AN_ENTRY * tested as u64 * centres, Some(next))
 }
 
-/// The steps of a screen between the products of a vector.
-struct Steps<'a, F, N>(&'a mut N, usize, PhantomData<F>);
+/// The steps of a screen between the products of an entry, [`STEPS`] for each vector.
+struct Steps<'a, F, N> {
+    screen: &'a mut N,
+    next: usize,
+    field: PhantomData<F>,
+}
 
 impl<F: Screened, N: Screen<F>> Between for Steps<'_, F, N> {
     #[inline(always)]
-    fn step(&mut self, step: usize) {
-        self.0.step(self.1, step + 1);
+    fn product(&mut self) {
+        self.screen.step(self.next / STEPS, self.next % STEPS);
+        self.next += 1;
     }
 }
 

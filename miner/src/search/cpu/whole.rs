@@ -12,7 +12,7 @@
 
 use super::field::Fe;
 use super::filter::Filter;
-use super::formula::{Centre, Products, Rotated, address};
+use super::formula::{Centre, Products, Row, address};
 use super::quick::QuickTests;
 use super::screen::{Marks, Place, Screen, Screened};
 use super::simd::SimdField;
@@ -93,20 +93,15 @@ impl<F: WholeField + Screened> Screen<F> for WholeScreen<F> {
     }
 
     #[inline(always)]
-    fn add(
-        &mut self,
-        filter: &Filter,
-        centre: &Centre<F>,
-        _: &Entry<F>,
-        products: &Products<F>,
-        _: &Rotated<F>,
-        place: Place,
-    ) {
-        let is_suspect = match filter.text_tests() {
-            Some(tests) if self.has_quick != 0 => F::may_pass(self, tests, centre, products, place.entry),
-            _ => F::whole_marks(self, filter, centre, products, place.entry) != [0; 9],
-        };
-        self.suspects |= u64::from(is_suspect) << place.slot;
+    fn add<const W: usize>(&mut self, filter: &Filter, row: &Row<F, W>, place: Place) {
+        for w in 0..W {
+            let (centre, products) = (&row.centres[w], &row.products(w));
+            let is_suspect = match filter.text_tests() {
+                Some(tests) if self.has_quick != 0 => F::may_pass(self, tests, centre, products, place.entry),
+                _ => F::whole_marks(self, filter, centre, products, place.entry) != [0; 9],
+            };
+            self.suspects |= u64::from(is_suspect) << (place.slot + w);
+        }
     }
 
     #[inline(always)]

@@ -7,7 +7,7 @@ use super::fe8::Fe8;
 use crate::search::cpu::cells::{CELL_SHIFT, MOST_TABLES, SLOTS_OF_TABLE};
 use crate::search::cpu::field::Fe;
 use crate::search::cpu::filter::Filter;
-use crate::search::cpu::formula::{Centre, Products, Rotated};
+use crate::search::cpu::formula::Row;
 use crate::search::cpu::screen::{Place, Screen};
 use crate::search::cpu::table::Entry;
 use bytemuck::Zeroable;
@@ -43,22 +43,16 @@ impl Screen<Fe8> for CellScreen {
     }
 
     #[inline(always)]
-    fn add(
-        &mut self,
-        _: &Filter,
-        centre: &Centre<Fe8>,
-        entry: &Entry<Fe8>,
-        products: &Products<Fe8>,
-        rotated: &Rotated<Fe8>,
-        place: Place,
-    ) {
-        let top_words = products.top_words(rotated, centre, entry);
-        let passes = match self.count {
-            1 => self.passes::<1>(&top_words),
-            2 => self.passes::<2>(&top_words),
-            _ => self.passes::<MOST_TABLES>(&top_words),
-        };
-        self.suspects |= u64::from(passes) << place.slot;
+    fn add<const W: usize>(&mut self, _: &Filter, row: &Row<Fe8, W>, place: Place) {
+        for w in 0..W {
+            let top_words = row.top_words(w);
+            let passes = match self.count {
+                1 => self.passes::<1>(&top_words),
+                2 => self.passes::<2>(&top_words),
+                _ => self.passes::<MOST_TABLES>(&top_words),
+            };
+            self.suspects |= u64::from(passes) << (place.slot + w);
+        }
     }
 
     #[inline(always)]

@@ -9,7 +9,7 @@ use super::fe8::Fe8;
 use super::marks::in_buckets;
 use crate::search::cpu::field::Fe;
 use crate::search::cpu::filter::{COARSE_BITS, COARSE_WORDS, Filter};
-use crate::search::cpu::formula::{Centre, Products, Rotated};
+use crate::search::cpu::formula::{Centre, Products, Rotated, Row};
 use crate::search::cpu::screen::{LAG, Marks, Place, SLOTS, STEPS, Screen};
 use crate::search::cpu::table::Entry;
 use bytemuck::Zeroable;
@@ -44,19 +44,13 @@ impl Screen<Fe8> for GatherScreen {
     }
 
     #[inline(always)]
-    fn add(
-        &mut self,
-        _: &Filter,
-        centre: &Centre<Fe8>,
-        entry: &Entry<Fe8>,
-        products: &Products<Fe8>,
-        rotated: &Rotated<Fe8>,
-        _: Place,
-    ) {
-        for some in products.top_words(rotated, centre, entry) {
-            self.collected.add(some, in_buckets(some, &self.coarse));
+    fn add<const W: usize>(&mut self, _: &Filter, row: &Row<Fe8, W>, _: Place) {
+        for w in 0..W {
+            for some in row.top_words(w) {
+                self.collected.add(some, in_buckets(some, &self.coarse));
+            }
+            self.collected.end_slot();
         }
-        self.collected.end_slot();
     }
 
     #[inline(always)]
@@ -107,23 +101,16 @@ impl Screen<Fe8> for LoadScreen {
     }
 
     #[inline(always)]
-    fn add(
-        &mut self,
-        _: &Filter,
-        centre: &Centre<Fe8>,
-        entry: &Entry<Fe8>,
-        products: &Products<Fe8>,
-        rotated: &Rotated<Fe8>,
-        place: Place,
-    ) {
+    fn add<const W: usize>(&mut self, _: &Filter, row: &Row<Fe8, W>, _: Place) {
         if self.is_fresh != 0 {
             self.collected.empty_slots();
             self.is_fresh = 0;
         }
-        let top_words = products.top_words(rotated, centre, entry);
-        for (kept, some) in self.top_words[place.slot % VECTORS].iter_mut().zip(top_words) {
-            // SAFETY: the contract above; the array is 64 writable bytes.
-            unsafe { _mm512_storeu_si512(kept.as_mut_ptr().cast(), _mm512_rol_epi32::<TURN>(some)) }
+        for w in 0..W {
+            for (kept, some) in self.top_words[w].iter_mut().zip(row.top_words(w)) {
+                // SAFETY: the contract above; the array is 64 writable bytes.
+                unsafe { _mm512_storeu_si512(kept.as_mut_ptr().cast(), _mm512_rol_epi32::<TURN>(some)) }
+            }
         }
     }
 

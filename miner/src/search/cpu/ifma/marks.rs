@@ -5,9 +5,8 @@
 
 use super::fe8::Fe8;
 use crate::search::cpu::filter::{COARSE_BITS, COARSE_WORDS, Filter};
-use crate::search::cpu::formula::{Centre, Products, Rotated};
+use crate::search::cpu::formula::Row;
 use crate::search::cpu::screen::{Marks, Place, Screen};
-use crate::search::cpu::table::Entry;
 use bytemuck::Zeroable;
 use std::arch::x86_64::*;
 
@@ -20,21 +19,15 @@ pub struct CompareScreen {
 
 impl Screen<Fe8> for CompareScreen {
     #[inline(always)]
-    fn add(
-        &mut self,
-        filter: &Filter,
-        centre: &Centre<Fe8>,
-        entry: &Entry<Fe8>,
-        products: &Products<Fe8>,
-        rotated: &Rotated<Fe8>,
-        place: Place,
-    ) {
-        let top_words = products.top_words(rotated, centre, entry);
-        let mut any = 0;
-        for &(first, last) in filter.widened() {
-            any |= nearest(&top_words, first, last);
+    fn add<const W: usize>(&mut self, filter: &Filter, row: &Row<Fe8, W>, place: Place) {
+        for w in 0..W {
+            let top_words = row.top_words(w);
+            let mut any = 0;
+            for &(first, last) in filter.widened() {
+                any |= nearest(&top_words, first, last);
+            }
+            self.suspects |= u64::from(any != 0) << (place.slot + w);
         }
-        self.suspects |= u64::from(any != 0) << place.slot;
     }
 
     #[inline(always)]

@@ -130,6 +130,9 @@ fn field_operations_agree_with_slow_ones() {
     let mut random = random();
     let values = values(&mut random);
     check_field::<Fe>(&values);
+    if has_avx2() {
+        check_field::<Fe<true>>(&values);
+    }
     if is_supported() {
         check_field::<Fe8>(&values);
     } else {

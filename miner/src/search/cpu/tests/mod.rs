@@ -11,6 +11,7 @@ mod quick;
 mod walk;
 mod whole;
 
+use super::avx2;
 use super::dispatch::{Kernel, KernelChoice};
 use super::field::Fe;
 use super::filter::{Filter, Lookup};
@@ -41,12 +42,23 @@ fn no_ifma(what: &str) {
     writeln!(std::io::stderr(), "{line} ({what})").expect("standard error is there");
 }
 
+/// Whether the kernel `avx2` can be tested. Prints if not.
+fn has_avx2() -> bool {
+    use std::io::Write;
+    if !avx2::is_supported() {
+        let line = "SKIPPED for the kernel `avx2`: this processor lacks AVX2, BMI2 or ADX";
+        writeln!(std::io::stderr(), "{line}").expect("standard error is there");
+    }
+    avx2::is_supported()
+}
+
 /// The kernels of this processor. Prints the names of those it lacks.
 fn kernels() -> Vec<Kernel> {
     if !is_supported() {
         no_ifma("its walks");
     }
-    let choices = [KernelChoice::Portable, KernelChoice::Ifma];
+    has_avx2();
+    let choices = [KernelChoice::Portable, KernelChoice::Avx2, KernelChoice::Ifma];
     choices.into_iter().filter_map(|choice| Kernel::choose(choice).ok()).collect()
 }
 

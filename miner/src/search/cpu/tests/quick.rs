@@ -71,7 +71,7 @@ fn the_eighteen_keys_of_an_entry_are_right_or_say_that_they_may_not_be() {
         let addresses = (0..18).map(|at| (at / 6, at / 3 % 2, at % 3));
         for lane in &lanes {
             let &[y0, y1, y2, a, b, x, _] = lane;
-            let keys = WholeKeys::new(&Products::with_values([y0, y1, y2], a, b), x, turned);
+            let keys = WholeKeys::new::<false>(&Products::with_values([y0, y1, y2], a, b), x, turned);
             for (at, address) in addresses.clone().enumerate() {
                 let (key, expected) = (keys.key(at), expected(lane, address));
                 let is_unsure = key.top() == u64::MAX;
@@ -183,8 +183,11 @@ fn equal_characters_at_every_place_pass_the_quick_tests() {
             set_equal(&mut limbs, from..from + count, value);
             let key = Fe(limbs).canonical();
             assert_eq!(text::passing::<Fe>(&tests, [key; 2], &())[0] & 1, 1, "{text} at {from}: {value}");
-            let mut keys =
-                WholeKeys::new(&Products::with_values([Fe::ZERO; 3], Fe::ZERO, Fe::ZERO), Fe::ONE, [Fe::ONE; 3]);
+            let mut keys = WholeKeys::new::<false>(
+                &Products::with_values([Fe::ZERO; 3], Fe::ZERO, Fe::ZERO),
+                Fe::ONE,
+                [Fe::ONE; 3],
+            );
             (0..18).for_each(|at| keys.set(at, key));
             assert!(QuickFe::new(&quick).passes_one(&keys, &tests), "{text} at {from}: {value}");
             if is_supported() {
@@ -215,8 +218,11 @@ fn keys_pass_the_quick_tests_if_and_only_if_a_text_among_them_passes() {
                 continue;
             };
             for round in 0..12 {
-                let mut keys =
-                    WholeKeys::new(&Products::with_values([Fe::ZERO; 3], Fe::ZERO, Fe::ZERO), Fe::ONE, [Fe::ONE; 3]);
+                let mut keys = WholeKeys::new::<false>(
+                    &Products::with_values([Fe::ZERO; 3], Fe::ZERO, Fe::ZERO),
+                    Fe::ONE,
+                    [Fe::ONE; 3],
+                );
                 let mut lanes = [[Fe::ONE; 8]; 18];
                 lanes.as_flattened_mut().iter_mut().for_each(|key| *key = Fe(random.random()).canonical());
                 let place = random.random_range(0..18);
@@ -254,8 +260,11 @@ fn a_key_that_may_be_p_or_more_passes_in_every_lane() {
         for place in 0..=18 * 8 {
             let mut lanes = [[other; 8]; 18];
             let is_large = lanes.as_flattened_mut().get_mut(place).map(|key| *key = large).is_some();
-            let mut keys =
-                WholeKeys::new(&Products::with_values([Fe::ZERO; 3], Fe::ZERO, Fe::ZERO), Fe::ONE, [Fe::ONE; 3]);
+            let mut keys = WholeKeys::new::<false>(
+                &Products::with_values([Fe::ZERO; 3], Fe::ZERO, Fe::ZERO),
+                Fe::ONE,
+                [Fe::ONE; 3],
+            );
             (0..18).for_each(|at| keys.set(at, lanes[at][place % 8]));
             assert_eq!(QuickFe::new(&quick).passes_one(&keys, &tests), is_large, "{text}, place {place}");
             if is_supported() {
