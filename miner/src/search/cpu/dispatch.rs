@@ -100,7 +100,7 @@ impl Kernel {
 
     /// Whether the kernel has several methods of looking up top words.
     pub fn has_lookups(self) -> bool {
-        matches!(self.name(), "ifma")
+        self.name() == "ifma"
     }
 
     /// The filter of a pattern set.

@@ -162,8 +162,8 @@ pub fn top_words_of_row<const W: usize>(row: &Row<Fe<true>, W>, centres: &[[u32;
     unsafe {
         let zero = _mm256_setzero_si256();
         let mut prepared = [[zero; 9]; 3];
-        for i in 0..3 {
-            prepared[i] = prepare(&limbs_of(&row.y[i]));
+        for (prepared, y) in prepared.iter_mut().zip(&row.y) {
+            *prepared = prepare(&limbs_of(y));
         }
         let centring = _mm256_set1_epi64x(2 * i64::from(CENTRING));
         let mut terms = [[zero; 3]; 3];
