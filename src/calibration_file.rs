@@ -10,11 +10,11 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// Name of the file in the data folder, or in the user's folder for caches.
-const NAME: &str = "devices.json";
+const FILE_NAME: &str = "devices.json";
 /// The version of the format. A file with another version is ignored.
-const FORM: u32 = 2;
+const FORMAT_VERSION: u32 = 2;
 /// The largest file that is read, in bytes: 64 devices take 30 KiB.
-const LARGEST: u64 = 64 << 10;
+const MAX_FILE_BYTES: u64 = 64 << 10;
 
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -26,7 +26,7 @@ struct Content {
 /// Calibrations that are read from a folder and written to it. Writing the first one makes the
 /// folder.
 pub fn in_folder(folder: &Path) -> Calibrations {
-    let file = folder.join(NAME);
+    let file = folder.join(FILE_NAME);
     let read = read(&file).unwrap_or_else(|reason| {
         tracing::debug!(file = %file.display(), reason, "the devices are measured anew");
         BTreeMap::new()
@@ -51,13 +51,13 @@ fn read(path: &Path) -> Result<BTreeMap<String, Calibration>, String> {
         return Err("it is not this user's alone".to_owned());
     }
     let mut text = String::new();
-    file.take(LARGEST + 1).read_to_string(&mut text).map_err(words)?;
-    if text.len() as u64 > LARGEST {
+    file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(words)?;
+    if text.len() as u64 > MAX_FILE_BYTES {
         return Err("it is too large".to_owned());
     }
     let content: Content = serde_json::from_str(&text).map_err(|error| error.to_string())?;
     match content.form {
-        FORM => Ok(content.devices),
+        FORMAT_VERSION => Ok(content.devices),
         form => Err(format!("it has the form {form}")),
     }
 }
@@ -65,10 +65,10 @@ fn read(path: &Path) -> Result<BTreeMap<String, Calibration>, String> {
 /// Writes the file in one step. Only its owner can read it.
 fn write(folder: &Path, all: &BTreeMap<String, Calibration>) -> io::Result<()> {
     files::create_folder(folder)?;
-    let text = serde_json::to_string_pretty(&Content { form: FORM, devices: all.clone() })?;
-    let mut new = tempfile::Builder::new().prefix(NAME).make_in(folder, files::create_new)?;
+    let text = serde_json::to_string_pretty(&Content { form: FORMAT_VERSION, devices: all.clone() })?;
+    let mut new = tempfile::Builder::new().prefix(FILE_NAME).make_in(folder, files::create_new)?;
     new.write_all(text.as_bytes())?;
-    new.persist(folder.join(NAME))?;
+    new.persist(folder.join(FILE_NAME))?;
     Ok(())
 }
 
@@ -101,7 +101,7 @@ mod tests {
         assert!(first.get("GPU").is_none() && !folder.exists());
         change(&first, "GPU");
         assert_eq!(in_folder(&folder).get("GPU"), Some(calibration()));
-        assert!(!files::is_open_to_others(&folder.join(NAME)).unwrap());
+        assert!(!files::is_open_to_others(&folder.join(FILE_NAME)).unwrap());
         change(&in_folder(&folder), "another GPU");
         let both = in_folder(&folder);
         assert!(both.get("GPU").is_some() && both.get("another GPU").is_some());
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn a_damaged_or_foreign_file_is_ignored_and_replaced() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join(NAME);
+        let file = folder.path().join(FILE_NAME);
         change(&in_folder(folder.path()), "GPU");
         let good = fs::read(&file).unwrap();
         let text = String::from_utf8(good.clone()).unwrap();
@@ -119,7 +119,7 @@ mod tests {
         assert!(is_known());
         let mut damaged: Vec<Vec<u8>> = (0..good.len()).map(|length| good[..length].to_vec()).collect();
         damaged.push([&good[..], b"}"].concat());
-        damaged.push([&good[..], &vec![b' '; LARGEST as usize]].concat());
+        damaged.push([&good[..], &vec![b' '; MAX_FILE_BYTES as usize]].concat());
         damaged.push(vec![0xff; 100]);
         damaged.push(text.replace("\"form\": 2", "\"form\": 1").into());
         damaged.push(text.replace("choice", "chosen").into());
@@ -143,12 +143,12 @@ mod tests {
         for device in 0..MOST_CALIBRATIONS {
             change(&full, &format!("NVIDIA RTX PRO 6000 Blackwell Server Edition {device:0>160}"));
         }
-        let size = fs::metadata(folder.path().join(NAME)).unwrap().len();
-        assert!(size < LARGEST, "{size} bytes");
+        let size = fs::metadata(folder.path().join(FILE_NAME)).unwrap().len();
+        assert!(size < MAX_FILE_BYTES, "{size} bytes");
         let again = in_folder(folder.path());
         let last = format!("NVIDIA RTX PRO 6000 Blackwell Server Edition {:0>160}", MOST_CALIBRATIONS - 1);
         assert!(again.get(&last).is_some());
-        let nowhere = in_folder(&folder.path().join(NAME).join("below a file"));
+        let nowhere = in_folder(&folder.path().join(FILE_NAME).join("below a file"));
         change(&nowhere, "GPU");
         assert!(nowhere.get("GPU").is_some(), "it is remembered while the program runs");
     }

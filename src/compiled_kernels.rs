@@ -12,16 +12,16 @@ use std::time::SystemTime;
 /// Name of the folder, in the data folder or in the user's folder for caches.
 const FOLDER: &str = "kernels";
 /// The most files that are kept: a machine with GPUs of several generations needs one for each.
-const MOST_FILES: usize = 8;
+const MAX_FILES: usize = 8;
 /// The largest file that is read or written, in bytes. The kernels of a GPU take 2 to 6 MiB.
-const MOST_BYTES: u64 = 32 << 20;
+const MAX_FILE_BYTES: u64 = 32 << 20;
 
 #[derive(Debug)]
-struct Folder(PathBuf);
+struct KernelFolder(PathBuf);
 
 /// The kernels kept in a folder. Keeping the first one makes the folder.
 pub fn in_folder(folder: &Path) -> Option<Arc<dyn KernelStore>> {
-    Some(Arc::new(Folder(folder.join(FOLDER))))
+    Some(Arc::new(KernelFolder(folder.join(FOLDER))))
 }
 
 /// The kernels of this user, for commands without a bot. Without a home folder none are kept.
@@ -29,7 +29,7 @@ pub fn of_user() -> Option<Arc<dyn KernelStore>> {
     in_folder(&files::cache_folder()?)
 }
 
-impl Folder {
+impl KernelFolder {
     fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         let path = self.0.join(name);
         let file = File::open(&path)?;
@@ -37,13 +37,13 @@ impl Folder {
             return Err(io::Error::other("it is not this user's alone"));
         }
         let mut content = Vec::new();
-        file.take(MOST_BYTES).read_to_end(&mut content)?;
+        file.take(MAX_FILE_BYTES).read_to_end(&mut content)?;
         Ok(content)
     }
 
     fn write(&self, name: &str, content: &[u8]) -> io::Result<()> {
         let above = self.0.parent().filter(|above| above.exists());
-        if content.len() as u64 > MOST_BYTES || above.is_some_and(|above| !files::is_own(above)) {
+        if content.len() as u64 > MAX_FILE_BYTES || above.is_some_and(|above| !files::is_own(above)) {
             return Err(io::Error::other("the file is too large, or the folder is another user's"));
         }
         files::create_folder(&self.0)?;
@@ -58,11 +58,11 @@ impl Folder {
         let age =
             |file: &fs::DirEntry| file.metadata().and_then(|meta| meta.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
         files.sort_by_key(|file| std::cmp::Reverse(age(file)));
-        files.iter().skip(MOST_FILES).try_for_each(|file| fs::remove_file(file.path()))
+        files.iter().skip(MAX_FILES).try_for_each(|file| fs::remove_file(file.path()))
     }
 }
 
-impl KernelStore for Folder {
+impl KernelStore for KernelFolder {
     fn get(&self, name: &str) -> Option<Vec<u8>> {
         let read = self.read(name);
         read.inspect_err(|error| tracing::debug!(name, %error, "no kernels are kept")).ok()
@@ -90,11 +90,11 @@ mod tests {
         assert_eq!(store().get("kernels-1").unwrap(), b"code");
         assert!(!files::is_open_to_others(&folder.join(FOLDER).join("kernels-1")).unwrap());
         let count = || fs::read_dir(folder.join(FOLDER)).unwrap().count();
-        for number in 0..2 * MOST_FILES {
+        for number in 0..2 * MAX_FILES {
             store().put(&format!("kernels-{number}"), &[number as u8]);
-            assert!(count() <= MOST_FILES && store().get(&format!("kernels-{number}")).is_some());
+            assert!(count() <= MAX_FILES && store().get(&format!("kernels-{number}")).is_some());
         }
-        store().put("kernels-large", &vec![0; MOST_BYTES as usize + 1]);
+        store().put("kernels-large", &vec![0; MAX_FILE_BYTES as usize + 1]);
         assert_eq!(store().get("kernels-large"), None);
     }
 }

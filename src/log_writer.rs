@@ -16,7 +16,7 @@ const MAX_QUEUED_BYTES: usize = 256 << 10;
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
 /// The queue of this process. There is one standard error.
-static STANDARD_ERROR: Queue = Queue::new();
+static STANDARD_ERROR: LineQueue = LineQueue::new();
 
 /// Whether lines are JSON objects, and whether whoever reads them dates them, for the lines that are
 /// made here.
@@ -96,13 +96,13 @@ fn line(level: &str, message: &str) -> Vec<u8> {
 }
 
 /// Lines that wait to be written.
-struct Queue {
-    state: Mutex<State>,
+struct LineQueue {
+    state: Mutex<QueueState>,
     /// Notified when a line comes, and when none is left.
     changed: Condvar,
 }
 
-struct State {
+struct QueueState {
     lines: VecDeque<Vec<u8>>,
     bytes: usize,
     /// Whether there is a thread that writes.
@@ -113,10 +113,11 @@ struct State {
     told: u64,
 }
 
-impl Queue {
-    const fn new() -> Queue {
-        let state = State { lines: VecDeque::new(), bytes: 0, has_thread: false, is_writing: false, lost: 0, told: 0 };
-        Queue { state: Mutex::new(state), changed: Condvar::new() }
+impl LineQueue {
+    const fn new() -> LineQueue {
+        let state =
+            QueueState { lines: VecDeque::new(), bytes: 0, has_thread: false, is_writing: false, lost: 0, told: 0 };
+        LineQueue { state: Mutex::new(state), changed: Condvar::new() }
     }
 
     fn push(&self, line: Vec<u8>) {
@@ -198,13 +199,13 @@ impl Queue {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Marks at the end of the thread that there is none: the next line starts another.
-struct Leave<'a>(&'a Queue);
+struct Leave<'a>(&'a LineQueue);
 
 impl Drop for Leave<'_> {
     fn drop(&mut self) {
@@ -256,7 +257,7 @@ mod tests {
 
     #[test]
     fn lines_lost_on_a_full_disk_are_counted_in_the_log_once_there_is_room() {
-        let (queue, mut disk) = (Queue::new(), Disk { refused: 4, ..Disk::default() });
+        let (queue, mut disk) = (LineQueue::new(), Disk { refused: 4, ..Disk::default() });
         for number in 0..6 {
             queue.push(format!("{number}\n").into_bytes());
         }
@@ -269,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_line_for_a_reader_that_sleeps_waits_in_a_bounded_queue_and_delays_nobody() {
-        let queue = Queue::new();
+        let queue = LineQueue::new();
         let (line, lines) = (vec![b'x'; 1024], 3 * MAX_QUEUED_BYTES as u64 / 1024);
         for _ in 0..lines {
             queue.push(line.clone());
@@ -289,7 +290,7 @@ mod tests {
                 Ok(())
             }
         }
-        let queue = Queue::new();
+        let queue = LineQueue::new();
         queue.lock().has_thread = true;
         queue.push(b"x\n".to_vec());
         let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| queue.write_to(&mut Broken, || true)));

@@ -4,18 +4,18 @@ use super::output::{print_json, stdout};
 use super::patterns::{PatternFiles, SearchTarget, check_searchable, parse_target};
 use super::search_flags::SearchFlags;
 use crate::pattern::{Pattern, Rate};
-use crate::scheduler::{Measurement, Trial, measure};
+use crate::scheduler::{DeviceStatus, Measurement, Trial, measure};
 use crate::search::cpu::multiply_ceiling;
 use crate::search::{DeviceId, SearchOptions};
 use crate::vault::Vault;
 use anyhow::bail;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget};
-use serde::Serialize;
+use serde_json::{Value, json};
 use std::io::Write;
 
 /// The most chosen patterns that the result names. If there are more, it gives their number.
-const MOST_NAMED: usize = 8;
+const MAX_NAMED_PATTERNS: usize = 8;
 
 /// Flags of `npubbot bench`.
 #[derive(Args, Debug)]
@@ -86,29 +86,6 @@ fn seconds(text: &str) -> Result<f64, String> {
     (0.1..=86_400.0).contains(&seconds).then_some(seconds).ok_or_else(|| "allowed are 0.1 to 86400 seconds".to_owned())
 }
 
-/// The output of `--json`.
-#[derive(Serialize)]
-struct BenchResult {
-    device: String,
-    name: String,
-    threads: usize,
-    patterns: u32,
-    seconds: f64,
-    candidates: u64,
-    candidates_per_second: f64,
-    hits_expected: f64,
-    hits_found: u64,
-    hits_wrong: u64,
-    /// Mean power of the devices; `null` where it is not known.
-    watts: Option<f64>,
-    candidates_per_joule: Option<f64>,
-    /// The rate if the CPU did nothing but multiply, measured after the search; `null` for other
-    /// devices.
-    multiply_ceiling: Option<f64>,
-    /// `candidates_per_second` as a share of `multiply_ceiling`.
-    share_of_ceiling: Option<f64>,
-}
-
 impl Bench {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
@@ -136,37 +113,38 @@ impl Bench {
         bar.finish_and_clear();
         let ceiling = ceiling(&measured);
         if self.json {
-            print_json(&line(&trial, &measured, ceiling))?;
+            print_json(&result_json(&trial, &measured, ceiling))?;
         } else {
-            show(&trial, &measured, ceiling)?;
+            print_result(&trial, &measured, ceiling)?;
         }
         check_hits(&measured)
     }
 }
 
-/// The line of `--json`.
-fn line(trial: &Trial, measured: &Measurement, ceiling: Option<f64>) -> BenchResult {
-    let join = |texts: Vec<String>| texts.join(", ");
-    BenchResult {
-        device: join(measured.devices.iter().map(|device| device.id.to_string()).collect()),
-        name: join(measured.devices.iter().map(|device| device.name.clone()).collect()),
-        threads: measured.devices.iter().map(|device| device.threads).sum(),
-        patterns: trial.count() as u32,
-        seconds: measured.wall.as_secs_f64(),
-        candidates: measured.candidates,
-        candidates_per_second: measured.rate().0,
-        hits_expected: measured.hits_expected,
-        hits_found: measured.hits_found,
-        hits_wrong: measured.hits_wrong,
-        watts: measured.watts(),
-        candidates_per_joule: measured.candidates_per_joule(),
-        multiply_ceiling: ceiling,
-        share_of_ceiling: ceiling.map(|ceiling| measured.rate().0 / ceiling),
-    }
+/// The result as a JSON object. Power is `null` where it is not known, `multiply_ceiling` (measured
+/// after the search) and the share of it for other devices than a CPU.
+fn result_json(trial: &Trial, measured: &Measurement, ceiling: Option<f64>) -> Value {
+    let join = |text: fn(&DeviceStatus) -> String| measured.devices.iter().map(text).collect::<Vec<_>>().join(", ");
+    json!({
+        "device": join(|device| device.id.to_string()),
+        "name": join(|device| device.name.clone()),
+        "threads": measured.devices.iter().map(|device| device.threads).sum::<usize>(),
+        "patterns": trial.count(),
+        "seconds": measured.wall.as_secs_f64(),
+        "candidates": measured.candidates,
+        "candidates_per_second": measured.rate(),
+        "hits_expected": measured.hits_expected,
+        "hits_found": measured.hits_found,
+        "hits_wrong": measured.hits_wrong,
+        "watts": measured.watts(),
+        "candidates_per_joule": measured.candidates_per_joule(),
+        "multiply_ceiling": ceiling,
+        "share_of_ceiling": ceiling.map(|ceiling| measured.rate().0 / ceiling),
+    })
 }
 
 /// Prints the result for people.
-fn show(trial: &Trial, measured: &Measurement, ceiling: Option<f64>) -> anyhow::Result<()> {
+fn print_result(trial: &Trial, measured: &Measurement, ceiling: Option<f64>) -> anyhow::Result<()> {
     for device in &measured.devices {
         writeln!(stdout(), "{}: {}, kernel {}, {} threads", device.id, device.name, device.kernel, device.threads)?;
     }
@@ -186,7 +164,7 @@ fn show(trial: &Trial, measured: &Measurement, ceiling: Option<f64>) -> anyhow::
     }
     let what = match trial.chosen.as_slice() {
         [] => format!("{} patterns of {} characters", trial.count(), measured.characters),
-        few if few.len() <= MOST_NAMED => few.iter().map(Pattern::to_string).collect::<Vec<_>>().join(" "),
+        few if few.len() <= MAX_NAMED_PATTERNS => few.iter().map(Pattern::to_string).collect::<Vec<_>>().join(" "),
         many => format!("{} patterns", many.len()),
     };
     writeln!(

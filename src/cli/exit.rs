@@ -1,6 +1,5 @@
 //! Error messages and exit codes. What repairs an error decides its exit code.
 
-use super::identity::{NoIdentity, NoPassphrase};
 use super::output::{is_reader_gone, note};
 use crate::config::ConfigError;
 use crate::control::ControlError;
@@ -108,7 +107,7 @@ fn repair(cause: &(dyn Error + 'static)) -> Option<Repair> {
     macro_rules! of {
         ($($judge:ident),*) => { None$( .or_else(|| cause.downcast_ref().map($judge)) )* };
     }
-    if is!(ConfigError, NoIdentity, NoPassphrase) || is!(PatternError, WordListError, HalfPointError, SplitTweakError) {
+    if is!(ConfigError, PatternError, WordListError, HalfPointError, SplitTweakError) {
         return Some(Repair::Person);
     }
     if is!(Passing, NostrError) {

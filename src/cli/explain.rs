@@ -1,6 +1,6 @@
 //! `npubbot explain`: what patterns mean, and how long they take.
 
-use super::output::stdout;
+use super::output::{print_json, stdout};
 use super::patterns::{SearchTarget, in_95_percent, not_searchable, note_on_turns, parse_target, time_text};
 use super::search_flags::SearchFlags;
 use crate::bot::{english_meaning as meaning, english_meaning_of_best as meaning_of_best};
@@ -10,7 +10,7 @@ use crate::scheduler::{Trial, measure};
 use crate::search::{DeviceChoice, SearchOptions};
 use crate::vault::Vault;
 use clap::Args;
-use serde::Serialize;
+use serde_json::{Value, json};
 use std::io::Write;
 
 /// Seconds to measure the rate of this machine.
@@ -65,120 +65,87 @@ pub(super) struct Explain {
     search: SearchFlags,
 }
 
-/// A line of `--json`.
-#[derive(Serialize)]
-struct Explanation {
-    pattern: String,
-    meaning: String,
-    /// Candidates per match, on average; `null` for a search without a target.
-    difficulty: Option<f64>,
-    /// Candidates a second of this machine; `null` for a pattern that cannot be searched for.
-    rate: Option<f64>,
-    expected_seconds: Option<f64>,
-    seconds_95: Option<f64>,
-    cheaper: Vec<CheaperPattern>,
-    /// The nearest pattern that the faster kernel searches for; missing if that is this pattern.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    nearest: Option<String>,
-    /// For a search without a target: a pattern about as rare as its key will probably be.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    likely: Option<Likely>,
-}
-
-/// A pattern and its difficulty.
-#[derive(Serialize)]
-struct Likely {
-    pattern: String,
-    one_in: f64,
-}
-
-/// A pattern that looks alike and is found sooner.
-#[derive(Serialize)]
-struct CheaperPattern {
-    pattern: String,
-    difficulty: f64,
-    expected_seconds: Option<f64>,
-}
-
 impl Explain {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
-        let wanted = parse_target(&self.patterns)?;
+        let target = parse_target(&self.patterns)?;
         let rate_of = |chosen: Vec<Pattern>| {
             let trial = Trial { patterns: 1, chosen, characters: None, seconds: MEASURED_SECONDS, split: false };
             // Opening a GPU takes longer than all the rest; `--device` asks for it.
             let options = self.search.over(SearchOptions { devices: DeviceChoice::Cpu, ..SearchOptions::default() });
             anyhow::Ok(measure(&options, Vault::start_local()?, &trial, |_| {})?.rate())
         };
-        let compares_whole_keys = match &wanted {
+        let compares_whole_keys = match &target {
             SearchTarget::Patterns(patterns) => patterns.iter().any(|pattern| !pattern.begins_selectively()),
             SearchTarget::Best(_) => false,
         };
         let whole_keys = compares_whole_keys.then(|| rate_of(vec![WHOLE_KEYS_PATTERN.parse()?])).transpose()?;
         let name = if self.search.names_a_device() { "this machine" } else { "this machine's CPU" };
         let here = (name, KindRates { top_words: rate_of(Vec::new())?, whole_keys });
-        let mut out = stdout();
-        let said = |text: String, line: serde_json::Result<String>| match self.json {
-            true => line.map(|line| line + "\n"),
-            false => Ok(text),
-        };
-        match &wanted {
+        match &target {
             SearchTarget::Patterns(patterns) => {
                 for pattern in patterns {
-                    write!(out, "{}", said(text(pattern, here), serde_json::to_string(&line(pattern, here.1)))?)?;
+                    match self.json {
+                        true => print_json(&explanation(pattern, here.1))?,
+                        false => write!(stdout(), "{}", text(pattern, here))?,
+                    }
                 }
-                if let Some(said) = note_on_turns(patterns).filter(|_| !self.json) {
-                    writeln!(out, "{said}")?;
+                if let Some(note) = note_on_turns(patterns).filter(|_| !self.json) {
+                    writeln!(stdout(), "{note}")?;
                 }
             }
-            SearchTarget::Best(best) => {
-                let line = serde_json::to_string(&line_of_best(*best, here.1));
-                write!(out, "{}", said(text_of_best(*best, here), line)?)?;
-            }
+            SearchTarget::Best(best) if self.json => print_json(&explanation_of_best(*best, here.1))?,
+            SearchTarget::Best(best) => write!(stdout(), "{}", text_of_best(*best, here))?,
         }
-        out.flush()?;
-        Ok(())
+        Ok(stdout().flush()?)
     }
 }
 
-fn line(pattern: &Pattern, here: KindRates) -> Explanation {
+/// The JSON object of a pattern. A figure is `null` where it is not known, and the rate for a pattern
+/// that cannot be searched for. `nearest` is missing if the faster kernel searches for the pattern.
+fn explanation(pattern: &Pattern, here: KindRates) -> Value {
     let rate = here.of(pattern).filter(|_| pattern.is_searchable());
     let seconds = |other: &Pattern| Some(other.difficulty().expected_time(here.of(other)?)?.as_secs_f64());
     let mean = rate.and_then(|rate| pattern.difficulty().expected_time(rate));
-    let cheaper = pattern.cheaper().into_iter().map(|other| CheaperPattern {
-        pattern: other.to_string(),
-        difficulty: other.difficulty().candidates(),
-        expected_seconds: seconds(&other),
+    let cheaper = pattern.cheaper().into_iter().map(|other| {
+        json!({
+            "pattern": other.to_string(),
+            "difficulty": other.difficulty().candidates(),
+            "expected_seconds": seconds(&other),
+        })
     });
-    Explanation {
-        pattern: pattern.to_string(),
-        meaning: meaning(pattern),
-        difficulty: Some(pattern.difficulty().candidates()),
-        rate: rate.map(|rate| rate.0),
-        expected_seconds: mean.map(|mean| mean.as_secs_f64()),
-        seconds_95: mean.map(|mean| in_95_percent(mean).as_secs_f64()),
-        cheaper: cheaper.collect(),
-        nearest: pattern.nearest_searchable().filter(|nearest| nearest != pattern).map(|nearest| nearest.to_string()),
-        likely: None,
+    let mut object = json!({
+        "pattern": pattern.to_string(),
+        "meaning": meaning(pattern),
+        "difficulty": pattern.difficulty().candidates(),
+        "rate": rate,
+        "expected_seconds": mean.map(|mean| mean.as_secs_f64()),
+        "seconds_95": mean.map(|mean| in_95_percent(mean).as_secs_f64()),
+        "cheaper": cheaper.collect::<Vec<_>>(),
+    });
+    if let Some(nearest) = pattern.nearest_searchable().filter(|nearest| nearest != pattern) {
+        object["nearest"] = nearest.to_string().into();
     }
+    object
 }
 
-/// The line of a search without a target, whose time is fixed.
-fn line_of_best(best: Best, here: KindRates) -> Explanation {
-    let rate = here.top_words;
-    let seconds = best.time.as_secs_f64();
-    let likely = |pattern: Pattern| Likely { pattern: pattern.to_string(), one_in: pattern.difficulty().candidates() };
-    Explanation {
-        pattern: best.to_string(),
-        meaning: meaning_of_best(&best),
-        difficulty: None,
-        rate: Some(rate.0),
-        expected_seconds: Some(seconds),
-        seconds_95: Some(seconds),
-        cheaper: Vec::new(),
-        nearest: None,
-        likely: best.likely(rate).map(likely),
+/// The JSON object of a search without a target, whose time is fixed. `likely` is a pattern about as
+/// rare as its key will probably be.
+fn explanation_of_best(best: Best, here: KindRates) -> Value {
+    let (rate, seconds) = (here.top_words, best.time.as_secs_f64());
+    let mut object = json!({
+        "pattern": best.to_string(),
+        "meaning": meaning_of_best(&best),
+        "difficulty": null,
+        "rate": rate,
+        "expected_seconds": seconds,
+        "seconds_95": seconds,
+        "cheaper": [],
+    });
+    if let Some(likely) = best.likely(rate) {
+        object["likely"] = json!({ "pattern": likely.to_string(), "one_in": likely.difficulty().candidates() });
     }
+    object
 }
 
 fn text_of_best(best: Best, here: Machine) -> String {
@@ -254,10 +221,10 @@ mod tests {
         let patterns = kinds.map(|text| text.parse::<Pattern>().unwrap());
         insta::assert_snapshot!("explained", patterns.each_ref().map(|pattern| text(pattern, HERE)).join("\n"));
         let lines = patterns.each_ref().map(|pattern| {
-            let mut line = line(pattern, HERE.1);
+            let mut object = explanation(pattern, HERE.1);
             // The order of a sum, which is not fixed, changes its last digits.
-            line.difficulty = line.difficulty.map(f64::round);
-            serde_json::to_string_pretty(&line).unwrap()
+            object["difficulty"] = object["difficulty"].as_f64().map(f64::round).into();
+            serde_json::to_string_pretty(&object).unwrap()
         });
         insta::assert_snapshot!("explained_json", lines.join("\n"));
     }
@@ -273,7 +240,7 @@ mod tests {
           one NVIDIA H100, 202 G/s: probably 1 key in 141 T (zeros:47), or rarer
           one NVIDIA H200, 204 G/s: probably 1 key in 141 T (zeros:47), or rarer
         ");
-        let value = serde_json::to_value(line_of_best(Best::SURPRISE, HERE.1)).unwrap();
+        let value = explanation_of_best(Best::SURPRISE, HERE.1);
         assert_eq!((&value["pattern"], &value["likely"]["pattern"]), (&"best words 10s".into(), &"words:8".into()));
         assert!(value["difficulty"].is_null() && value["expected_seconds"] == 10.0, "{value}");
         let one_in = value["likely"]["one_in"].as_f64().unwrap();
@@ -316,12 +283,12 @@ mod tests {
 
     #[test]
     fn an_object_has_the_promised_fields() {
-        let value = serde_json::to_value(line(&"m0ctane".parse().unwrap(), HERE.1)).unwrap();
+        let value = explanation(&"m0ctane".parse().unwrap(), HERE.1);
         let fields: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
         let promised = ["cheaper", "difficulty", "expected_seconds", "meaning", "pattern", "rate", "seconds_95"];
         assert!(promised.iter().all(|field| fields.contains(field)), "{fields:?}");
         assert_eq!(value["expected_seconds"], 34.359_738_368);
-        let ending = serde_json::to_value(line(&"*cafe".parse().unwrap(), HERE.1)).unwrap();
+        let ending = explanation(&"*cafe".parse().unwrap(), HERE.1);
         assert!(ending["rate"] == 0.25e9 && ending["nearest"] == "cafe", "{ending}");
     }
 }

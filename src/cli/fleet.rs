@@ -173,7 +173,7 @@ The bot's operator makes the file with `npubbot fleet add NAME`. A worker sees s
 patterns: no key, no secret, and nobody who asks. SIGINT and SIGTERM stop it.
 
 Exit codes: 0 stopped; 1 failed, a restart may help; 2 the server refuses the credentials.")]
-pub(super) struct Worker {
+pub(super) struct WorkerCommand {
     /// Address of the bot's NATS server.
     #[arg(long, value_name = "URL", value_parser = address)]
     nats: String,
@@ -190,7 +190,7 @@ fn address(text: &str) -> Result<String, String> {
     is_tls.then(|| text.to_owned()).ok_or_else(|| "an address looks like tls://nats.example:4222".to_owned())
 }
 
-impl Worker {
+impl WorkerCommand {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let credentials = credentials(&self.creds)?;

@@ -1,7 +1,7 @@
 //! The asker's half of a split key, offline: `npubbot split new` makes it, `npubbot combine` makes the key
 //! from it and the bot's tweak. Only its point is sent to the bot.
 
-use super::identity::{UnlockFlags, ask, first_line};
+use super::identity::{UnlockFlags, ask, new_password};
 use super::output::{note, stdout};
 use super::patterns::{SearchTarget, not_accepted_by_bots, parse_target};
 use crate::bot::MOST_SPLIT_PREFIXES;
@@ -196,13 +196,7 @@ impl Combine {
         self.mark_used(&tweak);
         let mut out = stdout();
         if self.ncryptsec {
-            let password = match &self.password_file {
-                Some(file) => first_line(file)?,
-                None => ask("Choose a password for the key: ", true, "--password-file FILE")?,
-            };
-            if password.is_empty() {
-                bail!("an empty password protects nothing; give one");
-            }
+            let password = new_password(self.password_file.as_deref(), "Choose a password for the key: ")?;
             let locked = half.ncryptsec(&tweak, &requested, &password)?;
             writeln!(out, "{npub}\n{locked}")?;
         } else {

@@ -7,11 +7,10 @@ use crate::bot;
 use crate::os::{BYTE_ORDER_MARK, files, terminal};
 use crate::vault::{self, IdentityFile, PassphraseSource, PublicSettings, Unlock, Vault};
 use age::secrecy::SecretString;
-use anyhow::Context;
+use anyhow::{Context, anyhow, bail, ensure};
 use clap::Args;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use thiserror::Error;
 use zeroize::Zeroizing;
 
 /// Flags that name a bot's folders and open its identity.
@@ -41,22 +40,19 @@ impl IdentityFlags {
     }
 
     /// Starts the vault with the identity. It signs the public events that `settings` allow. If
-    /// there is no identity, asks on the terminal whether to make one.
+    /// there is no identity, asks on the terminal whether to make one, because askers know the bot by
+    /// its npub.
     ///
-    /// Errors: [`NoIdentity`] without a terminal, after "no", or beside the ledger of another bot.
+    /// Errors: there is no identity and no terminal, or the answer is "no"; those of
+    /// [`has_identity`].
     pub fn open(&self, data: &Path, settings: PublicSettings) -> anyhow::Result<Vault> {
         let file = identity_file(data);
-        let path = file.display().to_string();
-        match self.need(&file, data) {
-            Ok(()) => {
-                let means = self.unlock.means("Passphrase of the bot's identity: ", false)?;
-                return Ok(Vault::start(IdentityFile { file, means, is_new: false }, Some(settings))?);
-            }
-            Err(NoIdentity::Missing { .. }) => {}
-            Err(lost_or_hidden) => return Err(lost_or_hidden.into()),
+        if has_identity(&file, data)? {
+            let means = self.unlock.means("Passphrase of the bot's identity: ", false)?;
+            return Ok(Vault::start(IdentityFile { file, means, is_new: false }, Some(settings))?);
         }
-        if !std::io::stdin().is_terminal() || !wants_identity(&path)? {
-            return Err(NoIdentity::Missing { path }.into());
+        if !std::io::stdin().is_terminal() || !wants_identity(&file)? {
+            bail!(missing_identity(&file));
         }
         self.create(data, Some(settings))
     }
@@ -74,19 +70,6 @@ impl IdentityFlags {
         Ok(Some(Vault::start(opening, Some(settings))?))
     }
 
-    /// Checks that a data folder has its identity file.
-    ///
-    /// Errors: [`NoIdentity`], if it has none.
-    pub fn need(&self, file: &Path, data: &Path) -> Result<(), NoIdentity> {
-        let (path, ledger) = (file.display().to_string(), data.join(LEDGER_FILE));
-        Err(match (file.try_exists(), ledger.exists()) {
-            (Ok(true), _) => return Ok(()),
-            (Err(error), _) => NoIdentity::Hidden { path, error },
-            (Ok(false), true) => NoIdentity::Lost { path, ledger: ledger.display().to_string() },
-            (Ok(false), false) => NoIdentity::Missing { path },
-        })
-    }
-
     /// Writes the passphrase or key of the identity to a file, for a service that can ask nobody.
     ///
     /// Errors: those of [`UnlockFlags::keep`].
@@ -95,69 +78,45 @@ impl IdentityFlags {
     }
 }
 
+/// Whether a data folder has its identity file.
+///
+/// Errors: the file is hidden from this user; it is missing beside the ledger of another bot.
+fn has_identity(file: &Path, data: &Path) -> anyhow::Result<bool> {
+    let (path, ledger) = (file.display(), data.join(LEDGER_FILE));
+    match (file.try_exists(), ledger.exists()) {
+        (Err(error), _) => {
+            bail!("the identity {path} cannot be read ({error}); run npubbot as the user that runs the bot, or as root")
+        }
+        (Ok(false), true) => bail!(
+            "there is no identity at {path}, but there is the ledger {}; restore the identity file from your copy, or name \
+             another folder with --data",
+            ledger.display()
+        ),
+        (Ok(is_there), _) => Ok(is_there),
+    }
+}
+
+/// Checks that a data folder has its identity file.
+///
+/// Errors: it has none; those of [`has_identity`].
+pub(super) fn need_identity(file: &Path, data: &Path) -> anyhow::Result<()> {
+    if has_identity(file, data)? { Ok(()) } else { bail!(missing_identity(file)) }
+}
+
+fn missing_identity(file: &Path) -> String {
+    format!("there is no identity at {}; make one with `npubbot init`, or name its folder with --data", file.display())
+}
+
 /// Asks on the terminal whether to make a new identity.
-fn wants_identity(path: &str) -> anyhow::Result<bool> {
-    write_note(format_args!("There is no identity at {path}. Make a new one? [y/N] "));
+fn wants_identity(file: &Path) -> anyhow::Result<bool> {
+    write_note(format_args!("There is no identity at {}. Make a new one? [y/N] ", file.display()));
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Reason why there is no identity to serve with. A new one is made only on request, because askers
-/// know the bot by its npub.
-#[derive(Debug, Error)]
-pub(super) enum NoIdentity {
-    /// There is no identity file.
-    #[error("there is no identity at {path}; make one with `npubbot init`, or name its folder with --data")]
-    Missing {
-        /// Path of the file.
-        path: String,
-    },
-    /// The file may be there, but this user cannot see it.
-    #[error("the identity {path} cannot be read ({error}); run npubbot as the user that runs the bot, or as root")]
-    Hidden {
-        /// Path of the file.
-        path: String,
-        /// The system's reason.
-        error: std::io::Error,
-    },
-    /// There is a ledger but no identity file, so an identity was lost.
-    #[error(
-        "there is no identity at {path}, but there is the ledger {ledger}; restore the identity file from your copy, or \
-         name another folder with --data"
-    )]
-    Lost {
-        /// Path of the identity file.
-        path: String,
-        /// Path of the ledger.
-        ledger: String,
-    },
-}
-
-/// A reason why there is no passphrase. Exit code 2.
-#[derive(Debug, Error)]
-pub(super) enum NoPassphrase {
-    /// Nobody can be asked.
-    #[error("there is no terminal to ask for a passphrase; use {0}")]
-    NoTerminal(&'static str),
-    /// Asking failed.
-    #[error("the terminal cannot be asked for a passphrase ({0}); name a file with it, as `--help` says")]
-    Terminal(std::io::Error),
-    /// The file of the passphrase is missing or cannot be read.
-    #[error("the passphrase file {file} cannot be read: {error}")]
-    File {
-        /// Path of the file.
-        file: String,
-        /// The problem.
-        error: std::io::Error,
-    },
-    /// The file is empty, or only Enter was typed.
-    #[error("the passphrase is empty; it needs at least one character")]
-    Empty,
-    /// The two passphrases typed are not equal.
-    #[error("the two passphrases differ; nothing was made, start again")]
-    Differ,
-}
+/// The text about a passphrase without characters.
+const EMPTY_PASSPHRASE: &str = "the passphrase is empty; it needs at least one character";
 
 /// Flags that open a file with a secret in it.
 #[derive(Args, Clone, Debug)]
@@ -173,7 +132,7 @@ pub(super) struct UnlockFlags {
 impl UnlockFlags {
     /// The passphrase or key named by the flags. Without flags, asks for a passphrase on the
     /// terminal, twice if `twice`.
-    pub fn unlock(&self, prompt: &str, twice: bool) -> Result<Unlock, NoPassphrase> {
+    pub fn unlock(&self, prompt: &str, twice: bool) -> anyhow::Result<Unlock> {
         obtain(&self.means(prompt, twice)?, false)
     }
 
@@ -181,7 +140,7 @@ impl UnlockFlags {
     /// terminal, who is asked twice if `twice`. Reads nothing yet.
     ///
     /// Errors: no flag names a file, and there is no terminal.
-    pub fn means(&self, prompt: &str, twice: bool) -> Result<PassphraseSource, NoPassphrase> {
+    pub fn means(&self, prompt: &str, twice: bool) -> anyhow::Result<PassphraseSource> {
         Ok(match (&self.age_identity, &self.passphrase_file) {
             (Some(file), _) => PassphraseSource::AgeIdentityFile(file.clone()),
             (None, Some(file)) => PassphraseSource::PassphraseFile(file.clone()),
@@ -206,7 +165,7 @@ impl UnlockFlags {
             PassphraseSource::Person { prompt, twice } => ask_at_terminal(prompt, *twice, false)?,
         };
         if text.is_empty() {
-            return Err(NoPassphrase::Empty.into());
+            bail!(EMPTY_PASSPHRASE);
         }
         match std::fs::remove_file(file) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
@@ -224,23 +183,23 @@ impl UnlockFlags {
 /// Reads a passphrase, or asks for it. `is_vault`: this is the vault process.
 ///
 /// Errors: the passphrase is empty, its file cannot be read, or there is no terminal.
-pub(super) fn obtain(means: &PassphraseSource, is_vault: bool) -> Result<Unlock, NoPassphrase> {
+fn obtain(means: &PassphraseSource, is_vault: bool) -> anyhow::Result<Unlock> {
     let passphrase = match means {
         PassphraseSource::AgeIdentityFile(file) => return Ok(Unlock::AgeIdentityFile(file.clone())),
         PassphraseSource::PassphraseFile(file) => first_line(file)?,
         PassphraseSource::Person { prompt, twice } => ask_at_terminal(prompt, *twice, is_vault)?,
     };
     if passphrase.is_empty() {
-        return Err(NoPassphrase::Empty);
+        bail!(EMPTY_PASSPHRASE);
     }
     Ok(Unlock::Passphrase(SecretString::from(passphrase.as_str().to_owned())))
 }
 
 /// The first line of a file that holds a passphrase.
-pub(super) fn first_line(file: &Path) -> Result<Zeroizing<String>, NoPassphrase> {
+fn first_line(file: &Path) -> anyhow::Result<Zeroizing<String>> {
     let text = std::fs::read_to_string(file)
         .map(Zeroizing::new)
-        .map_err(|error| NoPassphrase::File { file: file.display().to_string(), error })?;
+        .map_err(|error| anyhow!("the passphrase file {} cannot be read: {error}", file.display()))?;
     Ok(Zeroizing::new(text.trim_start_matches(BYTE_ORDER_MARK).lines().next().unwrap_or_default().to_owned()))
 }
 
@@ -248,22 +207,37 @@ pub(super) fn first_line(file: &Path) -> Result<Zeroizing<String>, NoPassphrase>
 /// that names a file instead.
 ///
 /// Errors: no terminal, or two different answers.
-pub(super) fn ask(prompt: &str, twice: bool, flag: &'static str) -> Result<Zeroizing<String>, NoPassphrase> {
+pub(super) fn ask(prompt: &str, twice: bool, flag: &'static str) -> anyhow::Result<Zeroizing<String>> {
     need_terminal(flag)?;
     ask_at_terminal(prompt, twice, false)
 }
 
-fn need_terminal(flags: &'static str) -> Result<(), NoPassphrase> {
-    if std::io::stdin().is_terminal() { Ok(()) } else { Err(NoPassphrase::NoTerminal(flags)) }
+/// The password for a key: the first line of a file, or the answer to a prompt.
+///
+/// Errors: it is empty or cannot be obtained.
+pub(super) fn new_password(file: Option<&Path>, prompt: &str) -> anyhow::Result<Zeroizing<String>> {
+    let password = match file {
+        Some(file) => first_line(file)?,
+        None => ask(prompt, true, "--password-file FILE")?,
+    };
+    ensure!(!password.is_empty(), "an empty password protects nothing; give one");
+    Ok(password)
+}
+
+fn need_terminal(flags: &'static str) -> anyhow::Result<()> {
+    ensure!(std::io::stdin().is_terminal(), "there is no terminal to ask for a passphrase; use {flags}");
+    Ok(())
 }
 
 /// Like [`ask`], but at the terminal of this process, even if standard input is something else.
-fn ask_at_terminal(prompt: &str, twice: bool, is_vault: bool) -> Result<Zeroizing<String>, NoPassphrase> {
-    let asked =
-        |prompt: &str| terminal::ask_hidden(prompt, is_vault).map(Zeroizing::new).map_err(NoPassphrase::Terminal);
+fn ask_at_terminal(prompt: &str, twice: bool, is_vault: bool) -> anyhow::Result<Zeroizing<String>> {
+    let failed = |error| {
+        anyhow!("the terminal cannot be asked for a passphrase ({error}); name a file with it, as `--help` says")
+    };
+    let asked = |prompt: &str| terminal::ask_hidden(prompt, is_vault).map(Zeroizing::new).map_err(failed);
     let first = asked(prompt)?;
     if twice && *first != *asked("The same again: ")? {
-        return Err(NoPassphrase::Differ);
+        bail!("the two passphrases differ; nothing was made, start again");
     }
     Ok(first)
 }

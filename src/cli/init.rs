@@ -106,7 +106,7 @@ impl Init {
                 let relays: Vec<String> =
                     answer.split([' ', ',']).filter(|one| !one.is_empty()).map(str::to_owned).collect();
                 match relays.iter().find(|relay| RelayUrl::parse(relay).is_err()) {
-                    Some(relay) => Err(format!("{relay} is no relay; one looks like wss://nos.lol")),
+                    Some(relay) => Err(format!("{relay} is not the address of a relay; one looks like wss://nos.lol")),
                     None => Ok(relays),
                 }
             })?;
@@ -120,7 +120,7 @@ impl Init {
                     match answer.to_lowercase().as_str() {
                         "y" | "yes" => Ok(true),
                         "n" | "no" => Ok(false),
-                        _ => Err("say yes or no".to_owned()),
+                        _ => Err("answer yes or no".to_owned()),
                     }
                 })?);
         }

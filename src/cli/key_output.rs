@@ -113,10 +113,10 @@ impl KeyFile {
         let named = || format!("{} cannot be written", path.display());
         let file = files::open(path, Access::Append).with_context(named)?;
         if !file.metadata().with_context(named)?.is_file() {
-            bail!("{} is no regular file, and keys are kept in one; name another", path.display());
+            bail!("{} is not a regular file; name one for the keys", path.display());
         }
         if files::is_file_open_to_others(&file).with_context(named)? {
-            bail!("others may read {}; say `{}` first", path.display(), files::closing_command(path));
+            bail!("others may read {}; run `{}` first", path.display(), files::closing_command(path));
         }
         Ok(KeyFile { path: path.to_owned(), file })
     }

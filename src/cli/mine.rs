@@ -1,7 +1,7 @@
 //! `npubbot mine`: a local search, without a relay.
 
 use super::exit::Passing;
-use super::identity::{ask, first_line};
+use super::identity::new_password;
 
 use super::key_output::{KeyFile, Output, is_lost};
 use super::output::note;
@@ -22,6 +22,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
+const PASSWORD_PROMPT: &str = "Choose a password for the keys: ";
 /// A search expected to take longer than this gets a hint to cheaper patterns.
 const HINT_ABOVE: Duration = Duration::from_secs(60);
 
@@ -89,7 +90,10 @@ impl Mine {
             json: self.json,
             is_split: self.split.is_some(),
             file: self.out.as_deref().map(KeyFile::open).transpose()?,
-            password: self.password()?,
+            password: self
+                .ncryptsec
+                .then(|| new_password(self.password_file.as_deref(), PASSWORD_PROMPT))
+                .transpose()?,
             began: Instant::now(),
         };
         match target {
@@ -122,18 +126,6 @@ impl Mine {
         all.extend(self.files.read()?);
         check_searchable(&all)?;
         Ok(SearchTarget::Patterns(all))
-    }
-
-    fn password(&self) -> anyhow::Result<Option<Zeroizing<String>>> {
-        let password = match &self.password_file {
-            _ if !self.ncryptsec => return Ok(None),
-            Some(file) => first_line(file)?,
-            None => ask("Choose a password for the keys: ", true, "--password-file FILE")?,
-        };
-        if password.is_empty() {
-            bail!("an empty password protects nothing; give one");
-        }
-        Ok(Some(password))
     }
 
     /// Searches until enough keys are written, or the time is over.

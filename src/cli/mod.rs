@@ -113,7 +113,7 @@ enum CliCommand {
     Bench(bench::Bench),
     /// Search for the bot of somebody else, or for your own on another machine.
     #[cfg(feature = "fleet")]
-    Worker(fleet::Worker),
+    Worker(fleet::WorkerCommand),
     /// Set up workers on other machines: their server, and who may work.
     #[cfg(feature = "fleet")]
     Fleet(fleet::FleetCommand),

@@ -90,7 +90,7 @@ fn patterns_of_list(file: &Path) -> anyhow::Result<Vec<Pattern>> {
         }
     }
     if patterns.is_empty() {
-        bail!("{name}: there is no pattern in it; write one on each line");
+        bail!("{name} has no pattern; write one on each line");
     }
     Ok(patterns)
 }
@@ -170,7 +170,7 @@ mod tests {
             ("surprise, cat", "line 1: `surprise, cat` searches without a target"),
             ("cat best 10m", "line 1: `best` is not a pattern"),
             ("cat, b0b", "line 1: `b0b` is not a pattern"),
-            ("# m0c\n", "there is no pattern in it"),
+            ("# m0c\n", "has no pattern; write"),
         ] {
             let error = format!("{:#}", read(text).unwrap_err());
             assert!(error.contains(expected), "{text}: {error}");

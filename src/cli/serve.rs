@@ -19,7 +19,7 @@ use crate::os::signals::{Hangups, Stops};
 use crate::roster::{KeepTasks, task};
 use crate::scheduler::Health;
 use crate::service::{MetricsServer, Monitors, ProcessControls, Service, ServiceManager, public_settings};
-use crate::shutdown::{self, Shutdown, Stopper};
+use crate::shutdown::{self, Shutdown};
 use crate::vault::{PublicSettings, Vault};
 use crate::web::{PAGE_SHA256, WebServer};
 use clap::Args;
@@ -35,6 +35,21 @@ pub(super) const THREADS_END_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Time between two checks for a damaged ledger.
 const DAMAGE_CHECK_PERIOD: Duration = Duration::from_secs(1);
+
+/// Time limit of a clean shutdown.
+const STOP_TIMEOUT: Duration = Duration::from_millis(1700);
+/// Time limit of `exit`, which runs the exit handlers of libraries.
+const EXIT_TIMEOUT: Duration = Duration::from_millis(50);
+
+/// Exit code of a program that Ctrl-C ended.
+const INTERRUPTED: i32 = 130;
+/// Exit code if the clean shutdown exceeded its time limit.
+const NOT_CLEAN: i32 = 1;
+
+/// The most threads that run tasks. Tasks only wait for relays and pass work on: the vault opens
+/// messages, and the ledger and the search have their own threads. Each further thread costs
+/// memory: on 16 cores a flood took 66 MiB with 16 threads and 58 MiB with 4.
+const MAX_RUNTIME_THREADS: usize = 4;
 
 /// Flags of `npubbot serve`.
 #[derive(Args, Debug)]
@@ -155,7 +170,13 @@ async fn serve(
     loop {
         tokio::task::block_in_place(|| vault.follow(&config, &folders));
         let started = tokio::select! {
-            started = start(&config, &folders, &vault.vault, is_paused) => started,
+            started = Service::start_paused(
+                config.clone(),
+                &folders.data,
+                vault.vault.clone(),
+                Clock::System,
+                is_paused,
+            ) => started,
             () = shutdown.stopped() => return Ok(()),
             never = manager.watch_start() => match never {},
         };
@@ -182,10 +203,6 @@ async fn serve(
             RunEnd::Reloaded(new) => former = Some(std::mem::replace(&mut config, *new)),
         }
     }
-}
-
-async fn start(config: &Config, folders: &Folders, vault: &Vault, is_paused: bool) -> anyhow::Result<Service> {
-    Service::start_paused(config.clone(), &folders.data, vault.clone(), Clock::System, is_paused).await
 }
 
 /// Lets a started service run until something ends it.
@@ -302,16 +319,6 @@ impl Reload {
     }
 }
 
-/// Time limit of a clean shutdown.
-const STOP_TIMEOUT: Duration = Duration::from_millis(1700);
-/// Time limit of `exit`, which runs the exit handlers of libraries.
-const EXIT_TIMEOUT: Duration = Duration::from_millis(50);
-
-/// Exit code of a program that Ctrl-C ended.
-const INTERRUPTED: i32 = 130;
-/// Exit code if the clean shutdown exceeded its time limit.
-const NOT_CLEAN: i32 = 1;
-
 /// Starts a thread that listens for signals until the process ends. tokio has replaced the default
 /// handlers for good, so this thread must be able to end a stuck program.
 pub(super) fn listen_for_stop() -> anyhow::Result<Shutdown> {
@@ -323,7 +330,8 @@ pub(super) fn listen_for_stop() -> anyhow::Result<Shutdown> {
     let (stopper, shutdown) = shutdown::pair();
     let watch = async move {
         stops.next().await;
-        stop(&stopper);
+        tracing::info!("stopping; send the signal again to end at once");
+        stopper.stop();
         let code = match tokio::time::timeout(STOP_TIMEOUT, stops.next()).await {
             Ok(()) => INTERRUPTED,
             Err(_) => {
@@ -335,12 +343,6 @@ pub(super) fn listen_for_stop() -> anyhow::Result<Shutdown> {
     };
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(watch))?;
     Ok(shutdown)
-}
-
-/// Asks for a clean shutdown.
-fn stop(stopper: &Stopper) {
-    tracing::info!("stopping; send the signal again to end at once");
-    stopper.stop();
 }
 
 /// Ends the process. Exit handlers of libraries may hang, and a second call of `exit` would wait
@@ -359,11 +361,6 @@ fn end_process(code: i32) -> ! {
     }
     std::process::exit(code)
 }
-
-/// The most threads that run tasks. Tasks only wait for relays and pass work on: the vault opens
-/// messages, and the ledger and the search have their own threads. Each further thread costs
-/// memory: on 16 cores a flood took 66 MiB with 16 threads and 58 MiB with 4.
-const MAX_RUNTIME_THREADS: usize = 4;
 
 /// Builds the multi-threaded runtime.
 pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {

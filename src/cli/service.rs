@@ -2,13 +2,13 @@
 
 use super::exit::{code, explain, is_worth_a_restart};
 use super::folders::Folders;
-use super::identity::{IdentityFlags, identity_file};
+use super::identity::{IdentityFlags, identity_file, need_identity};
 use super::log::LogLevel;
 use super::output::{note, stdout};
 use super::serve::Serve;
 use crate::config::Config;
 use crate::os::files;
-use crate::os::service::{self, End, Installation};
+use crate::os::service::{self, Installation, ServiceEnd};
 use crate::vault::{IdentityFile, PassphraseSource, Vault};
 use clap::{Args, Subcommand};
 use nostr::ToBech32;
@@ -93,10 +93,10 @@ impl ServiceCommand {
 fn run(serve: Serve, level: LogLevel) -> anyhow::Result<()> {
     let log = serve.data()?.join(LOG_FILE);
     let serve = move || match serve.run(level) {
-        Ok(()) => End { code: 0, is_to_restart: false },
+        Ok(()) => ServiceEnd { code: 0, is_to_restart: false },
         Err(error) => {
             explain(&error);
-            End { code: code(&error), is_to_restart: is_worth_a_restart(&error) }
+            ServiceEnd { code: code(&error), is_to_restart: is_worth_a_restart(&error) }
         }
     };
     Ok(service::run(&log, serve)?)
@@ -108,7 +108,7 @@ impl Install {
         let (config, data) = (absolute(config)?, absolute(data)?);
         service::check(&config)?;
         let identity = identity_file(&data);
-        self.identity.need(&identity, &data)?;
+        need_identity(&identity, &data)?;
         // Finds a wrong configuration now; the service could tell nobody.
         Config::load(&config)?;
         let unlock = self.identity.keep_means(&data.join(UNLOCK_FILE))?;

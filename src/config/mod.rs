@@ -2,15 +2,13 @@
 //!
 //! `docs/operators/relays-toml.md` is made from the comments of this file and `search.rs`.
 
-mod edit;
 mod file;
 mod search;
 #[cfg(test)]
 mod tests;
 mod value;
 
-pub use edit::Choices;
-pub use file::ConfigError;
+pub use file::{Choices, ConfigError};
 pub use search::gpu_memory_bytes;
 
 use crate::search::SearchOptions;

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Longest text in a profile, in bytes. Relays refuse longer ones.
-const LONGEST_TEXT: usize = 2000;
+const MAX_TEXT_BYTES: usize = 2000;
 
 /// A value of any kind, as the file has it, for readers that name it in their error.
 fn any<'de, D: Deserializer<'de>>(from: D) -> Result<toml::Value, D::Error> {
@@ -76,8 +76,8 @@ pub(super) fn minutes<'de, const LEAST: u64, D: Deserializer<'de>>(from: D) -> R
 /// A line of text for a profile.
 pub(super) fn text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let text = string(from, "a text")?;
-    if text.len() > LONGEST_TEXT {
-        return Err(D::Error::custom(format!("is longer than {LONGEST_TEXT} bytes")));
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(D::Error::custom(format!("is longer than {MAX_TEXT_BYTES} bytes")));
     }
     match text.chars().any(|letter| letter.is_control() && letter != '\n') {
         true => Err(D::Error::custom("has control characters; allowed is plain text")),
@@ -110,7 +110,7 @@ pub(super) fn page_url<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Stri
 /// The address of a picture.
 pub(super) fn picture_url<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     parsed(from, "the address of a picture, like \"https://bot.example/key.png\"", |url| {
-        (is_web_address(url) && url.len() <= LONGEST_TEXT).then(|| url.to_owned())
+        (is_web_address(url) && url.len() <= MAX_TEXT_BYTES).then(|| url.to_owned())
     })
 }
 

@@ -13,22 +13,15 @@
 //! - [`terminal`]: hidden input
 //! - [`kernel`]: services of Linux that other systems lack
 
-mod access;
 #[cfg(any(windows, test))]
 mod bounded_file;
-#[cfg(not(target_os = "linux"))]
-mod elsewhere;
 #[cfg(target_os = "linux")]
 pub mod linux;
-mod state;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
 mod windows;
 
-pub use access::Access;
-#[cfg(not(target_os = "linux"))]
-pub use elsewhere::kernel;
 #[cfg(target_os = "linux")]
 pub use linux as kernel;
 #[cfg(unix)]
@@ -37,3 +30,109 @@ pub use unix::{files, local_socket, manager, process, service, signals, terminal
 pub use windows::{files, local_socket, manager, process, service, signals, terminal};
 
 pub use npubbot_vault::os::BYTE_ORDER_MARK;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Way to open an existing or new file. No way truncates the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Writing, from the beginning.
+    Write,
+    /// Reading and writing, from the beginning.
+    ReadWrite,
+    /// Writing at the end.
+    Append,
+    /// Reading from the beginning, and writing at the end.
+    ReadAppend,
+}
+
+impl Access {
+    /// Whether this way allows reading.
+    pub fn reads(self) -> bool {
+        matches!(self, Access::ReadWrite | Access::ReadAppend)
+    }
+
+    /// Whether everything is written at the end.
+    pub fn appends(self) -> bool {
+        matches!(self, Access::Append | Access::ReadAppend)
+    }
+}
+
+/// The state that a service manager is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BotState {
+    /// The program serves.
+    Ready,
+    /// The program still answers.
+    Alive,
+    /// The program is about to end.
+    Stopping,
+    /// The program ends now, as requested.
+    Stopped,
+}
+
+/// The end of a service.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ServiceEnd {
+    /// The service's exit code.
+    pub code: u8,
+    /// Whether the service manager should start the service again.
+    pub is_to_restart: bool,
+}
+
+/// A service to be installed.
+pub struct Installation {
+    /// The program's arguments.
+    pub arguments: Vec<OsString>,
+    /// The configuration file.
+    pub config: PathBuf,
+    /// The data folder.
+    pub data: PathBuf,
+}
+
+/// Stand-ins for services of Linux, on systems that lack or do not need them.
+#[cfg(not(target_os = "linux"))]
+pub mod kernel {
+    use std::io;
+    use std::path::PathBuf;
+    use tokio::net::TcpStream;
+
+    /// A second handle to a TCP connection, which does not exist here.
+    pub struct Tcp;
+
+    impl Tcp {
+        /// Always `None`.
+        pub fn of(_: &TcpStream) -> Option<Tcp> {
+            None
+        }
+
+        /// Does nothing.
+        pub fn acknowledge_at_once(&self) {}
+    }
+
+    /// A file in memory, which does not exist here.
+    pub struct MemoryFile;
+
+    impl MemoryFile {
+        /// No file.
+        ///
+        /// Errors: always.
+        pub fn with(_: &str) -> io::Result<MemoryFile> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        /// No path.
+        pub fn path(&self) -> PathBuf {
+            PathBuf::new()
+        }
+    }
+
+    /// Does nothing: only glibc's malloc needs it.
+    pub fn tune_malloc() {}
+
+    /// `false`: this is not Linux.
+    pub fn is_wsl() -> bool {
+        false
+    }
+}

@@ -17,12 +17,12 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 /// The most messages answered together, in one transaction.
-pub(super) const BATCH: usize = 64;
+pub(super) const MAX_BATCH: usize = 64;
 /// The most messages that wait. Beyond this number only those of askers with an open job and of
 /// friends are kept. The rest stay on the relays.
 const MAX_WAITING: usize = 1000;
 /// Time between two log lines about messages left on the relays.
-const TELL_EVERY: Duration = Duration::from_secs(60);
+const DROPPED_LOG_PERIOD: Duration = Duration::from_secs(60);
 
 /// A message that waits for its turn.
 pub(super) struct QueuedRequest {
@@ -90,7 +90,7 @@ impl Backlog {
             // If a message waits, the later ones of its asker wait too, so that their order is
             // kept.
             let may = askers.insert(asker)
-                && taken.len() < BATCH
+                && taken.len() < MAX_BATCH
                 && (limits.take(now) || *next.has_job.get_or_insert_with(|| has_job(asker)));
             if !may {
                 left.push_back(next);
@@ -117,7 +117,7 @@ impl Backlog {
 
     /// Logs, once a minute, how many messages were dropped.
     fn tell(&mut self, now: Instant) {
-        let is_due = self.told.is_none_or(|told| now.saturating_duration_since(told) >= TELL_EVERY);
+        let is_due = self.told.is_none_or(|told| now.saturating_duration_since(told) >= DROPPED_LOG_PERIOD);
         if self.dropped > 0 && is_due {
             tracing::warn!(messages = self.dropped, "too many messages; these are left on the relays");
             (self.dropped, self.told) = (0, Some(now));

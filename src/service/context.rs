@@ -60,7 +60,7 @@ pub(super) struct Wakes {
 
 /// The state that all parts of the service share. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Context {
+pub(super) struct ServiceContext {
     pub vault: Vault,
     pub ledger: Ledger,
     pub clock: Clock,
@@ -81,7 +81,7 @@ pub(super) struct Context {
 /// The handles of a running service. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Handles {
-    pub context: Context,
+    pub context: ServiceContext,
     pub scheduler: Arc<Scheduler>,
     pub relays: Relays,
 }
@@ -103,11 +103,11 @@ impl Handles {
     }
 }
 
-impl Context {
+impl ServiceContext {
     /// A context with the ledger in `folder` and the default configuration.
     #[cfg(test)]
-    pub fn for_test(folder: &std::path::Path, clock: Clock, shutdown: Shutdown) -> Context {
-        Context {
+    pub fn for_test(folder: &std::path::Path, clock: Clock, shutdown: Shutdown) -> ServiceContext {
+        ServiceContext {
             vault: Vault::without_identity().unwrap().with_clock(clock.clone()),
             ledger: Ledger::open(folder, clock.clone()).unwrap(),
             clock,

@@ -24,8 +24,22 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-/// A finding of a check.
-pub(super) fn finding(what: &'static str, verdict: Severity, text: impl Into<String>) -> Finding {
+/// A finding of a check whose result is good.
+pub(super) fn good(what: &'static str, text: impl Into<String>) -> Finding {
+    finding(what, Severity::Good, text)
+}
+
+/// A finding of something that works worse than it could.
+pub(super) fn weak(what: &'static str, text: impl Into<String>) -> Finding {
+    finding(what, Severity::Weak, text)
+}
+
+/// A finding of something without which the bot serves nobody.
+fn broken(what: &'static str, text: impl Into<String>) -> Finding {
+    finding(what, Severity::Broken, text)
+}
+
+fn finding(what: &'static str, verdict: Severity, text: impl Into<String>) -> Finding {
     Finding { what: Cow::Borrowed(what), verdict, text: text.into() }
 }
 
@@ -55,15 +69,15 @@ pub async fn doctor(config: &Path, data: &Path, identity: &Path) -> Vec<Finding>
     match config {
         Ok(config) => {
             let relays = config.relays.len();
-            findings.push(finding("configuration", Severity::Good, format!("it is in order, with {relays} relays")));
+            findings.push(good("configuration", format!("it is in order, with {relays} relays")));
             if config.allow_private_relays {
                 let text = "`allow_private_relays` is on, so askers can make the bot connect to addresses in your own \
                             network; remove it outside test networks";
-                findings.push(finding("private relays", Severity::Weak, text));
+                findings.push(weak("private relays", text));
             }
             findings.extend(relay_findings(config.relays, config.network.proxy).await);
         }
-        Err(error) => findings.push(finding("configuration", Severity::Broken, error.to_string())),
+        Err(error) => findings.push(broken("configuration", error.to_string())),
     }
     findings
 }
@@ -76,45 +90,38 @@ fn devices(wanted: Option<&SearchOptions>, data: &Path) -> Vec<Finding> {
     let options = SearchOptions { kernels, ..wanted.cloned().unwrap_or_default() };
     let found = probe::findings(&options);
     let mut findings = Vec::new();
-    let broken = |ordinal| match options.devices {
+    let severity = |ordinal| match options.devices {
         DeviceChoice::Cuda => Severity::Broken,
         DeviceChoice::CudaOrdinal(wanted) if wanted == ordinal => Severity::Broken,
         // The CPU or another GPU searches.
         DeviceChoice::All | DeviceChoice::Cpu | DeviceChoice::CudaOrdinal(_) => Severity::Weak,
     };
     match &found.driver {
-        Ok(version) => findings.push(finding("driver", Severity::Good, format!("it serves CUDA {version}"))),
-        Err(reason) => findings.push(finding("driver", Severity::Weak, reason.clone())),
+        Ok(version) => findings.push(good("driver", format!("it serves CUDA {version}"))),
+        Err(reason) => findings.push(weak("driver", reason.clone())),
     }
     for gpu in &found.gpus {
         let name = format!("cuda:{} is {}", gpu.ordinal, if gpu.name.is_empty() { "a GPU" } else { &gpu.name });
         findings.push(match &gpu.check {
-            Ok((kernel, keys)) => finding(
-                "GPU",
-                Severity::Good,
-                format!("{name}; a launch found the same {keys} keys as the CPU ({kernel})"),
-            ),
-            Err(reason) => finding("GPU", broken(gpu.ordinal), format!("{name} and cannot search: {reason}")),
+            Ok((kernel, keys)) => {
+                good("GPU", format!("{name}; a launch found the same {keys} keys as the CPU ({kernel})"))
+            }
+            Err(reason) => finding("GPU", severity(gpu.ordinal), format!("{name} and cannot search: {reason}")),
         });
     }
     let has_gpus = !found.gpus.is_empty();
     let kernels = match (found.built_for, found.compilers.as_slice()) {
-        (Some(built), _) => finding("kernels", Severity::Good, format!("this build has them for {built}")),
-        (None, [first, ..]) => {
-            finding("kernels", Severity::Good, format!("{first} compiles them at the first start, in a minute or two"))
-        }
-        (None, []) if !has_gpus => {
-            finding("kernels", Severity::Good, "this build has none for GPUs, and there is no GPU")
-        }
-        (None, []) => finding(
+        (Some(built), _) => good("kernels", format!("this build has them for {built}")),
+        (None, [first, ..]) => good("kernels", format!("{first} compiles them at the first start, in a minute or two")),
+        (None, []) if !has_gpus => good("kernels", "this build has none for GPUs, and there is no GPU"),
+        (None, []) => weak(
             "kernels",
-            Severity::Weak,
             "this build has none for GPUs, and NVRTC 12.1 or newer is not there: take a release of npubbot, or install \
              NVRTC 12.9 (`pip install nvidia-cuda-nvrtc-cu12==12.9.86`) and name its libnvrtc.so.12 in NPUBBOT_NVRTC",
         ),
     };
     findings.push(kernels);
-    findings.push(finding("CPU", Severity::Good, describe_kernel()));
+    findings.push(good("CPU", describe_kernel()));
     findings.extend(kernel::is_wsl().then(|| within_windows(has_gpus)));
     let gpus: Vec<usize> = found.gpus.iter().filter(|gpu| gpu.check.is_ok()).map(|gpu| gpu.ordinal).collect();
     findings.extend(wanted.into_iter().flat_map(|options| choice(options, &gpus)));
@@ -127,13 +134,11 @@ fn within_windows(has_gpu: bool) -> Finding {
         true => {
             let text = "this Linux runs within Windows, where launches on a GPU take longer to start; \
                         npubbot.exe on Windows itself is faster";
-            finding("WSL", Severity::Weak, text)
+            weak("WSL", text)
         }
-        false => finding(
-            "WSL",
-            Severity::Good,
-            "this Linux runs within Windows; for a GPU the driver of Windows is enough, install none here",
-        ),
+        false => {
+            good("WSL", "this Linux runs within Windows; for a GPU the driver of Windows is enough, install none here")
+        }
     }
 }
 
@@ -166,135 +171,113 @@ fn choice(options: &SearchOptions, gpus: &[usize]) -> Vec<Finding> {
     findings
 }
 
+/// The data folder with the identity and the ledger in it.
 fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    match std::fs::metadata(data) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            findings.push(finding("data folder", Severity::Good, "`npubbot init` makes it"));
-        }
+    let folder = match std::fs::metadata(data) {
+        Err(error) if error.kind() == ErrorKind::NotFound => good("data folder", "`npubbot init` makes it"),
         Err(error) => {
-            let text = format!("{} cannot be read ({error}); ask as its user, or as root", data.display());
-            findings.push(finding("data folder", Severity::Broken, text));
+            let path = data.display();
+            broken("data folder", format!("{path} cannot be read ({error}); ask as its user, or as root"))
         }
         Ok(meta) if !meta.is_dir() => {
-            let text = format!("{} is not a folder; name another with --data", data.display());
-            findings.push(finding("data folder", Severity::Broken, text));
+            broken("data folder", format!("{} is not a folder; name another with --data", data.display()))
         }
         Ok(_) => {
             let writable = tempfile::Builder::new().prefix(".doctor").tempfile_in(data);
-            findings.push(match (writable, files::is_open_to_others(data)) {
-                (Err(error), _) => finding(
-                    "data folder",
-                    Severity::Broken,
-                    format!("nothing can be written there ({error}); make it yours, or name another with --data"),
-                ),
-                (Ok(_), Ok(false)) => {
-                    finding("data folder", Severity::Good, "it is writable, and nobody else reads it")
+            match (writable, files::is_open_to_others(data)) {
+                (Err(error), _) => {
+                    let text = format!("nothing can be written there ({error}); make it yours, or name another");
+                    broken("data folder", text + " with --data")
                 }
-                (Ok(_), _) => finding(
-                    "data folder",
-                    Severity::Weak,
-                    format!("others on this machine can look into it: {}", files::closing_command(data)),
-                ),
-            });
+                (Ok(_), Ok(false)) => good("data folder", "it is writable, and nobody else reads it"),
+                (Ok(_), _) => {
+                    let command = files::closing_command(data);
+                    weak("data folder", format!("others on this machine can look into it: {command}"))
+                }
+            }
         }
-    }
-    findings.push(identity_finding(data, identity));
-    let ledger = match ledger::inspect(data) {
-        Ok(Inspection::Absent) => finding("ledger", Severity::Good, "there is none yet; the first start makes it"),
-        Ok(Inspection::InUse) => finding("ledger", Severity::Good, "a running npubbot has it"),
+    };
+    let mut findings = vec![folder, identity_finding(data, identity)];
+    let sound = match ledger::inspect(data) {
+        Ok(Inspection::Absent) => good("ledger", "there is none yet; the first start makes it"),
+        Ok(Inspection::InUse) => good("ledger", "a running npubbot has it"),
         Ok(Inspection::Sound { schema, open_jobs, quarantined, sizes, restored_at, is_older }) => {
             findings.extend(ledger_findings(&quarantined, &sizes, restored_at));
             if is_older {
                 let text = "it is older than the file used-halves beside it: a backup was put back, or that file is \
                             missing or cut; the next start gives open split jobs up and refuses older requests";
-                findings.push(finding("ledger", Severity::Weak, text));
+                findings.push(weak("ledger", text));
             }
-            finding("ledger", Severity::Good, format!("it is sound (schema {schema}), with {open_jobs} open jobs"))
+            good("ledger", format!("it is sound (schema {schema}), with {open_jobs} open jobs"))
         }
-        Err(error) => finding("ledger", Severity::Broken, error.to_string()),
+        Err(error) => broken("ledger", error.to_string()),
     };
-    findings.push(ledger);
+    findings.push(sound);
     findings
 }
 
 fn identity_finding(data: &Path, identity: &Path) -> Finding {
-    let broken = |text: String| finding("identity", Severity::Broken, text);
-    match identity.metadata() {
+    let path = identity.display();
+    let wrong = match identity.metadata() {
         Err(error) if error.kind() != ErrorKind::NotFound => {
-            let path = identity.display();
-            broken(format!("{path} cannot be read ({error}); ask as the user that runs the bot, or as root"))
+            format!("{path} cannot be read ({error}); ask as the user that runs the bot, or as root")
         }
         // A new identity would be another bot, with the jobs of this one.
         Err(_) if ledger::is_present(data) => {
-            let path = identity.display();
-            broken(format!("it is lost, but its ledger is there: restore {path} from your copy or a backup"))
+            format!("it is lost, but its ledger is there: restore {path} from your copy or a backup")
         }
-        Err(_) => broken("there is none, and `serve` makes none; run `npubbot init`".to_owned()),
+        Err(_) => "there is none, and `serve` makes none; run `npubbot init`".to_owned(),
         Ok(_) => match (vault::inspect_identity(identity), files::is_open_to_others(identity)) {
-            (Err(error), _) => broken(error.to_string()),
+            (Err(error), _) => error.to_string(),
             (Ok(()), Ok(true)) => {
-                let text = format!("others on this machine can copy it: {}", files::closing_command(identity));
-                finding("identity", Severity::Weak, text)
+                let command = files::closing_command(identity);
+                return weak("identity", format!("others on this machine can copy it: {command}"));
             }
-            (Ok(()), _) => finding("identity", Severity::Good, "it is there; keep a copy elsewhere"),
+            (Ok(()), _) => return good("identity", "it is there; keep a copy elsewhere"),
         },
-    }
+    };
+    broken("identity", wrong)
 }
 
 /// The finding about a disk with few bytes left.
-pub(super) fn disk(free: u64) -> Option<Finding> {
+fn disk(free: u64) -> Option<Finding> {
     let left = format!("{:.1} MiB are left on the disk of the data folder", free as f64 / f64::from(1 << 20));
     if free < FULL_DISK_BYTES {
         let text = format!(
             "{left}, so nothing is accepted and no key is recorded; free some space: the bot goes on by itself"
         );
-        return Some(finding(DISK_CHECK, Severity::Broken, text));
+        return Some(broken(DISK_CHECK, text));
     }
-    (free < LOW_DISK_BYTES).then(|| finding(DISK_CHECK, Severity::Weak, format!("{left}; free some space soon")))
+    (free < LOW_DISK_BYTES).then(|| weak(DISK_CHECK, format!("{left}; free some space soon")))
 }
 
 /// Weaknesses of a ledger.
-pub(super) fn ledger_findings(quarantined: &[Quarantined], sizes: &Sizes, restored_at: Option<u64>) -> Vec<Finding> {
-    let weak = |text: String| finding("ledger", Severity::Weak, text);
-    let mut findings: Vec<Finding> = quarantined
-        .iter()
-        .map(|row| {
-            weak(format!(
-                "{} cannot be read ({}) and is skipped; mend or delete the row, then its row in `quarantine`",
-                row.place, row.reason
-            ))
-        })
-        .collect();
-    if restored_at.is_some() {
-        let text = "a backup was restored: open split jobs were given up, older requests are refused";
-        findings.push(weak(text.to_owned()));
-    }
-    if sizes.dropped > 0 {
-        findings
-            .push(weak(format!("{} unsent answers were dropped, because they were over the budget", sizes.dropped)));
-    }
-    findings
+fn ledger_findings(quarantined: &[Quarantined], sizes: &Sizes, restored_at: Option<u64>) -> Vec<Finding> {
+    let skipped = quarantined.iter().map(|Quarantined { place, reason, .. }| {
+        format!(
+            "{place} cannot be read ({reason}) and is skipped; mend or delete the row, then its row in `quarantine`"
+        )
+    });
+    let restored = restored_at
+        .map(|_| "a backup was restored: open split jobs were given up, older requests are refused".to_owned());
+    let dropped = (sizes.dropped > 0)
+        .then(|| format!("{} unsent answers were dropped, because they were over the budget", sizes.dropped));
+    skipped.chain(restored).chain(dropped).map(|text| weak("ledger", text)).collect()
 }
 
 /// The findings of the running bot itself.
 fn running(data: &Path) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let asked = control::ask(data, OperatorCommand::Doctor, |reply| match reply {
+    let asked = control::ask(data, OperatorCommand::Doctor, |line| match line {
         ReplyLine::Finding(found) => findings.push(found),
-        ReplyLine::Refused(reason) => findings.push(finding("running bot", Severity::Weak, reason)),
+        ReplyLine::Refused(reason) => findings.push(weak("running bot", reason)),
         _ => {}
     });
-    match asked {
-        Ok(()) => {}
-        Err(ControlError::NothingRuns { .. }) => {
-            findings.push(finding("running bot", Severity::Good, "none answers on the local socket"))
-        }
-        Err(error @ ControlError::NotYours { .. }) => {
-            findings.push(finding("running bot", Severity::Weak, error.to_string()));
-        }
-        Err(error) => findings.push(finding("running bot", Severity::Broken, error.to_string())),
-    }
+    findings.extend(asked.err().map(|error| match error {
+        ControlError::NothingRuns { .. } => good("running bot", "none answers on the local socket"),
+        ControlError::NotYours { .. } => weak("running bot", error.to_string()),
+        error => broken("running bot", error.to_string()),
+    }));
     findings
 }
 
@@ -317,19 +300,15 @@ async fn relay_findings(entries: Vec<RelayEntry>, proxy: Option<SocketAddr>) -> 
         let url = &entry.url;
         match reached {
             Ok(_) if entry.inbox && !problems.is_empty() => {
-                findings.push(finding("relay", Severity::Weak, format!("{url} cannot serve: {}", problems.join("; "))));
+                findings.push(weak("relay", format!("{url} cannot serve: {}", problems.join("; "))));
             }
             Ok(took) => {
                 inboxes += usize::from(entry.inbox);
-                findings.push(finding(
-                    "relay",
-                    Severity::Good,
-                    format!("{url} answers within {} ms", took.as_millis()),
-                ));
+                findings.push(good("relay", format!("{url} answers within {} ms", took.as_millis())));
             }
             Err(reason) => {
                 let text = format!("{url} cannot be reached ({reason}); if it stays away, replace it in relays.toml");
-                findings.push(finding("relay", Severity::Weak, text));
+                findings.push(weak("relay", text));
             }
         }
     }
@@ -337,7 +316,7 @@ async fn relay_findings(entries: Vec<RelayEntry>, proxy: Option<SocketAddr>) -> 
     if inboxes == 0 {
         let text =
             "no relay with the role \"inbox\" works, so nobody reaches the bot; look at the network, or name others";
-        findings.push(finding("relays", Severity::Broken, text));
+        findings.push(broken("relays", text));
     }
     findings
 }
@@ -367,9 +346,9 @@ fn program_finding(path: Option<&Path>, up: Duration) -> Finding {
     match path.is_some_and(|path| path.to_string_lossy().ends_with(" (deleted)")) {
         true => {
             let text = format!("{about}; its program was replaced since, so restart it to run the new one");
-            finding("running bot", Severity::Weak, text)
+            weak("running bot", text)
         }
-        false => finding("running bot", Severity::Good, about),
+        false => good("running bot", about),
     }
 }
 
@@ -391,17 +370,19 @@ fn search_findings(devices: &[DeviceStatus], is_paused: bool) -> Vec<Finding> {
                 finding("search", verdict, format!("{} rests {rest}", device.id))
             }
             (Health::Working, None, Some(Rate(rate))) if !is_paused => {
-                finding("search", Severity::Good, format!("{} searches at {}{}", device.id, Rate(rate), part(device)))
+                good("search", format!("{} searches at {}{}", device.id, Rate(rate), part(device)))
             }
-            (Health::Working, ..) => finding("search", Severity::Good, format!("{} is ready", device.id)),
+            (Health::Working, ..) => good("search", format!("{} is ready", device.id)),
         })
         .collect();
-    findings.extend(devices.iter().flat_map(|device| {
-        device.warnings.iter().map(|text| finding("search", Severity::Weak, format!("{}: {text}", device.id)))
-    }));
+    findings.extend(
+        devices
+            .iter()
+            .flat_map(|device| device.warnings.iter().map(|text| weak("search", format!("{}: {text}", device.id)))),
+    );
     if is_paused {
         let text = "the search is paused, so no job ends; `npubbot resume` goes on with it";
-        findings.push(finding("search", Severity::Weak, text));
+        findings.push(weak("search", text));
     }
     findings
 }
@@ -416,11 +397,10 @@ fn connection_findings(relays: &[RelayFigures]) -> Vec<Finding> {
     let away: Vec<&RelayFigures> = relays.iter().filter(|relay| !relay.is_connected()).collect();
     let connected = relays.len() - away.len();
     let text = |relay: &&RelayFigures| format!("the bot is not connected to {}; it tries again", relay.url);
-    let mut findings: Vec<Finding> =
-        away.iter().map(|relay| finding("connections", Severity::Weak, text(relay))).collect();
+    let mut findings: Vec<Finding> = away.iter().map(|relay| weak("connections", text(relay))).collect();
     findings.push(match connected {
-        0 => finding("connections", Severity::Broken, "the bot is connected to no relay, so nobody reaches it"),
-        _ => finding("connections", Severity::Good, format!("{connected} of {} relays are connected", relays.len())),
+        0 => broken("connections", "the bot is connected to no relay, so nobody reaches it"),
+        _ => good("connections", format!("{connected} of {} relays are connected", relays.len())),
     });
     findings
 }
@@ -428,17 +408,15 @@ fn connection_findings(relays: &[RelayFigures]) -> Vec<Finding> {
 /// The vault process. `trouble` says why it does not work; `missing_walls` are the restrictions
 /// that it lacks; `refusals` counts the signatures that it refused.
 fn vault_findings(trouble: Option<String>, missing_walls: &[String], refusals: u64) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = missing_walls
-        .iter()
-        .map(|wall| finding("vault", Severity::Weak, format!("a sandbox is missing: {wall}")))
-        .collect();
+    let mut findings: Vec<Finding> =
+        missing_walls.iter().map(|wall| weak("vault", format!("a sandbox is missing: {wall}"))).collect();
     if refusals > 0 {
         let text = format!("it refused {refusals} signatures: a bug, or the bot's process is captured; see the log");
-        findings.push(finding("vault", Severity::Broken, text));
+        findings.push(broken("vault", text));
     }
     findings.push(match trouble {
-        None => finding("vault", Severity::Good, "the vault answers"),
-        Some(reason) => finding("vault", Severity::Broken, format!("no message is opened and no key found: {reason}")),
+        None => good("vault", "the vault answers"),
+        Some(reason) => broken("vault", format!("no message is opened and no key found: {reason}")),
     });
     findings
 }
@@ -447,18 +425,18 @@ fn vault_findings(trouble: Option<String>, missing_walls: &[String], refusals: u
 fn message_finding(bot: &Handles) -> Finding {
     let context = &bot.context;
     let text = format!("not answered since the start: {}", causes(&context.vault.dropped(), context.access.ignored()));
-    finding("messages", Severity::Good, text)
+    good("messages", text)
 }
 
 /// Tasks and threads that were started again, and lines of the log that were lost.
 fn restart_findings(restarts: &[(String, u64)], lost_lines: u64) -> Vec<Finding> {
     let restarted = restarts.iter().filter(|(_, count)| *count > 0).map(|(part, count)| {
         let text = format!("{part} ended {count} times and was started again; the log says why");
-        finding("running bot", Severity::Weak, text)
+        weak("running bot", text)
     });
     let lost = (lost_lines > 0).then(|| {
         let text = format!("{lost_lines} lines of the log could not be written: is its disk full, or its reader gone?");
-        finding("running bot", Severity::Weak, text)
+        weak("running bot", text)
     });
     restarted.chain(lost).collect()
 }
@@ -473,13 +451,12 @@ fn ledger_totals(bot: &Handles) -> Vec<Finding> {
             "{} open jobs; {} messages that no relay of their receivers has yet",
             totals.accepted, totals.unsent_messages
         );
-        findings.push(finding("ledger", Severity::Good, text));
+        findings.push(good("ledger", text));
         Ok(findings)
     };
-    let mut findings =
-        read().unwrap_or_else(|error| vec![finding("ledger", Severity::Broken, format!("it cannot be read: {error}"))]);
+    let mut findings = read().unwrap_or_else(|error| vec![broken("ledger", format!("it cannot be read: {error}"))]);
     if let Some(damage) = ledger.damage() {
-        findings.push(finding("ledger", Severity::Broken, damage));
+        findings.push(broken("ledger", damage));
     }
     findings
 }

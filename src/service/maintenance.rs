@@ -3,7 +3,7 @@
 
 use super::context::Handles;
 use crate::bot::notices;
-use crate::job::Asker;
+use crate::job::{Asker, JobId};
 use crate::ledger::{Job, LedgerError};
 use crate::memory;
 use crate::message::GiftWrap;
@@ -41,8 +41,7 @@ impl Handles {
                     // A wall clock that jumps ahead must not expire every job. So the time is at
                     // most the time of the start plus the time measured since.
                     self.give_up_old_jobs(self.context.clock.now().min(began_at + began.elapsed().as_secs()));
-                    self.tell_of_late_jobs();
-                    self.tell_of_lost_jobs();
+                    self.tell_askers();
                     counted = self.count_candidates(counted);
                     self.record_searched();
                     let energy = self.read_energy().await;
@@ -136,38 +135,34 @@ impl Handles {
         }
     }
 
-    fn tell_of_late_jobs(&self) {
-        let now = self.context.clock.now();
-        let told = self.context.ledger.late_jobs().map_err(anyhow::Error::from).and_then(|late| {
-            for job in late {
-                let notice = self.seal(&job, notices::late(&job, now), now)?;
-                if self.context.ledger.tell_late(job.id, &notice)? {
-                    tracing::info!(job = %job.id, "takes longer than promised");
-                    self.context.wakes.outbox.wake();
-                }
-            }
-            Ok(())
-        });
-        if let Err(error) = told {
-            tracing::warn!(%error, "askers of late jobs could not be told yet");
-        }
+    /// Tells the askers of jobs that take longer than promised, and those of split jobs that a
+    /// restore of the ledger ended.
+    fn tell_askers(&self) {
+        let (ledger, now) = (&self.context.ledger, self.context.clock.now());
+        let late = |job: &Job| self.seal(job, notices::late(job, now), now);
+        self.notify(ledger.late_jobs(), late, |job, notice| ledger.tell_late(job, notice), "it is late");
+        let lost = |job: &Job| self.seal(job, notices::lost(job), now);
+        self.notify(ledger.lost_jobs(), lost, |job, notice| ledger.tell_lost(job, notice), "a restore ended it");
     }
 
-    /// Tells the askers of split jobs that a restore of the ledger ended their jobs.
-    fn tell_of_lost_jobs(&self) {
-        let now = self.context.clock.now();
-        let told = self.context.ledger.lost_jobs().map_err(anyhow::Error::from).and_then(|lost| {
-            for job in lost {
-                let notice = self.seal(&job, notices::lost(&job), now)?;
-                if self.context.ledger.tell_lost(job.id, &notice)? {
-                    tracing::info!(job = %job.id, "given up: the ledger was restored, so its half may be used");
-                    self.context.wakes.outbox.wake();
-                }
+    /// Sends a notice about each job. `record` returns whether it is the first one about the job.
+    fn notify(
+        &self,
+        jobs: Result<Vec<Job>, LedgerError>,
+        seal: impl Fn(&Job) -> Result<GiftWrap, VaultError>,
+        record: impl Fn(JobId, &GiftWrap) -> Result<bool, LedgerError>,
+        reason: &str,
+    ) {
+        let tell = |job: &Job| -> anyhow::Result<()> {
+            if record(job.id, &seal(job)?)? {
+                tracing::info!(job = %job.id, reason, "the asker is told");
+                self.context.wakes.outbox.wake();
             }
             Ok(())
-        });
+        };
+        let told = jobs.map_err(anyhow::Error::from).and_then(|jobs| jobs.iter().try_for_each(tell));
         if let Err(error) = told {
-            tracing::warn!(%error, "askers of lost jobs could not be told yet");
+            tracing::warn!(%error, reason, "askers could not be told yet");
         }
     }
 

@@ -37,7 +37,7 @@ use crate::shutdown::{self, Shutdown, Stopper};
 use crate::vault::{PublicSettings, Vault};
 use crate::web::PAGE_SHA256;
 use askers::Access;
-use context::{Context, Handles, Wakes};
+use context::{Handles, ServiceContext, Wakes};
 use monitor::Pulse;
 use operator::OperatorRequests;
 use results::Results;
@@ -63,7 +63,7 @@ pub fn public_settings(config: &Config) -> PublicSettings {
 
 /// The running bot.
 pub struct Service {
-    context: Context,
+    context: ServiceContext,
     scheduler: Arc<Scheduler>,
     ledger: Ledger,
     relays: Relays,
@@ -102,7 +102,7 @@ impl Service {
             "this npubbot is built without workers (feature `fleet`); leave `server` of [fleet] empty"
         );
         let (stopper, shutdown) = shutdown::pair();
-        let context = Context {
+        let context = ServiceContext {
             vault: vault.with_clock(clock.clone()),
             ledger: ledger.clone(),
             clock,
@@ -292,7 +292,7 @@ impl Service {
 }
 
 /// Starts the devices on the jobs still open.
-fn start_search(context: &Context, is_paused: bool) -> anyhow::Result<Arc<Scheduler>> {
+fn start_search(context: &ServiceContext, is_paused: bool) -> anyhow::Result<Arc<Scheduler>> {
     let results = Results(context.clone());
     let (options, vault) = (&context.config.search, context.vault.clone());
     let surroundings = Surroundings::new(context.clock.clone());

@@ -1,8 +1,8 @@
 //! Requests: each message is read, decided, answered and recorded in one transaction (T1), and only
 //! then acted upon.
 
-use super::backlog::{AnswerLimits, BATCH, Backlog, QueuedRequest, limited};
-use super::context::Context;
+use super::backlog::{AnswerLimits, Backlog, MAX_BATCH, QueuedRequest, limited};
+use super::context::ServiceContext;
 use crate::bot::{self, Facts, Reply, Request, SplitCost};
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId};
@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 /// Pause before a failed transaction is tried again, for example on a full disk.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// Time between two lines of the log about one message that cannot be answered.
-const TELL_AGAIN: Duration = Duration::from_secs(3600);
+const LOG_AGAIN_AFTER: Duration = Duration::from_secs(3600);
 /// The most messages of one deletion that are recorded as deleted.
 const MAX_DELETED: usize = 8;
 /// Pause before checking for new messages while others wait for their turn.
@@ -29,7 +29,7 @@ const BACKLOG_PAUSE: Duration = Duration::from_millis(20);
 
 /// Answers messages, on its own thread because it waits for the disk.
 pub(super) struct Requests {
-    context: Context,
+    context: ServiceContext,
     scheduler: Arc<Scheduler>,
     limits: Mutex<AnswerLimits>,
 }
@@ -42,7 +42,7 @@ fn is_transient(error: &anyhow::Error) -> bool {
 
 impl Requests {
     /// Requests of a service.
-    pub fn new(context: Context, scheduler: Arc<Scheduler>) -> Requests {
+    pub fn new(context: ServiceContext, scheduler: Arc<Scheduler>) -> Requests {
         let limits = &context.config.limits;
         let limits = AnswerLimits::new(limits.answers_per_hour, limits.answers_per_second, Instant::now());
         Requests { context, scheduler, limits: Mutex::new(limits) }
@@ -59,7 +59,7 @@ impl Requests {
                 let Some(arrival) = messages.blocking_recv() else { return };
                 backlog.push(arrival);
             }
-            for _ in 0..BATCH {
+            for _ in 0..MAX_BATCH {
                 let Ok(arrival) = messages.try_recv() else { break };
                 backlog.push(arrival);
             }
@@ -108,7 +108,7 @@ impl Requests {
                 Ok(Ok(())) => return,
                 // A disk may be full for days, and a vault may wait for its passphrase.
                 Ok(Err(error)) if is_transient(&error) => {
-                    if told_at.is_none_or(|told| told.elapsed() > TELL_AGAIN) {
+                    if told_at.is_none_or(|told| told.elapsed() > LOG_AGAIN_AFTER) {
                         told_at = Some(Instant::now());
                         tracing::error!(%error, "a message cannot be answered yet");
                     }
@@ -153,7 +153,7 @@ impl Requests {
     fn apologise(&self, arrival: &Arrival) {
         let (rumor, asker) = (arrival.message.id, arrival.message.author);
         let apology = || -> anyhow::Result<()> {
-            let Context { ledger, vault, clock, wakes, .. } = &self.context;
+            let ServiceContext { ledger, vault, clock, wakes, .. } = &self.context;
             let view = ledger.asker_view(asker)?;
             let apology = bot::notices::apology(view.language);
             let text = self.context.answer_to(arrival, apology, clock.now());
@@ -334,7 +334,7 @@ impl Requests {
 
 /// Whether an asker is answered first while there are too many messages: a friend, or one with an
 /// open job.
-fn comes_first(context: &Context, asker: Asker) -> bool {
+fn comes_first(context: &ServiceContext, asker: Asker) -> bool {
     context.access.is_friend(asker) || context.ledger.asker_view(asker).is_ok_and(|asker| !asker.open.is_empty())
 }
 
@@ -349,7 +349,7 @@ mod tests {
     fn friends_and_askers_with_an_open_job_come_first() {
         let folder = tempfile::tempdir().unwrap();
         let (_stopper, shutdown) = crate::shutdown::pair();
-        let context = Context::for_test(folder.path(), Clock::System, shutdown);
+        let context = ServiceContext::for_test(folder.path(), Clock::System, shutdown);
         let (asker, ledger) = (|number| Asker([number; 32]), &context.ledger);
         let first = || [1, 2, 3].map(|number| comes_first(&context, asker(number)));
         let spec = JobSpec { asker: asker(1), ..JobSpec::local(vec!["q".parse().unwrap()]) };

@@ -1,7 +1,7 @@
 //! Turns a find into a sealed result and records it (T2). A start point can be redeemed only once,
 //! so its result is either recorded or lost for ever.
 
-use super::context::Context;
+use super::context::ServiceContext;
 use crate::bot::notices::{self, Found};
 use crate::fault::{self, Step};
 use crate::job::JobId;
@@ -15,7 +15,7 @@ use std::time::Duration;
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// Turns finds into results. Runs on the scheduler's verifier thread.
-pub(super) struct Results(pub Context);
+pub(super) struct Results(pub ServiceContext);
 
 impl FindHandler for Results {
     /// Redeems a find. Records the result, or keeps it as the best so far of a job without a
@@ -149,7 +149,7 @@ mod tests {
     fn bench() -> Bench {
         let folder = TempDir::new().unwrap();
         let (_stopper, shutdown) = crate::shutdown::pair();
-        let context = Context::for_test(folder.path(), Clock::at(1_800_000_000), shutdown);
+        let context = ServiceContext::for_test(folder.path(), Clock::at(1_800_000_000), shutdown);
         let keys = Keys::generate();
         let asker = Asker(keys.public_key().to_bytes());
         Bench { results: Results(context), keys, asker, best: None, _stopper, _folder: folder }

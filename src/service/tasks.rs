@@ -1,7 +1,7 @@
 //! The tasks of the service: one table, each entry on the roster. Also the text of the bot's public
 //! status, which one of them publishes.
 
-use super::context::{Context, Handles};
+use super::context::{Handles, ServiceContext};
 use super::requests::Requests;
 use crate::duration::humanize;
 use crate::nostr::{Arrival, Awaited, Inbox, Outbox, Presence, Publisher, Relays, Watchdog};
@@ -20,8 +20,8 @@ pub(super) const FIRST_RELAY_TIMEOUT: Duration = Duration::from_secs(3);
 const MESSAGES_WAITING: usize = 256;
 
 /// Announces the bot and starts every task. The context's shutdown ends them.
-pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: Relays) -> JoinSet<()> {
-    let Context { vault, ledger, clock, config, wakes, encryption_keys, shutdown, .. } = context.clone();
+pub(super) async fn start(context: ServiceContext, scheduler: Arc<Scheduler>, relays: Relays) -> JoinSet<()> {
+    let ServiceContext { vault, ledger, clock, config, wakes, encryption_keys, shutdown, .. } = context.clone();
     let (relay_lists, awaited) = (Arc::default(), Awaited::default());
     let (messages, received) = mpsc::channel(MESSAGES_WAITING);
 

@@ -1,10 +1,10 @@
 //! The workers on other machines: the bot's connection to them, their metrics and their faults.
 
 use super::context::Handles;
-use super::doctor::finding;
+use super::doctor::{good, weak};
 use super::monitor::metrics::Page;
 use crate::config::Config;
-use crate::control::{Finding, Severity};
+use crate::control::Finding;
 use crate::duration::humanize;
 use crate::fleet::{
     BOT_CREDENTIALS, Credentials, CredentialsError, FOLDER, Fleet, FleetStatus, ProvenFigures, WorkerDeviceStatus,
@@ -80,10 +80,10 @@ pub(super) fn add_metrics(page: &Page, fleet: &FleetStatus) -> prometheus::Resul
 pub(super) fn findings(fleet: &FleetStatus) -> Vec<Finding> {
     let server = &fleet.server;
     let mut findings = vec![match fleet.connected {
-        true => finding("workers", Severity::Good, format!("their server {server} is connected")),
+        true => good("workers", format!("their server {server} is connected")),
         false => {
             let text = format!("their server {server} is away; they get no orders until it is back");
-            finding("workers", Severity::Weak, text)
+            weak("workers", text)
         }
     }];
     for worker in fleet.workers.iter().filter(|worker| worker.connected) {
@@ -97,11 +97,11 @@ pub(super) fn findings(fleet: &FleetStatus) -> Vec<Finding> {
             worker.hits_wrong,
             worker.errors
         );
-        findings.push(finding("workers", Severity::Good, text));
+        findings.push(good("workers", text));
         findings.extend(connected().flat_map(device_faults));
     }
     let faults = fleet.workers.iter().flat_map(|worker| worker.faults());
-    findings.extend(faults.map(|text| finding("workers", Severity::Weak, text)));
+    findings.extend(faults.map(|text| weak("workers", text)));
     findings
 }
 
@@ -120,12 +120,13 @@ fn device_faults(device: &WorkerDeviceStatus) -> Vec<Finding> {
     if let Some(time) = round_trip.filter(|time| *time > SLOW_ROUND_TRIP) {
         texts.push(format!("a message to {id} and back takes {time:.1} s; new jobs reach it late"));
     }
-    texts.into_iter().map(|text| finding("workers", Severity::Weak, text)).collect()
+    texts.into_iter().map(|text| weak("workers", text)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::Severity;
     use crate::fleet::WorkerStatus;
     use crate::pattern::Rate;
 

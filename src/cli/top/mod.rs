@@ -39,7 +39,10 @@ impl Top {
         let data = self.folders.find()?.data;
         let mut model = TopModel::default();
         // Asked before the terminal changes: if no bot runs, an error line is enough.
-        tell_if_slow(|| fetch_once(&data, &mut model))?;
+        match tell_if_slow(|| ask(&data, OperatorCommand::View))? {
+            Ok(view) => view.into_iter().for_each(|view| model.take(*view, Instant::now())),
+            Err(reason) => model.fail(reason),
+        }
         if !std::io::stdout().is_terminal() {
             bail!("`top` needs a terminal; `npubbot status` prints to files and pipes");
         }
@@ -108,7 +111,7 @@ struct BotLink {
 impl BotLink {
     /// Starts the thread. It ends with the program, or once the link is dropped.
     pub fn start(data: PathBuf) -> std::io::Result<BotLink> {
-        BotLink::with(move |command| ask(&data, command))
+        BotLink::with(move |command| ask(&data, command).unwrap_or_else(|error| Err(error.to_string())))
     }
 
     fn with(ask: impl Fn(OperatorCommand) -> ViewResult + Send + 'static) -> std::io::Result<BotLink> {
@@ -168,30 +171,17 @@ impl BotLink {
     }
 }
 
-/// Asks the bot of a data folder.
-fn ask(data: &Path, command: OperatorCommand) -> ViewResult {
-    let (mut view, mut refused) = (None, None);
-    let asked = control::ask(data, command, |reply| match reply {
-        ReplyLine::View(found) => view = Some(found),
-        ReplyLine::Refused(reason) => refused = Some(reason),
-        _ => {}
-    });
-    match (asked, refused) {
-        (Err(error), _) => Err(error.to_string()),
-        (Ok(()), Some(reason)) => Err(reason),
-        (Ok(()), None) => Ok(view),
-    }
-}
-
-/// Asks the bot for its state, once.
+/// Sends a command to the bot of a data folder.
 ///
 /// Errors: no bot runs, or it does not answer.
-fn fetch_once(data: &Path, model: &mut TopModel) -> Result<(), control::ControlError> {
-    control::ask(data, OperatorCommand::View, |reply| match reply {
-        ReplyLine::View(view) => model.take(*view, Instant::now()),
-        ReplyLine::Refused(reason) => model.fail(reason),
+fn ask(data: &Path, command: OperatorCommand) -> Result<ViewResult, control::ControlError> {
+    let mut answer = Ok(None);
+    control::ask(data, command, |line| match line {
+        ReplyLine::View(view) => answer = Ok(Some(view)),
+        ReplyLine::Refused(reason) => answer = Err(reason),
         _ => {}
-    })
+    })?;
+    Ok(answer)
 }
 
 /// Rates that are kept: one a second, as many as a wide terminal shows.

@@ -1,6 +1,6 @@
 //! Mistakes in a configuration, and the error messages that operators read.
 
-use super::edit::SHIPPED;
+use super::file::SHIPPED;
 use super::{Choices, Config, FleetConfig};
 use crate::search::{DeviceChoice, DeviceId, Preference};
 use std::time::Duration;

@@ -2,8 +2,174 @@
 
 pub mod files;
 pub mod local_socket;
-pub mod manager;
-pub mod process;
-pub mod service;
-pub mod signals;
 pub mod terminal;
+
+/// The service manager that started this process: systemd, by `sd_notify(3)`. Without systemd,
+/// nothing is sent.
+pub mod manager {
+    pub use crate::os::BotState;
+    use sd_notify::NotifyState;
+    use std::io;
+    use std::time::Duration;
+
+    /// The longest time between two signs of life; `None` if none are wanted.
+    pub fn watchdog() -> Option<Duration> {
+        sd_notify::watchdog_enabled()
+    }
+
+    /// Whether standard error goes to the journal of systemd (`JOURNAL_STREAM`), which dates each line.
+    pub fn dates_log() -> bool {
+        let journal = std::env::var("JOURNAL_STREAM").unwrap_or_default();
+        rustix::fs::fstat(io::stderr()).is_ok_and(|stat| journal == format!("{}:{}", stat.st_dev, stat.st_ino))
+    }
+
+    /// Tells the service manager a state (`NOTIFY_SOCKET`).
+    ///
+    /// Errors: its socket cannot be written to.
+    pub fn tell(state: BotState) -> io::Result<()> {
+        sd_notify::notify(&[match state {
+            BotState::Ready => NotifyState::Ready,
+            BotState::Alive => NotifyState::Watchdog,
+            BotState::Stopping => NotifyState::Stopping,
+            // systemd sees the process end.
+            BotState::Stopped => return Ok(()),
+        }])
+    }
+}
+
+/// Rights, crashes, other processes, the terminal.
+pub mod process {
+    use rustix::process::{Pid, Resource, Rlimit, Signal, geteuid, getpid, kill_process, setrlimit};
+    use std::io;
+
+    /// Whether this user administers the machine.
+    pub fn is_root() -> bool {
+        geteuid().is_root()
+    }
+
+    /// Switches core dumps off: a crash must not write secrets to a file.
+    ///
+    /// Errors: the system refuses.
+    pub fn no_core_dumps() -> io::Result<()> {
+        Ok(setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?)
+    }
+
+    /// Ends this process at once, without the exit handlers of libraries.
+    pub fn end_now(_: i32) {
+        let _ = kill_process(getpid(), Signal::KILL);
+    }
+
+    /// Ends another process at once.
+    ///
+    /// Errors: there is none with this number, or it is another user's.
+    pub fn kill(process: u32) -> io::Result<()> {
+        let process = i32::try_from(process).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
+        Ok(kill_process(process, Signal::KILL)?)
+    }
+
+    /// Makes a server read its configuration again (SIGHUP). `None` if the process does not run, or is
+    /// another program by now.
+    pub fn reload(process: u32, program: &str) -> Option<()> {
+        let running = std::fs::read_to_string(format!("/proc/{process}/comm")).ok()?;
+        let process = i32::try_from(process).ok().and_then(Pid::from_raw).filter(|_| running.trim() == program)?;
+        kill_process(process, Signal::HUP).ok()
+    }
+
+    /// Whether the terminal of standard error shows colours: always.
+    pub fn shows_colors() -> bool {
+        true
+    }
+}
+
+/// Stand-ins for the service of Windows. Here systemd runs the bot.
+pub mod service {
+    pub use crate::os::{Installation, ServiceEnd};
+    use std::io;
+    use std::path::Path;
+
+    /// Advice for the operator.
+    const ADVICE: &str = "the service manager of this system needs no command of npubbot: for systemd there is the unit \
+                          docs/operators/npubbot.service, which the Debian package installs";
+
+    /// Fails: this program installs no service on this system.
+    ///
+    /// Errors: always.
+    pub fn check(_: &Path) -> io::Result<()> {
+        no_service()
+    }
+
+    fn no_service() -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, ADVICE))
+    }
+
+    /// Installs nothing.
+    ///
+    /// Errors: always.
+    pub fn install(_: &Installation) -> io::Result<()> {
+        no_service()
+    }
+
+    /// Removes nothing.
+    ///
+    /// Errors: always.
+    pub fn remove(_: &Path) -> io::Result<()> {
+        no_service()
+    }
+
+    /// Runs nothing.
+    ///
+    /// Errors: always.
+    pub fn run(_: &Path, _: impl FnOnce() -> ServiceEnd + Send + 'static) -> io::Result<()> {
+        no_service()
+    }
+}
+
+/// SIGINT, SIGTERM and SIGHUP.
+pub mod signals {
+    use std::io::{self, IsTerminal};
+    use tokio::signal::unix::{Signal, SignalKind, signal};
+
+    /// Requests to stop: SIGINT and SIGTERM.
+    pub struct Stops {
+        interrupt: Signal,
+        terminate: Signal,
+    }
+
+    impl Stops {
+        /// Listens from now on, within a tokio runtime. The signals no longer end the process.
+        ///
+        /// Errors: the system refuses.
+        pub fn listen() -> io::Result<Stops> {
+            Ok(Stops { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        }
+
+        /// Waits for the next request to stop.
+        pub async fn next(&mut self) {
+            tokio::select! {
+                _ = self.interrupt.recv() => {}
+                _ = self.terminate.recv() => {}
+            }
+        }
+    }
+
+    /// Requests to read the configuration again: SIGHUP.
+    pub struct Hangups(Signal);
+
+    impl Hangups {
+        /// Listens from now on, within a tokio runtime. `None` if standard error is a terminal: then
+        /// the signal means that the terminal is gone, and ends the program as usual.
+        ///
+        /// Errors: the system refuses.
+        pub fn listen() -> io::Result<Option<Hangups>> {
+            if io::stderr().is_terminal() {
+                return Ok(None);
+            }
+            signal(SignalKind::hangup()).map(|hangups| Some(Hangups(hangups)))
+        }
+
+        /// Waits for the next request; `None` if there will be none.
+        pub async fn next(&mut self) -> Option<()> {
+            self.0.recv().await
+        }
+    }
+}

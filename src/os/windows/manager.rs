@@ -1,9 +1,8 @@
 //! The service manager that started this process. The service manager of Windows needs no signs of
 //! life.
 
-use super::account::NAME;
-use super::{service_log, session};
-pub use crate::os::state::BotState;
+use super::{service_log, signals};
+pub use crate::os::BotState;
 use std::io;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -12,10 +11,17 @@ use windows_service::service::{
 };
 use windows_service::service_control_handler::{self, ServiceControlHandlerResult, ServiceStatusHandle};
 
+/// The service's name.
+pub(super) const NAME: &str = "npubbot";
+/// The service's account, which Windows makes together with the service. The account LocalService is
+/// not used: many services share it, and all of them could read the bot's files.
+pub(super) const ACCOUNT: &str = r"NT SERVICE\npubbot";
+/// The identifier of the account, which follows from the name: `sc showsid npubbot` shows it.
+pub(super) const SID: &str = "S-1-5-80-3943759368-959520024-4099869141-919667576-2746022867";
 /// Longest time that a start may take. NVRTC may compile all kernels.
-const LONGEST_START: Duration = Duration::from_secs(600);
+const START_TIMEOUT: Duration = Duration::from_secs(600);
 /// Longest time that a stop may take.
-const LONGEST_STOP: Duration = Duration::from_secs(2);
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The manager's handle to this service, if it started this process.
 static MANAGER: OnceLock<ServiceStatusHandle> = OnceLock::new();
@@ -37,10 +43,10 @@ pub fn tell(state: BotState) -> io::Result<()> {
     match state {
         // A stop may come while the configuration is read again. The service is then no longer
         // ready.
-        BotState::Ready if session::is_ending() => Ok(()),
+        BotState::Ready if signals::is_ending() => Ok(()),
         BotState::Ready => report(ServiceState::Running, Duration::ZERO, 0),
         BotState::Alive => Ok(()),
-        BotState::Stopping => report(ServiceState::StopPending, LONGEST_STOP, 0),
+        BotState::Stopping => report(ServiceState::StopPending, STOP_TIMEOUT, 0),
         BotState::Stopped => stopped(0),
     }
 }
@@ -56,7 +62,7 @@ pub(super) fn is_service() -> bool {
 pub(super) fn register() -> io::Result<()> {
     let manager = service_control_handler::register(NAME, control).map_err(error)?;
     let _ = MANAGER.set(manager);
-    report(ServiceState::StartPending, LONGEST_START, 0)
+    report(ServiceState::StartPending, START_TIMEOUT, 0)
 }
 
 /// Tells the service manager that the service has ended with this code, and will not be started
@@ -103,11 +109,35 @@ fn report(state: ServiceState, wait_hint: Duration, code: u8) -> io::Result<()> 
 fn control(request: ServiceControl) -> ServiceControlHandlerResult {
     match request {
         ServiceControl::Stop | ServiceControl::Preshutdown | ServiceControl::Shutdown => {
-            let _ = report(ServiceState::StopPending, LONGEST_STOP, 0);
-            session::stop();
+            let _ = report(ServiceState::StopPending, STOP_TIMEOUT, 0);
+            signals::stop();
             ServiceControlHandlerResult::NoError
         }
         ServiceControl::Interrogate => ServiceControlHandlerResult::NoError,
         _ => ServiceControlHandlerResult::NotImplemented,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nostr::hashes::{Hash, sha1};
+
+    /// The identifier of a service's own account, as Windows derives it: SHA-1 of the name in
+    /// capitals and UTF-16, as five numbers.
+    fn identifier(name: &str) -> String {
+        let units: Vec<u8> = name.to_uppercase().encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let digest = sha1::Hash::hash(&units).to_byte_array();
+        let numbers = digest.chunks(4).map(|four| u32::from_le_bytes(four.try_into().unwrap()).to_string());
+        format!("S-1-5-80-{}", numbers.collect::<Vec<_>>().join("-"))
+    }
+
+    #[test]
+    fn the_account_has_the_identifier_that_windows_gives_it() {
+        // This value is the same on every Windows.
+        let known = "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464";
+        assert_eq!(identifier("TrustedInstaller"), known);
+        assert_eq!(identifier(NAME), SID);
+        assert_eq!(ACCOUNT, format!(r"NT SERVICE\{NAME}"));
     }
 }

@@ -10,22 +10,22 @@ use std::time::Duration;
 use windows_sys::Win32::System::Console::{STD_ERROR_HANDLE, STD_OUTPUT_HANDLE, SetStdHandle};
 
 /// Largest size of the file, and of the one before it, in bytes.
-const LARGEST: u64 = 1 << 20;
+const MAX_LOG_BYTES: u64 = 1 << 20;
 /// Bytes that are read at once.
 const CHUNK: usize = 8 << 10;
 /// The byte that marks the end of the log. Lines normally do not contain it.
-const MARK: u8 = 0;
+const FLUSH_MARK: u8 = 0;
 /// Longest wait for the last lines to be written to the file.
-const PATIENCE: Duration = Duration::from_millis(100);
+const FLUSH_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Receives a signal when everything before a [`MARK`] is in the file.
+/// Receives a signal when everything before a [`FLUSH_MARK`] is in the file.
 static WRITTEN: Mutex<Option<Receiver<()>>> = Mutex::new(None);
 
 /// Redirects standard output and error of this process to a file.
 ///
 /// Errors: the file cannot be made; no thread can be started.
 pub(super) fn start(path: &Path) -> io::Result<()> {
-    let file = BoundedFile::open(path, LARGEST)?;
+    let file = BoundedFile::open(path, MAX_LOG_BYTES)?;
     let (reader, writer) = io::pipe()?;
     let (told, written) = channel();
     std::thread::Builder::new().name("log".to_owned()).spawn(move || copy(reader, file, &told))?;
@@ -39,13 +39,13 @@ pub(super) fn start(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until all lines are in the file, for at most [`PATIENCE`].
+/// Waits until all lines are in the file, for at most [`FLUSH_TIMEOUT`].
 pub(super) fn flush() {
     if let Some(written) = WRITTEN.lock().unwrap_or_else(|broken| broken.into_inner()).as_ref() {
         // A line may have contained the mark; such earlier signals do not count.
         while written.try_recv().is_ok() {}
-        if io::stderr().write_all(&[MARK]).is_ok() {
-            let _ = written.recv_timeout(PATIENCE);
+        if io::stderr().write_all(&[FLUSH_MARK]).is_ok() {
+            let _ = written.recv_timeout(FLUSH_TIMEOUT);
         }
     }
 }
@@ -54,7 +54,7 @@ pub(super) fn flush() {
 fn copy(mut from: PipeReader, mut file: BoundedFile, told: &Sender<()>) {
     let mut chunk = vec![0; CHUNK];
     while let Ok(length @ 1..) = from.read(&mut chunk) {
-        for (number, part) in chunk[..length].split(|byte| *byte == MARK).enumerate() {
+        for (number, part) in chunk[..length].split(|byte| *byte == FLUSH_MARK).enumerate() {
             if number > 0 {
                 let _ = told.send(());
             }
