@@ -87,7 +87,7 @@ impl Explain {
                 for pattern in patterns {
                     match self.json {
                         true => print_json(&explanation(pattern, here.1))?,
-                        false => write!(stdout(), "{}", text(pattern, here))?,
+                        false => write!(stdout(), "{}", explanation_text(pattern, here))?,
                     }
                 }
                 if let Some(note) = note_on_turns(patterns).filter(|_| !self.json) {
@@ -161,7 +161,7 @@ fn text_of_best(best: Best, here: Machine) -> String {
     text
 }
 
-fn text(pattern: &Pattern, here: Machine) -> String {
+fn explanation_text(pattern: &Pattern, here: Machine) -> String {
     let mut text = format!("{pattern}\n  {}\n", meaning(pattern));
     text += &format!("  about 1 key in {} fits\n", pattern.difficulty());
     if !pattern.is_searchable() {
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_pattern_is_explained_with_times_and_what_is_cheaper() {
-        insta::assert_snapshot!(text(&"m0ctane".parse().unwrap(), HERE), @r"
+        insta::assert_snapshot!(explanation_text(&"m0ctane".parse().unwrap(), HERE), @r"
         m0ctane
           starts with npub1m0ctane
           about 1 key in 34.4 G fits
@@ -202,7 +202,7 @@ mod tests {
           one NVIDIA H200, 204 G/s: less than a second, 95 % within 1 second
           looks alike and is cheaper: ~m0ctane, 4 seconds, 95 % within 13 seconds
         ");
-        insta::assert_snapshot!(text(&"*cafe".parse().unwrap(), HERE), @r"
+        insta::assert_snapshot!(explanation_text(&"*cafe".parse().unwrap(), HERE), @r"
         *cafe
           ends with cafe (checksum included)
           about 1 key in 1.05 M fits
@@ -219,7 +219,10 @@ mod tests {
     fn look_alikes_equal_characters_and_an_unsearchable_pattern_are_explained() {
         let kinds = ["~alice", "~*cafe", "=7*", "*[ql][ql][ql][ql][ql]*", "hex:*beef", "m0ctanem*7"];
         let patterns = kinds.map(|text| text.parse::<Pattern>().unwrap());
-        insta::assert_snapshot!("explained", patterns.each_ref().map(|pattern| text(pattern, HERE)).join("\n"));
+        insta::assert_snapshot!(
+            "explained",
+            patterns.each_ref().map(|pattern| explanation_text(pattern, HERE)).join("\n")
+        );
         let lines = patterns.each_ref().map(|pattern| {
             let mut object = explanation(pattern, HERE.1);
             // The order of a sum, which is not fixed, changes its last digits.

@@ -19,7 +19,7 @@ pub(super) fn is_lost(error: &anyhow::Error) -> bool {
 }
 
 /// The form in which keys are written, and the place where they go.
-pub(super) struct Output {
+pub(super) struct KeyOutput {
     /// The vault that derives the keys.
     pub vault: Vault,
     /// Whether each key is a JSON object.
@@ -34,7 +34,7 @@ pub(super) struct Output {
     pub began: Instant,
 }
 
-impl Output {
+impl KeyOutput {
     /// Writes a key, or a tweak.
     pub fn write(&mut self, find: &Find) -> anyhow::Result<()> {
         let lines = self.lines(find, None)?;

@@ -3,7 +3,7 @@
 use super::exit::Passing;
 use super::identity::new_password;
 
-use super::key_output::{KeyFile, Output, is_lost};
+use super::key_output::{KeyFile, KeyOutput, is_lost};
 use super::output::note;
 use super::patterns::{PatternFiles, SearchTarget, check_searchable, note_on_turns, parse_target, time_text};
 use super::search_flags::SearchFlags;
@@ -85,7 +85,7 @@ impl Mine {
     pub fn run(self) -> anyhow::Result<()> {
         let target = self.target()?;
         let vault = Vault::start_local()?;
-        let output = Output {
+        let output = KeyOutput {
             vault: vault.clone(),
             json: self.json,
             is_split: self.split.is_some(),
@@ -134,7 +134,7 @@ impl Mine {
         patterns: &[Pattern],
         difficulty: Difficulty,
         vault: Vault,
-        mut output: Output,
+        mut output: KeyOutput,
     ) -> anyhow::Result<()> {
         let candidates = f64::from(self.count) * difficulty.candidates();
         let options = options_for(self.search.without_bot(), candidates, self.search.names_a_device());
@@ -243,7 +243,7 @@ enum Event {
 
 /// Keeps the best key so far in memory, and writes it when the search is over.
 struct BestOutput {
-    output: Output,
+    output: KeyOutput,
     kept: Option<(Npub, Zeroizing<Vec<u8>>)>,
     bar: SearchBar,
     events: Sender<Event>,
@@ -282,7 +282,7 @@ impl BestOutput {
 
 /// Searches for the time of `best`, writes the rarest key, and says how rare it is. A search that
 /// has found nothing by then goes on to the first key.
-pub(super) fn search_best(options: &SearchOptions, job: JobSpec, best: Best, output: Output) -> anyhow::Result<()> {
+pub(super) fn search_best(options: &SearchOptions, job: JobSpec, best: Best, output: KeyOutput) -> anyhow::Result<()> {
     let (sender, events) = mpsc::channel();
     let bar = SearchBar::of_time();
     let vault = output.vault.clone();

@@ -81,7 +81,7 @@ impl Config {
         let config: Config = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start.min(text.len()));
             let before = text.get(..at).unwrap_or_default();
-            wrong(1 + before.matches('\n').count(), plain(error.message(), line_at(text, at)))
+            wrong(1 + before.matches('\n').count(), plain_message(error.message(), line_at(text, at)))
         })?;
         config.check().map_err(|(table, key, what)| wrong(line_of(text, table, key), what))?;
         Ok(config)
@@ -140,7 +140,7 @@ fn line_of(text: &str, table: &str, key: &str) -> usize {
 }
 
 /// The parser's message in words for people, beginning with the key where the line has one.
-fn plain(message: &str, line: &str) -> String {
+fn plain_message(message: &str, line: &str) -> String {
     let message = message.replace('\n', " ");
     let key = key_of(line).map_or(String::new(), |key| format!("`{key}` "));
     if line.contains(['“', '”', '„', '‘', '’', '«', '»']) {

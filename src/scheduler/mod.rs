@@ -200,7 +200,7 @@ impl Scheduler {
     /// The state of each device.
     pub fn devices(&self) -> Vec<DeviceStatus> {
         let is_paused = self.is_paused();
-        self.devices.devices().into_iter().map(|device| device.told(is_paused)).collect()
+        self.devices.devices().into_iter().map(|device| device.with_state(is_paused)).collect()
     }
 
     /// Pauses the search after the launches in flight, or resumes it. During a pause jobs stay

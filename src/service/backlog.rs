@@ -111,12 +111,12 @@ impl Backlog {
         self.dropped += (before - left.len()) as u64;
         self.waiting = left;
         self.pulse.set_waiting(self.waiting.len());
-        self.tell(now);
+        self.log_dropped(now);
         taken
     }
 
     /// Logs, once a minute, how many messages were dropped.
-    fn tell(&mut self, now: Instant) {
+    fn log_dropped(&mut self, now: Instant) {
         let is_due = self.told.is_none_or(|told| now.saturating_duration_since(told) >= DROPPED_LOG_PERIOD);
         if self.dropped > 0 && is_due {
             tracing::warn!(messages = self.dropped, "too many messages; these are left on the relays");
@@ -210,7 +210,7 @@ impl AnswerLimits {
 
 /// Limits the answer to an asker who has had too many. Above the limit no job is started and no
 /// result is sent again, but the asker can still cancel, stop and delete.
-pub(super) fn limited(
+pub(super) fn limit_answer(
     effect: Effect,
     reply: Option<Reply>,
     verdict: AnswerVerdict,

@@ -2,7 +2,7 @@
 //! make. Each says what would work.
 
 use super::context::Handles;
-use super::maintenance::causes;
+use super::maintenance::causes_text;
 use crate::compiled_kernels;
 use crate::config::{Config, RelayEntry};
 use crate::control::{self, ControlError, Finding, OperatorCommand, ReplyLine, Severity};
@@ -58,12 +58,12 @@ const PROXY_TIMEOUT: Duration = Duration::from_secs(60);
 /// nothing, and opens no identity.
 pub async fn doctor(config: &Path, data: &Path, identity: &Path) -> Vec<Finding> {
     let config = Config::load(config);
-    let mut findings = devices(config.as_ref().ok().map(|config| &config.search), data);
-    findings.extend(folder(data, identity));
-    let of_bot = running(data);
+    let mut findings = device_findings(config.as_ref().ok().map(|config| &config.search), data);
+    findings.extend(folder_findings(data, identity));
+    let of_bot = ask_running_bot(data);
     // A running bot looks at its disk itself.
     if !of_bot.iter().any(|found| found.what == DISK_CHECK) {
-        findings.extend(free_bytes(data).and_then(disk));
+        findings.extend(free_bytes(data).and_then(disk_finding));
     }
     findings.extend(of_bot);
     match config {
@@ -84,7 +84,7 @@ pub async fn doctor(config: &Path, data: &Path, identity: &Path) -> Vec<Finding>
 
 /// The devices, and whether they are the ones the configuration asks for. Opens every GPU and runs
 /// a launch on it.
-fn devices(wanted: Option<&SearchOptions>, data: &Path) -> Vec<Finding> {
+fn device_findings(wanted: Option<&SearchOptions>, data: &Path) -> Vec<Finding> {
     // What is compiled for the check is kept for the bot, or for this user if there is no bot yet.
     let kernels = if data.is_dir() { compiled_kernels::in_folder(data) } else { compiled_kernels::of_user() };
     let options = SearchOptions { kernels, ..wanted.cloned().unwrap_or_default() };
@@ -122,14 +122,14 @@ fn devices(wanted: Option<&SearchOptions>, data: &Path) -> Vec<Finding> {
     };
     findings.push(kernels);
     findings.push(good("CPU", describe_kernel()));
-    findings.extend(kernel::is_wsl().then(|| within_windows(has_gpus)));
+    findings.extend(kernel::is_wsl().then(|| wsl_finding(has_gpus)));
     let gpus: Vec<usize> = found.gpus.iter().filter(|gpu| gpu.check.is_ok()).map(|gpu| gpu.ordinal).collect();
-    findings.extend(wanted.into_iter().flat_map(|options| choice(options, &gpus)));
+    findings.extend(wanted.into_iter().flat_map(|options| choice_findings(options, &gpus)));
     findings
 }
 
 /// The finding about a Linux within Windows (WSL).
-fn within_windows(has_gpu: bool) -> Finding {
+fn wsl_finding(has_gpu: bool) -> Finding {
     match has_gpu {
         true => {
             let text = "this Linux runs within Windows, where launches on a GPU take longer to start; \
@@ -143,7 +143,7 @@ fn within_windows(has_gpu: bool) -> Finding {
 }
 
 /// Whether the devices that the configuration asks for are among these GPUs and the CPU.
-fn choice(options: &SearchOptions, gpus: &[usize]) -> Vec<Finding> {
+fn choice_findings(options: &SearchOptions, gpus: &[usize]) -> Vec<Finding> {
     let there = match gpus {
         [] => "no GPU can be used".to_owned(),
         gpus => format!("these GPUs can be used: {}", gpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
@@ -172,7 +172,7 @@ fn choice(options: &SearchOptions, gpus: &[usize]) -> Vec<Finding> {
 }
 
 /// The data folder with the identity and the ledger in it.
-fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
+fn folder_findings(data: &Path, identity: &Path) -> Vec<Finding> {
     let folder = match std::fs::metadata(data) {
         Err(error) if error.kind() == ErrorKind::NotFound => good("data folder", "`npubbot init` makes it"),
         Err(error) => {
@@ -240,7 +240,7 @@ fn identity_finding(data: &Path, identity: &Path) -> Finding {
 }
 
 /// The finding about a disk with few bytes left.
-fn disk(free: u64) -> Option<Finding> {
+fn disk_finding(free: u64) -> Option<Finding> {
     let left = format!("{:.1} MiB are left on the disk of the data folder", free as f64 / f64::from(1 << 20));
     if free < FULL_DISK_BYTES {
         let text = format!(
@@ -266,7 +266,7 @@ fn ledger_findings(quarantined: &[Quarantined], sizes: &Sizes, restored_at: Opti
 }
 
 /// The findings of the running bot itself.
-fn running(data: &Path) -> Vec<Finding> {
+fn ask_running_bot(data: &Path) -> Vec<Finding> {
     let mut findings = Vec::new();
     let asked = control::ask(data, OperatorCommand::Doctor, |line| match line {
         ReplyLine::Finding(found) => findings.push(found),
@@ -334,7 +334,7 @@ pub(super) async fn check_running(bot: &Handles, up: Duration) -> Vec<Finding> {
     ));
     findings.push(message_finding(bot));
     findings.extend(restart_findings(&bot.restarts(), log_writer::lost_lines()));
-    findings.extend(bot.context.ledger.free_bytes().and_then(disk));
+    findings.extend(bot.context.ledger.free_bytes().and_then(disk_finding));
     findings.extend(ledger_totals(bot));
     findings
 }
@@ -370,7 +370,7 @@ fn search_findings(devices: &[DeviceStatus], is_paused: bool) -> Vec<Finding> {
                 finding("search", verdict, format!("{} rests {rest}", device.id))
             }
             (Health::Working, None, Some(Rate(rate))) if !is_paused => {
-                good("search", format!("{} searches at {}{}", device.id, Rate(rate), part(device)))
+                good("search", format!("{} searches at {}{}", device.id, Rate(rate), share_text(device)))
             }
             (Health::Working, ..) => good("search", format!("{} is ready", device.id)),
         })
@@ -388,7 +388,7 @@ fn search_findings(devices: &[DeviceStatus], is_paused: bool) -> Vec<Finding> {
 }
 
 /// A text about the share of its time in which a device can search; empty if that is all of it.
-fn part(device: &DeviceStatus) -> String {
+fn share_text(device: &DeviceStatus) -> String {
     if device.part < 0.995 { format!(", {:.0} % of the time", 100.0 * device.part) } else { String::new() }
 }
 
@@ -424,7 +424,8 @@ fn vault_findings(trouble: Option<String>, missing_walls: &[String], refusals: u
 /// Messages that were not answered, by cause.
 fn message_finding(bot: &Handles) -> Finding {
     let context = &bot.context;
-    let text = format!("not answered since the start: {}", causes(&context.vault.dropped(), context.access.ignored()));
+    let text =
+        format!("not answered since the start: {}", causes_text(&context.vault.dropped(), context.access.ignored()));
     good("messages", text)
 }
 

@@ -102,7 +102,7 @@ impl Handles {
                 unsent_messages = totals.unsent_messages,
                 delivered = totals.delivered,
                 relays = connected,
-                dropped = %causes(&self.context.vault.dropped(), self.context.access.ignored()),
+                dropped = %causes_text(&self.context.vault.dropped(), self.context.access.ignored()),
                 heap = memory::heap_in_use(),
                 "alive"
             ),
@@ -238,7 +238,7 @@ impl Handles {
 
 /// A text with the number of messages left unanswered since the start, by cause: those that could
 /// not be opened, and those of askers whom the operator denied.
-pub(super) fn causes(dropped: &[(UnwrapError, u64)], of_denied: u64) -> String {
+pub(super) fn causes_text(dropped: &[(UnwrapError, u64)], of_denied: u64) -> String {
     let some = dropped.iter().filter(|(_, count)| *count > 0);
     let mut causes: Vec<String> = some.map(|(cause, count)| format!("{count} {cause}")).collect();
     if of_denied > 0 {
@@ -362,13 +362,13 @@ mod tests {
     #[test]
     fn dropped_messages_are_named_by_cause() {
         let dropped = UnwrapError::ALL.map(|cause| (cause, 0));
-        assert_eq!(causes(&dropped, 0), "none");
+        assert_eq!(causes_text(&dropped, 0), "none");
         let dropped = dropped.map(|(cause, _)| match cause {
             UnwrapError::Undecryptable => (cause, 12),
             UnwrapError::Impostor => (cause, 1),
             cause => (cause, 0),
         });
         let text = "12 cannot be decrypted, 1 seal and rumor have different authors, 3 of denied askers";
-        assert_eq!(causes(&dropped, 3), text);
+        assert_eq!(causes_text(&dropped, 3), text);
     }
 }

@@ -1,7 +1,7 @@
 //! Requests: each message is read, decided, answered and recorded in one transaction (T1), and only
 //! then acted upon.
 
-use super::backlog::{AnswerLimits, Backlog, MAX_BATCH, QueuedRequest, limited};
+use super::backlog::{AnswerLimits, Backlog, MAX_BATCH, QueuedRequest, limit_answer};
 use super::context::ServiceContext;
 use crate::bot::{self, Facts, Reply, Request, SplitCost};
 use crate::fault::{self, Step};
@@ -90,7 +90,7 @@ impl Requests {
                 Ok(Err(error)) => tracing::warn!(%error, "messages cannot be answered together"),
                 Err(_) => {
                     tracing::error!("answering messages together panicked; one by one shows which it was");
-                    self.make_up();
+                    self.add_open_jobs();
                 }
             }
         }
@@ -120,7 +120,7 @@ impl Requests {
                 Err(_) => {
                     panics += 1;
                     tracing::error!(rumor = ?queued.arrival.message.id, panics, "answering a message panicked");
-                    self.make_up();
+                    self.add_open_jobs();
                     if panics > 1 {
                         return self.apologise(&queued.arrival);
                     }
@@ -135,7 +135,7 @@ impl Requests {
     }
 
     /// Adds all open jobs to the scheduler again, in case a panic came between T1 and adding a job.
-    fn make_up(&self) {
+    fn add_open_jobs(&self) {
         match self.context.ledger.open_jobs() {
             Ok(open) => {
                 for job in open {
@@ -243,7 +243,7 @@ impl Requests {
             easy_bits: queue.up_to_bits,
             easy_wait: queue.wait,
             page: self.context.config.web.public_url.as_deref(),
-            owes: self.owed(arrival, &asker),
+            owes: self.work_owed(arrival, &asker),
             split_work: self.split_cost(request, split.work_bits.filter(|_| !is_friend)),
             split_place: split.place,
             hours: self.context.config.search.restraints.hours.as_ref(),
@@ -261,7 +261,7 @@ impl Requests {
             self.context.flood.record_new_asker(Instant::now());
         }
         let verdict = self.limits().verdict(author, Instant::now());
-        let (effect, reply) = limited(effect, reply, verdict, now);
+        let (effect, reply) = limit_answer(effect, reply, verdict, now);
         let language = reading.language;
         let text = reply.map(|reply| bot::answer(&reading, &reply));
         let reply = text.map(|text| self.context.answer_to(arrival, text, now));
@@ -292,7 +292,7 @@ impl Requests {
     }
 
     /// The work that a new asker owes during a flood. Askers who had a job owe none.
-    fn owed(&self, arrival: &Arrival, asker: &AskerView) -> Option<WorkWanted> {
+    fn work_owed(&self, arrival: &Arrival, asker: &AskerView) -> Option<WorkWanted> {
         self.context.flood.wanted(Instant::now()).filter(|_| !asker.known && !arrival.paid)
     }
 

@@ -78,7 +78,7 @@ pub(super) async fn start(context: ServiceContext, scheduler: Arc<Scheduler>, re
     let (stop, received) = (shutdown, Arc::new(Mutex::new(received)));
     let table: [(&str, Task); 9] = [
         ("inbox", task(&stop, move |stop| inbox.clone().run(messages.clone(), stop))),
-        ("requests", task(&stop, move |_| answer(Arc::clone(&requests), Arc::clone(&received)))),
+        ("requests", task(&stop, move |_| answer_messages(Arc::clone(&requests), Arc::clone(&received)))),
         ("outbox", task(&stop, move |stop| outbox.clone().run(wakes.outbox.as_notify(), stop))),
         ("presence", task(&stop, move |stop| presence.clone().run(stop))),
         (
@@ -99,7 +99,7 @@ pub(super) async fn start(context: ServiceContext, scheduler: Arc<Scheduler>, re
 }
 
 /// Answers messages on a thread of its own, because that waits for the disk.
-async fn answer(requests: Arc<Requests>, received: Arc<Mutex<mpsc::Receiver<Arrival>>>) {
+async fn answer_messages(requests: Arc<Requests>, received: Arc<Mutex<mpsc::Receiver<Arrival>>>) {
     let answering = tokio::task::spawn_blocking(move || {
         // The lock is held by one run at a time, and a panic leaves the channel as it is.
         requests.run(&mut received.lock().unwrap_or_else(PoisonError::into_inner));
@@ -113,7 +113,7 @@ const STATUS_LENGTHS: [u32; 3] = [6, 7, 8];
 
 /// The current status. `longest`: the longest expected time of a job that is accepted.
 fn public_status(scheduler: &Scheduler, longest: Duration) -> String {
-    let status = describe(scheduler.rate(), scheduler.whole_keys_rate(), scheduler.open_jobs(), longest);
+    let status = status_text(scheduler.rate(), scheduler.whole_keys_rate(), scheduler.open_jobs(), longest);
     match scheduler.rest() {
         Some(Rest::Hours { until: Some(until), .. }) => {
             format!("resting until {:02}:{:02} UTC; {status}", until / 3600 % 24, until / 60 % 60)
@@ -125,7 +125,7 @@ fn public_status(scheduler: &Scheduler, longest: Duration) -> String {
 
 /// The text of the status, with totals only. Rates are rounded, so that small changes cause no new
 /// status.
-fn describe(rate: Option<Rate>, whole_keys: Option<Rate>, open_jobs: usize, longest: Duration) -> String {
+fn status_text(rate: Option<Rate>, whole_keys: Option<Rate>, open_jobs: usize, longest: Duration) -> String {
     let Some(rate) = rate.map(rounded) else {
         return match open_jobs {
             0 => "no request is open; my speed is not known now".to_owned(),
@@ -138,7 +138,7 @@ fn describe(rate: Option<Rate>, whole_keys: Option<Rate>, open_jobs: usize, long
         1 => "searching for 1 request".to_owned(),
         jobs => format!("searching for {jobs} requests"),
     };
-    let times: Vec<String> = STATUS_LENGTHS.iter().map(|&characters| expected(characters, rate)).collect();
+    let times: Vec<String> = STATUS_LENGTHS.iter().map(|&characters| time_text(characters, rate)).collect();
     let endings = whole_keys.map(|rate| format!("; {} for endings", rounded(rate))).unwrap_or_default();
     let (times, longest) = (times.join(", "), humanize(longest));
     format!(
@@ -154,7 +154,7 @@ fn rounded(Rate(rate): Rate) -> Rate {
 
 /// The expected time for a prefix of this many characters, with its unit and at most one decimal:
 /// `13 s`, `7 min`, `3.6 h`.
-fn expected(characters: u32, Rate(rate): Rate) -> String {
+fn time_text(characters: u32, Rate(rate): Rate) -> String {
     const MINUTE: f64 = 60.0;
     const HOUR: f64 = 60.0 * MINUTE;
     const DAY: f64 = 24.0 * HOUR;
@@ -179,12 +179,13 @@ mod tests {
     #[test]
     fn the_status_has_rate_jobs_and_times() {
         let day = Duration::from_secs(86_400);
-        let text =
-            |rate: Option<f64>, open_jobs| describe(rate.map(Rate), rate.map(|rate| Rate(rate / 4.1)), open_jobs, day);
+        let text = |rate: Option<f64>, open_jobs| {
+            status_text(rate.map(Rate), rate.map(|rate| Rate(rate / 4.1)), open_jobs, day)
+        };
         insta::assert_snapshot!(text(Some(110.2e9), 3), @"searching for 3 requests; 110 G/s keys tested; 6, 7, 8 characters take about a second, a second, 10 s; 27.0 G/s for endings; nothing longer than 24 h");
         insta::assert_snapshot!(text(Some(84.9e6), 0), @"ready for requests; 85.0 M/s keys tested; 6, 7, 8 characters take about 13 s, 7 min, 3.6 h; 21.0 M/s for endings; nothing longer than 24 h");
         insta::assert_snapshot!(text(None, 1), @"1 request is open; my speed is not known now");
-        assert!(!describe(Some(Rate(85e6)), None, 0, day).contains("endings"));
+        assert!(!status_text(Some(Rate(85e6)), None, 0, day).contains("endings"));
         assert_eq!(text(Some(110.2e9), 1), text(Some(109.8e9), 1), "small changes cause no new status");
     }
 
@@ -205,7 +206,7 @@ mod tests {
         ];
         for (per_second, text) in cases {
             let rate = Rate(Difficulty::from_bits(30).candidates() * per_second);
-            assert_eq!(expected(6, rate), text, "{per_second}");
+            assert_eq!(time_text(6, rate), text, "{per_second}");
         }
     }
 }

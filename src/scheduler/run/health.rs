@@ -284,7 +284,7 @@ pub struct DeviceStatus {
 
 impl DeviceStatus {
     /// The status for the operator, who may have paused the search.
-    pub(in crate::scheduler) fn told(self, is_paused: bool) -> DeviceStatus {
+    pub(in crate::scheduler) fn with_state(self, is_paused: bool) -> DeviceStatus {
         let state = match (&self.health, &self.rest) {
             (Health::Out(reason), _) => format!("out: {reason}"),
             (Health::Working, _) if is_paused => "paused".to_owned(),

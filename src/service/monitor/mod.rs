@@ -47,7 +47,7 @@ impl Monitor {
     /// Errors: the part that did not answer within `patience`.
     pub async fn check(&self, patience: Duration) -> Result<(), String> {
         let context = &self.bot.context;
-        gone(self.bot.gone())?;
+        check_none_gone(self.bot.gone())?;
         let mut beats = context.pulse.beats();
         context.wakes.ping.wake();
         if timeout(patience, beats.changed()).await.is_err() {
@@ -72,7 +72,7 @@ impl Monitor {
     ///
     /// Errors: the missing part.
     pub async fn readiness(&self) -> Result<(), String> {
-        gone(self.bot.gone())?;
+        check_none_gone(self.bot.gone())?;
         if self.bot.context.vault.trouble().is_some() {
             return Err("the vault does not answer".to_owned());
         }
@@ -80,7 +80,7 @@ impl Monitor {
         let works = self.bot.scheduler.devices().iter().any(|device| device.health == Health::Working);
         let ledger = self.bot.context.ledger.clone();
         let free = tokio::task::spawn_blocking(move || ledger.free_bytes()).await.ok().flatten();
-        missing(is_connected, works, free).map_or(Ok(()), |part| Err(part.to_owned()))
+        missing_part(is_connected, works, free).map_or(Ok(()), |part| Err(part.to_owned()))
     }
 
     /// All metrics in Prometheus's text format.
@@ -96,7 +96,7 @@ impl Monitor {
 }
 
 /// The missing part without which the bot serves nobody. `free`: bytes left on its disk, if known.
-fn missing(is_connected: bool, works: bool, free: Option<u64>) -> Option<&'static str> {
+fn missing_part(is_connected: bool, works: bool, free: Option<u64>) -> Option<&'static str> {
     match (is_connected, works) {
         (false, _) => Some("no relay is connected"),
         (true, false) => Some("no device works"),
@@ -140,7 +140,7 @@ impl Monitors {
     ///
     /// Errors: the part that is gone or does not answer within `patience`.
     async fn health(&self, patience: Duration) -> Result<(), String> {
-        gone(self.roster.gone())?;
+        check_none_gone(self.roster.gone())?;
         match self.get() {
             Some(monitor) => monitor.check(patience).await,
             None => Ok(()),
@@ -156,7 +156,7 @@ impl Monitors {
 }
 
 /// Errors: there are such parts.
-fn gone(parts: Vec<String>) -> Result<(), String> {
+fn check_none_gone(parts: Vec<String>) -> Result<(), String> {
     if parts.is_empty() { Ok(()) } else { Err(format!("{}: gone, and started again soon", parts.join(", "))) }
 }
 
@@ -308,7 +308,7 @@ mod tests {
             (false, true, Some(FULL_DISK_BYTES), Some("relay")),
         ];
         for (is_connected, works, free, expected) in cases {
-            let part = missing(is_connected, works, free);
+            let part = missing_part(is_connected, works, free);
             assert_eq!(part.is_some(), expected.is_some());
             assert!(part.is_none_or(|part| part.contains(expected.unwrap())), "{part:?}");
         }

@@ -115,28 +115,30 @@ impl Answers {
         let is_head = request.method() == Method::HEAD;
         if !is_head && request.method() != Method::GET {
             let mut response =
-                reply(StatusCode::METHOD_NOT_ALLOWED, Bytes::from_static(b"GET and HEAD only.\n"), is_head);
+                response(StatusCode::METHOD_NOT_ALLOWED, Bytes::from_static(b"GET and HEAD only.\n"), is_head);
             response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
             // A request body is never read, so the connection is closed.
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             return response;
         }
         let (status, body) = match request.uri().path() {
-            "/metrics" => recent(&self.metrics, async { said(self.bot.metrics().await) }).await,
-            "/healthz" => recent(&self.health, async { said(self.bot.health(HEALTH_TIMEOUT).await.map(ok)) }).await,
-            "/readyz" => recent(&self.readiness, async { said(self.bot.readiness().await.map(ok)) }).await,
+            "/metrics" => cached(&self.metrics, async { to_response(self.bot.metrics().await) }).await,
+            "/healthz" => {
+                cached(&self.health, async { to_response(self.bot.health(HEALTH_TIMEOUT).await.map(ok_text)) }).await
+            }
+            "/readyz" => cached(&self.readiness, async { to_response(self.bot.readiness().await.map(ok_text)) }).await,
             _ => (StatusCode::NOT_FOUND, Bytes::from_static(b"Not here: /metrics, /healthz, /readyz.\n")),
         };
-        reply(status, body, is_head)
+        response(status, body, is_head)
     }
 }
 
-fn ok(_: ()) -> String {
+fn ok_text(_: ()) -> String {
     "ok\n".to_owned()
 }
 
 /// The reply to an answer: status 200 with the text, or 503 with the reason.
-fn said(answer: Result<String, String>) -> (StatusCode, Bytes) {
+fn to_response(answer: Result<String, String>) -> (StatusCode, Bytes) {
     match answer {
         Ok(text) => (StatusCode::OK, text.into()),
         Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n").into()),
@@ -144,7 +146,7 @@ fn said(answer: Result<String, String>) -> (StatusCode, Bytes) {
 }
 
 /// The kept answer if it is new enough, otherwise a new one. Other requests wait while it is made.
-async fn recent(kept: &CachedAnswer, make: impl Future<Output = (StatusCode, Bytes)>) -> (StatusCode, Bytes) {
+async fn cached(kept: &CachedAnswer, make: impl Future<Output = (StatusCode, Bytes)>) -> (StatusCode, Bytes) {
     let mut kept = kept.lock().await;
     if let Some((_, status, body)) = kept.as_ref().filter(|(made, ..)| made.elapsed() < ANSWER_KEPT_FOR) {
         return (*status, body.clone());
@@ -154,7 +156,7 @@ async fn recent(kept: &CachedAnswer, make: impl Future<Output = (StatusCode, Byt
     (status, body)
 }
 
-fn reply(status: StatusCode, body: Bytes, is_head: bool) -> Response<Full<Bytes>> {
+fn response(status: StatusCode, body: Bytes, is_head: bool) -> Response<Full<Bytes>> {
     let length = body.len();
     let mut response = Response::new(Full::new(if is_head { Bytes::new() } else { body }));
     *response.status_mut() = status;
@@ -222,17 +224,17 @@ mod tests {
     async fn metrics_are_collected_at_most_once_a_second() {
         let collections = AtomicU64::new(0);
         let kept = CachedAnswer::default();
-        let collect = async || said(Ok(format!("collected {}\n", collections.fetch_add(1, Ordering::SeqCst))));
+        let collect = async || to_response(Ok(format!("collected {}\n", collections.fetch_add(1, Ordering::SeqCst))));
         let began = Instant::now();
         for _ in 0..100 {
-            recent(&kept, collect()).await;
+            cached(&kept, collect()).await;
         }
         let seconds = began.elapsed().as_secs();
         assert!(collections.load(Ordering::SeqCst) <= 1 + seconds);
         if let Some((made, ..)) = kept.lock().await.as_mut() {
             *made -= ANSWER_KEPT_FOR;
         }
-        let (_, body) = recent(&kept, collect()).await;
+        let (_, body) = cached(&kept, collect()).await;
         assert_eq!(body, format!("collected {}\n", collections.load(Ordering::SeqCst) - 1), "then again");
     }
 

@@ -218,7 +218,7 @@ fn advice_names_what_works_where_it_is_given() {
     let said = stderr(&run(&["mine", "cat", "--ncryptsec", "--device", "cpu"]));
     assert!(said.contains("--password-file") && !said.contains("--passphrase-file"), "{said}");
     let said = stderr(&run(&["mine", "cat", "--device", "cpu", "--out", "/dev/null"]));
-    assert!(said.contains("no regular file") && !said.contains("chmod"), "{said}");
+    assert!(said.contains("not a regular file") && !said.contains("chmod"), "{said}");
     let (folder, flags) = initialised();
     let as_other = |name: &str| {
         let mut command = command();

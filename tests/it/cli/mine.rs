@@ -138,7 +138,7 @@ fn mine_reads_a_list_with_commas_and_names_a_line_that_stands_alone() {
         ("surprise", "line 1: `surprise` searches without a target"),
         ("best\n", "npubbot mine best 10m"),
         ("cat, b0b\n", "line 1: `b0b` is not a pattern"),
-        ("# nothing\n", "no pattern in it"),
+        ("# nothing\n", "has no pattern"),
     ] {
         let output = mine(text, &[]);
         assert!(!output.status.success() && stdout(&output).is_empty(), "{text}");

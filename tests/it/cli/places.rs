@@ -73,7 +73,7 @@ fn a_variable_stands_for_a_flag_and_a_flag_comes_first() {
         command.args(["explain", "m0ctane"]).args(flags).envs(variables.iter().copied()).output().unwrap()
     };
     let cpu = [("NPUBBOT_DEVICE", "cpu"), ("NPUBBOT_THREADS", "1"), ("NPUBBOT_JSON", "1")];
-    assert!(stdout(&explain(&cpu, &[])).starts_with("{\"pattern\""));
+    assert!(stdout(&explain(&cpu, &[])).starts_with("{\"cheaper\""));
     let off = [cpu[0], cpu[1], ("NPUBBOT_JSON", "0")];
     assert!(stdout(&explain(&off, &[])).starts_with("m0ctane\n"));
     assert!(stderr(&explain(&[("NPUBBOT_DEVICE", "gpu")], &[])).contains("gpu"));
@@ -107,7 +107,10 @@ fn on_a_terminal_init_asks_and_writes_the_answers() {
     let answers = "Ann's bot\nhttps://no.example\nwss://one.example, wss://two.example\ncuda:7\nno\n";
     child.stdin.take().unwrap().write_all(answers.as_bytes()).unwrap();
     let said = String::from_utf8_lossy(&child.wait_with_output().unwrap().stdout).into_owned();
-    assert!(said.contains("https://no.example is no relay") && said.contains("npubbot serve"), "{said}");
+    assert!(
+        said.contains("https://no.example is not the address of a relay") && said.contains("npubbot serve"),
+        "{said}"
+    );
     let written = npubbot::config::Config::load(&config).unwrap();
     assert_eq!(written.bot.name, "Ann's bot");
     assert!(!written.bot.live_status && !written.bot.daily_note);
