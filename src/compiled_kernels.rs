@@ -1,5 +1,5 @@
-//! The folder that keeps kernels compiled for GPUs from one start to the next. A file that is missing
-//! or another user's is ignored, and the kernels are compiled again.
+//! The folder that keeps kernels compiled for GPUs from one start to the next. A file that is
+//! missing or another user's is ignored, and the kernels are compiled again.
 
 use crate::os::files;
 use crate::search::KernelStore;

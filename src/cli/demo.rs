@@ -1,4 +1,5 @@
-//! `npubbot demo`: a relay, the bot and an asker on this machine. The bot is the same as in `serve`.
+//! `npubbot demo`: a relay, the bot and an asker on this machine. The bot is the same as in
+//! `serve`.
 
 use super::output::{note, print_json, stdout};
 use super::patterns::not_accepted_by_bots;

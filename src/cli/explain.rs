@@ -101,8 +101,9 @@ impl Explain {
     }
 }
 
-/// The JSON object of a pattern. A figure is `null` where it is not known, and the rate for a pattern
-/// that cannot be searched for. `nearest` is missing if the faster kernel searches for the pattern.
+/// The JSON object of a pattern. A figure is `null` where it is not known, and the rate for a
+/// pattern that cannot be searched for. `nearest` is missing if the faster kernel searches for the
+/// pattern.
 fn explanation(pattern: &Pattern, here: KindRates) -> Value {
     let rate = here.of(pattern).filter(|_| pattern.is_searchable());
     let seconds = |other: &Pattern| Some(other.difficulty().expected_time(here.of(other)?)?.as_secs_f64());
@@ -129,8 +130,8 @@ fn explanation(pattern: &Pattern, here: KindRates) -> Value {
     object
 }
 
-/// The JSON object of a search without a target, whose time is fixed. `likely` is a pattern about as
-/// rare as its key will probably be.
+/// The JSON object of a search without a target, whose time is fixed. `likely` is a pattern about
+/// as rare as its key will probably be.
 fn explanation_of_best(best: Best, here: KindRates) -> Value {
     let (rate, seconds) = (here.top_words, best.time.as_secs_f64());
     let mut object = json!({

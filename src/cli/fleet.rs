@@ -1,5 +1,5 @@
-//! Workers: `npubbot fleet` shows those on other machines and sets them up; `npubbot worker` searches on
-//! this machine for a bot on another one.
+//! Workers: `npubbot fleet` shows those on other machines and sets them up; `npubbot worker`
+//! searches on this machine for a bot on another one.
 
 use super::folders::FolderFlags;
 use super::operate::show;

@@ -1,5 +1,5 @@
-//! The asker's half of a split key, offline: `npubbot split new` makes it, `npubbot combine` makes the key
-//! from it and the bot's tweak. Only its point is sent to the bot.
+//! The asker's half of a split key, offline: `npubbot split new` makes it, `npubbot combine` makes
+//! the key from it and the bot's tweak. Only its point is sent to the bot.
 
 use super::identity::{UnlockFlags, ask, new_password};
 use super::output::{note, stdout};

@@ -1,5 +1,5 @@
-//! `npubbot man`: a manual page for every command. `npubbot completions`: the file with which a shell
-//! completes commands and options.
+//! `npubbot man`: a manual page for every command. `npubbot completions`: the file with which a
+//! shell completes commands and options.
 
 use super::exit::EXIT_CODES;
 use super::output::stdout;

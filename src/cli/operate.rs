@@ -1,5 +1,5 @@
-//! The commands that look at a running bot or change it: `status`, `jobs`, `askers`, `stats`, `doctor`;
-//! `allow`, `deny`, `pause`, `resume`, `reload`, `log`.
+//! The commands that look at a running bot or change it: `status`, `jobs`, `askers`, `stats`,
+//! `doctor`; `allow`, `deny`, `pause`, `resume`, `reload`, `log`.
 
 use super::exit::Passing;
 use super::folders::FolderFlags;

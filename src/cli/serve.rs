@@ -1,8 +1,9 @@
 //! `npubbot serve`: runs the bot until a signal stops it.
 //!
-//! Requests to stop are SIGINT and SIGTERM; Ctrl-C and others on Windows. The first asks for a clean
-//! shutdown, the second ends the process at once. The clean shutdown has a time limit, because a launch
-//! may hang in a driver. Ending at once is as safe as `kill -9`: no accepted job is lost.
+//! Requests to stop are SIGINT and SIGTERM; Ctrl-C and others on Windows. The first asks for a
+//! clean shutdown, the second ends the process at once. The clean shutdown has a time limit,
+//! because a launch may hang in a driver. Ending at once is as safe as `kill -9`: no accepted job
+//! is lost.
 
 use super::folders::Folders;
 use super::identity::IdentityFlags;
@@ -133,7 +134,8 @@ impl ConfiguredVault {
 /// What follows where the vault keeps its settings.
 const UNCHANGED: &str = "restart the bot to publish the new profile and relay lists, and to authenticate to new relays";
 
-/// Writes a line for the program or person that started the bot. The bot serves without a reader too.
+/// Writes a line for the program or person that started the bot. The bot serves without a reader
+/// too.
 fn announce(line: &str) {
     if let Err(error) = writeln!(stdout(), "{line}") {
         tracing::warn!(%error, line, "a line could not be written");

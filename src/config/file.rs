@@ -1,5 +1,5 @@
-//! The file: reading and checking it, the errors that operators read, and the text of a new one, which is
-//! the shipped file with an operator's choices in it.
+//! The file: reading and checking it, the errors that operators read, and the text of a new one,
+//! which is the shipped file with an operator's choices in it.
 
 use super::Config;
 use std::fs::OpenOptions;

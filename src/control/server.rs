@@ -35,8 +35,9 @@ impl ControlServer {
         LocalListener::open(&socket(data)).map(ControlServer)
     }
 
-    /// Serves requests until shutdown. `carry_out` returns the lines of an answer, without the final
-    /// [`ReplyLine::End`]. Each connection is a separate task, and a panic ends only that one.
+    /// Serves requests until shutdown. `carry_out` returns the lines of an answer, without the
+    /// final [`ReplyLine::End`]. Each connection is a separate task, and a panic ends only that
+    /// one.
     pub async fn run<C, F>(&mut self, carry_out: C, mut shutdown: Shutdown)
     where
         C: Fn(OperatorCommand) -> F + Clone + Send + 'static,

@@ -1,5 +1,5 @@
-//! Messages that wait for their answer, the order in which they get it, and the limits on answers: a
-//! number per hour for each asker, and a number per second for all askers together.
+//! Messages that wait for their answer, the order in which they get it, and the limits on answers:
+//! a number per hour for each asker, and a number per second for all askers together.
 //!
 //! An asker at the limit gets one notice that says when the next answer comes, and no answer until
 //! then. The counts are in memory, for a bounded number of askers. At worst, an attacker with many
@@ -34,7 +34,8 @@ pub(super) struct QueuedRequest {
 }
 
 impl QueuedRequest {
-    /// The request in the message. It is read when its turn comes, so that a flood costs no reading.
+    /// The request in the message. It is read when its turn comes, so that a flood costs no
+    /// reading.
     pub fn request(&self) -> &Request {
         self.request.get_or_init(|| bot::read(&self.arrival.message))
     }

@@ -143,8 +143,8 @@ impl ServiceContext {
         }
     }
 
-    /// A message that the bot sends on its own about a job: a result or a notice. It is encrypted to
-    /// the asker's key that is in force now.
+    /// A message that the bot sends on its own about a job: a result or a notice. It is encrypted
+    /// to the asker's key that is in force now.
     pub fn message_about(&self, job: &Job, text: String, now: u64) -> OutgoingMessage {
         let (asker, used) = (job.spec.asker, job.spec.encryption_key);
         OutgoingMessage {

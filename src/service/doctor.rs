@@ -1,5 +1,5 @@
-//! The checks of `npubbot doctor`: those of the installation, and those that only the running bot can
-//! make. Each says what would work.
+//! The checks of `npubbot doctor`: those of the installation, and those that only the running bot
+//! can make. Each says what would work.
 
 use super::context::Handles;
 use super::maintenance::causes_text;

@@ -206,8 +206,8 @@ impl Handles {
         self.context.encryption_keys.refresh(&self.relays, &askers, self.context.clock.now()).await;
     }
 
-    /// Queries the relays for requests to vanish (NIP-62), now and once an hour, until shutdown. The
-    /// data of their authors is deleted.
+    /// Queries the relays for requests to vanish (NIP-62), now and once an hour, until shutdown.
+    /// The data of their authors is deleted.
     pub async fn follow_requests_to_vanish(self, mut shutdown: Shutdown) {
         shutdown.repeat(LOOKUP_ROUND, || self.follow_requests_once()).await;
     }

@@ -48,9 +48,9 @@ impl Requests {
         Requests { context, scheduler, limits: Mutex::new(limits) }
     }
 
-    /// Answers messages until the channel closes or the service stops.
-    /// Messages that arrived during one transaction share the next one. After a panic, messages that
-    /// waited are answered after the next start of the bot.
+    /// Answers messages until the channel closes or the service stops. Messages that arrived during
+    /// one transaction share the next one. After a panic, messages that waited are answered after
+    /// the next start of the bot.
     pub fn run(&self, messages: &mut mpsc::Receiver<Arrival>) {
         let mut backlog = Backlog::new(self.context.access.clone(), self.context.pulse.clone());
         loop {

@@ -1,5 +1,5 @@
-//! The embedded page as it is sent: its bytes, its SHA-256, its address, and the headers of every reply.
-//! The content security policy is the page's own, made stricter.
+//! The embedded page as it is sent: its bytes, its SHA-256, its address, and the headers of every
+//! reply. The content security policy is the page's own, made stricter.
 
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use nostr::{PublicKey, RelayUrl, ToBech32};
@@ -7,8 +7,8 @@ use nostr::{PublicKey, RelayUrl, ToBech32};
 /// `web/dist/index.html`, as `web/check.sh` builds it from `web/src`.
 pub(super) const PAGE: &str = include_str!("../../web/dist/index.html");
 
-/// The page compressed, with the name of the encoding, the smallest one first. `web/check.sh` compares
-/// them with the page.
+/// The page compressed, with the name of the encoding, the smallest one first. `web/check.sh`
+/// compares them with the page.
 pub(super) const COMPRESSED: [(&str, &[u8]); 2] =
     [("br", include_bytes!("../../web/dist/index.html.br")), ("gzip", include_bytes!("../../web/dist/index.html.gz"))];
 

@@ -17,7 +17,8 @@ pub mod manager {
         sd_notify::watchdog_enabled()
     }
 
-    /// Whether standard error goes to the journal of systemd (`JOURNAL_STREAM`), which dates each line.
+    /// Whether standard error goes to the journal of systemd (`JOURNAL_STREAM`), which dates each
+    /// line.
     pub fn dates_log() -> bool {
         let journal = std::env::var("JOURNAL_STREAM").unwrap_or_default();
         rustix::fs::fstat(io::stderr()).is_ok_and(|stat| journal == format!("{}:{}", stat.st_dev, stat.st_ino))
@@ -67,8 +68,8 @@ pub mod process {
         Ok(kill_process(process, Signal::KILL)?)
     }
 
-    /// Makes a server read its configuration again (SIGHUP). `None` if the process does not run, or is
-    /// another program by now.
+    /// Makes a server read its configuration again (SIGHUP). `None` if the process does not run, or
+    /// is another program by now.
     pub fn reload(process: u32, program: &str) -> Option<()> {
         let running = std::fs::read_to_string(format!("/proc/{process}/comm")).ok()?;
         let process = i32::try_from(process).ok().and_then(Pid::from_raw).filter(|_| running.trim() == program)?;
@@ -156,8 +157,8 @@ pub mod signals {
     pub struct Hangups(Signal);
 
     impl Hangups {
-        /// Listens from now on, within a tokio runtime. `None` if standard error is a terminal: then
-        /// the signal means that the terminal is gone, and ends the program as usual.
+        /// Listens from now on, within a tokio runtime. `None` if standard error is a terminal:
+        /// then the signal means that the terminal is gone, and ends the program as usual.
         ///
         /// Errors: the system refuses.
         pub fn listen() -> io::Result<Option<Hangups>> {

@@ -13,8 +13,8 @@ use windows_service::service_control_handler::{self, ServiceControlHandlerResult
 
 /// The service's name.
 pub(super) const NAME: &str = "npubbot";
-/// The service's account, which Windows makes together with the service. The account LocalService is
-/// not used: many services share it, and all of them could read the bot's files.
+/// The service's account, which Windows makes together with the service. The account LocalService
+/// is not used: many services share it, and all of them could read the bot's files.
 pub(super) const ACCOUNT: &str = r"NT SERVICE\npubbot";
 /// The identifier of the account, which follows from the name: `sc showsid npubbot` shows it.
 pub(super) const SID: &str = "S-1-5-80-3943759368-959520024-4099869141-919667576-2746022867";

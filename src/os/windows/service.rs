@@ -1,5 +1,5 @@
-//! The bot among the services of Windows: installs, removes and runs it, and passes the bot's files from
-//! their user to the service and back.
+//! The bot among the services of Windows: installs, removes and runs it, and passes the bot's files
+//! from their user to the service and back.
 
 use super::acl::{self, Own};
 use super::manager::{self, ACCOUNT, NAME, SID, error};

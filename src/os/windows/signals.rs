@@ -1,7 +1,7 @@
 //! Ctrl-C, Ctrl-Break, the closed window, log-off and shutdown, and the stop of a service.
 //!
-//! A program that has loaded `user32.dll`, as ours has, gets no console event for the end of the user's
-//! session. Only windows are told of it, so the program has a window that is never shown.
+//! A program that has loaded `user32.dll`, as ours has, gets no console event for the end of the
+//! user's session. Only windows are told of it, so the program has a window that is never shown.
 
 use super::{manager, wide};
 use std::convert::Infallible;

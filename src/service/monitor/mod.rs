@@ -41,8 +41,8 @@ impl Monitor {
         Monitor { bot, since: SystemTime::now(), asking: Arc::default() }
     }
 
-    /// Whether the bot lives: all its tasks and threads are there, its maintenance task answers, its
-    /// ledger answers a query, and the thread that answers requests is not stuck in a batch.
+    /// Whether the bot lives: all its tasks and threads are there, its maintenance task answers,
+    /// its ledger answers a query, and the thread that answers requests is not stuck in a batch.
     ///
     /// Errors: the part that did not answer within `patience`.
     pub async fn check(&self, patience: Duration) -> Result<(), String> {
