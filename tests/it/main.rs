@@ -58,7 +58,6 @@ fn main() -> std::process::ExitCode {
         gpu::kernels::TESTS,
         gpu::precision::TESTS,
         gpu::secrets::TESTS,
-        gpu::restart::TESTS,
         gpu::workers::TESTS,
         presence::TESTS,
         relays::clients::TESTS,

@@ -20,7 +20,7 @@ const TRAP: &str = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .ent
 
 /// Launches a kernel that traps, in the CUDA context that the search uses too. Every later call on
 /// this GPU fails.
-pub fn destroy_the_context(ordinal: usize) {
+fn destroy_the_context(ordinal: usize) {
     let context = CudaContext::new(ordinal).unwrap();
     let module = context.load_module(Ptx::from_src(TRAP)).unwrap();
     let boom = module.load_function("boom").unwrap();
@@ -56,7 +56,10 @@ fn a_gpu_that_fails_is_taken_out_and_its_work_goes_on() {
     let searched = scheduler.candidates();
     until("it searches", Duration::from_secs(30), || scheduler.candidates() > searched && scheduler.rate().is_some());
     destroy_the_context(0);
-    let is_out = || scheduler.devices().iter().any(|device| matches!(device.health, Health::Out(_)));
+    let must_restart = |reason: &str| reason.contains("until npubbot is started again");
+    let is_out = || {
+        scheduler.devices().iter().any(|device| matches!(&device.health, Health::Out(reason) if must_restart(reason)))
+    };
     let out_after = until("it is taken out", Duration::from_secs(5), is_out);
     // The work continues elsewhere: the processor finds a request that is hard enough for a GPU.
     scheduler.add(JobId(2), JobSpec::local(vec![Pattern::parse("m0ct").unwrap()]));

@@ -8,6 +8,5 @@ pub mod host_probe;
 pub mod kernels;
 pub mod launch;
 pub mod precision;
-pub mod restart;
 pub mod secrets;
 pub mod workers;

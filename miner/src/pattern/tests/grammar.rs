@@ -22,7 +22,10 @@ fn a_pattern_is_written_as_it_was_read() {
 #[test]
 fn patterns_are_read_as_people_write_them() {
     for (written, text) in [
+        (" M0ctane\n", "m0ctane"),
         ("npub1m0ctane", "m0ctane"),
+        ("nostr:npub1m0ctane", "m0ctane"),
+        ("/m0ctane", "m0ctane"),
         ("NPUB1M0?TANE", "m0?tane"),
         ("[5s5]at0", "[5s]at0"),
         ("[s]at", "sat"),
@@ -46,6 +49,8 @@ fn patterns_are_read_as_people_write_them() {
 fn an_impossible_pattern_is_refused_with_one_that_works() {
     for (written, expected) in [
         ("", "there is no prefix in it"),
+        ("npub1", "there is no prefix in it"),
+        (&"q".repeat(53), "53 characters are too many"),
         ("bob", "“b” cannot occur in an npub; “808” or “6q6” would work; “~bob” takes any spelling that looks like it"),
         ("b?b", "“b” cannot occur in an npub; “8?8” or “6?6” would work; “~b?b”"),
         ("*b*", "“*8*” or “*6*” would work"),
@@ -94,7 +99,7 @@ fn an_impossible_pattern_is_refused_with_one_that_works() {
         ("m0**@3", "within how many characters, like *m0ct*@12"),
         ("best", "`best` comes alone and with a time"),
         ("surprise", "`surprise` comes alone"),
-        ("smörgas", "cannot occur"),
+        ("smörgas", "“ö” cannot occur in an npub; use the characters qpzry"),
         ("word:8", "“o” cannot occur"),
     ] {
         let error = written.parse::<Pattern>().expect_err(written).to_string();

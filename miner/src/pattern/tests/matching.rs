@@ -42,7 +42,10 @@ pub fn pattern_near(rng: &mut StdRng, npub: &Npub) -> String {
         written(rng, &text[..length])
     };
     match rng.random_range(0..60) % 13 {
-        0 => text[..rng.random_range(1..=52)].to_owned(),
+        0 => {
+            let length = rng.random_range(1..=52);
+            text[..length].chars().map(|c| nearly(rng, c)).collect()
+        }
         1 => {
             let length = rng.random_range(1..=30);
             written(rng, &text[..length])
