@@ -210,7 +210,7 @@ fn measure(error: &MeasureError) -> Repair {
     match error {
         MeasureError::Search(error) => search(error),
         MeasureError::Vault(error) => vault(error),
-        MeasureError::TooManyPatterns { .. } | MeasureError::TooEasy { .. } => Repair::Person,
+        MeasureError::Patterns(_) => Repair::Person,
         MeasureError::Device(_) => Repair::Time,
     }
 }

@@ -34,6 +34,7 @@ use crate::job::{BestSearch, JobId, JobSpec};
 use crate::pattern::Pattern;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{AddAssign, SubAssign};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,13 +49,8 @@ pub struct OpenJobs {
     split: SplitLine,
     /// Jobs without a target.
     best: BTreeSet<JobId>,
-    /// Intervals that the devices' filters need for all open jobs.
-    intervals: usize,
-    /// Tests of whole texts, summed over all patterns.
-    text_tests: usize,
-    /// The share of keys that pass a filter and need a full check, summed over all patterns, in
-    /// units of [`HANDED_ON_UNIT`]. A sum of floating-point numbers would drift.
-    handed_on: u64,
+    /// The work that all open jobs cause.
+    load: PatternLoad,
     /// Number of changes so far. A device compares this number to learn whether its passes may be
     /// out of date.
     changes: u64,
@@ -72,12 +68,9 @@ impl OpenJobs {
         if spec.half.is_some() {
             self.split.insert(job, &spec);
         } else {
-            self.pool.insert(job, &spec, Compared::TopWords);
-            self.pool_whole.insert(job, &spec, Compared::WholeKeys);
+            self.index(job, &spec);
         }
-        self.intervals += intervals_of(&spec);
-        self.text_tests += text_tests_of(&spec);
-        self.handed_on += handed_on(&spec);
+        self.load += PatternLoad::of(&spec);
         self.jobs.insert(job, spec);
     }
 
@@ -86,14 +79,11 @@ impl OpenJobs {
         self.changes += 1;
         self.best.remove(&job);
         if let Some(spec) = self.jobs.remove(&job) {
-            self.intervals -= intervals_of(&spec);
-            self.text_tests -= text_tests_of(&spec);
-            self.handed_on -= handed_on(&spec);
+            self.load -= PatternLoad::of(&spec);
             if spec.half.is_some() {
                 self.split.remove(job, &spec);
             } else {
-                self.pool.remove(job, &spec, Compared::TopWords);
-                self.pool_whole.remove(job, &spec, Compared::WholeKeys);
+                self.unindex(job, &spec);
             }
         }
     }
@@ -110,20 +100,27 @@ impl OpenJobs {
             return;
         }
         spec.patterns = patterns;
-        self.intervals = self.intervals - intervals_of(&before) + intervals_of(spec);
-        self.text_tests = self.text_tests - text_tests_of(&before) + text_tests_of(spec);
-        self.handed_on = self.handed_on - handed_on(&before) + handed_on(spec);
+        let spec = spec.clone();
+        self.load -= PatternLoad::of(&before);
+        self.load += PatternLoad::of(&spec);
         if spec.half.is_some() {
-            self.split.renew(job, &before, spec);
+            self.split.renew(job, &before, &spec);
         } else {
-            for (index, compared) in [(&mut self.pool, Compared::TopWords), (&mut self.pool_whole, Compared::WholeKeys)]
-            {
-                index.remove(job, &before, compared);
-                index.insert(job, spec, compared);
-            }
+            self.unindex(job, &before);
+            self.index(job, &spec);
             self.raises += 1;
         }
         self.changes += 1;
+    }
+
+    fn index(&mut self, job: JobId, spec: &JobSpec) {
+        self.pool.insert(job, spec, Compared::TopWords);
+        self.pool_whole.insert(job, spec, Compared::WholeKeys);
+    }
+
+    fn unindex(&mut self, job: JobId, spec: &JobSpec) {
+        self.pool.remove(job, spec, Compared::TopWords);
+        self.pool_whole.remove(job, spec, Compared::WholeKeys);
     }
 
     /// Number of times so far that the patterns of a job of the pool were replaced.
@@ -154,20 +151,9 @@ impl OpenJobs {
         self.jobs.len()
     }
 
-    /// Intervals that the devices' filters need for all open jobs.
-    pub fn intervals(&self) -> usize {
-        self.intervals
-    }
-
-    /// Number of tests of whole texts, summed over the patterns of all open jobs.
-    pub fn text_tests(&self) -> usize {
-        self.text_tests
-    }
-
-    /// The share of keys that pass a filter and need a full check, summed over the patterns of all
-    /// open jobs ([`crate::pattern::Pattern::handed_on`]).
-    pub fn handed_on(&self) -> f64 {
-        self.handed_on as f64 * HANDED_ON_UNIT
+    /// The work that all open jobs cause.
+    pub fn load(&self) -> PatternLoad {
+        self.load
     }
 
     /// Number of changes so far.
@@ -201,19 +187,51 @@ impl OpenJobs {
     }
 }
 
-/// The unit of [`OpenJobs::handed_on`], as a share of keys.
+/// The work that patterns cause on each device, summed over them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PatternLoad {
+    /// Intervals that the devices' filters need.
+    pub intervals: usize,
+    /// Tests of whole texts.
+    pub text_tests: usize,
+    /// The share of keys that pass a filter and need a full check, in units of [`HANDED_ON_UNIT`].
+    /// A sum of floating-point numbers would drift.
+    handed_on: u64,
+}
+
+/// The unit of [`PatternLoad::handed_on`], as a share of keys.
 const HANDED_ON_UNIT: f64 = 1.0 / (1u64 << 50) as f64;
 
-fn handed_on(spec: &JobSpec) -> u64 {
-    spec.patterns.iter().map(|pattern| (pattern.handed_on() / HANDED_ON_UNIT) as u64).sum()
+impl PatternLoad {
+    fn of(spec: &JobSpec) -> PatternLoad {
+        PatternLoad {
+            intervals: spec.patterns.iter().map(Pattern::interval_count).sum(),
+            text_tests: spec.patterns.iter().map(Pattern::text_test_count).sum(),
+            handed_on: spec.patterns.iter().map(|pattern| (pattern.handed_on() / HANDED_ON_UNIT) as u64).sum(),
+        }
+    }
+
+    /// The share of keys that pass a filter and need a full check
+    /// ([`crate::pattern::Pattern::handed_on`]).
+    pub fn handed_on(self) -> f64 {
+        self.handed_on as f64 * HANDED_ON_UNIT
+    }
 }
 
-fn text_tests_of(spec: &JobSpec) -> usize {
-    spec.patterns.iter().map(Pattern::text_test_count).sum()
+impl AddAssign for PatternLoad {
+    fn add_assign(&mut self, other: PatternLoad) {
+        self.intervals += other.intervals;
+        self.text_tests += other.text_tests;
+        self.handed_on += other.handed_on;
+    }
 }
 
-fn intervals_of(spec: &JobSpec) -> usize {
-    spec.patterns.iter().map(Pattern::interval_count).sum()
+impl SubAssign for PatternLoad {
+    fn sub_assign(&mut self, other: PatternLoad) {
+        self.intervals -= other.intervals;
+        self.text_tests -= other.text_tests;
+        self.handed_on -= other.handed_on;
+    }
 }
 
 /// The most hits per start point that all rare patterns may have together. If they had more, start

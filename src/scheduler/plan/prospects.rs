@@ -50,9 +50,9 @@ impl Shares {
         let takes_new_seat = own == 0 && !seats.is_full;
         Shares {
             pool_jobs,
-            intervals: jobs.intervals(),
-            text_tests: jobs.text_tests(),
-            handed_on: jobs.handed_on(),
+            intervals: jobs.load().intervals,
+            text_tests: jobs.load().text_tests,
+            handed_on: jobs.load().handed_on(),
             split_jobs,
             pool_part: if split_jobs > 0 { POOL_PART } else { 1.0 },
             top_words_part: beside(Compared::WholeKeys),

@@ -89,8 +89,6 @@ struct LaneLine {
     by_age: BTreeSet<(JobId, Asker)>,
     /// Askers ordered by the turns each has had while waiting, then by oldest job.
     by_turns: BTreeSet<(u64, JobId, Asker)>,
-    /// Number of askers without a turn so far.
-    new_askers: usize,
 }
 
 #[derive(Debug, Default)]
@@ -109,9 +107,7 @@ impl SplitLine {
         self.len += 1;
         for lane in Lane::EVERY.into_iter().filter(|&lane| lane.takes_any(&spec.patterns)) {
             let line = self.lines.entry(lane).or_default();
-            line.change(asker, |jobs| {
-                jobs.insert(job, Work::of(lane, spec));
-            });
+            line.change(asker, |jobs| _ = jobs.insert(job, Work::of(lane, spec)));
         }
     }
 
@@ -121,9 +117,7 @@ impl SplitLine {
         self.len -= 1;
         for lane in Lane::EVERY.into_iter().filter(|&lane| lane.takes_any(&spec.patterns)) {
             let line = self.lines.entry(lane).or_default();
-            line.change(asker, |jobs| {
-                jobs.remove(&job);
-            });
+            line.change(asker, |jobs| _ = jobs.remove(&job));
         }
     }
 
@@ -161,7 +155,7 @@ impl SplitLine {
     /// Number of askers who have had no turn while waiting.
     #[cfg(test)]
     pub fn new_askers(&self) -> usize {
-        self.lines.get(&Lane::All).map_or(0, |line| line.new_askers)
+        self.lines.get(&Lane::All).map_or(0, |line| line.by_turns.iter().filter(|(turns, ..)| *turns == 0).count())
     }
 
     /// Number of askers ahead of this one; `None` if the asker has no split job. Costs
@@ -208,7 +202,6 @@ impl SplitLine {
         let job = own.jobs.range((after, Unbounded)).next().map_or(oldest, |(&job, _)| job);
         own.last = Some(job);
         own.turns += 1;
-        line.new_askers -= usize::from(turns == 0);
         line.by_turns.remove(&key);
         line.by_turns.insert((turns + 1, oldest, asker));
         Some(job)
@@ -222,13 +215,11 @@ impl LaneLine {
         if let Some(oldest) = own.oldest() {
             self.by_age.remove(&(oldest, asker));
             self.by_turns.remove(&(own.turns, oldest, asker));
-            self.new_askers -= usize::from(own.turns == 0);
         }
         change(&mut own.jobs);
         if let Some(oldest) = own.oldest() {
             self.by_age.insert((oldest, asker));
             self.by_turns.insert((own.turns, oldest, asker));
-            self.new_askers += usize::from(own.turns == 0);
         } else {
             self.askers.remove(&asker);
         }

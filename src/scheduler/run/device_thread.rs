@@ -153,11 +153,11 @@ impl DeviceThread {
 
     fn search(&self, searcher: &mut dyn Searcher, in_flight: &mut VecDeque<InFlight>) -> Result<(), Failure> {
         let trial = Arc::new(Pass::canary_alone(None));
-        let mut subscription = self.pool.add_device(self.lane);
+        let mut held = self.pool.add_device(self.lane);
         // A device whose rates are not kept is measured before it gets jobs.
         let holds_jobs = searcher.calibration_key().is_none() || self.pool.is_exhaustive();
         let calibrations = &self.options.calibrations;
-        let mut first = FirstRates::new(searcher, &self.record, &mut subscription, calibrations, holds_jobs);
+        let mut first = FirstRates::new(searcher, &self.record, &mut held, calibrations, holds_jobs);
         let warm_up = || PlannedLaunch::warm_up(Arc::clone(&trial));
         let duty = Duty::new(self.record.share());
         let mut timing = Timing { busy_since: Instant::now(), measure_from: first.measure_from(), whole: None, duty };
@@ -166,18 +166,18 @@ impl DeviceThread {
                 return Ok(());
             }
             // A device may change the number of its launches in flight.
-            subscription.set_device(searcher.starts() * searcher.in_flight().max(1), searcher.early_stop());
-            let (knows_launch_size, is_closed) = (subscription.candidates_per_start().is_some(), self.pool.is_closed());
+            held.set_device(searcher.starts() * searcher.in_flight().max(1), searcher.early_stop());
+            let (knows_launch_size, is_closed) = (held.plan.candidates_per_start().is_some(), self.pool.is_closed());
             let next = if !is_closed && first.is_next(&self.record, knows_launch_size, self.must_rest(&timing)) {
                 NextStep::Search(warm_up())
             } else if self.must_rest(&timing) {
-                subscription.set_part(self.record.part());
-                subscription.note_rate(self.record.rates());
+                held.part = self.record.part();
+                held.note_rate(self.record.rates());
                 NextStep::Wait
             } else {
-                subscription.set_lane(self.lane_now());
-                subscription.set_part(self.record.part());
-                self.pool.next(&mut subscription, first.rates(&self.record))
+                held.plan.set_lane(self.lane_now());
+                held.part = self.record.part();
+                self.pool.next(&mut held, first.rates(&self.record))
             };
             let next = match next {
                 NextStep::Wait if !first.is_over(&self.record) => NextStep::Search(warm_up()),
@@ -190,12 +190,12 @@ impl DeviceThread {
                 NextStep::Search(planned) => {
                     self.submit(searcher, in_flight, planned)?;
                     if in_flight.len() >= searcher.in_flight().max(1) {
-                        self.collect(searcher, in_flight, &mut subscription, &mut timing)?;
+                        self.collect(searcher, in_flight, &mut held, &mut timing)?;
                         first.keep(&self.record, false);
                     }
                 }
                 NextStep::Wait | NextStep::End if !in_flight.is_empty() => {
-                    self.collect(searcher, in_flight, &mut subscription, &mut timing)?;
+                    self.collect(searcher, in_flight, &mut held, &mut timing)?;
                 }
                 NextStep::Wait => {
                     searcher.check()?;
@@ -204,7 +204,7 @@ impl DeviceThread {
                         false if self.record.is_resting() => {
                             self.pool.wait_for_end(LOOK_FOR_END);
                         }
-                        false => self.idle(&subscription),
+                        false => self.idle(&held),
                     }
                     timing.busy_since = Instant::now();
                 }
@@ -240,7 +240,7 @@ impl DeviceThread {
         &self,
         searcher: &mut dyn Searcher,
         in_flight: &mut VecDeque<InFlight>,
-        subscription: &mut PoolDevice,
+        held: &mut PoolDevice,
         timing: &mut Timing,
     ) -> Result<(), Failure> {
         let pass = &in_flight.front().expect("a launch was submitted").planned.pass;
@@ -248,10 +248,10 @@ impl DeviceThread {
         let report = searcher.collect()?;
         reach(fault::after, pass, Step::Collect);
         let InFlight { planned, starts } = in_flight.pop_front().expect("a launch was submitted");
-        subscription.settle(&planned, &report, starts.len());
+        held.settle(&planned, &report, starts.len());
         let compared = planned.pass.compared();
         let of_top_words = compared == Compared::TopWords;
-        let stretch = subscription.candidates_per_start().filter(|_| of_top_words);
+        let stretch = held.plan.candidates_per_start().filter(|_| of_top_words);
         let now = Instant::now();
         let is_measured = timing.busy_since >= timing.measure_from(&planned.pass);
         let wall = is_measured.then(|| now - timing.busy_since);
@@ -311,9 +311,9 @@ impl DeviceThread {
         if gpus_are_out { Lane::All } else { self.lane }
     }
 
-    fn idle(&self, subscription: &PoolDevice) {
+    fn idle(&self, held: &PoolDevice) {
         self.record.set_idle(true);
-        self.pool.wait(subscription, LOOK_AGAIN);
+        self.pool.wait(held, LOOK_AGAIN);
         self.record.set_idle(false);
     }
 
@@ -361,7 +361,7 @@ impl FirstRates {
     pub fn new(
         searcher: &dyn Searcher,
         record: &Record,
-        subscription: &mut PoolDevice,
+        held: &mut PoolDevice,
         calibrations: &Calibrations,
         holds_jobs: bool,
     ) -> FirstRates {
@@ -371,7 +371,7 @@ impl FirstRates {
         let kept = DeviceRates { top_words: kept.top_words.map(Rate), whole_keys: kept.whole_keys.map(Rate) };
         let expected = searcher.expected().filter(|_| !holds_jobs);
         if let Some(Expected { stretch, .. }) = expected {
-            subscription.expect_candidates_per_start(stretch);
+            held.plan.expect_candidates_per_start(stretch);
         }
         record.begin_with(kept);
         let until = if kept.top_words.is_some() { now } else { now + WARM_UP + MEASURE };

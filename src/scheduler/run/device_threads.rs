@@ -238,7 +238,10 @@ impl DeviceThreads {
 }
 
 /// Opens one device: [`crate::search::open`], or a replacement in tests.
-pub type OpenDevice = Arc<dyn Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Send + Sync>;
+pub type OpenDevice = Arc<Open<'static>>;
+
+/// The function in an [`OpenDevice`].
+type Open<'a> = dyn Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Send + Sync + 'a;
 
 /// A device that needs a thread.
 pub struct OpenedDevice {
@@ -260,12 +263,12 @@ pub struct OpenedDevice {
 pub fn open_all(
     options: &SearchOptions,
     count_gpus: impl FnOnce() -> Result<usize, String>,
-    open: impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Sync,
+    open: &Open,
 ) -> Result<Vec<OpenedDevice>, SearchError> {
-    let mut devices = open_chosen(options, count_gpus, &open)?;
+    let mut devices = open_chosen(options, count_gpus, open)?;
     let has_gpu = devices.iter().any(|device| device.info.id != DeviceId::Cpu && device.searcher.is_ok());
     if has_gpu {
-        devices.push(open_side_thread(options, &open)?);
+        devices.push(open_side_thread(options, open)?);
     }
     Ok(devices)
 }
@@ -283,7 +286,7 @@ pub fn open_devices(options: &SearchOptions) -> Result<Vec<Box<dyn Searcher>>, S
 fn open_chosen(
     options: &SearchOptions,
     count_gpus: impl FnOnce() -> Result<usize, String>,
-    open: &(impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Sync),
+    open: &Open,
 ) -> Result<Vec<OpenedDevice>, SearchError> {
     let open_one = |id, options: &SearchOptions| open(id, options).map(|searcher| opened(searcher, options));
     let mut devices = match options.devices {
@@ -316,11 +319,7 @@ fn has_open(devices: &[OpenedDevice]) -> bool {
 }
 
 /// Opens `count` GPUs at the same time, each on its own thread.
-fn open_gpus(
-    count: usize,
-    options: &SearchOptions,
-    open: &(impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Sync),
-) -> Vec<OpenedDevice> {
+fn open_gpus(count: usize, options: &SearchOptions, open: &Open) -> Vec<OpenedDevice> {
     std::thread::scope(|scope| {
         let open_one = |ordinal| scope.spawn(move || open_gpu(DeviceId::Cuda(ordinal), options, open));
         let threads: Vec<_> = (0..count).map(open_one).collect();
@@ -328,11 +327,7 @@ fn open_gpus(
     })
 }
 
-fn open_gpu(
-    id: DeviceId,
-    options: &SearchOptions,
-    open: &impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError>,
-) -> OpenedDevice {
+fn open_gpu(id: DeviceId, options: &SearchOptions, open: &Open) -> OpenedDevice {
     let panicked = |_| Err(SearchError::DeviceFailed { device: id, reason: "opening it panicked".to_owned() });
     match catch_unwind(AssertUnwindSafe(|| open(id, options))).unwrap_or_else(panicked) {
         Ok(searcher) => opened(searcher, options),
@@ -347,10 +342,7 @@ fn open_gpu(
 
 /// Opens the CPU thread beside GPUs. If the processor cannot run the chosen kernel, the thread uses
 /// another one.
-fn open_side_thread(
-    options: &SearchOptions,
-    open: &impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError>,
-) -> Result<OpenedDevice, SearchError> {
+fn open_side_thread(options: &SearchOptions, open: &Open) -> Result<OpenedDevice, SearchError> {
     let mut options = SearchOptions { threads: Some(1), ..options.clone() };
     let searcher = match open(DeviceId::Cpu, &options) {
         Err(error @ SearchError::UnsupportedCpuKernel { .. }) => {
@@ -418,7 +410,7 @@ mod tests {
         };
         let count = || if gpus > 0 { Ok(gpus) } else { Err("none".to_owned()) };
         let options = SearchOptions { devices, threads: None, cpu_kernel, ..SearchOptions::default() };
-        let opened = open_all(&options, count, open).map_err(|error| error.to_string())?;
+        let opened = open_all(&options, count, &open).map_err(|error| error.to_string())?;
         let name = |device: &OpenedDevice| {
             let later = if device.searcher.is_err() { " later" } else { "" };
             format!("{}{later}{}", device.info.id, if device.is_side { " beside" } else { "" })
@@ -465,7 +457,7 @@ mod tests {
             Ok(Box::new(Named(info)) as Box<dyn Searcher>)
         };
         let options = SearchOptions { devices: DeviceChoice::Cuda, ..SearchOptions::default() };
-        assert_eq!(open_all(&options, || Ok(GPUS), open).unwrap().len(), GPUS + 1);
+        assert_eq!(open_all(&options, || Ok(GPUS), &open).unwrap().len(), GPUS + 1);
     }
 
     #[test]

@@ -280,14 +280,14 @@ impl PoolDevices {
 #[derive(Debug)]
 pub struct PoolDevice {
     /// The plan.
-    pub(super) plan: DevicePlan,
+    pub plan: DevicePlan,
     devices: Arc<PoolDevices>,
     /// The number of this subscription.
     number: usize,
     /// Start points that this device may have in flight.
     in_flight: usize,
     /// The share of its time that the device can search.
-    part: f64,
+    pub part: f64,
 }
 
 impl PoolDevice {
@@ -316,26 +316,6 @@ impl PoolDevice {
     pub fn settle(&mut self, launch: &PlannedLaunch, report: &LaunchReport, starts: usize) {
         let totals = self.devices.totals(self.plan.lane());
         self.plan.settle(launch, report, starts, totals);
-    }
-
-    /// Candidates that this device tests per start point.
-    pub fn candidates_per_start(&self) -> Option<f64> {
-        self.plan.candidates_per_start()
-    }
-
-    /// Sets the stretch that is expected before the first launch.
-    pub fn expect_candidates_per_start(&mut self, stretch: f64) {
-        self.plan.expect_candidates_per_start(stretch);
-    }
-
-    /// Sets the share of its time that the device can search.
-    pub fn set_part(&mut self, part: f64) {
-        self.part = part;
-    }
-
-    /// Sets the lane.
-    pub fn set_lane(&mut self, lane: Lane) {
-        self.plan.set_lane(lane);
     }
 }
 
@@ -386,7 +366,7 @@ mod tests {
         let mut held = pool.add_device(Lane::Easy);
         let patterns = |held: &mut PoolDevice| pass(&pool, held).patterns.len();
         assert_eq!(patterns(&mut held), 3);
-        held.set_lane(Lane::All);
+        held.plan.set_lane(Lane::All);
         assert_eq!(patterns(&mut held), 4, "a device that replaces a GPU takes its work from the next launch on");
     }
 
@@ -421,10 +401,10 @@ mod tests {
         let second = pass(&pool, &mut one);
         assert_eq!(second.patterns.get(PatternId(1)).as_str(), "pppppp");
         assert!(Arc::ptr_eq(&second, &pass(&pool, &mut other)));
-        other.set_lane(Lane::Easy);
+        other.plan.set_lane(Lane::Easy);
         pool.insert(JobId(2), patterns(&["ppp"]));
         assert_eq!((pass(&pool, &mut one).patterns.len(), pass(&pool, &mut other).patterns.len()), (2, 2));
-        other.set_lane(Lane::All);
+        other.plan.set_lane(Lane::All);
         let all = pass(&pool, &mut other);
         assert_eq!(all.patterns.len(), 3);
         pool.remove(JobId(2));
@@ -459,7 +439,7 @@ mod tests {
         let mut held = pool.add_device(Lane::Easy);
         let patterns = |held: &mut PoolDevice| pass(&pool, held).patterns.len();
         assert_eq!(patterns(&mut held), 2);
-        held.set_lane(Lane::All);
+        held.plan.set_lane(Lane::All);
         assert_eq!(patterns(&mut held), 3);
     }
 

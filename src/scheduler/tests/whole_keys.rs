@@ -57,9 +57,9 @@ fn the_two_kinds_take_turns_and_no_launch_has_both() {
     assert!((first - 0.5).abs() < 0.01 && (second - 0.5).abs() < 0.01, "{parts:?}");
     // The stretch is that of the fast kernel, whatever turns come between.
     assert!(
-        (held.candidates_per_start().unwrap().log2() - CANDIDATES.log2()).abs() <= 1.0,
+        (held.plan.candidates_per_start().unwrap().log2() - CANDIDATES.log2()).abs() <= 1.0,
         "{:?}",
-        held.candidates_per_start()
+        held.plan.candidates_per_start()
     );
     pool.remove(JobId(1));
     pool.remove(JobId(3));
