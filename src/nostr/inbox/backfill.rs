@@ -3,7 +3,7 @@
 //! All inbox relays are queried concurrently, beside the live stream, so that a silent relay does
 //! not delay the others. Each is queried page by page.
 
-use super::queue::{Arrival, ArrivedEvent, Flood};
+use super::queue::{Arrival, ArrivedEvent, Flood, MAX_AGE};
 use crate::backoff::Backoff;
 use crate::nostr::relay::connections::Relays;
 use crate::nostr::relay::error::{LogLimit, NostrError, escape_for_log};
@@ -26,8 +26,6 @@ const CALM_AFTER_OVERFLOW: Duration = Duration::from_secs(5);
 
 /// Seconds by which wraps may be backdated: two days (NIP-59), and an hour for wrong clocks.
 const BACKDATED: u64 = 2 * 86_400 + 3600;
-/// Seconds after which messages are not answered; older ones are not fetched.
-const MAX_AGE: u64 = 7 * 86_400;
 /// Events per page. Relays return at most some 500.
 const PAGE_EVENTS: usize = 500;
 /// Events requested if a single second has more than a page; some relays return that many.

@@ -179,10 +179,10 @@ impl Entrance {
 const MAX_CONTENT: usize = 128 * 1024;
 /// The most tags of a wrap.
 const MAX_TAGS: usize = 64;
-/// Age beyond which messages are not answered.
-const MAX_AGE: Duration = Duration::from_secs(7 * 86_400);
-/// Allowance for clocks that are ahead.
-const CLOCK_ALLOWANCE: Duration = Duration::from_secs(3600);
+/// Seconds after which messages are not answered; older ones are not fetched.
+pub(super) const MAX_AGE: u64 = 7 * 86_400;
+/// Allowance for clocks that are ahead, seconds.
+const CLOCK_ALLOWANCE: u64 = 3600;
 /// Kinds of messages that are forwarded: text by NIP-04 (4) and by NIP-17 (14), deletions of
 /// requests (5), and files (15) and invitations to MLS groups (444), which the bot declines.
 const ANSWERABLE_KINDS: [u16; 5] = [4, 5, 14, 15, 444];
@@ -233,7 +233,7 @@ pub(super) fn is_answerable(rumor: &Rumor, now: u64) -> bool {
 
 /// Whether a message is at most a week old and at most an hour in the future.
 fn is_recent(created_at: u64, now: u64) -> bool {
-    created_at <= now.saturating_add(CLOCK_ALLOWANCE.as_secs()) && created_at.saturating_add(MAX_AGE.as_secs()) >= now
+    created_at <= now.saturating_add(CLOCK_ALLOWANCE) && created_at.saturating_add(MAX_AGE) >= now
 }
 
 /// The ids of recent events. Of several copies of an event, only the first is processed. Cheap to

@@ -7,26 +7,17 @@
 
 use super::connections::Relays;
 use super::host::Host;
+use super::query::{EventRank, SlowRelays, look_up_newest, newest_of, rank};
 use crate::job::{Asker, EncryptionKey};
 use crate::vault::{ANNOUNCEMENT, Announcement, VerifiedEvent};
 use hashlink::LruCache;
 use nostr::nips::nip65::RelayMetadata;
 use nostr::nips::{nip17, nip65};
-use nostr_sdk::{Event, EventId, Filter, Kind, PublicKey, RelayUrl, Timestamp};
-use std::cmp::Reverse;
+use nostr_sdk::{Event, Filter, Kind, PublicKey, RelayUrl};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::task::JoinSet;
 
-/// Time limit for one relay's answer.
-const RELAY_TIMEOUT: Duration = Duration::from_secs(4);
-/// Once a relay has returned an event, the others have this long to return a newer one.
-const NEWER_TIMEOUT: Duration = Duration::from_millis(500);
-/// Time for which a relay that was slower than [`NEWER_TIMEOUT`] is not waited for.
-const SLOW_FOR: Duration = Duration::from_secs(600);
-/// Number of slow relays that are remembered.
-const SLOW_RELAYS: usize = 64;
 /// Time limit for looking up a list, including relays that have to be connected first.
 const LIST_TIMEOUT: Duration = Duration::from_secs(12);
 /// Time limit for each of the two steps of looking up an encryption key.
@@ -49,93 +40,6 @@ const CLOCK_AHEAD: u64 = 600;
 const ASKERS_A_QUERY: usize = 200;
 /// Time limit for one query for requests to vanish.
 const VANISH_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Order of replaceable events: the newest counts, of those with the same date the one with the
-/// lower id (NIP-01).
-type EventRank = (Timestamp, Reverse<EventId>);
-
-fn rank(event: &Event) -> EventRank {
-    (event.created_at, Reverse(event.id))
-}
-
-/// The newest of several events.
-fn newest_of(events: impl IntoIterator<Item = VerifiedEvent>) -> Option<VerifiedEvent> {
-    events.into_iter().max_by_key(|event| rank(event))
-}
-
-/// The newest event, and how many relays answered.
-struct Newest {
-    event: Option<VerifiedEvent>,
-    /// Relays that returned an event or said that they have none.
-    answered: usize,
-    /// Relays that did not.
-    failed: usize,
-}
-
-/// Relays that returned nothing within [`NEWER_TIMEOUT`] while another relay had an event.
-#[derive(Debug)]
-struct SlowRelays(Mutex<LruCache<RelayUrl, Instant>>);
-
-impl SlowRelays {
-    /// Whether all of these relays were slow recently.
-    fn are_all(&self, relays: &HashSet<RelayUrl>) -> bool {
-        let slow = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        relays.iter().all(|url| slow.peek(url).is_some_and(|at| at.elapsed() < SLOW_FOR))
-    }
-
-    fn remember(&self, relays: HashSet<RelayUrl>) {
-        let mut slow = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        relays.into_iter().for_each(|url| _ = slow.insert(url, Instant::now()));
-    }
-}
-
-/// Asks relays, all at once, for the newest event of a kind and author. `limit`: for all of them,
-/// including those that have to be connected first. With `slow`, relays that are slower than the
-/// first one with an event are waited for only [`NEWER_TIMEOUT`], or not at all.
-async fn look_up_newest(
-    relays: &Relays,
-    urls: &HashSet<RelayUrl>,
-    author: PublicKey,
-    kind: Kind,
-    limit: Duration,
-    slow: Option<&SlowRelays>,
-) -> Newest {
-    let mut waited_for = urls.clone();
-    let mut lookups = JoinSet::new();
-    for url in urls.iter().cloned() {
-        let (relays, filter) = (relays.clone(), Filter::new().kind(kind).author(author));
-        lookups.spawn(async move { (relays.fetch_one(&url, filter, RELAY_TIMEOUT).await, url) });
-    }
-    let mut newest = Newest { event: None, answered: 0, failed: 0 };
-    let mut ends = Instant::now() + limit;
-    while let Ok(Some(lookup)) = tokio::time::timeout_at(ends.into(), lookups.join_next()).await {
-        let answer = lookup.ok().and_then(|(answer, url)| {
-            waited_for.remove(&url);
-            answer.ok()
-        });
-        let Some(event) = answer else {
-            newest.failed += 1;
-            continue;
-        };
-        newest.answered += 1;
-        let own = event.filter(|event| event.pubkey == author && event.kind == kind);
-        if slow.is_some() && own.is_some() && newest.event.is_none() {
-            ends = Instant::now() + NEWER_TIMEOUT;
-        }
-        newest.event = newest_of(own.into_iter().chain(newest.event));
-        if newest.event.is_some() && slow.is_some_and(|slow| slow.are_all(&waited_for)) {
-            break;
-        }
-    }
-    newest.failed += lookups.len();
-    if let Some(slow) = slow
-        && newest.event.is_some()
-        && Instant::now() >= ends
-    {
-        slow.remember(waited_for);
-    }
-    newest
-}
 
 /// The relays that are asked for an asker's events: ours, and those where the asker was seen.
 fn relays_to_ask(relays: &Relays, seen: &[RelayUrl]) -> HashSet<RelayUrl> {
@@ -254,16 +158,10 @@ enum ListLookup {
 }
 
 /// Looks up relay lists and remembers them for a while.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RelayLists {
     lists: NewestFound<RelayList>,
     slow: SlowRelays,
-}
-
-impl Default for RelayLists {
-    fn default() -> RelayLists {
-        RelayLists { lists: NewestFound::default(), slow: SlowRelays(Mutex::new(LruCache::new(SLOW_RELAYS))) }
-    }
 }
 
 impl RelayLists {
@@ -515,8 +413,9 @@ fn asks_us_to_vanish(event: &Event, ours: &[RelayUrl]) -> bool {
 mod tests {
     use super::*;
     use crate::nostr::relay::connections::Reach;
-    use crate::vault::Vault;
-    use nostr_sdk::{EventBuilder, Keys, Tag};
+    use crate::nostr::tests::unconnected;
+    use nostr_sdk::{EventBuilder, EventId, Keys, Tag};
+    use std::cmp::Reverse;
 
     const NOW: u64 = 1_800_000_000;
 
@@ -599,7 +498,7 @@ mod tests {
     #[tokio::test]
     async fn a_list_counts_with_one_url_a_host() {
         let reach = Reach { allow_private: false, ..Reach::anywhere() };
-        let relays = Relays::connect(&[], reach, Vault::without_identity().unwrap().signer()).await.unwrap();
+        let relays = unconnected(&[], reach).await;
         let listed =
             ["wss://a.example/1", "wss://A.example:8080/2", "ws://127.0.0.1", "wss://b.example", "wss://a.example"];
         let used = usable(&relays, listed.map(url).to_vec());

@@ -363,32 +363,7 @@ fn opened(searcher: Box<dyn Searcher>, options: &SearchOptions) -> OpenedDevice 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::{Launch, LaunchReport};
-
-    /// A searcher that has only a name.
-    struct Named(DeviceInfo);
-
-    impl Searcher for Named {
-        fn info(&self) -> &DeviceInfo {
-            &self.0
-        }
-
-        fn starts(&self) -> usize {
-            1
-        }
-
-        fn in_flight(&self) -> usize {
-            1
-        }
-
-        fn submit(&mut self, _: Launch) -> Result<(), SearchError> {
-            Ok(())
-        }
-
-        fn collect(&mut self) -> Result<LaunchReport, SearchError> {
-            Err(SearchError::NothingSubmitted)
-        }
-    }
+    use crate::scheduler::tests::{FakeDevice, device};
 
     /// The devices that are opened, or tried again later, on a machine with `gpus` GPUs and a
     /// processor without IFMA. The GPUs in `bad` do not open.
@@ -405,8 +380,7 @@ mod tests {
             if id == DeviceId::Cpu && options.cpu_kernel == KernelChoice::Ifma {
                 return Err(SearchError::UnsupportedCpuKernel { asked: "AVX-512 IFMA" });
             }
-            let info = DeviceInfo { id, name: String::new(), kernel: String::new(), threads: 1 };
-            Ok(Box::new(Named(info)) as Box<dyn Searcher>)
+            Ok(Box::new(FakeDevice(device(id))) as Box<dyn Searcher>)
         };
         let count = || if gpus > 0 { Ok(gpus) } else { Err("none".to_owned()) };
         let options = SearchOptions { devices, threads: None, cpu_kernel, ..SearchOptions::default() };
@@ -453,8 +427,7 @@ mod tests {
                 let waited = all_begun.wait_timeout_while(count, Duration::from_secs(30), |count| *count < GPUS);
                 assert!(!waited.unwrap().1.timed_out(), "{id} is alone");
             }
-            let info = DeviceInfo { id, name: String::new(), kernel: String::new(), threads: 1 };
-            Ok(Box::new(Named(info)) as Box<dyn Searcher>)
+            Ok(Box::new(FakeDevice(device(id))) as Box<dyn Searcher>)
         };
         let options = SearchOptions { devices: DeviceChoice::Cuda, ..SearchOptions::default() };
         assert_eq!(open_all(&options, || Ok(GPUS), &open).unwrap().len(), GPUS + 1);

@@ -398,16 +398,12 @@ impl Shortfall {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::tests::poisson;
+    use crate::scheduler::tests::{device, poisson};
     use crate::search::DeviceId;
     use rand::rngs::StdRng;
 
-    fn info(id: DeviceId) -> DeviceInfo {
-        DeviceInfo { id, name: "test".to_owned(), kernel: "test".to_owned(), threads: 1 }
-    }
-
     fn record() -> Record {
-        Record::new(&info(DeviceId::Cpu))
+        Record::new(&device(DeviceId::Cpu))
     }
 
     #[test]
@@ -417,7 +413,7 @@ mod tests {
         assert!(!record.is_out());
         record.judge(1, 0.0, 0);
         assert_eq!(record.view().health, Health::Out("3 of its hits were wrong".to_owned()));
-        record.put_back(&info(DeviceId::Cpu));
+        record.put_back(&device(DeviceId::Cpu));
         assert!(!record.is_out());
     }
 
@@ -446,11 +442,11 @@ mod tests {
 
     #[test]
     fn a_device_that_drops_hits_is_out_begins_anew_and_stays_known_to_the_operator() {
-        let (record, half) = (record(), Record::new(&info(DeviceId::Cpu)));
+        let (record, half) = (record(), Record::new(&device(DeviceId::Cpu)));
         for _ in 0..3 {
             // Launches with ten expected hits, of which nine are found.
             assert_eq!((1..1000).find(|_| judged_out(&record, 10.0, 9)), Some(580));
-            record.put_back(&info(DeviceId::Cpu));
+            record.put_back(&device(DeviceId::Cpu));
             assert!(!record.is_out());
         }
         let warnings = record.view().warnings;

@@ -317,43 +317,15 @@ fn evaluate(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::{DeviceChoice, DeviceInfo, Launch, LaunchReport, Searcher};
-
-    /// A GPU that tests a thousand candidates a launch and finds nothing.
-    struct Gpu(DeviceInfo);
-
-    impl Searcher for Gpu {
-        fn info(&self) -> &DeviceInfo {
-            &self.0
-        }
-
-        fn starts(&self) -> usize {
-            1
-        }
-
-        fn in_flight(&self) -> usize {
-            1
-        }
-
-        fn submit(&mut self, _: Launch) -> Result<(), SearchError> {
-            Ok(())
-        }
-
-        fn collect(&mut self) -> Result<LaunchReport, SearchError> {
-            std::thread::sleep(Duration::from_millis(1));
-            Ok(LaunchReport { candidates: 1000, busy: Duration::from_millis(1), ..LaunchReport::default() })
-        }
-    }
+    use crate::scheduler::tests::{FakeDevice, device};
+    use crate::search::{DeviceChoice, Searcher};
 
     /// The rate of the CPU thread beside a GPU was once mistaken for that of the GPU.
     #[test]
     fn a_pattern_that_the_measured_gpu_leaves_to_the_cpu_is_refused() {
         let opener: OpenDevice = Arc::new(|id, options: &SearchOptions| match id {
             DeviceId::Cpu => search::open(id, options),
-            DeviceId::Cuda(_) | DeviceId::Remote(_) => {
-                let (name, kernel) = ("test".to_owned(), "test".to_owned());
-                Ok(Box::new(Gpu(DeviceInfo { id, name, kernel, threads: 1 })) as Box<dyn Searcher>)
-            }
+            DeviceId::Cuda(_) | DeviceId::Remote(_) => Ok(Box::new(FakeDevice(device(id))) as Box<dyn Searcher>),
         });
         let options = SearchOptions { devices: DeviceChoice::CudaOrdinal(0), ..SearchOptions::default() };
         let measured = |text: &str| {

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
     use crate::clock::Clock;
     use crate::scheduler::run::health::Record;
-    use crate::search::{Caps, DeviceInfo, RemoteId};
+    use crate::search::{Caps, RemoteId};
     use std::fs;
     use std::path::Path;
 
@@ -188,8 +188,7 @@ mod tests {
     }
 
     fn record() -> Arc<Record> {
-        let (name, kernel) = ("test".to_owned(), "test".to_owned());
-        Arc::new(Record::new(&DeviceInfo { id: DeviceId::Cpu, name, kernel, threads: 1 }))
+        Arc::new(Record::new(&crate::scheduler::tests::device(DeviceId::Cpu)))
     }
 
     #[test]
@@ -247,9 +246,8 @@ mod tests {
         let surroundings = Arc::new(Surroundings::below(sys.path(), clock.clone()));
         let local = record();
         let watch = Watch::new(&restraints, surroundings, std::slice::from_ref(&local)).unwrap();
-        let (name, kernel) = ("test".to_owned(), "test".to_owned());
         let id = DeviceId::Remote(RemoteId { worker: "ann".parse().unwrap(), device: 0 });
-        let remote = Arc::new(Record::new(&DeviceInfo { id, name, kernel, threads: 1 }));
+        let remote = Arc::new(Record::new(&crate::scheduler::tests::device(id)));
         watch.add_attached(&remote);
         assert!(local.is_resting() && !remote.is_resting());
         assert_eq!((remote.part(), remote.share(), remote.view().warnings), (1.0, 1.0, Vec::new()));
@@ -271,8 +269,7 @@ mod tests {
 
     /// A device with these candidates.
     fn device(id: DeviceId, candidates: u64) -> DeviceStatus {
-        let (name, kernel) = ("test".to_owned(), "test".to_owned());
-        let view = Record::new(&DeviceInfo { id, name, kernel, threads: 1 }).view();
+        let view = Record::new(&crate::scheduler::tests::device(id)).view();
         DeviceStatus { candidates, ..view }
     }
 

@@ -10,8 +10,41 @@ mod starving;
 mod sybils;
 mod whole_keys;
 
+use crate::search::{DeviceId, DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use std::time::Duration;
+
+/// The description of a device of the tests.
+pub(in crate::scheduler) fn device(id: DeviceId) -> DeviceInfo {
+    DeviceInfo { id, name: "test".to_owned(), kernel: "test".to_owned(), threads: 1 }
+}
+
+/// A device that tests a thousand candidates a launch and finds nothing.
+pub(in crate::scheduler) struct FakeDevice(pub DeviceInfo);
+
+impl Searcher for FakeDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.0
+    }
+
+    fn starts(&self) -> usize {
+        1
+    }
+
+    fn in_flight(&self) -> usize {
+        1
+    }
+
+    fn submit(&mut self, _: Launch) -> Result<(), SearchError> {
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<LaunchReport, SearchError> {
+        std::thread::sleep(Duration::from_millis(1));
+        Ok(LaunchReport { candidates: 1000, busy: Duration::from_millis(1), ..LaunchReport::default() })
+    }
+}
 
 /// A generator with a printed seed, which `NPUBBOT_TEST_SEED` sets.
 pub fn seeded() -> StdRng {
