@@ -1,31 +1,27 @@
 //! Decisions: a request and the facts lead to one [`Decision`].
 
-use super::accepted::difficulty_of;
-use super::best::{explain_best, find_best};
-use super::explain::{cheaper_one, explain};
-use super::facts::Facts;
-use super::intent::{Intent, Question, Reading, Shown};
 use super::policy;
-use super::reply::{Acceptance, JobLine, Reply};
-use super::request::{Form, Request};
-use crate::job::{JobId, JobSpec, RumorId};
+use super::policy::{Facts, accepted_by_bot, cheaper, difficulty_of, nearest_accepted};
+use super::reply::{Acceptance, BestAcceptance, BestExplanation, BotReply, CheaperPattern, Explanation, JobLine};
+use super::request::{AskerRequest, Intent, MessageForm, MessageReading, Question, ShownCommand};
+use crate::job::{BestSearch, JobId, JobSpec, RumorId};
 use crate::key::HalfPoint;
 use crate::ledger::{Effect, Job};
-use crate::pattern::Pattern;
+use crate::pattern::{Best, Pattern, Rate};
 use std::time::Duration;
 
 /// Expected time, in seconds, above which the acceptance mentions split keys.
-const EXPENSIVE: u64 = 3600;
+const SPLIT_HINT_SECONDS: u64 = 3600;
 /// Expected time, in seconds, from which the acceptance names a cheaper look-alike.
-const LONG: u64 = 60;
+const CHEAPER_HINT_SECONDS: u64 = 60;
 /// The most patterns that are shown, ready to send.
 const MAX_OFFERED: usize = 3;
 
 /// What to do about a message: its effect, and the answer, if it gets one.
-pub type Decision = (Effect, Option<Reply>);
+pub type Decision = (Effect, Option<BotReply>);
 
 /// A reply, and nothing else.
-fn say(reply: Reply) -> Decision {
+fn say(reply: BotReply) -> Decision {
     (Effect::Nothing, Some(reply))
 }
 
@@ -33,69 +29,70 @@ fn say(reply: Reply) -> Decision {
 const IGNORE: Decision = (Effect::Nothing, None);
 
 /// Decides what to do about a message.
-pub fn decide(request: &Request, reading: &Reading, facts: &Facts<'_>) -> Decision {
-    if let Form::Deletion(messages) = &request.form {
+pub fn decide(request: &AskerRequest, reading: &MessageReading, facts: &Facts<'_>) -> Decision {
+    if let MessageForm::Deletion(messages) = &request.form {
         return delete_requests(messages, facts);
     }
     if request.is_nip04() {
         return match facts.asker.silent || facts.asker.redirected {
             true => IGNORE,
-            false => (Effect::Redirect, Some(Reply::NeedsSealed { page: facts.page.map(str::to_owned) })),
+            false => (Effect::Redirect, Some(BotReply::NeedsSealed { page: facts.page.map(str::to_owned) })),
         };
     }
     if facts.asker.silent {
         return match reading.intent {
-            Intent::Start => (Effect::Start, Some(Reply::Started)),
-            Intent::Delete => (Effect::Forget, Some(Reply::Forgotten { open: 0 })),
+            Intent::Start => (Effect::Start, Some(BotReply::Started)),
+            Intent::Delete => (Effect::Forget, Some(BotReply::Forgotten { open: 0 })),
             _ => IGNORE,
         };
     }
     match request.form {
-        Form::File => return say(Reply::TextOnly),
-        Form::Group => return say(Reply::NoGroups),
-        Form::Sealed | Form::Nip04 | Form::Deletion(_) => {}
+        MessageForm::File => return say(BotReply::TextOnly),
+        MessageForm::Group => return say(BotReply::NoGroups),
+        MessageForm::Sealed | MessageForm::Nip04 | MessageForm::Deletion(_) => {}
     }
     match &reading.intent {
-        Intent::Search(patterns) => find(request, patterns, None, facts),
-        Intent::Best(best) => find_best(request, *best, None, facts),
-        Intent::Split(half, patterns) => find(request, patterns, Some(*half), facts),
-        Intent::SplitBest(half, best) => find_best(request, *best, Some(*half), facts),
-        Intent::BadPoint(error) => say(Reply::BadPoint(*error)),
-        Intent::PointAlone => say(Reply::PointAlone),
-        Intent::SplitHelp => say(Reply::SplitHelp { page: facts.page.map(str::to_owned) }),
-        Intent::Offer(patterns, reason) => {
-            say(Reply::Offer { patterns: patterns.iter().take(MAX_OFFERED).cloned().collect(), reason: reason.clone() })
-        }
-        Intent::Stop => (Effect::Stop, Some(Reply::Stopped { open: facts.asker.open.len() })),
-        Intent::Delete => (Effect::Forget, Some(Reply::Forgotten { open: facts.asker.open.len() })),
+        Intent::Search(patterns) => decide_search(request, patterns, None, facts),
+        Intent::Best(best) => decide_best(request, *best, None, facts),
+        Intent::Split(half, patterns) => decide_search(request, patterns, Some(*half), facts),
+        Intent::SplitBest(half, best) => decide_best(request, *best, Some(*half), facts),
+        Intent::BadPoint(error) => say(BotReply::BadPoint(*error)),
+        Intent::PointAlone => say(BotReply::PointAlone),
+        Intent::SplitHelp => say(BotReply::SplitHelp { page: facts.page.map(str::to_owned) }),
+        Intent::Offer(patterns, reason) => say(BotReply::Offer {
+            patterns: patterns.iter().take(MAX_OFFERED).cloned().collect(),
+            reason: reason.clone(),
+        }),
+        Intent::Stop => (Effect::Stop, Some(BotReply::Stopped { open: facts.asker.open.len() })),
+        Intent::Delete => (Effect::Forget, Some(BotReply::Forgotten { open: facts.asker.open.len() })),
         // Where other bots are greeted with it.
-        Intent::Start => say(Reply::Greeting { prefix: None }),
+        Intent::Start => say(BotReply::Greeting { prefix: None }),
         Intent::Help => {
-            say(Reply::Help { open_jobs: facts.open_jobs(), rate: facts.rate, page: facts.page.map(str::to_owned) })
+            say(BotReply::Help { open_jobs: facts.open_jobs(), rate: facts.rate, page: facts.page.map(str::to_owned) })
         }
-        Intent::Status => say(status(facts)),
+        Intent::Status => say(status_reply(facts)),
         Intent::Cancel(job) => cancel(*job, facts),
-        Intent::Show(command) => say(Reply::Show { command: *command, open: open_jobs(facts) }),
+        Intent::Show(command) => say(BotReply::Show { command: *command, open: open_jobs(facts) }),
         Intent::Resend(job) => resend(*job, facts),
         Intent::Explain(patterns) => say(explain(patterns, facts)),
         Intent::ExplainBest(best) => say(explain_best(*best, facts)),
-        Intent::Kinds => say(Reply::Kinds),
-        Intent::BadWords(words) => say(Reply::BadWords(words.clone())),
-        Intent::Unsupported(nearest) => say(Reply::Unsupported { nearest: nearest.clone() }),
-        Intent::Ask(question) => say(Reply::Answer(*question)),
-        Intent::SecretKey => say(Reply::SecretKey),
+        Intent::Kinds => say(BotReply::Kinds),
+        Intent::BadWords(words) => say(BotReply::BadWords(words.clone())),
+        Intent::Unsupported(nearest) => say(BotReply::Unsupported { nearest: nearest.clone() }),
+        Intent::Ask(question) => say(BotReply::Answer(*question)),
+        Intent::SecretKey => say(BotReply::SecretKey),
         Intent::TooManyWords(words) => {
-            say(Reply::TooManyPrefixes { asked: *words, allowed: facts.limits.prefixes_per_job })
+            say(BotReply::TooManyPrefixes { asked: *words, allowed: facts.limits.prefixes_per_job })
         }
-        Intent::Language(language) => say(Reply::LanguageSet(*language)),
-        Intent::Languages => say(Reply::Languages),
-        Intent::Thanks => say(Reply::Thanks),
-        Intent::Greeting => say(Reply::Greeting { prefix: reading.shadowed.clone() }),
-        Intent::Chat => say(Reply::Chat),
-        Intent::WhichNext => say(Reply::WhichNext),
-        Intent::LatinLetters => say(Reply::LatinLetters),
-        Intent::ForeignLanguage => say(Reply::ForeignLanguage),
-        Intent::Nothing => say(Reply::Nothing),
+        Intent::Language(language) => say(BotReply::LanguageSet(*language)),
+        Intent::Languages => say(BotReply::Languages),
+        Intent::Thanks => say(BotReply::Thanks),
+        Intent::Greeting => say(BotReply::Greeting { prefix: reading.shadowed.clone() }),
+        Intent::Chat => say(BotReply::Chat),
+        Intent::WhichNext => say(BotReply::WhichNext),
+        Intent::LatinLetters => say(BotReply::LatinLetters),
+        Intent::ForeignLanguage => say(BotReply::ForeignLanguage),
+        Intent::Nothing => say(BotReply::Nothing),
     }
 }
 
@@ -120,29 +117,37 @@ pub fn label((effect, reply): &Decision) -> String {
         (Effect::Forget, _) => "delete",
         (_, None) => "ignore",
         (_, Some(reply)) => match reply {
-            Reply::Offer { patterns, .. } => return format!("offer:{}", patterns.first().map_or("", Pattern::as_str)),
-            Reply::Explained { explained, .. } => {
+            BotReply::Offer { patterns, .. } => {
+                return format!("offer:{}", patterns.first().map_or("", Pattern::as_str));
+            }
+            BotReply::Explained { explained, .. } => {
                 let patterns: Vec<Pattern> = explained.iter().map(|one| one.pattern.clone()).collect();
                 return format!("explain:{}", listed(&patterns));
             }
-            Reply::ExplainedBest(best) => return format!("explain:{}", best.best),
-            Reply::Show { command: Shown::Cancel, .. } | Reply::NothingToCancel { asked: None, .. } => "cancel",
-            Reply::Show { command: Shown::Delete, .. } => "delete",
-            Reply::Show { command: Shown::Stop, .. } => "stop",
-            Reply::Status { .. } | Reply::NothingToCancel { .. } | Reply::AlreadySearching { .. } => "status",
-            Reply::NothingToResend { .. } => "resend",
-            Reply::SplitHelp { .. } | Reply::BadPoint(_) | Reply::PointAlone => "help-split",
-            Reply::Answer(Question::Who) => "who",
-            Reply::Answer(Question::Price) => "price",
-            Reply::Answer(Question::Safety) | Reply::SecretKey => "safety",
-            Reply::Answer(Question::Import) => "import",
-            Reply::LanguageSet(language) => return format!("lang:{}", language.code()),
-            Reply::Languages => "lang",
-            Reply::Thanks => "thanks",
-            Reply::Greeting { .. } => "greeting",
-            Reply::Chat | Reply::ForeignLanguage => "smalltalk",
-            Reply::BadWords(_) => "letters",
-            Reply::Help { .. } | Reply::Kinds | Reply::WhichNext | Reply::LatinLetters | Reply::Answer(_) => "help",
+            BotReply::ExplainedBest(best) => return format!("explain:{}", best.best),
+            BotReply::Show { command: ShownCommand::Cancel, .. } | BotReply::NothingToCancel { asked: None, .. } => {
+                "cancel"
+            }
+            BotReply::Show { command: ShownCommand::Delete, .. } => "delete",
+            BotReply::Show { command: ShownCommand::Stop, .. } => "stop",
+            BotReply::Status { .. } | BotReply::NothingToCancel { .. } | BotReply::AlreadySearching { .. } => "status",
+            BotReply::NothingToResend { .. } => "resend",
+            BotReply::SplitHelp { .. } | BotReply::BadPoint(_) | BotReply::PointAlone => "help-split",
+            BotReply::Answer(Question::Who) => "who",
+            BotReply::Answer(Question::Price) => "price",
+            BotReply::Answer(Question::Safety) | BotReply::SecretKey => "safety",
+            BotReply::Answer(Question::Import) => "import",
+            BotReply::LanguageSet(language) => return format!("lang:{}", language.code()),
+            BotReply::Languages => "lang",
+            BotReply::Thanks => "thanks",
+            BotReply::Greeting { .. } => "greeting",
+            BotReply::Chat | BotReply::ForeignLanguage => "smalltalk",
+            BotReply::BadWords(_) => "letters",
+            BotReply::Help { .. }
+            | BotReply::Kinds
+            | BotReply::WhichNext
+            | BotReply::LatinLetters
+            | BotReply::Answer(_) => "help",
             _ => "refused",
         },
     };
@@ -153,14 +158,14 @@ fn open_jobs(facts: &Facts<'_>) -> Vec<JobId> {
     facts.asker.open.iter().map(|job| job.id).collect()
 }
 
-fn find(request: &Request, patterns: &[Pattern], half: Option<HalfPoint>, facts: &Facts<'_>) -> Decision {
+fn decide_search(request: &AskerRequest, patterns: &[Pattern], half: Option<HalfPoint>, facts: &Facts<'_>) -> Decision {
     let considered = &patterns[..patterns.len().min(facts.limits.prefixes_per_job)];
     let rate = match half {
         Some(_) => facts.split_rate(considered, facts.split_part),
         None => facts.pool_rate(considered),
     };
     let Some(difficulty) = difficulty_of(considered) else {
-        return say(Reply::Nothing);
+        return say(BotReply::Nothing);
     };
     let expected = rate.and_then(|rate| difficulty.expected_time(rate));
     let refusal = policy::refusal(patterns, difficulty, half.is_some(), rate, facts);
@@ -170,7 +175,7 @@ fn find(request: &Request, patterns: &[Pattern], half: Option<HalfPoint>, facts:
     let takes = rate.and_then(|rate| facts.takes(difficulty, rate));
     let queue = if half.is_none() { facts.queue_for(patterns) } else { Duration::ZERO };
     let is_split = half.is_some();
-    let reply = Reply::Accepted(Acceptance {
+    let reply = BotReply::Accepted(Acceptance {
         job: facts.next_job,
         patterns: patterns.to_vec(),
         difficulty,
@@ -179,12 +184,12 @@ fn find(request: &Request, patterns: &[Pattern], half: Option<HalfPoint>, facts:
         queue,
         is_split,
         place: facts.split_place.filter(|_| is_split),
-        expensive: expected.is_some_and(|expected| expected.as_secs() > EXPENSIVE),
+        expensive: expected.is_some_and(|expected| expected.as_secs() > SPLIT_HINT_SECONDS),
         other_job: match facts.asker.open.as_slice() {
             [only] => Some(only.id),
             _ => None,
         },
-        cheaper: if is_split || expected.is_none_or(|expected| expected.as_secs() < LONG) {
+        cheaper: if is_split || expected.is_none_or(|expected| expected.as_secs() < CHEAPER_HINT_SECONDS) {
             None
         } else {
             cheaper_one(patterns, rate, facts)
@@ -214,7 +219,7 @@ fn delete_requests(messages: &[RumorId], facts: &Facts<'_>) -> Decision {
     if jobs.is_empty() { IGNORE } else { (Effect::Cancel(jobs), None) }
 }
 
-fn status(facts: &Facts<'_>) -> Reply {
+fn status_reply(facts: &Facts<'_>) -> BotReply {
     let line = |job: &Job| JobLine {
         job: job.id,
         patterns: job.spec.patterns.clone(),
@@ -222,7 +227,7 @@ fn status(facts: &Facts<'_>) -> Reply {
         waited: Duration::from_secs(facts.now.saturating_sub(job.accepted_at)),
         expected: progress(job, facts),
     };
-    Reply::Status {
+    BotReply::Status {
         open: facts.asker.open.iter().map(line).collect(),
         results: facts.asker.results.clone(),
         open_jobs: facts.open_jobs(),
@@ -246,15 +251,105 @@ fn cancel(asked: Option<JobId>, facts: &Facts<'_>) -> Decision {
     let open = open_jobs(facts);
     let jobs: Vec<JobId> = open.iter().copied().filter(|id| asked.is_none_or(|asked| asked == *id)).collect();
     if jobs.is_empty() {
-        return say(Reply::NothingToCancel { asked, open });
+        return say(BotReply::NothingToCancel { asked, open });
     }
-    (Effect::Cancel(jobs.clone()), Some(Reply::Cancelled(jobs)))
+    (Effect::Cancel(jobs.clone()), Some(BotReply::Cancelled(jobs)))
 }
 
 fn resend(asked: Option<JobId>, facts: &Facts<'_>) -> Decision {
     let kept = facts.asker.results.clone();
     match kept.iter().copied().find(|id| asked.is_none_or(|asked| asked == *id)) {
-        Some(job) => (Effect::Resend(job), Some(Reply::SentAgain(job))),
-        None => say(Reply::NothingToResend { asked, kept }),
+        Some(job) => (Effect::Resend(job), Some(BotReply::SentAgain(job))),
+        None => say(BotReply::NothingToResend { asked, kept }),
+    }
+}
+
+/// Decides about a request without a target.
+pub(super) fn decide_best(request: &AskerRequest, best: Best, half: Option<HalfPoint>, facts: &Facts<'_>) -> Decision {
+    let is_split = half.is_some();
+    if let Some(refusal) = policy::refusal_of_best(best, is_split, facts) {
+        return (Effect::Nothing, Some(refusal));
+    }
+    let part = if is_split { facts.split_part } else { pool_part(facts) };
+    let patterns = best.family.floor();
+    let queue = if is_split { Duration::ZERO } else { facts.queue_for(&patterns) };
+    let takes = best_takes(best, part, facts);
+    let reply = BotReply::AcceptedBest(BestAcceptance {
+        job: facts.next_job,
+        explanation: best_explanation(best, part, facts),
+        rests: facts.rests(),
+        queue,
+        is_split,
+        place: facts.split_place.filter(|_| is_split),
+    });
+    let expires_at = facts.now + facts.limits.give_up_after.as_secs();
+    let spec = JobSpec {
+        asker: request.asker,
+        patterns,
+        best: Some(Box::new(BestSearch::new(best))),
+        half,
+        encryption_key: request.encryption_key,
+        subject: request.subject.clone(),
+        expires_at,
+        notice_at: facts.notice_at(takes.saturating_add(facts.until_hours() + queue), expires_at),
+    };
+    (Effect::Accept(facts.next_job, spec), Some(reply))
+}
+
+/// The answer to `explain best words 10m`.
+pub(super) fn explain_best(best: Best, facts: &Facts<'_>) -> BotReply {
+    match policy::too_long(best, facts) {
+        Some(reply) => reply,
+        None => BotReply::ExplainedBest(best_explanation(best, pool_part(facts), facts)),
+    }
+}
+
+/// The share of the devices that a search without a target gets from the pool. Its patterns
+/// restrict the start of a key, so the fast kernel searches for them.
+fn pool_part(facts: &Facts<'_>) -> f64 {
+    facts.pool_part * facts.top_words_part
+}
+
+fn best_explanation(best: Best, part: f64, facts: &Facts<'_>) -> BestExplanation {
+    BestExplanation {
+        best,
+        likely: facts.rate.and_then(|rate| best.likely(rate)),
+        takes: best_takes(best, part, facts),
+    }
+}
+
+/// Time until a search ends that has the share `part` of the devices. The time that the asker named
+/// is that of a search with all devices.
+fn best_takes(best: Best, part: f64, facts: &Facts<'_>) -> Duration {
+    facts.within(best.time.div_f64(part.max(0.001)))
+}
+
+/// The most patterns of one message that are explained.
+const EXPLAINED: usize = 5;
+
+/// The cheaper look-alike of a single pattern, with its expected time. `None` for several patterns.
+pub(super) fn cheaper_one(patterns: &[Pattern], rate: Option<Rate>, facts: &Facts<'_>) -> Option<CheaperPattern> {
+    let [only] = patterns else { return None };
+    let pattern = cheaper(only)?;
+    let expected = facts.takes(pattern.difficulty(), rate?)?.mean;
+    Some(CheaperPattern { pattern, expected })
+}
+
+/// The meaning and the expected time of each pattern, at the rate of the pool.
+pub(super) fn explain(patterns: &[Pattern], facts: &Facts<'_>) -> BotReply {
+    let explanation = |pattern: &Pattern| {
+        let rate = facts.pool_rate(std::slice::from_ref(pattern));
+        let is_accepted = accepted_by_bot(pattern);
+        Explanation {
+            pattern: pattern.clone(),
+            expected: rate.and_then(|rate| facts.takes(pattern.difficulty(), rate)).filter(|_| is_accepted),
+            is_accepted,
+            nearest: if is_accepted { None } else { nearest_accepted(pattern) },
+            cheaper: cheaper_one(std::slice::from_ref(pattern), rate, facts),
+        }
+    };
+    BotReply::Explained {
+        explained: patterns.iter().take(EXPLAINED).map(explanation).collect(),
+        more: patterns.len().saturating_sub(EXPLAINED),
     }
 }

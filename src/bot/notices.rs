@@ -1,10 +1,7 @@
 //! Messages that the bot sends on its own, in the asker's language: results, and notices about
 //! jobs.
 
-use super::meanings::name;
-use super::numbers::{one_in, span};
-use super::phrases::number;
-use super::tables::{Table, say};
+use super::phrases::{TextTable, name, number, one_in, say, span};
 use crate::key::Npub;
 use crate::language::Language;
 use crate::ledger::Job;
@@ -13,7 +10,7 @@ use std::time::Duration;
 
 /// The kind of search that found a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Found {
+pub enum ResultKind {
     /// The key is the target of a job that was accepted this long ago.
     After(Duration),
     /// The key is the rarest one of a job without a target.
@@ -21,23 +18,23 @@ pub enum Found {
 }
 
 /// The first message of a result. The nsec is the second one.
-pub fn key_found(job: &Job, pattern: &Pattern, npub: &Npub, found: Found) -> String {
-    let t = Table::of(job.language);
+pub fn key_found(job: &Job, pattern: &Pattern, npub: &Npub, found: ResultKind) -> String {
+    let t = TextTable::of(job.language);
     say!(t, "key-found", heading = heading(t, job, pattern, npub, found), npub = npub.to_string())
 }
 
 /// The first line of a result.
-fn heading(t: &Table, job: &Job, pattern: &Pattern, npub: &Npub, found: Found) -> String {
+fn heading(t: &TextTable, job: &Job, pattern: &Pattern, npub: &Npub, found: ResultKind) -> String {
     let (job, fits) = (job.id.to_string(), fits(t, pattern, npub));
     match found {
-        Found::After(waited) => say!(t, "found-after", job = job, waited = span(t, waited), fits = fits),
-        Found::Best => say!(t, "found-best", job = job, fits = fits, amount = one_in(t, pattern.difficulty())),
+        ResultKind::After(waited) => say!(t, "found-after", job = job, waited = span(t, waited), fits = fits),
+        ResultKind::Best => say!(t, "found-best", job = job, fits = fits, amount = one_in(t, pattern.difficulty())),
     }
 }
 
 /// A sentence that says how a key fits its pattern: `This npub starts with npub1cat`, `This npub
 /// has al7ce, which fits ~alice`.
-fn fits(t: &Table, pattern: &Pattern, npub: &Npub) -> String {
+fn fits(t: &TextTable, pattern: &Pattern, npub: &Npub) -> String {
     match pattern.kind() {
         PatternKind::Prefix => say!(t, "found-prefix", pattern = pattern.to_string()),
         PatternKind::HexStart(_) | PatternKind::HexEnd(_) | PatternKind::Zeros(_) => {
@@ -55,20 +52,20 @@ fn fits(t: &Table, pattern: &Pattern, npub: &Npub) -> String {
 
 /// The answer to a message that made the bot panic twice.
 pub fn apology(language: Language) -> String {
-    say!(Table::of(language), "apology")
+    say!(TextTable::of(language), "apology")
 }
 
 /// The first message of the result of a split job. The tweak, which is useless without the asker's
 /// half, is the second one.
-pub fn tweak_found(job: &Job, pattern: &Pattern, npub: &Npub, found: Found) -> String {
-    let t = Table::of(job.language);
+pub fn tweak_found(job: &Job, pattern: &Pattern, npub: &Npub, found: ResultKind) -> String {
+    let t = TextTable::of(job.language);
     say!(t, "tweak-found", heading = heading(t, job, pattern, npub, found), npub = npub.to_string())
 }
 
 /// The notice of a job that takes longer than was promised. A job has at most one. `now`: Unix
 /// seconds.
 pub fn late(job: &Job, now: u64) -> String {
-    let t = Table::of(job.language);
+    let t = TextTable::of(job.language);
     let waited = span(t, Duration::from_secs(now.saturating_sub(job.accepted_at)));
     let left = span(t, Duration::from_secs(job.spec.expires_at.saturating_sub(now)));
     say!(t, "late", job = job.id.to_string(), waited = waited, left = left, number = number(job.id))
@@ -76,12 +73,12 @@ pub fn late(job: &Job, now: u64) -> String {
 
 /// Notice of a split job that a restore of the ledger ended.
 pub fn lost(job: &Job) -> String {
-    say!(Table::of(job.language), "lost", job = job.id.to_string())
+    say!(TextTable::of(job.language), "lost", job = job.id.to_string())
 }
 
 /// The notice of a job that has expired.
 pub fn given_up(job: &Job) -> String {
-    let t = Table::of(job.language);
+    let t = TextTable::of(job.language);
     let after = span(t, Duration::from_secs(job.spec.expires_at.saturating_sub(job.accepted_at)));
     say!(t, "given-up", job = job.id.to_string(), patterns = job.spec.patterns.len(), span = after)
 }

@@ -1,14 +1,12 @@
 //! The reading of a message: its text and the context become one [`Intent`]. Pure, and never a
 //! guess that costs somebody something.
 
-use super::accepted::effort;
-use super::intent::{Context, Intent, OfferReason, Question, Reading, Shown};
 use super::message::Message;
-use super::patterns::{Wish, has_foreign_wildcard, literal, read, wish};
-use super::spelling::{has_secret_key, is_foreign_thing, is_other_script};
-use super::text::{Kind, Text, Token};
-use super::vocabulary::{self, Class, Match};
-use super::wishes::{offer, patterns_of};
+use super::policy::effort;
+use super::request::{ChatContext, Intent, MessageReading, OfferReason, Question, ShownCommand};
+use super::text::{MessageText, Token, TokenKind, has_secret_key, is_foreign_thing, is_other_script};
+use super::vocabulary::{self, Class, PhraseMatch};
+use super::wishes::{Wish, has_foreign_wildcard, literal, offer, patterns_of, read, wish};
 use crate::key::{HalfPoint, SplitWork};
 use crate::language::Language;
 use crate::pattern::{Best, Effort, Pattern};
@@ -17,12 +15,12 @@ use crate::pattern::{Best, Effort, Pattern};
 pub(super) const WORDS_READ: usize = 64;
 
 /// Reads any text, in time linear in its length, besides the bounded time of its patterns.
-pub(super) fn read_text(text: &str, context: &Context) -> Reading {
+pub(super) fn read_text(text: &str, context: &ChatContext) -> MessageReading {
     if has_secret_key(text) {
         return plainly(Intent::SecretKey, context);
     }
-    let text = Text::read(text);
-    let words = text.tokens.iter().filter(|token| token.kind != Kind::Japanese).count();
+    let text = MessageText::read(text);
+    let words = text.tokens.iter().filter(|token| token.kind != TokenKind::Japanese).count();
     if words > WORDS_READ {
         return plainly(Intent::TooManyWords(words), context);
     }
@@ -42,16 +40,16 @@ pub(super) fn read_text(text: &str, context: &Context) -> Reading {
         _ => language,
     };
     let shadowed = shadowed(&intent, &message);
-    Reading { intent, language, shadowed }
+    MessageReading { intent, language, shadowed }
 }
 
 /// Whether the language of the chat can matter to the reading of a text.
 pub(super) fn depends_on_chat(text: &str) -> bool {
-    !vocabulary::find(&Text::read(text).tokens).is_empty()
+    !vocabulary::find(&MessageText::read(text).tokens).is_empty()
 }
 
-fn plainly(intent: Intent, context: &Context) -> Reading {
-    Reading { intent, language: context.language, shadowed: None }
+fn plainly(intent: Intent, context: &ChatContext) -> MessageReading {
+    MessageReading { intent, language: context.language, shadowed: None }
 }
 
 impl Message<'_> {
@@ -93,8 +91,8 @@ impl Message<'_> {
     fn documented(&self, effort: &mut Effort) -> Option<Intent> {
         let first = self.tokens.first()?;
         // A Japanese command has several tokens.
-        let is_start = |found: &&Match| found.is_shown && found.at.iter().copied().eq(0..found.at.len());
-        let shown: Vec<&Match> = self.found.iter().filter(is_start).collect();
+        let is_start = |found: &&PhraseMatch| found.is_shown && found.at.iter().copied().eq(0..found.at.len());
+        let shown: Vec<&PhraseMatch> = self.found.iter().filter(is_start).collect();
         let length = shown.iter().map(|found| found.at.len()).max().unwrap_or(1);
         let is = |class: Class| shown.iter().any(|found| found.class == class && found.at.len() == length);
         let rest = &self.tokens[length.min(self.tokens.len())..];
@@ -143,7 +141,7 @@ impl Message<'_> {
             return Some(literal(&[&self.text.only], effort)).filter(|intent| matches!(intent, Intent::Unsupported(_)));
         }
         let is_only_words = || (length..self.tokens.len()).all(|at| !self.is_around(at) || rest.len() == 1);
-        let is_latin = rest.iter().all(|token| matches!(token.kind, Kind::Word | Kind::Marked));
+        let is_latin = rest.iter().all(|token| matches!(token.kind, TokenKind::Word | TokenKind::Marked));
         if is(Class::Find) && !rest.is_empty() && is_latin && is_only_words() {
             return Some(literal(&written, effort));
         }
@@ -212,16 +210,16 @@ impl Message<'_> {
         let own = |class: Class| {
             let mut found = self.of(class).filter(|found| found.at == [0]);
             let is_near =
-                |found: &Match| found.language == Language::English || found.language == self.context.language;
+                |found: &PhraseMatch| found.language == Language::English || found.language == self.context.language;
             found.any(|found| found.is_shown || !could_be_prefix || is_near(found))
         };
-        if word.kind == Kind::Marked {
+        if word.kind == TokenKind::Marked {
             return could_be_prefix.then(|| literal(&[&word.written], effort));
         }
         if !could_be_prefix {
             let is_polite = self.of(Class::Polite).next().is_some();
             let is_praise = |class: Class| class == Class::Thanks && !self.context.delivered && !is_polite;
-            let says_nothing = |found: &Match| {
+            let says_nothing = |found: &PhraseMatch| {
                 matches!(found.class, Class::Filler | Class::Object | Class::With) || is_praise(found.class)
             };
             return self.found.iter().all(says_nothing).then(|| self.impossible(word, effort));
@@ -265,7 +263,7 @@ impl Message<'_> {
             && self.found.iter().any(|found| found.language == self.context.language && found.at == [0]);
         let pattern = read(&word.written, effort).ok()?;
         let says_nothing =
-            |found: &Match| matches!(found.class, Class::Filler | Class::Object | Class::Polite | Class::Find);
+            |found: &PhraseMatch| matches!(found.class, Class::Filler | Class::Object | Class::Polite | Class::Find);
         let is_talk = self.found.iter().any(|found| found.language == self.context.language && !says_nothing(found));
         let is_word = is_of_chat && (is_talk || word.word.len() < 5);
         Some(if is_word { Intent::Offer(vec![pattern], OfferReason::Unsure) } else { Intent::Search(vec![pattern]) })
@@ -301,7 +299,7 @@ impl Message<'_> {
             Class::Resend => Intent::Resend(None),
             Class::Stop => Intent::Stop,
             Class::Thanks => Intent::Thanks,
-            _ => Intent::Show(Shown::Delete),
+            _ => Intent::Show(ShownCommand::Delete),
         }
     }
 }

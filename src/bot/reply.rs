@@ -1,7 +1,7 @@
 //! All answers of the bot, as values. [`super::wording`] has the texts.
 
-use super::intent::{OfferReason, Question, Shown};
-use super::takes::{Rests, Takes};
+use super::policy::{Rests, Takes};
+use super::request::{OfferReason, Question, ShownCommand};
 use crate::job::{BestSearch, JobId};
 use crate::key::HalfPointError;
 use crate::language::Language;
@@ -10,9 +10,9 @@ use crate::message::WorkWanted;
 use crate::pattern::{Best, Difficulty, Pattern, PatternError, Rate};
 use std::time::Duration;
 
-/// An answer. [`Reply::text`] gives its text.
+/// An answer. [`BotReply::text`] gives its text.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Reply {
+pub enum BotReply {
     /// A job was accepted.
     Accepted(Acceptance),
     /// A job without a target was accepted.
@@ -69,7 +69,7 @@ pub enum Reply {
     /// A command on a line of its own, ready to send.
     Show {
         /// The command.
-        command: Shown,
+        command: ShownCommand,
         /// The asker's open jobs.
         open: Vec<JobId>,
     },
@@ -172,7 +172,7 @@ pub enum Reply {
         /// The longest prefix that is accepted now, in characters; 0 for none.
         characters: u32,
         /// A look-alike that would be accepted.
-        cheaper: Option<Cheaper>,
+        cheaper: Option<CheaperPattern>,
     },
     /// No device has a rate yet, and the request is too long to accept without one.
     NotMeasured {
@@ -259,7 +259,7 @@ pub struct Acceptance {
     /// The asker's only other open job.
     pub other_job: Option<JobId>,
     /// A look-alike that is found much sooner.
-    pub cheaper: Option<Cheaper>,
+    pub cheaper: Option<CheaperPattern>,
 }
 
 /// An accepted job without a target.
@@ -293,7 +293,7 @@ pub struct BestExplanation {
 
 /// A pattern that looks like another one and is found much sooner.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Cheaper {
+pub struct CheaperPattern {
     /// The pattern.
     pub pattern: Pattern,
     /// Expected time until a key is found.
@@ -312,7 +312,7 @@ pub struct Explanation {
     /// The nearest pattern that the bot searches for, if it does not search for this one.
     pub nearest: Option<Pattern>,
     /// A look-alike that is found much sooner.
-    pub cheaper: Option<Cheaper>,
+    pub cheaper: Option<CheaperPattern>,
 }
 
 /// One open job in a status.

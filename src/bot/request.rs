@@ -1,12 +1,11 @@
-//! Requests: who wrote a message, how it came, and its text.
+//! Requests: who wrote a message, how it came, its text; and what the asker wants.
 
-use super::intent::{Context, Intent, Reading};
 use super::reading::{WORDS_READ, depends_on_chat, read_text};
-use crate::job::{Asker, EncryptionKey, RumorId};
-use crate::key::{HalfPoint, SplitWork};
+use crate::job::{Asker, EncryptionKey, JobId, RumorId};
+use crate::key::{HalfPoint, HalfPointError, SplitWork};
 use crate::language::Language;
 use crate::ledger::AskerView;
-use crate::pattern::Pattern;
+use crate::pattern::{Best, Pattern, PatternError};
 use crate::vault::{Asked, Rumor, Wanted};
 
 /// The most prefixes of a split request that are read, besides its first word, its point and its
@@ -22,26 +21,26 @@ const KIND_INVITATION: u16 = 444;
 /// NIP-17: a file message.
 const KIND_FILE: u16 = 15;
 
-/// A message: who wrote it, how it came, and its text. [`Request::reading`] says what is meant.
+/// A message: who wrote it, how it came, and its text. [`AskerRequest::reading`] says what is meant.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Request {
+pub struct AskerRequest {
     pub(super) asker: Asker,
     pub(super) encryption_key: Option<EncryptionKey>,
     pub(super) subject: Option<String>,
-    pub(super) form: Form,
+    pub(super) form: MessageForm,
     text: String,
     half: Option<HalfPoint>,
     work: Option<SplitWork>,
 }
 
-impl Request {
+impl AskerRequest {
     /// The meaning of the text for this asker, and the language of the answer.
-    pub fn reading(&self, asker: &AskerView) -> Reading {
+    pub fn reading(&self, asker: &AskerView) -> MessageReading {
         let open: Vec<_> = asker.open.iter().map(|job| (job.id, job.spec.patterns.clone())).collect();
         let delivered = open.is_empty() && !asker.results.is_empty();
-        let reading = read_text(&self.text, &Context { language: asker.language, open, delivered });
+        let reading = read_text(&self.text, &ChatContext { language: asker.language, open, delivered });
         // What a NIP-04 message asks for is not done, so no word of it needs an explanation.
-        Reading { shadowed: reading.shadowed.filter(|_| !self.is_nip04()), ..reading }
+        MessageReading { shadowed: reading.shadowed.filter(|_| !self.is_nip04()), ..reading }
     }
 
     /// The proof of work in the text, the first if there are several. The caller checks it.
@@ -51,18 +50,18 @@ impl Request {
 
     /// The half point of a split request. The caller looks up whether it was used before.
     pub fn half(&self) -> Option<HalfPoint> {
-        self.half.filter(|_| self.form == Form::Sealed)
+        self.half.filter(|_| self.form == MessageForm::Sealed)
     }
 
     /// Whether the message came by NIP-04. Its answer goes the same way.
     pub fn is_nip04(&self) -> bool {
-        self.form == Form::Nip04
+        self.form == MessageForm::Nip04
     }
 }
 
 /// The kind of a message, besides its text.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Form {
+pub(super) enum MessageForm {
     /// Text in a gift wrap (NIP-17), to us only.
     Sealed,
     /// A message of kind 4. Only its language is read.
@@ -76,14 +75,14 @@ pub(super) enum Form {
 }
 
 /// Takes a message apart. Never panics, for any text.
-pub fn read(rumor: &Rumor) -> Request {
+pub fn read(rumor: &Rumor) -> AskerRequest {
     let words = || rumor.content.split_whitespace();
     let has_point = words().any(HalfPoint::is_meant);
-    let half = match read_text(&rumor.content, &Context::default()).intent {
+    let half = match read_text(&rumor.content, &ChatContext::default()).intent {
         Intent::Split(half, _) | Intent::SplitBest(half, _) if has_point => Some(half),
         _ => None,
     };
-    Request {
+    AskerRequest {
         asker: rumor.author,
         encryption_key: rumor.encryption_key,
         subject: rumor.subject.clone(),
@@ -94,14 +93,14 @@ pub fn read(rumor: &Rumor) -> Request {
     }
 }
 
-fn form(rumor: &Rumor) -> Form {
+fn form(rumor: &Rumor) -> MessageForm {
     match rumor.kind {
-        KIND_DELETION => Form::Deletion(rumor.deletes.clone()),
-        KIND_FILE => Form::File,
-        KIND_NIP04 => Form::Nip04,
-        KIND_INVITATION => Form::Group,
-        _ if rumor.other_receivers > 0 => Form::Group,
-        _ => Form::Sealed,
+        KIND_DELETION => MessageForm::Deletion(rumor.deletes.clone()),
+        KIND_FILE => MessageForm::File,
+        KIND_NIP04 => MessageForm::Nip04,
+        KIND_INVITATION => MessageForm::Group,
+        _ if rumor.other_receivers > 0 => MessageForm::Group,
+        _ => MessageForm::Sealed,
     }
 }
 
@@ -109,13 +108,13 @@ fn form(rumor: &Rumor) -> Form {
 /// ticket. The vault does not know the language of the chat, which may matter to the reading: the
 /// ticket is for the keys that are asked for in any. An accepted job searches for some of these.
 pub fn asked(rumor: &Rumor) -> Option<Asked> {
-    if form(rumor) != Form::Sealed {
+    if form(rumor) != MessageForm::Sealed {
         return None;
     }
     let languages = if depends_on_chat(&rumor.content) { &Language::ALL[..] } else { &Language::ALL[..1] };
     let mut asked: Vec<Pattern> = Vec::new();
     for &language in languages {
-        let context = Context { language, ..Context::default() };
+        let context = ChatContext { language, ..ChatContext::default() };
         let (wanted, half) = match read_text(&rumor.content, &context).intent {
             Intent::Search(patterns) => {
                 asked.extend(patterns);
@@ -130,4 +129,132 @@ pub fn asked(rumor: &Rumor) -> Option<Asked> {
     }
     asked.dedup();
     (!asked.is_empty()).then_some(Asked { wanted: Wanted::Patterns(asked), half: None })
+}
+
+/// What an asker wants of the bot.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Intent {
+    /// A search for patterns, without repeats, in the order written.
+    Search(Vec<Pattern>),
+    /// A search without a target.
+    Best(Best),
+    /// Patterns at the asker's own point. The asker keeps half of the key.
+    Split(HalfPoint, Vec<Pattern>),
+    /// A search without a target at the asker's own point.
+    SplitBest(HalfPoint, Best),
+    /// `split` without a point, or with a word that is meant as a point and is none.
+    BadPoint(Option<HalfPointError>),
+    /// `split` and a point, but no prefix.
+    PointAlone,
+    /// Patterns that are shown, ready to send; nothing starts.
+    Offer(Vec<Pattern>, OfferReason),
+    Help,
+    SplitHelp,
+    Status,
+    /// Cancel a job; `None`: all of the asker's jobs.
+    Cancel(Option<JobId>),
+    /// Send a result again; `None`: the newest.
+    Resend(Option<JobId>),
+    /// The asker wants no more messages.
+    Stop,
+    Start,
+    /// The asker wants their data deleted.
+    Delete,
+    /// A command that is shown, ready to send; it is not certain enough to be obeyed.
+    Show(ShownCommand),
+    /// A question about the meaning and the expected time of these patterns.
+    Explain(Vec<Pattern>),
+    /// A question about the meaning and the expected time of a search without a target.
+    ExplainBest(Best),
+    /// A question about the kinds of patterns.
+    Kinds,
+    /// Words that are not patterns, each with the reason; at most three.
+    BadWords(Vec<(String, PatternError)>),
+    /// A pattern in another notation. Holds the nearest pattern.
+    Unsupported(Option<Pattern>),
+    TooManyWords(usize),
+    /// A question that always has the same answer.
+    Ask(Question),
+    /// A secret key, or a part of one.
+    SecretKey,
+    /// Answers in this language from now on.
+    Language(Language),
+    /// A question about the languages that the bot knows.
+    Languages,
+    Thanks,
+    Greeting,
+    /// Anything else that people say.
+    Chat,
+    /// A wish for a longer pattern, or for one more key: the asker has to say which.
+    WhichNext,
+    /// A name in Japanese characters that have no one spelling.
+    LatinLetters,
+    /// A language that the bot lacks.
+    ForeignLanguage,
+    Nothing,
+}
+
+/// A question that always has the same answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Question {
+    /// "Who are you?"
+    Who,
+    /// "What does it cost?"
+    Price,
+    /// "Is it safe?"
+    Safety,
+    /// "How do I use the key?", "Can I keep my old key?"
+    Import,
+    /// "Do I get 12 words?"
+    Seed,
+}
+
+/// A command that is shown, ready to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ShownCommand {
+    /// `cancel`
+    Cancel,
+    /// `delete`
+    Delete,
+    /// `stop`
+    Stop,
+}
+
+/// The reason why patterns are shown and not searched.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum OfferReason {
+    /// A character cannot occur in an npub.
+    Impossible(char),
+    /// Only an accent is impossible.
+    Accent,
+    /// A letter of another script looks like one that is possible.
+    OtherScript(char, char),
+    /// It is not certain that the word is meant.
+    Unsure,
+    /// The patterns that are more than 1,000 times as hard as the easiest one, which would
+    /// always be found first.
+    Uneven(Pattern),
+    /// The asker has an open job for something else.
+    Change(JobId),
+}
+
+/// A message's meaning and the language of the answer.
+#[derive(Clone, PartialEq, Debug)]
+pub struct MessageReading {
+    pub(super) intent: Intent,
+    /// The language of the answer.
+    pub language: Language,
+    /// The only word of the message, if it is a command and could be a prefix.
+    pub(super) shadowed: Option<Pattern>,
+}
+
+/// What is known of an asker when a message is read.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ChatContext {
+    /// Language of the chat.
+    pub language: Language,
+    /// Open jobs with their patterns, oldest first.
+    pub open: Vec<(JobId, Vec<Pattern>)>,
+    /// Whether a key was delivered and no job is open.
+    pub delivered: bool,
 }

@@ -5,8 +5,8 @@
 //! word that begins so, `word?` may be left out, and `…` is a gap of a few words. Accents, capitals, and hiragana or katakana make no
 //! difference.
 
-use super::tables::Table;
-use super::text::{Kind, Text, Token, plain};
+use super::phrases::TextTable;
+use super::text::{MessageText, Token, TokenKind, plain};
 use crate::language::Language;
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -44,6 +44,8 @@ pub(super) enum Class {
     Explain,
     /// `answer in`, before the name of a language.
     Language,
+    /// A question about the languages that the bot knows.
+    Languages,
     /// Names of the table's own language.
     Names,
     Thanks,
@@ -58,6 +60,8 @@ pub(super) enum Class {
     /// Everyday answers that ask for nothing.
     Chat,
     Not,
+    /// `is`, `sounds`: a statement, if nothing is asked for.
+    Is,
     /// Words of a question about something, not of a wish: `how`, `what happens if`.
     Asks,
     /// `starts with`: a start follows.
@@ -95,7 +99,7 @@ pub(super) enum Class {
 use Class::*;
 
 /// The sections and their classes.
-const SECTIONS: [(&str, Class); 40] = [
+const SECTIONS: [(&str, Class); 42] = [
     ("help", Help),
     ("status", Status),
     ("cancel", Cancel),
@@ -107,6 +111,7 @@ const SECTIONS: [(&str, Class); 40] = [
     ("find", Find),
     ("explain", Explain),
     ("language", Class::Language),
+    ("languages", Languages),
     ("names", Names),
     ("thanks", Thanks),
     ("greeting", Greeting),
@@ -117,6 +122,7 @@ const SECTIONS: [(&str, Class); 40] = [
     ("seed", Seed),
     ("chat", Chat),
     ("not", Not),
+    ("is", Is),
     ("asks", Asks),
     ("begin", Begin),
     ("at-begin", AtBegin),
@@ -142,7 +148,7 @@ const SECTIONS: [(&str, Class); 40] = [
 struct Phrase {
     class: Class,
     language: Language,
-    parts: Vec<Part>,
+    parts: Vec<PhrasePart>,
     /// The digit of a [`Class::Number`].
     digit: Option<char>,
     /// Whether it is a command that the texts show.
@@ -150,7 +156,7 @@ struct Phrase {
 }
 
 /// A part of a phrase.
-enum Part {
+enum PhrasePart {
     Gap,
     /// One of several sequences of words. An optional part has an empty one.
     OneOf(Vec<Vec<Word>>),
@@ -170,7 +176,7 @@ impl Word {
 
 /// A phrase that was found in a text.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Match {
+pub(super) struct PhraseMatch {
     pub class: Class,
     pub language: Language,
     /// The places of its words among the tokens, ascending. Those in gaps are not among them.
@@ -180,7 +186,7 @@ pub(super) struct Match {
     pub is_shown: bool,
 }
 
-impl Match {
+impl PhraseMatch {
     pub fn first(&self) -> usize {
         self.at.first().copied().unwrap_or_default()
     }
@@ -221,7 +227,7 @@ impl Vocabulary {
             }
             // The commands that the texts show are understood.
             for (id, class) in COMMANDS {
-                Table::of(language).words(id).iter().for_each(|word| all.add(class, language, word, true));
+                TextTable::of(language).words(id).iter().for_each(|word| all.add(class, language, word, true));
             }
         }
         all
@@ -232,13 +238,13 @@ impl Vocabulary {
             Some((digit, rest)) if class == Number => (digit.chars().next(), rest),
             _ => (None, phrase),
         };
-        let parts: Vec<Part> = phrase.replace('…', " … ").split_whitespace().filter_map(part).collect();
-        if parts.iter().all(|part| matches!(part, Part::Gap)) {
+        let parts: Vec<PhrasePart> = phrase.replace('…', " … ").split_whitespace().filter_map(part).collect();
+        if parts.iter().all(|part| matches!(part, PhrasePart::Gap)) {
             return;
         }
         let index = self.phrases.len();
         for part in &parts {
-            let Part::OneOf(choices) = part else { break };
+            let PhrasePart::OneOf(choices) = part else { break };
             for word in choices.iter().filter_map(|choice| choice.first()) {
                 let (by, key) = match word.is_stem {
                     true => (&mut self.by_stem, two_letters(&word.text)),
@@ -271,9 +277,9 @@ const COMMANDS: [(&str, Class); 10] = [
     ("command-language", Class::Language),
 ];
 
-fn part(text: &str) -> Option<Part> {
+fn part(text: &str) -> Option<PhrasePart> {
     if text == "…" {
-        return Some(Part::Gap);
+        return Some(PhrasePart::Gap);
     }
     let (text, is_optional) = match text.strip_suffix('?') {
         Some(text) if !text.is_empty() => (text, true),
@@ -286,13 +292,13 @@ fn part(text: &str) -> Option<Part> {
     if is_optional {
         choices.push(Vec::new());
     }
-    Some(Part::OneOf(choices))
+    Some(PhrasePart::OneOf(choices))
 }
 
 /// The words of one alternative: the characters of a Japanese one.
 fn sequence(text: &str) -> Vec<Word> {
     let (text, is_stem) = text.strip_suffix('*').map_or((text, false), |text| (text, true));
-    let tokens = Text::read(&text.replace('_', " ")).tokens;
+    let tokens = MessageText::read(&text.replace('_', " ")).tokens;
     let last = tokens.len().saturating_sub(1);
     tokens
         .into_iter()
@@ -302,7 +308,7 @@ fn sequence(text: &str) -> Vec<Word> {
 }
 
 /// Finds the phrases of all tables in a text. Of one phrase at one place, the longest.
-pub(super) fn find(tokens: &[Token]) -> Vec<Match> {
+pub(super) fn find(tokens: &[Token]) -> Vec<PhraseMatch> {
     let mut found = Vec::new();
     for (start, token) in tokens.iter().enumerate() {
         let exact = ALL.by_word.get(&token.word).into_iter().flatten();
@@ -311,13 +317,13 @@ pub(super) fn find(tokens: &[Token]) -> Vec<Match> {
         for &index in exact.chain(stems) {
             let phrase = &ALL.phrases[index];
             // A phrase whose first part has several words is listed once a word.
-            if before.replace(index) == Some(index) || matches!(token.kind, Kind::Link) {
+            if before.replace(index) == Some(index) || matches!(token.kind, TokenKind::Link) {
                 continue;
             }
             let mut at = Vec::new();
             if match_parts(&phrase.parts, tokens, start, &mut at) && !at.is_empty() {
                 let Phrase { class, language, digit, is_shown, .. } = *phrase;
-                found.push(Match { class, language, at, digit, is_shown });
+                found.push(PhraseMatch { class, language, at, digit, is_shown });
             }
         }
     }
@@ -325,19 +331,19 @@ pub(super) fn find(tokens: &[Token]) -> Vec<Match> {
 }
 
 /// Matches the parts at a place, and collects the places of the words. Long alternatives first.
-fn match_parts(parts: &[Part], tokens: &[Token], from: usize, at: &mut Vec<usize>) -> bool {
+fn match_parts(parts: &[PhrasePart], tokens: &[Token], from: usize, at: &mut Vec<usize>) -> bool {
     let Some((part, rest)) = parts.split_first() else { return true };
     let length = at.len();
     match part {
-        Part::Gap => {
-            let is_japanese = tokens.get(from).is_some_and(|token| token.kind == Kind::Japanese);
+        PhrasePart::Gap => {
+            let is_japanese = tokens.get(from).is_some_and(|token| token.kind == TokenKind::Japanese);
             let most = if is_japanese { MAX_JAPANESE_GAP } else { MAX_GAP };
             (0..=most).any(|gap| {
                 at.truncate(length);
                 match_parts(rest, tokens, from + gap, at)
             })
         }
-        Part::OneOf(choices) => choices.iter().any(|choice| {
+        PhrasePart::OneOf(choices) => choices.iter().any(|choice| {
             at.truncate(length);
             let fits = choice
                 .iter()
@@ -369,16 +375,21 @@ pub(super) fn misspelt(word: &str, could_be_prefix: bool) -> Option<(Class, Lang
     let commands = [Help, Status, Cancel, Resend, Stop, Delete, Thanks];
     let word = plain(word);
     let of_phrase = |phrase: &Phrase| {
-        let [Part::OneOf(choices)] = phrase.parts.as_slice() else { return None };
-        let is_near = |choice: &Vec<Word>| matches!(choice.as_slice(), [one] if (phrase.is_shown || one.text.len() > 5) && is_one_error(&one.text, &word, could_be_prefix));
+        let [PhrasePart::OneOf(choices)] = phrase.parts.as_slice() else { return None };
+        let least = could_be_prefix.then_some(if phrase.class == Help { 5 } else { 6 });
+        let is_near = |choice: &Vec<Word>| match choice.as_slice() {
+            [one] => (phrase.is_shown || one.text.len() > 5) && is_one_error(&one.text, &word, least),
+            _ => false,
+        };
         (commands.contains(&phrase.class) && choices.iter().any(is_near)).then_some((phrase.class, phrase.language))
     };
     ALL.phrases.iter().find_map(of_phrase)
 }
 
 /// Whether two words differ by one typing error: two letters swapped, one doubled, missing, added or
-/// replaced. A word that could be a prefix must be long, or have letters swapped or doubled.
-fn is_one_error(right: &str, typed: &str, could_be_prefix: bool) -> bool {
+/// replaced. A word that could be a prefix must have at least `least` letters and one more if one is
+/// replaced, or letters swapped or doubled.
+fn is_one_error(right: &str, typed: &str, least: Option<usize>) -> bool {
     let (right, typed): (Vec<char>, Vec<char>) = (right.chars().collect(), typed.chars().collect());
     let (long, short) = (right.len().max(typed.len()), right.len().min(typed.len()));
     if right.len() < 4 || right == typed || long > short + 1 {
@@ -394,6 +405,6 @@ fn is_one_error(right: &str, typed: &str, could_be_prefix: bool) -> bool {
     let is_long = |letters: usize| right.len() >= letters;
     swapped
         || (doubled && is_long(4))
-        || ((missing || added) && is_long(if could_be_prefix { 6 } else { 5 }))
-        || (replaced && is_long(if could_be_prefix { 7 } else { 5 }))
+        || ((missing || added) && is_long(least.unwrap_or(5)))
+        || (replaced && is_long(least.map_or(5, |least| least + 1)))
 }

@@ -1,12 +1,10 @@
 //! The patterns in a message that may be meant, and whether they are searched for or shown.
 
-use super::intent::{Intent, OfferReason};
 use super::message::Message;
-use super::patterns::{LookAlikeReason, Wish, wish};
-use super::spelling::emphasised;
-use super::text::Kind;
-use super::vocabulary::{Class, Match};
-use crate::pattern::{Effort, Pattern};
+use super::request::{Intent, OfferReason};
+use super::text::{Token, TokenKind, emphasised, plain};
+use super::vocabulary::{Class, PhraseMatch};
+use crate::pattern::{Best, Effort, Pattern, PatternError};
 
 /// How much easier than all others one pattern of a request may be.
 const UNEVEN: f64 = 1000.0;
@@ -39,8 +37,8 @@ impl Message<'_> {
         let name_after = self.places_after(Class::Name);
         let has_around = self.known.iter().any(|known| *known);
         for (at, token) in self.tokens.iter().enumerate() {
-            let is_written = matches!(token.kind, Kind::Word | Kind::Marked);
-            if token.kind == Kind::Link {
+            let is_written = matches!(token.kind, TokenKind::Word | TokenKind::Marked);
+            if token.kind == TokenKind::Link {
                 wishes.links += 1;
                 if let Some(wish) =
                     Some(token).filter(|token| !token.written.is_empty()).and_then(|token| wish(token, effort))
@@ -56,7 +54,7 @@ impl Message<'_> {
             let has_mark = token.written.contains(['?', '[', '*', '~', '=', ':']);
             let is_number = token.written.chars().all(|c| c.is_ascii_digit());
             let is_too_short = token.written.len() < 2 || (token.written.len() < 3 && is_number);
-            let is_strong = token.kind == Kind::Marked || is_npub || (has_mark && !self.known[at]);
+            let is_strong = token.kind == TokenKind::Marked || is_npub || (has_mark && !self.known[at]);
             let is_next = || self.of(Class::Begin).any(|found| found.last() + 1 == at);
             let is_placed =
                 begin_after.contains(&at) && (!self.known[at] || (at + 1 == self.tokens.len() && is_next()));
@@ -94,7 +92,7 @@ impl Message<'_> {
 
     /// The places right behind the phrases of a class, past articles and other fillers.
     pub fn places_after(&self, class: Class) -> Vec<usize> {
-        let next = |found: &Match| {
+        let next = |found: &PhraseMatch| {
             let mut at = found.last() + 1;
             let clause = self.tokens[found.last()].clause;
             while at + 1 < self.tokens.len() && self.known[at] && self.tokens[at + 1].clause == clause {
@@ -191,12 +189,20 @@ impl Message<'_> {
             };
         }
         if !all_possible {
-            let is_meant = !has_known || is_asked || is_name || is_polite || self.tokens.len() < 4;
+            let is_short = self.tokens.len() < 4 && !self.text.asks && !self.has(Class::Is);
+            let is_meant = !has_known || is_asked || is_name || is_polite || is_short;
             let wishes: Vec<Wish> = candidates.into_iter().map(|candidate| candidate.wish).collect();
             return if is_meant { offer(wishes) } else { self.sentence() };
         }
         if is_name && !self.has(Class::Find) && !any_strong {
             return Intent::Offer(patterns, OfferReason::Unsure);
+        }
+        let is_stated = |candidate: &Candidate| {
+            let clause = self.tokens[candidate.at].clause;
+            self.of(Class::Is).any(|found| self.tokens[found.first()].clause == clause)
+        };
+        if !self.text.asks && !is_asked && !is_name && candidates.iter().all(is_stated) {
+            return self.sentence();
         }
         if let Some(uneven) = uneven(&patterns) {
             return uneven;
@@ -266,7 +272,7 @@ impl Message<'_> {
             };
             kept.iter().min_by_key(distance).map(|(_, _, class)| is_end(*class)).unwrap_or_default()
         };
-        let is_japanese = kept.iter().any(|(first, ..)| self.tokens[*first].kind == Kind::Japanese);
+        let is_japanese = kept.iter().any(|(first, ..)| self.tokens[*first].kind == TokenKind::Japanese);
         let owners: Vec<bool> = if candidates.len() == kept.len() {
             kept.iter().map(|(_, _, class)| is_end(*class)).collect()
         } else if candidates.len() == 1 {
@@ -337,4 +343,134 @@ fn joined(candidates: &[Candidate]) -> Option<Pattern> {
     let text: String =
         candidates.iter().map(|candidate| candidate.wish.pattern.as_str().trim_start_matches('~')).collect();
     text.parse().or_else(|_| format!("~{text}").parse()).ok()
+}
+
+/// Longest text of a pattern, in bytes; a whole key in hex has 69. Without a limit, classes could
+/// make a pattern longer than a message.
+const LONGEST: usize = 80;
+
+/// Letters of other scripts, each with the Latin letter that it looks like.
+const OTHER_SCRIPTS: &str =
+    "аa сc еe оo рp хx уy ѕs іi јj ԁd һh ԛq ԝw вb мm нh тt кk αa εe οo ρp υu νv χx κk ιi τt ηn γy ωw βb";
+
+/// A pattern that a word may mean.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Wish {
+    pub pattern: Pattern,
+    /// The difference from the word as written; `None` without one.
+    pub reason: Option<LookAlikeReason>,
+}
+
+/// The reason why a pattern is not the word as written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum LookAlikeReason {
+    /// This character cannot occur in an npub.
+    Impossible(char),
+    Accent,
+    /// A letter of another script, and the Latin one that it looks like.
+    OtherScript(char, char),
+    /// The word has marks inside, such as a dot or a hyphen.
+    Unsure,
+}
+
+/// The pattern that a word means: the word itself, or the cheapest that looks like it.
+pub(super) fn wish(token: &Token, effort: &mut Effort) -> Option<Wish> {
+    let written = token.written.as_str();
+    if written.len() > LONGEST {
+        return None;
+    }
+    if let Some(end) = written.strip_prefix('〜') {
+        let pattern = Pattern::read_within(&format!("*{end}"), effort).ok()?;
+        return Some(Wish { pattern, reason: Some(LookAlikeReason::Unsure) });
+    }
+    let error = match read(written, effort) {
+        Ok(pattern) => return Some(Wish { pattern, reason: None }),
+        Err(error) => error,
+    };
+    let bare = written.trim_start_matches("nostr:").trim_start_matches("npub1");
+    // An address such as dave@example.com.
+    let bare = bare
+        .split_once('@')
+        .filter(|(name, host)| !name.is_empty() && host.contains('.'))
+        .map_or(bare, |(name, _)| name);
+    let (latin, other) = latin(bare);
+    if other.is_some() && !bare.contains(|c: char| c.is_ascii_alphanumeric()) {
+        return None;
+    }
+    let letters: String = plain(&latin).chars().filter(|c| !matches!(c, '.' | '-' | '_' | '@' | '\'' | '/')).collect();
+    if letters.chars().count() < 2 || !letters.chars().all(|c| c.is_ascii_alphanumeric()) {
+        return None;
+    }
+    let reason = match () {
+        () if other.is_some() => other.map(|(from, to)| LookAlikeReason::OtherScript(from, to)),
+        () if letters.len() < latin.chars().count() => Some(LookAlikeReason::Unsure),
+        () => Some(LookAlikeReason::Accent),
+    };
+    if let Ok(pattern) = Pattern::parse(&letters) {
+        return Some(Wish { pattern, reason });
+    }
+    let forbidden = match error {
+        PatternError::Forbidden { character, .. } => character,
+        _ => letters.chars().find(|c| "bio1".contains(*c))?,
+    };
+    let forbidden =
+        if forbidden.is_ascii_alphanumeric() { forbidden } else { letters.chars().find(|c| "bio1".contains(*c))? };
+    let pattern = Pattern::read_within(&format!("~{letters}"), effort).ok()?;
+    Some(Wish { pattern, reason: Some(LookAlikeReason::Impossible(forbidden)) })
+}
+
+/// The word with letters of other scripts replaced, and the first of them with its Latin letter. A
+/// word that has others, too, is left alone.
+fn latin(word: &str) -> (String, Option<(char, char)>) {
+    let of = |c: char| OTHER_SCRIPTS.split(' ').find_map(|pair| pair.strip_prefix(c)).and_then(|to| to.chars().next());
+    let replaced = word.chars().map(|c| of(c).unwrap_or(c)).collect();
+    (replaced, word.chars().find_map(|c| Some((c, of(c)?))))
+}
+
+/// Reads words that are all meant as patterns, as after `find`.
+pub(super) fn literal(words: &[&str], effort: &mut Effort) -> Intent {
+    match Best::read(words) {
+        Some(Ok(best)) => return Intent::Best(best),
+        Some(Err(error)) => return Intent::BadWords(vec![(words.join(" "), error)]),
+        None => {}
+    }
+    let mut patterns: Vec<Pattern> = Vec::new();
+    let mut bad: Vec<(String, PatternError)> = Vec::new();
+    for word in words {
+        match read(word, effort) {
+            Ok(pattern) if !patterns.contains(&pattern) => patterns.push(pattern),
+            Ok(_) => {}
+            Err(_) if has_foreign_wildcard(word) => return Intent::Unsupported(nearest_to_foreign(word)),
+            Err(error) => bad.push(((*word).to_owned(), error)),
+        }
+    }
+    if bad.is_empty() {
+        return Intent::Search(patterns);
+    }
+    bad.truncate(3);
+    Intent::BadWords(bad)
+}
+
+/// Reads one word.
+pub(super) fn read(word: &str, effort: &mut Effort) -> Result<Pattern, PatternError> {
+    let has_mark = word.contains(['?', '[', '*', '~', '=', ':', '@']);
+    if word.len() > LONGEST && has_mark {
+        return Err(PatternError::TooIntricate);
+    }
+    Pattern::read_within(word, effort)
+}
+
+/// Whether a word has a mark of another notation, such as an anchor or a group of a regular
+/// expression.
+pub(super) fn has_foreign_wildcard(word: &str) -> bool {
+    word.contains(['$', '^', '{', '}', '(', ')', '+', '<', '>', '\\'])
+}
+
+/// The pattern nearest to one in another notation: its first run of two characters or more, placed
+/// at the end of the key if the word ends with `$`.
+fn nearest_to_foreign(word: &str) -> Option<Pattern> {
+    let inner = word.trim_start_matches("nostr:").trim_start_matches("npub1");
+    let mut runs = inner.split(|c: char| !c.is_alphanumeric()).filter(|run| run.len() > 1);
+    let prefix = runs.find_map(|run| Pattern::parse(run).ok())?;
+    if word.ends_with('$') { format!("*{prefix}").parse().ok() } else { Some(prefix) }
 }

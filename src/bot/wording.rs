@@ -1,14 +1,14 @@
 //! The text of each reply. The words are in the tables of texts; this module chooses the texts and
 //! their values.
 
-use super::intent::{Context, Intent, OfferReason, Question, Reading, Shown};
-use super::meanings::{all_meanings, best_means, means};
-use super::numbers::{expected, odds, one_in, span, time_of_day};
-use super::phrases::{any_of, at_work, list, number, pattern_error, point_error, shown};
+use super::phrases::{
+    TextTable, all_meanings, any_of, at_work, best_means, expected, list, means, number, odds, one_in, pattern_error,
+    point_error, say, shown, span, time_of_day,
+};
+use super::policy::Rests;
 use super::reading::read_text;
-use super::reply::{Acceptance, BestAcceptance, BestExplanation, Cheaper, Explanation, JobLine, Reply};
-use super::tables::{Table, say};
-use super::takes::Rests;
+use super::reply::{Acceptance, BestAcceptance, BestExplanation, BotReply, CheaperPattern, Explanation, JobLine};
+use super::request::{ChatContext, Intent, MessageReading, OfferReason, Question, ShownCommand};
 use crate::job::JobId;
 use crate::key::HalfPointError;
 use crate::language::Language;
@@ -29,120 +29,123 @@ const MEANINGS_ACCEPTED: usize = 400;
 /// The most lines of a message.
 pub(super) const MOST_LINES: usize = 20;
 
-impl Reply {
+impl BotReply {
     /// The text of a reply.
     pub fn text(&self, language: Language) -> String {
-        say_reply(Table::of(language), self)
+        say_reply(TextTable::of(language), self)
     }
 }
 
 /// The text of the answer to a request, in the language of its asker. If the request is a command
 /// that could be a prefix, a line says how to search for that prefix.
-pub fn answer(reading: &Reading, reply: &Reply) -> String {
+pub fn answer(reading: &MessageReading, reply: &BotReply) -> String {
     let text = reply.text(reading.language);
     match &reading.shadowed {
-        Some(_) if matches!(reply, Reply::Greeting { .. } | Reply::Offer { .. }) => text,
-        Some(prefix) => lines([text, say!(Table::of(reading.language), "search-for-it", prefix = prefix.to_string())]),
+        Some(_) if matches!(reply, BotReply::Greeting { .. } | BotReply::Offer { .. }) => text,
+        Some(prefix) => {
+            lines([text, say!(TextTable::of(reading.language), "search-for-it", prefix = prefix.to_string())])
+        }
         None => text,
     }
 }
 
-fn say_reply(t: &Table, reply: &Reply) -> String {
+fn say_reply(t: &TextTable, reply: &BotReply) -> String {
     match reply {
-        Reply::Accepted(accepted) => acceptance(t, accepted),
-        Reply::AcceptedBest(accepted) => best_acceptance(t, accepted),
-        Reply::Help { open_jobs, rate, page } => {
+        BotReply::Accepted(accepted) => acceptance(t, accepted),
+        BotReply::AcceptedBest(accepted) => best_acceptance(t, accepted),
+        BotReply::Help { open_jobs, rate, page } => {
             let at_work = at_work(t, *open_jobs, *rate);
             lines([say!(t, "help")].into_iter().chain(page_line(t, page)).chain([at_work]))
         }
-        Reply::Status { open, results, open_jobs, rate, rests } => {
+        BotReply::Status { open, results, open_jobs, rate, rests } => {
             let rests = rests.map(|rests| resting(t, rests));
             let at_work = lines([at_work(t, *open_jobs, *rate)].into_iter().chain(rests));
             status(t, open, results, at_work)
         }
-        Reply::Cancelled(jobs) => say!(t, "cancelled", jobs = list(t, jobs), count = jobs.len()),
-        Reply::NothingToCancel { asked, open } => nothing_to_cancel(t, *asked, open),
-        Reply::SentAgain(job) => say!(t, "sent-again", job = job.to_string()),
-        Reply::NothingToResend { asked, kept } => nothing_to_resend(t, *asked, kept),
-        Reply::BadWords(words) => bad_words(t, words),
-        Reply::Offer { patterns, reason } => offer(t, patterns, reason),
-        Reply::Show { command, open } => show(t, *command, open),
-        Reply::Answer(question) => match question {
+        BotReply::Cancelled(jobs) => say!(t, "cancelled", jobs = list(t, jobs), count = jobs.len()),
+        BotReply::NothingToCancel { asked, open } => nothing_to_cancel(t, *asked, open),
+        BotReply::SentAgain(job) => say!(t, "sent-again", job = job.to_string()),
+        BotReply::NothingToResend { asked, kept } => nothing_to_resend(t, *asked, kept),
+        BotReply::BadWords(words) => bad_words(t, words),
+        BotReply::Offer { patterns, reason } => offer(t, patterns, reason),
+        BotReply::Show { command, open } => show(t, *command, open),
+        BotReply::Answer(question) => match question {
             Question::Who => say!(t, "answer-who"),
             Question::Price => say!(t, "answer-price"),
             Question::Safety => say!(t, "answer-safety"),
             Question::Import => say!(t, "answer-import"),
             Question::Seed => say!(t, "seed-answer"),
         },
-        Reply::Thanks => say!(t, "thanks-answer"),
-        Reply::Chat => say!(t, "chat-answer"),
-        Reply::WhichNext => say!(t, "which-next"),
-        Reply::LatinLetters => say!(t, "latin-letters"),
-        Reply::ForeignLanguage => {
-            let names: Vec<String> = Language::ALL.map(|language| say!(Table::of(language), "language-name")).to_vec();
+        BotReply::Thanks => say!(t, "thanks-answer"),
+        BotReply::Chat => say!(t, "chat-answer"),
+        BotReply::WhichNext => say!(t, "which-next"),
+        BotReply::LatinLetters => say!(t, "latin-letters"),
+        BotReply::ForeignLanguage => {
+            let names: Vec<String> =
+                Language::ALL.map(|language| say!(TextTable::of(language), "language-name")).to_vec();
             lines([say!(t, "foreign-language", names = names.join(&say!(t, "comma"))), say!(t, "chat-answer")])
         }
-        Reply::Unsupported { nearest } => lines([say!(t, "unsupported"), instead(t, nearest)]),
-        Reply::NotSearched { pattern, nearest } => {
+        BotReply::Unsupported { nearest } => lines([say!(t, "unsupported"), instead(t, nearest)]),
+        BotReply::NotSearched { pattern, nearest } => {
             lines([means(t, pattern), say!(t, "needs-start"), say!(t, "nothing-started"), instead(t, nearest)])
         }
-        Reply::TooWide { asked, allowed } => say!(t, "too-wide", asked = *asked, allowed = *allowed),
-        Reply::TooManyEnds { asked, allowed } => say!(t, "too-many-ends", asked = *asked, allowed = *allowed),
-        Reply::TooWideNow => say!(t, "too-wide-now"),
-        Reply::Explained { explained, more } => explanations(t, explained, *more),
-        Reply::ExplainedBest(explained) => {
+        BotReply::TooWide { asked, allowed } => say!(t, "too-wide", asked = *asked, allowed = *allowed),
+        BotReply::TooManyEnds { asked, allowed } => say!(t, "too-many-ends", asked = *asked, allowed = *allowed),
+        BotReply::TooWideNow => say!(t, "too-wide-now"),
+        BotReply::Explained { explained, more } => explanations(t, explained, *more),
+        BotReply::ExplainedBest(explained) => {
             let find = say!(t, "explain-find", pattern = explained.best.to_string());
             lines(best_explanation(t, explained).into_iter().chain([find]))
         }
-        Reply::BestTooLong { best } => {
+        BotReply::BestTooLong { best } => {
             say!(t, "best-too-long", limit = span(t, best.time), best = best.to_string())
         }
-        Reply::Kinds => say!(t, "kinds"),
-        Reply::Greeting { prefix } => match prefix {
+        BotReply::Kinds => say!(t, "kinds"),
+        BotReply::Greeting { prefix } => match prefix {
             Some(prefix) => lines([say!(t, "hello"), say!(t, "search-for-it", prefix = prefix.to_string())]),
             None => say!(t, "hello"),
         },
-        Reply::SecretKey | Reply::BadPoint(Some(HalfPointError::Secret)) => say!(t, "secret-key"),
-        Reply::Nothing => say!(t, "nothing"),
-        Reply::TextOnly => say!(t, "text-only"),
-        Reply::NoGroups => say!(t, "no-groups"),
-        Reply::SplitHelp { page } => lines([say!(t, "split-help")].into_iter().chain(page_line(t, page))),
-        Reply::BadPoint(error) => {
+        BotReply::SecretKey | BotReply::BadPoint(Some(HalfPointError::Secret)) => say!(t, "secret-key"),
+        BotReply::Nothing => say!(t, "nothing"),
+        BotReply::TextOnly => say!(t, "text-only"),
+        BotReply::NoGroups => say!(t, "no-groups"),
+        BotReply::SplitHelp { page } => lines([say!(t, "split-help")].into_iter().chain(page_line(t, page))),
+        BotReply::BadPoint(error) => {
             let reason = match error {
                 Some(error) => say!(t, "bad-point", reason = point_error(t, *error)),
                 None => say!(t, "no-point"),
             };
             lines([reason, say!(t, "send-a-point")])
         }
-        Reply::PointAlone => say!(t, "point-alone"),
-        Reply::HalfUsed(used) => {
+        BotReply::PointAlone => say!(t, "point-alone"),
+        BotReply::HalfUsed(used) => {
             let used = match used {
                 HalfUse::Open => "open",
                 HalfUse::Spent => "spent",
             };
             say!(t, "half-used", use = used)
         }
-        Reply::Stopped { open: 0 } => say!(t, "stopped"),
-        Reply::Stopped { open } => say!(t, "stopped-cancelled", open = *open),
-        Reply::Started => say!(t, "started"),
-        Reply::Forgotten { open } => say!(t, "forgotten", open = *open),
-        Reply::LanguageSet(_) => say!(t, "language-set"),
-        Reply::Languages => languages(t),
-        Reply::TooManyPrefixes { asked, allowed } => {
+        BotReply::Stopped { open: 0 } => say!(t, "stopped"),
+        BotReply::Stopped { open } => say!(t, "stopped-cancelled", open = *open),
+        BotReply::Started => say!(t, "started"),
+        BotReply::Forgotten { open } => say!(t, "forgotten", open = *open),
+        BotReply::LanguageSet(_) => say!(t, "language-set"),
+        BotReply::Languages => languages(t),
+        BotReply::TooManyPrefixes { asked, allowed } => {
             say!(t, "too-many-prefixes", asked = *asked, allowed = *allowed)
         }
-        Reply::AlreadySearching { job } => {
+        BotReply::AlreadySearching { job } => {
             say!(t, "already-searching", job = job.to_string(), number = number(*job))
         }
-        Reply::TooManyOpen { open, allowed } => {
+        BotReply::TooManyOpen { open, allowed } => {
             let first = open.first().map_or(JobId(1), |job| *job);
             let (count, jobs) = (open.len(), list(t, open));
             say!(t, "too-many-open", count = count, jobs = jobs, allowed = *allowed, number = number(first))
         }
-        Reply::TooManyToday { allowed, wait_seconds } => {
+        BotReply::TooManyToday { allowed, wait_seconds } => {
             say!(t, "too-many-today", allowed = *allowed, span = span(t, Duration::from_secs(*wait_seconds)))
         }
-        Reply::TooHard { expected, limit, characters, cheaper } => {
+        BotReply::TooHard { expected, limit, characters, cheaper } => {
             let refusal = say!(t, "too-hard", span = span(t, *expected), limit = span(t, *limit));
             let instead = match characters {
                 0 => say!(t, "too-hard-all"),
@@ -150,30 +153,30 @@ fn say_reply(t: &Table, reply: &Reply) -> String {
             };
             lines([refusal, instead].into_iter().chain(cheaper.as_ref().map(|cheaper| looks_alike(t, cheaper))))
         }
-        Reply::NotMeasured { characters } => say!(t, "not-measured", characters = *characters),
-        Reply::NeedsSealed { page } => {
+        BotReply::NotMeasured { characters } => say!(t, "not-measured", characters = *characters),
+        BotReply::NeedsSealed { page } => {
             let page = page.as_ref().map(|page| say!(t, "needs-sealed-page", page = page.as_str()));
             lines([say!(t, "needs-sealed")].into_iter().chain(page))
         }
-        Reply::Restored => say!(t, "restored"),
-        Reply::WorkWanted(work) => {
+        BotReply::Restored => say!(t, "restored"),
+        BotReply::WorkWanted(work) => {
             let wait = span(t, work.ends_in.max(Duration::from_secs(1)));
             say!(t, "work-wanted", span = wait, bits = work.bits)
         }
-        Reply::SplitWorkWanted { bits, command } => {
+        BotReply::SplitWorkWanted { bits, command } => {
             say!(t, "split-work-wanted", bits = *bits, command = command.as_str())
         }
-        Reply::Paused { until } => say!(t, "paused", time = time_of_day(*until)),
+        BotReply::Paused { until } => say!(t, "paused", time = time_of_day(*until)),
     }
 }
 
 /// The line that names the bot's page.
-fn page_line(t: &Table, page: &Option<String>) -> Option<String> {
+fn page_line(t: &TextTable, page: &Option<String>) -> Option<String> {
     page.as_ref().map(|page| say!(t, "page", url = page.clone()))
 }
 
 /// Lines with patterns that are ready to send.
-fn offer(t: &Table, patterns: &[Pattern], reason: &OfferReason) -> String {
+fn offer(t: &TextTable, patterns: &[Pattern], reason: &OfferReason) -> String {
     let first = match reason {
         OfferReason::Impossible(character) => say!(t, "offer-impossible", character = character.to_string()),
         OfferReason::Accent => say!(t, "offer-accent"),
@@ -188,8 +191,8 @@ fn offer(t: &Table, patterns: &[Pattern], reason: &OfferReason) -> String {
 }
 
 /// A line that searches for a pattern when it is sent: the pattern itself, or after `find`.
-fn ready(t: &Table, pattern: &Pattern) -> String {
-    let context = Context { language: t.language(), ..Context::default() };
+fn ready(t: &TextTable, pattern: &Pattern) -> String {
+    let context = ChatContext { language: t.language(), ..ChatContext::default() };
     match read_text(pattern.as_str(), &context).intent {
         Intent::Search(read) if read == [pattern.clone()] => pattern.to_string(),
         _ => say!(t, "find-it", prefix = pattern.to_string()),
@@ -197,12 +200,12 @@ fn ready(t: &Table, pattern: &Pattern) -> String {
 }
 
 /// Lines with a command that is ready to send.
-fn show(t: &Table, command: Shown, open: &[JobId]) -> String {
+fn show(t: &TextTable, command: ShownCommand, open: &[JobId]) -> String {
     match (command, open) {
-        (Shown::Cancel, []) => nothing_to_cancel(t, None, open),
-        (Shown::Cancel, [first, ..]) => say!(t, "cancel-one", jobs = list(t, open), number = number(*first)),
-        (Shown::Delete, _) => say!(t, "show-delete"),
-        (Shown::Stop, _) => say!(t, "show-stop"),
+        (ShownCommand::Cancel, []) => nothing_to_cancel(t, None, open),
+        (ShownCommand::Cancel, [first, ..]) => say!(t, "cancel-one", jobs = list(t, open), number = number(*first)),
+        (ShownCommand::Delete, _) => say!(t, "show-delete"),
+        (ShownCommand::Stop, _) => say!(t, "show-stop"),
     }
 }
 
@@ -210,7 +213,7 @@ fn lines(parts: impl IntoIterator<Item = String>) -> String {
     parts.into_iter().collect::<Vec<_>>().join("\n")
 }
 
-fn acceptance(t: &Table, job: &Acceptance) -> String {
+fn acceptance(t: &TextTable, job: &Acceptance) -> String {
     let patterns = any_of(t, &job.patterns, PATTERNS_ACCEPTED);
     let mut said = vec![say!(t, "accepted", job = job.job.to_string(), patterns = patterns)];
     let rests = job.rests.map(|rests| resting(t, rests));
@@ -230,7 +233,7 @@ fn acceptance(t: &Table, job: &Acceptance) -> String {
 }
 
 /// The line that says why nothing is searched now.
-fn resting(t: &Table, rests: Rests) -> String {
+fn resting(t: &TextTable, rests: Rests) -> String {
     match rests {
         Rests::Until(time) => say!(t, "rests-until", time = time_of_day(time)),
         Rests::Now => say!(t, "rests-now"),
@@ -238,7 +241,7 @@ fn resting(t: &Table, rests: Rests) -> String {
 }
 
 /// Lines that say when and how the result comes.
-fn arrival(t: &Table, queue: Duration, is_split: bool, place: Option<usize>) -> Vec<String> {
+fn arrival(t: &TextTable, queue: Duration, is_split: bool, place: Option<usize>) -> Vec<String> {
     let mut said = Vec::new();
     if !queue.is_zero() {
         said.push(say!(t, "queue", span = span(t, queue)));
@@ -253,7 +256,7 @@ fn arrival(t: &Table, queue: Duration, is_split: bool, place: Option<usize>) -> 
     said
 }
 
-fn best_acceptance(t: &Table, job: &BestAcceptance) -> String {
+fn best_acceptance(t: &TextTable, job: &BestAcceptance) -> String {
     let mut said = vec![say!(t, "accepted", job = job.job.to_string(), patterns = job.explanation.best.to_string())];
     said.extend(best_explanation(t, &job.explanation));
     said.extend(job.rests.map(|rests| resting(t, rests)));
@@ -262,7 +265,7 @@ fn best_acceptance(t: &Table, job: &BestAcceptance) -> String {
     lines(said)
 }
 
-fn best_explanation(t: &Table, explained: &BestExplanation) -> Vec<String> {
+fn best_explanation(t: &TextTable, explained: &BestExplanation) -> Vec<String> {
     let mut said = vec![best_means(t, &explained.best)];
     said.extend(
         explained.likely.as_ref().map(|likely| say!(t, "best-likely", amount = one_in(t, likely.difficulty()))),
@@ -271,12 +274,12 @@ fn best_explanation(t: &Table, explained: &BestExplanation) -> Vec<String> {
     said
 }
 
-fn looks_alike(t: &Table, cheaper: &Cheaper) -> String {
+fn looks_alike(t: &TextTable, cheaper: &CheaperPattern) -> String {
     say!(t, "looks-alike", pattern = cheaper.pattern.to_string(), span = span(t, cheaper.expected))
 }
 
 /// The lines with the nearest pattern, or with an example.
-fn instead(t: &Table, nearest: &Option<Pattern>) -> String {
+fn instead(t: &TextTable, nearest: &Option<Pattern>) -> String {
     match nearest {
         Some(nearest) => say!(t, "unsupported-nearest", nearest = nearest.to_string()),
         None => say!(t, "unsupported-example"),
@@ -284,7 +287,7 @@ fn instead(t: &Table, nearest: &Option<Pattern>) -> String {
 }
 
 /// Joins as many explanations as fit into one answer, but at least one.
-fn explanations(t: &Table, explained: &[Explanation], more: usize) -> String {
+fn explanations(t: &TextTable, explained: &[Explanation], more: usize) -> String {
     let with = |shown: usize| {
         let mut said: Vec<String> = explained.iter().take(shown).map(|one| explanation(t, one)).collect();
         let more = more + explained.len().saturating_sub(shown);
@@ -300,7 +303,7 @@ fn explanations(t: &Table, explained: &[Explanation], more: usize) -> String {
     (2..=explained.len()).rev().map(with).find(fits).unwrap_or_else(|| with(1))
 }
 
-fn explanation(t: &Table, one: &Explanation) -> String {
+fn explanation(t: &TextTable, one: &Explanation) -> String {
     let mut said = vec![means(t, &one.pattern), odds(t, one.pattern.difficulty())];
     if one.is_accepted {
         said.push(one.expected.map_or_else(|| say!(t, "no-speed-yet"), |takes| expected(t, takes)));
@@ -312,13 +315,13 @@ fn explanation(t: &Table, one: &Explanation) -> String {
 }
 
 /// The text of a status with as many jobs as fit, but at least one.
-fn status(t: &Table, open: &[JobLine], results: &[JobId], at_work: String) -> String {
+fn status(t: &TextTable, open: &[JobLine], results: &[JobId], at_work: String) -> String {
     let with = |shown| lines(status_lines(t, open, results, shown).into_iter().chain([at_work.clone()]));
     let fits = |text: &String| text.chars().count() <= MOST_CHARACTERS;
     (2..=JOBS_SHOWN).rev().map(with).find(fits).unwrap_or_else(|| with(1))
 }
 
-fn status_lines(t: &Table, open: &[JobLine], results: &[JobId], shown: usize) -> Vec<String> {
+fn status_lines(t: &TextTable, open: &[JobLine], results: &[JobId], shown: usize) -> Vec<String> {
     let mut said: Vec<String> = open.iter().take(shown).map(|line| job_line(t, line)).collect();
     if open.len() > shown {
         said.push(say!(t, "and-more-jobs", count = open.len() - shown));
@@ -332,7 +335,7 @@ fn status_lines(t: &Table, open: &[JobLine], results: &[JobId], shown: usize) ->
     said
 }
 
-fn job_line(t: &Table, line: &JobLine) -> String {
+fn job_line(t: &TextTable, line: &JobLine) -> String {
     let (job, waited) = (line.job.to_string(), span(t, line.waited));
     if let Some(search) = &line.best {
         let best = search.best.to_string();
@@ -353,7 +356,7 @@ fn job_line(t: &Table, line: &JobLine) -> String {
     }
 }
 
-fn nothing_to_cancel(t: &Table, asked: Option<JobId>, open: &[JobId]) -> String {
+fn nothing_to_cancel(t: &TextTable, asked: Option<JobId>, open: &[JobId]) -> String {
     let missing = match asked {
         Some(asked) => say!(t, "no-such-job", job = asked.to_string()),
         None => say!(t, "no-open-job"),
@@ -365,7 +368,7 @@ fn nothing_to_cancel(t: &Table, asked: Option<JobId>, open: &[JobId]) -> String 
     lines([missing, instead])
 }
 
-fn nothing_to_resend(t: &Table, asked: Option<JobId>, kept: &[JobId]) -> String {
+fn nothing_to_resend(t: &TextTable, asked: Option<JobId>, kept: &[JobId]) -> String {
     let missing = match asked {
         Some(asked) => say!(t, "no-such-key", job = asked.to_string()),
         None => say!(t, "no-key"),
@@ -377,7 +380,7 @@ fn nothing_to_resend(t: &Table, asked: Option<JobId>, kept: &[JobId]) -> String 
     lines([missing, instead])
 }
 
-fn bad_words(t: &Table, words: &[(String, PatternError)]) -> String {
+fn bad_words(t: &TextTable, words: &[(String, PatternError)]) -> String {
     let line = |(word, error): &(String, PatternError)| {
         say!(t, "bad-word", word = shown(word), reason = pattern_error(t, error))
     };
@@ -385,9 +388,9 @@ fn bad_words(t: &Table, words: &[(String, PatternError)]) -> String {
 }
 
 /// Each language with the words that choose it.
-fn languages(t: &Table) -> String {
+fn languages(t: &TextTable) -> String {
     let command = |language: Language| {
-        let table = Table::of(language);
+        let table = TextTable::of(language);
         say!(table, "choose-language", code = language.code(), name = say!(table, "language-name"))
     };
     lines([say!(t, "languages")].into_iter().chain(Language::ALL.map(command)))

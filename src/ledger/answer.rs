@@ -1,12 +1,10 @@
 //! T1: a message and all its effects, recorded together or not at all.
 
-use super::budget::Bounds;
-use super::error::LedgerError;
+use super::budget::LedgerBounds;
 use super::jobs::JobState;
 use super::open::Ledger;
 use super::outbox::queue;
-use super::rows::seconds;
-use super::rows::{read_relays, write_patterns, write_relays};
+use super::rows::{LedgerError, read_relays, seconds, write_patterns, write_relays};
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
 use crate::language::Language;
@@ -16,7 +14,7 @@ use std::fmt;
 
 /// One message with its effect and its answer.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct AnsweredMessage {
     /// Author of the message.
     pub asker: Asker,
     /// Id of the message.
@@ -37,10 +35,10 @@ pub struct Answer {
     pub deletes: Vec<RumorId>,
 }
 
-impl Answer {
+impl AnsweredMessage {
     /// The record of a message that is ignored.
-    pub fn ignored(asker: Asker, rumor: RumorId) -> Answer {
-        Answer {
+    pub fn ignored(asker: Asker, rumor: RumorId) -> AnsweredMessage {
+        AnsweredMessage {
             asker,
             rumor,
             seen_on: Vec::new(),
@@ -125,7 +123,7 @@ impl Ledger {
     /// Errors: [`LedgerError::Misaddressed`] if the reply is sealed to somebody else;
     /// [`LedgerError::Database`], also if the number of a new job is taken. Nothing is recorded
     /// then, not even that the message was seen.
-    pub fn answer(&self, answer: &Answer) -> Result<Recorded, LedgerError> {
+    pub fn answer(&self, answer: &AnsweredMessage) -> Result<Recorded, LedgerError> {
         let recorded = self.answer_all(std::slice::from_ref(answer))?;
         Ok(recorded.first().map_or(Recorded::Before, |(recorded, _)| *recorded))
     }
@@ -134,13 +132,13 @@ impl Ledger {
     /// returns the jobs that each message ended.
     ///
     /// Errors: as [`Ledger::answer`].
-    pub fn answer_all(&self, answers: &[Answer]) -> Result<Vec<(Recorded, Vec<JobId>)>, LedgerError> {
+    pub fn answer_all(&self, answers: &[AnsweredMessage]) -> Result<Vec<(Recorded, Vec<JobId>)>, LedgerError> {
         let now = self.now();
         let mut outcome = Vec::new();
         self.write(|transaction| {
             outcome = answers
                 .iter()
-                .map(|answer| record(transaction, self.bounds(), answer, now))
+                .map(|answer| record_answer(transaction, self.bounds(), answer, now))
                 .collect::<Result<_, _>>()?;
             fault::before(Step::Answer);
             Ok(outcome.iter().any(|(recorded, _)| *recorded == Recorded::Now).then_some(()))
@@ -151,16 +149,16 @@ impl Ledger {
 }
 
 /// Records one message, unless it was recorded before. Also returns the jobs that it ends.
-fn record(
+fn record_answer(
     transaction: &Transaction<'_>,
-    bounds: &Bounds,
-    answer: &Answer,
+    bounds: &LedgerBounds,
+    answer: &AnsweredMessage,
     now: i64,
 ) -> Result<(Recorded, Vec<JobId>), LedgerError> {
     if bounds.refuses(transaction, answer.asker)? {
         return Ok((Recorded::Full, Vec::new()));
     }
-    let age = super::clean::age(transaction)?;
+    let age = super::budget::age(transaction)?;
     let mut see = transaction.prepare_cached("INSERT OR IGNORE INTO seen (asker, rumor, age) VALUES (?1, ?2, ?3)")?;
     if see.execute(params![answer.asker.0, answer.rumor.0, age])? == 0 {
         return Ok((Recorded::Before, Vec::new()));
@@ -168,7 +166,7 @@ fn record(
     for deleted in &answer.deletes {
         see.execute(params![answer.asker.0, deleted.0, age])?;
     }
-    let ended = apply(transaction, answer, now)?;
+    let ended = apply_effect(transaction, answer, now)?;
     if let Some(language) = answer.language {
         super::askers::set_language(transaction, answer.asker, language, now)?;
     }
@@ -182,12 +180,12 @@ fn record(
 }
 
 /// Applies the effect of a message. Returns the jobs that it ends.
-fn apply(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<Vec<JobId>, LedgerError> {
+fn apply_effect(transaction: &Transaction<'_>, answer: &AnsweredMessage, now: i64) -> Result<Vec<JobId>, LedgerError> {
     match &answer.effect {
         Effect::Nothing => {}
         Effect::Accept(id, spec) => {
-            accept(transaction, *id, spec, answer, now)?;
-            super::posts::count_today(transaction, now, "accepted")?;
+            insert_job(transaction, *id, spec, answer, now)?;
+            super::outbox::count_today(transaction, now, "accepted")?;
         }
         Effect::Cancel(jobs) => {
             let mut cancel = transaction.prepare_cached(
@@ -201,7 +199,7 @@ fn apply(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<Vec
             }
             return Ok(ended);
         }
-        Effect::Resend(job) => resend(transaction, *job, answer, now)?,
+        Effect::Resend(job) => make_due_again(transaction, *job, answer, now)?,
         Effect::Redirect => super::askers::redirect(transaction, answer.asker, now)?,
         Effect::Stop => return super::askers::opt_out(transaction, answer.asker, now),
         Effect::Start => super::askers::opt_in(transaction, answer.asker)?,
@@ -211,11 +209,11 @@ fn apply(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<Vec
 }
 
 /// Inserts the row of a new job.
-fn accept(
+fn insert_job(
     transaction: &Transaction<'_>,
     id: JobId,
     spec: &JobSpec,
-    answer: &Answer,
+    answer: &AnsweredMessage,
     now: i64,
 ) -> Result<(), LedgerError> {
     if spec.asker != answer.asker {
@@ -250,7 +248,12 @@ fn accept(
 /// Makes the wrap of a result due again, as if it were new, because its relays may have lost it,
 /// and the asker may use other relays now. Does nothing for another asker's job or a job without a
 /// wrap.
-fn resend(transaction: &Transaction<'_>, job: JobId, answer: &Answer, now: i64) -> Result<(), LedgerError> {
+fn make_due_again(
+    transaction: &Transaction<'_>,
+    job: JobId,
+    answer: &AnsweredMessage,
+    now: i64,
+) -> Result<(), LedgerError> {
     let kept: Option<(i64, String)> = transaction
         .prepare_cached("SELECT id, seen_on FROM outbox WHERE result_of = ?1 AND asker = ?2 AND expires_at > ?3")?
         .query_row(params![job.0, answer.asker.0, now], |row| Ok((row.get(0)?, row.get(1)?)))
@@ -262,7 +265,7 @@ fn resend(transaction: &Transaction<'_>, job: JobId, answer: &Answer, now: i64) 
     // If the kept relays are unreadable, only the new ones remain.
     let before = read_relays(&seen_on).unwrap_or_default();
     relays.extend(before.into_iter().filter(|relay| !answer.seen_on.contains(relay)));
-    relays.truncate(MOST_RELAYS);
+    relays.truncate(MAX_RELAYS_KEPT);
     transaction
         .prepare_cached(
             "UPDATE outbox SET finished = 0, attempts = 0, queued_at = ?2, due_at = ?2, due_set_at = ?2, seen_on = ?3
@@ -274,4 +277,4 @@ fn resend(transaction: &Transaction<'_>, job: JobId, answer: &Answer, now: i64) 
 }
 
 /// Relays kept for one message, so that repeated requests to send again cannot make its row grow.
-const MOST_RELAYS: usize = 16;
+const MAX_RELAYS_KEPT: usize = 16;

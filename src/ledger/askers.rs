@@ -1,10 +1,9 @@
 //! Askers: those who want no more messages or their data deleted, their languages, the operator's
 //! rules for single ones, and the list that an operator sees.
 
-use super::error::LedgerError;
 use super::jobs::JobState;
 use super::open::Ledger;
-use super::rows::{DAY, read_language, record_last_job, seconds, unsigned};
+use super::rows::{DAY, LedgerError, read_language, record_last_job, seconds, unsigned};
 use crate::job::{Asker, JobId};
 use crate::key::Npub;
 use crate::language::Language;

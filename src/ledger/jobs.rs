@@ -3,10 +3,9 @@
 //! For a job without a target the ledger keeps the sealed result of the best key so far. A rarer
 //! key's result replaces it; the last one becomes the job's result when the time is up.
 
-use super::error::LedgerError;
 use super::open::Ledger;
 use super::outbox::queue;
-use super::rows::{DAY, JOB_COLUMNS, jobs, seconds, unsigned, write_meta};
+use super::rows::{DAY, JOB_COLUMNS, LedgerError, jobs, seconds, unsigned, write_meta};
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
 use crate::key::HalfPoint;
@@ -100,14 +99,14 @@ pub struct Totals {
 
 /// Query of [`Ledger::overdue_jobs`]. It names the index, because otherwise SQLite would read every
 /// accepted job.
-pub(super) fn overdue() -> String {
+pub(super) fn overdue_query() -> String {
     format!(
         "SELECT {JOB_COLUMNS} FROM job INDEXED BY job_by_expiry WHERE state = 'accepted' AND expires_at <= ?1 ORDER BY id"
     )
 }
 
 /// Query of [`Ledger::late_jobs`].
-pub(super) fn late() -> String {
+pub(super) fn late_query() -> String {
     format!(
         "SELECT {JOB_COLUMNS} FROM job INDEXED BY job_by_notice WHERE state = 'accepted' AND notice_at <= ?1 ORDER BY id"
     )
@@ -119,7 +118,7 @@ impl Ledger {
     /// Errors: [`LedgerError::Misaddressed`] if the result is sealed to somebody other than the
     /// job's asker.
     pub fn found(&self, job: JobId, result: &GiftWrap) -> Result<bool, LedgerError> {
-        self.end(job, JobState::Found, result)
+        self.end_and_queue(job, JobState::Found, result)
     }
 
     /// Gives up an accepted job. Returns `false` and changes nothing if it is no longer accepted.
@@ -127,26 +126,26 @@ impl Ledger {
     /// Errors: [`LedgerError::Misaddressed`] if the notice is sealed to somebody other than the
     /// job's asker.
     pub fn expire(&self, job: JobId, notice: &GiftWrap) -> Result<bool, LedgerError> {
-        self.end(job, JobState::Expired, notice)
+        self.end_and_queue(job, JobState::Expired, notice)
     }
 
     /// Ends an accepted job and queues its message. Of several callers only the first succeeds
     /// (compare and set).
-    fn end(&self, job: JobId, state: JobState, message: &GiftWrap) -> Result<bool, LedgerError> {
+    fn end_and_queue(&self, job: JobId, state: JobState, message: &GiftWrap) -> Result<bool, LedgerError> {
         let now = self.now();
-        let done = self.write(|transaction| end(self, transaction, job, state, message, now))?;
+        let done = self.write(|transaction| end_job(self, transaction, job, state, message, now))?;
         fault::after(Step::Found);
         Ok(done.is_some())
     }
 
     /// Accepted jobs that take longer than promised and whose askers were not told, oldest first.
     pub fn late_jobs(&self) -> Result<Vec<Job>, LedgerError> {
-        self.list(&late(), [self.now()])
+        self.list(&late_query(), [self.now()])
     }
 
     /// Accepted jobs that expire at `now` (Unix seconds) or before, oldest first.
     pub fn overdue_jobs(&self, now: u64) -> Result<Vec<Job>, LedgerError> {
-        self.list(&overdue(), [seconds(now)])
+        self.list(&overdue_query(), [seconds(now)])
     }
 
     /// Queues the one notice that a job takes longer than promised. Returns `false` if it was
@@ -191,12 +190,12 @@ impl Ledger {
     /// Facts about an asker, for the decision about their next message.
     pub fn asker_view(&self, asker: Asker) -> Result<AskerView, LedgerError> {
         let now = self.now();
-        self.reading(|connection| view(connection, asker, now))
+        self.reading(|connection| read_asker_view(connection, asker, now))
     }
 
     /// Number of jobs in each state, and of messages not sent yet.
     pub fn totals(&self) -> Result<Totals, LedgerError> {
-        self.reading(totals)
+        self.reading(count_totals)
     }
 
     /// All jobs of a query that selects [`JOB_COLUMNS`].
@@ -207,7 +206,7 @@ impl Ledger {
 }
 
 /// Ends an accepted job within a transaction. `None` if it is no longer accepted.
-pub(super) fn end(
+pub(super) fn end_job(
     ledger: &Ledger,
     transaction: &Transaction<'_>,
     job: JobId,
@@ -231,7 +230,7 @@ pub(super) fn end(
     queue(transaction, ledger.bounds(), message, result_of, &seen_on, now)?;
     fault::before(Step::Found);
     if let Some(family) = family.filter(|_| state == JobState::Found) {
-        spend(transaction, &family)?;
+        record_used_half(transaction, &family)?;
         // The file is written before this transaction is committed: a half that is not in the file
         // must not be used.
         let generation = ledger.used_halves().spend(&family)?;
@@ -241,7 +240,7 @@ pub(super) fn end(
 }
 
 /// Facts about an asker.
-fn view(connection: &Connection, asker: Asker, now: i64) -> Result<AskerView, LedgerError> {
+fn read_asker_view(connection: &Connection, asker: Asker, now: i64) -> Result<AskerView, LedgerError> {
     let open = format!("SELECT {JOB_COLUMNS} FROM job WHERE asker = ?1 AND state = 'accepted' ORDER BY id");
     // Only the numbers: reading the patterns of a month's jobs would take time.
     let results = connection
@@ -276,7 +275,7 @@ fn view(connection: &Connection, asker: Asker, now: i64) -> Result<AskerView, Le
 }
 
 /// Number of jobs in each state, and of messages not sent yet.
-fn totals(connection: &Connection) -> Result<Totals, LedgerError> {
+fn count_totals(connection: &Connection) -> Result<Totals, LedgerError> {
     let mut totals = Totals::default();
     let mut statement = connection.prepare_cached("SELECT state, count(*) FROM job GROUP BY state")?;
     let mut rows = statement.query([])?;
@@ -369,7 +368,7 @@ impl Ledger {
                 })
                 .optional()?;
             let Some(result) = kept else { return Ok(None) };
-            end(self, transaction, job, JobState::Found, &result, now)
+            end_job(self, transaction, job, JobState::Found, &result, now)
         })?;
         fault::after(Step::Found);
         Ok(done.is_some())
@@ -406,7 +405,7 @@ impl Ledger {
 }
 
 /// Records that a key was found for a half of this family of related halves.
-pub(super) fn spend(transaction: &Transaction<'_>, family: &[u8; 32]) -> Result<(), LedgerError> {
+pub(super) fn record_used_half(transaction: &Transaction<'_>, family: &[u8; 32]) -> Result<(), LedgerError> {
     transaction.execute("INSERT OR IGNORE INTO used_half (family) VALUES (?1)", [family])?;
     Ok(())
 }

@@ -24,27 +24,19 @@
 mod answer;
 mod askers;
 mod budget;
-mod clean;
-mod error;
-mod inspect;
 mod jobs;
 mod open;
 mod outbox;
-mod posts;
 mod restore;
 mod rows;
 #[cfg(test)]
 mod tests;
-mod used_halves;
 
-pub use answer::{Answer, Effect, Recorded};
+pub use answer::{AnsweredMessage, Effect, Recorded};
 pub use askers::{AskerTotals, Standing};
-pub use budget::{Budget, Sizes};
-pub use error::LedgerError;
-pub use inspect::{Inspection, inspect};
+pub use budget::{LedgerBudget, Sizes};
 pub use jobs::{AskerView, HalfUse, Job, JobState, Totals};
-pub use open::Ledger;
-pub use outbox::{Attempt, DueMessage, MessageId, Next};
-pub use posts::{DayFigures, DuePost, Post};
+pub use open::{Inspection, Ledger, inspect};
+pub use outbox::{Attempt, DayFigures, DueMessage, DuePost, MessageId, NextAttempt, Post};
 pub use restore::{copy, is_present, restore, used_halves};
-pub use rows::Quarantined;
+pub use rows::{LedgerError, Quarantined};

@@ -1,10 +1,10 @@
 //! Opening: the folder, the lock, the file, the schema, and whether this ledger is the latest one.
 
-use super::budget::{Bounds, Budget};
-use super::error::LedgerError;
-use super::rows::{read_meta, seconds, write_meta};
-use super::used_halves::{self, Family, History, UsedHalves, Verdict, judge};
+use super::budget::{self, LedgerBounds, LedgerBudget, Sizes, sizes};
+use super::restore::{Family, History, HistoryVerdict, UsedHalves, check, judge, read_history};
+use super::rows::{self, LedgerError, Quarantined, read_meta, seconds, unsigned, write_meta};
 use crate::clock::Clock;
+use crate::os::files::free_bytes;
 use crate::os::{Access, files};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use std::collections::HashSet;
@@ -14,31 +14,31 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Name of the file in the data folder.
-pub(super) const FILE: &str = "ledger.sqlite";
+pub(super) const LEDGER_FILE: &str = "ledger.sqlite";
 
 /// Longest wait of a statement for another process that reads the file, such as a backup or
 /// `sqlite3`.
-const BUSY: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Free pages of 4 KiB that stay in the file, for the next rows.
 const FREE_PAGES: i64 = 1024;
 /// Size to which the write-ahead log is cut back, bytes.
 const LARGEST_WAL: i64 = 8 << 20;
 /// The value of `PRAGMA auto_vacuum` for a file that shrinks on request.
-const INCREMENTAL: i64 = 2;
+const INCREMENTAL_VACUUM: i64 = 2;
 /// Number of prepared statements that are cached. The program has fewer.
-const STATEMENTS: usize = 128;
+const CACHED_STATEMENTS: usize = 128;
 
 /// An open ledger. Cheap to clone; clones share one connection, so there is one writer.
 #[derive(Clone)]
 pub struct Ledger {
-    shared: Arc<Shared>,
+    shared: Arc<OpenLedger>,
 }
 
-struct Shared {
+struct OpenLedger {
     // Declared before the lock, so that the connection is closed before the lock is released.
     connection: Mutex<Connection>,
     used_halves: Mutex<UsedHalves>,
-    bounds: Bounds,
+    bounds: LedgerBounds,
     /// The first damage found.
     damage: OnceLock<String>,
     clock: Clock,
@@ -54,37 +54,37 @@ impl Ledger {
     /// [`LedgerError::Folder`], [`LedgerError::Corrupt`] if the file is not a SQLite file,
     /// [`LedgerError::Database`] for the rest.
     pub fn open(folder: &Path, clock: Clock) -> Result<Ledger, LedgerError> {
-        Ledger::open_with(folder, clock, Budget::default())
+        Ledger::open_with(folder, clock, LedgerBudget::default())
     }
 
     /// Opens a ledger with another budget.
     ///
     /// Errors: as [`Ledger::open`].
-    pub fn open_with(folder: &Path, clock: Clock, budget: Budget) -> Result<Ledger, LedgerError> {
+    pub fn open_with(folder: &Path, clock: Clock, budget: LedgerBudget) -> Result<Ledger, LedgerError> {
         let unusable = |reason: std::io::Error| LedgerError::Folder {
             folder: folder.display().to_string(),
             reason: reason.to_string(),
         };
         files::create_folder(folder).map_err(unusable)?;
         let lock = FolderLock::take(folder)?;
-        let path = folder.join(FILE);
+        let path = folder.join(LEDGER_FILE);
         // SQLite would make the file with the permissions of the umask. The WAL gets the
         // permissions of the file.
         files::open(&path, Access::Append).map_err(unusable)?;
-        let mut connection = connect(&path, folder).map_err(|error| named(error, &path))?;
-        let mut history = used_halves::read_history(folder)?;
+        let mut connection = connect(&path, folder).map_err(|error| with_path(error, &path))?;
+        let mut history = read_history(folder)?;
         if !history.exists && read_meta(&connection, "generation")?.is_none() {
             // Made before the ledger notes its first start: one that is interrupted is no restore.
             UsedHalves::open(folder, &history)?;
-            history = used_halves::read_history(folder)?;
+            history = read_history(folder)?;
         }
         let (generation, missing) = align(&mut connection, &history, seconds(clock.now()))?;
         let mut used_halves = UsedHalves::open(folder, &history)?;
         used_halves.start(generation, &missing)?;
-        let shared = Shared {
+        let shared = OpenLedger {
             connection: Mutex::new(connection),
             used_halves: Mutex::new(used_halves),
-            bounds: Bounds::new(budget),
+            bounds: LedgerBounds::new(budget),
             damage: OnceLock::new(),
             clock,
             lock: Mutex::new(Some(lock)),
@@ -144,7 +144,7 @@ impl Ledger {
     }
 
     /// The bounds of the tables.
-    pub(super) fn bounds(&self) -> &Bounds {
+    pub(super) fn bounds(&self) -> &LedgerBounds {
         &self.shared.bounds
     }
 
@@ -200,11 +200,11 @@ impl Ledger {
 fn connect(path: &Path, folder: &Path) -> Result<Connection, LedgerError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(BUSY)?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
     refuse_newer(&connection, folder)?;
     // Lets the file shrink. Counts only in a file without tables.
-    connection.pragma_update(None, "auto_vacuum", INCREMENTAL)?;
+    connection.pragma_update(None, "auto_vacuum", INCREMENTAL_VACUUM)?;
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if mode != "wal" {
         return Err(LedgerError::Folder {
@@ -222,7 +222,7 @@ fn connect(path: &Path, folder: &Path) -> Result<Connection, LedgerError> {
 }
 
 /// Adds the file's name to an error about damage.
-fn named(error: LedgerError, path: &Path) -> LedgerError {
+fn with_path(error: LedgerError, path: &Path) -> LedgerError {
     match error {
         LedgerError::Corrupt(reason) => LedgerError::Corrupt(format!("{}: {reason}", path.display())),
         other => other,
@@ -230,10 +230,10 @@ fn named(error: LedgerError, path: &Path) -> LedgerError {
 }
 
 /// The schema, then the migrations. Step n brings a file from schema n-1 to n (`PRAGMA user_version`).
-const STEPS: [&str; 1] = [include_str!("schema.sql")];
+const SCHEMA_STEPS: [&str; 1] = [include_str!("schema.sql")];
 
 /// Schema that this program writes.
-pub(super) const KNOWN: i64 = STEPS.len() as i64;
+pub(super) const SCHEMA_VERSION: i64 = SCHEMA_STEPS.len() as i64;
 
 /// Schema of the file; 0 for an empty one.
 pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
@@ -243,8 +243,8 @@ pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
 /// Refuses a file with a later schema, before anything in it is changed.
 pub(super) fn refuse_newer(connection: &Connection, folder: &Path) -> Result<(), LedgerError> {
     let found = version(connection)?;
-    if found > KNOWN {
-        return Err(LedgerError::TooNew { folder: folder.display().to_string(), found, known: KNOWN });
+    if found > SCHEMA_VERSION {
+        return Err(LedgerError::TooNew { folder: folder.display().to_string(), found, known: SCHEMA_VERSION });
     }
     if found < 0 {
         return Err(LedgerError::Corrupt(format!("{}: schema number {found}", folder.display())));
@@ -254,7 +254,7 @@ pub(super) fn refuse_newer(connection: &Connection, folder: &Path) -> Result<(),
 
 /// Runs the missing steps, each in one transaction.
 pub(super) fn upgrade(connection: &mut Connection) -> Result<(), LedgerError> {
-    for (number, step) in (1i64..).zip(STEPS) {
+    for (number, step) in (1i64..).zip(SCHEMA_STEPS) {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         if version(&transaction)? < number {
             transaction.execute_batch(step)?;
@@ -312,16 +312,16 @@ pub(super) fn align(
     let known = read_meta(&transaction, "generation")?;
     let missing = missing_families(&transaction, history)?;
     let verdict = judge(history, known, !missing.is_empty());
-    if verdict != Verdict::Same {
+    if verdict != HistoryVerdict::Same {
         let mut insert = transaction.prepare("INSERT OR IGNORE INTO used_half (family) VALUES (?1)")?;
         for family in &history.families {
             insert.execute([family])?;
         }
     }
     let only = match verdict {
-        Verdict::Same => None,
-        Verdict::OneUse(family) => Some(Some(family)),
-        Verdict::Restored => Some(None),
+        HistoryVerdict::Same => None,
+        HistoryVerdict::OneUse(family) => Some(Some(family)),
+        HistoryVerdict::Restored => Some(None),
     };
     if let Some(only) = only {
         let lost = transaction.execute(
@@ -330,7 +330,7 @@ pub(super) fn align(
             [only],
         )?;
         transaction.execute("UPDATE job SET state = 'expired' WHERE id IN (SELECT job FROM lost_job)", [])?;
-        if verdict == Verdict::Restored {
+        if verdict == HistoryVerdict::Restored {
             write_meta(&transaction, "restored_at", now)?;
             tracing::warn!(
                 split_jobs = lost,
@@ -353,4 +353,107 @@ pub(super) fn missing_families(connection: &Connection, history: &History) -> Re
     Ok(used
         .filter(|family| !family.as_ref().is_ok_and(|family| in_file.contains(family)))
         .collect::<rusqlite::Result<_>>()?)
+}
+
+/// State of a data folder.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Inspection {
+    /// No ledger; the first start makes one.
+    Absent,
+    /// A running npubbot uses the ledger.
+    InUse,
+    /// An intact ledger.
+    Sound {
+        /// Schema of the file.
+        schema: i64,
+        /// Number of accepted jobs.
+        open_jobs: u64,
+        /// Rows that cannot be read and are skipped, at most 100.
+        quarantined: Vec<Quarantined>,
+        /// Sizes of its tables.
+        sizes: Sizes,
+        /// When a restore was noticed, Unix seconds.
+        restored_at: Option<u64>,
+        /// Whether the ledger is older than the file of used halves, or that file was cut. If so,
+        /// the next start notices a restore.
+        is_older: bool,
+    },
+}
+
+/// Checks the integrity of the ledger in `folder` without changing it.
+///
+/// Errors: as `Ledger::open`, and [`LedgerError::Corrupt`] if the file is damaged.
+pub fn inspect(folder: &Path) -> Result<Inspection, LedgerError> {
+    let path = folder.join(LEDGER_FILE);
+    if !path.exists() {
+        return Ok(Inspection::Absent);
+    }
+    let _lock = match FolderLock::take(folder) {
+        Ok(lock) => lock,
+        Err(LedgerError::InUse { .. }) => return Ok(Inspection::InUse),
+        Err(error) => return Err(error),
+    };
+    let connection = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    refuse_newer(&connection, folder)?;
+    check(&connection, &path)?;
+    let schema = version(&connection)?;
+    if schema == 0 {
+        // The start that would have made the tables did not end.
+        return Ok(Inspection::Absent);
+    }
+    let count = "SELECT count(*) FROM job WHERE state = 'accepted'";
+    let open_jobs = connection.query_row(count, [], |row| row.get::<_, i64>(0))?;
+    let history = read_history(folder)?;
+    Ok(Inspection::Sound {
+        schema,
+        open_jobs: unsigned(open_jobs),
+        quarantined: rows::list_quarantined(&connection)?,
+        sizes: sizes(&connection)?,
+        restored_at: read_meta(&connection, "restored_at")?.map(unsigned),
+        is_older: {
+            let lacks_some = !missing_families(&connection, &history)?.is_empty();
+            judge(&history, read_meta(&connection, "generation")?, lacks_some) == HistoryVerdict::Restored
+        },
+    })
+}
+
+impl Ledger {
+    /// Sizes of the ledger.
+    ///
+    /// Errors: [`LedgerError`].
+    pub fn sizes(&self) -> Result<Sizes, LedgerError> {
+        self.reading(budget::sizes)
+    }
+
+    /// Rows that were set aside, oldest first, at most 100.
+    ///
+    /// Errors: [`LedgerError`].
+    pub fn quarantined(&self) -> Result<Vec<Quarantined>, LedgerError> {
+        self.reading(rows::list_quarantined)
+    }
+}
+
+impl Ledger {
+    /// Bytes that an ordinary user can still write on the disk of this ledger. `None` if the system
+    /// does not say.
+    pub fn free_bytes(&self) -> Option<u64> {
+        let folder = |connection: &Connection| {
+            Ok(connection.path().and_then(|path| Path::new(path).parent().and_then(free_bytes)))
+        };
+        self.reading(folder).ok()?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_has_room_and_a_missing_one_says_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(free_bytes(folder.path()).is_some_and(|bytes| bytes > 0 && bytes < 1 << 60));
+        assert_eq!(free_bytes(&folder.path().join("missing")), None);
+        let ledger = Ledger::open(folder.path(), crate::clock::Clock::System).unwrap();
+        assert!(ledger.free_bytes().is_some_and(|bytes| bytes > 0));
+    }
 }

@@ -1,15 +1,16 @@
 //! Conversion between rows and types, single numbers in the table `meta`, and rows that cannot be
 //! read: each is logged once and skipped, and the other rows still work.
+//! Errors of the ledger.
 
-use super::error::LedgerError;
 use super::jobs::{Job, JobState};
 use crate::job::{Asker, BestSearch, EncryptionKey, JobId, JobSpec, RumorId, Ticket};
 use crate::key::HalfPoint;
 use crate::language::Language;
 use crate::pattern::Pattern;
 use rusqlite::types::FromSql;
-use rusqlite::{Connection, OptionalExtension, Params, Row, Transaction, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Params, Row, Transaction, params};
 use std::time::Duration;
+use thiserror::Error;
 
 impl JobState {
     /// The word for the state in the column `state`.
@@ -55,7 +56,7 @@ pub(super) fn jobs(
             }
         }
     }
-    set_aside(connection, Kind::Job, &unreadable, now);
+    set_aside(connection, RowKind::Job, &unreadable, now);
     Ok(jobs)
 }
 
@@ -176,7 +177,7 @@ pub(super) fn unsigned(value: i64) -> u64 {
 
 /// The table of an unreadable row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum RowKind {
     /// A row of the table `job`.
     Job,
     /// A row of the table `outbox`.
@@ -187,14 +188,14 @@ pub(super) enum Kind {
     Cursor,
 }
 
-impl Kind {
+impl RowKind {
     /// The word in the column `kind`.
     fn word(self) -> &'static str {
         match self {
-            Kind::Job => "job",
-            Kind::Message => "message",
-            Kind::Post => "post",
-            Kind::Cursor => "cursor",
+            RowKind::Job => "job",
+            RowKind::Message => "message",
+            RowKind::Post => "post",
+            RowKind::Cursor => "cursor",
         }
     }
 }
@@ -222,7 +223,7 @@ pub(super) fn list_quarantined(connection: &Connection) -> Result<Vec<Quarantine
 }
 
 /// Sets rows aside, and logs each once.
-pub(super) fn set_aside(connection: &Connection, kind: Kind, rows: &[(i64, String)], now: i64) {
+pub(super) fn set_aside(connection: &Connection, kind: RowKind, rows: &[(i64, String)], now: i64) {
     for (row, reason) in rows {
         let added = connection
             .prepare_cached("INSERT OR IGNORE INTO quarantine (kind, row, reason, at) VALUES (?1, ?2, ?3, ?4)")
@@ -231,6 +232,106 @@ pub(super) fn set_aside(connection: &Connection, kind: Kind, rows: &[(i64, Strin
         // skipped.
         if !matches!(added, Ok(0)) {
             tracing::error!(row = %format!("{} {row}", kind.word()), reason, "a row cannot be read and is set aside");
+        }
+    }
+}
+
+/// Reason why the ledger refused or failed. Nothing was changed.
+#[derive(Debug, Error)]
+pub enum LedgerError {
+    /// Another process holds the folder's lock.
+    #[error("another npubbot uses the folder {folder}; stop it, or give this one its own with --data")]
+    InUse {
+        /// The data folder.
+        folder: String,
+    },
+    /// The file has a schema of a later version.
+    #[error(
+        "the ledger in {folder} was written by a newer npubbot (schema {found}, this one knows {known}); upgrade npubbot"
+    )]
+    TooNew {
+        /// The data folder.
+        folder: String,
+        /// Schema of the file.
+        found: i64,
+        /// Latest schema of this program.
+        known: i64,
+    },
+    /// The folder or its lock cannot be used.
+    #[error("the data folder {folder} cannot be used: {reason}")]
+    Folder {
+        /// The data folder.
+        folder: String,
+        /// The problem, and what would work.
+        reason: String,
+    },
+    /// The ledger belongs to another bot.
+    #[error(
+        "this ledger belongs to the bot {owner}, but the identity is {bot}; give each bot its own folder with --data"
+    )]
+    OtherBot {
+        /// Owner of the ledger, as an npub.
+        owner: String,
+        /// The bot that was started, as an npub.
+        bot: String,
+    },
+    /// SQLite failed.
+    #[error("the ledger failed: {0}")]
+    Database(rusqlite::Error),
+    /// The file of used halves cannot be read or written, so no half may be used.
+    #[error("the file of used halves cannot be used: {0}")]
+    UsedHalves(std::io::Error),
+    /// A wrap that is sealed to another key than the asker's.
+    #[error("the message is sealed to somebody else than the asker; it was not queued")]
+    Misaddressed,
+    /// The file is damaged.
+    #[error(
+        "the ledger is damaged: {0}. Stop npubbot and restore a backup of ledger.sqlite, but leave the file \
+         used-halves as it is"
+    )]
+    Corrupt(String),
+}
+
+impl From<rusqlite::Error> for LedgerError {
+    fn from(error: rusqlite::Error) -> LedgerError {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => LedgerError::Corrupt(error.to_string()),
+            _ => LedgerError::Database(error),
+        }
+    }
+}
+
+impl LedgerError {
+    /// Whether the system refuses the file to this user.
+    pub fn is_refused(&self) -> bool {
+        use ErrorCode::{CannotOpen, PermissionDenied, ReadOnly};
+        let LedgerError::Database(error) = self else { return false };
+        matches!(error.sqlite_error_code(), Some(CannotOpen | PermissionDenied | ReadOnly))
+    }
+
+    /// Whether the same call can succeed later: the disk is full or read-only, or the file is busy.
+    pub fn is_transient(&self) -> bool {
+        use ErrorCode::{
+            CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, OperationInterrupted, OutOfMemory, PermissionDenied,
+            ReadOnly, SystemIoFailure,
+        };
+        match self {
+            LedgerError::UsedHalves(_) => true,
+            LedgerError::Database(error) => matches!(
+                error.sqlite_error_code(),
+                Some(
+                    CannotOpen
+                        | DatabaseBusy
+                        | DatabaseLocked
+                        | DiskFull
+                        | OperationInterrupted
+                        | OutOfMemory
+                        | PermissionDenied
+                        | ReadOnly
+                        | SystemIoFailure
+                )
+            ),
+            _ => false,
         }
     }
 }

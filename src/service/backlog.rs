@@ -7,7 +7,7 @@
 
 use super::askers::Access;
 use super::monitor::Pulse;
-use crate::bot::{self, Reply, Request};
+use crate::bot::{self, AskerRequest, BotReply};
 use crate::job::Asker;
 use crate::ledger::Effect;
 use crate::nostr::Arrival;
@@ -28,7 +28,7 @@ const DROPPED_LOG_PERIOD: Duration = Duration::from_secs(60);
 pub(super) struct QueuedRequest {
     pub arrival: Arrival,
     /// The request in the message.
-    request: OnceCell<Request>,
+    request: OnceCell<AskerRequest>,
     /// Whether the asker has an open job or is a friend; `None` if that was not looked up.
     has_job: Option<bool>,
 }
@@ -36,7 +36,7 @@ pub(super) struct QueuedRequest {
 impl QueuedRequest {
     /// The request in the message. It is read when its turn comes, so that a flood costs no
     /// reading.
-    pub fn request(&self) -> &Request {
+    pub fn request(&self) -> &AskerRequest {
         self.request.get_or_init(|| bot::read(&self.arrival.message))
     }
 }
@@ -213,15 +213,15 @@ impl AnswerLimits {
 /// result is sent again, but the asker can still cancel, stop and delete.
 pub(super) fn limit_answer(
     effect: Effect,
-    reply: Option<Reply>,
+    reply: Option<BotReply>,
     verdict: AnswerVerdict,
     now: u64,
-) -> (Effect, Option<Reply>) {
+) -> (Effect, Option<BotReply>) {
     let said = match verdict {
         AnswerVerdict::Answer => return (effect, reply),
         // A message by NIP-04 has only this one answer, and no notice.
         _ if matches!(effect, Effect::Redirect) => return (Effect::Nothing, None),
-        AnswerVerdict::Notice(wait) => reply.map(|_| Reply::Paused { until: now + wait.as_secs() + 60 }),
+        AnswerVerdict::Notice(wait) => reply.map(|_| BotReply::Paused { until: now + wait.as_secs() + 60 }),
         AnswerVerdict::Silence => None,
     };
     let effect = match effect {

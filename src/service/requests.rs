@@ -3,11 +3,11 @@
 
 use super::backlog::{AnswerLimits, Backlog, MAX_BATCH, QueuedRequest, limit_answer};
 use super::context::ServiceContext;
-use crate::bot::{self, Facts, Reply, Request, SplitCost};
+use crate::bot::{self, AskerRequest, BotReply, Facts, SplitCost};
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId};
 use crate::key::{Npub, WorkTarget};
-use crate::ledger::{Answer, AskerView, Effect, LedgerError, Recorded};
+use crate::ledger::{AnsweredMessage, AskerView, Effect, LedgerError, Recorded};
 use crate::memory;
 use crate::message::{OutgoingMessage, WorkWanted};
 use crate::nostr::Arrival;
@@ -159,7 +159,11 @@ impl Requests {
             let text = self.context.answer_to(arrival, apology, clock.now());
             let is_answered = !view.silent && !bot::read(&arrival.message).is_nip04();
             let reply = if is_answered { Some(vault.seal(&text)?) } else { None };
-            ledger.answer(&Answer { seen_on: arrival.seen_on(), reply, ..Answer::ignored(asker, rumor) })?;
+            ledger.answer(&AnsweredMessage {
+                seen_on: arrival.seen_on(),
+                reply,
+                ..AnsweredMessage::ignored(asker, rumor)
+            })?;
             wakes.outbox.wake();
             Ok(())
         };
@@ -209,7 +213,11 @@ impl Requests {
     }
 
     /// The record of a message, and its answer, which is not sealed yet.
-    fn decide(&self, queued: &QueuedRequest, next_job: JobId) -> anyhow::Result<(Answer, Option<OutgoingMessage>)> {
+    fn decide(
+        &self,
+        queued: &QueuedRequest,
+        next_job: JobId,
+    ) -> anyhow::Result<(AnsweredMessage, Option<OutgoingMessage>)> {
         let (arrival, request) = (&queued.arrival, queued.request());
         let message = &arrival.message;
         let author = message.author;
@@ -253,10 +261,10 @@ impl Requests {
         let reading = request.reading(&asker);
         let (effect, reply) = match bot::decide(request, &reading, &facts) {
             // The ledger before the restore may have answered this message.
-            (Effect::Accept(..), _) if self.predates_restore(message)? => (Effect::Nothing, Some(Reply::Restored)),
+            (Effect::Accept(..), _) if self.predates_restore(message)? => (Effect::Nothing, Some(BotReply::Restored)),
             decision => decision,
         };
-        let is_request = matches!((&effect, &reply), (Effect::Accept(..), _) | (_, Some(Reply::WorkWanted(_))));
+        let is_request = matches!((&effect, &reply), (Effect::Accept(..), _) | (_, Some(BotReply::WorkWanted(_))));
         if is_request && !asker.known && !arrival.paid {
             self.context.flood.record_new_asker(Instant::now());
         }
@@ -267,19 +275,19 @@ impl Requests {
         let reply = text.map(|text| self.context.answer_to(arrival, text, now));
         // A message without an answer changes no language, and a forgotten asker has none.
         let is_kept = language != asker.language && reply.is_some() && !matches!(effect, Effect::Forget);
-        let answer = Answer {
+        let answer = AnsweredMessage {
             seen_on: arrival.seen_on(),
             ticket: message.ticket.clone(),
             effect,
             language: is_kept.then_some(language),
             deletes: message.deletes.iter().take(MAX_DELETED).copied().collect(),
-            ..Answer::ignored(author, message.id)
+            ..AnsweredMessage::ignored(author, message.id)
         };
         Ok((answer, reply))
     }
 
     /// The proof of work that a split request lacks; `None` if it needs no more.
-    fn split_cost(&self, request: &Request, bits: Option<u32>) -> Option<SplitCost> {
+    fn split_cost(&self, request: &AskerRequest, bits: Option<u32>) -> Option<SplitCost> {
         let bot = self.context.vault.public_key().to_bytes();
         let work = request.half().zip(request.split_work());
         let done = work.map_or(0, |(half, work)| WorkTarget::new(&bot, &half).bits(work));
@@ -297,7 +305,11 @@ impl Requests {
     }
 
     /// Seals the replies in one call, because sealing is most of the work of an answer.
-    fn seal(&self, answers: &mut [Answer], mut replies: Vec<Option<OutgoingMessage>>) -> Result<(), VaultError> {
+    fn seal(
+        &self,
+        answers: &mut [AnsweredMessage],
+        mut replies: Vec<Option<OutgoingMessage>>,
+    ) -> Result<(), VaultError> {
         let vault = &self.context.vault;
         let (mut together, mut places) = (Vec::new(), Vec::new());
         for (answer, reply) in answers.iter_mut().zip(&mut replies) {
@@ -354,11 +366,13 @@ mod tests {
         let first = || [1, 2, 3].map(|number| comes_first(&context, asker(number)));
         let spec = JobSpec { asker: asker(1), ..JobSpec::local(vec!["q".parse().unwrap()]) };
         let (ticket, effect) = (Some(Ticket(vec![1])), Effect::Accept(JobId(1), spec));
-        ledger.answer(&Answer { ticket, effect, ..Answer::ignored(asker(1), RumorId([1; 32])) }).unwrap();
+        ledger
+            .answer(&AnsweredMessage { ticket, effect, ..AnsweredMessage::ignored(asker(1), RumorId([1; 32])) })
+            .unwrap();
         context.access.set(ledger, asker(2), Standing::Friend).unwrap();
         assert_eq!(first(), [true, true, false]);
         let effect = Effect::Cancel(vec![JobId(1)]);
-        ledger.answer(&Answer { effect, ..Answer::ignored(asker(1), RumorId([2; 32])) }).unwrap();
+        ledger.answer(&AnsweredMessage { effect, ..AnsweredMessage::ignored(asker(1), RumorId([2; 32])) }).unwrap();
         assert_eq!(first(), [false, true, false]);
     }
 }

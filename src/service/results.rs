@@ -2,7 +2,7 @@
 //! so its result is either recorded or lost for ever.
 
 use super::context::ServiceContext;
-use crate::bot::notices::{self, Found};
+use crate::bot::notices::{self, ResultKind};
 use crate::fault::{self, Step};
 use crate::job::JobId;
 use crate::ledger::{Job, LedgerError};
@@ -66,8 +66,8 @@ impl Results {
         let npub = find.hit.npub();
         let message = |text: String| self.0.message_about(job, text, now);
         let found = match &job.spec.best {
-            None => Found::After(waited),
-            Some(_) => Found::Best,
+            None => ResultKind::After(waited),
+            Some(_) => ResultKind::Best,
         };
         let ticket = &job.ticket;
         if job.spec.half.is_some() {
@@ -127,7 +127,7 @@ mod tests {
     use crate::clock::Clock;
     use crate::job::{Asker, BestSearch, EncryptionKey, JobId, JobSpec, RumorId};
     use crate::key::{HalfPoint, Offset, Rotation, StartPoint, Tweak, VerifiedHit};
-    use crate::ledger::{Answer, Effect};
+    use crate::ledger::{AnsweredMessage, Effect};
     use crate::pattern::Pattern;
     use crate::shutdown::Stopper;
     use crate::vault::{ANNOUNCEMENT, Asked, Order, StartId, VerifiedEvent, Wanted};
@@ -185,7 +185,7 @@ mod tests {
             let order = Order { asker, rumor, dated: self.results.0.clock.now(), encryption_key, asked };
             let ticket = Some(self.results.0.vault.ticket_for_tests(&order).unwrap());
             let effect = Effect::Accept(id, spec);
-            ledger.answer(&Answer { ticket, effect, ..Answer::ignored(asker, rumor) }).unwrap();
+            ledger.answer(&AnsweredMessage { ticket, effect, ..AnsweredMessage::ignored(asker, rumor) }).unwrap();
             id
         }
 

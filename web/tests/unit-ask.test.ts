@@ -52,7 +52,7 @@ describe('times and odds', () => {
       'About 1 key in 32 fits.', 'About 1 key in 1 million fits.', 'About 1 key in 34 billion fits.',
       'About 1 key in 1.2 quintillion fits.', '',
     ]);
-    // As the bot says them (`src/bot/numbers.rs`).
+    // As the bot says them (`src/bot/phrases.rs`).
     expect([0.05, 0.3, 2, 430, 60, 12_000, 777_600].map(takes)).toEqual([
       'less than a second', 'less than a second, rarely more than 1 second', 'about 2 seconds, rarely more than 6',
       'about 7 min, rarely more than 21', 'about 60 seconds, rarely more than 3 min',
@@ -98,8 +98,10 @@ describe('the bot’s words', () => {
   const message = (text: string, at: number) => ({ id: `${at}${text.slice(0, 5)}`, text, at });
 
   it('are an acceptance where a job is named first, in whatever order they arrive', () => {
-    const talk = understand([message('Job #7 is done: ntweak1qqq', 30), message('Job #7: searching. about 4 seconds', 20)]);
-    expect(talk).toMatchObject({ job: '7', expected: 4, accepted: 20, result: 'Job #7 is done: ntweak1qqq' });
+    const [accepted, explained] = [message('Job #7: searching. about 4 seconds', 20), message('Job #7 is done', 30)];
+    const talk = understand([message('ntweak1qqq', 31), explained, accepted]);
+    expect(talk).toMatchObject({ job: '7', expected: 4, accepted: 20, result: 'ntweak1qqq', latest: explained });
+    expect(understand([accepted, explained]).result).toBeUndefined();
     expect(understand([message('ジョブ #12 を開始しました', 1)]).job).toBe('12');
     expect(understand([message('job 12: searching', 1)]).job).toBe('12');
   });

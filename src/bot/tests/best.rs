@@ -1,14 +1,14 @@
 //! Requests without a target.
 
 use super::*;
-use crate::bot::notices::Found;
+use crate::bot::notices::ResultKind;
 use crate::bot::policy::LONGEST_BEST;
 use crate::job::BestSearch;
 use crate::pattern::Best;
 
 fn accepted(text: &str) -> (JobSpec, Best) {
     match decide_for(text, &nobody()) {
-        (Effect::Accept(_, spec), Some(Reply::AcceptedBest(_))) => {
+        (Effect::Accept(_, spec), Some(BotReply::AcceptedBest(_))) => {
             let best = spec.best.as_ref().unwrap().best;
             (spec, best)
         }
@@ -16,7 +16,7 @@ fn accepted(text: &str) -> (JobSpec, Best) {
     }
 }
 
-fn refused(text: &str) -> Reply {
+fn refused(text: &str) -> BotReply {
     match decide_for(text, &nobody()) {
         (Effect::Nothing, Some(reply)) => reply,
         other => panic!("{text:?}: {other:?}"),
@@ -53,9 +53,9 @@ fn a_request_without_a_target_is_understood_as_people_write_it() {
         assert!(spec.half.is_some() && read.to_string() == best, "{text}");
     }
     for text in ["best", "best cat", "best 10m cat", "best zeros", "surprise cat dad", "cat surprise", "best 10"] {
-        assert!(matches!(refused(text), Reply::BadWords(_)), "{text}");
+        assert!(matches!(refused(text), BotReply::BadWords(_)), "{text}");
     }
-    assert!(matches!(refused("12 best words"), Reply::BadWords(_) | Reply::Chat | Reply::Answer(_)));
+    assert!(matches!(refused("12 best words"), BotReply::BadWords(_) | BotReply::Chat | BotReply::Answer(_)));
     assert_eq!(requested("find ~best"), ["~best"], "the word as a pattern");
 }
 
@@ -79,25 +79,28 @@ fn the_acceptance_says_what_comes_and_when() {
 fn a_search_without_a_target_has_a_longest_time_and_counts_as_a_job() {
     assert_eq!(LONGEST_BEST, Duration::from_secs(600));
     for text in ["best 601s", "best zeros 11m", "best 1h", "explain best words 9 years"] {
-        let Reply::BestTooLong { best } = refused(text) else { panic!("{text}") };
+        let BotReply::BestTooLong { best } = refused(text) else { panic!("{text}") };
         assert_eq!(best.time, LONGEST_BEST, "{text}");
     }
     let limits = Limits { longest_expected_time: Duration::from_secs(60), ..limits() };
     let asker = nobody();
     let facts = Facts { rate: Some(Rate(80e6)), ..context(&limits, &asker) };
     let (Effect::Nothing, Some(reply)) = decide(&rumor("best words 2m"), &facts) else { panic!("too long") };
-    assert_eq!(reply, Reply::BestTooLong { best: "best words 1m".parse().unwrap() });
+    assert_eq!(reply, BotReply::BestTooLong { best: "best words 1m".parse().unwrap() });
     insta::assert_snapshot!(reply.text(English));
     let one = AskerView { open: vec![open("best zeros 10m", None)], ..nobody() };
     let decided = |text: &str| decide_for(text, &one);
-    assert!(matches!(decided("best zeros 10 min"), (Effect::Nothing, Some(Reply::AlreadySearching { job: JobId(3) }))));
+    assert!(matches!(
+        decided("best zeros 10 min"),
+        (Effect::Nothing, Some(BotReply::AlreadySearching { job: JobId(3) }))
+    ));
     for other in ["best zeros 9m", "best 10m", "cat", "zeros:20"] {
         assert!(matches!(decided(other), (Effect::Accept(..), _)), "{other}");
     }
     let full = AskerView { open: vec![open("best 10m", None), open("best 9m", None)], ..nobody() };
-    assert!(matches!(decide_for("surprise", &full), (Effect::Nothing, Some(Reply::TooManyOpen { .. }))));
+    assert!(matches!(decide_for("surprise", &full), (Effect::Nothing, Some(BotReply::TooManyOpen { .. }))));
     let spent = AskerView { accepted_last_day: vec![NOW; 4], ..nobody() };
-    assert!(matches!(decide_for("surprise", &spent), (Effect::Nothing, Some(Reply::TooManyToday { .. }))));
+    assert!(matches!(decide_for("surprise", &spent), (Effect::Nothing, Some(BotReply::TooManyToday { .. }))));
 }
 
 #[test]
@@ -106,17 +109,17 @@ fn a_search_without_a_target_keeps_the_promises_of_every_request() {
     let facts = Facts { rate: Some(Rate(80e6)), ..context(&limits, &asker) };
     let used = Facts { half: Some(HalfUse::Spent), ..facts };
     let split = format!("split {POINT} best 10m");
-    assert!(matches!(decide(&rumor(&split), &used), (Effect::Nothing, Some(Reply::HalfUsed(_)))));
+    assert!(matches!(decide(&rumor(&split), &used), (Effect::Nothing, Some(BotReply::HalfUsed(_)))));
     let split_work = Some(SplitCost { bits: 18, bot: Npub([1; 32]) });
     let costly = Facts { split_work, ..facts };
-    let (Effect::Nothing, Some(Reply::SplitWorkWanted { command, .. })) = decide(&rumor(&split), &costly) else {
+    let (Effect::Nothing, Some(BotReply::SplitWorkWanted { command, .. })) = decide(&rumor(&split), &costly) else {
         panic!("work")
     };
     assert!(command.starts_with("npubbot split new best 10m --out half.age --work 18"), "{command}");
     let owes = Some(WorkWanted { bits: 20, ends_in: Duration::from_secs(40) });
     assert!(matches!(
         decide(&rumor("surprise"), &Facts { owes, ..facts }),
-        (Effect::Nothing, Some(Reply::WorkWanted(_)))
+        (Effect::Nothing, Some(BotReply::WorkWanted(_)))
     ));
 }
 
@@ -131,7 +134,7 @@ fn status_and_explain_tell_of_a_search_without_a_target() {
 fn the_result_says_how_rare_it_is() {
     let x = Npub(std::array::from_fn(|at| if at < 4 { [0, 0, 0, 1][at] } else { 0x55 }));
     let pattern: Pattern = "zeros:31".parse().unwrap();
-    let before = crate::bot::notices::key_found(&open("best 10m", None), &pattern, &x, Found::Best);
+    let before = crate::bot::notices::key_found(&open("best 10m", None), &pattern, &x, ResultKind::Best);
     let (heading, rest) = before.split_once('\n').unwrap();
     let expected =
         "Job #3 is done: this is the rarest key I saw. This npub fits zeros:31, as 1 key in 2.1 billion does:";

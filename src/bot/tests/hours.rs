@@ -1,7 +1,7 @@
 //! Expected times of a bot whose devices rest at times.
 
 use super::{NOW, context, decide, limits, nobody, rumor};
-use crate::bot::reply::Reply;
+use crate::bot::reply::BotReply;
 use crate::bot::{Decision, Facts};
 use crate::hours::Hours;
 use crate::language::Language::English;
@@ -43,7 +43,7 @@ fn a_long_search_counts_the_days_between_its_nights() {
     let (limits, asker) = (limits(), nobody());
     let (always, night) = (hours(0, 86_340), hours(0, 8 * 3600));
     let takes = |hours| match decide(&rumor("m0ctanew"), &facts(hours, &limits, &asker)) {
-        (_, Some(Reply::Accepted(acceptance))) => acceptance.takes.unwrap(),
+        (_, Some(BotReply::Accepted(acceptance))) => acceptance.takes.unwrap(),
         other => panic!("{other:?}"),
     };
     let (without, with) = (takes(&always), takes(&night));
@@ -63,13 +63,19 @@ fn a_request_that_takes_too_many_nights_is_refused_and_the_wait_for_the_first_do
     let (night, soon) = (hours(12 * 3600, 3600), hours(0, 3600));
     limits.longest_expected_time = Duration::from_secs(600);
     let refused = |prefix, hours| {
-        matches!(decide(&rumor(prefix), &facts(hours, &limits, &asker)), (Effect::Nothing, Some(Reply::TooHard { .. })))
+        matches!(
+            decide(&rumor(prefix), &facts(hours, &limits, &asker)),
+            (Effect::Nothing, Some(BotReply::TooHard { .. }))
+        )
     };
     assert!(!refused("m0ctane", &night) && !refused("m0ctane", &soon), "7 min of search");
     assert!(refused("m0ctanew", &soon), "4 h of search");
     limits.longest_expected_time = Duration::from_secs(5 * 3600);
     let refused = |prefix, hours| {
-        matches!(decide(&rumor(prefix), &facts(hours, &limits, &asker)), (Effect::Nothing, Some(Reply::TooHard { .. })))
+        matches!(
+            decide(&rumor(prefix), &facts(hours, &limits, &asker)),
+            (Effect::Nothing, Some(BotReply::TooHard { .. }))
+        )
     };
     assert!(refused("m0ctanew", &soon), "four nights with an hour each");
 }

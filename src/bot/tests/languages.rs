@@ -1,15 +1,15 @@
 //! Commands and languages: what the texts show is understood, and prefixes stay prefixes.
 
 use super::*;
-use crate::bot::intent::{Context, Intent};
+use crate::bot::phrases::TextTable;
 use crate::bot::reading::read_text;
-use crate::bot::tables::Table;
+use crate::bot::request::{ChatContext, Intent};
 use crate::language::Language::{self, French, German, Japanese, Portuguese, Spanish};
 use crate::pattern::ALPHABET;
 
 /// The meaning of a text, and the language of its answer, for an asker whose language is `current`.
 fn read_for(text: &str, current: Language) -> (Intent, Language) {
-    let reading = read_text(text, &Context { language: current, ..Context::default() });
+    let reading = read_text(text, &ChatContext { language: current, ..ChatContext::default() });
     (reading.intent, reading.language)
 }
 
@@ -58,7 +58,7 @@ fn a_command_that_could_be_a_prefix_says_how_to_search_for_it() {
 #[test]
 fn the_commands_that_a_language_shows_are_understood() {
     for language in Language::ALL {
-        let shown = |id: &str| Table::of(language).words(id).concat();
+        let shown = |id: &str| TextTable::of(language).words(id).concat();
         let reads = |text: String, intent: Intent| {
             assert_eq!(read_for(&text, language).0, intent, "{language:?}: {text}");
             assert_eq!(read_for(&text.to_uppercase(), language).0, intent, "{language:?}: {text}");

@@ -2,15 +2,15 @@
 
 use super::errors::errors;
 use super::patterns::KINDS;
-use crate::bot::intent::{Context, Intent, OfferReason, Question, Shown};
-use crate::bot::notices::Found;
+use crate::bot::notices::ResultKind;
 use crate::bot::phrases::shown;
+use crate::bot::policy::{Rests, Takes};
 use crate::bot::reading::read_text;
-use crate::bot::reply::{Acceptance, BestAcceptance, BestExplanation, Cheaper, Explanation, JobLine};
-use crate::bot::takes::{Rests, Takes};
+use crate::bot::reply::{Acceptance, BestAcceptance, BestExplanation, CheaperPattern, Explanation, JobLine};
+use crate::bot::request::{ChatContext, Intent, OfferReason, Question, ShownCommand};
 use crate::bot::text::is_invisible;
 use crate::bot::wording::{MOST_CHARACTERS, MOST_LINES};
-use crate::bot::{Reply, notices};
+use crate::bot::{BotReply, notices};
 use crate::job::{BestSearch, JobId, JobSpec};
 use crate::key::{HalfPointError, Npub};
 use crate::language::Language;
@@ -21,7 +21,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The number of the last variant of [`Reply`], counted from 0.
+/// The number of the last variant of [`BotReply`], counted from 0.
 const LAST: usize = 50;
 
 /// Random values for the replies.
@@ -103,7 +103,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 /// Every kind of reply, with these values.
-pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
+pub(super) fn answers(filling: &Filling) -> Vec<BotReply> {
     let Filling { patterns, jobs, count, rate, yes, .. } = filling.clone();
     let (job, time) = (jobs[0], Duration::from_secs(filling.seconds));
     let difficulty = Difficulty::any_of(patterns.iter().map(Pattern::difficulty)).unwrap();
@@ -115,7 +115,7 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         expected: rate.map(|_| (time, filling.part)),
     };
     let rests = [None, Some(Rests::Now), Some(Rests::Until(filling.seconds))][count % 3];
-    let cheaper = yes.then(|| Cheaper { pattern: patterns[0].clone(), expected: time });
+    let cheaper = yes.then(|| CheaperPattern { pattern: patterns[0].clone(), expected: time });
     let explained = |pattern: &Pattern| Explanation {
         pattern: pattern.clone(),
         is_accepted: yes,
@@ -156,70 +156,81 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
     let half_errors =
         [HalfPointError::NotAPoint, HalfPointError::NotOnCurve, HalfPointError::Damaged, HalfPointError::Secret];
     let mut answers = vec![
-        Reply::Accepted(accepted(false)),
-        Reply::Accepted(accepted(true)),
-        Reply::AcceptedBest(accepted_best(false)),
-        Reply::AcceptedBest(accepted_best(true)),
-        Reply::ExplainedBest(explained_best.clone()),
-        Reply::BestTooLong { best },
-        Reply::Status { open: jobs.iter().map(of_best).collect(), results: some(yes), open_jobs: count, rate, rests },
-        Reply::Help { open_jobs: count, rate, page: page.clone() },
-        Reply::Status { open: lines, results: some(yes), open_jobs: count, rate, rests },
-        Reply::Status { open: Vec::new(), results: some(!yes), open_jobs: count, rate, rests },
-        Reply::Cancelled(jobs.clone()),
-        Reply::Cancelled(vec![job]),
-        Reply::NothingToCancel { asked, open: some(yes) },
-        Reply::NothingToCancel { asked, open: some(!yes) },
-        Reply::SentAgain(job),
-        Reply::NothingToResend { asked, kept: some(yes) },
-        Reply::NothingToResend { asked, kept: some(!yes) },
-        Reply::Answer([Question::Who, Question::Price, Question::Safety, Question::Import, Question::Seed][count % 5]),
-        Reply::Show { command: [Shown::Cancel, Shown::Delete, Shown::Stop][count % 3], open: some(yes) },
-        Reply::Thanks,
-        Reply::Chat,
-        Reply::WhichNext,
-        Reply::LatinLetters,
-        Reply::ForeignLanguage,
-        Reply::TooManyPrefixes { asked: count, allowed: count },
-        Reply::AlreadySearching { job },
-        Reply::TooManyOpen { open: jobs.clone(), allowed: count },
-        Reply::TooManyToday { allowed: count, wait_seconds: filling.seconds },
+        BotReply::Accepted(accepted(false)),
+        BotReply::Accepted(accepted(true)),
+        BotReply::AcceptedBest(accepted_best(false)),
+        BotReply::AcceptedBest(accepted_best(true)),
+        BotReply::ExplainedBest(explained_best.clone()),
+        BotReply::BestTooLong { best },
+        BotReply::Status {
+            open: jobs.iter().map(of_best).collect(),
+            results: some(yes),
+            open_jobs: count,
+            rate,
+            rests,
+        },
+        BotReply::Help { open_jobs: count, rate, page: page.clone() },
+        BotReply::Status { open: lines, results: some(yes), open_jobs: count, rate, rests },
+        BotReply::Status { open: Vec::new(), results: some(!yes), open_jobs: count, rate, rests },
+        BotReply::Cancelled(jobs.clone()),
+        BotReply::Cancelled(vec![job]),
+        BotReply::NothingToCancel { asked, open: some(yes) },
+        BotReply::NothingToCancel { asked, open: some(!yes) },
+        BotReply::SentAgain(job),
+        BotReply::NothingToResend { asked, kept: some(yes) },
+        BotReply::NothingToResend { asked, kept: some(!yes) },
+        BotReply::Answer(
+            [Question::Who, Question::Price, Question::Safety, Question::Import, Question::Seed][count % 5],
+        ),
+        BotReply::Show {
+            command: [ShownCommand::Cancel, ShownCommand::Delete, ShownCommand::Stop][count % 3],
+            open: some(yes),
+        },
+        BotReply::Thanks,
+        BotReply::Chat,
+        BotReply::WhichNext,
+        BotReply::LatinLetters,
+        BotReply::ForeignLanguage,
+        BotReply::TooManyPrefixes { asked: count, allowed: count },
+        BotReply::AlreadySearching { job },
+        BotReply::TooManyOpen { open: jobs.clone(), allowed: count },
+        BotReply::TooManyToday { allowed: count, wait_seconds: filling.seconds },
         too_hard(filling),
-        Reply::NotSearched { pattern: patterns[0].clone(), nearest: yes.then(|| patterns[0].clone()) },
-        Reply::TooWide { asked: count, allowed: count },
-        Reply::TooManyEnds { asked: count, allowed: count },
-        Reply::TooWideNow,
-        Reply::Explained { explained: patterns.iter().take(5).map(explained).collect(), more: count },
-        Reply::Explained { explained: vec![explained(&patterns[0])], more: 0 },
-        Reply::Kinds,
-        Reply::NotMeasured { characters: count as u32 % 52 },
-        Reply::Unsupported { nearest: yes.then(|| patterns[0].clone()) },
-        Reply::Greeting { prefix: yes.then(|| patterns[0].clone()) },
-        Reply::SecretKey,
-        Reply::LanguageSet(Language::German),
-        Reply::Languages,
-        Reply::Paused { until: filling.seconds },
-        Reply::SplitWorkWanted { bits: count as u32, command: "npubbot split new m0ctane".to_owned() },
-        Reply::Nothing,
-        Reply::TextOnly,
-        Reply::NoGroups,
-        Reply::SplitHelp { page },
-        Reply::BadPoint(None),
-        Reply::PointAlone,
-        Reply::HalfUsed(if yes { HalfUse::Open } else { HalfUse::Spent }),
-        Reply::NeedsSealed { page: yes.then(|| "https://bot.example/page".to_owned()) },
-        Reply::WorkWanted(WorkWanted { bits: count as u32, ends_in: time }),
-        Reply::Stopped { open: count },
-        Reply::Started,
-        Reply::Forgotten { open: count },
+        BotReply::NotSearched { pattern: patterns[0].clone(), nearest: yes.then(|| patterns[0].clone()) },
+        BotReply::TooWide { asked: count, allowed: count },
+        BotReply::TooManyEnds { asked: count, allowed: count },
+        BotReply::TooWideNow,
+        BotReply::Explained { explained: patterns.iter().take(5).map(explained).collect(), more: count },
+        BotReply::Explained { explained: vec![explained(&patterns[0])], more: 0 },
+        BotReply::Kinds,
+        BotReply::NotMeasured { characters: count as u32 % 52 },
+        BotReply::Unsupported { nearest: yes.then(|| patterns[0].clone()) },
+        BotReply::Greeting { prefix: yes.then(|| patterns[0].clone()) },
+        BotReply::SecretKey,
+        BotReply::LanguageSet(Language::German),
+        BotReply::Languages,
+        BotReply::Paused { until: filling.seconds },
+        BotReply::SplitWorkWanted { bits: count as u32, command: "npubbot split new m0ctane".to_owned() },
+        BotReply::Nothing,
+        BotReply::TextOnly,
+        BotReply::NoGroups,
+        BotReply::SplitHelp { page },
+        BotReply::BadPoint(None),
+        BotReply::PointAlone,
+        BotReply::HalfUsed(if yes { HalfUse::Open } else { HalfUse::Spent }),
+        BotReply::NeedsSealed { page: yes.then(|| "https://bot.example/page".to_owned()) },
+        BotReply::WorkWanted(WorkWanted { bits: count as u32, ends_in: time }),
+        BotReply::Stopped { open: count },
+        BotReply::Started,
+        BotReply::Forgotten { open: count },
     ];
     answers.extend(
         errors()
             .chunks(3)
-            .map(|errors| Reply::BadWords(errors.iter().map(|error| ("q".to_owned(), error.clone())).collect())),
+            .map(|errors| BotReply::BadWords(errors.iter().map(|error| ("q".to_owned(), error.clone())).collect())),
     );
-    answers.push(Reply::Restored);
-    answers.extend(half_errors.map(|error| Reply::BadPoint(Some(error))));
+    answers.push(BotReply::Restored);
+    answers.extend(half_errors.map(|error| BotReply::BadPoint(Some(error))));
     // The asker's words are repeated in the form in which they were read.
     let reasons = [
         OfferReason::Impossible('b'),
@@ -230,74 +241,74 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         OfferReason::Change(job),
     ];
     let offered: Vec<Pattern> = patterns.iter().take(3).cloned().collect();
-    answers.extend(reasons.map(|reason| Reply::Offer { patterns: offered.clone(), reason }));
-    if let Intent::BadWords(words) = read_text(&filling.text, &Context::default()).intent {
-        answers.push(Reply::BadWords(words));
+    answers.extend(reasons.map(|reason| BotReply::Offer { patterns: offered.clone(), reason }));
+    if let Intent::BadWords(words) = read_text(&filling.text, &ChatContext::default()).intent {
+        answers.push(BotReply::BadWords(words));
     }
     answers
 }
 
 /// The refusal of a request that takes too long.
-fn too_hard(filling: &Filling) -> Reply {
+fn too_hard(filling: &Filling) -> BotReply {
     let time = Duration::from_secs(filling.seconds);
-    let cheaper = filling.yes.then(|| Cheaper { pattern: filling.patterns[0].clone(), expected: time });
-    Reply::TooHard { expected: time, limit: time, characters: filling.count as u32 % 52, cheaper }
+    let cheaper = filling.yes.then(|| CheaperPattern { pattern: filling.patterns[0].clone(), expected: time });
+    BotReply::TooHard { expected: time, limit: time, characters: filling.count as u32 % 52, cheaper }
 }
 
 /// Number of the variant. A new variant must be added here to compile, and to [`answers`] to pass.
-fn variant(reply: &Reply) -> usize {
+fn variant(reply: &BotReply) -> usize {
     match reply {
-        Reply::Accepted(_) => 0,
-        Reply::Help { .. } => 1,
-        Reply::Status { .. } => 2,
-        Reply::Cancelled(_) => 3,
-        Reply::NothingToCancel { .. } => 4,
-        Reply::SentAgain(_) => 5,
-        Reply::NothingToResend { .. } => 6,
-        Reply::BadWords(_) => 7,
-        Reply::Offer { .. } => 8,
-        Reply::TooManyPrefixes { .. } => 9,
-        Reply::AlreadySearching { .. } => 10,
-        Reply::TooManyOpen { .. } => 11,
-        Reply::TooManyToday { .. } => 12,
-        Reply::TooHard { .. } => 13,
-        Reply::Nothing => 14,
-        Reply::TextOnly => 15,
-        Reply::NoGroups => 16,
-        Reply::SplitHelp { .. } => 17,
-        Reply::BadPoint(_) => 18,
-        Reply::PointAlone => 19,
-        Reply::HalfUsed(_) => 20,
-        Reply::NeedsSealed { .. } => 21,
-        Reply::WorkWanted(_) => 22,
-        Reply::Stopped { .. } => 23,
-        Reply::Started => 24,
-        Reply::Forgotten { .. } => 25,
-        Reply::NotMeasured { .. } => 26,
-        Reply::Unsupported { .. } => 27,
-        Reply::Greeting { .. } => 28,
-        Reply::SecretKey => 29,
-        Reply::Answer(_) => 30,
-        Reply::Paused { .. } => 31,
-        Reply::Restored => 32,
-        Reply::SplitWorkWanted { .. } => 33,
-        Reply::LanguageSet(_) => 34,
-        Reply::Languages => 35,
-        Reply::NotSearched { .. } => 36,
-        Reply::TooWide { .. } => 37,
-        Reply::TooWideNow => 38,
-        Reply::Explained { .. } => 39,
-        Reply::AcceptedBest(_) => 40,
-        Reply::ExplainedBest(_) => 41,
-        Reply::BestTooLong { .. } => 42,
-        Reply::TooManyEnds { .. } => 43,
-        Reply::Show { .. } => 44,
-        Reply::Thanks => 45,
-        Reply::Chat => 46,
-        Reply::WhichNext => 47,
-        Reply::LatinLetters => 48,
-        Reply::ForeignLanguage => 49,
-        Reply::Kinds => LAST,
+        BotReply::Accepted(_) => 0,
+        BotReply::Help { .. } => 1,
+        BotReply::Status { .. } => 2,
+        BotReply::Cancelled(_) => 3,
+        BotReply::NothingToCancel { .. } => 4,
+        BotReply::SentAgain(_) => 5,
+        BotReply::NothingToResend { .. } => 6,
+        BotReply::BadWords(_) => 7,
+        BotReply::Offer { .. } => 8,
+        BotReply::TooManyPrefixes { .. } => 9,
+        BotReply::AlreadySearching { .. } => 10,
+        BotReply::TooManyOpen { .. } => 11,
+        BotReply::TooManyToday { .. } => 12,
+        BotReply::TooHard { .. } => 13,
+        BotReply::Nothing => 14,
+        BotReply::TextOnly => 15,
+        BotReply::NoGroups => 16,
+        BotReply::SplitHelp { .. } => 17,
+        BotReply::BadPoint(_) => 18,
+        BotReply::PointAlone => 19,
+        BotReply::HalfUsed(_) => 20,
+        BotReply::NeedsSealed { .. } => 21,
+        BotReply::WorkWanted(_) => 22,
+        BotReply::Stopped { .. } => 23,
+        BotReply::Started => 24,
+        BotReply::Forgotten { .. } => 25,
+        BotReply::NotMeasured { .. } => 26,
+        BotReply::Unsupported { .. } => 27,
+        BotReply::Greeting { .. } => 28,
+        BotReply::SecretKey => 29,
+        BotReply::Answer(_) => 30,
+        BotReply::Paused { .. } => 31,
+        BotReply::Restored => 32,
+        BotReply::SplitWorkWanted { .. } => 33,
+        BotReply::LanguageSet(_) => 34,
+        BotReply::Languages => 35,
+        BotReply::NotSearched { .. } => 36,
+        BotReply::TooWide { .. } => 37,
+        BotReply::TooWideNow => 38,
+        BotReply::Explained { .. } => 39,
+        BotReply::AcceptedBest(_) => 40,
+        BotReply::ExplainedBest(_) => 41,
+        BotReply::BestTooLong { .. } => 42,
+        BotReply::TooManyEnds { .. } => 43,
+        BotReply::Show { .. } => 44,
+        BotReply::Thanks => 45,
+        BotReply::Chat => 46,
+        BotReply::WhichNext => 47,
+        BotReply::LatinLetters => 48,
+        BotReply::ForeignLanguage => 49,
+        BotReply::Kinds => LAST,
     }
 }
 
@@ -312,12 +323,12 @@ pub(super) fn notices(filling: &Filling, language: Language) -> Vec<String> {
         language,
         ..super::job(1, "q", JobState::Accepted)
     };
-    let after = Found::After(waited);
+    let after = ResultKind::After(waited);
     vec![
         notices::key_found(&open, pattern, &npub, after),
-        notices::key_found(&open, pattern, &npub, Found::Best),
+        notices::key_found(&open, pattern, &npub, ResultKind::Best),
         notices::tweak_found(&open, pattern, &npub, after),
-        notices::tweak_found(&open, pattern, &npub, Found::Best),
+        notices::tweak_found(&open, pattern, &npub, ResultKind::Best),
         notices::late(&open, filling.count as u64),
         notices::given_up(&open),
         notices::lost(&open),
@@ -332,7 +343,7 @@ const EXAMPLES: [&str; 6] = ["~hanako", "~m0ctane", "*m0ct*@12", "*m0ct", "[s5]a
 /// examples, and the suggestions of errors.
 fn shown_words(filling: &Filling) -> Vec<String> {
     let mut shown_words: Vec<String> = filling.patterns.iter().map(Pattern::to_string).collect();
-    if let Intent::BadWords(words) = read_text(&filling.text, &Context::default()).intent {
+    if let Intent::BadWords(words) = read_text(&filling.text, &ChatContext::default()).intent {
         for (word, error) in words {
             shown_words.push(shown(&word));
             shown_words.extend(error.suggestions().into_iter().map(str::to_owned));

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::bot::asked;
-use crate::bot::intent::{Context, Intent};
 use crate::bot::reading::read_text;
+use crate::bot::request::{ChatContext, Intent};
 use crate::bot::testing::{asker, decisions, label_of};
 use crate::bot::vocabulary::example;
 use crate::language::Language;
@@ -141,7 +141,7 @@ proptest! {
 
     #[test]
     fn any_text_is_read_in_any_language(text in any::<String>(), language in prop::sample::select(Language::ALL.to_vec())) {
-        let reading = read_text(&text, &Context { language, ..Context::default() });
+        let reading = read_text(&text, &ChatContext { language, ..ChatContext::default() });
         prop_assert!(reading.language == language || !text.is_empty());
     }
 }

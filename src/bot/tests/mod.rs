@@ -13,7 +13,7 @@ mod tables;
 
 use self::given::{context, decide, decide_for, job, limits, rumor, say};
 use super::testing::NOW;
-use super::{Facts, Reply, SplitCost, read};
+use super::{BotReply, Facts, SplitCost, read};
 use crate::config::Limits;
 use crate::job::{JobId, JobSpec, RumorId};
 use crate::key::{HalfPoint, Npub};
@@ -36,7 +36,7 @@ fn a_new_asker_in_a_flood_learns_how_much_work_and_how_long() {
         assert!(text.contains(part), "{part}: {text}");
     }
     // Other messages are still answered.
-    assert!(matches!(decide(&rumor("help"), &context), (Effect::Nothing, Some(Reply::Help { .. }))));
+    assert!(matches!(decide(&rumor("help"), &context), (Effect::Nothing, Some(BotReply::Help { .. }))));
 }
 
 fn nobody() -> AskerView {
@@ -126,11 +126,11 @@ fn files_and_groups_are_declined() {
     let (limits, asker) = (limits(), nobody());
     let context = context(&limits, &asker);
     let file = Rumor { kind: 15, ..rumor("https://example.com/x.png") };
-    assert!(matches!(decide(&file, &context), (Effect::Nothing, Some(super::Reply::TextOnly))));
+    assert!(matches!(decide(&file, &context), (Effect::Nothing, Some(super::BotReply::TextOnly))));
     let invitation = Rumor { kind: 444, ..rumor("bWxzIHdlbGNvbWU=") };
-    assert!(matches!(decide(&invitation, &context), (Effect::Nothing, Some(super::Reply::NoGroups))));
+    assert!(matches!(decide(&invitation, &context), (Effect::Nothing, Some(super::BotReply::NoGroups))));
     let group = Rumor { other_receivers: 1, ..rumor("cat") };
-    assert!(matches!(decide(&group, &context), (Effect::Nothing, Some(super::Reply::NoGroups))));
+    assert!(matches!(decide(&group, &context), (Effect::Nothing, Some(super::BotReply::NoGroups))));
     let unmeasured = decide(&rumor("cat"), &context);
     assert!(
         matches!(unmeasured, (Effect::Accept(..), Some(reply)) if reply.text(English).contains("do not know my speed yet"))
@@ -166,7 +166,7 @@ fn beside_split_jobs_the_pool_promises_what_it_has() {
     insta::assert_snapshot!(status.text(English));
     // With half of the devices this request would take too long.
     let hard = Facts { pool_part: 0.5, rate: Some(Rate(1e8)), ..context };
-    assert!(matches!(decide(&rumor("m0ctane7t"), &hard), (Effect::Nothing, Some(Reply::TooHard { .. }))));
+    assert!(matches!(decide(&rumor("m0ctane7t"), &hard), (Effect::Nothing, Some(BotReply::TooHard { .. }))));
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn beside_many_split_jobs_a_further_one_costs_work_and_is_told_its_place() {
     let facts = Facts { rate: Some(Rate(80e6)), split_work, ..context(&limits, &asker) };
     let (Effect::Nothing, Some(wanted)) = decide(&rumor(&text), &facts) else { panic!("it is refused") };
     let hard = decide(&rumor(&format!("split {POINT} m0ctanem0ctane")), &facts);
-    assert!(matches!(hard, (Effect::Nothing, Some(Reply::TooHard { .. }))), "nobody works for nothing");
+    assert!(matches!(hard, (Effect::Nothing, Some(BotReply::TooHard { .. }))), "nobody works for nothing");
     assert!(matches!(decide(&rumor("m0ctane"), &facts), (Effect::Accept(..), _)), "the pool costs nothing");
     let facts = Facts { split_work: None, split_place: Some(7), ..facts };
     let (Effect::Accept(..), Some(reply)) = decide(&rumor(&text), &facts) else { panic!("it is a request") };
@@ -268,7 +268,7 @@ fn a_message_by_nip04_has_one_answer_a_day() {
     let (limits, asker) = (limits(), nobody());
     let facts = Facts { rate: Some(Rate(80e6)), page: Some("https://bot.example/"), ..context(&limits, &asker) };
     let old = |text: &str| Rumor { kind: 4, other_receivers: 1, ..rumor(text) };
-    let redirect = (Effect::Redirect, Some(Reply::NeedsSealed { page: Some("https://bot.example/".to_owned()) }));
+    let redirect = (Effect::Redirect, Some(BotReply::NeedsSealed { page: Some("https://bot.example/".to_owned()) }));
     for text in ["m0ctane", "help", "stop", "delete", "best 10m", "", &format!("split {POINT} m0ctane")] {
         for text in [text.to_owned(), format!("[//]: # (nip18)\n{text}")] {
             assert_eq!(decide(&old(&text), &facts), redirect, "{text}");
@@ -277,7 +277,7 @@ fn a_message_by_nip04_has_one_answer_a_day() {
     }
     let (Effect::Redirect, Some(reply)) = &redirect else { unreachable!() };
     insta::assert_snapshot!(reply.text(English));
-    assert!(!Reply::NeedsSealed { page: None }.text(English).contains("page"));
+    assert!(!BotReply::NeedsSealed { page: None }.text(English).contains("page"));
     let spanish = read(&old("[//]: # (nip18)\nayuda"));
     assert!(crate::bot::answer(&spanish.reading(&asker), reply).starts_with("Tu cliente"));
     for quiet in [AskerView { redirected: true, ..nobody() }, AskerView { silent: true, ..nobody() }] {

@@ -1,8 +1,8 @@
 //! Patterns of every kind in messages: taken, refused, and bounded.
 
 use super::*;
-use crate::bot::accepted::{ALL_INTERVALS, ALL_TEXT_TESTS, JOB_INTERVALS, JOB_TEXT_TESTS, accepted_by_bot, effort};
-use crate::bot::notices::Found;
+use crate::bot::notices::ResultKind;
+use crate::bot::policy::{ALL_INTERVALS, ALL_TEXT_TESTS, JOB_INTERVALS, JOB_TEXT_TESTS, accepted_by_bot, effort};
 use crate::pattern::{ALPHABET, Difficulty, PatternError, PatternSet};
 
 /// A pattern of each kind, and long ones.
@@ -44,7 +44,7 @@ const TAKEN: [(&str, &str); 13] = [
 ];
 
 /// The reply to a message that starts no job.
-fn refused(text: &str) -> Reply {
+fn refused(text: &str) -> BotReply {
     match decide_for(text, &nobody()) {
         (Effect::Nothing, Some(reply)) => reply,
         other => panic!("{text:?}: {other:?}"),
@@ -53,7 +53,7 @@ fn refused(text: &str) -> Reply {
 
 fn difficulty_said(text: &str) -> Difficulty {
     match decide_for(text, &nobody()) {
-        (_, Some(Reply::Accepted(accepted))) => accepted.difficulty,
+        (_, Some(BotReply::Accepted(accepted))) => accepted.difficulty,
         other => panic!("{text:?}: {other:?}"),
     }
 }
@@ -70,7 +70,7 @@ fn every_kind_is_taken_and_its_meaning_said() {
         assert_eq!(spec.patterns, [pattern], "{asked}");
     }
     assert_eq!(requested("~cat, m0?t\n=7"), ["~cat", "m0?t", "=7"]);
-    assert!(matches!(refused("~cat m0?t =7 zeros:9"), Reply::TooManyPrefixes { asked: 4, allowed: 3 }));
+    assert!(matches!(refused("~cat m0?t =7 zeros:9"), BotReply::TooManyPrefixes { asked: 4, allowed: 3 }));
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn no_pattern_is_read_as_another() {
         ["[cat", "cat]", "=1", "=", "hex:", "hex:xyz", "zeros:", "words:10", "*ca*@", "*ca*@0", "best", "cat best 10m"]
     {
         let reply = refused(text);
-        assert!(matches!(reply, Reply::BadWords(_) | Reply::Nothing), "{text}: {reply:?}");
+        assert!(matches!(reply, BotReply::BadWords(_) | BotReply::Nothing), "{text}: {reply:?}");
     }
     for text in ["*cafe*", "*cafe", "=7*", "hex:*beef", "m0c*cafe", "c?????????afe"] {
         assert_eq!(requested(text), [text]);
@@ -107,10 +107,10 @@ fn a_pattern_whose_text_can_hardly_be_tested_is_refused_with_the_nearest() {
     ] {
         let pattern: Pattern = text.parse().unwrap();
         assert!(!accepted_by_bot(&pattern), "{text}");
-        let Reply::NotSearched { nearest: named, .. } = refused(text) else { panic!("{text}") };
+        let BotReply::NotSearched { nearest: named, .. } = refused(text) else { panic!("{text}") };
         assert_eq!(named.as_ref().map(Pattern::as_str), nearest, "{text}");
         assert!(named.is_none_or(|named| accepted_by_bot(&named)), "{text}");
-        assert!(matches!(refused(&format!("split {POINT} cat {text}")), Reply::NotSearched { .. }), "{text}");
+        assert!(matches!(refused(&format!("split {POINT} cat {text}")), BotReply::NotSearched { .. }), "{text}");
     }
     for text in ["m0ct*af*", "m0ct*e", "*cafe", "*al7ce*", "=7*", "hex:*beef", "m0c*cafe", "????????????m0ct*q"] {
         assert_eq!(requested(text), [text]);
@@ -157,10 +157,10 @@ fn tests_of_whole_texts_are_limited_for_a_job_and_for_all() {
         decide(&rumor(text), &facts)
     };
     let asked = JOB_TEXT_TESTS + 1;
-    let refused = Reply::TooManyEnds { asked, allowed: JOB_TEXT_TESTS };
+    let refused = BotReply::TooManyEnds { asked, allowed: JOB_TEXT_TESTS };
     assert!(matches!(beside(0, &more), (Effect::Nothing, Some(reply)) if reply == refused));
     assert!(matches!(beside(ALL_TEXT_TESTS - JOB_TEXT_TESTS, &most), (Effect::Accept(..), _)));
-    assert!(matches!(beside(ALL_TEXT_TESTS, "*cafe"), (Effect::Nothing, Some(Reply::TooWideNow))));
+    assert!(matches!(beside(ALL_TEXT_TESTS, "*cafe"), (Effect::Nothing, Some(BotReply::TooWideNow))));
     assert!(matches!(beside(ALL_TEXT_TESTS, "find ~alice m0ct*cafe"), (Effect::Accept(..), _)));
     insta::assert_snapshot!(refused.text(English));
 }
@@ -177,8 +177,8 @@ fn all_jobs_together_have_a_limited_part_of_all_keys_checked_in_full() {
         decide(&rumor(text), &facts)
     };
     assert!(matches!(beside(3.0, "m0ct*af*"), (Effect::Accept(..), _)));
-    assert!(matches!(beside(4.0, "m0ct*af*"), (Effect::Nothing, Some(Reply::TooWideNow))));
-    assert!(matches!(beside(2.0, "m0ct*af* cafe*m0* hank*m0*"), (Effect::Nothing, Some(Reply::TooWideNow))));
+    assert!(matches!(beside(4.0, "m0ct*af*"), (Effect::Nothing, Some(BotReply::TooWideNow))));
+    assert!(matches!(beside(2.0, "m0ct*af* cafe*m0* hank*m0*"), (Effect::Nothing, Some(BotReply::TooWideNow))));
     for text in ["~alice", "words:8", "m0ct"] {
         assert!(matches!(beside(99.0, text), (Effect::Accept(..), _)), "{text}");
     }
@@ -200,7 +200,7 @@ fn a_cheaper_look_alike_is_named_with_its_time() {
     assert!(answer.contains("about 7 min") && answer.contains("takes 54 seconds:\nfind ~m0ctane"), "{answer}");
     assert!(!say("m0ct", &nobody()).contains('~'), "nobody waits for that");
     assert!(!say("~m0ctane", &nobody()).contains("looks alike"));
-    let Reply::TooHard { cheaper, .. } = refused("m0ctanetae") else { panic!("too hard") };
+    let BotReply::TooHard { cheaper, .. } = refused("m0ctanetae") else { panic!("too hard") };
     assert_eq!(cheaper, None, "it would be too hard, too");
     insta::assert_snapshot!(say("aeaeaeaea", &nobody()));
 }
@@ -210,13 +210,13 @@ fn a_job_has_a_limited_number_of_intervals_and_so_have_all_together() {
     let wide = "?[s5][s5][s5][s5][s5][s5][s5]";
     assert_eq!(requested(wide), ["?[5s][5s][5s][5s][5s][5s][5s]"]);
     let asked = JOB_INTERVALS + 16;
-    assert_eq!(refused(&format!("find {wide} ~aeae")), Reply::TooWide { asked, allowed: JOB_INTERVALS });
+    assert_eq!(refused(&format!("find {wide} ~aeae")), BotReply::TooWide { asked, allowed: JOB_INTERVALS });
     for letters in 4..=9 {
         assert_eq!(requested(&format!("words:{letters}")), [format!("words:{letters}")]);
     }
     let (limits, asker) = (limits(), nobody());
     let full = Facts { rate: Some(Rate(80e6)), intervals: ALL_INTERVALS, ..context(&limits, &asker) };
-    assert!(matches!(decide(&rumor("words:5"), &full), (Effect::Nothing, Some(Reply::TooWideNow))));
+    assert!(matches!(decide(&rumor("words:5"), &full), (Effect::Nothing, Some(BotReply::TooWideNow))));
     assert!(
         matches!(decide(&rumor("find ~alice cat"), &full), (Effect::Accept(..), _)),
         "simple ones are always taken"
@@ -237,7 +237,7 @@ fn an_intricate_pattern_costs_a_bounded_time() {
         &format!("explain {intricate}"),
         &format!("split {POINT} {intricate}"),
     ] {
-        let Reply::BadWords(words) = refused(text) else { panic!("{text}") };
+        let BotReply::BadWords(words) = refused(text) else { panic!("{text}") };
         assert!(words.iter().any(|(_, error)| *error == PatternError::TooIntricate), "{words:?}");
     }
     // Each of these is within the bound.
@@ -245,7 +245,7 @@ fn an_intricate_pattern_costs_a_bounded_time() {
         assert!(Pattern::read_within(text, &mut effort()).is_ok(), "{text}");
     }
     let long = "[qpzry9x8gf2tvdw0s3jn54khce6mua7]".repeat(20);
-    assert!(matches!(refused(&long), Reply::BadWords(_)), "it would fill the answer");
+    assert!(matches!(refused(&long), BotReply::BadWords(_)), "it would fill the answer");
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn patterns_are_explained_without_a_job() {
     insta::assert_snapshot!(say("explain m0ctane ~Satoshi", &nobody()));
     insta::assert_snapshot!(say("explain *cafe", &nobody()));
     insta::assert_snapshot!(say("explain", &nobody()));
-    assert!(matches!(refused("explain b0b"), Reply::Explained { .. }), "the look-alike");
+    assert!(matches!(refused("explain b0b"), BotReply::Explained { .. }), "the look-alike");
     let many = say("explain cat dad ham =5 zeros:9 words:8 ~dad", &nobody());
     assert!(many.contains("more.") && many.contains("find cat"), "{many}");
     // Beside a split job the pool has half of the devices.
@@ -271,7 +271,7 @@ fn the_command_for_work_is_quoted_for_a_shell() {
     let (Effect::Nothing, Some(reply)) = decide(&rumor(&format!("split {POINT} cat ~dad m0?t")), &facts) else {
         panic!("work")
     };
-    let Reply::SplitWorkWanted { command, .. } = reply else { panic!("{reply:?}") };
+    let BotReply::SplitWorkWanted { command, .. } = reply else { panic!("{reply:?}") };
     assert!(command.starts_with("npubbot split new cat '~dad' 'm0?t' --out half.age --work 18"), "{command}");
 }
 
@@ -284,7 +284,7 @@ fn the_result_says_which_spelling_was_met() {
     let found = |pattern: &str| {
         let pattern: Pattern = pattern.parse().unwrap();
         assert!(pattern.matches(&x), "{pattern} {text}");
-        crate::bot::notices::key_found(&one, &pattern, &x, Found::After(Duration::from_secs(3)))
+        crate::bot::notices::key_found(&one, &pattern, &x, ResultKind::After(Duration::from_secs(3)))
     };
     let open = format!("{}?{}", &start[..2], &start[3..]);
     assert!(found(&open).contains(&format!("This npub has {start}, which fits npub1{open}:")), "{}", found(&open));

@@ -1,4 +1,4 @@
-//! Reading: texts that people write, and their meanings.
+//! MessageReading: texts that people write, and their meanings.
 
 use super::*;
 
@@ -32,7 +32,7 @@ fn a_request_is_understood_however_it_is_written() {
 }
 
 /// The reply to a message that starts no job.
-fn refused(text: &str) -> Reply {
+fn refused(text: &str) -> BotReply {
     match decide_for(text, &nobody()) {
         (Effect::Nothing, Some(reply)) => reply,
         other => panic!("{text:?}: {other:?}"),
@@ -42,7 +42,7 @@ fn refused(text: &str) -> Reply {
 #[test]
 fn a_word_in_another_notation_is_never_searched() {
     let nearest = |text: &str| match refused(text) {
-        Reply::Unsupported { nearest } => nearest.map(|near| near.to_string()),
+        BotReply::Unsupported { nearest } => nearest.map(|near| near.to_string()),
         other => panic!("{text:?}: {other:?}"),
     };
     assert_eq!(nearest("cafe$").as_deref(), Some("*cafe"));
@@ -50,7 +50,7 @@ fn a_word_in_another_notation_is_never_searched() {
     assert_eq!(nearest("npub1m0c(a|e)t").as_deref(), Some("m0c"));
     for text in ["gm", "thanks", "thank you", "test", "yes", "ok", "gm 🌞"] {
         let reply = refused(text);
-        assert!(matches!(reply, Reply::Greeting { .. } | Reply::Thanks | Reply::Chat), "{text:?}: {reply:?}");
+        assert!(matches!(reply, BotReply::Greeting { .. } | BotReply::Thanks | BotReply::Chat), "{text:?}: {reply:?}");
     }
     assert_eq!(requested("find gm"), ["gm"]);
 }
@@ -79,7 +79,7 @@ fn nothing_of_a_secret_key_is_repeated() {
         spaced,
         format!("nhalf1{}", &key[5..]),
     ] {
-        assert_eq!(refused(&text), Reply::SecretKey, "{text:?}");
+        assert_eq!(refused(&text), BotReply::SecretKey, "{text:?}");
     }
     let answer = say(key, &nobody());
     assert!(!key.as_bytes().windows(6).any(|part| answer.as_bytes().windows(6).any(|said| said == part)), "{answer}");

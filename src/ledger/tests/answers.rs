@@ -29,20 +29,20 @@ fn a_replayed_message_starts_no_second_job() {
     let bench = bench();
     bench.accept(1, 10);
     for _ in 0..3 {
-        let again = Answer { reply: Some(wrap(1, 11)), ..request(1, 10, JobId(2)) };
+        let again = AnsweredMessage { reply: Some(wrap(1, 11)), ..request(1, 10, JobId(2)) };
         assert_eq!(bench.ledger.answer(&again).unwrap(), Recorded::Before);
     }
     assert_eq!(bench.ledger.totals().unwrap(), Totals { accepted: 1, unsent_messages: 1, ..Totals::default() });
     assert!(bench.ledger.has_seen(asker(1), RumorId([10; 32])).unwrap());
     assert!(!bench.ledger.has_seen(asker(2), RumorId([10; 32])).unwrap());
     // The same rumor id from another asker is another message.
-    assert_eq!(bench.ledger.answer(&Answer { reply: None, ..reply(2, 10) }).unwrap(), Recorded::Now);
+    assert_eq!(bench.ledger.answer(&AnsweredMessage { reply: None, ..reply(2, 10) }).unwrap(), Recorded::Now);
 }
 
 #[test]
 fn an_ignored_message_is_seen_and_has_no_reply() {
     let bench = bench();
-    assert_eq!(bench.ledger.answer(&Answer { reply: None, ..reply(1, 10) }).unwrap(), Recorded::Now);
+    assert_eq!(bench.ledger.answer(&AnsweredMessage { reply: None, ..reply(1, 10) }).unwrap(), Recorded::Now);
     assert!(bench.ledger.has_seen(asker(1), RumorId([10; 32])).unwrap());
     assert_eq!(bench.ledger.totals().unwrap(), Totals::default());
 }
@@ -59,7 +59,7 @@ fn a_job_number_that_is_taken_records_nothing() {
 #[test]
 fn a_message_to_somebody_else_is_not_queued() {
     let bench = bench();
-    let astray = Answer { reply: Some(wrap(2, 10)), ..reply(1, 10) };
+    let astray = AnsweredMessage { reply: Some(wrap(2, 10)), ..reply(1, 10) };
     assert!(matches!(bench.ledger.answer(&astray), Err(LedgerError::Misaddressed)));
     assert!(!bench.ledger.has_seen(asker(1), RumorId([10; 32])).unwrap());
     let id = bench.accept(1, 11);
@@ -116,7 +116,7 @@ fn an_asker_cancels_own_accepted_jobs_only() {
     let (own, found, foreign) = (bench.accept(1, 10), bench.accept(1, 11), bench.accept(2, 12));
     bench.found(found, 1, 50);
     let effect = Effect::Cancel(vec![own, found, foreign, JobId(77)]);
-    bench.ledger.answer(&Answer { effect, ..reply(1, 13) }).unwrap();
+    bench.ledger.answer(&AnsweredMessage { effect, ..reply(1, 13) }).unwrap();
     assert_eq!(ids(&bench.ledger.open_jobs().unwrap()), [foreign.0]);
     let totals = bench.ledger.totals().unwrap();
     assert_eq!((totals.accepted, totals.found, totals.cancelled), (1, 1, 1));

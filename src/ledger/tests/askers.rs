@@ -20,7 +20,7 @@ impl Bench {
     }
 
     fn say(&self, asker: u8, rumor: u8, effect: Effect) {
-        assert_eq!(self.ledger.answer(&Answer { effect, ..reply(asker, rumor) }).unwrap(), Recorded::Now);
+        assert_eq!(self.ledger.answer(&AnsweredMessage { effect, ..reply(asker, rumor) }).unwrap(), Recorded::Now);
     }
 }
 
@@ -49,7 +49,7 @@ fn a_half_serves_once() {
 fn the_language_of_an_asker_is_kept_until_they_change_it_or_are_forgotten() {
     let bench = bench();
     let say = |from, rumor, language| {
-        bench.ledger.answer(&Answer { language: Some(language), ..reply(from, rumor) }).unwrap();
+        bench.ledger.answer(&AnsweredMessage { language: Some(language), ..reply(from, rumor) }).unwrap();
         bench.ledger.asker_view(asker(from)).unwrap().language
     };
     let job = bench.accept(1, 1);
@@ -69,7 +69,7 @@ fn the_language_of_an_asker_is_kept_until_they_change_it_or_are_forgotten() {
     bench.ledger.forget(asker(2), NOW + 1).unwrap();
     assert_eq!(language(2), Language::English);
     // English takes no row, and the code of a later version is read as English.
-    bench.ledger.answer(&Answer { language: Some(Language::English), ..reply(3, 7) }).unwrap();
+    bench.ledger.answer(&AnsweredMessage { language: Some(Language::English), ..reply(3, 7) }).unwrap();
     let rows = |bench: &Bench| -> i64 {
         bench.ledger.read().query_row("SELECT count(*) FROM language", [], |row| row.get(0)).unwrap()
     };
@@ -84,7 +84,7 @@ fn the_oldest_languages_of_askers_without_a_job_are_deleted() {
     let bench = bench();
     bench.accept(1, 1);
     for (from, row) in [(1, 1), (2, 2), (3, 3), (4, 100_002)] {
-        bench.ledger.answer(&Answer { language: Some(Language::Spanish), ..reply(from, 10 + from) }).unwrap();
+        bench.ledger.answer(&AnsweredMessage { language: Some(Language::Spanish), ..reply(from, 10 + from) }).unwrap();
         bench.sql(&format!("UPDATE language SET rowid = {row} WHERE rowid = (SELECT max(rowid) FROM language)"));
     }
     bench.ledger.delete_expired().unwrap();

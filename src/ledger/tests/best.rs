@@ -18,7 +18,7 @@ impl Bench {
         let local = JobSpec::local(search.best.family.floor());
         let spec =
             JobSpec { asker: asker(from), best: Some(Box::new(search)), half, expires_at: NOW + 7 * DAY, ..local };
-        let answer = Answer { effect: Effect::Accept(id, spec), ..reply(from, rumor) };
+        let answer = AnsweredMessage { effect: Effect::Accept(id, spec), ..reply(from, rumor) };
         assert_eq!(self.ledger.answer(&answer).unwrap(), Recorded::Now);
         id
     }
@@ -77,7 +77,7 @@ fn however_a_job_ends_nothing_of_it_is_left() {
     for (at, &job) in jobs.iter().enumerate() {
         assert!(bench.keep(job, "zeros:24", 20 + at as u8));
     }
-    let cancel = |effect, rumor| bench.ledger.answer(&Answer { effect, ..reply(1, rumor) }).unwrap();
+    let cancel = |effect, rumor| bench.ledger.answer(&AnsweredMessage { effect, ..reply(1, rumor) }).unwrap();
     cancel(Effect::Cancel(vec![jobs[0]]), 50);
     assert_eq!(bench.rows(), 4);
     assert!(bench.ledger.expire(jobs[1], &wrap(1, 40)).unwrap());

@@ -6,7 +6,7 @@ use std::fs;
 /// Bytes of an ordinary answer's wrap.
 const WRAP: usize = 4_000;
 
-fn with_budget(budget: Budget) -> Bench {
+fn with_budget(budget: LedgerBudget) -> Bench {
     let folder = TempDir::new().unwrap();
     let clock = Clock::at(NOW);
     let ledger = Ledger::open_with(folder.path(), clock.clone(), budget).unwrap();
@@ -21,10 +21,10 @@ fn numbered(number: u32) -> [u8; 32] {
 }
 
 /// A `help` message of a first-time asker, and its answer.
-fn help(number: u32) -> Answer {
+fn help(number: u32) -> AnsweredMessage {
     let asker = Asker(numbered(number));
     let reply = GiftWrap { id: numbered(number), to: asker, json: "x".repeat(WRAP), expires_at: NOW + 30 * DAY };
-    Answer { asker, rumor: RumorId(numbered(number)), reply: Some(reply), ..reply_to_nobody() }
+    AnsweredMessage { asker, rumor: RumorId(numbered(number)), reply: Some(reply), ..reply_to_nobody() }
 }
 
 fn chatter(bench: &Bench, number: u32) -> Recorded {
@@ -37,14 +37,15 @@ fn flood(bench: &Bench, numbers: std::ops::Range<u32>) {
     assert!(recorded.iter().all(|(recorded, _)| *recorded == Recorded::Now));
 }
 
-fn reply_to_nobody() -> Answer {
-    Answer { reply: None, ..reply(1, 1) }
+fn reply_to_nobody() -> AnsweredMessage {
+    AnsweredMessage { reply: None, ..reply(1, 1) }
 }
 
 fn send_all(bench: &Bench) {
     let due = bench.ledger.due_messages(usize::MAX).unwrap();
     let reached = vec!["wss://one.example".to_owned()];
-    let sent = |message: DueMessage| Attempt { message: message.id, reached: reached.clone(), next: Next::Finished };
+    let sent =
+        |message: DueMessage| Attempt { message: message.id, reached: reached.clone(), next: NextAttempt::Finished };
     bench.ledger.record_attempts(&due.into_iter().map(sent).collect::<Vec<_>>()).unwrap();
 }
 
@@ -92,7 +93,7 @@ fn a_message_that_was_answered_takes_at_most_300_bytes() {
 
 #[test]
 fn over_the_budget_answers_to_first_time_askers_go_first_and_results_never() {
-    let bench = with_budget(Budget { answers: 100_000, ..Budget::default() });
+    let bench = with_budget(LedgerBudget { answers: 100_000, ..LedgerBudget::default() });
     let job = bench.accept(1, 10);
     bench.found(job, 1, 50);
     for number in 0..500 {
@@ -106,7 +107,7 @@ fn over_the_budget_answers_to_first_time_askers_go_first_and_results_never() {
     assert_eq!(due.iter().filter(|message| message.wrap.to == asker(1)).count(), 2, "acceptance and result");
     // Without first-time askers the oldest answers are dropped, and the result stays.
     for rumor in 60..=250 {
-        bench.ledger.answer(&Answer { reply: Some(large(1, rumor)), ..reply(1, rumor) }).unwrap();
+        bench.ledger.answer(&AnsweredMessage { reply: Some(large(1, rumor)), ..reply(1, rumor) }).unwrap();
     }
     let due = bench.ledger.due_messages(usize::MAX).unwrap();
     assert!(due.iter().any(|message| message.result_of == Some(job)) && due.len() < 100);
@@ -119,7 +120,7 @@ fn large(to: u8, number: u8) -> GiftWrap {
 
 #[test]
 fn a_full_ledger_answers_askers_with_jobs_and_no_new_ones() {
-    let bench = with_budget(Budget { seen: 50, ..Budget::default() });
+    let bench = with_budget(LedgerBudget { seen: 50, ..LedgerBudget::default() });
     bench.accept(1, 10);
     for number in 0..49 {
         assert_eq!(chatter(&bench, number), Recorded::Now);
@@ -140,7 +141,7 @@ fn a_full_ledger_answers_askers_with_jobs_and_no_new_ones() {
 
 #[test]
 fn delivered_results_and_ended_jobs_have_a_budget() {
-    let bench = with_budget(Budget { results: 20_000, ended_jobs: 30, ..Budget::default() });
+    let bench = with_budget(LedgerBudget { results: 20_000, ended_jobs: 30, ..LedgerBudget::default() });
     for number in 0..100 {
         let job = bench.accept(1, number);
         assert!(bench.ledger.found(job, &large(1, 100 + number)).unwrap());

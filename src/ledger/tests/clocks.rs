@@ -75,7 +75,7 @@ fn finished_wraps_go_when_they_expire_and_unfinished_ones_stay() {
     bench.ledger.delete_expired().unwrap();
     assert!(bench.ledger.asker_view(asker(1)).unwrap().results.is_empty(), "an expired result is offered to nobody");
     assert!(bench.result_of(other).is_some());
-    let resend = Answer { effect: Effect::Resend(id), reply: None, ..reply(1, 20) };
+    let resend = AnsweredMessage { effect: Effect::Resend(id), reply: None, ..reply(1, 20) };
     assert_eq!(bench.ledger.answer(&resend).unwrap(), Recorded::Now);
     assert!(bench.result_of(id).is_none());
     let totals = bench.ledger.totals().unwrap();

@@ -42,7 +42,7 @@ fn the_file_is_kept_safely() {
     assert_eq!(pragma("journal_mode"), "wal".to_owned().into());
     assert_eq!(pragma("synchronous"), 2.into());
     assert_eq!(pragma("foreign_keys"), 1.into());
-    assert_eq!(pragma("user_version"), open::KNOWN.into());
+    assert_eq!(pragma("user_version"), open::SCHEMA_VERSION.into());
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_newer_ledger_is_left_as_it_is() {
     let path = folder.path().join("ledger.sqlite");
     let before = fs::read(&path).unwrap();
     let error = Ledger::open(folder.path(), Clock::System).err().unwrap();
-    assert!(matches!(error, LedgerError::TooNew { found: 99, known: open::KNOWN, .. }), "{error}");
+    assert!(matches!(error, LedgerError::TooNew { found: 99, known: open::SCHEMA_VERSION, .. }), "{error}");
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
@@ -73,7 +73,7 @@ fn a_file_or_folder_that_is_no_ledger_is_reported() {
 /// its dump as `tests/fixtures/ledger-v<number>.sql`.
 #[test]
 fn a_ledger_of_every_released_schema_finishes_its_jobs() {
-    for number in 1..=open::KNOWN {
+    for number in 1..=open::SCHEMA_VERSION {
         let fixture = format!("{}/tests/fixtures/ledger-v{number}.sql", env!("CARGO_MANIFEST_DIR"));
         let dump = fs::read_to_string(&fixture).unwrap();
         let folder = TempDir::new().unwrap();
@@ -87,7 +87,7 @@ fn a_ledger_of_every_released_schema_finishes_its_jobs() {
         drop(old);
 
         let ledger = Ledger::open(folder.path(), Clock::at(NOW + 60)).unwrap();
-        assert_eq!(open::version(&ledger.read()).unwrap(), open::KNOWN);
+        assert_eq!(open::version(&ledger.read()).unwrap(), open::SCHEMA_VERSION);
         let one_each = Totals { accepted: 1, found: 1, delivered: 1, cancelled: 1, expired: 1, unsent_messages: 2 };
         assert_eq!(ledger.totals().unwrap(), one_each);
         assert!(ledger.has_seen(asker(1), RumorId([10; 32])).unwrap());

@@ -64,12 +64,12 @@ impl Bench {
 
     /// Counts an attempt to send a message; the next is at `due_at`.
     fn postpone(&self, message: MessageId, due_at: u64) -> Result<(), LedgerError> {
-        self.ledger.record_attempts(&[Attempt { message, reached: Vec::new(), next: Next::Again(due_at) }])
+        self.ledger.record_attempts(&[Attempt { message, reached: Vec::new(), next: NextAttempt::Again(due_at) }])
     }
 
     /// Ends the attempts to send a message.
     fn finish(&self, message: MessageId) -> Result<(), LedgerError> {
-        self.ledger.record_attempts(&[Attempt { message, reached: Vec::new(), next: Next::Finished }])
+        self.ledger.record_attempts(&[Attempt { message, reached: Vec::new(), next: NextAttempt::Finished }])
     }
 
     fn sql(&self, statement: &str) {
@@ -91,9 +91,9 @@ fn patterns(words: &str) -> Vec<Pattern> {
 
 /// The answer to a request, which becomes the job `id`. The wrap of the reply has the number of the
 /// message.
-fn request(from: u8, rumor: u8, id: JobId) -> Answer {
+fn request(from: u8, rumor: u8, id: JobId) -> AnsweredMessage {
     let patterns = patterns("m0ctane qqqq ~alice m0ct*cafe [5s]at0 words:8");
-    Answer {
+    AnsweredMessage {
         effect: Effect::Accept(
             id,
             JobSpec {
@@ -108,8 +108,8 @@ fn request(from: u8, rumor: u8, id: JobId) -> Answer {
 }
 
 /// The answer to a message without an effect.
-fn reply(from: u8, rumor: u8) -> Answer {
-    Answer {
+fn reply(from: u8, rumor: u8) -> AnsweredMessage {
+    AnsweredMessage {
         asker: asker(from),
         rumor: RumorId([rumor; 32]),
         seen_on: vec!["wss://one.example".to_owned(), "wss://two.example".to_owned()],

@@ -14,7 +14,7 @@ use secp256k1::{PublicKey, SECP256K1, SecretKey};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Steps in an ordinary run.
-const STEPS: u64 = 3_000;
+const SCHEMA_STEPS: u64 = 3_000;
 /// Number of askers: few, so that they get into every state.
 const ASKERS: u8 = 5;
 
@@ -108,8 +108,14 @@ impl Run {
         let is_new = self.rng.random_bool(0.2) && !matches!(effect, Effect::Forget);
         let language = is_new.then(|| Language::ALL[self.rng.random_range(0..Language::ALL.len())]);
         let seen_on = vec!["wss://one.example".to_owned()];
-        let answer =
-            Answer { rumor, seen_on, effect: effect.clone(), reply: reply.clone(), language, ..super::reply(from, 0) };
+        let answer = AnsweredMessage {
+            rumor,
+            seen_on,
+            effect: effect.clone(),
+            reply: reply.clone(),
+            language,
+            ..super::reply(from, 0)
+        };
         let recorded = self.ledger().answer(&answer).unwrap();
         assert_eq!(recorded == Recorded::Now, self.reference.sees(from, number), "one answer a message");
         if recorded == Recorded::Now {
@@ -186,7 +192,7 @@ impl Run {
             let is_over = !reached.is_empty() || self.rng.random_bool(0.05);
             let at = now + self.rng.random_range(0..600);
             self.reference.sent(message.wrap.id, !reached.is_empty(), (!is_over).then_some(at));
-            let next = if is_over { Next::Finished } else { Next::Again(at) };
+            let next = if is_over { NextAttempt::Finished } else { NextAttempt::Again(at) };
             self.ledger().record_attempts(&[Attempt { message: message.id, reached, next }]).unwrap();
         }
     }
@@ -280,7 +286,7 @@ impl Run {
 fn random_sequences_agree_with_the_reference() {
     let given = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let seed = given("NPUBBOT_TEST_SEED").unwrap_or_else(rand::random);
-    let steps = given("NPUBBOT_MODEL_STEPS").unwrap_or(STEPS);
+    let steps = given("NPUBBOT_MODEL_STEPS").unwrap_or(SCHEMA_STEPS);
     println!("NPUBBOT_TEST_SEED={seed}");
     let mut run = Run::new(seed);
     for step in 1..=steps {

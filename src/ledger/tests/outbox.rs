@@ -90,11 +90,11 @@ fn a_result_is_sent_again_as_the_same_wrap_to_its_asker_only() {
     assert!(bench.result_of(id).is_none());
     bench.clock.set(NOW + DAY);
 
-    let ask = |from, rumor| Answer { effect: Effect::Resend(id), reply: None, ..reply(from, rumor) };
+    let ask = |from, rumor| AnsweredMessage { effect: Effect::Resend(id), reply: None, ..reply(from, rumor) };
     bench.ledger.answer(&ask(2, 20)).unwrap();
     assert!(bench.result_of(id).is_none(), "somebody else's result stays where it is");
 
-    let again = Answer { seen_on: vec!["wss://new".to_owned(), "wss://two.example".to_owned()], ..ask(1, 21) };
+    let again = AnsweredMessage { seen_on: vec!["wss://new".to_owned(), "wss://two.example".to_owned()], ..ask(1, 21) };
     bench.ledger.answer(&again).unwrap();
     let due = bench.result_of(id).unwrap();
     assert_eq!((due.id, &due.wrap, due.attempts, due.queued_at), (message.id, &wrap(1, 50), 0, NOW + DAY));

@@ -72,7 +72,7 @@ fn a_result_with_unreadable_relays_is_sent_again_to_new_ones() {
     let message = bench.found(job, 1, 50);
     bench.finish(message.id).unwrap();
     bench.sql("UPDATE outbox SET seen_on = 'x' WHERE result_of = 1");
-    let again = Answer { effect: Effect::Resend(job), reply: None, ..reply(1, 11) };
+    let again = AnsweredMessage { effect: Effect::Resend(job), reply: None, ..reply(1, 11) };
     assert_eq!(bench.ledger.answer(&again).unwrap(), Recorded::Now);
     assert_eq!(bench.result_of(job).unwrap().seen_on, again.seen_on);
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::key::HalfPoint;
-use crate::ledger::used_halves::FILE;
+use crate::ledger::restore::USED_HALVES_FILE;
 use crate::ledger::{Inspection, inspect};
 use nostr::Keys;
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
@@ -94,7 +94,7 @@ fn a_ledger_without_its_whole_file_of_used_halves_is_a_restore() {
         let job = bench.accept_split(1, 5);
         let used = bench.accept_split(2, 6);
         bench.found(used, 1, 100);
-        let path = bench.folder.path().join(FILE);
+        let path = bench.folder.path().join(USED_HALVES_FILE);
         let Bench { folder, clock, ledger } = bench;
         drop(ledger);
         match lines {
@@ -163,7 +163,7 @@ fn a_torn_line_is_cut_off_and_a_wrong_one_stops_the_start() {
     let bench = bench();
     let job = bench.accept_split(1, 5);
     bench.found(job, 1, 100);
-    let path = bench.folder.path().join(FILE);
+    let path = bench.folder.path().join(USED_HALVES_FILE);
     let whole = fs::read_to_string(&path).unwrap();
     fs::write(&path, format!("{whole}3 used 0123")).unwrap();
     let bench = bench.reopened();
@@ -189,7 +189,7 @@ fn a_torn_line_is_cut_off_and_a_wrong_one_stops_the_start() {
     for wrong in wrong {
         fs::write(&path, &wrong).unwrap();
         let error = Ledger::open(folder.path(), clock.clone()).err().unwrap();
-        assert!(matches!(&error, LedgerError::Corrupt(what) if what.contains(FILE)), "{wrong:?}: {error}");
+        assert!(matches!(&error, LedgerError::Corrupt(what) if what.contains(USED_HALVES_FILE)), "{wrong:?}: {error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), wrong, "nothing is overwritten");
     }
     // A file that cannot be read is not a missing one.

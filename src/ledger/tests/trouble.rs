@@ -20,7 +20,7 @@ fn large(wrap: GiftWrap) -> GiftWrap {
 fn a_full_disk_undoes_t1_and_is_forgotten_when_freed() {
     let bench = bench();
     let id = bench.ledger.next_job().unwrap();
-    let request = Answer { reply: Some(large(wrap(1, 10))), ..request(1, 10, id) };
+    let request = AnsweredMessage { reply: Some(large(wrap(1, 10))), ..request(1, 10, id) };
     fill(&bench);
     for _ in 0..3 {
         assert!(matches!(bench.ledger.answer(&request), Err(LedgerError::Database(_))));
@@ -122,7 +122,7 @@ fn jobs_past_their_time_are_found_without_reading_the_others() {
     assert!(bench.ledger.overdue_jobs(NOW + 59).unwrap().is_empty());
     assert_eq!(ids(&bench.ledger.overdue_jobs(NOW + 60).unwrap()), [early.0]);
     assert_eq!(ids(&bench.ledger.overdue_jobs(NOW + 30 * DAY).unwrap()), [early.0, late.0]);
-    for (query, index) in [(jobs::overdue(), "job_by_expiry"), (jobs::late(), "job_by_notice")] {
+    for (query, index) in [(jobs::overdue_query(), "job_by_expiry"), (jobs::late_query(), "job_by_notice")] {
         let plan: String = bench
             .ledger
             .read()

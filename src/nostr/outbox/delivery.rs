@@ -6,7 +6,7 @@
 
 use super::Outbox;
 use crate::fault::{self, Step};
-use crate::ledger::{Attempt, DueMessage, Ledger, LedgerError, MessageId, Next};
+use crate::ledger::{Attempt, DueMessage, Ledger, LedgerError, MessageId, NextAttempt};
 use crate::shutdown::Shutdown;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Outbox {
                 recorded = recorder.next(all_ended) => {
                     if under_way.is_full() {
                         read_at = earliest;
-                    } else if recorded.iter().any(|attempt| attempt.next != Next::Finished) {
+                    } else if recorded.iter().any(|attempt| attempt.next != NextAttempt::Finished) {
                         read_at = read_at.min(Instant::now() + outbox.until_next_due());
                     }
                     recorded.iter().for_each(|attempt| under_way.recorded(attempt.message));

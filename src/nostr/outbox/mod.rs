@@ -9,7 +9,7 @@ use super::relay::slots::Visitor;
 use crate::clock::Clock;
 use crate::config::BotConfig;
 use crate::fault::{self, Step};
-use crate::ledger::{Attempt, DueMessage, Ledger, Next};
+use crate::ledger::{Attempt, DueMessage, Ledger, NextAttempt};
 use nostr_sdk::{Event, JsonUtil, Kind, RelayUrl};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -76,7 +76,7 @@ impl Outbox {
         let first = message.wrap.events().next().unwrap_or_default();
         let Ok(kind) = Event::from_json(first).map(|event| event.kind) else {
             tracing::error!(message = message.id.0, "a message in the outbox is unreadable; it is skipped");
-            return Attempt { message: message.id, reached: Vec::new(), next: Next::Finished };
+            return Attempt { message: message.id, reached: Vec::new(), next: NextAttempt::Finished };
         };
         let destination = tokio::select! {
             destination = self.destination(message, kind) => destination,
@@ -121,11 +121,11 @@ impl Outbox {
     }
 
     /// The next step after an attempt, if `reached` of `of` relays have the message.
-    pub(super) fn next(&self, message: &DueMessage, reached: usize, of: usize) -> Next {
+    pub(super) fn next(&self, message: &DueMessage, reached: usize, of: usize) -> NextAttempt {
         let complete = reached > 0 && reached >= of;
         let enough = reached > 0 && message.attempts + 1 >= ATTEMPTS_FOR_THE_REST;
         if complete || enough {
-            return Next::Finished;
+            return NextAttempt::Finished;
         }
         if reached == 0 {
             self.relay_lists.doubt(message.wrap.to);
@@ -143,9 +143,9 @@ impl Outbox {
                 let message = message.id.0;
                 tracing::warn!(message, ?job, skipped, "given up: no relay of its asker accepted it in 14 days");
             }
-            return Next::Finished;
+            return NextAttempt::Finished;
         }
-        Next::Again(now + pause_after(message.attempts))
+        NextAttempt::Again(now + pause_after(message.attempts))
     }
 
     /// Sends a message to all relays of `first` at once. If all of them fail, or none accepts it
@@ -292,7 +292,7 @@ mod tests {
             let clock = Clock::at(Clock::System.now() + days * 86_400);
             let (outbox, _folder) = outbox(unconnected(&[], Reach::anywhere()).await, clock).await;
             let next = outbox.next(&message(result_of, attempts), 0, 1);
-            assert_eq!(next == Next::Finished, is_given_up, "{result_of:?}, {days} days, {attempts} attempts");
+            assert_eq!(next == NextAttempt::Finished, is_given_up, "{result_of:?}, {days} days, {attempts} attempts");
         }
     }
 
@@ -307,7 +307,7 @@ mod tests {
         let cancel = Notify::new();
         cancel.notify_one();
         let attempt = outbox.attempt(&message(None, 0), &cancel).now_or_never().expect("it ends at once");
-        assert!(matches!(attempt.next, Next::Again(_)) && attempt.reached.is_empty());
+        assert!(matches!(attempt.next, NextAttempt::Again(_)) && attempt.reached.is_empty());
         outbox.relays.disconnect().await;
     }
 }

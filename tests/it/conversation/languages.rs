@@ -5,7 +5,7 @@ use crate::support::asker::Asker;
 use crate::support::bot::{Home, Met, met};
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
-use npubbot::bot::{Question, Reply};
+use npubbot::bot::{BotReply, Question};
 use npubbot::language::Language;
 
 pub const TESTS: &[Test] = &[
@@ -45,18 +45,18 @@ async fn delete_forgets_the_language() {
 
 /// Whether an answer is one that the label names; `None` for labels that this test does not try.
 fn reads_as(answer: &str, label: &str, language: Language) -> Option<bool> {
-    let is = |reply: Reply| Some(answer.starts_with(&reply.text(language)));
+    let is = |reply: BotReply| Some(answer.starts_with(&reply.text(language)));
     match label {
-        "who" => is(Reply::Answer(Question::Who)),
-        "price" => is(Reply::Answer(Question::Price)),
+        "who" => is(BotReply::Answer(Question::Who)),
+        "price" => is(BotReply::Answer(Question::Price)),
         "safety" => Some(
-            answer.starts_with(&Reply::Answer(Question::Safety).text(language))
-                || answer == Reply::SecretKey.text(language),
+            answer.starts_with(&BotReply::Answer(Question::Safety).text(language))
+                || answer == BotReply::SecretKey.text(language),
         ),
-        "import" => is(Reply::Answer(Question::Import)),
-        "thanks" => is(Reply::Thanks),
-        "smalltalk" => is(Reply::Chat),
-        "help-split" => is(Reply::SplitHelp { page: None }),
+        "import" => is(BotReply::Answer(Question::Import)),
+        "thanks" => is(BotReply::Thanks),
+        "smalltalk" => is(BotReply::Chat),
+        "help-split" => is(BotReply::SplitHelp { page: None }),
         "help" => Some(answer.contains("m0ctane") && answer.contains("surprise")),
         label => label
             .strip_prefix("offer:")

@@ -4,7 +4,7 @@
 use crate::support::harness::{Test, child, test};
 use npubbot::clock::Clock;
 use npubbot::job::{Asker, JobSpec, RumorId, Ticket};
-use npubbot::ledger::{Answer, Attempt, Effect, Ledger, MessageId, Next, Recorded};
+use npubbot::ledger::{AnsweredMessage, Attempt, Effect, Ledger, MessageId, NextAttempt, Recorded};
 use npubbot::message::GiftWrap;
 use npubbot::pattern::Pattern;
 use rand::rngs::StdRng;
@@ -30,7 +30,7 @@ fn wrap(kind: u8, number: i64) -> GiftWrap {
 
 /// Records that a message needs no further attempt to send it.
 fn finish(ledger: &Ledger, message: MessageId) {
-    let ended = Attempt { message, reached: Vec::new(), next: Next::Finished };
+    let ended = Attempt { message, reached: Vec::new(), next: NextAttempt::Finished };
     ledger.record_attempts(&[ended]).unwrap();
 }
 
@@ -42,7 +42,7 @@ fn work_until_killed() {
     loop {
         let id = ledger.next_job().unwrap();
         let patterns = vec![Pattern::parse("m0ctane").unwrap()];
-        let answer = Answer {
+        let answer = AnsweredMessage {
             seen_on: vec!["wss://one.example".to_owned()],
             ticket: Some(Ticket(vec![1])),
             effect: Effect::Accept(
@@ -50,7 +50,7 @@ fn work_until_killed() {
                 JobSpec { asker: Asker([1; 32]), expires_at: u64::MAX >> 1, ..JobSpec::local(patterns) },
             ),
             reply: Some(wrap(2, id.0)),
-            ..Answer::ignored(Asker([1; 32]), RumorId(numbered(0, id.0)))
+            ..AnsweredMessage::ignored(Asker([1; 32]), RumorId(numbered(0, id.0)))
         };
         assert_eq!(ledger.answer(&answer).unwrap(), Recorded::Now);
         println!("\naccepted {}", id.0);

@@ -6,7 +6,7 @@ use crate::support::harness::{Test, child, skip, test};
 use npubbot::clock::Clock;
 use npubbot::job::{Asker, JobId, JobSpec, RumorId, Ticket};
 use npubbot::key::HalfPoint;
-use npubbot::ledger::{Answer, Attempt, Effect, Ledger, LedgerError, MessageId, Next, Recorded};
+use npubbot::ledger::{AnsweredMessage, Attempt, Effect, Ledger, LedgerError, MessageId, NextAttempt, Recorded};
 use npubbot::message::GiftWrap;
 use npubbot::pattern::Pattern;
 use rand::rngs::StdRng;
@@ -73,13 +73,13 @@ fn half(job: i64) -> Option<HalfPoint> {
     (job % 2 == 0).then(|| HalfPoint::new(point))
 }
 
-fn request(job: i64) -> Answer {
+fn request(job: i64) -> AnsweredMessage {
     let patterns = vec![Pattern::parse("m0ctane").unwrap()];
     let spec = JobSpec { asker: ASKER, half: half(job), expires_at: NOW + 9_000, ..JobSpec::local(patterns) };
     let effect = Effect::Accept(JobId(job), spec);
     let seen_on = vec!["wss://one.example".to_owned()];
     let (ticket, reply) = (Some(Ticket(vec![1])), Some(wrap(2, job)));
-    Answer { seen_on, ticket, effect, reply, ..Answer::ignored(ASKER, rumor(job)) }
+    AnsweredMessage { seen_on, ticket, effect, reply, ..AnsweredMessage::ignored(ASKER, rumor(job)) }
 }
 
 fn open(folder: &Path) -> Result<Ledger, LedgerError> {
@@ -103,7 +103,7 @@ fn persist<T>(attempts: usize, mut call: impl FnMut() -> Result<T, LedgerError>)
 
 /// The attempt that delivered a message.
 fn sent(message: MessageId) -> Attempt {
-    Attempt { message, reached: vec!["wss://one.example".to_owned()], next: Next::Finished }
+    Attempt { message, reached: vec!["wss://one.example".to_owned()], next: NextAttempt::Finished }
 }
 
 /// A life: start, T1, T2 and T3 of some jobs, cleaning, stop. Ends early at an error that stays.
@@ -412,7 +412,7 @@ fn fill_the_file_system() {
     };
     for job in 1..=EARLIER + JOBS {
         let large = |wrap: GiftWrap| GiftWrap { json: "x".repeat(60_000), ..wrap };
-        let request = Answer { reply: Some(large(wrap(2, job))), ..request(job) };
+        let request = AnsweredMessage { reply: Some(large(wrap(2, job))), ..request(job) };
         filled(&mut || Ok(ledger.answer(&request)? == Recorded::Now));
         told.accepted.insert(job);
         filled(&mut || ledger.found(JobId(job), &large(wrap(3, job))));
