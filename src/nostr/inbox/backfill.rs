@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 const BACKFILL_EVERY: Duration = Duration::from_secs(180);
 /// The first pause after a backfill that some relay did not answer. The pauses double up to
 /// [`BACKFILL_EVERY`], so that the other relays are not queried all the time while one is down for days.
-const FIRST_PAUSE: Duration = Duration::from_secs(2);
+const FIRST_BACKFILL_PAUSE: Duration = Duration::from_secs(2);
 /// Time after an overflow in which no backfill starts, because its events would overflow too. If
 /// overflows go on, a backfill still starts [`BACKFILL_EVERY`] after the previous one began.
 const CALM_AFTER_OVERFLOW: Duration = Duration::from_secs(5);
@@ -130,7 +130,7 @@ impl Schedule {
     fn new(now: Instant) -> Schedule {
         Schedule {
             due: now,
-            backoff: Backoff::new(FIRST_PAUSE, BACKFILL_EVERY),
+            backoff: Backoff::new(FIRST_BACKFILL_PAUSE, BACKFILL_EVERY),
             began: None,
             overflowed: None,
             missed: false,

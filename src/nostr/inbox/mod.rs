@@ -35,7 +35,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::{JoinError, JoinSet};
 
 /// Time between two checks of the connections.
-const CHECK_EVERY: Duration = Duration::from_secs(2);
+const CHECK_CONNECTIONS_EVERY: Duration = Duration::from_secs(2);
 /// The name of our subscription.
 const SUBSCRIPTION: &str = "inbox";
 /// Number of wraps whose ids are remembered.
@@ -132,7 +132,7 @@ impl Inbox {
             unanswered: Unanswered::default(),
         };
         parts.subscription.request(self.filter()).await;
-        let mut checks = tokio::time::interval(CHECK_EVERY);
+        let mut checks = tokio::time::interval(CHECK_CONNECTIONS_EVERY);
         loop {
             // Rare events come first, so that an endless stream cannot delay them.
             tokio::select! {

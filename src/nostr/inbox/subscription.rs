@@ -22,10 +22,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 /// The first pause before a closed subscription is repeated. Later pauses double up to
-/// [`LAST_PAUSE`].
-const FIRST_PAUSE: Duration = Duration::from_secs(2);
+/// [`LAST_RESUBSCRIBE_PAUSE`].
+const FIRST_RESUBSCRIBE_PAUSE: Duration = Duration::from_secs(2);
 /// The longest pause before a closed subscription is repeated.
-const LAST_PAUSE: Duration = Duration::from_secs(60);
+const LAST_RESUBSCRIBE_PAUSE: Duration = Duration::from_secs(60);
 /// Time after which the log repeats that no inbox relay is connected.
 const WARN_AGAIN_AFTER: Duration = Duration::from_secs(3600);
 
@@ -51,7 +51,7 @@ impl InboxSubscription {
             id: SubscriptionId::new(name),
             connected: HashMap::new(),
             repeat_at: None,
-            backoff: Backoff::new(FIRST_PAUSE, LAST_PAUSE),
+            backoff: Backoff::new(FIRST_RESUBSCRIBE_PAUSE, LAST_RESUBSCRIBE_PAUSE),
             report: ConnectionLog::default(),
         }
     }

@@ -16,12 +16,12 @@ use tokio::task::{Id, JoinHandle, JoinSet};
 
 /// The longest pause between two reads of the ledger. It is short, because setting the clock can
 /// make messages due earlier.
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+const LONGEST_READ_PAUSE: Duration = Duration::from_secs(2);
 /// The shortest pause between two reads, if no new message is announced.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
+const SHORTEST_READ_PAUSE: Duration = Duration::from_millis(200);
 /// The shortest pause between two reads while many messages are in progress, because reading takes
 /// longer then.
-const BUSY_PAUSE: Duration = Duration::from_millis(50);
+const READ_PAUSE_WHEN_BUSY: Duration = Duration::from_millis(50);
 /// Time between two searches for idle connections, which are then closed.
 const LEAVE_IDLE: Duration = Duration::from_secs(10);
 
@@ -41,7 +41,7 @@ impl Outbox {
             if now >= read_at {
                 under_way.start(due(&under_way), now);
                 read_at = now + outbox.until_next_due();
-                earliest = now + if under_way.is_busy() { BUSY_PAUSE } else { Duration::ZERO };
+                earliest = now + if under_way.is_busy() { READ_PAUSE_WHEN_BUSY } else { Duration::ZERO };
             }
             if now >= leave_at {
                 outbox.relays.leave_idle_external().await;
@@ -68,10 +68,10 @@ impl Outbox {
 
     fn until_next_due(&self) -> Duration {
         let due = self.ledger.next_due().ok().flatten();
-        let pause = due.map_or(LONGEST_PAUSE, |due| Duration::from_secs(due.saturating_sub(self.clock.now())));
+        let pause = due.map_or(LONGEST_READ_PAUSE, |due| Duration::from_secs(due.saturating_sub(self.clock.now())));
         // Messages that are already due are in progress, or the ledger failed. Neither needs
         // another read at once.
-        pause.clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
+        pause.clamp(SHORTEST_READ_PAUSE, LONGEST_READ_PAUSE)
     }
 }
 
@@ -153,16 +153,16 @@ fn record(ledger: &Ledger, attempts: &[Attempt]) {
 const MAX_MESSAGES: usize = 1024;
 /// The most messages of one class in progress. The two classes are urgent messages, which are
 /// results and answers to askers with a job, and all others.
-const MAX_OF_CLASS: usize = 640;
+const MAX_MESSAGES_OF_CLASS: usize = 640;
 /// Messages of each class that are read from the ledger at once.
 const READ_PER_CLASS: usize = 256;
 /// Time after which a message's first attempt may be ended to make room for another message. The
 /// attempt is repeated later.
-const LEAST_TIME: Duration = Duration::from_millis(1500);
-/// The value of [`LEAST_TIME`] for urgent messages.
-const URGENT_LEAST_TIME: Duration = Duration::from_secs(3);
-/// The value of [`LEAST_TIME`] for repeated attempts. In a flood most of them fail like the first.
-const FURTHER_LEAST_TIME: Duration = Duration::from_millis(500);
+const ATTEMPT_TIME: Duration = Duration::from_millis(1500);
+/// The value of [`ATTEMPT_TIME`] for urgent messages.
+const URGENT_ATTEMPT_TIME: Duration = Duration::from_secs(3);
+/// The value of [`ATTEMPT_TIME`] for repeated attempts. In a flood most of them fail like the first.
+const FURTHER_ATTEMPT_TIME: Duration = Duration::from_millis(500);
 /// Number of messages in progress from which the ledger is read less often.
 const BUSY_FROM: usize = 64;
 
@@ -204,7 +204,8 @@ impl UnderWay {
 
     /// Whether some due messages may have found no place.
     pub fn is_full(&self) -> bool {
-        self.messages.len() >= MAX_MESSAGES || self.of_classes().into_iter().any(|messages| messages >= MAX_OF_CLASS)
+        self.messages.len() >= MAX_MESSAGES
+            || self.of_classes().into_iter().any(|messages| messages >= MAX_MESSAGES_OF_CLASS)
     }
 
     /// The numbers of messages of each class: not urgent, urgent.
@@ -271,9 +272,9 @@ fn in_order_of_ending<'a>(
     now: Instant,
 ) -> Vec<&'a RunningAttempt> {
     let least_time = |running: &RunningAttempt| match (running.message.attempts, urgent) {
-        (1.., _) => FURTHER_LEAST_TIME,
-        (0, true) => URGENT_LEAST_TIME,
-        (0, false) => LEAST_TIME,
+        (1.., _) => FURTHER_ATTEMPT_TIME,
+        (0, true) => URGENT_ATTEMPT_TIME,
+        (0, false) => ATTEMPT_TIME,
     };
     let may_end =
         |running: &&RunningAttempt| running.message.urgent == urgent && now >= running.started + least_time(running);
@@ -285,7 +286,7 @@ fn in_order_of_ending<'a>(
 /// Whether there is room for another message. `all`: messages in progress; `of_class`: those of its
 /// class.
 fn has_room(all: usize, of_class: usize) -> bool {
-    all < MAX_MESSAGES && of_class < MAX_OF_CLASS
+    all < MAX_MESSAGES && of_class < MAX_MESSAGES_OF_CLASS
 }
 
 #[cfg(test)]
@@ -306,7 +307,7 @@ mod tests {
         for first in [false, true] {
             let mut messages = Vec::new();
             (0..2 * MAX_MESSAGES).for_each(|_| start(&mut messages, first));
-            assert_eq!(messages.len(), MAX_OF_CLASS);
+            assert_eq!(messages.len(), MAX_MESSAGES_OF_CLASS);
             (0..2 * MAX_MESSAGES).for_each(|_| start(&mut messages, !first));
             assert_eq!(messages.len(), MAX_MESSAGES);
         }

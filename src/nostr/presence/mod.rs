@@ -38,7 +38,7 @@ const NOTE_LIFE: u64 = 86_400;
 /// Pause after the ledger could not be written, seconds.
 const LEDGER_PAUSE: u64 = 600;
 /// Time between two checks for changes.
-const CHECK_EVERY: Duration = Duration::from_secs(5);
+const CHECK_FOR_CHANGES_EVERY: Duration = Duration::from_secs(5);
 /// Seconds in a day.
 const DAY_SECONDS: u64 = 86_400;
 
@@ -86,7 +86,7 @@ impl Presence {
 
     /// Keeps all events up to date until the shutdown, then queues the last status.
     pub async fn run(self, mut shutdown: Shutdown) {
-        let (mut checks, mut turns) = (tokio::time::interval(CHECK_EVERY), self.clock.turns());
+        let (mut checks, mut turns) = (tokio::time::interval(CHECK_FOR_CHANGES_EVERY), self.clock.turns());
         loop {
             tokio::select! {
                 () = shutdown.stopped() => break,
@@ -272,10 +272,10 @@ fn picture(page: Option<&str>) -> String {
 /// The longest time between two rounds. Each round sends the events that are due.
 const ROUND_EVERY: Duration = Duration::from_secs(15);
 /// The first pause before an event is sent again to a relay that did not accept it. Later pauses
-/// double up to [`LAST_PAUSE`].
-const FIRST_PAUSE: Duration = Duration::from_secs(15);
+/// double up to [`LAST_POST_PAUSE`].
+const FIRST_POST_PAUSE: Duration = Duration::from_secs(15);
 /// The longest pause before an event is sent again to a relay that did not accept it.
-const LAST_PAUSE: Duration = Duration::from_secs(3600);
+const LAST_POST_PAUSE: Duration = Duration::from_secs(3600);
 /// Time limit at shutdown for the last status to be queued, and again for it to be sent.
 const GOODBYE_TIMEOUT: Duration = Duration::from_millis(700);
 
@@ -332,7 +332,7 @@ impl Publisher {
                     tracing::warn!(%error, "a public event could not be recorded as sent; it is sent again");
                 }
             } else {
-                let new = || (Instant::now(), Backoff::new(FIRST_PAUSE, LAST_PAUSE));
+                let new = || (Instant::now(), Backoff::new(FIRST_POST_PAUSE, LAST_POST_PAUSE));
                 let (again, backoff) = self.refused.entry((post, url)).or_insert_with(new);
                 *again = Instant::now() + backoff.next_pause();
             }

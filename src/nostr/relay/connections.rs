@@ -331,7 +331,7 @@ async fn add(client: &Client, url: &RelayUrl) -> Result<(), NostrError> {
 }
 
 /// Limit of each call of the library's wait, and so the time between two checks of the connection.
-const CHECK_EVERY: Duration = Duration::from_millis(100);
+const CHECK_STATUS_EVERY: Duration = Duration::from_millis(100);
 
 /// Waits until a relay is connected or never will be, at most for `limit`.
 ///
@@ -347,7 +347,7 @@ pub(super) async fn wait_for_connection(relay: &Relay, limit: Duration) {
         if is_settled || left.is_zero() {
             return;
         }
-        relay.wait_for_connection(left.min(CHECK_EVERY)).await;
+        relay.wait_for_connection(left.min(CHECK_STATUS_EVERY)).await;
     }
 }
 

@@ -8,7 +8,7 @@
 //! | limit | slots |
 //! | --- | --- |
 //! | all | [`MAX_CONNECTIONS`] |
-//! | all askers with a job; all askers without a job | [`MAX_OF_CLASS`] each |
+//! | all askers with a job; all askers without a job | [`MAX_CONNECTIONS_OF_CLASS`] each |
 //! | one host | [`MAX_PER_HOST`] |
 //! | one asker without a job, at relays that have not answered | [`MAX_PER_ASKER`] |
 //!
@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 /// The most external connections at a time.
 pub(super) const MAX_CONNECTIONS: usize = 200;
 /// The most connections for askers without a job, and for askers with one.
-const MAX_OF_CLASS: usize = 150;
+const MAX_CONNECTIONS_OF_CLASS: usize = 150;
 /// The most connections to one host.
 pub(super) const MAX_PER_HOST: usize = 4;
 /// The most unanswered connections for one asker without a job.
@@ -165,7 +165,7 @@ impl Slots {
         let any = |_: &ConnectionSlot| true;
         let granted = (visitor.urgent || of_this_asker < MAX_PER_ASKER)
             && self.make_room(&of_host, MAX_PER_HOST, rank, now, &mut leaving)
-            && self.make_room(&of_class, MAX_OF_CLASS, rank, now, &mut leaving)
+            && self.make_room(&of_class, MAX_CONNECTIONS_OF_CLASS, rank, now, &mut leaving)
             && self.make_room(&any, MAX_CONNECTIONS, rank, now, &mut leaving);
         let may_wait = !granted && matches!(rank, Rank::First | Rank::UrgentFirst);
         let leaving = if granted { leaving.into_iter().cloned().collect() } else { Vec::new() };
@@ -314,10 +314,10 @@ mod tests {
         for number in 0..10_000 {
             let now = start + Duration::from_millis(number as u64);
             admit(&mut slots, &url(number, 0), visitor(number, false), now, |_| true);
-            assert!(slots.len() <= MAX_OF_CLASS);
+            assert!(slots.len() <= MAX_CONNECTIONS_OF_CLASS);
         }
         let now = start + Duration::from_secs(11);
-        let with_job: Vec<RelayUrl> = (20_000..20_000 + MAX_OF_CLASS).map(|host| url(host, 0)).collect();
+        let with_job: Vec<RelayUrl> = (20_000..20_000 + MAX_CONNECTIONS_OF_CLASS).map(|host| url(host, 0)).collect();
         for (number, url) in with_job.iter().enumerate() {
             assert!(admit(&mut slots, url, visitor(number, true), now, |_| true).granted, "{number}");
         }
@@ -407,14 +407,14 @@ mod tests {
         let good = url(0, 0);
         admit(&mut slots, &good, visitor(0, false), now, |_| true);
         slots.answered(&good);
-        for number in 1..2 * MAX_OF_CLASS {
+        for number in 1..2 * MAX_CONNECTIONS_OF_CLASS {
             let now = now + LEAST_TIME * number as u32;
             assert!(admit(&mut slots, &url(number, 0), visitor(number, false), now, |_| true).granted, "{number}");
         }
         assert!(slots.holds(&good));
         // The slot of a disconnected relay is free at once.
         let mut slots = Slots::default();
-        for number in 0..2 * MAX_OF_CLASS {
+        for number in 0..2 * MAX_CONNECTIONS_OF_CLASS {
             let gone = |known: &RelayUrl| *known == good;
             assert!(admit(&mut slots, &url(number, 0), visitor(number, false), now, gone).granted, "{number}");
         }

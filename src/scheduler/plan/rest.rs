@@ -5,11 +5,11 @@ use std::fmt;
 use std::time::Duration;
 
 /// Degrees that a device has to cool down before it goes on.
-const COOLER: f64 = 5.0;
+const COOL_DOWN_DEGREES: f64 = 5.0;
 /// Seconds that the machine must be off its battery before its devices go on.
-const STEADY: u64 = 60;
+const OFF_BATTERY_SECONDS: u64 = 60;
 /// Period over which the share of time that heat leaves a device is averaged, seconds.
-const REMEMBERED: f64 = 600.0;
+const HEAT_AVERAGED_OVER: f64 = 600.0;
 /// The smallest share of its time that a hot device is assumed to search, so that expected times
 /// stay finite.
 const LEAST_PART: f64 = 0.02;
@@ -56,7 +56,7 @@ impl fmt::Display for Rest {
             Rest::Hours { until: None, .. } => f.write_str("outside its schedule"),
             Rest::Battery => f.write_str("while on battery"),
             Rest::Heat { celsius: Some(celsius), limit } => {
-                write!(f, "at {celsius:.0} °C until {:.0} °C", limit - COOLER)
+                write!(f, "at {celsius:.0} °C until {:.0} °C", limit - COOL_DOWN_DEGREES)
             }
             Rest::Heat { celsius: None, limit } => {
                 write!(f, "since {limit:.0} °C; its temperature can no longer be read")
@@ -129,7 +129,7 @@ impl RestRule {
         let limit = self.hottest?;
         // A device that was hot still counts as hot while its sensor cannot be read.
         if let Some(celsius) = celsius {
-            self.is_hot = celsius >= if self.is_hot { limit - COOLER } else { limit };
+            self.is_hot = celsius >= if self.is_hot { limit - COOL_DOWN_DEGREES } else { limit };
         }
         self.is_hot.then_some(Rest::Heat { celsius, limit })
     }
@@ -142,19 +142,19 @@ impl RestRule {
             self.last_battery = Some(now);
         }
         // If the clock was set back, the wait ends.
-        self.last_battery = self.last_battery.filter(|&last| last <= now && now - last < STEADY);
+        self.last_battery = self.last_battery.filter(|&last| last <= now && now - last < OFF_BATTERY_SECONDS);
         self.last_battery.is_some()
     }
 
     fn note_part(&mut self, now: u64) {
         let passed = self.noted.replace(now).map_or(0, |noted| now.saturating_sub(noted)) as f64;
-        let newest = 1.0 - (-passed / REMEMBERED).exp();
+        let newest = 1.0 - (-passed / HEAT_AVERAGED_OVER).exp();
         self.part += newest * (if self.is_hot { 0.0 } else { 1.0 } - self.part);
     }
 }
 
 /// Approximate length of a turn, work and rest together.
-const TURN: Duration = Duration::from_secs(1);
+const DUTY_TURN: Duration = Duration::from_secs(1);
 
 /// The alternation of work and rest.
 #[derive(Debug)]
@@ -178,7 +178,7 @@ impl Duty {
 
     /// Whether the device has worked its share of a turn.
     pub fn is_over(&self) -> bool {
-        self.share < 1.0 && self.worked >= TURN.mul_f64(self.share)
+        self.share < 1.0 && self.worked >= DUTY_TURN.mul_f64(self.share)
     }
 
     /// The rest that its work requires. Begins a new turn.

@@ -39,15 +39,15 @@ const WARM_UP_WHOLE: Duration = Duration::from_millis(100);
 /// The time that an idle device compares whole keys while that rate is measured.
 const MEASURE_WHOLE: Duration = Duration::from_millis(100);
 /// Pause before a failed device is tried again. Doubles with each failure.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const FIRST_RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause before a retry.
-const LAST_PAUSE: Duration = Duration::from_secs(300);
-/// A device that has worked this long pauses only [`FIRST_PAUSE`] after its next failure.
+const LAST_RETRY_PAUSE: Duration = Duration::from_secs(300);
+/// A device that has worked this long pauses only [`FIRST_RETRY_PAUSE`] after its next failure.
 const RECOVERED_AFTER: Duration = Duration::from_secs(60);
 /// The longest sleep of an idle thread before it checks for new work, or for the end.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+const IDLE_CHECK_EVERY: Duration = Duration::from_millis(500);
 /// The longest sleep of a thread before it checks for the end, while its device pauses or rests.
-const LOOK_FOR_END: Duration = Duration::from_millis(50);
+const END_CHECK_EVERY: Duration = Duration::from_millis(50);
 
 /// Why a device was taken out of use.
 #[derive(Debug, Error)]
@@ -102,7 +102,7 @@ impl DeviceThread {
     /// Searches until the pool closes. Opens the device again after every failure, and at the
     /// beginning if `first` is not an open one.
     pub fn run(&self, mut first: Option<Result<Box<dyn Searcher>, SearchError>>) {
-        let mut backoff = Backoff::new(FIRST_PAUSE, LAST_PAUSE);
+        let mut backoff = Backoff::new(FIRST_RETRY_PAUSE, LAST_RETRY_PAUSE);
         while !self.pool.is_closed() {
             let began = Instant::now();
             let ended = match first.take() {
@@ -202,7 +202,7 @@ impl DeviceThread {
                     match timing.duty.is_over() {
                         true => self.sleep(timing.duty.rest()),
                         false if self.record.is_resting() => {
-                            self.pool.wait_for_end(LOOK_FOR_END);
+                            self.pool.wait_for_end(END_CHECK_EVERY);
                         }
                         false => self.idle(&held),
                     }
@@ -313,7 +313,7 @@ impl DeviceThread {
 
     fn idle(&self, held: &PoolDevice) {
         self.record.set_idle(true);
-        self.pool.wait(held, LOOK_AGAIN);
+        self.pool.wait(held, IDLE_CHECK_EVERY);
         self.record.set_idle(false);
     }
 
@@ -321,7 +321,7 @@ impl DeviceThread {
     fn sleep(&self, pause: Duration) {
         let until = Instant::now() + pause;
         while Instant::now() < until && !self.pool.is_closed() {
-            std::thread::sleep(LOOK_FOR_END.min(until.saturating_duration_since(Instant::now())));
+            std::thread::sleep(END_CHECK_EVERY.min(until.saturating_duration_since(Instant::now())));
         }
     }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// The name of the thread.
 const WATCH: &str = "watch";
 /// Time between two checks.
-const CHECK_EVERY: Duration = Duration::from_millis(500);
+const WATCH_EVERY: Duration = Duration::from_millis(500);
 
 /// The watch over all devices.
 pub struct Watch {
@@ -81,7 +81,7 @@ impl Watch {
                 WATCH,
                 || pool.is_closed(),
                 || {
-                    while !pool.wait_for_end(CHECK_EVERY) {
+                    while !pool.wait_for_end(WATCH_EVERY) {
                         roster.check(WATCH);
                         self.look();
                     }
