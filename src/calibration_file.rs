@@ -81,12 +81,7 @@ mod tests {
     fn calibration() -> Calibration {
         let speeds = [1.5e5, 0.1 + 0.2, 1e4];
         let choice = Choice { variant: "tensor".to_owned(), prefixes: 512, entries: 1024, speeds };
-        Calibration {
-            choice: Some(choice),
-            lookup: Some("loads".to_owned()),
-            top_words: Some(1.234_567_890_123e11),
-            whole_keys: None,
-        }
+        Calibration { choice: Some(choice), top_words: Some(1.234_567_890_123e11), whole_keys: None }
     }
 
     fn change(calibrations: &Calibrations, key: &str) {

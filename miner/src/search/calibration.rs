@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The most calibrations kept. With one more, all others are dropped and measured again.
 pub const MOST_CALIBRATIONS: usize = 64;
 
-/// The longest name of a variant or a lookup, in bytes.
+/// The longest name of a variant, in bytes.
 const LONGEST_NAME: usize = 32;
 
 /// The figures of a measured device.
@@ -19,9 +19,6 @@ pub struct Calibration {
     /// The choice of a GPU's way to search; `None` if it was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
-    /// Name of the method by which the CPU looks up top words; `None` if it was not measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lookup: Option<String>,
     /// Candidates per second by wall time, where top words are compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_words: Option<f64>,
@@ -55,7 +52,6 @@ impl Calibration {
             choice.variant.len() <= LONGEST_NAME && choice.speeds.iter().all(is_speed)
         };
         self.choice.as_ref().is_none_or(is_choice)
-            && self.lookup.as_ref().is_none_or(|lookup| lookup.len() <= LONGEST_NAME)
             && [self.top_words, self.whole_keys].into_iter().flatten().all(is_rate)
     }
 }
@@ -166,12 +162,7 @@ mod tests {
 
     #[test]
     fn figures_that_nobody_can_have_measured_are_left_out() {
-        let good = Calibration {
-            choice: Some(choice(1e5)),
-            lookup: Some("x".repeat(LONGEST_NAME)),
-            top_words: Some(7e9),
-            whole_keys: Some(1.0),
-        };
+        let good = Calibration { choice: Some(choice(1e5)), top_words: Some(7e9), whole_keys: Some(1.0) };
         assert!(good.is_plausible() && Calibration::default().is_plausible());
         let mut all = BTreeMap::from([("good".to_owned(), good.clone())]);
         for (number, wrong) in [0.0, -0.0, -1.0, 1e18, 1e300, f64::NAN, f64::INFINITY].into_iter().enumerate() {
@@ -181,8 +172,6 @@ mod tests {
         }
         let named = Choice { variant: "x".repeat(LONGEST_NAME + 1), ..choice(1e5) };
         all.insert("name".to_owned(), Calibration { choice: Some(named), ..good.clone() });
-        let lookup = Some("x".repeat(LONGEST_NAME + 1));
-        all.insert("lookup".to_owned(), Calibration { lookup, ..good.clone() });
         let keys: Vec<String> = all.keys().cloned().collect();
         let (calibrations, _) = counted(all);
         let left: Vec<&String> = keys.iter().filter(|key| calibrations.get(key).is_some()).collect();

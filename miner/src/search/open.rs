@@ -11,10 +11,7 @@ use super::{cpu, cuda};
 /// Errors: the device is missing, does not work, or lacks the kernel asked for.
 pub fn open(device: DeviceId, options: &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> {
     match device {
-        DeviceId::Cpu => {
-            let searcher = cpu::CpuSearcher::open(options.threads, options.cpu_kernel)?;
-            Ok(Box::new(searcher.calibrated(&options.calibrations)))
-        }
+        DeviceId::Cpu => Ok(Box::new(cpu::CpuSearcher::open(options.threads, options.cpu_kernel)?)),
         DeviceId::Cuda(ordinal) => cuda::open(ordinal, options),
         // Workers connect to the bot; nobody opens them.
         DeviceId::Remote(_) => Err(SearchError::UnknownDevice { asked: device.to_string() }),

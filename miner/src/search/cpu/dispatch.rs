@@ -98,11 +98,6 @@ impl Kernel {
         }
     }
 
-    /// Whether the kernel has several methods of looking up top words.
-    pub fn has_lookups(self) -> bool {
-        self.name() == "ifma"
-    }
-
     /// The filter of a pattern set.
     pub fn filter(self, patterns: &PatternSet) -> Filter {
         match self {

@@ -25,30 +25,27 @@ const SPARSITY_BITS: u32 = 9;
 
 /// A method of looking up top words in the coarse bitmap, if there are many intervals. Which method
 /// is faster depends on the processor.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lookup {
     /// By gather instructions, as soon as the top words of an entry are computed.
-    #[default]
     Gathers,
     /// By one load for each top word, between the multiplications of the next entry.
     Loads,
 }
 
 impl Lookup {
-    /// Every method.
-    pub const ALL: [Lookup; 2] = [Lookup::Gathers, Lookup::Loads];
-
-    /// The method of this name.
-    pub fn named(name: &str) -> Option<Lookup> {
-        Lookup::ALL.into_iter().find(|lookup| lookup.name() == name)
-    }
-
-    /// The method's name in the file of calibrations.
-    pub fn name(self) -> &'static str {
-        match self {
-            Lookup::Gathers => "gathers",
-            Lookup::Loads => "loads",
+    /// The faster method on this processor. AMD's split a gather into dozens of operations.
+    fn of_this_processor() -> Lookup {
+        #[cfg(target_arch = "x86_64")]
+        {
+            #[allow(unused_unsafe, reason = "older compilers call the function unsafe")]
+            // SAFETY: every processor of this architecture has the instruction.
+            let vendor = unsafe { std::arch::x86_64::__cpuid(0) };
+            if vendor.ebx != u32::from_le_bytes(*b"Auth") {
+                return Lookup::Gathers;
+            }
         }
+        Lookup::Loads
     }
 }
 
@@ -157,7 +154,7 @@ impl Filter {
             exact,
             first_exact,
             cells: CellTables::new(&widened),
-            lookup: Lookup::default(),
+            lookup: Lookup::of_this_processor(),
             widened,
             whole,
             text_tests,
@@ -166,6 +163,7 @@ impl Filter {
     }
 
     /// The same filter, with this method of looking up top words.
+    #[cfg(test)]
     pub fn with_lookup(self, lookup: Lookup) -> Filter {
         Filter { lookup, ..self }
     }

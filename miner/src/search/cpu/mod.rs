@@ -3,7 +3,6 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
-mod calibrate;
 mod ceiling;
 mod cells;
 mod dispatch;

@@ -1,10 +1,7 @@
 //! The processor as a search device.
 
-use super::calibrate::fastest_lookup;
 use super::dispatch::{Kernel, KernelChoice};
-use super::filter::Lookup;
 use super::threads::{Task, Threads};
-use crate::search::calibration::Calibrations;
 use crate::search::device::{DeviceId, DeviceInfo};
 use crate::search::error::SearchError;
 use crate::search::os::processor_name;
@@ -22,7 +19,6 @@ const FIRST_ROUNDS: u64 = 4;
 pub struct CpuSearcher {
     info: DeviceInfo,
     calibration_key: String,
-    kernel: Kernel,
     threads: Threads,
     /// Length in rounds of the next launch that compares top words, and of the next launch that
     /// compares whole keys.
@@ -48,25 +44,11 @@ impl CpuSearcher {
         Ok(CpuSearcher {
             calibration_key: calibration_key(&info),
             info,
-            kernel,
             threads: Threads::start(count, kernel),
             rounds: [FIRST_ROUNDS; 2],
             submitted: VecDeque::new(),
             intended: LAUNCH,
         })
-    }
-
-    /// Chooses the fastest method of looking up top words: from `calibrations` if an earlier start
-    /// has measured it. Otherwise measures now, in about a tenth of a second, and keeps the result.
-    pub fn calibrated(mut self, calibrations: &Calibrations) -> CpuSearcher {
-        let kept = calibrations.get(&self.calibration_key).and_then(|kept| Lookup::named(kept.lookup.as_deref()?));
-        if let Some(lookup) = kept {
-            self.threads.lookup = lookup;
-        } else if let Some(measured) = fastest_lookup(self.kernel) {
-            self.threads.lookup = measured;
-            calibrations.change(&self.calibration_key, |kept| kept.lookup = Some(measured.name().to_owned()));
-        }
-        self
     }
 
     /// Changes the intended duration of a launch, so that a test may have many in a short time.
@@ -156,31 +138,7 @@ mod tests {
     use super::*;
     use crate::key::StartPoint;
     use crate::pattern::PatternSet;
-    use std::collections::BTreeMap;
     use std::sync::Arc;
-
-    #[test]
-    fn a_lookup_is_measured_once_and_then_taken_as_it_was_kept() {
-        let opened = |choice, calibrations| Some(CpuSearcher::open(Some(1), choice).ok()?.calibrated(calibrations));
-        let empty = || Calibrations::kept_by(BTreeMap::new(), |_| {});
-        let portable = empty();
-        let searcher = opened(KernelChoice::Portable, &portable).unwrap();
-        assert_eq!(portable.get(&searcher.calibration_key), None, "there is nothing to choose");
-        let calibrations = empty();
-        let Some(searcher) = opened(KernelChoice::Ifma, &calibrations) else { return };
-        let key = searcher.calibration_key.clone();
-        let measured = calibrations.get(&key).unwrap().lookup.unwrap();
-        assert_eq!(searcher.threads.lookup.name(), measured);
-        for lookup in Lookup::ALL {
-            calibrations.change(&key, |kept| kept.lookup = Some(lookup.name().to_owned()));
-            assert_eq!(opened(KernelChoice::Ifma, &calibrations).unwrap().threads.lookup, lookup);
-        }
-        calibrations.change(&key, |kept| (kept.lookup, kept.top_words) = (Some("crystal ball".to_owned()), Some(7e9)));
-        let searcher = opened(KernelChoice::Ifma, &calibrations).unwrap();
-        let kept = calibrations.get(&key).unwrap();
-        assert_eq!(kept.lookup.as_deref(), Some(searcher.threads.lookup.name()), "an unknown name is replaced");
-        assert_eq!(kept.top_words, Some(7e9));
-    }
 
     #[test]
     fn each_kind_of_launch_has_its_own_length() {

@@ -2,7 +2,7 @@
 //! priority.
 
 use super::dispatch::Kernel;
-use super::filter::{Filter, Lookup};
+use super::filter::Filter;
 use super::walk::{Remaining, WalkResult, WalkTarget};
 use crate::key::StartPoint;
 use crate::pattern::PatternSet;
@@ -43,8 +43,6 @@ struct Worker {
 pub(super) struct Threads {
     workers: Vec<Worker>,
     kernel: Kernel,
-    /// The method of looking up top words.
-    pub lookup: Lookup,
     /// The filters of the last launch: of all its patterns, and of those remaining after the early
     /// stop.
     filters: [Kept; 2],
@@ -73,12 +71,12 @@ impl Threads {
             let thread = std::thread::Builder::new().name(format!("search {number}")).spawn(run);
             Worker { tasks: Some(task), outcomes, thread: Some(thread.expect("the system starts threads")) }
         };
-        Threads { workers: (0..count).map(worker).collect(), kernel, lookup: Lookup::default(), filters: [None, None] }
+        Threads { workers: (0..count).map(worker).collect(), kernel, filters: [None, None] }
     }
 
     /// The goal of the walks of a launch.
     pub fn target(&mut self, launch: &Launch) -> WalkTarget {
-        let new = |patterns: &PatternSet| self.kernel.filter(patterns).with_lookup(self.lookup);
+        let new = |patterns: &PatternSet| self.kernel.filter(patterns);
         let [all, remaining] = &mut self.filters;
         let remaining = launch.remaining.as_ref().map(|wanted| Remaining {
             filter: filter_for(new, &wanted.patterns, remaining),

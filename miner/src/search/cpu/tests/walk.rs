@@ -147,7 +147,7 @@ fn a_walk_with_too_many_hits_ends_early_and_counts_only_what_it_tested() {
     let set = patterns(&["q"]);
     for kernel in kernels() {
         let a_round = kernel.centres() * ENTRIES as u64 * 18;
-        for lookup in Lookup::ALL {
+        for lookup in LOOKUPS {
             let walk = |most| kernel.walker().walk(&start, 50, &target(kernel.filter(&set).with_lookup(lookup), most));
             let (walked, whole) = (walk(1), walk(a_round as usize / 40));
             assert!(walked.is_cut_short);
