@@ -4,7 +4,7 @@
 - Links between files of the repository lead to a file, and to a heading where they name one.
 - Paths of documents that code and comments name exist.
 - Names of tests and settings that the documentation quotes exist in the code.
-- Each row of the threat model has a bound, a place and a test that exists.
+- Each row of the threat model has a bound, and a place, constants and tests that exist.
 - Prose lines have at most 100 characters.
 - Each `just` recipe that CONTRIBUTING.md names exists, and each recipe is named there.
 - Tables of times are those of the rates in docs/performance.md, and so is every rate of an H100 or
@@ -93,9 +93,39 @@ def check_lengths(path: Path, lines: list[tuple[int, str]]) -> None:
             fault(path, number, f"{len(line)} characters; at most {MOST_CHARACTERS}")
 
 
+def place_texts(name: str) -> list[str]:
+    """Texts of the file or folder that a place of the threat model names: a path in the repository,
+    or within the sources of a package, without `.rs`."""
+    package, _, rest = name.partition("/")
+    for start in ["src", "miner/src", "fleet/src", ".", *([f"{package}/src"] if rest else [])]:
+        base = ROOT / start / (rest if start == f"{package}/src" else name)
+        for path in (base.with_name(base.name + ".rs"), base / "mod.rs", base):
+            if path.is_file():
+                return [path.read_text()]
+        if base.is_dir():
+            return [path.read_text() for path in base.rglob("*.rs")]
+    return []
+
+
+def check_place(path: Path, number: int, cell: str, settings: str) -> None:
+    """The third cell of a row: places, each with names that it defines, or settings."""
+    for part in cell.split(";"):
+        texts: list[str] = []
+        for name in re.findall(r"`([^`]+)`", part):
+            word = re.escape(name.split("::")[-1])
+            defined = rf"\b(?:const|static|fn|struct|enum|TABLE|TRIGGER) {word}\b|^ +(?:pub )?{word}(?::|,| =)"
+            if any(re.search(defined, text, re.M) for text in texts):
+                continue
+            if found := place_texts(name):
+                texts += found
+            elif texts or not re.search(rf"^(?:# )?{word} =", settings, re.M):
+                fault(path, number, f"{name} is not where the row says")
+
+
 def check_bounds(tests: set[str]) -> None:
-    """Each row of the threat model: no empty cell, and in the last one tests or benches."""
+    """Each row of the threat model: no empty cell, a place that exists, and tests or benches."""
     path = ROOT / "docs/threat-model.md"
+    settings = (ROOT / "relays.toml").read_text()
     for number, line in prose(path.read_text()):
         if not line.startswith("|") or re.match(r"\| (?:resource|process|---) ", line):
             continue
@@ -103,6 +133,7 @@ def check_bounds(tests: set[str]) -> None:
         if len(cells) != 4 or not all(cells):
             fault(path, number, "a row has four cells: resource, bound, place, test")
             continue
+        check_place(path, number, cells[2], settings)
         names = re.findall(r"`([^`]+)`", cells[3])
         if not names:
             fault(path, number, "no test is named")
