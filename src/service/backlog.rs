@@ -10,7 +10,7 @@ use super::monitor::Pulse;
 use crate::bot::{self, AskerRequest, BotReply};
 use crate::job::Asker;
 use crate::ledger::Effect;
-use crate::nostr::Arrival;
+use crate::nostr::{Arrival, SeenIds};
 use crate::token_bucket::TokenBucket;
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -46,15 +46,17 @@ impl QueuedRequest {
 pub(super) struct Backlog {
     access: Access,
     pulse: Pulse,
+    seen: SeenIds,
     waiting: VecDeque<QueuedRequest>,
     dropped: u64,
     told: Option<Instant>,
 }
 
 impl Backlog {
-    /// An empty backlog. `access` knows whose messages are ignored; `pulse` is told how many wait.
-    pub fn new(access: Access, pulse: Pulse) -> Backlog {
-        Backlog { access, pulse, ..Backlog::default() }
+    /// An empty backlog. `access` knows whose messages are ignored; `pulse` is told how many wait;
+    /// `seen` takes back what is dropped.
+    pub fn new(access: Access, pulse: Pulse, seen: SeenIds) -> Backlog {
+        Backlog { access, pulse, seen, waiting: VecDeque::new(), dropped: 0, told: None }
     }
 
     /// Whether no message waits.
@@ -75,8 +77,7 @@ impl Backlog {
     ///
     /// While there are more messages than `limits` allow for all askers together, only askers for
     /// whom `has_job` is true are answered at once: those with an open job, and friends. The others
-    /// wait. Messages beyond the bound of the backlog are dropped, and arrive again at the next
-    /// start.
+    /// wait. Messages beyond the bound of the backlog are dropped; a backfill brings them again.
     pub fn take(
         &mut self,
         limits: &mut AnswerLimits,
@@ -104,9 +105,13 @@ impl Backlog {
         }
         let mut room = MAX_WAITING;
         let before = left.len();
-        left.retain(|waiting| {
-            let is_kept = waiting.has_job == Some(true) || room > 0;
+        left.retain_mut(|waiting| {
+            let asker = waiting.arrival.message.author;
+            let is_kept = room > 0 || *waiting.has_job.get_or_insert_with(|| has_job(asker));
             room = room.saturating_sub(1);
+            if !is_kept {
+                self.seen.give_back(&waiting.arrival.id);
+            }
             is_kept
         });
         self.dropped += (before - left.len()) as u64;
@@ -120,8 +125,17 @@ impl Backlog {
     fn log_dropped(&mut self, now: Instant) {
         let is_due = self.told.is_none_or(|told| now.saturating_duration_since(told) >= DROPPED_LOG_PERIOD);
         if self.dropped > 0 && is_due {
-            tracing::warn!(messages = self.dropped, "too many messages; these are left on the relays");
+            tracing::warn!(messages = self.dropped, "too many messages; these are fetched again later");
             (self.dropped, self.told) = (0, Some(now));
+        }
+    }
+}
+
+impl Drop for Backlog {
+    /// After a panic, what waited is fetched again.
+    fn drop(&mut self) {
+        for waiting in &self.waiting {
+            self.seen.give_back(&waiting.arrival.id);
         }
     }
 }
@@ -242,7 +256,7 @@ mod tests {
         let mut key = [0; 32];
         key[..2].copy_from_slice(&asker.to_be_bytes());
         Arrival {
-            id: [0; 32],
+            id: key,
             message: Rumor {
                 id: RumorId([0; 32]),
                 author: Asker(key),
@@ -303,8 +317,12 @@ mod tests {
         while limits.take(now) {}
         let mut backlog = Backlog::default();
         (0..3000).for_each(|asker| backlog.push(message(asker, "help")));
+        let ids: Vec<[u8; 32]> = backlog.waiting.iter().map(|queued| queued.arrival.id).collect();
+        assert!(ids.iter().all(|&id| backlog.seen.insert(id)));
         assert!(backlog.take(&mut limits, |_| false, now).is_empty());
         assert_eq!(backlog.waiting.len(), MAX_WAITING);
+        let is_given_back = |id: &[u8; 32]| backlog.seen.insert(*id);
+        assert_eq!(ids.iter().filter(|id| is_given_back(id)).count(), 3000 - MAX_WAITING, "a backfill brings the rest");
         let oldest: Vec<u16> = backlog.waiting.iter().take(2).map(|queued| number(&queued.arrival)).collect();
         assert_eq!(oldest, [0, 1], "the oldest stay");
         assert!(

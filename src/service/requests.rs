@@ -10,7 +10,7 @@ use crate::key::{Npub, WorkTarget};
 use crate::ledger::{AnsweredMessage, AskerView, Effect, LedgerError, Recorded};
 use crate::memory;
 use crate::message::{OutgoingMessage, WorkWanted};
-use crate::nostr::Arrival;
+use crate::nostr::{Arrival, SeenIds};
 use crate::scheduler::Scheduler;
 use crate::vault::{Rumor, VaultError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,6 +32,7 @@ pub(super) struct Requests {
     context: ServiceContext,
     scheduler: Arc<Scheduler>,
     limits: Mutex<AnswerLimits>,
+    seen: SeenIds,
 }
 
 /// Whether a message that failed with this error can be answered later.
@@ -42,17 +43,17 @@ fn is_transient(error: &anyhow::Error) -> bool {
 
 impl Requests {
     /// Requests of a service.
-    pub fn new(context: ServiceContext, scheduler: Arc<Scheduler>) -> Requests {
+    pub fn new(context: ServiceContext, scheduler: Arc<Scheduler>, seen: SeenIds) -> Requests {
         let limits = &context.config.limits;
         let limits = AnswerLimits::new(limits.answers_per_hour, limits.answers_per_second, Instant::now());
-        Requests { context, scheduler, limits: Mutex::new(limits) }
+        Requests { context, scheduler, seen, limits: Mutex::new(limits) }
     }
 
-    /// Answers messages until the channel closes or the service stops. Messages that arrived during
-    /// one transaction share the next one. After a panic, messages that waited are answered after
-    /// the next start of the bot.
+    /// Answers messages until the channel closes or the service stops.
+    /// Messages that arrived during one transaction share the next one. After a panic, a backfill
+    /// brings the messages that waited.
     pub fn run(&self, messages: &mut mpsc::Receiver<Arrival>) {
-        let mut backlog = Backlog::new(self.context.access.clone(), self.context.pulse.clone());
+        let mut backlog = Backlog::new(self.context.access.clone(), self.context.pulse.clone(), self.seen.clone());
         loop {
             self.context.roster.check("requests");
             if backlog.is_empty() {

@@ -4,7 +4,7 @@
 use super::context::{Handles, ServiceContext};
 use super::requests::Requests;
 use crate::duration::humanize;
-use crate::nostr::{Arrival, Awaited, Inbox, Outbox, Presence, Publisher, Relays, Watchdog};
+use crate::nostr::{Arrival, Awaited, Inbox, Outbox, Presence, Publisher, Relays, SeenIds, Watchdog};
 use crate::pattern::{Difficulty, Rate};
 use crate::roster::{KeepTasks, Task, task};
 use crate::scheduler::{Rest, Scheduler};
@@ -24,6 +24,7 @@ pub(super) async fn start(context: ServiceContext, scheduler: Arc<Scheduler>, re
     let ServiceContext { vault, ledger, clock, config, wakes, encryption_keys, shutdown, .. } = context.clone();
     let (relay_lists, awaited) = (Arc::default(), Awaited::default());
     let (messages, received) = mpsc::channel(MESSAGES_WAITING);
+    let seen = SeenIds::default();
 
     let inbox = Inbox {
         relays: relays.clone(),
@@ -34,6 +35,7 @@ pub(super) async fn start(context: ServiceContext, scheduler: Arc<Scheduler>, re
         flood: context.flood.clone(),
         encryption_keys,
         awaited: awaited.clone(),
+        seen: seen.clone(),
         resubscribe: wakes.resubscribe.as_notify(),
     };
     let outbox = Outbox {
@@ -66,7 +68,7 @@ pub(super) async fn start(context: ServiceContext, scheduler: Arc<Scheduler>, re
         awaited,
         resubscribe: wakes.resubscribe.as_notify(),
     };
-    let requests = Arc::new(Requests::new(context.clone(), Arc::clone(&scheduler)));
+    let requests = Arc::new(Requests::new(context.clone(), Arc::clone(&scheduler), seen));
     let handles = Handles { context, scheduler, relays: relays.clone() };
     let (keys, vanish, roster) = (handles.clone(), handles.clone(), handles.context.roster.clone());
 

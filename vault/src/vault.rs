@@ -356,15 +356,15 @@ impl Vault {
     /// author's newest announcement. The returned ticket gives keys. Waits like
     /// [`Vault::open_all`].
     ///
-    /// Errors: [`UnwrapError::Impostor`].
+    /// Errors: [`UnwrapError::Impostor`], [`UnwrapError::Unanswered`].
     pub fn confirm(&self, claim: Claim, announcement: Option<&Announcement>) -> Result<Rumor, UnwrapError> {
         let rumor = self.count(claim.confirm(announcement))?;
         let (Some(ticket), Some(announcement)) = (&rumor.ticket, announcement) else { return Ok(rumor) };
         let (ticket, announcement) = (ticket.clone(), announcement.json().to_owned());
         match self.link.ask_patiently(vec![Request::Confirm { ticket, announcement }]).pop() {
             Some(Answer::Ticket(ticket)) => Ok(Rumor { ticket: Some(ticket), ..rumor }),
-            // The bot's own check above passed, so the vault is gone for good.
-            _ => self.count(Err(UnwrapError::Impostor)),
+            // The bot's own check above passed, so the vault ended before it answered.
+            _ => self.count(Err(UnwrapError::Unanswered)),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::nostr::relay::error::{LogLimit, NostrError, escape_for_log};
 use crate::nostr::relay::query::Fetched;
 use crate::vault::GIFT_WRAPS;
 use nostr_sdk::{Filter, Kind, RelayUrl, Timestamp};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -32,7 +32,7 @@ const PAGE_EVENTS: usize = 500;
 const FULL_SECOND: usize = 10_000;
 /// Number of events from which a page may be incomplete.
 const MAYBE_CUT_EVENTS: usize = 100;
-/// The most pages of one relay in a backfill; the rest is left to the next one.
+/// The most pages of one relay in a backfill. The next one goes on there.
 const MAX_PAGES: usize = 200;
 /// Time limit for one page.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(15);
@@ -44,6 +44,10 @@ static IGNORES_UNTIL: LogLimit = LogLimit::new();
 pub(super) struct Backfill {
     schedule: Schedule,
     running: Option<BackfillRun>,
+    /// Where to go on at relays that had more than [`MAX_PAGES`].
+    rest: HashMap<RelayUrl, Timestamp>,
+    /// When the first of the latest incomplete backfills began.
+    incomplete_since: Option<u64>,
 }
 
 /// A backfill under way.
@@ -52,13 +56,18 @@ struct BackfillRun {
     began: u64,
     /// Fetched events. The next page waits until these are processed.
     events: mpsc::Receiver<ArrivedEvent>,
-    fetching: JoinSet<Result<(), NostrError>>,
+    fetching: JoinSet<(RelayUrl, Result<Option<Timestamp>, NostrError>)>,
 }
 
 impl Backfill {
     /// The first backfill is due at once.
     pub fn new() -> Backfill {
-        Backfill { schedule: Schedule::new(Instant::now()), running: None }
+        Backfill {
+            schedule: Schedule::new(Instant::now()),
+            running: None,
+            rest: HashMap::new(),
+            incomplete_since: None,
+        }
     }
 
     /// Makes the next backfill due now, because events may have been missed.
@@ -76,13 +85,18 @@ impl Backfill {
         self.running.is_none() && self.schedule.is_due(Instant::now())
     }
 
-    /// Fetches all wraps since `since` from every inbox relay. `began`: now, by the bot's clock.
+    /// Fetches all wraps since `since` from every inbox relay, and where the last backfill did not
+    /// come to the end, only the rest. `began`: now, by the bot's clock.
     pub fn start(&mut self, relays: &Relays, flood: &Flood, since: Timestamp, began: u64) {
         let mut fetching = JoinSet::new();
         let (fetched, events) = mpsc::channel(1);
         for url in relays.ours(|relay| relay.inbox) {
             let (relays, flood, fetched) = (relays.clone(), flood.clone(), fetched.clone());
-            fetching.spawn(async move { fetch_all(&relays, &url, since, &flood, &fetched).await });
+            let until = self.rest.get(&url).copied();
+            fetching.spawn(async move {
+                let ended = fetch_all(&relays, &url, since, until, &flood, &fetched).await;
+                (url, ended)
+            });
         }
         self.schedule.began(Instant::now());
         self.running = Some(BackfillRun { began, events, fetching });
@@ -97,21 +111,31 @@ impl Backfill {
         }
     }
 
-    /// Ends the backfill after its last event. Returns the time at which it began, if every inbox
-    /// relay answered and nothing was missed during it. Otherwise returns `None`, because a relay
-    /// that is down may have events that the others lack.
+    /// Ends the backfill after its last event. Returns the time up to which nothing is missing: when
+    /// it began, or the first of the incomplete ones before it. Returns `None` if an inbox relay did
+    /// not answer, because it may have events that the others lack; if one has more than it may send
+    /// at once; or if something was missed meanwhile.
     pub async fn end(&mut self) -> Option<u64> {
         let mut running = self.running.take()?;
         let mut complete = true;
         while let Some(ended) = running.fetching.join_next().await {
             match ended {
-                Ok(Ok(())) => continue,
-                Ok(Err(error)) => tracing::debug!(%error, "a backfill is incomplete"),
+                Ok((url, Ok(None))) => {
+                    self.rest.remove(&url);
+                    continue;
+                }
+                Ok((url, Ok(Some(until)))) => _ = self.rest.insert(url, until),
+                Ok((_, Err(error))) => tracing::debug!(%error, "a backfill is incomplete"),
                 Err(error) => tracing::error!(%error, "fetching from a relay panicked"),
             }
             complete = false;
         }
-        self.schedule.ended(complete, Instant::now()).then_some(running.began)
+        let since = *self.incomplete_since.get_or_insert(running.began);
+        let is_complete = self.schedule.ended(complete, Instant::now());
+        if is_complete {
+            self.incomplete_since = None;
+        }
+        is_complete.then_some(since)
     }
 }
 
@@ -189,16 +213,19 @@ pub(super) fn filter(relays: &Relays, since: Timestamp) -> Filter {
 /// first. A page is fetched only once the page before is processed, so that a relay full of wraps
 /// does not fill the memory.
 ///
+/// With `until`, newer ones are left out. Returns where the next backfill has to go on, if this one
+/// has fetched [`MAX_PAGES`].
+///
 /// Errors: the relay did not return a whole page.
 async fn fetch_all(
     relays: &Relays,
     url: &RelayUrl,
     since: Timestamp,
+    mut until: Option<Timestamp>,
     flood: &Flood,
     out: &mpsc::Sender<ArrivedEvent>,
-) -> Result<(), NostrError> {
+) -> Result<Option<Timestamp>, NostrError> {
     let mut ids = HashSet::new();
-    let mut until: Option<Timestamp> = None;
     let mut full_second: Option<Timestamp> = None;
     for _ in 0..MAX_PAGES {
         let alone = full_second.take();
@@ -217,20 +244,20 @@ async fn fetch_all(
                 let arrival = Arrival { id: event.id.to_bytes(), message: event, relay: url.clone(), paid };
                 if out.send(arrival).await.is_err() {
                     // The backfill was abandoned.
-                    return Ok(());
+                    return Ok(None);
                 }
             }
         }
         // An incomplete page says nothing about older events.
         end?;
-        let Some(oldest) = oldest else { break };
+        let Some(oldest) = oldest else { return Ok(None) };
         if alone.or(until).is_some_and(|until| newest.is_some_and(|newest| newest > until)) {
             // It would send the same page again and again. It has nothing older for us.
             if let Some(skipped) = IGNORES_UNTIL.next(Instant::now()) {
                 let url = escape_for_log(url);
                 tracing::warn!(url, skipped, "an inbox relay ignores `until`, so only its newest messages are fetched");
             }
-            break;
+            return Ok(None);
         }
         // The page may end within a second, so the next one requests that second again. If that
         // brings nothing new, the second is either complete or larger than a page. It is then
@@ -239,7 +266,7 @@ async fn fetch_all(
         full_second = Some(oldest).filter(|_| is_done && alone.is_none() && length >= MAYBE_CUT_EVENTS);
         until = Some(if is_done { oldest - 1u64 } else { oldest });
     }
-    Ok(())
+    Ok(until)
 }
 
 #[cfg(test)]
@@ -262,7 +289,7 @@ mod tests {
         let url = relay.run().await;
         let relays = connect(&url).await;
         let (fetched, mut events) = mpsc::channel(1000);
-        fetch_all(&relays, &url, Timestamp::from(0), &Flood::new(20, 1000), &fetched).await.unwrap();
+        fetch_all(&relays, &url, Timestamp::from(0), None, &Flood::new(20, 1000), &fetched).await.unwrap();
         drop(fetched);
         let mut count = 0;
         while events.recv().await.is_some() {
@@ -270,6 +297,24 @@ mod tests {
         }
         assert_eq!((count, relay.queries.load(Ordering::SeqCst)), (2 * MAYBE_CUT_EVENTS, 2));
         relays.disconnect().await;
+    }
+
+    #[tokio::test]
+    async fn a_backfill_goes_on_where_the_last_one_had_to_stop_and_the_cursor_waits_for_it() {
+        let url = RelayUrl::parse("wss://relay.example").unwrap();
+        let mut backfill = Backfill::new();
+        let mut run = async |began, ended: Result<Option<u64>, NostrError>| {
+            let mut fetching = JoinSet::new();
+            let (ended, url) = (ended.map(|until| until.map(Timestamp::from)), url.clone());
+            fetching.spawn(async move { (url, ended) });
+            backfill.running = Some(BackfillRun { began, events: mpsc::channel(1).1, fetching });
+            (backfill.end().await, backfill.rest.values().next().map(Timestamp::as_secs))
+        };
+        assert_eq!(run(100, Ok(Some(70))).await, (None, Some(70)));
+        assert_eq!(run(200, Err(NostrError::silent(&url))).await, (None, Some(70)));
+        assert_eq!(run(300, Ok(Some(40))).await, (None, Some(40)));
+        assert_eq!(run(400, Ok(None)).await, (Some(100), None), "nothing is missing up to the first of them");
+        assert_eq!(run(500, Ok(None)).await, (Some(500), None));
     }
 
     /// Runs a backfill that begins at `at` and ends at once. Returns the seconds until the next is

@@ -6,7 +6,7 @@
 //! Anybody can claim to be anybody, so lookups and memory are bounded. A claim that finds no room
 //! is left to a backfill.
 
-use super::queue::{Arrival, ArrivedEvent};
+use super::queue::{Arrival, ArrivedEvent, SeenIds};
 use crate::clock::Clock;
 use crate::fault::{self, Step};
 use crate::nostr::relay::connections::Relays;
@@ -166,14 +166,15 @@ pub(super) struct ClaimLookups {
     clock: Clock,
     turns: Arc<Semaphore>,
     room: Arc<Semaphore>,
+    seen: SeenIds,
     under_way: JoinSet<()>,
 }
 
 impl ClaimLookups {
     /// Looks up authors in `keys`. `vault` decides whether an announcement confirms a claim.
-    pub fn new(relays: Relays, keys: Arc<EncryptionKeys>, vault: Vault, clock: Clock) -> ClaimLookups {
+    pub fn new(relays: Relays, keys: Arc<EncryptionKeys>, vault: Vault, clock: Clock, seen: SeenIds) -> ClaimLookups {
         let (turns, room) = (Arc::new(Semaphore::new(MAX_LOOKUPS)), Arc::new(Semaphore::new(CLAIM_KIBIBYTES)));
-        ClaimLookups { relays, keys, vault, clock, turns, room, under_way: JoinSet::new() }
+        ClaimLookups { relays, keys, vault, clock, turns, room, seen, under_way: JoinSet::new() }
     }
 
     /// Whether no lookup is under way.
@@ -192,6 +193,7 @@ impl ClaimLookups {
         let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(size) else { return false };
         let (relays, keys, turns) = (self.relays.clone(), Arc::clone(&self.keys), Arc::clone(&self.turns));
         let (vault, clock, out) = (self.vault.clone(), self.clock.clone(), out.clone());
+        let (seen, id) = (self.seen.clone(), claimed.id);
         self.under_way.spawn(async move {
             let (author, seen_on) = (claimed.message.unverified().author, claimed.seen_on());
             let mut pauses = LOOKUP_PAUSES.iter();
@@ -214,6 +216,7 @@ impl ClaimLookups {
             match confirming.await.unwrap_or(Err(UnwrapError::Impostor)) {
                 // An error means that the bot is stopping. The relay still has the message.
                 Ok(confirmed) => _ = out.send(confirmed).await,
+                Err(UnwrapError::Unanswered) => seen.give_back(&id),
                 Err(reason) => tracing::debug!(%reason, "a wrap is ignored"),
             }
             drop(room);

@@ -11,7 +11,7 @@ mod decrypt;
 mod queue;
 mod subscription;
 
-pub use queue::{Arrival, Flood};
+pub use queue::{Arrival, Flood, SeenIds};
 pub use subscription::{Awaited, Watchdog};
 
 use super::relay::connections::{Relays, wait_until};
@@ -27,7 +27,7 @@ use crate::vault::{Claim, Vault};
 use backfill::Backfill;
 use decrypt::{ClaimLookups, Decryptions, Outcome};
 use nostr_sdk::{EventId, Filter};
-use queue::{ArrivedEvent, Entrance, EventQueue, SeenIds, Source, Unanswered, is_acceptable, is_answerable};
+use queue::{ArrivedEvent, Entrance, EventQueue, Source, Unanswered, is_acceptable, is_answerable};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use subscription::InboxSubscription;
@@ -38,8 +38,6 @@ use tokio::task::{JoinError, JoinSet};
 const CHECK_CONNECTIONS_EVERY: Duration = Duration::from_secs(2);
 /// The name of our subscription.
 const SUBSCRIPTION: &str = "inbox";
-/// Number of wraps whose ids are remembered.
-const REMEMBERED_IDS: usize = 100_000;
 
 /// Receives messages to the bot.
 #[derive(Clone)]
@@ -60,6 +58,8 @@ pub struct Inbox {
     pub encryption_keys: Arc<EncryptionKeys>,
     /// The watchdog's messages to the bot itself.
     pub awaited: Awaited,
+    /// The ids of recent events.
+    pub seen: SeenIds,
     /// Notified when the watchdog finds a relay that does not deliver.
     pub resubscribe: Arc<Notify>,
 }
@@ -102,15 +102,13 @@ impl Inbox {
 
     async fn receive(&self, out: &mpsc::Sender<Arrival>) {
         let relays = self.relays.ours(|relay| relay.inbox);
-        let (queue, seen) = (EventQueue::default(), SeenIds::new(REMEMBERED_IDS));
-        let (lost, closed) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (queue, seen, closed) = (EventQueue::default(), self.seen.clone(), Arc::new(Notify::new()));
         let entrance = Entrance {
             queue: queue.clone(),
             source: Source { bot: self.relays.bot(), relays, subscription: SUBSCRIPTION },
             flood: self.flood.clone(),
             awaited: self.awaited.clone(),
             seen: seen.clone(),
-            lost: Arc::clone(&lost),
             closed: Arc::clone(&closed),
         };
         let notifications = self.relays.notifications();
@@ -126,6 +124,7 @@ impl Inbox {
                 Arc::clone(&self.encryption_keys),
                 self.vault.clone(),
                 self.clock.clone(),
+                self.seen.clone(),
             ),
             backfill: Backfill::new(),
             subscription: InboxSubscription::new(self.relays.clone(), SUBSCRIPTION),
@@ -137,7 +136,7 @@ impl Inbox {
             // Rare events come first, so that an endless stream cannot delay them.
             tokio::select! {
                 biased;
-                () = lost.notified() => parts.backfill.overflowed(),
+                () = self.seen.lost.notified() => parts.backfill.overflowed(),
                 () = closed.notified() => parts.subscription.closed(),
                 () = self.resubscribe.notified() => {
                     parts.subscription.request(self.filter()).await;
@@ -242,8 +241,7 @@ impl Inbox {
             return;
         }
         if !parts.claims.begin(claimed, out) {
-            parts.seen.forget(&id);
-            parts.backfill.overflowed();
+            parts.seen.give_back(&id);
         }
     }
 }

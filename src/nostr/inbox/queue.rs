@@ -104,8 +104,6 @@ pub(super) struct Entrance {
     pub awaited: Awaited,
     /// Several relays send the same event.
     pub seen: SeenIds,
-    /// Notified when an event found no room, or the library dropped events.
-    pub lost: Arc<Notify>,
     /// Notified when a relay closed our subscription.
     pub closed: Arc<Notify>,
 }
@@ -146,7 +144,7 @@ impl Entrance {
                 Ok(_) => {}
                 Err(broadcast::error::RecvError::Lagged(count)) => {
                     tracing::debug!(count, "the stream overflowed; starting a backfill");
-                    self.lost.notify_one();
+                    self.seen.lost.notify_one();
                 }
             }
         }
@@ -167,9 +165,8 @@ impl Entrance {
         }
         let paid = self.flood.is_paid(&event);
         if !self.queue.push(Arrival { message: Box::new(event), id, relay, paid }) {
-            self.seen.forget(&id);
             self.flood.record_overflow(Instant::now());
-            self.lost.notify_one();
+            self.seen.give_back(&id);
         }
     }
 }
@@ -239,12 +236,29 @@ fn is_recent(created_at: u64, now: u64) -> bool {
 /// The ids of recent events. Of several copies of an event, only the first is processed. Cheap to
 /// clone; clones share the ids. The ledger's record of messages lasts longer.
 #[derive(Clone, Debug)]
-pub(super) struct SeenIds(Arc<Mutex<LruCache<[u8; 32], bool>>>);
+pub struct SeenIds {
+    ids: Arc<Mutex<LruCache<[u8; 32], bool>>>,
+    /// Notified when an event was given back, or the library dropped events: a backfill is due.
+    pub(super) lost: Arc<Notify>,
+}
+
+impl Default for SeenIds {
+    /// Remembers the 100,000 most recent ids.
+    fn default() -> SeenIds {
+        SeenIds::new(100_000)
+    }
+}
 
 impl SeenIds {
     /// Remembers at most `capacity` ids, the most recent ones.
     pub fn new(capacity: usize) -> SeenIds {
-        SeenIds(Arc::new(Mutex::new(LruCache::new(capacity))))
+        SeenIds { ids: Arc::new(Mutex::new(LruCache::new(capacity))), lost: Arc::default() }
+    }
+
+    /// Leaves an event that found no room, or was not processed for another reason, to a backfill.
+    pub fn give_back(&self, id: &[u8; 32]) {
+        self.forget(id);
+        self.lost.notify_one();
     }
 
     /// Remembers an id. Returns whether it was unknown, so that its event is to be processed.
@@ -264,12 +278,12 @@ impl SeenIds {
 
     /// Forgets an id, so that another copy of its event is processed. Returns whether a copy came
     /// meanwhile and was skipped.
-    pub fn forget(&self, id: &[u8; 32]) -> bool {
+    pub(super) fn forget(&self, id: &[u8; 32]) -> bool {
         self.lock().remove(id) == Some(true)
     }
 
     fn lock(&self) -> MutexGuard<'_, LruCache<[u8; 32], bool>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -400,8 +414,7 @@ mod tests {
             source: Source { bot: bot.public_key(), relays: vec![ours.clone()], subscription: "inbox" },
             flood: Flood::new(20, 1000),
             awaited: Awaited::default(),
-            seen: SeenIds::new(100_000),
-            lost: Arc::default(),
+            seen: SeenIds::default(),
             closed: Arc::default(),
         }
     }
@@ -497,7 +510,7 @@ mod tests {
         assert!(!entrance.queue.push(arrival(false, 1)));
         entrance.admit(ours.clone(), event.clone());
         assert!(!entrance.seen.forget(&event.id.to_bytes()), "another copy of it is not skipped");
-        tokio::time::timeout(TEST_TIMEOUT, entrance.lost.notified()).await.expect("a backfill brings it");
+        tokio::time::timeout(TEST_TIMEOUT, entrance.seen.lost.notified()).await.expect("a backfill brings it");
         let mut fit = 0;
         while entrance.queue.push(arrival(true, LANE_BYTES / 4)) {
             fit += 1;

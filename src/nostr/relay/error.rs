@@ -46,7 +46,7 @@ impl NostrError {
     }
 
     /// The relay did not answer within the time limit.
-    pub(super) fn silent(url: &RelayUrl) -> NostrError {
+    pub(in crate::nostr) fn silent(url: &RelayUrl) -> NostrError {
         NostrError::relay(url, "it did not answer in time")
     }
 

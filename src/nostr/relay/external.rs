@@ -46,9 +46,11 @@ impl ExternalRelays {
     ) -> ExternalRelays {
         // Nobody reads the combined stream: each answer is awaited at its own relay.
         let pool = RelayPoolOptions::new().notification_channel_size(1).max_relays(Some(MAX_CONNECTIONS));
+        // An asker's relay could otherwise have us sign whenever it likes.
+        let options = ClientOptions::new().pool(pool).automatic_authentication(false);
         let transport = Transport::to_external(public_only, resolver.clone()).through(proxy);
         let builder = Client::builder().signer(signer).websocket_transport(transport);
-        let client = builder.database(NullDatabase).opts(ClientOptions::new().pool(pool)).build();
+        let client = builder.database(NullDatabase).opts(options).build();
         ExternalRelays { client, resolver, proxy, known: Arc::default(), changing: Arc::default() }
     }
 
