@@ -10,6 +10,17 @@ pub const SETS: usize = 8;
 /// The most patterns of all sets together. The limit keeps a bot from filling a worker's memory.
 pub const MOST_PATTERNS: usize = 1 << 20;
 
+/// The most bytes of the patterns of all sets together: their texts, and 64 bytes for each interval
+/// of keys that they match. A bot's largest set takes half of it.
+pub const MOST_BYTES: usize = 256 << 20;
+/// Bytes that count for one interval.
+const INTERVAL_BYTES: usize = 64;
+
+/// The bytes that a pattern counts for.
+pub fn bytes_of(pattern: &Pattern) -> usize {
+    pattern.as_str().len() + INTERVAL_BYTES * pattern.interval_count()
+}
+
 /// The sets of a device.
 #[derive(Default)]
 pub struct ReceivedSets {
@@ -20,6 +31,7 @@ pub struct ReceivedSets {
 struct ReceivedSet {
     generation: u64,
     patterns: BTreeMap<String, Pattern>,
+    bytes: usize,
     /// The patterns for a launch.
     launch: Arc<PatternSet>,
 }
@@ -31,6 +43,8 @@ struct PartialChange {
     base: Option<u64>,
     removed: Vec<String>,
     added: Vec<(String, Pattern)>,
+    /// Bytes of both.
+    bytes: usize,
 }
 
 /// A part of a change, as the bot sends it.
@@ -60,7 +74,8 @@ impl ReceivedSets {
     pub fn take(&mut self, part: ChangePart) {
         let ChangePart { set, generation, base, is_first, is_last, removed, added, forgotten } = part;
         if is_first {
-            self.coming = Some(PartialChange { set, generation, base, removed: Vec::new(), added: Vec::new() });
+            self.coming =
+                Some(PartialChange { set, generation, base, removed: Vec::new(), added: Vec::new(), bytes: 0 });
         }
         let Some(coming) = self.coming.as_mut().filter(|coming| coming.set == set && coming.generation == generation)
         else {
@@ -69,7 +84,12 @@ impl ReceivedSets {
         let added: Option<Vec<(String, Pattern)>> =
             added.into_iter().map(|text| text.parse().ok().map(|pattern| (text, pattern))).collect();
         let room = MOST_PATTERNS.saturating_sub(coming.added.len() + coming.removed.len());
-        match added.filter(|added| added.len() + removed.len() <= room) {
+        let removed_bytes: usize = removed.iter().map(String::len).sum();
+        let fits = |added: &Vec<(String, Pattern)>| {
+            coming.bytes += removed_bytes + added.iter().map(|(_, pattern)| bytes_of(pattern)).sum::<usize>();
+            added.len() + removed.len() <= room && coming.bytes <= MOST_BYTES
+        };
+        match added.filter(fits) {
             Some(added) => coming.added.extend(added),
             None => {
                 self.coming = None;
@@ -83,7 +103,7 @@ impl ReceivedSets {
     }
 
     fn finish(&mut self, change: PartialChange, forgotten: &[u8]) {
-        let PartialChange { set, generation, base, removed, added } = change;
+        let PartialChange { set, generation, base, removed, added, .. } = change;
         let mut patterns = match base {
             None => BTreeMap::new(),
             Some(base) => match self.sets.iter().flatten().find(|set| set.generation == base) {
@@ -99,12 +119,14 @@ impl ReceivedSets {
         removed.iter().for_each(|text| drop(patterns.remove(text)));
         patterns.extend(added);
         let others: usize = self.sets.iter().flatten().map(|set| set.patterns.len()).sum();
-        if patterns.is_empty() || others + patterns.len() > MOST_PATTERNS {
+        let bytes: usize = patterns.values().map(bytes_of).sum();
+        let other_bytes: usize = self.sets.iter().flatten().map(|set| set.bytes).sum();
+        if patterns.is_empty() || others + patterns.len() > MOST_PATTERNS || other_bytes + bytes > MOST_BYTES {
             return;
         }
         if let Some(place) = self.sets.get_mut(usize::from(set)) {
             let launch = Arc::new(PatternSet::new(patterns.values().cloned().collect()));
-            *place = Some(ReceivedSet { generation, patterns, launch });
+            *place = Some(ReceivedSet { generation, patterns, bytes, launch });
         }
     }
 
@@ -180,5 +202,29 @@ mod tests {
         assert!(sets.get(2, 3).is_none() && sets.get(0, 1).is_some(), "two of them are more than all");
         sets.take(ChangePart { forgotten: vec![0], ..part(2, 4, Some(1), &[], &["zzzzzzzz"]) });
         assert!(sets.get(2, 4).is_some_and(|set| set.len() > MOST_PATTERNS / 4));
+    }
+
+    /// A pattern with `?` before fixed characters has many intervals in few characters.
+    #[test]
+    fn the_bytes_of_all_sets_together_are_bounded() {
+        let wide = |at: usize| {
+            let letters: Vec<char> = "qpzry9x8gf2tvdw0s3jn54khce6mua7l".chars().collect();
+            format!("??{}{}{}", letters[at % 32], letters[at / 32 % 32], letters[at / 1024 % 32])
+        };
+        let one = bytes_of(&wide(0).parse().unwrap());
+        assert!(one > 60_000, "{one} bytes for 5 characters");
+        let count = MOST_BYTES / one;
+        assert!(count < 20_480, "far fewer than the most patterns");
+        let all = |count: usize| -> Vec<String> { (0..count).map(wide).collect() };
+        let mut sets = ReceivedSets::default();
+        sets.take(ChangePart { added: all(count + 1), ..part(0, 1, None, &[], &[]) });
+        assert!(sets.get(0, 1).is_none() && sets.coming.is_none(), "one change");
+        sets.take(ChangePart { added: all(count - 1), ..part(0, 2, None, &[], &[]) });
+        assert!(sets.get(0, 2).is_some());
+        sets.take(ChangePart { added: all(2), ..part(1, 3, None, &[], &[]) });
+        assert!(sets.get(1, 3).is_none() && sets.get(0, 2).is_some(), "all sets");
+        let long = vec!["q".repeat(MOST_BYTES / 8); 9];
+        sets.take(ChangePart { removed: long, ..part(1, 4, None, &[], &["qq"]) });
+        assert!(sets.get(1, 4).is_none() && sets.coming.is_none(), "texts to remove");
     }
 }

@@ -4,7 +4,7 @@
 //! Launches for different jobs take turns, so a device keeps several sets. Before a launch with a
 //! new set, it gets the difference to the set that is most alike.
 
-use super::received_sets::{MOST_PATTERNS, SETS};
+use super::received_sets::{MOST_BYTES, MOST_PATTERNS, SETS, bytes_of};
 use super::wire::{LARGEST_TO_WORKER, ToWorker};
 use npubbot_miner::pattern::PatternSet;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +31,7 @@ pub struct SentSets {
 struct SentSet {
     generation: u64,
     patterns: Arc<PatternSet>,
+    bytes: usize,
     /// The number of the last launch that used it.
     used: u64,
 }
@@ -85,20 +86,22 @@ impl SentSets {
             }
             None => (differences.between(None, patterns)?, None),
         };
-        let forgotten = self.forget(patterns.len());
+        let bytes = patterns.iter().map(|(_, pattern)| bytes_of(pattern)).sum();
+        let forgotten = self.forget(patterns.len(), bytes);
         let place = (0..SETS as u8).find(|place| !self.sets.contains_key(place)).unwrap_or_default();
         self.last_generation = self.last_generation.wrapping_add(1);
         let generation = self.last_generation;
-        self.sets.insert(place, SentSet { generation, patterns: Arc::clone(patterns), used: launches });
+        self.sets.insert(place, SentSet { generation, patterns: Arc::clone(patterns), bytes, used: launches });
         Ok(SharedSet { set: place, generation, messages: parts(place, generation, base, &change, &forgotten) })
     }
 
-    /// Forgets sets to make room for one of `coming` patterns. Returns their places.
-    fn forget(&mut self, coming: usize) -> Vec<u8> {
+    /// Forgets sets to make room for one of `coming` patterns and `bytes`. Returns their places.
+    fn forget(&mut self, coming: usize, bytes: usize) -> Vec<u8> {
         let mut forgotten = Vec::new();
         while let Some((&oldest, set)) = self.sets.iter().min_by_key(|(_, set)| set.used) {
             let all: usize = self.sets.values().map(|set| set.patterns.len()).sum();
-            let is_full = self.sets.len() >= SETS || all + coming > MOST_PATTERNS;
+            let all_bytes: usize = self.sets.values().map(|set| set.bytes).sum();
+            let is_full = self.sets.len() >= SETS || all + coming > MOST_PATTERNS || all_bytes + bytes > MOST_BYTES;
             if !is_full && set.used + UNUSED_LAUNCHES >= self.launches {
                 break;
             }
