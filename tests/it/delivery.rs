@@ -7,7 +7,7 @@ use crate::support::bot::Home;
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, figure, test};
 use crate::support::raw_relay::{Manner, RawRelay};
-use crate::support::{connect, publish, publish_with, until};
+use crate::support::{connect, dm_list, publish, publish_with, until, wait_for};
 use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
 use std::time::{Duration, Instant};
@@ -40,18 +40,14 @@ async fn messages(relay: &RawRelay, to: &Forger, count: usize) {
 }
 
 async fn answers_go_to_the_relays_of_a_changed_list() {
-    let (good, mut old, new) = (
-        RawRelay::start(Manner::Honest).await,
-        RawRelay::start(Manner::Honest).await,
-        RawRelay::start(Manner::Honest).await,
-    );
+    let (good, mut old, new) = (RawRelay::honest().await, RawRelay::honest().await, RawRelay::honest().await);
     let home = Home::new(&[good.url()]);
     let running = home.start().await;
     let asker = Forger::new(running.public_key);
     lists(&asker, &[&old], &good, 0).await;
     publish(&good.url(), &asker.honest("help", 0)).await;
     messages(&old, &asker, 1).await;
-    until("it is done", || async { (home.count("SELECT count(*) FROM outbox") == Some(0)).then_some(()) }).await;
+    wait_for("it is done", || home.count("SELECT count(*) FROM outbox") == Some(0)).await;
     // The asker moves to other relays. The bot uses the list it knows until sending there fails.
     old.stop().await;
     lists(&asker, &[&new], &good, 1).await;
@@ -61,14 +57,10 @@ async fn answers_go_to_the_relays_of_a_changed_list() {
 }
 
 async fn a_list_is_found_on_a_discovery_relay_that_takes_no_messages() {
-    let (inbox, discovery, theirs) = (
-        RawRelay::start(Manner::Honest).await,
-        RawRelay::start(Manner::Honest).await,
-        RawRelay::start(Manner::Honest).await,
-    );
+    let (inbox, discovery, theirs) = (RawRelay::honest().await, RawRelay::honest().await, RawRelay::honest().await);
     let running = Home::with(&[inbox.url()], &discovers(&[discovery.url()])).start().await;
     let asker = Forger::new(running.public_key);
-    until("the bot reads there", || async { (discovery.connections() > 0).then_some(()) }).await;
+    wait_for("the bot reads there", || discovery.connections() > 0).await;
     lists(&asker, &[&theirs], &discovery, 0).await;
     publish(&inbox.url(), &asker.honest("help", 0)).await;
     messages(&theirs, &asker, 1).await;
@@ -79,7 +71,7 @@ async fn a_list_is_found_on_a_discovery_relay_that_takes_no_messages() {
 /// The only relay with the list breaks off the first query. The bot asks again and does not take
 /// this for "no list".
 async fn a_query_that_breaks_off_does_not_count_as_no_list() {
-    let (inbox, theirs) = (RawRelay::start(Manner::Cutting).await, RawRelay::start(Manner::Honest).await);
+    let (inbox, theirs) = (RawRelay::start(Manner::Cutting).await, RawRelay::honest().await);
     let running = Home::new(&[inbox.url()]).start().await;
     let asker = Forger::new(running.public_key);
     lists(&asker, &[&theirs], &inbox, 0).await;
@@ -98,11 +90,7 @@ async fn texts(relay: &RawRelay, to: &Forger) -> Vec<String> {
 }
 
 async fn a_key_follows_a_list_that_has_changed_while_the_old_relay_still_works() {
-    let (good, old, new) = (
-        RawRelay::start(Manner::Honest).await,
-        RawRelay::start(Manner::Honest).await,
-        RawRelay::start(Manner::Honest).await,
-    );
+    let (good, old, new) = (RawRelay::honest().await, RawRelay::honest().await, RawRelay::honest().await);
     let home = Home::new(&[good.url()]);
     let running = home.start().await;
     let asker = Forger::new(running.public_key);
@@ -122,34 +110,30 @@ async fn a_key_follows_a_list_that_has_changed_while_the_old_relay_still_works()
 
 async fn the_newest_list_counts_although_an_older_one_comes_first() {
     let (quick, late, old, new) = (
-        RawRelay::start(Manner::Honest).await,
+        RawRelay::honest().await,
         RawRelay::start(Manner::Late(Duration::from_millis(30))).await,
-        RawRelay::start(Manner::Honest).await,
-        RawRelay::start(Manner::Honest).await,
+        RawRelay::honest().await,
+        RawRelay::honest().await,
     );
     let home = Home::new(&[quick.url(), late.url()]);
     let running = home.start().await;
-    until("both are heard", || async { (quick.is_subscribed() && late.is_subscribed()).then_some(()) }).await;
+    wait_for("both are heard", || quick.is_subscribed() && late.is_subscribed()).await;
     let asker = Forger::new(running.public_key);
     lists(&asker, &[&old], &quick, 0).await;
     lists(&asker, &[&new], &late, 1).await;
     publish(&quick.url(), &asker.honest("help", 0)).await;
     let answers = |relay: &RawRelay| relay.wraps_to(asker.author.public_key()).len();
-    until("an answer", || async { (answers(&new) + answers(&old) > 0).then_some(()) }).await;
-    until("it is done", || async { (home.count("SELECT count(*) FROM outbox") == Some(0)).then_some(()) }).await;
+    wait_for("an answer", || answers(&new) + answers(&old) > 0).await;
+    wait_for("it is done", || home.count("SELECT count(*) FROM outbox") == Some(0)).await;
     assert_eq!(answers(&old), 0, "they do not read there any more");
     assert_eq!(answers(&new), 1);
 }
 
 async fn a_known_list_is_used_after_its_relay_is_gone() {
-    let (inbox, mut discovery, theirs) = (
-        RawRelay::start(Manner::Honest).await,
-        RawRelay::start(Manner::Honest).await,
-        RawRelay::start(Manner::Honest).await,
-    );
+    let (inbox, mut discovery, theirs) = (RawRelay::honest().await, RawRelay::honest().await, RawRelay::honest().await);
     let running = Home::with(&[inbox.url()], &discovers(&[discovery.url()])).start().await;
     let asker = Forger::new(running.public_key);
-    until("the bot reads there", || async { (discovery.connections() > 0).then_some(()) }).await;
+    wait_for("the bot reads there", || discovery.connections() > 0).await;
     lists(&asker, &[&theirs], &discovery, 0).await;
     publish(&inbox.url(), &asker.honest("help", 0)).await;
     messages(&theirs, &asker, 1).await;
@@ -163,8 +147,8 @@ async fn a_known_list_is_used_after_its_relay_is_gone() {
 /// Two of three relays are dead for good, and the third has no list. The bot answers although it
 /// can never be sure that there is no list.
 async fn dead_relays_do_not_delay_an_asker_without_a_list_for_ever() {
-    let living = RawRelay::start(Manner::Honest).await;
-    let mut dead = [RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await];
+    let living = RawRelay::honest().await;
+    let mut dead = [RawRelay::honest().await, RawRelay::honest().await];
     for relay in &mut dead {
         relay.stop().await;
     }
@@ -186,13 +170,13 @@ async fn dead_relays_do_not_delay_an_asker_without_a_list_for_ever() {
 }
 
 async fn an_asker_who_needs_a_list_is_answered_once_there_is_one() {
-    let (wrote, theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
+    let (wrote, theirs) = (RawRelay::honest().await, RawRelay::honest().await);
     let home = Home::with(&[wrote.url()], "[bot]\nanswer_without_relay_list = false\n");
     let clock = Clock::at(Timestamp::now().as_secs());
     let running = home.start_at(clock.clone()).await;
     let asker = Forger::new(running.public_key);
     publish(&wrote.url(), &asker.honest("help", 0)).await;
-    until("a try", || async { (home.count("SELECT attempts FROM outbox") == Some(1)).then_some(()) }).await;
+    wait_for("a try", || home.count("SELECT attempts FROM outbox") == Some(1)).await;
     lists(&asker, &[&theirs], &wrote, 0).await;
     until("an answer", || async {
         clock.set(clock.now() + 1);
@@ -209,12 +193,8 @@ fn discovers(urls: &[RelayUrl]) -> String {
 }
 
 async fn an_asker_without_dm_relays_is_answered_where_they_read_or_else_where_they_wrote() {
-    let (wrote, reads, writes, mut dead) = (
-        RawRelay::start(Manner::Honest).await,
-        RawRelay::start(Manner::Honest).await,
-        RawRelay::start(Manner::Honest).await,
-        RawRelay::start(Manner::Honest).await,
-    );
+    let (wrote, reads, writes, mut dead) =
+        (RawRelay::honest().await, RawRelay::honest().await, RawRelay::honest().await, RawRelay::honest().await);
     dead.stop().await;
     let home = Home::new(&[wrote.url()]);
     let running = home.start().await;
@@ -232,7 +212,7 @@ async fn an_asker_without_dm_relays_is_answered_where_they_read_or_else_where_th
     };
     let asker = writes_from(reads.url()).await;
     messages(&reads, &asker, 1).await;
-    until("it is done", || async { (home.count("SELECT count(*) FROM outbox") == Some(0)).then_some(()) }).await;
+    wait_for("it is done", || home.count("SELECT count(*) FROM outbox") == Some(0)).await;
     assert!(wrote.wraps_to(asker.author.public_key()).is_empty(), "the answer goes to the relay where they read");
     assert!(writes.wraps_to(asker.author.public_key()).is_empty(), "they do not read there");
 
@@ -247,7 +227,7 @@ async fn an_asker_without_dm_relays_is_answered_where_they_read_or_else_where_th
 }
 
 async fn with_external_relays_switched_off_answers_go_through_our_own_relays() {
-    let (ours, theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
+    let (ours, theirs) = (RawRelay::honest().await, RawRelay::honest().await);
     let running = Home::with(&[ours.url()], "[bot]\nvisit_askers_relays = false\n").start().await;
     let (far, near) = (Forger::new(running.public_key), Forger::new(running.public_key));
     lists(&far, &[&theirs], &ours, 0).await;
@@ -261,7 +241,7 @@ async fn with_external_relays_switched_off_answers_go_through_our_own_relays() {
 
 /// The silent relay gets more messages than the bot sends at the same time.
 async fn a_silent_relay_delays_only_its_own_messages() {
-    let (good, silent) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Silent).await);
+    let (good, silent) = (RawRelay::honest().await, RawRelay::start(Manner::Silent).await);
     let running = Home::new(&[good.url()]).start().await;
     let client = Client::default();
     client.add_relay(good.url()).await.unwrap();
@@ -269,8 +249,7 @@ async fn a_silent_relay_delays_only_its_own_messages() {
     let write = |asker: Forger, relay: RelayUrl| {
         let client = client.clone();
         async move {
-            let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(relay));
-            publish_with(&client, &list.sign_with_keys(&asker.author).unwrap()).await;
+            publish_with(&client, &dm_list(&asker.author, &[relay])).await;
             publish_with(&client, &asker.honest("help", 0)).await;
             asker
         }

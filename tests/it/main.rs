@@ -69,7 +69,6 @@ fn main() -> std::process::ExitCode {
         reliability::clock::TESTS,
         reliability::damage::TESTS,
         reliability::disk::TESTS,
-        reliability::ledger_kill::TESTS,
         reliability::load::TESTS,
         reliability::parts::TESTS,
         reliability::person::TESTS,

@@ -4,9 +4,9 @@ use crate::cli::control::operate;
 use crate::support::asker::Asker;
 use crate::support::bot::{Home, assert_clean};
 use crate::support::harness::{Test, figure, test};
-use crate::support::raw_relay::{Manner, RawRelay};
+use crate::support::raw_relay::RawRelay;
 use crate::support::relay::TestRelay;
-use crate::support::until;
+use crate::support::{until, wait_for};
 use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
 use std::collections::HashMap;
@@ -48,7 +48,7 @@ fn of_kind(relay: &RawRelay, bot: PublicKey, kind: u16) -> Vec<Event> {
 /// Public events are queued while the only relay is down, and the bot is killed twice. The relay
 /// then gets each event once, as it was queued.
 async fn queued_public_events_survive_a_kill_and_are_published_once() {
-    let mut relay = RawRelay::start(Manner::Honest).await;
+    let mut relay = RawRelay::honest().await;
     relay.stop().await;
     let home = Home::new(&[relay.url()]);
     let process = home.spawn().await;
@@ -121,7 +121,7 @@ fn assert_apart(statuses: &[Event]) {
 }
 
 async fn the_status_is_true_and_published_at_most_every_five_minutes() {
-    let relay = RawRelay::start(Manner::Honest).await;
+    let relay = RawRelay::honest().await;
     let home = Home::with(&[relay.url()], PATIENT);
     let clock = Clock::at(Timestamp::now().as_secs());
     let running = home.start_at(clock.clone()).await;
@@ -165,18 +165,18 @@ async fn the_status_is_true_and_published_at_most_every_five_minutes() {
 
 /// The bot stops and starts while its relays are down, so they never get the status "asleep".
 async fn an_outdated_status_is_not_published() {
-    let mut relay = RawRelay::start(Manner::Honest).await;
+    let mut relay = RawRelay::honest().await;
     let home = Home::new(&[relay.url()]);
     let clock = Clock::at(Timestamp::now().as_secs());
     let running = home.start_at(clock.clone()).await;
     let bot = running.public_key;
-    until("a status", || async { (!of_kind(&relay, bot, STATUS).is_empty()).then_some(()) }).await;
+    wait_for("a status", || !of_kind(&relay, bot, STATUS).is_empty()).await;
     relay.stop().await;
     running.service.stop().await;
     relay.start_again().await;
     clock.set(clock.now() + 301);
     let running = home.start_at(clock.clone()).await;
-    until("the next status", || async { (of_kind(&relay, bot, STATUS).len() > 1).then_some(()) }).await;
+    wait_for("the next status", || of_kind(&relay, bot, STATUS).len() > 1).await;
     running.service.stop().await;
     let texts: Vec<String> = of_kind(&relay, bot, STATUS).into_iter().map(|status| status.content).collect();
     // The status `asleep` of the first stop was queued, and is not among them.
@@ -240,7 +240,7 @@ async fn profile_lists_and_handler_match_the_configuration() {
 
 /// The vault signs only what it was told at its start, so a reload starts it again.
 async fn a_reload_publishes_the_new_profile_and_relay_list() {
-    let relay = RawRelay::start(Manner::Honest).await;
+    let relay = RawRelay::honest().await;
     let home = Home::new(&[relay.url()]);
     let process = home.spawn_logged().await;
     let bot = process.public_key;

@@ -162,7 +162,7 @@ async fn a_paused_search_finds_nothing_until_it_resumes() {
     // A reload starts the devices again, but not the search.
     assert!(operate(&home, &["reload"]).status.success());
     let served = "serving; Ctrl-C stops";
-    until("the bot serves again", || async { (home.log().matches(served).count() == 2).then_some(()) }).await;
+    home.logs(served, 2).await;
     answering(&home).await;
     let status = &lines(&operate(&home, &["status", "--json"]))[0];
     assert_eq!((&status["open_jobs"], &status["devices"][0]["state"]), (&1.into(), &"paused".into()));
@@ -203,7 +203,7 @@ async fn a_wrong_configuration_changes_nothing_and_a_right_one_is_taken_up() {
     };
     hang_up().unwrap();
     let twice = "the configuration is wrong, so the old one stays";
-    until(twice, || async { (home.log().matches(twice).count() == 2).then_some(()) }).await;
+    home.logs(twice, 2).await;
     assert!(asker.ask("status").await.contains("#1"), "the bot goes on");
 
     // A valid file whose device does not exist: only the start finds that.
@@ -212,14 +212,14 @@ async fn a_wrong_configuration_changes_nothing_and_a_right_one_is_taken_up() {
     std::fs::write(home.config_file(), &gone).unwrap();
     assert!(operate(&home, &["reload"]).status.success());
     let stays = "the new configuration does not work, so the old one stays";
-    until(stays, || async { home.log().contains(stays).then_some(()) }).await;
+    home.logs(stays, 1).await;
     answering(&home).await;
 
     // A limit whose effect can be seen: one more job is too many now.
     std::fs::write(home.config_file(), right.replacen("[limits]\n", "[limits]\nopen_jobs_per_asker = 1\n", 1)).unwrap();
     hang_up().unwrap();
     let served = "serving; Ctrl-C stops";
-    until(served, || async { (home.log().matches(served).count() == 3).then_some(()) }).await;
+    home.logs(served, 3).await;
     answering(&home).await;
     assert!(!asker.ask("qqqqqqqp").await.contains("#2"), "the new limit holds");
     assert_eq!(lines(&operate(&home, &["jobs", "--json"])).len(), 1, "the job goes on");
@@ -233,7 +233,7 @@ async fn the_level_of_the_log_changes_while_it_runs() {
     assert!(operate(&home, &["log", "debug"]).status.success());
     let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
     asker.ask("help").await;
-    until("a line of the new level", || async { home.log().contains("DEBUG").then_some(()) }).await;
+    home.logs("DEBUG", 1).await;
     let wrong = operate(&home, &["log", "loud"]);
     assert_eq!(wrong.status.code(), Some(2), "{}", stderr(&wrong));
 }

@@ -6,7 +6,7 @@ use crate::support::bot::{FaultyBot, Home, assert_clean};
 use crate::support::harness::{Test, skip, test};
 use crate::support::program::stdout;
 use crate::support::relay::TestRelay;
-use crate::support::until;
+use crate::support::{until, wait_for};
 use nostr_sdk::prelude::*;
 use rustix::process::Signal;
 use std::collections::BTreeSet;
@@ -85,21 +85,21 @@ async fn readiness_follows_the_relay_and_health_does_not() {
     let (home, address) = home_with_metrics(&relay);
     let _bot = started(&home).await;
     assert_eq!(get(address, "/healthz"), (200, "ok\n".to_owned()));
-    until("it is ready", || async { (get(address, "/readyz") == (200, "ok\n".to_owned())).then_some(()) }).await;
+    wait_for("it is ready", || get(address, "/readyz") == (200, "ok\n".to_owned())).await;
     relay.stop().await;
     let missing = (503, "no relay is connected\n".to_owned());
-    until("readiness ends", || async { (get(address, "/readyz") == missing).then_some(()) }).await;
+    wait_for("readiness ends", || get(address, "/readyz") == missing).await;
     assert_eq!(get(address, "/healthz").0, 200, "a restart would not help");
     let status = stdout(&operate(&home, &["status"]));
     assert!(status.contains("\nBAD the bot is connected to no relay, so nobody reaches it"), "{status}");
     relay.start_again().await;
-    until("readiness returns", || async { (get(address, "/readyz").0 == 200).then_some(()) }).await;
+    wait_for("readiness returns", || get(address, "/readyz").0 == 200).await;
     // The server of the metrics goes on when the configuration changes.
     assert!(operate(&home, &["reload"]).status.success());
     until("it serves again", || async { (home.log().matches("serving; Ctrl-C stops").count() == 2).then_some(()) })
         .await;
     answering(&home).await;
-    until("it is ready again", || async { (get(address, "/readyz").0 == 200).then_some(()) }).await;
+    wait_for("it is ready again", || get(address, "/readyz").0 == 200).await;
 }
 
 /// Metrics that the dashboard and the alerts query, but for those of a fleet, which this bot lacks.

@@ -5,7 +5,7 @@ use crate::support::bot::{Met, met, met_process};
 use crate::support::harness::{Test, test};
 use crate::support::hex;
 use crate::support::program::{run, run_with_input, stderr};
-use crate::support::until;
+use crate::support::wait_for;
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
@@ -52,7 +52,7 @@ async fn the_rarest_key_comes_when_the_time_is_up_with_how_rare_it_is() {
     // Nothing is left of the keys that were not the rarest.
     assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 3, "an acceptance, a result");
     assert_eq!(home.count("SELECT count(*) FROM best"), Some(0));
-    until("delivered", || async { (running.service.totals().unwrap().delivered == 1).then_some(()) }).await;
+    wait_for("delivered", || running.service.totals().unwrap().delivered == 1).await;
 }
 
 async fn a_prefix_beside_a_search_without_a_target_is_found_meanwhile() {
@@ -62,7 +62,7 @@ async fn a_prefix_beside_a_search_without_a_target_is_found_meanwhile() {
     other.ask("cat").await;
     other.next_key().await.assert_starts_with("cat");
     assert_eq!(running.service.totals().unwrap().accepted, 1, "the search for the best goes on");
-    until("a best so far", || async { (home.count(KEPT) == Some(1)).then_some(()) }).await;
+    wait_for("a best so far", || home.count(KEPT) == Some(1)).await;
     let status = asker.ask("status").await;
     assert!(status.contains("best 10m") && status.contains("so far as rare as 1 key in"), "{status}");
     asker.ask("cancel 1").await;
@@ -72,7 +72,7 @@ async fn a_prefix_beside_a_search_without_a_target_is_found_meanwhile() {
 async fn the_best_so_far_survives_a_kill_and_is_what_comes() {
     let Met { relay, home, bot: process, mut asker } = met_process("").await;
     asker.ask("best zeros 10m").await;
-    until("a best so far", || async { (home.count(KEPT) == Some(1)).then_some(()) }).await;
+    wait_for("a best so far", || home.count(KEPT) == Some(1)).await;
     process.kill();
     // Leaves the search an instant, and almost nothing rarer to find: only a key with 64 zero bits.
     // So the bot must send the wrap that is on disk.
@@ -93,7 +93,7 @@ async fn the_best_so_far_survives_a_kill_and_is_what_comes() {
 async fn the_operator_ends_a_search_and_its_asker_gets_the_best_so_far() {
     let Met { relay: _relay, home, bot: process, mut asker } = met_process("").await;
     asker.ask("best zeros 10m").await;
-    until("a best so far", || async { (home.count(KEPT) == Some(1)).then_some(()) }).await;
+    wait_for("a best so far", || home.count(KEPT) == Some(1)).await;
     let cancelled = run(&["jobs", "cancel", "1", "--data", home.data().to_str().unwrap()]);
     assert!(cancelled.status.success(), "{}", stderr(&cancelled));
     let result = asker.next_result().await;

@@ -5,7 +5,7 @@ use crate::support::bot::{Home, Met, met};
 use crate::support::harness::{Test, figure, test};
 use crate::support::raw_relay::{Manner, RawRelay};
 use crate::support::relay::TestRelay;
-use crate::support::until;
+use crate::support::{until, wait_for};
 use nostr::nips::nip04;
 use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
@@ -16,12 +16,9 @@ pub const TESTS: &[Test] = &[
     test!(stop_silences_the_bot_and_delete_erases_the_askers_data),
     test!(a_request_that_is_deleted_by_its_asker_is_cancelled),
     test!(a_request_that_comes_after_its_own_deletion_is_not_accepted),
-    test!(public_events_are_published_once_and_a_clean_stop_is_announced).measures("latency"),
     test!(an_asker_who_asks_relays_to_vanish_is_erased_here_too),
     test!(timed_work_does_not_wait_for_silent_relays).slow().measures("latency"),
 ];
-
-const DAY: u64 = 86_400;
 
 /// Sends a message of kind 4.
 async fn send_old(asker: &Asker, text: &str) {
@@ -89,7 +86,7 @@ async fn a_request_that_is_deleted_by_its_asker_is_cancelled() {
     asker.next_text().await;
     let deletion = EventBuilder::new(Kind::EventDeletion, "").tag(Tag::event(request)).build(asker.keys.public_key());
     asker.publish(&EventBuilder::gift_wrap(&asker.keys, &running.public_key, deletion, []).await.unwrap()).await;
-    until("the job is cancelled", || async { (running.service.totals().unwrap().cancelled == 1).then_some(()) }).await;
+    wait_for("the job is cancelled", || running.service.totals().unwrap().cancelled == 1).await;
 }
 
 /// A bot may receive a deletion before the request that it deletes, because wraps have random
@@ -116,50 +113,6 @@ async fn a_request_that_comes_after_its_own_deletion_is_not_accepted() {
     assert_eq!(running.service.totals().unwrap().accepted, 1);
 }
 
-async fn public_events_are_published_once_and_a_clean_stop_is_announced() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let clock = Clock::at(Timestamp::now().as_secs());
-    let running = home.start_at(clock.clone()).await;
-    let bot = running.public_key;
-    let of_kind = |kind: u16| relay.events(Filter::new().kind(Kind::from(kind)).author(bot));
-    let first = until("profile, lists, handler and status", || async {
-        let mut ids = Vec::new();
-        for kind in [0, 10002, 10044, 10050, 31990, 30315] {
-            ids.push(of_kind(kind).await.into_iter().next()?.id);
-        }
-        Some(ids)
-    })
-    .await;
-    let status = of_kind(30315).await.into_iter().next().unwrap();
-    assert!(status.content.contains("6, 7, 8 characters"), "{}", status.content);
-    running.service.stop().await;
-
-    // A day later: an event that has not changed is not published again before its time, and there
-    // is one note about yesterday.
-    let mut asker = Asker::connect(&relay.url(), bot).await;
-    let running = home.start_at(clock.clone()).await;
-    asker.ask("dad").await;
-    asker.next_key().await;
-    until("delivered", || async { (running.service.totals().unwrap().delivered == 1).then_some(()) }).await;
-    for kind in [0, 10002, 10050, 31990] {
-        let id = of_kind(kind).await.into_iter().next().unwrap().id;
-        assert!(first.contains(&id), "kind {kind} was published again");
-    }
-    assert!(of_kind(1).await.is_empty(), "the day is not over");
-    clock.set(clock.now() + DAY);
-    until("the note", || async { of_kind(1).await.into_iter().next() }).await;
-    running.service.stop().await;
-    let _running = home.start_at(clock.clone()).await;
-    until("the status is back", || async {
-        of_kind(30315).await.into_iter().next().filter(|status| status.content.contains("ready"))
-    })
-    .await;
-    let notes: Vec<Event> = of_kind(1).await.into_iter().collect();
-    assert_eq!(notes.len(), 1, "a restart publishes nothing again");
-    assert!(notes[0].content.contains("1 request accepted, 1 key delivered"), "{}", notes[0].content);
-}
-
 async fn an_asker_who_asks_relays_to_vanish_is_erased_here_too() {
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
@@ -178,7 +131,7 @@ async fn an_asker_who_asks_relays_to_vanish_is_erased_here_too() {
     gone.publish(&vanish.sign_with_keys(&gone.keys).unwrap()).await;
     // The bot looks up requests to vanish at its start.
     let running = home.start().await;
-    until("one is forgotten", || async { (running.service.totals().unwrap().accepted == 1).then_some(()) }).await;
+    wait_for("one is forgotten", || running.service.totals().unwrap().accepted == 1).await;
     assert!(stays.ask("status").await.contains("qqqqqqqp"));
 }
 

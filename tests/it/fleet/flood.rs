@@ -4,7 +4,7 @@
 use super::server::client;
 use crate::support::fleet::{Headquarters, Killed, NatsServer, Twisted};
 use crate::support::harness::{Test, test};
-use crate::support::until;
+use crate::support::{until, wait_for};
 use async_nats::Client;
 use npubbot::fleet::LARGEST_ANSWER;
 use npubbot::scheduler::Health;
@@ -48,7 +48,7 @@ async fn a_flood_of_hellos_and_answers_hides_no_other_worker() {
     let (thief, _) = client(&server, "stolen").await;
     let sent = Arc::new(AtomicU64::new(0));
     let flood = tokio::spawn(flood(thief, Arc::clone(&sent)));
-    until("the flood is there", || async { (sent.load(Ordering::Relaxed) > 2_000).then_some(()) }).await;
+    wait_for("the flood is there", || sent.load(Ordering::Relaxed) > 2_000).await;
     let _later = server.work("later", Twisted::new(|_, report| report));
     bot.works("later").await;
     bot.goes_on("later").await;

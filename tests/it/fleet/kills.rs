@@ -6,7 +6,7 @@ use crate::support::bot::{BotProcess, Home};
 use crate::support::fleet::{Killed, NatsServer};
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
-use crate::support::{seed, until};
+use crate::support::{seed, until, wait_for};
 use async_nats::connection::State;
 use futures_util::StreamExt;
 use npubbot::fleet::{BOT, Setup};
@@ -149,7 +149,7 @@ async fn forty_jobs_survive_kills_of_workers_bot_and_server() {
     }
     // A relay has a key before the relay's OK reaches the bot.
     let delivered = "SELECT count(*) FROM job WHERE state = 'delivered'";
-    until("all jobs are delivered", || async { (home.count(delivered) == Some(JOBS as i64)).then_some(()) }).await;
+    wait_for("all jobs are delivered", || home.count(delivered) == Some(JOBS as i64)).await;
     let seen = seen.lock().unwrap();
     let mut users: HashMap<Vec<u8>, &Order> = HashMap::new();
     for (order, starts) in seen.iter() {

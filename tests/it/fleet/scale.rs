@@ -7,7 +7,7 @@ use crate::support::fleet::{BOT_THREADS, Headquarters, InProcess, NatsServer};
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
 use crate::support::vault::vault_of;
-use crate::support::{until, usage};
+use crate::support::{until, usage, wait_for};
 use npubbot::job::JobId;
 use npubbot::key::{Offset, Rotation, Tweak, VerifiedHit};
 use npubbot::search::{ClaimedHit, DeviceId, DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
@@ -126,14 +126,11 @@ async fn measure(workers: usize, time: Duration) {
     let (heard, _running) = simulate(&server, &names, 1, time);
     let there = || bot.status().devices().filter(|device| device.connected).count();
     let count = || bot.scheduler.devices().iter().filter(|device| device.rate.is_some()).count();
-    until("all workers are measured", || async { (there() == workers && count() > workers).then_some(()) }).await;
+    wait_for("all workers are measured", || there() == workers && count() > workers).await;
     // A job that everybody searches, so that there are orders ahead, as in use.
     bot.order(1, "pppppppppppp");
     let before = heard.launches.load(Ordering::Relaxed);
-    until("they work", || async {
-        (heard.launches.load(Ordering::Relaxed) > before + 20 * workers as u64).then_some(())
-    })
-    .await;
+    wait_for("they work", || heard.launches.load(Ordering::Relaxed) > before + 20 * workers as u64).await;
     // Processor times in seconds: of the bot, of this whole process, and of the server.
     let seconds = || {
         let this = std::process::id();
@@ -183,10 +180,10 @@ async fn cost(workers: usize, starts: usize) {
     let alone = memory();
     let (heard, _running) = simulate(&server, &names, starts, Duration::from_millis(400));
     let launches = || heard.launches.load(Ordering::Relaxed);
-    until("they work", || async { (launches() > 30 * workers as u64).then_some(()) }).await;
+    wait_for("they work", || launches() > 30 * workers as u64).await;
     let (began, before, used) = (Instant::now(), launches(), seconds());
     let enough = before + 60 * workers as u64;
-    until("they have worked", || async { (launches() > enough).then_some(()) }).await;
+    wait_for("they have worked", || launches() > enough).await;
     let (time, orders, after) = (began.elapsed(), launches() - before, seconds());
     println!("{workers} workers, {starts} start points: {orders} orders in {time:?}; of bot, vault and server:");
     let times = [0, 1, 2].map(|at| after[at] - used[at]);

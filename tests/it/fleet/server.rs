@@ -2,7 +2,7 @@
 
 use crate::support::fleet::{Headquarters, Killed, NatsServer, needs_nats};
 use crate::support::harness::{Test, test};
-use crate::support::{PATIENCE, program, until};
+use crate::support::{PATIENCE, program, until, wait_for};
 use async_nats::{Client, ConnectOptions, Event};
 use futures_util::StreamExt;
 use npubbot::fleet::{BOT, Credentials, Reloaded, Setup};
@@ -32,13 +32,13 @@ async fn the_search_goes_on_without_the_server_and_workers_come_back_with_it() {
     std::fs::remove_file(server.file("ann")).unwrap();
     std::fs::remove_file(server.file(BOT)).unwrap();
     server.kill();
-    until("the bot notices", || async { (!bot.status().connected).then_some(()) }).await;
+    wait_for("the bot notices", || !bot.status().connected).await;
     let is_out = |health: &Health| matches!(health, Health::Out(reason) if reason.contains("the server is away"));
     until("the worker has no orders", || async { bot.device("ann").filter(|device| is_out(&device.health)) }).await;
     let own = || bot.scheduler.devices().into_iter().find(|device| device.id.to_string() == "cpu").unwrap();
     let before = own();
     // The bot's own device takes over the patterns of workers.
-    until("the bot's own device goes on", || async { (own().candidates > before.candidates + 10).then_some(()) }).await;
+    wait_for("the bot's own device goes on", || own().candidates > before.candidates + 10).await;
     assert_eq!(own().health, Health::Working);
     server.start_again().await;
     until("the server is back", || async { bot.status().connected.then_some(()) }).await;
@@ -194,7 +194,7 @@ async fn a_worker_can_do_nothing_at_the_subjects_of_others() {
         let before = said.lock().unwrap().len();
         let _subscription = ann.subscribe(subject).await.unwrap();
         ann.flush().await.unwrap();
-        until(subject, || async { (said.lock().unwrap().len() > before).then_some(()) }).await;
+        wait_for(subject, || said.lock().unwrap().len() > before).await;
     }
     // Allowed messages arrive, and no forbidden one has arrived before them.
     ann.publish("npubbot.ann.0.answers", "own".into()).await.unwrap();

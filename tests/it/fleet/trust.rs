@@ -2,7 +2,7 @@
 
 use crate::support::fleet::{Headquarters, NatsServer, Twisted, claims, elapsed};
 use crate::support::harness::{Test, test};
-use crate::support::until;
+use crate::support::{until, wait_for};
 use npubbot::key::{Offset, Rotation, Tweak};
 use npubbot::scheduler::Health;
 use npubbot::search::ClaimedHit;
@@ -72,7 +72,7 @@ async fn a_worker_that_repeats_the_hits_of_another_is_named_and_dropped() {
     });
     let _honest = server.work("honest", honest);
     bot.order(1, "qqqqqqqqqqqq");
-    until("there are hits to steal", || async { (seen.lock().unwrap().len() > 5).then_some(()) }).await;
+    wait_for("there are hits to steal", || seen.lock().unwrap().len() > 5).await;
     let _thief = server.work("thief", Twisted::new(move |_, _| claims(seen.lock().unwrap().clone(), 1 << 20)));
     dropped(&bot, "thief", "hits were wrong").await;
 }

@@ -8,7 +8,7 @@ use crate::support::fleet::{Headquarters, Killed, NatsServer, Twisted};
 use crate::support::harness::{Test, test};
 use crate::support::program::stdout;
 use crate::support::relay::TestRelay;
-use crate::support::until;
+use crate::support::{until, wait_for};
 use npubbot::scheduler::Health;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -117,7 +117,7 @@ async fn the_operator_sees_the_workers_of_a_running_bot() {
     // last hello.
     assert!(shown["state"].as_str().unwrap().starts_with("away: no "), "{shown}");
     server.kill();
-    until("the server is away", || async { (!fleet()["connected"].as_bool().unwrap()).then_some(()) }).await;
+    wait_for("the server is away", || !fleet()["connected"].as_bool().unwrap()).await;
     let doctor = stdout(&operate(&home, &["doctor"]));
     assert!(doctor.contains("is away; they get no orders"), "{doctor}");
     let status = stdout(&operate(&home, &["status"]));

@@ -3,18 +3,24 @@
 //! failure CUDA refuses every call until the process ends, so the GPU does not come back in this
 //! test.)
 
+use crate::support::asker::Asker;
+use crate::support::bot::{Met, met};
 use crate::support::harness::{Test, needs_gpu, test};
+use crate::support::wait_for;
 use cudarc::driver::{CudaContext, LaunchConfig};
 use cudarc::nvrtc::Ptx;
 use npubbot::job::{JobId, JobSpec};
-use npubbot::pattern::Pattern;
-use npubbot::scheduler::{FindOutcome, Health, Scheduler};
-use npubbot::search::{DeviceChoice, SearchOptions};
+use npubbot::pattern::{ALPHABET, Pattern};
+use npubbot::scheduler::{DeviceStatus, FindOutcome, Health, Scheduler};
+use npubbot::search::{DeviceChoice, DeviceId, SearchOptions};
 use npubbot::vault::Vault;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-pub const TESTS: &[Test] = &[test!(a_gpu_that_fails_is_taken_out_and_its_work_goes_on)];
+pub const TESTS: &[Test] = &[
+    test!(a_gpu_that_fails_is_taken_out_and_its_work_goes_on),
+    test!(gpus_fail_under_requests_and_after_a_restart_each_has_its_key),
+];
 
 const TRAP: &str = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry boom() { trap; }\n";
 
@@ -66,4 +72,34 @@ fn a_gpu_that_fails_is_taken_out_and_its_work_goes_on() {
     assert_eq!(finds.recv_timeout(Duration::from_secs(30)).unwrap(), JobId(2));
     assert!(scheduler.rate().is_some(), "the rate is that of the processor now");
     println!("taken out after {out_after:?}");
+}
+
+/// After a trap, CUDA refuses every GPU of the process. The next process goes on.
+async fn gpus_fail_under_requests_and_after_a_restart_each_has_its_key() {
+    needs_gpu();
+    let Met { relay, home, bot, asker } = met("[search]\ndevice = \"cuda\"\n").await;
+    let mut askers = vec![asker];
+    for _ in 1..32 {
+        askers.push(Asker::connect(&relay.url(), bot.public_key).await);
+    }
+    // A match takes 10^12 candidates on average.
+    let prefix = |number: usize| format!("m0ctan{}", char::from(ALPHABET[number % 32])) + "e";
+    for (number, asker) in askers.iter().enumerate() {
+        asker.send(&prefix(number)).await;
+    }
+    askers[0].next_key().await.assert_starts_with(&prefix(0));
+    tokio::task::spawn_blocking(|| destroy_the_context(0)).await.unwrap();
+    let is_out = |device: &DeviceStatus| match &device.health {
+        Health::Out(reason) => reason.contains("until npubbot is started again"),
+        _ => device.id == DeviceId::Cpu,
+    };
+    wait_for("every GPU is taken out, with what to do", || bot.service.devices().iter().all(is_out)).await;
+    bot.service.stop().await;
+    let _bot = home.spawn().await;
+    for (number, asker) in askers.iter_mut().enumerate().skip(1) {
+        asker.next_key().await.assert_starts_with(&prefix(number));
+    }
+    // Nothing comes twice: the ledger has one job per asker.
+    home.has_delivered(askers.len() as i64).await;
+    assert_eq!(home.count("SELECT count(*) FROM job"), Some(askers.len() as i64));
 }

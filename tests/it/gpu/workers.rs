@@ -7,7 +7,7 @@ use crate::support::fleet::{Killed, NatsServer};
 use crate::support::harness::{Test, figure, needs_gpu, test};
 use crate::support::program::{self, stdout};
 use crate::support::relay::TestRelay;
-use crate::support::until;
+use crate::support::{until, wait_for};
 use npubbot::search::cuda;
 use serde_json::Value;
 use std::net::{SocketAddr, TcpListener};
@@ -69,10 +69,7 @@ impl Measured<'_> {
         }
         // Waits until each worker has searched for longer than its waiting orders take.
         let (began, before) = (Instant::now(), self.proven());
-        until("all search", || async {
-            (self.proven() > before && began.elapsed() > Duration::from_secs(5)).then_some(())
-        })
-        .await;
+        wait_for("all search", || self.proven() > before && began.elapsed() > Duration::from_secs(5)).await;
         let (began, before) = (Instant::now(), self.proven());
         tokio::time::sleep(Duration::from_secs(seconds)).await;
         (self.proven() - before) / began.elapsed().as_secs_f64()

@@ -7,9 +7,9 @@ use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
 use crate::support::foreign::{ForeignRelay, Manner as ForeignManner};
 use crate::support::harness::{Test, figure, test};
-use crate::support::raw_relay::{Manner, RawRelay};
+use crate::support::raw_relay::RawRelay;
 use crate::support::relay::TestRelay;
-use crate::support::{connect, publish, seed, until};
+use crate::support::{connect, publish, seed, until, wait_for};
 use ::rand::rngs::StdRng;
 use ::rand::{Rng, SeedableRng};
 use nostr_sdk::prelude::*;
@@ -139,7 +139,7 @@ fn older_jumble() -> &'static ClientForm {
 /// announces, or that somebody else announces. The author's newest announcement may be on a relay
 /// of their own only.
 async fn an_impostor_is_not_heard_whatever_a_relay_shows_or_hides() {
-    let (ours, theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
+    let (ours, theirs) = (RawRelay::honest().await, RawRelay::honest().await);
     let home = Home::new(&[ours.url()]);
     let process = home.spawn_at_level("debug").await;
     let (form, bot) = (older_jumble(), process.public_key);
@@ -185,7 +185,7 @@ async fn an_impostor_is_not_heard_whatever_a_relay_shows_or_hides() {
     .await
     .assert_starts_with("dad");
     let dropped = || home.log().matches("seal and rumor have different authors").count();
-    until("the others are looked up and dropped", || async { (dropped() >= impostors.len()).then_some(()) }).await;
+    wait_for("the others are looked up and dropped", || dropped() >= impostors.len()).await;
     assert_eq!(home.count("SELECT count(*) FROM seen"), Some(1), "only the genuine one was seen");
     let written: HashSet<PublicKey> = impostors.iter().map(|one| one.identity.public_key()).collect();
     for relay in [&ours, &theirs] {
@@ -196,7 +196,7 @@ async fn an_impostor_is_not_heard_whatever_a_relay_shows_or_hides() {
 
 /// Claims name authors whose own relay accepts connections and never says a word.
 async fn claims_whose_authors_relays_say_nothing_hold_nobody_up() {
-    let relay = RawRelay::start(Manner::Honest).await;
+    let relay = RawRelay::honest().await;
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let silent_url = RelayUrl::parse(&format!("ws://{}", silent.local_addr().unwrap())).unwrap();
     let running = Home::new(&[relay.url()]).start().await;

@@ -5,7 +5,7 @@ use crate::support::bot::Home;
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, figure, gate, test};
 use crate::support::raw_relay::{Manner, RawRelay};
-use crate::support::{publish, until};
+use crate::support::{dm_list, publish, until, wait_for};
 use ::rand::rngs::StdRng;
 use ::rand::{Rng, SeedableRng};
 use nostr_sdk::prelude::*;
@@ -22,7 +22,7 @@ async fn failing_and_lying_relays_only_cause_a_delay() {
     }
     let mut good = Vec::new();
     for _ in 0..3 {
-        good.push(RawRelay::start(Manner::Honest).await);
+        good.push(RawRelay::honest().await);
     }
     let urls: Vec<RelayUrl> = liars.iter().chain(&good).map(RawRelay::url).collect();
     let running = Home::new(&urls).start().await;
@@ -40,13 +40,13 @@ async fn failing_and_lying_relays_only_cause_a_delay() {
     publish(&liars[3].url(), &forger.honest("cats", 0)).await;
     let messages =
         |good: &[RawRelay]| good.iter().flat_map(|relay| relay.wraps_to(asker.public_key())).collect::<Vec<_>>();
-    until("the request is accepted", || async { (!messages(&good).is_empty()).then_some(()) }).await;
+    wait_for("the request is accepted", || !messages(&good).is_empty()).await;
     let acceptance = began.elapsed();
     for relay in &mut good {
         relay.stop().await;
     }
     gate::open();
-    until("the key is found", || async { (running.service.totals().unwrap().accepted == 0).then_some(()) }).await;
+    wait_for("the key is found", || running.service.totals().unwrap().accepted == 0).await;
 
     // The honest relays return and stop again at random, each for a moment.
     for _ in 0..10 {
@@ -96,8 +96,7 @@ async fn failing_and_lying_relays_only_cause_a_delay() {
     })
     .await;
     let second = Forger::new(running.public_key);
-    let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(good[0].url()));
-    publish(&good[0].url(), &list.sign_with_keys(&second.author).unwrap()).await;
+    publish(&good[0].url(), &dm_list(&second.author, &[good[0].url()])).await;
     let began = Instant::now();
     publish(&good[0].url(), &second.honest("help", 0)).await;
     let answered = || async { (!good[0].wraps_to(second.author.public_key()).is_empty()).then_some(()) };

@@ -6,7 +6,7 @@ use crate::support::bot::Home;
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, figure, test};
 use crate::support::raw_relay::{Challenge, Manner, RawRelay};
-use crate::support::{connect, publish, publish_with, until};
+use crate::support::{connect, publish, publish_with, until, wait_for};
 use nostr_sdk::prelude::*;
 use npubbot::config::Config;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ async fn the_bot_authenticates_however_a_relay_asks_for_it() {
     for challenge in [Challenge::AtOnce, Challenge::BeforeRefusal, Challenge::AfterRefusal] {
         let relay = RawRelay::start(Manner::Asking(challenge)).await;
         let running = Home::new(&[relay.url()]).start().await;
-        until("the bot proves who it is", || async { (relay.proofs() > 0).then_some(()) }).await;
+        wait_for("the bot proves who it is", || relay.proofs() > 0).await;
         let mut asker = Asker::connect(&relay.url(), running.public_key).await;
         let acceptance = asker.ask("dad").await;
         assert!(acceptance.contains("npub1dad"), "{challenge:?}: {acceptance}");
@@ -45,7 +45,7 @@ async fn a_subscription_that_went_silent_is_noticed_and_renewed() {
     relay.go_deaf();
     // The watchdog sends a message to the bot itself. It does not arrive, so the bot connects
     // again.
-    until("a new connection", || async { (relay.connections() > before).then_some(()) }).await;
+    wait_for("a new connection", || relay.connections() > before).await;
     let mut later = Asker::connect(&relay.url(), running.public_key).await;
     assert!(later.ask("ham").await.contains("#2"));
 }
@@ -54,17 +54,17 @@ async fn a_subscription_that_went_silent_is_noticed_and_renewed() {
 /// then forgets the subscription, and accepts no new one for a relay that is often unreachable. The
 /// bot subscribes again all the same.
 async fn a_subscription_that_was_closed_before_the_relay_went_is_made_again() {
-    let mut relay = RawRelay::start(Manner::Honest).await;
+    let mut relay = RawRelay::honest().await;
     let home = Home::new(&[relay.url()]);
     let _bot = home.spawn_logged().await;
     until("subscribed", || async { relay.is_subscribed().then_some(()) }).await;
     let told = |what: &str| home.log().matches(what).count();
     let (nobody, all) = ("inbox relays connected: 0 of 1", "inbox relays connected: 1 of 1");
-    until("the operator is told that it is connected", || async { (told(all) > 0).then_some(()) }).await;
+    wait_for("the operator is told that it is connected", || told(all) > 0).await;
     // The bot may log both lines before its first connection, so the lines so far are counted.
     let (nobody_before, all_before) = (told(nobody), told(all));
     relay.stop().await;
-    until("the operator is told", || async { (told(nobody) > nobody_before).then_some(()) }).await;
+    wait_for("the operator is told", || told(nobody) > nobody_before).await;
     // One attempt to connect fails.
     let address = relay.url().to_string().replace("ws://", "");
     let address = address.trim_end_matches('/');
@@ -72,11 +72,11 @@ async fn a_subscription_that_was_closed_before_the_relay_went_is_made_again() {
     drop(until("the relay's port is free", bind).await.accept().await.unwrap());
     relay.start_again().await;
     until("subscribed again", || async { relay.is_subscribed().then_some(()) }).await;
-    until("the operator is told again", || async { (told(all) > all_before).then_some(()) }).await;
+    wait_for("the operator is told again", || told(all) > all_before).await;
     relay.blurt(r#"["CLOSED","inbox","shutting down"]"#);
-    until("the bot has read it", || async { (relay.pongs() > 0).then_some(()) }).await;
+    wait_for("the bot has read it", || relay.pongs() > 0).await;
     relay.stop().await;
-    until("gone", || async { (!relay.is_subscribed()).then_some(()) }).await;
+    wait_for("gone", || !relay.is_subscribed()).await;
     relay.start_again().await;
     until("subscribed once more", || async { relay.is_subscribed().then_some(()) }).await;
 }
@@ -109,10 +109,9 @@ async fn texts(relay: &RawRelay, asker: &Keys, messages: usize) -> Vec<String> {
 }
 
 async fn messages_pass_both_ways_through_a_relay_that_closes_idle_connections() {
-    let (idle, good) =
-        (RawRelay::start(Manner::Impatient(Duration::from_secs(1))).await, RawRelay::start(Manner::Honest).await);
+    let (idle, good) = (RawRelay::start(Manner::Impatient(Duration::from_secs(1))).await, RawRelay::honest().await);
     let running = Home::new(&[idle.url(), good.url()]).start().await;
-    until("the bot came back", || async { (idle.connections() > 1).then_some(()) }).await;
+    wait_for("the bot came back", || idle.connections() > 1).await;
     // A request, and its answers, go through the relay that closes idle connections.
     let asker = somebody(running.public_key, &[&idle], &idle).await;
     publish(&idle.url(), &asker.honest("dad", 0)).await;
@@ -122,7 +121,7 @@ async fn messages_pass_both_ways_through_a_relay_that_closes_idle_connections() 
     // A message that is due while the connection is closed is sent as soon as there is a new one.
     let asker = somebody(running.public_key, &[&idle], &good).await;
     let request = asker.honest("help", 0);
-    until("the connection is closed", || async { (!idle.is_subscribed()).then_some(()) }).await;
+    wait_for("the connection is closed", || !idle.is_subscribed()).await;
     let began = Instant::now();
     publish(&good.url(), &request).await;
     texts(&idle, &asker.author, 1).await;
@@ -133,7 +132,7 @@ async fn messages_pass_both_ways_through_a_relay_that_closes_idle_connections() 
 
 async fn a_relay_that_limits_the_rate_gets_everything_a_little_later() {
     for manner in [Manner::Limiting(3), Manner::HangingUp(3)] {
-        let (limiting, good) = (RawRelay::start(manner).await, RawRelay::start(Manner::Honest).await);
+        let (limiting, good) = (RawRelay::start(manner).await, RawRelay::honest().await);
         let running = Home::new(&[good.url()]).start().await;
         let mut askers = Vec::new();
         for _ in 0..16 {
@@ -162,14 +161,14 @@ async fn a_relay_that_limits_the_rate_gets_everything_a_little_later() {
 
 async fn a_relay_that_will_never_accept_a_message_is_skipped_and_logged() {
     for manner in [Manner::Fresh(Duration::from_secs(5)), Manner::Small(600)] {
-        let (bad, good) = (RawRelay::start(manner).await, RawRelay::start(Manner::Honest).await);
+        let (bad, good) = (RawRelay::start(manner).await, RawRelay::honest().await);
         let home = Home::new(&[good.url()]);
         let bot = home.spawn_logged().await;
         let asker = somebody(bot.public_key, &[&bad, &good], &good).await;
         publish(&good.url(), &asker.honest("help", 0)).await;
         texts(&good, &asker.author, 1).await;
         let finished = "SELECT (SELECT max(seq) FROM sqlite_sequence WHERE name = 'outbox') = 1 AND NOT EXISTS (SELECT 1 FROM outbox)";
-        until("it is done", || async { (home.count(finished) == Some(1)).then_some(()) }).await;
+        wait_for("it is done", || home.count(finished) == Some(1)).await;
         assert_eq!(bad.refusals(), 1, "asked once");
         let log = home.log();
         assert!(log.contains("is left out") && log.contains(&bad.url().to_string()), "{log}");

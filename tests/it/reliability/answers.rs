@@ -4,7 +4,7 @@ use crate::support::PATIENCE;
 use crate::support::asker::{Asker, explains_a_result, is_late_notice, is_result};
 use crate::support::bot::Home;
 use crate::support::harness::{Test, figure, test};
-use crate::support::raw_relay::{Manner, RawRelay};
+use crate::support::raw_relay::RawRelay;
 use nostr_sdk::prelude::{EventBuilder, EventId, RelayPoolNotification, UnwrappedGift};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -41,7 +41,7 @@ fn random_text(rng: &mut StdRng) -> String {
 async fn every_text_is_answered(count: usize) {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     // A relay without a limit of events per minute.
-    let relay = RawRelay::start(Manner::Honest).await;
+    let relay = RawRelay::honest().await;
     let running = Home::new(&[relay.url()]).start().await;
     let asker = Asker::connect(&relay.url(), running.public_key).await;
     let mut answers: HashMap<EventId, usize> = HashMap::new();

@@ -5,9 +5,9 @@ use crate::support::bot::Home;
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, figure, gate, test};
 use crate::support::log::Log;
-use crate::support::raw_relay::{Manner, RawRelay};
+use crate::support::raw_relay::RawRelay;
 use crate::support::relay::TestRelay;
-use crate::support::{connect, publish_with, until};
+use crate::support::{connect, dm_list, publish_with, until, wait_for};
 use ::rand::rngs::StdRng;
 use ::rand::{Rng, SeedableRng};
 use nostr_sdk::prelude::*;
@@ -148,8 +148,7 @@ async fn request_of_somebody_out_of_reach(living: &RawRelay, gone: &RelayUrl, bo
     let client = Client::builder().signer(forger.author.clone()).build();
     client.add_relay(living.url()).await.unwrap();
     connect(&client).await;
-    let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(gone.clone()));
-    publish_with(&client, &list.sign_with_keys(&forger.author).unwrap()).await;
+    publish_with(&client, &dm_list(&forger.author, &[gone.clone()])).await;
     publish_with(&client, &forger.honest("cat", 0)).await;
     client.shutdown().await;
     forger.author
@@ -158,14 +157,14 @@ async fn request_of_somebody_out_of_reach(living: &RawRelay, gone: &RelayUrl, bo
 /// R6, first half: the asker's relay is gone for six days and then returns. It gets the event that
 /// was sealed six days ago.
 async fn a_relay_gone_for_six_days_gets_the_same_event() {
-    let (living, mut theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
+    let (living, mut theirs) = (RawRelay::honest().await, RawRelay::honest().await);
     theirs.stop().await;
     let home = Home::new(&[living.url()]);
     let start = Clock::System.now();
     let clock = Clock::at(start);
     let running = home.start_at(clock.clone()).await;
     let asker = request_of_somebody_out_of_reach(&living, &theirs.url(), running.public_key, start).await;
-    until("the key is found", || async { (running.service.totals().unwrap().found == 1).then_some(()) }).await;
+    wait_for("the key is found", || running.service.totals().unwrap().found == 1).await;
     let sealed = home.count("SELECT id FROM outbox WHERE result_of = 1");
     let tries = format!("SELECT attempts > 0 AND due_at > {} FROM outbox WHERE result_of = 1", start + 6 * DAY);
     turn_until(&clock, 12 * HOUR, &home, "six days of attempts", &tries).await;
@@ -188,14 +187,14 @@ async fn a_relay_gone_for_six_days_gets_the_same_event() {
 /// R6, second half: after fourteen days the message is given up, and the operator is told.
 async fn after_fourteen_days_a_message_is_given_up_and_the_operator_told() {
     let log = Log::of_warnings();
-    let (living, mut theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
+    let (living, mut theirs) = (RawRelay::honest().await, RawRelay::honest().await);
     theirs.stop().await;
     let home = Home::new(&[living.url()]);
     let start = Clock::System.now();
     let clock = Clock::at(start);
     let running = home.start_at(clock.clone()).await;
     request_of_somebody_out_of_reach(&living, &theirs.url(), running.public_key, start).await;
-    until("the key is found", || async { (running.service.totals().unwrap().found == 1).then_some(()) }).await;
+    wait_for("the key is found", || running.service.totals().unwrap().found == 1).await;
     let given_up = "SELECT count(*) FROM outbox WHERE result_of = 1 AND finished = 1";
     clock.set(start + 13 * DAY);
     let tried = format!("SELECT attempts > 0 AND due_at > {} FROM outbox WHERE result_of = 1", start + 13 * DAY);
@@ -275,7 +274,7 @@ async fn a_clock_thirty_years_ahead_does_not_end_jobs() {
     clock.set(right + 30 * 365 * DAY);
     // Once the bot has written that the job takes long, it has read the clock.
     let messages = "SELECT max(seq) FROM sqlite_sequence WHERE name = 'outbox'";
-    until("the notice", || async { (home.count(messages) == Some(2)).then_some(()) }).await;
+    wait_for("the notice", || home.count(messages) == Some(2)).await;
     clock.set(right);
     let totals = running.service.totals().unwrap();
     assert_eq!((totals.accepted, totals.expired), (1, 0));

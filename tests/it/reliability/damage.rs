@@ -4,7 +4,7 @@
 use crate::support::asker::Asker;
 use crate::support::bot::{Home, Met, met_process};
 use crate::support::harness::{Test, test};
-use crate::support::until;
+
 use rusqlite::Connection;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::OpenOptions;
@@ -32,7 +32,7 @@ async fn a_message_that_can_never_be_recorded_holds_up_nobody() {
     );
     ledger(&home).execute_batch(&trigger).unwrap();
     unlucky.send("help").await;
-    until("it is left out", || async { home.log().contains("is left out until the next start").then_some(()) }).await;
+    home.logs("is left out until the next start", 1).await;
     lucky.ask("help").await;
     // The next start finds the message on the relay.
     bot.kill();
@@ -67,7 +67,7 @@ async fn damage_after_a_reload_is_not_taken_for_a_wrong_configuration() {
     asker.ask("help").await;
     kill_process(Pid::from_raw(bot.pid() as i32).unwrap(), Signal::HUP).unwrap();
     let served = "serving; Ctrl-C stops";
-    until("the bot serves again", || async { (home.log().matches(served).count() == 2).then_some(()) }).await;
+    home.logs(served, 2).await;
     asker.ask("status").await;
     damage(&home);
     asker.send("status 1").await;

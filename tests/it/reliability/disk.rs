@@ -6,7 +6,7 @@ use crate::support::bot::Home;
 use crate::support::harness::{Test, figure, test};
 use crate::support::log::Log;
 use crate::support::relay::TestRelay;
-use crate::support::until;
+use crate::support::{until, wait_for};
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[test!(a_full_disk_delays_and_loses_nothing).measures("latency")];
@@ -104,8 +104,8 @@ async fn a_full_disk_delays_and_loses_nothing() {
             break;
         }
         free();
-        until("the result that fitted is delivered", || async {
-            (service.totals().unwrap().delivered as usize == before as usize + requests).then_some(())
+        wait_for("the result that fitted is delivered", || {
+            service.totals().unwrap().delivered as usize == before as usize + requests
         })
         .await;
         assert!(requests < 20, "the disk never fills");
@@ -126,15 +126,13 @@ async fn a_full_disk_delays_and_loses_nothing() {
     assert_eq!(service.totals().unwrap().delivered as usize, before as usize + requests - 1, "its key is not sent");
     free();
     let began = Instant::now();
-    until("the key is delivered", || async {
-        (service.totals().unwrap().delivered as usize == before as usize + requests).then_some(())
-    })
-    .await;
+    wait_for("the key is delivered", || service.totals().unwrap().delivered as usize == before as usize + requests)
+        .await;
     let found = began.elapsed();
 
     // Nothing is lost and nothing doubled: one answer per message, one key per job, and one notice
     // per late job.
-    until("every message is out", || async { (service.totals().unwrap().unsent_messages == 0).then_some(()) }).await;
+    wait_for("every message is out", || service.totals().unwrap().unsent_messages == 0).await;
     let answers = 1 + sent as i64 + requests as i64;
     let (jobs, late) = (home.count("SELECT count(*) FROM job").unwrap(), home.count(LATE).unwrap());
     assert_eq!(messages().await, answers + jobs + late, "{answers} answers, {jobs} keys, {late} notices");

@@ -2,6 +2,7 @@
 //! and of an idle bot. `just load` and `just economy` measure.
 
 use crate::support::bot::Home;
+use crate::support::dm_list;
 use crate::support::harness::{Test, figure, test};
 use crate::support::relay::TestRelay;
 use crate::support::usage;
@@ -29,8 +30,7 @@ async fn requests(relay: &TestRelay, clients: &Askers, bot: PublicKey, askers: u
     let mut requests = Vec::new();
     for number in 0..askers {
         let keys = Keys::generate();
-        let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(relay.url()));
-        clients.writer.send_event(&list.sign_with_keys(&keys).unwrap()).await.unwrap();
+        clients.writer.send_event(&dm_list(&keys, &[relay.url()])).await.unwrap();
         requests.push((keys.public_key(), EventBuilder::private_msg(&keys, bot, request(number), []).await.unwrap()));
     }
     requests

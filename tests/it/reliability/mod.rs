@@ -4,7 +4,6 @@ pub mod answers;
 pub mod clock;
 pub mod damage;
 pub mod disk;
-pub mod ledger_kill;
 pub mod load;
 pub mod parts;
 pub mod person;

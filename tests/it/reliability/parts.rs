@@ -6,8 +6,8 @@ use crate::support::asker::Asker;
 use crate::support::bot::{FaultyBot, Home};
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
-use crate::support::until;
 use crate::support::vault::started;
+use crate::support::{until, wait_for};
 use npubbot::clock::Clock;
 use npubbot::service::Service;
 use std::fs::File;
@@ -57,7 +57,7 @@ async fn each_task_and_thread_that_is_killed_is_seen_and_started_again() {
             (restarts() > before || (missed(health) && missed(monitor.readiness().await))).then_some(())
         })
         .await;
-        until(&format!("{name} is started again"), || async { (restarts() > before).then_some(()) }).await;
+        wait_for(&format!("{name} is started again"), || restarts() > before).await;
         until(&format!("{name} is back"), || async { monitor.check(CHECK_TIMEOUT).await.ok() }).await;
         let mut other = Asker::connect(&relay.url(), public_key).await;
         other.ask("qq").await;

@@ -7,7 +7,7 @@ use crate::support::harness::{Test, test};
 use crate::support::program::{self, stdout};
 use crate::support::relay::TestRelay;
 use crate::support::vault::{kill, next_vault};
-use crate::support::{locked, until};
+use crate::support::{locked, until, wait_for};
 use nostr_sdk::ToBech32;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -63,7 +63,7 @@ impl Terminal {
     /// Types a line once the terminal's echo is off. The program asks first and turns the echo off
     /// just after that; a person is too slow to type in between.
     async fn types_unseen(&mut self, line: &str) {
-        until("the terminal shows nothing that is typed", || async { (!self.echoes()).then_some(()) }).await;
+        wait_for("the terminal shows nothing that is typed", || !self.echoes()).await;
         writeln!(self.keyboard, "{line}").unwrap();
     }
 
@@ -123,8 +123,7 @@ async fn a_vault_that_needs_a_person_asks_at_the_terminal_and_doctor_says_so() {
     terminal.types_unseen("battery staple").await;
     terminal.shows("wrong passphrase").await;
     until("doctor names it too", || async { about_vault().contains("wrong passphrase").then_some(()) }).await;
-    until("it asks again", || async { (terminal.screen().matches("to start it again: ").count() == 2).then_some(()) })
-        .await;
+    wait_for("it asks again", || terminal.screen().matches("to start it again: ").count() == 2).await;
     terminal.types_unseen(PASSPHRASE).await;
     assert_ne!(next_vault(bot.0.id(), Some(former)).await, former);
     asker.next_key().await.assert_starts_with("q");

@@ -257,11 +257,11 @@ fn changes(files: &BTreeMap<String, Vec<u8>>, before: &Told) -> Vec<String> {
 }
 
 fn power_may_go_at_every_write() {
-    // At each change the seed chooses: nothing unsynced survives, or a part of it. The long form
-    // tries both and more.
+    // At each change the seed chooses what survives of the unsynced: nothing, a part, or all of it as
+    // after a kill. The long form tries each.
     lose_power_at_every_change(|at, seed| {
         let mixed = seed.wrapping_add(at as u64);
-        vec![if mixed.is_multiple_of(2) { Survives::Nothing } else { Survives::Some(mixed) }]
+        vec![[Survives::Nothing, Survives::Some(mixed), Survives::Everything][(mixed % 3) as usize]]
     });
 }
 

@@ -7,7 +7,7 @@ use crate::support::bot::{FaultyBot, Home, Met, assert_clean, met_process};
 use crate::support::harness::{Test, figure, test};
 use crate::support::relay::TestRelay;
 use crate::support::vault::{about, kill, next_vault};
-use crate::support::{program, until};
+use crate::support::{program, until, wait_for};
 use npubbot::clock::Clock;
 use npubbot::ledger::Ledger;
 use rand::rngs::StdRng;
@@ -178,7 +178,7 @@ async fn mine_goes_on_when_its_vault_is_killed_and_leaves_none_behind() {
         delivered.assert_starts_with(key["pattern"].as_str().unwrap());
     }
     assert!(mine.ended().await.success());
-    until("the vault ends", || async { (!about(vault, "comm").exists()).then_some(()) }).await;
+    wait_for("the vault ends", || !about(vault, "comm").exists()).await;
 }
 
 /// R9: a second program on the same data folder ends and says why.

@@ -9,6 +9,7 @@ use crate::support::forger::Forger;
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
 use crate::support::usage::status;
+use crate::support::{dm_list, wait_for};
 use nostr_sdk::prelude::{Client, Event, EventBuilder, Keys, Kind, Tag, Timestamp};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -151,8 +152,7 @@ async fn soak(messages: usize, pace: Duration, batches: usize) {
     let (mut relay, home, process, writer) = start(KEPT * messages).await;
     let askers: Vec<Forger> = (0..ASKERS).map(|_| Forger::new(process.public_key)).collect();
     for asker in &askers {
-        let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(relay.url()));
-        writer.send_event(&list.sign_with_keys(&asker.author).unwrap()).await.unwrap();
+        writer.send_event(&dm_list(&asker.author, &[relay.url()])).await.unwrap();
     }
     let at_start = usage(process.pid()).threads;
     junk(1..=batches, &writer, &askers[0], &home).await;
@@ -208,7 +208,7 @@ async fn soak(messages: usize, pace: Duration, batches: usize) {
     for _ in 0..AT_REST {
         let noted = heap(&home).len();
         writer.send_event(&askers[0].honest("hello", 0)).await.unwrap();
-        crate::support::until("the bot reads it", || async { (heap(&home).len() > noted).then_some(()) }).await;
+        wait_for("the bot reads it", || heap(&home).len() > noted).await;
     }
     let heap = heap(&home).split_off(heap_before);
     let delivered = home.count("SELECT sum(delivered) FROM day").unwrap_or(0);

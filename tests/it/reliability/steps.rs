@@ -1,13 +1,13 @@
 //! R1, R2, R10 and R11 at the named steps of the flow (`src/fault.rs`). The bot dies at a step,
 //! panics there, or loses its vault there, and keeps its promises. R7 and R8 need the bot inside the
-//! test's process; `power_loss` and `ledger_kill` have kills during writes.
+//! test's process; `power_loss` has kills during writes.
 
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::{FaultyBot, Home, assert_clean};
 use crate::support::harness::{Test, figure, test};
 use crate::support::relay::TestRelay;
-use crate::support::until;
 use crate::support::vault::{kill, next_vault, vault_of};
+use crate::support::{until, wait_for};
 use nostr_sdk::prelude::{EventBuilder, EventId, Kind, Tag};
 use npubbot::fault::Step;
 use rand::rngs::StdRng;
@@ -342,7 +342,7 @@ async fn a_message_whose_sending_always_panics_delays_no_other() {
     let mut asker = Asker::connect(&relay.url(), home.vault().public_key()).await;
     assert!(asker.ask("dad").await.contains("#1"));
     let panicked = || home.log().lines().filter(|line| line.contains("sending") && line.contains("panicked")).count();
-    until("sending has panicked", || async { (panicked() > 0).then_some(()) }).await;
+    wait_for("sending has panicked", || panicked() > 0).await;
     let mut other = Asker::connect(&relay.url(), asker.bot).await;
     other.ask("status").await;
     // Each retry is later than the one before.

@@ -7,7 +7,7 @@ use crate::support::bot::Home;
 use crate::support::forger::{Forger, altered, other_signature};
 use crate::support::harness::{Test, test};
 use crate::support::raw_relay::{Manner, RawRelay};
-use crate::support::{publish, until};
+use crate::support::{dm_list, publish, wait_for};
 use nostr_sdk::prelude::*;
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ fn junk(forger: &Forger, number: u64) -> Event {
 }
 
 async fn forged_copies_before_and_after_an_honest_wrap_do_not_reach_the_vault() {
-    let relay = RawRelay::start(Manner::Honest).await;
+    let relay = RawRelay::honest().await;
     let home = Home::new(&[relay.url()]);
     let bot = home.spawn_logged().await;
     let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
@@ -55,7 +55,7 @@ async fn forged_copies_before_and_after_an_honest_wrap_do_not_reach_the_vault() 
     // Events of a relay are processed in order. Once this one is processed, so are those before it.
     relay.push(&junk(&forger, 0).as_json());
     let opened = || home.log().matches(COULD_NOT_BE_OPENED).count();
-    until("the vault is asked to open junk", || async { (opened() > 0).then_some(()) }).await;
+    wait_for("the vault is asked to open junk", || opened() > 0).await;
 
     assert_eq!(opened(), 1, "no copy reached it: {}", home.log());
     assert_eq!(home.count("SELECT count(*) FROM job"), Some(1));
@@ -65,12 +65,11 @@ async fn forged_copies_before_and_after_an_honest_wrap_do_not_reach_the_vault() 
 /// An honest wrap waits in a queue while another relay returns forged events under its id. The
 /// library has verified that id and does not check again.
 async fn a_forged_copy_that_overtakes_an_honest_wrap_does_not_take_its_place() {
-    let (good, bad) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Waiting).await);
+    let (good, bad) = (RawRelay::honest().await, RawRelay::start(Manner::Waiting).await);
     let slow = "[limits]\nwraps_per_second = 20\nwraps_burst = 1\n";
     let home = Home::with(&[good.url(), bad.url()], slow);
     let forger = Forger::new(home.vault().public_key());
-    let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(good.url()));
-    good.pour(&list.sign_with_keys(&forger.author).unwrap());
+    good.pour(&dm_list(&forger.author, &[good.url()]));
     // The newest events come first, so the request comes last.
     (0..60).for_each(|number| good.pour(&junk(&forger, number)));
     let honest = forger.honest("qqqqqqqq", 1000);
@@ -80,12 +79,10 @@ async fn a_forged_copy_that_overtakes_an_honest_wrap_does_not_take_its_place() {
     }
 
     let bot = home.spawn_logged().await;
-    until("junk is opened", || async { (home.log().matches(COULD_NOT_BE_OPENED).count() >= 3).then_some(()) }).await;
+    home.logs(COULD_NOT_BE_OPENED, 3).await;
     bad.let_answer();
-    until("the request is accepted", || async { (home.count("SELECT count(*) FROM job") == Some(1)).then_some(()) })
-        .await;
-    until("its author hears of it", || async { (!good.wraps_to(forger.author.public_key()).is_empty()).then_some(()) })
-        .await;
+    wait_for("the request is accepted", || home.count("SELECT count(*) FROM job") == Some(1)).await;
+    wait_for("its author hears of it", || !good.wraps_to(forger.author.public_key()).is_empty()).await;
     bot.stop(&home).await;
     assert_eq!(
         home.log().matches(COULD_NOT_BE_OPENED).count(),
@@ -97,7 +94,7 @@ async fn a_forged_copy_that_overtakes_an_honest_wrap_does_not_take_its_place() {
 /// A relay invents a DM relay list under an id that the library has verified. The bot must not send
 /// messages to that list's relays.
 async fn a_relay_list_under_a_known_id_is_not_believed() {
-    let (relay, thief) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
+    let (relay, thief) = (RawRelay::honest().await, RawRelay::honest().await);
     let home = Home::new(&[relay.url()]);
     let running = home.start().await;
     let forger = Forger::new(running.public_key);
@@ -110,6 +107,6 @@ async fn a_relay_list_under_a_known_id_is_not_believed() {
 
     publish(&relay.url(), &request).await;
     // Without a list that it believes, the bot answers on the relay where the request was seen.
-    until("an answer", || async { (!relay.wraps_to(forger.author.public_key()).is_empty()).then_some(()) }).await;
+    wait_for("an answer", || !relay.wraps_to(forger.author.public_key()).is_empty()).await;
     assert_eq!(thief.connections(), 0, "nobody asked the bot to go there");
 }

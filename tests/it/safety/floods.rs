@@ -6,7 +6,7 @@ use crate::support::bot::{BotProcess, Home, assert_clean};
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, figure, test};
 use crate::support::raw_relay::{Manner, RawRelay};
-use crate::support::{until, usage};
+use crate::support::{until, usage, wait_for};
 use ::rand::rngs::StdRng;
 use ::rand::{Rng, SeedableRng};
 use nostr_sdk::prelude::*;
@@ -75,7 +75,7 @@ async fn start(relay: &RawRelay, limits: &str) -> (Home, BotProcess) {
 /// a request with proof of work, and a known asker sends one without.
 async fn junk_passes(wraps: usize, a_second: usize, limits: &str) {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
-    let relay = RawRelay::start(Manner::Honest).await;
+    let relay = RawRelay::honest().await;
     let (home, bot) = start(&relay, limits).await;
     let mut known = Asker::connect(&relay.url(), bot.public_key).await;
     let mut new = Asker::connect(&relay.url(), bot.public_key).await;
@@ -127,7 +127,7 @@ async fn junk_passes(wraps: usize, a_second: usize, limits: &str) {
 /// Sends one request from each of `askers` fresh keys, all at once.
 async fn requests_pass(askers: usize, allowed: usize) {
     crate::support::seed();
-    let relay = RawRelay::start(Manner::Honest).await;
+    let relay = RawRelay::honest().await;
     let (home, bot) = start(&relay, &format!("new_askers_per_minute = {allowed}\n")).await;
     let mut known = Asker::connect(&relay.url(), bot.public_key).await;
     // Without a flood, no work is demanded.
@@ -177,7 +177,7 @@ async fn a_stop_does_not_wait_for_lookups_of_authors() {
     let relay = RawRelay::start(Manner::Reserved).await;
     let (home, bot) = start(&relay, "").await;
     relay.pour(&Forger::new(bot.public_key).honest("help", 0));
-    until("the author is looked up", || async { (relay.list_queries() > 0).then_some(()) }).await;
+    wait_for("the author is looked up", || relay.list_queries() > 0).await;
     let (status, took) = bot.stop_with(rustix::process::Signal::TERM).await;
     figure("the stop during lookups", took, Duration::from_secs(2));
     assert_clean(status, &home);

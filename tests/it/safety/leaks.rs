@@ -8,7 +8,7 @@ use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
 use crate::support::leaks::{Needle, Search, forms_of, plant};
 use crate::support::relay::TestRelay;
-use crate::support::until;
+use crate::support::wait_for;
 use nostr_sdk::prelude::UnwrappedGift;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -50,7 +50,7 @@ async fn jobs_leave_no_key_behind(jobs: usize) {
     let all = (askers.len() * EACH) as i64;
     let done = "SELECT (SELECT count(*) FROM job WHERE state = 'delivered')
                      - (SELECT count(*) FROM outbox WHERE finished = 0)";
-    until("all keys are delivered", || async { (home.count(done) == Some(all)).then_some(()) }).await;
+    wait_for("all keys are delivered", || home.count(done) == Some(all)).await;
     let mut needles: Vec<Needle> = Vec::new();
     for asker in &askers {
         needles.extend(keys_of(&relay, asker).await.iter().flat_map(|nsec| forms_of(nsec)));

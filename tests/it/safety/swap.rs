@@ -4,8 +4,8 @@
 use crate::support::bot::{FaultyBot, Home};
 use crate::support::harness::{Test, child, skip, test};
 use crate::support::leaks::{Search, forms_of};
-use crate::support::until;
 use crate::support::vault::{about, process_of};
+use crate::support::{until, wait_for};
 use nostr_sdk::ToBech32;
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -118,7 +118,7 @@ async fn the_identity_is_not_swapped_when_memory_runs_short() {
     other.0.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
     vault.open_starts(1000, None).unwrap();
     cgroup.limit(cgroup.usage().saturating_sub(SWAPPED));
-    until("memory is swapped", || async { (swapped(other.0.id()) * 1024 > SWAPPED / 2).then_some(()) }).await;
+    wait_for("memory is swapped", || swapped(other.0.id()) * 1024 > SWAPPED / 2).await;
     assert_eq!(swapped(id), 0, "of the vault");
     rustix::fs::sync();
     let identity = home.keys().secret_key().to_bech32().unwrap();

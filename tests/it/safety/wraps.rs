@@ -4,8 +4,8 @@ use crate::support::asker::Asker;
 use crate::support::bot::Home;
 use crate::support::forger::{Forger, altered, other_signature};
 use crate::support::harness::{Test, figure, test};
-use crate::support::raw_relay::{Manner, RawRelay};
-use crate::support::{publish, until};
+use crate::support::raw_relay::RawRelay;
+use crate::support::{dm_list, publish, until, wait_for};
 use nostr_sdk::prelude::*;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -144,7 +144,7 @@ fn rumors_that_are_wrong(forger: &Forger) -> Hostile {
 }
 
 async fn hostile_wraps_have_no_effect_and_an_honest_one_is_accepted() {
-    let relay = RawRelay::start(Manner::Honest).await;
+    let relay = RawRelay::honest().await;
     let home = Home::new(&[relay.url()]);
     let process = home.spawn_logged().await;
     let mut asker = Asker::connect(&relay.url(), process.public_key).await;
@@ -177,7 +177,7 @@ async fn hostile_wraps_have_no_effect_and_an_honest_one_is_accepted() {
 
 /// Each wrap above has only one fault: the same wrap without it is accepted as a request.
 async fn the_same_wrap_without_its_fault_is_accepted() {
-    let relay = RawRelay::start(Manner::Honest).await;
+    let relay = RawRelay::honest().await;
     let running = Home::new(&[relay.url()]).start().await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
     asker.ask("help").await;
@@ -195,12 +195,11 @@ async fn the_same_wrap_without_its_fault_is_accepted() {
 /// A relay that an asker's list names sends events that the bot did not ask for, under the name of
 /// the bot's own subscription.
 async fn unsolicited_events_of_an_external_relay_are_ignored() {
-    let (ours, theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
+    let (ours, theirs) = (RawRelay::honest().await, RawRelay::honest().await);
     let patient = "[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\n";
     let running = Home::with(&[ours.url()], patient).start().await;
     let forger = Forger::new(running.public_key);
-    let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(theirs.url()));
-    publish(&ours.url(), &list.sign_with_keys(&forger.author).unwrap()).await;
+    publish(&ours.url(), &dm_list(&forger.author, &[theirs.url()])).await;
     publish(&ours.url(), &forger.honest("help", 0)).await;
     // The bot delivers the answer there, and stays connected for a while.
     let answered = || async { (!theirs.wraps_to(forger.author.public_key()).is_empty()).then_some(()) };
@@ -208,13 +207,13 @@ async fn unsolicited_events_of_an_external_relay_are_ignored() {
     let request = forger.honest("qqqqqqqq", 0);
     theirs.blurt(&format!(r#"["EVENT","inbox",{}]"#, request.as_json()));
     theirs.blurt(r#"["CLOSED","inbox","error: go away"]"#);
-    until("the bot has read it", || async { (theirs.pongs() >= 2).then_some(()) }).await;
+    wait_for("the bot has read it", || theirs.pongs() >= 2).await;
     let mut asker = Asker::connect(&ours.url(), running.public_key).await;
     asker.ask("help").await;
     assert_eq!(running.service.totals().unwrap().accepted, 0, "the request is not accepted");
     // The same events are still accepted from one of the bot's own relays.
     publish(&ours.url(), &request).await;
-    until("heard", || async { (running.service.totals().unwrap().accepted == 1).then_some(()) }).await;
+    wait_for("heard", || running.service.totals().unwrap().accepted == 1).await;
 }
 
 /// The text with NIP-44's length prefix and padding: to a multiple of 32 bytes, and above 256 bytes

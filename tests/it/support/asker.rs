@@ -3,6 +3,7 @@
 use super::forger::Forger;
 use super::relay::TestRelay;
 use super::{PATIENCE, connect, publish_with};
+use crate::support::dm_list;
 use nostr_sdk::prelude::*;
 use secp256k1::{Message, SECP256K1};
 use std::collections::{BTreeSet, VecDeque};
@@ -23,8 +24,7 @@ impl Asker {
     /// Connects to `relay` and publishes a list that names it as the asker's DM relay (kind 10050).
     pub async fn connect(relay: &RelayUrl, bot: PublicKey) -> Asker {
         let asker = Asker::connect_without_relay_list(relay, bot).await;
-        let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(relay.clone()));
-        asker.publish(&list.sign_with_keys(&asker.keys).unwrap()).await;
+        asker.publish(&dm_list(&asker.keys, &[relay.clone()])).await;
         // Subscribes again: a relay that requires authentication has closed the first subscription.
         asker.listen().await;
         asker

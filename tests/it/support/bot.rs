@@ -2,7 +2,7 @@
 
 use super::asker::Asker;
 use super::relay::TestRelay;
-use super::{PATIENCE, until};
+use super::{PATIENCE, until, wait_for};
 use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
 use npubbot::config::Config;
@@ -181,15 +181,13 @@ impl Home {
 
     /// Waits until the log has this text so many times.
     pub async fn logs(&self, text: &str, times: usize) {
-        until(&format!("`{text}` is logged"), || async { (self.log().matches(text).count() >= times).then_some(()) })
-            .await;
+        wait_for(&format!("`{text}` is logged"), || self.log().matches(text).count() >= times).await;
     }
 
     /// Waits until so many jobs are delivered.
     pub async fn has_delivered(&self, jobs: i64) {
         let delivered = "SELECT count(*) FROM job WHERE state = 'delivered'";
-        until(&format!("{jobs} jobs are delivered"), || async { (self.count(delivered) == Some(jobs)).then_some(()) })
-            .await;
+        wait_for(&format!("{jobs} jobs are delivered"), || self.count(delivered) == Some(jobs)).await;
     }
 
     fn log_file(&self) -> PathBuf {
@@ -226,7 +224,7 @@ impl Home {
     /// Waits until the bot has no message left to send. `when` says at which point of the test.
     pub async fn all_is_sent(&self, when: &str) {
         let unsent = "SELECT count(*) FROM outbox WHERE finished = 0";
-        until(&format!("{when}: all is sent"), || async { (self.count(unsent) == Some(0)).then_some(()) }).await;
+        wait_for(&format!("{when}: all is sent"), || self.count(unsent) == Some(0)).await;
     }
 
     /// Checks that SQLite finds the ledger sound.

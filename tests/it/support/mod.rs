@@ -22,7 +22,7 @@ pub mod terminal;
 pub mod usage;
 pub mod vault;
 
-use nostr_sdk::prelude::{Client, Event, RelayUrl};
+use nostr_sdk::prelude::{Client, Event, EventBuilder, Keys, Kind, RelayUrl, Tag};
 use std::future::Future;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -42,6 +42,17 @@ pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut condition: 
         }
     };
     tokio::time::timeout(PATIENCE, attempt).await.unwrap_or_else(|_| panic!("waited in vain: {what}"))
+}
+
+/// Waits until `condition` holds. Fails after [`PATIENCE`], with `what` in the message.
+pub async fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
+    until(what, || std::future::ready(condition().then_some(()))).await;
+}
+
+/// A list of DM relays (kind 10050) by `keys`.
+pub fn dm_list(keys: &Keys, relays: &[RelayUrl]) -> Event {
+    let tags = relays.iter().cloned().map(Tag::relay);
+    EventBuilder::new(Kind::InboxRelays, "").tags(tags).sign_with_keys(keys).unwrap()
 }
 
 /// Connects a client and waits until all its relays are connected. (The library's own wait may

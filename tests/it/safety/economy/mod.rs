@@ -8,9 +8,9 @@ use crate::support::asker::Asker;
 use crate::support::bot::Home;
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, figure, test};
-use crate::support::raw_relay::{self, RawRelay};
+use crate::support::raw_relay::RawRelay;
 use crate::support::vault::next_vault;
-use crate::support::{until, usage};
+use crate::support::{dm_list, until, usage};
 use futures_util::stream::{self, StreamExt};
 use nostr_sdk::prelude::*;
 use relays::{HostileRelay, Manner};
@@ -143,16 +143,15 @@ fn open_sockets(pid: u32) -> u64 {
 
 /// Somebody honest, whose list at `ours` names a relay that the bot has never visited.
 async fn person(ours: &RawRelay, bot: PublicKey) -> (Asker, RawRelay) {
-    let relay = RawRelay::start(raw_relay::Manner::Honest).await;
+    let relay = RawRelay::honest().await;
     let asker = Asker::connect_without_relay_list(&relay.url(), bot).await;
-    let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(relay.url()));
-    ours.pour(&list.sign_with_keys(&asker.keys).unwrap());
+    ours.pour(&dm_list(&asker.keys, &[relay.url()]));
     (asker, relay)
 }
 
 /// Runs one attack against a new bot.
 async fn attack(sort: Sort, manner: Manner, budget: Budget) -> Cost {
-    let (ours, theirs) = (RawRelay::start(raw_relay::Manner::Honest).await, HostileRelay::start(manner).await);
+    let (ours, theirs) = (RawRelay::honest().await, HostileRelay::start(manner).await);
     let home = Home::with(&[ours.url()], &format!("[limits]\nflood_work_bits = {WORK}\n"));
     let bot = home.spawn_at_level("info").await;
     until("the bot listens", || async { ours.is_subscribed().then_some(()) }).await;

@@ -141,6 +141,10 @@ impl RawRelay {
         relay
     }
 
+    pub async fn honest() -> RawRelay {
+        RawRelay::start(Manner::Honest).await
+    }
+
     pub fn url(&self) -> RelayUrl {
         RelayUrl::parse(&format!("ws://127.0.0.1:{}", self.port)).unwrap()
     }
