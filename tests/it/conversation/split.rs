@@ -134,7 +134,7 @@ fn a_half_in_a_file_includes_its_prefixes() {
     let mut damaged = mined[1].clone();
     damaged.replace_range(20..21, if &damaged[20..21] == "q" { "p" } else { "q" });
     assert!(refusal(&combine(&damaged, &[])).contains("damaged"));
-    assert!(refusal(&combine(&mined[0], &[])).contains("no tweak"));
+    assert!(refusal(&combine(&mined[0], &[])).contains("not a tweak"));
 }
 
 fn a_half_is_never_an_argument_and_a_bad_one_is_named() {
@@ -220,5 +220,5 @@ fn a_half_is_not_made_for_what_bots_do_not_search_for() {
     let error = refusal(&run_with_input(&["split", "new", "m*[ql][ql][ql][ql][ql][ql][ql][ql]", "--print"], ""));
     assert!(error.contains("they take m[lq][lq][lq][lq][lq][lq][lq][lq]; no half was made"), "{error}");
     let error = refusal(&run_with_input(&["split", "new", "b0b", "--print"], ""));
-    assert!(error.contains("`b0b` is no pattern") && error.contains("~b0b"), "{error}");
+    assert!(error.contains("`b0b` is not a pattern") && error.contains("~b0b"), "{error}");
 }
