@@ -148,7 +148,7 @@ async fn request_of_somebody_out_of_reach(living: &RawRelay, gone: &RelayUrl, bo
     let client = Client::builder().signer(forger.author.clone()).build();
     client.add_relay(living.url()).await.unwrap();
     connect(&client).await;
-    publish_with(&client, &dm_list(&forger.author, &[gone.clone()])).await;
+    publish_with(&client, &dm_list(&forger.author, std::slice::from_ref(gone))).await;
     publish_with(&client, &forger.honest("cat", 0)).await;
     client.shutdown().await;
     forger.author

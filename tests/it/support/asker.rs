@@ -24,7 +24,7 @@ impl Asker {
     /// Connects to `relay` and publishes a list that names it as the asker's DM relay (kind 10050).
     pub async fn connect(relay: &RelayUrl, bot: PublicKey) -> Asker {
         let asker = Asker::connect_without_relay_list(relay, bot).await;
-        asker.publish(&dm_list(&asker.keys, &[relay.clone()])).await;
+        asker.publish(&dm_list(&asker.keys, std::slice::from_ref(relay))).await;
         // Subscribes again: a relay that requires authentication has closed the first subscription.
         asker.listen().await;
         asker
