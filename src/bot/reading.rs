@@ -112,9 +112,9 @@ impl Message<'_> {
         if is(Class::Help) && written == ["split"] {
             return Some(Intent::SplitHelp);
         }
-        if first.word == "split"
-            || (rest.iter().any(|token| HalfPoint::is_meant(&token.written)) && self.has(Class::Split))
-        {
+        // A point says enough: the language of the chat decides nothing here.
+        let has_point = || rest.iter().any(|token| HalfPoint::is_meant(&token.written));
+        if first.word == "split" || (has_point() && self.names_split()) {
             return Some(self.split(&written, effort));
         }
         if is(Class::Language) || first.word == "language" {
@@ -178,6 +178,11 @@ impl Message<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Whether the message has words for a split key, in any language.
+    fn names_split(&self) -> bool {
+        vocabulary::find(&self.tokens).iter().any(|found| found.class == Class::Split)
     }
 
     /// Reads `split <point> pattern …`. The point may be anywhere among the words, and so may

@@ -40,7 +40,8 @@ impl AskerRequest {
         let delivered = open.is_empty() && !asker.results.is_empty();
         let reading = read_text(&self.text, &ChatContext { language: asker.language, open, delivered });
         // What a NIP-04 message asks for is not done, so no word of it needs an explanation.
-        MessageReading { shadowed: reading.shadowed.filter(|_| !self.is_nip04()), ..reading }
+        let shadowed = reading.shadowed.filter(|_| !self.is_nip04());
+        MessageReading { intent: with_ticket(reading.intent, &self.text), shadowed, ..reading }
     }
 
     /// The proof of work in the text, the first if there are several. The caller checks it.
@@ -48,7 +49,7 @@ impl AskerRequest {
         self.work
     }
 
-    /// The half point of a split request. The caller looks up whether it was used before.
+    /// The half point in the text. The caller looks up whether it was used before.
     pub fn half(&self) -> Option<HalfPoint> {
         self.half.filter(|_| self.form == MessageForm::Sealed)
     }
@@ -77,18 +78,13 @@ pub(super) enum MessageForm {
 /// Takes a message apart. Never panics, for any text.
 pub fn read(rumor: &Rumor) -> AskerRequest {
     let words = || rumor.content.split_whitespace();
-    let has_point = words().any(HalfPoint::is_meant);
-    let half = match read_text(&rumor.content, &ChatContext::default()).intent {
-        Intent::Split(half, _) | Intent::SplitBest(half, _) if has_point => Some(half),
-        _ => None,
-    };
     AskerRequest {
         asker: rumor.author,
         encryption_key: rumor.encryption_key,
         subject: rumor.subject.clone(),
         form: form(rumor),
         text: rumor.content.clone(),
-        half,
+        half: words().filter(|word| HalfPoint::is_meant(word)).find_map(|word| word.parse().ok()),
         work: words().find_map(|word| word.to_lowercase().parse().ok()),
     }
 }
@@ -111,13 +107,21 @@ pub fn asked(rumor: &Rumor) -> Option<Asked> {
     if form(rumor) != MessageForm::Sealed {
         return None;
     }
-    let languages = if depends_on_chat(&rumor.content) { &Language::ALL[..] } else { &Language::ALL[..1] };
+    asked_in(&rumor.content)
+}
+
+fn asked_in(text: &str) -> Option<Asked> {
+    let languages = if depends_on_chat(text) { &Language::ALL[..] } else { &Language::ALL[..1] };
     let mut asked: Vec<Pattern> = Vec::new();
     for &language in languages {
         let context = ChatContext { language, ..ChatContext::default() };
-        let (wanted, half) = match read_text(&rumor.content, &context).intent {
+        let (wanted, half) = match read_text(text, &context).intent {
             Intent::Search(patterns) => {
-                asked.extend(patterns);
+                for pattern in patterns {
+                    if !asked.contains(&pattern) {
+                        asked.push(pattern);
+                    }
+                }
                 continue;
             }
             Intent::Split(half, patterns) => (Wanted::Patterns(patterns), Some(half)),
@@ -127,8 +131,29 @@ pub fn asked(rumor: &Rumor) -> Option<Asked> {
         };
         return Some(Asked { wanted, half });
     }
-    asked.dedup();
     (!asked.is_empty()).then_some(Asked { wanted: Wanted::Patterns(asked), half: None })
+}
+
+/// The intent. If the ticket of the message is not for this search, because another language reads
+/// another one, what it would be is shown instead.
+fn with_ticket(intent: Intent, text: &str) -> Intent {
+    let is_asked = |half: Option<HalfPoint>, is_wanted: &dyn Fn(&Wanted) -> bool| {
+        asked_in(text).is_some_and(|asked| asked.half == half && is_wanted(&asked.wanted))
+    };
+    let all = |patterns: &[Pattern], wanted: &Wanted| match wanted {
+        Wanted::Patterns(asked) => patterns.iter().all(|pattern| asked.contains(pattern)),
+        Wanted::Rarest(_) => false,
+    };
+    let rarest = |best: &Best, wanted: &Wanted| matches!(wanted, Wanted::Rarest(family) if *family == best.family);
+    match intent {
+        Intent::Search(patterns) if !is_asked(None, &|wanted| all(&patterns, wanted)) => {
+            Intent::Offer(patterns, OfferReason::Unsure)
+        }
+        Intent::Best(best) if !is_asked(None, &|wanted| rarest(&best, wanted)) => Intent::ExplainBest(best),
+        Intent::Split(half, patterns) if !is_asked(Some(half), &|wanted| all(&patterns, wanted)) => Intent::SplitHelp,
+        Intent::SplitBest(half, best) if !is_asked(Some(half), &|wanted| rarest(&best, wanted)) => Intent::SplitHelp,
+        intent => intent,
+    }
 }
 
 /// What an asker wants of the bot.

@@ -240,10 +240,7 @@ impl Requests {
             rate: self.scheduler.rate(),
             whole_keys_rate: self.scheduler.whole_keys_rate(),
             next_job,
-            half: match request.half() {
-                Some(half) => self.context.ledger.half_use(&half)?,
-                None => None,
-            },
+            half: request.half().map(|half| self.context.ledger.half_use(&half)).transpose()?.flatten(),
             pool_part: shares.pool_part,
             top_words_part: shares.top_words_part,
             whole_keys_part: shares.whole_keys_part,
