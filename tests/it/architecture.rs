@@ -22,6 +22,7 @@ const STOREYS: &[&[&str]] = &[
         "fault",
         "hours",
         "language",
+        "backoff",
         "log_writer",
         "memory",
         "os",
