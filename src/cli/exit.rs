@@ -1,6 +1,7 @@
 //! Error messages and exit codes. What repairs an error decides its exit code.
 
 use super::output::{is_reader_gone, note};
+use super::serve::NoWalls;
 use crate::config::ConfigError;
 use crate::control::ControlError;
 #[cfg(feature = "fleet")]
@@ -107,7 +108,7 @@ fn repair(cause: &(dyn Error + 'static)) -> Option<Repair> {
     macro_rules! of {
         ($($judge:ident),*) => { None$( .or_else(|| cause.downcast_ref().map($judge)) )* };
     }
-    if is!(ConfigError, PatternError, WordListError, HalfPointError, SplitTweakError) {
+    if is!(ConfigError, NoWalls, PatternError, WordListError, HalfPointError, SplitTweakError) {
         return Some(Repair::Person);
     }
     if is!(Passing, NostrError) {

@@ -2,6 +2,7 @@
 
 use crate::log_writer::{self, LogWriter};
 use crate::os::{manager, process};
+use crate::vault::SANDBOX_LOG;
 use clap::{ArgAction, Args, ValueEnum};
 use std::collections::VecDeque;
 use std::fmt::{Debug, Write};
@@ -54,8 +55,7 @@ impl LogFlags {
     /// `RUST_LOG` overrides all of it. Colours need a terminal and no `NO_COLOR`.
     pub fn start(self, usual: &str) -> LogLevel {
         let level = self.level(usual);
-        let filter =
-            EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(format!("off,npubbot={level}")));
+        let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| filter_of(level));
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let is_dated = manager::dates_log();
         log_writer::set_form(self.form == LogForm::Json, is_dated);
@@ -72,6 +72,11 @@ impl LogFlags {
         let _ = tracing_subscriber::registry().with(filter).with(lines).with(recent.clone()).try_init();
         LogLevel { handle, recent }
     }
+}
+
+/// The filter of npubbot's log at a level. Libraries are silent. Missing sandboxes are always shown.
+fn filter_of(level: &str) -> EnvFilter {
+    EnvFilter::new(format!("off,npubbot={level},{SANDBOX_LOG}=warn"))
 }
 
 /// The running log: its level and its last lines.
@@ -93,7 +98,7 @@ impl LogLevel {
         if !LEVELS.contains(&level) {
             return Err(format!("`{level}` is not a level; levels: {}", LEVELS.join(", ")));
         }
-        let filter = EnvFilter::new(format!("off,npubbot={level}"));
+        let filter = filter_of(level);
         self.handle.reload(filter).map_err(|error| error.to_string())
     }
 }

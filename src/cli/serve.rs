@@ -11,7 +11,7 @@ use super::log::LogLevel;
 use super::output::stdout;
 use super::search_flags::SearchFlags;
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, Walls};
 use crate::ledger::LedgerError;
 use crate::log_writer;
 use crate::os::manager::{self, BotState};
@@ -29,6 +29,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use thiserror::Error;
 use tokio::sync::Notify;
 
 /// Time limit for other threads after the service has ended.
@@ -91,6 +92,7 @@ impl Serve {
         let folders = self.identity.folders.find()?;
         let config = self.search.in_config(Config::load(&folders.config)?);
         let vault = self.identity.open(&folders.data, public_settings(&config))?;
+        need_walls(&config, &vault)?;
         // Signals are caught from here on, before the npub is printed, because a program that reads
         // the npub may send one at once. Before this point there is nothing to shut down.
         let shutdown = listen_for_stop()?;
@@ -102,6 +104,22 @@ impl Serve {
         // Threads that still wait for a device or the network are abandoned.
         runtime.shutdown_timeout(THREADS_END_TIMEOUT);
         served
+    }
+}
+
+/// The vault lacks a sandbox that the configuration requires. Exit code 2.
+#[derive(Debug, Error)]
+#[error(
+    "the vault has no sandbox here: {0}. Use another kernel or container, or set `walls` of [vault] to \"optional\""
+)]
+pub(super) struct NoWalls(String);
+
+/// Checks that the vault has the walls that the configuration requires.
+fn need_walls(config: &Config, vault: &Vault) -> Result<(), NoWalls> {
+    let missing = vault.missing_walls().into_iter().find(|wall| wall.is_sandbox);
+    match missing.filter(|_| config.vault.walls == Walls::Required) {
+        Some(wall) => Err(NoWalls(wall.loss)),
+        None => Ok(()),
     }
 }
 

@@ -41,6 +41,8 @@ pub struct Config {
     pub web: WebConfig,
     /// The way to the relays.
     pub network: NetworkConfig,
+    /// The process that holds every secret.
+    pub vault: VaultConfig,
 }
 
 /// A relay of the bot, with at least one role.
@@ -242,6 +244,26 @@ pub struct WebConfig {
     /// Address and port of `/metrics`, `/healthz` and `/readyz`. Empty: they are not served.
     #[serde(deserialize_with = "address")]
     pub metrics: Option<SocketAddr>,
+}
+
+/// The process that holds every secret.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct VaultConfig {
+    /// "required": do not start without a sandbox around the vault (Landlock, seccomp). "optional":
+    /// start with a warning.
+    pub walls: Walls,
+}
+
+/// Whether the vault may run without a sandbox.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Walls {
+    /// It may, with a warning.
+    #[default]
+    Optional,
+    /// It may not.
+    Required,
 }
 
 /// The way to the relays.

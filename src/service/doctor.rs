@@ -17,7 +17,7 @@ use crate::scheduler::{DeviceStatus, Health, Rest};
 use crate::search::cpu::describe_kernel;
 use crate::search::cuda::probe;
 use crate::search::{self, DeviceChoice, DeviceId, SearchOptions};
-use crate::vault;
+use crate::vault::{self, MissingWall};
 use std::borrow::Cow;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -407,9 +407,14 @@ fn connection_findings(relays: &[RelayFigures]) -> Vec<Finding> {
 
 /// The vault process. `trouble` says why it does not work; `missing_walls` are the restrictions
 /// that it lacks; `refusals` counts the signatures that it refused.
-fn vault_findings(trouble: Option<String>, missing_walls: &[String], refusals: u64) -> Vec<Finding> {
-    let mut findings: Vec<Finding> =
-        missing_walls.iter().map(|wall| weak("vault", format!("a sandbox is missing: {wall}"))).collect();
+fn vault_findings(trouble: Option<String>, missing_walls: &[MissingWall], refusals: u64) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = missing_walls
+        .iter()
+        .map(|MissingWall { loss, is_sandbox }| match is_sandbox {
+            true => broken("vault", format!("a sandbox is missing: {loss}")),
+            false => weak("vault", format!("a protection is missing: {loss}")),
+        })
+        .collect();
     if refusals > 0 {
         let text = format!("it refused {refusals} signatures: a bug, or the bot's process is captured; see the log");
         findings.push(broken("vault", text));
@@ -528,7 +533,9 @@ mod tests {
         assert_eq!(worst(&vault_findings(None, &[], 0)), Severity::Good);
         let gone = vault_findings(Some("wrong passphrase; try again".to_owned()), &[], 0);
         assert!(worst(&gone) == Severity::Broken && gone[0].text.contains("wrong passphrase"), "{gone:?}");
-        let low = vault_findings(None, &["its memory may be swapped to disk".to_owned()], 0);
+        let missing = |is_sandbox| MissingWall { loss: "its memory may be swapped to disk".to_owned(), is_sandbox };
+        assert_eq!(worst(&vault_findings(None, &[missing(true)], 0)), Severity::Broken);
+        let low = vault_findings(None, &[missing(false)], 0);
         assert_eq!(worst(&vault_findings(None, &[], 1)), Severity::Broken);
         assert!(worst(&low) == Severity::Weak && low[0].text.contains("swapped"), "{low:?}");
     }

@@ -6,6 +6,7 @@ use super::public::PublicSettings;
 use super::random::Source;
 use super::request::SecretOutput;
 use super::secret::Signing;
+use crate::os::MissingWall;
 use age::secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -126,8 +127,8 @@ impl Step {
 pub(super) struct Ready {
     /// The public key of the identity.
     pub(super) key: [u8; 32],
-    /// The walls that could not be raised, each with its consequence.
-    pub(super) missing_walls: Vec<String>,
+    /// The walls that could not be raised.
+    pub(super) missing_walls: Vec<MissingWall>,
 }
 
 impl PassphraseSource {

@@ -61,6 +61,8 @@ pub use error::{UnwrapError, VaultError};
 pub use half_vault::HalfVault;
 pub use identity::{IdentityFile, PassphraseSource, Unlock, inspect as inspect_identity};
 pub use message::{Claim, Opened, Rumor, VerifiedEvent};
+pub use os::MissingWall;
+pub use process::SANDBOX_LOG;
 pub use public::{PublicRelay, PublicSettings};
 #[cfg(any(test, feature = "test-util"))]
 pub use request::BreakOut;

@@ -5,6 +5,7 @@ use super::frame::{self, Sender, lock};
 use super::identity::{Greeting, Ready, Step, VaultInit};
 use super::request::{Answer, Request};
 use super::roster::Roster;
+use crate::os::MissingWall;
 use crate::os::channel::{self, Closer, Reader, Writer};
 use crate::os::{self, program};
 use std::collections::HashMap;
@@ -19,6 +20,9 @@ const COMMAND: &str = "vault";
 
 /// The name of the program in lists of processes.
 const NAME: &str = "npubbot";
+
+/// The target of log lines about missing sandboxes, which `-q` does not hide.
+pub const SANDBOX_LOG: &str = "npubbot::sandbox";
 
 /// The name of the thread that watches the process.
 const WATCHER: &str = "vault";
@@ -60,7 +64,7 @@ struct State {
     /// Why the last start failed.
     trouble: Option<String>,
     /// The walls that could not be raised.
-    missing_walls: Vec<String>,
+    missing_walls: Vec<MissingWall>,
     /// Number of the last request.
     last: u64,
     waiting: HashMap<u64, (usize, mpsc::Sender<(usize, Answer)>)>,
@@ -73,7 +77,7 @@ struct Started {
     sender: Sender<Writer>,
     closer: Closer,
     key: nostr::PublicKey,
-    missing_walls: Vec<String>,
+    missing_walls: Vec<MissingWall>,
 }
 
 impl Process {
@@ -89,8 +93,14 @@ impl Process {
     /// Errors: as [`Process::start`].
     pub(super) fn start_program(program: &Path, beginning: VaultInit) -> Result<Process, VaultError> {
         let started = spawn(program, &beginning)?;
-        for wall in &started.missing_walls {
-            tracing::info!(wall, "the vault works without a wall");
+        for MissingWall { loss, is_sandbox } in &started.missing_walls {
+            match beginning {
+                // At every start of a bot, also with `-q`.
+                VaultInit::Bot(..) if *is_sandbox => {
+                    tracing::warn!(target: SANDBOX_LOG, loss, "the vault runs without one of its sandboxes");
+                }
+                _ => tracing::info!(loss, "the vault runs without one of its protections"),
+            }
         }
         let (beginning, key) = (beginning.again(), started.key);
         let (state, changed, roster) = (Mutex::default(), Condvar::new(), Roster::default());
@@ -129,7 +139,7 @@ impl Process {
     }
 
     /// The walls of the process that could not be raised.
-    pub(super) fn missing_walls(&self) -> Vec<String> {
+    pub(super) fn missing_walls(&self) -> Vec<MissingWall> {
         lock(&self.shared.state).missing_walls.clone()
     }
 
@@ -353,7 +363,7 @@ fn log_errors(errors: ChildStderr) -> std::io::Result<()> {
 
 /// Waits for the key of the identity and the missing walls of a new process. This may take until a
 /// person has typed a passphrase.
-fn greet(reader: &mut Reader, child: &mut Child) -> Result<(nostr::PublicKey, Vec<String>), VaultError> {
+fn greet(reader: &mut Reader, child: &mut Child) -> Result<(nostr::PublicKey, Vec<MissingWall>), VaultError> {
     let mut last = None;
     loop {
         let greetings = match frame::read::<Greeting>(reader) {

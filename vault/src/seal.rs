@@ -225,7 +225,7 @@ pub(super) fn without_keys(text: &str) -> Cow<'_, str> {
 /// Place and length, in bytes, of the first run of letters and digits that might hold a key.
 fn first_key(text: &str) -> Option<(usize, usize)> {
     let mut at = 0;
-    for word in text.split(|character: char| !character.is_ascii_alphanumeric()) {
+    for word in text.split(|character: char| !character.is_ascii_alphanumeric() && !is_invisible(character)) {
         if may_hold_a_key(word) {
             return Some((at, word.len()));
         }
@@ -235,9 +235,18 @@ fn first_key(text: &str) -> Option<(usize, usize)> {
     None
 }
 
+/// Whether a character takes no place on a screen, so that a person copies it unseen
+/// (Default_Ignorable_Code_Point of Unicode).
+fn is_invisible(character: char) -> bool {
+    matches!(character, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
 /// Whether a run of letters and digits holds an nsec or enough hexadecimal digits.
 fn may_hold_a_key(word: &str) -> bool {
-    let word = word.to_ascii_lowercase();
+    let word: String = word.chars().filter(char::is_ascii).collect::<String>().to_ascii_lowercase();
     let mut digits = 0;
     let has_hex = word.bytes().any(|byte| {
         digits = if byte.is_ascii_hexdigit() { digits + 1 } else { 0 };
@@ -264,6 +273,15 @@ mod tests {
             ] {
                 assert_eq!(without_keys(&text), expected, "{text}");
             }
+        }
+        for hidden in ["\u{200b}", "\u{ad}", "\u{2060}", "\u{feff}", "\u{e0020}"] {
+            let (head, tail) = nsec.split_at(20);
+            let spread: String = hex.chars().map(|digit| format!("{digit}{hidden}")).collect();
+            for key in [format!("{head}{hidden}{tail}"), format!("{hidden}{nsec}"), spread] {
+                assert_eq!(without_keys(&format!("é {key} é")), "é … é", "{hidden:?}");
+            }
+            let invisible = format!("no key{hidden} at all");
+            assert_eq!(without_keys(&invisible), invisible);
         }
         let npub = keys.public_key().to_bech32().unwrap();
         let tweak = format!("ntweak1{}", "q".repeat(73));

@@ -19,6 +19,7 @@ use super::start_points::StartId;
 use super::unwrap;
 use crate::clock::Clock;
 use crate::key::{HalfPoint, SplitTweak, StartPoint, VerifiedHit};
+use crate::os::MissingWall;
 use nostr::JsonUtil;
 use std::fmt;
 use std::io::Write;
@@ -162,8 +163,8 @@ impl Vault {
         }
     }
 
-    /// The walls of the vault process that could not be raised, each with its consequence.
-    pub fn missing_walls(&self) -> Vec<String> {
+    /// The walls of the vault process that could not be raised.
+    pub fn missing_walls(&self) -> Vec<MissingWall> {
         match &self.link {
             Link::Process(process) => process.missing_walls(),
             Link::Here(_) => Vec::new(),

@@ -26,6 +26,8 @@ pub fn collect(bot: &Handles, relays: &[RelayFigures], since: SystemTime) -> any
     let help = "Lines of the log that could not be written.";
     page.counters("log_lines_lost_total", help, [], [([], log_writer::lost_lines())])?;
     page.gauge("vault_working", "Whether the vault process works.", bot.context.vault.trouble().is_none())?;
+    let missing = bot.context.vault.missing_walls().into_iter().filter(|wall| wall.is_sandbox).count();
+    page.gauge("vault_missing_sandboxes", "Sandboxes that the vault process lacks.", missing as f64)?;
     let help = "Signatures that the vault's policy refused: a bug, or a captured process.";
     page.counters("vault_refusals_total", help, [], [([], bot.context.vault.refusals())])?;
     add_devices(&page, bot)?;

@@ -16,7 +16,7 @@ pub const TESTS: &[Test] = &[
 
 /// The tables of the configuration file: the type that reads each, its name in the file, and its
 /// heading on the page.
-const TABLES: [(&str, &str, &str); 9] = [
+const TABLES: [(&str, &str, &str); 10] = [
     ("Config", "", "At the top of the file"),
     ("RelayTable", "relays", "`[[relays]]`, once for each relay"),
     ("BotConfig", "bot", "`[bot]`"),
@@ -26,6 +26,7 @@ const TABLES: [(&str, &str, &str); 9] = [
     ("FleetConfig", "fleet", "`[fleet]`"),
     ("WebConfig", "web", "`[web]`"),
     ("NetworkConfig", "network", "`[network]`"),
+    ("VaultConfig", "vault", "`[vault]`"),
 ];
 
 /// The fields of a type, each with its comment in one line.

@@ -110,8 +110,8 @@ async fn the_identity_is_not_swapped_when_memory_runs_short() {
     let mut other = child("safety::swap::holds_memory");
     let mut other = FaultyBot(other.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap());
     cgroup.leave();
-    if let Some(wall) = vault.missing_walls().iter().find(|wall| wall.contains("swapped")) {
-        skip(wall);
+    if let Some(wall) = vault.missing_walls().iter().find(|wall| wall.loss.contains("swapped")) {
+        skip(&wall.loss);
     }
     let id = vault.process_id().unwrap();
     let mut ready = [0; 5];

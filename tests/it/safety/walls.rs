@@ -29,6 +29,7 @@ pub const TESTS: &[Test] = &[
     test!(others_of_the_same_user_can_neither_read_nor_trace_the_vault),
     test!(reads_and_traces).part(),
     test!(a_vault_that_a_filter_ends_names_the_signal_and_the_group_of_calls),
+    test!(a_system_without_sandboxes_is_named_at_every_start_and_can_be_refused),
     test!(a_file_is_refused_to_the_vault_which_lives),
     test!(a_forbidden_system_call_ends_the_vault_and_it_comes_back),
     test!(the_socket_gives_no_foreign_signature_and_seals_no_key),
@@ -132,11 +133,53 @@ fn a_vault_that_a_filter_ends_names_the_signal_and_the_group_of_calls() {
     }
 }
 
+/// The program with further arguments of `serve`, on a system without Landlock and seccomp.
+fn without_sandboxes(home: &Home, arguments: &[&str]) -> Command {
+    let calls = [libc::SYS_landlock_create_ruleset, libc::SYS_seccomp];
+    let rules = calls.into_iter().map(|call| (call, Vec::new())).collect();
+    let missing = SeccompAction::Errno(libc::ENOSYS as u32);
+    let filter =
+        SeccompFilter::new(rules, SeccompAction::Allow, missing, std::env::consts::ARCH.try_into().unwrap()).unwrap();
+    let filter = BpfProgram::try_from(filter).unwrap();
+    let mut command = home.command();
+    command.args(arguments).env_remove("RUST_LOG");
+    // SAFETY: it makes two system calls and allocates nothing.
+    unsafe { command.pre_exec(move || seccompiler::apply_filter(&filter).map_err(|_| ErrorKind::Other.into())) };
+    command
+}
+
+async fn a_system_without_sandboxes_is_named_at_every_start_and_can_be_refused() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let log = home.folder.path().join("log");
+    let mut command = without_sandboxes(&home, &["-q"]);
+    command.stdout(Stdio::null()).stderr(fs::File::create(&log).unwrap());
+    let bot = FaultyBot(command.spawn().unwrap());
+    let said = || fs::read_to_string(&log).unwrap_or_default();
+    let named = || async { ["Landlock", "seccomp"].iter().all(|name| said().contains(name)).then_some(()) };
+    until("the log names both", named).await;
+    assert!(said().contains("WARN"), "{}", said());
+    let doctor = || async {
+        let mut doctor = crate::support::program::command();
+        doctor.arg("doctor").arg("--config").arg(home.config_file()).arg("--data").arg(home.data());
+        let found = String::from_utf8_lossy(&doctor.output().unwrap().stdout).into_owned();
+        found.contains("a sandbox is missing").then_some(found)
+    };
+    let found = until("the bot answers the doctor", doctor).await;
+    let bad = found.lines().filter(|line| line.starts_with("BAD") && line.contains("a sandbox is missing")).count();
+    assert_eq!(bad, 2, "{found}");
+    drop(bot);
+    let home = home.reconfigured("[vault]\nwalls = \"required\"\n");
+    let refused = without_sandboxes(&home, &[]).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && said.contains("`walls`"), "{said}");
+}
+
 /// The vault at `home`. Skips the test if no system call can be forbidden to it.
 fn enclosed(home: &Home) -> Vault {
     let vault = started(home);
-    if let Some(wall) = vault.missing_walls().iter().find(|wall| wall.contains("seccomp")) {
-        skip(wall);
+    if let Some(wall) = vault.missing_walls().iter().find(|wall| wall.loss.contains("seccomp")) {
+        skip(&wall.loss);
     }
     vault
 }

@@ -22,12 +22,14 @@ pub mod program {
 /// Stand-ins for the walls around the vault process: there are none here.
 #[cfg(unix)]
 pub mod walls {
-    /// The missing walls, each with its consequence, for the operator.
-    pub type Missing = Vec<String>;
+    use crate::os::MissingWall;
+
+    /// The missing walls.
+    pub type Missing = Vec<MissingWall>;
 
     /// Does nothing. Returns that this system has no walls.
     pub fn hide() -> Missing {
-        vec!["this system has no wall around the vault; Linux has".to_owned()]
+        vec![MissingWall::sandbox("this system has no wall around the vault; Linux has")]
     }
 
     /// Does nothing.

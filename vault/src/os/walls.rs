@@ -2,6 +2,7 @@
 //! does not need, and keeps other processes from looking into it. The walls are raised before the
 //! first request.
 
+use super::MissingWall;
 use landlock::{ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetStatus, Scope};
 use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::process::{DumpableBehavior, Resource, getrlimit, set_dumpable_behavior};
@@ -12,8 +13,8 @@ use seccompiler::{
 };
 use std::collections::BTreeMap;
 
-/// The missing walls, each with its consequence, for the operator.
-pub type Missing = Vec<String>;
+/// The missing walls.
+pub type Missing = Vec<MissingWall>;
 
 /// Bytes that the limit on locked memory must allow. All address space counts, even if it is only
 /// reserved, and an allocation beyond the limit would fail.
@@ -70,10 +71,10 @@ const REFUSED: &[libc::c_long] = &[
 pub fn hide() -> Missing {
     let mut missing = Missing::new();
     if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
-        missing.push(format!("other programs of this user may read its memory ({error})"));
+        missing.push(MissingWall::sandbox(format!("other programs of this user may read its memory ({error})")));
     }
     if let Err(reason) = lock_memory() {
-        missing.push(format!("its memory may be swapped to disk ({reason})"));
+        missing.push(MissingWall::precaution(format!("its memory may be swapped to disk ({reason})")));
     }
     missing
 }
@@ -94,12 +95,17 @@ fn lock_memory() -> Result<(), String> {
 pub fn enclose() -> Missing {
     let mut missing = Missing::new();
     if let Err(error) = set_no_new_privs(true) {
-        missing.push(format!("it could gain rights by running a program ({error})"));
+        missing.push(MissingWall::sandbox(format!("it could gain rights by running a program ({error})")));
     }
     match landlock() {
         Ok(RulesetStatus::FullyEnforced) => {}
-        Ok(_) => missing.push("a newer kernel would close more files and sockets to it (Landlock)".to_owned()),
-        Err(error) => missing.push(format!("files are open to it (Landlock: {error})")),
+        Ok(RulesetStatus::PartiallyEnforced) => {
+            missing.push(MissingWall::precaution("a newer kernel would close more files and sockets to it (Landlock)"));
+        }
+        Ok(RulesetStatus::NotEnforced) => {
+            missing.push(MissingWall::sandbox("files are open to it (this kernel or container has no Landlock)"));
+        }
+        Err(error) => missing.push(MissingWall::sandbox(format!("files are open to it (Landlock: {error})"))),
     }
     missing
 }
@@ -124,7 +130,9 @@ pub fn forbid_system_calls() -> Missing {
         [refuse_files(), kill_at_others()].into_iter().try_for_each(|filter| apply_filter_all_threads(&filter?));
     match raised {
         Ok(()) => Missing::new(),
-        Err(error) => vec![format!("every system call is open to it (seccomp: {error})")],
+        Err(error) => {
+            vec![MissingWall::sandbox(format!("the network and every system call are open to it (seccomp: {error})"))]
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! process, and the process keeps its access to files and the network.
 
 use super::acl::Own;
+use crate::os::MissingWall;
 use std::io;
 use windows_sys::Win32::Security::{DACL_SECURITY_INFORMATION, SetKernelObjectSecurity};
 use windows_sys::Win32::System::Threading::{
@@ -9,8 +10,8 @@ use windows_sys::Win32::System::Threading::{
     ProcessExtensionPointDisablePolicy, SetProcessMitigationPolicy,
 };
 
-/// The missing walls, each with its consequence, for the operator.
-pub type Missing = Vec<String>;
+/// The missing walls.
+pub type Missing = Vec<MissingWall>;
 
 /// Policies of the process, each with the consequence if it cannot be set. Only the first flag of
 /// each policy is set.
@@ -25,9 +26,9 @@ const POLICIES: [(PROCESS_MITIGATION_POLICY, &str); 3] = [
 pub fn hide() -> Missing {
     let mut missing = Missing::new();
     if let Err(error) = close_process() {
-        missing.push(format!("other programs of this user may read its memory ({error})"));
+        missing.push(MissingWall::sandbox(format!("other programs of this user may read its memory ({error})")));
     }
-    missing.push("its memory may be swapped to disk".to_owned());
+    missing.push(MissingWall::precaution("its memory may be swapped to disk"));
     missing
 }
 
@@ -47,7 +48,7 @@ pub fn enclose() -> Missing {
         let flags = 1u32;
         // SAFETY: each of these policies is a structure of one word of flags.
         if unsafe { SetProcessMitigationPolicy(policy, (&raw const flags).cast(), size_of::<u32>()) } == 0 {
-            missing.push(format!("{loss} ({})", io::Error::last_os_error()));
+            missing.push(MissingWall::sandbox(format!("{loss} ({})", io::Error::last_os_error())));
         }
     }
     missing
@@ -55,5 +56,5 @@ pub fn enclose() -> Missing {
 
 /// Returns the walls that Windows lacks.
 pub fn forbid_system_calls() -> Missing {
-    vec!["files and the network are open to it, and its memory to the bot; Linux closes them".to_owned()]
+    vec![MissingWall::sandbox("files and the network are open to it, and its memory to the bot; Linux closes them")]
 }
