@@ -5,18 +5,21 @@ use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 
 /// ServerLimits on the resources that clients can use up.
 #[derive(Clone, Copy)]
 pub(crate) struct ServerLimits {
-    /// Simultaneous connections. Further ones are closed without being read.
+    /// Simultaneous connections. One more closes the oldest that is not being answered; if all are,
+    /// it is closed without being read.
     pub connections: usize,
     /// Time limit for the head of a request.
     pub head: Duration,
@@ -43,7 +46,7 @@ where
     A: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
 {
-    let places = Arc::new(Semaphore::new(limits.connections));
+    let mut open: VecDeque<OpenConnection> = VecDeque::new();
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -57,28 +60,46 @@ where
                 continue;
             }
         };
-        let Ok(place) = places.clone().try_acquire_owned() else { continue };
-        let (answer, mut shutdown) = (answer.clone(), shutdown.clone());
-        tokio::spawn(async move {
+        open.retain(|connection| !connection.task.is_finished());
+        if open.len() >= limits.connections {
+            let idle = open.iter().position(|connection| !connection.is_answered.load(Ordering::Relaxed));
+            let Some(oldest) = idle.and_then(|at| open.remove(at)) else { continue };
+            oldest.task.abort();
+        }
+        let (answer, mut shutdown, is_answered) = (answer.clone(), shutdown.clone(), Arc::<AtomicBool>::default());
+        let flag = Arc::clone(&is_answered);
+        let task = tokio::spawn(async move {
             tokio::select! {
-                () = connection(stream, answer, limits.head) => {}
+                () = connection(stream, answer, limits.head, flag) => {}
                 () = tokio::time::sleep(limits.connection) => {}
                 () = shutdown.stopped() => {}
             }
-            drop(place);
         });
+        open.push_back(OpenConnection { task: task.abort_handle(), is_answered });
     }
 }
 
+/// A connection that may be closed to make room.
+struct OpenConnection {
+    task: AbortHandle,
+    /// Whether a request of it is being answered.
+    is_answered: Arc<AtomicBool>,
+}
+
 /// Answers the requests of one connection.
-async fn connection<A, F>(stream: TcpStream, answer: A, head_time: Duration)
+async fn connection<A, F>(stream: TcpStream, answer: A, head_time: Duration, is_answered: Arc<AtomicBool>)
 where
     A: Fn(Request<Incoming>) -> F,
     F: Future<Output = Response<Full<Bytes>>>,
 {
     let answer = |request| {
-        let reply = answer(request);
-        async move { Ok::<_, Infallible>(reply.await) }
+        let (reply, is_answered) = (answer(request), Arc::clone(&is_answered));
+        async move {
+            is_answered.store(true, Ordering::Relaxed);
+            let reply = reply.await;
+            is_answered.store(false, Ordering::Relaxed);
+            Ok::<_, Infallible>(reply)
+        }
     };
     let mut http = hyper::server::conn::http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(head_time).max_buf_size(MAX_REQUEST_BUFFER);

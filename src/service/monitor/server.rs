@@ -12,7 +12,7 @@ use http_body_util::Full;
 use hyper::body::{Body, Bytes};
 use hyper::header::{self, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
@@ -38,6 +38,8 @@ type CachedAnswer = Mutex<Option<(Instant, StatusCode, Bytes)>>;
 /// The answers to the three pages.
 struct Answers {
     bot: Monitors,
+    /// Whether the server listens on the loopback only.
+    is_local: bool,
     metrics: CachedAnswer,
     health: CachedAnswer,
     readiness: CachedAnswer,
@@ -91,6 +93,7 @@ impl MetricsServer {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let answers = Arc::new(Answers {
             bot: bot.clone(),
+            is_local: self.address().is_some_and(|address| address.ip().is_loopback()),
             metrics: CachedAnswer::default(),
             health: CachedAnswer::default(),
             readiness: CachedAnswer::default(),
@@ -113,6 +116,11 @@ impl MetricsServer {
 impl Answers {
     async fn answer(&self, request: &Request<impl Body>) -> Response<Full<Bytes>> {
         let is_head = request.method() == Method::HEAD;
+        // A page in a browser on this machine could otherwise read the answers under its own name.
+        if self.is_local && !names_this_machine(request.headers().get(header::HOST)) {
+            let reason = Bytes::from_static(b"Ask by the address of this machine, or localhost.\n");
+            return response(StatusCode::MISDIRECTED_REQUEST, reason, is_head);
+        }
         if !is_head && request.method() != Method::GET {
             let mut response =
                 response(StatusCode::METHOD_NOT_ALLOWED, Bytes::from_static(b"GET and HEAD only.\n"), is_head);
@@ -131,6 +139,16 @@ impl Answers {
         };
         response(status, body, is_head)
     }
+}
+
+/// Whether a `Host` header, if there is one, is an address or `localhost`, with any port.
+fn names_this_machine(host: Option<&HeaderValue>) -> bool {
+    let Some(host) = host else { return true };
+    let host = host.to_str().unwrap_or_default();
+    let name = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+    let name = name.map_or(host, |(name, _)| name);
+    let address = name.trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok()
 }
 
 fn ok_text(_: ()) -> String {
@@ -239,21 +257,31 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn connections_above_the_limit_are_closed() {
+    async fn silent_connections_do_not_lock_monitoring_out() {
         let server = MetricsServer::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = server.address().unwrap();
         let (_stopper, shutdown) = shutdown::pair();
         server.start(Monitors::default(), shutdown).unwrap();
         let mut held = Vec::new();
-        for _ in 0..METRICS_LIMITS.connections {
-            let mut stream = TcpStream::connect(address).await.unwrap();
-            // The reply shows that the server has accepted the connection.
-            stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
-            assert!(stream.read(&mut [0; 64]).await.unwrap() > 0);
-            held.push(stream);
+        for _ in 0..2 * METRICS_LIMITS.connections {
+            held.push(TcpStream::connect(address).await.unwrap());
         }
         let mut further = TcpStream::connect(address).await.unwrap();
-        let _ = further.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await;
-        assert!(matches!(further.read(&mut [0; 64]).await, Ok(0) | Err(_)), "it gets no answer");
+        further.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost:9477\r\n\r\n").await.unwrap();
+        assert!(further.read(&mut [0; 64]).await.unwrap() > 0);
+    }
+
+    #[test]
+    fn on_the_loopback_a_host_is_an_address_or_localhost() {
+        let names = |host: &'static str| names_this_machine(Some(&HeaderValue::from_static(host)));
+        for host in ["127.0.0.1:9477", "127.0.0.1", "[::1]:9477", "::1", "localhost", "LocalHost:9477"] {
+            assert!(names(host), "{host}");
+        }
+        for host in
+            ["thief.example", "thief.example:9477", "localhost.thief.example", "127.0.0.1.thief.example", "", ":1"]
+        {
+            assert!(!names(host), "{host}");
+        }
+        assert!(names_this_machine(None));
     }
 }
