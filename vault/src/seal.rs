@@ -41,7 +41,8 @@ struct RumorJson<'a> {
     content: &'a str,
 }
 
-/// Seals `text` to the receiver of `message`: `message.text`, or the text to copy after it.
+/// Seals `text` to the receiver of `message`: `message.text`, or the text to copy after it, which is
+/// dated `later` by some seconds.
 ///
 /// If the receiver has an encryption key (kind 10044), both layers are encrypted to it. Rumor and
 /// wrap name the receiver's own key, which relays and clients look for.
@@ -54,8 +55,10 @@ pub(super) fn seal(
     now: u64,
     message: &OutgoingMessage,
     text: &str,
+    later: u64,
 ) -> Result<GiftWrap, VaultError> {
-    let date = now.max(message.not_before.min(now.saturating_add(DATE_ALLOWANCE)));
+    // A second message of the pair is within the allowance, too.
+    let date = now.max(message.not_before.min(now.saturating_add(DATE_ALLOWANCE - 1))) + later;
     let rumor = rumor(bot, date, message, text)?;
     let to = PublicKey::from_slice(&message.to.0).map_err(|_| VaultError::Unsealable)?;
     let reads_with = match &message.encryption_key {

@@ -295,12 +295,10 @@ impl Secrets {
 
     fn seal(&self, message: &OutgoingMessage, to_copy: Option<&str>) -> Result<GiftWrap, VaultError> {
         let now = self.clock.now();
-        let explained = seal::seal(&self.bot, self.source, now, message, &message.text)?;
+        let explained = seal::seal(&self.bot, self.source, now, message, &message.text, 0)?;
         let Some(to_copy) = to_copy else { return Ok(explained) };
         // Clients sort by date.
-        let not_before = now.max(message.not_before) + 1;
-        let copied = OutgoingMessage { not_before, ..message.clone() };
-        let copied = seal::seal(&self.bot, self.source, now, &copied, to_copy)?;
+        let copied = seal::seal(&self.bot, self.source, now, message, to_copy, 1)?;
         let expires_at = explained.expires_at.min(copied.expires_at);
         Ok(GiftWrap { json: explained.json + "\n" + &copied.json, expires_at, ..copied })
     }

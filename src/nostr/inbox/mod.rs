@@ -103,6 +103,7 @@ impl Inbox {
     async fn receive(&self, out: &mpsc::Sender<Arrival>) {
         let relays = self.relays.ours(|relay| relay.inbox);
         let (queue, seen, closed) = (EventQueue::default(), self.seen.clone(), Arc::new(Notify::new()));
+        seen.clear();
         let entrance = Entrance {
             queue: queue.clone(),
             source: Source { bot: self.relays.bot(), relays, subscription: SUBSCRIPTION },

@@ -261,6 +261,11 @@ impl SeenIds {
         self.lost.notify_one();
     }
 
+    /// Forgets all ids: after a panic, what was in progress has to come again.
+    pub(super) fn clear(&self) {
+        self.lock().clear();
+    }
+
     /// Remembers an id. Returns whether it was unknown, so that its event is to be processed.
     pub fn insert(&self, id: [u8; 32]) -> bool {
         let mut ids = self.lock();
