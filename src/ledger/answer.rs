@@ -56,8 +56,8 @@ impl AnsweredMessage {
 pub enum Effect {
     /// No effect.
     Nothing,
-    /// A new job under the number from [`Ledger::next_job`]. It has the asker of the [`Answer`] and
-    /// at least one pattern.
+    /// A new job under the number from [`Ledger::next_job`]. It has the asker of the
+    /// [`AnsweredMessage`] and at least one pattern.
     Accept(JobId, JobSpec),
     /// Cancels accepted jobs of this asker. Jobs in other states or of other askers stay as they
     /// are.

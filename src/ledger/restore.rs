@@ -361,7 +361,7 @@ pub(super) fn read_used_halves(folder: &Path) -> Result<Vec<u8>, LedgerError> {
 
 /// The records of the file in `folder`, without making or changing it.
 ///
-/// Errors: as [`read`] and [`read_lines`].
+/// Errors: as [`read_used_halves`] and [`read_lines`].
 pub(super) fn read_history(folder: &Path) -> Result<History, LedgerError> {
     let mut history = History::default();
     read_lines(&read_used_halves(folder)?, &folder.join(USED_HALVES_FILE), &mut history)?;

@@ -72,8 +72,8 @@ impl Backlog {
         self.waiting.push_back(QueuedRequest { arrival, request: OnceCell::new(), has_job: None });
     }
 
-    /// Takes messages that can be decided independently, oldest first: one per asker, and no half
-    /// twice.
+    /// Takes messages that can be decided independently, oldest first: one per asker, and one request
+    /// for a split key.
     ///
     /// While there are more messages than `limits` allow for all askers together, only askers for
     /// whom `has_job` is true are answered at once: those with an open job, and friends. The others
@@ -84,7 +84,7 @@ impl Backlog {
         has_job: impl Fn(Asker) -> bool,
         now: Instant,
     ) -> Vec<QueuedRequest> {
-        let (mut askers, mut halves) = (HashSet::new(), HashSet::new());
+        let (mut askers, mut has_half) = (HashSet::new(), false);
         let mut taken = Vec::new();
         let mut left = VecDeque::new();
         for mut next in self.waiting.drain(..) {
@@ -98,7 +98,8 @@ impl Backlog {
                 left.push_back(next);
                 continue;
             }
-            match next.request().half().is_none_or(|half| halves.insert(half.family())) {
+            // What a split job costs depends on those before it.
+            match next.request().half().is_none() || !std::mem::replace(&mut has_half, true) {
                 true => taken.push(next),
                 false => left.push_back(next),
             }

@@ -1,7 +1,7 @@
 //! Requests: each message is read, decided, answered and recorded in one transaction (T1), and only
 //! then acted upon.
 
-use super::backlog::{AnswerLimits, Backlog, MAX_BATCH, QueuedRequest, limit_answer};
+use super::backlog::{AnswerLimits, AnswerVerdict, Backlog, MAX_BATCH, QueuedRequest, limit_answer};
 use super::context::ServiceContext;
 use crate::bot::{self, AskerRequest, BotReply, Facts, SplitCost};
 use crate::fault::{self, Step};
@@ -188,7 +188,7 @@ impl Requests {
                 continue;
             }
             fault::before(Step::Decide);
-            let (answer, reply) = self.decide(queued, next_job)?;
+            let (answer, reply) = self.decide(queued, next_job, &answers)?;
             fault::after(Step::Decide);
             next_job.0 += i64::from(matches!(answer.effect, Effect::Accept(..)));
             answers.push(answer);
@@ -204,20 +204,21 @@ impl Requests {
         for (answer, (recorded, ended)) in answers.into_iter().zip(recorded) {
             if recorded == Recorded::Now {
                 self.context.pulse.count_answered();
-                if answer.reply.is_some() {
-                    self.limits().count(answer.asker, Instant::now());
-                }
+                // Also without an answer: a deletion has none and fills the ledger, too.
+                self.limits().count(answer.asker, Instant::now());
                 self.act(answer.effect, &ended);
             }
         }
         Ok(())
     }
 
-    /// The record of a message, and its answer, which is not sealed yet.
+    /// The record of a message, and its answer, which is not sealed yet. `before`: those of the same
+    /// transaction, whose jobs the scheduler does not know yet.
     fn decide(
         &self,
         queued: &QueuedRequest,
         next_job: JobId,
+        before: &[AnsweredMessage],
     ) -> anyhow::Result<(AnsweredMessage, Option<OutgoingMessage>)> {
         let (arrival, request) = (&queued.arrival, queued.request());
         let message = &arrival.message;
@@ -227,7 +228,12 @@ impl Requests {
         // Friends owe no proof of work.
         asker.known |= is_friend;
         let now = self.context.clock.now();
-        let (shares, queue) = (self.scheduler.shares(author), self.scheduler.wait_estimate());
+        let (mut shares, queue) = (self.scheduler.shares(author), self.scheduler.wait_estimate());
+        for answer in before {
+            if let Effect::Accept(_, spec) = &answer.effect {
+                shares.count(spec);
+            }
+        }
         let split = self.scheduler.split_queue(author);
         let facts = Facts {
             limits: &limits,
@@ -267,6 +273,8 @@ impl Requests {
             self.context.flood.record_new_asker(Instant::now());
         }
         let verdict = self.limits().verdict(author, Instant::now());
+        // Each of them is a row in the ledger.
+        let deletes = (verdict == AnswerVerdict::Answer).then(|| message.deletes.iter().take(MAX_DELETED));
         let (effect, reply) = limit_answer(effect, reply, verdict, now);
         let language = reading.language;
         let text = reply.map(|reply| bot::answer(&reading, &reply));
@@ -278,7 +286,7 @@ impl Requests {
             ticket: message.ticket.clone(),
             effect,
             language: is_kept.then_some(language),
-            deletes: message.deletes.iter().take(MAX_DELETED).copied().collect(),
+            deletes: deletes.into_iter().flatten().copied().collect(),
             ..AnsweredMessage::ignored(author, message.id)
         };
         Ok((answer, reply))

@@ -203,7 +203,7 @@ pub struct PatternLoad {
 const HANDED_ON_UNIT: f64 = 1.0 / (1u64 << 50) as f64;
 
 impl PatternLoad {
-    fn of(spec: &JobSpec) -> PatternLoad {
+    pub(super) fn of(spec: &JobSpec) -> PatternLoad {
         PatternLoad {
             intervals: spec.patterns.iter().map(Pattern::interval_count).sum(),
             text_tests: spec.patterns.iter().map(Pattern::text_test_count).sum(),

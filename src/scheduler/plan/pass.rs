@@ -53,7 +53,7 @@ fn chance(pattern: &Pattern) -> f64 {
 }
 
 impl Pass {
-    /// A pass of these patterns, each with its job. [`super::select`] decides which are rare.
+    /// A pass of these patterns, each with its job. The selection decides which are rare.
     pub fn new<'a>(
         rare: impl Iterator<Item = (JobId, &'a Pattern)>,
         plentiful: impl Iterator<Item = (JobId, &'a Pattern)>,

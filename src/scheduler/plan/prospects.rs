@@ -2,7 +2,7 @@
 //! the time until it is searched.
 
 use super::device_plan::{POOL_PART, WAITING_PART};
-use super::jobs::{OpenJobs, PatternIndex};
+use super::jobs::{OpenJobs, PatternIndex, PatternLoad};
 use super::profile::{Compared, DeviceProfile, Lane};
 use super::split_line::{Seats, SplitLine};
 use crate::job::{Asker, JobSpec};
@@ -35,6 +35,18 @@ pub struct Shares {
 }
 
 impl Shares {
+    /// Counts a job that is accepted and not added yet.
+    pub fn count(&mut self, spec: &JobSpec) {
+        let load = PatternLoad::of(spec);
+        self.intervals += load.intervals;
+        self.text_tests += load.text_tests;
+        self.handed_on += load.handed_on();
+        match spec.half {
+            Some(_) => self.split_jobs += 1,
+            None => self.pool_jobs += 1,
+        }
+    }
+
     /// The shares that this asker is told.
     pub fn new(jobs: &OpenJobs, seats: &Seats, asker: Asker) -> Shares {
         let (split_jobs, askers, own) = (jobs.split_line().len(), seats.askers.len(), seats.jobs_of(asker));
