@@ -99,7 +99,11 @@ impl Config {
             std::fs::create_dir_all(folder).map_err(unwritable)?;
         }
         match OpenOptions::new().create_new(true).write(true).open(path) {
-            Ok(mut file) => file.write_all(text.as_bytes()).map(|()| true).map_err(unwritable),
+            Ok(mut file) => file.write_all(text.as_bytes()).map(|()| true).map_err(|error| {
+                // Half a file would be found by the next `init`.
+                let _ = std::fs::remove_file(path);
+                unwritable(error)
+            }),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
             Err(error) => Err(unwritable(error)),
         }

@@ -160,9 +160,18 @@ impl Handles {
             }
             Ok(())
         };
-        let told = jobs.map_err(anyhow::Error::from).and_then(|jobs| jobs.iter().try_for_each(tell));
-        if let Err(error) = told {
+        let jobs = jobs.unwrap_or_else(|error| {
             tracing::warn!(%error, reason, "askers could not be told yet");
+            Vec::new()
+        });
+        for job in &jobs {
+            // One job that cannot be sealed holds up no other.
+            if let Err(error) = tell(job) {
+                tracing::warn!(job = %job.id, %error, reason, "its asker could not be told yet");
+                if self.context.vault.trouble().is_some() {
+                    return;
+                }
+            }
         }
     }
 

@@ -111,11 +111,11 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
   const shot = (name: string) => page.screenshot({ path: `${SHOTS}${name}.png`, fullPage: true });
 
   /** The text that a QR reader finds in the drawn code. */
-  async function readQr(): Promise<string | undefined> {
+  async function readQr(id = 'qr'): Promise<string | undefined> {
     const scale = 4;
-    const size = Number((await page.locator('#qr svg').getAttribute('viewBox'))!.split(' ')[2]) * scale;
+    const size = Number((await page.locator(`#${id} svg`).getAttribute('viewBox'))!.split(' ')[2]) * scale;
     const pixels = new Uint8ClampedArray(size * size * 4).fill(255);
-    for (const [, x, y] of (await page.locator('#qr svg path').getAttribute('d'))!.matchAll(/M(\d+) (\d+)h1v1h-1z/g)) {
+    for (const [, x, y] of (await page.locator(`#${id} svg path`).getAttribute('d'))!.matchAll(/M(\d+) (\d+)h1v1h-1z/g)) {
       for (let row = 0; row < scale; row++) {
         for (let column = 0; column < scale; column++) {
           const at = 4 * ((Number(y) * scale + row) * size + Number(x) * scale + column);
@@ -206,6 +206,7 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
     expect(await page.evaluate(() => /nsec1[a-z0-9]{20}/.test(document.documentElement.outerHTML))).toBe(false);
     expect(await value('nsec')).toBe('');
     await page.getByRole('button', { name: 'Show' }).click();
+    expect(await readQr('nsec-qr')).toBe(await value('nsec'));
     const opened = decode((await value('nsec')) as `nsec1${string}`);
     expect(bech32.encode('npub', bech32.toWords(secp256k1.getPublicKey(opened.data).subarray(1)))).toBe(npub);
 

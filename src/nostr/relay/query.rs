@@ -22,6 +22,10 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinSet;
 
+/// Bytes of events that a query holds at once; it ends then, as if the relay had no more. What is
+/// older is in the next one.
+const MAX_BYTES: usize = 32 * 1024 * 1024;
+
 /// The events a relay returned for a query.
 #[derive(Debug)]
 pub(in crate::nostr) struct Fetched<E> {
@@ -80,6 +84,7 @@ async fn listen<E: Deref<Target = Event>>(
 ) -> Result<(), NostrError> {
     let not_connected = || NostrError::not_connected(relay.url());
     let mut ids: HashSet<EventId> = HashSet::new();
+    let mut bytes = 0;
     loop {
         match messages.recv().await {
             Ok(RelayNotification::Message { message }) => match message {
@@ -89,9 +94,10 @@ async fn listen<E: Deref<Target = Event>>(
                     if let Some(event) = (query.accept)(event.into_owned())
                         && ids.insert(event.id)
                     {
+                        bytes += size(&event);
                         events.push(event);
                     }
-                    if events.len() >= query.enough {
+                    if events.len() >= query.enough || bytes > MAX_BYTES {
                         return Ok(());
                     }
                 }
@@ -113,6 +119,12 @@ async fn listen<E: Deref<Target = Event>>(
             Ok(_) => {}
         }
     }
+}
+
+/// The memory of an event, in bytes, about.
+fn size(event: &Event) -> usize {
+    let values = event.tags.iter().flat_map(|tag| tag.as_slice());
+    event.content.len() + values.map(|value| value.len() + size_of::<String>()).sum::<usize>() + size_of::<Event>()
 }
 
 /// Whether a relay closed the query only to ask for authentication. The library then authenticates
@@ -312,6 +324,25 @@ mod tests {
             relays.fetch_unverified(&url, filter, limit).await
         };
         tokio::join!(serve, client).1
+    }
+
+    #[tokio::test]
+    async fn a_query_ends_when_its_events_are_too_large_to_be_held() {
+        let relay = StubbornRelay::default();
+        let keys = Keys::generate();
+        let large = |number: u64| {
+            let event = EventBuilder::new(Kind::GiftWrap, "x".repeat(60_000)).custom_created_at(number.into());
+            event.sign_with_keys(&keys).unwrap()
+        };
+        let number = 10 + MAX_BYTES / 60_000;
+        *relay.events.lock().unwrap() = (1..=number as u64).map(large).collect();
+        let url = relay.run().await;
+        let relays = connect(&url).await;
+        let fetched = relays.fetch_unverified(&url, Filter::new().kind(Kind::GiftWrap), PATIENCE).await;
+        assert!(fetched.end.is_ok(), "{:?}", fetched.end);
+        let bytes: usize = fetched.events.iter().map(|event| size(event)).sum();
+        assert!(bytes > MAX_BYTES && bytes < MAX_BYTES + 70_000, "{} events, {bytes} bytes", fetched.events.len());
+        relays.disconnect().await;
     }
 
     #[tokio::test]
