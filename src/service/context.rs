@@ -16,7 +16,12 @@ use crate::shutdown::Shutdown;
 use crate::vault::Vault;
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Notify;
+
+/// The least time after which relays may delete a message about a job. The outbox tries for 14 days,
+/// and the date of a wrap is up to two days back.
+const RESULT_LIFE: Duration = Duration::from_secs(16 * 86_400);
 
 /// A wake-up for one waiting task. Cheap to clone; clones share the wake-up.
 ///
@@ -155,7 +160,7 @@ impl ServiceContext {
             subject: job.spec.subject.clone(),
             // If the clock has gone back, relays and clients would otherwise treat the message as
             // expired.
-            expires_at: now.max(job.accepted_at) + self.config.bot.answers_expire_after.as_secs(),
+            expires_at: now.max(job.accepted_at) + self.config.bot.answers_expire_after.max(RESULT_LIFE).as_secs(),
             not_before: job.accepted_at + 1,
         }
     }

@@ -51,7 +51,8 @@ pub(super) async fn start(context: ServiceContext, scheduler: Arc<Scheduler>, re
     let presence = Presence {
         relays: relays.clone(),
         signer: vault.signer(),
-        settings: super::public_settings(&config),
+        // Those of a new configuration, unless the vault could not be started again with them.
+        settings: vault.settings().cloned().unwrap_or_else(|| super::public_settings(&config)),
         paused_until: Arc::default(),
         ledger: ledger.clone(),
         clock: clock.clone(),

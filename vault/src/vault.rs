@@ -37,6 +37,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone)]
 pub struct Vault {
     pub(super) link: Link,
+    /// What its public events are made of; `None` if it signs none.
+    settings: Option<Arc<PublicSettings>>,
     refusals: Refusals,
     /// Messages that did not open, counted in the order of [`UnwrapError::ALL`].
     dropped: Arc<[AtomicU64; UnwrapError::ALL.len()]>,
@@ -55,7 +57,14 @@ impl Vault {
     /// Errors: [`VaultError::Process`], [`VaultError::Locked`], and those of opening or making the
     /// identity.
     pub fn start(opening: IdentityFile, settings: Option<PublicSettings>) -> Result<Vault, VaultError> {
-        Process::start(VaultInit::Bot(opening, settings)).map(|process| Vault::of(Link::Process(Arc::new(process))))
+        let own = settings.clone().map(Arc::new);
+        let process = Process::start(VaultInit::Bot(opening, settings))?;
+        Ok(Vault { settings: own, ..Vault::of(Link::Process(Arc::new(process))) })
+    }
+
+    /// What the public events are made of that the vault signs; `None` if it signs none.
+    pub fn settings(&self) -> Option<&PublicSettings> {
+        self.settings.as_deref()
     }
 
     /// [`Vault::start`] with the program at `path`, for tests.
@@ -117,7 +126,7 @@ impl Vault {
     }
 
     fn of(link: Link) -> Vault {
-        Vault { link, refusals: Refusals::default(), dropped: Arc::default() }
+        Vault { link, settings: None, refusals: Refusals::default(), dropped: Arc::default() }
     }
 
     /// The same vault with another clock, if its secrets are in this process, as in tests. A vault
