@@ -220,7 +220,13 @@ async fn serve(
         service.stop().await;
         match end? {
             RunEnd::Stopped => return Ok(()),
-            RunEnd::Reloaded(new) => former = Some(std::mem::replace(&mut config, *new)),
+            RunEnd::Reloaded(mut new) => {
+                if new.web != config.web {
+                    tracing::warn!("changes of [web] take effect at the next start of the bot");
+                    new.web = config.web.clone();
+                }
+                former = Some(std::mem::replace(&mut config, *new));
+            }
         }
     }
 }

@@ -232,7 +232,7 @@ impl FleetConfig {
 }
 
 /// The web page for people without an account, and the metrics.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WebConfig {
     /// Address and port of the web page for people without an account. Empty: it is not served.
