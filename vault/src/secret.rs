@@ -1,9 +1,10 @@
 //! Types that hold a secret. None of them can be printed, cloned or serialised, and each clears its
 //! memory on drop.
 //!
-//! A secret stays in one heap allocation, so moving its owner leaves no copy behind. We cannot
-//! clear some copies: libsecp256k1 and the NIP-44 code work in registers and on the stack, and
-//! `age` buffers the identity while it encrypts its file.
+//! A secret stays in one heap allocation, so moving its owner leaves no copy behind. libsecp256k1 and
+//! the NIP-44 code work on the stack, which is cleared after each request ([`clear_stack_below`]). We
+//! cannot clear copies in registers, nor those of `age`, which buffers the identity while it encrypts
+//! its file.
 
 use super::error::VaultError;
 use super::random::{Generator, Source};
@@ -32,6 +33,15 @@ pub(super) const NHALF_LENGTH: usize = 65;
 
 /// Scrypt cost of NIP-49 as a power of two: takes 64 MiB and some tenths of a second.
 const NCRYPTSEC_WORK: u8 = 16;
+
+/// Overwrites 64 KiB of the stack below the caller, where calls that have ended left copies of
+/// secrets.
+#[inline(never)]
+pub(super) fn clear_stack_below() {
+    let mut left = [0_u8; 64 * 1024];
+    left.zeroize();
+    std::hint::black_box(&left);
+}
 
 /// Secret number from 1 to n-1, where n is the order of secp256k1.
 struct Scalar(Box<[u8; 32]>);

@@ -10,7 +10,7 @@ use super::public::{DATE_ALLOWANCE, Policy, PublicSettings};
 use super::random::{self, Source};
 use super::request::{Answer, Form, Hit, Request, SecretOutput};
 use super::seal::without_keys;
-use super::secret::{DerivedKey, NSEC_LENGTH, SecretText, Signing};
+use super::secret::{self, DerivedKey, NSEC_LENGTH, SecretText, Signing};
 use super::start_points::{StartId, StartPoints};
 use super::ticket::{self, Author, Order, Reader};
 use super::{identity, seal, unwrap};
@@ -152,7 +152,9 @@ impl Secrets {
             let wait = lock(bucket).take(Instant::now());
             std::thread::sleep(wait);
         }
-        self.try_answer(request).unwrap_or_else(Answer::Refused)
+        let answer = self.try_answer(request).unwrap_or_else(Answer::Refused);
+        secret::clear_stack_below();
+        answer
     }
 
     fn try_answer(&self, request: Request) -> Result<Answer, VaultError> {

@@ -6,7 +6,8 @@
 //! Anybody can claim to be anybody, so lookups and memory are bounded. A claim that finds no room
 //! is left to a backfill.
 
-use super::queue::{Arrival, ArrivedEvent, SeenIds};
+use super::queue::{Arrival, ArrivedEvent};
+use super::seen::SeenIds;
 use crate::clock::Clock;
 use crate::fault::{self, Step};
 use crate::nostr::relay::connections::Relays;

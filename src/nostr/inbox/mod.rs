@@ -9,9 +9,11 @@
 mod backfill;
 mod decrypt;
 mod queue;
+mod seen;
 mod subscription;
 
-pub use queue::{Arrival, Flood, SeenIds};
+pub use queue::{Arrival, Flood};
+pub use seen::SeenIds;
 pub use subscription::{Awaited, Watchdog};
 
 use super::relay::connections::{Relays, wait_until};
@@ -27,7 +29,8 @@ use crate::vault::{Claim, Vault};
 use backfill::Backfill;
 use decrypt::{ClaimLookups, Decryptions, Outcome};
 use nostr_sdk::{EventId, Filter};
-use queue::{ArrivedEvent, Entrance, EventQueue, Source, Unanswered, is_acceptable, is_answerable};
+use queue::{ArrivedEvent, Entrance, EventQueue, Source, is_acceptable, is_answerable};
+use seen::Unanswered;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use subscription::InboxSubscription;
