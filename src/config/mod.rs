@@ -114,7 +114,7 @@ pub struct BotConfig {
     pub answer_without_relay_list: bool,
     /// Connect to the relays that askers list. Their owners see this machine's address.
     pub visit_askers_relays: bool,
-    /// Age at which relays may delete answers (NIP-40). At least 1 day.
+    /// Age at which relays may delete answers (NIP-40). At least 1 day; results, 16.
     #[serde(deserialize_with = "minutes::<1440, _>")]
     pub answers_expire_after: Duration,
     /// Age at which an ended job is deleted from the ledger, counted from its acceptance, or from
