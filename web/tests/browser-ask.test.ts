@@ -234,9 +234,10 @@ describe.skipIf(missing.length > 0)('asking the bot', { timeout: 90_000 }, () =>
       await at.ask('m0c');
       await at.keyIsThere();
       await look('key', 'nsec-warning');
-      // The bot's words are in this language too. A key that is found at once may come before them.
+      // The bot's words are in this language too. A key that is found at once may come before them, or
+      // the message that explains it is the newest.
       const words = await at.page.textContent('#bot-words');
-      if (words !== '') expect(words).toContain(text('odds')!.split('{')[0]!.trim().split(' ')[0]);
+      if (words !== '' && !words?.includes('npubbot combine')) expect(words).toContain(text('odds')!.split('{')[0]!.trim().split(' ')[0]);
     }
     // Another one is chosen in the middle, and on the next visit.
     await at.page.locator('#language').selectOption('en');
