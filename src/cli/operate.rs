@@ -422,25 +422,15 @@ fn day_text(day: &DayFigures) -> String {
 pub(super) mod tests {
     use super::*;
     use crate::nostr::{ConnectionState, RelayFigures};
-    use crate::scheduler::{DeviceStatus, Health};
+    use crate::scheduler::DeviceStatus;
     use crate::search::DeviceId;
 
     /// A device in a state.
     pub(in crate::cli) fn device(id: DeviceId, rate: Option<f64>, state: &str) -> DeviceStatus {
         DeviceStatus {
-            id,
-            name: "NVIDIA H100 80GB HBM3".to_owned(),
-            kernel: "cuda sm_90".to_owned(),
-            threads: 1,
-            health: Health::Working,
             state: state.to_owned(),
             rate: rate.map(Rate),
-            candidates: 0,
-            hits: 0,
-            hits_wrong: 0,
-            rest: None,
-            part: 1.0,
-            warnings: Vec::new(),
+            ..DeviceStatus::new(id, "NVIDIA H100 80GB HBM3".to_owned(), "cuda sm_90".to_owned(), 1)
         }
     }
 

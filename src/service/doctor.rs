@@ -474,19 +474,9 @@ mod tests {
 
     fn device(health: Health, rate: Option<f64>) -> DeviceStatus {
         DeviceStatus {
-            id: DeviceId::Cpu,
-            name: "test".to_owned(),
-            kernel: "test".to_owned(),
-            threads: 1,
             health,
-            state: String::new(),
             rate: rate.map(Rate),
-            candidates: 0,
-            hits: 0,
-            hits_wrong: 0,
-            rest: None,
-            part: 1.0,
-            warnings: Vec::new(),
+            ..DeviceStatus::new(DeviceId::Cpu, "test".to_owned(), "test".to_owned(), 1)
         }
     }
 

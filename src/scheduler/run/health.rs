@@ -40,21 +40,7 @@ struct Inner {
 impl Record {
     /// The record of a device that works and has not searched yet.
     pub fn new(info: &DeviceInfo) -> Record {
-        let view = DeviceStatus {
-            id: info.id,
-            name: info.name.clone(),
-            kernel: info.kernel.clone(),
-            threads: info.threads,
-            health: Health::Working,
-            state: String::new(),
-            rate: None,
-            candidates: 0,
-            hits: 0,
-            hits_wrong: 0,
-            rest: None,
-            part: 1.0,
-            warnings: Vec::new(),
-        };
+        let view = DeviceStatus::new(info.id, info.name.clone(), info.kernel.clone(), info.threads);
         Record {
             inner: Mutex::new(Inner {
                 view,
@@ -283,6 +269,25 @@ pub struct DeviceStatus {
 }
 
 impl DeviceStatus {
+    /// A device that works and has not searched yet.
+    pub(crate) fn new(id: DeviceId, name: String, kernel: String, threads: usize) -> DeviceStatus {
+        DeviceStatus {
+            id,
+            name,
+            kernel,
+            threads,
+            health: Health::Working,
+            state: String::new(),
+            rate: None,
+            candidates: 0,
+            hits: 0,
+            hits_wrong: 0,
+            rest: None,
+            part: 1.0,
+            warnings: Vec::new(),
+        }
+    }
+
     /// The status for the operator, who may have paused the search.
     pub(in crate::scheduler) fn with_state(self, is_paused: bool) -> DeviceStatus {
         let state = match (&self.health, &self.rest) {

@@ -197,7 +197,7 @@ fn measure_with(
         match receiver.recv_timeout(Duration::from_millis(50)) {
             Ok(Delivered { launch, .. }) if launch.pass.patterns.len() > 1 => {
                 ended = Instant::now();
-                // A reading takes milliseconds a GPU, and once launches pile up here the devices wait.
+                // Read once, at the end: while this thread reads, launches pile up.
                 after = pool.is_closed().then(|| meter.read());
                 launches.push(launch);
             }

@@ -12,7 +12,7 @@ type CopyOf = unsafe extern "C" fn(Program, *mut c_char) -> c_int;
 
 /// The compiler.
 pub struct Nvrtc {
-    library: Library,
+    loaded: Library,
     /// Major and minor version, that of its CUDA toolkit.
     pub version: (i32, i32),
     /// The architectures that it knows, such as 90.
@@ -53,7 +53,7 @@ impl Nvrtc {
             architectures
         };
         let architectures = architectures.into_iter().filter_map(|number| u32::try_from(number).ok()).collect();
-        Ok(Nvrtc { library, version: (major, minor), architectures })
+        Ok(Nvrtc { loaded: library, version: (major, minor), architectures })
     }
 
     /// The name for people and keys, such as `NVRTC 12.9`.
@@ -79,15 +79,15 @@ impl Nvrtc {
         ) -> c_int;
         // SAFETY: the functions have these types (nvrtc.h), and all texts live until the end.
         unsafe {
-            let create: Create = symbol(&self.library, "nvrtcCreateProgram")?;
+            let create: Create = symbol(&self.loaded, "nvrtcCreateProgram")?;
             let none = std::ptr::null();
-            done(&self.library, create(&mut program, source.as_ptr(), c"kernels.cu".as_ptr(), 0, none, none))?;
+            done(&self.loaded, create(&mut program, source.as_ptr(), c"kernels.cu".as_ptr(), 0, none, none))?;
             let compile: unsafe extern "C" fn(Program, c_int, *const *const c_char) -> c_int =
-                symbol(&self.library, "nvrtcCompileProgram")?;
-            let compiled = done(&self.library, compile(program, options.len() as c_int, options.as_ptr()));
+                symbol(&self.loaded, "nvrtcCompileProgram")?;
+            let compiled = done(&self.loaded, compile(program, options.len() as c_int, options.as_ptr()));
             let result = self.output(program, compiled);
             if let Ok(destroy) =
-                symbol::<unsafe extern "C" fn(*mut Program) -> c_int>(&self.library, "nvrtcDestroyProgram")
+                symbol::<unsafe extern "C" fn(*mut Program) -> c_int>(&self.loaded, "nvrtcDestroyProgram")
             {
                 destroy(&mut program);
             }
@@ -103,12 +103,12 @@ impl Nvrtc {
             // SAFETY: the functions have these types (nvrtc.h), and the buffer has the size that
             // the library asked for.
             unsafe {
-                let (size, copy): (SizeOf, CopyOf) = (symbol(&self.library, size)?, symbol(&self.library, copy)?);
+                let (size, copy): (SizeOf, CopyOf) = (symbol(&self.loaded, size)?, symbol(&self.loaded, copy)?);
                 let mut bytes = 0;
-                done(&self.library, size(program, &mut bytes))?;
+                done(&self.loaded, size(program, &mut bytes))?;
                 let mut buffer = vec![0u8; bytes];
                 if bytes > 0 {
-                    done(&self.library, copy(program, buffer.as_mut_ptr().cast()))?;
+                    done(&self.loaded, copy(program, buffer.as_mut_ptr().cast()))?;
                 }
                 Ok(buffer)
             }
