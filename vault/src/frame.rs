@@ -65,6 +65,11 @@ impl<W: Write> Sender<W> {
         Sender { waiting: Mutex::default(), stream: Mutex::new(stream) }
     }
 
+    /// The stream.
+    pub(super) fn into_stream(self) -> W {
+        self.stream.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Sends encoded items. When this returns, this thread or another one has written them, or has
     /// failed to.
     ///

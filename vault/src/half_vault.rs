@@ -6,6 +6,7 @@ use super::link::Link;
 use super::process::Process;
 use super::request::{Answer, Form, HalfRequest, Request, SecretOutput};
 use super::secret::SecretText;
+use super::spawner::DirectSpawner;
 use super::{age_file, random};
 use crate::key::{HalfPoint, Npub, SplitTweak};
 use crate::pattern::Pattern;
@@ -66,7 +67,8 @@ impl HalfVault {
     }
 
     fn start(opening: HalfInit) -> Result<HalfVault, VaultError> {
-        Process::start(VaultInit::Half(opening)).and_then(|process| HalfVault::of(Link::Process(Arc::new(process))))
+        let process = Process::start(DirectSpawner::of_vault(VaultInit::Half(opening))?)?;
+        HalfVault::of(Link::Process(Arc::new(process)))
     }
 
     /// The handle to the half that the vault behind `link` holds.

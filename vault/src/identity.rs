@@ -179,15 +179,6 @@ impl VaultInit {
             _ => None,
         }
     }
-
-    /// The error text for a later process that has another key; `None` if another key is no error,
-    /// because the key is a temporary one.
-    pub(super) fn other_identity(&self) -> Option<String> {
-        match self {
-            VaultInit::Bot(opening, _) => Some(format!("{} holds another identity now", opening.file.display())),
-            VaultInit::Local | VaultInit::Half(_) => None,
-        }
-    }
 }
 
 /// The half with which the vault process of an asker's command begins.

@@ -42,6 +42,7 @@ mod seal;
 mod secret;
 mod secrets;
 mod signer;
+mod spawner;
 mod start_points;
 #[cfg(any(test, feature = "test-util"))]
 mod testing;
@@ -67,6 +68,7 @@ pub use public::{PublicRelay, PublicSettings};
 #[cfg(any(test, feature = "test-util"))]
 pub use request::BreakOut;
 pub use signer::BotSigner;
+pub use spawner::{DeviceStart, DirectSpawner, ProcessEnd, ProcessRequest, Spawned, Spawner};
 pub use start_points::StartId;
 pub use ticket::{Asked, Order, Reader, Wanted};
 pub use unwrap::GIFT_WRAPS;

@@ -2,24 +2,16 @@
 
 use super::error::VaultError;
 use super::frame::{self, Sender, lock};
-use super::identity::{Greeting, Ready, Step, VaultInit};
+use super::identity::{Greeting, Ready, Step};
 use super::request::{Answer, Request};
 use super::roster::Roster;
+use super::spawner::{self, ProcessRequest, Spawned, Spawner};
 use crate::os::MissingWall;
-use crate::os::channel::{self, Closer, Reader, Writer};
-use crate::os::{self, program};
+use crate::os::channel::{Closer, Reader, Writer};
 use std::collections::HashMap;
-use std::io::{self, BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr};
+use std::io::{self, BufRead, BufReader, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
-
-/// The hidden command of the vault process.
-const COMMAND: &str = "vault";
-
-/// The name of the program in lists of processes.
-const NAME: &str = "npubbot";
 
 /// The target of log lines about missing sandboxes, which `-q` does not hide.
 pub const SANDBOX_LOG: &str = "npubbot::sandbox";
@@ -42,9 +34,11 @@ pub(super) struct Process {
     shared: Arc<Shared>,
 }
 
+/// The vault process itself.
+type Child = Box<dyn spawner::Process>;
+
 struct Shared {
-    program: PathBuf,
-    beginning: VaultInit,
+    spawner: Arc<dyn Spawner>,
     key: nostr::PublicKey,
     state: Mutex<State>,
     /// Notified when a process is connected, and when the vault is closed.
@@ -81,30 +75,22 @@ struct Started {
 }
 
 impl Process {
-    /// Starts the vault process of this program and waits until it has opened the identity.
+    /// Starts the vault process and waits until it has opened the identity.
     ///
     /// Errors: [`VaultError::Process`], and those of opening or making the identity.
-    pub(super) fn start(beginning: VaultInit) -> Result<Process, VaultError> {
-        Process::start_program(&program::this_program().map_err(no_process)?, beginning)
-    }
-
-    /// [`Process::start`] with another program.
-    ///
-    /// Errors: as [`Process::start`].
-    pub(super) fn start_program(program: &Path, beginning: VaultInit) -> Result<Process, VaultError> {
-        let started = spawn(program, &beginning)?;
+    pub(super) fn start(spawner: Arc<dyn Spawner>) -> Result<Process, VaultError> {
+        let started = spawn(&*spawner)?;
         for MissingWall { loss, is_sandbox } in &started.missing_walls {
-            match beginning {
+            match spawner.is_bot() {
                 // At every start of a bot, also with `-q`.
-                VaultInit::Bot(..) if *is_sandbox => {
+                true if *is_sandbox => {
                     tracing::warn!(target: SANDBOX_LOG, loss, "the vault runs without one of its sandboxes");
                 }
                 _ => tracing::info!(loss, "the vault runs without one of its protections"),
             }
         }
-        let (beginning, key) = (beginning.again(), started.key);
-        let (state, changed, roster) = (Mutex::default(), Condvar::new(), Roster::default());
-        let shared = Arc::new(Shared { program: program.to_owned(), beginning, key, state, changed, roster });
+        let (key, state, changed, roster) = (started.key, Mutex::default(), Condvar::new(), Roster::default());
+        let shared = Arc::new(Shared { spawner, key, state, changed, roster });
         let (mut connected, watched) = (Some(shared.connect(started)), Arc::clone(&shared));
         let watch = move || {
             let is_over = || lock(&watched.state).is_closed;
@@ -253,13 +239,11 @@ impl Shared {
                 }
             }
             let is_closed = self.disconnect();
-            let _ = child.kill();
-            let status = child.wait();
+            let status = child.end().status;
             if is_closed {
                 return;
             }
-            let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-            tracing::error!(%status, "the vault process has ended; it is started again");
+            tracing::error!(status, "the vault process has ended; it is started again");
             let pause = if began.elapsed() < SHORT_LIFE { FIRST_PAUSE } else { Duration::ZERO };
             match self.restart(pause) {
                 Some(next) => (child, reader) = next,
@@ -284,7 +268,7 @@ impl Shared {
             if self.is_closed_within(pause) {
                 return None;
             }
-            if let Some(need) = self.beginning.need() {
+            if let Some(need) = self.spawner.need() {
                 // Afterwards the terminal asks, and the state says what is needed.
                 if failed.is_empty() {
                     tracing::error!("no message is opened and no key found: {need}");
@@ -307,14 +291,12 @@ impl Shared {
     }
 
     fn try_restart(&self) -> Result<(Child, Reader), VaultError> {
-        let mut started = spawn(&self.program, &self.beginning)?;
-        match self.beginning.other_identity().filter(|_| started.key != self.key) {
-            Some(reason) => {
-                end(&mut started.child);
-                Err(no_process(reason))
-            }
-            None => Ok(self.connect(started)),
+        let mut started = spawn(&*self.spawner)?;
+        if self.spawner.is_bot() && started.key != self.key {
+            started.child.end();
+            return Err(no_process("the identity file holds another identity now"));
         }
+        Ok(self.connect(started))
     }
 
     /// Waits for `pause`, or until the vault is closed. Returns whether it is closed.
@@ -324,35 +306,26 @@ impl Shared {
     }
 }
 
-fn end(child: &mut Child) {
-    let _ = child.kill();
-    let _ = child.wait();
-}
-
 /// Starts a process and makes it open its identity or half.
-fn spawn(program: &Path, beginning: &VaultInit) -> Result<Started, VaultError> {
-    let (mut child, mut ends) = channel::start(program, NAME, COMMAND).map_err(no_process)?;
-    if let Some(errors) = child.stderr.take() {
+fn spawn(spawner: &dyn Spawner) -> Result<Started, VaultError> {
+    let Spawned { mut ends, errors, process: mut child } = spawner.start(&ProcessRequest::Vault).map_err(no_process)?;
+    if let Some(errors) = errors {
         log_errors(errors).map_err(no_process)?;
     }
-    let sender = Sender::new(ends.writer);
-    let beginning = frame::encode(beginning).map_err(no_process)?;
-    // If this fails, the process has ended, and the next line sees that.
-    let _ = sender.send([beginning]);
-    match greet(&mut ends.reader, &mut child) {
-        Ok((key, missing_walls)) => {
-            Ok(Started { child, reader: ends.reader, sender, closer: ends.closer, key, missing_walls })
-        }
-        Err(error) => {
-            end(&mut child);
-            Err(error)
-        }
-    }
+    let (key, missing_walls) = greet(&mut ends.reader, &mut child).inspect_err(|_| drop(child.end()))?;
+    Ok(Started {
+        child,
+        reader: ends.reader,
+        sender: Sender::new(ends.writer),
+        closer: ends.closer,
+        key,
+        missing_walls,
+    })
 }
 
 /// Starts a thread that logs what a process writes to its standard error: the text of a panic. The
 /// process could not log by itself without waiting for a reader that sleeps.
-fn log_errors(errors: ChildStderr) -> std::io::Result<()> {
+fn log_errors(errors: impl Read + Send + 'static) -> std::io::Result<()> {
     let copy = move || {
         for line in BufReader::new(errors).lines().map_while(Result::ok) {
             tracing::error!(line, "the vault process wrote this");
@@ -385,12 +358,10 @@ fn greet(reader: &mut Reader, child: &mut Child) -> Result<(nostr::PublicKey, Ve
 
 /// The error of a process that ended before it answered.
 fn ended(child: &mut Child, step: Option<Step>) -> VaultError {
-    match (child.wait(), step) {
-        (Ok(status), step) if os::is_forbidden_call(status) => {
-            VaultError::Forbidden { status: status.to_string(), calls: step.unwrap_or(Step::Open).calls().to_owned() }
-        }
-        (Ok(status), _) => no_process(format!("it ended at once ({status})")),
-        (Err(error), _) => no_process(format!("it ended at once ({error})")),
+    let end = child.end();
+    match end.is_forbidden_call {
+        true => VaultError::Forbidden { status: end.status, calls: step.unwrap_or(Step::Open).calls().to_owned() },
+        false => no_process(format!("it ended at once ({})", end.status)),
     }
 }
 

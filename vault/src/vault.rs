@@ -15,6 +15,7 @@ use super::request::{Answer, Form, Request, SecretOutput};
 use super::roster::Roster;
 use super::secrets::{MOST_STARTS, Secrets};
 use super::signer::{BotSigner, Refusals};
+use super::spawner::{DirectSpawner, Spawner};
 use super::start_points::StartId;
 use super::unwrap;
 use crate::clock::Clock;
@@ -57,9 +58,17 @@ impl Vault {
     /// Errors: [`VaultError::Process`], [`VaultError::Locked`], and those of opening or making the
     /// identity.
     pub fn start(opening: IdentityFile, settings: Option<PublicSettings>) -> Result<Vault, VaultError> {
-        let own = settings.clone().map(Arc::new);
-        let process = Process::start(VaultInit::Bot(opening, settings))?;
-        Ok(Vault { settings: own, ..Vault::of(Link::Process(Arc::new(process))) })
+        let spawner = DirectSpawner::of_vault(VaultInit::Bot(opening, settings.clone()))?;
+        Vault::started_by(spawner, settings)
+    }
+
+    /// Starts the vault process by a spawner. It is a bot's, and `settings` are those that the
+    /// spawner gives it.
+    ///
+    /// Errors: as [`Vault::start`].
+    pub fn started_by(spawner: Arc<dyn Spawner>, settings: Option<PublicSettings>) -> Result<Vault, VaultError> {
+        let link = Link::Process(Arc::new(Process::start(spawner)?));
+        Ok(Vault { settings: settings.map(Arc::new), ..Vault::of(link) })
     }
 
     /// What the public events are made of that the vault signs; `None` if it signs none.
@@ -77,7 +86,7 @@ impl Vault {
         settings: Option<PublicSettings>,
     ) -> Result<Vault, VaultError> {
         let init = VaultInit::Bot(opening, settings);
-        Process::start_program(path, init).map(|process| Vault::of(Link::Process(Arc::new(process))))
+        Vault::started_by(DirectSpawner::of_vault_of(path.to_owned(), init), None)
     }
 
     /// [`Vault::start_local`] with the program at `path`, for tests.
@@ -85,7 +94,7 @@ impl Vault {
     /// Errors: as [`Vault::start_local`].
     #[cfg(any(test, feature = "test-util"))]
     pub fn start_local_program(path: &Path) -> Result<Vault, VaultError> {
-        Process::start_program(path, VaultInit::Local).map(|process| Vault::of(Link::Process(Arc::new(process))))
+        Vault::started_by(DirectSpawner::of_vault_of(path.to_owned(), VaultInit::Local), None)
     }
 
     /// Makes a new identity in this process, and writes it to a new file at `path` (permissions
@@ -111,7 +120,7 @@ impl Vault {
     ///
     /// Errors: [`VaultError::Process`], [`VaultError::NoRandomness`].
     pub fn start_local() -> Result<Vault, VaultError> {
-        Process::start(VaultInit::Local).map(|process| Vault::of(Link::Process(Arc::new(process))))
+        Vault::started_by(DirectSpawner::of_vault(VaultInit::Local)?, None)
     }
 
     /// [`Vault::start_local`] in this process, for tests.

@@ -1,0 +1,168 @@
+//! Starting the processes of a bot: its vault, and one for each device. A process is started by
+//! this process ([`DirectSpawner`]) or, in a bot with walls, by the supervisor, which alone may.
+
+use super::error::VaultError;
+use super::frame::{self, Sender, lock};
+use super::identity::VaultInit;
+use crate::os::channel::{self, Ends};
+use crate::os::{self, program};
+use serde::{Deserialize, Serialize};
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::process::Child;
+use std::sync::{Arc, Mutex};
+
+/// The name of the program in lists of processes.
+const NAME: &str = "npubbot";
+
+/// A process that a bot may start. It names no path and holds no secret: paths and the source of
+/// the passphrase are the spawner's.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum ProcessRequest {
+    /// The vault.
+    Vault,
+    /// A process that searches on one device.
+    Device(DeviceStart),
+}
+
+/// The device of a device process.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DeviceStart {
+    /// Ordinal of the GPU.
+    pub ordinal: u32,
+}
+
+impl ProcessRequest {
+    /// The hidden command of the process.
+    pub fn command(&self) -> &'static str {
+        match self {
+            ProcessRequest::Vault => "vault",
+            ProcessRequest::Device(_) => "device",
+        }
+    }
+}
+
+/// Starts processes.
+pub trait Spawner: Send + Sync {
+    /// Starts a process, which has got its first item.
+    ///
+    /// Errors: it cannot be started.
+    fn start(&self, request: &ProcessRequest) -> io::Result<Spawned>;
+
+    /// What a person must do before the vault can start again; `None` if nobody is asked.
+    fn need(&self) -> Option<&'static str>;
+
+    /// Whether each vault must have the same identity: the vault is a bot's.
+    fn is_bot(&self) -> bool;
+}
+
+/// A started process.
+pub struct Spawned {
+    /// Our side of the channel to it.
+    pub ends: Ends,
+    /// What it writes to standard error, which is not inherited.
+    pub errors: Option<Box<dyn Read + Send>>,
+    /// The process.
+    pub process: Box<dyn Process>,
+}
+
+/// A child process, of this process or of the supervisor.
+pub trait Process: Send {
+    /// Its id.
+    fn id(&self) -> u32;
+
+    /// Ends it, if it still runs, and waits for its end. The status of one that has ended by itself
+    /// is its own.
+    fn end(&mut self) -> ProcessEnd;
+}
+
+/// The end of a process.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ProcessEnd {
+    /// The exit status, for the log.
+    pub status: String,
+    /// Whether a system call filter ended it.
+    pub is_forbidden_call: bool,
+}
+
+impl Process for Child {
+    fn id(&self) -> u32 {
+        Child::id(self)
+    }
+
+    fn end(&mut self) -> ProcessEnd {
+        // A process closes its end of the channel by ending, so this cuts none short.
+        let _ = self.kill();
+        match self.wait() {
+            Ok(status) => ProcessEnd { status: status.to_string(), is_forbidden_call: os::is_forbidden_call(status) },
+            Err(error) => ProcessEnd { status: error.to_string(), is_forbidden_call: false },
+        }
+    }
+}
+
+/// Starts children of this process: for tests, for all commands but `serve`, and where there are no
+/// walls.
+pub struct DirectSpawner {
+    program: PathBuf,
+    /// The first item of the next vault; `None` if this spawner starts none.
+    vault: Mutex<Option<VaultInit>>,
+}
+
+impl DirectSpawner {
+    /// A spawner of this program's device processes.
+    ///
+    /// Errors: the system does not say where the program is.
+    pub fn of_devices() -> io::Result<Arc<dyn Spawner>> {
+        program::this_program().map(DirectSpawner::of_devices_of)
+    }
+
+    /// [`DirectSpawner::of_devices`] with another program, for tests.
+    pub fn of_devices_of(program: PathBuf) -> Arc<dyn Spawner> {
+        Arc::new(DirectSpawner { program, vault: Mutex::new(None) })
+    }
+
+    /// A spawner of vaults.
+    ///
+    /// Errors: [`VaultError::Process`].
+    pub(super) fn of_vault(init: VaultInit) -> Result<Arc<dyn Spawner>, VaultError> {
+        let program = program::this_program().map_err(|error| VaultError::Process { reason: error.to_string() })?;
+        Ok(DirectSpawner::of_vault_of(program, init))
+    }
+
+    /// [`DirectSpawner::of_vault`] with another program.
+    pub(super) fn of_vault_of(program: PathBuf, init: VaultInit) -> Arc<dyn Spawner> {
+        Arc::new(DirectSpawner { program, vault: Mutex::new(Some(init)) })
+    }
+}
+
+impl Spawner for DirectSpawner {
+    fn start(&self, request: &ProcessRequest) -> io::Result<Spawned> {
+        let mut vault = lock(&self.vault);
+        let first = match request {
+            ProcessRequest::Vault => frame::encode(vault.as_ref().ok_or(io::ErrorKind::Unsupported)?)?,
+            ProcessRequest::Device(device) => frame::encode(device)?,
+        };
+        let spawned = spawn(&self.program, request.command(), first)?;
+        *vault = vault.take().map(VaultInit::again);
+        Ok(spawned)
+    }
+
+    fn need(&self) -> Option<&'static str> {
+        lock(&self.vault).as_ref().and_then(VaultInit::need)
+    }
+
+    fn is_bot(&self) -> bool {
+        matches!(*lock(&self.vault), Some(VaultInit::Bot(..)))
+    }
+}
+
+/// Starts a process and sends it its first item.
+fn spawn(program: &std::path::Path, command: &str, first: Vec<u8>) -> io::Result<Spawned> {
+    let (mut child, ends) = channel::start(program, NAME, command)?;
+    let errors = child.stderr.take().map(|errors| Box::new(errors) as Box<dyn Read + Send>);
+    let Ends { reader, writer, closer } = ends;
+    let sender = Sender::new(writer);
+    // If this fails, the process has ended, and who reads from it sees that.
+    let _ = sender.send([first]);
+    Ok(Spawned { ends: Ends { reader, writer: sender.into_stream(), closer }, errors, process: Box::new(child) })
+}
