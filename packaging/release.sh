@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the files of a release from the committed sources: `just release`.
 #
-#   packaging/release.sh [--twice] [--no-cuda] [--only x86_64|aarch64|windows] [FOLDER]
+#   packaging/release.sh [--twice] [--no-cuda] [--only "x86_64 aarch64 windows"] [FOLDER]
 #
 # FOLDER (default: target/release-files) gets a .deb and a .tar.gz for each processor, a .zip for
 # Windows with manifests for scoop and winget, the crates, an SBOM (CycloneDX) and SHA256SUMS. Nothing
@@ -11,6 +11,7 @@
 # NPUBBOT_SIGNING_KEY  a secret key of minisign without a password (minisign -G -W): signs SHA256SUMS
 #
 # --twice makes all files again in another folder and compares them byte for byte.
+# --only names the targets that are built, one or several; this machine's comes before another Linux.
 # --no-cuda leaves the GPU kernels out: NVRTC compiles them at the first start then.
 #
 # Needs: Rust, a C compiler, NVRTC 12.9 (NPUBBOT_NVRTC; docs/developers/release.md), dpkg-deb, Python, and
@@ -43,6 +44,10 @@ else
     [ -n "${NPUBBOT_NVRTC:-}" ] ||
         fail "NPUBBOT_NVRTC does not name NVRTC 12.9 (docs/developers/release.md); --no-cuda builds without GPU kernels"
 fi
+case " $processors " in
+    " windows " | *" $(uname -m) "*) ;;
+    *) fail "a program of this machine writes the package's manual pages: --only \"$(uname -m) $processors\"" ;;
+esac
 export NPUBBOT_REPOSITORY="${NPUBBOT_REPOSITORY:-}"
 version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)"
 # The newest C library that a program may ask for: Debian 12's.
