@@ -29,6 +29,8 @@ const FRESH_FOR: Duration = Duration::from_secs(60);
 const REMEMBERED_ASKERS: usize = 10_000;
 /// The most relays used from one list; NIP-17 recommends one to three.
 const MAX_RELAYS: usize = 6;
+/// Longest URL that is used from a list, in bytes. Lists are remembered, and written to the log.
+const MAX_URL_BYTES: usize = 256;
 /// A list stays valid for this long while lookups fail or do not return it.
 const LIST_VALID_FOR: Duration = Duration::from_secs(86_400);
 /// Number of attempts after which "no list" is believed even if most relays cannot be asked.
@@ -270,11 +272,13 @@ fn parsed(urls: &[String]) -> Vec<RelayUrl> {
     urls.iter().filter_map(|url| RelayUrl::parse(url).ok()).collect()
 }
 
-/// The first [`MAX_RELAYS`] that we may connect to, one URL a host, in the order given. With more
-/// URLs of a host, an asker could make the bot send everything to it several times.
+/// The first [`MAX_RELAYS`] that we may connect to, one URL a host, in the order given. None is
+/// longer than [`MAX_URL_BYTES`]. With more URLs of a host, an asker could make the bot send
+/// everything to it several times.
 fn usable(relays: &Relays, urls: Vec<RelayUrl>) -> Vec<RelayUrl> {
     let mut hosts = HashSet::new();
-    let usable = urls.into_iter().filter(|url| relays.may_visit(url) && hosts.insert(Host::from_url(url)));
+    let short = urls.into_iter().filter(|url| url.as_str().len() <= MAX_URL_BYTES);
+    let usable = short.filter(|url| relays.may_visit(url) && hosts.insert(Host::from_url(url)));
     let mut usable: Vec<RelayUrl> = usable.take(MAX_RELAYS).collect();
     // Thousands of lists are remembered, so spare capacity would add up.
     usable.shrink_to_fit();
@@ -503,6 +507,9 @@ mod tests {
             ["wss://a.example/1", "wss://A.example:8080/2", "ws://127.0.0.1", "wss://b.example", "wss://a.example"];
         let used = usable(&relays, listed.map(url).to_vec());
         assert_eq!(used, ["wss://a.example/1", "wss://b.example"].map(url));
+        let of_length = |length| url(&format!("wss://a.example/{}", "a".repeat(length - 16)));
+        let longest = of_length(MAX_URL_BYTES);
+        assert_eq!(usable(&relays, vec![of_length(MAX_URL_BYTES + 1), longest.clone()]), [longest]);
         let many = (0..99).map(|number| url(&format!("wss://{number}.example"))).collect();
         assert_eq!(usable(&relays, many).len(), MAX_RELAYS);
     }
