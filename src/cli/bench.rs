@@ -12,6 +12,7 @@ use anyhow::bail;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde_json::{Value, json};
+use std::env;
 use std::io::Write;
 
 /// The most chosen patterns that the result names. If there are more, it gives their number.
@@ -25,7 +26,8 @@ Examples:
   npubbot bench --device cpu --threads 1  one CPU thread
   npubbot bench '~satoshi' words:7        the rate with these patterns
   npubbot bench --words words.txt         the rate with a list of words
-  npubbot bench --patterns 10000 --json   10,000 patterns at once, for a script")]
+  npubbot bench --patterns 10000 --json   10,000 patterns at once, for a script
+  npubbot bench --seconds 60 --report     a block to paste into an issue, for the table of rates")]
 pub(super) struct Bench {
     /// Patterns of any kind to search for, in place of random prefixes.
     #[arg(value_name = "PATTERN")]
@@ -49,6 +51,9 @@ pub(super) struct Bench {
     /// Shared memory that a block may have, in bytes: runs what a GPU with less of it would run.
     #[arg(long, value_name = "BYTES", hide = true)]
     shared_memory: Option<u32>,
+    /// Print the result as a block to paste into an issue, with version and system.
+    #[arg(long, conflicts_with = "json")]
+    report: bool,
     /// Print the result as a JSON object.
     #[arg(long)]
     json: bool,
@@ -114,6 +119,11 @@ impl Bench {
         let ceiling = ceiling(&measured);
         if self.json {
             print_json(&result_json(&trial, &measured, ceiling))?;
+        } else if self.report {
+            let (version, system) = (super::long_version(), format!("{} {}", env::consts::OS, env::consts::ARCH));
+            writeln!(stdout(), "```text\nnpubbot {version}\nsystem: {system}")?;
+            print_result(&trial, &measured, ceiling)?;
+            writeln!(stdout(), "```")?;
         } else {
             print_result(&trial, &measured, ceiling)?;
         }
@@ -145,8 +155,11 @@ fn result_json(trial: &Trial, measured: &Measurement, ceiling: Option<f64>) -> V
 
 /// Prints the result for people.
 fn print_result(trial: &Trial, measured: &Measurement, ceiling: Option<f64>) -> anyhow::Result<()> {
-    for device in &measured.devices {
-        writeln!(stdout(), "{}: {}, kernel {}, {} threads", device.id, device.name, device.kernel, device.threads)?;
+    for (device, hardware) in measured.devices.iter().zip(&measured.hardware) {
+        let driver = hardware.driver.as_ref().map_or_else(String::new, |version| format!(", driver {version}"));
+        let clock = hardware.megahertz.map_or_else(String::new, |clock| format!(", {clock:.0} MHz"));
+        let DeviceStatus { id, name, kernel, threads, .. } = device;
+        writeln!(stdout(), "{id}: {name}, kernel {kernel}, {threads} threads{driver}{clock}")?;
     }
     let (wall, busy) = (measured.wall.as_secs_f64(), measured.busy.as_secs_f64());
     writeln!(stdout(), "{} over {wall:.2} s of wall time (device busy {:.1} %)", measured.rate(), 100.0 * busy / wall)?;

@@ -2,12 +2,14 @@
 
 use super::os;
 use libloading::Library;
-use std::ffi::{CString, c_char, c_int, c_uint, c_ulonglong, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_ulonglong, c_void};
 
 type Handle = *mut c_void;
 const SUCCESS: c_int = 0;
 /// `NVML_TEMPERATURE_GPU` of nvml.h.
 const TEMPERATURE_OF_GPU: c_int = 0;
+/// `NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE` of nvml.h.
+const VERSION_SIZE: usize = 80;
 /// `NVML_CLOCK_SM` of nvml.h.
 const CLOCK_OF_PROCESSORS: c_int = 1;
 
@@ -43,6 +45,19 @@ impl Gpu {
             }
         }
         Some(Gpu { nvml, handle })
+    }
+
+    /// The driver's version, such as `580.159.04`.
+    pub fn driver(&self) -> Option<String> {
+        let mut text: [c_char; VERSION_SIZE] = [0; VERSION_SIZE];
+        // SAFETY: the function has this type (nvml.h), and writes no more than the given length.
+        let code = unsafe {
+            let name = b"nvmlSystemGetDriverVersion\0";
+            let read = self.nvml.get::<unsafe extern "C" fn(*mut c_char, c_uint) -> c_int>(name).ok()?;
+            read(text.as_mut_ptr(), VERSION_SIZE as c_uint)
+        };
+        let bytes = text.map(|byte| byte as u8);
+        (code == SUCCESS).then(|| CStr::from_bytes_until_nul(&bytes).ok()?.to_str().ok().map(str::to_owned))?
     }
 
     /// Joules since the driver was loaded.

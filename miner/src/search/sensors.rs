@@ -51,6 +51,12 @@ impl Sensors {
         })
     }
 
+    /// The version of a GPU's driver.
+    pub fn driver(&self) -> Option<String> {
+        let Kind::Gpu(gpu) = &self.0 else { return None };
+        gpu.driver()
+    }
+
     /// The values now.
     pub fn read(&self) -> SensorValues {
         match &self.0 {

@@ -10,7 +10,7 @@ use crate::key::HalfPoint;
 use crate::pattern::{ALPHABET, Difficulty, Pattern, PatternSet, Rate};
 use crate::roster::Roster;
 use crate::scheduler::plan::profile::Lane;
-use crate::search::{self, DeviceId, EnergyMeter, SearchError, SearchOptions, Surroundings};
+use crate::search::{self, DeviceId, EnergyMeter, SearchError, SearchOptions, Sensors, Surroundings};
 use crate::vault::{Vault, VaultError};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -75,6 +75,17 @@ pub struct Measurement {
     pub kinds: Vec<KindMeasurement>,
     /// Energy that the devices used in `wall` time; `None` if one of them has no readable counter.
     pub joules: Option<f64>,
+    /// Driver and clock of each device, as far as they can be read.
+    pub hardware: Vec<Hardware>,
+}
+
+/// What a measured device worked with.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Hardware {
+    /// Version of the GPU's driver.
+    pub driver: Option<String>,
+    /// Clock of the arithmetic units during the trial, megahertz, as the driver states it.
+    pub megahertz: Option<f64>,
 }
 
 /// The work of one kind of launches.
@@ -178,8 +189,10 @@ fn measure_with(
         chosen => chosen.to_vec(),
     };
 
-    let meter = EnergyMeter::new(&threads.devices().iter().map(|device| device.id).collect::<Vec<_>>());
-    let (before, mut after) = (meter.read(), None);
+    let ids: Vec<_> = threads.devices().iter().map(|device| device.id).collect();
+    let sensors: Vec<_> = ids.iter().map(|id| Sensors::open(*id)).collect();
+    let meter = EnergyMeter::new(&ids);
+    let (before, mut after, mut clocks) = (meter.read(), None, None::<Vec<_>>);
     let began = Instant::now();
     let half = half.map(|(_, point)| HalfPoint::new(*point.public_key()));
     pool.insert(JobId(1), JobSpec { half, ..JobSpec::local(patterns) });
@@ -198,7 +211,10 @@ fn measure_with(
             Ok(Delivered { launch, .. }) if launch.pass.patterns.len() > 1 => {
                 ended = Instant::now();
                 // Read once, at the end: while this thread reads, launches pile up.
-                after = pool.is_closed().then(|| meter.read());
+                if pool.is_closed() {
+                    after = Some(meter.read());
+                    clocks.get_or_insert_with(|| sensors.iter().map(|device| device.read().megahertz).collect());
+                }
                 launches.push(launch);
             }
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
@@ -211,7 +227,10 @@ fn measure_with(
         return Err(MeasureError::Device(reason.clone()));
     }
     let joules = meter.joules_between(&before, &after.unwrap_or_else(|| meter.read()));
-    Ok(Measurement { joules, ..evaluate(launches, devices, characters, ended - began) })
+    let clocks = clocks.into_iter().flatten().chain(std::iter::repeat(None));
+    let hardware =
+        sensors.iter().zip(clocks).map(|(device, megahertz)| Hardware { driver: device.driver(), megahertz });
+    Ok(Measurement { joules, hardware: hardware.collect(), ..evaluate(launches, devices, characters, ended - began) })
 }
 
 /// Waits for every device's first measured rate.
@@ -310,6 +329,7 @@ fn evaluate(
         hits_wrong,
         kinds,
         joules: None,
+        hardware: Vec::new(),
         devices,
     }
 }

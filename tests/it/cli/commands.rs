@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 pub const TESTS: &[Test] = &[
     test!(explain_gives_an_object_for_each_pattern),
     test!(bench_finds_the_expected_number_of_hits),
+    test!(a_report_of_bench_names_version_system_device_rate_and_power),
     test!(bad_flags_are_explained),
     test!(split_new_refuses_more_prefixes_than_a_bot_accepts),
     test!(init_makes_an_identity_once),
@@ -69,6 +70,18 @@ fn bench_finds_the_expected_number_of_hits() {
             _ => assert_eq!(power, Some((&serde_json::Value::Null, &serde_json::Value::Null)), "{line}"),
         }
     }
+}
+
+fn a_report_of_bench_names_version_system_device_rate_and_power() {
+    let said = stdout(&run(&[&["bench", "--seconds", "0.2", "--report"], &ONE_THREAD[..]].concat()));
+    let block = said.strip_prefix("```text\n").and_then(|rest| rest.strip_suffix("\n```\n")).expect("one block");
+    let system = format!("system: {} {}", std::env::consts::OS, std::env::consts::ARCH);
+    let parts =
+        [concat!("npubbot ", env!("CARGO_PKG_VERSION")), "commit: ", &system, "cpu: ", "kernel ", "/s over ", "hits"];
+    for part in parts {
+        assert!(block.contains(part), "{part}: {said}");
+    }
+    assert!(block.contains(" W, ") || block.contains("power: not known"), "{said}");
 }
 
 fn bad_flags_are_explained() {

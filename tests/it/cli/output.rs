@@ -18,6 +18,7 @@ fn commands(folder: &str) -> Vec<Vec<String>> {
         "mine q --json --device cpu -j 1",
         "mine best zeros 1s --device cpu -j 1",
         "bench --seconds 0.2 --device cpu -j 1",
+        "bench --seconds 0.2 --device cpu -j 1 --report",
         "bench --seconds 0.2 --device cpu -j 1 --json",
         "explain m0c",
         "completions bash",
