@@ -201,8 +201,8 @@ struct Bench {
         multiples<<<(count + 127) / 128, 128>>>(starts, 0x123456789abcdefull + (seed << 40), 0x1111111111111ull, count);
     }
 
-    // Those of the hits that every variant finds, whatever number of warps a block has: of the centres
-    // that are searched whole, and of threads that all have.
+    // Those of the hits that every variant finds, whatever number of warps a block has: of the
+    // centres that are searched whole, and of threads that all have.
     std::vector<Hit> common(const std::vector<Hit> &hits) const {
         std::vector<Hit> common;
         for (auto [thread, step, entry, which] : hits) {

@@ -18,8 +18,8 @@ const RETRY_PAUSE: Duration = Duration::from_millis(20);
 /// The queue of this process. There is one standard error.
 static STANDARD_ERROR: LineQueue = LineQueue::new();
 
-/// Whether lines are JSON objects, and whether whoever reads them dates them, for the lines that are
-/// made here.
+/// Whether lines are JSON objects, and whether whoever reads them dates them, for the lines that
+/// are made here.
 static IS_JSON: AtomicBool = AtomicBool::new(false);
 static IS_DATED: AtomicBool = AtomicBool::new(false);
 

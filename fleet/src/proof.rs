@@ -48,8 +48,8 @@ impl Proof {
         }
     }
 
-    /// Counts the canary hits of an answer: those that its claimed candidates lead us to expect, and
-    /// those that were found. Returns the share of the claimed candidates that counts, 0 to 1.
+    /// Counts the canary hits of an answer: those that its claimed candidates lead us to expect,
+    /// and those that were found. Returns the share of the claimed candidates that counts, 0 to 1.
     ///
     /// Errors: the device does not really search, with the reason.
     pub fn note_canary_hits(&mut self, expected: f64, found: u64) -> Result<f64, String> {

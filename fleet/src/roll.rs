@@ -174,7 +174,8 @@ impl Roll {
         self.places.values().map(|place| &place.session).filter(|session| session.ended().is_none())
     }
 
-    /// The devices, by name. `proven`: the scheduler's figures of a device; `None` before it has any.
+    /// The devices, by name. `proven`: the scheduler's figures of a device; `None` before it has
+    /// any.
     pub fn devices(&self, now: Instant, proven: impl Fn(RemoteId) -> Option<ProvenFigures>) -> Vec<WorkerDeviceStatus> {
         let status = |(id, place): (&RemoteId, &Place)| {
             let Hello { name, kernel, program, .. } = place.session.hello.clone();

@@ -170,8 +170,8 @@ impl Difference {
     }
 }
 
-/// The newest differences. When a job comes or goes, every device needs the same one, and computing it
-/// takes time in proportion to the sets. Cheap to clone; clones share them.
+/// The newest differences. When a job comes or goes, every device needs the same one, and computing
+/// it takes time in proportion to the sets. Cheap to clone; clones share them.
 #[derive(Clone, Default)]
 pub struct Differences(Arc<Mutex<Vec<KnownDifference>>>);
 

@@ -1,5 +1,5 @@
-//! The tables of texts, one Fluent file a language, and parts of sentences: lists, reasons, meanings of
-//! patterns, numbers and times.
+//! The tables of texts, one Fluent file a language, and parts of sentences: lists, reasons,
+//! meanings of patterns, numbers and times.
 
 use super::policy::Takes;
 use crate::duration::RoundedTime;

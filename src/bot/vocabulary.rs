@@ -1,9 +1,9 @@
 //! The words that are understood, in all languages: the tables in `words/`.
 //!
 //! A table has sections. A section has phrases, separated by commas and line breaks. The words of a
-//! phrase follow each other; `a|b` is either of two, `a_b` two words of one alternative, `word*` any
-//! word that begins so, `word?` may be left out, and `…` is a gap of a few words. Accents, capitals, and hiragana or katakana make no
-//! difference.
+//! phrase follow each other; `a|b` is either of two, `a_b` two words of one alternative, `word*`
+//! any word that begins so, `word?` may be left out, and `…` is a gap of a few words. Accents,
+//! capitals, and hiragana or katakana make no difference.
 
 use super::phrases::TextTable;
 use super::text::{MessageText, Token, TokenKind, plain};
@@ -386,9 +386,9 @@ pub(super) fn misspelt(word: &str, could_be_prefix: bool) -> Option<(Class, Lang
     ALL.phrases.iter().find_map(of_phrase)
 }
 
-/// Whether two words differ by one typing error: two letters swapped, one doubled, missing, added or
-/// replaced. A word that could be a prefix must have at least `least` letters and one more if one is
-/// replaced, or letters swapped or doubled.
+/// Whether two words differ by one typing error: two letters swapped, one doubled, missing, added
+/// or replaced. A word that could be a prefix must have at least `least` letters and one more if
+/// one is replaced, or letters swapped or doubled.
 fn is_one_error(right: &str, typed: &str, least: Option<usize>) -> bool {
     let (right, typed): (Vec<char>, Vec<char>) = (right.chars().collect(), typed.chars().collect());
     let (long, short) = (right.len().max(typed.len()), right.len().min(typed.len()));

@@ -1,5 +1,5 @@
-//! An asker's half, the secret part of a split key: its text, its file, and the half that this process
-//! holds for `split` and `combine`.
+//! An asker's half, the secret part of a split key: its text, its file, and the half that this
+//! process holds for `split` and `combine`.
 
 use super::age_file::{self, FileKey};
 use super::error::VaultError;
@@ -186,8 +186,8 @@ impl HeldHalf {
 
     /// Answers a request.
     ///
-    /// Errors: those of [`Half::combine`], [`VaultError::File`]; [`VaultError::NotAsked`] if the half
-    /// is to be locked, but [`HeldHalf::begin`] was given no file.
+    /// Errors: those of [`Half::combine`], [`VaultError::File`]; [`VaultError::NotAsked`] if the
+    /// half is to be locked, but [`HeldHalf::begin`] was given no file.
     pub(super) fn answer(&self, request: HalfRequest) -> Result<Answer, VaultError> {
         Ok(match request {
             HalfRequest::Describe => Answer::Half { point: self.half.point(), patterns: self.patterns.clone() },

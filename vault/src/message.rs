@@ -63,7 +63,8 @@ pub struct OutgoingMessage {
     /// Expiration (NIP-40): relays may delete the wrap from this time on, in Unix seconds.
     pub expires_at: u64,
     /// Earliest date of the rumor, Unix seconds. Clients sort by date, so a result must be dated
-    /// after its acceptance, even if both were made in the same second. At most an hour ahead counts.
+    /// after its acceptance, even if both were made in the same second. At most an hour ahead
+    /// counts.
     pub not_before: u64,
 }
 

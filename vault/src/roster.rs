@@ -1,6 +1,6 @@
-//! The long-lived parts of a bot, tasks and threads. One that ends without being asked to is started
-//! again. Until then health, readiness and the watchdog know that it is gone. The program has the
-//! part of this that needs a runtime.
+//! The long-lived parts of a bot, tasks and threads. One that ends without being asked to is
+//! started again. Until then health, readiness and the watchdog know that it is gone. The program
+//! has the part of this that needs a runtime.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

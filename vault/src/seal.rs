@@ -41,8 +41,8 @@ struct RumorJson<'a> {
     content: &'a str,
 }
 
-/// Seals `text` to the receiver of `message`: `message.text`, or the text to copy after it, which is
-/// dated `later` by some seconds.
+/// Seals `text` to the receiver of `message`: `message.text`, or the text to copy after it, which
+/// is dated `later` by some seconds.
 ///
 /// If the receiver has an encryption key (kind 10044), both layers are encrypted to it. Rumor and
 /// wrap name the receiver's own key, which relays and clients look for.

@@ -1,10 +1,10 @@
 //! Types that hold a secret. None of them can be printed, cloned or serialised, and each clears its
 //! memory on drop.
 //!
-//! A secret stays in one heap allocation, so moving its owner leaves no copy behind. libsecp256k1 and
-//! the NIP-44 code work on the stack, which is cleared after each request ([`clear_stack_below`]). We
-//! cannot clear copies in registers, nor those of `age`, which buffers the identity while it encrypts
-//! its file.
+//! A secret stays in one heap allocation, so moving its owner leaves no copy behind. libsecp256k1
+//! and the NIP-44 code work on the stack, which is cleared after each request
+//! ([`clear_stack_below`]). We cannot clear copies in registers, nor those of `age`, which buffers
+//! the identity while it encrypts its file.
 
 use super::error::VaultError;
 use super::random::{Generator, Source};

@@ -306,8 +306,8 @@ impl Secrets {
     }
 }
 
-/// The message without anything that could be a key, in its text and in its subject, which the asker
-/// wrote.
+/// The message without anything that could be a key, in its text and in its subject, which the
+/// asker wrote.
 fn without_keys_in(message: OutgoingMessage) -> OutgoingMessage {
     let clean = |text: String| without_keys(&text).into_owned();
     OutgoingMessage { text: clean(message.text), subject: message.subject.map(clean), ..message }

@@ -244,9 +244,9 @@ impl Vault {
     /// Spends the start point, derives the key and seals it to the asker in the ticket;
     /// `message.to` is ignored. The wrap is encrypted to the key in `announcement`, if the asker
     /// announced it after the request, otherwise to the key of the request. The result is two
-    /// messages: `message`, then one that is the nsec and nothing else, so that one touch copies it.
-    /// A key is always sealed (NIP-17). The start point is spent before anything is derived, so an
-    /// error never allows a second try.
+    /// messages: `message`, then one that is the nsec and nothing else, so that one touch copies
+    /// it. A key is always sealed (NIP-17). The start point is spent before anything is derived, so
+    /// an error never allows a second try.
     ///
     /// Errors: [`VaultError::ForeignTicket`], which spends nothing; [`VaultError::StartSpent`],
     /// [`VaultError::ForeignHit`], [`VaultError::NotAsked`], [`VaultError::Unsealable`],

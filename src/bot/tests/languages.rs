@@ -13,8 +13,8 @@ fn read_for(text: &str, current: Language) -> (Intent, Language) {
     (reading.intent, reading.language)
 }
 
-/// Words that could be prefixes and are read as something else if sent alone to a bot that has never
-/// heard of their sender.
+/// Words that could be prefixes and are read as something else if sent alone to a bot that has
+/// never heard of their sender.
 const READ_OTHERWISE: [&str; 20] = [
     "aye", "ajuda", "annuler", "ayuda", "cancel", "cancelar", "delete", "gn", "ha", "hey", "k", "kk", "ok", "re",
     "sure", "test", "thanks", "ty", "ya", "yes",

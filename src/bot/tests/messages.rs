@@ -115,7 +115,8 @@ const AROUND: [&str; 6] = [
     "annuler la demande maintenant aide état renvoyer merci me le",
 ];
 
-/// The table of the manual is made from the tables of words, and each of its examples is understood.
+/// The table of the manual is made from the tables of words, and each of its examples is
+/// understood.
 #[test]
 fn the_manual_shows_what_is_understood() {
     let manual = include_str!("../../../docs/askers/asking.md");

@@ -67,8 +67,8 @@ impl SeenIds {
 pub(super) struct Unanswered(LruCache<[u8; 32], u32>);
 
 impl Unanswered {
-    /// How often an event is tried. It stops a message that makes every vault process end, and keeps
-    /// one that met processes which ended for another reason.
+    /// How often an event is tried. It stops a message that makes every vault process end, and
+    /// keeps one that met processes which ended for another reason.
     const MAX_TRIES: u32 = 4;
     /// The most events whose tries are counted. Beyond it the oldest count starts again.
     const CAPACITY: usize = 1024;

@@ -1,5 +1,5 @@
-//! The outbox task: starts an attempt for each due message, and records how they ended (T3), several
-//! in one transaction, because each waits for the disk and acceptances (T1) wait behind it.
+//! The outbox task: starts an attempt for each due message, and records how they ended (T3),
+//! several in one transaction, because each waits for the disk and acceptances (T1) wait behind it.
 //!
 //! The attempts in progress. Their number is bounded. Some places are reserved for results and for
 //! askers with a job, and some for all other messages.
@@ -161,7 +161,8 @@ const READ_PER_CLASS: usize = 256;
 const ATTEMPT_TIME: Duration = Duration::from_millis(1500);
 /// The value of [`ATTEMPT_TIME`] for urgent messages.
 const URGENT_ATTEMPT_TIME: Duration = Duration::from_secs(3);
-/// The value of [`ATTEMPT_TIME`] for repeated attempts. In a flood most of them fail like the first.
+/// The value of [`ATTEMPT_TIME`] for repeated attempts. In a flood most of them fail like the
+/// first.
 const FURTHER_ATTEMPT_TIME: Duration = Duration::from_millis(500);
 /// Number of messages in progress from which the ledger is read less often.
 const BUSY_FROM: usize = 64;

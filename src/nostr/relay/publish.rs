@@ -163,8 +163,8 @@ const KEPT_FOR_URGENT: usize = 32;
 /// Number of hosts that have answered and are remembered.
 const REMEMBERED_ANSWERED: usize = 10_000;
 
-/// Events a minute that an external host gets on behalf of one asker, and at once. Each is a message
-/// that the asker caused; nobody can use the bot to flood a host.
+/// Events a minute that an external host gets on behalf of one asker, and at once. Each is a
+/// message that the asker caused; nobody can use the bot to flood a host.
 const EVENTS_A_MINUTE: u32 = 60;
 /// Number of pairs of an asker and a host whose events are counted.
 const REMEMBERED_FOR_ASKERS: usize = 10_000;

@@ -10,10 +10,10 @@
 //! ```
 //!
 //! Each level is divided among its members by candidates. Candidates of launches that compare whole
-//! keys count by the time they take ([`super::profile::DeviceRates::cost`]). If a member has no work,
-//! the others on its level get its share. The pool is one of only two members on its level, so it
-//! has every other launch, however many split jobs there are. It has its half at any time, not only
-//! on average.
+//! keys count by the time they take ([`super::profile::DeviceRates::cost`]). If a member has no
+//! work, the others on its level get its share. The pool is one of only two members on its level,
+//! so it has every other launch, however many split jobs there are. It has its half at any time,
+//! not only on average.
 
 use super::jobs::{OpenJobs, Selection, split_pass};
 use super::pass::{CanarySeed, Pass};

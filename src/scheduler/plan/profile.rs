@@ -1,5 +1,5 @@
-//! The properties of a device that decide which patterns its passes hold: its lane, the part of a key
-//! that its launches compare, its rates, and its account of hits.
+//! The properties of a device that decide which patterns its passes hold: its lane, the part of a
+//! key that its launches compare, its rates, and its account of hits.
 
 use crate::pattern::{Pattern, Rate};
 use crate::search::LaunchReport;
@@ -82,7 +82,8 @@ pub struct Goal {
 /// change makes the device build new passes.
 const TOLERANCE: f64 = 0.75;
 
-/// The stretch of a device, and its account of hits: how often plentiful patterns may be in its passes.
+/// The stretch of a device, and its account of hits: how often plentiful patterns may be in its
+/// passes.
 ///
 /// The host recomputes every hit. A very easy pattern can have dozens of hits per start point
 /// although one is enough, and verifying them slows down the other jobs. So after a launch with

@@ -106,9 +106,9 @@ pub fn verify(launch: &CollectedLaunch) -> VerifiedFinds {
 }
 
 /// Recomputes the claimed hits with libsecp256k1, start point by start point. A launch for easy
-/// patterns may claim millions of hits; with `enough`, it recomputes some of each start point, until
-/// that many start points have a match for a job. Asks `is_over` before each hit and returns `None`
-/// once it is true.
+/// patterns may claim millions of hits; with `enough`, it recomputes some of each start point,
+/// until that many start points have a match for a job. Asks `is_over` before each hit and returns
+/// `None` once it is true.
 pub(super) fn verify_until(
     launch: &CollectedLaunch,
     enough: Option<usize>,
@@ -395,7 +395,8 @@ mod tests {
         assert_eq!(all.hits_right, claims as u64);
     }
 
-    /// The canary hits expected of an honest device are right however many claims a start point has.
+    /// The canary hits expected of an honest device are right however many claims a start point
+    /// has.
     #[test]
     fn the_share_of_the_claims_that_are_kept_is_that_of_the_canary_hits_among_them() {
         let mut random = crate::scheduler::tests::seeded();

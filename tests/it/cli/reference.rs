@@ -106,7 +106,8 @@ fn every_message_of_the_troubleshooting_page_is_said_by_the_program() {
     assert!(messages > 30, "{messages} messages");
 }
 
-/// The page has patterns in the first column and their difficulties in the third, in the same order.
+/// The page has patterns in the first column and their difficulties in the third, in the same
+/// order.
 fn the_table_of_patterns_has_their_difficulties() {
     let page = fs::read_to_string(source::root().join("docs/askers/patterns.md")).unwrap();
     let table = page.split_once("| pattern | means | 1 key in |").unwrap().1.split_once("\n\n").unwrap().0;

@@ -242,8 +242,8 @@ fn the_search_kernels_stay_within_the_registers_planned() {
             }
         }
     }
-    // The driver takes local memory for every thread that the GPU can run, beside `gpu_memory`: on an
-    // H100 this is 87 MB.
+    // The driver takes local memory for every thread that the GPU can run, beside `gpu_memory`: on
+    // an H100 this is 87 MB.
     for report in KERNEL_REPORTS {
         assert!(report.stack <= 320, "{report:?}");
     }

@@ -1,5 +1,5 @@
-//! The errors of truncated products: how they are distributed, and that sums of twelve stay within the
-//! slack by which intervals are widened.
+//! The errors of truncated products: how they are distributed, and that sums of twelve stay within
+//! the slack by which intervals are widened.
 
 use super::host_probe::HostProbe;
 use crate::support::harness::{Test, test};
@@ -53,7 +53,8 @@ const SAMPLING: f64 = 1.1;
 /// Products of each kind that are compared.
 const COUNT: usize = 2_500;
 
-/// The most products that are added up to a top word: six, each of which may be minus the sum of two.
+/// The most products that are added up to a top word: six, each of which may be minus the sum of
+/// two.
 const PRODUCTS: usize = 12;
 
 /// A number of random limbs, or of limbs next to a carry.

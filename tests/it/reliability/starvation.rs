@@ -1,5 +1,5 @@
-//! S9, measured in time: how much longer a rare job takes beside many easy jobs. The whole scheduler
-//! runs, on a real processor or GPU. `just economy` measures.
+//! S9, measured in time: how much longer a rare job takes beside many easy jobs. The whole
+//! scheduler runs, on a real processor or GPU. `just economy` measures.
 
 use crate::support::harness::{Test, figure, skip, test};
 use npubbot::job::{JobId, JobSpec};

@@ -1,6 +1,6 @@
 //! R1, R2, R10 and R11 at the named steps of the flow (`src/fault.rs`). The bot dies at a step,
-//! panics there, or loses its vault there, and keeps its promises. R7 and R8 need the bot inside the
-//! test's process; `power_loss` has kills during writes.
+//! panics there, or loses its vault there, and keeps its promises. R7 and R8 need the bot inside
+//! the test's process; `power_loss` has kills during writes.
 
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::{FaultyBot, Home, assert_clean};

@@ -1,5 +1,5 @@
-//! S3, and a barrier of S2: the vault has only one source of randomness, and a launch has no secret.
-//! That no other code can name a secret is up to the compiler (`vault/src/lib.rs`).
+//! S3, and a barrier of S2: the vault has only one source of randomness, and a launch has no
+//! secret. That no other code can name a secret is up to the compiler (`vault/src/lib.rs`).
 
 use crate::support::harness::{Test, test};
 use crate::support::source;

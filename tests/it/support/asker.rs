@@ -131,8 +131,8 @@ impl Asker {
         mail
     }
 
-    /// The next message. The two messages of a result are one here, dated as the first; the test fails
-    /// if the one to copy does not follow a second later.
+    /// The next message. The two messages of a result are one here, dated as the first; the test
+    /// fails if the one to copy does not follow a second later.
     async fn receive_any(&mut self) -> UnsignedEvent {
         loop {
             let message = self.receive_one().await;

@@ -48,8 +48,8 @@ pub mod files {
         Ok(made)
     }
 
-    /// Gives what root has just made to the owner of the folder that it is in. Otherwise a service's
-    /// user could not read what root makes in the service's data folder.
+    /// Gives what root has just made to the owner of the folder that it is in. Otherwise a
+    /// service's user could not read what root makes in the service's data folder.
     pub fn give_to_folders_owner(made: &Path) {
         if !rustix::process::geteuid().is_root() {
             return;
