@@ -4,19 +4,17 @@
 #   packaging/release.sh [--twice] [--no-cuda] [--only "x86_64 aarch64 windows"] [FOLDER]
 #
 # FOLDER (default: target/release-files) gets a .deb and a .tar.gz for each processor, a .zip for
-# Windows with manifests for scoop and winget, the crates, an SBOM (CycloneDX) and SHA256SUMS. Nothing
-# is uploaded.
+# Windows with manifests for scoop and winget, the crates, an SBOM (CycloneDX) and SHA256SUMS.
+# Nothing is uploaded.
 #
-# NPUBBOT_REPOSITORY  the project's address on the web, for the manifests, the crates and the packages
-# NPUBBOT_SIGNING_KEY  a secret key of minisign without a password (minisign -G -W): signs SHA256SUMS
+# NPUBBOT_REPOSITORY   the project's address, for the manifests, the crates and the packages
+# NPUBBOT_SIGNING_KEY  a secret key of minisign (-G -W, no password), which signs SHA256SUMS
 #
 # --twice makes all files again in another folder and compares them byte for byte.
-# --only names the targets that are built, one or several; this machine's comes before another Linux.
+# --only names the targets, one or several; this machine's comes before another Linux.
 # --no-cuda leaves the GPU kernels out: NVRTC compiles them at the first start then.
 #
-# Needs: Rust, a C compiler, NVRTC 12.9 (NPUBBOT_NVRTC; docs/developers/release.md), dpkg-deb, Python, and
-# for aarch64 the package gcc-aarch64-linux-gnu; for Windows gcc-mingw-w64-x86-64,
-# g++-mingw-w64-x86-64 and zip.
+# Needs what docs/developers/release.md installs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
