@@ -5,22 +5,29 @@ use super::random::Source;
 use super::secret::{SplitStart, Start};
 use crate::key::{HalfPoint, StartPoint};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Number of an open start point. It says nothing about the secret.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct StartId(pub u64);
 
+/// The most open start points, some 200 bytes each. Beyond it the oldest are spent without a key, and
+/// their patterns are searched again. A GPU has some thousands open, a worker ten thousand.
+const MOST_OPEN: usize = 1 << 18;
+
 /// The open start points and their secrets.
 pub(super) struct StartPoints {
     open: Mutex<Open>,
+    /// The most that are open.
+    most: usize,
 }
 
 struct Open {
     /// The last number given to a start point.
     last: u64,
-    starts: HashMap<StartId, Kind>,
+    /// In the order in which they were opened.
+    starts: BTreeMap<StartId, Kind>,
 }
 
 /// The secret of a start point.
@@ -35,9 +42,15 @@ impl StartPoints {
     /// An empty table. The first number is random, so that the numbers differ from those of an
     /// earlier vault process.
     pub(super) fn new(source: Source) -> Result<StartPoints, VaultError> {
+        StartPoints::with_room(MOST_OPEN, source)
+    }
+
+    pub(super) fn with_room(most: usize, source: Source) -> Result<StartPoints, VaultError> {
         let mut first = [0; 8];
         source(&mut first)?;
-        Ok(StartPoints { open: Mutex::new(Open { last: u64::from_le_bytes(first), starts: HashMap::new() }) })
+        // Half of the numbers are left to count up to.
+        let last = u64::from_le_bytes(first) >> 1;
+        Ok(StartPoints { open: Mutex::new(Open { last, starts: BTreeMap::new() }), most })
     }
 
     /// Draws a start secret and adds it to the table.
@@ -57,9 +70,12 @@ impl StartPoints {
 
     fn keep(&self, start: Kind) -> StartId {
         let mut open = self.lock();
-        open.last = open.last.wrapping_add(1);
+        open.last += 1;
         let id = StartId(open.last);
         open.starts.insert(id, start);
+        if open.starts.len() > self.most {
+            open.starts.pop_first();
+        }
         id
     }
 

@@ -186,6 +186,13 @@ fn an_output_that_breaks_burns_the_start_point_too() {
 }
 
 #[test]
+fn the_oldest_start_points_are_spent_once_too_many_are_open() {
+    let starts = crate::start_points::StartPoints::with_room(3, random::system).unwrap();
+    let ids = [(); 4].map(|()| starts.open(random::system).unwrap().0);
+    assert_eq!(ids.map(|id| starts.spend(id).is_ok()), [false, true, true, true]);
+}
+
+#[test]
 fn a_request_opens_a_bounded_number_of_start_points() {
     use request::{Answer, Request};
     use secrets::{MOST_STARTS, Secrets};
