@@ -16,6 +16,11 @@ pub(super) const WORDS_READ: usize = 64;
 
 /// Reads any text, in time linear in its length, besides the bounded time of its patterns.
 pub(super) fn read_text(text: &str, context: &ChatContext) -> MessageReading {
+    read_text_within(text, context, &mut effort())
+}
+
+/// [`read_text`] with the rest of a budget for its patterns.
+pub(super) fn read_text_within(text: &str, context: &ChatContext, effort: &mut Effort) -> MessageReading {
     if has_secret_key(text) {
         return plainly(Intent::SecretKey, context);
     }
@@ -24,7 +29,6 @@ pub(super) fn read_text(text: &str, context: &ChatContext) -> MessageReading {
     if words > WORDS_READ {
         return plainly(Intent::TooManyWords(words), context);
     }
-    let mut effort = effort();
     let mut message = Message::new(text, context);
     let language = message.answer_language();
     let shadowed = |intent: &Intent, message: &Message<'_>| match intent {
@@ -33,7 +37,7 @@ pub(super) fn read_text(text: &str, context: &ChatContext) -> MessageReading {
         _ if message.is_english_command() => None,
         _ => message.only_word().and_then(|word| Pattern::parse(&word.written).ok()),
     };
-    let intent = message.intent(&mut effort);
+    let intent = message.intent(effort);
     let language = match intent {
         Intent::Language(chosen) => chosen,
         Intent::ForeignLanguage => Language::English,

@@ -1,11 +1,12 @@
 //! Requests: who wrote a message, how it came, its text; and what the asker wants.
 
-use super::reading::{WORDS_READ, depends_on_chat, read_text};
+use super::policy::effort;
+use super::reading::{WORDS_READ, depends_on_chat, read_text, read_text_within};
 use crate::job::{Asker, EncryptionKey, JobId, RumorId};
 use crate::key::{HalfPoint, HalfPointError, SplitWork};
 use crate::language::Language;
 use crate::ledger::AskerView;
-use crate::pattern::{Best, Pattern, PatternError};
+use crate::pattern::{Best, Effort, Pattern, PatternError};
 use crate::vault::{Asked, Rumor, Wanted};
 
 /// The most prefixes of a split request that are read, besides its first word, its point and its
@@ -111,11 +112,16 @@ pub fn asked(rumor: &Rumor) -> Option<Asked> {
 }
 
 fn asked_in(text: &str) -> Option<Asked> {
+    asked_within(text, &mut effort())
+}
+
+/// The keys that a text may ask for in any language. All readings share one budget.
+pub(super) fn asked_within(text: &str, effort: &mut Effort) -> Option<Asked> {
     let languages = if depends_on_chat(text) { &Language::ALL[..] } else { &Language::ALL[..1] };
     let mut asked: Vec<Pattern> = Vec::new();
     for &language in languages {
         let context = ChatContext { language, ..ChatContext::default() };
-        let (wanted, half) = match read_text(text, &context).intent {
+        let (wanted, half) = match read_text_within(text, &context, effort).intent {
             Intent::Search(patterns) => {
                 for pattern in patterns {
                     if !asked.contains(&pattern) {
