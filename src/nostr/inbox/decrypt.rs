@@ -15,12 +15,12 @@ use crate::nostr::relay::published::EncryptionKeys;
 use crate::vault::{Claim, Opened, Rumor, UnwrapError, Vault, VerifiedEvent};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::{Id, JoinHandle, JoinSet};
 
 /// The most events in a batch, and so the most that wait for the next one.
 const MAX_BATCH: usize = 16;
@@ -169,33 +169,36 @@ pub(super) struct ClaimLookups {
     room: Arc<Semaphore>,
     seen: SeenIds,
     under_way: JoinSet<()>,
+    /// When each lookup under way began, Unix seconds, by the number of its task.
+    began: HashMap<Id, u64>,
 }
 
 impl ClaimLookups {
     /// Looks up authors in `keys`. `vault` decides whether an announcement confirms a claim.
     pub fn new(relays: Relays, keys: Arc<EncryptionKeys>, vault: Vault, clock: Clock, seen: SeenIds) -> ClaimLookups {
         let (turns, room) = (Arc::new(Semaphore::new(MAX_LOOKUPS)), Arc::new(Semaphore::new(CLAIM_KIBIBYTES)));
-        ClaimLookups { relays, keys, vault, clock, turns, room, seen, under_way: JoinSet::new() }
+        ClaimLookups { relays, keys, vault, clock, turns, room, seen, under_way: JoinSet::new(), began: HashMap::new() }
     }
 
-    /// Whether no lookup is under way.
-    pub fn is_idle(&mut self) -> bool {
-        // Removes finished lookups.
-        while self.under_way.try_join_next().is_some() {}
-        self.under_way.is_empty()
+    /// When the longest lookup under way began, Unix seconds; `None` if there is none.
+    pub fn oldest(&mut self) -> Option<u64> {
+        while let Some(ended) = self.under_way.try_join_next_with_id() {
+            self.began.remove(&ended.map_or_else(|error| error.id(), |(task, ())| task));
+        }
+        self.began.values().min().copied()
     }
 
     /// Starts to look up the author of a claim, and forwards its message if their announcement
     /// confirms it. Otherwise the message counts as an impostor's and is dropped. Returns `false`
     /// if there is no room.
     pub fn begin(&mut self, claimed: Arrival<Claim>, out: &mpsc::Sender<Arrival>) -> bool {
-        self.is_idle();
+        self.oldest();
         let size = (claimed.message.unverified().content.len() / 1024 + KIBIBYTES_A_CLAIM) as u32;
         let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(size) else { return false };
         let (relays, keys, turns) = (self.relays.clone(), Arc::clone(&self.keys), Arc::clone(&self.turns));
         let (vault, clock, out) = (self.vault.clone(), self.clock.clone(), out.clone());
         let (seen, id) = (self.seen.clone(), claimed.id);
-        self.under_way.spawn(async move {
+        let task = self.under_way.spawn(async move {
             let (author, seen_on) = (claimed.message.unverified().author, claimed.seen_on());
             let mut pauses = LOOKUP_PAUSES.iter();
             let announcement = loop {
@@ -222,6 +225,7 @@ impl ClaimLookups {
             }
             drop(room);
         });
+        self.began.insert(task.id(), self.clock.now());
         true
     }
 }

@@ -185,19 +185,17 @@ impl Inbox {
         })
     }
 
-    /// Forwards the rest of a backfill. Then records the last contact, if nothing was missed and no
-    /// lookup is still under way.
+    /// Forwards the rest of a backfill. Then records the last contact, if nothing was missed: after a
+    /// crash, messages whose authors are still being looked up are fetched again.
     async fn end_backfill(&self, parts: &mut InboxState, out: &mpsc::Sender<Arrival>) {
         while let Some(decrypted) = parts.decryptions.next().await {
             self.forward(parts, decrypted, out).await;
         }
         let Some(began) = parts.backfill.end().await else { return };
         parts.subscription.works();
-        if !parts.claims.is_idle() {
-            return;
-        }
+        let contact = parts.claims.oldest().map_or(began, |lookup| lookup.min(began));
         fault::before(Step::MoveCursor);
-        if let Err(error) = self.ledger.set_last_contact(began) {
+        if let Err(error) = self.ledger.set_last_contact(contact) {
             tracing::warn!(%error, "the last contact could not be recorded");
         }
         fault::after(Step::MoveCursor);

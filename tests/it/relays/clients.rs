@@ -199,16 +199,23 @@ async fn claims_whose_authors_relays_say_nothing_hold_nobody_up() {
     let relay = RawRelay::honest().await;
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let silent_url = RelayUrl::parse(&format!("ws://{}", silent.local_addr().unwrap())).unwrap();
-    let running = Home::new(&[relay.url()]).start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
-    asker.ask("help").await;
-    let client = connected(&relay.url()).await;
-    for _ in 0..60 {
-        let claimed = sender(running.public_key, &relay.url(), 0.5);
+    let home = Home::new(&[relay.url()]);
+    let (bot, client) = (home.keys().public_key(), connected(&relay.url()).await);
+    let claim = async || {
+        let claimed = sender(bot, &relay.url(), 0.5);
         client.send_event(&dm_relays(&claimed.identity, &silent_url)).await.unwrap();
         for wrap in (older_jumble().wraps)(&claimed, "dad") {
             client.send_event(&wrap).await.unwrap();
         }
+    };
+    claim().await;
+    let running = home.start().await;
+    let contact = || async { home.count("SELECT value FROM meta WHERE name = 'last_contact'") };
+    until("the cursor moves on while an author is looked up", contact).await;
+    let mut asker = Asker::connect(&relay.url(), bot).await;
+    asker.ask("help").await;
+    for _ in 0..60 {
+        claim().await;
     }
     let mut longest = Duration::ZERO;
     for prefix in ["da", "ha", "ca"] {
