@@ -1,10 +1,11 @@
-//! Unknown senders cannot exhaust the bot. One attacker sends messages of every kind from fresh keys,
-//! whose lists name relays of every behaviour, while honest people write. Everything that the
-//! attacker can make the bot keep, send, dial, compute or log has a bound.
+//! Unknown senders cannot exhaust the bot: a matrix of what strangers send from fresh keys, whose
+//! lists name relays of every behaviour, and of who writes meanwhile. Everything that strangers can
+//! make the bot keep, dial or log has a bound, and nobody is locked out.
 
 mod relays;
 
-use crate::support::asker::Asker;
+use crate::cli::control::operate;
+use crate::support::asker::{Asker, explains_a_result, is_result};
 use crate::support::bot::Home;
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, figure, test};
@@ -15,124 +16,174 @@ use futures_util::stream::{self, StreamExt};
 use nostr_sdk::prelude::*;
 use relays::{HostileRelay, Manner};
 use std::time::{Duration, Instant};
-use tokio::task::JoinSet;
 
 pub const TESTS: &[Test] = &[
-    test!(every_kind_of_message_and_every_manner_of_relay_costs_what_the_table_allows).slow(),
-    test!(every_kind_through_every_manner_costs_what_the_table_allows)
-        .long("a quarter of an hour: `just economy`")
+    test!(every_verb_from_fresh_keys_costs_what_the_table_allows_and_locks_nobody_out).slow(),
+    test!(every_verb_at_thirty_keys_a_second_delays_the_known_little)
+        .long("half an hour: `just economy`")
         .measures("economy"),
     test!(relays_that_say_nothing_delay_nobody_else).long("a quarter of an hour: `just latency`").measures("latency"),
 ];
 
-/// The kind of message that the attacker sends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Sort {
-    Request,
-    Split,
-    Help,
-    Status,
-    Cancel,
-    Resend,
-    Delete,
-    Junk,
-    File,
-    Deletion,
-    Vanish,
-    Nip04,
+/// What strangers send: a name, and a text in which `POINT` is a fresh point. The last ones are no
+/// text messages; their texts are not used.
+const VERBS: [(&str, &str); 19] = [
+    ("help", "help"),
+    ("explain", "explain ~m0ctane *cafe words:8"),
+    ("prefix", "qqqqqqqq"),
+    ("ends", "*qqqqqqq *ppppppp *zzzzzzz *rrrrrrr *yyyyyyy *9999999 *xxxxxxx *8888888"),
+    ("start and part", "x0ct*cafe x1ct*cafe x2ct*cafe x3ct*cafe"),
+    ("wide", "??m0c7a"),
+    ("best", "best 10m"),
+    ("surprise", "surprise"),
+    ("split", "split POINT qqqqqqqq"),
+    ("split best", "split POINT best 10m"),
+    ("resend", "resend"),
+    ("status", "status"),
+    ("cancel", "cancel"),
+    ("delete", "delete"),
+    ("junk", ""),
+    ("file", ""),
+    ("deletion", ""),
+    ("vanish", ""),
+    ("nip04", ""),
+];
+
+/// A message of a stranger.
+fn message((verb, text): (&str, &str), from: &Forger) -> Event {
+    let us = Tag::public_key(from.bot);
+    let of_kind = |kind: u16, content: &str, tags: Vec<Tag>| {
+        let mut rumor = EventBuilder::new(Kind::from(kind), content).tags(tags).build(from.author.public_key());
+        rumor.ensure_id();
+        from.with_rumor(rumor.as_json())
+    };
+    let signed = |kind: Kind, content: String, tag: Tag| {
+        EventBuilder::new(kind, content).tag(tag).sign_with_keys(&from.author).unwrap()
+    };
+    match verb {
+        "junk" => from.wrap_of(&"x".repeat(20_000)),
+        "file" => of_kind(15, "https://files.example/cat.png", vec![us]),
+        "deletion" => of_kind(5, "", vec![Tag::event(EventId::all_zeros())]),
+        "vanish" => signed(Kind::RequestToVanish, String::new(), Tag::custom(TagKind::Relay, ["ALL_RELAYS"])),
+        "nip04" => {
+            let content = nip04::encrypt(from.author.secret_key(), &from.bot, "help").unwrap();
+            signed(Kind::EncryptedDirectMessage, content, us)
+        }
+        _ => from.honest(&text.replace("POINT", &point()), 0),
+    }
 }
 
-impl Sort {
-    const ALL: [Sort; 12] = [
-        Sort::Request,
-        Sort::Split,
-        Sort::Help,
-        Sort::Status,
-        Sort::Cancel,
-        Sort::Resend,
-        Sort::Delete,
-        Sort::Junk,
-        Sort::File,
-        Sort::Deletion,
-        Sort::Vanish,
-        Sort::Nip04,
-    ];
+fn point() -> String {
+    format!("02{}", Keys::generate().public_key().to_hex())
+}
 
-    /// A message of this kind.
-    fn event(self, from: &Forger) -> Event {
-        let us = Tag::public_key(from.bot);
-        let of_kind = |kind: u16, content: &str, tags: Vec<Tag>| {
-            let mut rumor = EventBuilder::new(Kind::from(kind), content).tags(tags).build(from.author.public_key());
-            rumor.ensure_id();
-            from.with_rumor(rumor.as_json())
-        };
-        let signed = |kind: Kind, content: String, tag: Tag| {
-            EventBuilder::new(kind, content).tag(tag).sign_with_keys(&from.author).unwrap()
-        };
-        match self {
-            Sort::Request => from.honest("qqqqqqqq", 0),
-            Sort::Split => from.honest(&format!("split 02{} qqqqqqqq", Keys::generate().public_key().to_hex()), 0),
-            Sort::Help | Sort::Status | Sort::Cancel | Sort::Resend | Sort::Delete => {
-                from.honest(&format!("{self:?}").to_lowercase(), 0)
-            }
-            Sort::Junk => from.wrap_of(&"x".repeat(20_000)),
-            Sort::File => of_kind(15, "https://files.example/cat.png", vec![us]),
-            Sort::Deletion => of_kind(5, "", vec![Tag::event(EventId::all_zeros())]),
-            Sort::Vanish => signed(Kind::RequestToVanish, String::new(), Tag::custom(TagKind::Relay, ["ALL_RELAYS"])),
-            Sort::Nip04 => {
-                let content = nip04::encrypt(from.author.secret_key(), &from.bot, "help").unwrap();
-                signed(Kind::EncryptedDirectMessage, content, us)
+/// Who writes beside the strangers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Victim {
+    /// A fresh key with a client.
+    Newcomer,
+    /// A fresh key on the page, which asks for a split key.
+    OnThePage,
+    /// Somebody whose job is searched.
+    Known,
+    /// Somebody whom the operator made a friend.
+    Friend,
+}
+
+impl Victim {
+    const ALL: [Victim; 4] = [Victim::Newcomer, Victim::OnThePage, Victim::Known, Victim::Friend];
+}
+
+/// A person, whose list at `ours` names a relay that the bot has never visited.
+struct Person {
+    asker: Asker,
+    _relay: RawRelay,
+}
+
+impl Person {
+    async fn new(ours: &RawRelay, bot: PublicKey) -> Person {
+        let relay = RawRelay::honest().await;
+        let asker = Asker::connect_without_relay_list(&relay.url(), bot).await;
+        ours.pour(&dm_list(&asker.keys, &[relay.url()]));
+        Person { asker, _relay: relay }
+    }
+
+    /// Sends a request and waits for its result. Returns the time that took; `None` if the request
+    /// is refused, with an answer that says what to do.
+    async fn ask(&mut self, ours: &RawRelay, text: &str) -> Option<Duration> {
+        let began = Instant::now();
+        ours.pour(&self.asker.wrap(text).await);
+        loop {
+            let text = self.asker.next_text().await;
+            match () {
+                () if is_result(&text) => return Some(began.elapsed()),
+                () if explains_a_result(&text) || text.contains("earching for") => {}
+                () => {
+                    println!("refused: {text}");
+                    return None;
+                }
             }
         }
     }
 }
 
-/// The attacker's budget. Each message comes from a fresh key, whose list names six addresses.
-#[derive(Clone, Copy, Debug)]
-struct Budget {
-    messages: usize,
-    a_second: usize,
+/// What a victim asks for, so that no two requests are equal: it is found at once.
+fn wish(victim: Victim, number: usize) -> String {
+    let letters = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
+    let prefix = format!("d{}", letters[number % letters.len()] as char);
+    if victim == Victim::OnThePage { format!("split {} {prefix}", point()) } else { prefix }
 }
 
-const SHORT: Budget = Budget { messages: 40, a_second: 20 };
-/// Bounds of one attack. Memory in bytes, for the whole attack.
+/// Strangers' messages. Each comes from a fresh key, whose list names six addresses.
+#[derive(Clone, Copy, Debug)]
+struct Flood {
+    messages: usize,
+    a_second: usize,
+    /// How often each victim asks.
+    turns: usize,
+}
+
+const SHORT: Flood = Flood { messages: 40, a_second: 20, turns: 1 };
+const LONG: Flood = Flood { messages: 1_200, a_second: 30, turns: 5 };
+
+/// Memory of one flood, bytes.
 const MEMORY: u64 = 64 << 20;
 /// Ledger pages in use, in bytes a message, before anything is cleaned up.
 const DISK: u64 = 8 << 10;
+/// Rows that a message may add to all tables: its id, a job and its answer, with its relays.
+const ROWS: u64 = 6;
 /// Bytes of log a message, at the default level.
 const LOG: u64 = 2 << 10;
 /// The slots of external relays (`nostr/relay/slots.rs`), and the connections to our own.
 const SOCKETS: u64 = 202;
-/// Processor time besides the search, in milliseconds a message.
-const CPU: f64 = 20.0;
-/// The longest that an honest person waits.
-const WAIT: Duration = Duration::from_secs(5);
-/// The time between two honest messages.
-const PAUSE: Duration = Duration::from_secs(2);
-/// Proof of work that newcomers do for a request in a flood, in bits.
-const WORK: u8 = 8;
+/// The longest that a newcomer may wait for a key at a slow fair rate.
+const NEWCOMER_WAIT: Duration = Duration::from_secs(60);
+/// What a known asker and a friend may wait beyond twice the calm time.
+const ALLOWANCE: Duration = Duration::from_secs(2);
 
-/// The cost of one attack, and the longest waits of honest people: of an asker with an open job for
-/// the status, of a newcomer for help, and of a newcomer for a key.
+/// The cost of one flood.
 #[derive(Debug)]
 struct Cost {
-    sort: Sort,
+    verb: &'static str,
     manner: Manner,
-    budget: Budget,
     memory: u64,
     disk: u64,
+    rows: u64,
     log: u64,
     sockets: u64,
-    cpu: f64,
-    waits: [Duration; 3],
     redirects: usize,
+    /// For each victim: the time in calm, the longest in the flood, and how many were refused.
+    waits: [(Duration, Duration, usize); 4],
 }
 
-/// Bytes of the ledger's pages that are in use.
-fn ledger_bytes(home: &Home) -> u64 {
+/// Bytes of the ledger's pages that are in use, and its rows.
+fn ledger_size(home: &Home) -> (u64, u64) {
     let pages = "SELECT (page_count - freelist_count) * page_size
                  FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()";
-    home.count(pages).expect("the ledger can be read").unsigned_abs()
+    let rows = "SELECT (SELECT count(*) FROM seen) + (SELECT count(*) FROM job) + (SELECT count(*) FROM outbox)
+                     + (SELECT count(*) FROM acknowledged) + (SELECT count(*) FROM language)";
+    let count = |query| home.count(query).expect("the ledger can be read").unsigned_abs();
+    (count(pages), count(rows))
 }
 
 fn open_sockets(pid: u32) -> u64 {
@@ -141,44 +192,45 @@ fn open_sockets(pid: u32) -> u64 {
     files.filter(|file| std::fs::read_link(file.path()).is_ok_and(is_socket)).count() as u64
 }
 
-/// Somebody honest, whose list at `ours` names a relay that the bot has never visited.
-async fn person(ours: &RawRelay, bot: PublicKey) -> (Asker, RawRelay) {
-    let relay = RawRelay::honest().await;
-    let asker = Asker::connect_without_relay_list(&relay.url(), bot).await;
-    ours.pour(&dm_list(&asker.keys, &[relay.url()]));
-    (asker, relay)
-}
-
-/// Runs one attack against a new bot.
-async fn attack(sort: Sort, manner: Manner, budget: Budget) -> Cost {
+/// Floods a new bot with one verb, while each victim asks for keys.
+async fn flood(verb: (&'static str, &str), manner: Manner, budget: Flood) -> Cost {
     let (ours, theirs) = (RawRelay::honest().await, HostileRelay::start(manner).await);
-    let home = Home::with(&[ours.url()], &format!("[limits]\nflood_work_bits = {WORK}\n"));
+    let home = Home::new(&[ours.url()]);
     let bot = home.spawn_at_level("info").await;
     until("the bot listens", || async { ours.is_subscribed().then_some(()) }).await;
-    let (mut known, _relay) = person(&ours, bot.public_key).await;
+    // A person for each turn: a newcomer is one only once. The first turn is calm.
+    let mut people = Vec::new();
+    for victim in Victim::ALL {
+        let fresh = matches!(victim, Victim::Newcomer | Victim::OnThePage);
+        let mut persons = Vec::new();
+        for _ in 0..if fresh { 1 + budget.turns } else { 1 } {
+            persons.push(Person::new(&ours, bot.public_key).await);
+        }
+        people.push((victim, persons));
+    }
+    let friend = people[3].1[0].asker.keys.public_key().to_bech32().unwrap();
+    assert!(operate(&home, &["allow", "--friend", &friend]).status.success());
+    let known = &mut people[2].1[0].asker;
     ours.pour(&known.wrap("qqqqqqqq").await);
     assert!(known.next_text().await.contains("#1"));
-    let turns = (budget.messages / budget.a_second / (3 * PAUSE.as_secs() as usize)).max(1);
-    let mut newcomers = Vec::new();
-    for number in 0..2 * turns {
-        let person = person(&ours, bot.public_key).await;
-        let message = person.0.wrap_with_work(["help", "pz"][number % 2], WORK);
-        newcomers.push((person, message));
+    let mut calm = Vec::new();
+    for (victim, persons) in &mut people {
+        let took = persons[0].ask(&ours, &wish(*victim, 0)).await;
+        calm.push(took.unwrap_or_else(|| panic!("{victim:?} is refused in calm")));
     }
     let events: Vec<[Event; 2]> = (0..budget.messages)
         .map(|number| {
             let from = Forger::new(bot.public_key);
             let urls = (0..6).map(|at| Tag::relay(theirs.url(number * 6 + at)));
             let list = EventBuilder::new(Kind::InboxRelays, "").tags(urls).sign_with_keys(&from.author).unwrap();
-            [list, sort.event(&from)]
+            [list, message(verb, &from)]
         })
         .collect();
     // The vault is another process, and counts too.
     let (pid, vault) = (bot.pid(), next_vault(bot.pid(), None).await);
     let resident = || usage::of(pid).1 + usage::of(vault).1;
-    let worked = || usage::seconds_beside_search(pid) + usage::of(vault).0;
     let log_bytes = || home.log().len() as u64;
-    let before = (resident(), ledger_bytes(&home), log_bytes(), open_sockets(pid), worked());
+    let before = (resident(), ledger_size(&home), log_bytes(), open_sockets(pid));
     let (mut memory, mut sockets) = (0, 0);
     let pour = async {
         let mut pace = tokio::time::interval(Duration::from_secs(1) / budget.a_second as u32);
@@ -188,37 +240,22 @@ async fn attack(sort: Sort, manner: Manner, budget: Budget) -> Cost {
             ours.pour(message);
         }
     };
-    let write = async {
-        let mut pace = tokio::time::interval(PAUSE);
-        // The attack begins first.
+    let time = Duration::from_secs(1) * (budget.messages / budget.a_second) as u32;
+    let asked = people.into_iter().zip(calm).map(async |((victim, mut persons), calm)| {
+        let mut pace = tokio::time::interval(time / (budget.turns as u32 + 1));
+        // The flood begins first.
         pace.tick().await;
-        let (mut waits, mut waiting) = ([Duration::ZERO; 3], JoinSet::new());
-        for (number, ((mut asker, relay), message)) in newcomers.into_iter().enumerate() {
-            if number % 2 == 0 {
-                pace.tick().await;
-                let (status, began) = (known.wrap_with_work("status", WORK), Instant::now());
-                ours.pour(&status);
-                known.next_text().await;
-                waits[0] = began.elapsed().max(waits[0]);
-            }
+        let (mut longest, mut refused) = (Duration::ZERO, 0);
+        for turn in 1..=budget.turns {
             pace.tick().await;
-            let began = Instant::now();
-            ours.pour(&message);
-            waiting.spawn(async move {
-                if number % 2 == 0 {
-                    drop(asker.next_text().await)
-                } else {
-                    drop(asker.next_key().await)
-                }
-                drop(relay);
-                (1 + number % 2, began.elapsed())
-            });
+            let person = turn.min(persons.len() - 1);
+            match persons[person].ask(&ours, &wish(victim, turn)).await {
+                Some(took) => longest = took.max(longest),
+                None => refused += 1,
+            }
         }
-        for (kind, wait) in waiting.join_all().await {
-            waits[kind] = wait.max(waits[kind]);
-        }
-        waits
-    };
+        (calm, longest, refused)
+    });
     let watch = async {
         let mut look = tokio::time::interval(Duration::from_millis(50));
         loop {
@@ -228,62 +265,65 @@ async fn attack(sort: Sort, manner: Manner, budget: Budget) -> Cost {
         }
     };
     let waits = tokio::select! {
-        ((), waits) = async { tokio::join!(pour, write) } => waits,
-        () = watch => unreachable!("it watches until the attack is over"),
+        ((), waits) = async { tokio::join!(pour, futures_util::future::join_all(asked)) } => waits,
+        () = watch => unreachable!("it watches until the flood is over"),
     };
+    let (pages, rows) = ledger_size(&home);
     Cost {
-        sort,
+        verb: verb.0,
         manner,
-        budget,
         memory: memory.max(resident()).saturating_sub(before.0),
-        disk: ledger_bytes(&home).saturating_sub(before.1),
+        disk: pages.saturating_sub(before.1.0),
+        rows: rows.saturating_sub(before.1.1),
         log: log_bytes() - before.2,
         sockets: sockets.saturating_sub(before.3),
-        cpu: worked() - before.4,
-        waits,
         redirects: theirs.redirects_followed(),
+        waits: waits.try_into().expect("four victims"),
     }
 }
 
-/// Runs the attacks, `at_once` at a time, each against a new bot. Checks what is counted. Prints the
-/// highest of what is measured.
-async fn costs(at_once: usize, attacks: impl IntoIterator<Item = (Sort, Manner, Budget)>) {
-    let attacks = attacks.into_iter().map(|(sort, manner, budget)| attack(sort, manner, budget));
-    let mut costs = stream::iter(attacks).buffered(at_once);
-    let (mut memory, mut cpu, mut waits) = (0, 0f64, [Duration::ZERO; 3]);
-    while let Some(cost) = costs.next().await {
-        println!("{:?} through {:?}: {cost:?}", cost.sort, cost.manner);
-        let messages = cost.budget.messages as u64;
-        assert!(cost.disk <= DISK * messages && cost.log <= LOG * messages, "disk or log: {cost:?}");
-        assert!(cost.sockets <= SOCKETS && cost.redirects == 0, "sockets or redirects: {cost:?}");
-        (memory, cpu) = (cost.memory.max(memory), cpu.max(1e3 * cost.cpu / messages as f64));
-        for (longest, wait) in waits.iter_mut().zip(cost.waits) {
-            *longest = wait.max(*longest);
+/// Runs floods, `at_once` at a time, each against a new bot. Checks what is counted and who is
+/// refused; times are figures.
+async fn costs(at_once: usize, floods: impl IntoIterator<Item = ((&'static str, &'static str), Manner, Flood)>) {
+    let floods = floods.into_iter().map(async |(verb, manner, budget)| (flood(verb, manner, budget).await, budget));
+    let mut costs = stream::iter(floods).buffered(at_once);
+    while let Some((cost, budget)) = costs.next().await {
+        println!("{} through {:?}: {cost:?}", cost.verb, cost.manner);
+        let messages = budget.messages as u64;
+        assert!(cost.disk <= DISK * messages && cost.rows <= ROWS * messages, "disk: {cost:?}");
+        assert!(cost.log <= LOG * messages && cost.sockets <= SOCKETS && cost.redirects == 0, "{cost:?}");
+        let refused = cost.waits.map(|(.., refused)| refused);
+        assert_eq!(refused[2..], [0, 0], "a known asker and a friend are served: {cost:?}");
+        if budget.messages == SHORT.messages {
+            assert_eq!(refused[..2], [0, 0], "so few strangers cost a newcomer nothing: {cost:?}");
+        }
+        figure(&format!("{}: bytes of memory", cost.verb), cost.memory, MEMORY);
+        for (victim, (calm, longest, _)) in Victim::ALL.into_iter().zip(cost.waits) {
+            let is_known = matches!(victim, Victim::Known | Victim::Friend);
+            let bar = if is_known { 2 * calm + ALLOWANCE } else { NEWCOMER_WAIT };
+            figure(&format!("{}: {victim:?} ({calm:.1?} in calm)", cost.verb), longest, bar);
         }
     }
-    figure("bytes of memory", memory, MEMORY);
-    figure("processor time of a message, ms", cpu, CPU);
-    for (what, wait) in ["the status, with a job", "help", "a key"].into_iter().zip(waits) {
-        figure(&format!("the longest wait for {what}"), wait, WAIT);
-    }
 }
 
-async fn every_kind_of_message_and_every_manner_of_relay_costs_what_the_table_allows() {
-    let manners = Manner::ALL.into_iter().cycle();
-    costs(3, Sort::ALL.into_iter().zip(manners).map(|(sort, manner)| (sort, manner, SHORT))).await;
+/// The verbs, each with a manner of relay.
+fn verbs(manners: &[Manner], budget: Flood) -> impl Iterator<Item = ((&'static str, &'static str), Manner, Flood)> {
+    VERBS.into_iter().zip(manners.iter().cycle()).map(move |(verb, manner)| (verb, *manner, budget))
 }
 
-async fn every_kind_through_every_manner_costs_what_the_table_allows() {
-    let pairs = Sort::ALL.into_iter().flat_map(|sort| Manner::ALL.map(|manner| (sort, manner, SHORT)));
-    costs(1, pairs).await;
+async fn every_verb_from_fresh_keys_costs_what_the_table_allows_and_locks_nobody_out() {
+    costs(3, verbs(&Manner::ALL, SHORT)).await;
 }
 
-/// Attacks for half a minute at each rate.
+async fn every_verb_at_thirty_keys_a_second_delays_the_known_little() {
+    costs(1, verbs(&Manner::ALL, LONG)).await;
+}
+
+/// Floods for half a minute at each rate.
 async fn relays_that_say_nothing_delay_nobody_else() {
-    for sort in [Sort::Help, Sort::Request] {
-        for a_second in [2, 20, 50, 200] {
-            let budget = Budget { messages: 30 * a_second, a_second };
-            costs(1, [Manner::Mute, Manner::Silent].map(|manner| (sort, manner, budget))).await;
-        }
+    for a_second in [2, 20, 50, 200] {
+        let budget = Flood { messages: 30 * a_second, a_second, turns: 5 };
+        let verbs = [VERBS[0], VERBS[2]].into_iter();
+        costs(1, verbs.flat_map(|verb| [Manner::Mute, Manner::Silent].map(|manner| (verb, manner, budget)))).await;
     }
 }
