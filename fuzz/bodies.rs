@@ -36,6 +36,7 @@ pub fn request(data: &[u8]) {
         next_job: JobId(12),
         half: None,
         owes: None,
+        undelivered_full: false,
         split_work: None,
         split_place: None,
         pool_part: 0.5,

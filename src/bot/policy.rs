@@ -74,6 +74,8 @@ pub struct Facts<'a> {
     pub page: Option<&'a str>,
     /// The proof of work this asker still owes, because there is a flood and they are new.
     pub owes: Option<WorkWanted>,
+    /// Whether there is room for results of askers who have taken one before, and for no others.
+    pub undelivered_full: bool,
     /// Proof of work that a split job costs now and this message lacks.
     pub split_work: Option<SplitCost>,
     /// Place in line of a further split job of this asker, from 1; `None` if it is searched at
@@ -276,9 +278,17 @@ fn owed(is_split: bool, facts: &Facts<'_>) -> Option<BotReply> {
     facts.owes.map(BotReply::WorkWanted).or_else(|| used.map(BotReply::HalfUsed))
 }
 
-/// The refusal for an asker who has reached the limit on open or daily jobs.
+/// The refusal for an asker who has reached the limit on open or daily jobs, or whose last result
+/// nobody takes.
 fn too_many(facts: &Facts<'_>) -> Option<BotReply> {
-    let limits = facts.limits;
+    let (limits, asker) = (facts.limits, facts.asker);
+    let with_undelivered = asker.open.len() + asker.undelivered;
+    if asker.untaken || (asker.undelivered > 0 && with_undelivered >= limits.open_jobs_per_asker) {
+        return Some(BotReply::ResultNotTaken);
+    }
+    if facts.undelivered_full && !asker.served {
+        return Some(BotReply::TooManyNotTaken);
+    }
     if facts.asker.open.len() >= limits.open_jobs_per_asker {
         let open = facts.asker.open.iter().map(|job| job.id).collect();
         return Some(BotReply::TooManyOpen { open, allowed: limits.open_jobs_per_asker });

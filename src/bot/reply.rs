@@ -149,6 +149,10 @@ pub enum BotReply {
         /// The asker's job with the same prefixes.
         job: JobId,
     },
+    /// A relay of the asker must take the last result first.
+    ResultNotTaken,
+    /// Results of other askers, which nobody takes, fill their room.
+    TooManyNotTaken,
     /// The asker has as many open jobs as one asker may have.
     TooManyOpen {
         /// The asker's open jobs.

@@ -113,6 +113,7 @@ impl<'a> Facts<'a> {
             easy_wait: Duration::ZERO,
             page: None,
             owes: None,
+            undelivered_full: false,
             split_work: None,
             split_place: None,
             hours: None,

@@ -142,6 +142,8 @@ fn say_reply(t: &TextTable, reply: &BotReply) -> String {
             let (count, jobs) = (open.len(), list(t, open));
             say!(t, "too-many-open", count = count, jobs = jobs, allowed = *allowed, number = number(first))
         }
+        BotReply::ResultNotTaken => say!(t, "result-not-taken"),
+        BotReply::TooManyNotTaken => say!(t, "too-many-not-taken"),
         BotReply::TooManyToday { allowed, wait_seconds } => {
             say!(t, "too-many-today", allowed = *allowed, span = span(t, Duration::from_secs(*wait_seconds)))
         }

@@ -387,6 +387,9 @@ fn status_text(status: &Status, checks: &[Finding]) -> String {
         status.undelivered,
         status.memory_bytes >> 20
     );
+    for bound in &status.bounds_reached {
+        text += &format!("FULL {bound}\n");
+    }
     for check in checks.iter().filter(|check| check.verdict == Severity::Broken) {
         text += &format!("BAD {}\n", check.text);
     }
@@ -471,6 +474,7 @@ pub(super) mod tests {
             open_jobs: 2,
             undelivered: 1,
             memory_bytes: 40 << 20,
+            bounds_reached: vec!["the table is full".to_owned()],
         };
         let found = |verdict, text: &str| Finding { what: "disk".into(), verdict, text: text.to_owned() };
         let checks = [found(Severity::Broken, "no room; free some"), found(Severity::Weak, "little room")];
@@ -483,6 +487,7 @@ pub(super) mod tests {
         relays
           connected    wss://nos.lol
         2 open jobs, 1 undelivered messages, 40 MiB of heap
+        FULL the table is full
         BAD no room; free some
         ");
         assert!(status_text(&Status { rate: None, ..status }, &[]).contains("\nno rate is known\n"));

@@ -122,6 +122,9 @@ pub struct Status {
     pub undelivered: u64,
     /// Heap bytes in use.
     pub memory_bytes: u64,
+    /// Bounds of the ledger that are reached, and who is refused therefore.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bounds_reached: Vec<String>,
 }
 
 /// An open job and its progress.

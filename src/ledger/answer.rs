@@ -1,6 +1,6 @@
 //! T1: a message and all its effects, recorded together or not at all.
 
-use super::budget::LedgerBounds;
+use super::budget::{LedgerBounds, seen_from};
 use super::jobs::JobState;
 use super::open::Ledger;
 use super::outbox::queue;
@@ -19,6 +19,8 @@ pub struct AnsweredMessage {
     pub asker: Asker,
     /// Id of the message.
     pub rumor: RumorId,
+    /// Date of the message, as its author signed it, Unix seconds.
+    pub dated: u64,
     /// Relays where the message was seen.
     pub seen_on: Vec<String>,
     /// The vault's ticket for the request in the message, kept with the job. A job without one is
@@ -37,10 +39,11 @@ pub struct AnsweredMessage {
 
 impl AnsweredMessage {
     /// The record of a message that is ignored.
-    pub fn ignored(asker: Asker, rumor: RumorId) -> AnsweredMessage {
+    pub fn ignored(asker: Asker, rumor: RumorId, dated: u64) -> AnsweredMessage {
         AnsweredMessage {
             asker,
             rumor,
+            dated,
             seen_on: Vec::new(),
             ticket: None,
             effect: Effect::Nothing,
@@ -98,7 +101,10 @@ pub enum Recorded {
     Now,
     /// Recorded before, under the same asker and id. Nothing was changed.
     Before,
-    /// Not recorded and not answered: the ledger is full, and the asker has no job.
+    /// Not recorded and not answered: the table of ids is full, and the message as old as the ids
+    /// that had to go.
+    TooOld,
+    /// Not recorded and not answered yet: the table is full of ids of the last hour.
     Full,
 }
 
@@ -111,10 +117,15 @@ impl Ledger {
         self.reading(|connection| Ok(JobId(connection.prepare_cached(query)?.query_row([], |row| row.get(0))?)))
     }
 
-    /// Whether this message of this asker was answered in the last 15 days (see [`Ledger::delete_expired`]).
+    /// Whether this message of this asker was answered.
     pub fn has_seen(&self, asker: Asker, rumor: RumorId) -> Result<bool, LedgerError> {
         let query = "SELECT 1 FROM seen WHERE asker = ?1 AND rumor = ?2";
         self.reading(|connection| Ok(connection.prepare_cached(query)?.exists(params![asker.0, rumor.0])?))
+    }
+
+    /// Whether a message of this date is too old to be answered: see [`Recorded::TooOld`].
+    pub fn is_too_old(&self, dated: u64) -> Result<bool, LedgerError> {
+        self.reading(|connection| Ok(seconds(dated) < seen_from(connection)?))
     }
 
     /// Records a message with its effect and its answer (T1). A second answer to the same message
@@ -155,16 +166,21 @@ fn record_answer(
     answer: &AnsweredMessage,
     now: i64,
 ) -> Result<(Recorded, Vec<JobId>), LedgerError> {
-    if bounds.refuses(transaction, answer.asker)? {
+    let dated = seconds(answer.dated);
+    let has_room = bounds.make_room(transaction, now)?;
+    if dated < seen_from(transaction)? {
+        return Ok((Recorded::TooOld, Vec::new()));
+    }
+    if !has_room {
         return Ok((Recorded::Full, Vec::new()));
     }
-    let age = super::budget::age(transaction)?;
-    let mut see = transaction.prepare_cached("INSERT OR IGNORE INTO seen (asker, rumor, age) VALUES (?1, ?2, ?3)")?;
-    if see.execute(params![answer.asker.0, answer.rumor.0, age])? == 0 {
+    let mut see = transaction.prepare_cached("INSERT OR IGNORE INTO seen (asker, rumor, dated) VALUES (?1, ?2, ?3)")?;
+    if see.execute(params![answer.asker.0, answer.rumor.0, dated])? == 0 {
         return Ok((Recorded::Before, Vec::new()));
     }
+    // What is deleted is older than its deletion.
     for deleted in &answer.deletes {
-        see.execute(params![answer.asker.0, deleted.0, age])?;
+        see.execute(params![answer.asker.0, deleted.0, dated])?;
     }
     let ended = apply_effect(transaction, answer, now)?;
     if let Some(language) = answer.language {

@@ -195,7 +195,7 @@ pub struct AskerTotals {
     pub open_jobs: u64,
     /// Found and delivered jobs whose rows are kept.
     pub done: u64,
-    /// Messages answered in the last 16 days.
+    /// Answered messages of the last 8 days.
     pub messages: u64,
     /// When their last job was accepted, Unix seconds.
     pub last_job_at: Option<u64>,

@@ -1,15 +1,18 @@
-//! LedgerBounds of what strangers can make the ledger keep.
+//! Bounds of what strangers can make the ledger keep, the deletion of old rows and finished jobs, and
+//! the cursor of the inbox.
 //!
-//! Deleting old rows and finished jobs, and the cursor of the inbox.
+//! The id of a message keeps a replay of it from starting a second job, so it must be kept as long
+//! as the message is accepted. Ids are deleted by the date that the author signed, the oldest first,
+//! and after each deletion `seen_from` says from which date on messages are accepted: no message
+//! whose id may be gone is. Usually that is behind the week that the inbox accepts. When the table
+//! is full, `seen_from` moves on: older messages are refused, newer ones are served.
 //!
-//! Seen ids keep a replayed message from starting a second job, so they must outlive every wrap
-//! that a relay can still send. The wall clock cannot measure that: if it jumps a year ahead and
-//! back, all ids would be deleted, and every message answered again. So the ledger counts its own
-//! *age*: each cleaning adds the time since the last one, at most a day.
+//! A wall clock that jumps a year ahead must not delete all ids, so cleaning trusts it only to a day
+//! after the last cleaning.
 
 use super::open::Ledger;
 use super::rows::{DAY, LedgerError, RowKind, read_meta, record_last_job, seconds, set_aside, unsigned, write_meta};
-use crate::job::Asker;
+use crate::duration::humanize;
 use rusqlite::{Connection, Transaction, params};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,11 +23,15 @@ pub struct LedgerBudget {
     /// Bytes of unsent answers other than results. Above this, answers to first-time askers are
     /// dropped, oldest first; then those to askers with a job. Results are never dropped.
     pub answers: u64,
-    /// Bytes of results that are kept to be sent again. Above this, the oldest delivered ones are
+    /// Bytes of results that no relay of their askers has. None is deleted before it is given up.
+    /// From a half of it, askers who never took a result owe work for a job; beyond it they get
+    /// none.
+    pub undelivered: u64,
+    /// Bytes of delivered results that are kept to be sent again. Above this, the oldest are
     /// deleted.
     pub results: u64,
     /// Number of answered messages whose ids are kept, in rows of at most 300 bytes. When it is
-    /// reached, new askers get no answer.
+    /// reached, the oldest are deleted, and messages as old are refused.
     pub seen: u64,
     /// Number of ended jobs. Above this, the oldest are deleted.
     pub ended_jobs: u64,
@@ -32,7 +39,13 @@ pub struct LedgerBudget {
 
 impl Default for LedgerBudget {
     fn default() -> LedgerBudget {
-        LedgerBudget { answers: 256 << 20, results: 1 << 30, seen: 10_000_000, ended_jobs: 1_000_000 }
+        LedgerBudget {
+            answers: 256 << 20,
+            undelivered: 512 << 20,
+            results: 1 << 30,
+            seen: 10_000_000,
+            ended_jobs: 1_000_000,
+        }
     }
 }
 
@@ -41,18 +54,56 @@ impl Default for LedgerBudget {
 pub struct Sizes {
     /// Bytes of unsent answers other than results.
     pub answers: u64,
-    /// Bytes of results.
+    /// Bytes of results that no relay has.
+    pub undelivered: u64,
+    /// Bytes of delivered results.
     pub results: u64,
     /// Number of answered messages whose ids are kept.
     pub seen: u64,
+    /// Date from which messages are accepted, Unix seconds; 0 for any.
+    pub seen_from: u64,
     /// Answers dropped since the ledger was made.
     pub dropped: u64,
+    /// The largest sizes.
+    pub budget: LedgerBudget,
+}
+
+impl Sizes {
+    /// Part of the budget that undelivered results take, from 0; 1 is all of it.
+    pub fn undelivered_part(&self) -> f64 {
+        self.undelivered as f64 / self.budget.undelivered.max(1) as f64
+    }
+
+    /// The bounds that are reached at `now` (Unix seconds), and what follows from each.
+    pub fn bounds_reached(&self, now: u64) -> Vec<String> {
+        let accepted = now.saturating_sub(self.seen_from);
+        let ids = (accepted < FULL_WINDOW).then(|| {
+            format!(
+                "the table of message ids is full: messages of the last {} are answered, older ones are refused",
+                humanize(Duration::from_secs(accepted))
+            )
+        });
+        let part = self.undelivered_part();
+        let results = (part >= 0.5).then(|| {
+            let who = "askers who never took a result";
+            let what = if part < 1.0 { "owe work for a job" } else { "get no job" };
+            format!("results that nobody takes fill {:.0} % of their budget: {who} {what}", 100.0 * part)
+        });
+        ids.into_iter().chain(results).collect()
+    }
 }
 
 /// Time between two warnings about one budget.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 /// The most answers that one query selects to be dropped.
 const ANSWERS_SELECTED: usize = 256;
+/// Ids deleted at a time when the table is full.
+const IDS_DELETED: u64 = 4096;
+/// The shortest time of which messages are accepted, however many ids there are, seconds. If more
+/// ids come within it than the table holds, their messages have to wait.
+const LEAST_WINDOW: i64 = 3600;
+/// The time of which messages are accepted while the table has room, seconds.
+const FULL_WINDOW: u64 = 7 * 86_400;
 
 /// The budget of an open ledger, and when each warning was last logged.
 pub(super) struct LedgerBounds {
@@ -75,17 +126,31 @@ impl LedgerBounds {
         is_due
     }
 
-    /// Whether a message of this asker is left unanswered, because the table of seen ids is full.
-    /// Askers with a job are always answered.
-    pub fn refuses(&self, transaction: &Transaction<'_>, asker: Asker) -> Result<bool, LedgerError> {
-        if number(transaction, "seen_rows")? < self.budget.seen || has_job(transaction, asker)? {
-            return Ok(false);
+    /// Makes room for the id of one message. Returns `false` if there is none.
+    pub fn make_room(&self, transaction: &Transaction<'_>, now: i64) -> Result<bool, LedgerError> {
+        if number(transaction, "seen_rows")? < self.budget.seen {
+            return Ok(true);
         }
-        if self.is_due(0) {
-            tracing::warn!(
-                messages = self.budget.seen,
-                "the ledger is full; new askers get no answer until ids expire"
-            );
+        let delete = "DELETE FROM seen WHERE (asker, rumor) IN
+            (SELECT asker, rumor FROM seen WHERE dated < ?1 ORDER BY dated LIMIT ?2)";
+        let mut delete = transaction.prepare_cached(delete)?;
+        let some = self.budget.seen.div_ceil(8).min(IDS_DELETED) as i64;
+        // Many ids can have one date, so some of those that are not needed may be left.
+        if delete.execute(params![seen_from(transaction)?, some])? == 0 {
+            let next = "SELECT dated FROM seen ORDER BY dated LIMIT 1 OFFSET ?1";
+            let next: i64 = transaction.prepare_cached(next)?.query_row([some - 1], |row| row.get(0))?;
+            let from = next.saturating_add(1).min(now - LEAST_WINDOW);
+            accept_from(transaction, from)?;
+            if delete.execute(params![from, some])? == 0 {
+                return Ok(false);
+            }
+            if self.is_due(0) {
+                tracing::warn!(
+                    messages = self.budget.seen,
+                    minutes = (now - from) / 60,
+                    "the table of message ids is full; only messages of this time are answered"
+                );
+            }
         }
         Ok(true)
     }
@@ -137,13 +202,21 @@ impl LedgerBounds {
         while number(transaction, "result_bytes")? > self.budget.results {
             let deleted = transaction
                 .prepare_cached(
-                    "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE finished = 1 AND result_of IS NOT NULL
-                                                   ORDER BY id LIMIT 64)",
+                    "DELETE FROM outbox WHERE id IN (
+                         SELECT outbox.id FROM outbox JOIN job ON job.id = result_of
+                         WHERE finished = 1 AND state = 'delivered' ORDER BY outbox.id LIMIT 64)",
                 )?
                 .execute([])?;
             if deleted == 0 {
                 break;
             }
+        }
+        // Results that were given up, once there are many.
+        if number(transaction, "undelivered_bytes")? > self.budget.undelivered / 2 {
+            transaction.execute(
+                "DELETE FROM outbox WHERE finished = 1 AND result_of IN (SELECT id FROM job WHERE state = 'found')",
+                [],
+            )?;
         }
         let ended: i64 =
             transaction.query_row("SELECT count(*) FROM job WHERE state <> 'accepted'", [], |row| row.get(0))?;
@@ -162,12 +235,15 @@ impl LedgerBounds {
 }
 
 /// Sizes of a ledger.
-pub(super) fn sizes(connection: &Connection) -> Result<Sizes, LedgerError> {
+pub(super) fn sizes(connection: &Connection, budget: LedgerBudget) -> Result<Sizes, LedgerError> {
     Ok(Sizes {
         answers: number(connection, "answer_bytes")?,
+        undelivered: number(connection, "undelivered_bytes")?,
         results: number(connection, "result_bytes")?,
         seen: number(connection, "seen_rows")?,
+        seen_from: number(connection, "seen_from")?,
         dropped: number(connection, "answers_dropped")?,
+        budget,
     })
 }
 
@@ -176,15 +252,19 @@ fn number(connection: &Connection, name: &str) -> Result<u64, LedgerError> {
     Ok(read_meta(connection, name)?.map_or(0, unsigned))
 }
 
-/// Whether the ledger has a job of this asker, in any state.
-fn has_job(connection: &Connection, asker: Asker) -> Result<bool, LedgerError> {
-    Ok(connection.prepare_cached("SELECT 1 FROM job WHERE asker = ?1")?.exists([asker.0])?)
+/// The date from which messages are accepted, Unix seconds.
+pub(super) fn seen_from(connection: &Connection) -> Result<i64, LedgerError> {
+    Ok(read_meta(connection, "seen_from")?.unwrap_or(0))
 }
 
-/// Age at which a seen id is deleted, seconds: 15 days, and one more because an id is stored with
-/// the age at the last cleaning. The inbox accepts rumors of the last 7 days, in wraps dated up to
-/// 2 days back.
-const SEEN_FOR: i64 = 16 * DAY;
+/// Accepts no messages before `from` any more.
+fn accept_from(transaction: &Transaction<'_>, from: i64) -> Result<(), LedgerError> {
+    write_meta(transaction, "seen_from", from.max(seen_from(transaction)?))
+}
+
+/// Time after a message's date at which its id is deleted, seconds. The inbox accepts messages of
+/// the last 7 days.
+const SEEN_FOR: i64 = 8 * DAY;
 
 impl Ledger {
     /// Deletes finished wraps past their expiry, seen ids that can no longer be replayed, and other
@@ -194,10 +274,14 @@ impl Ledger {
         let now = self.now();
         self.write(|transaction| {
             let last = read_meta(transaction, "cleaned_at")?.unwrap_or(now);
-            let age = age(transaction)? + (now - last).clamp(0, DAY);
-            write_meta(transaction, "age", age)?;
-            write_meta(transaction, "cleaned_at", now)?;
-            transaction.execute("DELETE FROM seen WHERE age < ?1", [age - SEEN_FOR])?;
+            let trusted = now.min(last.saturating_add(DAY));
+            write_meta(transaction, "cleaned_at", trusted)?;
+            let newest = "SELECT max(dated) FROM seen WHERE dated < ?1";
+            let newest: Option<i64> = transaction.query_row(newest, [trusted - SEEN_FOR], |row| row.get(0))?;
+            if let Some(newest) = newest {
+                accept_from(transaction, newest + 1)?;
+                transaction.execute("DELETE FROM seen WHERE dated <= ?1", [newest])?;
+            }
             transaction.execute("DELETE FROM outbox WHERE finished = 1 AND expires_at <= ?1", [now])?;
             self.bounds().delete_old(transaction)?;
             super::askers::delete_old_languages(transaction)?;
@@ -237,11 +321,6 @@ impl Ledger {
         })?;
         Ok(())
     }
-}
-
-/// Age of the ledger, seconds.
-pub(super) fn age(transaction: &Transaction<'_>) -> Result<i64, LedgerError> {
-    Ok(read_meta(transaction, "age")?.unwrap_or(0))
 }
 
 /// The most jobs that one call deletes, so that the ledger is not locked for long.

@@ -65,6 +65,12 @@ pub struct AskerView {
     pub open: Vec<Job>,
     /// Found and delivered jobs whose result is still kept, newest first.
     pub results: Vec<JobId>,
+    /// Number of these that no relay has yet.
+    pub undelivered: usize,
+    /// Whether one of these was refused for some time by all relays of the asker.
+    pub untaken: bool,
+    /// Whether a relay of the asker has taken a result.
+    pub served: bool,
     /// Times when the jobs of the last 24 hours were accepted, Unix seconds, oldest first. Ended
     /// jobs count too.
     pub accepted_last_day: Vec<u64>,
@@ -239,17 +245,21 @@ pub(super) fn end_job(
     Ok(Some(()))
 }
 
+/// Attempts to send a result after which it counts as one that nobody takes. They take a minute.
+const ATTEMPTS_UNTAKEN: u32 = 3;
+
 /// Facts about an asker.
 fn read_asker_view(connection: &Connection, asker: Asker, now: i64) -> Result<AskerView, LedgerError> {
     let open = format!("SELECT {JOB_COLUMNS} FROM job WHERE asker = ?1 AND state = 'accepted' ORDER BY id");
     // Only the numbers: reading the patterns of a month's jobs would take time.
-    let results = connection
+    let kept = connection
         .prepare_cached(
-            "SELECT job.id FROM job JOIN outbox ON outbox.result_of = job.id
+            "SELECT job.id, job.state = 'found', finished OR attempts >= ?3 FROM job
+             JOIN outbox ON outbox.result_of = job.id
              WHERE job.asker = ?1 AND job.state IN ('found', 'delivered') AND outbox.expires_at > ?2 ORDER BY job.id DESC",
         )?
-        .query_map(params![asker.0, now], |row| row.get(0).map(JobId))?
-        .collect::<rusqlite::Result<Vec<JobId>>>()?;
+        .query_map(params![asker.0, now, ATTEMPTS_UNTAKEN], |row| Ok((JobId(row.get(0)?), row.get(1)?, row.get(2)?)))?
+        .collect::<rusqlite::Result<Vec<(JobId, bool, bool)>>>()?;
     // A clock that was set back leaves times in the future. Up to a day ahead they count as
     // now, so that a small step opens no second quota. Further ahead they do not count, so that
     // a large step locks nobody out.
@@ -261,16 +271,18 @@ fn read_asker_view(connection: &Connection, asker: Asker, now: i64) -> Result<As
     let accepted_last_day = last_day
         .query_map(params![asker.0, now, DAY], |row| row.get(0).map(unsigned))?
         .collect::<rusqlite::Result<Vec<u64>>>()?;
+    let exists = |query| connection.prepare_cached(query)?.query_row([asker.0], |row| row.get(0));
     Ok(AskerView {
         open: jobs(connection, &open, [asker.0], now)?,
-        results,
+        undelivered: kept.iter().filter(|(_, is_undelivered, _)| *is_undelivered).count(),
+        untaken: kept.iter().any(|(_, is_undelivered, was_tried)| *is_undelivered && *was_tried),
+        results: kept.into_iter().map(|(job, ..)| job).collect(),
+        served: exists("SELECT EXISTS (SELECT 1 FROM job WHERE asker = ?1 AND state = 'delivered')")?,
         accepted_last_day,
         silent: super::askers::is_silent(connection, asker)?,
         redirected: super::askers::is_redirected(connection, asker, now)?,
         language: super::askers::language(connection, asker)?,
-        known: connection
-            .prepare_cached("SELECT EXISTS (SELECT 1 FROM job WHERE asker = ?1)")?
-            .query_row([asker.0], |row| row.get(0))?,
+        known: exists("SELECT EXISTS (SELECT 1 FROM job WHERE asker = ?1)")?,
     })
 }
 

@@ -1,6 +1,6 @@
 //! Opening: the folder, the lock, the file, the schema, and whether this ledger is the latest one.
 
-use super::budget::{self, LedgerBounds, LedgerBudget, Sizes, sizes};
+use super::budget::{LedgerBounds, LedgerBudget, Sizes, sizes};
 use super::restore::{Family, History, HistoryVerdict, UsedHalves, check, judge, read_history};
 use super::rows::{self, LedgerError, Quarantined, read_meta, seconds, unsigned, write_meta};
 use crate::clock::Clock;
@@ -408,7 +408,7 @@ pub fn inspect(folder: &Path) -> Result<Inspection, LedgerError> {
         schema,
         open_jobs: unsigned(open_jobs),
         quarantined: rows::list_quarantined(&connection)?,
-        sizes: sizes(&connection)?,
+        sizes: sizes(&connection, LedgerBudget::default())?,
         restored_at: read_meta(&connection, "restored_at")?.map(unsigned),
         is_older: {
             let lacks_some = !missing_families(&connection, &history)?.is_empty();
@@ -422,7 +422,8 @@ impl Ledger {
     ///
     /// Errors: [`LedgerError`].
     pub fn sizes(&self) -> Result<Sizes, LedgerError> {
-        self.reading(budget::sizes)
+        let budget = self.bounds().budget;
+        self.reading(|connection| sizes(connection, budget))
     }
 
     /// Rows that were set aside, oldest first, at most 100.

@@ -1,14 +1,14 @@
 -- Schema 1. Times are Unix seconds. Keys and ids are their 32 bytes. Lists of relay addresses are
 -- JSON arrays. Nothing here is secret in the clear: a wrap is ciphertext that only its asker opens.
 
--- Messages that were answered. `age` is the age of the ledger at that time (see clean.rs).
+-- Messages that were answered, with the date that their authors signed.
 CREATE TABLE seen (
     asker BLOB NOT NULL CHECK (length(asker) = 32),
     rumor BLOB NOT NULL CHECK (length(rumor) = 32),
-    age   INTEGER NOT NULL,
+    dated INTEGER NOT NULL,
     PRIMARY KEY (asker, rumor)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX seen_by_age ON seen (age);
+CREATE INDEX seen_by_date ON seen (dated);
 
 -- Accepted jobs.
 CREATE TABLE job (
@@ -170,21 +170,29 @@ CREATE TABLE quarantine (
     PRIMARY KEY (kind, row)
 ) STRICT, WITHOUT ROWID;
 
--- Single numbers by name: last_contact, age, cleaned_at, last_job, posted_day, generation,
--- restored_at, answers_dropped, and three sizes that triggers keep: answers and results in bytes
--- (with 1000 a row for columns and indices), ids of messages in rows.
+-- Single numbers by name: last_contact, cleaned_at, last_job, posted_day, generation, restored_at,
+-- answers_dropped, seen_from, and four sizes that triggers keep: answers, results that no relay
+-- has, and results that one has, in bytes (with 1000 a row for columns and indices); ids of
+-- messages in rows.
 CREATE TABLE meta (
     name  TEXT PRIMARY KEY,
     value INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-INSERT INTO meta (name, value) VALUES ('answer_bytes', 0), ('result_bytes', 0), ('seen_rows', 0);
+INSERT INTO meta (name, value)
+    VALUES ('answer_bytes', 0), ('undelivered_bytes', 0), ('result_bytes', 0), ('seen_rows', 0);
 CREATE TRIGGER message_queued AFTER INSERT ON outbox BEGIN
     UPDATE meta SET value = value + length(CAST(new.json AS BLOB)) + 1000
-        WHERE name = iif(new.result_of IS NULL, 'answer_bytes', 'result_bytes');
+        WHERE name = iif(new.result_of IS NULL, 'answer_bytes', 'undelivered_bytes');
+END;
+CREATE TRIGGER result_delivered AFTER UPDATE OF state ON job WHEN new.state = 'delivered' BEGIN
+    UPDATE meta SET value = value + iif(name = 'result_bytes', 1, -1) *
+        (SELECT length(CAST(json AS BLOB)) + 1000 FROM outbox WHERE result_of = new.id)
+        WHERE name IN ('undelivered_bytes', 'result_bytes');
 END;
 CREATE TRIGGER message_deleted AFTER DELETE ON outbox BEGIN
     UPDATE meta SET value = value - length(CAST(old.json AS BLOB)) - 1000
-        WHERE name = iif(old.result_of IS NULL, 'answer_bytes', 'result_bytes');
+        WHERE name = CASE (SELECT state FROM job WHERE id = old.result_of)
+            WHEN 'found' THEN 'undelivered_bytes' WHEN 'delivered' THEN 'result_bytes' ELSE 'answer_bytes' END;
 END;
 CREATE TRIGGER seen_added AFTER INSERT ON seen BEGIN
     UPDATE meta SET value = value + 1 WHERE name = 'seen_rows';

@@ -253,6 +253,7 @@ fn disk_finding(free: u64) -> Option<Finding> {
 
 /// Weaknesses of a ledger.
 fn ledger_findings(quarantined: &[Quarantined], sizes: &Sizes, restored_at: Option<u64>) -> Vec<Finding> {
+    let bounds = sizes.bounds_reached(crate::clock::Clock::System.now());
     let skipped = quarantined.iter().map(|Quarantined { place, reason, .. }| {
         format!(
             "{place} cannot be read ({reason}) and is skipped; mend or delete the row, then its row in `quarantine`"
@@ -262,7 +263,7 @@ fn ledger_findings(quarantined: &[Quarantined], sizes: &Sizes, restored_at: Opti
         .map(|_| "a backup was restored: open split jobs were given up, older requests are refused".to_owned());
     let dropped = (sizes.dropped > 0)
         .then(|| format!("{} unsent answers were dropped, because they were over the budget", sizes.dropped));
-    skipped.chain(restored).chain(dropped).map(|text| weak("ledger", text)).collect()
+    skipped.chain(restored).chain(dropped).chain(bounds).map(|text| weak("ledger", text)).collect()
 }
 
 /// The findings of the running bot itself.

@@ -96,6 +96,7 @@ impl OperatorRequests {
             open_jobs: totals.accepted,
             undelivered: totals.unsent_messages,
             memory_bytes: memory::heap_in_use() as u64,
+            bounds_reached: context.ledger.sizes()?.bounds_reached(context.clock.now()),
         })
     }
 

@@ -24,6 +24,8 @@ const RETRY_PAUSE: Duration = Duration::from_millis(500);
 const LOG_AGAIN_AFTER: Duration = Duration::from_secs(3600);
 /// The most messages of one deletion that are recorded as deleted.
 const MAX_DELETED: usize = 8;
+/// How long results that nobody takes are likely to fill half of their room.
+const CROWDED_FOR: Duration = Duration::from_secs(86_400);
 /// Pause before checking for new messages while others wait for their turn.
 const BACKLOG_PAUSE: Duration = Duration::from_millis(20);
 
@@ -163,7 +165,7 @@ impl Requests {
             ledger.answer(&AnsweredMessage {
                 seen_on: arrival.seen_on(),
                 reply,
-                ..AnsweredMessage::ignored(asker, rumor)
+                ..AnsweredMessage::ignored(asker, rumor, arrival.message.created_at)
             })?;
             wakes.outbox.wake();
             Ok(())
@@ -181,10 +183,14 @@ impl Requests {
         let _attending = self.context.pulse.attend();
         let ledger = &self.context.ledger;
         let mut next_job = ledger.next_job()?;
-        let (mut answers, mut replies) = (Vec::with_capacity(messages.len()), Vec::with_capacity(messages.len()));
+        let (mut answers, mut replies, mut wraps) = (Vec::new(), Vec::new(), Vec::new());
         for queued in messages {
             let message = &queued.arrival.message;
             if ledger.has_seen(message.author, message.id)? {
+                continue;
+            }
+            if ledger.is_too_old(message.created_at)? {
+                self.context.pulse.count_too_old();
                 continue;
             }
             fault::before(Step::Decide);
@@ -193,6 +199,7 @@ impl Requests {
             next_job.0 += i64::from(matches!(answer.effect, Effect::Accept(..)));
             answers.push(answer);
             replies.push(reply);
+            wraps.push(queued.arrival.id);
         }
         if answers.is_empty() {
             return Ok(());
@@ -201,12 +208,17 @@ impl Requests {
         self.seal(&mut answers, replies)?;
         fault::after(Step::SealAnswer);
         let recorded = ledger.answer_all(&answers)?;
-        for (answer, (recorded, ended)) in answers.into_iter().zip(recorded) {
-            if recorded == Recorded::Now {
-                self.context.pulse.count_answered();
-                // Also without an answer: a deletion has none and fills the ledger, too.
-                self.limits().count(answer.asker, Instant::now());
-                self.act(answer.effect, &ended);
+        for ((answer, wrap), (recorded, ended)) in answers.into_iter().zip(wraps).zip(recorded) {
+            match recorded {
+                Recorded::Now => {
+                    self.context.pulse.count_answered();
+                    // Also without an answer: a deletion has none and fills the ledger, too.
+                    self.limits().count(answer.asker, Instant::now());
+                    self.act(answer.effect, &ended);
+                }
+                Recorded::TooOld => self.context.pulse.count_too_old(),
+                Recorded::Full => self.seen.give_back(&wrap),
+                Recorded::Before => {}
             }
         }
         Ok(())
@@ -225,8 +237,11 @@ impl Requests {
         let author = message.author;
         let mut asker = self.context.ledger.asker_view(author)?;
         let (is_friend, limits) = self.context.limits_of(author);
-        // Friends owe no proof of work.
+        // Friends owe no proof of work, and their results have room.
         asker.known |= is_friend;
+        asker.served |= is_friend;
+        asker.untaken &= !is_friend;
+        let undelivered = self.context.ledger.sizes()?.undelivered_part();
         let now = self.context.clock.now();
         let (mut shares, queue) = (self.scheduler.shares(author), self.scheduler.wait_estimate());
         for answer in before {
@@ -255,7 +270,8 @@ impl Requests {
             easy_bits: queue.up_to_bits,
             easy_wait: queue.wait,
             page: self.context.config.web.public_url.as_deref(),
-            owes: self.work_owed(arrival, &asker),
+            owes: self.work_owed(arrival, &asker, undelivered),
+            undelivered_full: undelivered >= 1.0,
             split_work: self.split_cost(request, split.work_bits.filter(|_| !is_friend)),
             split_place: split.place,
             hours: self.context.config.search.restraints.hours.as_ref(),
@@ -287,7 +303,7 @@ impl Requests {
             effect,
             language: is_kept.then_some(language),
             deletes: deletes.into_iter().flatten().copied().collect(),
-            ..AnsweredMessage::ignored(author, message.id)
+            ..AnsweredMessage::ignored(author, message.id, message.created_at)
         };
         Ok((answer, reply))
     }
@@ -305,9 +321,15 @@ impl Requests {
         Ok(self.context.ledger.restored_at()?.is_some_and(|at| message.created_at < at))
     }
 
-    /// The work that a new asker owes during a flood. Askers who had a job owe none.
-    fn work_owed(&self, arrival: &Arrival, asker: &AskerView) -> Option<WorkWanted> {
-        self.context.flood.wanted(Instant::now()).filter(|_| !asker.known && !arrival.paid)
+    /// The work that a new asker owes during a flood, and that one who never took a result owes
+    /// while results that nobody takes fill half of their room.
+    fn work_owed(&self, arrival: &Arrival, asker: &AskerView, undelivered: f64) -> Option<WorkWanted> {
+        if arrival.paid {
+            return None;
+        }
+        let crowded = (undelivered >= 0.5 && !asker.served)
+            .then(|| WorkWanted { bits: self.context.config.limits.flood_work_bits, ends_in: CROWDED_FOR });
+        self.context.flood.wanted(Instant::now()).filter(|_| !asker.known).or(crowded)
     }
 
     /// Seals the replies in one call, because sealing is most of the work of an answer.
@@ -373,12 +395,12 @@ mod tests {
         let spec = JobSpec { asker: asker(1), ..JobSpec::local(vec!["q".parse().unwrap()]) };
         let (ticket, effect) = (Some(Ticket(vec![1])), Effect::Accept(JobId(1), spec));
         ledger
-            .answer(&AnsweredMessage { ticket, effect, ..AnsweredMessage::ignored(asker(1), RumorId([1; 32])) })
+            .answer(&AnsweredMessage { ticket, effect, ..AnsweredMessage::ignored(asker(1), RumorId([1; 32]), 0) })
             .unwrap();
         context.access.set(ledger, asker(2), Standing::Friend).unwrap();
         assert_eq!(first(), [true, true, false]);
         let effect = Effect::Cancel(vec![JobId(1)]);
-        ledger.answer(&AnsweredMessage { effect, ..AnsweredMessage::ignored(asker(1), RumorId([2; 32])) }).unwrap();
+        ledger.answer(&AnsweredMessage { effect, ..AnsweredMessage::ignored(asker(1), RumorId([2; 32]), 0) }).unwrap();
         assert_eq!(first(), [false, true, false]);
     }
 }

@@ -185,7 +185,7 @@ mod tests {
             let order = Order { asker, rumor, dated: self.results.0.clock.now(), encryption_key, asked };
             let ticket = Some(self.results.0.vault.ticket_for_tests(&order).unwrap());
             let effect = Effect::Accept(id, spec);
-            ledger.answer(&AnsweredMessage { ticket, effect, ..AnsweredMessage::ignored(asker, rumor) }).unwrap();
+            ledger.answer(&AnsweredMessage { ticket, effect, ..AnsweredMessage::ignored(asker, rumor, 0) }).unwrap();
             id
         }
 

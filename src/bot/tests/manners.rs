@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The number of the last variant of [`BotReply`], counted from 0.
-const LAST: usize = 50;
+const LAST: usize = 52;
 
 /// Random values for the replies.
 #[derive(Clone, Debug)]
@@ -193,6 +193,8 @@ pub(super) fn answers(filling: &Filling) -> Vec<BotReply> {
         BotReply::ForeignLanguage,
         BotReply::TooManyPrefixes { asked: count, allowed: count },
         BotReply::AlreadySearching { job },
+        BotReply::ResultNotTaken,
+        BotReply::TooManyNotTaken,
         BotReply::TooManyOpen { open: jobs.clone(), allowed: count },
         BotReply::TooManyToday { allowed: count, wait_seconds: filling.seconds },
         too_hard(filling),
@@ -269,6 +271,8 @@ fn variant(reply: &BotReply) -> usize {
         BotReply::Offer { .. } => 8,
         BotReply::TooManyPrefixes { .. } => 9,
         BotReply::AlreadySearching { .. } => 10,
+        BotReply::ResultNotTaken => 50,
+        BotReply::TooManyNotTaken => 51,
         BotReply::TooManyOpen { .. } => 11,
         BotReply::TooManyToday { .. } => 12,
         BotReply::TooHard { .. } => 13,

@@ -63,10 +63,8 @@ fn help_and_status_are_short() {
         open: vec![job(3, "m0ctane", JobState::Accepted)],
         results: vec![JobId(2)],
         accepted_last_day: vec![NOW - 60],
-        silent: false,
         known: true,
-        language: English,
-        redirected: false,
+        ..nobody()
     };
     insta::assert_snapshot!(say("status", &asker));
 }
@@ -101,15 +99,7 @@ fn limits_are_named() {
 #[test]
 fn cancel_and_resend_touch_only_the_askers_own() {
     let open = vec![job(3, "m0ctane", JobState::Accepted), job(5, "sugar", JobState::Accepted)];
-    let asker = AskerView {
-        open,
-        results: vec![JobId(2)],
-        accepted_last_day: Vec::new(),
-        silent: false,
-        known: true,
-        language: English,
-        redirected: false,
-    };
+    let asker = AskerView { open, results: vec![JobId(2)], accepted_last_day: Vec::new(), known: true, ..nobody() };
     let ids = |ids: &[i64]| ids.iter().map(|&id| JobId(id)).collect::<Vec<_>>();
     assert!(matches!(decide_for("cancel", &asker), (Effect::Cancel(jobs), _) if jobs == ids(&[3, 5])));
     assert!(matches!(decide_for("/cancel #5", &asker), (Effect::Cancel(jobs), _) if jobs == ids(&[5])));

@@ -248,6 +248,44 @@ fn an_intricate_pattern_costs_a_bounded_time() {
     assert!(matches!(refused(&long), BotReply::BadWords(_)), "it would fill the answer");
 }
 
+/// The vault reads a message in all languages of the chat, within one budget.
+#[test]
+fn readings_in_six_languages_share_one_budget() {
+    let intricate = "~m0ctan*alice*";
+    let mut shared = effort();
+    let readings = |text: &str, shared: &mut _| crate::bot::request::asked_within(text, shared);
+    assert!(readings(&format!("find {intricate} bitte por favor gracias merci danke"), &mut shared).is_some());
+    let left = (0..).take_while(|_| Pattern::read_within(intricate, &mut shared).is_ok()).count();
+    let mut whole = effort();
+    let all = (0..).take_while(|_| Pattern::read_within(intricate, &mut whole).is_ok()).count();
+    println!("{left} of {all}");
+    assert!(
+        left + crate::language::Language::ALL.len() <= all.max(crate::language::Language::ALL.len()),
+        "{left} of {all} readings are left"
+    );
+}
+
+/// A result that no relay takes holds up further jobs of its asker, and many of them those of
+/// askers who never took one.
+#[test]
+fn nobody_gets_a_job_while_their_last_result_is_not_taken() {
+    let limits = limits();
+    let refused = |asker: &AskerView, undelivered_full| {
+        let facts = Facts { undelivered_full, ..context(&limits, asker) };
+        match decide(&rumor("m0ct"), &facts) {
+            (Effect::Accept(..), _) => None,
+            (_, reply) => reply,
+        }
+    };
+    let asker = |undelivered, untaken, served| AskerView { undelivered, untaken, served, ..nobody() };
+    let most = limits.open_jobs_per_asker;
+    assert_eq!(refused(&asker(most - 1, false, false), false), None, "they are on their way");
+    assert_eq!(refused(&asker(most, false, true), false), Some(BotReply::ResultNotTaken), "as many as open jobs");
+    assert_eq!(refused(&asker(1, true, true), false), Some(BotReply::ResultNotTaken));
+    assert_eq!(refused(&asker(0, false, false), true), Some(BotReply::TooManyNotTaken));
+    assert_eq!(refused(&asker(1, false, true), true), None);
+}
+
 #[test]
 fn patterns_are_explained_without_a_job() {
     insta::assert_snapshot!(say("explain m0ctane ~Satoshi", &nobody()));

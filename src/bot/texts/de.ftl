@@ -339,6 +339,11 @@ already-searching =
     { command-status }
     Zum Abbrechen schicke:
     { command-cancel } { $number }
+result-not-taken =
+    Ein Schlüssel, den ich für dich gefunden habe, ist noch hier: keines deiner Relays hat ihn angenommen. Es wurde nichts gestartet.
+    Wenn deine Relays jetzt Nachrichten von mir annehmen, schicke:
+    { command-resend }
+too-many-not-taken = Ich bewahre so viele Schlüssel auf, die niemand abholt, dass ich für neue Leute nichts starten kann. Versuche es später noch einmal.
 too-many-open =
     Du hast { $count } { $count ->
         [one] offenen Auftrag

@@ -352,6 +352,11 @@ already-searching =
     { command-status }
     To stop it, send:
     { command-cancel } { $number }
+result-not-taken =
+    A key that I found for you is still here: no relay of yours has taken it. Nothing was started.
+    If your relays take messages from me now, send:
+    { command-resend }
+too-many-not-taken = I keep so many keys whose askers' relays do not take them that I can start nothing for new people. Try again later.
 too-many-open =
     You have { $count } open { $count ->
         [one] job

@@ -343,6 +343,11 @@ already-searching =
     { command-status }
     Para cancelarlo, envía:
     { command-cancel } { $number }
+result-not-taken =
+    Una clave que encontré para ti sigue aquí: ninguno de tus relays la ha aceptado. No se ha iniciado nada.
+    Si tus relays aceptan ahora mis mensajes, envía:
+    { command-resend }
+too-many-not-taken = Guardo tantas claves que nadie recoge que no puedo iniciar nada para gente nueva. Inténtalo más tarde.
 too-many-open =
     Tienes { $count } { $count ->
         [one] pedido abierto

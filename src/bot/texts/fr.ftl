@@ -349,6 +349,11 @@ already-searching =
     { command-status }
     Pour l’annuler, envoyez :
     { command-cancel } { $number }
+result-not-taken =
+    Une clé que j’ai trouvée pour vous est encore ici : aucun de vos relais ne l’a acceptée. Rien n’a été lancé.
+    Si vos relais acceptent maintenant mes messages, envoyez :
+    { command-resend }
+too-many-not-taken = Je garde tant de clés que personne ne retire que je ne peux rien lancer pour de nouvelles personnes. Réessayez plus tard.
 too-many-open =
     Vous avez { $count } { $count ->
         [one] demande ouverte

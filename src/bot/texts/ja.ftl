@@ -323,6 +323,11 @@ already-searching =
     { command-status }
     やめるには：
     { command-cancel } { $number }
+result-not-taken =
+    見つけた鍵がまだここにあります。あなたのリレーが受け取っていません。何も始めていません。
+    リレーが受け取れるようになったら、次のように送ってください。
+    { command-resend }
+too-many-not-taken = 受け取られていない鍵が多すぎるため、新しい方のジョブは始められません。あとでもう一度試してください。
 too-many-open =
     進行中のジョブが{ $count }件あります（{ $jobs }）。上限は{ $allowed }件です。
     どれかが終わるまで待つか、1つやめてください。

@@ -349,6 +349,11 @@ already-searching =
     { command-status }
     Para cancelar, envie:
     { command-cancel } { $number }
+result-not-taken =
+    Uma chave que encontrei para você ainda está aqui: nenhum dos seus relays a aceitou. Nada foi iniciado.
+    Se os seus relays aceitam as minhas mensagens agora, envie:
+    { command-resend }
+too-many-not-taken = Guardo tantas chaves que ninguém busca que não posso iniciar nada para gente nova. Tente mais tarde.
 too-many-open =
     Você tem { $count } { $count ->
         [one] pedido aberto

@@ -332,6 +332,7 @@ pub(super) mod tests {
                 open_jobs: 3,
                 undelivered: 1,
                 memory_bytes: 40 << 20,
+                bounds_reached: Vec::new(),
             },
             is_paused: false,
             candidates: 1_000_000_000,

@@ -25,29 +25,6 @@ fn an_accepted_request_is_a_job_and_a_message_and_survives_reopening() {
 }
 
 #[test]
-fn a_replayed_message_starts_no_second_job() {
-    let bench = bench();
-    bench.accept(1, 10);
-    for _ in 0..3 {
-        let again = AnsweredMessage { reply: Some(wrap(1, 11)), ..request(1, 10, JobId(2)) };
-        assert_eq!(bench.ledger.answer(&again).unwrap(), Recorded::Before);
-    }
-    assert_eq!(bench.ledger.totals().unwrap(), Totals { accepted: 1, unsent_messages: 1, ..Totals::default() });
-    assert!(bench.ledger.has_seen(asker(1), RumorId([10; 32])).unwrap());
-    assert!(!bench.ledger.has_seen(asker(2), RumorId([10; 32])).unwrap());
-    // The same rumor id from another asker is another message.
-    assert_eq!(bench.ledger.answer(&AnsweredMessage { reply: None, ..reply(2, 10) }).unwrap(), Recorded::Now);
-}
-
-#[test]
-fn an_ignored_message_is_seen_and_has_no_reply() {
-    let bench = bench();
-    assert_eq!(bench.ledger.answer(&AnsweredMessage { reply: None, ..reply(1, 10) }).unwrap(), Recorded::Now);
-    assert!(bench.ledger.has_seen(asker(1), RumorId([10; 32])).unwrap());
-    assert_eq!(bench.ledger.totals().unwrap(), Totals::default());
-}
-
-#[test]
 fn a_job_number_that_is_taken_records_nothing() {
     let bench = bench();
     let id = bench.accept(1, 10);
@@ -68,19 +45,6 @@ fn a_message_to_somebody_else_is_not_queued() {
 }
 
 #[test]
-fn a_job_is_found_once() {
-    let bench = bench();
-    let id = bench.accept(1, 10);
-    assert!(bench.ledger.found(id, &wrap(1, 50)).unwrap());
-    assert!(!bench.ledger.found(id, &wrap(1, 51)).unwrap());
-    assert!(!bench.ledger.expire(id, &wrap(1, 52)).unwrap());
-    assert!(!bench.ledger.found(JobId(99), &wrap(1, 53)).unwrap());
-    let bench = bench.reopened();
-    assert_eq!(bench.result_of(id).unwrap().wrap, wrap(1, 50));
-    assert_eq!(bench.ledger.totals().unwrap(), Totals { found: 1, unsent_messages: 2, ..Totals::default() });
-}
-
-#[test]
 fn a_job_that_is_ended_many_times_at_once_ends_once() {
     let bench = bench();
     let id = bench.accept(1, 10);
@@ -97,30 +61,6 @@ fn a_job_that_is_ended_many_times_at_once_ends_once() {
         racers.into_iter().map(|racer| racer.join().unwrap()).filter(|&won| won).count()
     });
     assert_eq!((won, bench.ledger.totals().unwrap().unsent_messages), (1, 2));
-}
-
-#[test]
-fn an_expired_job_has_a_notice_and_no_result() {
-    let bench = bench();
-    let id = bench.accept(1, 10);
-    assert!(bench.ledger.expire(id, &wrap(1, 50)).unwrap());
-    assert!(!bench.ledger.found(id, &wrap(1, 51)).unwrap());
-    assert_eq!(bench.ledger.totals().unwrap(), Totals { expired: 1, unsent_messages: 2, ..Totals::default() });
-    assert!(bench.result_of(id).is_none());
-    assert!(bench.ledger.due_messages(9).unwrap().iter().any(|message| message.wrap == wrap(1, 50)));
-}
-
-#[test]
-fn an_asker_cancels_own_accepted_jobs_only() {
-    let bench = bench();
-    let (own, found, foreign) = (bench.accept(1, 10), bench.accept(1, 11), bench.accept(2, 12));
-    bench.found(found, 1, 50);
-    let effect = Effect::Cancel(vec![own, found, foreign, JobId(77)]);
-    bench.ledger.answer(&AnsweredMessage { effect, ..reply(1, 13) }).unwrap();
-    assert_eq!(ids(&bench.ledger.open_jobs().unwrap()), [foreign.0]);
-    let totals = bench.ledger.totals().unwrap();
-    assert_eq!((totals.accepted, totals.found, totals.cancelled), (1, 1, 1));
-    assert!(!bench.ledger.found(own, &wrap(1, 51)).unwrap());
 }
 
 #[test]

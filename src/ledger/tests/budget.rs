@@ -118,25 +118,60 @@ fn large(to: u8, number: u8) -> GiftWrap {
     GiftWrap { json: "x".repeat(WRAP), ..wrap(to, number) }
 }
 
+/// When the table of ids is full, the dates that are accepted move on. Whoever writes now is
+/// answered, and nobody is answered twice.
 #[test]
-fn a_full_ledger_answers_askers_with_jobs_and_no_new_ones() {
+fn a_full_table_of_ids_refuses_old_messages_and_answers_new_ones() {
     let bench = with_budget(LedgerBudget { seen: 50, ..LedgerBudget::default() });
-    bench.accept(1, 10);
-    for number in 0..49 {
-        assert_eq!(chatter(&bench, number), Recorded::Now);
+    let job = bench.accept(1, 10);
+    bench.found(job, 1, 50);
+    let dated = |number: u64, dated| AnsweredMessage { dated, ..help(number as u32) };
+    let answer = |message: &AnsweredMessage| bench.ledger.answer(message).unwrap();
+    // Two an hour, for a week: far more than the table holds. The asker who has a job writes too.
+    for hour in 0..7 * 24 {
+        bench.clock.set(NOW + hour * 3600);
+        assert_eq!(answer(&dated(hour, NOW + hour * 3600)), Recorded::Now, "hour {hour}");
+        let known = AnsweredMessage { dated: NOW + hour * 3600, rumor: RumorId(numbered(hour as u32)), ..reply(1, 0) };
+        assert_eq!(answer(&AnsweredMessage { reply: None, ..known }), Recorded::Now, "hour {hour}");
+        assert!(bench.ledger.sizes().unwrap().seen <= 50);
     }
-    assert_eq!(chatter(&bench, 1_000), Recorded::Full);
-    let new_asker = Asker(numbered(1_000));
-    assert!(!bench.ledger.has_seen(new_asker, RumorId(numbered(1_000))).unwrap(), "it is answered later");
-    assert_eq!(bench.ledger.answer(&reply(1, 11)).unwrap(), Recorded::Now);
+    let sizes = bench.ledger.sizes().unwrap();
+    let since = (bench.clock.now() - sizes.seen_from) / 3600;
+    assert!((18..=25).contains(&since), "{sizes:?}");
+    assert!(sizes.bounds_reached(bench.clock.now())[0].contains("older ones are refused"));
+    for hour in 0..7 * 24 {
+        let again = answer(&dated(hour, NOW + hour * 3600));
+        assert!([Recorded::TooOld, Recorded::Before].contains(&again), "hour {hour}: {again:?}");
+    }
+    assert!(
+        bench.ledger.is_too_old(sizes.seen_from - 1).unwrap() && !bench.ledger.is_too_old(sizes.seen_from).unwrap()
+    );
+    let now = bench.clock.now();
+    assert_eq!(answer(&dated(1000, sizes.seen_from - 1)), Recorded::TooOld);
     let bench = bench.reopened();
-    // The ids expire, and the ledger has room again.
-    for day in 0..20 {
-        bench.clock.set(NOW + day * DAY);
-        bench.ledger.delete_expired().unwrap();
+    assert_eq!(bench.ledger.answer(&dated(1000, sizes.seen_from - 1)).unwrap(), Recorded::TooOld);
+    assert_eq!(bench.ledger.answer(&dated(1001, now)).unwrap(), Recorded::Now);
+    bench.clock.set(now + 9 * DAY);
+    bench.ledger.delete_expired().unwrap();
+    bench.clock.set(now + 10 * DAY);
+    bench.ledger.delete_expired().unwrap();
+    assert!(bench.ledger.sizes().unwrap().bounds_reached(now + 10 * DAY).is_empty(), "the week is accepted again");
+}
+
+/// Nobody moves the accepted dates into the last hour: neither by many messages, nor by dates ahead.
+#[test]
+fn the_last_hour_is_always_accepted_and_what_does_not_fit_waits() {
+    let bench = with_budget(LedgerBudget { seen: 50, ..LedgerBudget::default() });
+    for number in 0..50 {
+        let dated = NOW + u64::from(number % 3) * 1800;
+        bench.ledger.answer(&AnsweredMessage { dated, ..help(number) }).unwrap();
     }
-    assert_eq!(bench.ledger.sizes().unwrap().seen, 0);
-    assert_eq!(chatter(&bench, 1_000), Recorded::Now);
+    let late = AnsweredMessage { dated: NOW, ..help(60) };
+    assert_eq!(bench.ledger.answer(&late).unwrap(), Recorded::Full);
+    assert!(!bench.ledger.has_seen(late.asker, late.rumor).unwrap() && !bench.ledger.is_too_old(NOW).unwrap());
+    bench.clock.set(NOW + 3601);
+    assert_eq!(bench.ledger.answer(&AnsweredMessage { dated: NOW + 3600, ..late }).unwrap(), Recorded::Now);
+    assert_eq!(bench.ledger.sizes().unwrap().seen_from, NOW + 1);
 }
 
 #[test]
@@ -150,16 +185,58 @@ fn delivered_results_and_ended_jobs_have_a_budget() {
         }
     }
     bench.ledger.delete_expired().unwrap();
-    let results: Vec<i64> = {
-        let connection = bench.ledger.read();
-        let mut statement = connection.prepare("SELECT result_of FROM outbox WHERE result_of IS NOT NULL").unwrap();
-        statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
-    };
-    assert!(results.len() <= 4 && results.contains(&99) && results.contains(&100), "{results:?}");
+    let results = kept_results(&bench);
+    assert!(results.len() <= 6 && results.contains(&99) && results.contains(&100), "{results:?}");
     bench.ledger.delete_expired().unwrap();
     let totals = bench.ledger.totals().unwrap();
-    assert!(totals.found + totals.delivered <= 32, "{totals:?}");
+    assert!(totals.found + totals.delivered <= 34, "{totals:?}");
     assert_eq!(bench.ledger.next_job().unwrap(), JobId(101));
+}
+
+fn kept_results(bench: &Bench) -> Vec<i64> {
+    let connection = bench.ledger.read();
+    let mut statement = connection.prepare("SELECT result_of FROM outbox WHERE result_of IS NOT NULL").unwrap();
+    statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+/// Results that nobody takes are counted apart, and delete no other. They go first once they are
+/// given up.
+#[test]
+fn results_that_nobody_takes_delete_no_delivered_one() {
+    let bench = with_budget(LedgerBudget { results: 20_000, undelivered: 100_000, ..LedgerBudget::default() });
+    let honest = bench.accept(1, 1);
+    bench.ledger.found(honest, &large(1, 201)).unwrap();
+    send_all(&bench);
+    let untaken: Vec<DueMessage> = (2..=50)
+        .map(|number| {
+            let job = bench.accept(number, number);
+            bench.ledger.found(job, &large(number, 200u8.wrapping_add(number))).unwrap();
+            bench.result_of(job).unwrap()
+        })
+        .collect();
+    bench.ledger.delete_expired().unwrap();
+    assert_eq!(kept_results(&bench).len(), 50);
+    let sizes = bench.ledger.sizes().unwrap();
+    assert_eq!((sizes.results, sizes.undelivered), (5_000, 49 * 5_000));
+    assert!(sizes.undelivered_part() > 2.0 && sizes.bounds_reached(NOW)[0].contains("get no job"));
+    // The first attempts failed: these askers get no further job, whoever took a result does.
+    let view = |number| bench.ledger.asker_view(asker(number)).unwrap();
+    let facts = |number| (view(number).undelivered, view(number).untaken, view(number).served);
+    assert_eq!((facts(1), facts(2)), ((0, false, true), (1, false, false)));
+    for _ in 0..3 {
+        bench.postpone(untaken[0].id, NOW).unwrap();
+    }
+    assert_eq!(facts(2), (1, true, false));
+    bench.ledger.acknowledge(untaken[0].id, "wss://a").unwrap();
+    assert_eq!(facts(2), (0, false, true));
+    untaken[1..].iter().for_each(|given_up| bench.finish(given_up.id).unwrap());
+    assert_eq!(facts(3), (1, true, false));
+    bench.ledger.delete_expired().unwrap();
+    assert_eq!(kept_results(&bench), [honest.0, 2], "those that were given up go first");
+    let sizes = bench.ledger.sizes().unwrap();
+    assert_eq!((sizes.results, sizes.undelivered), (10_000, 0));
+    bench.ledger.forget(asker(1), NOW).unwrap();
+    assert_eq!(bench.ledger.sizes().unwrap().results, 5_000);
 }
 
 #[test]

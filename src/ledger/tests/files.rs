@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::os::files::is_open_to_others;
-use rusqlite::Connection;
 use std::fs;
 
 #[test]
@@ -67,42 +66,4 @@ fn a_file_or_folder_that_is_no_ledger_is_reported() {
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
     assert!(matches!(Ledger::open(&file, Clock::System), Err(LedgerError::Folder { .. })));
-}
-
-/// A file of every released schema opens, keeps its jobs and finishes them. For a new schema, add
-/// its dump as `tests/fixtures/ledger-v<number>.sql`.
-#[test]
-fn a_ledger_of_every_released_schema_finishes_its_jobs() {
-    for number in 1..=open::SCHEMA_VERSION {
-        let fixture = format!("{}/tests/fixtures/ledger-v{number}.sql", env!("CARGO_MANIFEST_DIR"));
-        let dump = fs::read_to_string(&fixture).unwrap();
-        let folder = TempDir::new().unwrap();
-        let old = Connection::open(folder.path().join("ledger.sqlite")).unwrap();
-        old.execute_batch(&dump).unwrap();
-        assert_eq!(open::version(&old).unwrap(), number);
-        let uses = "SELECT coalesce(group_concat('1 used ' || lower(hex(family)) || char(10), ''), '') FROM used_half";
-        let uses: String = old.query_row(uses, [], |row| row.get(0)).unwrap();
-        let text = format!("npubbot used halves 1\n{uses}1 closed\n");
-        fs::write(folder.path().join("used-halves"), text).unwrap();
-        drop(old);
-
-        let ledger = Ledger::open(folder.path(), Clock::at(NOW + 60)).unwrap();
-        assert_eq!(open::version(&ledger.read()).unwrap(), open::SCHEMA_VERSION);
-        let one_each = Totals { accepted: 1, found: 1, delivered: 1, cancelled: 1, expired: 1, unsent_messages: 2 };
-        assert_eq!(ledger.totals().unwrap(), one_each);
-        assert!(ledger.has_seen(asker(1), RumorId([10; 32])).unwrap());
-        assert_eq!(ledger.last_contact().unwrap(), Some(NOW - 5));
-        let [open] = &ledger.open_jobs().unwrap()[..] else { panic!("one open job") };
-        assert_eq!((&open.spec.patterns, open.spec.subject.as_deref()), (&patterns("m0ctane qqqq"), Some("vanity")));
-        assert!(open.spec.encryption_key.is_some() && open.ticket == Ticket(vec![1, 2, 3, 4, 5]));
-        assert_eq!(ledger.standings().unwrap().len(), 1);
-        let bench = Bench { folder, clock: Clock::at(NOW), ledger };
-        let message = bench.found(open.id, open.spec.asker.0[0], 200);
-        bench.ledger.acknowledge(message.id, "wss://a").unwrap();
-        let waiting = bench.ledger.due_messages(9).unwrap();
-        let waiting = waiting.iter().find(|message| message.result_of == Some(JobId(2))).unwrap();
-        bench.ledger.acknowledge(waiting.id, "wss://a").unwrap();
-        let totals = bench.ledger.totals().unwrap();
-        assert_eq!((totals.accepted, totals.found, totals.delivered), (0, 0, 3));
-    }
 }

@@ -112,6 +112,7 @@ fn reply(from: u8, rumor: u8) -> AnsweredMessage {
     AnsweredMessage {
         asker: asker(from),
         rumor: RumorId([rumor; 32]),
+        dated: NOW,
         seen_on: vec!["wss://one.example".to_owned(), "wss://two.example".to_owned()],
         ticket: Some(Ticket(vec![from, rumor])),
         effect: Effect::Nothing,

@@ -36,7 +36,8 @@ struct Run {
     /// Indices of all halves for which a key was ever found.
     keys: BTreeSet<usize>,
     wraps: u64,
-    rumors: u64,
+    /// Dates of the messages so far.
+    rumors: Vec<u64>,
 }
 
 impl Run {
@@ -47,7 +48,7 @@ impl Run {
         let ledger = Some(Ledger::open(folder.path(), clock.clone()).unwrap());
         let (reference, halves, keys) = (Reference::new(NOW), Vec::new(), BTreeSet::new());
         let rng = StdRng::seed_from_u64(seed);
-        Run { rng, folder, clock, ledger, reference, backup: None, halves, keys, wraps: 0, rumors: 0 }
+        Run { rng, folder, clock, ledger, reference, backup: None, halves, keys, wraps: 0, rumors: Vec::new() }
     }
 
     fn ledger(&self) -> &Ledger {
@@ -99,9 +100,12 @@ impl Run {
 
     /// A message of an asker: a request, or anything else. One in ten is a replay.
     fn message(&mut self, from: u8, request: bool) {
-        let is_replay = self.rumors > 0 && self.rng.random_bool(0.1);
-        let number = if is_replay { self.rng.random_range(1..=self.rumors) } else { self.rumors + 1 };
-        self.rumors = self.rumors.max(number);
+        let is_replay = !self.rumors.is_empty() && self.rng.random_bool(0.1);
+        let number = if is_replay { self.rng.random_range(1..=self.rumors.len()) } else { self.rumors.len() + 1 };
+        if !is_replay {
+            self.rumors.push(self.clock.now());
+        }
+        let (dated, number) = (self.rumors[number - 1], number as u64);
         let rumor = RumorId(numbered(2, number));
         let effect = if request { self.request(from) } else { self.other(from) };
         let reply = self.rng.random_bool(0.9).then(|| self.wrap(from));
@@ -110,6 +114,7 @@ impl Run {
         let seen_on = vec!["wss://one.example".to_owned()];
         let answer = AnsweredMessage {
             rumor,
+            dated,
             seen_on,
             effect: effect.clone(),
             reply: reply.clone(),
@@ -117,6 +122,10 @@ impl Run {
             ..super::reply(from, 0)
         };
         let recorded = self.ledger().answer(&answer).unwrap();
+        if recorded == Recorded::TooOld {
+            assert!(dated + 8 * DAY <= self.clock.now(), "nobody is refused who wrote within the week");
+            return;
+        }
         assert_eq!(recorded == Recorded::Now, self.reference.sees(from, number), "one answer a message");
         if recorded == Recorded::Now {
             let half = match &effect {
@@ -208,8 +217,11 @@ impl Run {
 
     fn vanish(&mut self, who: u8) {
         let until = self.clock.now() - self.rng.random_range(0..2 * 3600);
-        self.ledger().forget(asker(who), until).unwrap();
+        let (before, ended) = (self.reference.open(), self.ledger().forget(asker(who), until).unwrap());
         self.reference.forget(who, until, self.clock.now());
+        let left = self.reference.open();
+        let gone: Vec<JobId> = before.into_iter().filter(|job| !left.contains(job)).collect();
+        assert_eq!(ended.unwrap_or_default(), gone);
     }
 
     /// The process ends, cleanly or killed, and starts again.

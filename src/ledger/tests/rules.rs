@@ -1,7 +1,6 @@
 //! The operator's rules for askers, the list of askers, and the retention of finished jobs.
 
 use super::*;
-use crate::key::HalfPoint;
 use std::time::Duration;
 
 const NINETY_DAYS: Duration = Duration::from_secs(90 * DAY);
@@ -92,27 +91,6 @@ fn finished_jobs_go_after_their_time_and_open_ones_and_kept_results_stay() {
     assert_eq!(bench.ledger.delete_old_jobs(NINETY_DAYS).unwrap(), 1);
     assert_eq!(left(&bench), [open.0]);
     assert!(bench.ledger.next_job().unwrap() > expired, "no number is given twice");
-}
-
-/// Two records must outlive a job: that its message was seen, and that its half was used.
-#[test]
-fn thinning_keeps_replay_protection_and_used_halves() {
-    let bench = bench();
-    let half: HalfPoint = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798".parse().unwrap();
-    let id = bench.ledger.next_job().unwrap();
-    let mut answer = request(1, 1, id);
-    let Effect::Accept(_, spec) = &mut answer.effect else { unreachable!() };
-    spec.half = Some(half);
-    bench.ledger.answer(&answer).unwrap();
-    let result = bench.found(id, 1, 100);
-    bench.finish(result.id).unwrap();
-    bench.clock.set(NOW + 31 * DAY);
-    bench.ledger.delete_expired().unwrap();
-    assert_eq!(bench.ledger.delete_old_jobs(Duration::from_secs(DAY)).unwrap(), 1);
-    assert!(bench.ledger.has_seen(asker(1), RumorId([1; 32])).unwrap(), "its wrap could still be replayed");
-    assert_eq!(bench.ledger.half_use(&half).unwrap(), Some(HalfUse::Spent));
-    let bench = bench.reopened();
-    assert_eq!(bench.ledger.half_use(&half).unwrap(), Some(HalfUse::Spent), "also after a restart");
 }
 
 #[test]

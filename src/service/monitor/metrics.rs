@@ -82,9 +82,9 @@ fn add_messages(page: &Page, bot: &Handles) -> prometheus::Result<()> {
     let dropped = bot.context.vault.dropped();
     let names = dropped.map(|(cause, _)| snake_case(&format!("{cause:?}")));
     let dropped = names.iter().map(String::as_str).zip(dropped).map(|(name, (_, count))| ([name], count));
-    let all = dropped.chain([(["denied"], bot.context.access.ignored())]);
-    page.counters("messages_dropped_total", "Messages left unanswered, by cause.", ["cause"], all)?;
     let pulse = &bot.context.pulse;
+    let all = dropped.chain([(["denied"], bot.context.access.ignored()), (["older_than_ids"], pulse.too_old())]);
+    page.counters("messages_dropped_total", "Messages left unanswered, by cause.", ["cause"], all)?;
     page.counters("messages_total", "Messages that were opened and decided on.", [], [([], pulse.answered())])?;
     page.gauge("messages_waiting", "Messages that wait for their answer.", pulse.waiting() as f64)?;
     let is_flooded = bot.context.flood.wanted(Instant::now()).is_some();
@@ -109,10 +109,13 @@ fn add_ledger(page: &Page, bot: &Handles) -> anyhow::Result<()> {
     let help = "Messages that no relay of their receivers has yet.";
     page.gauge("outbox_messages", help, totals.unsent_messages as f64)?;
     page.gauge("outbox_answer_bytes", "Size of unsent answers other than results.", sizes.answers as f64)?;
-    page.gauge("outbox_result_bytes", "Size of results that are kept.", sizes.results as f64)?;
+    page.gauge("outbox_undelivered_bytes", "Size of results that no relay has.", sizes.undelivered as f64)?;
+    page.gauge("outbox_result_bytes", "Size of delivered results that are kept.", sizes.results as f64)?;
     let help = "Answers dropped because the outbox was over its budget.";
     page.counters("outbox_answers_dropped_total", help, [], [([], sizes.dropped)])?;
     page.gauge("ledger_seen_messages", "Messages kept against replay.", sizes.seen as f64)?;
+    let help = "Date from which messages are answered, Unix seconds; later than a week ago: the table of ids is full.";
+    page.gauge("ledger_accepted_from_seconds", help, sizes.seen_from as f64)?;
     if let Some(free) = ledger.free_bytes() {
         page.gauge("data_free_bytes", "Room that is left on the disk of the data folder.", free as f64)?;
     }

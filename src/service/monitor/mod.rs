@@ -173,6 +173,7 @@ struct PulseState {
     attending: std::sync::Mutex<Option<Instant>>,
     waiting: AtomicU64,
     answered: AtomicU64,
+    too_old: AtomicU64,
 }
 
 /// A guard that marks a batch as in progress until the guard is dropped, also by a panic.
@@ -218,6 +219,16 @@ impl Pulse {
     /// Number of messages decided on since the start.
     pub fn answered(&self) -> u64 {
         self.0.answered.load(Ordering::Relaxed)
+    }
+
+    /// Counts a message that is refused because the table of ids is full and it is too old.
+    pub fn count_too_old(&self) {
+        self.0.too_old.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Number of messages refused for their age since the start.
+    pub fn too_old(&self) -> u64 {
+        self.0.too_old.load(Ordering::Relaxed)
     }
 
     fn set_attending(&self, since: Option<Instant>) {

@@ -50,7 +50,7 @@ fn work_until_killed() {
                 JobSpec { asker: Asker([1; 32]), expires_at: u64::MAX >> 1, ..JobSpec::local(patterns) },
             ),
             reply: Some(wrap(2, id.0)),
-            ..AnsweredMessage::ignored(Asker([1; 32]), RumorId(numbered(0, id.0)))
+            ..AnsweredMessage::ignored(Asker([1; 32]), RumorId(numbered(0, id.0)), Clock::System.now())
         };
         assert_eq!(ledger.answer(&answer).unwrap(), Recorded::Now);
         println!("\naccepted {}", id.0);

@@ -79,7 +79,7 @@ fn request(job: i64) -> AnsweredMessage {
     let effect = Effect::Accept(JobId(job), spec);
     let seen_on = vec!["wss://one.example".to_owned()];
     let (ticket, reply) = (Some(Ticket(vec![1])), Some(wrap(2, job)));
-    AnsweredMessage { seen_on, ticket, effect, reply, ..AnsweredMessage::ignored(ASKER, rumor(job)) }
+    AnsweredMessage { seen_on, ticket, effect, reply, ..AnsweredMessage::ignored(ASKER, rumor(job), NOW) }
 }
 
 fn open(folder: &Path) -> Result<Ledger, LedgerError> {

@@ -30,16 +30,13 @@ pub(super) struct Reference {
     pub used: BTreeSet<usize>,
     jobs: BTreeMap<i64, Known>,
     outbox: BTreeMap<[u8; 32], Queued>,
-    /// Age of the ledger, in seconds, when each message was seen.
-    seen: BTreeMap<(u8, u64), u64>,
+    seen: BTreeSet<(u8, u64)>,
     silent: BTreeMap<u8, u64>,
     /// When a message by NIP-04 was answered.
     redirected: BTreeMap<u8, u64>,
     /// Languages other than English, each with the time at which it was set.
     languages: BTreeMap<u8, (Language, u64)>,
     started: Vec<(u8, u64)>,
-    age: u64,
-    cleaned_at: Option<u64>,
 }
 
 /// The contents of a view of an asker: open jobs, results, times of the last day; whether the asker
@@ -53,9 +50,7 @@ impl Reference {
 
     /// Records a message as seen. Returns whether it is new.
     pub fn sees(&mut self, from: u8, number: u64) -> bool {
-        let is_new = !self.seen.contains_key(&(from, number));
-        self.seen.entry((from, number)).or_insert(self.age);
-        is_new
+        self.seen.insert((from, number))
     }
 
     pub fn apply(&mut self, from: u8, effect: &Effect, half: Option<usize>, now: u64) {
@@ -144,10 +139,6 @@ impl Reference {
     }
 
     pub fn delete_expired(&mut self, now: u64) {
-        self.age += (now - self.cleaned_at.unwrap_or(now)).min(DAY);
-        self.cleaned_at = Some(now);
-        let age = self.age;
-        self.seen.retain(|_, at| *at + 16 * DAY >= age);
         self.outbox.retain(|_, message| message.due_at.is_some() || message.expires_at > now);
         self.started.retain(|(_, at)| *at > now - DAY);
     }
