@@ -150,8 +150,10 @@ YAML
 live() {
     step "install"
     inside dpkg --install "/root/$(basename "$old")" 2>&1 | tail -3
-    said="$(inside systemd-analyze --man=no verify npubbot.service 2>&1)" || fail "the unit: $said"
-    [ -z "$said" ] || fail "systemd warns of the unit: $said"
+    for unit in npubbot.service npubbot-backup.timer npubbot-fleet.service npubbot-worker.service; do
+        said="$(inside systemd-analyze --man=no verify "$unit" 2>&1)" || fail "$unit: $said"
+        [ -z "$said" ] || fail "systemd warns of $unit: $said"
+    done
     inside systemd-analyze security --no-pager npubbot.service | tail -1
     inside systemd-analyze security --no-pager --threshold=19 npubbot.service >/dev/null || fail "it is too exposed"
     step "start without a credential: systemd ends it, and does not try again"
@@ -189,9 +191,31 @@ live() {
     step "backup"
     documented backup.md "npubbot backup /root"
     owned
+    step "the nightly backup works on the second night"
+    documented backup.md "tee /etc/npubbot/backup.env"
+    documented backup.md "enable --now npubbot-backup.timer"
+    for night in 1 2; do
+        inside systemctl start npubbot-backup || { inside journalctl -u npubbot-backup --no-pager -n 20 && fail "night $night"; }
+        sleep 1
+    done
+    [ "$(inside sh -c 'ls /var/lib/npubbot-backups | wc -l')" = 2 ] || fail "there are not two nightly backups"
     inside systemctl stop npubbot
     typed "sudo npubbot backup /root/stopped.age"
     owned
+    step "another passphrase"
+    typed "sudo npubbot passphrase"
+    inside systemctl start npubbot
+    serves
+    step "the files of a fleet are the service's"
+    typed "sudo npubbot fleet init --host localhost && sudo npubbot fleet add ann"
+    owned
+    step "a pause outlives a restart"
+    typed "sudo npubbot pause --for 3d"
+    inside systemctl restart npubbot
+    serves
+    [[ "$(inside npubbot status)" == *paused* ]] || fail "the restart ended the pause"
+    typed "sudo npubbot resume"
+    inside systemctl stop npubbot
     step "what only a person can repair ends the service for good, and the log says what it is"
     mkdir -p "$work/$machine/etc/systemd/system/npubbot.service.d"
     local drop_in="$work/$machine/etc/systemd/system/npubbot.service.d/check.conf"

@@ -47,8 +47,10 @@ inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "
 said="$(cp "$deb" "$root/tmp/" && inside dpkg --install "/tmp/$(basename "$deb")" 2>&1)" || fail "$said"
 inside npubbot --version
 if [ -x "$root/usr/bin/systemd-analyze" ]; then
-    said="$(inside systemd-analyze --man=no verify npubbot.service 2>&1)" || fail "the unit: $said"
-    [ -z "$said" ] || fail "systemd warns of the unit: $said"
+    for unit in npubbot.service npubbot-backup.timer npubbot-fleet.service npubbot-worker.service; do
+        said="$(inside systemd-analyze --man=no verify "$unit" 2>&1)" || fail "$unit: $said"
+        [ -z "$said" ] || fail "systemd warns of $unit: $said"
+    done
 else
     skip "the unit by systemd 252: DEBIAN_ROOT has no systemd"
 fi

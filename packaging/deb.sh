@@ -26,6 +26,9 @@ put 755 "$program" usr/bin/npubbot
 sed '1,/^\[Unit\]/ { /^#/d; /^$/d }' docs/operators/npubbot.service >"$root/unit"
 put 644 "$root/unit" usr/lib/systemd/system/npubbot.service
 rm "$root/unit"
+for unit in packaging/debian/*.service packaging/debian/*.timer; do
+    put 644 "$unit" "usr/lib/systemd/system/$(basename "$unit")"
+done
 put 644 packaging/debian/relays.toml etc/npubbot/relays.toml
 put 644 relays.toml usr/share/doc/npubbot/relays.toml
 put 644 packaging/debian/README.Debian usr/share/doc/npubbot/README.Debian

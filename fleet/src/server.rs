@@ -196,7 +196,7 @@ impl Setup {
         format!("tls://{}:{}", self.state.host, self.state.port)
     }
 
-    /// The configuration of the server.
+    /// The configuration of the server, which must run in its folder: its paths are relative.
     pub fn server_config(&self) -> PathBuf {
         self.folder.join(SERVER_CONFIG)
     }
@@ -217,11 +217,11 @@ impl Setup {
         write_private(&self.folder.join(STATE), &state)?;
         // Names were checked when the state was read or changed.
         let workers = self.state.workers.iter().filter_map(|(name, key)| Some((name.parse().ok()?, key.as_str())));
-        write_private(&self.server_config(), &server_config(&self.folder, self.state.port, &self.state.bot, workers))
+        write_private(&self.server_config(), &server_config(self.state.port, &self.state.bot, workers))
     }
 }
 
-/// The folder of the fleet, as an absolute path: the server may start anywhere.
+/// The folder of the fleet, as an absolute path, for messages.
 fn folder_in(data: &Path) -> Result<PathBuf, FleetError> {
     std::path::absolute(data.join(FOLDER)).map_err(|error| FleetError::File { file: data.to_owned(), error })
 }
@@ -259,21 +259,15 @@ const CONNECTIONS: usize = 10_000;
 /// one while it reconnects. Each device's request for orders has a subscription.
 const OF_A_WORKER: (usize, usize) = (8, 256);
 
-/// The text of the configuration of a server that keeps its files in `folder`.
-fn server_config<'a>(
-    folder: &Path,
-    port: u16,
-    bot: &'a str,
-    workers: impl Iterator<Item = (WorkerName, &'a str)>,
-) -> String {
-    let path = |name: &str| quoted(&folder.join(name).display().to_string());
+/// The text of the configuration of a server that runs in the folder of its files.
+fn server_config<'a>(port: u16, bot: &'a str, workers: impl Iterator<Item = (WorkerName, &'a str)>) -> String {
     let (mut exports, mut accounts) = (String::new(), String::new());
     for (name, key) in workers {
         exports += &exports_to(name);
         accounts += &account_of(name, key);
     }
     format!(
-        "# Made by `npubbot fleet`, which writes it anew at each change.\n\
+        "# Made by `npubbot fleet`, which writes it anew at each change. Its paths begin at this folder.\n\
          server_name: npubbot-fleet\n\
          listen: \"0.0.0.0:{port}\"\n\
          pid_file: {}\n\
@@ -284,11 +278,11 @@ fn server_config<'a>(
          # Orders are kept in memory only, for seconds.\n\
          jetstream {{\n  store_dir: {}\n  max_memory_store: {MEMORY}\n}}\n\
          accounts {{\n  {BOT} {{\n    jetstream: enabled\n{}    exports: [\n{exports}    ]\n  }}\n{accounts}}}\n",
-        path("nats-server.pid"),
+        quoted(PROCESS),
         LARGEST_TO_WORKER + 1024,
-        path("server.pem"),
-        path("server-key.pem"),
-        path("jetstream"),
+        quoted(CERTIFICATE),
+        quoted(CERTIFICATE_KEY),
+        quoted("jetstream"),
         user(bot, &Permissions::of_bot()),
     )
 }

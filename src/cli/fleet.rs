@@ -7,15 +7,15 @@ use super::output::{note, stdout};
 use super::search_flags::SearchFlags;
 use super::serve::{THREADS_END_TIMEOUT, listen_for_stop, runtime};
 use crate::control::{OperatorCommand, ReplyLine};
-use crate::fleet::{FleetStatus, Reloaded, Setup, WorkerDeviceStatus, WorkerStatus, run_worker};
-use crate::os::process;
+use crate::fleet::{FOLDER, FleetStatus, Reloaded, Setup, WorkerDeviceStatus, WorkerStatus, run_worker};
+use crate::os::{files, process};
 use crate::pattern::Rate;
 use crate::scheduler::open_devices;
 use crate::search::WorkerName;
 use crate::service::workers::credentials;
 use clap::{Args, Subcommand};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Flags of `npubbot fleet`.
 #[derive(Args, Debug)]
@@ -72,33 +72,45 @@ impl FleetCommand {
     pub fn run(self) -> anyhow::Result<()> {
         let Some(command) = self.command else { return show_workers(&self.folders, self.json) };
         let data = self.folders.find()?.data;
-        match command {
-            SetupCommand::Init { host, port } => {
-                let setup = Setup::init(&data, &host, port)?;
-                let config = setup.server_config();
-                note!("The server's configuration is in {}. Start the server:", config.display());
-                note!("  nats-server -c {}", config.display());
-                note!("Have the bot use it, in relays.toml, and restart it or run `npubbot reload`:");
-                note!("  [fleet]\n  server = \"{}\"", setup.server());
-                note!("Then make the credentials of each worker: npubbot fleet add NAME");
-            }
-            SetupCommand::Add { name } => {
-                let mut setup = Setup::open(&data)?;
-                let file = setup.add(name)?;
-                reload_server(&setup);
-                note!("Copy this file to the worker's machine, where nobody else reads it, and start there:");
-                note!("  npubbot worker --nats {} --creds {name}.creds", setup.server());
-                writeln!(stdout(), "{}", file.display())?;
-            }
-            SetupCommand::Remove { name } => {
-                let mut setup = Setup::open(&data)?;
-                setup.remove(name)?;
-                reload_server(&setup);
-                note!("The credentials of {name} are worth nothing from then on.");
-            }
+        let done = set_up(command, &data);
+        // What root makes in the service's folder is for the service.
+        let folder = data.join(FOLDER);
+        files::give_to_folders_owner(&folder);
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            files::give_to_folders_owner(&entry.path());
         }
-        Ok(())
+        done
     }
+}
+
+/// Makes or changes the files of the fleet.
+fn set_up(command: SetupCommand, data: &Path) -> anyhow::Result<()> {
+    match command {
+        SetupCommand::Init { host, port } => {
+            let setup = Setup::init(data, &host, port)?;
+            let config = setup.server_config();
+            note!("The server's configuration is {}. Start the server:", config.display());
+            note!("  cd {} && nats-server -c nats-server.conf", files::quoted(&data.join(FOLDER)));
+            note!("Have the bot use it, in relays.toml, and restart it or run `npubbot reload`:");
+            note!("  [fleet]\n  server = \"{}\"", setup.server());
+            note!("Then make the credentials of each worker: npubbot fleet add NAME");
+        }
+        SetupCommand::Add { name } => {
+            let mut setup = Setup::open(data)?;
+            let file = setup.add(name)?;
+            reload_server(&setup);
+            note!("Copy this file to the worker's machine, where nobody else reads it, and start there:");
+            note!("  npubbot worker --nats {} --creds {name}.creds", setup.server());
+            writeln!(stdout(), "{}", file.display())?;
+        }
+        SetupCommand::Remove { name } => {
+            let mut setup = Setup::open(data)?;
+            setup.remove(name)?;
+            reload_server(&setup);
+            note!("The credentials of {name} are worth nothing from then on.");
+        }
+    }
+    Ok(())
 }
 
 /// Shows the workers of the running bot, and added workers that have not come yet.
@@ -156,7 +168,7 @@ fn reload_server(setup: &Setup) {
     match setup.reload(process::reload) {
         Reloaded::Told => note!("The server was told to read its configuration again."),
         Reloaded::NotHere => note!(
-            "No server of this fleet runs here. Where it runs, take {} there and run twice: nats-server --signal reload",
+            "No server of this fleet runs here. Where it runs, copy {} there and run twice: nats-server --signal reload",
             setup.server_config().display()
         ),
     }

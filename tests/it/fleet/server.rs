@@ -247,13 +247,18 @@ async fn the_server_takes_the_configuration_and_has_no_secret() {
         (program::stdout(&output), program::stderr(&output))
     };
     let (_, said) = run(&["init", "--host", "nats.example"]);
-    assert!(said.contains("tls://nats.example:4222") && said.contains("nats-server -c"), "{said}");
+    assert!(said.contains("tls://nats.example:4222") && said.contains("nats-server -c nats-server.conf"), "{said}");
     let (file, said) = run(&["add", "ann"]);
     assert!(said.contains("npubbot worker --nats tls://nats.example:4222 --creds ann.creds"), "{said}");
     assert_eq!(Credentials::read(file.trim().as_ref()).unwrap().user(), "ann");
     let config = Setup::open(data.path()).unwrap().server_config();
-    let checked = std::process::Command::new(program).arg("-t").arg("-c").arg(&config).output().unwrap();
+    let folder = config.parent().unwrap();
+    let checked =
+        std::process::Command::new(program).current_dir(folder).args(["-t", "-c", "nats-server.conf"]).output();
+    let checked = checked.unwrap();
     assert!(checked.status.success(), "{}", program::stderr(&checked));
+    let text = std::fs::read_to_string(&config).unwrap();
+    assert!(!text.contains(&folder.display().to_string()), "the folder can be copied to another machine: {text}");
     run(&["remove", "ann"]);
     let wrong = program::run(&["fleet", "remove", "ann", "--data", data.path().to_str().unwrap()]);
     assert_eq!(wrong.status.code(), Some(2), "{}", program::stderr(&wrong));

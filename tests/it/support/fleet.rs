@@ -66,7 +66,15 @@ impl NatsServer {
         let config = Setup::open(self.data.path()).unwrap().server_config();
         let log =
             std::fs::OpenOptions::new().create(true).append(true).open(self.data.path().join("nats.log")).unwrap();
-        self.running = Some(Command::new(&self.program).arg("-c").arg(config).stderr(log).spawn().unwrap());
+        self.running = Some(
+            Command::new(&self.program)
+                .current_dir(config.parent().unwrap())
+                .arg("-c")
+                .arg(config)
+                .stderr(log)
+                .spawn()
+                .unwrap(),
+        );
         super::until("the server listens", || async { TcpStream::connect(("127.0.0.1", self.port)).ok() }).await;
     }
 
