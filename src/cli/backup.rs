@@ -8,9 +8,11 @@ use crate::clock::Clock;
 use crate::config::{Config, ConfigError};
 use crate::duration::humanize;
 use crate::vault::BackupKey;
+use anyhow::{Context, ensure};
 use clap::Args;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 /// Flags of `npubbot backup`.
 #[derive(Args, Debug)]
@@ -19,13 +21,17 @@ Examples:
   npubbot backup bot.age                                     ask for a passphrase
   npubbot backup bot.age --passphrase-file secret.txt        for a timer
   npubbot backup bot.age --recipient age1...                 only that key opens it
+  npubbot backup /backups --keep 7 --recipient age1...       a dated file there; the newest 7 stay
 
 The bot may be running. The file has the identity (still locked with its own passphrase), the ledger,
 the used halves and the configuration. `npubbot restore bot.age` makes the bot on another machine.")]
 pub(super) struct Backup {
-    /// The new file. Never overwritten.
+    /// The new file, never overwritten; or a folder, for a file with the date in its name.
     #[arg(value_name = "FILE")]
     file: PathBuf,
+    /// Keep this many backups in the folder, and delete older ones.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    keep: Option<u16>,
     /// Encrypt to this age recipient, whose key need not be on this machine.
     #[arg(long, value_name = "AGE1...", conflicts_with_all = ["passphrase_file", "age_identity"])]
     recipient: Option<String>,
@@ -43,10 +49,42 @@ impl Backup {
             Some(recipient) => BackupKey::Recipient(recipient),
             None => BackupKey::Unlock(self.unlock.unlock("Choose a passphrase for the backup: ", true)?),
         };
-        make(&folders.data, &folders.config, &self.file, &lock, Clock::System.now())?;
-        note!("The backup is {}. Keep it, and its passphrase or key, on another machine.", self.file.display());
-        Ok(())
+        let (now, folder) = (Clock::System.now(), self.file.is_dir().then_some(&self.file));
+        ensure!(
+            self.keep.is_none() || folder.is_some(),
+            "--keep counts the backups in a folder, and {} is none",
+            self.file.display()
+        );
+        let file = folder.map_or_else(|| self.file.clone(), |folder| folder.join(dated_name(now)));
+        make(&folders.data, &folders.config, &file, &lock, now)?;
+        note!("The backup is {}. Keep it, and its passphrase or key, on another machine.", file.display());
+        match (folder, self.keep) {
+            (Some(folder), Some(keep)) => delete_older(folder, keep.into()),
+            _ => Ok(()),
+        }
     }
+}
+
+/// The beginning of the names of backups in a folder. The date follows.
+const BACKUP_NAME: &str = "npubbot-";
+
+/// The name of a backup made at this time (Unix seconds): `npubbot-20261126T031502Z.age`.
+fn dated_name(now: u64) -> String {
+    let date = humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(now)).to_string();
+    format!("{BACKUP_NAME}{}.age", date.replace(['-', ':'], ""))
+}
+
+/// Deletes all but the newest `keep` backups with dated names.
+fn delete_older(folder: &Path, keep: usize) -> anyhow::Result<()> {
+    let is_dated = |name: &str| name.starts_with(BACKUP_NAME) && name.len() == dated_name(0).len();
+    let entries = std::fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+    let mut names: Vec<String> = entries.iter().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.retain(|name| is_dated(name) && name.ends_with("Z.age"));
+    names.sort_unstable_by(|a, b| b.cmp(a));
+    for name in names.iter().skip(keep) {
+        std::fs::remove_file(folder.join(name)).with_context(|| format!("{name} cannot be deleted"))?;
+    }
+    Ok(())
 }
 
 /// Flags of `npubbot restore`.

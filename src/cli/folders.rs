@@ -94,7 +94,8 @@ impl Folders {
     /// The commands that check and start the bot in these places, one on each line.
     pub fn next_commands(&self, named: &FolderFlags) -> String {
         if let (true, Some(commands)) = (self.data == files::service_folders().1, files::SERVICE_NEXT) {
-            return commands.to_owned();
+            let credential = files::SERVICE_CREDENTIAL.map_or_else(String::new, |command| format!("  {command}\n"));
+            return credential + commands;
         }
         let flags = self.flags(named);
         format!("  npubbot doctor{flags}\n  npubbot serve{flags}")

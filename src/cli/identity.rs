@@ -2,7 +2,7 @@
 //! process that holds the secrets.
 
 use super::folders::{FolderFlags, IDENTITY_FILE, LEDGER_FILE};
-use super::output::write_note;
+use super::output::{note, write_note};
 use crate::bot;
 use crate::os::{BYTE_ORDER_MARK, files, terminal};
 use crate::vault::{self, IdentityFile, PassphraseSource, PublicSettings, Unlock, Vault};
@@ -240,6 +240,42 @@ fn ask_at_terminal(prompt: &str, twice: bool, is_vault: bool) -> anyhow::Result<
         bail!("the two passphrases differ; nothing was made, start again");
     }
     Ok(first)
+}
+
+/// Flags of `npubbot passphrase`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot passphrase                                  ask for the old and the new passphrase
+  npubbot passphrase --new-passphrase-file new.txt    read the new one from a file
+
+The bot may be running: it needs the new one at its next start. Copies and backups keep the old one.")]
+pub(super) struct Passphrase {
+    #[command(flatten)]
+    identity: IdentityFlags,
+    /// File whose first line is the new passphrase.
+    #[arg(long, value_name = "FILE", conflicts_with = "new_age_identity")]
+    new_passphrase_file: Option<PathBuf>,
+    /// Lock the identity with this age identity file in place of a passphrase.
+    #[arg(long, value_name = "FILE")]
+    new_age_identity: Option<PathBuf>,
+}
+
+impl Passphrase {
+    /// Runs the command.
+    pub fn run(self) -> anyhow::Result<()> {
+        let data = self.identity.folders.find()?.data;
+        let file = identity_file(&data);
+        need_identity(&file, &data)?;
+        let new = UnlockFlags { passphrase_file: self.new_passphrase_file, age_identity: self.new_age_identity };
+        let old = self.identity.unlock.unlock("Passphrase of the bot's identity: ", false)?;
+        vault::relock(&file, &old, &new.unlock("Choose a new passphrase: ", true)?)?;
+        note!("{} is locked anew. Copies and backups made before keep the old passphrase.", file.display());
+        if let Some(command) = files::SERVICE_CREDENTIAL.filter(|_| data == files::service_folders().1) {
+            note!("The service has the old one; give it the new one:\n  {command}");
+        }
+        Ok(())
+    }
 }
 
 /// `npubbot vault`. It has no flags: the socket brings everything it opens.

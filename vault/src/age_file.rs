@@ -48,11 +48,21 @@ pub(super) fn create(path: &Path, unlock: &Unlock, text: &SecretText, source: So
     write(path, &FileKey::new(path, unlock)?.lock(path, text)?, source)
 }
 
+/// Writes `text` to the file at `path`, locked with `unlock`, in place of what it holds.
+///
+/// Errors: as [`create`], but for the first.
+pub(super) fn replace(path: &Path, unlock: &Unlock, text: &SecretText, source: Source) -> Result<(), VaultError> {
+    let locked = FileKey::new(path, unlock)?.lock(path, text)?;
+    // A link names the file that holds the identity.
+    let target = path.canonicalize().map_err(|error| unusable(path, error))?;
+    write_at_once(&target, &locked, source, |new, path| fs::rename(new, path)).map_err(|error| unusable(path, error))
+}
+
 /// Writes a locked file's bytes to a new file at `path` (permissions 0600).
 ///
 /// Errors: [`VaultError::FileExists`], [`VaultError::File`], [`VaultError::NoRandomness`].
 pub(super) fn write(path: &Path, locked: &[u8], source: Source) -> Result<(), VaultError> {
-    write_new(path, locked, source).map_err(|error| match error.kind() {
+    write_at_once(path, locked, source, |new, path| fs::hard_link(new, path)).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => VaultError::FileExists { path: path.display().to_string() },
         _ => unusable(path, error),
     })
@@ -241,9 +251,14 @@ fn age_identities(path: &Path, key_file: &Path) -> Result<Vec<x25519::Identity>,
     Ok(keys)
 }
 
-/// Writes a new file atomically: writes to a temporary name, syncs it, links it to `path`, and
-/// syncs the folder. Linking fails if `path` exists; renaming would replace it.
-fn write_new(path: &Path, bytes: &[u8], source: Source) -> io::Result<()> {
+/// Writes a file atomically: writes to a temporary name, syncs it, puts it at `path`, and syncs the
+/// folder. Linking fails if `path` exists; renaming replaces it.
+fn write_at_once(
+    path: &Path,
+    bytes: &[u8],
+    source: Source,
+    put: impl Fn(&Path, &Path) -> io::Result<()>,
+) -> io::Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -256,7 +271,7 @@ fn write_new(path: &Path, bytes: &[u8], source: Source) -> io::Result<()> {
     let mut file = files::create_new(&temporary)?;
     file.write_all(bytes)?;
     file.sync_all()?;
-    fs::hard_link(&temporary, path)?;
+    put(&temporary, path)?;
     files::sync_folder(folder)
 }
 

@@ -60,7 +60,7 @@ pub use announcement::{ANNOUNCEMENT, Announcement};
 pub use answering::answer;
 pub use error::{UnwrapError, VaultError};
 pub use half_vault::HalfVault;
-pub use identity::{IdentityFile, PassphraseSource, Unlock, inspect as inspect_identity};
+pub use identity::{IdentityFile, PassphraseSource, Unlock, inspect as inspect_identity, relock};
 pub use message::{Claim, Opened, Rumor, VerifiedEvent};
 pub use os::MissingWall;
 pub use process::SANDBOX_LOG;

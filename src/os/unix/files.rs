@@ -20,6 +20,10 @@ pub const USER_DATA: &str = "~/.local/share/npubbot";
 
 /// The command that makes the bot of this machine's service.
 pub const SERVICE_INIT: &str = "sudo -u npubbot npubbot init";
+/// The command that gives the passphrase to this machine's service, as in `docs/operators/debian.md`.
+pub const SERVICE_CREDENTIAL: Option<&str> = Some(
+    "systemd-ask-password -n \"Passphrase of npubbot:\" | sudo systemd-creds encrypt --name=passphrase - /etc/npubbot/passphrase.cred",
+);
 /// The commands that check and start it.
 pub const SERVICE_NEXT: Option<&str> = Some("  sudo npubbot doctor\n  sudo systemctl enable --now npubbot");
 

@@ -30,6 +30,8 @@ pub const SERVICE_INIT: &str =
     r"npubbot init --config %ProgramData%\npubbot\relays.toml --data %ProgramData%\npubbot\data";
 /// The commands that check and start it: those of any bot.
 pub const SERVICE_NEXT: Option<&str> = None;
+/// The command that gives the passphrase to this machine's service, if it is a single one.
+pub const SERVICE_CREDENTIAL: Option<&str> = None;
 
 /// Opens a file. A missing one is made for this user only; an existing one keeps its access control
 /// list.

@@ -15,6 +15,7 @@ pub const TESTS: &[Test] = &[
     test!(a_backup_of_a_later_version_is_refused),
     test!(neither_command_overwrites_anything),
     test!(another_configuration_is_kept_and_the_bot_waits_until_a_person_has_chosen),
+    test!(backups_in_a_folder_have_dates_and_the_newest_stay),
     test!(a_backup_for_a_recipient_opens_with_its_key_alone),
 ];
 
@@ -60,6 +61,27 @@ fn restored(home: &Home) {
     fs::rename(home.data(), home.folder.path().join("old")).unwrap();
     fs::rename(data, home.data()).unwrap();
     assert_eq!(fs::read(config).unwrap(), fs::read(home.config_file()).unwrap());
+}
+
+fn backups_in_a_folder_have_dates_and_the_newest_stay() {
+    let home = Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
+    home.vault();
+    let folder = home.folder.path().join("backups");
+    fs::create_dir(&folder).unwrap();
+    let older = ["npubbot-20260101T000000Z.age", "npubbot-20260102T000000Z.age", "npubbot-20260103T000000Z.age"];
+    for name in older.iter().chain(&["npubbot-mine.age", "npubbot-20260101T000000Z.txt"]) {
+        fs::write(folder.join(name), "").unwrap();
+    }
+    let key = age::x25519::Identity::generate().to_public().to_string();
+    let made = backup(&home, &folder, &["--recipient", &key, "--keep", "2"]);
+    assert!(made.status.success(), "{}", stderr(&made));
+    let mut names: Vec<String> =
+        fs::read_dir(&folder).unwrap().map(|one| one.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert_eq!(names.len(), 4, "{names:?}");
+    assert!(names[0].ends_with(".txt") && names[1] == older[2] && names[3] == "npubbot-mine.age", "{names:?}");
+    let refused = backup(&home, &home.folder.path().join("bot.age"), &["--recipient", &key, "--keep", "2"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
 }
 
 async fn a_bot_backed_up_while_it_runs_goes_on_elsewhere() {
