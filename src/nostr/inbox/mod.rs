@@ -114,6 +114,7 @@ impl Inbox {
             awaited: self.awaited.clone(),
             seen: seen.clone(),
             closed: Arc::clone(&closed),
+            reports: self.relays.reports.clone(),
         };
         let notifications = self.relays.notifications();
         let mut draining = JoinSet::new();
@@ -217,7 +218,14 @@ impl Inbox {
         match outcome {
             Outcome::Message(rumor) => {
                 let from_us = rumor.author == Asker(self.relays.bot().to_bytes());
-                if !from_us && is_answerable(&rumor, self.clock.now()) {
+                let now = self.clock.now();
+                if !from_us {
+                    self.relays.reports.record_message(
+                        rumor.author,
+                        i64::try_from(rumor.created_at.saturating_sub(now)).unwrap_or(i64::MAX),
+                    );
+                }
+                if !from_us && is_answerable(&rumor, now) {
                     // An error means that the bot is stopping. The relay still has the message.
                     let _ = out.send(arrival.with(rumor)).await;
                 }

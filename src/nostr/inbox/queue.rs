@@ -13,6 +13,7 @@ use super::seen::SeenIds;
 use super::subscription::Awaited;
 use crate::fault::{self, Step};
 use crate::message::WorkWanted;
+use crate::nostr::relay::reports::RelayReports;
 use crate::vault::{GIFT_WRAPS, Rumor};
 use nostr_sdk::{Event, Kind, PublicKey, RelayMessage, RelayPoolNotification, RelayUrl, SubscriptionId};
 use std::collections::VecDeque;
@@ -106,6 +107,7 @@ pub(super) struct Entrance {
     pub seen: SeenIds,
     /// Notified when a relay closed our subscription.
     pub closed: Arc<Notify>,
+    pub reports: RelayReports,
 }
 
 /// The events to accept.
@@ -134,11 +136,12 @@ impl Entrance {
                     self.admit(relay_url, event.into_owned());
                     fault::after(Step::Listen);
                 }
-                Ok(RelayPoolNotification::Message {
-                    relay_url,
-                    message: RelayMessage::Closed { subscription_id, .. },
-                }) if self.is_subscribed(&relay_url, &subscription_id) => {
-                    self.closed.notify_one();
+                Ok(RelayPoolNotification::Message { relay_url, message }) => {
+                    let is_inbox = |id: &str| id == self.source.subscription && self.source.relays.contains(&relay_url);
+                    if matches!(&message, RelayMessage::Closed { subscription_id: id, .. } if is_inbox(id.as_str())) {
+                        self.closed.notify_one();
+                    }
+                    self.reports.hear(&relay_url, &message, is_inbox);
                 }
                 Ok(RelayPoolNotification::Shutdown) | Err(broadcast::error::RecvError::Closed) => return,
                 Ok(_) => {}
@@ -338,6 +341,7 @@ mod tests {
             awaited: Awaited::default(),
             seen: SeenIds::default(),
             closed: Arc::default(),
+            reports: RelayReports::default(),
         }
     }
 

@@ -11,6 +11,7 @@ use super::error::NostrError;
 use super::external::ExternalRelays;
 use super::host::{Host, Hosts, Resolver, has_allowed_port, is_private};
 use super::publish::Throttle;
+use super::reports::{RelayReports, RelayWords};
 use super::slots::Visitor;
 use super::transport::{Proxy, Transport};
 use crate::config::RelayEntry;
@@ -72,6 +73,9 @@ pub struct RelayFigures {
     pub failures: u64,
     /// Mean time from a ping to its answer; `None` before there are enough answers.
     pub lag_milliseconds: Option<u64>,
+    /// The relay's own words, if it refused or announced something.
+    #[serde(default)]
+    pub said: Option<RelayWords>,
 }
 
 /// Whether a relay is connected.
@@ -88,6 +92,11 @@ impl RelayFigures {
     /// Whether the relay is connected.
     pub fn is_connected(&self) -> bool {
         self.state == ConnectionState::Connected
+    }
+
+    /// Whether the relay is connected, and does not refuse to show the bot its messages.
+    pub fn serves(&self) -> bool {
+        self.is_connected() && !self.said.as_ref().is_some_and(|said| said.refuses_inbox)
     }
 }
 
@@ -111,6 +120,8 @@ pub struct Relays {
     bot: PublicKey,
     pub(super) external: ExternalRelays,
     reach: Reach,
+    /// What our relays say, and what they show of the time.
+    pub(in crate::nostr) reports: RelayReports,
     /// Limits the events that relays get at a time.
     pub(super) throttle: Arc<Throttle>,
     /// Limits the lookups at a time at each of our relays.
@@ -137,9 +148,12 @@ impl Relays {
             .get_public_key()
             .await
             .map_err(|error| NostrError::Relay { url: "any".to_owned(), reason: error.to_string() })?;
+        let reports = RelayReports::default();
         let pool = RelayPoolOptions::new().notification_channel_size(UNREAD_OF_ALL);
         let options = ClientOptions::new().pool(pool);
-        let builder = Client::builder().signer(signer.clone()).websocket_transport(Transport::to_ours().through(proxy));
+        let builder = Client::builder()
+            .signer(signer.clone())
+            .websocket_transport(Transport::to_ours(reports.clone()).through(proxy));
         let client = builder.database(NullDatabase).opts(options).build();
         for entry in entries {
             add(&client, &entry.url).await?;
@@ -152,6 +166,7 @@ impl Relays {
             bot,
             external,
             reach,
+            reports,
             throttle: Arc::default(),
             lookups: Arc::new(
                 entries.iter().map(|entry| (entry.url.clone(), Semaphore::new(LOOKUPS_PER_RELAY))).collect(),
@@ -189,10 +204,17 @@ impl Relays {
                     false => ConnectionState::Disconnected,
                 },
                 failures: stats.map_or(0, |stats| stats.attempts().saturating_sub(stats.success()) as u64),
+                said: self.reports.words_of(&entry.url),
                 lag_milliseconds: lag.map(|lag| lag.as_millis().try_into().unwrap_or(u64::MAX)),
             });
         }
         all
+    }
+
+    /// Seconds by which our clock is behind those of others, negative if it is ahead. `None` if
+    /// nobody has told.
+    pub fn clock_behind(&self) -> Option<i64> {
+        self.reports.clock_behind()
     }
 
     /// Disconnects from all relays.
@@ -311,7 +333,7 @@ impl Relays {
 ///
 /// Errors: [`NostrError::Relay`] if it is not connected within `limit`.
 pub async fn reach(url: &RelayUrl, proxy: Option<SocketAddr>, limit: Duration) -> Result<Duration, NostrError> {
-    let transport = Transport::to_ours().through(proxy.map(Proxy));
+    let transport = Transport::to_ours(RelayReports::default()).through(proxy.map(Proxy));
     let client = Client::builder().websocket_transport(transport).build();
     add(&client, url).await?;
     let began = Instant::now();

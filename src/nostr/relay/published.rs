@@ -1,5 +1,5 @@
 //! What askers publish about themselves: relay lists (kinds 10050 and 10002), encryption keys (10044)
-//! and requests to vanish (62).
+//! requests to vanish (62), and whom the operator's people follow (3).
 //!
 //! A relay may withhold an event or return an old one. So several relays are asked at once, the
 //! newest event counts, and an older one never replaces it later. A list is found, absent, or could
@@ -38,6 +38,8 @@ const BELIEVED_AFTER: u32 = 2;
 /// Allowance for clocks that are ahead, seconds. Announcements with a later date are refused,
 /// because none could replace them until that date.
 const CLOCK_AHEAD: u64 = 600;
+/// The most keys that are used from one list of follows.
+const MAX_FOLLOWS: usize = 10_000;
 /// The most askers in one query for requests to vanish.
 const ASKERS_A_QUERY: usize = 200;
 /// Time limit for one query for requests to vanish.
@@ -401,6 +403,19 @@ pub async fn vanish_requests(relays: &Relays, askers: &[Asker]) -> HashMap<Asker
         }
     }
     requests
+}
+
+/// Whom these authors follow (kind 3), as far as our relays know. Also returns the number of authors
+/// without a list there.
+pub async fn follows(relays: &Relays, authors: &[PublicKey]) -> (HashSet<Asker>, usize) {
+    let (asked, mut found, mut missing) = (relays_to_ask(relays, &[]), HashSet::new(), 0);
+    for &author in authors {
+        let newest = look_up_newest(relays, &asked, author, Kind::ContactList, LIST_TIMEOUT, None).await;
+        missing += usize::from(newest.event.is_none());
+        let tags = newest.event.iter().flat_map(|event| event.tags.public_keys()).take(MAX_FOLLOWS);
+        found.extend(tags.map(|key| Asker(key.to_bytes())));
+    }
+    (found, missing)
 }
 
 fn asks_us_to_vanish(event: &Event, ours: &[RelayUrl]) -> bool {

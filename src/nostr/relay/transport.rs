@@ -6,6 +6,7 @@
 //! at public addresses only.
 
 use super::host::{Resolver, has_allowed_port, is_own_address, is_private, may_dial};
+use super::reports::RelayReports;
 use crate::os::kernel::Tcp;
 use crate::token_bucket::TokenBucket;
 use async_wsocket::{ConnectionMode, Message, WebSocket};
@@ -19,7 +20,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
@@ -49,6 +50,8 @@ const LONGEST_UNSENT: usize = 1024 * 1024;
 pub(super) struct Transport {
     /// The memory of all external connections; `None` for the transport to our own relays.
     external: Option<ConnectionMemory>,
+    /// Where the clocks of our own relays are recorded.
+    reports: RelayReports,
     /// Whether only public addresses of other machines are dialled.
     public_only: bool,
     resolver: Resolver,
@@ -59,14 +62,15 @@ type Socket = tokio_tungstenite::WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 impl Transport {
     /// The transport to relays of the configuration, at any address.
-    pub fn to_ours() -> Transport {
-        Transport { external: None, public_only: false, resolver: Resolver::default(), proxy: None }
+    pub fn to_ours(reports: RelayReports) -> Transport {
+        Transport { external: None, reports, public_only: false, resolver: Resolver::default(), proxy: None }
     }
 
     /// The transport to relays that askers list. With `public_only`, private addresses and those of
     /// this machine are not dialled, even if `resolver` returns one for a domain.
     pub fn to_external(public_only: bool, resolver: Resolver) -> Transport {
-        Transport { external: Some(ConnectionMemory::default()), public_only, resolver, proxy: None }
+        let (external, reports) = (Some(ConnectionMemory::default()), RelayReports::default());
+        Transport { external, reports, public_only, resolver, proxy: None }
     }
 
     /// This transport through a proxy, if there is one.
@@ -152,7 +156,14 @@ impl Transport {
         // If this fails, the connection still works, only slower.
         let _ = tcp.set_nodelay(true);
         let opened = client_async_tls_with_config(url.as_str(), tcp, Some(self.config()), None);
-        Box::pin(opened).await.map(|(socket, _)| socket).map_err(TransportError::backend)
+        let (socket, response) = Box::pin(opened).await.map_err(TransportError::backend)?;
+        let date = response.headers().get("date").and_then(|date| httpdate::parse_http_date(date.to_str().ok()?).ok());
+        if let (Some(date), None) = (date, &self.external) {
+            let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs() as i64);
+            let ahead = seconds(date) - seconds(SystemTime::now());
+            self.reports.record_relay_clock(url.host_str().unwrap_or_default(), ahead);
+        }
+        Ok(socket)
     }
 }
 
@@ -378,7 +389,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_frame_over_the_limit_is_refused_by_its_header() {
-        let (ours, external) = (Transport::to_ours(), Transport::to_external(false, Resolver::default()));
+        let (ours, external) =
+            (Transport::to_ours(RelayReports::default()), Transport::to_external(false, Resolver::default()));
         for (transport, limit) in [(&ours, OUR_LONGEST), (&external, EXTERNAL_LONGEST)] {
             for length in [limit as u64 + 1, 16 << 20, u64::MAX >> 1] {
                 let refused = announce(transport, length).await;
@@ -483,7 +495,7 @@ mod tests {
     async fn an_onion_relay_is_shown_to_no_name_server() {
         let (resolver, lookups) = counting();
         let name = format!("ws://{}.ONION.", "a".repeat(56));
-        for transport in [Transport::to_external(true, resolver.clone()), Transport::to_ours()] {
+        for transport in [Transport::to_external(true, resolver.clone()), Transport::to_ours(RelayReports::default())] {
             assert!(error(&transport, &name).await.contains("only `proxy` in [network] reaches"));
         }
         assert_eq!(lookups.load(Ordering::SeqCst), 0);
@@ -494,7 +506,7 @@ mod tests {
         let (relay, proxy) = (TcpListener::bind("127.0.0.1:0").await.unwrap(), away().await);
         let url = format!("ws://{}", relay.local_addr().unwrap());
         let serve = async { tokio_tungstenite::accept_async(relay.accept().await.unwrap().0).await.map(|_| ()) };
-        let transport = Transport::to_ours().through(Some(proxy));
+        let transport = Transport::to_ours(RelayReports::default()).through(Some(proxy));
         let (url, mode) = (Url::parse(&url).unwrap(), ConnectionMode::Direct);
         let (served, connected) = tokio::join!(serve, transport.connect(&url, &mode, Duration::from_secs(60)));
         served.unwrap();
