@@ -35,6 +35,7 @@ pub fn request(data: &[u8]) {
         whole_keys_rate: Some(Rate(20e6)),
         next_job: JobId(12),
         half: None,
+        is_stranger: false,
         owes: None,
         undelivered_full: false,
         split_work: None,

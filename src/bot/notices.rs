@@ -50,6 +50,11 @@ fn fits(t: &TextTable, pattern: &Pattern, npub: &Npub) -> String {
     }
 }
 
+/// The line about tips at the end of the first message of a result, with its line break.
+pub fn tips(language: Language, address: &str) -> String {
+    format!("\n{}", say!(TextTable::of(language), "tips", address = address))
+}
+
 /// The answer to a message that made the bot panic twice.
 pub fn apology(language: Language) -> String {
     say!(TextTable::of(language), "apology")

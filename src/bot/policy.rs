@@ -72,6 +72,8 @@ pub struct Facts<'a> {
     pub easy_wait: Duration,
     /// The address of the bot's page, if it has one.
     pub page: Option<&'a str>,
+    /// Whether the bot serves friends only, and this asker is none.
+    pub is_stranger: bool,
     /// The proof of work this asker still owes, because there is a flood and they are new.
     pub owes: Option<WorkWanted>,
     /// Whether there is room for results of askers who have taken one before, and for no others.
@@ -272,9 +274,12 @@ pub(super) fn too_long(best: Best, facts: &Facts<'_>) -> Option<BotReply> {
     (best.time > limit).then_some(BotReply::BestTooLong { best: Best { time: limit, ..best } })
 }
 
-/// The refusal for an asker who owes work, or whose half was used.
+/// The refusal for an asker who is not served or owes work, or whose half was used.
 fn owed(is_split: bool, facts: &Facts<'_>) -> Option<BotReply> {
     let used = facts.half.filter(|_| is_split);
+    if facts.is_stranger {
+        return Some(BotReply::FriendsOnly);
+    }
     facts.owes.map(BotReply::WorkWanted).or_else(|| used.map(BotReply::HalfUsed))
 }
 

@@ -13,6 +13,8 @@ use std::time::Duration;
 /// An answer. [`BotReply::text`] gives its text.
 #[derive(Clone, PartialEq, Debug)]
 pub enum BotReply {
+    /// The bot takes requests of its operator's friends only.
+    FriendsOnly,
     /// A job was accepted.
     Accepted(Acceptance),
     /// A job without a target was accepted.

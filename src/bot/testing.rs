@@ -112,6 +112,7 @@ impl<'a> Facts<'a> {
             easy_bits: 0,
             easy_wait: Duration::ZERO,
             page: None,
+            is_stranger: false,
             owes: None,
             undelivered_full: false,
             split_work: None,

@@ -160,6 +160,7 @@ fn say_reply(t: &TextTable, reply: &BotReply) -> String {
             let page = page.as_ref().map(|page| say!(t, "needs-sealed-page", page = page.as_str()));
             lines([say!(t, "needs-sealed")].into_iter().chain(page))
         }
+        BotReply::FriendsOnly => say!(t, "friends-only"),
         BotReply::Restored => say!(t, "restored"),
         BotReply::WorkWanted(work) => {
             let wait = span(t, work.ends_in.max(Duration::from_secs(1)));

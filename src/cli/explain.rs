@@ -1,11 +1,11 @@
 //! `npubbot explain`: what patterns mean, and how long they take.
 
 use super::output::{print_json, stdout};
-use super::patterns::{SearchTarget, in_95_percent, not_searchable, note_on_turns, parse_target, time_text};
+use super::patterns::{SearchTarget, not_searchable, note_on_turns, parse_target, time_text};
 use super::search_flags::SearchFlags;
 use crate::bot::{english_meaning as meaning, english_meaning_of_best as meaning_of_best};
 use crate::duration::humanize;
-use crate::pattern::{Best, Pattern, Rate};
+use crate::pattern::{Best, NINETY_FIVE_PERCENT, Pattern, Rate};
 use crate::scheduler::{Trial, measure};
 use crate::search::{DeviceChoice, SearchOptions};
 use crate::vault::Vault;
@@ -106,8 +106,8 @@ impl Explain {
 /// pattern.
 fn explanation(pattern: &Pattern, here: KindRates) -> Value {
     let rate = here.of(pattern).filter(|_| pattern.is_searchable());
-    let seconds = |other: &Pattern| Some(other.difficulty().expected_time(here.of(other)?)?.as_secs_f64());
-    let mean = rate.and_then(|rate| pattern.difficulty().expected_time(rate));
+    let seconds = |other: &Pattern| Some(other.difficulty().candidates() / here.of(other)?.0);
+    let mean = rate.map(|Rate(rate)| pattern.difficulty().candidates() / rate);
     let cheaper = pattern.cheaper().into_iter().map(|other| {
         json!({
             "pattern": other.to_string(),
@@ -120,8 +120,8 @@ fn explanation(pattern: &Pattern, here: KindRates) -> Value {
         "meaning": meaning(pattern),
         "difficulty": pattern.difficulty().candidates(),
         "rate": rate,
-        "expected_seconds": mean.map(|mean| mean.as_secs_f64()),
-        "seconds_95": mean.map(|mean| in_95_percent(mean).as_secs_f64()),
+        "expected_seconds": mean,
+        "seconds_95": mean.map(|mean| mean * NINETY_FIVE_PERCENT),
         "cheaper": cheaper.collect::<Vec<_>>(),
     });
     if let Some(nearest) = pattern.nearest_searchable().filter(|nearest| nearest != pattern) {

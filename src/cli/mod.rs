@@ -79,7 +79,7 @@ enum CliCommand {
     /// Watch the running bot: devices, jobs, relays, events.
     #[cfg(feature = "top")]
     Top(top::Top),
-    /// Show the open jobs of the running bot, or give one up.
+    /// Show the jobs of the running bot, or give one up.
     Jobs(operate::Jobs),
     /// Show who asks the running bot: open jobs, jobs done, messages.
     Askers(operate::Askers),
@@ -87,14 +87,18 @@ enum CliCommand {
     Allow(operate::Allow),
     /// Ignore an asker from now on.
     Deny(operate::Deny),
+    /// Delete what the running bot keeps of an asker.
+    Erase(operate::Erase),
     /// Stop the search of the running bot for a while.
-    Pause(operate::Simple),
+    Pause(operate::Pause),
     /// Go on with the search.
     Resume(operate::Simple),
     /// Have the running bot read its configuration again.
     Reload(operate::Simple),
     /// Set how much the running bot logs.
     Log(operate::Log),
+    /// Lock the bot's identity with another passphrase.
+    Passphrase(identity::Passphrase),
     /// Write one encrypted file with all that the bot is, while it runs.
     Backup(backup::Backup),
     /// Make the bot of a backup, on another machine.
@@ -162,10 +166,12 @@ impl Cli {
             CliCommand::Askers(askers) => askers.run(),
             CliCommand::Allow(allow) => allow.run(),
             CliCommand::Deny(deny) => deny.run(),
-            CliCommand::Pause(simple) => simple.run(OperatorCommand::Pause),
+            CliCommand::Erase(erase) => erase.run(),
+            CliCommand::Pause(pause) => pause.run(),
             CliCommand::Resume(simple) => simple.run(OperatorCommand::Resume),
             CliCommand::Reload(simple) => simple.run(OperatorCommand::Reload),
             CliCommand::Log(log) => log.run(),
+            CliCommand::Passphrase(passphrase) => passphrase.run(),
             CliCommand::Backup(backup) => backup.run(),
             CliCommand::Restore(restore) => restore.run(),
             CliCommand::Mine(mine) => mine.run(),
@@ -207,14 +213,17 @@ impl CliCommand {
 
 /// Gives each `--some-option` of a command and its subcommands the variable `NPUBBOT_SOME_OPTION`.
 ///
-/// Help names the rule, not each variable. No option takes a secret, so no variable holds one.
+/// An empty variable counts as unset. Help names the rule, not each variable. No option takes a secret, so no variable holds one.
 fn with_variables(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|arg| {
         let Some(long) = arg.get_long().filter(|long| !matches!(*long, "help" | "version")) else { return arg };
         let name = format!("NPUBBOT_{}", long.to_uppercase().replace('-', "_"));
         let is_switch = matches!(arg.get_action(), ArgAction::SetTrue);
+        if std::env::var_os(&name).is_some_and(|value| value.is_empty()) {
+            return arg;
+        }
         let arg = arg.env(name).hide_env(true);
-        // Empty, 0, no, false and off switch it off.
+        // 0, no, false and off switch it off.
         if is_switch { arg.value_parser(FalseyValueParser::new()) } else { arg }
     });
     command.mut_subcommands(with_variables)

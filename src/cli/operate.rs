@@ -7,7 +7,7 @@ use super::identity::{IdentityFlags, identity_file};
 use super::output::{note, print_json, stdout};
 use super::serve::runtime;
 use crate::control::{self, Finding, JobStatus, OperatorCommand, ReplyLine, Severity, Status};
-use crate::duration::humanize;
+use crate::duration::{self, humanize};
 use crate::ledger::{AskerTotals, DayFigures, Standing};
 use crate::pattern::Rate;
 use crate::service::doctor;
@@ -22,12 +22,57 @@ use std::time::Duration;
 const NOTICE_AFTER: Duration = Duration::from_secs(3);
 const SECONDS_A_DAY: f64 = 86_400.0;
 
-/// Flags of a command without arguments of its own: `pause`, `resume`, `reload`.
+/// Flags of `npubbot pause`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  npubbot pause     stop searching, for a while; messages are still answered
-  npubbot resume    search again
+  npubbot pause             stop searching, also after a restart; messages are still answered
+  npubbot pause --for 3d    until `npubbot resume`, or for three days
+
+Exit code 3: no bot runs.")]
+pub(super) struct Pause {
+    /// Go on by itself after this time.
+    #[arg(long = "for", value_name = "TIME", value_parser = duration::parse)]
+    time: Option<Duration>,
+    #[command(flatten)]
+    folders: FolderFlags,
+}
+
+impl Pause {
+    /// Runs the command.
+    pub fn run(self) -> anyhow::Result<()> {
+        carry_out(&self.folders, OperatorCommand::Pause { seconds: self.time.map(|time| time.as_secs()) })
+    }
+}
+
+/// Flags of `npubbot erase`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot erase npub1…    delete what the ledger has of an asker; open jobs end, and they are not told
+
+The answer says what stays, and why. `npubbot deny` ignores them from now on.
+Exit code 3: no bot runs.")]
+pub(super) struct Erase {
+    /// The asker.
+    #[arg(value_name = "NPUB")]
+    npub: String,
+    #[command(flatten)]
+    folders: FolderFlags,
+}
+
+impl Erase {
+    /// Runs the command.
+    pub fn run(self) -> anyhow::Result<()> {
+        carry_out(&self.folders, OperatorCommand::Erase { npub: self.npub })
+    }
+}
+
+/// Flags of a command without arguments of its own: `resume`, `reload`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot resume    search again after `npubbot pause`
   npubbot reload    take up a changed relays.toml; a wrong one changes nothing
 
 Exit code 3: no bot runs.")]
@@ -74,15 +119,22 @@ impl ShowStatus {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  npubbot jobs                 open jobs, oldest first
-  npubbot jobs --json          one JSON object a line
-  npubbot jobs show 5          one job
-  npubbot jobs cancel 5        give it up; its asker is told
+  npubbot jobs                         open jobs, oldest first
+  npubbot jobs --all --asker npub1…    where is my key? also ended jobs, until they are deleted
+  npubbot jobs --json                  one JSON object a line
+  npubbot jobs show 5                  one job
+  npubbot jobs cancel 5                give it up; its asker is told
 
 Exit code 3: no bot runs.")]
 pub(super) struct Jobs {
     #[command(subcommand)]
     command: Option<JobCommand>,
+    /// Show ended jobs too.
+    #[arg(long)]
+    all: bool,
+    /// Show those of this asker only.
+    #[arg(long, value_name = "NPUB")]
+    asker: Option<String>,
     /// Print one JSON object a line.
     #[arg(long, global = true)]
     json: bool,
@@ -93,7 +145,7 @@ pub(super) struct Jobs {
 /// Commands under `npubbot jobs`.
 #[derive(Subcommand, Debug)]
 enum JobCommand {
-    /// Show one open job.
+    /// Show one job.
     #[command(after_help = "Examples:\n  npubbot jobs show 5 --json")]
     Show {
         /// Its number.
@@ -115,11 +167,11 @@ impl Jobs {
         let command = match self.command {
             Some(JobCommand::Cancel { job }) => return carry_out(&self.folders, OperatorCommand::Cancel { job }),
             Some(JobCommand::Show { job }) => OperatorCommand::Show { job },
-            None => OperatorCommand::Jobs,
+            None => OperatorCommand::Jobs { all: self.all, asker: self.asker },
         };
         let job = |line| if let ReplyLine::Job(job) = line { Some(job) } else { None };
         if show(&self.folders, command, self.json, job, job_text)? == 0 && !self.json {
-            writeln!(stdout(), "No job is open.")?;
+            writeln!(stdout(), "{}", if self.all { "There is no job." } else { "No job is open." })?;
         }
         Ok(())
     }
@@ -294,11 +346,9 @@ impl Doctor {
     }
 }
 
-/// Sends a command and prints the bot's words.
+/// Sends a command whose answer is a text.
 fn carry_out(folders: &FolderFlags, command: OperatorCommand) -> anyhow::Result<()> {
-    let texts = ask(folders, command, |line| if let ReplyLine::Said(text) = line { Some(text) } else { None })?;
-    texts.iter().for_each(|text| note!("{text}"));
-    Ok(())
+    ask(folders, command, |_| None::<()>).map(drop)
 }
 
 /// Sends a command and prints the lines of the answer that `pick` takes: each as a JSON object, or
@@ -317,7 +367,8 @@ pub(super) fn show<T: Serialize>(
     Ok(lines.len())
 }
 
-/// Sends a command to the running bot and returns the lines of its answer that `pick` takes.
+/// Sends a command to the running bot and returns the lines of its answer that `pick` takes. Prints
+/// its texts for the operator on standard error.
 ///
 /// Errors: no bot runs, or it refuses.
 fn ask<T>(
@@ -330,6 +381,7 @@ fn ask<T>(
     tell_if_slow(|| {
         control::ask(&data, command, |line| match line {
             ReplyLine::Refused(reason) => refused = Some(reason),
+            ReplyLine::Said(text) => note!("{text}"),
             line => lines.extend(pick(line)),
         })
     })?;
@@ -379,7 +431,8 @@ fn status_text(status: &Status, checks: &[Finding]) -> String {
     text += "relays\n";
     for relay in &status.relays {
         let state = if relay.is_connected() { "connected" } else { "disconnected" };
-        text += &format!("  {state:12} {}\n", relay.url);
+        let said = relay.said.as_ref().map_or_else(String::new, |said| format!(", says: {}", said.text));
+        text += &format!("  {state:12} {}{said}\n", relay.url);
     }
     text += &format!(
         "{} open jobs, {} undelivered messages, {} MiB of heap\n",
@@ -397,6 +450,11 @@ fn status_text(status: &Status, checks: &[Finding]) -> String {
 }
 
 fn job_text(job: &JobStatus) -> String {
+    if job.state != "accepted" {
+        let ago = humanize(Duration::from_secs(job.age_seconds));
+        let patterns = job.patterns.join(" ");
+        return format!("#{} {}, accepted {ago} ago, {} {patterns}, {}\n", job.job, job.state, job.kind, job.asker);
+    }
     let expected = job.expected_seconds.map_or_else(
         || "time not known".to_owned(),
         |seconds| format!("{} expected", humanize(Duration::from_secs_f64(seconds.min(1e12)))),
@@ -416,15 +474,18 @@ fn asker_text(asker: &AskerTotals) -> String {
 fn day_text(day: &DayFigures) -> String {
     let rate = Rate(day.candidates as f64 / SECONDS_A_DAY).to_string();
     format!(
-        "{}  {:>4} accepted  {:>4} delivered  {rate:>10} over the day\n",
-        day.date, day.jobs_accepted, day.jobs_delivered
+        "{}  {:>4} accepted  {:>4} delivered  {rate:>10} over the day{}\n",
+        day.date,
+        day.jobs_accepted,
+        day.jobs_delivered,
+        day.kwh.map_or_else(String::new, |kwh| format!("  {kwh:>7.2} kWh"))
     )
 }
 
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::nostr::{ConnectionState, RelayFigures};
+    use crate::nostr::{ConnectionState, RelayFigures, RelayWords};
     use crate::scheduler::DeviceStatus;
     use crate::search::DeviceId;
 
@@ -444,6 +505,7 @@ pub(super) mod tests {
             asker: "npub1asker".to_owned(),
             patterns: patterns.iter().map(ToString::to_string).collect(),
             kind: kind.to_owned(),
+            state: "accepted".to_owned(),
             accepted_at: 1,
             expires_at: 2,
             difficulty: Some(1e12),
@@ -461,6 +523,7 @@ pub(super) mod tests {
             state: ConnectionState::Connected,
             failures: 0,
             lag_milliseconds: None,
+            said: Some(RelayWords { text: "NOTICE slow down".to_owned(), refuses_inbox: false }),
         };
         let status = Status {
             version: "0.1.0".to_owned(),
@@ -485,13 +548,15 @@ pub(super) mod tests {
           cpu      -            NVIDIA H100 80GB HBM3, paused
         workers: 0 of 0 are there; tls://a:4222 is away; workers get no orders until it is back
         relays
-          connected    wss://nos.lol
+          connected    wss://nos.lol, says: NOTICE slow down
         2 open jobs, 1 undelivered messages, 40 MiB of heap
         FULL the table is full
         BAD no room; free some
         ");
         assert!(status_text(&Status { rate: None, ..status }, &[]).contains("\nno rate is known\n"));
         insta::assert_snapshot!(job_text(&job(5, "pool", &["m0ctane"])), @"#5 pool m0ctane, 34 seconds expected, npub1asker");
+        let ended = JobStatus { state: "delivered".to_owned(), ..job(6, "split", &["cat"]) };
+        insta::assert_snapshot!(job_text(&ended), @"#6 delivered, accepted 3 seconds ago, split cat, npub1asker");
         let asker = AskerTotals {
             asker: "npub1x".to_owned(),
             open_jobs: 2,
@@ -506,8 +571,9 @@ pub(super) mod tests {
             candidates: 86_400_000_000_000,
             jobs_accepted: 12,
             jobs_delivered: 2,
+            kwh: Some(2.4),
         };
-        insta::assert_snapshot!(day_text(&day), @"2026-11-23    12 accepted     2 delivered    1.00 G/s over the day");
+        insta::assert_snapshot!(day_text(&day), @"2026-11-23    12 accepted     2 delivered    1.00 G/s over the day     2.40 kWh");
     }
 
     /// What a script reads is what the bot wrote.

@@ -3,8 +3,8 @@
 use crate::bot::{accepted_by_bot, nearest_accepted};
 use crate::duration::humanize;
 use crate::os::BYTE_ORDER_MARK;
-use crate::pattern::{Best, NINETY_FIVE_PERCENT, Pattern, Rate, patterns_of_words};
-use anyhow::{Context, bail};
+use crate::pattern::{Best, Difficulty, NINETY_FIVE_PERCENT, Pattern, Rate, patterns_of_words};
+use anyhow::{Context, anyhow, bail, ensure};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +12,10 @@ use std::time::Duration;
 /// Parses patterns. Commas separate them, as spaces do.
 fn parse_patterns(words: &[String]) -> anyhow::Result<Vec<Pattern>> {
     let words = words.iter().flat_map(|word| word.split(',')).map(str::trim).filter(|word| !word.is_empty());
-    words.map(|word| word.parse().with_context(|| format!("`{word}` is not a pattern"))).collect()
+    let parsed = words.map(|word| word.parse().with_context(|| format!("`{word}` is not a pattern")));
+    let patterns = parsed.collect::<anyhow::Result<Vec<Pattern>>>()?;
+    ensure!(!patterns.is_empty(), "there is no pattern; name one, like m0ctane");
+    Ok(patterns)
 }
 
 /// The request of a command line.
@@ -97,7 +100,9 @@ fn patterns_of_list(file: &Path) -> anyhow::Result<Vec<Pattern>> {
 
 /// The text of a file.
 fn read_text(file: &Path) -> anyhow::Result<String> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
+    let name = file.display();
+    let bytes = std::fs::read(file).with_context(|| format!("{name} cannot be read"))?;
+    let text = String::from_utf8(bytes).map_err(|_| anyhow!("{name} is not UTF-8 text; save the file as UTF-8"))?;
     Ok(text.trim_start_matches(BYTE_ORDER_MARK).to_owned())
 }
 
@@ -142,6 +147,7 @@ pub(super) fn note_on_turns(patterns: &[Pattern]) -> Option<&'static str> {
 /// The expected time of a search in words: `4 seconds, 95 % within 12 seconds`.
 pub(super) fn time_text(pattern: &Pattern, rate: Rate) -> String {
     match pattern.difficulty().expected_time(rate) {
+        Some(Difficulty::LONGEST_TIME) => "more than 1,000 years".to_owned(),
         Some(mean) => format!("{}, 95 % within {}", humanize(mean), humanize(in_95_percent(mean))),
         None => "unknown".to_owned(),
     }

@@ -160,8 +160,7 @@ fn announce(line: &str) {
     }
 }
 
-/// Runs the service, and again after each change of the configuration, until shutdown. A paused
-/// search stays paused.
+/// Runs the service, and again after each change of the configuration, until shutdown.
 async fn serve(
     mut config: Config,
     folders: Folders,
@@ -186,17 +185,11 @@ async fn serve(
         metrics.start(monitors.clone(), shutdown.clone())?;
     }
     reload.listen_for_hangup()?;
-    let (mut former, mut is_paused): (Option<Config>, bool) = (None, false);
+    let mut former: Option<Config> = None;
     loop {
         tokio::task::block_in_place(|| vault.follow(&config, &folders));
         let started = tokio::select! {
-            started = Service::start_paused(
-                config.clone(),
-                &folders.data,
-                vault.vault.clone(),
-                Clock::System,
-                is_paused,
-            ) => started,
+            started = Service::start(config.clone(), &folders.data, vault.vault.clone(), Clock::System) => started,
             () = shutdown.stopped() => return Ok(()),
             never = manager.watch_start() => match never {},
         };
@@ -216,7 +209,6 @@ async fn serve(
         if !matches!(end, Ok(RunEnd::Reloaded(_))) {
             manager.stopping();
         }
-        is_paused = service.is_paused();
         service.stop().await;
         match end? {
             RunEnd::Stopped => return Ok(()),

@@ -12,7 +12,7 @@ pub use file::{Choices, ConfigError};
 pub use search::gpu_memory_bytes;
 
 use crate::search::SearchOptions;
-use nostr::RelayUrl;
+use nostr::{PublicKey, RelayUrl};
 use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -91,7 +91,7 @@ impl From<RelayTable> for RelayEntry {
 #[serde(deny_unknown_fields, default)]
 pub struct BotConfig {
     /// Name in the profile.
-    #[serde(deserialize_with = "text")]
+    #[serde(deserialize_with = "value::line")]
     pub name: String,
     /// Description in the profile.
     #[serde(deserialize_with = "text")]
@@ -102,6 +102,16 @@ pub struct BotConfig {
     /// NIP-05 address for the profile, like `bot@example.com`.
     #[serde(deserialize_with = "value::nip05")]
     pub nip05: Option<String>,
+    /// Lightning address for the profile, like `me@example.com`. If set, the message that comes with
+    /// a key has a line about tips.
+    #[serde(deserialize_with = "value::nip05")]
+    pub lud16: Option<String>,
+    /// Who may have jobs: `everybody` or `friends`.
+    pub who: Who,
+    /// Npubs, 16 at most. Whom they follow (kind 3) are friends too, like those of `npubbot allow
+    /// --friend`. Looked up once a day.
+    #[serde(deserialize_with = "value::npubs")]
+    pub friends_of: Vec<PublicKey>,
     /// Publish a status (kind 30315) with the rate and the number of open jobs.
     pub live_status: bool,
     /// Publish one note a day with yesterday's totals.
@@ -123,6 +133,17 @@ pub struct BotConfig {
     pub keep_finished: Duration,
 }
 
+/// Whose requests become jobs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Who {
+    /// Those of everybody.
+    #[default]
+    Everybody,
+    /// Those of friends. Others get a refusal.
+    Friends,
+}
+
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -135,6 +156,9 @@ impl Default for BotConfig {
             about: about.to_owned(),
             picture: None,
             nip05: None,
+            lud16: None,
+            who: Who::Everybody,
+            friends_of: Vec::new(),
             live_status: true,
             daily_note: true,
             try_relays_every: 15 * MINUTE,

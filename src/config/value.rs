@@ -3,7 +3,7 @@
 
 use super::{FleetConfig, Role};
 use crate::duration as spans;
-use nostr::RelayUrl;
+use nostr::{FromBech32, PublicKey, RelayUrl};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use std::net::SocketAddr;
@@ -74,6 +74,14 @@ pub(super) fn minutes<'de, const LEAST: u64, D: Deserializer<'de>>(from: D) -> R
 }
 
 /// A line of text for a profile.
+pub(super) fn line<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    match text(from)? {
+        text if text.contains('\n') => Err(D::Error::custom("has line ends; allowed is one line of plain text")),
+        text => Ok(text),
+    }
+}
+
+/// A text for a profile.
 pub(super) fn text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let text = string(from, "a text")?;
     if text.len() > MAX_TEXT_BYTES {
@@ -123,6 +131,15 @@ pub(super) fn nip05<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>
         let (name, domain) = address.split_once('@')?;
         (is_name(name) && is_name(domain) && domain.contains('.')).then(|| address.to_owned())
     })
+}
+
+/// Npubs.
+pub(super) fn npubs<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<PublicKey>, D::Error> {
+    const ALLOWED: &str = "a list of at most 16 npubs, like [\"npub1…\"]";
+    let texts: Option<Vec<String>> = any(from)?.try_into().ok().filter(|texts: &Vec<_>| texts.len() <= 16);
+    let npubs = texts.and_then(|texts| texts.iter().map(|text| PublicKey::from_bech32(text).ok()).collect());
+    // The value is not repeated: it may be a secret key.
+    npubs.ok_or_else(|| D::Error::custom(format!("is something else; allowed is {ALLOWED}")))
 }
 
 /// A relay's address. It is published, so it has neither user nor password.

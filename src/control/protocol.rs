@@ -19,15 +19,25 @@ pub(super) fn socket(data: &Path) -> PathBuf {
     data.join("control.sock")
 }
 
+/// The most askers, or jobs with ended ones, in one answer.
+pub const MAX_LISTED: usize = 10_000;
+
 /// A command of the operator.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum OperatorCommand {
     /// Show the state of the bot.
     Status,
-    /// Show every open job.
-    Jobs,
-    /// Show one open job.
+    /// Show jobs, oldest first.
+    Jobs {
+        /// Whether to show ended jobs too. The newest [`MAX_LISTED`] are shown.
+        #[serde(default)]
+        all: bool,
+        /// Only those of this asker, an npub.
+        #[serde(default)]
+        asker: Option<String>,
+    },
+    /// Show one job.
     Show {
         /// The job's number.
         job: i64,
@@ -49,6 +59,11 @@ pub enum OperatorCommand {
         /// How the asker is treated from now on.
         standing: Standing,
     },
+    /// Delete everything about an asker.
+    Erase {
+        /// The asker's npub.
+        npub: String,
+    },
     /// Show what the bot did each day.
     Stats,
     /// Check the running bot.
@@ -57,8 +72,13 @@ pub enum OperatorCommand {
     Fleet,
     /// Show everything that `npubbot top` shows.
     View,
-    /// Stop searching after the launches in flight. Messages are still answered.
-    Pause,
+    /// Stop searching after the launches in flight, also after a restart. Messages are still
+    /// answered.
+    Pause {
+        /// Seconds after which the search goes on; `null` for never.
+        #[serde(default)]
+        seconds: Option<u64>,
+    },
     /// Search again.
     Resume,
     /// Read the configuration again.
@@ -89,7 +109,7 @@ pub enum ReplyLine {
     /// The workers on other machines.
     #[cfg(feature = "fleet")]
     Fleet(FleetStatus),
-    /// The request was carried out. The text is for the operator.
+    /// A text for the operator: the request was carried out, or the answer has a limit.
     Said(String),
     /// The request was not carried out, for this reason.
     Refused(String),
@@ -127,7 +147,7 @@ pub struct Status {
     pub bounds_reached: Vec<String>,
 }
 
-/// An open job and its progress.
+/// A job and its progress.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct JobStatus {
     /// The job's number.
@@ -138,6 +158,8 @@ pub struct JobStatus {
     pub patterns: Vec<String>,
     /// `pool` or `split`.
     pub kind: String,
+    /// `accepted` while it is open; then `found`, `delivered`, `cancelled` or `expired`.
+    pub state: String,
     /// When the job was accepted, Unix seconds.
     pub accepted_at: u64,
     /// When the job is given up, Unix seconds.

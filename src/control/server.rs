@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_request_that_is_wrong_is_refused_with_words() {
-        assert_eq!(read(b"{\"v\":1,\"command\":{\"do\":\"pause\"}}\n"), Ok(OperatorCommand::Pause));
+        assert_eq!(read(b"{\"v\":1,\"command\":{\"do\":\"pause\"}}\n"), Ok(OperatorCommand::Pause { seconds: None }));
         let cases: [(&[u8], &str); 5] = [
             (b"", "one line"),
             (b"{\"v\":1", "one line"),

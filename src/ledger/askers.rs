@@ -3,12 +3,13 @@
 
 use super::jobs::JobState;
 use super::open::Ledger;
-use super::rows::{DAY, LedgerError, read_language, record_last_job, seconds, unsigned};
+use super::rows::{DAY, LedgerError, read_language, read_meta, record_last_job, seconds, unsigned, write_meta};
 use crate::job::{Asker, JobId};
 use crate::key::Npub;
 use crate::language::Language;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 
 impl Ledger {
     /// Deletes everything about an asker up to the time `until` (Unix seconds), as a vanish request
@@ -20,6 +21,19 @@ impl Ledger {
             let (gone, ended) = forget(transaction, asker, seconds(until), now)?;
             Ok((gone > 0).then_some(ended))
         })
+    }
+
+    /// [`Ledger::forget`] for the operator: everything so far, and overwritten in the file.
+    pub fn erase(&self, asker: Asker) -> Result<Option<Vec<JobId>>, LedgerError> {
+        let secure =
+            |is_on: bool| self.reading(|connection| Ok(connection.pragma_update(None, "secure_delete", is_on)?));
+        secure(true)?;
+        let erased = self.forget(asker, u64::MAX);
+        // The log of writes holds earlier copies of the pages.
+        let emptied =
+            self.reading(|connection| Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?));
+        secure(false)?;
+        emptied.and(erased)
     }
 
     /// All askers with a job, a message in the outbox, a stop, or a language.
@@ -212,6 +226,38 @@ impl Ledger {
             let standings = rows.map(|row| row.map(|(asker, word)| (asker, Standing::parse(&word))));
             Ok(standings.collect::<rusqlite::Result<_>>()?)
         })
+    }
+
+    /// The askers whom the operator's people follow, as last looked up.
+    pub fn followed(&self) -> Result<HashSet<Asker>, LedgerError> {
+        self.reading(|connection| {
+            let mut statement = connection.prepare_cached("SELECT asker FROM followed")?;
+            Ok(statement.query_map([], |row| row.get(0).map(Asker))?.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Replaces the askers whom the operator's people follow.
+    pub fn set_followed(&self, followed: &HashSet<Asker>) -> Result<(), LedgerError> {
+        self.write(|transaction| {
+            transaction.execute("DELETE FROM followed", [])?;
+            let mut insert = transaction.prepare_cached("INSERT INTO followed (asker) VALUES (?1)")?;
+            for asker in followed {
+                insert.execute([asker.0])?;
+            }
+            Ok(Some(()))
+        })?;
+        Ok(())
+    }
+
+    /// Records until when the operator paused the search, Unix seconds; 0 for not at all.
+    pub fn set_paused(&self, until: u64) -> Result<(), LedgerError> {
+        self.write(|transaction| write_meta(transaction, "paused_until", seconds(until)).map(Some)).map(drop)
+    }
+
+    /// Until when the operator paused the search, Unix seconds; `None` if it is not paused now.
+    pub fn paused_until(&self) -> Result<Option<u64>, LedgerError> {
+        let until = self.reading(|connection| read_meta(connection, "paused_until"))?;
+        Ok(until.filter(|&until| until > self.now()).map(unsigned))
     }
 
     /// Sets how an asker is treated. A denial cancels the asker's accepted jobs; returns their

@@ -187,10 +187,22 @@ impl Ledger {
         self.list(&query, [])
     }
 
+    /// The newest jobs in any state, of one asker or of all, oldest first; `most` at most.
+    pub fn latest_jobs(&self, asker: Option<Asker>, most: usize) -> Result<Vec<Job>, LedgerError> {
+        let query = format!("SELECT {JOB_COLUMNS} FROM job WHERE ?1 IS NULL OR asker = ?1 ORDER BY id DESC LIMIT ?2");
+        let mut jobs = self.list(&query, params![asker.map(|asker| asker.0), most as i64])?;
+        jobs.reverse();
+        Ok(jobs)
+    }
+
     /// One job, if it is still accepted.
     pub fn open_job(&self, job: JobId) -> Result<Option<Job>, LedgerError> {
-        let query = format!("SELECT {JOB_COLUMNS} FROM job WHERE id = ?1 AND state = 'accepted'");
-        Ok(self.list(&query, [job.0])?.pop())
+        Ok(self.job(job)?.filter(|job| job.state == JobState::Accepted))
+    }
+
+    /// One job, in any state.
+    pub fn job(&self, job: JobId) -> Result<Option<Job>, LedgerError> {
+        Ok(self.list(&format!("SELECT {JOB_COLUMNS} FROM job WHERE id = ?1"), [job.0])?.pop())
     }
 
     /// Facts about an asker, for the decision about their next message.

@@ -385,11 +385,13 @@ fn read_due_posts(connection: &Connection, now: i64) -> Result<Vec<DuePost>, Led
     Ok(due)
 }
 
+const JOULES_A_KWH: f64 = 3.6e6;
+
 /// Number of days that are kept.
 const DAYS_KEPT: i64 = 30;
 
 /// Totals of one day (UTC).
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct DayFigures {
     /// The day: `2026-11-23`.
     pub date: String,
@@ -399,19 +401,25 @@ pub struct DayFigures {
     pub jobs_accepted: u64,
     /// Results delivered.
     pub jobs_delivered: u64,
+    /// Energy that devices with a readable counter used, kWh; `null` if none has one.
+    pub kwh: Option<f64>,
 }
 
 impl Ledger {
-    /// Adds tested candidates to today's total.
-    pub fn count_candidates(&self, candidates: u64) -> Result<(), LedgerError> {
+    /// Adds tested candidates, and the energy used if it is known, to today's totals.
+    pub fn count_searched(&self, candidates: u64, joules: Option<u64>) -> Result<(), LedgerError> {
         let today = self.now() / DAY;
         self.write(|transaction| {
             transaction
                 .prepare_cached(
-                    "INSERT INTO day (day, candidates) VALUES (?1, ?2)
-                     ON CONFLICT (day) DO UPDATE SET candidates = candidates + ?2",
+                    "INSERT INTO day (day, candidates, joules) VALUES (?1, ?2, ?3) ON CONFLICT (day) DO UPDATE
+                     SET candidates = candidates + ?2, joules = iif(?3 IS NULL, joules, ifnull(joules, 0) + ?3)",
                 )?
-                .execute(params![today, i64::try_from(candidates).unwrap_or(i64::MAX)])?;
+                .execute(params![
+                    today,
+                    i64::try_from(candidates).unwrap_or(i64::MAX),
+                    joules.map(|joules| joules as i64)
+                ])?;
             transaction.execute("DELETE FROM day WHERE day < ?1", [today - DAYS_KEPT])?;
             Ok(Some(()))
         })?;
@@ -438,7 +446,7 @@ impl Ledger {
     pub fn day(&self, day: u64) -> Result<DayFigures, LedgerError> {
         let date = date(day.saturating_mul(unsigned(DAY)));
         let day = i64::try_from(day).unwrap_or(i64::MAX);
-        let query = "SELECT candidates, accepted, delivered FROM day WHERE day = ?1";
+        let query = "SELECT candidates, accepted, delivered, joules FROM day WHERE day = ?1";
         let figures = self.reading(|connection| {
             let mut statement = connection.prepare_cached(query)?;
             let figures = statement.query_row([day], |row| {
@@ -446,6 +454,7 @@ impl Ledger {
                     candidates: unsigned(row.get(0)?),
                     jobs_accepted: unsigned(row.get(1)?),
                     jobs_delivered: unsigned(row.get(2)?),
+                    kwh: row.get::<_, Option<f64>>(3)?.map(|joules| joules / JOULES_A_KWH),
                     ..DayFigures::default()
                 })
             });

@@ -14,7 +14,7 @@ use thiserror::Error;
 
 impl JobState {
     /// The word for the state in the column `state`.
-    pub(super) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             JobState::Accepted => "accepted",
             JobState::Found => "found",

@@ -133,6 +133,11 @@ CREATE TABLE rule (
     since INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Whom the npubs of `friends_of` follow, as last looked up: friends too.
+CREATE TABLE followed (
+    asker BLOB PRIMARY KEY CHECK (length(asker) = 32)
+) STRICT, WITHOUT ROWID;
+
 -- Public events, one per topic (profile, relays, status …), each sent until every relay has it.
 CREATE TABLE post (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -153,7 +158,8 @@ CREATE TABLE day (
     day        INTEGER PRIMARY KEY,
     candidates INTEGER NOT NULL DEFAULT 0,
     accepted   INTEGER NOT NULL DEFAULT 0,
-    delivered  INTEGER NOT NULL DEFAULT 0
+    delivered  INTEGER NOT NULL DEFAULT 0,
+    joules     INTEGER -- NULL without a device that tells its energy
 ) STRICT;
 
 -- The public key of the bot that this ledger belongs to: at most one row.
@@ -171,7 +177,7 @@ CREATE TABLE quarantine (
 ) STRICT, WITHOUT ROWID;
 
 -- Single numbers by name: last_contact, cleaned_at, last_job, posted_day, generation, restored_at,
--- answers_dropped, seen_from, and four sizes that triggers keep: answers, results that no relay
+-- answers_dropped, paused_until, seen_from, and four sizes that triggers keep: answers, results that no relay
 -- has, and results that one has, in bytes (with 1000 a row for columns and indices); ids of
 -- messages in rows.
 CREATE TABLE meta (

@@ -21,5 +21,6 @@ pub use inbox::{Arrival, Awaited, Flood, Inbox, SeenIds, Watchdog};
 pub use outbox::Outbox;
 pub use presence::{Presence, Publisher, public_settings};
 pub use relay::{
-    ConnectionState, EncryptionKeys, NostrError, Reach, RelayFigures, RelayLists, Relays, nip11, reach, vanish_requests,
+    ConnectionState, EncryptionKeys, NostrError, Reach, RelayFigures, RelayLists, RelayWords, Relays, follows, nip11,
+    reach, vanish_requests,
 };

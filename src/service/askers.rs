@@ -1,21 +1,28 @@
 //! Askers as the operator wants them treated: messages of a denied asker are ignored, and a friend
-//! has higher limits.
+//! has higher limits. Friends are those whom the operator allowed as such, and those whom the npubs
+//! of `friends_of` follow.
 //!
-//! The ledger keeps the standings. Every message is checked against them, so a copy is in memory.
-//! Only the operator adds one, so strangers cannot make the table grow.
+//! The ledger keeps both tables. Every message is checked against them, so a copy is in memory. Only
+//! the operator and these npubs add rows, so strangers cannot make the tables grow.
 
 use super::context::Handles;
 use crate::config::Limits;
 use crate::job::{Asker, JobId};
 use crate::ledger::{Ledger, LedgerError, Standing};
+use crate::nostr::follows;
+use crate::shutdown::Shutdown;
 use nostr::{FromBech32, PublicKey};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 /// Factor by which a friend's limits on open jobs and on jobs a day exceed those of other askers.
 const FRIEND_FACTOR: usize = 10;
+
+/// Time between two lookups of whom the npubs of `friends_of` follow.
+const FRIENDS_ROUND: Duration = Duration::from_secs(86_400);
 
 /// The standings of askers, and a count of ignored messages. Cheap to clone; clones share them.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +31,7 @@ pub(super) struct Access(Arc<AccessTable>);
 #[derive(Debug, Default)]
 struct AccessTable {
     standings: RwLock<HashMap<Asker, Standing>>,
+    followed: RwLock<HashSet<Asker>>,
     ignored: AtomicU64,
 }
 
@@ -31,7 +39,8 @@ impl Access {
     /// Loads the standings from the ledger.
     pub fn load(ledger: &Ledger) -> Result<Access, LedgerError> {
         let standings = RwLock::new(ledger.standings()?.into_iter().collect());
-        Ok(Access(Arc::new(AccessTable { standings, ignored: AtomicU64::new(0) })))
+        let followed = RwLock::new(ledger.followed()?);
+        Ok(Access(Arc::new(AccessTable { standings, followed, ignored: AtomicU64::new(0) })))
     }
 
     /// Sets how an asker is treated, here and in the ledger. Returns the jobs that a denial
@@ -58,7 +67,22 @@ impl Access {
 
     /// Whether the asker is a friend.
     pub fn is_friend(&self, asker: Asker) -> bool {
-        self.standing(asker) == Standing::Friend
+        match self.standing(asker) {
+            Standing::Denied => false,
+            Standing::Friend => true,
+            Standing::Ordinary => self.0.followed.read().unwrap_or_else(PoisonError::into_inner).contains(&asker),
+        }
+    }
+
+    /// Replaces those whom the npubs of `friends_of` follow, here and in the ledger.
+    fn set_followed(&self, ledger: &Ledger, followed: HashSet<Asker>) -> Result<(), LedgerError> {
+        let mut known = self.0.followed.write().unwrap_or_else(PoisonError::into_inner);
+        if *known != followed {
+            ledger.set_followed(&followed)?;
+            tracing::info!(friends = followed.len(), "friends of `friends_of` are looked up");
+            *known = followed;
+        }
+        Ok(())
     }
 
     /// The limits for an asker: the configured ones, with some raised for a friend.
@@ -73,8 +97,38 @@ impl Access {
         })
     }
 
+    /// Those whom the npubs of `friends_of` follow.
+    pub fn followed(&self) -> HashSet<Asker> {
+        self.0.followed.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn standing(&self, asker: Asker) -> Standing {
         self.0.standings.read().unwrap_or_else(PoisonError::into_inner).get(&asker).copied().unwrap_or_default()
+    }
+}
+
+impl Handles {
+    /// Looks up whom the npubs of `friends_of` follow, now and once a day, until shutdown.
+    pub async fn follow_friends(self, mut shutdown: Shutdown) {
+        shutdown.repeat(FRIENDS_ROUND, || self.look_up_friends()).await;
+    }
+
+    /// Looks up whom the npubs of `friends_of` follow. If one has no list on any relay, the earlier
+    /// friends stay.
+    pub async fn look_up_friends(&self) {
+        let context = &self.context;
+        let of = &context.config.bot.friends_of;
+        let (found, missing) = follows(&self.relays, of).await;
+        if missing > 0 {
+            tracing::warn!(
+                missing,
+                "whom some npubs of `friends_of` follow is not on the relays; earlier friends stay"
+            );
+        }
+        let kept = if missing > 0 { context.access.followed() } else { HashSet::new() };
+        if let Err(error) = context.access.set_followed(&context.ledger, found.into_iter().chain(kept).collect()) {
+            tracing::warn!(%error, "friends could not be recorded yet");
+        }
     }
 }
 
@@ -86,15 +140,20 @@ fn not_an_npub(text: &str) -> String {
     }
 }
 
+/// The asker with this npub.
+///
+/// Errors: a message for the operator.
+pub(super) fn parse_npub(npub: &str) -> Result<Asker, String> {
+    PublicKey::from_bech32(npub).map(|key| Asker(key.to_bytes())).map_err(|_| not_an_npub(npub))
+}
+
 /// Sets how an asker is treated. Returns a message for the operator. A denial cancels the asker's
 /// open jobs, and the asker is not told.
 ///
 /// Errors: a message for the operator, if the text is not an npub or the ledger fails.
 pub(super) fn set_standing(bot: &Handles, npub: &str, to: Standing) -> Result<String, String> {
-    let key = PublicKey::from_bech32(npub).map_err(|_| not_an_npub(npub))?;
     let context = &bot.context;
-    let cancelled =
-        context.access.set(&context.ledger, Asker(key.to_bytes()), to).map_err(|error| error.to_string())?;
+    let cancelled = context.access.set(&context.ledger, parse_npub(npub)?, to).map_err(|error| error.to_string())?;
     for &job in &cancelled {
         bot.scheduler.remove(job);
     }
@@ -110,6 +169,23 @@ pub(super) fn set_standing(bot: &Handles, npub: &str, to: Standing) -> Result<St
             "they may have {FRIEND_FACTOR} times the open jobs and jobs a day from now on, without proof of work"
         ),
     })
+}
+
+/// Deletes everything about an asker. Returns a message for the operator.
+///
+/// Errors: as [`set_standing`].
+pub(super) fn erase(bot: &Handles, npub: &str) -> Result<String, String> {
+    let erased = bot.context.ledger.erase(parse_npub(npub)?).map_err(|error| error.to_string())?;
+    let Some(open) = erased else { return Ok("the ledger has nothing of them that can be erased".to_owned()) };
+    open.iter().for_each(|&job| bot.scheduler.remove(job));
+    bot.context.wakes.status.wake();
+    tracing::info!(open = open.len(), "the operator erased an asker's data");
+    Ok(format!(
+        "their jobs ({} open), results, unsent messages and language are erased and overwritten. What stays: ids of \
+         answered messages for 16 days, so that no relay's copy becomes a job again; times of the last day's jobs; a \
+         rule of `deny` or `allow`; and that a half was used, without its asker. Backups and relays keep what they have",
+        open.len()
+    ))
 }
 
 #[cfg(test)]

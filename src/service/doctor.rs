@@ -328,6 +328,7 @@ pub(super) async fn check_running(bot: &Handles, up: Duration) -> Vec<Finding> {
     #[cfg(feature = "fleet")]
     findings.extend(bot.fleet_status().iter().flat_map(super::workers::findings));
     findings.extend(connection_findings(&bot.relays.figures().await));
+    findings.extend(bot.relays.clock_behind().and_then(clock_finding));
     findings.extend(vault_findings(
         bot.context.vault.trouble(),
         &bot.context.vault.missing_walls(),
@@ -395,15 +396,48 @@ fn share_text(device: &DeviceStatus) -> String {
 
 /// The connections to the bot's own relays.
 fn connection_findings(relays: &[RelayFigures]) -> Vec<Finding> {
-    let away: Vec<&RelayFigures> = relays.iter().filter(|relay| !relay.is_connected()).collect();
-    let connected = relays.len() - away.len();
-    let text = |relay: &&RelayFigures| format!("the bot is not connected to {}; it tries again", relay.url);
-    let mut findings: Vec<Finding> = away.iter().map(|relay| weak("connections", text(relay))).collect();
+    let mut findings: Vec<Finding> = Vec::new();
+    for relay in relays {
+        match (&relay.said, relay.is_connected()) {
+            (Some(said), _) => findings.push(weak("connections", format!("{} says: {}", relay.url, said.text))),
+            (None, true) => {}
+            (None, false) => {
+                findings
+                    .push(weak("connections", format!("the bot is not connected to {}; it tries again", relay.url)));
+            }
+        }
+    }
+    let connected = relays.iter().filter(|relay| relay.is_connected()).count();
     findings.push(match connected {
         0 => broken("connections", "the bot is connected to no relay, so nobody reaches it"),
+        _ if !relays.iter().any(RelayFigures::serves) => {
+            broken("connections", "every connected relay refuses to show the bot its messages, so nobody reaches it")
+        }
         _ => good("connections", format!("{connected} of {} relays are connected", relays.len())),
     });
     findings
+}
+
+/// Difference from other clocks at which relays and clients begin to refuse events.
+pub(super) const CLOCK_WRONG_SECONDS: u64 = 600;
+/// Difference from other clocks that is worth a word.
+const CLOCK_OFF_SECONDS: u64 = 60;
+
+/// The finding about a clock that differs from those of others. `behind`: by how many seconds.
+pub(super) fn clock_finding(behind: i64) -> Option<Finding> {
+    let off = behind.unsigned_abs();
+    let verdict = match off {
+        ..CLOCK_OFF_SECONDS => return None,
+        CLOCK_OFF_SECONDS..CLOCK_WRONG_SECONDS => Severity::Weak,
+        CLOCK_WRONG_SECONDS.. => Severity::Broken,
+    };
+    let side = if behind > 0 { "behind" } else { "ahead of" };
+    let text = format!(
+        "this machine's clock is {} {side} those of relays and askers, so messages are refused on both sides; set it, \
+         for example with `timedatectl set-ntp true`",
+        humanize(Duration::from_secs(off))
+    );
+    Some(finding("clock", verdict, text))
 }
 
 /// The vault process. `trouble` says why it does not work; `missing_walls` are the restrictions
@@ -472,6 +506,7 @@ fn ledger_totals(bot: &Handles) -> Vec<Finding> {
 mod tests {
     use super::*;
     use crate::nostr::ConnectionState::{Connected, Disconnected};
+    use crate::nostr::RelayWords;
 
     fn device(health: Health, rate: Option<f64>) -> DeviceStatus {
         DeviceStatus {
@@ -512,11 +547,28 @@ mod tests {
 
     #[test]
     fn a_relay_that_is_away_is_named_and_without_any_the_bot_is_broken() {
-        let state = |url: &str, state| RelayFigures { url: url.to_owned(), state, failures: 0, lag_milliseconds: None };
+        let state = |url: &str, state| RelayFigures {
+            url: url.to_owned(),
+            state,
+            failures: 0,
+            lag_milliseconds: None,
+            said: None,
+        };
         assert_eq!(worst(&connection_findings(&[state("wss://a", Connected)])), Severity::Good);
         let one = connection_findings(&[state("wss://a", Connected), state("wss://b", Disconnected)]);
         assert!(worst(&one) == Severity::Weak && one[0].text.contains("wss://b"), "{one:?}");
         assert_eq!(worst(&connection_findings(&[state("wss://a", Disconnected)])), Severity::Broken);
+        let said = RelayWords { text: "CLOSED blocked: pay".to_owned(), refuses_inbox: true };
+        let refuses = connection_findings(&[RelayFigures { said: Some(said), ..state("wss://a", Connected) }]);
+        assert!(worst(&refuses) == Severity::Broken && refuses[0].text.contains("CLOSED blocked: pay"), "{refuses:?}");
+    }
+
+    #[test]
+    fn a_clock_that_differs_is_named_before_anybody_is_lost() {
+        assert_eq!([0, 59, -59].map(clock_finding), [None, None, None]);
+        assert_eq!(clock_finding(-60).map(|found| found.verdict), Some(Severity::Weak));
+        let late = clock_finding(43_200).unwrap();
+        assert!(late.verdict == Severity::Broken && late.text.contains("12 h behind"), "{late:?}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! and requests to vanish.
 
 use super::context::Handles;
+use super::doctor::clock_finding;
 use crate::bot::notices;
 use crate::job::{Asker, JobId};
 use crate::ledger::{Job, LedgerError};
@@ -20,6 +21,8 @@ use std::time::{Duration, Instant};
 const ROUND: Duration = Duration::from_secs(30);
 /// Time between two lookups of encryption keys, and of requests to vanish.
 const LOOKUP_ROUND: Duration = Duration::from_secs(3600);
+/// Energy that is written also if nothing was searched.
+const IDLE_JOULES: u64 = 36_000;
 /// Rounds between two cleanings of the ledger, and between two lines in the log.
 const ROUNDS_AN_HOUR: u32 = 120;
 
@@ -29,7 +32,7 @@ impl Handles {
         let (mut ticks, mut turns) = (tokio::time::interval(ROUND), self.context.clock.turns());
         let mut rounds: u32 = 0;
         let (began, began_at) = (Instant::now(), self.context.clock.now());
-        let (mut counted, mut logged) = (0, None);
+        let (mut counted, mut logged, mut clock_told) = ((0, 0), None, None);
         loop {
             let tick = async {
                 tokio::select! { _ = ticks.tick() => {} () = turns.next() => {} }
@@ -40,11 +43,13 @@ impl Handles {
                 () = tick => {
                     // A wall clock that jumps ahead must not expire every job. So the time is at
                     // most the time of the start plus the time measured since.
+                    clock_told = self.log_clock(clock_told);
                     self.give_up_old_jobs(self.context.clock.now().min(began_at + began.elapsed().as_secs()));
                     self.tell_askers();
-                    counted = self.count_candidates(counted);
+                    self.end_pause();
                     self.record_searched();
                     let energy = self.read_energy().await;
+                    counted = self.count_searched(counted, &energy);
                     if rounds.is_multiple_of(ROUNDS_AN_HOUR) {
                         if let Err(error) = self.context.ledger.delete_expired() {
                             tracing::warn!(%error, "the ledger could not be cleaned");
@@ -110,19 +115,39 @@ impl Handles {
         }
     }
 
-    /// Adds the candidates beyond `counted`, the number already recorded, to today's figures.
-    /// Returns the number recorded now.
-    fn count_candidates(&self, counted: u64) -> u64 {
+    /// Adds the candidates and joules beyond `counted`, those already recorded, to today's figures.
+    /// Returns what is recorded now. Energy without candidates is written in steps of 0.01 kWh.
+    fn count_searched(&self, counted: (u64, u64), energy: &EnergyReading) -> (u64, u64) {
         let candidates = self.scheduler.candidates();
-        if candidates == counted {
+        let used = energy.energy.iter().map(|device| device.joules).sum::<f64>() as u64;
+        let new = (candidates.saturating_sub(counted.0), used.saturating_sub(counted.1));
+        if new.0 == 0 && new.1 < IDLE_JOULES {
             return counted;
         }
-        match self.context.ledger.count_candidates(candidates.saturating_sub(counted)) {
-            Ok(()) => candidates,
+        match self.context.ledger.count_searched(new.0, (!energy.energy.is_empty()).then_some(new.1)) {
+            Ok(()) => (candidates, used),
             Err(error) => {
                 tracing::warn!(%error, "today's figures could not be noted yet");
                 counted
             }
+        }
+    }
+
+    /// Warns, at once and then once an hour, that the clock differs from others. Returns when.
+    fn log_clock(&self, told: Option<Instant>) -> Option<Instant> {
+        let found = self.relays.clock_behind().and_then(clock_finding)?;
+        if told.is_none_or(|told| told.elapsed() > LOOKUP_ROUND) {
+            tracing::warn!("{}", found.text);
+            return Some(Instant::now());
+        }
+        told
+    }
+
+    /// Goes on with the search when the operator's pause is over.
+    fn end_pause(&self) {
+        if self.scheduler.is_paused() && matches!(self.context.ledger.paused_until(), Ok(None)) {
+            self.scheduler.pause(false);
+            tracing::info!("the pause is over; the devices search again");
         }
     }
 

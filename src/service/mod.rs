@@ -76,20 +76,7 @@ impl Service {
     /// announces the bot.
     ///
     /// Errors: a ledger or devices that cannot be opened, or a relay whose address cannot be used.
-    pub async fn start(config: Config, data: &Path, vault: Vault, clock: Clock) -> anyhow::Result<Service> {
-        Service::start_paused(config, data, vault, clock, false).await
-    }
-
-    /// [`Service::start`]; if `is_paused`, no device searches before the search is resumed.
-    ///
-    /// Errors: as [`Service::start`].
-    pub async fn start_paused(
-        mut config: Config,
-        data: &Path,
-        vault: Vault,
-        clock: Clock,
-        is_paused: bool,
-    ) -> anyhow::Result<Service> {
+    pub async fn start(mut config: Config, data: &Path, vault: Vault, clock: Clock) -> anyhow::Result<Service> {
         config.search.calibrations = calibration_file::in_folder(data);
         config.search.kernels = compiled_kernels::in_folder(data);
         let ledger = Ledger::open(data, clock.clone())?;
@@ -117,7 +104,7 @@ impl Service {
             fleet,
             shutdown,
         };
-        let scheduler = start_search(&context, is_paused)?;
+        let scheduler = start_search(&context)?;
         let config = &context.config;
         let reach = Reach {
             visits_external: config.bot.visit_askers_relays,
@@ -214,11 +201,6 @@ impl Service {
         Ok(())
     }
 
-    /// Whether the operator paused the search.
-    pub fn is_paused(&self) -> bool {
-        self.scheduler.is_paused()
-    }
-
     /// The measured rate of all devices together.
     pub fn rate(&self) -> Option<Rate> {
         self.scheduler.rate()
@@ -292,12 +274,12 @@ impl Service {
 }
 
 /// Starts the devices on the jobs still open.
-fn start_search(context: &ServiceContext, is_paused: bool) -> anyhow::Result<Arc<Scheduler>> {
+fn start_search(context: &ServiceContext) -> anyhow::Result<Arc<Scheduler>> {
     let results = Results(context.clone());
     let (options, vault) = (&context.config.search, context.vault.clone());
     let surroundings = Surroundings::new(context.clock.clone());
     let scheduler = Scheduler::start_with(options, Arc::new(search::open), surroundings, vault, results)?;
-    scheduler.pause(is_paused);
+    scheduler.pause(context.ledger.paused_until()?.is_some());
     let open = context.ledger.open_jobs()?;
     tracing::info!(jobs = open.len(), "open jobs are taken up");
     fault::before(Step::TakeUp);

@@ -2,10 +2,11 @@
 
 use super::context::Handles;
 use super::{askers, doctor};
-use crate::control::{JobStatus, OperatorCommand, ReplyLine, Status, View};
+use crate::control::{JobStatus, MAX_LISTED, OperatorCommand, ReplyLine, Status, View};
+use crate::duration::humanize;
 use crate::job::JobId;
 use crate::key::Npub;
-use crate::ledger::{Job, LedgerError};
+use crate::ledger::{Job, JobState, LedgerError};
 use crate::memory;
 use crate::pattern::{Difficulty, Rate};
 use crate::search::{DeviceId, SensorValues, Sensors};
@@ -16,8 +17,6 @@ use tokio::task::block_in_place;
 
 /// The most jobs in one view, the oldest first.
 const MAX_VIEW_JOBS: usize = 100;
-/// The most askers in one answer.
-const MAX_LISTED_ASKERS: usize = 10_000;
 
 /// An outcome as a text for the operator.
 type Outcome = Result<String, String>;
@@ -56,14 +55,14 @@ impl OperatorRequests {
             OperatorCommand::Status => self.status().await.map(|status| vec![ReplyLine::Status(status)]),
             OperatorCommand::View => self.view().await.map(|view| vec![ReplyLine::View(Box::new(view))]),
             // Reading many jobs and computing their difficulties takes long.
-            OperatorCommand::Jobs => {
-                block_in_place(|| Ok(self.jobs(usize::MAX)?.into_iter().map(ReplyLine::Job).collect()))
-            }
+            OperatorCommand::Jobs { all, asker } => block_in_place(|| self.list_jobs(all, asker.as_deref())),
             OperatorCommand::Show { job } => {
-                ledger.open_job(JobId(job)).map(|open| vec![open.map_or_else(|| no_job(job), |open| self.job(&open))])
+                ledger.job(JobId(job)).map(|found| vec![found.map_or_else(|| no_job(job), |found| self.job(&found))])
             }
             OperatorCommand::Askers { most } => block_in_place(|| {
-                Ok(ledger.list_askers(most.min(MAX_LISTED_ASKERS))?.into_iter().map(ReplyLine::Asker).collect())
+                let most = most.min(MAX_LISTED);
+                let askers = ledger.list_askers(most + 1)?;
+                Ok(listed(askers.into_iter().map(ReplyLine::Asker), most, "--limit shows more"))
             }),
             OperatorCommand::Stats => ledger.days().map(|days| days.into_iter().map(ReplyLine::Day).collect()),
             OperatorCommand::Doctor => {
@@ -73,8 +72,9 @@ impl OperatorRequests {
             OperatorCommand::Fleet => Ok(vec![self.fleet()]),
             OperatorCommand::Cancel { job } => self.cancel(job).map(|line| vec![line]),
             OperatorCommand::Rule { npub, standing } => Ok(said(askers::set_standing(&self.handles, &npub, standing))),
-            OperatorCommand::Pause => Ok(said(Ok(self.pause(true)))),
-            OperatorCommand::Resume => Ok(said(Ok(self.pause(false)))),
+            OperatorCommand::Erase { npub } => Ok(said(askers::erase(&self.handles, &npub))),
+            OperatorCommand::Pause { seconds } => self.pause(seconds).map(|text| said(Ok(text))),
+            OperatorCommand::Resume => self.resume().map(|text| said(Ok(text))),
             OperatorCommand::Reload => Ok(said((self.controls.reload)())),
             OperatorCommand::Log { level } => Ok(said((self.controls.set_log_level)(&level))),
         };
@@ -141,14 +141,36 @@ impl OperatorRequests {
         Ok(ReplyLine::Said(format!("job {id} is given up; its asker is told")))
     }
 
-    fn pause(&self, is_paused: bool) -> String {
-        self.handles.scheduler.pause(is_paused);
-        tracing::info!(is_paused, "the operator changed whether the devices search");
-        let said = match is_paused {
-            true => "the search is paused; messages are still answered, and jobs wait until `npubbot resume`",
-            false => "the devices search again",
+    fn pause(&self, seconds: Option<u64>) -> Result<String, LedgerError> {
+        let context = &self.handles.context;
+        context.ledger.set_paused(seconds.map_or(u64::MAX, |seconds| context.clock.now().saturating_add(seconds)))?;
+        self.handles.scheduler.pause(true);
+        tracing::info!(seconds, "the operator paused the search");
+        let end =
+            seconds.map_or_else(String::new, |seconds| format!(", {} at most", humanize(Duration::from_secs(seconds))));
+        Ok(format!("the search is paused; messages are still answered, and jobs wait until `npubbot resume`{end}"))
+    }
+
+    fn resume(&self) -> Result<String, LedgerError> {
+        self.handles.context.ledger.set_paused(0)?;
+        self.handles.scheduler.pause(false);
+        tracing::info!("the operator resumed the search");
+        Ok("the devices search again".to_owned())
+    }
+
+    fn list_jobs(&self, all: bool, npub: Option<&str>) -> Result<Vec<ReplyLine>, LedgerError> {
+        let asker = match npub.map(askers::parse_npub).transpose() {
+            Ok(asker) => asker,
+            Err(reason) => return Ok(said(Err(reason))),
         };
-        said.to_owned()
+        let ledger = &self.handles.context.ledger;
+        if all {
+            let jobs = ledger.latest_jobs(asker, MAX_LISTED + 1)?;
+            return Ok(listed(jobs.iter().rev().map(|job| self.job(job)), MAX_LISTED, "--asker shows those of one"));
+        }
+        let jobs = ledger.open_jobs()?;
+        let of_asker = |job: &&Job| asker.is_none_or(|asker| job.spec.asker == asker);
+        Ok(jobs.iter().filter(of_asker).map(|job| self.job(job)).collect())
     }
 
     /// The oldest open jobs.
@@ -162,9 +184,10 @@ impl OperatorRequests {
 
     fn job_status(&self, job: &Job) -> JobStatus {
         let (context, scheduler) = (&self.handles.context, &self.handles.scheduler);
+        let is_open = job.state == JobState::Accepted;
         // Takes long to compute.
-        let difficulty = job.spec.difficulty();
-        let rate = scheduler.rate_for(&job.spec.patterns);
+        let difficulty = is_open.then(|| job.spec.difficulty()).flatten();
+        let rate = is_open.then(|| scheduler.rate_for(&job.spec.patterns)).flatten();
         let (patterns, expected) = match &job.spec.best {
             Some(search) => (vec![search.best.to_string()], Some(search.best.time)),
             None => {
@@ -188,6 +211,7 @@ impl OperatorRequests {
             asker: Npub(job.spec.asker.0).to_string(),
             patterns,
             kind: if job.spec.half.is_some() { "split" } else { "pool" }.to_owned(),
+            state: job.state.word().to_owned(),
             accepted_at: job.accepted_at,
             expires_at: job.spec.expires_at,
             difficulty: difficulty.map(|difficulty| difficulty.candidates()),
@@ -207,12 +231,22 @@ fn progress(difficulty: Difficulty, Rate(rate): Rate, part: f64, age: u64) -> (f
     (difficulty.chance_after(rate.0 * age as f64), left)
 }
 
+/// The first `most` lines, and if there are more, a text that says so and what to do.
+fn listed(lines: impl Iterator<Item = ReplyLine>, most: usize, remedy: &str) -> Vec<ReplyLine> {
+    let mut lines: Vec<ReplyLine> = lines.collect();
+    if lines.len() > most {
+        lines.truncate(most);
+        lines.push(ReplyLine::Said(format!("only the first {most} are shown; {remedy}")));
+    }
+    lines
+}
+
 fn said(outcome: Outcome) -> Vec<ReplyLine> {
     vec![outcome.map_or_else(ReplyLine::Refused, ReplyLine::Said)]
 }
 
 fn no_job(job: i64) -> ReplyLine {
-    ReplyLine::Refused(format!("no open job has the number {job}"))
+    ReplyLine::Refused(format!("no job has the number {job}"))
 }
 
 fn no_fleet() -> ReplyLine {

@@ -4,6 +4,7 @@
 use super::backlog::{AnswerLimits, AnswerVerdict, Backlog, MAX_BATCH, QueuedRequest, limit_answer};
 use super::context::ServiceContext;
 use crate::bot::{self, AskerRequest, BotReply, Facts, SplitCost};
+use crate::config::Who;
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId};
 use crate::key::{Npub, WorkTarget};
@@ -270,6 +271,7 @@ impl Requests {
             easy_bits: queue.up_to_bits,
             easy_wait: queue.wait,
             page: self.context.config.web.public_url.as_deref(),
+            is_stranger: self.context.config.bot.who == Who::Friends && !is_friend,
             owes: self.work_owed(arrival, &asker, undelivered),
             undelivered_full: undelivered >= 1.0,
             split_work: self.split_cost(request, split.work_bits.filter(|_| !is_friend)),

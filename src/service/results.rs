@@ -64,7 +64,8 @@ impl Results {
         let now = self.0.clock.now();
         let waited = Duration::from_secs(now.saturating_sub(job.accepted_at));
         let npub = find.hit.npub();
-        let message = |text: String| self.0.message_about(job, text, now);
+        let tips = self.0.config.bot.lud16.as_ref().map(|address| notices::tips(job.language, address));
+        let message = |text: String| self.0.message_about(job, text + tips.as_deref().unwrap_or_default(), now);
         let found = match &job.spec.best {
             None => ResultKind::After(waited),
             Some(_) => ResultKind::Best,

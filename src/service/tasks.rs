@@ -72,7 +72,12 @@ pub(super) async fn start(context: ServiceContext, scheduler: Arc<Scheduler>, re
     let requests = Arc::new(Requests::new(context.clone(), Arc::clone(&scheduler), seen));
     let handles = Handles { context, scheduler, relays: relays.clone() };
     let (keys, vanish, roster) = (handles.clone(), handles.clone(), handles.context.roster.clone());
+    let friends = Some(handles.clone()).filter(|handles| !handles.context.config.bot.friends_of.is_empty());
 
+    if let Some(handles) = friends.as_ref().filter(|handles| handles.context.access.followed().is_empty()) {
+        // Before the first request is decided on.
+        let _ = tokio::time::timeout(FIRST_RELAY_TIMEOUT, handles.look_up_friends()).await;
+    }
     presence.wake();
     let mut publisher = Publisher::new(relays, ledger);
     // Relays that connect later get the announcement from the publisher's task.
@@ -93,8 +98,9 @@ pub(super) async fn start(context: ServiceContext, scheduler: Arc<Scheduler>, re
         ("vanish", task(&stop, move |stop| vanish.clone().follow_requests_to_vanish(stop))),
         ("maintenance", task(&stop, move |stop| handles.clone().maintain(stop))),
     ];
+    let friends = friends.map(|handles| ("friends", task(&stop, move |stop| handles.clone().follow_friends(stop))));
     let mut tasks = JoinSet::new();
-    for (name, task) in table {
+    for (name, task) in table.into_iter().chain(friends) {
         let (roster, stop) = (roster.clone(), stop.clone());
         tasks.spawn(async move { roster.keep_task(name, task, stop).await });
     }

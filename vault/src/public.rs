@@ -29,6 +29,8 @@ pub struct PublicSettings {
     pub picture: String,
     /// NIP-05 address in the profile.
     pub nip05: Option<String>,
+    /// Lightning address in the profile.
+    pub lud16: Option<String>,
     /// Address of the page for people without an account.
     pub page: Option<String>,
     /// SHA-256 of the page that the bot serves, hex.
@@ -100,7 +102,8 @@ impl PublicSettings {
             "picture": self.picture,
             "bot": true,
         });
-        for (field, value) in [("website", self.chat(key)), ("nip05", self.nip05.clone())] {
+        let addresses = [("website", self.chat(key)), ("nip05", self.nip05.clone()), ("lud16", self.lud16.clone())];
+        for (field, value) in addresses {
             if let Some(value) = value {
                 profile[field] = value.into();
             }

@@ -32,10 +32,16 @@ impl Difficulty {
         self.0
     }
 
-    /// Mean time to a match at `rate`, capped at a thousand years. `None` when nothing searches.
+    /// The longest time that is told apart: a thousand years.
+    pub const LONGEST_TIME: Duration = Duration::from_secs(1000 * 365 * 86_400);
+
+    /// Mean time to a match at `rate`, at most [`Difficulty::LONGEST_TIME`]. `None` when nothing
+    /// searches.
     pub fn expected_time(self, rate: Rate) -> Option<Duration> {
-        const THOUSAND_YEARS: f64 = 1e3 * 365.25 * 86_400.0;
-        (rate.0 > 0.0).then(|| Duration::from_secs_f64((self.0 / rate.0).min(THOUSAND_YEARS)))
+        (rate.0 > 0.0).then(|| {
+            Duration::try_from_secs_f64(self.0 / rate.0)
+                .map_or(Difficulty::LONGEST_TIME, |time| time.min(Difficulty::LONGEST_TIME))
+        })
     }
 
     /// Probability, 0 to 1, of at least one match among `candidates` tested.

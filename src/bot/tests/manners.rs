@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The number of the last variant of [`BotReply`], counted from 0.
-const LAST: usize = 52;
+const LAST: usize = 53;
 
 /// Random values for the replies.
 #[derive(Clone, Debug)]
@@ -231,7 +231,7 @@ pub(super) fn answers(filling: &Filling) -> Vec<BotReply> {
             .chunks(3)
             .map(|errors| BotReply::BadWords(errors.iter().map(|error| ("q".to_owned(), error.clone())).collect())),
     );
-    answers.push(BotReply::Restored);
+    answers.extend([BotReply::Restored, BotReply::FriendsOnly]);
     answers.extend(half_errors.map(|error| BotReply::BadPoint(Some(error))));
     // The asker's words are repeated in the form in which they were read.
     let reasons = [
@@ -312,6 +312,7 @@ fn variant(reply: &BotReply) -> usize {
         BotReply::WhichNext => 47,
         BotReply::LatinLetters => 48,
         BotReply::ForeignLanguage => 49,
+        BotReply::FriendsOnly => 52,
         BotReply::Kinds => LAST,
     }
 }
@@ -337,6 +338,7 @@ pub(super) fn notices(filling: &Filling, language: Language) -> Vec<String> {
         notices::given_up(&open),
         notices::lost(&open),
         notices::apology(language),
+        notices::tips(language, "me@example.com").trim_start().to_owned(),
     ]
 }
 

@@ -371,6 +371,7 @@ needs-sealed =
     Dein Client hat eine alte Art von Nachricht (NIP-04) geschickt. Ich arbeite nur mit NIP-17-Nachrichten.
     Frage mich mit einem Client, der sie sendet, etwa Amethyst, 0xchat, Coracle oder Nostur, und lass ihn deine DM-Relays veröffentlichen.
 needs-sealed-page = Oder nimm meine Seite, ohne Client: { $page }
+friends-only = Dieser Bot sucht nur für Freunde seines Betreibers.
 restored =
     Ich wurde nach dieser Nachricht aus einer Sicherung wiederhergestellt und habe sie vielleicht schon beantwortet.
     Wenn du es noch möchtest, schicke sie noch einmal. Für einen geteilten Schlüssel mache zuerst eine neue Hälfte.
@@ -479,6 +480,7 @@ tweak-found =
     Mit deiner Hälfte ergibt er den Schlüssel:
     npubbot combine
     Deine Hälfte hat jetzt gedient. Mache für den nächsten Schlüssel eine neue.
+tips = Wenn du dich freust: Trinkgeld für meinen Betreiber geht an { $address }
 apology =
     Bei dieser Nachricht ist auf meiner Seite etwas schiefgegangen. Es wurde nichts gestartet.
     Es steht im Protokoll meines Betreibers. Sage es mit anderen Worten oder schicke:

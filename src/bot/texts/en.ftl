@@ -390,6 +390,7 @@ needs-sealed =
     Your client sent an old kind of message (NIP-04). I work with NIP-17 messages only.
     Ask me from a client that sends them, such as Amethyst, 0xchat, Coracle or Nostur, and let it publish your DM relays.
 needs-sealed-page = Or use my page, without a client: { $page }
+friends-only = This bot searches for friends of its operator only.
 restored =
     I was restored from a backup after you sent this, and may have answered it before.
     If you still want it, send it once more. For a split key, make a new half first.
@@ -499,6 +500,7 @@ tweak-found =
     Your half and it make the key:
     npubbot combine
     Your half has served now. Make a new one for the next key.
+tips = If you are glad of it, tips go to my operator: { $address }
 apology =
     Something went wrong on my side with this message. Nothing was started.
     My operator's log tells of it. Say it in other words, or send:

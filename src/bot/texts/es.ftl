@@ -381,6 +381,7 @@ needs-sealed =
     Tu cliente envió un tipo antiguo de mensaje (NIP-04). Solo atiendo mensajes NIP-17.
     Escríbeme desde un cliente que los envíe, como Amethyst, 0xchat, Coracle o Nostur, y haz que publique tus relays de mensajes.
 needs-sealed-page = O usa mi página, sin cliente: { $page }
+friends-only = Este bot solo busca para los amigos de su operador.
 restored =
     Me restauraron de una copia de seguridad después de este mensaje, y quizá ya lo respondí.
     Si aún lo quieres, envíalo otra vez. Para una clave dividida, crea antes una mitad nueva.
@@ -489,6 +490,7 @@ tweak-found =
     Con tu mitad forma la clave:
     npubbot combine
     Tu mitad ya ha servido. Crea una nueva para la próxima clave.
+tips = Si te gusta, las propinas para mi operador van a { $address }
 apology =
     Algo falló por mi parte con este mensaje. No se ha iniciado nada.
     Consta en el registro de mi operador. Dilo con otras palabras o envía:

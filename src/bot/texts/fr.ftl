@@ -387,6 +387,7 @@ needs-sealed =
     Votre client a envoyé un ancien type de message (NIP-04). Je ne traite que les messages NIP-17.
     Écrivez-moi depuis un client qui les envoie, comme Amethyst, 0xchat, Coracle ou Nostur, et laissez-le publier vos relais de messages.
 needs-sealed-page = Ou utilisez ma page, sans client : { $page }
+friends-only = Ce bot ne cherche que pour les amis de son opérateur.
 restored =
     J’ai été restauré d’une sauvegarde après ce message, et j’y ai peut-être déjà répondu.
     Si vous le voulez encore, envoyez-le de nouveau. Pour une clé scindée, créez d’abord une nouvelle moitié.
@@ -495,6 +496,7 @@ tweak-found =
     Avec votre moitié, elle forme la clé :
     npubbot combine
     Votre moitié a servi. Créez-en une nouvelle pour la prochaine clé.
+tips = Si elle te plaît, les pourboires pour mon opérateur vont à { $address }
 apology =
     Quelque chose s’est mal passé de mon côté avec ce message. Rien n’a été lancé.
     C’est noté dans le journal de mon opérateur. Dites-le autrement, ou envoyez :

@@ -387,6 +387,7 @@ needs-sealed =
     O seu cliente enviou um tipo antigo de mensagem (NIP-04). Só atendo mensagens NIP-17.
     Escreva de um cliente que as envie, como Amethyst, 0xchat, Coracle ou Nostur, e deixe que ele publique os seus relays de mensagens.
 needs-sealed-page = Ou use a minha página, sem cliente: { $page }
+friends-only = Este bot só procura para amigos do seu operador.
 restored =
     Fui restaurado de uma cópia de segurança depois desta mensagem, e talvez já a tenha respondido.
     Se ainda quiser, envie mais uma vez. Para uma chave dividida, crie antes uma metade nova.
@@ -495,6 +496,7 @@ tweak-found =
     Com a sua metade ela forma a chave:
     npubbot combine
     A sua metade já serviu. Crie uma nova para a próxima chave.
+tips = Se gostou, as gorjetas para o meu operador vão para { $address }
 apology =
     Algo deu errado do meu lado com esta mensagem. Nada foi iniciado.
     Está no registro do meu operador. Diga com outras palavras ou envie:

@@ -72,7 +72,7 @@ fn watch(terminal: &mut ratatui::DefaultTerminal, link: &mut BotLink, model: &mu
                 KeyCode::Char('q') | KeyCode::Esc => return Ok(()),
                 KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Ok(()),
                 KeyCode::Char('p') => {
-                    link.request(if model.is_paused() { OperatorCommand::Resume } else { OperatorCommand::Pause });
+                    link.request(if model.is_paused() { OperatorCommand::Resume } else { PAUSE });
                 }
                 KeyCode::Up => model.scroll(-1),
                 KeyCode::Down => model.scroll(1),
@@ -85,6 +85,9 @@ fn watch(terminal: &mut ratatui::DefaultTerminal, link: &mut BotLink, model: &mu
         }
     }
 }
+
+/// The key `p` pauses with no end.
+const PAUSE: OperatorCommand = OperatorCommand::Pause { seconds: None };
 
 /// Time between two looks at the bot.
 const VIEW_PERIOD: Duration = Duration::from_secs(1);
@@ -283,10 +286,10 @@ mod tests {
             Ok((command == OperatorCommand::View).then(|| Box::new(view())))
         })
         .unwrap();
-        link.request(OperatorCommand::Pause);
+        link.request(PAUSE);
         let mut model = TopModel::default();
         turn_until(&mut link, &mut model, |model| model.view.is_some());
-        assert_eq!(commands.try_iter().collect::<Vec<_>>(), [OperatorCommand::Pause, OperatorCommand::View]);
+        assert_eq!(commands.try_iter().collect::<Vec<_>>(), [PAUSE, OperatorCommand::View]);
     }
 
     #[test]

@@ -302,6 +302,7 @@ pub(super) mod tests {
     /// A view of a bot with two devices, three jobs and a relay that is away.
     pub(in crate::cli::top) fn view() -> View {
         let relay = |url: &str, state, failures, lag_milliseconds| RelayFigures {
+            said: None,
             url: url.to_owned(),
             state,
             failures,

@@ -111,8 +111,8 @@ fn days_are_counted() {
     let bench = bench();
     let today = NOW / DAY;
     let job = bench.accept(1, 1);
-    bench.ledger.count_candidates(1 << 40).unwrap();
-    bench.ledger.count_candidates(7).unwrap();
+    bench.ledger.count_searched(1 << 40, None).unwrap();
+    bench.ledger.count_searched(7, Some(1_800_000)).unwrap();
     let message = bench.found(job, 1, 100);
     for relay in ["wss://one.example", "wss://two.example"] {
         bench.ledger.acknowledge(message.id, relay).unwrap();

@@ -254,6 +254,7 @@ pub fn public_settings(config: &Config, page_sha256: Option<&str>) -> PublicSett
         about: bot.about.clone(),
         picture: bot.picture.clone().unwrap_or_else(|| picture(page.as_deref())),
         nip05: bot.nip05.clone(),
+        lud16: bot.lud16.clone(),
         page,
         page_sha256: page_sha256.map(str::to_owned),
         relays: relays

@@ -33,6 +33,10 @@ pub fn collect(bot: &Handles, relays: &[RelayFigures], since: SystemTime) -> any
     add_devices(&page, bot)?;
     let connected = relays.iter().map(|relay| ([relay.url.as_str()], f64::from(relay.is_connected())));
     page.gauges("relay_connected", "Whether a relay of the bot is connected.", ["relay"], connected)?;
+    if let Some(behind) = bot.relays.clock_behind() {
+        let help = "Seconds by which the clock is behind those of relays and askers; negative if it is ahead.";
+        page.gauge("clock_behind_seconds", help, behind as f64)?;
+    }
     #[cfg(feature = "fleet")]
     if let Some(fleet) = bot.fleet_status() {
         crate::service::workers::add_metrics(&page, &fleet)?;

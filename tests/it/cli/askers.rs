@@ -15,6 +15,7 @@ pub const TESTS: &[Test] = &[
     test!(a_denied_asker_is_ignored_also_after_a_restart_until_allowed),
     test!(a_friend_has_ten_times_the_jobs_and_not_one_more),
     test!(a_friend_owes_no_proof_of_work_in_a_flood),
+    test!(friends_are_whom_the_operators_people_follow),
     test!(a_rule_for_something_that_is_not_an_npub_is_refused),
 ];
 
@@ -43,7 +44,9 @@ async fn askers_are_listed_with_their_jobs_and_messages() {
     let figures = |asker: &Value| ["open_jobs", "done", "messages"].map(|figure| asker[figure].as_u64().unwrap());
     assert_eq!((&askers[0]["asker"], figures(&askers[0])), (&npub(&busy).into(), [1, 0, 2]));
     assert_eq!((&askers[1]["asker"], figures(&askers[1])), (&npub(&done).into(), [0, 1, 1]));
-    assert_eq!(listed(&home, &["--limit", "1"]), askers[..1]);
+    let first = operate(&home, &["askers", "--json", "--limit", "1"]);
+    assert_eq!(lines(&first), askers[..1]);
+    assert!(stderr(&first).contains("only the first 1 are shown; --limit"), "{}", stderr(&first));
     let text = stdout(&operate(&home, &["askers"]));
     assert!(text.contains(&format!("{}  1 open, 0 done, 2 messages", npub(&busy))), "{text}");
     assert!(!text.contains(LONG), "patterns do not stand beside their askers here");
@@ -125,6 +128,28 @@ async fn a_friend_owes_no_proof_of_work_in_a_flood() {
     assert!(operate(&home, &["allow", "--friend", &npub(&second)]).status.success());
     // The same text within a second would be the same message.
     assert!(second.ask("qqqqqqqp").await.contains("#2"));
+}
+
+async fn friends_are_whom_the_operators_people_follow() {
+    let relay = TestRelay::start().await;
+    let operator = Keys::generate();
+    let settings = format!(
+        "[bot]\nwho = \"friends\"\nfriends_of = [\"{}\"]\nlud16 = \"me@example.com\"\n",
+        operator.public_key().to_bech32().unwrap()
+    );
+    let home = Home::with(&[relay.url()], &settings);
+    let bot = home.vault().public_key();
+    let mut friend = Asker::connect(&relay.url(), bot).await;
+    let mut stranger = Asker::connect(&relay.url(), bot).await;
+    let follows = EventBuilder::contact_list([Contact::new(friend.keys.public_key())]);
+    friend.publish(&follows.sign_with_keys(&operator).unwrap()).await;
+    let _bot = started(&home).await;
+    assert!(stranger.ask("cat").await.contains("friends of its operator only"));
+    friend.ask("cat").await;
+    assert!(friend.next_that(|text| text.contains("npub1cat")).await.content.contains("me@example.com"));
+    assert!(operate(&home, &["allow", "--friend", &npub(&stranger)]).status.success());
+    assert!(stranger.ask(LONG).await.contains('#'));
+    assert!(operate(&home, &["deny", &npub(&friend)]).status.success(), "also a followed one");
 }
 
 async fn a_rule_for_something_that_is_not_an_npub_is_refused() {

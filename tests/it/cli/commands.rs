@@ -14,6 +14,7 @@ pub const TESTS: &[Test] = &[
     test!(bad_flags_are_explained),
     test!(split_new_refuses_more_prefixes_than_a_bot_accepts),
     test!(init_makes_an_identity_once),
+    test!(another_passphrase_replaces_the_first),
     test!(service_names_the_unit_where_windows_has_no_part),
     test!(a_wrong_passphrase_or_key_exits_with_the_code_that_stops_restarts),
     test!(what_only_a_person_can_repair_exits_with_the_code_that_stops_restarts),
@@ -49,6 +50,10 @@ fn explain_gives_an_object_for_each_pattern() {
     let whole_keys = lines[1]["rate"].as_f64().unwrap();
     assert!(whole_keys > 0.0, "{}", lines[1]);
     assert_eq!(lines[1]["nearest"], "cafe");
+    // Empty variables are as none.
+    let output = command().args(["explain", &"q".repeat(30), "--device", "cpu"]).env("NPUBBOT_THREADS", "").output();
+    let said = stdout(&output.unwrap());
+    assert!(said.contains(" more than 1,000 years\n") && !said.contains("within"), "{said}");
 }
 
 fn bench_finds_the_expected_number_of_hits() {
@@ -84,10 +89,16 @@ fn a_report_of_bench_names_version_system_device_rate_and_power() {
     assert!(block.contains(" W, ") || block.contains("power: not known"), "{said}");
 }
 
+/// A file that is not UTF-8: the program's own code has zeros and other bytes.
+const UTF_16: &str = "/proc/self/exe";
+
 fn bad_flags_are_explained() {
     let cases: &[(&[&str], &str)] = &[
         (&["mine", "b0b"], "cannot occur in an npub"),
         (&["mine"], "PATTERN"),
+        (&["explain", ""], "there is no pattern; name one"),
+        (&["mine", "--words", UTF_16], "save the file as UTF-8"),
+        (&["mine", "--file", UTF_16], "save the file as UTF-8"),
         (&["mine", "best"], "best 10m"),
         (&["mine", "best", "10s", "--count", "2"], "gives one key"),
         (&["mine", "cat", "best", "10s"], "comes alone"),
@@ -154,6 +165,27 @@ fn init_makes_an_identity_once() {
     assert_eq!(second.status.code(), Some(2));
     assert!(stderr(&second).contains("already"), "{}", stderr(&second));
     assert_eq!(fs::read(&file).unwrap(), before);
+}
+
+fn another_passphrase_replaces_the_first() {
+    use npubbot::vault::{Unlock, Vault};
+    let (folder, flags) = initialised();
+    let (file, new) = (folder.path().join("data/identity.age"), folder.path().join("new.txt"));
+    fs::write(&new, "correct horse\n").unwrap();
+    let key = Unlock::AgeIdentityFile(folder.path().join("key.txt"));
+    let bot = Vault::open(&file, &key).unwrap().public_key();
+    let new = [&with("passphrase", &flags)[..], &["--new-passphrase-file", new.to_str().unwrap()]].concat();
+    let said = run(&new);
+    assert!(said.status.success() && stderr(&said).contains("keep the old"), "{}", stderr(&said));
+    assert!(Vault::open(&file, &key).is_err());
+    let opened = Vault::open(&file, &Unlock::Passphrase("correct horse".to_owned().into())).unwrap();
+    assert_eq!(opened.public_key(), bot);
+    let before = fs::read(&file).unwrap();
+    let wrong = run(&new);
+    assert_eq!(wrong.status.code(), Some(2), "the old key opens it no more: {}", stderr(&wrong));
+    assert_eq!(fs::read(&file).unwrap(), before);
+    let names: Vec<_> = fs::read_dir(folder.path().join("data")).unwrap().map(|one| one.unwrap().file_name()).collect();
+    assert!(!names.iter().any(|name| name.to_string_lossy().ends_with(".new")), "{names:?}");
 }
 
 fn service_names_the_unit_where_windows_has_no_part() {

@@ -8,6 +8,8 @@ use crate::support::program::{command, stderr, stdout};
 use crate::support::relay::TestRelay;
 use crate::support::until;
 use nostr_sdk::prelude::*;
+use npubbot::clock::Clock;
+use npubbot::ledger::Ledger;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
@@ -18,6 +20,8 @@ pub const TESTS: &[Test] = &[
     test!(the_days_of_a_bot_are_listed),
     test!(status_has_the_promised_fields_and_names_nobody),
     test!(a_paused_search_finds_nothing_until_it_resumes),
+    test!(a_pause_ends_when_its_time_is_over),
+    test!(ended_jobs_are_listed_until_their_asker_is_erased),
     test!(a_cancelled_job_is_gone_and_its_asker_is_told),
     test!(a_wrong_configuration_changes_nothing_and_a_right_one_is_taken_up),
     test!(the_level_of_the_log_changes_while_it_runs),
@@ -146,12 +150,13 @@ async fn status_has_the_promised_fields_and_names_nobody() {
     assert!(shown.len() == 1 && shown[0]["patterns"] == jobs[0]["patterns"], "{shown:?}");
     let missing = operate(&home, &["jobs", "show", "2"]);
     assert_eq!(missing.status.code(), Some(2));
-    assert!(stderr(&missing).contains("no open job"), "{}", stderr(&missing));
+    assert!(stderr(&missing).contains("no job"), "{}", stderr(&missing));
 }
 
 async fn a_paused_search_finds_nothing_until_it_resumes() {
-    let Met { relay: _relay, home, bot: _bot, mut asker } = met_started("").await;
-    assert!(operate(&home, &["pause"]).status.success());
+    let Met { relay: _relay, home, bot, mut asker } = met_started("").await;
+    let said = operate(&home, &["pause", "--for", "3d"]);
+    assert!(said.status.success() && stderr(&said).contains("3 days at most"), "{}", stderr(&said));
     assert!(asker.ask("cat").await.contains("#1"), "messages are answered");
     // Two more exchanges take longer than an easy job, so a search that is not paused would find
     // it.
@@ -159,17 +164,60 @@ async fn a_paused_search_finds_nothing_until_it_resumes() {
     asker.ask("status").await;
     let status = &lines(&operate(&home, &["status", "--json"]))[0];
     assert_eq!((&status["open_jobs"], &status["devices"][0]["state"]), (&1.into(), &"paused".into()));
-    // A reload starts the devices again, but not the search.
-    assert!(operate(&home, &["reload"]).status.success());
-    let served = "serving; Ctrl-C stops";
-    home.logs(served, 2).await;
-    answering(&home).await;
+    // A restart starts the devices again, but not the search.
+    bot.kill();
+    let _bot = started(&home).await;
     let status = &lines(&operate(&home, &["status", "--json"]))[0];
     assert_eq!((&status["open_jobs"], &status["devices"][0]["state"]), (&1.into(), &"paused".into()));
     assert!(operate(&home, &["resume"]).status.success());
     asker.next_key().await.assert_starts_with("cat");
     let status = &lines(&operate(&home, &["status", "--json"]))[0];
     assert_eq!(status["devices"][0]["state"], "working");
+}
+
+/// A nightly restart does not end a pause, and the pause ends by itself.
+async fn a_pause_ends_when_its_time_is_over() {
+    const NOW: u64 = 1_800_000_000;
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let clock = Clock::at(NOW);
+    home.vault();
+    Ledger::open(&home.data(), clock.clone()).unwrap().set_paused(NOW + 100).unwrap();
+    let bot = home.start_at(clock.clone()).await;
+    let is_paused = async || bot.service.monitor().metrics().await.unwrap().contains("npubbot_search_paused 1");
+    clock.set(NOW + 99);
+    assert!(is_paused().await);
+    clock.set(NOW + 100);
+    until("the search goes on", || async { (!is_paused().await).then_some(()) }).await;
+}
+
+async fn ended_jobs_are_listed_until_their_asker_is_erased() {
+    let Met { relay: _relay, home, bot: _bot, mut asker } = met_started("").await;
+    let npub = asker.keys.public_key().to_bech32().unwrap();
+    asker.ask("dad").await;
+    asker.next_key().await.assert_starts_with("dad");
+    asker.ask(LONG).await;
+    let all = ["jobs", "--all", "--asker", &npub, "--json"];
+    let states = until("the key is delivered", || async {
+        let states = lines(&operate(&home, &all)).iter().map(|job| job["state"].clone()).collect::<Vec<_>>();
+        states.contains(&"delivered".into()).then_some(states)
+    })
+    .await;
+    assert_eq!(states, ["accepted", "delivered"], "the newest first");
+    let shown = stdout(&operate(&home, &["jobs", "show", "1"]));
+    assert!(shown.starts_with("#1 delivered, accepted ") && shown.contains(" dad, npub1"), "{shown}");
+    let in_file = |text: &str| {
+        ["ledger.sqlite", "ledger.sqlite-wal"].iter().any(|name| {
+            let bytes = std::fs::read(home.data().join(name)).unwrap_or_default();
+            bytes.windows(text.len()).any(|window| window == text.as_bytes())
+        })
+    };
+    assert!(in_file(LONG));
+    let said = stderr(&operate(&home, &["erase", &npub]));
+    assert!(said.contains("(1 open)") && said.contains("overwritten"), "{said}");
+    assert!(!in_file(LONG), "its pages are overwritten");
+    assert!(stdout(&operate(&home, &all[..2])).contains("There is no job."));
+    assert!(stderr(&operate(&home, &["erase", &npub])).contains("nothing of them"));
 }
 
 async fn a_cancelled_job_is_gone_and_its_asker_is_told() {

@@ -20,6 +20,7 @@ fn settings() -> PublicSettings {
         about: "finds keys".to_owned(),
         picture: "https://bot.example/picture.png".to_owned(),
         nip05: Some("bot@bot.example".to_owned()),
+        lud16: None,
         page: Some("https://bot.example/".to_owned()),
         page_sha256: Some("00ff".to_owned()),
         relays: vec![relay("wss://in.example", true, false), relay("wss://out.example", false, true)],
