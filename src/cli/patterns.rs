@@ -11,10 +11,10 @@ use std::time::Duration;
 
 /// Parses patterns. Commas separate them, as spaces do.
 fn parse_patterns(words: &[String]) -> anyhow::Result<Vec<Pattern>> {
-    let words = words.iter().flat_map(|word| word.split(',')).map(str::trim).filter(|word| !word.is_empty());
-    let parsed = words.map(|word| word.parse().with_context(|| format!("`{word}` is not a pattern")));
+    let each = words.iter().flat_map(|word| word.split(',')).map(str::trim).filter(|word| !word.is_empty());
+    let parsed = each.map(|word| word.parse().with_context(|| format!("`{word}` is not a pattern")));
     let patterns = parsed.collect::<anyhow::Result<Vec<Pattern>>>()?;
-    ensure!(!patterns.is_empty(), "there is no pattern; name one, like m0ctane");
+    ensure!(words.is_empty() || !patterns.is_empty(), "there is no pattern; name one, like m0ctane");
     Ok(patterns)
 }
 
