@@ -4,7 +4,8 @@
 - Links between files of the repository lead to a file, and to a heading where they name one.
 - Paths of documents that code and comments name exist.
 - Names of tests and settings that the documentation quotes exist in the code.
-- Each row of the threat model has a bound, and a place, constants and tests that exist.
+- Each row of the threat model has a bound, who is refused when it is full and what that costs, and
+  a place, constants and tests that exist.
 - Prose lines have at most 100 characters.
 - Each `just` recipe that CONTRIBUTING.md names exists, and each recipe is named there.
 - Tables of times are those of the rates in docs/performance.md, and so is every rate of an H100 or
@@ -108,7 +109,7 @@ def place_texts(name: str) -> list[str]:
 
 
 def check_place(path: Path, number: int, cell: str, settings: str) -> None:
-    """The third cell of a row: places, each with names that it defines, or settings."""
+    """A cell of places, each with names that it defines, or settings."""
     for part in cell.split(";"):
         texts: list[str] = []
         for name in re.findall(r"`([^`]+)`", part):
@@ -125,16 +126,21 @@ def check_place(path: Path, number: int, cell: str, settings: str) -> None:
 def check_bounds(tests: set[str]) -> None:
     """Each row of the threat model: no empty cell, a place that exists, and tests or benches."""
     path = ROOT / "docs/threat-model.md"
-    settings = (ROOT / "relays.toml").read_text()
+    settings, header = (ROOT / "relays.toml").read_text(), ""
     for number, line in prose(path.read_text()):
+        if re.match(r"\| (?:resource|process) ", line):
+            header = line
         if not line.startswith("|") or re.match(r"\| (?:resource|process|---) ", line):
             continue
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if len(cells) != 4 or not all(cells):
-            fault(path, number, "a row has four cells: resource, bound, place, test")
+        # The table of processes has no bounds.
+        is_bound = len(cells) == 6
+        if not all(cells) or not (is_bound or len(cells) == 4 and "lost if" in header):
+            fault(path, number, "a row has six cells: resource, bound, who is refused, cost, place, test")
             continue
-        check_place(path, number, cells[2], settings)
-        names = re.findall(r"`([^`]+)`", cells[3])
+        if is_bound:
+            check_place(path, number, cells[4], settings)
+        names = re.findall(r"`([^`]+)`", cells[-1])
         if not names:
             fault(path, number, "no test is named")
         for name in names:
