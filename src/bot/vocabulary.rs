@@ -6,7 +6,7 @@
 //! capitals, and hiragana or katakana make no difference.
 
 use super::phrases::TextTable;
-use super::text::{MessageText, Token, TokenKind, plain};
+use super::text::{Token, TokenKind, plain, words};
 use crate::language::Language;
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -298,13 +298,9 @@ fn part(text: &str) -> Option<PhrasePart> {
 /// The words of one alternative: the characters of a Japanese one.
 fn sequence(text: &str) -> Vec<Word> {
     let (text, is_stem) = text.strip_suffix('*').map_or((text, false), |text| (text, true));
-    let tokens = MessageText::read(&text.replace('_', " ")).tokens;
-    let last = tokens.len().saturating_sub(1);
-    tokens
-        .into_iter()
-        .enumerate()
-        .map(|(at, token)| Word { text: token.word, is_stem: is_stem && at == last })
-        .collect()
+    let words = words(&text.replace('_', " "));
+    let last = words.len().saturating_sub(1);
+    words.into_iter().enumerate().map(|(at, text)| Word { text, is_stem: is_stem && at == last }).collect()
 }
 
 /// Finds the phrases of all tables in a text. Of one phrase at one place, the longest.
