@@ -12,6 +12,7 @@ use std::time::Duration;
 
 /// An answer. [`BotReply::text`] gives its text.
 #[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(test, derive(strum::EnumCount))]
 pub enum BotReply {
     /// The bot takes requests of its operator's friends only.
     FriendsOnly,

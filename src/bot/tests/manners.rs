@@ -18,11 +18,9 @@ use crate::ledger::{HalfUse, Job, JobState};
 use crate::message::WorkWanted;
 use crate::pattern::{Best, Difficulty, Family, Pattern, PatternError, Rate};
 use proptest::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::time::Duration;
-
-/// The number of the last variant of [`BotReply`], counted from 0.
-const LAST: usize = 53;
+use strum::EnumCount;
 
 /// Random values for the replies.
 #[derive(Clone, Debug)]
@@ -257,66 +255,6 @@ fn too_hard(filling: &Filling) -> BotReply {
     BotReply::TooHard { expected: time, limit: time, characters: filling.count as u32 % 52, cheaper }
 }
 
-/// Number of the variant. A new variant must be added here to compile, and to [`answers`] to pass.
-fn variant(reply: &BotReply) -> usize {
-    match reply {
-        BotReply::Accepted(_) => 0,
-        BotReply::Help { .. } => 1,
-        BotReply::Status { .. } => 2,
-        BotReply::Cancelled(_) => 3,
-        BotReply::NothingToCancel { .. } => 4,
-        BotReply::SentAgain(_) => 5,
-        BotReply::NothingToResend { .. } => 6,
-        BotReply::BadWords(_) => 7,
-        BotReply::Offer { .. } => 8,
-        BotReply::TooManyPrefixes { .. } => 9,
-        BotReply::AlreadySearching { .. } => 10,
-        BotReply::ResultNotTaken => 50,
-        BotReply::TooManyNotTaken => 51,
-        BotReply::TooManyOpen { .. } => 11,
-        BotReply::TooManyToday { .. } => 12,
-        BotReply::TooHard { .. } => 13,
-        BotReply::Nothing => 14,
-        BotReply::TextOnly => 15,
-        BotReply::NoGroups => 16,
-        BotReply::SplitHelp { .. } => 17,
-        BotReply::BadPoint(_) => 18,
-        BotReply::PointAlone => 19,
-        BotReply::HalfUsed(_) => 20,
-        BotReply::NeedsSealed { .. } => 21,
-        BotReply::WorkWanted(_) => 22,
-        BotReply::Stopped { .. } => 23,
-        BotReply::Started => 24,
-        BotReply::Forgotten { .. } => 25,
-        BotReply::NotMeasured { .. } => 26,
-        BotReply::Unsupported { .. } => 27,
-        BotReply::Greeting { .. } => 28,
-        BotReply::SecretKey => 29,
-        BotReply::Answer(_) => 30,
-        BotReply::Paused { .. } => 31,
-        BotReply::Restored => 32,
-        BotReply::SplitWorkWanted { .. } => 33,
-        BotReply::LanguageSet(_) => 34,
-        BotReply::Languages => 35,
-        BotReply::NotSearched { .. } => 36,
-        BotReply::TooWide { .. } => 37,
-        BotReply::TooWideNow => 38,
-        BotReply::Explained { .. } => 39,
-        BotReply::AcceptedBest(_) => 40,
-        BotReply::ExplainedBest(_) => 41,
-        BotReply::BestTooLong { .. } => 42,
-        BotReply::TooManyEnds { .. } => 43,
-        BotReply::Show { .. } => 44,
-        BotReply::Thanks => 45,
-        BotReply::Chat => 46,
-        BotReply::WhichNext => 47,
-        BotReply::LatinLetters => 48,
-        BotReply::ForeignLanguage => 49,
-        BotReply::FriendsOnly => 52,
-        BotReply::Kinds => LAST,
-    }
-}
-
 /// Texts other than replies: key, tweak, notices, apology.
 pub(super) fn notices(filling: &Filling, language: Language) -> Vec<String> {
     let (job, pattern, npub) = (filling.jobs[0], &filling.patterns[0], Npub([filling.count as u8; 32]));
@@ -399,8 +337,8 @@ proptest! {
     #[test]
     fn everything_that_is_said_is_plain_and_short(filling in filling()) {
         let answers = answers(&filling);
-        let variants: BTreeSet<usize> = answers.iter().map(variant).collect();
-        prop_assert_eq!(variants.len(), LAST + 1, "every answer is tried");
+        let variants: HashSet<_> = answers.iter().map(std::mem::discriminant).collect();
+        prop_assert_eq!(variants.len(), BotReply::COUNT, "every answer is tried");
         let texts = |language| {
             answers.iter().map(move |reply| reply.text(language)).chain(notices(&filling, language))
         };

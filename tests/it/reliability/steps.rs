@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use strum::VariantArray;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -41,7 +42,7 @@ enum Harm {
 }
 
 /// What a row adds to an ordinary request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, VariantArray)]
 enum Extra {
     /// R1, R2: one acceptance and one key.
     Nothing,
@@ -58,16 +59,6 @@ enum Extra {
     /// R11: a clean stop afterwards.
     Stop,
 }
-
-const EXTRAS: [Extra; 7] = [
-    Extra::Nothing,
-    Extra::Message,
-    Extra::Downtime,
-    Extra::DeadRelay,
-    Extra::RelayAway,
-    Extra::SecondProcess,
-    Extra::Stop,
-];
 
 #[derive(Clone, Debug)]
 struct Row {
@@ -298,7 +289,7 @@ async fn the_vault_can_be_killed_at_every_step_that_needs_it() {
 async fn each_promise_survives_a_kill_at_a_random_step() {
     let mut rng = seeded();
     let first = rng.random_range(0..2);
-    let rows = EXTRAS.into_iter().enumerate().map(|(at, extra)| {
+    let rows = Extra::VARIANTS.iter().copied().enumerate().map(|(at, extra)| {
         let harm = [Harm::KillBot, Harm::KillVault][(at + first) % 2];
         let mut rows = possible_rows(&mut rng, harm, extra);
         // A job without a target takes long, so only the long form has it.
@@ -316,7 +307,8 @@ fn possible_rows(rng: &mut StdRng, harm: Harm, extra: Extra) -> Vec<Row> {
 
 async fn each_promise_survives_a_kill_of_either_process_at_every_step() {
     let mut rng = seeded();
-    let pairs = EXTRAS.into_iter().flat_map(|extra| [Harm::KillBot, Harm::KillVault].map(|harm| (harm, extra)));
+    let pairs =
+        Extra::VARIANTS.iter().copied().flat_map(|extra| [Harm::KillBot, Harm::KillVault].map(|harm| (harm, extra)));
     let rows: Vec<Row> = pairs.flat_map(|(harm, extra)| possible_rows(&mut rng, harm, extra)).collect();
     all_hold(rows).await;
 }
