@@ -39,7 +39,7 @@ latency:
 # Changes the code in one place at a time and shows which changes no unit test notices (needs
 # cargo-mutants). 0/20 is the first of twenty samples, each spread over the rooms of .cargo/mutants.toml.
 mutants SAMPLE="0/20":
-    NPUBBOT_CUDA_ARCHS=none cargo mutants --shard {{ SAMPLE }} --sharding round-robin
+    NPUBBOT_CUDA_ARCHS=none cargo mutants --workspace --shard {{ SAMPLE }} --sharding round-robin
 
 # Measures this machine: just bench --patterns 1000
 bench *ARGS:
