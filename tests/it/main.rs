@@ -85,7 +85,6 @@ fn main() -> std::process::ExitCode {
         safety::halves::TESTS,
         safety::leaks::TESTS,
         safety::memory::TESTS,
-        safety::memory_scan::TESTS,
         safety::secrets::TESTS,
         safety::swap::TESTS,
         safety::tickets::TESTS,

@@ -7,7 +7,6 @@ use crate::support::harness::{Test, test};
 use crate::support::hex;
 use crate::support::leaks::{Needle, Search};
 use crate::support::program::run_with_input;
-use std::path::Path;
 use std::process::Output;
 
 pub const TESTS: &[Test] = &[
@@ -43,18 +42,6 @@ fn tweak_in(text: &str) -> String {
     text.lines().find(|line| line.starts_with("ntweak1")).unwrap_or_else(|| panic!("no tweak in: {text}")).to_owned()
 }
 
-fn needle(bytes: &[u8]) -> [Needle; 1] {
-    [Needle { form: "it".to_owned(), bytes: bytes.to_vec() }]
-}
-
-fn files_with(folder: &Path, bytes: &[u8]) -> Vec<String> {
-    Search::new(&needle(bytes)).files(folder)
-}
-
-fn memory_with(pid: u32, bytes: &[u8]) -> Vec<String> {
-    Search::new(&needle(bytes)).process(pid)
-}
-
 async fn an_asker_keeps_half_of_the_key_and_the_operator_never_has_it() {
     let Met { relay, home, bot, mut asker } = met_process("").await;
     let (half, message) = new_half("dad");
@@ -83,16 +70,13 @@ async fn an_asker_keeps_half_of_the_key_and_the_operator_never_has_it() {
     let nsec = made[1].clone();
     let key_bytes = raw(&nsec);
     let point = message.split(' ').nth(1).unwrap().to_owned();
-    for secret in [half.as_bytes(), &half_bytes, nsec.as_bytes(), &key_bytes] {
-        assert_eq!(files_with(&home.data(), secret), [""; 0]);
-        assert_eq!(memory_with(bot.pid(), secret), [""; 0]);
-    }
-    let bytes = hex::decode(&point);
-    assert!(!files_with(&home.data(), &bytes).is_empty(), "the point is in the ledger, so the search for bytes works");
-    assert!(
-        !memory_with(bot.pid(), bot.public_key.to_string().as_bytes()).is_empty(),
-        "and so does the search in memory"
-    );
+    let secrets = [half.as_bytes(), &half_bytes, nsec.as_bytes(), &key_bytes].map(|bytes| Needle::new("it", bytes));
+    let search = Search::new(&secrets);
+    assert_eq!((search.files(&home.data()), search.process(bot.pid())), (Vec::new(), Vec::new()));
+    let known = [Needle::new("the point", hex::decode(&point)), Needle::new("npub", bot.public_key.to_string())];
+    let search = Search::new(&known);
+    assert!(!search.files(&home.data()).is_empty(), "the point is in the ledger, so the search in files works");
+    assert!(!search.process(bot.pid()).is_empty(), "and so does the search in memory");
 }
 
 fn a_half_in_a_file_includes_its_prefixes() {

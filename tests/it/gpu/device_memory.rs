@@ -1,6 +1,6 @@
 //! The memory of a GPU, read and searched for secrets.
 
-use crate::support::memory_scan::{Found, Pieces};
+use crate::support::leaks::{Found, Pieces};
 use cudarc::driver::sys::CUmemPool_attribute::{
     self, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
 };

@@ -7,7 +7,7 @@
 use super::device_memory::{DevicePool, Reader};
 use crate::support::half::Half;
 use crate::support::harness::{Test, needs_gpu, skip, test};
-use crate::support::memory_scan::{FORMS, Found, Pieces, Secret, minus, start_secret_of};
+use crate::support::leaks::{FORMS, Found, Pieces, Secret, minus, start_secret_of};
 use cudarc::driver::CudaContext;
 use nostr_sdk::prelude::{Event, JsonUtil, Keys, UnwrappedGift};
 use npubbot::clock::Clock;

@@ -8,7 +8,6 @@ pub mod floods;
 pub mod halves;
 pub mod leaks;
 pub mod memory;
-pub mod memory_scan;
 pub mod secrets;
 pub mod swap;
 pub mod tickets;

@@ -3,7 +3,7 @@
 
 use crate::support::bot::{Home, Met, met_process};
 use crate::support::harness::{Test, skip, test};
-use crate::support::memory_scan::{Pieces, Secret};
+use crate::support::leaks::{Needle, Pieces, Search, Secret, forms_of};
 use crate::support::program;
 use crate::support::relay::TestRelay;
 use crate::support::vault::{about, memory, next_vault};
@@ -16,21 +16,6 @@ pub const TESTS: &[Test] = &[
     test!(the_vault_inherits_nothing_but_its_socket),
     test!(the_hidden_command_serves_a_bot_only),
 ];
-
-/// Whether any region has the bytes.
-fn has(regions: &[Vec<u8>], needle: &[u8]) -> bool {
-    let first = needle[0];
-    regions.iter().any(|region| {
-        let mut from = 0;
-        while let Some(at) = region[from..].iter().position(|byte| *byte == first) {
-            if region[from + at..].starts_with(needle) {
-                return true;
-            }
-            from += at + 1;
-        }
-        false
-    })
-}
 
 async fn the_network_process_has_no_identity_and_no_delivered_key() {
     let Met { relay: _relay, home, bot: process, mut asker } = met_process("").await;
@@ -46,18 +31,21 @@ async fn the_network_process_has_no_identity_and_no_delivered_key() {
     ];
     let pieces = Pieces::of(&secrets);
     for region in &regions {
-        let found = pieces.look(region);
+        let found = pieces.look(&region.bytes);
         assert!(found.is_empty(), "{:?} in the network process", found[0]);
     }
-    for keys in [&identity, &key] {
-        let nsec = keys.secret_key().to_bech32().unwrap();
-        assert!(!has(&regions, nsec.as_bytes()) && !has(&regions, keys.secret_key().to_secret_hex().as_bytes()));
-    }
+    let texts: Vec<Needle> =
+        [&identity, &key].iter().flat_map(|keys| forms_of(&keys.secret_key().to_bech32().unwrap())).collect();
+    assert_eq!(Search::new(&texts).process(bot), Vec::<String>::new());
     // The positive controls: the scan finds the public key that the process always holds, and the
     // identity in the vault.
-    assert!(has(&regions, process.public_key.as_bytes()), "the scan finds what is there");
+    let public = [Needle::new("public key", process.public_key.as_bytes())];
+    assert!(!Search::new(&public).process(bot).is_empty(), "the scan finds what is there");
     let Ok(regions) = memory(vault) else { skip("the vault's memory cannot be read, not even for the control") };
-    assert!(regions.iter().any(|region| pieces.look(region).iter().any(|found| found.secret == 0)), "the identity");
+    assert!(
+        regions.iter().any(|region| pieces.look(&region.bytes).iter().any(|found| found.secret == 0)),
+        "the identity"
+    );
 }
 
 async fn the_vault_inherits_nothing_but_its_socket() {

@@ -234,7 +234,7 @@ fn run_in_child(test: Test, capture: bool) -> Result<Completion, Failed> {
             process.kill()?;
             break;
         }
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(20));
     }
     let used = processor_time(process.id()).unwrap_or_default();
     let status = process.wait()?;

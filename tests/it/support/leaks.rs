@@ -1,10 +1,17 @@
-//! Searches for secrets in places that must hold none: the files of a folder, and the memory of a
-//! process.
+//! Searches for secrets in places that must hold none: files, the memory of a process, the memory of
+//! a device.
+//!
+//! [`Search`] finds texts and numbers as a whole. [`Pieces`] is for gigabytes of memory and many
+//! secrets: it looks at every byte for any eight-byte piece of any form of a secret. So it also finds
+//! half of a number, and a number whose halves are far apart, as the kernels store their products.
 
+use super::vault::{about, memory};
 use aho_corasick::AhoCorasick;
-use nostr_sdk::prelude::{FromBech32, SecretKey};
-use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom, Write};
+use nostr_sdk::prelude::{Keys, ToBech32};
+use npubbot::key::Rotation;
+use secp256k1::{Scalar, SecretKey};
+use std::collections::HashMap;
+use std::fs;
 use std::path::Path;
 
 /// A secret in one of the forms it could have in memory or in a file.
@@ -15,28 +22,30 @@ pub struct Needle {
     pub bytes: Vec<u8>,
 }
 
-/// Every form of a secret key: its bytes, four words of 64 bits in either order of words and bytes,
-/// digits, base64, nsec.
+impl Needle {
+    pub fn new(form: &str, bytes: impl AsRef<[u8]>) -> Needle {
+        Needle { form: form.to_owned(), bytes: bytes.as_ref().to_vec() }
+    }
+}
+
+/// Every form of a secret key: its number in those of [`FORMS`] that are whole, digits, base64, nsec.
 pub fn forms_of(nsec: &str) -> Vec<Needle> {
-    let raw = SecretKey::from_bech32(nsec).unwrap().to_secret_bytes();
-    let words: Vec<Vec<u8>> = raw.chunks(8).map(<[u8]>::to_vec).collect();
-    let turned: Vec<Vec<u8>> = words.iter().map(|word| word.iter().rev().copied().collect()).collect();
-    let hex = super::hex::encode(raw);
-    let base64 = super::forger::base64(&raw);
-    let forms = [
-        ("raw", raw.to_vec()),
-        ("reversed", raw.iter().rev().copied().collect()),
-        ("words, each reversed", turned.concat()),
-        ("words in reverse", words.into_iter().rev().collect::<Vec<_>>().concat()),
-        ("hex", hex.clone().into_bytes()),
-        ("HEX", hex.to_uppercase().into_bytes()),
+    let keys = Keys::parse(nsec).unwrap();
+    let raw = keys.secret_key().to_secret_bytes();
+    let (hex, base64, nsec) = (super::hex::encode(raw), super::forger::base64(&raw), keys.secret_key().to_bech32());
+    let web = base64.replace('+', "-").replace('/', "_");
+    let nsec = nsec.unwrap();
+    let texts = [
+        Needle::new("hex", &hex),
+        Needle::new("HEX", hex.to_uppercase()),
         // Without the last characters, which depend on padding and on the bytes that follow.
-        ("base64", base64.as_bytes()[..42].to_vec()),
-        ("base64 of the web", base64.replace('+', "-").replace('/', "_").as_bytes()[..42].to_vec()),
-        ("nsec", nsec.as_bytes()[5..].to_vec()),
-        ("NSEC", nsec.to_uppercase().as_bytes()[5..].to_vec()),
+        Needle::new("base64", &base64[..42]),
+        Needle::new("base64 of the web", &web[..42]),
+        Needle::new("nsec", &nsec[5..]),
+        Needle::new("NSEC", nsec[5..].to_uppercase()),
     ];
-    forms.map(|(form, bytes)| Needle { form: form.to_owned(), bytes }).to_vec()
+    let numbers = FORMS.iter().map(|form| Needle::new(form.name, (form.write)(&raw)));
+    numbers.filter(|needle| needle.bytes.len() >= raw.len()).chain(texts).collect()
 }
 
 /// Searches for many needles at once.
@@ -72,43 +81,219 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// The parts of a process's memory that contain a needle. All readable memory is searched, as a
-    /// core dump would have it. It includes the arguments and the environment, which are also
-    /// searched on their own, so that a finding names them.
+    /// The needles in all readable memory of a process, as a core dump would have it, and in its
+    /// arguments and environment on their own, so that a finding names them.
     pub fn process(&self, pid: u32) -> Vec<String> {
-        let mut found = Vec::new();
-        for name in ["cmdline", "environ"] {
-            let text = fs::read(format!("/proc/{pid}/{name}")).unwrap();
-            found.extend(self.bytes(&text).iter().map(|form| format!("{form} in {name}")));
-        }
-        let mut memory = File::open(format!("/proc/{pid}/mem")).unwrap();
-        for (start, end, line) in mappings(pid, 'r') {
-            let mut chunk = vec![0; (end - start) as usize];
-            // Pages of the kernel cannot be read.
-            if memory.seek(SeekFrom::Start(start)).is_ok() && memory.read_exact(&mut chunk).is_ok() {
-                found.extend(self.bytes(&chunk).iter().map(|form| format!("{form} in {line}")));
-            }
-        }
-        found
+        let apart = ["cmdline", "environ"].map(|name| (name.to_owned(), fs::read(about(pid, name)).unwrap()));
+        let regions = memory(pid).unwrap().into_iter().map(|region| (region.line, region.bytes));
+        let found = apart.into_iter().chain(regions);
+        let forms = |(place, bytes): (String, Vec<u8>)| {
+            self.bytes(&bytes).into_iter().map(move |form| format!("{form} in {place}"))
+        };
+        found.flat_map(forms).collect()
     }
 }
 
 /// Writes `bytes` into slot number `place`. The slots have 256 bytes each, at the unused end of the
 /// stack of a process's first thread.
-pub fn plant(pid: u32, place: u64, bytes: &[u8]) {
-    let (start, ..) = mappings(pid, 'r').into_iter().find(|(.., line)| line.ends_with("[stack]")).unwrap();
-    let mut memory = fs::OpenOptions::new().write(true).open(format!("/proc/{pid}/mem")).unwrap();
-    memory.seek(SeekFrom::Start(start + 256 * place)).unwrap();
-    memory.write_all(bytes).unwrap();
+pub fn plant(pid: u32, place: usize, bytes: &[u8]) {
+    let stack = memory(pid).unwrap().into_iter().find(|region| region.line.ends_with("[stack]")).unwrap();
+    let memory = fs::OpenOptions::new().write(true).open(about(pid, "mem")).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&memory, bytes, stack.start + 256 * place as u64).unwrap();
 }
 
-fn mappings(pid: u32, flag: char) -> Vec<(u64, u64, String)> {
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
-    let lines = maps.lines().filter(|line| line.split(' ').nth(1).is_some_and(|flags| flags.starts_with(flag)));
-    lines
-        .map(|line| {
-            let (start, end) = line.split(' ').next().unwrap().split_once('-').unwrap();
-            (u64::from_str_radix(start, 16).unwrap(), u64::from_str_radix(end, 16).unwrap(), line.to_owned())
+/// A secret, or a number that reveals one.
+pub struct Secret {
+    /// A description of the secret, without the number.
+    pub name: String,
+    pub number: SecretKey,
+}
+
+impl Secret {
+    pub fn new(name: impl Into<String>, number: SecretKey) -> Secret {
+        Secret { name: name.into(), number }
+    }
+
+    /// The number times `±λ^k`, modulo n. Anyone who has one of these six numbers has all of them.
+    pub fn relatives(&self) -> impl Iterator<Item = SecretKey> + '_ {
+        Rotation::ALL.into_iter().flat_map(|rotation| {
+            let turned = self.number.mul_tweak(&rotation.scalar()).expect("λ is not zero");
+            [turned, turned.negate()]
         })
-        .collect()
+    }
+}
+
+/// A representation of a number in memory.
+pub struct Form {
+    pub name: &'static str,
+    pub write: fn(&[u8; 32]) -> Vec<u8>,
+}
+
+/// All forms that are searched for. The kernels have eight limbs of 32 bits, least significant
+/// first, and their products in halves of 16 bytes; points in tables have the same form. The CPU's
+/// field elements have limbs of 52 and of 64 bits, those of libsecp256k1 have limbs of 26 and of 52
+/// bits.
+pub const FORMS: [Form; 12] = [
+    Form { name: "bytes, big-endian", write: |number| number.to_vec() },
+    Form { name: "bytes, little-endian", write: |number| number.iter().rev().copied().collect() },
+    Form { name: "words of 32 bits, the highest first", write: |number| words(number, 4) },
+    Form { name: "words of 32 bits, turned", write: |number| reversed(words(number, 4)) },
+    Form { name: "words of 64 bits, the highest first", write: |number| words(number, 8) },
+    Form { name: "words of 64 bits, turned", write: |number| reversed(words(number, 8)) },
+    Form { name: "the lower half, little-endian", write: |number| number[16..].iter().rev().copied().collect() },
+    Form { name: "the upper half, little-endian", write: |number| number[..16].iter().rev().copied().collect() },
+    Form { name: "limbs of 52 bits in 64", write: |number| limbs(number, 52, 8).concat() },
+    Form { name: "limbs of 52 bits in 64, the highest first", write: |number| highest_first(limbs(number, 52, 8)) },
+    Form { name: "limbs of 26 bits in 32", write: |number| limbs(number, 26, 4).concat() },
+    Form { name: "limbs of 26 bits in 32, the highest first", write: |number| highest_first(limbs(number, 26, 4)) },
+];
+
+/// The words of a big-endian number in their order, each word little-endian.
+fn words(number: &[u8; 32], size: usize) -> Vec<u8> {
+    number.chunks(size).flat_map(|word| word.iter().rev().copied()).collect()
+}
+
+fn reversed(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.reverse();
+    bytes
+}
+
+/// Limbs of `bits` bits, least significant first, each in a little-endian word of `size` bytes.
+fn limbs(number: &[u8; 32], bits: usize, size: usize) -> Vec<Vec<u8>> {
+    let bit = |at: usize| if at < 256 { u64::from(number[31 - at / 8] >> (at % 8) & 1) } else { 0 };
+    let limb = |first: usize| (0..bits).fold(0u64, |limb, at| limb | bit(first + at) << at);
+    (0..256).step_by(bits).map(|first| limb(first).to_le_bytes()[..size].to_vec()).collect()
+}
+
+fn highest_first(limbs: Vec<Vec<u8>>) -> Vec<u8> {
+    limbs.into_iter().rev().flatten().collect()
+}
+
+/// A piece of a secret that was found in memory, and its position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub at: usize,
+    /// Index of the secret in the given list.
+    pub secret: usize,
+    /// Indices of the relative and the form to which the piece belongs.
+    pub relative: usize,
+    pub form: usize,
+}
+
+/// Binary logarithm of the filter's size in bits: 128 KiB, which fits into a core's cache.
+const FILTER_BITS: u32 = 20;
+/// The most pieces that one search reports per core.
+const MOST_FOUND: usize = 10_000;
+
+/// All pieces of all secrets, indexed for the search.
+pub struct Pieces {
+    filter: Vec<u64>,
+    pieces: HashMap<u64, (usize, usize, usize)>,
+    /// How many numbers in some form there are: every relative of every secret in every form.
+    pub needles: usize,
+}
+
+/// Index of the filter bit for these eight bytes.
+fn place(piece: u64) -> usize {
+    (piece.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - FILTER_BITS)) as usize
+}
+
+impl Pieces {
+    pub fn of(secrets: &[Secret]) -> Pieces {
+        let mut pieces = Pieces { filter: vec![0; 1 << (FILTER_BITS - 6)], pieces: HashMap::new(), needles: 0 };
+        for (at, secret) in secrets.iter().enumerate() {
+            for (relative, number) in secret.relatives().enumerate() {
+                for (form, Form { write, .. }) in FORMS.iter().enumerate() {
+                    pieces.needles += 1;
+                    for piece in write(&number.secret_bytes()).chunks_exact(8) {
+                        let piece = u64::from_le_bytes(piece.try_into().unwrap());
+                        // Several forms may share a piece; the first one names it.
+                        pieces.pieces.entry(piece).or_insert((at, relative, form));
+                        pieces.filter[place(piece) / 64] |= 1 << (place(piece) % 64);
+                    }
+                }
+            }
+        }
+        pieces
+    }
+
+    /// Number of different pieces.
+    pub fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Everything found in `memory`, with its position.
+    pub fn look(&self, memory: &[u8]) -> Vec<Found> {
+        self.look_and_count(memory).0
+    }
+
+    /// Searches at every byte of `memory`, on all cores. Also counts the bytes in words that are
+    /// not zero, since memory that nobody has written is zero.
+    pub fn look_and_count(&self, memory: &[u8]) -> (Vec<Found>, usize) {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        // A multiple of 8, and 7 bytes more for a piece that crosses the border.
+        let share = memory.len().div_ceil(cores).next_multiple_of(8).max(8);
+        std::thread::scope(|scope| {
+            let parts = (0..memory.len()).step_by(share).map(|start| {
+                let end = (start + share + 7).min(memory.len());
+                scope.spawn(move || self.look_alone(&memory[start..end], start))
+            });
+            let parts: Vec<_> = parts.collect();
+            let (mut all, mut written) = (Vec::new(), 0);
+            for part in parts {
+                let (found, words) = part.join().unwrap();
+                all.extend(found);
+                written += 8 * words;
+            }
+            (all, written.min(memory.len()))
+        })
+    }
+
+    fn look_alone(&self, memory: &[u8], start: usize) -> (Vec<Found>, usize) {
+        let (mut found, mut written) = (Vec::new(), 0);
+        let word = |at: usize| u64::from_le_bytes(memory[at..at + 8].try_into().unwrap());
+        let whole = memory.len() / 8 * 8;
+        let (mut at, mut low) = (0, if whole > 0 { word(0) } else { 0 });
+        while at + 16 <= whole {
+            let high = word(at + 8);
+            if low | high != 0 {
+                written += usize::from(low != 0);
+                self.test(low, start + at, &mut found);
+                for shift in 1..8 {
+                    self.test(low >> (8 * shift) | high << (64 - 8 * shift), start + at + shift, &mut found);
+                }
+            }
+            (at, low) = (at + 8, high);
+        }
+        for last in at..(memory.len() + 1).saturating_sub(8) {
+            self.test(word(last), start + last, &mut found);
+        }
+        written += usize::from(memory[at..].iter().any(|&byte| byte != 0));
+        (found, written)
+    }
+
+    fn test(&self, piece: u64, at: usize, found: &mut Vec<Found>) {
+        let place = place(piece);
+        if self.filter[place / 64] >> (place % 64) & 1 == 0 || found.len() == MOST_FOUND {
+            return;
+        }
+        if let Some(&(secret, relative, form)) = self.pieces.get(&piece) {
+            found.push(Found { at, secret, relative, form });
+        }
+    }
+}
+
+/// The secret of the start point at which the key was found: `λ^-rotation · key - offset` modulo n.
+pub fn start_secret_of(key: &SecretKey, rotation: Rotation, offset: &Scalar) -> SecretKey {
+    let back = Rotation::new((3 - rotation.power()) % 3).expect("three rotations");
+    minus(&key.mul_tweak(&back.scalar()).expect("λ is not zero"), offset)
+}
+
+/// `number - other` modulo n. The difference must not be zero.
+pub fn minus(number: &SecretKey, other: &Scalar) -> SecretKey {
+    match SecretKey::from_slice(&other.to_be_bytes()) {
+        Ok(other) => number.add_tweak(&other.negate().into()).expect("two different numbers"),
+        // `other` is zero.
+        Err(_) => *number,
+    }
 }

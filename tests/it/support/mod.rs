@@ -11,7 +11,6 @@ pub mod harness;
 pub mod hex;
 pub mod leaks;
 pub mod log;
-pub mod memory_scan;
 pub mod program;
 pub mod raw_relay;
 pub mod relay;
@@ -25,20 +24,23 @@ pub mod vault;
 use nostr_sdk::prelude::{Client, Event, EventBuilder, Keys, Kind, RelayUrl, Tag};
 use std::future::Future;
 use std::sync::LazyLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The longest time that a test waits for anything. Successful tests need far less. The search has
 /// the lowest priority: beside two compilers on two cores it gets a hundredth of the time.
 pub const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Waits until `condition` returns a value. Fails after [`PATIENCE`], with `what` in the message.
+/// Waits until `condition` returns a value. Fails after [`PATIENCE`], with `what` in the message. A
+/// condition may be dear, so the pauses grow to a tenth of the time waited.
 pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut condition: impl FnMut() -> F) -> T {
+    let began = Instant::now();
     let attempt = async {
         loop {
             if let Some(value) = condition().await {
                 return value;
             }
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            let pause = began.elapsed() / 10;
+            tokio::time::sleep(pause.clamp(Duration::from_millis(5), Duration::from_millis(250))).await;
         }
     };
     tokio::time::timeout(PATIENCE, attempt).await.unwrap_or_else(|_| panic!("waited in vain: {what}"))

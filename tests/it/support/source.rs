@@ -33,7 +33,7 @@ const SOURCES: [(&str, &str); 3] = [("src", ""), ("miner/src", ""), ("vault/src"
 
 /// Every Rust file of the library except unit tests.
 pub fn library() -> Vec<PathBuf> {
-    let is_test = |file: &PathBuf| file.iter().any(|part| part == "tests" || part == "tests.rs");
+    let is_test = |file: &PathBuf| below_src(file).iter().any(|part| part == "tests" || part == "tests.rs");
     let all = SOURCES.into_iter().flat_map(|(folder, _)| files(&root().join(folder), &["rs"]));
     all.filter(|file| !is_test(file)).collect()
 }

@@ -9,19 +9,9 @@ use std::process::Command;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/support/stub_driver");
 
-/// Drivers, and the CUDA that each serves.
-pub const VERSIONS: [(&str, u32); 10] = [
-    ("525", 12000),
-    ("530", 12010),
-    ("535", 12020),
-    ("545", 12030),
-    ("550", 12040),
-    ("555", 12050),
-    ("560", 12060),
-    ("570", 12080),
-    ("575", 12090),
-    ("580", 13000),
-];
+/// Drivers, and the CUDA that each serves: the oldest, the newest, and two whose CUDA has functions
+/// that the one before lacks.
+pub const VERSIONS: [(&str, u32); 4] = [("525", 12000), ("535", 12020), ("550", 12040), ("580", 13000)];
 
 /// A folder with the libraries of a driver.
 pub struct StubDriver {

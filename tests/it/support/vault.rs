@@ -73,8 +73,16 @@ pub fn about(id: u32, file: &str) -> PathBuf {
     PathBuf::from(format!("/proc/{id}/{file}"))
 }
 
+/// A mapping of a process.
+pub struct Region {
+    pub start: u64,
+    /// Its line in `/proc/PID/maps`.
+    pub line: String,
+    pub bytes: Vec<u8>,
+}
+
 /// All readable memory of a process. Errors: the system does not let us read the process.
-pub fn memory(id: u32) -> std::io::Result<Vec<Vec<u8>>> {
+pub fn memory(id: u32) -> std::io::Result<Vec<Region>> {
     use std::os::unix::fs::FileExt;
     let maps = fs::read_to_string(about(id, "maps"))?;
     let memory = fs::File::open(about(id, "mem"))?;
@@ -83,14 +91,15 @@ pub fn memory(id: u32) -> std::io::Result<Vec<Vec<u8>>> {
         let mut words = line.split_whitespace();
         let (Some(range), Some(rights)) = (words.next(), words.next()) else { continue };
         let Some((from, to)) = range.split_once('-') else { continue };
-        let (from, to) = (u64::from_str_radix(from, 16).unwrap(), u64::from_str_radix(to, 16).unwrap());
+        let (start, end) = (u64::from_str_radix(from, 16).unwrap(), u64::from_str_radix(to, 16).unwrap());
         // Very large mappings are only reserved address space and have no content.
-        if !rights.starts_with('r') || line.ends_with("[vvar]") || line.ends_with("[vsyscall]") || to - from > 1 << 32 {
+        if !rights.starts_with('r') || end - start > 1 << 32 {
             continue;
         }
-        let mut bytes = vec![0; (to - from) as usize];
-        if memory.read_exact_at(&mut bytes, from).is_ok() {
-            regions.push(bytes);
+        let mut bytes = vec![0; (end - start) as usize];
+        // Pages of the kernel cannot be read.
+        if memory.read_exact_at(&mut bytes, start).is_ok() {
+            regions.push(Region { start, line: line.to_owned(), bytes });
         }
     }
     Ok(regions)
