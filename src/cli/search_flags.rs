@@ -1,9 +1,10 @@
 //! Flags for the devices of a search.
 
+use crate::calibration_file;
+use crate::compiled_kernels;
 use crate::config::{self, Config};
 use crate::search::cpu::KernelChoice;
 use crate::search::{DeviceChoice, Preference, SearchOptions};
-use crate::{calibration_file, compiled_kernels};
 use clap::Args;
 
 /// Flags that choose devices, threads and kernel.

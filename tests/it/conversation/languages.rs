@@ -10,7 +10,6 @@ use npubbot::language::Language;
 
 pub const TESTS: &[Test] = &[
     test!(answers_and_results_come_in_the_last_language_even_after_a_restart),
-    test!(delete_forgets_the_language),
     test!(messages_as_people_write_them_are_answered_as_they_are_meant),
 ];
 
@@ -34,13 +33,6 @@ async fn answers_and_results_come_in_the_last_language_even_after_a_restart() {
     assert!(asker.ask("lang en").await.contains("I answer in English now"));
     // Not "status" again: within a second that would be the same message, with the same id.
     assert!(asker.ask("Status").await.contains("You have no open job"));
-}
-
-async fn delete_forgets_the_language() {
-    let Met { relay: _relay, home: _home, bot: _running, mut asker } = met("").await;
-    assert!(asker.ask("Hilfe").await.contains("Ich finde Nostr-Schlüssel"));
-    assert!(asker.ask("löschen").await.contains("Erledigt"), "the answer itself is in German");
-    assert!(asker.ask("status").await.contains("You have no open job"));
 }
 
 /// Whether an answer is one that the label names; `None` for labels that this test does not try.

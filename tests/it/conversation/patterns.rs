@@ -7,12 +7,8 @@ use crate::support::hex;
 use crate::support::relay::TestRelay;
 use npubbot::pattern::ALPHABET;
 
-pub const TESTS: &[Test] = &[
-    test!(a_key_of_every_kind_is_delivered_with_what_was_met),
-    test!(jobs_of_every_kind_survive_a_kill).holding("launch:before"),
-    test!(a_question_about_patterns_starts_nothing),
-    test!(a_pattern_of_a_whole_key_in_hex_has_an_answer),
-];
+pub const TESTS: &[Test] =
+    &[test!(a_key_of_every_kind_is_delivered_with_what_was_met), test!(a_pattern_of_a_whole_key_in_hex_has_an_answer)];
 
 /// Whether a key fits a kind of pattern. Arguments: the characters after `npub1`, and the key in
 /// hex. The comparisons are plain ones of strings, without the grammar.
@@ -103,48 +99,6 @@ async fn a_key_of_every_kind_is_delivered_with_what_was_met() {
         assert_fits(&npub, |text, _| begins_with_a_word(text, 4), &result);
         assert!(result.contains("this is the rarest key I saw"), "{result}");
     }
-}
-
-/// The ledger keeps patterns as text. They survive a kill unchanged.
-async fn jobs_of_every_kind_survive_a_kill() {
-    let relay = TestRelay::start().await;
-    let limits = "[limits]\nopen_jobs_per_asker = 20\njobs_per_day = 40\n";
-    let home = Home::with(&[relay.url()], limits);
-    let process = home.spawn().await;
-    let mut asker = Asker::connect(&relay.url(), process.public_key).await;
-    let all = KINDS.map(|(kind, _)| kind);
-    for kind in all {
-        let acceptance = asker.ask(kind).await;
-        assert!(acceptance.contains("Job #"), "{kind}: {acceptance}");
-    }
-    process.kill();
-    gate::open();
-    let process = home.spawn().await;
-    let mut keys = Vec::new();
-    for _ in all {
-        keys.push(asker.next_key().await.npub);
-    }
-    for (kind, fits) in KINDS {
-        let fitting = |npub: &&String| {
-            let (_, bytes) = bech32::decode(npub).unwrap();
-            fits(&npub["npub1".len()..], &hex::encode(&bytes))
-        };
-        assert!(keys.iter().any(|npub| fitting(&npub)), "{kind}: {keys:?}");
-    }
-    process.kill();
-}
-
-async fn a_question_about_patterns_starts_nothing() {
-    let Met { relay: _relay, home: _home, bot: running, mut asker } = met("").await;
-    let answer = asker.ask("explain ~alice m0ct*cafe").await;
-    for part in ["looks like “alice”", "About 1 key in 4.2 million fits.", "ends with cafe", "find ~m0ct*cafe"] {
-        assert!(answer.contains(part), "{part}: {answer}");
-    }
-    let refusal = asker.ask("m*[ql][ql][ql][ql][ql][ql][ql][ql]").await;
-    let nearest = "find m[lq][lq][lq][lq][lq][lq][lq][lq]";
-    assert!(refusal.contains("Nothing was started") && refusal.contains(nearest), "{refusal}");
-    let totals = running.service.totals().unwrap();
-    assert_eq!((totals.accepted, totals.found, totals.delivered), (0, 0, 0));
 }
 
 /// The vault seals no text with 64 hexadecimal digits, so no answer may repeat them.

@@ -7,7 +7,6 @@ use crate::support::relay::TestRelay;
 use crate::support::until;
 
 pub const TESTS: &[Test] = &[
-    test!(every_kind_of_bad_request_is_answered_with_what_would_work),
     test!(limits_are_named_when_they_are_reached),
     test!(a_result_is_sent_again_as_the_same_event),
     test!(an_asker_who_asks_too_often_gets_one_notice_and_then_silence),
@@ -19,47 +18,6 @@ const LIMITS: &str = "\
     jobs_per_day = 4\n\
     prefixes_per_job = 3\n\
     longest_expected_time = \"2 h\"\n";
-
-/// One asker sends many texts to one bot. Each gets one answer, in order.
-async fn every_kind_of_bad_request_is_answered_with_what_would_work() {
-    let Met { relay, home: _home, bot: running, mut asker } = met(LIMITS).await;
-    let long = "q".repeat(53);
-    // The longest text that fits into a seal and a wrap by NIP-44.
-    let thousands = "lorem ".repeat(6600);
-    let cases: &[(&str, &[&str])] = &[
-        ("b0b", &["cannot occur", "~b0b"]),
-        ("m1ne", &["“1”"]),
-        ("", &[]),
-        ("   \n\t ", &[]),
-        ("🚀🚀🚀", &[]),
-        ("\u{202e}\u{200f}", &[]),
-        ("\u{0}\u{1b}[31m", &[]),
-        (&thousands, &[]),
-        (&long, &["52"]),
-        ("qqqq pppp zzzz rrrr", &["3"]),
-        // Takes a thousand years at any rate.
-        ("qqqqqqqqqqqqqqqqqqqqqqqq", &["characters"]),
-        ("cancel 77", &["77"]),
-        ("cancel", &[]),
-        ("resend", &[]),
-        ("resend 5", &["5"]),
-        ("status", &[]),
-        ("help", &["cancel", "status", "resend"]),
-    ];
-    for (text, expected) in cases {
-        let answer = asker.ask(text).await;
-        let start: String = text.chars().take(30).collect();
-        assert!(!answer.trim().is_empty(), "{start:?}");
-        assert!(answer.chars().count() <= 1500, "{start:?}: {answer}");
-        assert!(DeliveredKey::read(&answer).is_none(), "{start:?}: {answer}");
-        for part in *expected {
-            assert!(answer.contains(part), "{start:?} lacks {part:?}: {answer}");
-        }
-    }
-    assert_eq!(running.service.totals().unwrap().accepted, 0, "none of these became a job");
-    // Exactly one answer per message.
-    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), cases.len());
-}
 
 async fn limits_are_named_when_they_are_reached() {
     let relay = TestRelay::start().await;

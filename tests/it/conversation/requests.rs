@@ -16,7 +16,6 @@ pub const TESTS: &[Test] = &[
     test!(twenty_askers_at_once_each_get_a_key_of_their_own),
     test!(a_replayed_wrap_starts_no_second_job),
     test!(a_rumor_is_understood_however_it_is_written),
-    test!(a_job_survives_a_kill_between_acceptance_and_delivery).holding(SEARCH),
     test!(a_result_found_while_the_relay_is_dead_is_delivered_after_a_kill).holding(SEARCH),
     test!(a_relay_that_goes_down_and_returns_only_causes_a_delay).holding(SEARCH).slow(),
     test!(an_asker_without_a_dm_relay_list_is_answered_where_they_wrote),
@@ -172,22 +171,6 @@ async fn a_rumor_is_understood_however_it_is_written() {
     assert!(asker.ask("dad").await.contains("#1"));
     asker.next_key().await;
     assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), written.len() + 3);
-}
-
-async fn a_job_survives_a_kill_between_acceptance_and_delivery() {
-    let Met { relay, home, bot: process, mut asker } = met_process("").await;
-    let acceptance = asker.ask("cats").await;
-    assert!(acceptance.contains("#1"), "{acceptance}");
-    process.kill();
-    assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(1));
-    gate::open();
-    let process = home.spawn().await;
-    asker.next_key().await.assert_starts_with("cats");
-    // Nothing is sent twice: one acceptance and one result, each once.
-    let answer = asker.ask("help").await;
-    assert!(DeliveredKey::read(&answer).is_none(), "{answer}");
-    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 4);
-    process.kill();
 }
 
 async fn a_result_found_while_the_relay_is_dead_is_delivered_after_a_kill() {

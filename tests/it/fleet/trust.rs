@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 pub const TESTS: &[Test] = &[
     test!(a_worker_with_forged_hits_is_named_and_dropped).slow(),
     test!(a_worker_that_claims_work_it_does_not_do_is_named_and_dropped).slow(),
-    test!(a_worker_that_repeats_the_hits_of_another_is_named_and_dropped).slow(),
     test!(a_worker_that_claims_more_than_it_does_is_shown_at_its_proven_rate).slow(),
 ];
 
@@ -59,22 +58,6 @@ async fn a_worker_that_claims_work_it_does_not_do_is_named_and_dropped() {
     let rate = bot.scheduler.rate().unwrap();
     let honest = bot.device("honest").unwrap().rate.unwrap();
     assert!(rate.0 < 2.0 * honest.0 + 1e6, "the claims of the idler are in the rate of all: {rate}");
-}
-
-async fn a_worker_that_repeats_the_hits_of_another_is_named_and_dropped() {
-    let server = NatsServer::start(&["thief", "honest"]).await;
-    let bot = Headquarters::start(&server);
-    let seen: Arc<Mutex<Vec<ClaimedHit>>> = Arc::default();
-    let heard = Arc::clone(&seen);
-    let honest = Twisted::new(move |_, report| {
-        heard.lock().unwrap().extend(&report.hits);
-        report
-    });
-    let _honest = server.work("honest", honest);
-    bot.order(1, "qqqqqqqqqqqq");
-    wait_for("there are hits to steal", || seen.lock().unwrap().len() > 5).await;
-    let _thief = server.work("thief", Twisted::new(move |_, _| claims(seen.lock().unwrap().clone(), 1 << 20)));
-    dropped(&bot, "thief", "hits were wrong").await;
 }
 
 /// Canaries show the true rate, whatever the worker claims.

@@ -12,7 +12,6 @@ use std::io::{Seek, SeekFrom, Write};
 
 pub const TESTS: &[Test] = &[
     test!(a_message_that_can_never_be_recorded_holds_up_nobody),
-    test!(a_ledger_that_is_damaged_meanwhile_ends_the_program_with_the_remedy),
     test!(damage_after_a_reload_is_not_taken_for_a_wrong_configuration),
 ];
 
@@ -40,16 +39,6 @@ async fn a_message_that_can_never_be_recorded_holds_up_nobody() {
     let bot = home.spawn().await;
     unlucky.next_text().await;
     bot.kill();
-}
-
-async fn a_ledger_that_is_damaged_meanwhile_ends_the_program_with_the_remedy() {
-    let Met { relay: _relay, home, bot, mut asker } = met_process("").await;
-    asker.ask("help").await;
-    damage(&home);
-    asker.send("status").await;
-    let status = bot.ended().await;
-    assert_eq!(status.code(), Some(2), "{}", home.log());
-    assert!(home.log().contains("restore a backup"), "{}", home.log());
 }
 
 /// Overwrites all pages of the ledger except the first.

@@ -2,7 +2,7 @@
 //! result is doubled.
 
 use crate::support::disk::{self, Failure, Survives, Trouble};
-use crate::support::harness::{Test, child, skip, test};
+use crate::support::harness::{Test, test};
 use npubbot::clock::Clock;
 use npubbot::job::{Asker, JobId, JobSpec, RumorId, Ticket};
 use npubbot::key::HalfPoint;
@@ -14,7 +14,6 @@ use rand::{Rng, SeedableRng};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use tempfile::TempDir;
 
 pub const TESTS: &[Test] = &[
@@ -24,8 +23,6 @@ pub const TESTS: &[Test] = &[
     test!(every_write_may_fail_in_every_way).long("minutes: the full form"),
     test!(power_may_go_after_writes_that_failed),
     test!(a_start_that_cannot_copy_a_used_half_fails),
-    test!(a_full_file_system_loses_nothing),
-    test!(fill_the_file_system).part(),
 ];
 
 const NOW: u64 = 1_800_000_000;
@@ -363,68 +360,4 @@ fn a_start_that_cannot_copy_a_used_half_fails() {
         }
     }
     assert!(failed > copies as i32, "{failed} starts failed");
-}
-
-/// Runs in a separate mount namespace, so that nothing is left behind.
-fn a_full_file_system_loses_nothing() {
-    let folder = TempDir::new().unwrap();
-    let part = child("reliability::power_loss::fill_the_file_system");
-    let mount = "mount -t tmpfs -o size=6m tmpfs \"$TEST_FOLDER\" || exit 99; exec \"$0\"";
-    let mut command = Command::new("unshare");
-    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", mount]).arg(part.get_program());
-    command.envs(part.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let output = match command.env("TEST_FOLDER", folder.path()).output() {
-        Ok(output) => output,
-        Err(error) => skip(&format!("unshare(1) cannot be run: {error}")),
-    };
-    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    if said.contains("unshare:") || output.status.code() == Some(99) {
-        skip(&format!("no tmpfs can be mounted here: {}", said.trim()));
-    }
-    assert!(output.status.success(), "{said}");
-    print!("{said}");
-}
-
-/// The part with the small file system: it is filled before each step, and freed after some
-/// attempts.
-fn fill_the_file_system() {
-    let path = std::env::var("TEST_FOLDER").unwrap();
-    let (path, mut told) = (Path::new(&path), Told::default());
-    let ledger = open(path).unwrap();
-    let filler = path.join("filler");
-    let fill = || {
-        let free = || fs::write(&filler, vec![1; 8 << 20]);
-        assert!(free().is_err(), "the file system is too large");
-    };
-    let mut refused = 0;
-    let mut filled = |call: &mut dyn FnMut() -> Result<bool, LedgerError>| {
-        fill();
-        for _ in 0..3 {
-            match call() {
-                // Log and database have room left from earlier.
-                Ok(done) => return assert!(done),
-                Err(error) => assert!(error.is_transient(), "{error:?}"),
-            }
-            refused += 1;
-        }
-        fs::remove_file(&filler).unwrap();
-        assert!(call().unwrap());
-    };
-    for job in 1..=EARLIER + JOBS {
-        let large = |wrap: GiftWrap| GiftWrap { json: "x".repeat(60_000), ..wrap };
-        let request = AnsweredMessage { reply: Some(large(wrap(2, job))), ..request(job) };
-        filled(&mut || Ok(ledger.answer(&request)? == Recorded::Now));
-        told.accepted.insert(job);
-        filled(&mut || ledger.found(JobId(job), &large(wrap(3, job))));
-        told.found.insert(job);
-        let due = ledger.due_messages(usize::MAX).unwrap();
-        let sent: Vec<Attempt> = due.iter().map(|message| sent(message.id)).collect();
-        filled(&mut || ledger.record_attempts(&sent).map(|()| true));
-        told.delivered.insert(job);
-    }
-    assert!(refused > 0, "the file system was never full");
-    println!("{refused} attempts were refused");
-    let _ = fs::remove_file(&filler);
-    drop(ledger);
-    check(path, &told);
 }
