@@ -71,9 +71,12 @@ impl MessageText {
     }
 }
 
-/// The words of a phrase in the tables, as [`MessageText::read`] reads them. Most are a plain word or
-/// Japanese letters, which need no look for lines, links and marks.
+/// The words of a phrase in the tables, as [`MessageText::read`] reads them. Most are one plain word
+/// or Japanese letters, which need no look for lines, links and marks.
 pub(super) fn words(text: &str) -> Vec<String> {
+    if text.bytes().all(|byte| byte.is_ascii_lowercase()) && !text.is_empty() {
+        return vec![text.to_owned()];
+    }
     let folded = fold(text);
     if folded.chars().all(is_japanese_letter) {
         return folded.chars().map(|c| plain(c.encode_utf8(&mut [0; 4]))).collect();
