@@ -2,7 +2,7 @@
 //! computes nothing.
 
 use super::control::{answering, operate};
-use crate::support::bot::{FaultyBot, Home};
+use crate::support::bot::{ChildGuard, Home};
 use crate::support::harness::{Test, test};
 use crate::support::program::{command, stderr, stdout};
 use crate::support::relay::TestRelay;
@@ -80,10 +80,10 @@ fn with_any_driver_from_525_on_a_gpu_that_finds_nothing_is_named_and_the_cpu_goe
 }
 
 /// `npubbot serve` with this driver.
-fn serve(home: &Home, driver: &StubDriver, log: &Path) -> FaultyBot {
+fn serve(home: &Home, driver: &StubDriver, log: &Path) -> ChildGuard {
     let mut command = home.command();
     driver.apply(&mut command).env("RUST_LOG", "info").stdout(Stdio::null()).stderr(fs::File::create(log).unwrap());
-    FaultyBot(command.spawn().unwrap())
+    ChildGuard(command.spawn().unwrap())
 }
 
 async fn the_bot_serves_with_the_cpu_and_says_why_the_gpu_is_out() {

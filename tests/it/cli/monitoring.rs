@@ -2,7 +2,7 @@
 
 use super::control::{LONG, answering, operate, started};
 use crate::support::asker::Asker;
-use crate::support::bot::{FaultyBot, Home, assert_clean};
+use crate::support::bot::{ChildGuard, Home, assert_clean};
 use crate::support::harness::{Test, skip, test};
 use crate::support::program::stdout;
 use crate::support::relay::TestRelay;
@@ -153,7 +153,7 @@ async fn a_real_prometheus_has_data_for_every_panel_of_the_dashboard() {
         .stderr(Stdio::null())
         .spawn();
     // Killed when dropped.
-    let _prometheus = FaultyBot(prometheus.unwrap());
+    let _prometheus = ChildGuard(prometheus.unwrap());
     until("prometheus listens", || async { TcpStream::connect(prometheus_at).ok() }).await;
     let dashboard: serde_json::Value = serde_json::from_str(DASHBOARD).unwrap();
     let panels = dashboard["panels"].as_array().unwrap();
@@ -180,7 +180,7 @@ async fn a_real_prometheus_has_data_for_every_panel_of_the_dashboard() {
 }
 
 /// A service manager's socket, and `npubbot serve` with a watchdog of three seconds.
-fn managed(home: &Home, fault: Option<&str>) -> (UnixDatagram, FaultyBot) {
+fn managed(home: &Home, fault: Option<&str>) -> (UnixDatagram, ChildGuard) {
     let path = home.folder.path().join("notify");
     let manager = UnixDatagram::bind(&path).unwrap();
     let log = std::fs::OpenOptions::new().create(true).append(true).open(home.folder.path().join("log")).unwrap();
@@ -189,7 +189,7 @@ fn managed(home: &Home, fault: Option<&str>) -> (UnixDatagram, FaultyBot) {
     if let Some(fault) = fault {
         command.env("NPUBBOT_TEST_FAULT", fault);
     }
-    (manager, FaultyBot(command.spawn().unwrap()))
+    (manager, ChildGuard(command.spawn().unwrap()))
 }
 
 /// The next message to the service manager; `None` if none comes in time.
@@ -263,7 +263,7 @@ async fn json_logs_are_an_object_a_line() {
     let file = std::fs::File::create(&log).unwrap();
     let mut command = home.command();
     command.args(["--log", "json"]).stdout(Stdio::null()).stderr(file);
-    let mut bot = FaultyBot(command.spawn().unwrap());
+    let mut bot = ChildGuard(command.spawn().unwrap());
     let read = |log: &Path| std::fs::read_to_string(log).unwrap();
     until("it serves", || async { read(&log).contains("serving; Ctrl-C stops").then_some(()) }).await;
     bot.signal(Signal::TERM);

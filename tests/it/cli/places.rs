@@ -1,6 +1,6 @@
 //! Folders, variables, version, completions, manual pages, and the questions of `init`.
 
-use crate::support::bot::{FaultyBot, Home};
+use crate::support::bot::{ChildGuard, Home};
 use crate::support::harness::{Test, skip, test};
 use crate::support::program::{command, run, run_at_home, stderr, stdout};
 use crate::support::until;
@@ -134,7 +134,7 @@ async fn a_data_folder_may_have_a_long_name_that_is_no_text() {
     };
     let made = run("init", true).output().unwrap();
     assert!(made.status.success(), "{}", stderr(&made));
-    let _bot = FaultyBot(run("serve", true).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let _bot = ChildGuard(run("serve", true).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     until("the bot answers", || async {
         let status = run("status", false).output().unwrap();
         status.status.success().then_some(())

@@ -1,10 +1,9 @@
 //! Patterns of every kind, asked for through a relay.
 
 use crate::support::asker::Asker;
-use crate::support::bot::{Home, Met, met};
-use crate::support::harness::{Test, gate, test};
+use crate::support::bot::{Met, met};
+use crate::support::harness::{Test, test};
 use crate::support::hex;
-use crate::support::relay::TestRelay;
 use npubbot::pattern::ALPHABET;
 
 pub const TESTS: &[Test] =

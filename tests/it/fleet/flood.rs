@@ -2,7 +2,8 @@
 //! worker.
 
 use super::server::client;
-use crate::support::fleet::{Headquarters, Killed, NatsServer, Twisted};
+use crate::support::bot::ChildGuard;
+use crate::support::fleet::{Headquarters, NatsServer, Twisted};
 use crate::support::harness::{Test, test};
 use crate::support::{until, wait_for};
 use async_nats::Client;
@@ -77,7 +78,7 @@ async fn a_worker_of_another_version_is_named_and_gets_no_orders() {
     assert!(bot.device("ann").is_none() && bot.status().devices().count() == 0);
     // With the same version of npubbot as the bot, the worker works.
     drop(old);
-    let _worker = Killed(server.worker(&server.file("ann")).spawn().unwrap());
+    let _worker = ChildGuard(server.worker(&server.file("ann")).spawn().unwrap());
     assert_eq!(bot.works("ann").await.health, Health::Working);
     assert!(bot.refused().is_empty());
 }

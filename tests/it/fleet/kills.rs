@@ -2,8 +2,8 @@
 
 use super::server::client;
 use crate::support::asker::{Asker, DeliveredKey};
-use crate::support::bot::{BotProcess, Home};
-use crate::support::fleet::{Killed, NatsServer};
+use crate::support::bot::{BotProcess, ChildGuard, Home};
+use crate::support::fleet::NatsServer;
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
 use crate::support::{seed, until, wait_for};
@@ -82,8 +82,8 @@ async fn watch(server: &mut NatsServer) -> (async_nats::Client, Seen) {
     (watcher, seen)
 }
 
-fn worker(server: &NatsServer, name: &str) -> Killed {
-    Killed(server.worker(&server.file(name)).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+fn worker(server: &NatsServer, name: &str) -> ChildGuard {
+    ChildGuard(server.worker(&server.file(name)).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
 }
 
 async fn forty_jobs_survive_kills_of_workers_bot_and_server() {

@@ -1,6 +1,7 @@
 //! The fleet's NATS server: the rights of its users, and the search while it is away.
 
-use crate::support::fleet::{Headquarters, Killed, NatsServer, needs_nats};
+use crate::support::bot::ChildGuard;
+use crate::support::fleet::{Headquarters, NatsServer, needs_nats};
 use crate::support::harness::{Test, test};
 use crate::support::{PATIENCE, program, until, wait_for};
 use async_nats::{Client, ConnectOptions, Event};
@@ -24,7 +25,7 @@ pub const TESTS: &[Test] = &[
 async fn the_search_goes_on_without_the_server_and_workers_come_back_with_it() {
     let mut server = NatsServer::start(&["ann"]).await;
     let bot = Headquarters::start(&server);
-    let _worker = Killed(server.worker(&server.file("ann")).spawn().unwrap());
+    let _worker = ChildGuard(server.worker(&server.file("ann")).spawn().unwrap());
     bot.works("ann").await;
     bot.order(1, "qqqqqqqqqqqq");
     bot.goes_on("ann").await;
@@ -49,7 +50,7 @@ async fn the_search_goes_on_without_the_server_and_workers_come_back_with_it() {
 
 /// Runs a worker until it ends. Returns its exit code and its output.
 async fn ended(mut worker: Command) -> (Option<i32>, String) {
-    let mut worker = Killed(worker.stderr(Stdio::piped()).spawn().unwrap());
+    let mut worker = ChildGuard(worker.stderr(Stdio::piped()).spawn().unwrap());
     let status = until("the worker ends", || {
         let ended = worker.0.try_wait().unwrap();
         async move { ended }
@@ -82,7 +83,7 @@ async fn a_wrong_credential_is_refused_and_a_removed_worker_is_cut_off() {
     // file.
     let copy = server.data.path().join("copy.creds");
     std::fs::copy(server.file("ann"), &copy).unwrap();
-    let mut worker = Killed(server.worker(&copy).stderr(Stdio::null()).spawn().unwrap());
+    let mut worker = ChildGuard(server.worker(&copy).stderr(Stdio::null()).spawn().unwrap());
     bot.goes_on("ann").await;
     let mut setup = Setup::open(server.data.path()).unwrap();
     setup.remove("ann".parse().unwrap()).unwrap();
@@ -95,7 +96,7 @@ async fn a_wrong_credential_is_refused_and_a_removed_worker_is_cut_off() {
     .await;
     assert_eq!(ended.code(), Some(2));
     assert!(bot.status().connected, "the bot stays connected");
-    let _other = Killed(server.worker(&server.file("bob")).spawn().unwrap());
+    let _other = ChildGuard(server.worker(&server.file("bob")).spawn().unwrap());
     bot.goes_on("bob").await;
     assert_ne!(bot.device("ann").unwrap().health, Health::Working);
     // A worker that is added while the server runs.
@@ -107,8 +108,8 @@ async fn a_wrong_credential_is_refused_and_a_removed_worker_is_cut_off() {
 
 /// Starts the new worker `carl` again and again until it works. The server refuses it until it has
 /// read its new configuration.
-async fn works_when_added(bot: &Headquarters, mut worker: Command) -> Killed {
-    let running = Mutex::new(Killed(worker.stderr(Stdio::null()).spawn().unwrap()));
+async fn works_when_added(bot: &Headquarters, mut worker: Command) -> ChildGuard {
+    let running = Mutex::new(ChildGuard(worker.stderr(Stdio::null()).spawn().unwrap()));
     let worker = Mutex::new(worker);
     until("a worker works that was added", || async {
         let mut running = running.lock().unwrap();
@@ -207,7 +208,7 @@ async fn a_worker_can_do_nothing_at_the_subjects_of_others() {
 async fn the_server_answers_a_worker_at_its_own_subjects_only() {
     let server = NatsServer::start(&["ann", "bob"]).await;
     let headquarters = Headquarters::start(&server);
-    let _worker = Killed(server.worker(&server.file("ann")).spawn().unwrap());
+    let _worker = ChildGuard(server.worker(&server.file("ann")).spawn().unwrap());
     // Now ann has a stream and a consumer.
     headquarters.works("ann").await;
     let (bot, _) = client(&server, BOT).await;

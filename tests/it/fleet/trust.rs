@@ -2,7 +2,7 @@
 
 use crate::support::fleet::{Headquarters, NatsServer, Twisted, claims, elapsed};
 use crate::support::harness::{Test, test};
-use crate::support::{until, wait_for};
+use crate::support::until;
 use npubbot::key::{Offset, Rotation, Tweak};
 use npubbot::scheduler::Health;
 use npubbot::search::ClaimedHit;

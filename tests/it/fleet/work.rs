@@ -3,8 +3,8 @@
 use crate::cli::control::{answering, operate};
 use crate::cli::monitoring::metric;
 use crate::support::asker::Asker;
-use crate::support::bot::Home;
-use crate::support::fleet::{Headquarters, Killed, NatsServer, Twisted};
+use crate::support::bot::{ChildGuard, Home};
+use crate::support::fleet::{Headquarters, NatsServer, Twisted};
 use crate::support::harness::{Test, test};
 use crate::support::program::stdout;
 use crate::support::relay::TestRelay;
@@ -31,7 +31,7 @@ async fn a_key_is_delivered_that_only_a_worker_searched_for() {
     let extra = format!("[fleet]\nserver = \"{}\"\ncredentials = \"{}\"\n", server.url(), credentials.display());
     let home = Home::with(&[relay.url()], &extra);
     let running = home.start().await;
-    let _worker = Killed(server.worker(&server.file("ann")).spawn().unwrap());
+    let _worker = ChildGuard(server.worker(&server.file("ann")).spawn().unwrap());
     let worker = || running.service.devices().into_iter().find(|device| device.id.to_string() == "worker ann:0");
     until("the worker comes", || async { worker().filter(|device| device.rate.is_some()) }).await;
     assert!(running.service.fleet().unwrap().connected);
@@ -44,7 +44,7 @@ async fn a_key_is_delivered_that_only_a_worker_searched_for() {
 async fn a_job_is_found_where_only_a_worker_searches() {
     let server = NatsServer::start(&["ann"]).await;
     let bot = Headquarters::start(&server);
-    let _worker = Killed(server.worker(&server.file("ann")).spawn().unwrap());
+    let _worker = ChildGuard(server.worker(&server.file("ann")).spawn().unwrap());
     bot.works("ann").await;
     for (job, prefix) in [(1, "qqqq"), (2, "cafe"), (3, "0ne0")] {
         bot.order(job, prefix);
@@ -67,7 +67,7 @@ async fn the_operator_sees_the_workers_of_a_running_bot() {
     let fleet = || -> Value { serde_json::from_str(&stdout(&operate(&home, &["fleet", "--json"]))).unwrap() };
     until("the server is connected", || async { fleet()["connected"].as_bool().unwrap().then_some(()) }).await;
     assert_eq!((&fleet()["server"], &fleet()["workers"]), (&json!(server.url()), &json!([])));
-    let worker = Killed(server.worker(&server.file("ann")).spawn().unwrap());
+    let worker = ChildGuard(server.worker(&server.file("ann")).spawn().unwrap());
     let ann = |is_as_wanted: fn(&Value) -> bool| async move {
         until("the worker is shown", || async { Some(fleet()["workers"][0].clone()).filter(is_as_wanted) }).await
     };
@@ -167,7 +167,7 @@ async fn no_start_point_is_used_by_two_workers() {
 async fn a_killed_worker_costs_seconds_and_one_that_is_started_again_works() {
     let server = NatsServer::start(&["ann", "bob"]).await;
     let bot = Headquarters::start(&server);
-    let worker = Killed(server.worker(&server.file("ann")).spawn().unwrap());
+    let worker = ChildGuard(server.worker(&server.file("ann")).spawn().unwrap());
     bot.works("ann").await;
     bot.order(1, "qqqqqqqqqqqq");
     bot.goes_on("ann").await;
@@ -177,11 +177,11 @@ async fn a_killed_worker_costs_seconds_and_one_that_is_started_again_works() {
     let ends = ["no sign of life", "no answer to an order"];
     let is_out = |health: &Health| matches!(health, Health::Out(reason) if ends.iter().any(|end| reason.contains(end)));
     until("it is missed", || async { bot.device("ann").filter(|device| is_out(&device.health)) }).await;
-    let _other = Killed(server.worker(&server.file("bob")).spawn().unwrap());
+    let _other = ChildGuard(server.worker(&server.file("bob")).spawn().unwrap());
     bot.works("bob").await;
     bot.order(2, "cafe");
     bot.found(2).await;
-    let _again = Killed(server.worker(&server.file("ann")).spawn().unwrap());
+    let _again = ChildGuard(server.worker(&server.file("ann")).spawn().unwrap());
     bot.goes_on("ann").await;
     assert!(bot.refused().is_empty());
 }

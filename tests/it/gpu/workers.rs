@@ -2,8 +2,8 @@
 
 use crate::cli::monitoring::get;
 use crate::support::asker::Asker;
-use crate::support::bot::Home;
-use crate::support::fleet::{Killed, NatsServer};
+use crate::support::bot::{ChildGuard, Home};
+use crate::support::fleet::NatsServer;
 use crate::support::harness::{Test, figure, needs_gpu, test};
 use crate::support::program::{self, stdout};
 use crate::support::relay::TestRelay;
@@ -58,9 +58,9 @@ impl Measured<'_> {
         let start = |&gpu: &usize| {
             let mut worker = program::command();
             worker.args(["worker", "--nats", &self.server.url(), "--device", &format!("cuda:{gpu}")]);
-            Killed(worker.arg("--creds").arg(self.server.file(&format!("gpu{gpu}"))).spawn().unwrap())
+            ChildGuard(worker.arg("--creds").arg(self.server.file(&format!("gpu{gpu}"))).spawn().unwrap())
         };
-        let _workers: Vec<Killed> = gpus.iter().map(start).collect();
+        let _workers: Vec<ChildGuard> = gpus.iter().map(start).collect();
         for gpu in gpus {
             let device = format!("npubbot_device_working{{device=\"worker gpu{gpu}:0\"");
             let works = |line: &str| line.starts_with(&device) && line.ends_with(" 1");

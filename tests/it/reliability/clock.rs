@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
     test!(three_days_offline_lose_no_message).measures("latency"),
-    test!(a_day_offline_misses_no_request_and_repeats_no_answer),
     test!(a_relay_gone_for_six_days_gets_the_same_event),
     test!(after_fourteen_days_a_message_is_given_up_and_the_operator_told),
     test!(a_clock_that_jumps_during_a_job_loses_and_doubles_nothing).holding("launch:before"),
@@ -76,54 +75,6 @@ async fn answered(relay: &TestRelay, askers: &[PublicKey], messages: usize) {
     for asker in askers {
         assert_eq!(relay.wraps_to(*asker).await.len(), messages, "no more and no less");
     }
-}
-
-/// The bot is offline for a day. Requests arrive before, during and after that day, each dated up
-/// to two days back, and some come a second time in a new wrap. Each gets its acceptance and its
-/// key once.
-async fn a_day_offline_misses_no_request_and_repeats_no_answer() {
-    let mut rng = StdRng::seed_from_u64(crate::support::seed());
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let back = Clock::System.now();
-    let left = back - DAY;
-    let clock = Clock::at(left - HOUR);
-    let running = home.start_at(clock.clone()).await;
-    let courier = Asker::connect(&relay.url(), running.public_key).await;
-    let mut back_dated = || rng.random_range(0..=2 * DAY);
-
-    let mut before = Vec::new();
-    for number in 0..8 {
-        before.push(new_asker_writes(&courier, left - HOUR + number, "dad", back_dated()).await);
-    }
-    let keys = |askers: &[Forger]| -> Vec<PublicKey> { askers.iter().map(|one| one.author.public_key()).collect() };
-    answered(&relay, &keys(&before), 3).await;
-    clock.set(left);
-    running.service.stop().await;
-
-    let mut during = Vec::new();
-    for number in 0..8 {
-        during.push(new_asker_writes(&courier, left + 60 + number * 3 * HOUR, "ham", back_dated()).await);
-        // A client sends an answered request once more, in a new wrap.
-        courier.publish(&before[number as usize].honest("dad", back_dated())).await;
-    }
-    // Both wraps of these requests wait when the bot comes back.
-    for asker in &during[..4] {
-        courier.publish(&asker.honest("ham", back_dated())).await;
-    }
-    let running = home.start_at(Clock::at(back)).await;
-    answered(&relay, &keys(&during), 3).await;
-
-    let mut after = Vec::new();
-    for _ in 0..8 {
-        after.push(new_asker_writes(&courier, back, "cat", back_dated()).await);
-    }
-    answered(&relay, &keys(&after), 3).await;
-    // No earlier asker was answered again.
-    answered(&relay, &keys(&before), 3).await;
-    answered(&relay, &keys(&during), 3).await;
-    let all_delivered = || async { (running.service.totals().unwrap().delivered == 24).then_some(()) };
-    until("every key is noted as delivered", all_delivered).await;
 }
 
 /// Advances the clock by `step` seconds at a time until the query gives 1. Between two steps the

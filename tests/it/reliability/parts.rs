@@ -3,7 +3,7 @@
 
 use crate::cli::control::{answering, operate};
 use crate::support::asker::Asker;
-use crate::support::bot::{FaultyBot, Home};
+use crate::support::bot::{ChildGuard, Home};
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
 use crate::support::vault::started;
@@ -80,7 +80,7 @@ async fn a_bot_whose_log_cannot_be_written_answers() {
         let (log, _reader) = log();
         let mut command = home.command();
         command.env("RUST_LOG", "off,npubbot=trace").stdout(Stdio::null()).stderr(log);
-        let bot = FaultyBot(command.spawn().unwrap());
+        let bot = ChildGuard(command.spawn().unwrap());
         is_fine(what, &home, &relay, bot).await;
     }
     let home = Home::new(&[relay.url()]);
@@ -88,7 +88,7 @@ async fn a_bot_whose_log_cannot_be_written_answers() {
     let mut terminal = Command::new("python3");
     terminal.args(["-c", CLOSED_TERMINAL]).arg(command.get_program()).args(command.get_args());
     let bot = terminal.env("HOME", "/dev/null").env("RUST_LOG", "off,npubbot=trace").stdin(Stdio::null()).spawn();
-    is_fine("the terminal is closed", &home, &relay, FaultyBot(bot.unwrap())).await;
+    is_fine("the terminal is closed", &home, &relay, ChildGuard(bot.unwrap())).await;
 }
 
 /// Runs a program whose standard error is a terminal, and closes that terminal. The program ignores
@@ -127,7 +127,7 @@ fn reader_sleeps() -> Log {
     (writer.into(), Some(reader))
 }
 
-async fn is_fine(what: &str, home: &Home, relay: &TestRelay, mut bot: FaultyBot) {
+async fn is_fine(what: &str, home: &Home, relay: &TestRelay, mut bot: ChildGuard) {
     answering(home).await;
     let public_key = home.vault().public_key();
     for text in ["help", "qq"] {

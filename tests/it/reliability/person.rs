@@ -2,7 +2,7 @@
 
 use crate::cli::control::{answering, operate};
 use crate::support::asker::Asker;
-use crate::support::bot::{FaultyBot, Home};
+use crate::support::bot::{ChildGuard, Home};
 use crate::support::harness::{Test, test};
 use crate::support::program::{self, stdout};
 use crate::support::relay::TestRelay;
@@ -78,7 +78,7 @@ impl Terminal {
 }
 
 /// `npubbot serve` at its own terminal.
-fn serve(home: &Home, terminal: OwnedFd) -> FaultyBot {
+fn serve(home: &Home, terminal: OwnedFd) -> ChildGuard {
     let mut command = program::command();
     command.arg("serve").arg("--config").arg(home.config_file()).arg("--data").arg(home.data());
     command.stdin(Stdio::from(terminal.try_clone().unwrap())).stdout(Stdio::null()).stderr(Stdio::from(terminal));
@@ -89,7 +89,7 @@ fn serve(home: &Home, terminal: OwnedFd) -> FaultyBot {
             if done { Ok(()) } else { Err(std::io::Error::last_os_error()) }
         });
     }
-    FaultyBot(command.spawn().unwrap())
+    ChildGuard(command.spawn().unwrap())
 }
 
 async fn a_vault_that_needs_a_person_asks_at_the_terminal_and_doctor_says_so() {

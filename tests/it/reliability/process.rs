@@ -3,7 +3,7 @@
 //! (S13).
 
 use crate::support::asker::{Asker, DeliveredKey};
-use crate::support::bot::{FaultyBot, Home, Met, assert_clean, met_process};
+use crate::support::bot::{ChildGuard, Home, Met, assert_clean, met_process};
 use crate::support::harness::{Test, figure, test};
 use crate::support::relay::TestRelay;
 use crate::support::vault::{about, kill, next_vault};
@@ -162,7 +162,7 @@ async fn the_vault_ends_with_the_bot_however_it_ends() {
 async fn mine_goes_on_when_its_vault_is_killed_and_leaves_none_behind() {
     let mut command = program::command();
     command.args(["mine", "--count", "300", "--device", "cpu", "--threads", "1", "--json", "zap", "cat", "q0q"]);
-    let mut mine = FaultyBot(command.stdout(Stdio::piped()).spawn().unwrap());
+    let mut mine = ChildGuard(command.stdout(Stdio::piped()).spawn().unwrap());
     let mut vault = next_vault(mine.0.id(), None).await;
     let mut lines = BufReader::new(mine.0.stdout.take().unwrap()).lines();
     for number in 0..300 {
@@ -269,7 +269,7 @@ async fn a_second_signal_ends_at_once() {
 }
 
 /// A bot with a job that would take a day. A thread hangs, or will hang, at `place`.
-async fn hanging_at(place: &str) -> (TestRelay, Home, FaultyBot) {
+async fn hanging_at(place: &str) -> (TestRelay, Home, ChildGuard) {
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
     Asker::connect(&relay.url(), home.vault().public_key()).await.send("qqqqqqqq").await;

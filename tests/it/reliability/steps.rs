@@ -3,7 +3,7 @@
 //! the test's process; `power_loss` has kills during writes.
 
 use crate::support::asker::{Asker, DeliveredKey};
-use crate::support::bot::{FaultyBot, Home, assert_clean};
+use crate::support::bot::{ChildGuard, Home, assert_clean};
 use crate::support::harness::{Test, figure, test};
 use crate::support::relay::TestRelay;
 use crate::support::vault::{kill, next_vault, vault_of};
@@ -148,7 +148,7 @@ async fn run(row: Row) -> Duration {
 }
 
 /// Starts the bot with a fault and waits until it serves.
-async fn serving(home: &Home, fault: &str) -> FaultyBot {
+async fn serving(home: &Home, fault: &str) -> ChildGuard {
     let served = home.log().matches("serving").count();
     let bot = home.spawn_faulty(fault);
     home.logs("serving", served + 1).await;
@@ -156,7 +156,7 @@ async fn serving(home: &Home, fault: &str) -> FaultyBot {
 }
 
 /// Runs the bot to the row's step.
-async fn reach(row: &Row, home: &Home) -> FaultyBot {
+async fn reach(row: &Row, home: &Home) -> ChildGuard {
     let place = format!("{}:{}", row.step.word(), row.side);
     let how = match row.harm {
         Harm::Abort => "abort",
@@ -183,7 +183,7 @@ async fn reach(row: &Row, home: &Home) -> FaultyBot {
 }
 
 /// Does the harm. Returns the bot that lives afterwards: the same process, or a new one.
-async fn harm(row: &Row, home: &Home, mut bot: FaultyBot, away: &mut Option<TestRelay>) -> FaultyBot {
+async fn harm(row: &Row, home: &Home, mut bot: ChildGuard, away: &mut Option<TestRelay>) -> ChildGuard {
     let is_stop = row.step == Step::Stop;
     match row.harm {
         Harm::Panic => {}

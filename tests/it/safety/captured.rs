@@ -7,7 +7,7 @@
 
 use crate::cli::control::{answering, operate};
 use crate::support::asker::Asker;
-use crate::support::bot::{FaultyBot, Home};
+use crate::support::bot::{ChildGuard, Home};
 use crate::support::harness::{Test, child, test};
 use crate::support::leaks::{Needle, Pieces, Search, Secret, forms_of, start_secret_of};
 use crate::support::relay::TestRelay;
@@ -43,7 +43,7 @@ const FLOOD: usize = 500;
 /// A bot whose network process can be captured, and the attacker's folder.
 struct Captured {
     home: Home,
-    bot: FaultyBot,
+    bot: ChildGuard,
     folder: PathBuf,
 }
 
@@ -55,7 +55,7 @@ impl Captured {
         fs::create_dir(&folder).unwrap();
         let mut command = child("safety::captured::serve_captured");
         command.env("TEST_FOLDER", home.folder.path()).stdout(Stdio::null());
-        let bot = FaultyBot(command.spawn().unwrap());
+        let bot = ChildGuard(command.spawn().unwrap());
         Captured { home, bot, folder }
     }
 

@@ -1,7 +1,7 @@
 //! Halves of askers: `split` and `combine` keep the half in a vault process, and no part of it in
 //! their own memory.
 
-use crate::support::bot::FaultyBot;
+use crate::support::bot::ChildGuard;
 use crate::support::half::Half;
 use crate::support::harness::{Test, test};
 use crate::support::leaks::{Needle, Search};
@@ -61,14 +61,14 @@ impl Stored {
     }
 
     /// Starts `combine`. Returns when it has combined the key and waits for the key's password.
-    async fn combining(&self) -> FaultyBot {
+    async fn combining(&self) -> ChildGuard {
         let password = self.path("password");
         rustix::fs::mknodat(rustix::fs::CWD, &password, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
         let mut command = program::command();
         command.args(["combine", &self.tweak, "--half"]).arg(self.path("half.age"));
         command.arg("--passphrase-file").arg(self.path("pass"));
         command.args(["--ncryptsec", "--password-file"]).arg(&password);
-        let running = FaultyBot(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+        let running = ChildGuard(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
         let mark = self.path("half.age.used");
         until("the half is marked as used", || async { mark.exists().then_some(()) }).await;
         running
@@ -131,7 +131,7 @@ async fn split_new_leaves_no_file_if_its_vault_is_killed() {
         let mut command = program::command();
         command.args(["split", "new", "cat", "--work", "22", "--bot", &bot, "--out"]).arg(&half);
         command.arg("--passphrase-file").arg(&pass).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut split = FaultyBot(command.spawn().unwrap());
+        let mut split = ChildGuard(command.spawn().unwrap());
         kill(next_vault(split.0.id(), None).await);
         assert_eq!(split.ended().await.code(), Some(1));
         assert!(!half.exists());

@@ -1,7 +1,7 @@
 //! Memory that the system writes to disk: under pressure, other processes are swapped and the vault
 //! is not. Needs root, a swap file and a memory cgroup.
 
-use crate::support::bot::{FaultyBot, Home};
+use crate::support::bot::{ChildGuard, Home};
 use crate::support::harness::{Test, child, skip, test};
 use crate::support::leaks::{Search, forms_of};
 use crate::support::vault::{about, process_of};
@@ -108,7 +108,7 @@ async fn the_identity_is_not_swapped_when_memory_runs_short() {
     }
     let vault = process_of(&home);
     let mut other = child("safety::swap::holds_memory");
-    let mut other = FaultyBot(other.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap());
+    let mut other = ChildGuard(other.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap());
     cgroup.leave();
     if let Some(wall) = vault.missing_walls().iter().find(|wall| wall.loss.contains("swapped")) {
         skip(&wall.loss);

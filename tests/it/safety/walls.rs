@@ -1,7 +1,7 @@
 //! The walls around the vault process, tested from outside and from inside, and with an attacker at
 //! its socket.
 
-use crate::support::bot::{FaultyBot, Home};
+use crate::support::bot::{ChildGuard, Home};
 use crate::support::forger::Forger;
 use crate::support::half::Half;
 use crate::support::harness::{Test, child, skip, test};
@@ -68,7 +68,7 @@ async fn others_of_the_same_user_can_neither_read_nor_trace_the_vault() {
     let Ok(bot) = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
         skip("an ordinary user cannot run the program where it is");
     };
-    let bot = FaultyBot(bot);
+    let bot = ChildGuard(bot);
     let vault = next_vault(bot.0.id(), None).await;
     let status = || fs::read_to_string(about(vault, "status")).unwrap_or_default();
     until("the walls are up", || async { status().contains("Seccomp:\t2").then_some(()) }).await;
@@ -154,7 +154,7 @@ async fn a_system_without_sandboxes_is_named_at_every_start_and_can_be_refused()
     let log = home.folder.path().join("log");
     let mut command = without_sandboxes(&home, &["-q"]);
     command.stdout(Stdio::null()).stderr(fs::File::create(&log).unwrap());
-    let bot = FaultyBot(command.spawn().unwrap());
+    let bot = ChildGuard(command.spawn().unwrap());
     let said = || fs::read_to_string(&log).unwrap_or_default();
     let named = || async { ["Landlock", "seccomp"].iter().all(|name| said().contains(name)).then_some(()) };
     until("the log names both", named).await;
@@ -295,7 +295,7 @@ fn garbage_ends_the_vault() {
         let (mut ours, theirs) = UnixStream::pair().unwrap();
         let mut command = Command::new(PROGRAM);
         command.arg("vault").stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut vault = FaultyBot(command.spawn().unwrap());
+        let mut vault = ChildGuard(command.spawn().unwrap());
         drop(command);
         // The vault may end before it has read everything.
         let _ = ours.write_all(bytes);

@@ -2,7 +2,7 @@
 
 use super::asker::Asker;
 use super::relay::TestRelay;
-use super::{PATIENCE, until, wait_for};
+use super::{until, wait_for};
 use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
 use npubbot::config::Config;
@@ -157,21 +157,21 @@ impl Home {
 
     /// Starts `npubbot serve` with a fault (`src/fault.rs`), logged as [`Home::spawn_logged`] does.
     /// Threads that it holds wait for [`Home::open_gate`].
-    pub fn spawn_faulty(&self, fault: &str) -> FaultyBot {
+    pub fn spawn_faulty(&self, fault: &str) -> ChildGuard {
         self.spawn_with(fault, "off,npubbot=debug")
     }
 
     /// Like [`Home::spawn_faulty`], with the full log of all libraries.
-    pub fn spawn_traced(&self, fault: &str) -> FaultyBot {
+    pub fn spawn_traced(&self, fault: &str) -> ChildGuard {
         self.spawn_with(fault, "trace")
     }
 
-    fn spawn_with(&self, fault: &str, level: &str) -> FaultyBot {
+    fn spawn_with(&self, fault: &str, level: &str) -> ChildGuard {
         let log = fs::OpenOptions::new().create(true).append(true).open(self.log_file()).unwrap();
         let mut command = self.command();
         command.env("NPUBBOT_TEST_FAULT", fault).env("NPUBBOT_TEST_GATE", self.folder.path().join("gate"));
         command.env("RUST_LOG", level).env("RUST_BACKTRACE", "full");
-        FaultyBot(command.stdout(Stdio::null()).stderr(log).spawn().unwrap())
+        ChildGuard(command.stdout(Stdio::null()).stderr(log).spawn().unwrap())
     }
 
     /// Lets all threads pass the step at which a fault holds them.
@@ -276,10 +276,10 @@ pub async fn met_process(extra: &str) -> Met<BotProcess> {
     Met { relay, home, bot, asker }
 }
 
-/// `npubbot serve` with a fault, which may end it at any time. Killed when dropped.
-pub struct FaultyBot(pub Child);
+/// A process that is killed when dropped.
+pub struct ChildGuard(pub Child);
 
-impl FaultyBot {
+impl ChildGuard {
     pub fn signal(&self, signal: rustix::process::Signal) {
         rustix::process::kill_process(rustix::process::Pid::from_child(&self.0), signal).unwrap();
     }
@@ -294,7 +294,7 @@ impl FaultyBot {
     }
 }
 
-impl Drop for FaultyBot {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -306,9 +306,9 @@ pub fn assert_clean(status: std::process::ExitStatus, home: &Home) {
     assert!(status.success() || home.stopped_late(), "{status}\n{}", home.log());
 }
 
-/// `npubbot serve` as a separate process. Killed when dropped.
+/// `npubbot serve` as a separate process, which serves.
 pub struct BotProcess {
-    child: Child,
+    child: ChildGuard,
     pub public_key: PublicKey,
 }
 
@@ -318,31 +318,26 @@ impl BotProcess {
         if let Some(log) = log {
             command.env("RUST_LOG", format!("off,npubbot={level}")).stderr(log);
         }
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = ChildGuard(command.stdout(Stdio::piped()).spawn().unwrap());
         // The first line is the npub.
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
         let line = tokio::task::spawn_blocking(move || lines.next()).await.unwrap();
         let npub = line.expect("serve prints its npub").unwrap();
         BotProcess { child, public_key: PublicKey::from_bech32(&npub).unwrap() }
     }
 
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.child.0.id()
     }
 
     /// Waits until it ends on its own; returns its exit status.
     pub async fn ended(mut self) -> std::process::ExitStatus {
-        until("the process ends", || {
-            let status = self.child.try_wait().unwrap();
-            async move { status }
-        })
-        .await
+        self.child.ended().await
     }
 
     /// Kills the process (SIGKILL), so that it cannot clean up.
-    pub fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+    pub fn kill(self) {
+        drop(self);
     }
 
     /// Stops the process, whose log is in `home`. When other tests run at the same time, the
@@ -356,21 +351,7 @@ impl BotProcess {
     /// Sends a signal and waits for the end. Returns the exit status and the time it took.
     pub async fn stop_with(mut self, signal: rustix::process::Signal) -> (std::process::ExitStatus, Duration) {
         let began = Instant::now();
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, signal).unwrap();
-        let status = until("the process ends", || {
-            let status = self.child.try_wait().unwrap();
-            async move { status }
-        })
-        .await;
-        assert!(began.elapsed() < PATIENCE);
-        (status, began.elapsed())
-    }
-}
-
-impl Drop for BotProcess {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.child.signal(signal);
+        (self.child.ended().await, began.elapsed())
     }
 }

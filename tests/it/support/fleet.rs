@@ -133,16 +133,6 @@ pub struct InProcess {
     _task: JoinHandle<Result<(), WorkerError>>,
 }
 
-/// A process that is killed when dropped.
-pub struct Killed(pub Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Names of the threads of a [`Headquarters`] that work for the devices of workers: the threads of
 /// these devices, of the verifier and of the connection. Simulated workers run on other threads.
 pub const BOT_THREADS: [&str; 3] = ["worker ", "verifier", "bot"];
