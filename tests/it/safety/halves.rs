@@ -82,7 +82,7 @@ async fn combine_has_neither_half_nor_key_nor_passphrase_in_its_memory() {
     let key = Keys::parse(key.lines().nth(1).unwrap()).unwrap();
     let needles = [
         Needle::new("the half", stored.half.text().as_bytes()),
-        Needle::new("the half's number", &stored.half.0.secret_bytes()),
+        Needle::new("the half's number", stored.half.0.secret_bytes()),
         Needle::new("the key", key.secret_key().as_secret_bytes()),
         Needle::new("the nsec", key.secret_key().to_bech32().unwrap().as_bytes()),
         Needle::new("the passphrase", PASSPHRASE.as_bytes()),
