@@ -2,6 +2,8 @@
 
 use super::command_line;
 use clap::Command;
+use clap::error::ErrorKind;
+use std::path::Path;
 
 fn all(command: &Command, check: &mut impl FnMut(&Command)) {
     check(command);
@@ -56,4 +58,44 @@ fn every_command_has_examples() {
         let is_exempt = is_group || command.is_hide_set();
         assert!(is_exempt || help.contains("Examples:"), "{} has no examples", command.get_name());
     });
+}
+
+/// The Rust files and pages below a folder.
+fn texts(folder: &Path, found: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("target") {
+            texts(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "md") {
+            found.push(std::fs::read_to_string(path).unwrap());
+        }
+    }
+}
+
+/// Messages, help and pages name commands between backquotes. Each must be one, with its options.
+#[test]
+fn every_command_that_a_text_advises_exists() {
+    let mut found = Vec::new();
+    for folder in ["src", "fleet/src", "docs/operators", "docs/askers"] {
+        texts(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut found);
+    }
+    let mut commands = 0;
+    for text in &found {
+        for quoted in text.split('`').map(|quoted| quoted.trim_start_matches("sudo ").trim_start_matches("-u npubbot "))
+        {
+            let Some(words) = quoted.strip_prefix("npubbot ").filter(|words| !words.contains(['\n', '{'])) else {
+                continue;
+            };
+            let words: Vec<&str> = words.split_whitespace().take_while(|word| !word.contains(['…', '|'])).collect();
+            if !words.first().is_some_and(|word| word.chars().all(|c| c.is_ascii_lowercase() || c == '-')) {
+                continue;
+            }
+            commands += 1;
+            let wrong = command_line().try_get_matches_from(["npubbot"].iter().chain(&words)).err();
+            let is_unknown =
+                |error: &clap::Error| matches!(error.kind(), ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument);
+            assert!(!wrong.as_ref().is_some_and(is_unknown), "`npubbot {}`: {wrong:?}", words.join(" "));
+        }
+    }
+    assert!(commands > 60, "{commands} commands");
 }
