@@ -505,8 +505,7 @@ fn ledger_totals(bot: &Handles) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nostr::ConnectionState::{Connected, Disconnected};
-    use crate::nostr::RelayWords;
+    use crate::nostr::{ConnectionState, RelayWords};
 
     fn device(health: Health, rate: Option<f64>) -> DeviceStatus {
         DeviceStatus {
@@ -521,11 +520,9 @@ mod tests {
     }
 
     #[test]
-    fn a_paused_search_and_a_device_taken_out_are_named_with_what_to_do() {
+    fn a_device_taken_out_is_named_with_what_to_do() {
         let (works, out) = (device(Health::Working, Some(1e6)), device(Health::Out("it lies".to_owned()), None));
         assert_eq!(worst(&search_findings(std::slice::from_ref(&works), false)), Severity::Good);
-        let paused = search_findings(std::slice::from_ref(&works), true);
-        assert!(worst(&paused) == Severity::Weak && paused[1].text.contains("npubbot resume"), "{paused:?}");
         assert_eq!(worst(&search_findings(&[works, out.clone()], false)), Severity::Weak, "another device searches");
         let none = search_findings(&[out], false);
         assert!(worst(&none) == Severity::Broken && none[0].text.contains("it lies"), "{none:?}");
@@ -545,22 +542,21 @@ mod tests {
         assert!(capped[0].text.ends_with(", 50 % of the time") && worst(&capped) == Severity::Weak, "{capped:?}");
     }
 
+    /// Relays that are away: `a_running_bot_tells_what_only_it_knows` in `tests/it/cli`.
     #[test]
-    fn a_relay_that_is_away_is_named_and_without_any_the_bot_is_broken() {
-        let state = |url: &str, state| RelayFigures {
-            url: url.to_owned(),
-            state,
+    fn a_relay_that_refuses_is_named_and_if_all_do_the_bot_is_broken() {
+        let said = RelayWords { text: "CLOSED blocked: pay".to_owned(), refuses_inbox: true };
+        let relay = |said| RelayFigures {
+            url: "wss://a".to_owned(),
+            state: ConnectionState::Connected,
             failures: 0,
             lag_milliseconds: None,
-            said: None,
+            said,
         };
-        assert_eq!(worst(&connection_findings(&[state("wss://a", Connected)])), Severity::Good);
-        let one = connection_findings(&[state("wss://a", Connected), state("wss://b", Disconnected)]);
-        assert!(worst(&one) == Severity::Weak && one[0].text.contains("wss://b"), "{one:?}");
-        assert_eq!(worst(&connection_findings(&[state("wss://a", Disconnected)])), Severity::Broken);
-        let said = RelayWords { text: "CLOSED blocked: pay".to_owned(), refuses_inbox: true };
-        let refuses = connection_findings(&[RelayFigures { said: Some(said), ..state("wss://a", Connected) }]);
+        let refuses = connection_findings(&[relay(Some(said.clone()))]);
         assert!(worst(&refuses) == Severity::Broken && refuses[0].text.contains("CLOSED blocked: pay"), "{refuses:?}");
+        assert_eq!(worst(&connection_findings(&[relay(Some(said)), relay(None)])), Severity::Weak);
+        assert_eq!(worst(&connection_findings(&[relay(None)])), Severity::Good);
     }
 
     #[test]

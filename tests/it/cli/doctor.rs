@@ -1,9 +1,11 @@
 //! `npubbot doctor` on a healthy installation, and on one where everything is wrong.
 
 use super::control::{operate, started};
+use crate::support::asker::Asker;
 use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
 use crate::support::program::{run, stdout};
+use crate::support::raw_relay::{Manner, RawRelay};
 use crate::support::relay::TestRelay;
 use crate::support::until;
 use npubbot::clock::Clock;
@@ -18,6 +20,8 @@ pub const TESTS: &[Test] = &[
     test!(a_restore_bad_rows_and_private_relays_are_named),
     test!(a_configured_device_that_is_missing_is_named),
     test!(a_running_bot_tells_what_only_it_knows),
+    test!(a_relays_own_reason_is_shown),
+    test!(a_clock_that_is_behind_is_told_before_anybody_is_lost),
 ];
 
 fn doctor(config: &Path, data: &Path) -> Output {
@@ -157,6 +161,38 @@ async fn a_running_bot_tells_what_only_it_knows() {
             assert!(said.contains("BAD   connections"), "{said}");
             assert!(said.contains("weak  search") && said.contains("`npubbot resume`"), "{said}");
         })
+    })
+    .await;
+}
+
+/// A relay that refuses everything is connected all the same.
+async fn a_relays_own_reason_is_shown() {
+    let relay = RawRelay::start(Manner::Forbidding).await;
+    let home = Home::new(&[relay.url()]);
+    let _bot = started(&home).await;
+    until("the relay's words are there", || async {
+        let status = stdout(&operate(&home, &["status"]));
+        let refused = status.contains("\nBAD every connected relay refuses to show the bot its messages");
+        (status.contains("connected    ws://") && status.contains("auth-required: not you") && refused).then_some(())
+    })
+    .await;
+    let said = stdout(&doctor(&home.config_file(), &home.data()));
+    assert!(line(&said, "connections").contains("says: ") && said.contains("BAD   connections"), "{said}");
+}
+
+/// The bot's clock is twelve hours behind. What others write seems to come from the future.
+async fn a_clock_that_is_behind_is_told_before_anybody_is_lost() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let clock = Clock::at(Clock::System.now() - 43_200);
+    let bot = home.start_at(clock.clone()).await;
+    for _ in 0..3 {
+        Asker::connect(&relay.url(), bot.public_key).await.send("help").await;
+    }
+    until("the metrics show it", || async {
+        let metrics = bot.service.monitor().metrics().await.unwrap();
+        let behind = metrics.lines().find_map(|line| line.strip_prefix("npubbot_clock_behind_seconds "))?;
+        (40_000.0..50_000.0).contains(&behind.parse::<f64>().unwrap()).then_some(())
     })
     .await;
 }

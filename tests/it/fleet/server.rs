@@ -261,6 +261,15 @@ async fn the_server_takes_the_configuration_and_has_no_secret() {
     let text = std::fs::read_to_string(&config).unwrap();
     assert!(!text.contains(&folder.display().to_string()), "the folder can be copied to another machine: {text}");
     run(&["remove", "ann"]);
+    // What root makes in a service's folder is for the service.
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(data.path(), Some(1234), Some(1234)).unwrap();
+        run(&["add", "bob"]);
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            assert_eq!(std::os::unix::fs::MetadataExt::uid(&path.metadata().unwrap()), 1234, "{}", path.display());
+        }
+    }
     let wrong = program::run(&["fleet", "remove", "ann", "--data", data.path().to_str().unwrap()]);
     assert_eq!(wrong.status.code(), Some(2), "{}", program::stderr(&wrong));
 }
