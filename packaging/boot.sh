@@ -199,6 +199,16 @@ live() {
         sleep 1
     done
     [ "$(inside sh -c 'ls /var/lib/npubbot-backups | wc -l')" = 2 ] || fail "there are not two nightly backups"
+    step "a time limit of the service is a restart, as of a night"
+    mkdir -p "$work/$machine/etc/systemd/system/npubbot.service.d"
+    printf '[Service]\nRuntimeMaxSec=8\n' >"$work/$machine/etc/systemd/system/npubbot.service.d/night.conf"
+    inside systemctl daemon-reload
+    inside systemctl restart npubbot
+    for _ in $(seq 150); do [ "$(state NRestarts)" -gt 0 ] && break || sleep 0.2; done
+    [ "$(state NRestarts)" -gt 0 ] || fail "RuntimeMaxSec does not restart it"
+    rm "$work/$machine/etc/systemd/system/npubbot.service.d/night.conf"
+    inside systemctl daemon-reload
+    serves
     inside systemctl stop npubbot
     typed "sudo npubbot backup /root/stopped.age"
     owned
