@@ -30,6 +30,7 @@ mod top;
 pub use exit::end;
 
 use crate::control::OperatorCommand;
+use crate::ledger::Standing;
 use crate::log_writer;
 use crate::os::process;
 use crate::search::cuda;
@@ -86,9 +87,11 @@ enum CliCommand {
     /// Treat an asker as everybody again, or as a friend.
     Allow(operate::Allow),
     /// Ignore an asker from now on.
-    Deny(operate::Deny),
+    #[command(after_help = operate::DENY_EXAMPLES)]
+    Deny(operate::AboutAsker),
     /// Delete what the running bot keeps of an asker.
-    Erase(operate::Erase),
+    #[command(after_help = operate::ERASE_EXAMPLES)]
+    Erase(operate::AboutAsker),
     /// Stop the search of the running bot for a while.
     Pause(operate::Pause),
     /// Go on with the search.
@@ -165,8 +168,8 @@ impl Cli {
             CliCommand::Jobs(jobs) => jobs.run(),
             CliCommand::Askers(askers) => askers.run(),
             CliCommand::Allow(allow) => allow.run(),
-            CliCommand::Deny(deny) => deny.run(),
-            CliCommand::Erase(erase) => erase.run(),
+            CliCommand::Deny(of) => of.run(|npub| OperatorCommand::Rule { npub, standing: Standing::Denied }),
+            CliCommand::Erase(of) => of.run(|npub| OperatorCommand::Erase { npub }),
             CliCommand::Pause(pause) => pause.run(),
             CliCommand::Resume(simple) => simple.run(OperatorCommand::Resume),
             CliCommand::Reload(simple) => simple.run(OperatorCommand::Reload),

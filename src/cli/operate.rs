@@ -45,15 +45,9 @@ impl Pause {
     }
 }
 
-/// Flags of `npubbot erase`.
+/// Flags of a command about an asker: `deny`, `erase`.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  npubbot erase npub1…    delete what the ledger has of an asker; open jobs end, and they are not told
-
-The answer says what stays, and why. `npubbot deny` ignores them from now on.
-Exit code 3: no bot runs.")]
-pub(super) struct Erase {
+pub(super) struct AboutAsker {
     /// The asker.
     #[arg(value_name = "NPUB")]
     npub: String,
@@ -61,10 +55,26 @@ pub(super) struct Erase {
     folders: FolderFlags,
 }
 
-impl Erase {
-    /// Runs the command.
-    pub fn run(self) -> anyhow::Result<()> {
-        carry_out(&self.folders, OperatorCommand::Erase { npub: self.npub })
+/// The examples of `npubbot deny`.
+pub(super) const DENY_EXAMPLES: &str = "\
+Examples:
+  npubbot deny npub1…    ignore an asker; their open jobs are cancelled
+
+They are not told. A key that was found is still sent. `npubbot allow` undoes it.
+Exit code 3: no bot runs.";
+
+/// The examples of `npubbot erase`.
+pub(super) const ERASE_EXAMPLES: &str = "\
+Examples:
+  npubbot erase npub1…    delete what the ledger has of an asker; open jobs end, and they are not told
+
+The answer says what stays, and why. `npubbot deny` ignores them from now on.
+Exit code 3: no bot runs.";
+
+impl AboutAsker {
+    /// Sends the command that `of` makes of the npub.
+    pub fn run(self, of: impl FnOnce(String) -> OperatorCommand) -> anyhow::Result<()> {
+        carry_out(&self.folders, of(self.npub))
     }
 }
 
@@ -243,44 +253,18 @@ Examples:
 Messages that were ignored may be answered after the next start, while the relays still have them.
 Exit code 3: no bot runs.")]
 pub(super) struct Allow {
-    /// The asker.
-    #[arg(value_name = "NPUB")]
-    npub: String,
     /// Raise their limits tenfold and ask no proof of work of them.
     #[arg(long)]
     friend: bool,
     #[command(flatten)]
-    folders: FolderFlags,
+    asker: AboutAsker,
 }
 
 impl Allow {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let standing = if self.friend { Standing::Friend } else { Standing::Ordinary };
-        carry_out(&self.folders, OperatorCommand::Rule { npub: self.npub, standing })
-    }
-}
-
-/// Flags of `npubbot deny`.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  npubbot deny npub1…    ignore an asker; their open jobs are cancelled
-
-They are not told. A key that was found is still sent. `npubbot allow` undoes it.
-Exit code 3: no bot runs.")]
-pub(super) struct Deny {
-    /// The asker.
-    #[arg(value_name = "NPUB")]
-    npub: String,
-    #[command(flatten)]
-    folders: FolderFlags,
-}
-
-impl Deny {
-    /// Runs the command.
-    pub fn run(self) -> anyhow::Result<()> {
-        carry_out(&self.folders, OperatorCommand::Rule { npub: self.npub, standing: Standing::Denied })
+        self.asker.run(|npub| OperatorCommand::Rule { npub, standing })
     }
 }
 

@@ -117,8 +117,7 @@ impl Handles {
     /// friends stay.
     pub async fn look_up_friends(&self) {
         let context = &self.context;
-        let of = &context.config.bot.friends_of;
-        let (found, missing) = follows(&self.relays, of).await;
+        let (found, missing) = follows(&self.relays, &context.config.bot.friends_of).await;
         if missing > 0 {
             tracing::warn!(
                 missing,

@@ -41,6 +41,7 @@ use context::{Handles, ServiceContext, Wakes};
 use monitor::Pulse;
 use operator::OperatorRequests;
 use results::Results;
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -81,6 +82,9 @@ impl Service {
         config.search.kernels = compiled_kernels::in_folder(data);
         let ledger = Ledger::open(data, clock.clone())?;
         ledger.claim(&vault.public_key())?;
+        if config.bot.friends_of.is_empty() {
+            ledger.set_followed(&HashSet::new())?;
+        }
         #[cfg(feature = "fleet")]
         let (fleet, credentials) = workers::open(&config, data)?.unzip();
         #[cfg(not(feature = "fleet"))]

@@ -118,8 +118,8 @@ fn days_are_counted() {
         bench.ledger.acknowledge(message.id, relay).unwrap();
     }
     let figures = bench.ledger.day(today).unwrap();
-    let DayFigures { candidates, jobs_accepted, jobs_delivered, .. } = figures;
-    assert_eq!((candidates, jobs_accepted, jobs_delivered), ((1 << 40) + 7, 1, 1));
+    let DayFigures { candidates, jobs_accepted, jobs_delivered, kwh, .. } = figures;
+    assert_eq!((candidates, jobs_accepted, jobs_delivered, kwh), ((1 << 40) + 7, 1, 1, Some(0.5)));
     bench.clock.set(NOW + DAY);
     bench.accept(1, 2);
     assert_eq!(bench.ledger.day(today).unwrap(), figures);

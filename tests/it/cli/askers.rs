@@ -143,13 +143,17 @@ async fn friends_are_whom_the_operators_people_follow() {
     let mut stranger = Asker::connect(&relay.url(), bot).await;
     let follows = EventBuilder::contact_list([Contact::new(friend.keys.public_key())]);
     friend.publish(&follows.sign_with_keys(&operator).unwrap()).await;
-    let _bot = started(&home).await;
+    let bot = started(&home).await;
     assert!(stranger.ask("cat").await.contains("friends of its operator only"));
     friend.ask("cat").await;
     assert!(friend.next_that(|text| text.contains("npub1cat")).await.content.contains("me@example.com"));
     assert!(operate(&home, &["allow", "--friend", &npub(&stranger)]).status.success());
     assert!(stranger.ask(LONG).await.contains('#'));
-    assert!(operate(&home, &["deny", &npub(&friend)]).status.success(), "also a followed one");
+    // Without `friends_of` whom they follow is forgotten.
+    bot.kill();
+    let home = home.reconfigured("[bot]\nwho = \"friends\"\n");
+    let _bot = started(&home).await;
+    assert!(friend.ask("dad").await.contains("friends of its operator only"));
 }
 
 async fn a_rule_for_something_that_is_not_an_npub_is_refused() {
