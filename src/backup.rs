@@ -87,7 +87,8 @@ struct Made(Vec<PathBuf>);
 
 impl Drop for Made {
     fn drop(&mut self) {
-        self.0.iter().for_each(|file| drop(fs::remove_file(file)));
+        // The ledger's folder was made before its files.
+        self.0.iter().rev().for_each(|made| drop(fs::remove_file(made).or_else(|_| fs::remove_dir(made))));
     }
 }
 
@@ -123,11 +124,12 @@ pub fn make(data: &Path, config: &Path, to: &Path, key: &BackupKey, now: u64) ->
     if config.exists() {
         append(&mut tar, CONFIG, &fs::read(config).with_context(at(config))?, now).with_context(at(to))?;
     }
-    if ledger::is_present(data) {
+    let ledger = ledger::folder(data);
+    if ledger::is_present(&ledger) {
         let copy = copies.path().join(LEDGER);
-        ledger::copy(data, &copy)?;
+        ledger::copy(&ledger, &copy)?;
         // Read after the snapshot, so this file has every half of the snapshot.
-        let halves = ledger::used_halves(data)?;
+        let halves = ledger::used_halves(&ledger)?;
         let mut copied = File::open(&copy).with_context(at(&copy))?;
         let size = copied.metadata().with_context(at(&copy))?.len();
         tar.append_data(&mut header(size, now), LEDGER, &mut copied).with_context(at(to))?;
@@ -170,7 +172,8 @@ pub fn unpack(
     newer_halves: Option<&Path>,
 ) -> anyhow::Result<Restored> {
     let identity = places.data.join(IDENTITY);
-    if identity.exists() || ledger::is_present(places.data) {
+    let ledger = ledger::folder(places.data);
+    if identity.exists() || ledger::is_present(&ledger) {
         return Err(occupied(places.data));
     }
     files::create_folder(places.data).with_context(at(places.data))?;
@@ -189,8 +192,10 @@ pub fn unpack(
         if let Some(file) = newer_halves {
             halves.push(fs::read(file).with_context(at(file))?);
         }
-        ledger::restore(places.data, &entry(LEDGER), &halves)?;
-        made.0.extend([LEDGER, HALVES].map(|name| places.data.join(name)));
+        files::create_folder(&ledger).with_context(at(&ledger))?;
+        made.0.push(ledger.clone());
+        ledger::restore(&ledger, &entry(LEDGER), &halves)?;
+        made.0.extend([LEDGER, HALVES].map(|name| ledger.join(name)));
     }
     // The identity comes last: without it nothing starts.
     fs::rename(entry(IDENTITY), &identity).with_context(at(&identity))?;

@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 
 /// Name of the identity file in the data folder.
 pub(super) const IDENTITY_FILE: &str = "identity.age";
-/// Name of the ledger in the data folder.
-pub(super) const LEDGER_FILE: &str = "ledger.sqlite";
+/// Path of the ledger in the data folder.
+pub(super) const LEDGER_FILE: &str = "ledger/ledger.sqlite";
 /// Name of the configuration file.
 const CONFIG_FILE: &str = "relays.toml";
 

@@ -33,41 +33,31 @@ impl IdentityFlags {
     ///
     /// Errors: the folder has an identity already.
     pub fn create(&self, data: &Path, settings: Option<PublicSettings>) -> anyhow::Result<Vault> {
+        Ok(Vault::start(self.new_file(data)?, settings)?)
+    }
+
+    fn new_file(&self, data: &Path) -> anyhow::Result<IdentityFile> {
         let means = self.unlock.means("Choose a passphrase for the bot's identity: ", true)?;
         // A new folder is for its owner only.
         files::create_folder(data).with_context(|| format!("the data folder {} cannot be made", data.display()))?;
-        Ok(Vault::start(IdentityFile { file: identity_file(data), means, is_new: true }, settings)?)
+        Ok(IdentityFile { file: identity_file(data), means, is_new: true })
     }
 
-    /// Starts the vault with the identity. It signs the public events that `settings` allow. If
-    /// there is no identity, asks on the terminal whether to make one, because askers know the bot by
-    /// its npub.
+    /// The identity with which the vault starts. If there is none, asks on the terminal whether to
+    /// make one, because askers know the bot by its npub.
     ///
     /// Errors: there is no identity and no terminal, or the answer is "no"; those of
     /// [`has_identity`].
-    pub fn open(&self, data: &Path, settings: PublicSettings) -> anyhow::Result<Vault> {
+    pub fn find(&self, data: &Path) -> anyhow::Result<IdentityFile> {
         let file = identity_file(data);
         if has_identity(&file, data)? {
             let means = self.unlock.means("Passphrase of the bot's identity: ", false)?;
-            return Ok(Vault::start(IdentityFile { file, means, is_new: false }, Some(settings))?);
+            return Ok(IdentityFile { file, means, is_new: false });
         }
         if !std::io::stdin().is_terminal() || !wants_identity(&file)? {
             bail!(missing_identity(&file));
         }
-        self.create(data, Some(settings))
-    }
-
-    /// Starts another vault with the same identity and these settings; `None` if a person would have
-    /// to type the passphrase again.
-    ///
-    /// Errors: the vault cannot be started.
-    pub fn open_again(&self, data: &Path, settings: PublicSettings) -> anyhow::Result<Option<Vault>> {
-        let means = self.unlock.means("", false)?;
-        if let PassphraseSource::Person { .. } = means {
-            return Ok(None);
-        }
-        let opening = IdentityFile { file: identity_file(data), means, is_new: false };
-        Ok(Some(Vault::start(opening, Some(settings))?))
+        self.new_file(data)
     }
 
     /// Writes the passphrase or key of the identity to a file, for a service that can ask nobody.

@@ -4,6 +4,7 @@ use crate::log_writer::{self, LogWriter};
 use crate::os::{manager, process};
 use crate::vault::SANDBOX_LOG;
 use clap::{ArgAction, Args, ValueEnum};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fmt::{Debug, Write};
 use std::io::IsTerminal;
@@ -19,7 +20,7 @@ use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
 const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 
 /// Form of the log lines.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 enum LogForm {
     /// For people.
     #[default]
@@ -29,7 +30,7 @@ enum LogForm {
 }
 
 /// Flags that set how much is logged, and how.
-#[derive(Args, Clone, Copy, Debug, Default)]
+#[derive(Args, Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct LogFlags {
     /// Log more; twice for everything.
     #[arg(short, long, global = true, action = ArgAction::Count)]
@@ -70,7 +71,7 @@ impl LogFlags {
         let (filter, handle) = reload::Layer::new(filter);
         // A second call, in a test, has no effect.
         let _ = tracing_subscriber::registry().with(filter).with(lines).with(recent.clone()).try_init();
-        LogLevel { handle, recent }
+        LogLevel { handle, recent, flags: self }
     }
 }
 
@@ -83,9 +84,15 @@ fn filter_of(level: &str) -> EnvFilter {
 pub(super) struct LogLevel {
     handle: reload::Handle<EnvFilter, Registry>,
     recent: RecentLines,
+    flags: LogFlags,
 }
 
 impl LogLevel {
+    /// The flags that the log was started with.
+    pub fn flags(&self) -> LogFlags {
+        self.flags
+    }
+
     /// The last lines, oldest first.
     pub fn recent(&self) -> Vec<String> {
         self.recent.lines()

@@ -127,6 +127,9 @@ enum CliCommand {
     /// Hold the secrets of a bot. `serve` starts it.
     #[command(hide = true)]
     Vault(identity::VaultProcess),
+    /// Talk to strangers for a bot. `serve` starts it.
+    #[command(hide = true)]
+    Network(serve::NetworkProcess),
     /// Print the file with which a shell completes commands and options.
     Completions(man::Completions),
     /// Write a manual page for every command.
@@ -151,6 +154,10 @@ impl Cli {
             return vault.run();
         }
         log_writer::take_panics();
+        // It starts its log behind its walls, because the log is a thread.
+        if let CliCommand::Network(network) = self.command {
+            return network.run();
+        }
         let level = self.log.start(self.command.usual_log_level());
         if let Err(error) = core_dumps {
             tracing::warn!(%error, "core dumps could not be switched off");
@@ -188,6 +195,7 @@ impl Cli {
             #[cfg(feature = "fleet")]
             CliCommand::Fleet(fleet) => fleet.run(),
             CliCommand::Vault(vault) => vault.run(),
+            CliCommand::Network(network) => network.run(),
             CliCommand::Completions(completions) => completions.run(command_line()),
             CliCommand::Man(man) => man.run(command_line()),
         }

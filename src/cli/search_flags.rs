@@ -6,9 +6,10 @@ use crate::config::{self, Config};
 use crate::search::cpu::KernelChoice;
 use crate::search::{DeviceChoice, Preference, SearchOptions};
 use clap::Args;
+use serde::{Deserialize, Serialize};
 
 /// Flags that choose devices, threads and kernel.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct SearchFlags {
     /// Where to search: `cpu`, `cuda` (every GPU), `cuda:N`, or `all` (every GPU; the CPU if there
     /// is none).

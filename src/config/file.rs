@@ -51,6 +51,13 @@ impl Config {
     ///
     /// Errors: the mistake, with its line; there is a [`Config::restored`] beside the file.
     pub fn load(path: &Path) -> Result<Config, ConfigError> {
+        Config::read(path).map(|(_, config)| config)
+    }
+
+    /// [`Config::load`], with the text of the file.
+    ///
+    /// Errors: as [`Config::load`].
+    pub fn read(path: &Path) -> Result<(String, Config), ConfigError> {
         let file = path.display().to_string();
         if Config::restored(path).exists() {
             return Err(ConfigError::unsettled(path));
@@ -61,7 +68,7 @@ impl Config {
             let line = 1 + good.iter().filter(|&&byte| byte == b'\n').count();
             ConfigError::wrong(&file, line, "this is not UTF-8 text; save the file as UTF-8")
         })?;
-        Config::parse(&text, &file)
+        Config::parse(&text, &file).map(|config| (text, config))
     }
 
     /// The file for a restored configuration that differs from an existing one at `path`. Until the

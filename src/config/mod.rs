@@ -274,12 +274,12 @@ pub struct WebConfig {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct VaultConfig {
-    /// "required": do not start without a sandbox around the vault (Landlock, seccomp). "optional":
-    /// start with a warning.
+    /// "required": do not start without sandboxes around the vault and the network process
+    /// (Landlock, seccomp). "optional": start with a warning.
     pub walls: Walls,
 }
 
-/// Whether the vault may run without a sandbox.
+/// Whether a process may run without its sandbox.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Walls {

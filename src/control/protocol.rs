@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub(super) const VERSION: u32 = 1;
 
 /// The socket's path in a data folder.
-pub(super) fn socket(data: &Path) -> PathBuf {
+pub fn socket(data: &Path) -> PathBuf {
     data.join("control.sock")
 }
 

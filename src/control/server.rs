@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -23,8 +23,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Pause after a connection could not be accepted, for example for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
-/// The open socket. The file is deleted when it is dropped.
-pub struct ControlServer(LocalListener);
+/// The open socket. The file is deleted with the last clone; clones share the socket.
+#[derive(Clone)]
+pub struct ControlServer(Arc<Mutex<LocalListener>>);
 
 impl ControlServer {
     /// Opens the socket in a data folder. The caller holds the folder's lock, so a socket that is
@@ -32,23 +33,24 @@ impl ControlServer {
     ///
     /// Errors: the socket cannot be made, for example because its path has more than 107 bytes.
     pub fn open(data: &Path) -> io::Result<ControlServer> {
-        LocalListener::open(&socket(data)).map(ControlServer)
+        LocalListener::open(&socket(data)).map(|listener| ControlServer(Arc::new(Mutex::new(listener))))
     }
 
     /// Serves requests until shutdown. `carry_out` returns the lines of an answer, without the
     /// final [`ReplyLine::End`]. Each connection is a separate task, and a panic ends only that
     /// one.
-    pub async fn run<C, F>(&mut self, carry_out: C, mut shutdown: Shutdown)
+    pub async fn run<C, F>(&self, carry_out: C, mut shutdown: Shutdown)
     where
         C: Fn(OperatorCommand) -> F + Clone + Send + 'static,
         F: Future<Output = Vec<ReplyLine>> + Send + 'static,
     {
         let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut connections = JoinSet::new();
+        let mut listener = self.0.lock().await;
         let serve = async {
             loop {
                 let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-                match self.0.accept().await {
+                match listener.accept().await {
                     Ok(connection) => {
                         let carry_out = carry_out.clone();
                         connections.spawn(async move {

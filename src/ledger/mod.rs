@@ -36,7 +36,7 @@ pub use answer::{AnsweredMessage, Effect, Recorded};
 pub use askers::{AskerTotals, Standing};
 pub use budget::{LedgerBudget, Sizes};
 pub use jobs::{AskerView, HalfUse, Job, JobState, Totals};
-pub use open::{Inspection, Ledger, inspect};
+pub use open::{FolderLock, Inspection, Ledger, folder, inspect, lock};
 pub use outbox::{Attempt, DayFigures, DueMessage, DuePost, MessageId, NextAttempt, Post};
 pub use restore::{copy, is_present, restore, used_halves};
 pub use rows::{LedgerError, Quarantined};

@@ -9,11 +9,23 @@ use crate::os::{Access, files};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use std::collections::HashSet;
 use std::fs::{File, TryLockError};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Name of the file in the data folder.
+/// Name of the ledger's folder in the data folder. The process that talks to strangers may use no
+/// other folder, so nothing else lies there.
+const FOLDER: &str = "ledger";
+/// Name of the lock of a running bot in its data folder.
+const BOT_LOCK_FILE: &str = "npubbot.lock";
+/// Name of the lock in the ledger's folder.
+const LOCK_FILE: &str = "ledger.lock";
+/// Longest wait for a lock: a process that was killed holds its lock until it is gone.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+/// Pause between two attempts to take a lock.
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
+/// Name of the file in the ledger's folder.
 pub(super) const LEDGER_FILE: &str = "ledger.sqlite";
 
 /// Longest wait of a statement for another process that reads the file, such as a backup or
@@ -27,6 +39,20 @@ const LARGEST_WAL: i64 = 8 << 20;
 const INCREMENTAL_VACUUM: i64 = 2;
 /// Number of prepared statements that are cached. The program has fewer.
 const CACHED_STATEMENTS: usize = 128;
+
+/// The folder of the ledger in a bot's data folder.
+pub fn folder(data: &Path) -> PathBuf {
+    data.join(FOLDER)
+}
+
+/// Takes the lock of a bot in its data folder, which is made if it is missing.
+///
+/// Errors: [`LedgerError::InUse`], [`LedgerError::Folder`].
+pub fn lock(data: &Path) -> Result<FolderLock, LedgerError> {
+    files::create_folder(data)
+        .map_err(|reason| LedgerError::Folder { folder: data.display().to_string(), reason: reason.to_string() })?;
+    FolderLock::take(data, BOT_LOCK_FILE)
+}
 
 /// An open ledger. Cheap to clone; clones share one connection, so there is one writer.
 #[derive(Clone)]
@@ -47,7 +73,7 @@ struct OpenLedger {
 }
 
 impl Ledger {
-    /// Locks a data folder, opens or makes its `ledger.sqlite`, and brings the schema up to date. A
+    /// Locks the ledger's folder, opens or makes its `ledger.sqlite`, and brings the schema up to date. A
     /// missing folder is made with permissions 0700, a missing file with 0600.
     ///
     /// Errors: [`LedgerError::InUse`], [`LedgerError::TooNew`] (the file is left as it is),
@@ -66,7 +92,7 @@ impl Ledger {
             reason: reason.to_string(),
         };
         files::create_folder(folder).map_err(unusable)?;
-        let lock = FolderLock::take(folder)?;
+        let lock = FolderLock::take(folder, LOCK_FILE)?;
         let path = folder.join(LEDGER_FILE);
         // SQLite would make the file with the permissions of the umask. The WAL gets the
         // permissions of the file.
@@ -266,28 +292,30 @@ pub(super) fn upgrade(connection: &mut Connection) -> Result<(), LedgerError> {
 }
 
 /// An advisory lock, held until it is dropped. The file stays behind.
-pub(super) struct FolderLock {
+pub struct FolderLock {
     file: File,
 }
 
 impl FolderLock {
-    /// Locks `ledger.lock` in `folder` without waiting.
+    /// Locks the file `lock` in `folder`. Waits a second for one that is about to be free.
     ///
     /// Errors: [`LedgerError::InUse`] if this process or another holds it; [`LedgerError::Folder`]
     /// if the file cannot be made or the file system has no locks.
-    pub(super) fn take(folder: &Path) -> Result<FolderLock, LedgerError> {
+    fn take(folder: &Path, lock: &str) -> Result<FolderLock, LedgerError> {
         let name = || folder.display().to_string();
         let unusable = |reason: std::io::Error| LedgerError::Folder {
             folder: name(),
-            reason: format!(
-                "ledger.lock cannot be locked ({reason}); choose a folder on a local disk that you can write"
-            ),
+            reason: format!("{lock} cannot be locked ({reason}); choose a folder on a local disk that you can write"),
         };
-        let file = files::open(&folder.join("ledger.lock"), Access::Write).map_err(unusable)?;
-        match file.try_lock() {
-            Ok(()) => Ok(FolderLock { file }),
-            Err(TryLockError::WouldBlock) => Err(LedgerError::InUse { folder: name() }),
-            Err(TryLockError::Error(error)) => Err(unusable(error)),
+        let file = files::open(&folder.join(lock), Access::Write).map_err(unusable)?;
+        let until = Instant::now() + LOCK_TIMEOUT;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(FolderLock { file }),
+                Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(LOCK_PAUSE),
+                Err(TryLockError::WouldBlock) => return Err(LedgerError::InUse { folder: name() }),
+                Err(TryLockError::Error(error)) => return Err(unusable(error)),
+            }
         }
     }
 }
@@ -388,7 +416,7 @@ pub fn inspect(folder: &Path) -> Result<Inspection, LedgerError> {
     if !path.exists() {
         return Ok(Inspection::Absent);
     }
-    let _lock = match FolderLock::take(folder) {
+    let _lock = match FolderLock::take(folder, LOCK_FILE) {
         Ok(lock) => lock,
         Err(LedgerError::InUse { .. }) => return Ok(Inspection::InUse),
         Err(error) => return Err(error),

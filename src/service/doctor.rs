@@ -11,7 +11,7 @@ use crate::ledger::{self, Inspection, LedgerError, Quarantined, Sizes};
 use crate::log_writer;
 use crate::nostr::{RelayFigures, nip11, reach};
 use crate::os::files::{self, free_bytes};
-use crate::os::kernel;
+use crate::os::{kernel, walls};
 use crate::pattern::Rate;
 use crate::scheduler::{DeviceStatus, Health, Rest};
 use crate::search::cpu::describe_kernel;
@@ -198,7 +198,7 @@ fn folder_findings(data: &Path, identity: &Path) -> Vec<Finding> {
         }
     };
     let mut findings = vec![folder, identity_finding(data, identity)];
-    let sound = match ledger::inspect(data) {
+    let sound = match ledger::inspect(&ledger::folder(data)) {
         Ok(Inspection::Absent) => good("ledger", "there is none yet; the first start makes it"),
         Ok(Inspection::InUse) => good("ledger", "a running npubbot has it"),
         Ok(Inspection::Sound { schema, open_jobs, quarantined, sizes, restored_at, is_older }) => {
@@ -223,7 +223,7 @@ fn identity_finding(data: &Path, identity: &Path) -> Finding {
             format!("{path} cannot be read ({error}); ask as the user that runs the bot, or as root")
         }
         // A new identity would be another bot, with the jobs of this one.
-        Err(_) if ledger::is_present(data) => {
+        Err(_) if ledger::is_present(&ledger::folder(data)) => {
             format!("it is lost, but its ledger is there: restore {path} from your copy or a backup")
         }
         Err(_) => "there is none, and `serve` makes none; run `npubbot init`".to_owned(),
@@ -443,13 +443,14 @@ pub(super) fn clock_finding(behind: i64) -> Option<Finding> {
 /// The vault process. `trouble` says why it does not work; `missing_walls` are the restrictions
 /// that it lacks; `refusals` counts the signatures that it refused.
 fn vault_findings(trouble: Option<String>, missing_walls: &[MissingWall], refusals: u64) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = missing_walls
-        .iter()
-        .map(|MissingWall { loss, is_sandbox }| match is_sandbox {
-            true => broken("vault", format!("a sandbox is missing: {loss}")),
-            false => weak("vault", format!("a protection is missing: {loss}")),
-        })
-        .collect();
+    let of = |process, walls: &[MissingWall]| -> Vec<Finding> {
+        let finding = |MissingWall { loss, is_sandbox }: &MissingWall| match is_sandbox {
+            true => broken(process, format!("a sandbox is missing: {loss}")),
+            false => weak(process, format!("a protection is missing: {loss}")),
+        };
+        walls.iter().map(finding).collect()
+    };
+    let mut findings = [of("vault", missing_walls), of("network process", walls::missing())].concat();
     if refusals > 0 {
         let text = format!("it refused {refusals} signatures: a bug, or the bot's process is captured; see the log");
         findings.push(broken("vault", text));

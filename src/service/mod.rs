@@ -27,7 +27,7 @@ use crate::compiled_kernels;
 use crate::config::{Config, RelayEntry};
 use crate::control::ControlServer;
 use crate::fault::{self, Step};
-use crate::ledger::{Ledger, LedgerError, Totals};
+use crate::ledger::{self, Ledger, LedgerError, Totals};
 use crate::nostr::{Flood, Reach, Relays, nip11};
 use crate::pattern::{Pattern, Rate};
 use crate::roster::{KeepTasks, Roster, task};
@@ -42,10 +42,9 @@ use monitor::Pulse;
 use operator::OperatorRequests;
 use results::Results;
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
 /// Time limit for the first measured rate at the start. Without a rate the bot cannot tell an
@@ -60,6 +59,15 @@ const RELAYS_END_TIMEOUT: Duration = Duration::from_millis(200);
 /// The settings of the bot's public events. A vault gets them at its start.
 pub fn public_settings(config: &Config) -> PublicSettings {
     crate::nostr::public_settings(config, config.web.listen.map(|_| PAGE_SHA256))
+}
+
+/// The files that a bot reads besides those of its ledger's folder.
+#[cfg_attr(not(feature = "fleet"), expect(unused_variables))]
+pub fn files_to_read(config: &Config, data: &Path) -> Vec<PathBuf> {
+    #[cfg(feature = "fleet")]
+    return workers::credentials_file(config, data).into_iter().collect();
+    #[cfg(not(feature = "fleet"))]
+    Vec::new()
 }
 
 /// The running bot.
@@ -80,7 +88,7 @@ impl Service {
     pub async fn start(mut config: Config, data: &Path, vault: Vault, clock: Clock) -> anyhow::Result<Service> {
         config.search.calibrations = calibration_file::in_folder(data);
         config.search.kernels = compiled_kernels::in_folder(data);
-        let ledger = Ledger::open(data, clock.clone())?;
+        let ledger = Ledger::open(&ledger::folder(data), clock.clone())?;
         ledger.claim(&vault.public_key())?;
         if config.bot.friends_of.is_empty() {
             ledger.set_followed(&HashSet::new())?;
@@ -188,21 +196,17 @@ impl Service {
         Monitor::new(self.handles())
     }
 
-    /// Opens the local socket in the data folder and serves the operator's requests there.
-    ///
-    /// Errors: the socket cannot be made. The bot works without it.
-    pub fn serve_control_socket(&mut self, data: &Path, controls: ProcessControls) -> std::io::Result<()> {
-        let server = Arc::new(Mutex::new(ControlServer::open(data)?));
+    /// Serves the operator's requests at the local socket.
+    pub fn serve_control_socket(&mut self, server: ControlServer, controls: ProcessControls) {
         let requests = Arc::new(OperatorRequests::new(self.handles(), controls));
         self.keep("local socket", move |stop| {
-            let (server, requests) = (Arc::clone(&server), Arc::clone(&requests));
+            let (server, requests) = (server.clone(), Arc::clone(&requests));
             let carry_out = move |command| {
                 let requests = Arc::clone(&requests);
                 async move { requests.carry_out(command).await }
             };
-            async move { server.lock().await.run(carry_out, stop).await }
+            async move { server.run(carry_out, stop).await }
         });
-        Ok(())
     }
 
     /// The measured rate of all devices together.

@@ -11,7 +11,7 @@ use crate::fleet::{
 };
 use crate::os::kernel::MemoryFile;
 use crate::search::DeviceId;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Difference between two clocks, in seconds, above which the operator is told.
@@ -21,9 +21,14 @@ const SLOW_ROUND_TRIP: f64 = 1.0;
 
 /// The fleet of the configuration and the bot's credentials there; `None` without one.
 pub(super) fn open(config: &Config, data: &Path) -> Result<Option<(Fleet, Credentials)>, CredentialsError> {
-    let Some(fleet) = &config.fleet else { return Ok(None) };
-    let file = fleet.credentials.clone().unwrap_or_else(|| data.join(FOLDER).join(BOT_CREDENTIALS));
+    let (Some(fleet), Some(file)) = (&config.fleet, credentials_file(config, data)) else { return Ok(None) };
     Ok(Some((Fleet::new(&fleet.server), credentials(&file)?)))
+}
+
+/// The file of the bot's credentials; `None` without a fleet.
+pub(super) fn credentials_file(config: &Config, data: &Path) -> Option<PathBuf> {
+    let fleet = config.fleet.as_ref()?;
+    Some(fleet.credentials.clone().unwrap_or_else(|| data.join(FOLDER).join(BOT_CREDENTIALS)))
 }
 
 /// Reads credentials. Where the system has files in memory, their file may be gone afterwards.

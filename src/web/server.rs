@@ -40,10 +40,31 @@ impl WebServer {
     ///
     /// Errors: the system refuses the address.
     pub async fn bind(config: &WebConfig, relays: &[RelayEntry], bot: PublicKey) -> std::io::Result<Option<WebServer>> {
+        WebServer::listen(config)?.map(|listener| WebServer::new(listener, config, relays, bot)).transpose()
+    }
+
+    /// Listens at the configured address, before there is a runtime. `None` if none is configured.
+    ///
+    /// Errors: the system refuses the address.
+    pub fn listen(config: &WebConfig) -> std::io::Result<Option<std::net::TcpListener>> {
         let Some(address) = config.listen else { return Ok(None) };
         let failed = |error| bind_error("the page cannot be served at", "listen", address, &error);
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
+        let listener = std::net::TcpListener::bind(address).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        Ok(Some(listener))
+    }
+
+    /// The server of an address.
+    ///
+    /// Errors: the system refuses the address.
+    pub fn new(
+        listener: std::net::TcpListener,
+        config: &WebConfig,
+        relays: &[RelayEntry],
+        bot: PublicKey,
+    ) -> std::io::Result<WebServer> {
+        let listener = TcpListener::from_std(listener)?;
+        let address = listener.local_addr()?;
         if !address.ip().is_loopback() {
             tracing::warn!(%address, "the page can be reached from other machines without TLS; put a reverse proxy in front");
         }
@@ -56,7 +77,7 @@ impl WebServer {
             page_of_bot: ascii(link("page", bot, &inbox)).unwrap_or(HeaderValue::from_static("page")),
             etag: ascii(format!("\"{PAGE_SHA256}\"")).unwrap_or(HeaderValue::from_static("\"\"")),
         };
-        Ok(Some(WebServer { listener, site: Arc::new(site), link: link(&base, bot, &inbox), limits: PAGE_LIMITS }))
+        Ok(WebServer { listener, site: Arc::new(site), link: link(&base, bot, &inbox), limits: PAGE_LIMITS })
     }
 
     /// The page's address for people.

@@ -85,6 +85,7 @@ fn main() -> std::process::ExitCode {
         safety::halves::TESTS,
         safety::leaks::TESTS,
         safety::memory::TESTS,
+        safety::network::TESTS,
         safety::secrets::TESTS,
         safety::swap::TESTS,
         safety::tickets::TESTS,

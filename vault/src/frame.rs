@@ -12,12 +12,12 @@ const VERSION: u8 = 1;
 /// Bytes of version and length.
 const HEAD: usize = 5;
 /// Largest frame without its head, bytes.
-pub(super) const MAX_FRAME: usize = 1 << 20;
+pub const MAX_FRAME: usize = 1 << 20;
 
 /// Encodes an item.
 ///
 /// Errors: the item is larger than a frame.
-pub(super) fn encode(item: &impl Serialize) -> io::Result<Vec<u8>> {
+pub fn encode(item: &impl Serialize) -> io::Result<Vec<u8>> {
     let bytes = postcard::to_stdvec(item).map_err(invalid)?;
     if bytes.len() > MAX_FRAME { Err(invalid("an item is larger than a frame")) } else { Ok(bytes) }
 }
@@ -26,7 +26,7 @@ pub(super) fn encode(item: &impl Serialize) -> io::Result<Vec<u8>> {
 ///
 /// Errors: the frame has another version, is too large or does not consist of whole items, or the
 /// stream fails.
-pub(super) fn read<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<Vec<T>>> {
+pub fn read<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<Vec<T>>> {
     let mut head = [0; HEAD];
     if from.read(&mut head[..1])? == 0 {
         return Ok(None);
@@ -54,19 +54,19 @@ fn invalid(reason: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::E
 
 /// The writing end, shared by threads. Items sent while a thread writes go together in the next
 /// frame.
-pub(super) struct Sender<W> {
+pub struct Sender<W> {
     waiting: Mutex<Vec<Vec<u8>>>,
     stream: Mutex<W>,
 }
 
 impl<W: Write> Sender<W> {
     /// A sender to a stream.
-    pub(super) fn new(stream: W) -> Sender<W> {
+    pub fn new(stream: W) -> Sender<W> {
         Sender { waiting: Mutex::default(), stream: Mutex::new(stream) }
     }
 
     /// The stream.
-    pub(super) fn into_stream(self) -> W {
+    pub fn into_stream(self) -> W {
         self.stream.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -74,7 +74,7 @@ impl<W: Write> Sender<W> {
     /// failed to.
     ///
     /// Errors: the stream fails. Items are lost then.
-    pub(super) fn send(&self, items: impl IntoIterator<Item = Vec<u8>>) -> io::Result<()> {
+    pub fn send(&self, items: impl IntoIterator<Item = Vec<u8>>) -> io::Result<()> {
         lock(&self.waiting).extend(items);
         let mut stream = lock(&self.stream);
         let waiting = std::mem::take(&mut *lock(&self.waiting));
@@ -102,7 +102,7 @@ fn write(stream: &mut impl Write, frame: &mut Vec<u8>) -> io::Result<()> {
 }
 
 /// Locks a mutex. A poisoned lock is accepted, because no holder leaves its data half changed.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -78,6 +78,9 @@ mod any_path {
     }
 }
 
+/// What a person must do before a vault can start again, if the passphrase was typed.
+pub const NEEDS_PERSON: &str = "the passphrase of the identity must be typed at the terminal where the bot was started";
+
 /// The source of the passphrase or key, for the vault process. It contains neither of them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum PassphraseSource {
@@ -141,8 +144,13 @@ pub(super) struct Ready {
 }
 
 impl PassphraseSource {
+    /// Whether a person must type the passphrase.
+    pub fn is_person(&self) -> bool {
+        matches!(self, PassphraseSource::Person { .. })
+    }
+
     /// The means for another start of the vault process, with the same identity.
-    pub(super) fn again(self) -> PassphraseSource {
+    pub fn again(self) -> PassphraseSource {
         match self {
             PassphraseSource::Person { .. } => PassphraseSource::Person {
                 prompt: "The vault process has ended. Passphrase of the bot's identity, to start it again: ".to_owned(),
@@ -182,9 +190,7 @@ impl VaultInit {
     /// terminal and `doctor`.
     pub(super) fn need(&self) -> Option<&'static str> {
         match self {
-            VaultInit::Bot(IdentityFile { means: PassphraseSource::Person { .. }, .. }, _) => {
-                Some("the passphrase of the identity must be typed at the terminal where the bot was started")
-            }
+            VaultInit::Bot(IdentityFile { means: PassphraseSource::Person { .. }, .. }, _) => Some(NEEDS_PERSON),
             _ => None,
         }
     }

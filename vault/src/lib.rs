@@ -24,7 +24,8 @@ mod age_file;
 mod announcement;
 mod answering;
 mod error;
-mod frame;
+#[doc(hidden)]
+pub mod frame;
 mod half;
 mod half_vault;
 mod identity;
@@ -60,7 +61,7 @@ pub use announcement::{ANNOUNCEMENT, Announcement};
 pub use answering::answer;
 pub use error::{UnwrapError, VaultError};
 pub use half_vault::HalfVault;
-pub use identity::{IdentityFile, PassphraseSource, Unlock, inspect as inspect_identity, relock};
+pub use identity::{IdentityFile, NEEDS_PERSON, PassphraseSource, Unlock, inspect as inspect_identity, relock};
 pub use message::{Claim, Opened, Rumor, VerifiedEvent};
 pub use os::MissingWall;
 pub use process::SANDBOX_LOG;
@@ -68,7 +69,7 @@ pub use public::{PublicRelay, PublicSettings};
 #[cfg(any(test, feature = "test-util"))]
 pub use request::BreakOut;
 pub use signer::BotSigner;
-pub use spawner::{DeviceStart, DirectSpawner, ProcessEnd, ProcessRequest, Spawned, Spawner};
+pub use spawner::{DeviceStart, DirectSpawner, Process, ProcessEnd, ProcessRequest, Spawned, Spawner};
 pub use start_points::StartId;
 pub use ticket::{Asked, Order, Reader, Wanted};
 pub use unwrap::GIFT_WRAPS;

@@ -3,13 +3,14 @@
 
 use super::error::VaultError;
 use super::frame::{self, Sender, lock};
-use super::identity::VaultInit;
+use super::identity::{IdentityFile, VaultInit};
+use super::public::PublicSettings;
 use crate::os::channel::{self, Ends};
 use crate::os::{self, program};
 use serde::{Deserialize, Serialize};
-use std::io::{self, Read};
-use std::path::PathBuf;
-use std::process::Child;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr};
 use std::sync::{Arc, Mutex};
 
 /// The name of the program in lists of processes.
@@ -61,7 +62,7 @@ pub struct Spawned {
     /// Our side of the channel to it.
     pub ends: Ends,
     /// What it writes to standard error, which is not inherited.
-    pub errors: Option<Box<dyn Read + Send>>,
+    pub errors: Option<ChildStderr>,
     /// The process.
     pub process: Box<dyn Process>,
 }
@@ -121,6 +122,13 @@ impl DirectSpawner {
         Arc::new(DirectSpawner { program, vault: Mutex::new(None) })
     }
 
+    /// A spawner of a bot's vaults, which get these settings.
+    ///
+    /// Errors: [`VaultError::Process`].
+    pub fn of_bot(identity: IdentityFile, settings: PublicSettings) -> Result<Arc<dyn Spawner>, VaultError> {
+        DirectSpawner::of_vault(VaultInit::Bot(identity, Some(settings)))
+    }
+
     /// A spawner of vaults.
     ///
     /// Errors: [`VaultError::Process`].
@@ -157,9 +165,9 @@ impl Spawner for DirectSpawner {
 }
 
 /// Starts a process and sends it its first item.
-fn spawn(program: &std::path::Path, command: &str, first: Vec<u8>) -> io::Result<Spawned> {
+fn spawn(program: &Path, command: &str, first: Vec<u8>) -> io::Result<Spawned> {
     let (mut child, ends) = channel::start(program, NAME, command)?;
-    let errors = child.stderr.take().map(|errors| Box::new(errors) as Box<dyn Read + Send>);
+    let errors = child.stderr.take();
     let Ends { reader, writer, closer } = ends;
     let sender = Sender::new(writer);
     // If this fails, the process has ended, and who reads from it sees that.

@@ -4,12 +4,13 @@ use super::calibration::Calibrations;
 use super::cpu::KernelChoice;
 use super::error::SearchError;
 use super::restraints::Restraints;
+use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::str::FromStr;
 use std::sync::Arc;
 
 /// The devices to use.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum DeviceChoice {
     /// Every GPU, or the CPU if no GPU works.
     #[default]
@@ -49,7 +50,7 @@ pub trait KernelStore: Debug + Send + Sync {
 }
 
 /// By what a GPU's way to search is chosen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Preference {
     /// Candidates per second.
     #[default]

@@ -5,6 +5,7 @@ use interprocess::local_socket::tokio::{Listener, Stream, prelude::*};
 use interprocess::local_socket::traits::Stream as _;
 use interprocess::local_socket::{ConnectOptions, GenericFilePath, ListenerOptions};
 use interprocess::os::unix::local_socket::ListenerOptionsExt;
+use interprocess::os::unix::uds_local_socket::Listener as SyncListener;
 use rustix::net::SendFlags;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -50,8 +51,14 @@ fn address(path: &Path) -> io::Result<(PathBuf, Option<File>)> {
 /// The bot's open socket. Its file is deleted when this value is dropped, before its folder is
 /// closed.
 pub struct LocalListener {
-    listener: Listener,
+    listener: BoundListener,
     _folder: Option<File>,
+}
+
+/// A listener becomes one of tokio at its first use, because a bot opens it before it has threads.
+enum BoundListener {
+    Open(Option<SyncListener>),
+    InUse(Listener),
 }
 
 /// A connection from an operator.
@@ -66,14 +73,22 @@ impl LocalListener {
         let (address, folder) = address(path)?;
         let name = address.to_fs_name::<GenericFilePath>()?;
         let options = ListenerOptions::new().name(name).mode(MODE as _).try_overwrite(true);
-        options.create_tokio().map(|listener| LocalListener { listener, _folder: folder })
+        let interprocess::local_socket::Listener::UdSocket(listener) = options.create_sync()?;
+        Ok(LocalListener { listener: BoundListener::Open(Some(listener)), _folder: folder })
     }
 
     /// Waits for the next connection.
     ///
     /// Errors: those of the system, for example a lack of file descriptors.
     pub async fn accept(&mut self) -> io::Result<Connection> {
-        self.listener.accept().await
+        if let BoundListener::Open(listener) = &mut self.listener {
+            let listener = listener.take().ok_or(io::ErrorKind::NotConnected)?;
+            self.listener = BoundListener::InUse(Listener::UdSocket(listener.try_into()?));
+        }
+        match &self.listener {
+            BoundListener::InUse(listener) => listener.accept().await,
+            BoundListener::Open(_) => Err(io::ErrorKind::NotConnected.into()),
+        }
     }
 }
 

@@ -4,9 +4,11 @@
 use crate::log_writer;
 use crate::memory;
 use crate::nostr::RelayFigures;
+use crate::os::walls;
 use crate::pattern::Rate;
 use crate::scheduler::{Health, Rest};
 use crate::service::context::Handles;
+use crate::vault::MissingWall;
 use prometheus::{Encoder, Gauge, GaugeVec, IntCounterVec, Opts, Registry, TextEncoder};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -26,8 +28,9 @@ pub fn collect(bot: &Handles, relays: &[RelayFigures], since: SystemTime) -> any
     let help = "Lines of the log that could not be written.";
     page.counters("log_lines_lost_total", help, [], [([], log_writer::lost_lines())])?;
     page.gauge("vault_working", "Whether the vault process works.", bot.context.vault.trouble().is_none())?;
-    let missing = bot.context.vault.missing_walls().into_iter().filter(|wall| wall.is_sandbox).count();
-    page.gauge("vault_missing_sandboxes", "Sandboxes that the vault process lacks.", missing as f64)?;
+    let count = |missing: &[MissingWall]| missing.iter().filter(|wall| wall.is_sandbox).count() as f64;
+    let missing = [(["vault"], count(&bot.context.vault.missing_walls())), (["network"], count(walls::missing()))];
+    page.gauges("missing_sandboxes", "Sandboxes that a process lacks.", ["process"], missing)?;
     let help = "Signatures that the vault's policy refused: a bug, or a captured process.";
     page.counters("vault_refusals_total", help, [], [([], bot.context.vault.refusals())])?;
     add_devices(&page, bot)?;

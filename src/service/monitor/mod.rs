@@ -250,35 +250,44 @@ const SIGNS_PER_PERIOD: u32 = 3;
 const MAX_START_TIME: Duration = Duration::from_secs(600);
 
 /// The service manager that started this process, if any.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub struct ServiceManager {
     /// Time between two signs of life; `None` if none are wanted.
     every: Option<Duration>,
+    tell: Arc<dyn Fn(BotState) -> std::io::Result<()> + Send + Sync>,
 }
 
 impl ServiceManager {
     /// Reads the settings from the environment (`NOTIFY_SOCKET`, `WATCHDOG_USEC`).
     pub fn from_environment() -> ServiceManager {
-        ServiceManager { every: manager::watchdog().map(|period| period / SIGNS_PER_PERIOD) }
+        ServiceManager::told_by(manager::watchdog(), manager::tell)
+    }
+
+    /// A service manager that wants a sign of life in each `period`, and is told by `tell`.
+    pub fn told_by(
+        period: Option<Duration>,
+        tell: impl Fn(BotState) -> std::io::Result<()> + Send + Sync + 'static,
+    ) -> ServiceManager {
+        ServiceManager { every: period.map(|period| period / SIGNS_PER_PERIOD), tell: Arc::new(tell) }
     }
 
     /// Says that the bot serves.
-    pub fn ready(self) {
-        send(BotState::Ready);
+    pub fn ready(&self) {
+        self.send(BotState::Ready);
     }
 
     /// Says that the bot stops.
-    pub fn stopping(self) {
-        send(BotState::Stopping);
+    pub fn stopping(&self) {
+        self.send(BotState::Stopping);
     }
 
     /// Gives signs of life while the bot lives. Run it in the main loop, so that a loop that hangs
     /// gives none.
-    pub async fn watch(self, monitors: &Monitors) -> Infallible {
+    pub async fn watch(&self, monitors: &Monitors) -> Infallible {
         let Some(every) = self.every else { return pending().await };
         loop {
             match monitors.health(every).await {
-                Ok(()) => send(BotState::Alive),
+                Ok(()) => self.send(BotState::Alive),
                 Err(reason) => tracing::error!(reason, "the bot hangs; the service manager gets no sign of life"),
             }
             tokio::time::sleep(every).await;
@@ -286,20 +295,20 @@ impl ServiceManager {
     }
 
     /// Gives signs of life during a start, for ten minutes at most.
-    pub async fn watch_start(self) -> Infallible {
+    pub async fn watch_start(&self) -> Infallible {
         let Some(every) = self.every else { return pending().await };
         let begun = tokio::time::Instant::now();
         while begun.elapsed() < MAX_START_TIME {
-            send(BotState::Alive);
+            self.send(BotState::Alive);
             tokio::time::sleep(every).await;
         }
         pending().await
     }
-}
 
-fn send(state: BotState) {
-    if let Err(error) = manager::tell(state) {
-        tracing::debug!(%error, "the service manager cannot be told");
+    fn send(&self, state: BotState) {
+        if let Err(error) = (self.tell)(state) {
+            tracing::debug!(%error, "the service manager cannot be told");
+        }
     }
 }
 

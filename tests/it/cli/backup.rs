@@ -117,7 +117,7 @@ async fn no_half_serves_twice_after_a_restore() {
     while !asker.next_text().await.contains("ntweak1") {}
     running.kill();
 
-    let halves = home.data().join("used-halves");
+    let halves = home.data().join("ledger/used-halves");
     let flags = [refs(&flags), vec!["--used-halves", halves.to_str().unwrap()]].concat();
     let made = restore(&home, &file, &flags);
     assert!(made.status.success(), "{}", stderr(&made));
@@ -137,7 +137,7 @@ async fn no_half_serves_twice_after_a_restore() {
 fn a_backup_that_does_not_open_or_is_cut_leaves_nothing() {
     let home = Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
     drop(home.vault());
-    drop(npubbot::ledger::Ledger::open(&home.data(), npubbot::clock::Clock::System).unwrap());
+    drop(npubbot::ledger::Ledger::open(&npubbot::ledger::folder(&home.data()), npubbot::clock::Clock::System).unwrap());
     let (file, flags) = backed_up(&home);
     let (data, config) = elsewhere(&home);
     let nothing_is_left = |output: &Output, code, because: &str| {
@@ -207,8 +207,8 @@ fn a_backup_of_a_later_version_is_refused() {
     }
     // A ledger of a later schema.
     drop(home.vault());
-    drop(npubbot::ledger::Ledger::open(&home.data(), npubbot::clock::Clock::System).unwrap());
-    let ledger = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
+    drop(npubbot::ledger::Ledger::open(&npubbot::ledger::folder(&home.data()), npubbot::clock::Clock::System).unwrap());
+    let ledger = rusqlite::Connection::open(home.data().join("ledger/ledger.sqlite")).unwrap();
     ledger.pragma_update(None, "user_version", 999).unwrap();
     drop(ledger);
     let key = home.age_identity();
@@ -224,13 +224,14 @@ fn neither_command_overwrites_anything() {
     let again = backup(&home, &file, &refs(&flags));
     assert!(!again.status.success() && fs::read(&file).unwrap() == before, "{}", stderr(&again));
     let (data, _) = elsewhere(&home);
-    for occupied in ["identity.age", "ledger.sqlite", "used-halves"] {
-        fs::create_dir_all(&data).unwrap();
+    let files = ["identity.age", "ledger/ledger.sqlite", "ledger/used-halves"];
+    for occupied in files {
+        fs::create_dir_all(data.join("ledger")).unwrap();
         fs::write(data.join(occupied), "mine").unwrap();
         let output = restore(&home, &file, &refs(&flags));
         assert_eq!(output.status.code(), Some(2), "{occupied}: {}", stderr(&output));
         assert_eq!(fs::read(data.join(occupied)).unwrap(), b"mine");
-        assert_eq!(fs::read_dir(&data).unwrap().count(), 1);
+        assert_eq!(files.iter().filter(|file| data.join(file).exists()).count(), 1);
         fs::remove_dir_all(&data).unwrap();
     }
     let nothing = home.folder.path().join("nothing");
@@ -242,7 +243,7 @@ fn neither_command_overwrites_anything() {
 fn another_configuration_is_kept_and_the_bot_waits_until_a_person_has_chosen() {
     let home = Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
     drop(home.vault());
-    drop(npubbot::ledger::Ledger::open(&home.data(), npubbot::clock::Clock::System).unwrap());
+    drop(npubbot::ledger::Ledger::open(&npubbot::ledger::folder(&home.data()), npubbot::clock::Clock::System).unwrap());
     let (file, flags) = backed_up(&home);
     let (data, config) = elsewhere(&home);
     let beside = config.with_extension("toml.restored");

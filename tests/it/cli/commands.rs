@@ -279,7 +279,7 @@ fn advice_names_what_works_where_it_is_given() {
         }),
     }
     // A new identity beside a ledger would be another bot.
-    drop(npubbot::ledger::Ledger::open(&folder.path().join("data"), npubbot::clock::Clock::System).unwrap());
+    drop(npubbot::ledger::Ledger::open(&folder.path().join("data/ledger"), npubbot::clock::Clock::System).unwrap());
     let identity = folder.path().join("data/identity.age");
     let whole = fs::read(&identity).unwrap();
     for damaged in [&[][..], &whole[..whole.len() / 2], &[7; 300]] {
@@ -329,7 +329,7 @@ fn serve_makes_no_identity_and_refuses_the_ledger_of_another_bot() {
     };
     // The ledger of another bot.
     let other = nostr::Keys::generate().public_key();
-    Ledger::open(&data, Clock::System).unwrap().claim(&other).unwrap();
+    Ledger::open(&npubbot::ledger::folder(&data), Clock::System).unwrap().claim(&other).unwrap();
     refused(&nostr::ToBech32::to_bech32(&other).unwrap());
     // A ledger whose identity is lost.
     fs::remove_file(&identity).unwrap();

@@ -342,7 +342,8 @@ async fn a_request_whose_sender_has_left_is_not_carried_out() {
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
     let bot = started(&home).await;
-    let signal = |signal| kill_process(Pid::from_raw(bot.pid() as i32).unwrap(), signal).unwrap();
+    let network = crate::support::vault::network_of(bot.pid()) as i32;
+    let signal = |signal| kill_process(Pid::from_raw(network).unwrap(), signal).unwrap();
     let request = |text: &[u8]| {
         let mut stream = UnixStream::connect(home.data().join("control.sock")).unwrap();
         stream.write_all(text).unwrap();

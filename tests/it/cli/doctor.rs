@@ -63,8 +63,8 @@ fn a_restore_bad_rows_and_private_relays_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let (config, data) = (folder.path().join("relays.toml"), folder.path().join("data"));
     let relays = "[[relays]]\nurl = \"ws://127.0.0.1:9\"\nroles = [\"inbox\"]\n";
-    let ledger = || Ledger::open(&data, Clock::System).unwrap();
-    let file = |name: &str| data.join(name);
+    let ledger = || Ledger::open(&npubbot::ledger::folder(&data), Clock::System).unwrap();
+    let file = |name: &str| data.join("ledger").join(name);
     // Private addresses for askers are reported only while they are allowed.
     std::fs::write(&config, relays).unwrap();
     assert!(!stdout(&doctor(&config, &data)).contains("private relays"));
@@ -106,7 +106,9 @@ fn every_problem_is_named_with_its_remedy() {
     let key = age::x25519::Identity::generate().to_public();
     std::fs::write(data.join("identity.age"), age::encrypt(&key, &[b'x'; 63]).unwrap()).unwrap();
     std::fs::set_permissions(data.join("identity.age"), PermissionsExt::from_mode(0o644)).unwrap();
-    std::fs::write(data.join("ledger.sqlite"), "this is no ledger, and long enough to look like some file").unwrap();
+    std::fs::create_dir(data.join("ledger")).unwrap();
+    std::fs::write(data.join("ledger/ledger.sqlite"), "this is no ledger, and long enough to look like some file")
+        .unwrap();
     let output = doctor(&config, &data);
     let said = stdout(&output);
     assert!(!output.status.success());

@@ -94,7 +94,7 @@ async fn top_names_a_bot_that_hangs_and_ends_at_a_key() {
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
     let bot = started(&home).await;
-    let pid = bot.pid().to_string();
+    let pid = crate::support::vault::network_of(bot.pid()).to_string();
     let (stop, go_on) = (["kill", "-STOP", &pid], ["kill", "-CONT", &pid]);
     let hangs = "the bot has not answered for";
     let screen = terminal::top(&home.data(), &home.config_file(), &[("Devices", "", &stop), (hangs, "q", &go_on)]);

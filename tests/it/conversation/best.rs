@@ -76,7 +76,7 @@ async fn the_best_so_far_survives_a_kill_and_is_what_comes() {
     process.kill();
     // Leaves the search an instant, and almost nothing rarer to find: only a key with 64 zero bits.
     // So the bot must send the wrap that is on disk.
-    let ledger = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
+    let ledger = rusqlite::Connection::open(home.data().join("ledger/ledger.sqlite")).unwrap();
     let kept: Vec<u8> = ledger.query_row("SELECT wrap FROM best", [], |row| row.get(0)).unwrap();
     ledger.execute("UPDATE best SET searched = 599999, pattern = 'zeros:63'", []).unwrap();
     drop(ledger);

@@ -121,7 +121,7 @@ async fn a_relay_gone_for_six_days_gets_the_same_event() {
     turn_until(&clock, 12 * HOUR, &home, "six days of attempts", &tries).await;
     assert_eq!(running.service.totals().unwrap().delivered, 0);
     let result: Vec<u8> = {
-        let ledger = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
+        let ledger = rusqlite::Connection::open(home.data().join("ledger/ledger.sqlite")).unwrap();
         ledger.query_row("SELECT wrap FROM outbox WHERE result_of = 1", [], |row| row.get(0)).unwrap()
     };
 
@@ -153,7 +153,7 @@ async fn after_fourteen_days_a_message_is_given_up_and_the_operator_told() {
     assert_eq!(home.count(given_up), Some(0), "not before its time");
     // Fourteen days have about three hundred attempts. The clock skipped them here, so they are
     // entered in the ledger.
-    let ledger = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
+    let ledger = rusqlite::Connection::open(home.data().join("ledger/ledger.sqlite")).unwrap();
     assert_eq!(ledger.execute("UPDATE outbox SET attempts = 300 WHERE result_of = 1", []).unwrap(), 1);
     drop(ledger);
     turn_until(&clock, 6 * HOUR, &home, "given up", given_up).await;

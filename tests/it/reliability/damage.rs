@@ -16,7 +16,7 @@ pub const TESTS: &[Test] = &[
 ];
 
 fn ledger(home: &Home) -> Connection {
-    Connection::open(home.data().join("ledger.sqlite")).unwrap()
+    Connection::open(home.data().join("ledger/ledger.sqlite")).unwrap()
 }
 
 async fn a_message_that_can_never_be_recorded_holds_up_nobody() {
@@ -45,7 +45,7 @@ async fn a_message_that_can_never_be_recorded_holds_up_nobody() {
 fn damage(home: &Home) {
     // A write by another program makes the bot read its pages again.
     ledger(home).execute_batch("CREATE TABLE other (x); PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
-    let mut file = OpenOptions::new().write(true).open(home.data().join("ledger.sqlite")).unwrap();
+    let mut file = OpenOptions::new().write(true).open(home.data().join("ledger/ledger.sqlite")).unwrap();
     let bytes = file.metadata().unwrap().len() - 4096;
     file.seek(SeekFrom::Start(4096)).unwrap();
     file.write_all(&vec![0x55; bytes as usize]).unwrap();

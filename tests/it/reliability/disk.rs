@@ -20,7 +20,7 @@ const SOON: Duration = Duration::from_secs(5);
 
 /// Fills the unused pages inside the ledger file.
 fn occupy_free_pages(home: &Home) {
-    let ledger = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
+    let ledger = rusqlite::Connection::open(home.data().join("ledger/ledger.sqlite")).unwrap();
     ledger.busy_timeout(SOON).unwrap();
     ledger.execute_batch("CREATE TABLE IF NOT EXISTS filler (bytes BLOB)").unwrap();
     let free = || ledger.query_row("PRAGMA freelist_count", [], |row| row.get::<_, i64>(0)).unwrap();

@@ -198,10 +198,10 @@ async fn a_second_serve_on_the_folder_ends_and_says_why() {
 
 /// The ledger is in one file, which is sound and free, and the job is still open.
 fn assert_ended_well(home: &Home, is_clean: bool) {
-    assert!(!is_clean || !home.data().join("ledger.sqlite-wal").exists(), "the log is folded into the file");
+    assert!(!is_clean || !home.data().join("ledger/ledger.sqlite-wal").exists(), "the log is folded into the file");
     home.assert_sound();
     assert_eq!(home.count(OPEN), Some(1));
-    drop(Ledger::open(&home.data(), Clock::System).expect("the lock is free"));
+    drop(Ledger::open(&npubbot::ledger::folder(&home.data()), Clock::System).expect("the lock is free"));
 }
 
 /// R11. The job would take a day, so every stop happens during a launch.
@@ -302,13 +302,13 @@ async fn with_ten_thousand_open_jobs_it_serves() {
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
     let bot = home.vault().public_key();
-    drop(Ledger::open(&home.data(), Clock::System).unwrap());
+    drop(Ledger::open(&npubbot::ledger::folder(&home.data()), Clock::System).unwrap());
     let mut patterns = HashSet::new();
     while patterns.len() < 10_000 {
         let character = |_| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
         patterns.insert((0..12).map(character).collect::<String>());
     }
-    let mut file = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
+    let mut file = rusqlite::Connection::open(home.data().join("ledger/ledger.sqlite")).unwrap();
     let write = file.transaction().unwrap();
     let now = Clock::System.now() as i64;
     for pattern in &patterns {

@@ -9,6 +9,7 @@ use crate::support::forger::Forger;
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
 use crate::support::usage::status;
+use crate::support::vault::network_of;
 use crate::support::{dm_list, wait_for};
 use nostr_sdk::prelude::{Client, Event, EventBuilder, Keys, Kind, Tag, Timestamp};
 use rand::rngs::StdRng;
@@ -75,6 +76,7 @@ struct Usage {
 }
 
 fn usage(pid: u32) -> Usage {
+    let pid = network_of(pid);
     let files = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count() as u64;
     Usage { resident: status(pid, "RssAnon") * 1024, files, threads: status(pid, "Threads") }
 }
@@ -175,7 +177,7 @@ async fn soak(messages: usize, pace: Duration, batches: usize) {
         }
         sent += 1;
         used.push(usage(process.pid()));
-        wal = size(&home, "data/ledger.sqlite-wal").max(wal);
+        wal = size(&home, "data/ledger/ledger.sqlite-wal").max(wal);
         if began.elapsed() > dies_at {
             relay.stop().await;
             // The injected fault: the relay stays down for this time.
@@ -228,7 +230,7 @@ async fn soak(messages: usize, pace: Duration, batches: usize) {
          heap in use (for a moment up to {burst} more), {resident:?} resident, {files:?} files, {threads:?} threads",
         began.elapsed(),
     );
-    let (ledger, log) = (size(&home, "data/ledger.sqlite"), size(&home, "log"));
+    let (ledger, log) = (size(&home, "data/ledger/ledger.sqlite"), size(&home, "log"));
     println!("bytes of the ledger {ledger}, of its write-ahead log at most {wal}, of the log {log}");
     assert!(ledger <= EMPTY_LEDGER + sent as u64 * ROWS_A_MESSAGE, "the ledger");
     assert!(wal <= LONGEST_WAL, "the write-ahead log");

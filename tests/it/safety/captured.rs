@@ -18,6 +18,7 @@ use nostr_sdk::nips::nip44::v2::ConversationKey;
 use nostr_sdk::{Event, EventBuilder, JsonUtil, Keys, Kind, PublicKey, ToBech32};
 use npubbot::clock::Clock;
 use npubbot::config::Config;
+use npubbot::control::ControlServer;
 use npubbot::job::{Asker as Author, EncryptionKey, Ticket};
 use npubbot::key::{Npub, Offset, Rotation, StartPoint, Tweak, VerifiedHit};
 use npubbot::ledger::{Job, Ledger};
@@ -92,7 +93,7 @@ async fn serve_captured() {
         set_log_level: Box::new(|_| Err("not in this test".to_owned())),
         recent_log: Box::new(Vec::new),
     };
-    service.serve_control_socket(&data, controls).unwrap();
+    service.serve_control_socket(ControlServer::open(&data).unwrap(), controls);
     until("the attack begins", || async { folder.join("attacker").exists().then_some(()) }).await;
     let ledger = service.ledger().clone();
     let attack = move || {

@@ -8,6 +8,7 @@ pub mod floods;
 pub mod halves;
 pub mod leaks;
 pub mod memory;
+pub mod network;
 pub mod secrets;
 pub mod swap;
 pub mod tickets;

@@ -216,7 +216,7 @@ impl Home {
     /// The result of a query for one number in the ledger, while the bot may be running. `None` if
     /// there is no ledger yet.
     pub fn count(&self, query: &str) -> Option<i64> {
-        let file = self.data().join("ledger.sqlite");
+        let file = self.data().join("ledger/ledger.sqlite");
         let ledger = rusqlite::Connection::open_with_flags(file, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
         ledger.query_row(query, [], |row| row.get(0)).ok()
     }
@@ -229,7 +229,7 @@ impl Home {
 
     /// Checks that SQLite finds the ledger sound.
     pub fn assert_sound(&self) {
-        let ledger = rusqlite::Connection::open(self.data().join("ledger.sqlite")).unwrap();
+        let ledger = rusqlite::Connection::open(self.data().join("ledger/ledger.sqlite")).unwrap();
         let sound: String = ledger.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
         assert_eq!(sound, "ok");
     }

@@ -5,7 +5,7 @@
 //! secrets: it looks at every byte for any eight-byte piece of any form of a secret. So it also finds
 //! half of a number, and a number whose halves are far apart, as the kernels store their products.
 
-use super::vault::{about, memory};
+use super::vault::{about, memory, network_of};
 use aho_corasick::AhoCorasick;
 use nostr_sdk::prelude::{Keys, ToBech32};
 use npubbot::key::Rotation;
@@ -84,6 +84,7 @@ impl<'a> Search<'a> {
     /// The needles in all readable memory of a process, as a core dump would have it, and in its
     /// arguments and environment on their own, so that a finding names them.
     pub fn process(&self, pid: u32) -> Vec<String> {
+        let pid = network_of(pid);
         let apart = ["cmdline", "environ"].map(|name| (name.to_owned(), fs::read(about(pid, name)).unwrap()));
         let regions = memory(pid).unwrap().into_iter().map(|region| (region.line, region.bytes));
         let found = apart.into_iter().chain(regions);
@@ -97,6 +98,7 @@ impl<'a> Search<'a> {
 /// Writes `bytes` into slot number `place`. The slots have 256 bytes each, at the unused end of the
 /// stack of a process's first thread.
 pub fn plant(pid: u32, place: usize, bytes: &[u8]) {
+    let pid = network_of(pid);
     let stack = memory(pid).unwrap().into_iter().find(|region| region.line.ends_with("[stack]")).unwrap();
     let memory = fs::OpenOptions::new().write(true).open(about(pid, "mem")).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&memory, bytes, stack.start + 256 * place as u64).unwrap();

@@ -1,8 +1,10 @@
-//! Processor time and memory that a process uses.
+//! Processor time and memory that a process uses, of a bot its network process.
+use super::vault::network_of;
 use std::fs;
 
 /// A number in `/proc/PID/status`, such as `VmRSS` or `Threads`. Memory is in KiB.
 pub fn status(pid: u32, name: &str) -> u64 {
+    let pid = network_of(pid);
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let number = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap();
     number.split_whitespace().next().unwrap().parse().unwrap()
@@ -10,6 +12,7 @@ pub fn status(pid: u32, name: &str) -> u64 {
 
 /// Processor time in seconds, and resident memory in bytes, of a process.
 pub fn of(pid: u32) -> (f64, u64) {
+    let pid = network_of(pid);
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
     let ticks: f64 = fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap();
@@ -23,6 +26,7 @@ pub fn seconds_beside_search(pid: u32) -> f64 {
 
 /// Processor time in seconds of a process's threads whose names begin with one of these.
 pub fn seconds_of_threads(pid: u32, names: &[&str]) -> f64 {
+    let pid = network_of(pid);
     let mut nanoseconds = 0;
     for thread in fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten() {
         let read = |name: &str| fs::read_to_string(thread.path().join(name)).unwrap_or_default();

@@ -47,6 +47,15 @@ pub fn opened(reader: &Keys, wrap: &str) -> Option<String> {
 
 /// The process id of a bot's vault; `None` while there is none. `bot` is the bot's process id.
 pub fn vault_of(bot: u32) -> Option<u32> {
+    child_of(bot, "npubbot-vault")
+}
+
+/// The process of a bot that talks to strangers: a child of its supervisor, or the bot itself.
+pub fn network_of(bot: u32) -> u32 {
+    child_of(bot, "npubbot-network").unwrap_or(bot)
+}
+
+fn child_of(bot: u32, wanted: &str) -> Option<u32> {
     let threads = fs::read_dir(format!("/proc/{bot}/task")).ok()?;
     let children = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok());
     let children: Vec<u32> = children
@@ -54,7 +63,7 @@ pub fn vault_of(bot: u32) -> Option<u32> {
         .collect();
     // The vault hides its arguments from its own user, so the name of the process must do.
     let name = |id: u32| fs::read_to_string(about(id, "comm")).unwrap_or_default();
-    children.into_iter().find(|id| name(*id).trim() == "npubbot-vault")
+    children.into_iter().find(|id| name(*id).trim() == wanted)
 }
 
 /// Waits for a vault process of the bot other than `former`.
@@ -84,6 +93,7 @@ pub struct Region {
 /// All readable memory of a process. Errors: the system does not let us read the process.
 pub fn memory(id: u32) -> std::io::Result<Vec<Region>> {
     use std::os::unix::fs::FileExt;
+    let id = network_of(id);
     let maps = fs::read_to_string(about(id, "maps"))?;
     let memory = fs::File::open(about(id, "mem"))?;
     let mut regions = Vec::new();

@@ -28,6 +28,22 @@ pub struct Ends {
     pub closer: Closer,
 }
 
+impl Ends {
+    /// Our side of a channel, from its socket.
+    ///
+    /// Errors: the system has no room for more open files.
+    pub fn of(socket: OwnedFd) -> io::Result<Ends> {
+        let ours = UnixStream::from(socket);
+        Ok(Ends { reader: Reader(ours.try_clone()?), closer: Closer(ours.try_clone()?), writer: Writer(ours) })
+    }
+}
+
+impl From<Ends> for OwnedFd {
+    fn from(ends: Ends) -> OwnedFd {
+        ends.writer.0.into()
+    }
+}
+
 impl Closer {
     /// Closes the stream. The vault reads to the end of the stream, and then exits.
     pub fn close(&self) {
@@ -57,7 +73,7 @@ impl Write for Writer {
 /// Errors: it cannot be started.
 pub fn start(program: &Path, name: &str, argument: &str) -> io::Result<(Child, Ends)> {
     let (ours, theirs) = UnixStream::pair()?;
-    let ends = Ends { reader: Reader(ours.try_clone()?), closer: Closer(ours.try_clone()?), writer: Writer(ours) };
+    let ends = Ends::of(ours.into())?;
     let mut command = Command::new(program);
     command.arg0(name).arg(argument).env_clear();
     command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::piped());

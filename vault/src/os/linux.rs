@@ -23,6 +23,15 @@ pub fn name_vault() {
     let _ = rustix::thread::set_name(c"npubbot-vault");
 }
 
+/// Names the network process in lists of processes, and ends it with its parent.
+///
+/// Errors: the system refuses.
+pub fn follow_supervisor() -> io::Result<()> {
+    let _ = rustix::thread::set_name(c"npubbot-network");
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    Ok(())
+}
+
 /// Closes all file descriptors except standard input, output and error. Those that npubbot opened
 /// were closed by `exec`; those of a GPU driver or of the parent process may still be open. Only
 /// for a process that has opened nothing yet.

@@ -28,7 +28,7 @@ pub use unix::{files, is_forbidden_call, leave_terminal};
 #[cfg(windows)]
 pub use windows::{channel, files, is_forbidden_call, leave_terminal, walls};
 
-/// A wall around the vault process that could not be raised.
+/// A wall around a process that could not be raised.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MissingWall {
     /// The consequence, for the operator.
@@ -38,7 +38,8 @@ pub struct MissingWall {
 }
 
 impl MissingWall {
-    fn sandbox(loss: impl Into<String>) -> MissingWall {
+    /// A missing part of a sandbox.
+    pub fn sandbox(loss: impl Into<String>) -> MissingWall {
         MissingWall { loss: loss.into(), is_sandbox: true }
     }
 

@@ -1,17 +1,27 @@
-//! The walls around the vault process. The system refuses the process everything that answering
-//! does not need, and keeps other processes from looking into it. The walls are raised before the
-//! first request.
+//! The walls around the vault process and around the process that talks to strangers. The system
+//! refuses a process what its work does not need. Walls are raised before the first request.
+//!
+//! | | vault | network process |
+//! | --- | --- | --- |
+//! | files | none | its folder, read and written; some of the system's, read |
+//! | network | none | outgoing; no socket of this machine, no port to listen at |
+//! | system calls | 33 allowed, others end it | [`DENIED`] and some arguments are refused |
+//! | its memory | hidden from other processes, and locked | as any other |
 
 use super::MissingWall;
-use landlock::{ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetStatus, Scope};
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    RulesetStatus, Scope, make_bitflags, path_beneath_rules,
+};
 use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::process::{DumpableBehavior, Resource, getrlimit, set_dumpable_behavior};
 use rustix::thread::{CapabilitySet, capabilities, set_no_new_privs};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    apply_filter_all_threads,
+    apply_filter_all_threads, sock_filter,
 };
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// The missing walls.
 pub type Missing = Vec<MissingWall>;
@@ -66,6 +76,154 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_open,
 ];
 
+/// System calls that the network process has no use for: other programs and processes, the memory
+/// of others, mounts, keys of the kernel, and rights of files that it may not open.
+const DENIED: &[libc::c_long] = &[
+    libc::SYS_execve,
+    libc::SYS_execveat,
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_kcmp,
+    libc::SYS_pidfd_open,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_pidfd_send_signal,
+    libc::SYS_tkill,
+    libc::SYS_rt_sigqueueinfo,
+    libc::SYS_rt_tgsigqueueinfo,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_listen,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_setns,
+    libc::SYS_unshare,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_fanotify_init,
+    libc::SYS_personality,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_syslog,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_fchmodat,
+    FCHMODAT2,
+    libc::SYS_fchownat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_kexec_file_load,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_fork,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_vfork,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chmod,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lchown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_modify_ldt,
+];
+/// The number of `fchmodat2` on every architecture. Some versions of libc do not name it.
+const FCHMODAT2: libc::c_long = 452;
+/// Kinds of sockets that the network process may make. It needs netlink to look up names.
+const SOCKETS: [libc::c_int; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+/// Requests to a terminal that put words into the mouth of the person at it, or change it.
+const DENIED_TERMINAL_REQUESTS: [u64; 4] = [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCCONS, libc::TIOCSETD];
+/// The first number of the system calls of x32, a second interface of the kernel on x86-64 whose
+/// calls pass a list of denied numbers.
+const X32_CALLS: u32 = 0x4000_0000;
+
+/// The files that the network process may use.
+#[derive(Clone, Debug, Default)]
+pub struct NetworkFiles {
+    /// Folders whose files it reads, writes, makes and deletes.
+    pub write: Vec<PathBuf>,
+    /// Files and folders that it reads.
+    pub read: Vec<PathBuf>,
+}
+
+/// Raises the walls of the network process around this thread and the threads that it starts. Call
+/// it while there is no other thread, once the sockets to listen at are open.
+pub fn enclose_network(files: &NetworkFiles) -> Missing {
+    // Its threads cannot listen: the calls that would open a port or a socket are denied.
+    let mut missing = enclose_with(files, AccessNet::BindTcp.into());
+    let filters = [deny_calls(), deny_clone3()];
+    let raised = filters.into_iter().try_for_each(|filter| apply_filter_all_threads(&filter?));
+    if let Err(error) = raised {
+        missing.push(MissingWall::sandbox(format!("other programs and processes are open to it (seccomp: {error})")));
+    }
+    missing
+}
+
+/// Refuses [`DENIED`], other processes than this one, sockets of this machine, signals to others,
+/// and requests to a terminal.
+fn deny_calls() -> Result<BpfProgram, seccompiler::Error> {
+    let mut rules: Rules = DENIED.iter().map(|&call| (call, Vec::new())).collect();
+    let condition =
+        |argument, operator, value| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value);
+    let other_kinds: Result<Vec<_>, _> =
+        SOCKETS.iter().map(|&kind| condition(0, SeccompCmpOp::Ne, kind as u64)).collect();
+    rules.insert(libc::SYS_socket, vec![SeccompRule::new(other_kinds?)?]);
+    for call in [libc::SYS_kill, libc::SYS_tgkill] {
+        let others = condition(0, SeccompCmpOp::Ne, u64::from(std::process::id()))?;
+        rules.insert(call, vec![SeccompRule::new(vec![others])?]);
+    }
+    let is_process = condition(0, SeccompCmpOp::MaskedEq(libc::CLONE_THREAD as u64), 0)?;
+    rules.insert(libc::SYS_clone, vec![SeccompRule::new(vec![is_process])?]);
+    let requests =
+        DENIED_TERMINAL_REQUESTS.map(|request| SeccompRule::new(vec![condition(1, SeccompCmpOp::Eq, request)?]));
+    rules.insert(libc::SYS_ioctl, requests.into_iter().collect::<Result<_, _>>()?);
+    let program = program(rules, SeccompAction::Allow, SeccompAction::Errno(libc::EPERM as u32))?;
+    // Loads the number of the call; from `X32_CALLS` on, the call ends the process.
+    let x32 = [(0x20, 0, 0, 0), (0x35, 0, 1, X32_CALLS), (0x06, 0, 0, libc::SECCOMP_RET_KILL_PROCESS)];
+    let x32 = x32.map(|(code, jt, jf, k)| sock_filter { code, jt, jf, k });
+    Ok(x32.into_iter().chain(program).collect())
+}
+
+/// Makes the C library start threads by `clone`, whose flags a filter can see.
+fn deny_clone3() -> Result<BpfProgram, seccompiler::Error> {
+    let rules = [(libc::SYS_clone3, Vec::new())].into();
+    program(rules, SeccompAction::Allow, SeccompAction::Errno(libc::ENOSYS as u32))
+}
+
 /// Hides the process's memory and files from other processes of the same user, and keeps its memory
 /// out of swap. Call it first, before there is a secret.
 pub fn hide() -> Missing {
@@ -93,11 +251,17 @@ fn lock_memory() -> Result<(), String> {
 /// Takes files, the network and new rights from this thread and the threads that it starts. Call it
 /// once the identity is open.
 pub fn enclose() -> Missing {
+    enclose_with(&NetworkFiles::default(), AccessNet::from_all(NEWEST))
+}
+
+/// Takes files and new rights from this thread and the threads that it starts, except for `files`,
+/// and the rights to the network named by `net`.
+fn enclose_with(files: &NetworkFiles, net: BitFlags<AccessNet>) -> Missing {
     let mut missing = Missing::new();
     if let Err(error) = set_no_new_privs(true) {
         missing.push(MissingWall::sandbox(format!("it could gain rights by running a program ({error})")));
     }
-    match landlock() {
+    match landlock(files, net) {
         Ok(RulesetStatus::FullyEnforced) => {}
         Ok(RulesetStatus::PartiallyEnforced) => {
             missing.push(MissingWall::precaution("a newer kernel would close more files and sockets to it (Landlock)"));
@@ -110,15 +274,20 @@ pub fn enclose() -> Missing {
     missing
 }
 
-/// Denies every file and socket: the ruleset has no rule that would allow one.
-fn landlock() -> Result<RulesetStatus, landlock::RulesetError> {
-    let newest = ABI::V6;
+/// The newest version of Landlock that is used.
+const NEWEST: ABI = ABI::V6;
+
+/// Denies every file but `files`, the uses of the network in `net`, and signals to others.
+fn landlock(files: &NetworkFiles, net: BitFlags<AccessNet>) -> Result<RulesetStatus, landlock::RulesetError> {
+    let read = make_bitflags!(AccessFs::{ReadFile | ReadDir});
+    let write = read | make_bitflags!(AccessFs::{WriteFile | Truncate | MakeReg | RemoveFile});
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_all(newest))?
-        .handle_access(AccessNet::from_all(newest))?
-        .scope(Scope::from_all(newest))?;
-    Ok(ruleset.create()?.restrict_self()?.ruleset)
+        .handle_access(AccessFs::from_all(NEWEST))?
+        .handle_access(net)?
+        .scope(Scope::from_all(NEWEST))?;
+    let ruleset = ruleset.create()?.add_rules(path_beneath_rules(&files.write, write))?;
+    Ok(ruleset.add_rules(path_beneath_rules(&files.read, read))?.restrict_self()?.ruleset)
 }
 
 /// Makes the kernel refuse files, and kill the process at any other system call that answering does

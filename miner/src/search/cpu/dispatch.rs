@@ -9,6 +9,7 @@ use super::walk::{WalkResult, WalkTarget, walk};
 use crate::key::StartPoint;
 use crate::pattern::PatternSet;
 use crate::search::error::SearchError;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
@@ -20,7 +21,7 @@ use super::{
 };
 
 /// The CPU kernel asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum KernelChoice {
     /// The fastest kernel that this processor can run.
     #[default]

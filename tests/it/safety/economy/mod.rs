@@ -10,7 +10,7 @@ use crate::support::bot::Home;
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, figure, test};
 use crate::support::raw_relay::RawRelay;
-use crate::support::vault::next_vault;
+use crate::support::vault::{network_of, next_vault};
 use crate::support::{dm_list, until, usage};
 use futures_util::stream::{self, StreamExt};
 use nostr_sdk::prelude::*;
@@ -183,7 +183,7 @@ fn ledger_size(home: &Home) -> (u64, u64) {
 }
 
 fn open_sockets(pid: u32) -> u64 {
-    let files = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
+    let files = std::fs::read_dir(format!("/proc/{}/fd", network_of(pid))).unwrap().flatten();
     let is_socket = |path: std::path::PathBuf| path.to_string_lossy().starts_with("socket:");
     files.filter(|file| std::fs::read_link(file.path()).is_ok_and(is_socket)).count() as u64
 }

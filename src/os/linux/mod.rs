@@ -1,5 +1,9 @@
 //! Services of Linux that other systems lack or do not need.
 
+#[cfg(any(test, feature = "test-util"))]
+mod attack;
+pub mod tree;
+
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};

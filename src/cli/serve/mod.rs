@@ -1,0 +1,475 @@
+//! `npubbot serve`: runs the bot until a signal stops it.
+//!
+//! On Linux it is a tree of processes, and on other systems one process and its vault:
+//!
+//! ```text
+//! npubbot serve             the supervisor: the paths of secrets, and the right to start processes
+//! ├─ npubbot vault          every secret; no files, no network
+//! └─ npubbot network        relays, ledger, search; no other file, no other process
+//! ```
+//!
+//! The supervisor has no secret, parses nothing of strangers and keeps no state. If the network
+//! process ends, the supervisor ends too, with its exit code; if the supervisor ends, the kernel
+//! ends the network process, and so the vault ends.
+//!
+//! Requests to stop are SIGINT and SIGTERM; Ctrl-C and others on Windows. The first asks for a
+//! clean shutdown, the second ends the process at once. The clean shutdown has a time limit,
+//! because a launch may hang in a driver. Ending at once is as safe as `kill -9`: no accepted job
+//! is lost.
+
+mod network;
+mod supervisor;
+
+pub(super) use network::NetworkProcess;
+
+use super::identity::IdentityFlags;
+use super::log::LogLevel;
+use super::output::stdout;
+use super::search_flags::SearchFlags;
+use crate::clock::Clock;
+use crate::config::{Config, Walls};
+use crate::control::ControlServer;
+use crate::ledger::LedgerError;
+use crate::log_writer;
+use crate::os::manager::{self, BotState};
+use crate::os::process;
+use crate::os::signals::{Hangups, Stops};
+use crate::os::{tree, walls};
+use crate::roster::{KeepTasks, task};
+use crate::scheduler::Health;
+use crate::service::{MetricsServer, Monitors, ProcessControls, Service, ServiceManager, public_settings};
+use crate::shutdown::{self, Shutdown};
+use crate::vault::{IdentityFile, MissingWall, PublicSettings, Vault, VaultError};
+use crate::web::{PAGE_SHA256, WebServer};
+use clap::Args;
+use nostr::ToBech32;
+use std::io::Write;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use thiserror::Error;
+use tokio::runtime::Runtime;
+use tokio::sync::Notify;
+
+/// Time limit for other threads after the service has ended.
+pub(super) const THREADS_END_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// Time between two checks for a damaged ledger.
+const DAMAGE_CHECK_PERIOD: Duration = Duration::from_secs(1);
+
+/// Time limit of a clean shutdown.
+const STOP_TIMEOUT: Duration = Duration::from_millis(1700);
+/// Time limit of `exit`, which runs the exit handlers of libraries.
+const EXIT_TIMEOUT: Duration = Duration::from_millis(50);
+
+/// Exit code of a program that Ctrl-C ended.
+const INTERRUPTED: i32 = 130;
+/// Exit code if the clean shutdown exceeded its time limit.
+const NOT_CLEAN: i32 = 1;
+
+/// The most threads that run tasks. Tasks only wait for relays and pass work on: the vault opens
+/// messages, and the ledger and the search have their own threads. Each further thread costs
+/// memory: on 16 cores a flood took 66 MiB with 16 threads and 58 MiB with 4.
+const MAX_RUNTIME_THREADS: usize = 4;
+
+/// Flags of `npubbot serve`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot serve                                  ask for the passphrase
+  npubbot serve --passphrase-file secret.txt     for a service without a terminal
+  npubbot serve --device cuda:1                  search on the second GPU only
+
+Exit codes: 0 stopped; 1 failed, a restart may help; 2 the operator must change something first.
+SIGINT and SIGTERM stop it cleanly within two seconds. Without a terminal, SIGHUP reads the
+configuration again, like `npubbot reload`.")]
+pub(super) struct Serve {
+    #[command(flatten)]
+    identity: IdentityFlags,
+    #[command(flatten)]
+    search: SearchFlags,
+}
+
+/// The end of one run of the service.
+enum RunEnd {
+    /// A signal asked for the end.
+    Stopped,
+    /// The operator has reloaded the configuration: this is the new one.
+    Reloaded(Box<Config>),
+}
+
+impl Serve {
+    /// The bot's data folder.
+    ///
+    /// Errors: those of [`super::folders::FolderFlags::find`].
+    pub fn data(&self) -> anyhow::Result<PathBuf> {
+        Ok(self.identity.folders.find()?.data)
+    }
+
+    /// Runs the command: as a supervisor, or where there is none, as the bot itself.
+    pub fn run(self, level: LogLevel) -> anyhow::Result<()> {
+        if tree::IS_SUPERVISED { supervisor::supervise(self, &level) } else { self.run_here(level) }
+    }
+
+    fn run_here(self, level: LogLevel) -> anyhow::Result<()> {
+        let folders = self.identity.folders.find()?;
+        let config = self.search.in_config(Config::load(&folders.config)?);
+        let identity = self.identity.find(&folders.data)?;
+        walls::note_missing(tree::enclose_network(Vec::new(), Vec::new(), &[]));
+        need_walls(&config, walls::missing(), "the network process")?;
+        let (again, settings) = (IdentityFile { is_new: false, ..identity.clone() }, public_settings(&config));
+        let vault = Vault::start(identity, Some(settings.clone()))?;
+        need_walls(&config, &vault.missing_walls(), "the vault")?;
+        // Signals are caught from here on, before the npub is printed, because a program that reads
+        // the npub may send one at once. Before this point there is nothing to shut down.
+        let shutdown = listen_for_stop()?;
+        let start = move |settings: &PublicSettings| match again.means.is_person() {
+            true => Ok(None),
+            false => Vault::start(again.clone(), Some(settings.clone())).map(Some),
+        };
+        let vault = ConfiguredVault { settings, vault, start: Box::new(start) };
+        let reload = Reload::new(ConfigSource::File(folders.config), self.search, level);
+        let runtime = runtime()?;
+        let (page, metrics) = (WebServer::listen(&config.web)?, config.web.metrics);
+        let metrics = metrics.map(MetricsServer::bind).transpose()?;
+        let control = {
+            let _within = runtime.enter();
+            ControlServer::open(&folders.data)
+        };
+        let manager = ServiceManager::from_environment();
+        let sockets = Sockets { page, metrics, control };
+        Bot { data: folders.data, vault, shutdown, reload: Arc::new(reload), manager, sockets }.run(config, runtime)
+    }
+}
+
+/// A process lacks a sandbox that the configuration requires. Exit code 2.
+#[derive(Debug, Error)]
+#[error("{0} has no sandbox here: {1}. Use another kernel or container, or set `walls` of [vault] to \"optional\"")]
+pub(super) struct NoWalls(&'static str, String);
+
+/// Names the missing sandboxes of the network process in the log, and checks that a process has
+/// those that the configuration requires.
+fn need_walls(config: &Config, missing: &[MissingWall], process: &'static str) -> Result<(), NoWalls> {
+    let missing = missing.iter().find(|wall| wall.is_sandbox);
+    match missing.filter(|_| config.vault.walls == Walls::Required) {
+        Some(wall) => Err(NoWalls(process, wall.loss.clone())),
+        None => Ok(()),
+    }
+}
+
+/// The bot's vault, and the settings of public events that it was started with.
+struct ConfiguredVault {
+    settings: PublicSettings,
+    vault: Vault,
+    /// Starts another vault with these settings; `None` if a person would have to type the
+    /// passphrase again.
+    start: Box<StartVault>,
+}
+
+type StartVault = dyn Fn(&PublicSettings) -> Result<Option<Vault>, VaultError> + Send + Sync;
+
+impl ConfiguredVault {
+    /// Replaces the vault by one with the settings of this configuration, if they differ. Nobody is
+    /// asked for a passphrase a second time: a vault opened by hand stays as it is.
+    fn follow(&mut self, config: &Config) {
+        let settings = public_settings(config);
+        if settings == self.settings {
+            return;
+        }
+        match (self.start)(&settings) {
+            Ok(Some(vault)) if vault.public_key() == self.vault.public_key() => {
+                (self.settings, self.vault) = (settings, vault);
+            }
+            Ok(Some(_)) => tracing::error!("the identity file holds another identity now; {UNCHANGED}"),
+            Ok(None) => tracing::warn!("the passphrase was typed, and the vault must be started again; {UNCHANGED}"),
+            Err(error) => tracing::error!(%error, "the vault cannot be started again; {UNCHANGED}"),
+        }
+    }
+}
+
+/// What follows where the vault keeps its settings.
+const UNCHANGED: &str = "restart the bot to publish the new profile and relay lists, and to authenticate to new relays";
+
+/// Writes a line for the program or person that started the bot. The bot serves without a reader
+/// too.
+fn announce(line: &str) {
+    if let Err(error) = writeln!(stdout(), "{line}") {
+        tracing::warn!(%error, line, "a line could not be written");
+    }
+}
+
+/// The sockets at which the bot listens. They are open before its walls are up.
+struct Sockets {
+    page: Option<TcpListener>,
+    metrics: Option<MetricsServer>,
+    /// The operator's socket. The bot works without it.
+    control: std::io::Result<ControlServer>,
+}
+
+/// A bot, and its connections to the person and the programs that started it.
+struct Bot {
+    data: PathBuf,
+    vault: ConfiguredVault,
+    shutdown: Shutdown,
+    reload: Arc<Reload>,
+    manager: ServiceManager,
+    sockets: Sockets,
+}
+
+impl Bot {
+    /// Prints the npub and serves until shutdown.
+    fn run(self, config: Config, runtime: Runtime) -> anyhow::Result<()> {
+        announce(&self.vault.vault.public_key().to_bech32()?);
+        let served = runtime.block_on(self.serve(config));
+        // Threads that still wait for a device or the network are abandoned.
+        runtime.shutdown_timeout(THREADS_END_TIMEOUT);
+        served
+    }
+
+    /// Runs the service, and again after each change of the configuration.
+    async fn serve(mut self, mut config: Config) -> anyhow::Result<()> {
+        let monitors = Monitors::default();
+        if let Some(listener) = self.sockets.page.take() {
+            self.serve_page(listener, &config, &monitors)?;
+        }
+        if let Some(metrics) = self.sockets.metrics.take() {
+            tracing::info!(address = ?metrics.address(), "serving metrics and health");
+            metrics.start(monitors.clone(), self.shutdown.clone())?;
+        }
+        self.reload.listen_for_hangup()?;
+        let mut former: Option<Config> = None;
+        loop {
+            tokio::task::block_in_place(|| self.vault.follow(&config));
+            let vault = self.vault.vault.clone();
+            let started = tokio::select! {
+                started = Service::start(config.clone(), &self.data, vault, Clock::System) => started,
+                () = self.shutdown.stopped() => return Ok(()),
+                never = self.manager.watch_start() => match never {},
+            };
+            let mut service = match (started, former.take()) {
+                (Ok(service), _) => service,
+                // A device or relay that does not exist is only found by the start.
+                (Err(error), Some(old)) => {
+                    tracing::error!(%error, "the new configuration does not work, so the old one stays");
+                    config = old;
+                    continue;
+                }
+                (Err(error), None) => return Err(error),
+            };
+            monitors.set(Some(service.monitor()));
+            let end = self.run_service(&mut service, &monitors).await;
+            monitors.set(None);
+            if !matches!(end, Ok(RunEnd::Reloaded(_))) {
+                self.manager.stopping();
+            }
+            service.stop().await;
+            match end? {
+                RunEnd::Stopped => return Ok(()),
+                RunEnd::Reloaded(mut new) => {
+                    if new.web != config.web {
+                        tracing::warn!("changes of [web] take effect at the next start of the bot");
+                        new.web = config.web.clone();
+                    }
+                    former = Some(std::mem::replace(&mut config, *new));
+                }
+            }
+        }
+    }
+
+    fn serve_page(&self, listener: TcpListener, config: &Config, monitors: &Monitors) -> std::io::Result<()> {
+        let bot = self.vault.vault.public_key();
+        let page = Arc::new(WebServer::new(listener, &config.web, &config.relays, bot)?);
+        announce(page.link());
+        tracing::info!(sha256 = PAGE_SHA256, "serving the page for people without an account");
+        let (roster, stop) = (monitors.roster().clone(), self.shutdown.clone());
+        let page = task(&self.shutdown, move |stop| {
+            let page = Arc::clone(&page);
+            async move { page.run(stop).await }
+        });
+        tokio::spawn(async move { roster.keep_task("page", page, stop).await });
+        Ok(())
+    }
+
+    /// Lets a started service run until something ends it.
+    ///
+    /// Errors: the ledger is damaged.
+    async fn run_service(&mut self, service: &mut Service, monitors: &Monitors) -> Result<RunEnd, LedgerError> {
+        for device in service.devices() {
+            match &device.health {
+                Health::Working => tracing::info!(device = %device.id, name = device.name, kernel = device.kernel,
+                    threads = device.threads, rate = %device.rate.unwrap_or_default(), "searching on"),
+                Health::Out(reason) => tracing::warn!(device = %device.id, reason, "a device is not in use"),
+            }
+        }
+        match &self.sockets.control {
+            Ok(control) => service.serve_control_socket(control.clone(), self.reload.controls()),
+            Err(error) => {
+                tracing::warn!(%error, "the local socket cannot be opened, so `npubbot status` and its like do not work");
+            }
+        }
+        tracing::info!("serving; Ctrl-C stops");
+        self.manager.ready();
+        tokio::select! {
+            () = self.shutdown.stopped() => Ok(RunEnd::Stopped),
+            damage = wait_for_damage(service) => Err(damage),
+            config = self.reload.next_config() => Ok(RunEnd::Reloaded(config)),
+            never = self.manager.watch(monitors) => match never {},
+        }
+    }
+}
+
+/// Returns once the ledger is found to be damaged. Serving on could damage it further.
+async fn wait_for_damage(service: &Service) -> LedgerError {
+    loop {
+        if let Some(damage) = service.ledger().damage() {
+            return LedgerError::Corrupt(damage.to_owned());
+        }
+        tokio::time::sleep(DAMAGE_CHECK_PERIOD).await;
+    }
+}
+
+/// The place that a new configuration comes from.
+enum ConfigSource {
+    /// The file, of a bot without a supervisor.
+    File(PathBuf),
+    /// The supervisor, which reads the file. Asks it, and returns what becomes of it.
+    Supervisor(Box<dyn Fn() -> Result<String, String> + Send + Sync>),
+}
+
+/// Takes a new configuration on request, and hands it to the loop of the bot.
+struct Reload {
+    source: ConfigSource,
+    flags: SearchFlags,
+    level: LogLevel,
+    /// A checked configuration that the bot has not taken yet.
+    next: Mutex<Option<Box<Config>>>,
+    changed: Notify,
+}
+
+impl Reload {
+    /// `flags` replace values of each configuration that is read.
+    fn new(source: ConfigSource, flags: SearchFlags, level: LogLevel) -> Reload {
+        Reload { source, flags, level, next: Mutex::default(), changed: Notify::new() }
+    }
+
+    /// Reads the configuration at each SIGHUP, from now on. A program with a terminal does not:
+    /// there the signal means that the terminal is gone, and ends the program as usual.
+    fn listen_for_hangup(self: &Arc<Reload>) -> std::io::Result<()> {
+        let ConfigSource::File(_) = self.source else { return Ok(()) };
+        let Some(mut hangups) = Hangups::listen()? else { return Ok(()) };
+        let reload = Arc::clone(self);
+        tokio::spawn(async move {
+            while hangups.next().await.is_some() {
+                let reload = Arc::clone(&reload);
+                // The log has the outcome. A panic ends this one attempt.
+                let _ = tokio::task::spawn_blocking(move || reload.reload()).await;
+            }
+        });
+        Ok(())
+    }
+
+    /// Waits for a checked configuration.
+    async fn next_config(&self) -> Box<Config> {
+        loop {
+            if let Some(config) = self.next.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                return config;
+            }
+            self.changed.notified().await;
+        }
+    }
+
+    /// The operator's changes to this process.
+    fn controls(self: &Arc<Reload>) -> ProcessControls {
+        let (read, level, recent) = (Arc::clone(self), Arc::clone(self), Arc::clone(self));
+        let set = move |wanted: &str| {
+            level.level.set(wanted)?;
+            Ok(format!("the log has the level {wanted} until the next start"))
+        };
+        ProcessControls {
+            reload: Box::new(move || read.reload()),
+            set_log_level: Box::new(set),
+            recent_log: Box::new(move || recent.level.recent()),
+        }
+    }
+
+    fn reload(&self) -> Result<String, String> {
+        match &self.source {
+            ConfigSource::File(file) => self.take(read_again(file).map(|(_, config)| config), file),
+            ConfigSource::Supervisor(ask) => ask(),
+        }
+    }
+
+    /// Takes what was read from `file`. Returns the text for the operator.
+    fn take(&self, read: Result<Config, String>, file: &Path) -> Result<String, String> {
+        match read {
+            Ok(config) => {
+                tracing::info!("the configuration is read again");
+                *self.next.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some(Box::new(self.flags.in_config(config)));
+                self.changed.notify_one();
+                let file = file.display();
+                Ok(format!("{file} is right; the bot takes it up within seconds (`[web]` at the next start)"))
+            }
+            Err(error) => {
+                tracing::warn!(error, "the configuration is wrong, so the old one stays");
+                Err(format!("{error}; the old configuration stays"))
+            }
+        }
+    }
+}
+
+/// Reads the configuration again. Errors: the reason, for the operator.
+fn read_again(file: &Path) -> Result<(String, Config), String> {
+    Config::read(file).map_err(|error| error.to_string())
+}
+
+/// Starts a thread that listens for signals until the process ends. tokio has replaced the default
+/// handlers for good, so this thread must be able to end a stuck program.
+pub(super) fn listen_for_stop() -> anyhow::Result<Shutdown> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut stops = {
+        let _within = runtime.enter();
+        Stops::listen()?
+    };
+    let (stopper, shutdown) = shutdown::pair();
+    let watch = async move {
+        stops.next().await;
+        tracing::info!("stopping; send the signal again to end at once");
+        stopper.stop();
+        let code = match tokio::time::timeout(STOP_TIMEOUT, stops.next()).await {
+            Ok(()) => INTERRUPTED,
+            Err(_) => {
+                tracing::warn!("the clean shutdown takes too long; unfinished work continues after the next start");
+                NOT_CLEAN
+            }
+        };
+        end_process(code);
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(watch))?;
+    Ok(shutdown)
+}
+
+/// Ends the process. Exit handlers of libraries may hang, and a second call of `exit` would wait
+/// for the first one, so a thread kills the process after [`EXIT_TIMEOUT`].
+fn end_process(code: i32) -> ! {
+    log_writer::flush(EXIT_TIMEOUT);
+    // Otherwise the service manager would start the service again.
+    let _ = manager::tell(BotState::Stopped);
+    let last = std::thread::Builder::new().name("last".to_owned());
+    let killer = last.spawn(move || {
+        std::thread::sleep(EXIT_TIMEOUT);
+        process::end_now(code);
+    });
+    if killer.is_err() {
+        process::end_now(code);
+    }
+    std::process::exit(code)
+}
+
+/// Builds the multi-threaded runtime.
+pub(super) fn runtime() -> anyhow::Result<Runtime> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    Ok(builder.worker_threads(cores.min(MAX_RUNTIME_THREADS)).enable_all().build()?)
+}

@@ -1,0 +1,227 @@
+//! The network process: talks to strangers, behind walls. Everything that it may not do itself it
+//! asks of the supervisor.
+
+use super::supervisor::{Ask, NetworkInit, Tell};
+use super::{Bot, ConfigSource, ConfiguredVault, Reload, STOP_TIMEOUT, Sockets, end_process, need_walls, runtime};
+use super::{NOT_CLEAN, public_settings};
+use crate::config::Config;
+use crate::control::ControlServer;
+use crate::ledger;
+use crate::os::tree::{self, Channel};
+use crate::os::walls;
+use crate::service::{MetricsServer, ServiceManager};
+use crate::shutdown::{self, Stopper};
+use crate::vault::{Process, ProcessEnd, ProcessRequest, SANDBOX_LOG, Spawned, Spawner, Vault};
+use crate::web::WebServer;
+use anyhow::Context;
+use clap::Args;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::Duration;
+
+/// Longest wait for the supervisor to read the configuration.
+const RELOAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// `npubbot network`. It has no flags: the supervisor tells it everything.
+#[derive(Args, Debug)]
+pub(in crate::cli) struct NetworkProcess {}
+
+impl NetworkProcess {
+    /// Serves until the supervisor asks for a stop.
+    ///
+    /// Errors: standard input is not the channel of a supervisor; those of the bot.
+    pub fn run(self) -> anyhow::Result<()> {
+        let (channel, init) = begin().context("this command is a part of `npubbot serve`, which starts it")?;
+        let data = PathBuf::from(init.data);
+        let config = init.search.in_config(Config::parse(&init.config, &init.config_file.to_string_lossy())?);
+        let sockets = Sockets {
+            page: WebServer::listen(&config.web)?,
+            metrics: config.web.metrics.map(MetricsServer::bind).transpose()?,
+            control: ControlServer::open(&data),
+        };
+        let secrets: Vec<PathBuf> = init.secrets.into_iter().map(PathBuf::from).collect();
+        let read = crate::service::files_to_read(&config, &data);
+        walls::note_missing(tree::enclose_network(vec![ledger::folder(&data)], read, &secrets));
+        let level = init.log.start("info");
+        for wall in walls::missing() {
+            match wall.is_sandbox {
+                true => {
+                    let loss = &wall.loss;
+                    tracing::warn!(target: SANDBOX_LOG, loss, "the network process runs without one of its sandboxes");
+                }
+                false => tracing::info!(loss = wall.loss, "the network process runs without one of its protections"),
+            }
+        }
+        need_walls(&config, walls::missing(), "the network process")?;
+        let (tell, told) = mpsc::channel();
+        let link = Arc::new(Link {
+            channel,
+            answers: Mutex::new(told),
+            outcomes: Mutex::default(),
+            asks_person: init.asks_person,
+        });
+        let (stopper, shutdown) = shutdown::pair();
+        let ask = Arc::clone(&link);
+        let source = ConfigSource::Supervisor(Box::new(move || ask.reload()));
+        let reload = Arc::new(Reload::new(source, init.search, level));
+        let (listening, taking) = (Arc::clone(&link), Arc::clone(&reload));
+        let file = PathBuf::from(init.config_file);
+        let take = move |read: Result<String, String>| {
+            let name = file.display().to_string();
+            let config = read.and_then(|text| Config::parse(&text, &name).map_err(|error| error.to_string()));
+            taking.take(config, &file)
+        };
+        std::thread::Builder::new()
+            .name("supervisor".to_owned())
+            .spawn(move || listening.listen(&tell, &stopper, take))?;
+
+        let settings = public_settings(&config);
+        let vault = Vault::started_by(Arc::clone(&link) as Arc<dyn Spawner>, Some(settings.clone()))?;
+        need_walls(&config, &vault.missing_walls(), "the vault")?;
+        #[cfg(any(test, feature = "test-util"))]
+        tree::attack_if_asked(&data, vault.process_id());
+        link.channel.send(&Ask::Opened)?;
+        let spawner = Arc::clone(&link);
+        let start = move |settings: &_| match spawner.asks_person {
+            true => Ok(None),
+            false => {
+                Vault::started_by(Arc::clone(&spawner) as Arc<dyn Spawner>, Some(Clone::clone(settings))).map(Some)
+            }
+        };
+        let vault = ConfiguredVault { settings, vault, start: Box::new(start) };
+        let manager = ServiceManager::told_by(init.watchdog, move |state| link.channel.send(&Ask::State(state)));
+        Bot { data, vault, shutdown, reload, manager, sockets }.run(config, runtime()?)
+    }
+}
+
+/// Becomes the network process and reads the first item.
+fn begin() -> io::Result<(Channel, NetworkInit)> {
+    let channel = Channel::own_end()?;
+    tree::follow_supervisor()?;
+    match channel.receive()?.and_then(|mut items: Vec<Tell>| items.pop()) {
+        Some(Tell::Begin(init)) => Ok((channel, *init)),
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+/// The answers of the supervisor, in the order of the requests.
+enum Answer {
+    Started(io::Result<Spawned>),
+    Ended(ProcessEnd),
+}
+
+/// The channel to the supervisor.
+struct Link {
+    channel: Channel,
+    /// Locked from a request to its answer.
+    answers: Mutex<mpsc::Receiver<Answer>>,
+    /// Those who wait for what became of a configuration.
+    outcomes: Mutex<Vec<mpsc::Sender<Result<String, String>>>>,
+    asks_person: bool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Link {
+    /// Reads what the supervisor says, until this process ends.
+    fn listen(
+        self: &Arc<Link>,
+        answers: &mpsc::Sender<Answer>,
+        stopper: &Stopper,
+        take: impl Fn(Result<String, String>) -> Result<String, String>,
+    ) {
+        while let Ok(Some(items)) = self.channel.receive::<Tell>() {
+            for item in items {
+                let answer = match item {
+                    Tell::Started(started) => Answer::Started(self.started(started)),
+                    Tell::Ended(end) => Answer::Ended(end),
+                    Tell::Configuration(read) => {
+                        let outcome = take(read);
+                        for waiting in lock(&self.outcomes).drain(..) {
+                            let _ = waiting.send(outcome.clone());
+                        }
+                        continue;
+                    }
+                    Tell::Stop => {
+                        stop(stopper);
+                        continue;
+                    }
+                    Tell::Begin(_) => continue,
+                };
+                let _ = answers.send(answer);
+            }
+        }
+        // The supervisor is gone, and the kernel ends this process; on a kernel that does not:
+        end_process(NOT_CLEAN);
+    }
+
+    fn started(self: &Arc<Link>, started: Result<u32, String>) -> io::Result<Spawned> {
+        let id = started.map_err(io::Error::other)?;
+        self.channel.receive_process(Box::new(ChildOfSupervisor { id, link: Arc::clone(self) }))
+    }
+
+    /// Has the supervisor read the configuration. Returns what became of it.
+    fn reload(&self) -> Result<String, String> {
+        let (outcome, arrived) = mpsc::channel();
+        lock(&self.outcomes).push(outcome);
+        let asked = self.channel.send(&Ask::Reload).map_err(|error| error.to_string());
+        let no_answer = |_| "the supervisor does not answer".to_owned();
+        asked.and_then(|()| arrived.recv_timeout(RELOAD_TIMEOUT).map_err(no_answer)?)
+    }
+}
+
+/// Asks for a clean stop, and ends the process if that takes too long.
+fn stop(stopper: &Stopper) {
+    tracing::info!("stopping; send the signal again to end at once");
+    stopper.stop();
+    let end = || {
+        std::thread::sleep(STOP_TIMEOUT);
+        tracing::warn!("the clean shutdown takes too long; unfinished work continues after the next start");
+        end_process(NOT_CLEAN);
+    };
+    // Without it the supervisor ends this process.
+    let _ = std::thread::Builder::new().name("last".to_owned()).spawn(end);
+}
+
+impl Spawner for Link {
+    fn start(&self, request: &ProcessRequest) -> io::Result<Spawned> {
+        let answers = lock(&self.answers);
+        self.channel.send(&Ask::Start(request.clone()))?;
+        match answers.recv() {
+            Ok(Answer::Started(spawned)) => spawned,
+            Ok(Answer::Ended(_)) | Err(_) => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+
+    fn need(&self) -> Option<&'static str> {
+        self.asks_person.then_some(crate::vault::NEEDS_PERSON)
+    }
+
+    fn is_bot(&self) -> bool {
+        true
+    }
+}
+
+/// A child of the supervisor that was started for this process.
+struct ChildOfSupervisor {
+    id: u32,
+    link: Arc<Link>,
+}
+
+impl Process for ChildOfSupervisor {
+    fn id(&self) -> u32 {
+        self.id
+    }
+
+    fn end(&mut self) -> ProcessEnd {
+        let answers = lock(&self.link.answers);
+        let answer = self.link.channel.send(&Ask::End(self.id)).ok().and_then(|()| answers.recv().ok());
+        match answer {
+            Some(Answer::Ended(end)) => end,
+            _ => ProcessEnd { status: "the supervisor does not answer".to_owned(), is_forbidden_call: false },
+        }
+    }
+}

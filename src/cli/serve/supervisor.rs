@@ -1,0 +1,326 @@
+//! The supervisor: reads flags and configuration, and starts the other processes.
+
+use super::super::log::LogFlags;
+use super::super::search_flags::SearchFlags;
+use super::{INTERRUPTED, LogLevel, NOT_CLEAN, STOP_TIMEOUT, Serve, public_settings, read_again};
+use crate::cli::exit::LOG_FLUSH_TIMEOUT;
+use crate::config::Config;
+use crate::control;
+use crate::ledger;
+use crate::log_writer;
+use crate::os::files;
+use crate::os::manager::{self, BotState};
+use crate::os::signals::{Hangups, Stops};
+use crate::os::tree::{self, Channel};
+use crate::vault::{
+    DirectSpawner, IdentityFile, PassphraseSource, Process, ProcessEnd, ProcessRequest, PublicSettings, Spawner,
+    VaultError,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::process::Child;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+
+/// Time that the network process may take to end by itself, beyond its own time limit.
+const GRACE: Duration = Duration::from_millis(150);
+/// The most vaults at once: a new one is started before the one that it replaces ends.
+const MAX_VAULTS: usize = 2;
+/// The most device processes at once.
+const MAX_DEVICES: usize = 64;
+/// Starts that may follow each other at once. Then one start is allowed in each [`START_PERIOD`].
+const START_BURST: f64 = 40.0;
+/// See [`START_BURST`].
+const START_PERIOD: Duration = Duration::from_secs(1);
+
+/// A request of the network process. The supervisor carries out nothing else.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Ask {
+    /// Start a process. Answered by [`Tell::Started`].
+    Start(ProcessRequest),
+    /// End a process that was started. Answered by [`Tell::Ended`].
+    End(u32),
+    /// Read the configuration again. Answered by [`Tell::Configuration`].
+    Reload,
+    /// The vault is open: a stop is a clean one from now on.
+    Opened,
+    /// Tell the service manager.
+    State(BotState),
+}
+
+/// What the supervisor says to the network process.
+#[derive(Serialize, Deserialize)]
+pub(super) enum Tell {
+    /// The first item.
+    Begin(Box<NetworkInit>),
+    /// A process has started, with this id; its channel follows. Or it has not, and why.
+    Started(Result<u32, String>),
+    /// A process has ended.
+    Ended(ProcessEnd),
+    /// The text of the configuration, which is right; or what is wrong with it.
+    Configuration(Result<String, String>),
+    /// Stop cleanly.
+    Stop,
+}
+
+/// What the network process needs to begin. The text of the configuration is checked.
+#[derive(Serialize, Deserialize)]
+pub(super) struct NetworkInit {
+    /// The data folder.
+    pub data: OsString,
+    /// The configuration file, for messages.
+    pub config_file: OsString,
+    pub config: String,
+    pub search: SearchFlags,
+    pub log: LogFlags,
+    /// The files that nobody but the vault reads.
+    pub secrets: Vec<OsString>,
+    /// Whether a person types the passphrase at each start of a vault.
+    pub asks_person: bool,
+    /// The longest time between two signs of life for the service manager.
+    pub watchdog: Option<Duration>,
+}
+
+/// Something that happened to the network process.
+enum Event {
+    Asked(Ask),
+    Ended,
+}
+
+/// Runs `serve` as the supervisor. Ends the process with the exit code of the network process.
+///
+/// Errors: those before the network process starts.
+pub(super) fn supervise(serve: Serve, level: &LogLevel) -> anyhow::Result<()> {
+    let folders = serve.identity.folders.find()?;
+    let (text, config) = Config::read(&folders.config)?;
+    let settings = public_settings(&serve.search.in_config(config));
+    let identity = serve.identity.find(&folders.data)?;
+    let lock = ledger::lock(&folders.data)?;
+    files::create_folder(&ledger::folder(&folders.data))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // Signals are caught before there is another process.
+    let (stops, hangups) = {
+        let _within = runtime.enter();
+        (Stops::listen()?, Hangups::listen()?)
+    };
+    let mut secrets = vec![folders.data.clone().into_os_string(), identity.file.clone().into_os_string()];
+    if let PassphraseSource::PassphraseFile(file) | PassphraseSource::AgeIdentityFile(file) = &identity.means {
+        secrets.push(file.clone().into_os_string());
+    }
+    let init = NetworkInit {
+        data: folders.data.clone().into_os_string(),
+        config_file: folders.config.clone().into_os_string(),
+        config: text,
+        search: serve.search.clone(),
+        log: level.flags(),
+        secrets,
+        asks_person: identity.means.is_person(),
+        watchdog: manager::watchdog(),
+    };
+    let vaults = DirectSpawner::of_bot(identity.clone(), settings.clone())?;
+    let (network, channel) = tree::start("network".as_ref(), &ledger::folder(&folders.data))?;
+    channel.send(&Tell::Begin(Box::new(init)))?;
+    let channel = Arc::new(channel);
+    let supervisor = Supervisor {
+        config_file: folders.config,
+        search: serve.search,
+        identity: IdentityFile { is_new: false, ..identity },
+        settings,
+        vaults,
+        devices: DirectSpawner::of_devices()?,
+        channel: Arc::clone(&channel),
+        network,
+        children: HashMap::new(),
+        starts: Starts { left: START_BURST, at: Instant::now() },
+        is_opened: false,
+    };
+    let (event, events) = mpsc::unbounded_channel();
+    let listen = move || {
+        while let Ok(Some(asked)) = channel.receive::<Ask>() {
+            if !asked.into_iter().all(|ask| event.send(Event::Asked(ask)).is_ok()) {
+                return;
+            }
+        }
+        let _ = event.send(Event::Ended);
+    };
+    std::thread::Builder::new().name("network".to_owned()).spawn(listen)?;
+    let code = runtime.block_on(supervisor.run(events, stops, hangups));
+    // The network process may not delete it.
+    let _ = std::fs::remove_file(control::socket(&folders.data));
+    drop(lock);
+    log_writer::flush(LOG_FLUSH_TIMEOUT);
+    std::process::exit(code)
+}
+
+struct Supervisor {
+    config_file: PathBuf,
+    search: SearchFlags,
+    identity: IdentityFile,
+    /// The settings of the next vault's public events.
+    settings: PublicSettings,
+    vaults: Arc<dyn Spawner>,
+    devices: Arc<dyn Spawner>,
+    channel: Arc<Channel>,
+    network: Child,
+    /// The vaults and device processes, by id.
+    children: HashMap<u32, (bool, Box<dyn Process>)>,
+    starts: Starts,
+    /// Whether the vault is open.
+    is_opened: bool,
+}
+
+impl Supervisor {
+    /// Serves the network process until it ends. Returns the exit code.
+    async fn run(
+        mut self,
+        mut events: mpsc::UnboundedReceiver<Event>,
+        mut stops: Stops,
+        mut hangups: Option<Hangups>,
+    ) -> i32 {
+        let mut deadline = None;
+        loop {
+            let hangup = async {
+                match &mut hangups {
+                    Some(hangups) => hangups.next().await,
+                    None => None,
+                }
+            };
+            tokio::select! {
+                event = events.recv() => match event {
+                    Some(Event::Asked(ask)) => self.answer(ask),
+                    Some(Event::Ended) | None => return self.end(None),
+                },
+                () = stops.next() => match deadline {
+                    None if self.is_opened => {
+                        deadline = Some(tokio::time::Instant::now() + STOP_TIMEOUT + GRACE);
+                        self.tell(&Tell::Stop);
+                    }
+                    Some(_) => return self.end(Some(INTERRUPTED)),
+                    // There is nothing to shut down yet.
+                    None => return self.end(Some(0)),
+                },
+                Some(()) = hangup => self.reload(),
+                () = async { tokio::time::sleep_until(deadline.unwrap_or_else(tokio::time::Instant::now)).await },
+                    if deadline.is_some() => return self.end(Some(NOT_CLEAN)),
+            }
+        }
+    }
+
+    fn tell(&self, item: &Tell) {
+        // If this fails, the network process has ended, and the reader of the channel sees that.
+        let _ = self.channel.send(item);
+    }
+
+    fn answer(&mut self, ask: Ask) {
+        match ask {
+            Ask::Start(request) => self.start(&request),
+            Ask::End(id) => {
+                let end = match self.children.remove(&id) {
+                    Some((_, mut child)) => child.end(),
+                    None => ProcessEnd { status: "there is no such process".to_owned(), is_forbidden_call: false },
+                };
+                self.tell(&Tell::Ended(end));
+            }
+            Ask::Reload => self.reload(),
+            Ask::Opened => self.is_opened = true,
+            Ask::State(state) => {
+                if let Err(error) = manager::tell(state) {
+                    tracing::debug!(%error, "the service manager cannot be told");
+                }
+            }
+        }
+    }
+
+    fn start(&mut self, request: &ProcessRequest) {
+        let is_vault = *request == ProcessRequest::Vault;
+        let (most, spawner) = if is_vault { (MAX_VAULTS, &self.vaults) } else { (MAX_DEVICES, &self.devices) };
+        let others = self.children.values().filter(|(of_vault, _)| *of_vault == is_vault).count();
+        let spawned = if others >= most || !self.starts.take(Instant::now()) {
+            Err(io::Error::other("too many processes were started; later it is tried again"))
+        } else {
+            spawner.start(request)
+        };
+        match spawned {
+            Ok(spawned) => {
+                let id = spawned.process.id();
+                self.tell(&Tell::Started(Ok(id)));
+                if let Ok(process) = self.channel.send_process(spawned) {
+                    self.children.insert(id, (is_vault, process));
+                }
+            }
+            Err(error) => self.tell(&Tell::Started(Err(error.to_string()))),
+        }
+    }
+
+    /// Reads the configuration again. Later vaults have its settings, unless a person types the
+    /// passphrase.
+    fn reload(&mut self) {
+        let read = read_again(&self.config_file).and_then(|(text, config)| {
+            self.follow(public_settings(&self.search.in_config(config))).map_err(|error| error.to_string())?;
+            Ok(text)
+        });
+        self.tell(&Tell::Configuration(read));
+    }
+
+    fn follow(&mut self, settings: PublicSettings) -> Result<(), VaultError> {
+        if settings != self.settings && !self.identity.means.is_person() {
+            self.vaults = DirectSpawner::of_bot(self.identity.clone(), settings.clone())?;
+            self.settings = settings;
+        }
+        Ok(())
+    }
+
+    /// Ends all processes. Returns `code`, or the exit code of the network process.
+    fn end(&mut self, code: Option<i32>) -> i32 {
+        // It has closed its end of the channel by ending, so this cuts nothing short.
+        let _ = self.network.kill();
+        let status = self.network.wait();
+        for (_, child) in self.children.values_mut() {
+            child.end();
+        }
+        code.or_else(|| status.as_ref().ok()?.code()).unwrap_or_else(|| {
+            let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+            tracing::error!(status, "the network process has ended, and the bot with it");
+            NOT_CLEAN
+        })
+    }
+}
+
+/// The starts that are allowed now.
+struct Starts {
+    left: f64,
+    at: Instant,
+}
+
+impl Starts {
+    /// Takes one of them. Returns whether there was one.
+    fn take(&mut self, now: Instant) -> bool {
+        let more = now.saturating_duration_since(self.at).div_duration_f64(START_PERIOD);
+        (self.left, self.at) = ((self.left + more).min(START_BURST), now);
+        let is_allowed = self.left >= 1.0;
+        if is_allowed {
+            self.left -= 1.0;
+        }
+        is_allowed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_process_that_asks_for_process_after_process_gets_one_a_second() {
+        let begun = Instant::now();
+        let mut starts = Starts { left: START_BURST, at: begun };
+        let allowed = |starts: &mut Starts, second: u64| {
+            (0..1000).filter(|_| starts.take(begun + Duration::from_secs(second))).count()
+        };
+        assert_eq!([0, 1, 3].map(|second| allowed(&mut starts, second)), [40, 1, 2]);
+        assert_eq!(allowed(&mut starts, 1_000_000), 40);
+    }
+}
