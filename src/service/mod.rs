@@ -86,7 +86,7 @@ impl Service {
     ///
     /// Errors: a ledger or devices that cannot be opened, or a relay whose address cannot be used.
     pub async fn start(mut config: Config, data: &Path, vault: Vault, clock: Clock) -> anyhow::Result<Service> {
-        config.search.calibrations = calibration_file::in_folder(data);
+        config.search.calibrations = calibration_file::in_folder(&ledger::folder(data));
         config.search.kernels = compiled_kernels::in_folder(data);
         let ledger = Ledger::open(&ledger::folder(data), clock.clone())?;
         ledger.claim(&vault.public_key())?;

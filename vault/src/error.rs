@@ -135,9 +135,10 @@ pub enum VaultError {
         /// The problem.
         reason: String,
     },
-    /// A system call filter, such as that of a service manager, ended the vault process.
+    /// A system call filter, such as that of a service manager, ended the vault or the network
+    /// process.
     #[error(
-        "the vault process cannot be started: a system call filter ended it ({status}). It forbids {calls}; allow it \
+        "a process of the bot cannot be started: a system call filter ended it ({status}). It forbids {calls}; allow it \
          with SystemCallFilter= in the unit"
     )]
     Forbidden {

@@ -82,8 +82,17 @@ pub trait Process: Send {
 pub struct ProcessEnd {
     /// The exit status, for the log.
     pub status: String,
+    /// The exit code; `None` if a signal ended it.
+    pub code: Option<i32>,
     /// Whether a system call filter ended it.
     pub is_forbidden_call: bool,
+}
+
+impl ProcessEnd {
+    /// The end of a process whose status cannot be had, and why.
+    pub fn unknown(status: String) -> ProcessEnd {
+        ProcessEnd { status, code: None, is_forbidden_call: false }
+    }
 }
 
 impl Process for Child {
@@ -95,8 +104,11 @@ impl Process for Child {
         // A process closes its end of the channel by ending, so this cuts none short.
         let _ = self.kill();
         match self.wait() {
-            Ok(status) => ProcessEnd { status: status.to_string(), is_forbidden_call: os::is_forbidden_call(status) },
-            Err(error) => ProcessEnd { status: error.to_string(), is_forbidden_call: false },
+            Ok(status) => {
+                let is_forbidden_call = os::is_forbidden_call(status);
+                ProcessEnd { status: status.to_string(), code: status.code(), is_forbidden_call }
+            }
+            Err(error) => ProcessEnd::unknown(error.to_string()),
         }
     }
 }

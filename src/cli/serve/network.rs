@@ -97,8 +97,8 @@ impl NetworkProcess {
 
 /// Becomes the network process and reads the first item.
 fn begin() -> io::Result<(Channel, NetworkInit)> {
-    let channel = Channel::own_end()?;
     tree::follow_supervisor()?;
+    let channel = Channel::own_end()?;
     match channel.receive()?.and_then(|mut items: Vec<Tell>| items.pop()) {
         Some(Tell::Begin(init)) => Ok((channel, *init)),
         _ => Err(io::ErrorKind::InvalidData.into()),
@@ -221,7 +221,7 @@ impl Process for ChildOfSupervisor {
         let answer = self.link.channel.send(&Ask::End(self.id)).ok().and_then(|()| answers.recv().ok());
         match answer {
             Some(Answer::Ended(end)) => end,
-            _ => ProcessEnd { status: "the supervisor does not answer".to_owned(), is_forbidden_call: false },
+            _ => ProcessEnd::unknown("the supervisor does not answer".to_owned()),
         }
     }
 }

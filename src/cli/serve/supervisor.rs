@@ -21,10 +21,13 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
-use std::process::Child;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
+
+/// System calls of the network process's walls and their group in systemd, for the operator.
+const WALL_CALLS: &str = "landlock_create_ruleset, landlock_restrict_self or seccomp, of the group @sandbox (where \
+                          systemd knows no such group, name the calls)";
 
 /// Time that the network process may take to end by itself, beyond its own time limit.
 const GRACE: Duration = Duration::from_millis(150);
@@ -133,7 +136,7 @@ pub(super) fn supervise(serve: Serve, level: &LogLevel) -> anyhow::Result<()> {
         vaults,
         devices: DirectSpawner::of_devices()?,
         channel: Arc::clone(&channel),
-        network,
+        network: Box::new(network),
         children: HashMap::new(),
         starts: Starts { left: START_BURST, at: Instant::now() },
         is_opened: false,
@@ -148,10 +151,11 @@ pub(super) fn supervise(serve: Serve, level: &LogLevel) -> anyhow::Result<()> {
         let _ = event.send(Event::Ended);
     };
     std::thread::Builder::new().name("network".to_owned()).spawn(listen)?;
-    let code = runtime.block_on(supervisor.run(events, stops, hangups));
+    let ended = runtime.block_on(supervisor.run(events, stops, hangups));
     // The network process may not delete it.
     let _ = std::fs::remove_file(control::socket(&folders.data));
     drop(lock);
+    let code = ended?;
     log_writer::flush(LOG_FLUSH_TIMEOUT);
     std::process::exit(code)
 }
@@ -165,7 +169,7 @@ struct Supervisor {
     vaults: Arc<dyn Spawner>,
     devices: Arc<dyn Spawner>,
     channel: Arc<Channel>,
-    network: Child,
+    network: Box<dyn Process>,
     /// The vaults and device processes, by id.
     children: HashMap<u32, (bool, Box<dyn Process>)>,
     starts: Starts,
@@ -180,7 +184,7 @@ impl Supervisor {
         mut events: mpsc::UnboundedReceiver<Event>,
         mut stops: Stops,
         mut hangups: Option<Hangups>,
-    ) -> i32 {
+    ) -> Result<i32, VaultError> {
         let mut deadline = None;
         loop {
             let hangup = async {
@@ -192,20 +196,20 @@ impl Supervisor {
             tokio::select! {
                 event = events.recv() => match event {
                     Some(Event::Asked(ask)) => self.answer(ask),
-                    Some(Event::Ended) | None => return self.end(None),
+                    Some(Event::Ended) | None => return self.ended(),
                 },
                 () = stops.next() => match deadline {
                     None if self.is_opened => {
                         deadline = Some(tokio::time::Instant::now() + STOP_TIMEOUT + GRACE);
                         self.tell(&Tell::Stop);
                     }
-                    Some(_) => return self.end(Some(INTERRUPTED)),
+                    Some(_) => return self.end(INTERRUPTED),
                     // There is nothing to shut down yet.
-                    None => return self.end(Some(0)),
+                    None => return self.end(0),
                 },
                 Some(()) = hangup => self.reload(),
                 () = async { tokio::time::sleep_until(deadline.unwrap_or_else(tokio::time::Instant::now)).await },
-                    if deadline.is_some() => return self.end(Some(NOT_CLEAN)),
+                    if deadline.is_some() => return self.end(NOT_CLEAN),
             }
         }
     }
@@ -221,7 +225,7 @@ impl Supervisor {
             Ask::End(id) => {
                 let end = match self.children.remove(&id) {
                     Some((_, mut child)) => child.end(),
-                    None => ProcessEnd { status: "there is no such process".to_owned(), is_forbidden_call: false },
+                    None => ProcessEnd::unknown("there is no such process".to_owned()),
                 };
                 self.tell(&Tell::Ended(end));
             }
@@ -274,19 +278,25 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Ends all processes. Returns `code`, or the exit code of the network process.
-    fn end(&mut self, code: Option<i32>) -> i32 {
-        // It has closed its end of the channel by ending, so this cuts nothing short.
-        let _ = self.network.kill();
-        let status = self.network.wait();
-        for (_, child) in self.children.values_mut() {
-            child.end();
+    /// The network process has ended. Ends the others, and returns its exit code.
+    ///
+    /// Errors: a system call filter forbids its walls.
+    fn ended(mut self) -> Result<i32, VaultError> {
+        let ProcessEnd { status, code, is_forbidden_call } = self.network.end();
+        if is_forbidden_call && !self.is_opened {
+            return Err(VaultError::Forbidden { status, calls: WALL_CALLS.to_owned() });
         }
-        code.or_else(|| status.as_ref().ok()?.code()).unwrap_or_else(|| {
-            let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+        if code.is_none() {
             tracing::error!(status, "the network process has ended, and the bot with it");
-            NOT_CLEAN
-        })
+        }
+        self.end(code.unwrap_or(NOT_CLEAN))
+    }
+
+    /// Ends all processes. Returns `code`.
+    fn end(mut self, code: i32) -> Result<i32, VaultError> {
+        self.network.end();
+        self.children.values_mut().for_each(|(_, child)| drop(child.end()));
+        Ok(code)
     }
 }
 

@@ -167,7 +167,7 @@ async fn a_system_without_sandboxes_is_named_at_every_start_and_can_be_refused()
     };
     let found = until("the bot answers the doctor", doctor).await;
     let bad = found.lines().filter(|line| line.starts_with("BAD") && line.contains("a sandbox is missing")).count();
-    assert_eq!(bad, 2, "{found}");
+    assert_eq!(bad, 4, "two of the vault, two of the network process: {found}");
     drop(bot);
     let home = home.reconfigured("[vault]\nwalls = \"required\"\n");
     let refused = without_sandboxes(&home, &[]).output().unwrap();
