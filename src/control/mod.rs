@@ -16,7 +16,5 @@ mod protocol;
 mod server;
 
 pub use client::{ANSWER_TIMEOUT, ControlError, ask};
-pub use protocol::{
-    Finding, JobStatus, MAX_LISTED, OperatorCommand, ReplyLine, Severity, Status, View, socket,
-};
+pub use protocol::{Finding, JobStatus, MAX_LISTED, OperatorCommand, ReplyLine, Severity, Status, View, socket};
 pub use server::ControlServer;

@@ -182,7 +182,7 @@ async fn a_pause_ends_when_its_time_is_over() {
     let home = Home::new(&[relay.url()]);
     let clock = Clock::at(NOW);
     home.vault();
-    Ledger::open(&home.data(), clock.clone()).unwrap().set_paused(NOW + 100).unwrap();
+    Ledger::open(&npubbot::ledger::folder(&home.data()), clock.clone()).unwrap().set_paused(NOW + 100).unwrap();
     let bot = home.start_at(clock.clone()).await;
     let is_paused = async || bot.service.monitor().metrics().await.unwrap().contains("npubbot_search_paused 1");
     clock.set(NOW + 99);
@@ -208,7 +208,7 @@ async fn ended_jobs_are_listed_until_their_asker_is_erased() {
     assert!(shown.starts_with("#1 delivered, accepted ") && shown.contains(" dad, npub1"), "{shown}");
     let in_file = |text: &str| {
         ["ledger.sqlite", "ledger.sqlite-wal"].iter().any(|name| {
-            let bytes = std::fs::read(home.data().join(name)).unwrap_or_default();
+            let bytes = std::fs::read(home.data().join("ledger").join(name)).unwrap_or_default();
             bytes.windows(text.len()).any(|window| window == text.as_bytes())
         })
     };
