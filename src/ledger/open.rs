@@ -20,8 +20,9 @@ const FOLDER: &str = "ledger";
 const BOT_LOCK_FILE: &str = "npubbot.lock";
 /// Name of the lock in the ledger's folder.
 const LOCK_FILE: &str = "ledger.lock";
-/// Longest wait for a lock: a process that was killed holds its lock until it is gone.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+/// Longest wait for the network process of a killed bot: on a busy machine its threads, which have
+/// a low priority, take seconds to end.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 /// Pause between two attempts to take a lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
@@ -45,13 +46,25 @@ pub fn folder(data: &Path) -> PathBuf {
     data.join(FOLDER)
 }
 
-/// Takes the lock of a bot in its data folder, which is made if it is missing.
+/// Takes the lock of a bot in its data folder, and makes the folder and that of the ledger. Waits
+/// until the ledger is free, which a process of a killed bot may still have.
 ///
 /// Errors: [`LedgerError::InUse`], [`LedgerError::Folder`].
 pub fn lock(data: &Path) -> Result<FolderLock, LedgerError> {
-    files::create_folder(data)
-        .map_err(|reason| LedgerError::Folder { folder: data.display().to_string(), reason: reason.to_string() })?;
-    FolderLock::take(data, BOT_LOCK_FILE)
+    let ledger = folder(data);
+    let unusable = |reason: std::io::Error| LedgerError::Folder {
+        folder: ledger.display().to_string(),
+        reason: reason.to_string(),
+    };
+    files::create_folder(&ledger).map_err(unusable)?;
+    let lock = FolderLock::take(data, BOT_LOCK_FILE)?;
+    let until = Instant::now() + LOCK_TIMEOUT;
+    loop {
+        match FolderLock::take(&ledger, LOCK_FILE) {
+            Err(LedgerError::InUse { .. }) if Instant::now() < until => std::thread::sleep(LOCK_PAUSE),
+            free => return free.map(|_| lock),
+        }
+    }
 }
 
 /// An open ledger. Cheap to clone; clones share one connection, so there is one writer.
@@ -297,7 +310,7 @@ pub struct FolderLock {
 }
 
 impl FolderLock {
-    /// Locks the file `lock` in `folder`. Waits a second for one that is about to be free.
+    /// Locks the file `lock` in `folder` without waiting.
     ///
     /// Errors: [`LedgerError::InUse`] if this process or another holds it; [`LedgerError::Folder`]
     /// if the file cannot be made or the file system has no locks.
@@ -308,14 +321,10 @@ impl FolderLock {
             reason: format!("{lock} cannot be locked ({reason}); choose a folder on a local disk that you can write"),
         };
         let file = files::open(&folder.join(lock), Access::Write).map_err(unusable)?;
-        let until = Instant::now() + LOCK_TIMEOUT;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(FolderLock { file }),
-                Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(LOCK_PAUSE),
-                Err(TryLockError::WouldBlock) => return Err(LedgerError::InUse { folder: name() }),
-                Err(TryLockError::Error(error)) => return Err(unusable(error)),
-            }
+        match file.try_lock() {
+            Ok(()) => Ok(FolderLock { file }),
+            Err(TryLockError::WouldBlock) => Err(LedgerError::InUse { folder: name() }),
+            Err(TryLockError::Error(error)) => Err(unusable(error)),
         }
     }
 }

@@ -65,6 +65,9 @@ const EXIT_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Exit code of a program that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
+/// The log line of a clean shutdown that exceeds its time limit.
+const LATE_STOP: &str = "the clean shutdown takes too long; unfinished work continues after the next start";
+
 /// Exit code if the clean shutdown exceeded its time limit.
 const NOT_CLEAN: i32 = 1;
 
@@ -440,7 +443,7 @@ pub(super) fn listen_for_stop() -> anyhow::Result<Shutdown> {
         let code = match tokio::time::timeout(STOP_TIMEOUT, stops.next()).await {
             Ok(()) => INTERRUPTED,
             Err(_) => {
-                tracing::warn!("the clean shutdown takes too long; unfinished work continues after the next start");
+                tracing::warn!("{LATE_STOP}");
                 NOT_CLEAN
             }
         };

@@ -3,7 +3,7 @@
 
 use super::supervisor::{Ask, NetworkInit, Tell};
 use super::{Bot, ConfigSource, ConfiguredVault, Reload, STOP_TIMEOUT, Sockets, end_process, need_walls, runtime};
-use super::{NOT_CLEAN, public_settings};
+use super::{LATE_STOP, NOT_CLEAN, public_settings};
 use crate::config::Config;
 use crate::control::ControlServer;
 use crate::ledger;
@@ -179,7 +179,7 @@ fn stop(stopper: &Stopper) {
     stopper.stop();
     let end = || {
         std::thread::sleep(STOP_TIMEOUT);
-        tracing::warn!("the clean shutdown takes too long; unfinished work continues after the next start");
+        tracing::warn!("{LATE_STOP}");
         end_process(NOT_CLEAN);
     };
     // Without it the supervisor ends this process.

@@ -2,13 +2,12 @@
 
 use super::super::log::LogFlags;
 use super::super::search_flags::SearchFlags;
-use super::{INTERRUPTED, LogLevel, NOT_CLEAN, STOP_TIMEOUT, Serve, public_settings, read_again};
+use super::{INTERRUPTED, LATE_STOP, LogLevel, NOT_CLEAN, STOP_TIMEOUT, Serve, public_settings, read_again};
 use crate::cli::exit::LOG_FLUSH_TIMEOUT;
 use crate::config::Config;
 use crate::control;
 use crate::ledger;
 use crate::log_writer;
-use crate::os::files;
 use crate::os::manager::{self, BotState};
 use crate::os::signals::{Hangups, Stops};
 use crate::os::tree::{self, Channel};
@@ -30,7 +29,7 @@ const WALL_CALLS: &str = "landlock_create_ruleset, landlock_restrict_self or sec
                           systemd knows no such group, name the calls)";
 
 /// Time that the network process may take to end by itself, beyond its own time limit.
-const GRACE: Duration = Duration::from_millis(150);
+const GRACE: Duration = Duration::from_millis(200);
 /// The most vaults at once: a new one is started before the one that it replaces ends.
 const MAX_VAULTS: usize = 2;
 /// The most device processes at once.
@@ -103,7 +102,6 @@ pub(super) fn supervise(serve: Serve, level: &LogLevel) -> anyhow::Result<()> {
     let settings = public_settings(&serve.search.in_config(config));
     let identity = serve.identity.find(&folders.data)?;
     let lock = ledger::lock(&folders.data)?;
-    files::create_folder(&ledger::folder(&folders.data))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // Signals are caught before there is another process.
     let (stops, hangups) = {
@@ -209,7 +207,10 @@ impl Supervisor {
                 },
                 Some(()) = hangup => self.reload(),
                 () = async { tokio::time::sleep_until(deadline.unwrap_or_else(tokio::time::Instant::now)).await },
-                    if deadline.is_some() => return self.end(NOT_CLEAN),
+                    if deadline.is_some() => {
+                        tracing::warn!("{LATE_STOP}");
+                        return self.end(NOT_CLEAN);
+                    }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The walls around the process that talks to strangers, tried by code that runs inside it, and the
 //! ends of the processes of `serve`.
 
-use crate::support::bot::{FaultyBot, Home, met_process};
+use crate::support::bot::{ChildGuard, Home, met_process};
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
 use crate::support::vault::{about, kill, network_of, next_vault};
@@ -26,7 +26,7 @@ async fn attacked(home: &Home, has_walls: bool) -> BTreeMap<String, i32> {
         command.env("NPUBBOT_TEST_NO_WALLS", "1");
     }
     let log = fs::File::create(home.folder.path().join("log")).unwrap();
-    let bot = FaultyBot(command.stderr(log).spawn().unwrap());
+    let bot = ChildGuard(command.stderr(log).spawn().unwrap());
     let report = home.data().join("ledger/attack");
     wait_for("the attack has ended", || report.exists()).await;
     // The bot serves as if nothing had happened.

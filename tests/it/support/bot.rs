@@ -1,6 +1,7 @@
 //! The bot, within the test's process or as the real program.
 
 use super::asker::Asker;
+use super::vault::{about, network_of};
 use super::relay::TestRelay;
 use super::{until, wait_for};
 use nostr_sdk::prelude::*;
@@ -296,8 +297,13 @@ impl ChildGuard {
 
 impl Drop for ChildGuard {
     fn drop(&mut self) {
+        let network = network_of(self.0.id());
         let _ = self.0.kill();
         let _ = self.0.wait();
+        // The kernel ends the network process too, but on a busy machine that takes a while.
+        while fs::read_to_string(about(network, "comm")).is_ok_and(|name| name.starts_with("npubbot")) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 }
 
