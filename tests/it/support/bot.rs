@@ -1,8 +1,8 @@
 //! The bot, within the test's process or as the real program.
 
 use super::asker::Asker;
-use super::vault::{about, network_of};
 use super::relay::TestRelay;
+use super::vault::{about, network_of};
 use super::{until, wait_for};
 use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
