@@ -234,7 +234,8 @@ fn what_only_a_person_can_repair_exits_with_the_code_that_stops_restarts() {
     // A file in the place of a folder, as on a folder that cannot be written.
     let data = [&["--data", one.as_str()], &flags[2..].iter().map(String::as_str).collect::<Vec<_>>()[..]].concat();
     person("init below a file", run(&[&["init"], &data[..]].concat()));
-    let ledger = path("data/ledger.sqlite");
+    fs::create_dir_all(path("data/ledger")).unwrap();
+    let ledger = path("data/ledger/ledger.sqlite");
     fs::write(&ledger, "hello ".repeat(1000)).unwrap();
     let output = run(&with("serve", &flags));
     for part in ["ledger.sqlite", "restore a backup", "used-halves"] {
