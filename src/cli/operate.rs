@@ -559,13 +559,4 @@ pub(super) mod tests {
         };
         insta::assert_snapshot!(day_text(&day), @"2026-11-23    12 accepted     2 delivered    1.00 G/s over the day     2.40 kWh");
     }
-
-    /// What a script reads is what the bot wrote.
-    #[test]
-    fn a_status_is_the_same_after_the_socket() {
-        let device = device(DeviceId::Cuda(1), Some(1.5), "working");
-        let json = serde_json::to_value(&device).unwrap();
-        assert_eq!((&json["id"], &json["rate"], &json["state"]), (&"cuda:1".into(), &1.5.into(), &"working".into()));
-        assert_eq!(serde_json::from_value::<DeviceStatus>(json).unwrap(), device);
-    }
 }

@@ -43,9 +43,16 @@ fn another_working_folder_makes_no_second_identity() {
     let first = init("one");
     assert!(first.status.success(), "{}", stderr(&first));
     assert!(at(".local/share/npubbot/identity.age").exists() && at(".config/npubbot/relays.toml").exists());
+    assert!(stdout(&first).starts_with("npub1") && stderr(&first).contains("relays.toml"), "{}", stderr(&first));
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("relays.toml");
+    assert_eq!(fs::read(at(".config/npubbot/relays.toml")).unwrap(), fs::read(shipped).unwrap());
+    let identity = at(".local/share/npubbot/identity.age");
+    assert!(!is_open_to_others(&identity).unwrap());
+    let before = fs::read(&identity).unwrap();
     let second = init("two");
     assert_eq!(second.status.code(), Some(2));
     assert!(stderr(&second).contains("already"), "{}", stderr(&second));
+    assert_eq!(fs::read(&identity).unwrap(), before);
     let doctor = stdout(&run_at_home(home.path(), &at("two"), &["doctor"]));
     assert!(doctor.contains("ok    identity"), "{doctor}");
     assert_eq!(fs::read_dir(at("one")).unwrap().count() + fs::read_dir(at("two")).unwrap().count(), 0);
