@@ -16,7 +16,7 @@ use crate::shutdown::Shutdown;
 use crate::vault::Vault;
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 /// The least time after which relays may delete a message about a job. The outbox tries for 14 days,
@@ -43,6 +43,23 @@ impl Wake {
     /// Returns this wake-up as a [`Notify`], for lower rooms, which do not know this type.
     pub fn as_notify(&self) -> Arc<Notify> {
         Arc::clone(&self.0)
+    }
+}
+
+/// Time between two lines of the log about a trouble that lasts.
+const LOG_AGAIN_AFTER: Duration = Duration::from_secs(3600);
+
+/// A line of the log about a trouble that may last for days, such as a full disk: at once, then once
+/// an hour.
+#[derive(Debug, Default)]
+pub(super) struct HourlyLine(Option<Instant>);
+
+impl HourlyLine {
+    /// Whether the line is due. If so, it counts as written.
+    pub fn is_due(&mut self) -> bool {
+        let is_due = self.0.is_none_or(|written| written.elapsed() > LOG_AGAIN_AFTER);
+        self.0 = if is_due { Some(Instant::now()) } else { self.0 };
+        is_due
     }
 }
 
@@ -163,5 +180,16 @@ impl ServiceContext {
             expires_at: now.max(job.accepted_at) + self.config.bot.answers_expire_after.max(RESULT_LIFE).as_secs(),
             not_before: job.accepted_at + 1,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lasting_trouble_is_told_at_once_and_not_again_within_the_hour() {
+        let mut line = HourlyLine::default();
+        assert_eq!([line.is_due(), line.is_due(), line.is_due()], [true, false, false]);
     }
 }

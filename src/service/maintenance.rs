@@ -1,7 +1,7 @@
 //! Periodic work: expires jobs, deletes old rows, writes the hourly line of the log, looks up keys
 //! and requests to vanish.
 
-use super::context::Handles;
+use super::context::{Handles, HourlyLine};
 use super::doctor::clock_finding;
 use crate::bot::notices;
 use crate::job::{Asker, JobId};
@@ -32,7 +32,7 @@ impl Handles {
         let (mut ticks, mut turns) = (tokio::time::interval(ROUND), self.context.clock.turns());
         let mut rounds: u32 = 0;
         let (began, began_at) = (Instant::now(), self.context.clock.now());
-        let (mut counted, mut logged, mut clock_told) = ((0, 0), None, None);
+        let (mut counted, mut logged, mut clock_line) = ((0, 0), None, HourlyLine::default());
         loop {
             let tick = async {
                 tokio::select! { _ = ticks.tick() => {} () = turns.next() => {} }
@@ -43,7 +43,7 @@ impl Handles {
                 () = tick => {
                     // A wall clock that jumps ahead must not expire every job. So the time is at
                     // most the time of the start plus the time measured since.
-                    clock_told = self.log_clock(clock_told);
+                    self.log_clock(&mut clock_line);
                     self.give_up_old_jobs(self.context.clock.now().min(began_at + began.elapsed().as_secs()));
                     self.tell_askers();
                     self.end_pause();
@@ -133,14 +133,11 @@ impl Handles {
         }
     }
 
-    /// Warns, at once and then once an hour, that the clock differs from others. Returns when.
-    fn log_clock(&self, told: Option<Instant>) -> Option<Instant> {
-        let found = self.relays.clock_behind().and_then(clock_finding)?;
-        if told.is_none_or(|told| told.elapsed() > LOOKUP_ROUND) {
+    /// Warns that the clock differs from others.
+    fn log_clock(&self, line: &mut HourlyLine) {
+        if let Some(found) = self.relays.clock_behind().and_then(clock_finding).filter(|_| line.is_due()) {
             tracing::warn!("{}", found.text);
-            return Some(Instant::now());
         }
-        told
     }
 
     /// Goes on with the search when the operator's pause is over.

@@ -2,7 +2,7 @@
 //! then acted upon.
 
 use super::backlog::{AnswerLimits, AnswerVerdict, Backlog, MAX_BATCH, QueuedRequest, limit_answer};
-use super::context::ServiceContext;
+use super::context::{HourlyLine, ServiceContext};
 use crate::bot::{self, AskerRequest, BotReply, Facts, SplitCost};
 use crate::config::Who;
 use crate::fault::{self, Step};
@@ -21,8 +21,6 @@ use tokio::sync::mpsc;
 
 /// Pause before a failed transaction is tried again, for example on a full disk.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
-/// Time between two lines of the log about one message that cannot be answered.
-const LOG_AGAIN_AFTER: Duration = Duration::from_secs(3600);
 /// The most messages of one deletion that are recorded as deleted.
 const MAX_DELETED: usize = 8;
 /// How long results that nobody takes are likely to fill half of their room.
@@ -106,14 +104,13 @@ impl Requests {
     /// Answers one message. No answer is given before it is recorded, so this waits while the disk
     /// is full, for example. A message that can never be recorded is dropped and holds up no other.
     fn attend_one(&self, queued: &QueuedRequest) {
-        let (mut panics, mut told_at) = (0, None::<Instant>);
+        let (mut panics, mut line) = (0, HourlyLine::default());
         loop {
             match catch_unwind(AssertUnwindSafe(|| self.handle(std::slice::from_ref(queued)))) {
                 Ok(Ok(())) => return,
                 // A disk may be full for days, and a vault may wait for its passphrase.
                 Ok(Err(error)) if is_transient(&error) => {
-                    if told_at.is_none_or(|told| told.elapsed() > LOG_AGAIN_AFTER) {
-                        told_at = Some(Instant::now());
+                    if line.is_due() {
                         tracing::error!(%error, "a message cannot be answered yet");
                     }
                 }

@@ -1,7 +1,7 @@
 //! Turns a find into a sealed result and records it (T2). A start point can be redeemed only once,
 //! so its result is either recorded or lost for ever.
 
-use super::context::ServiceContext;
+use super::context::{HourlyLine, ServiceContext};
 use crate::bot::notices::{self, ResultKind};
 use crate::fault::{self, Step};
 use crate::job::JobId;
@@ -86,6 +86,7 @@ impl Results {
     /// Runs T2, or a part of it. Until it is recorded, the sealed result exists only here, so this
     /// waits while the disk fails. Returns `Done` also for a job that has ended meanwhile.
     fn record(&self, job: JobId, what: &str, transaction: impl Fn() -> Result<bool, LedgerError>) -> FindOutcome {
+        let mut line = HourlyLine::default();
         loop {
             match transaction() {
                 Ok(recorded) => {
@@ -97,7 +98,9 @@ impl Results {
                     return FindOutcome::Done;
                 }
                 Err(error) if error.is_transient() && !self.0.shutdown.is_stopping() => {
-                    tracing::error!(%job, %error, "a result cannot be recorded yet");
+                    if line.is_due() {
+                        tracing::error!(%job, %error, "a result cannot be recorded yet");
+                    }
                     std::thread::sleep(RETRY_PAUSE);
                 }
                 Err(error) => {
