@@ -254,6 +254,11 @@ mod tests {
             (&good.replacen("03", "04", 1).replacen("02", "04", 1), HalfPointError::NotAPoint),
             (&format!("02{}", "f".repeat(64)), HalfPointError::NotOnCurve),
             (&format!("02{}", "0".repeat(64)), HalfPointError::NotOnCurve),
+            // p + 1, whose remainder is the x-coordinate of a point.
+            (&format!("02{}fffffffefffffc30", "f".repeat(48)), HalfPointError::NotOnCurve),
+            (&good.repeat(2), HalfPointError::NotAPoint),
+            (&"0".repeat(66), HalfPointError::NotAPoint),
+            (&format!("04{}", "0".repeat(128)), HalfPointError::NotAPoint),
             (&npub, HalfPointError::NotOnCurve),
             (&flipped, HalfPointError::Damaged),
             ("nsec1vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5", HalfPointError::Secret),

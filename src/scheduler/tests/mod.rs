@@ -2,7 +2,6 @@
 
 mod best;
 mod canaries;
-mod chosen_points;
 mod fairness;
 mod forged;
 mod selection;
