@@ -55,6 +55,8 @@ pub fn from_top(below_src: &str) -> String {
 /// Code without whole-line comments and without the unit tests at its end.
 pub fn code(file: &Path) -> String {
     let text = fs::read_to_string(file).unwrap();
-    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let begins = |module| text.find(&format!("#[cfg(test)]\n{module} {{"));
+    let end = ["mod tests", "pub(super) mod tests", "pub(crate) mod tests"].into_iter().filter_map(begins).min();
+    let code = &text[..end.unwrap_or(text.len())];
     code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
