@@ -4,8 +4,8 @@
 use crate::support::bot::{ChildGuard, Home, met_process};
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
-use crate::support::vault::{about, kill, network_of, next_vault};
-use crate::support::{until, wait_for};
+use crate::support::vault::{about, is_running, kill, network_of, next_vault};
+use crate::support::wait_for;
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::fs;
@@ -117,11 +117,7 @@ async fn when_one_process_of_serve_is_killed_all_end_and_the_next_start_works() 
         // At once: the next start waits for the end of the former.
         bot = home.spawn_logged().await;
         for id in [network, vault] {
-            let gone = || async {
-                let name = fs::read_to_string(about(id, "comm")).unwrap_or_default();
-                (!name.starts_with("npubbot-")).then_some(())
-            };
-            until("its processes are gone", gone).await;
+            wait_for("its processes are gone", || !is_running(id)).await;
         }
         assert!(asker.ask("help").await.contains("npub1"));
     }

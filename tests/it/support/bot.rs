@@ -2,7 +2,7 @@
 
 use super::asker::Asker;
 use super::relay::TestRelay;
-use super::vault::{about, network_of};
+use super::vault::{is_running, network_of};
 use super::{until, wait_for};
 use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
@@ -301,7 +301,7 @@ impl Drop for ChildGuard {
         let _ = self.0.kill();
         let _ = self.0.wait();
         // The kernel ends the network process too, but on a busy machine that takes a while.
-        while fs::read_to_string(about(network, "comm")).is_ok_and(|name| name.starts_with("npubbot")) {
+        while is_running(network) {
             std::thread::sleep(Duration::from_millis(5));
         }
     }

@@ -55,6 +55,13 @@ pub fn network_of(bot: u32) -> u32 {
     child_of(bot, "npubbot-network").unwrap_or(bot)
 }
 
+/// Whether a process of a bot still runs. One that has ended may wait to be noticed by the system's
+/// first process.
+pub fn is_running(id: u32) -> bool {
+    let stat = fs::read_to_string(about(id, "stat")).unwrap_or_default();
+    stat.contains("(npubbot") && !stat.contains(") Z")
+}
+
 fn child_of(bot: u32, wanted: &str) -> Option<u32> {
     let threads = fs::read_dir(format!("/proc/{bot}/task")).ok()?;
     let children = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok());
