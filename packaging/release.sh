@@ -16,6 +16,8 @@
 #
 # Needs what docs/developers/release.md installs.
 set -euo pipefail
+# A build that fails ends the script, although it is in $(…).
+shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 
 arguments=("$@") twice="" processors="x86_64 aarch64 windows" folder=target/release-files cuda="built"

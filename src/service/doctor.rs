@@ -69,7 +69,7 @@ pub async fn doctor(config: &Path, data: &Path, identity: &Path) -> Vec<Finding>
     match config {
         Ok(config) => {
             let relays = config.relays.len();
-            findings.push(good("configuration", format!("it is in order, with {relays} relays")));
+            findings.push(good("configuration", format!("it is in order; relays: {relays}")));
             if config.allow_private_relays {
                 let text = "`allow_private_relays` is on, so askers can make the bot connect to addresses in your own \
                             network; remove it outside test networks";
