@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Measures the search on the GPUs of this machine in one call and prints one table.
 
-    scripts/measure_gpu.py BINARY [--before BINARY] [--seconds S] [--minute] [--runs R] [--only TEXT]
+    scripts/measure_gpu.py BINARY [--before BINARY] [--seconds S] [--minute] [--runs R] [--only REGEX]
     scripts/measure_gpu.py kernels [--folder KERNELS] [--option=-D...] [--exact LAUNCHES] [--sanitize]
 
 The first form runs `npubbot bench` of both binaries in turn, each row R times: one pattern, many,
 with less shared memory, with less energy, whole keys, several GPUs, and the time from the prompt to
-a key. `--minute` measures the first rows for a minute each. It fails at a wrong hit.
+a key. `--minute` measures the first rows for a minute each. It fails at a wrong hit. The last column
+has the share of a core that the busiest thread of the host takes.
 
 The second form compiles `kernel_bench.cu` with nvcc (`NVCC`), and compares the hits of every variant
 with those of keys computed in full (`--exact 17`: 10 million hits of each), checks them with
@@ -17,6 +18,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -60,15 +62,46 @@ def bench(binary, gpus, arguments, seconds):
     """The benchmark's JSON object; `None` if this binary does not know the arguments."""
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus))}
     command = [binary, "bench", "--device", "cuda", "--seconds", str(seconds), "--json", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    if done.returncode == 2:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as running:
+        busiest = busiest_thread(running, seconds)
+        out, errors = running.communicate()
+    if running.returncode == 2:
         return None
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(command)}: {done.stderr}")
-    row = json.loads(done.stdout)
+    if running.returncode != 0:
+        sys.exit(f"{' '.join(command)}: {errors}")
+    row = json.loads(out) | {"busiest": busiest}
     if row["hits_wrong"]:
         sys.exit(f"wrong hits: {row}")
     return row
+
+
+def busiest_thread(running, seconds):
+    """Name and share of a core of the thread that works most in the last half of a run."""
+
+    def times():
+        found = {}
+        for task in pathlib.Path(f"/proc/{running.pid}/task").glob("*"):
+            try:
+                used = int((task / "schedstat").read_text().split()[0]) / 1e9
+                found[task.name] = ((task / "comm").read_text().strip(), used)
+            except (OSError, IndexError):
+                pass
+        return found
+
+    before, began, last = {}, time.monotonic(), ("", 0.0)
+    while running.poll() is None:
+        time.sleep(min(0.5, seconds / 8))
+        now, passed = times(), time.monotonic() - began
+        if not before and passed >= seconds / 2:
+            before, began = now, time.monotonic()
+        elif before and now and passed > 0.2:
+            shares = [((used - before.get(task, ("", 0))[1]) / passed, name) for task, (name, used) in now.items()]
+            share, name = max(shares)
+            last = (name, share)
+        if before and not now:
+            break
+    return last
 
 
 def show(name, who, rows, note=""):
@@ -78,9 +111,10 @@ def show(name, who, rows, note=""):
     joules = statistics.mean(row["candidates_per_joule"] or 0 for row in rows) / 1e6
     found, expected = (sum(row[key] for row in rows) for key in ("hits_found", "hits_expected"))
     off = (found - expected) / max(expected, 1) ** 0.5
+    thread, share = max((row["busiest"] for row in rows), key=lambda busiest: busiest[1])
     print(
         f"| {name} | {who} | {rates} | {watts:.0f} | {joules:.0f} "
-        f"| {found:,} / {expected:,.0f} ({off:+.1f} sd) | {note} |",
+        f"| {found:,} / {expected:,.0f} ({off:+.1f} sd) | {note} | {thread} {100 * share:.0f} % |",
         flush=True,
     )
 
@@ -97,7 +131,7 @@ def in_turns(binaries, gpus, arguments, seconds, runs):
 
 
 def starts(binaries):
-    """Times `mine` from its start to its end, with a kept choice of the GPU's kernels."""
+    """Times `mine` from its start to the key and to its end, with a kept choice of the GPU's kernels."""
     for who, binary in binaries:
         with tempfile.TemporaryDirectory() as cache:
             environment = os.environ | {"XDG_CACHE_HOME": cache, "HOME": cache}
@@ -105,12 +139,19 @@ def starts(binaries):
             for _ in range(STARTS + 1):
                 began = time.monotonic()
                 command = [binary, "mine", "m0ctane", "--device", "cuda"]
-                subprocess.run(command, capture_output=True, env=environment, check=True)
-                times.append(1000 * (time.monotonic() - began))
-        kept = sorted(times[1:])
+                null = subprocess.DEVNULL
+                with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=null, env=environment) as running:
+                    running.stdout.readline()
+                    key = time.monotonic() - began
+                    running.stdout.read()
+                times.append((1000 * key, 1000 * (time.monotonic() - began)))
+                if running.returncode:
+                    sys.exit(f"{' '.join(command)} failed")
+        to_key, to_end = (sorted(one[at] for one in times[1:]) for at in (0, 1))
         print(
-            f"| `mine m0ctane`, ms | {who} | median {statistics.median(kept):.0f} "
-            f"({kept[0]:.0f} to {kept[-1]:.0f}), first {times[0]:.0f} | | | | |",
+            f"| `mine m0ctane`, ms to the key | {who} | median {statistics.median(to_key):.0f} "
+            f"({to_key[0]:.0f} to {to_key[-1]:.0f}; to its end {statistics.median(to_end):.0f}), "
+            f"first {times[0][0]:.0f} | | | | | |",
             flush=True,
         )
 
@@ -120,10 +161,10 @@ def measure(options):
     binaries.append(("now", options.binary))
     cards = ["nvidia-smi", "--query-gpu=name,driver_version,power.limit", "--format=csv,noheader"]
     print(subprocess.run(cards, capture_output=True, text=True, check=True).stdout.strip())
-    print("| what | binary | G/s | W | M candidates a joule | hits found / expected | |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    print("| what | binary | G/s | W | M candidates a joule | hits found / expected | | busiest thread |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for name, arguments, is_long in ROWS:
-        if options.only and options.only not in name:
+        if not re.search(options.only, name):
             continue
         seconds = 60 if is_long and options.minute else options.seconds
         note = f"{seconds:g} s"
@@ -133,7 +174,8 @@ def measure(options):
     count = gpu_count()
     for size in sorted({2, 4, 8, count}):
         for patterns in (1, 10000):
-            if size == 1 or size > count:
+            name = f"{patterns:,} patterns, {size} GPUs"
+            if size == 1 or size > count or not re.search(options.only, name):
                 continue
             arguments = ["--patterns", str(patterns)]
             for who, binary in binaries:
@@ -143,8 +185,8 @@ def measure(options):
                     together.append(bench(binary, all_of_them, arguments, options.seconds) | {"gpus": all_of_them})
                     alone += [bench(binary, [gpu], arguments, options.seconds) for gpu in all_of_them]
                 rate = [statistics.mean(row["candidates_per_second"] for row in rows) for rows in (together, alone)]
-                show(f"{patterns:,} patterns, {size} GPUs", who, together, f"{rate[0] / rate[1]:.3f} times one")
-    if not options.only or options.only in "starts":
+                show(name, who, together, f"{rate[0] / rate[1]:.3f} times one")
+    if re.search(options.only, "starts"):
         starts(binaries)
 
 
@@ -181,7 +223,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=6)
     parser.add_argument("--minute", action="store_true")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--only", help="rows whose name has this text")
+    parser.add_argument("--only", default="", help="rows whose name matches this")
     parser.add_argument("--folder", default=str(HERE.parent / "kernels"))
     parser.add_argument("--option", action="append", default=[])
     parser.add_argument("--exact", type=int, default=0)

@@ -12,8 +12,6 @@ pub mod cuda;
 mod device;
 mod energy;
 mod error;
-mod functionals;
-mod nvml;
 mod open;
 mod options;
 mod os;

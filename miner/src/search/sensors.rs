@@ -3,7 +3,7 @@
 
 use super::cuda;
 use super::device::DeviceId;
-use super::nvml::Gpu;
+use super::energy::Gpu;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 

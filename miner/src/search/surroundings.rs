@@ -1,7 +1,7 @@
 //! The conditions that decide whether devices rest: time, power supply and temperatures.
 
 use super::device::DeviceId;
-use super::nvml::Gpu;
+use super::energy::Gpu;
 use super::{cuda, sensors::Sensors};
 use crate::clock::Clock;
 use std::collections::HashMap;

@@ -9,12 +9,9 @@ mod dispatch;
 mod field;
 mod filter;
 mod formula;
-mod huge_page;
 #[cfg(target_arch = "x86_64")]
 mod ifma;
 mod portable;
-mod portable_quick;
-mod portable_text;
 mod quick;
 mod scratch;
 mod screen;

@@ -3,8 +3,7 @@
 use super::field::Fe;
 use super::filter::Filter;
 use super::formula::{Centre, Products, Row};
-use super::portable_quick::{QuickFe, WholeKeys};
-use super::quick::QuickTests;
+use super::quick::{QuickFe, QuickTests, WholeKeys};
 use super::screen::{Marks, Place, Screen, Screened};
 use super::simd::{SimdField, Summand};
 use super::table::{Affine, Table};

@@ -1,11 +1,16 @@
 //! The working memory of a walk: prefix products, and all screens. Each filter uses one screen.
+//!
+//! It is in huge pages. With an unlucky set of small pages the search is a fifth slower for as long as
+//! it uses them. That is one cause of slow runs, but not the only one; `docs/performance.md` has the
+//! figures.
 
 use super::field::Fe;
 use super::filter::{Filter, Lookup};
-use super::huge_page::HugePage;
 use super::screen::{Screen, Screened};
 use super::table::{ENTRIES, Entry};
+use crate::search::os::advise_huge_pages;
 use bytemuck::Zeroable;
+use std::alloc::{Layout, alloc, handle_alloc_error};
 
 /// The working memory of a walk, kept between walks.
 pub struct Scratch<F: Screened, const W: usize>(Box<HugePage<Memory<F, W>>>);
@@ -74,5 +79,29 @@ impl<F: Screened, const W: usize> Scratch<F, W> {
     /// The memory itself.
     pub fn memory(&mut self) -> &mut Memory<F, W> {
         &mut self.0.0
+    }
+}
+
+/// A value aligned to 2 MiB, the size of a huge page on most systems, and padded to a multiple of
+/// it.
+#[repr(align(0x20_0000))]
+pub struct HugePage<T>(pub T);
+
+impl<T: Zeroable> HugePage<T> {
+    /// A zeroed value, in huge pages if the system has them.
+    pub fn zeroed() -> Box<HugePage<T>> {
+        let layout = Layout::new::<HugePage<T>>();
+        // SAFETY: the layout's size is not zero, since its alignment is not. The allocator is the
+        // one the box returns the memory to. `T: Zeroable` makes zeros a valid value.
+        unsafe {
+            let memory = alloc(layout);
+            if memory.is_null() {
+                handle_alloc_error(layout);
+            }
+            // Must come before the first write, because that allocates small pages.
+            advise_huge_pages(memory, layout.size());
+            memory.write_bytes(0, layout.size());
+            Box::from_raw(memory.cast())
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The table of small multiples `I = i·G`, computed before any search.
 
 use super::field::Fe;
-use super::huge_page::HugePage;
+use super::scratch::HugePage;
 use super::simd::SimdField;
 use bytemuck::Zeroable;
 use secp256k1::{PublicKey, SECP256K1, Scalar};

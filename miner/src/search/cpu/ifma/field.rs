@@ -2,11 +2,9 @@
 //!
 //! Every `unsafe` here relies on the contract of `super`: the processor has the instructions.
 
-use super::cells::CellScreen;
-use super::fe8::{Factor8, Fe8};
 use super::keys::KeyFactors;
 use super::lookup::{GatherScreen, LoadScreen};
-use super::marks::{self, CompareScreen};
+use super::marks::{self, CellScreen, CompareScreen};
 use super::quick::Quick8;
 use super::reduce::{
     FOLD_256, LIMB, TOP_LIMB, carried, limbs, reduced, reduced_at_259, square_columns, top_of_product,
@@ -22,6 +20,7 @@ use crate::search::cpu::simd::{SimdField, Summand};
 use crate::search::cpu::table::{Affine, Table};
 use crate::search::cpu::walk::{Recorder, Round, confirm, walk_round};
 use crate::search::cpu::whole::{WholeField, WholeScreen};
+use bytemuck::Zeroable;
 use std::arch::x86_64::*;
 
 /// 16p, with limbs so large that no limb of a subtrahend (below 2^52; the top one below 2^52 - 2)
@@ -365,5 +364,23 @@ fn upper_halves(a: __m512i, b: __m512i) -> __m512i {
     unsafe {
         let odd = _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
         _mm512_permutex2var_epi32(a, odd, b)
+    }
+}
+
+/// Eight numbers modulo p.
+#[derive(Clone, Copy, Debug, Zeroable)]
+pub struct Fe8(pub(super) [__m512i; 5]);
+
+/// A prepared factor: a number times `2^(52·i)` modulo p, for i = 0…4. So most of the folding of a
+/// product with it is done in advance.
+#[derive(Clone, Copy, Debug)]
+pub struct Factor8(pub(super) [[__m512i; 5]; 5]);
+
+#[cfg(test)]
+impl Fe8 {
+    /// The same limbs in every lane.
+    pub fn from_limbs(limbs: [u64; 5]) -> Fe8 {
+        assert!(super::vector::is_supported());
+        Fe8(limbs.map(|limb| super::vector::load(&[limb; 8])))
     }
 }

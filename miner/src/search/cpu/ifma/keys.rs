@@ -13,7 +13,7 @@
 //!
 //! So a product is below 121·2^512, and below 2^519 with its addend.
 
-use super::fe8::Fe8;
+use super::field::Fe8;
 use super::reduce::{FOLD_256, FOLD_260, LIMB, TOP_LIMB, carried, folded};
 use super::vector::{all, and, high, low, minus, plus, right};
 use crate::search::cpu::field::Fe;

@@ -5,7 +5,7 @@
 //! The contract of every `unsafe` is that of the module `ifma`.
 
 use super::VECTORS;
-use super::fe8::Fe8;
+use super::field::Fe8;
 use super::marks::in_buckets;
 use crate::search::cpu::field::Fe;
 use crate::search::cpu::filter::{COARSE_BITS, COARSE_WORDS, Filter};

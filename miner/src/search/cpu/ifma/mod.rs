@@ -29,10 +29,6 @@ macro_rules! with_instructions {
     };
 }
 
-mod ceiling;
-mod cells;
-mod checksum;
-mod fe8;
 mod field;
 mod keys;
 mod lookup;
@@ -42,13 +38,12 @@ mod reduce;
 mod text;
 mod vector;
 
-pub use ceiling::multiplies_a_second;
-pub use fe8::Fe8;
+pub use field::Fe8;
 #[cfg(test)]
 pub use quick::{keys_of_lanes, one_passes};
 #[cfg(test)]
 pub use text::{lanes_that_pass, words_of_lanes};
-pub use vector::is_supported;
+pub use vector::{is_supported, multiplies_a_second};
 
 use super::scratch::Scratch;
 use super::table::Table;

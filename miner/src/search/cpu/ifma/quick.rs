@@ -1,10 +1,10 @@
 //! Quick tests of whole keys, eight side by side. The contract of every `unsafe` is that of the
 //! module `ifma`.
 
-use super::checksum::{matrices_of, transposed};
 #[cfg(test)]
 use super::keys::KeyFactors;
 use super::keys::{Limbs, lane_of, unsure};
+use super::text::{matrices_of, transposed};
 use super::vector::{all, left, load, right};
 use crate::pattern::TextTests;
 use crate::search::cpu::quick::{Equal, MOST_GROUPS, MOST_VALUES, PARITIES, QuickTests, WORDS};

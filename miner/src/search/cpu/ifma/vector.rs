@@ -3,6 +3,8 @@
 //! Every `unsafe` here relies on the contract of `super`: the processor has the instructions.
 
 use std::arch::x86_64::*;
+use std::hint::black_box;
+use std::time::Instant;
 
 /// Whether this processor has all instructions of the IFMA kernel.
 pub fn is_supported() -> bool {
@@ -92,4 +94,25 @@ pub fn store(value: __m512i) -> [u64; 8] {
     // writable bytes, and unaligned stores are allowed.
     unsafe { _mm512_storeu_si512(values.as_mut_ptr().cast(), value) };
     values
+}
+
+/// Number of independent chains: more than the latency of an instruction in cycles, times the
+/// instructions started per cycle.
+const CHAINS: usize = 12;
+
+/// Measures the `vpmadd52` instructions per second, with `times` of them in each chain.
+#[target_feature(
+    enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
+)]
+pub fn multiplies_a_second(times: u64) -> f64 {
+    let mut sums = [all(1); CHAINS];
+    let (a, b) = (black_box(all(3)), black_box(all(5)));
+    let began = Instant::now();
+    for _ in 0..times {
+        for sum in &mut sums {
+            *sum = low(*sum, a, b);
+        }
+    }
+    black_box(sums);
+    (CHAINS as u64 * times) as f64 / began.elapsed().as_secs_f64()
 }

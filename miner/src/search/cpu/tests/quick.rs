@@ -3,8 +3,7 @@
 use super::*;
 use crate::search::cpu::formula::Products;
 use crate::search::cpu::ifma::{keys_of_lanes, one_passes};
-use crate::search::cpu::portable_quick::{QuickFe, WholeKeys};
-use crate::search::cpu::quick::QuickTests;
+use crate::search::cpu::quick::{QuickFe, QuickTests, WholeKeys};
 use crate::search::cpu::text;
 use std::ops::Range;
 
