@@ -267,7 +267,7 @@ impl DeviceThread {
         }
         let launch = CollectedLaunch { device: self.at, pass: planned.pass, starts, report };
         // Sending cannot fail: the verifier ends after all devices.
-        let _ = self.launches.send(Delivered { launch, record: Arc::clone(&self.record) });
+        let _ = self.launches.send(Delivered { launch, record: Arc::clone(&self.record), collected: now });
         self.believed()
     }
 

@@ -73,7 +73,8 @@ pub struct Measurement {
     pub hits_wrong: u64,
     /// The work of each kind of launches, if there were both kinds.
     pub kinds: Vec<KindMeasurement>,
-    /// Energy that the devices used in `wall` time; `None` if one of them has no readable counter.
+    /// Energy that the devices used in `wall` time, by their power until the end of the trial;
+    /// `None` if one of them has no readable counter.
     pub joules: Option<f64>,
     /// Driver and clock of each device, as far as they can be read.
     pub hardware: Vec<Hardware>,
@@ -192,12 +193,12 @@ fn measure_with(
     let ids: Vec<_> = threads.devices().iter().map(|device| device.id).collect();
     let sensors: Vec<_> = ids.iter().map(|id| Sensors::open(*id)).collect();
     let meter = EnergyMeter::new(&ids);
-    let (before, mut after, mut clocks) = (meter.read(), None, None::<Vec<_>>);
+    let before = meter.read();
     let began = Instant::now();
     let half = half.map(|(_, point)| HalfPoint::new(*point.public_key()));
     pool.insert(JobId(1), JobSpec { half, ..JobSpec::local(patterns) });
     let ends = began + Duration::from_secs_f64(trial.seconds);
-    let (mut launches, mut ended) = (Vec::new(), began);
+    let (mut launches, mut ended, mut watts, mut clocks) = (Vec::new(), began, None, Vec::new());
     loop {
         let now = Instant::now();
         // A busy machine may take longer than the trial to begin.
@@ -208,14 +209,15 @@ fn measure_with(
         }
         tick((now - began).as_secs_f64() / trial.seconds);
         match receiver.recv_timeout(Duration::from_millis(50)) {
-            Ok(Delivered { launch, .. }) if launch.pass.patterns.len() > 1 => {
-                ended = Instant::now();
-                // Read once, at the end: while this thread reads, launches pile up.
-                if pool.is_closed() {
-                    after = Some(meter.read());
-                    clocks.get_or_insert_with(|| sensors.iter().map(|device| device.read().megahertz).collect());
-                }
+            Ok(Delivered { launch, collected, .. }) if launch.pass.patterns.len() > 1 => {
+                ended = ended.max(collected);
                 launches.push(launch);
+                // Read once, while all devices still work. Reading eight GPUs takes 40 ms.
+                if pool.is_closed() && watts.is_none() {
+                    let joules = meter.joules_between(&before, &meter.read());
+                    watts = Some(joules.map(|joules| joules / began.elapsed().as_secs_f64()));
+                    clocks = sensors.iter().map(|device| device.read().megahertz).collect();
+                }
             }
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
@@ -226,11 +228,12 @@ fn measure_with(
     if let Some(Health::Out(reason)) = devices.iter().map(|device| &device.health).find(|h| **h != Health::Working) {
         return Err(MeasureError::Device(reason.clone()));
     }
-    let joules = meter.joules_between(&before, &after.unwrap_or_else(|| meter.read()));
-    let clocks = clocks.into_iter().flatten().chain(std::iter::repeat(None));
+    let wall = ended - began;
+    let joules = watts.flatten().map(|watts| watts * wall.as_secs_f64());
+    let clocks = clocks.into_iter().chain(std::iter::repeat(None));
     let hardware =
         sensors.iter().zip(clocks).map(|(device, megahertz)| Hardware { driver: device.driver(), megahertz });
-    Ok(Measurement { joules, hardware: hardware.collect(), ..evaluate(launches, devices, characters, ended - began) })
+    Ok(Measurement { joules, hardware: hardware.collect(), ..evaluate(launches, devices, characters, wall) })
 }
 
 /// Waits for every device's first measured rate.

@@ -19,6 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 /// A collected launch, with the data for verifying it.
 #[derive(Debug)]
@@ -220,6 +221,8 @@ pub struct Delivered {
     pub launch: CollectedLaunch,
     /// The record of the device.
     pub record: Arc<Record>,
+    /// When the launch was collected.
+    pub collected: Instant,
 }
 
 /// Starts the verifier. It ends when every sender of launches is gone.
@@ -234,7 +237,7 @@ pub fn spawn_verifier(
         let is_over = Cell::new(false);
         roster.keep_thread(VERIFIER, || is_over.get(), || {
             roster.check(VERIFIER);
-            while let Ok(Delivered { launch, record }) = launches.recv() {
+            while let Ok(Delivered { launch, record, .. }) = launches.recv() {
                 let starts: Vec<StartId> = launch.starts.iter().map(|&(start, _)| start).collect();
                 // A panic over one launch must not end the verification of the others.
                 let settled = catch_unwind(AssertUnwindSafe(|| settle(&launch, &record, &pool, &mut handler)));

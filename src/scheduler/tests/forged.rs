@@ -81,7 +81,9 @@ impl Bench {
         let (sender, receiver) = mpsc::sync_channel::<Delivered>(64);
         let verifier = spawn_verifier(receiver, Arc::clone(&self.pool), self.vault.clone(), redeem, Roster::default());
         for launch in launches {
-            sender.send(Delivered { launch, record: Arc::clone(&record) }).unwrap();
+            sender
+                .send(Delivered { launch, record: Arc::clone(&record), collected: std::time::Instant::now() })
+                .unwrap();
         }
         drop(sender);
         verifier.join().unwrap();

@@ -94,7 +94,9 @@ fn settle(pool: &Arc<Pool>, vault: &Vault, launch: CollectedLaunch) -> Vec<Find>
     };
     let (sender, receiver) = mpsc::sync_channel(1);
     let verifier = spawn_verifier(receiver, Arc::clone(pool), vault.clone(), keep, Roster::default());
-    sender.send(Delivered { launch, record: Arc::new(Record::new(&info)) }).unwrap();
+    sender
+        .send(Delivered { launch, record: Arc::new(Record::new(&info)), collected: std::time::Instant::now() })
+        .unwrap();
     drop(sender);
     verifier.join().unwrap();
     let finds = finds.lock().unwrap();
