@@ -23,6 +23,8 @@ mod compiled_kernels;
 pub mod config;
 pub mod control;
 #[doc(hidden)]
+pub mod device_process;
+#[doc(hidden)]
 pub mod fault;
 pub mod job;
 pub mod language;

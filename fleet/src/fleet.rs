@@ -9,16 +9,15 @@
 //! only (`subjects.rs`).
 
 use super::credentials::{Credentials, is_refusal};
-use super::roll::{Roll, Visit};
+use super::roll::{FleetStatus, ProvenFigures, Roll, Visit};
 use super::searcher::{MOST_ORDERS, RemoteSearcher};
 use super::session::{End, PING_EVERY, Session};
-use super::sets::Differences;
-use super::status::{FleetStatus, ProvenFigures};
 use super::subjects;
-use super::wire::{Hello, LARGEST_HELLO, LARGEST_TO_WORKER, Ping, encode};
+use super::wire::{Hello, LARGEST_HELLO, Ping};
 use async_nats::jetstream::{self, consumer, stream};
 use async_nats::{Client, Event};
 use futures_util::StreamExt;
+use npubbot_miner::search::orders::{Differences, LARGEST_ORDER, encode};
 use npubbot_miner::search::{RemoteId, Searcher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -265,7 +264,7 @@ async fn prepare(client: &Client, id: RemoteId) -> Result<(), async_nats::Error>
         // Orders are worthless after any restart, and a full stream drops the oldest.
         max_age: ORDERS_LIVE,
         max_messages: MOST_MESSAGES,
-        max_message_size: LARGEST_TO_WORKER as i32,
+        max_message_size: LARGEST_ORDER as i32,
         duplicate_window: ORDERS_LIVE,
         no_ack: true,
         ..stream::Config::default()

@@ -7,7 +7,7 @@
 //!
 //! A worker learns only start points and patterns: no secret, no asker, no job. Its device is a
 //! [`npubbot_miner::search::Searcher`] like any other: its reports have only hits that were
-//! recomputed, and only as many candidates as these hits prove (`proof.rs`). A worker is invited by
+//! recomputed, and only as many candidates as these hits prove (`searcher.rs`). A worker is invited by
 //! credentials; what it keeps back costs time, never a key. Everything that a worker can send or
 //! make us compute is bounded (`wire.rs`, `session.rs`, `roll.rs`).
 //!
@@ -16,22 +16,18 @@
 
 mod credentials;
 mod fleet;
-mod proof;
-mod received_sets;
 mod roll;
 mod searcher;
 mod server;
 mod session;
-mod sets;
-mod status;
 mod subjects;
 mod wire;
 mod worker;
 
 pub use credentials::{Credentials, CredentialsError};
 pub use fleet::Fleet;
+pub use roll::{FleetStatus, ProvenFigures, WorkerDeviceStatus, WorkerStatus};
 pub use server::{BOT_CREDENTIALS, FOLDER, FleetError, Reloaded, Setup};
-pub use status::{FleetStatus, ProvenFigures, WorkerDeviceStatus, WorkerStatus};
 pub use subjects::BOT;
 pub use wire::LARGEST_ANSWER;
 pub use worker::{WorkerError, run_worker};

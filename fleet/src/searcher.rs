@@ -1,11 +1,14 @@
 //! A worker's device as a [`Searcher`]: launches become orders, and answers become reports of what
 //! they prove.
+//!
+//! The first pattern of a launch is its canary, whose frequency is known. Its hits are proof of
+//! work: at fresh start points they cannot be found without testing about as many candidates as
+//! anybody would need. A device may keep other hits back. That costs time, never a key.
 
 use super::session::{End, Session};
-use super::sets::{Differences, SentSets, SharedSet};
-use super::wire::{Found, ToWorker, encode};
 use npubbot_miner::key::{StartPoint, VerifiedHit};
 use npubbot_miner::pattern::{PatternId, PatternSet};
+use npubbot_miner::search::orders::{Differences, SentSets, ToDevice, encode};
 use npubbot_miner::search::{ClaimedHit, DeviceId, DeviceInfo, Launch, LaunchReport, RemoteId, SearchError, Searcher};
 use npubbot_miner::token_bucket::TokenBucket;
 use std::collections::{HashSet, VecDeque};
@@ -62,6 +65,7 @@ impl RemoteSearcher {
             name: hello.name.clone(),
             kernel: hello.kernel.clone(),
             threads: hello.threads as usize,
+            warning: None,
         };
         let session_id = session.id;
         let last_order = random(session_id)?;
@@ -79,7 +83,7 @@ impl RemoteSearcher {
         })
     }
 
-    fn send(&self, message: &ToWorker) -> Result<(), SearchError> {
+    fn send(&self, message: &ToDevice) -> Result<(), SearchError> {
         let failed = |reason: String| SearchError::DeviceFailed { device: self.info.id, reason };
         let bytes = encode(message).map_err(|error| failed(error.to_string()))?;
         self.outgoing.try_send(bytes).map_err(|_| failed("the server does not take its orders".to_owned()))
@@ -110,14 +114,13 @@ impl RemoteSearcher {
     /// canary's hits stand for.
     ///
     /// Errors: the worker is not believed any more, with the reason.
-    fn proven(&self, launch: &Launch, found: &Found) -> Result<(u64, Vec<ClaimedHit>), String> {
+    fn proven(&self, launch: &Launch, found: &LaunchReport) -> Result<(u64, Vec<ClaimedHit>), String> {
         let mut proof = self.session.proof.lock().unwrap_or_else(PoisonError::into_inner);
         let canary = launch.patterns.get(PatternId(0));
         let (mut hits, mut canary_hits) = (Vec::with_capacity(found.hits.len()), 0);
         // A hit claimed twice counts once.
         let mut seen = HashSet::with_capacity(found.hits.len());
-        let claims = found.hits.iter().map(|hit| ClaimedHit { start: usize::from(hit.start), tweak: hit.tweak() });
-        for claim in claims.filter(|claim| seen.insert(*claim)) {
+        for &claim in found.hits.iter().filter(|claim| seen.insert(**claim)) {
             match recompute(&launch.starts, &launch.patterns, claim) {
                 Some(hit) => {
                     canary_hits += u64::from(canary.matches(&hit.npub()));
@@ -164,13 +167,11 @@ impl Searcher for RemoteSearcher {
         let now = Instant::now();
         self.session.pause(self.pace.take(now).max(self.session.pace.take(given, now)));
         self.check()?;
-        let shared = self.sets.share(&launch.patterns, &self.differences);
-        let SharedSet { set, generation, messages } = shared.map_err(|error| no_randomness(self.session.id, &error))?;
-        messages.iter().try_for_each(|message| self.send(message))?;
         self.last_order = self.last_order.wrapping_add(1);
-        let order = self.last_order;
-        self.session.note_order(order, given);
-        self.send(&ToWorker::Order { order, set, generation, starts: launch.starts.clone() })?;
+        let messages = self.sets.order(self.last_order, &launch, &self.differences);
+        let messages = messages.map_err(|error| no_randomness(self.session.id, &error))?;
+        self.session.note_order(self.last_order, given);
+        messages.iter().try_for_each(|message| self.send(message))?;
         self.launches.push_back(launch);
         Ok(())
     }
@@ -185,8 +186,7 @@ impl Searcher for RemoteSearcher {
             self.error(end)
         })?;
         // The device cannot have been busy with the order before it was sent.
-        let busy = Duration::from_micros(found.busy_micros).min(age);
-        Ok(LaunchReport { candidates, hits, busy, is_cut_short: false })
+        Ok(LaunchReport { candidates, hits, busy: found.busy.min(age), is_cut_short: false })
     }
 }
 
@@ -206,12 +206,82 @@ fn no_randomness(id: RemoteId, error: &getrandom::Error) -> SearchError {
     SearchError::DeviceFailed { device: DeviceId::Remote(id), reason }
 }
 
+/// Number of hits that recompute to another key than claimed at which a device is not believed.
+const WRONG_HITS_ALLOWED: u64 = 3;
+
+/// Canary hits are compared with their expected number each time the expected number reaches this.
+/// An honest device finds fewer than half of 200 with a chance of 1.8e-15 (Poisson).
+const JUDGE_AFTER: f64 = 200.0;
+
+/// Number of canary hits that a new device is credited with, both as expected and as found.
+const BELIEVED: f64 = 20.0;
+
+/// Expected canary hits over which the proven share of a device's claims is averaged. The random
+/// error is then 2 %.
+const PROVEN_OVER: f64 = 2000.0;
+
+/// The hits of one device, in all its sessions.
+#[derive(Debug)]
+pub struct Proof {
+    /// Canary hits expected and found since the last verdict.
+    expected: f64,
+    found: u64,
+    /// Canary hits expected and found, scaled down so that at most [`PROVEN_OVER`] are expected.
+    recent: (f64, f64),
+    hits_wrong: u64,
+}
+
+impl Default for Proof {
+    fn default() -> Proof {
+        Proof { expected: 0.0, found: 0, recent: (BELIEVED, BELIEVED), hits_wrong: 0 }
+    }
+}
+
+impl Proof {
+    /// Counts a wrong hit.
+    ///
+    /// Errors: the device has too many to be believed, with the reason.
+    pub fn note_wrong_hit(&mut self) -> Result<(), String> {
+        self.hits_wrong += 1;
+        match self.hits_wrong {
+            WRONG_HITS_ALLOWED.. => Err(format!("{} of its hits were wrong", self.hits_wrong)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts the canary hits of an answer: those that its claimed candidates lead us to expect,
+    /// and those that were found. Returns the share of the claimed candidates that counts, 0 to 1.
+    ///
+    /// Errors: the device does not really search, with the reason.
+    pub fn note_canary_hits(&mut self, expected: f64, found: u64) -> Result<f64, String> {
+        self.expected += expected;
+        self.found += found;
+        let recent = (self.recent.0 + expected, self.recent.1 + found as f64);
+        let kept = (PROVEN_OVER / recent.0).min(1.0);
+        self.recent = (recent.0 * kept, recent.1 * kept);
+        if self.expected >= JUDGE_AFTER {
+            let (found, expected) = (self.found, self.expected);
+            (self.expected, self.found) = (0.0, 0);
+            if (found as f64) < expected / 2.0 {
+                return Err(format!("it found {found} of {expected:.0} test patterns, so it does not really search"));
+            }
+        }
+        Ok((self.recent.1 / self.recent.0).min(1.0))
+    }
+
+    /// Hits that did not verify.
+    pub fn hits_wrong(&self) -> u64 {
+        self.hits_wrong
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{Answer, FromWorker, Hello, Hit};
+    use crate::wire::{FromWorker, Hello};
     use npubbot_miner::key::{Offset, Rotation, Tweak};
     use npubbot_miner::search::cpu::{CpuSearcher, KernelChoice};
+    use npubbot_miner::search::orders::{Answer, PatternChange};
     use secp256k1::{PublicKey, SECP256K1, SecretKey};
 
     fn searcher() -> (RemoteSearcher, Arc<Session>, mpsc::Receiver<Vec<u8>>) {
@@ -229,20 +299,20 @@ mod tests {
         Launch { starts: vec![start], patterns: Arc::new(patterns), remaining: None }
     }
 
-    fn next(sent: &mut mpsc::Receiver<Vec<u8>>) -> ToWorker {
-        ToWorker::read(&sent.try_recv().unwrap()).unwrap()
+    fn next(sent: &mut mpsc::Receiver<Vec<u8>>) -> ToDevice {
+        ToDevice::read(&sent.try_recv().unwrap()).unwrap()
     }
 
     /// The set number of the next message, which is an order.
     fn ordered(sent: &mut mpsc::Receiver<Vec<u8>>) -> u64 {
-        let ToWorker::Order { generation, starts, .. } = next(sent) else { panic!("no order") };
+        let ToDevice::Order { generation, starts, .. } = next(sent) else { panic!("no order") };
         assert_eq!(starts.len(), 1);
         generation
     }
 
     /// The worker's answer to the last order.
-    fn answer(searcher: &RemoteSearcher, session: &Session, candidates: u64, hits: Vec<Hit>) {
-        let result = Ok(Found { candidates, busy_micros: u64::MAX, hits });
+    fn answer(searcher: &RemoteSearcher, session: &Session, candidates: u64, hits: Vec<ClaimedHit>) {
+        let result = Ok(LaunchReport { candidates, hits, busy: Duration::MAX, is_cut_short: false });
         session.accept(&encode(&FromWorker::Answer(Answer { order: searcher.last_order, result })).unwrap());
     }
 
@@ -250,14 +320,18 @@ mod tests {
     fn a_set_is_sent_once_and_orders_name_it() {
         let (mut searcher, _session, mut sent) = searcher();
         searcher.submit(launch(&["qqqqq", "m0ctane"])).unwrap();
-        let ToWorker::Patterns { generation, mut added, .. } = next(&mut sent) else { panic!("no patterns") };
+        let ToDevice::Patterns(PatternChange { generation, mut added, .. }) = next(&mut sent) else {
+            panic!("no patterns")
+        };
         added.sort();
         assert_eq!(added, ["m0ctane", "qqqqq"]);
         assert_eq!(ordered(&mut sent), generation);
         searcher.submit(launch(&["qqqqq", "m0ctane"])).unwrap();
         assert_eq!(ordered(&mut sent), generation, "the set is not sent again");
         searcher.submit(launch(&["qqqqq", "m0ctane", "cafe"])).unwrap();
-        let ToWorker::Patterns { generation: second, added, .. } = next(&mut sent) else { panic!("no patterns") };
+        let ToDevice::Patterns(PatternChange { generation: second, added, .. }) = next(&mut sent) else {
+            panic!("no patterns")
+        };
         assert!(second != generation && added == ["cafe"]);
         assert_eq!(ordered(&mut sent), second);
         assert!(sent.try_recv().is_err());
@@ -275,7 +349,7 @@ mod tests {
             device.submit(launch.clone()).unwrap();
             let honest = device.collect().unwrap();
             searcher.submit(launch).unwrap();
-            let hits: Vec<Hit> = honest.hits.iter().map(|hit| Hit::new(hit.start, hit.tweak)).take(900).collect();
+            let hits: Vec<ClaimedHit> = honest.hits.iter().take(900).copied().collect();
             assert!(hits.len() > 300, "{}", hits.len());
             let done = honest.candidates * hits.len() as u64 / honest.hits.len() as u64;
             let claimed = (done as f64 * claims) as u64;
@@ -292,7 +366,7 @@ mod tests {
         let (mut searcher, session, _sent) = searcher();
         let wrong = |at: i64| {
             let tweak = Tweak { offset: Offset::of_point(at as u64, 1, Rotation::ALL[0]), rotation: Rotation::ALL[1] };
-            Hit::new(0, tweak)
+            ClaimedHit { start: 0, tweak }
         };
         for at in 0..2 {
             searcher.submit(launch(&["qqqqqqqq"])).unwrap();
@@ -333,5 +407,38 @@ mod tests {
         session.end(End::Gone("away".to_owned()));
         assert!(matches!(searcher.submit(launch(&["qqqqq"])), Err(SearchError::DeviceFailed { .. })));
         assert!(searcher.check().is_err());
+    }
+
+    #[test]
+    fn claims_count_as_far_as_canary_hits_prove_them() {
+        let (mut honest, mut boaster) = (Proof::default(), Proof::default());
+        let share = |proof: &mut Proof, times: u32, found| {
+            (0..times).map(|_| proof.note_canary_hits(10.0, found).unwrap()).last().unwrap()
+        };
+        assert_eq!(share(&mut honest, 1000, 10), 1.0);
+        assert_eq!(share(&mut honest, 1000, 12), 1.0, "luck is not work");
+        let proven = share(&mut boaster, 1000, 6);
+        assert!((proven - 0.6).abs() < 0.01, "{proven}");
+        // A worker that becomes honest is believed again after two thousand canaries.
+        let proven = share(&mut boaster, 2000, 10);
+        assert!(proven > 0.99, "{proven}");
+    }
+
+    #[test]
+    fn a_device_that_finds_less_than_half_or_boasts_once_is_not_believed() {
+        let mut idle = Proof::default();
+        let judged: Vec<bool> = (0..50).map(|_| idle.note_canary_hits(4.0, 1).is_err()).collect();
+        assert_eq!(judged.iter().position(|out| *out), Some(49), "once 200 are expected");
+        assert!(Proof::default().note_canary_hits(1e12, 0).is_err());
+        let mut half = Proof::default();
+        assert!((0..50).all(|_| half.note_canary_hits(4.0, 2).is_ok()));
+    }
+
+    #[test]
+    fn three_wrong_hits_are_too_many() {
+        let mut proof = Proof::default();
+        assert!(proof.note_wrong_hit().is_ok() && proof.note_wrong_hit().is_ok());
+        assert_eq!(proof.note_wrong_hit(), Err("3 of its hits were wrong".to_owned()));
+        assert_eq!(proof.hits_wrong(), 3);
     }
 }

@@ -10,9 +10,10 @@
 
 use super::credentials::Credentials;
 use super::subjects::{BOT, Permissions, Service, all_pings};
-use super::wire::{LARGEST_ANSWER, LARGEST_TO_WORKER};
+use super::wire::LARGEST_ANSWER;
 use nkeys::{KeyPair, KeyPairType};
 use npubbot_miner::search::WorkerName;
+use npubbot_miner::search::orders::LARGEST_ORDER;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -279,7 +280,7 @@ fn server_config<'a>(port: u16, bot: &'a str, workers: impl Iterator<Item = (Wor
          jetstream {{\n  store_dir: {}\n  max_memory_store: {MEMORY}\n}}\n\
          accounts {{\n  {BOT} {{\n    jetstream: enabled\n{}    exports: [\n{exports}    ]\n  }}\n{accounts}}}\n",
         quoted(PROCESS),
-        LARGEST_TO_WORKER + 1024,
+        LARGEST_ORDER + 1024,
         quoted(CERTIFICATE),
         quoted(CERTIFICATE_KEY),
         quoted("jetstream"),

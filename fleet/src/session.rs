@@ -1,9 +1,10 @@
 //! One connection of a worker's device to the bot: its open orders and their answers, its pings, and
 //! the pace of its worker.
 
-use super::proof::Proof;
-use super::wire::{Found, FromWorker, Hello, LARGEST_ANSWER, MOST_STARTS, Refusal};
-use npubbot_miner::search::RemoteId;
+use super::searcher::Proof;
+use super::wire::{FromWorker, Hello, LARGEST_ANSWER, MOST_HITS};
+use npubbot_miner::search::orders::{MOST_STARTS, Refusal};
+use npubbot_miner::search::{LaunchReport, RemoteId};
 use npubbot_miner::token_bucket::TokenBucket;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -65,7 +66,7 @@ struct OpenOrder {
     number: u64,
     starts: usize,
     sent: Instant,
-    answer: Option<Found>,
+    answer: Option<LaunchReport>,
 }
 
 impl State {
@@ -174,9 +175,7 @@ impl Session {
             Err(Refusal::Starts) => return Err(End::Useless("it refuses its number of start points".to_owned())),
             Err(Refusal::Device) => return Err(End::Useless("its device failed".to_owned())),
         };
-        if found.hits.iter().any(|hit| usize::from(hit.start) >= state.orders[open].starts) {
-            return Err(distrusted("a hit names a start point that the order did not have"));
-        }
+        found.check(state.orders[open].starts, MOST_HITS).map_err(|error| distrusted(&error.to_string()))?;
         state.has_answered = true;
         state.orders[open].answer = Some(found);
         drop(state);
@@ -185,7 +184,7 @@ impl Session {
     }
 
     /// Waits for the answer to the oldest order. Returns it with the time since the order was sent.
-    pub fn wait(&self) -> Result<(Found, Duration), End> {
+    pub fn wait(&self) -> Result<(LaunchReport, Duration), End> {
         let mut state = self.lock();
         loop {
             if let Some(end) = &state.end {
@@ -318,21 +317,22 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{Answer, Hit, encode};
     use npubbot_miner::key::{Offset, Rotation, Tweak};
+    use npubbot_miner::search::ClaimedHit;
+    use npubbot_miner::search::orders::{Answer, encode};
 
     fn session() -> Session {
         let hello = Hello::of_a_test(1, 2);
         Session::new(RemoteId { worker: "ann".parse().unwrap(), device: 0 }, hello, Arc::default(), Arc::default())
     }
 
-    fn answer(order: u64, result: Result<Found, Refusal>) -> Vec<u8> {
+    fn answer(order: u64, result: Result<LaunchReport, Refusal>) -> Vec<u8> {
         encode(&FromWorker::Answer(Answer { order, result })).unwrap()
     }
 
-    fn found(start: u16) -> Result<Found, Refusal> {
+    fn found(start: usize) -> Result<LaunchReport, Refusal> {
         let tweak = Tweak { offset: Offset::of_point(1, 1, Rotation::ALL[0]), rotation: Rotation::ALL[0] };
-        Ok(Found { candidates: 9, busy_micros: 1, hits: vec![Hit { start, ..Hit::new(0, tweak) }] })
+        Ok(LaunchReport { candidates: 9, hits: vec![ClaimedHit { start, tweak }], ..LaunchReport::default() })
     }
 
     #[test]

@@ -1,22 +1,20 @@
 //! The worker: connects to the server of a bot and carries out its orders.
 
 use super::credentials::{Credentials, is_other_server, is_refusal};
-use super::received_sets::{ChangePart, ReceivedSets};
 use super::session::{ANSWER_TIMEOUT, unix_millis};
 use super::subjects;
-use super::wire::{Answer, Found, FromWorker, Hello, Hit, MOST_HITS, Ping, Refusal, ToWorker, VERSION, encode};
+use super::wire::{FromWorker, Hello, MOST_HITS, Ping, VERSION};
 use async_nats::jetstream::{self, consumer::PullConsumer};
 use async_nats::{Client, ConnectErrorKind, Event};
 use futures_util::StreamExt;
-use npubbot_miner::key::StartPoint;
-use npubbot_miner::pattern::PatternSet;
-use npubbot_miner::search::{Launch, LaunchReport, MOST_DEVICES, NoName, RemoteId, SearchError, Searcher};
-use std::collections::VecDeque;
+use npubbot_miner::search::orders::{Answer, ReceivedOrder, ReceivedSets, ToDevice, carry_out, encode, text};
+use npubbot_miner::search::{MOST_DEVICES, NoName, RemoteId, SearchError, Searcher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
 use thiserror::Error;
-use tokio::sync::mpsc::error::TryRecvError;
+use tokio::sync::mpsc::error::TryRecvError as NotReceived;
 use tokio::sync::mpsc::{Receiver, Sender};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
@@ -153,10 +151,10 @@ async fn work(client: Client, id: RemoteId, session: u64, searcher: Box<dyn Sear
     let info = searcher.info().clone();
     let hello = Hello {
         version: VERSION,
-        program: Hello::text(env!("CARGO_PKG_VERSION")),
+        program: text(env!("CARGO_PKG_VERSION")),
         session,
-        name: Hello::text(&info.name),
-        kernel: Hello::text(&info.kernel),
+        name: text(&info.name),
+        kernel: text(&info.kernel),
         threads: info.threads as u32,
         starts: searcher.starts() as u32,
     };
@@ -217,7 +215,7 @@ async fn greet(client: &Client, id: RemoteId, hello: &Hello) {
 }
 
 /// Fetches orders as fast as the device takes them. Returns when the device takes no more.
-async fn fetch(client: &Client, id: RemoteId, orders: mpsc::Sender<Vec<u8>>) {
+async fn fetch(client: &Client, id: RemoteId, orders: mpsc::Sender<ReceivedMessage>) {
     let jetstream = jetstream::with_prefix(client.clone(), subjects::API);
     let (stream, consumer) = (subjects::stream(id.worker), subjects::consumer(id));
     loop {
@@ -230,7 +228,7 @@ async fn fetch(client: &Client, id: RemoteId, orders: mpsc::Sender<Vec<u8>>) {
                 continue;
             };
             while let Some(Ok(message)) = messages.next().await {
-                if orders.send(message.payload.to_vec()).await.is_err() {
+                if orders.send((Instant::now(), message.payload.to_vec())).await.is_err() {
                     return;
                 }
             }
@@ -239,131 +237,57 @@ async fn fetch(client: &Client, id: RemoteId, orders: mpsc::Sender<Vec<u8>>) {
     }
 }
 
-/// An order that waits for the device.
-struct QueuedOrder {
-    order: u64,
-    patterns: Arc<PatternSet>,
-    starts: Vec<StartPoint>,
-    came: Instant,
-}
-
-/// A device at work.
-struct Device<'a> {
-    searcher: &'a mut dyn Searcher,
-    answers: &'a Sender<Vec<u8>>,
-    sets: ReceivedSets,
-    waiting: VecDeque<QueuedOrder>,
-    /// The orders that the device searches.
-    in_flight: VecDeque<u64>,
-}
+/// A message from the bot, and when it came.
+type ReceivedMessage = (Instant, Vec<u8>);
 
 /// Carries out orders until the channel of messages is closed.
 ///
 /// Errors: the device failed. The answer to the order says so.
 fn serve(
     searcher: &mut dyn Searcher,
-    messages: &mut Receiver<Vec<u8>>,
+    messages: &mut Receiver<ReceivedMessage>,
     answers: &Sender<Vec<u8>>,
 ) -> Result<(), SearchError> {
-    let (sets, waiting, in_flight) = (ReceivedSets::default(), VecDeque::new(), VecDeque::new());
-    let mut device = Device { searcher, answers, sets, waiting, in_flight };
-    loop {
-        while device.waiting.len() < MOST_WAITING {
-            match messages.try_recv() {
-                Ok(message) => device.hear(&message),
-                Err(TryRecvError::Empty) => break,
-                Err(TryRecvError::Disconnected) => return Ok(()),
-            }
+    let mut sets = ReceivedSets::default();
+    let next = |wait| loop {
+        let (came, message) = match messages.try_recv() {
+            Ok(message) => message,
+            Err(NotReceived::Empty) if wait => messages.blocking_recv().ok_or(TryRecvError::Disconnected)?,
+            Err(NotReceived::Empty) => return Err(TryRecvError::Empty),
+            Err(NotReceived::Disconnected) => return Err(TryRecvError::Disconnected),
+        };
+        if let Some(order) = hear(&mut sets, &message, came.elapsed()) {
+            return Ok(order);
         }
-        if device.in_flight.len() < device.searcher.in_flight().max(1)
-            && let Some(order) = device.waiting.pop_front()
-        {
-            device.begin(order);
-        } else if !device.in_flight.is_empty() {
-            device.collect()?;
-        } else {
-            match messages.blocking_recv() {
-                Some(message) => device.hear(&message),
-                None => return Ok(()),
-            }
-        }
-    }
-}
-
-impl Device<'_> {
-    fn hear(&mut self, message: &[u8]) {
-        match ToWorker::read(message) {
-            Ok(ToWorker::Patterns { set, generation, base, is_first, is_last, removed, added, forgotten }) => {
-                self.sets.take(ChangePart { set, generation, base, is_first, is_last, removed, added, forgotten });
-            }
-            Ok(ToWorker::Order { order, set, generation, starts }) => {
-                let came = Instant::now();
-                match self.sets.get(set, generation) {
-                    _ if starts.len() != self.searcher.starts() => self.refuse(order, Refusal::Starts),
-                    Some(patterns) => self.waiting.push_back(QueuedOrder { order, patterns, starts, came }),
-                    None => self.refuse(order, Refusal::Patterns),
-                }
-            }
-            Err(error) => tracing::warn!(%error, "a message of the bot cannot be read; do both run the same npubbot?"),
-        }
-    }
-
-    fn begin(&mut self, order: QueuedOrder) {
-        let QueuedOrder { order, patterns, starts, came } = order;
-        if came.elapsed() > ANSWER_TIMEOUT {
-            // The bot no longer waits for this order.
-            return;
-        }
-        match self.searcher.submit(Launch { starts, patterns, remaining: None }) {
-            Ok(()) => self.in_flight.push_back(order),
-            Err(error) => {
-                tracing::error!(%error, "the device takes no launch");
-                self.refuse(order, Refusal::Device);
-            }
-        }
-    }
-
-    fn collect(&mut self) -> Result<(), SearchError> {
-        let collected = self.searcher.collect();
-        let order = self.in_flight.pop_front().unwrap_or_default();
-        let failure = collected.as_ref().err().map(SearchError::to_string);
-        self.answer(order, collected.as_ref().map(found).map_err(|_| Refusal::Device));
-        match failure {
-            Some(reason) => Err(SearchError::DeviceFailed { device: self.searcher.info().id, reason }),
-            None => Ok(()),
-        }
-    }
-
-    fn refuse(&self, order: u64, refusal: Refusal) {
-        self.answer(order, Err(refusal));
-    }
-
-    fn answer(&self, order: u64, result: Result<Found, Refusal>) {
-        if let Ok(bytes) = encode(&FromWorker::Answer(Answer { order, result })) {
+    };
+    carry_out(searcher, next, |answer| {
+        let answer = Answer { result: answer.result.map(|report| report.reduced(MOST_HITS)), ..answer };
+        if let Ok(bytes) = encode(&FromWorker::Answer(answer)) {
             // If nobody takes the answers, the worker is about to end.
-            let _ = self.answers.blocking_send(bytes);
+            let _ = answers.blocking_send(bytes);
         }
-    }
+    })
 }
 
-/// Turns a report into an answer. Of too many hits it keeps the first [`MOST_HITS`], and claims
-/// only a part of the candidates in the same proportion.
-fn found(report: &LaunchReport) -> Found {
-    let all = report.hits.len().max(1);
-    let kept = all.min(MOST_HITS);
-    Found {
-        candidates: (report.candidates as f64 * kept as f64 / all as f64) as u64,
-        busy_micros: report.busy.as_micros().try_into().unwrap_or(u64::MAX),
-        hits: report.hits.iter().take(MOST_HITS).map(|hit| Hit::new(hit.start, hit.tweak)).collect(),
+/// Takes a message that has waited for `age`. Returns the order, if it is one that the bot still
+/// waits for.
+fn hear(sets: &mut ReceivedSets, message: &[u8], age: Duration) -> Option<ReceivedOrder> {
+    match ToDevice::read(message) {
+        Ok(message) => sets.receive(message).filter(|_| age <= ANSWER_TIMEOUT),
+        Err(error) => {
+            tracing::warn!(%error, "a message of the bot cannot be read; do both run the same npubbot?");
+            None
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use npubbot_miner::key::{Offset, Rotation, Tweak, VerifiedHit};
+    use npubbot_miner::key::{StartPoint, VerifiedHit};
     use npubbot_miner::search::ClaimedHit;
     use npubbot_miner::search::cpu::{CpuSearcher, KernelChoice};
+    use npubbot_miner::search::orders::{PatternChange, Refusal};
     use secp256k1::{PublicKey, SECP256K1, SecretKey};
     use tokio::sync::mpsc::channel;
 
@@ -372,15 +296,15 @@ mod tests {
     }
 
     /// The answers of a single-threaded device to these messages.
-    fn answers(messages: &[ToWorker]) -> Vec<Answer> {
+    fn answers(messages: &[ToDevice]) -> Vec<Answer> {
         let (orders, mut received) = channel(64);
         let (answers, mut sent) = channel(64);
         for message in messages {
-            orders.blocking_send(encode(message).unwrap()).unwrap();
+            orders.blocking_send((Instant::now(), encode(message).unwrap())).unwrap();
         }
         let mut searcher = CpuSearcher::open(Some(1), KernelChoice::Portable).unwrap();
         let device = std::thread::spawn(move || serve(&mut searcher, &mut received, &answers).unwrap());
-        let wanted = messages.iter().filter(|message| matches!(message, ToWorker::Order { .. })).count();
+        let wanted = messages.iter().filter(|message| matches!(message, ToDevice::Order { .. })).count();
         let read = |bytes: Vec<u8>| match FromWorker::read(&bytes).unwrap() {
             FromWorker::Answer(answer) => answer,
             FromWorker::Pong { .. } => panic!("nobody pinged"),
@@ -391,28 +315,20 @@ mod tests {
         all
     }
 
-    fn set(generation: u64, base: Option<u64>, removed: &[&str], added: &[&str]) -> ToWorker {
+    fn set(generation: u64, base: Option<u64>, removed: &[&str], added: &[&str]) -> ToDevice {
         let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
         let (removed, added) = (owned(removed), owned(added));
-        ToWorker::Patterns {
-            set: 2,
-            generation,
-            base,
-            is_first: true,
-            is_last: true,
-            removed,
-            added,
-            forgotten: Vec::new(),
-        }
+        let (is_first, is_last, forgotten) = (true, true, Vec::new());
+        ToDevice::Patterns(PatternChange { set: 2, generation, base, is_first, is_last, removed, added, forgotten })
     }
 
-    fn order(order: u64, generation: u64, starts: Vec<StartPoint>) -> ToWorker {
-        ToWorker::Order { order, set: 2, generation, starts }
+    fn order(order: u64, generation: u64, starts: Vec<StartPoint>) -> ToDevice {
+        ToDevice::Order { order, set: 2, generation, starts }
     }
 
     /// Number of hits of an answer whose npub begins with `prefix`.
     fn begins_with(answer: &Answer, start: StartPoint, prefix: &str) -> usize {
-        let npub = |hit: &Hit| VerifiedHit::recompute(start, hit.tweak()).unwrap().npub().to_string();
+        let npub = |hit: &ClaimedHit| VerifiedHit::recompute(start, hit.tweak).unwrap().npub().to_string();
         let found = answer.result.clone().unwrap();
         found.hits.iter().filter(|hit| npub(hit)[5..].starts_with(prefix)).count()
     }
@@ -435,18 +351,11 @@ mod tests {
 
     #[test]
     fn an_order_that_nobody_waits_for_any_more_is_not_searched() {
-        let (answers, _sent) = channel(64);
-        let mut searcher = CpuSearcher::open(Some(1), KernelChoice::Portable).unwrap();
-        let (sets, waiting, in_flight) = (ReceivedSets::default(), VecDeque::new(), VecDeque::new());
-        let mut device = Device { searcher: &mut searcher, answers: &answers, sets, waiting, in_flight };
-        device.hear(&encode(&set(7, None, &[], &["qq"])).unwrap());
-        for (late, searched) in [(Duration::from_millis(1), 0), (Duration::ZERO, 1)] {
-            device.hear(&encode(&order(1, 7, vec![start(3)])).unwrap());
-            let mut waiting = device.waiting.pop_front().unwrap();
-            waiting.came = Instant::now() - ANSWER_TIMEOUT * u32::from(!late.is_zero()) - late;
-            device.begin(waiting);
-            assert_eq!(device.in_flight.len(), searched, "{late:?}");
-        }
+        let mut sets = ReceivedSets::default();
+        hear(&mut sets, &encode(&set(7, None, &[], &["qq"])).unwrap(), Duration::ZERO);
+        let order = encode(&order(1, 7, vec![start(3)])).unwrap();
+        assert!(hear(&mut sets, &order, ANSWER_TIMEOUT).is_some());
+        assert!(hear(&mut sets, &order, ANSWER_TIMEOUT + Duration::from_millis(1)).is_none());
     }
 
     #[test]
@@ -467,14 +376,5 @@ mod tests {
         let results: Vec<_> = answers(&messages).into_iter().map(refused).collect();
         let patterns = |order| (order, Refusal::Patterns);
         assert_eq!(results, [patterns(1), patterns(2), (3, Refusal::Starts), patterns(4), patterns(5), patterns(6)]);
-    }
-
-    #[test]
-    fn of_too_many_hits_candidates_are_claimed_in_proportion() {
-        let tweak = Tweak { offset: Offset::of_point(1, 1, Rotation::ALL[0]), rotation: Rotation::ALL[0] };
-        let hits = vec![ClaimedHit { start: 0, tweak }; 4 * MOST_HITS];
-        let answer = found(&LaunchReport { candidates: 4_000_000, hits, ..LaunchReport::default() });
-        assert_eq!((answer.candidates, answer.hits.len()), (1_000_000, MOST_HITS));
-        assert_eq!(found(&LaunchReport { candidates: 5, ..LaunchReport::default() }).candidates, 5);
     }
 }

@@ -4,6 +4,7 @@ mod backup;
 mod bench;
 #[cfg(feature = "demo")]
 mod demo;
+mod device;
 mod exit;
 mod explain;
 #[cfg(feature = "fleet")]
@@ -130,6 +131,9 @@ enum CliCommand {
     /// Talk to strangers for a bot. `serve` starts it.
     #[command(hide = true)]
     Network(serve::NetworkProcess),
+    /// Search on one device. `serve` starts it.
+    #[command(hide = true)]
+    Device(device::DeviceCommand),
     /// Print the file with which a shell completes commands and options.
     Completions(man::Completions),
     /// Write a manual page for every command.
@@ -149,9 +153,11 @@ impl Cli {
     /// can help.
     pub fn run(self) -> anyhow::Result<()> {
         let core_dumps = process::no_core_dumps();
-        // The vault may start no thread for a log. The bot logs what it writes.
-        if let CliCommand::Vault(vault) = self.command {
-            return vault.run();
+        // The bot logs what these write. The vault may start no thread for a log.
+        match self.command {
+            CliCommand::Vault(vault) => return vault.run(),
+            CliCommand::Device(device) => return device.run(),
+            _ => {}
         }
         log_writer::take_panics();
         // It starts its log behind its walls, because the log is a thread.
@@ -196,6 +202,7 @@ impl Cli {
             CliCommand::Fleet(fleet) => fleet.run(),
             CliCommand::Vault(vault) => vault.run(),
             CliCommand::Network(network) => network.run(),
+            CliCommand::Device(device) => device.run(),
             CliCommand::Completions(completions) => completions.run(command_line()),
             CliCommand::Man(man) => man.run(command_line()),
         }

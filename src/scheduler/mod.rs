@@ -49,9 +49,7 @@ pub use plan::pass::{Owner, Pass};
 pub use plan::profile::Lane;
 pub use plan::prospects::{Shares, SplitQueue, WaitEstimate};
 pub use plan::rest::Rest;
-#[doc(hidden)]
-pub use run::device_threads::OpenDevice;
-pub use run::device_threads::open_devices;
+pub use run::device_threads::{DeviceOpener, open_devices};
 pub use run::health::{DeviceStatus, Health};
 pub use run::measure::{KindMeasurement, MeasureError, Measurement, Trial, measure};
 pub use run::verify::{CollectedLaunch, Find, PatternMatch, VerifiedFinds, verify};
@@ -66,7 +64,7 @@ use crate::clock::Clock;
 use crate::job::{Asker, BestSearch, JobId, JobSpec};
 use crate::pattern::{Effort, Pattern, Rate, rate_in_turns};
 use crate::roster::Roster;
-use crate::search::{self, SearchError, SearchOptions, Searcher, Surroundings};
+use crate::search::{SearchError, SearchOptions, Searcher, SensorValues, Surroundings};
 use crate::vault::Vault;
 use plan::profile::Compared;
 use run::device_threads::DeviceThreads;
@@ -96,14 +94,13 @@ impl Scheduler {
     /// answers whether the job is done. It may be a closure.
     pub fn start(options: &SearchOptions, vault: Vault, handler: impl FindHandler) -> Result<Scheduler, SearchError> {
         let surroundings = Surroundings::new(Clock::System);
-        Scheduler::start_with(options, Arc::new(search::open), surroundings, vault, handler)
+        Scheduler::start_with(options, DeviceOpener::here(), surroundings, vault, handler)
     }
 
-    /// [`Scheduler::start`] with a given clock, power supply, thermometers and replacement for
-    /// [`crate::search::open`], for tests.
+    /// [`Scheduler::start`] with a given clock and power supply. `opener` opens the devices.
     pub fn start_with(
         options: &SearchOptions,
-        opener: OpenDevice,
+        opener: DeviceOpener,
         surroundings: Surroundings,
         vault: Vault,
         handler: impl FindHandler,
@@ -194,7 +191,12 @@ impl Scheduler {
     /// at least once a minute, because the counters of processors wrap. Takes some milliseconds,
     /// and longer the first time.
     pub fn energy(&self) -> Vec<DeviceEnergy> {
-        self.energy.read(&self.devices.devices())
+        self.energy.read(&self.devices.devices_with_sensors())
+    }
+
+    /// The values of the sensors of each device, in the order of [`Scheduler::devices`].
+    pub fn sensors(&self) -> Vec<SensorValues> {
+        self.devices.devices_with_sensors().into_iter().map(|(_, sensors)| sensors.read()).collect()
     }
 
     /// The state of each device.

@@ -23,18 +23,18 @@ pub use operator::ProcessControls;
 
 use crate::calibration_file;
 use crate::clock::Clock;
-use crate::compiled_kernels;
 use crate::config::{Config, RelayEntry};
 use crate::control::ControlServer;
+use crate::device_process;
 use crate::fault::{self, Step};
 use crate::ledger::{self, Ledger, LedgerError, Totals};
 use crate::nostr::{Flood, Reach, Relays, nip11};
 use crate::pattern::{Pattern, Rate};
 use crate::roster::{KeepTasks, Roster, task};
-use crate::scheduler::{DeviceStatus, Scheduler};
+use crate::scheduler::{DeviceOpener, DeviceStatus, Scheduler};
 use crate::search::{self, Surroundings};
 use crate::shutdown::{self, Shutdown, Stopper};
-use crate::vault::{PublicSettings, Vault};
+use crate::vault::{DeviceFolders, DirectSpawner, PublicSettings, Spawner, Vault};
 use crate::web::PAGE_SHA256;
 use askers::Access;
 use context::{Handles, ServiceContext, Wakes};
@@ -85,9 +85,22 @@ impl Service {
     /// announces the bot.
     ///
     /// Errors: a ledger or devices that cannot be opened, or a relay whose address cannot be used.
-    pub async fn start(mut config: Config, data: &Path, vault: Vault, clock: Clock) -> anyhow::Result<Service> {
+    pub async fn start(config: Config, data: &Path, vault: Vault, clock: Clock) -> anyhow::Result<Service> {
+        let devices = DirectSpawner::of_devices(DeviceFolders { kernels: Some(data.to_owned()) })?;
+        Service::start_with(config, data, vault, clock, devices).await
+    }
+
+    /// [`Service::start`] with another way to start the processes of GPUs.
+    ///
+    /// Errors: as [`Service::start`].
+    pub async fn start_with(
+        mut config: Config,
+        data: &Path,
+        vault: Vault,
+        clock: Clock,
+        devices: Arc<dyn Spawner>,
+    ) -> anyhow::Result<Service> {
         config.search.calibrations = calibration_file::in_folder(&ledger::folder(data));
-        config.search.kernels = compiled_kernels::in_folder(data);
         let ledger = Ledger::open(&ledger::folder(data), clock.clone())?;
         ledger.claim(&vault.public_key())?;
         if config.bot.friends_of.is_empty() {
@@ -116,7 +129,7 @@ impl Service {
             fleet,
             shutdown,
         };
-        let scheduler = start_search(&context)?;
+        let scheduler = start_search(&context, device_process::opener(devices))?;
         let config = &context.config;
         let reach = Reach {
             visits_external: config.bot.visit_askers_relays,
@@ -282,11 +295,11 @@ impl Service {
 }
 
 /// Starts the devices on the jobs still open.
-fn start_search(context: &ServiceContext) -> anyhow::Result<Arc<Scheduler>> {
+fn start_search(context: &ServiceContext, opener: DeviceOpener) -> anyhow::Result<Arc<Scheduler>> {
     let results = Results(context.clone());
     let (options, vault) = (&context.config.search, context.vault.clone());
     let surroundings = Surroundings::new(context.clock.clone());
-    let scheduler = Scheduler::start_with(options, Arc::new(search::open), surroundings, vault, results)?;
+    let scheduler = Scheduler::start_with(options, opener, surroundings, vault, results)?;
     scheduler.pause(context.ledger.paused_until()?.is_some());
     let open = context.ledger.open_jobs()?;
     tracing::info!(jobs = open.len(), "open jobs are taken up");

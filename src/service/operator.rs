@@ -9,9 +9,6 @@ use crate::key::Npub;
 use crate::ledger::{Job, JobState, LedgerError};
 use crate::memory;
 use crate::pattern::{Difficulty, Rate};
-use crate::search::{DeviceId, SensorValues, Sensors};
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::task::block_in_place;
 
@@ -37,14 +34,12 @@ pub(super) struct OperatorRequests {
     /// Time at which the bot was ready.
     since: Instant,
     controls: ProcessControls,
-    /// Sensors of the devices, opened at the first view.
-    sensors: Mutex<HashMap<DeviceId, Sensors>>,
 }
 
 impl OperatorRequests {
     /// Requests to a bot that is ready now.
     pub fn new(handles: Handles, controls: ProcessControls) -> OperatorRequests {
-        OperatorRequests { handles, since: Instant::now(), controls, sensors: Mutex::default() }
+        OperatorRequests { handles, since: Instant::now(), controls }
     }
 
     /// Carries out a request and returns the lines of the answer, without the final
@@ -104,7 +99,7 @@ impl OperatorRequests {
         let scheduler = &self.handles.scheduler;
         let status = self.status().await?;
         Ok(View {
-            sensors: self.read_sensors(status.devices.iter().map(|device| device.id)),
+            sensors: scheduler.sensors(),
             status,
             is_paused: scheduler.is_paused(),
             candidates: scheduler.candidates(),
@@ -112,11 +107,6 @@ impl OperatorRequests {
             messages_waiting: self.handles.context.pulse.waiting(),
             events: (self.controls.recent_log)(),
         })
-    }
-
-    fn read_sensors(&self, devices: impl Iterator<Item = DeviceId>) -> Vec<SensorValues> {
-        let mut table = self.sensors.lock().unwrap_or_else(PoisonError::into_inner);
-        devices.map(|id| table.entry(id).or_insert_with(|| Sensors::open(id)).read()).collect()
     }
 
     #[cfg(feature = "fleet")]

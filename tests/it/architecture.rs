@@ -35,7 +35,7 @@ const STOREYS: &[&[&str]] = &[
     &["progress", "ledger", "vault", "search"],
     &["config", "fleet", "calibration_file", "compiled_kernels"],
     &["bot", "nostr", "scheduler", "web"],
-    &["control"],
+    &["control", "device_process"],
     &["service", "backup"],
     &["cli"],
 ];

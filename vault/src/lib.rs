@@ -69,7 +69,7 @@ pub use public::{PublicRelay, PublicSettings};
 #[cfg(any(test, feature = "test-util"))]
 pub use request::BreakOut;
 pub use signer::BotSigner;
-pub use spawner::{DeviceStart, DirectSpawner, Process, ProcessEnd, ProcessRequest, Spawned, Spawner};
+pub use spawner::{DeviceFolders, DirectSpawner, Process, ProcessEnd, ProcessRequest, Spawned, Spawner};
 pub use start_points::StartId;
 pub use ticket::{Asked, Order, Reader, Wanted};
 pub use unwrap::GIFT_WRAPS;

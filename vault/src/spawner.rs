@@ -8,6 +8,7 @@ use super::public::PublicSettings;
 use crate::os::channel::{self, Ends};
 use crate::os::{self, program};
 use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr};
@@ -22,23 +23,45 @@ const NAME: &str = "npubbot";
 pub enum ProcessRequest {
     /// The vault.
     Vault,
-    /// A process that searches on one device.
-    Device(DeviceStart),
+    /// A process that searches on one device. It is told by the bot which one.
+    Device,
 }
 
-/// The device of a device process.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct DeviceStart {
-    /// Ordinal of the GPU.
-    pub ordinal: u32,
+/// The folders of a device process, its first item.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct DeviceFolders {
+    /// The folder above that of compiled kernels; `None` to keep none.
+    pub kernels: Option<PathBuf>,
 }
+
+impl DeviceFolders {
+    /// Reads the first item of a device process.
+    ///
+    /// Errors: the channel fails or brings something else.
+    pub fn read(from: &mut impl io::Read) -> io::Result<DeviceFolders> {
+        let items = frame::read::<DeviceFolders>(from)?;
+        items.and_then(|mut items| items.pop()).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
+/// Variables of the environment that a GPU's driver and compiler read, by the beginning of their
+/// names. A device process gets these only, and a vault none.
+const DRIVER_VARIABLES: [&str; 6] = ["CUDA_", "NVIDIA_", "LD_LIBRARY_PATH", "NPUBBOT_NVRTC", "HOME", "PATH"];
+/// Those of a test's driver, and of its faults.
+#[cfg(any(test, feature = "test-util"))]
+const TEST_VARIABLES: [&str; 2] = ["STUB_", "NPUBBOT_TEST_"];
+#[cfg(not(any(test, feature = "test-util")))]
+const TEST_VARIABLES: [&str; 0] = [];
+/// Names the program of device processes in tests, whose own program is another.
+#[cfg(any(test, feature = "test-util"))]
+pub const TEST_PROGRAM: &str = "NPUBBOT_TEST_PROGRAM";
 
 impl ProcessRequest {
     /// The hidden command of the process.
     pub fn command(&self) -> &'static str {
         match self {
             ProcessRequest::Vault => "vault",
-            ProcessRequest::Device(_) => "device",
+            ProcessRequest::Device => "device",
         }
     }
 }
@@ -119,19 +142,24 @@ pub struct DirectSpawner {
     program: PathBuf,
     /// The first item of the next vault; `None` if this spawner starts none.
     vault: Mutex<Option<VaultInit>>,
+    folders: DeviceFolders,
 }
 
 impl DirectSpawner {
     /// A spawner of this program's device processes.
     ///
     /// Errors: the system does not say where the program is.
-    pub fn of_devices() -> io::Result<Arc<dyn Spawner>> {
-        program::this_program().map(DirectSpawner::of_devices_of)
+    pub fn of_devices(folders: DeviceFolders) -> io::Result<Arc<dyn Spawner>> {
+        #[cfg(any(test, feature = "test-util"))]
+        if let Some(program) = std::env::var_os(TEST_PROGRAM) {
+            return Ok(DirectSpawner::of_devices_of(program.into(), folders));
+        }
+        program::this_program().map(|program| DirectSpawner::of_devices_of(program, folders))
     }
 
     /// [`DirectSpawner::of_devices`] with another program, for tests.
-    pub fn of_devices_of(program: PathBuf) -> Arc<dyn Spawner> {
-        Arc::new(DirectSpawner { program, vault: Mutex::new(None) })
+    pub fn of_devices_of(program: PathBuf, folders: DeviceFolders) -> Arc<dyn Spawner> {
+        Arc::new(DirectSpawner { program, vault: Mutex::new(None), folders })
     }
 
     /// A spawner of a bot's vaults, which get these settings.
@@ -151,7 +179,7 @@ impl DirectSpawner {
 
     /// [`DirectSpawner::of_vault`] with another program.
     pub(super) fn of_vault_of(program: PathBuf, init: VaultInit) -> Arc<dyn Spawner> {
-        Arc::new(DirectSpawner { program, vault: Mutex::new(Some(init)) })
+        Arc::new(DirectSpawner { program, vault: Mutex::new(Some(init)), folders: DeviceFolders::default() })
     }
 }
 
@@ -160,9 +188,9 @@ impl Spawner for DirectSpawner {
         let mut vault = lock(&self.vault);
         let first = match request {
             ProcessRequest::Vault => frame::encode(vault.as_ref().ok_or(io::ErrorKind::Unsupported)?)?,
-            ProcessRequest::Device(device) => frame::encode(device)?,
+            ProcessRequest::Device => frame::encode(&self.folders)?,
         };
-        let spawned = spawn(&self.program, request.command(), first)?;
+        let spawned = spawn(&self.program, request, first)?;
         *vault = vault.take().map(VaultInit::again);
         Ok(spawned)
     }
@@ -177,8 +205,15 @@ impl Spawner for DirectSpawner {
 }
 
 /// Starts a process and sends it its first item.
-fn spawn(program: &Path, command: &str, first: Vec<u8>) -> io::Result<Spawned> {
-    let (mut child, ends) = channel::start(program, NAME, command)?;
+fn spawn(program: &Path, request: &ProcessRequest, first: Vec<u8>) -> io::Result<Spawned> {
+    let is_for_driver = |name: &OsStr| {
+        DRIVER_VARIABLES.iter().chain(&TEST_VARIABLES).any(|begin| name.to_string_lossy().starts_with(begin))
+    };
+    let environment: Vec<_> = match request {
+        ProcessRequest::Vault => Vec::new(),
+        ProcessRequest::Device => std::env::vars_os().filter(|(name, _)| is_for_driver(name)).collect(),
+    };
+    let (mut child, ends) = channel::start(program, NAME, request.command(), &environment)?;
     let errors = child.stderr.take();
     let Ends { reader, writer, closer } = ends;
     let sender = Sender::new(writer);

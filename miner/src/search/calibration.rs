@@ -70,6 +70,11 @@ struct Kept {
 }
 
 impl Calibrations {
+    /// All calibrations, by their keys.
+    pub fn all(&self) -> BTreeMap<String, Calibration> {
+        self.0.as_ref().map_or_else(BTreeMap::new, |kept| kept.lock().clone())
+    }
+
     /// Calibrations that begin as `all`, without the implausible ones. After each change, `save` is
     /// called with all of them.
     pub fn kept_by(

@@ -69,4 +69,6 @@ pub struct DeviceInfo {
     pub kernel: String,
     /// Threads that search; 1 for a GPU, whose thread only waits for it.
     pub threads: usize,
+    /// A setting that cannot be applied, in words for the operator.
+    pub warning: Option<String>,
 }

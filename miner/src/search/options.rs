@@ -71,10 +71,11 @@ impl FromStr for Preference {
     }
 }
 
-/// Options of the search.
-#[derive(Clone, Debug, Default)]
+/// Options of the search. Those that are skipped do not go to a device process as they are.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SearchOptions {
     /// The devices.
+    #[serde(skip)]
     pub devices: DeviceChoice,
     /// CPU threads; `None` for one per core.
     pub threads: Option<usize>,
@@ -92,9 +93,12 @@ pub struct SearchOptions {
     /// measurements.
     pub shared_memory: Option<u32>,
     /// When devices rest, and limits on their use.
+    #[serde(skip)]
     pub restraints: Restraints,
     /// Figures of devices, measured by earlier starts.
+    #[serde(skip)]
     pub calibrations: Calibrations,
     /// Kernels that earlier starts compiled for GPUs.
+    #[serde(skip)]
     pub kernels: Option<Arc<dyn KernelStore>>,
 }

@@ -2,8 +2,10 @@
 
 use super::device::DeviceInfo;
 use super::error::SearchError;
+use super::sensors::Sensors;
 use crate::key::{StartPoint, Tweak};
 use crate::pattern::PatternSet;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,7 +32,7 @@ pub struct Remaining {
 }
 
 /// The claimed result of a launch.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct LaunchReport {
     /// Distinct npubs tested, each against every pattern.
     pub candidates: u64,
@@ -44,7 +46,7 @@ pub struct LaunchReport {
 }
 
 /// A tweak whose npub, by the device's claim, is within the intervals of the launch's patterns.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct ClaimedHit {
     /// Index of the start point in [`Launch::starts`].
     pub start: usize,
@@ -54,7 +56,7 @@ pub struct ClaimedHit {
 
 /// Expected figures of a device's launches where top words are compared, measured when the device
 /// was opened or by an earlier start.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Expected {
     /// Candidates per second.
     pub rate: f64,
@@ -86,6 +88,11 @@ pub trait Searcher: Send {
     /// Whether the device has an early stop ([`Launch::remaining`]).
     fn early_stop(&self) -> bool {
         false
+    }
+
+    /// The sensors of the device.
+    fn sensors(&self) -> Sensors {
+        Sensors::of(self.info().id)
     }
 
     /// Fails if the device is gone. Called while no launch is in flight.

@@ -1,21 +1,15 @@
-//! The conditions that decide whether devices rest: time, power supply and temperatures.
+//! The conditions that decide whether all devices rest: time and power supply.
 
-use super::device::DeviceId;
-use super::energy::Gpu;
-use super::{cuda, sensors::Sensors};
 use crate::clock::Clock;
-use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
-/// The machine of the devices: its clock, power supply and thermometers.
+/// The machine of the devices: its clock and power supply.
 #[derive(Debug)]
 pub struct Surroundings {
     clock: Clock,
     /// `/sys`, or a folder like it in tests.
     sys: PathBuf,
-    sensors: Mutex<HashMap<DeviceId, Sensors>>,
 }
 
 impl Surroundings {
@@ -26,7 +20,7 @@ impl Surroundings {
 
     /// [`Surroundings::new`] with another folder in place of `/sys`.
     pub fn below(sys: &Path, clock: Clock) -> Surroundings {
-        Surroundings { clock, sys: sys.to_owned(), sensors: Mutex::default() }
+        Surroundings { clock, sys: sys.to_owned() }
     }
 
     /// Unix seconds.
@@ -54,48 +48,6 @@ impl Surroundings {
             }
         }
         has_battery.then_some(discharges && !is_supplied)
-    }
-
-    /// The temperature of a device, degrees Celsius. `None` if it cannot be read.
-    pub fn celsius(&self, device: DeviceId) -> Option<f64> {
-        let mut sensors = self.sensors.lock().unwrap_or_else(PoisonError::into_inner);
-        sensors.entry(device).or_insert_with(|| Sensors::below(&self.sys, device)).read().celsius
-    }
-
-    /// Caps the power of a GPU until the value is dropped.
-    ///
-    /// Errors: the reason why the power cannot be capped, in words for the operator.
-    pub fn cap_power(&self, device: DeviceId, watts: f64) -> Result<PowerCap, String> {
-        let DeviceId::Cuda(ordinal) = device else {
-            return Err("the power of a CPU is not capped by npubbot; `share_percent` limits its time".to_owned());
-        };
-        let gpu = cuda::pci_bus_id(ordinal).and_then(|id| Gpu::open(&id));
-        let gpu = gpu.ok_or_else(|| "NVIDIA's management library (NVML) does not know it".to_owned())?;
-        let former = gpu.power_limit().ok_or_else(|| "its power limit cannot be read".to_owned())?;
-        let (least, most) = gpu.power_limits().ok_or_else(|| "its power limits cannot be read".to_owned())?;
-        if !(least..=most).contains(&watts) {
-            return Err(format!("it takes limits from {least:.0} to {most:.0} W"));
-        }
-        match gpu.set_power_limit(watts) {
-            true => Ok(PowerCap { gpu, former }),
-            false => Err(format!(
-                "the driver does not let this user set its power limit; as root: nvidia-smi -i {ordinal} -pl {watts:.0}"
-            )),
-        }
-    }
-}
-
-/// A capped GPU. Dropping this restores the earlier limit.
-#[derive(Debug)]
-pub struct PowerCap {
-    gpu: Gpu,
-    former: f64,
-}
-
-impl Drop for PowerCap {
-    fn drop(&mut self) {
-        // If this fails, there is nobody left to tell. The next start caps the GPU again.
-        self.gpu.set_power_limit(self.former);
     }
 }
 
@@ -136,13 +88,6 @@ mod tests {
         let (_sys, desktop) = machine(&[("hidpp_battery_0", &mouse)]);
         assert_eq!(desktop.is_on_battery(), None);
         let (_sys, nothing) = machine(&[]);
-        assert_eq!((nothing.is_on_battery(), nothing.celsius(DeviceId::Cpu), nothing.now()), (None, None, 7));
-    }
-
-    #[test]
-    fn power_that_cannot_be_capped_is_said_with_what_works() {
-        let (_sys, machine) = machine(&[]);
-        assert!(machine.cap_power(DeviceId::Cpu, 50.0).unwrap_err().contains("share_percent"));
-        assert!(machine.cap_power(DeviceId::Cuda(99), 50.0).unwrap_err().contains("NVML"));
+        assert_eq!((nothing.is_on_battery(), nothing.now()), (None, 7));
     }
 }

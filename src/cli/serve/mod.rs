@@ -39,7 +39,9 @@ use crate::roster::{KeepTasks, task};
 use crate::scheduler::Health;
 use crate::service::{MetricsServer, Monitors, ProcessControls, Service, ServiceManager, public_settings};
 use crate::shutdown::{self, Shutdown};
-use crate::vault::{IdentityFile, MissingWall, PublicSettings, Vault, VaultError};
+use crate::vault::{
+    DeviceFolders, DirectSpawner, IdentityFile, MissingWall, PublicSettings, Spawner, Vault, VaultError,
+};
 use crate::web::{PAGE_SHA256, WebServer};
 use clap::Args;
 use nostr::ToBech32;
@@ -142,7 +144,9 @@ impl Serve {
         };
         let manager = ServiceManager::from_environment();
         let sockets = Sockets { page, metrics, control };
-        Bot { data: folders.data, vault, shutdown, reload: Arc::new(reload), manager, sockets }.run(config, runtime)
+        let devices = DirectSpawner::of_devices(DeviceFolders { kernels: Some(folders.data.clone()) })?;
+        let reload = Arc::new(reload);
+        Bot { data: folders.data, vault, devices, shutdown, reload, manager, sockets }.run(config, runtime)
     }
 }
 
@@ -214,6 +218,8 @@ struct Sockets {
 struct Bot {
     data: PathBuf,
     vault: ConfiguredVault,
+    /// Starts the processes of GPUs.
+    devices: Arc<dyn Spawner>,
     shutdown: Shutdown,
     reload: Arc<Reload>,
     manager: ServiceManager,
@@ -244,9 +250,9 @@ impl Bot {
         let mut former: Option<Config> = None;
         loop {
             tokio::task::block_in_place(|| self.vault.follow(&config));
-            let vault = self.vault.vault.clone();
+            let (vault, devices) = (self.vault.vault.clone(), Arc::clone(&self.devices));
             let started = tokio::select! {
-                started = Service::start(config.clone(), &self.data, vault, Clock::System) => started,
+                started = Service::start_with(config.clone(), &self.data, vault, Clock::System, devices) => started,
                 () = self.shutdown.stopped() => return Ok(()),
                 never = self.manager.watch_start() => match never {},
             };

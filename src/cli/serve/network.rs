@@ -90,8 +90,9 @@ impl NetworkProcess {
             }
         };
         let vault = ConfiguredVault { settings, vault, start: Box::new(start) };
+        let devices = Arc::clone(&link) as Arc<dyn Spawner>;
         let manager = ServiceManager::told_by(init.watchdog, move |state| link.channel.send(&Ask::State(state)));
-        Bot { data, vault, shutdown, reload, manager, sockets }.run(config, runtime()?)
+        Bot { data, vault, devices, shutdown, reload, manager, sockets }.run(config, runtime()?)
     }
 }
 

@@ -12,8 +12,8 @@ use crate::os::manager::{self, BotState};
 use crate::os::signals::{Hangups, Stops};
 use crate::os::tree::{self, Channel};
 use crate::vault::{
-    DirectSpawner, IdentityFile, PassphraseSource, Process, ProcessEnd, ProcessRequest, PublicSettings, Spawner,
-    VaultError,
+    DeviceFolders, DirectSpawner, IdentityFile, PassphraseSource, Process, ProcessEnd, ProcessRequest, PublicSettings,
+    Spawner, VaultError,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -132,7 +132,7 @@ pub(super) fn supervise(serve: Serve, level: &LogLevel) -> anyhow::Result<()> {
         identity: IdentityFile { is_new: false, ..identity },
         settings,
         vaults,
-        devices: DirectSpawner::of_devices()?,
+        devices: DirectSpawner::of_devices(DeviceFolders { kernels: Some(folders.data.clone()) })?,
         channel: Arc::clone(&channel),
         network: Box::new(network),
         children: HashMap::new(),

@@ -12,7 +12,7 @@
 //! Open jobs are searched at once, and their launches measure the device. If these launches only
 //! compare whole keys, the device measures itself between them after [`WARM_UP`] and [`MEASURE`].
 
-use super::device_threads::OpenDevice;
+use super::device_threads::DeviceOpener;
 use super::health::{Health, LastLaunch, Record};
 use super::pool::{NextStep, Pool, PoolDevice};
 use super::verify::{CollectedLaunch, Delivered, reach};
@@ -93,7 +93,7 @@ pub struct DeviceThread {
     /// The options for opening the device again.
     pub options: SearchOptions,
     /// Opens the device again after a failure; `None` for a device that comes back by itself.
-    pub opener: Option<OpenDevice>,
+    pub opener: Option<DeviceOpener>,
     /// The list of this machine's threads and the name of this one, if it is one of them.
     pub roster: Option<(Roster, String)>,
 }
@@ -136,10 +136,10 @@ impl DeviceThread {
         let search = || {
             let mut searcher = match (open, &self.opener) {
                 (Some(searcher), _) => searcher,
-                (None, Some(opener)) => opener(self.id, &self.options)?,
+                (None, Some(opener)) => opener.open(self.id, &self.options)?,
                 (None, None) => return Ok(()),
             };
-            self.record.put_back(searcher.info());
+            self.record.put_back(&*searcher);
             self.search(searcher.as_mut(), &mut in_flight)
         };
         let result = catch_unwind(AssertUnwindSafe(search)).unwrap_or(Err(Failure::Panicked));
@@ -304,8 +304,8 @@ impl DeviceThread {
         (self.record.is_resting() || timing.duty.is_over()) && !self.pool.is_closed()
     }
 
-    /// The current lane: all patterns while every GPU is out of use. After some errors CUDA works
-    /// again only in a new process, and a slow search is better than none.
+    /// The current lane: all patterns while every GPU is out of use. A slow search is better than
+    /// none.
     fn lane_now(&self) -> Lane {
         let gpus_are_out = !self.stands_in_for.is_empty() && self.stands_in_for.iter().all(|gpu| gpu.is_out());
         if gpus_are_out { Lane::All } else { self.lane }

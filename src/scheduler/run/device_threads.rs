@@ -18,7 +18,7 @@ use crate::scheduler::plan::prospects::Serving;
 use crate::scheduler::plan::rest::Rest;
 use crate::search::cpu::KernelChoice;
 use crate::search::{
-    self, DeviceChoice, DeviceId, DeviceInfo, SearchError, SearchOptions, Searcher, Surroundings, cuda,
+    self, DeviceChoice, DeviceId, DeviceInfo, SearchError, SearchOptions, Searcher, Sensors, Surroundings, cuda,
 };
 use crate::vault::Vault;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,19 +46,26 @@ impl DeviceThreads {
     /// sleeps until there is a pattern too easy for them.
     pub fn start(
         options: &SearchOptions,
-        opener: OpenDevice,
+        opener: DeviceOpener,
         surroundings: Surroundings,
         pool: Arc<Pool>,
         vault: Vault,
         launches: SyncSender<Delivered>,
         roster: Roster,
     ) -> Result<DeviceThreads, SearchError> {
-        let mut opened = open_all(options, cuda::device_count, &*opener)?;
+        let mut opened = open_all(options, &opener)?;
         // A measurement includes neither the CPU thread beside GPUs nor a GPU that does not open.
         opened.retain(|device| !(pool.is_exhaustive() && (device.is_side || device.searcher.is_err())));
         let is_gpu = |device: &OpenedDevice| device.info.id != DeviceId::Cpu;
         let has_gpu = opened.iter().any(is_gpu);
-        let records: Vec<Arc<Record>> = opened.iter().map(|device| Arc::new(Record::new(&device.info))).collect();
+        let record = |device: &OpenedDevice| {
+            let record = Arc::new(Record::new(&device.info));
+            if let Ok(searcher) = &device.searcher {
+                record.put_back(&**searcher);
+            }
+            record
+        };
+        let records: Vec<Arc<Record>> = opened.iter().map(record).collect();
         let share = |record: &Record| options.restraints.caps_of(record.view().id).share;
         records.iter().for_each(|record| record.set_share(share(record).unwrap_or(1.0)));
         let watch = Watch::new(&options.restraints, Arc::new(surroundings), &records).map(|watch| {
@@ -89,7 +96,7 @@ impl DeviceThreads {
                 vault: vault.clone(),
                 launches: launches.clone(),
                 options,
-                opener: Some(Arc::clone(&opener)),
+                opener: Some(opener.clone()),
                 roster: Some((roster.clone(), info.id.to_string())),
             };
             let (roster, pool, name, mut first) =
@@ -203,6 +210,13 @@ impl DeviceThreads {
         self.lock().iter().filter(|device| !device.is_side).map(|device| device.record.view()).collect()
     }
 
+    /// The devices of [`DeviceThreads::devices`], with their sensors.
+    pub fn devices_with_sensors(&self) -> Vec<(DeviceStatus, Sensors)> {
+        let devices = self.lock();
+        let main = devices.iter().filter(|device| !device.is_side);
+        main.map(|device| (device.record.view(), device.record.sensors())).collect()
+    }
+
     /// The reason why all working devices rest: that of the device that goes on first. `None` if
     /// some working device does not rest.
     pub fn rest(&self) -> Option<Rest> {
@@ -237,11 +251,36 @@ impl DeviceThreads {
     }
 }
 
-/// Opens one device: [`crate::search::open`], or a replacement in tests.
-pub type OpenDevice = Arc<Open<'static>>;
+/// Finds and opens devices. Cheap to clone.
+#[derive(Clone)]
+pub struct DeviceOpener {
+    count_gpus: Arc<dyn Fn() -> Result<usize, String> + Send + Sync>,
+    open: Arc<Open>,
+}
 
-/// The function in an [`OpenDevice`].
-type Open<'a> = dyn Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Send + Sync + 'a;
+type Open = dyn Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Send + Sync;
+
+impl DeviceOpener {
+    /// An opener with these functions. The first returns the number of GPUs, or why none can be used.
+    pub fn new(
+        count_gpus: impl Fn() -> Result<usize, String> + Send + Sync + 'static,
+        open: impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Send + Sync + 'static,
+    ) -> DeviceOpener {
+        DeviceOpener { count_gpus: Arc::new(count_gpus), open: Arc::new(open) }
+    }
+
+    /// Opens devices in this process.
+    pub fn here() -> DeviceOpener {
+        DeviceOpener::new(cuda::device_count, search::open)
+    }
+
+    /// Opens one device.
+    ///
+    /// Errors: the device is missing, or does not work.
+    pub fn open(&self, device: DeviceId, options: &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> {
+        (self.open)(device, options)
+    }
+}
 
 /// A device that needs a thread.
 pub struct OpenedDevice {
@@ -257,18 +296,12 @@ pub struct OpenedDevice {
 
 /// Opens the devices chosen by `options`. At least one of those returned is open.
 ///
-/// `count_gpus` and `open` are [`crate::search::cuda::device_count`] and [`crate::search::open`],
-/// or replacements in tests. Errors: no device opens, or the one device that `options` names does
-/// not open.
-pub fn open_all(
-    options: &SearchOptions,
-    count_gpus: impl FnOnce() -> Result<usize, String>,
-    open: &Open,
-) -> Result<Vec<OpenedDevice>, SearchError> {
-    let mut devices = open_chosen(options, count_gpus, open)?;
+/// Errors: no device opens, or the one device that `options` names does not open.
+pub fn open_all(options: &SearchOptions, opener: &DeviceOpener) -> Result<Vec<OpenedDevice>, SearchError> {
+    let mut devices = open_chosen(options, opener)?;
     let has_gpu = devices.iter().any(|device| device.info.id != DeviceId::Cpu && device.searcher.is_ok());
     if has_gpu {
-        devices.push(open_side_thread(options, open)?);
+        devices.push(open_side_thread(options, opener)?);
     }
     Ok(devices)
 }
@@ -278,30 +311,26 @@ pub fn open_all(
 ///
 /// Errors: as [`open_all`].
 pub fn open_devices(options: &SearchOptions) -> Result<Vec<Box<dyn Searcher>>, SearchError> {
-    let opened = open_chosen(options, cuda::device_count, &search::open)?;
+    let opened = open_chosen(options, &DeviceOpener::here())?;
     Ok(opened.into_iter().filter_map(|device| device.searcher.ok()).collect())
 }
 
 /// [`open_all`] without the CPU thread beside GPUs.
-fn open_chosen(
-    options: &SearchOptions,
-    count_gpus: impl FnOnce() -> Result<usize, String>,
-    open: &Open,
-) -> Result<Vec<OpenedDevice>, SearchError> {
-    let open_one = |id, options: &SearchOptions| open(id, options).map(|searcher| opened(searcher, options));
+fn open_chosen(options: &SearchOptions, opener: &DeviceOpener) -> Result<Vec<OpenedDevice>, SearchError> {
+    let open_one = |id, options: &SearchOptions| opener.open(id, options).map(|searcher| opened(searcher, options));
     let mut devices = match options.devices {
         DeviceChoice::Cpu => vec![open_one(DeviceId::Cpu, options)?],
         DeviceChoice::CudaOrdinal(ordinal) => vec![open_one(DeviceId::Cuda(ordinal), options)?],
         DeviceChoice::Cuda => {
             let no_gpu = |reason| SearchError::NoSuchDevice { asked: "cuda".to_owned(), reason };
-            let gpus = open_gpus(count_gpus().map_err(no_gpu)?, options, open);
+            let gpus = open_gpus((opener.count_gpus)().map_err(no_gpu)?, options, opener);
             if !has_open(&gpus) {
                 return Err(gpus.into_iter().find_map(|gpu| gpu.searcher.err()).expect("there is a GPU"));
             }
             gpus
         }
-        DeviceChoice::All => match count_gpus() {
-            Ok(count) => open_gpus(count, options, open),
+        DeviceChoice::All => match (opener.count_gpus)() {
+            Ok(count) => open_gpus(count, options, opener),
             Err(reason) => {
                 tracing::info!(%reason, "no GPU is used");
                 Vec::new()
@@ -319,22 +348,22 @@ fn has_open(devices: &[OpenedDevice]) -> bool {
 }
 
 /// Opens `count` GPUs at the same time, each on its own thread.
-fn open_gpus(count: usize, options: &SearchOptions, open: &Open) -> Vec<OpenedDevice> {
+fn open_gpus(count: usize, options: &SearchOptions, opener: &DeviceOpener) -> Vec<OpenedDevice> {
     std::thread::scope(|scope| {
-        let open_one = |ordinal| scope.spawn(move || open_gpu(DeviceId::Cuda(ordinal), options, open));
+        let open_one = |ordinal| scope.spawn(move || open_gpu(DeviceId::Cuda(ordinal), options, opener));
         let threads: Vec<_> = (0..count).map(open_one).collect();
         threads.into_iter().map(|thread| thread.join().expect("`open_gpu` catches panics")).collect()
     })
 }
 
-fn open_gpu(id: DeviceId, options: &SearchOptions, open: &Open) -> OpenedDevice {
+fn open_gpu(id: DeviceId, options: &SearchOptions, opener: &DeviceOpener) -> OpenedDevice {
     let panicked = |_| Err(SearchError::DeviceFailed { device: id, reason: "opening it panicked".to_owned() });
-    match catch_unwind(AssertUnwindSafe(|| open(id, options))).unwrap_or_else(panicked) {
+    match catch_unwind(AssertUnwindSafe(|| opener.open(id, options))).unwrap_or_else(panicked) {
         Ok(searcher) => opened(searcher, options),
         Err(error) => {
             tracing::warn!(device = %id, %error, "a GPU does not open; it is tried again while other devices search");
             let name = "a GPU that did not open".to_owned();
-            let info = DeviceInfo { id, name, kernel: "none".to_owned(), threads: 1 };
+            let info = DeviceInfo { id, name, kernel: "none".to_owned(), threads: 1, warning: None };
             OpenedDevice { info, searcher: Err(error), options: options.clone(), is_side: false }
         }
     }
@@ -342,13 +371,13 @@ fn open_gpu(id: DeviceId, options: &SearchOptions, open: &Open) -> OpenedDevice 
 
 /// Opens the CPU thread beside GPUs. If the processor cannot run the chosen kernel, the thread uses
 /// another one.
-fn open_side_thread(options: &SearchOptions, open: &Open) -> Result<OpenedDevice, SearchError> {
+fn open_side_thread(options: &SearchOptions, opener: &DeviceOpener) -> Result<OpenedDevice, SearchError> {
     let mut options = SearchOptions { threads: Some(1), ..options.clone() };
-    let searcher = match open(DeviceId::Cpu, &options) {
+    let searcher = match opener.open(DeviceId::Cpu, &options) {
         Err(error @ SearchError::UnsupportedCpuKernel { .. }) => {
             tracing::warn!(%error, "the CPU thread beside the GPUs uses another kernel");
             options.cpu_kernel = KernelChoice::Auto;
-            open(DeviceId::Cpu, &options)?
+            opener.open(DeviceId::Cpu, &options)?
         }
         opened => opened?,
     };
@@ -373,7 +402,8 @@ mod tests {
         gpus: usize,
         bad: &[usize],
     ) -> Result<Vec<String>, String> {
-        let open = |id: DeviceId, options: &SearchOptions| {
+        let bad = bad.to_vec();
+        let open = move |id: DeviceId, options: &SearchOptions| {
             if matches!(id, DeviceId::Cuda(ordinal) if bad.contains(&ordinal)) {
                 return Err(SearchError::DeviceFailed { device: id, reason: "it is bad".to_owned() });
             }
@@ -382,9 +412,9 @@ mod tests {
             }
             Ok(Box::new(FakeDevice(device(id))) as Box<dyn Searcher>)
         };
-        let count = || if gpus > 0 { Ok(gpus) } else { Err("none".to_owned()) };
+        let count = move || if gpus > 0 { Ok(gpus) } else { Err("none".to_owned()) };
         let options = SearchOptions { devices, threads: None, cpu_kernel, ..SearchOptions::default() };
-        let opened = open_all(&options, count, &open).map_err(|error| error.to_string())?;
+        let opened = open_all(&options, &DeviceOpener::new(count, open)).map_err(|error| error.to_string())?;
         let name = |device: &OpenedDevice| {
             let later = if device.searcher.is_err() { " later" } else { "" };
             format!("{}{later}{}", device.info.id, if device.is_side { " beside" } else { "" })
@@ -419,7 +449,7 @@ mod tests {
         use std::time::Duration;
         const GPUS: usize = 3;
         let (begun, all_begun) = (Mutex::new(0), Condvar::new());
-        let open = |id: DeviceId, _: &SearchOptions| {
+        let open = move |id: DeviceId, _: &SearchOptions| {
             if id != DeviceId::Cpu {
                 let mut count = begun.lock().unwrap();
                 *count += 1;
@@ -430,7 +460,7 @@ mod tests {
             Ok(Box::new(FakeDevice(device(id))) as Box<dyn Searcher>)
         };
         let options = SearchOptions { devices: DeviceChoice::Cuda, ..SearchOptions::default() };
-        assert_eq!(open_all(&options, || Ok(GPUS), &open).unwrap().len(), GPUS + 1);
+        assert_eq!(open_all(&options, &DeviceOpener::new(|| Ok(GPUS), open)).unwrap().len(), GPUS + 1);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::pattern::Rate;
 use crate::scheduler::plan::profile::{Compared, DeviceRates};
 use crate::scheduler::plan::rest::Rest;
-use crate::search::{DeviceId, DeviceInfo};
+use crate::search::{DeviceId, DeviceInfo, Searcher, Sensors};
 use serde::{Deserialize, Serialize};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -24,6 +24,7 @@ pub struct Record {
 #[derive(Debug)]
 struct Inner {
     view: DeviceStatus,
+    sensors: Sensors,
     canaries: Canaries,
     /// Why the device's claims are no longer believed.
     verdict: Option<String>,
@@ -44,6 +45,7 @@ impl Record {
         Record {
             inner: Mutex::new(Inner {
                 view,
+                sensors: Sensors::unknown(),
                 canaries: Canaries::default(),
                 verdict: None,
                 averages: [(0.0, 0.0); 2],
@@ -144,14 +146,29 @@ impl Record {
     }
 
     /// Puts the device back in use with a clean record. Its candidates stay counted.
-    pub fn put_back(&self, info: &DeviceInfo) {
+    pub fn put_back(&self, searcher: &dyn Searcher) {
+        let info = searcher.info();
+        if let Some(warning) = info.warning.as_ref().filter(|warning| !self.view().warnings.contains(warning)) {
+            self.warn(warning.clone());
+        }
         let mut inner = self.lock();
+        inner.sensors = searcher.sensors();
         inner.view.name = info.name.clone();
         inner.view.kernel = info.kernel.clone();
         inner.view.health = Health::Working;
         inner.view.hits_wrong = 0;
         inner.verdict = None;
         inner.canaries = Canaries::default();
+    }
+
+    #[cfg(test)]
+    pub fn set_sensors(&self, sensors: Sensors) {
+        self.lock().sensors = sensors;
+    }
+
+    /// The sensors of the device, without values before it is open.
+    pub fn sensors(&self) -> Sensors {
+        self.lock().sensors.clone()
     }
 
     /// Sets the share of its time in which the device searches.
@@ -403,7 +420,7 @@ impl Shortfall {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::tests::{device, poisson};
+    use crate::scheduler::tests::{FakeDevice, device, poisson};
     use crate::search::DeviceId;
     use rand::rngs::StdRng;
 
@@ -418,7 +435,7 @@ mod tests {
         assert!(!record.is_out());
         record.judge(1, 0.0, 0);
         assert_eq!(record.view().health, Health::Out("3 of its hits were wrong".to_owned()));
-        record.put_back(&device(DeviceId::Cpu));
+        record.put_back(&FakeDevice(device(DeviceId::Cpu)));
         assert!(!record.is_out());
     }
 
@@ -451,7 +468,7 @@ mod tests {
         for _ in 0..3 {
             // Launches with ten expected hits, of which nine are found.
             assert_eq!((1..1000).find(|_| judged_out(&record, 10.0, 9)), Some(580));
-            record.put_back(&device(DeviceId::Cpu));
+            record.put_back(&FakeDevice(device(DeviceId::Cpu)));
             assert!(!record.is_out());
         }
         let warnings = record.view().warnings;

@@ -1,6 +1,6 @@
 //! Measures how fast the devices search, over wall time. The number of hits proves the rate.
 
-use super::device_threads::{DeviceThreads, OpenDevice};
+use super::device_threads::{DeviceOpener, DeviceThreads};
 use super::health::{DeviceStatus, Health};
 use super::pool::Pool;
 use super::verify::{CollectedLaunch, Delivered, LAUNCHES_WAITING, verify};
@@ -10,7 +10,7 @@ use crate::key::HalfPoint;
 use crate::pattern::{ALPHABET, Difficulty, Pattern, PatternSet, Rate};
 use crate::roster::Roster;
 use crate::scheduler::plan::profile::Lane;
-use crate::search::{self, DeviceId, EnergyMeter, SearchError, SearchOptions, Sensors, Surroundings};
+use crate::search::{DeviceId, SearchError, SearchOptions, Sensors, Surroundings};
 use crate::vault::{Vault, VaultError};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -154,13 +154,13 @@ pub fn measure(
     trial: &Trial,
     tick: impl FnMut(f64),
 ) -> Result<Measurement, MeasureError> {
-    measure_with(options, Arc::new(search::open), vault, trial, tick)
+    measure_with(options, DeviceOpener::here(), vault, trial, tick)
 }
 
-/// [`measure`] with a replacement for [`crate::search::open`].
+/// [`measure`] with another opener of devices.
 fn measure_with(
     options: &SearchOptions,
-    opener: OpenDevice,
+    opener: DeviceOpener,
     vault: Vault,
     trial: &Trial,
     mut tick: impl FnMut(f64),
@@ -190,10 +190,9 @@ fn measure_with(
         chosen => chosen.to_vec(),
     };
 
-    let ids: Vec<_> = threads.devices().iter().map(|device| device.id).collect();
-    let sensors: Vec<_> = ids.iter().map(|id| Sensors::open(*id)).collect();
-    let meter = EnergyMeter::new(&ids);
-    let before = meter.read();
+    let sensors: Vec<Sensors> = threads.devices_with_sensors().into_iter().map(|(_, sensors)| sensors).collect();
+    let joules = || sensors.iter().map(Sensors::joules).sum::<Option<f64>>();
+    let before = joules();
     let began = Instant::now();
     let half = half.map(|(_, point)| HalfPoint::new(*point.public_key()));
     pool.insert(JobId(1), JobSpec { half, ..JobSpec::local(patterns) });
@@ -214,8 +213,8 @@ fn measure_with(
                 launches.push(launch);
                 // Read once, while all devices still work. Reading eight GPUs takes 40 ms.
                 if pool.is_closed() && watts.is_none() {
-                    let joules = meter.joules_between(&before, &meter.read());
-                    watts = Some(joules.map(|joules| joules / began.elapsed().as_secs_f64()));
+                    let used = Option::zip(before, joules()).map(|(before, after)| after - before);
+                    watts = Some(used.map(|joules| joules / began.elapsed().as_secs_f64()));
                     clocks = sensors.iter().map(|device| device.read().megahertz).collect();
                 }
             }
@@ -341,12 +340,12 @@ fn evaluate(
 mod tests {
     use super::*;
     use crate::scheduler::tests::{FakeDevice, device};
-    use crate::search::{DeviceChoice, Searcher};
+    use crate::search::{self, DeviceChoice, Searcher, cuda};
 
     /// The rate of the CPU thread beside a GPU was once mistaken for that of the GPU.
     #[test]
     fn a_pattern_that_the_measured_gpu_leaves_to_the_cpu_is_refused() {
-        let opener: OpenDevice = Arc::new(|id, options: &SearchOptions| match id {
+        let opener = DeviceOpener::new(cuda::device_count, |id, options: &SearchOptions| match id {
             DeviceId::Cpu => search::open(id, options),
             DeviceId::Cuda(_) | DeviceId::Remote(_) => Ok(Box::new(FakeDevice(device(id))) as Box<dyn Searcher>),
         });
@@ -355,7 +354,7 @@ mod tests {
             let chosen = vec![text.parse().unwrap()];
             // The trial is over before its first launch, and waits for it.
             let trial = Trial { patterns: 1, chosen, characters: None, seconds: 1e-9, split: false };
-            measure_with(&options, Arc::clone(&opener), Vault::without_identity().unwrap(), &trial, |_| {})
+            measure_with(&options, opener.clone(), Vault::without_identity().unwrap(), &trial, |_| {})
         };
         for easy in ["cat", "*al7ce*"] {
             let refused = measured(easy);

@@ -5,7 +5,7 @@ use super::pool::Pool;
 use crate::hours::Hours;
 use crate::roster::Roster;
 use crate::scheduler::plan::rest::{Conditions, RestRule};
-use crate::search::{DeviceId, EnergyTotal, PowerCap, Restraints, Surroundings};
+use crate::search::{DeviceId, Restraints, Sensors, Surroundings};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -21,8 +21,6 @@ pub struct Watch {
     surroundings: Arc<Surroundings>,
     hours: Option<Hours>,
     devices: Mutex<Vec<WatchedDevice>>,
-    /// The power caps. Dropping them ends the caps.
-    _power_caps: Vec<PowerCap>,
 }
 
 struct WatchedDevice {
@@ -33,34 +31,22 @@ struct WatchedDevice {
 }
 
 impl Watch {
-    /// The watch over devices with these records; `None` if there is nothing to watch. Caps the
-    /// power of GPUs.
+    /// The watch over devices with these records; `None` if there is nothing to watch.
     pub fn new(restraints: &Restraints, surroundings: Arc<Surroundings>, records: &[Arc<Record>]) -> Option<Watch> {
         if restraints.need_no_watch() {
             return None;
         }
-        let mut power_caps = Vec::new();
-        let mut watch = |record: &Arc<Record>| {
+        let watch = |record: &Arc<Record>| {
             let id = record.view().id;
-            let caps = restraints.caps_of(id);
-            if let Some(watts) = caps.watts.filter(|_| id != DeviceId::Cpu) {
-                match surroundings.cap_power(id, watts) {
-                    Ok(cap) => {
-                        tracing::info!(device = %id, watts, "the power of a GPU is capped");
-                        power_caps.push(cap);
-                    }
-                    Err(reason) => record.warn(format!("its power is not capped at {watts:.0} W: {reason}")),
-                }
-            }
-            if caps.celsius.is_some() && surroundings.celsius(id).is_none() {
+            let celsius = restraints.caps_of(id).celsius;
+            if celsius.is_some() && !record.is_out() && record.sensors().read().celsius.is_none() {
                 record.warn("its temperature cannot be read, so it does not pause for heat".to_owned());
             }
-            let rule = RestRule::new(restraints.hours.clone(), restraints.pause_on_battery, caps.celsius);
-            WatchedDevice { id, rule, needs_temperature: caps.celsius.is_some(), record: Arc::clone(record) }
+            let rule = RestRule::new(restraints.hours.clone(), restraints.pause_on_battery, celsius);
+            WatchedDevice { id, rule, needs_temperature: celsius.is_some(), record: Arc::clone(record) }
         };
-        let devices = records.iter().map(&mut watch).collect();
-        let (hours, devices) = (restraints.hours.clone(), Mutex::new(devices));
-        let watch = Watch { surroundings, hours, devices, _power_caps: power_caps };
+        let (hours, devices) = (restraints.hours.clone(), Mutex::new(records.iter().map(watch).collect()));
+        let watch = Watch { surroundings, hours, devices };
         watch.look();
         Some(watch)
     }
@@ -95,7 +81,7 @@ impl Watch {
     pub fn look(&self) {
         let (now, on_battery) = (self.surroundings.now(), self.surroundings.is_on_battery());
         for device in self.lock().iter_mut() {
-            let celsius = device.needs_temperature.then(|| self.surroundings.celsius(device.id)).flatten();
+            let celsius = device.needs_temperature.then(|| device.record.sensors().read().celsius).flatten();
             let rest = device.rule.decide(Conditions { now, on_battery, celsius });
             let before = device.record.set_rest(rest.clone(), device.rule.part());
             match (before.map(|rest| rest.name()), rest) {
@@ -124,49 +110,29 @@ pub struct DeviceEnergy {
     pub candidates: u64,
 }
 
-/// Reads the energy of one device, in joules since it was opened; `None` if it cannot be read now.
-type ReadJoules = Box<dyn FnMut() -> Option<f64> + Send>;
-
-/// Opens the counter of a device; `None` if it has none.
-type OpenMeter = fn(DeviceId) -> Option<ReadJoules>;
-
-/// The energy counters of the devices. Each is opened at its first reading, because opening takes a
-/// while and a search of half a second should not wait for it.
-pub struct EnergyMeters {
-    open: OpenMeter,
-    meters: Mutex<HashMap<DeviceId, Option<DeviceMeter>>>,
-}
+/// The energy counters of the devices.
+#[derive(Default)]
+pub struct EnergyMeters(Mutex<HashMap<DeviceId, DeviceMeter>>);
 
 struct DeviceMeter {
-    read: ReadJoules,
-    /// Candidates of the device when its counter was opened.
+    /// Joules since the first reading.
+    joules: f64,
+    /// The last value of the counter. It begins again with a device that is opened again.
+    counter: f64,
+    /// Candidates of the device at the first reading.
     candidates: u64,
 }
 
-impl Default for EnergyMeters {
-    fn default() -> EnergyMeters {
-        EnergyMeters::with(|id| {
-            let mut total = EnergyTotal::from_now(id)?;
-            Some(Box::new(move || total.joules()))
-        })
-    }
-}
-
 impl EnergyMeters {
-    /// Counters that are opened with `open`.
-    fn with(open: OpenMeter) -> EnergyMeters {
-        EnergyMeters { open, meters: Mutex::default() }
-    }
-
     /// Reads the energy of those of these devices that have a readable counter.
-    pub fn read(&self, devices: &[DeviceStatus]) -> Vec<DeviceEnergy> {
-        let mut meters = self.meters.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut read = |device: &DeviceStatus| {
-            let (id, candidates) = (device.id, device.candidates);
-            let open = || (self.open)(id).map(|read| DeviceMeter { read, candidates });
-            let meter = meters.entry(id).or_insert_with(open).as_mut()?;
-            let joules = (meter.read)()?;
-            Some(DeviceEnergy { id, joules, candidates: candidates.saturating_sub(meter.candidates) })
+    pub fn read(&self, devices: &[(DeviceStatus, Sensors)]) -> Vec<DeviceEnergy> {
+        let mut meters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = |(device, sensors): &(DeviceStatus, Sensors)| {
+            let (id, candidates, counter) = (device.id, device.candidates, sensors.joules()?);
+            let meter = meters.entry(id).or_insert(DeviceMeter { joules: 0.0, counter, candidates });
+            meter.joules += if counter < meter.counter { counter } else { counter - meter.counter };
+            meter.counter = counter;
+            Some(DeviceEnergy { id, joules: meter.joules, candidates: candidates.saturating_sub(meter.candidates) })
         };
         devices.iter().filter_map(&mut read).collect()
     }
@@ -187,13 +153,16 @@ mod tests {
         fs::write(file, format!("{value}\n")).unwrap();
     }
 
-    fn record() -> Arc<Record> {
-        Arc::new(Record::new(&crate::scheduler::tests::device(DeviceId::Cpu)))
+    /// A processor with the sensors below this folder.
+    fn record(sys: &Path) -> Arc<Record> {
+        let record = Record::new(&crate::scheduler::tests::device(DeviceId::Cpu));
+        record.set_sensors(Sensors::below(sys, DeviceId::Cpu));
+        Arc::new(record)
     }
 
     #[test]
     fn a_laptop_rests_for_heat_on_its_battery_and_outside_the_hours() {
-        let (sys, clock, record) = (tempfile::tempdir().unwrap(), Clock::at(23 * 3600), record());
+        let (sys, clock) = (tempfile::tempdir().unwrap(), Clock::at(23 * 3600));
         let temperature = |value| write(sys.path(), "class/hwmon/hwmon0/temp1_input", value);
         let supply = |online, status| {
             write(sys.path(), "class/power_supply/AC/online", online);
@@ -203,6 +172,7 @@ mod tests {
         write(sys.path(), "class/power_supply/BAT0/type", "Battery");
         temperature("60000");
         supply("1", "Charging");
+        let record = record(sys.path());
         let restraints = Restraints {
             hours: Some(Hours::parse("22:00-07:00", "UTC").unwrap()),
             pause_on_battery: true,
@@ -244,7 +214,7 @@ mod tests {
             ..Restraints::default()
         };
         let surroundings = Arc::new(Surroundings::below(sys.path(), clock.clone()));
-        let local = record();
+        let local = record(sys.path());
         let watch = Watch::new(&restraints, surroundings, std::slice::from_ref(&local)).unwrap();
         let id = DeviceId::Remote(RemoteId { worker: "ann".parse().unwrap(), device: 0 });
         let remote = Arc::new(Record::new(&crate::scheduler::tests::device(id)));
@@ -260,37 +230,37 @@ mod tests {
     fn a_missing_thermometer_is_said_and_nothing_to_watch_has_no_watch() {
         let sys = tempfile::tempdir().unwrap();
         let surroundings = Arc::new(Surroundings::below(sys.path(), Clock::at(1)));
-        let (record, caps) = (record(), Caps { celsius: Some(80.0), ..Caps::default() });
+        let (record, caps) = (record(sys.path()), Caps { celsius: Some(80.0), ..Caps::default() });
         let restraints = Restraints { caps, ..Restraints::default() };
         let watch = Watch::new(&restraints, Arc::clone(&surroundings), std::slice::from_ref(&record));
         assert!(watch.is_some() && record.view().warnings[0].contains("cannot be read"), "{:?}", record.view());
         assert!(Watch::new(&Restraints::default(), surroundings, &[]).is_none());
     }
 
-    /// A device with these candidates.
-    fn device(id: DeviceId, candidates: u64) -> DeviceStatus {
-        let view = Record::new(&crate::scheduler::tests::device(id)).view();
-        DeviceStatus { candidates, ..view }
-    }
-
     #[test]
     fn devices_with_a_counter_tell_their_energy_and_what_they_did_with_it() {
-        // The first GPU uses 100 J from one reading to the next, and its second reading fails. The
-        // second GPU has no counter.
-        let meters = EnergyMeters::with(|id| {
-            let mut readings = 0;
-            let read = move || {
-                readings += 1;
-                (readings != 2).then_some(100.0 * f64::from(readings))
-            };
-            (id == DeviceId::Cuda(0)).then(|| Box::new(read) as ReadJoules)
-        });
+        let sys = tempfile::tempdir().unwrap();
+        let zone = "class/powercap/intel-rapl:0";
+        write(sys.path(), &format!("{zone}/name"), "package-0");
+        write(sys.path(), &format!("{zone}/max_energy_range_uj"), "1000000000");
+        let counter = |value| write(sys.path(), &format!("{zone}/energy_uj"), value);
+        let (with, without) = (record(sys.path()), Record::new(&crate::scheduler::tests::device(DeviceId::Cuda(0))));
+        let meters = EnergyMeters::default();
         let read = |candidates| {
-            meters.read(&[device(DeviceId::Cuda(0), candidates), device(DeviceId::Cuda(1), 2 * candidates)])
+            let status = |record: &Record| (DeviceStatus { candidates, ..record.view() }, record.sensors());
+            meters.read(&[status(&with), status(&without)])
         };
-        let told = |joules, candidates| vec![DeviceEnergy { id: DeviceId::Cuda(0), joules, candidates }];
-        assert_eq!(read(5_000), told(100.0, 0));
+        let told = |joules, candidates| vec![DeviceEnergy { id: DeviceId::Cpu, joules, candidates }];
+        counter("100000000");
+        assert_eq!(read(5_000), told(0.0, 0));
+        counter("no number");
         assert_eq!(read(6_000), []);
+        counter("400000000");
         assert_eq!(read(8_000), told(300.0, 3_000));
+        // A device that is opened again has a counter that begins at zero.
+        with.set_sensors(Sensors::below(sys.path(), DeviceId::Cpu));
+        assert_eq!(read(8_000), told(300.0, 3_000));
+        counter("450000000");
+        assert_eq!(read(9_000), told(350.0, 4_000));
     }
 }

@@ -4,7 +4,7 @@ use crate::clock::Clock;
 use crate::job::{Asker, JobId, JobSpec};
 use crate::pattern::ALPHABET;
 use crate::roster::Roster;
-use crate::scheduler::run::device_threads::DeviceThreads;
+use crate::scheduler::run::device_threads::{DeviceOpener, DeviceThreads};
 use crate::scheduler::run::pool::Pool;
 use crate::scheduler::run::verify::{Delivered, LAUNCHES_WAITING};
 use crate::search::cpu::CpuSearcher;
@@ -35,11 +35,11 @@ fn two_split_jobs_and_a_pool_of_a_hundred_have_their_shares_of_a_device() {
     let open = |_: DeviceId, options: &SearchOptions| -> Result<Box<dyn Searcher>, SearchError> {
         Ok(Box::new(CpuSearcher::open(options.threads, options.cpu_kernel)?.with_launches_of(LAUNCH)))
     };
+    let opener = DeviceOpener::new(|| Err(String::new()), open);
     let (sender, launches) = mpsc::sync_channel(LAUNCHES_WAITING);
     let (here, vault) = (Surroundings::new(Clock::System), Vault::without_identity().unwrap());
     let (pool_of_threads, none) = (Arc::clone(&pool), Roster::default());
-    let mut threads =
-        DeviceThreads::start(&options, Arc::new(open), here, pool_of_threads, vault, sender, none).unwrap();
+    let mut threads = DeviceThreads::start(&options, opener, here, pool_of_threads, vault, sender, none).unwrap();
     let mut candidates: BTreeMap<String, f64> = BTreeMap::new();
     // Launches of the warm-up have only the canary and do not count.
     let counted = launches.iter().filter(|delivered| delivered.launch.pass.patterns.len() > 1).take(LAUNCHES);

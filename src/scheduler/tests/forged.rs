@@ -59,7 +59,8 @@ impl Bench {
     /// Verifies the launches as `Scheduler` does. Returns the keys that the asker can read, and the
     /// device's record.
     async fn settle(&self, launches: Vec<CollectedLaunch>) -> (Vec<Npub>, Arc<Record>) {
-        let info = DeviceInfo { id: DeviceId::Cpu, name: "liar".into(), kernel: "liar".into(), threads: 1 };
+        let info =
+            DeviceInfo { id: DeviceId::Cpu, name: "liar".into(), kernel: "liar".into(), threads: 1, warning: None };
         let record = Arc::new(Record::new(&info));
         let wraps = Arc::new(Mutex::new(Vec::new()));
         let (vault, post, to) = (self.vault.clone(), Arc::clone(&wraps), Asker(self.asker.public_key().to_bytes()));

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// The description of a device of the tests.
 pub(in crate::scheduler) fn device(id: DeviceId) -> DeviceInfo {
-    DeviceInfo { id, name: "test".to_owned(), kernel: "test".to_owned(), threads: 1 }
+    DeviceInfo { id, name: "test".to_owned(), kernel: "test".to_owned(), threads: 1, warning: None }
 }
 
 /// A device that tests a thousand candidates a launch and finds nothing.

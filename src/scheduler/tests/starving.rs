@@ -85,7 +85,8 @@ fn ten_thousand_easy_jobs_cost_a_rare_one_no_candidate_and_no_hit() {
 
 /// Verifies one launch as the scheduler does, and ends every job that is found.
 fn settle(pool: &Arc<Pool>, vault: &Vault, launch: CollectedLaunch) -> Vec<Find> {
-    let info = DeviceInfo { id: DeviceId::Cpu, name: "seeded".into(), kernel: "seeded".into(), threads: 1 };
+    let info =
+        DeviceInfo { id: DeviceId::Cpu, name: "seeded".into(), kernel: "seeded".into(), threads: 1, warning: None };
     let finds = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&finds);
     let keep = move |find: Find| {

@@ -88,7 +88,7 @@ fn a_split_job_keeps_half_of_the_time_beside_both_kinds() {
 fn a_rate_is_estimated_until_it_is_measured() {
     use crate::scheduler::run::health::Record;
     use crate::search::{DeviceId, DeviceInfo};
-    let info = DeviceInfo { id: DeviceId::Cpu, name: "test".into(), kernel: "test".into(), threads: 1 };
+    let info = DeviceInfo { id: DeviceId::Cpu, name: "test".into(), kernel: "test".into(), threads: 1, warning: None };
     let record = Record::new(&info);
     let second = std::time::Duration::from_secs(1);
     assert_eq!(record.rate_of(Compared::WholeKeys), None);

@@ -141,7 +141,6 @@ fn errors_of_the_driver_are_sentences_with_a_remedy() {
         ("cuDeviceGetCount=100", "--gpus all"),
         ("cuDevicePrimaryCtxRetain=46", "compute mode"),
         ("cuMemAlloc_v2=2", "`gpu_memory`"),
-        ("cuLaunchKernel=719", "started again"),
         // An error that no header of ours has.
         ("cuLaunchKernel=998", "the stub's own text (CUDA error 998)"),
     ] {

@@ -11,9 +11,9 @@ use async_nats::connection::State;
 use futures_util::StreamExt;
 use npubbot::fleet::{BOT, Setup};
 use npubbot::key::StartPoint;
+use npubbot::search::orders::ToDevice;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -27,28 +27,6 @@ const WORKERS: [&str; 2] = ["ann", "bob"];
 /// Characters of a request: 25 bits, so that workers search for it, for some seconds.
 const LENGTH: usize = 5;
 const ALPHABET: &[u8] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
-
-/// A message from the bot to a device; the same as in `src/remote/wire.rs`.
-#[derive(Deserialize)]
-#[allow(dead_code, reason = "its shape is what counts")]
-enum ToWorker {
-    Patterns {
-        set: u8,
-        generation: u64,
-        base: Option<u64>,
-        is_first: bool,
-        is_last: bool,
-        removed: Vec<String>,
-        added: Vec<String>,
-    },
-    Order {
-        order: u64,
-        set: u8,
-        generation: u64,
-        own: Vec<String>,
-        starts: Vec<StartPoint>,
-    },
-}
 
 /// An order, by the subject of its device and its number.
 type Order = (String, u64);
@@ -74,7 +52,7 @@ async fn watch(server: &mut NatsServer) -> (async_nats::Client, Seen) {
     let kept = Arc::clone(&seen);
     tokio::spawn(async move {
         while let Some(message) = orders.next().await {
-            if let ToWorker::Order { order, starts, .. } = postcard::from_bytes(&message.payload).unwrap() {
+            if let ToDevice::Order { order, starts, .. } = ToDevice::read(&message.payload).unwrap() {
                 kept.lock().unwrap().push(((message.subject.to_string(), order), starts));
             }
         }

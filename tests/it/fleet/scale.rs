@@ -110,7 +110,8 @@ fn simulate(server: &NatsServer, names: &[String], starts: usize, time: Duration
     let times = || Mutex::new(vec![None; names.len()]);
     let heard = Arc::new(Heard { came: times(), went: times(), launches: AtomicU64::new(0) });
     let work = |(number, name): (usize, &String)| {
-        let info = DeviceInfo { id: DeviceId::Cpu, name: "sleeper".into(), kernel: "none".into(), threads: 1 };
+        let info =
+            DeviceInfo { id: DeviceId::Cpu, name: "sleeper".into(), kernel: "none".into(), threads: 1, warning: None };
         server.work(name, Sleeper { info, number, starts, time, heard: Arc::clone(&heard), launch: None })
     };
     let running = names.iter().enumerate().map(work).collect();

@@ -2,11 +2,11 @@
 
 pub mod checks;
 pub mod device_memory;
-pub mod failure;
 pub mod hits;
 pub mod host_probe;
 pub mod kernels;
 pub mod launch;
 pub mod precision;
+pub mod processes;
 pub mod secrets;
 pub mod workers;

@@ -15,9 +15,9 @@ use npubbot::job::{Asker, JobId, JobSpec};
 use npubbot::key::{SplitTweak, VerifiedHit};
 use npubbot::message::{GiftWrap, OutgoingMessage};
 use npubbot::pattern::{ALPHABET, Pattern};
-use npubbot::scheduler::{Find, FindOutcome, Health, OpenDevice, Scheduler};
+use npubbot::scheduler::{DeviceOpener, Find, FindOutcome, Health, Scheduler};
 use npubbot::search::cuda::buffers::{Buffer, BufferWindow, open_watched};
-use npubbot::search::{self, DeviceChoice, DeviceId, SearchOptions, Searcher, Surroundings};
+use npubbot::search::{self, DeviceChoice, DeviceId, SearchOptions, Searcher, Surroundings, cuda};
 use npubbot::vault::{Order, Unlock, Vault};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -140,7 +140,7 @@ fn secrets_of(asked: &Asked, delivered: &Delivered, text: &str) -> Vec<Secret> {
 fn twenty_jobs(
     rng: &mut StdRng,
     options: &SearchOptions,
-    opener: OpenDevice,
+    opener: DeviceOpener,
     characters: fn(i64) -> i64,
 ) -> (Scheduler, Vec<Secret>) {
     let (vault, identity) = vault();
@@ -184,7 +184,7 @@ fn the_secrets_behind_twenty_jobs_are_those_of_their_askers() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let options = SearchOptions { devices: DeviceChoice::Cpu, ..SearchOptions::default() };
     // Each key, start secret and half is checked against its public point.
-    let (_scheduler, secrets) = twenty_jobs(&mut rng, &options, Arc::new(search::open), |job| 2 + job % 2);
+    let (_scheduler, secrets) = twenty_jobs(&mut rng, &options, DeviceOpener::here(), |job| 2 + job % 2);
     let numbers: BTreeSet<[u8; 32]> =
         secrets.iter().flat_map(Secret::relatives).map(|number| number.secret_bytes()).collect();
     let split = JOBS / SPLIT_EACH;
@@ -196,7 +196,7 @@ fn the_secrets_behind_twenty_jobs_are_those_of_their_askers() {
 fn twenty_jobs_on_a_gpu(rng: &mut StdRng) -> (Scheduler, BufferWindow, Vec<Secret>) {
     let windows: Arc<Mutex<Vec<BufferWindow>>> = Arc::default();
     let opened = Arc::clone(&windows);
-    let opener: OpenDevice = Arc::new(move |device: DeviceId, options: &SearchOptions| match device {
+    let opener = DeviceOpener::new(cuda::device_count, move |device: DeviceId, options: &SearchOptions| match device {
         DeviceId::Cuda(ordinal) => {
             let (searcher, window) = open_watched(ordinal)?;
             opened.lock().unwrap().push(window);

@@ -7,7 +7,7 @@ use npubbot::fleet::{BOT_CREDENTIALS, Credentials, FOLDER, Fleet, FleetStatus, S
 use npubbot::job::{JobId, JobSpec};
 use npubbot::os::kernel::MemoryFile;
 use npubbot::pattern::Pattern;
-use npubbot::scheduler::{DeviceStatus, Find, FindOutcome, Health, OpenDevice, Scheduler};
+use npubbot::scheduler::{DeviceOpener, DeviceStatus, Find, FindOutcome, Health, Scheduler};
 use npubbot::search::cpu::{CpuSearcher, KernelChoice};
 use npubbot::search::{
     ClaimedHit, DeviceChoice, DeviceId, DeviceInfo, Launch, LaunchReport, SearchError, SearchOptions, Searcher,
@@ -166,7 +166,7 @@ impl Headquarters {
             kept.lock().unwrap().push(find);
             FindOutcome::Done
         };
-        let opener: OpenDevice = Arc::new(|id, _: &SearchOptions| Ok(Box::new(Slow::new(id)) as Box<dyn Searcher>));
+        let opener = DeviceOpener::new(|| Err(String::new()), |id, _| Ok(Box::new(Slow::new(id)) as Box<dyn Searcher>));
         let options = SearchOptions { devices: DeviceChoice::Cpu, ..SearchOptions::default() };
         let (vault, surroundings) = (Vault::without_identity().unwrap(), Surroundings::new(Clock::System));
         let scheduler = Arc::new(Scheduler::start_with(&options, opener, surroundings, vault, on_find).unwrap());
@@ -243,7 +243,7 @@ struct Slow {
 
 impl Slow {
     fn new(id: DeviceId) -> Slow {
-        Slow { info: DeviceInfo { id, name: "slow".into(), kernel: "slow".into(), threads: 1 } }
+        Slow { info: DeviceInfo { id, name: "slow".into(), kernel: "slow".into(), threads: 1, warning: None } }
     }
 }
 

@@ -45,6 +45,13 @@ pub fn opened(reader: &Keys, wrap: &str) -> Option<String> {
     Some(UnsignedEvent::from_json(inner(&seal)?).unwrap().content)
 }
 
+/// The ids of the processes that a process has started.
+pub fn children_of(id: u32) -> Vec<u32> {
+    let threads = fs::read_dir(about(id, "task")).into_iter().flatten();
+    let children = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok());
+    children.flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<_>>()).collect()
+}
+
 /// The process id of a bot's vault; `None` while there is none. `bot` is the bot's process id.
 pub fn vault_of(bot: u32) -> Option<u32> {
     child_of(bot, "npubbot-vault")
@@ -63,14 +70,9 @@ pub fn is_running(id: u32) -> bool {
 }
 
 fn child_of(bot: u32, wanted: &str) -> Option<u32> {
-    let threads = fs::read_dir(format!("/proc/{bot}/task")).ok()?;
-    let children = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok());
-    let children: Vec<u32> = children
-        .flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<_>>())
-        .collect();
     // The vault hides its arguments from its own user, so the name of the process must do.
     let name = |id: u32| fs::read_to_string(about(id, "comm")).unwrap_or_default();
-    children.into_iter().find(|id| name(*id).trim() == wanted)
+    children_of(bot).into_iter().find(|id| name(*id).trim() == wanted)
 }
 
 /// Waits for a vault process of the bot other than `former`.

@@ -1,6 +1,7 @@
 //! The channel between the bot and its vault process: a socket pair. The vault's end is its
 //! standard input.
 
+use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
@@ -67,15 +68,20 @@ impl Write for Writer {
     }
 }
 
-/// Starts a program with an empty environment, listed as `name`. It inherits only its end of the
+/// Starts a program with this environment, listed as `name`. It inherits only its end of the
 /// channel. Its standard error, for the text of a panic, is a pipe to this process.
 ///
 /// Errors: it cannot be started.
-pub fn start(program: &Path, name: &str, argument: &str) -> io::Result<(Child, Ends)> {
+pub fn start(
+    program: &Path,
+    name: &str,
+    argument: &str,
+    environment: &[(OsString, OsString)],
+) -> io::Result<(Child, Ends)> {
     let (ours, theirs) = UnixStream::pair()?;
     let ends = Ends::of(ours.into())?;
     let mut command = Command::new(program);
-    command.arg0(name).arg(argument).env_clear();
+    command.arg0(name).arg(argument).env_clear().envs(environment.iter().cloned());
     command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::piped());
     let child = command.spawn()?;
     // The command holds a copy of the other end. Once it is dropped, the end of the process closes

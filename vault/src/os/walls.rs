@@ -1,12 +1,12 @@
-//! The walls around the vault process and around the process that talks to strangers. The system
+//! The walls around the vault, the process that talks to strangers, and device processes. The system
 //! refuses a process what its work does not need. Walls are raised before the first request.
 //!
-//! | | vault | network process |
-//! | --- | --- | --- |
-//! | files | none | its folder, read and written; some of the system's, read |
-//! | network | none | outgoing; no socket of this machine, no port to listen at |
-//! | system calls | 33 allowed, others end it | [`DENIED`] and some arguments are refused |
-//! | its memory | hidden from other processes, and locked | as any other |
+//! | | vault | network process | device process |
+//! | --- | --- | --- | --- |
+//! | files | none | its folder, read and written; some of the system's, read | none but open ones |
+//! | network | none | outgoing; no socket of this machine, no port to listen at | none |
+//! | system calls | 33 allowed, others end it | [`DENIED`] and some arguments are refused | [`OPENING`] too |
+//! | its memory | hidden from other processes, and locked | as any other | as any other |
 
 use super::MissingWall;
 use landlock::{
@@ -191,6 +191,57 @@ pub fn enclose_network(files: &NetworkFiles) -> Missing {
         missing.push(MissingWall::sandbox(format!("other programs and processes are open to it (seccomp: {error})")));
     }
     missing
+}
+
+/// System calls that make or change files and sockets. A device process has no use for them once its
+/// device is open.
+const OPENING: &[libc::c_long] = &[
+    libc::SYS_openat,
+    libc::SYS_openat2,
+    libc::SYS_socket,
+    libc::SYS_socketpair,
+    libc::SYS_connect,
+    libc::SYS_unlinkat,
+    libc::SYS_renameat2,
+    libc::SYS_linkat,
+    libc::SYS_symlinkat,
+    libc::SYS_mkdirat,
+    libc::SYS_mknodat,
+    libc::SYS_truncate,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_open,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_creat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_unlink,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_rename,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_renameat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_link,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_symlink,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_mkdir,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_rmdir,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_mknod,
+];
+
+/// Takes new files, sockets, programs and other processes from all threads of a device process, those
+/// of its driver too. Call it once the device is open: a driver opens files for itself.
+pub fn enclose_device() -> Missing {
+    let opening = || {
+        let rules = OPENING.iter().map(|&call| (call, Vec::new())).collect();
+        program(rules, SeccompAction::Allow, SeccompAction::Errno(libc::EACCES as u32))
+    };
+    let filters = [opening(), deny_calls(), deny_clone3()];
+    match filters.into_iter().try_for_each(|filter| apply_filter_all_threads(&filter?)) {
+        Ok(()) => Missing::new(),
+        Err(error) => vec![MissingWall::sandbox(format!("files and programs are open to it (seccomp: {error})"))],
+    }
 }
 
 /// Refuses [`DENIED`], other processes than this one, sockets of this machine, signals to others,

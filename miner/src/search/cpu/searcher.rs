@@ -40,7 +40,13 @@ impl CpuSearcher {
     pub fn open(threads: Option<usize>, kernel: KernelChoice) -> Result<CpuSearcher, SearchError> {
         let count = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
         let kernel = Kernel::choose(kernel)?;
-        let info = DeviceInfo { id: DeviceId::Cpu, name: name(), kernel: kernel.name().to_owned(), threads: count };
+        let info = DeviceInfo {
+            id: DeviceId::Cpu,
+            name: name(),
+            kernel: kernel.name().to_owned(),
+            threads: count,
+            warning: None,
+        };
         Ok(CpuSearcher {
             calibration_key: calibration_key(&info),
             info,

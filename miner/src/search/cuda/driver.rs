@@ -131,8 +131,7 @@ pub fn reason(error: DriverError) -> String {
         Some(sentence) => sentence.to_owned(),
         None => driver_text(error).unwrap_or_else(|| "the NVIDIA driver reports an error".to_owned()),
     };
-    let again = if ends_the_process(code) { "; CUDA refuses every GPU until npubbot is started again" } else { "" };
-    format!("{text} (CUDA error {code}){again}")
+    format!("{text} (CUDA error {code})")
 }
 
 /// The driver's own text for an error.
@@ -184,12 +183,6 @@ fn sentence(code: u32) -> Option<&'static str> {
     })
 }
 
-/// Whether every later call of the process returns this error too, for any GPU. For these errors
-/// CUDA's manual says that the process must be ended and launched again (`cuda.h`, `CUresult`).
-fn ends_the_process(code: u32) -> bool {
-    matches!(code, 700 | 702 | 710 | 714..=719 | 226)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,13 +198,10 @@ mod tests {
             (CUresult::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, "cuda-compat"),
             (CUresult::CUDA_ERROR_UNKNOWN, "nvidia-modprobe"),
             (CUresult::CUDA_ERROR_OUT_OF_MEMORY, "`gpu_memory`"),
-            (CUresult::CUDA_ERROR_LAUNCH_FAILED, "until npubbot is started again"),
-            (CUresult::CUDA_ERROR_ILLEGAL_ADDRESS, "every GPU"),
         ] {
             let said = reason(DriverError(code));
             assert!(said.contains(remedy) && said.contains(&format!("(CUDA error {})", code as u32)), "{said}");
         }
-        assert!(!reason(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)).contains("started again"));
     }
 
     #[test]

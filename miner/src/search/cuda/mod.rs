@@ -22,6 +22,8 @@ mod pace;
 pub mod probe;
 mod searcher;
 mod tables;
+#[cfg(feature = "test-util")]
+mod trap;
 
 #[doc(hidden)]
 pub use driver::FUNCTIONS as DRIVER_FUNCTIONS;
@@ -49,9 +51,16 @@ pub fn device_count() -> Result<usize, String> {
 
 /// Opens GPU number `ordinal`. Computing its tables and measuring its speed takes some tenths of a
 /// second. Nothing is measured if `options` have the figures of an earlier start. Their choice of
-/// devices is ignored.
+/// devices is ignored. The GPU's power is capped as they say until the searcher is dropped.
 pub fn open(ordinal: usize, options: &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> {
-    driver::guarded(DeviceId::Cuda(ordinal), || Ok(Box::new(searcher(ordinal, options)?) as Box<dyn Searcher>))
+    let id = DeviceId::Cuda(ordinal);
+    driver::guarded(id, || {
+        let mut searcher = searcher(ordinal, options)?;
+        if let Some(watts) = options.restraints.caps_of(id).watts {
+            searcher.cap_power(ordinal, watts);
+        }
+        Ok(Box::new(searcher) as Box<dyn Searcher>)
+    })
 }
 
 /// PCI address of GPU number `ordinal`, such as `0000:1b:00.0`. Other libraries of the driver name

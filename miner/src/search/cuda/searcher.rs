@@ -18,6 +18,7 @@ use super::tables::{SearchTables, multiples};
 use crate::pattern::PatternSet;
 use crate::search::device::{DeviceId, DeviceInfo};
 use crate::search::error::SearchError;
+use crate::search::nvml::{Gpu, PowerCap};
 use crate::search::options::SearchOptions;
 use crate::search::searcher::{Expected, Launch, LaunchReport, Searcher};
 use calibrate::calibration_key;
@@ -73,6 +74,9 @@ pub struct CudaSearcher {
     next_slot: usize,
     /// The pace of each [`Method`], in their order.
     paces: [LaunchPace; 3],
+    power_cap: Option<PowerCap>,
+    #[cfg(feature = "test-util")]
+    trap: Option<super::trap::Trap>,
 }
 
 impl CudaSearcher {
@@ -101,6 +105,10 @@ impl CudaSearcher {
         let mut searcher =
             CudaSearcher::with_tables(id, &context, kernels, geometry, first, aim, options).map_err(text)?;
         searcher.calibration_key = key;
+        #[cfg(feature = "test-util")]
+        {
+            searcher.trap = super::trap::Trap::of_environment(ordinal, &searcher.stream).map_err(text)?;
+        }
         match kept.filter(|kept| chosen.is_some() && kept.prefixes.abs_diff(searcher.kept) <= kept.prefixes / 8) {
             Some(kept) => searcher.adopt(&kept)?,
             None => {
@@ -158,6 +166,7 @@ impl CudaSearcher {
                 name: context.name()?,
                 kernel: format!("cuda sm_{major}{minor} ({})", kernels.compiler),
                 threads: 1,
+                warning: None,
             },
             calibration_key: String::new(),
             side: context.new_stream()?,
@@ -177,12 +186,28 @@ impl CudaSearcher {
             next_slot: 0,
             // Until they are calibrated, launches are as short as possible.
             paces: std::array::from_fn(|_| LaunchPace::new(aim, kept.min(TABLE), 0.0, 1.0)),
+            power_cap: None,
+            #[cfg(feature = "test-util")]
+            trap: None,
             kernels,
             variant,
             geometry,
             aim,
             stream,
         })
+    }
+
+    /// Caps the power of the GPU, watts, for as long as this value lives. If that fails, the device's
+    /// description has a warning.
+    pub fn cap_power(&mut self, ordinal: usize, watts: f64) {
+        let gpu = super::pci_bus_id(ordinal).and_then(|id| Gpu::open(&id));
+        match PowerCap::new(gpu, ordinal, watts) {
+            Ok(cap) => {
+                tracing::info!(device = %self.info.id, watts, "the power of a GPU is capped");
+                self.power_cap = Some(cap);
+            }
+            Err(reason) => self.info.warning = Some(format!("its power is not capped at {watts:.0} W: {reason}")),
+        }
     }
 
     /// The method by which the current patterns are searched.
@@ -308,6 +333,9 @@ impl CudaSearcher {
             pending: _,
             next_slot: _,
             paces: _,
+            power_cap: _,
+            #[cfg(feature = "test-util")]
+                trap: _,
         } = self;
         stream.synchronize()?;
         side.synchronize()?;
@@ -354,6 +382,11 @@ impl Searcher for CudaSearcher {
         if self.pending.len() == IN_FLIGHT {
             let reason = format!("{IN_FLIGHT} launches are in flight already; collect one first");
             return Err(SearchError::DeviceFailed { device: self.info.id, reason });
+        }
+        #[cfg(feature = "test-util")]
+        if let Some(trap) = &mut self.trap {
+            trap.count_launch(&self.stream)
+                .map_err(|error| SearchError::DeviceFailed { device: self.info.id, reason: reason(error) })?;
         }
         let slot = self.next_slot;
         self.choose(&launch.patterns).map_err(self.failed())?;

@@ -4,7 +4,7 @@ use super::*;
 use crate::job::{JobId, JobSpec};
 use crate::pattern::Rate;
 use crate::scheduler::plan::profile::DeviceRates;
-use crate::search::{self, Calibration, Calibrations, DeviceInfo, Expected, LaunchReport};
+use crate::search::{Calibration, Calibrations, DeviceInfo, Expected, LaunchReport};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, mpsc};
 use std::thread::JoinHandle;
@@ -85,7 +85,8 @@ impl RunningDevice {
         expected: Option<Expected>,
         calibrations: &Calibrations,
     ) -> RunningDevice {
-        let info = DeviceInfo { id: DeviceId::Cpu, name: "fake".into(), kernel: "none".into(), threads: 1 };
+        let info =
+            DeviceInfo { id: DeviceId::Cpu, name: "fake".into(), kernel: "none".into(), threads: 1, warning: None };
         let (record, pool) = (Arc::new(Record::new(&info)), Arc::new(Pool::default()));
         for (number, text) in jobs.iter().enumerate() {
             pool.insert(JobId(number as i64 + 1), JobSpec::local(vec![text.parse().unwrap()]));
@@ -101,7 +102,7 @@ impl RunningDevice {
             vault: Vault::without_identity().unwrap(),
             launches,
             options: SearchOptions { calibrations: calibrations.clone(), ..SearchOptions::default() },
-            opener: Some(Arc::new(search::open)),
+            opener: Some(DeviceOpener::here()),
             roster: None,
         };
         let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();

@@ -1,6 +1,7 @@
 //! The channel between the bot and its vault process: two pipes, which are the vault's standard
 //! input and output.
 
+use std::ffi::OsString;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::windows::io::{AsHandle, AsRawHandle, OwnedHandle};
 use std::os::windows::process::CommandExt;
@@ -60,11 +61,17 @@ impl Write for Writer {
 /// standard error for the text of a panic.
 ///
 /// Errors: it cannot be started.
-pub fn start(program: &Path, _: &str, argument: &str) -> io::Result<(Child, Ends)> {
+pub fn start(
+    program: &Path,
+    _: &str,
+    argument: &str,
+    environment: &[(OsString, OsString)],
+) -> io::Result<(Child, Ends)> {
     let ((theirs_in, ours_out), (ours_in, theirs_out)) = (io::pipe()?, io::pipe()?);
     let mut command = Command::new(program);
     command.arg(argument).env_clear();
     command.envs(KEPT_VARIABLES.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    command.envs(environment.iter().cloned());
     command.stdin(theirs_in).stdout(theirs_out).stderr(Stdio::inherit());
     // SAFETY: it reads a number. Without a console, as in a service, the vault would get a window.
     if unsafe { GetConsoleCP() } == 0 {

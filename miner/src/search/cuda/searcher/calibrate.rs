@@ -14,10 +14,10 @@ use super::CudaSearcher;
 use crate::key::{StartPoint, VerifiedHit};
 use crate::pattern::{Pattern, PatternSet};
 use crate::search::calibration::Choice;
-use crate::search::energy::EnergyMeter;
 use crate::search::error::SearchError;
 use crate::search::options::{Preference, SearchOptions};
 use crate::search::searcher::{Launch, Searcher};
+use crate::search::sensors::Sensors;
 use cudarc::driver::{CudaContext, DriverError};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -196,20 +196,21 @@ impl CudaSearcher {
     /// counts its energy. Measured in launches of the usual length, until the GPU has the heat and the
     /// clock that it keeps.
     fn merit(&mut self, patterns: &Arc<PatternSet>, speed: f64, prefer: Preference) -> Result<f64, SearchError> {
-        let meter = EnergyMeter::new(&[self.info.id]);
+        let sensors = Sensors::of(self.info.id);
         let extent = Extent::of_entries(speed * self.aim.seconds(), self.table_entries());
         let long = if prefer == Preference::Energy { LONG_TRIAL } else { LONG_TRIAL / 3 };
         let began = Instant::now();
         while began.elapsed() < long / 2 {
             self.trial(patterns, extent)?;
         }
-        let (before, mut busy, mut launches) = (meter.read(), Duration::ZERO, 0u32);
+        let (before, mut busy, mut launches) = (sensors.joules(), Duration::ZERO, 0u32);
         while began.elapsed() < long {
             busy += self.trial(patterns, extent)?.0;
             launches += 1;
         }
         let all = f64::from(launches) * extent.total() * f64::from(self.geometry.threads(self.warps()));
-        let joules = meter.joules_between(&before, &meter.read()).filter(|&joules| joules > 0.0);
+        let joules = Option::zip(before, sensors.joules()).map(|(before, after)| after - before);
+        let joules = joules.filter(|&joules| joules > 0.0);
         Ok(match (prefer, joules) {
             (Preference::Energy, Some(joules)) => all / joules,
             _ => all / busy.as_secs_f64().max(1e-6),

@@ -1,13 +1,14 @@
-//! The worker's side of [`super::sets`]: the sets of patterns that a device has received from the
+//! The device's side of [`super::sent_sets`]: the sets of patterns that it has received from the
 //! bot.
 
-use npubbot_miner::pattern::{Pattern, PatternSet};
+use crate::pattern::{Pattern, PatternSet};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The most sets that a device keeps.
 pub const SETS: usize = 8;
-/// The most patterns of all sets together. The limit keeps a bot from filling a worker's memory.
+/// The most patterns of all sets together. The limit keeps a bot from filling a device's memory.
 pub const MOST_PATTERNS: usize = 1 << 20;
 
 /// The most bytes of the patterns of all sets together: their texts, and 64 bytes for each interval
@@ -47,9 +48,9 @@ struct PartialChange {
     bytes: usize,
 }
 
-/// A part of a change, as the bot sends it.
-#[derive(Clone)]
-pub struct ChangePart {
+/// A part of a change to a set, as the bot sends it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PatternChange {
     /// The place of the new set on the device.
     pub set: u8,
     /// The number of the new set.
@@ -71,8 +72,8 @@ pub struct ChangePart {
 impl ReceivedSets {
     /// Takes a part of a change. If a part is wrong, too large or out of sequence, the sets stay as
     /// they are, and orders that need the change are refused.
-    pub fn take(&mut self, part: ChangePart) {
-        let ChangePart { set, generation, base, is_first, is_last, removed, added, forgotten } = part;
+    pub fn take(&mut self, part: PatternChange) {
+        let PatternChange { set, generation, base, is_first, is_last, removed, added, forgotten } = part;
         if is_first {
             self.coming =
                 Some(PartialChange { set, generation, base, removed: Vec::new(), added: Vec::new(), bytes: 0 });
@@ -141,10 +142,10 @@ impl ReceivedSets {
 mod tests {
     use super::*;
 
-    fn part(set: u8, generation: u64, base: Option<u64>, removed: &[&str], added: &[&str]) -> ChangePart {
+    fn part(set: u8, generation: u64, base: Option<u64>, removed: &[&str], added: &[&str]) -> PatternChange {
         let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
         let (removed, added) = (owned(removed), owned(added));
-        ChangePart { set, generation, base, is_first: true, is_last: true, removed, added, forgotten: Vec::new() }
+        PatternChange { set, generation, base, is_first: true, is_last: true, removed, added, forgotten: Vec::new() }
     }
 
     fn texts(sets: &ReceivedSets, set: u8, generation: u64) -> Option<Vec<String>> {
@@ -162,7 +163,7 @@ mod tests {
         sets.take(part(0, 1, None, &[], &["qq", "pp"]));
         sets.take(part(1, 2, Some(1), &["qq"], &["zz"]));
         assert_eq!((texts(&sets, 0, 1), texts(&sets, 1, 2)), (some(&["pp", "qq"]), some(&["pp", "zz"])));
-        sets.take(ChangePart { forgotten: vec![0, 9], ..part(2, 3, Some(1), &[], &["cafe"]) });
+        sets.take(PatternChange { forgotten: vec![0, 9], ..part(2, 3, Some(1), &[], &["cafe"]) });
         assert_eq!((texts(&sets, 0, 1), texts(&sets, 2, 3)), (None, some(&["cafe", "pp", "qq"])));
         sets.take(part(1, 4, None, &[], &["cafe"]));
         assert_eq!((texts(&sets, 1, 2), texts(&sets, 1, 4)), (None, some(&["cafe"])));
@@ -173,17 +174,17 @@ mod tests {
         let mut sets = ReceivedSets::default();
         sets.take(part(0, 1, None, &[], &["qq"]));
         sets.take(part(0, 3, Some(2), &[], &["zz"]));
-        sets.take(ChangePart { is_last: false, ..part(0, 4, Some(1), &[], &["zz"]) });
-        sets.take(ChangePart { is_first: false, ..part(0, 5, Some(1), &[], &["zz"]) });
+        sets.take(PatternChange { is_last: false, ..part(0, 4, Some(1), &[], &["zz"]) });
+        sets.take(PatternChange { is_first: false, ..part(0, 5, Some(1), &[], &["zz"]) });
         sets.take(part(0, 6, Some(1), &[], &["b"]));
         sets.take(part(SETS as u8, 7, None, &[], &["zz"]));
         assert_eq!(texts(&sets, 0, 1), some(&["qq"]));
         for generation in 2..8 {
             assert!(sets.get(0, generation).is_none() && sets.get(SETS as u8, generation).is_none());
         }
-        sets.take(ChangePart { is_last: false, ..part(0, 8, Some(1), &["qq"], &["zz"]) });
+        sets.take(PatternChange { is_last: false, ..part(0, 8, Some(1), &["qq"], &["zz"]) });
         assert_eq!(texts(&sets, 0, 1), some(&["qq"]), "half a change is none");
-        sets.take(ChangePart { is_first: false, ..part(0, 8, Some(1), &[], &["pp"]) });
+        sets.take(PatternChange { is_first: false, ..part(0, 8, Some(1), &[], &["pp"]) });
         assert_eq!(texts(&sets, 0, 8), some(&["pp", "zz"]));
         sets.take(part(1, 9, None, &[], &[]));
         assert!(sets.get(1, 9).is_none(), "a launch has a pattern");
@@ -193,14 +194,14 @@ mod tests {
     fn all_sets_together_are_bounded() {
         let mut sets = ReceivedSets::default();
         let half = || (0..MOST_PATTERNS / 2).map(|at| format!("{at:07}").replace('1', "q")).collect();
-        sets.take(ChangePart { added: half(), ..part(0, 1, None, &[], &[]) });
+        sets.take(PatternChange { added: half(), ..part(0, 1, None, &[], &[]) });
         assert!(sets.get(0, 1).is_some());
         let too_many = vec!["qq".to_owned(); MOST_PATTERNS + 1];
-        sets.take(ChangePart { added: too_many, ..part(1, 2, None, &[], &[]) });
+        sets.take(PatternChange { added: too_many, ..part(1, 2, None, &[], &[]) });
         assert!(sets.get(1, 2).is_none() && sets.coming.is_none());
         sets.take(part(2, 3, Some(1), &[], &["zzzzzzzz"]));
         assert!(sets.get(2, 3).is_none() && sets.get(0, 1).is_some(), "two of them are more than all");
-        sets.take(ChangePart { forgotten: vec![0], ..part(2, 4, Some(1), &[], &["zzzzzzzz"]) });
+        sets.take(PatternChange { forgotten: vec![0], ..part(2, 4, Some(1), &[], &["zzzzzzzz"]) });
         assert!(sets.get(2, 4).is_some_and(|set| set.len() > MOST_PATTERNS / 4));
     }
 
@@ -217,14 +218,14 @@ mod tests {
         assert!(count < 20_480, "far fewer than the most patterns");
         let all = |count: usize| -> Vec<String> { (0..count).map(wide).collect() };
         let mut sets = ReceivedSets::default();
-        sets.take(ChangePart { added: all(count + 1), ..part(0, 1, None, &[], &[]) });
+        sets.take(PatternChange { added: all(count + 1), ..part(0, 1, None, &[], &[]) });
         assert!(sets.get(0, 1).is_none() && sets.coming.is_none(), "one change");
-        sets.take(ChangePart { added: all(count - 1), ..part(0, 2, None, &[], &[]) });
+        sets.take(PatternChange { added: all(count - 1), ..part(0, 2, None, &[], &[]) });
         assert!(sets.get(0, 2).is_some());
-        sets.take(ChangePart { added: all(2), ..part(1, 3, None, &[], &[]) });
+        sets.take(PatternChange { added: all(2), ..part(1, 3, None, &[], &[]) });
         assert!(sets.get(1, 3).is_none() && sets.get(0, 2).is_some(), "all sets");
         let long = vec!["q".repeat(MOST_BYTES / 8); 9];
-        sets.take(ChangePart { removed: long, ..part(1, 4, None, &[], &["qq"]) });
+        sets.take(PatternChange { removed: long, ..part(1, 4, None, &[], &["qq"]) });
         assert!(sets.get(1, 4).is_none() && sets.coming.is_none(), "texts to remove");
     }
 }

@@ -4,14 +4,15 @@
 //! Launches for different jobs take turns, so a device keeps several sets. Before a launch with a
 //! new set, it gets the difference to the set that is most alike.
 
-use super::received_sets::{MOST_BYTES, MOST_PATTERNS, SETS, bytes_of};
-use super::wire::{LARGEST_TO_WORKER, ToWorker};
-use npubbot_miner::pattern::PatternSet;
+use super::messages::{LARGEST_ORDER, ToDevice};
+use super::received_sets::{MOST_BYTES, MOST_PATTERNS, PatternChange, SETS, bytes_of};
+use crate::pattern::PatternSet;
+use crate::search::Launch;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The most bytes of patterns in one message.
-const PART: usize = LARGEST_TO_WORKER / 2;
+const PART: usize = LARGEST_ORDER / 2;
 /// A set that this many launches did not use is forgotten when another one comes.
 const UNUSED_LAUNCHES: u64 = 16;
 /// Number of differences that are kept. Some devices may be a few changes behind the others.
@@ -37,13 +38,13 @@ struct SentSet {
 }
 
 /// The set of a launch, as the device knows it.
-pub struct SharedSet {
+struct SharedSet {
     /// The set's place among the sets of the device.
-    pub set: u8,
+    set: u8,
     /// The set's number.
-    pub generation: u64,
+    generation: u64,
     /// Messages to send to the device before the order.
-    pub messages: Vec<ToWorker>,
+    messages: Vec<ToDevice>,
 }
 
 impl SentSets {
@@ -52,15 +53,25 @@ impl SentSets {
         SentSets { sets: BTreeMap::new(), last_generation, launches: 0 }
     }
 
+    /// The messages for a launch: the change of patterns that it needs, if any, and the order.
+    ///
+    /// Errors: the system gives no randomness.
+    pub fn order(
+        &mut self,
+        order: u64,
+        launch: &Launch,
+        differences: &Differences,
+    ) -> Result<Vec<ToDevice>, getrandom::Error> {
+        let SharedSet { set, generation, mut messages } = self.share(&launch.patterns, differences)?;
+        messages.push(ToDevice::Order { order, set, generation, starts: launch.starts.clone() });
+        Ok(messages)
+    }
+
     /// Notes that a launch searches for these patterns. Takes constant time for a set that the
     /// device has.
     ///
     /// Errors: the system gives no randomness.
-    pub fn share(
-        &mut self,
-        patterns: &Arc<PatternSet>,
-        differences: &Differences,
-    ) -> Result<SharedSet, getrandom::Error> {
+    fn share(&mut self, patterns: &Arc<PatternSet>, differences: &Differences) -> Result<SharedSet, getrandom::Error> {
         self.launches += 1;
         let launches = self.launches;
         let use_again = |(&place, set): (&u8, &mut SentSet)| {
@@ -113,7 +124,7 @@ impl SentSets {
 }
 
 /// A change as messages of the allowed size.
-fn parts(set: u8, generation: u64, base: Option<u64>, change: &Difference, forgotten: &[u8]) -> Vec<ToWorker> {
+fn parts(set: u8, generation: u64, base: Option<u64>, change: &Difference, forgotten: &[u8]) -> Vec<ToDevice> {
     let mut parts: Vec<(Vec<String>, Vec<String>)> = vec![Default::default()];
     let mut bytes = 0;
     let removed = change.removed.iter().map(|text| (true, text.clone()));
@@ -132,7 +143,7 @@ fn parts(set: u8, generation: u64, base: Option<u64>, change: &Difference, forgo
     let message = |(at, (removed, added))| {
         let (is_first, is_last) = (at == 0, at == last);
         let forgotten = if is_last { forgotten.to_vec() } else { Vec::new() };
-        ToWorker::Patterns { set, generation, base, is_first, is_last, removed, added, forgotten }
+        ToDevice::Patterns(PatternChange { set, generation, base, is_first, is_last, removed, added, forgotten })
     };
     parts.into_iter().enumerate().map(message).collect()
 }
@@ -230,8 +241,8 @@ fn shuffle(texts: &mut [String]) -> Result<(), getrandom::Error> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::messages::encode;
     use super::*;
-    use crate::wire::encode;
 
     fn share(sets: &mut SentSets, texts: &[String]) -> SharedSet {
         sets.share(&set(texts), &Differences::default()).unwrap()
@@ -247,7 +258,8 @@ mod tests {
 
     /// The base of a change in one message, and its removed and added patterns, sorted.
     fn change(shared: &SharedSet) -> (Option<u64>, Vec<String>, Vec<String>) {
-        let [ToWorker::Patterns { base, removed, added, is_first: true, is_last: true, .. }] = &shared.messages[..]
+        let [ToDevice::Patterns(PatternChange { base, removed, added, is_first: true, is_last: true, .. })] =
+            &shared.messages[..]
         else {
             panic!("{} messages", shared.messages.len())
         };
@@ -287,7 +299,7 @@ mod tests {
             }
         }
         let forgotten = |shared: &SharedSet| match &shared.messages[..] {
-            [ToWorker::Patterns { forgotten, .. }] => forgotten.clone(),
+            [ToDevice::Patterns(PatternChange { forgotten, .. })] => forgotten.clone(),
             _ => panic!("{} messages", shared.messages.len()),
         };
         let shared = share(&mut sets, &texts(&["stack"]));
@@ -307,7 +319,7 @@ mod tests {
             sets.share(&large(text), &differences).unwrap();
         }
         let third = sets.share(&large("zz"), &differences).unwrap();
-        let [ToWorker::Patterns { forgotten, .. }] = &third.messages[..] else { panic!("one message") };
+        let [ToDevice::Patterns(PatternChange { forgotten, .. })] = &third.messages[..] else { panic!("one message") };
         assert_eq!(*forgotten, [0]);
     }
 
@@ -319,7 +331,7 @@ mod tests {
         let whole = share(&mut sets, &all);
         assert!(whole.messages.len() > 4);
         let sizes: Vec<usize> = whole.messages.iter().map(|message| encode(message).unwrap().len()).collect();
-        assert!(sizes.iter().all(|&size| size <= LARGEST_TO_WORKER), "{sizes:?}");
+        assert!(sizes.iter().all(|&size| size <= LARGEST_ORDER), "{sizes:?}");
         all[77] = "m0ctane".to_owned();
         let next = share(&mut sets, &all);
         assert_eq!(change(&next), (Some(1), vec![number(77)], texts(&["m0ctane"])));

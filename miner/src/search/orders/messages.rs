@@ -1,0 +1,150 @@
+//! The messages between a bot and a device that searches elsewhere, in postcard's encoding, with
+//! their bounds: in a process of its own ([`super::process`]) or on another machine (the package
+//! `fleet`).
+//!
+//! An order is public data: start points, and patterns without their jobs. It does not tell who
+//! asked, and start secrets never leave the vault.
+
+use super::received_sets::PatternChange;
+use crate::key::StartPoint;
+use crate::search::LaunchReport;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Largest message to a device, bytes. A larger set of patterns is sent in several.
+pub const LARGEST_ORDER: usize = 512 << 10;
+/// The most start points in an order. A GPU of 160 multiprocessors has 27, a CPU one per thread.
+pub const MOST_STARTS: usize = 1024;
+/// The most candidates that an answer may claim. 4,096 of the fastest GPUs test as many in a tenth
+/// of a second.
+pub const MOST_CANDIDATES: u64 = 1 << 46;
+/// Longest text about a device, bytes.
+const LONGEST_TEXT: usize = 64;
+
+/// Why bytes are not a message.
+#[derive(Debug, Error)]
+pub enum WireError {
+    /// The message is larger than any message of its kind.
+    #[error("{0} bytes are more than such a message has")]
+    TooLarge(usize),
+    /// The bytes do not decode.
+    #[error("it does not decode")]
+    Malformed,
+    /// The worker speaks another version than the bot.
+    #[error("it speaks version {theirs} of the fleet's messages, and this bot {ours}; both need the same npubbot")]
+    Version {
+        /// The worker's version.
+        theirs: u16,
+        /// The bot's version.
+        ours: u16,
+    },
+    /// A part of the message is out of bounds.
+    #[error("{0}")]
+    OutOfBounds(&'static str),
+}
+
+/// A message from the bot to a device.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum ToDevice {
+    /// A part of a change to a set of patterns, in random order.
+    Patterns(PatternChange),
+    /// Search around these start points.
+    Order {
+        /// The number of the order.
+        order: u64,
+        /// The place of the set to search for.
+        set: u8,
+        /// The number of the set.
+        generation: u64,
+        /// The start points, 33 bytes each.
+        starts: Vec<StartPoint>,
+    },
+}
+
+/// The answer to an order.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Answer {
+    /// The number of the order.
+    pub order: u64,
+    /// The claims, or why the order was not searched.
+    pub result: Result<LaunchReport, Refusal>,
+}
+
+/// Why an order is not searched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Refusal {
+    /// The device lacks the set, or a text is not a pattern.
+    Patterns,
+    /// The number of start points is not the one that the device announced.
+    Starts,
+    /// The device failed.
+    Device,
+}
+
+/// Encodes a message.
+pub fn encode(message: &impl Serialize) -> Result<Vec<u8>, WireError> {
+    postcard::to_stdvec(message).map_err(|_| WireError::Malformed)
+}
+
+/// Decodes a message of at most `largest` bytes, with nothing after it.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8], largest: usize) -> Result<T, WireError> {
+    if bytes.len() > largest {
+        return Err(WireError::TooLarge(bytes.len()));
+    }
+    match postcard::take_from_bytes(bytes) {
+        Ok((message, [])) => Ok(message),
+        _ => Err(WireError::Malformed),
+    }
+}
+
+/// Makes a text about a device fit for a message: only printable characters, cut to the allowed
+/// length.
+pub fn text(text: &str) -> String {
+    text.chars().filter(|c| *c == ' ' || c.is_ascii_graphic()).take(LONGEST_TEXT).collect()
+}
+
+/// Whether a text about a device is one that [`text`] returns.
+pub fn is_text(text: &str) -> bool {
+    text.len() <= LONGEST_TEXT && text.chars().all(|c| c == ' ' || c.is_ascii_graphic())
+}
+
+impl ToDevice {
+    /// Reads a message to a device.
+    pub fn read(bytes: &[u8]) -> Result<ToDevice, WireError> {
+        let message = decode(bytes, LARGEST_ORDER)?;
+        match &message {
+            ToDevice::Order { starts, .. } if starts.is_empty() || starts.len() > MOST_STARTS => {
+                Err(WireError::OutOfBounds("an order has too many or no start points"))
+            }
+            _ => Ok(message),
+        }
+    }
+}
+
+impl LaunchReport {
+    /// Reduces the report to the first `most_hits` hits, and to a part of the candidates in the same
+    /// proportion.
+    pub fn reduced(mut self, most_hits: usize) -> LaunchReport {
+        let all = self.hits.len();
+        if all > most_hits {
+            self.hits.truncate(most_hits);
+            self.candidates = (self.candidates as f64 * most_hits as f64 / all as f64) as u64;
+        }
+        self
+    }
+
+    /// Checks the claims about an order with this number of start points.
+    pub fn check(&self, starts: usize, most_hits: usize) -> Result<(), WireError> {
+        if self.hits.len() > most_hits {
+            return Err(WireError::OutOfBounds("an answer has too many hits"));
+        }
+        if !(1..=MOST_CANDIDATES).contains(&self.candidates) {
+            return Err(WireError::OutOfBounds("an answer claims no candidates, or more than any device tests"));
+        }
+        if self.hits.iter().any(|hit| hit.start >= starts) {
+            return Err(WireError::OutOfBounds("a hit names a start point that the order did not have"));
+        }
+        Ok(())
+    }
+}

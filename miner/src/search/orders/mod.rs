@@ -1,0 +1,24 @@
+//! Orders: launches of a device that searches elsewhere, in a process of its own or on another
+//! machine.
+//!
+//! ```text
+//! SentSets ──▶ ToDevice::{Patterns, Order} ──▶ ReceivedSets ──▶ carry_out ──▶ Searcher
+//!                                    Answer ◀──────────────────────┘
+//! ```
+//!
+//! Patterns are sent once, as a set; orders refer to it, and the next set is sent as the difference
+//! to one that the device has. What a device claims is bounded, and verified by whoever ordered.
+
+mod carry_out;
+mod messages;
+mod process;
+mod received_sets;
+mod sent_sets;
+
+pub use carry_out::{ReceivedOrder, carry_out};
+pub use messages::{
+    Answer, LARGEST_ORDER, MOST_CANDIDATES, MOST_STARTS, Refusal, ToDevice, WireError, decode, encode, is_text, text,
+};
+pub use process::{DeviceProcess, ProcessPipe, serve_device};
+pub use received_sets::{PatternChange, ReceivedSets};
+pub use sent_sets::{Differences, SentSets};

@@ -1,0 +1,488 @@
+//! A device in a process of its own: both ends of the pipe.
+//!
+//! ```text
+//! bot                                  device process
+//! DeviceRequest ─────────────────────▶ opens the device, gives up its rights
+//!               ◀───────────────────── Counted, or Opened
+//! DeviceProcess::submit ── orders ───▶ carry_out
+//! reader thread ◀── answers, values of sensors, or why the device failed
+//! ```
+//!
+//! A frame is its length (4 bytes, little-endian) and a message. An empty frame, or the end of the
+//! stream, ends the process. The bot believes the process as far as any device: its claims are
+//! bounded here, and verified like all others.
+
+use super::carry_out::carry_out;
+use super::messages::{Answer, LARGEST_ORDER, MOST_STARTS, Refusal, ToDevice, decode, encode, text};
+use super::received_sets::ReceivedSets;
+use super::sent_sets::{Differences, SentSets};
+use crate::search::calibration::{Calibration, Calibrations, Choice};
+use crate::search::device::{DeviceId, DeviceInfo};
+use crate::search::error::SearchError;
+use crate::search::options::{KernelStore, SearchOptions};
+use crate::search::restraints::{Caps, Restraints};
+use crate::search::searcher::{Expected, Launch, LaunchReport, Searcher};
+use crate::search::sensors::{SensorValues, Sensors};
+use crate::search::{cuda, open};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, Read, Write};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TryRecvError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The most hits of one launch: as many as a GPU reports, in 9 MiB.
+const MOST_HITS: usize = 1 << 18;
+/// Largest message of a device process, bytes: [`MOST_HITS`] hits of 35 bytes each, and some room.
+const LARGEST_ANSWER: usize = MOST_HITS * 35 + (4 << 10);
+/// The most launches in flight that a device may ask for.
+const MOST_IN_FLIGHT: usize = 2;
+/// The most messages that wait for the bot: answers, and a failure with its reason. A process that
+/// sends more is not read any more. Decoded, they take 60 MB at most.
+const MOST_RECEIVED: usize = MOST_IN_FLIGHT + 2;
+/// The most GPUs that are used.
+const MOST_GPUS: usize = 64;
+/// The most orders that wait in the device process. One that has more in transit waits to send.
+const MOST_WAITING: usize = 64;
+/// Longest reason of a failure, characters.
+const LONGEST_REASON: usize = 1000;
+/// Time limit for opening a device. It may have to compile its kernels first.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(600);
+/// Time limit for the answer to an order, which takes a tenth of a second.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time that a device process has for its end, before it is killed.
+const END_TIMEOUT: Duration = Duration::from_millis(500);
+/// Time between two readings of the sensors.
+const SENSORS_EVERY: Duration = Duration::from_millis(500);
+
+/// The first message to a device process.
+#[derive(Serialize, Deserialize)]
+enum DeviceRequest {
+    /// Count the GPUs, and end.
+    Count,
+    /// Open a device.
+    Open {
+        device: DeviceId,
+        options: Box<SearchOptions>,
+        /// The power that the device may take.
+        watts: Option<f64>,
+        calibrations: BTreeMap<String, Calibration>,
+    },
+}
+
+/// A message of a device process.
+#[derive(Serialize, Deserialize)]
+enum FromProcess {
+    /// The number of GPUs, or why none can be used.
+    Counted(Result<usize, String>),
+    /// The device is open.
+    Opened(Opened),
+    /// The answer to an order.
+    Answer(Answer),
+    /// The values of the device's sensors, and joules since it was opened.
+    Sensors(SensorValues, Option<f64>),
+    /// The device does not open, or has failed, for this reason. The process ends.
+    Failed(Failure),
+}
+
+/// Why a device does not open, or has failed.
+#[derive(Serialize, Deserialize)]
+enum Failure {
+    Missing(String),
+    Failed(String),
+}
+
+/// An open device.
+#[derive(Serialize, Deserialize)]
+struct Opened {
+    name: String,
+    kernel: String,
+    threads: usize,
+    warning: Option<String>,
+    starts: usize,
+    in_flight: usize,
+    calibration_key: Option<String>,
+    /// The way to search that is kept for the next start.
+    choice: Option<Choice>,
+    expected: Option<Expected>,
+}
+
+fn write_frame(to: &mut dyn Write, message: &impl Serialize) -> io::Result<()> {
+    let bytes = encode(message).map_err(io::Error::other)?;
+    to.write_all(&(bytes.len() as u32).to_le_bytes())?;
+    to.write_all(&bytes)?;
+    to.flush()
+}
+
+/// Reads the next message of at most `largest` bytes; `None` at the end.
+fn read_frame<T: DeserializeOwned>(from: &mut dyn Read, largest: usize) -> io::Result<Option<T>> {
+    let mut length = [0; 4];
+    if from.read(&mut length[..1])? == 0 {
+        return Ok(None);
+    }
+    from.read_exact(&mut length[1..])?;
+    let length = u32::from_le_bytes(length) as usize;
+    if length == 0 {
+        return Ok(None);
+    }
+    if length > largest {
+        return Err(io::Error::other(format!("a message of {length} bytes is too large")));
+    }
+    let mut bytes = vec![0; length];
+    from.read_exact(&mut bytes)?;
+    decode(&bytes, largest).map(Some).map_err(io::Error::other)
+}
+
+/// Whether a device can have this rate or number of candidates.
+fn is_figure(figure: f64) -> bool {
+    figure > 0.0 && figure < 1e18
+}
+
+/// A text of the device process for log and operator: printable and not too long.
+fn reason(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(LONGEST_REASON).collect()
+}
+
+/// The bot's side of the channel to a device process that has just been started.
+pub struct ProcessPipe {
+    /// Reads what the process sends.
+    pub reader: Box<dyn Read + Send>,
+    /// Writes to the process.
+    pub writer: Box<dyn Write + Send>,
+    /// Ends the process if it still runs, and tells how it ended.
+    pub end: Box<dyn FnOnce() -> String + Send>,
+}
+
+/// A device in a process of its own. The process ends with this value.
+pub struct DeviceProcess {
+    info: DeviceInfo,
+    opened: Opened,
+    pipe: OpenPipe,
+    sensors: Sensors,
+    sets: SentSets,
+    differences: Differences,
+    last_order: u64,
+    /// The orders in transit with their numbers of start points, oldest first.
+    orders: VecDeque<(u64, usize)>,
+}
+
+impl DeviceProcess {
+    /// Counts the GPUs, in the process at the other end of the pipe. Errors: why none can be used.
+    pub fn count_gpus(pipe: ProcessPipe) -> Result<usize, String> {
+        let (mut pipe, _) = OpenPipe::new(pipe, DeviceId::Cuda(0));
+        pipe.send(&DeviceRequest::Count).map_err(|error| error.to_string())?;
+        match pipe.receive(OPEN_TIMEOUT).map_err(|error| error.to_string())? {
+            FromProcess::Counted(counted) => counted.map(|gpus| gpus.min(MOST_GPUS)).map_err(|text| reason(&text)),
+            _ => Err("the device process does not count".to_owned()),
+        }
+    }
+
+    /// Opens a device in the process at the other end of the pipe. The bot knows it as `id`.
+    /// `differences` are shared with the other devices.
+    ///
+    /// Errors: the device does not open; the process is not one.
+    pub fn open(
+        pipe: ProcessPipe,
+        id: DeviceId,
+        device: DeviceId,
+        options: &SearchOptions,
+        differences: Differences,
+    ) -> Result<DeviceProcess, SearchError> {
+        let (mut pipe, sensors) = OpenPipe::new(pipe, id);
+        pipe.send(&DeviceRequest::Open {
+            device,
+            options: Box::new(options.clone()),
+            watts: options.restraints.caps_of(id).watts,
+            calibrations: options.calibrations.all(),
+        })?;
+        let FromProcess::Opened(opened) = pipe.receive(OPEN_TIMEOUT)? else {
+            return Err(pipe.failed("it answers what was not asked".to_owned()));
+        };
+        if !(1..=MOST_STARTS).contains(&opened.starts) || !(1..=MOST_IN_FLIGHT).contains(&opened.in_flight) {
+            return Err(pipe.failed("its launches have too many or no start points".to_owned()));
+        }
+        if !opened.expected.is_none_or(|expected| is_figure(expected.rate) && is_figure(expected.stretch)) {
+            return Err(pipe.failed("it expects what no device does".to_owned()));
+        }
+        let measured = Calibration { choice: opened.choice.clone(), ..Calibration::default() };
+        if let Some(key) = opened.calibration_key.as_deref().filter(|key| key.len() <= LONGEST_REASON)
+            && measured.choice.is_some()
+            && measured.is_plausible()
+        {
+            options.calibrations.change(key, |kept| kept.choice = measured.choice);
+        }
+        let info = DeviceInfo {
+            id,
+            name: text(&opened.name),
+            kernel: text(&opened.kernel),
+            threads: opened.threads,
+            warning: opened.warning.as_deref().map(reason),
+        };
+        let sets = SentSets::new(0);
+        Ok(DeviceProcess { info, opened, pipe, sensors, sets, differences, last_order: 0, orders: VecDeque::new() })
+    }
+}
+
+impl Searcher for DeviceProcess {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn starts(&self) -> usize {
+        self.opened.starts
+    }
+
+    fn in_flight(&self) -> usize {
+        self.opened.in_flight
+    }
+
+    fn calibration_key(&self) -> Option<&str> {
+        self.opened.calibration_key.as_deref()
+    }
+
+    fn expected(&self) -> Option<Expected> {
+        self.opened.expected
+    }
+
+    fn sensors(&self) -> Sensors {
+        self.sensors.clone()
+    }
+
+    fn check(&mut self) -> Result<(), SearchError> {
+        match self.pipe.received.try_recv() {
+            Err(TryRecvError::Empty) => Ok(()),
+            Ok(Err(error)) => Err(error),
+            Ok(Ok(_)) => Err(self.pipe.failed("it answers what was not asked".to_owned())),
+            Err(TryRecvError::Disconnected) => Err(self.pipe.ended()),
+        }
+    }
+
+    fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
+        let (given, wanted) = (launch.starts.len(), self.starts());
+        if given != wanted {
+            return Err(SearchError::WrongStartCount { given, wanted });
+        }
+        self.last_order += 1;
+        let messages = self.sets.order(self.last_order, &launch, &self.differences);
+        for message in messages.map_err(|error| self.pipe.failed(error.to_string()))? {
+            self.pipe.send(&message)?;
+        }
+        self.orders.push_back((self.last_order, given));
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<LaunchReport, SearchError> {
+        let (order, starts) = self.orders.pop_front().ok_or(SearchError::NothingSubmitted)?;
+        let report = match self.pipe.receive(ANSWER_TIMEOUT)? {
+            FromProcess::Answer(Answer { order: answered, result: Ok(report) }) if answered == order => report,
+            // The reason follows.
+            FromProcess::Answer(Answer { result: Err(Refusal::Device), .. }) => {
+                return Err(match self.pipe.receive(ANSWER_TIMEOUT) {
+                    Err(error) => error,
+                    Ok(_) => self.pipe.failed("it does not say why it failed".to_owned()),
+                });
+            }
+            _ => return Err(self.pipe.failed("it answers what was not asked, or refuses an order".to_owned())),
+        };
+        report.check(starts, MOST_HITS).map_err(|error| self.pipe.failed(error.to_string()))?;
+        Ok(report)
+    }
+}
+
+/// A message, or why there is none any more.
+type Received = Result<FromProcess, SearchError>;
+
+/// A channel to a process, whose messages a thread reads.
+struct OpenPipe {
+    device: DeviceId,
+    writer: Box<dyn Write + Send>,
+    /// Messages but those of sensors.
+    received: Receiver<Received>,
+    end: Option<Box<dyn FnOnce() -> String + Send>>,
+}
+
+impl OpenPipe {
+    fn new(pipe: ProcessPipe, device: DeviceId) -> (OpenPipe, Sensors) {
+        let ProcessPipe { mut reader, writer, end } = pipe;
+        let (to, received) = mpsc::sync_channel(MOST_RECEIVED);
+        let sensors = Sensors::unknown();
+        let told = sensors.clone();
+        let read = move || {
+            read_all(&mut *reader, device, &to, &told);
+            told.tell(SensorValues::default(), None);
+        };
+        // Without the thread nobody sends to `received`, as if the process had ended.
+        let _ = std::thread::Builder::new().name(format!("{device} answers")).spawn(read);
+        (OpenPipe { device, writer, received, end: Some(end) }, sensors)
+    }
+
+    fn send(&mut self, message: &impl Serialize) -> Result<(), SearchError> {
+        write_frame(&mut *self.writer, message).map_err(|_| match self.received.try_recv() {
+            Ok(Err(error)) => error,
+            _ => self.ended(),
+        })
+    }
+
+    fn receive(&mut self, patience: Duration) -> Result<FromProcess, SearchError> {
+        match self.received.recv_timeout(patience) {
+            Ok(received) => received,
+            Err(RecvTimeoutError::Disconnected) => Err(self.ended()),
+            Err(RecvTimeoutError::Timeout) => Err(self.failed(format!("no answer for {} s", patience.as_secs()))),
+        }
+    }
+
+    fn failed(&self, reason: String) -> SearchError {
+        SearchError::DeviceFailed { device: self.device, reason }
+    }
+
+    /// The error of a process that ended without a reason.
+    fn ended(&mut self) -> SearchError {
+        let status = self.end.take().map_or_else(String::new, |end| format!(" ({})", end()));
+        self.failed(format!("its process has ended{status}"))
+    }
+}
+
+impl Drop for OpenPipe {
+    fn drop(&mut self) {
+        if let Some(end) = self.end.take() {
+            // A process that is asked can put the GPU's power limit back.
+            let asked = self.writer.write_all(&[0; 4]).and_then(|()| self.writer.flush());
+            let mut left = if asked.is_ok() { MOST_RECEIVED } else { 0 };
+            while left > 0 && self.received.recv_timeout(END_TIMEOUT).is_ok() {
+                left -= 1;
+            }
+            end();
+        }
+    }
+}
+
+/// Passes messages on until the process ends, or sends something that no device process sends.
+fn read_all(reader: &mut dyn Read, device: DeviceId, to: &SyncSender<Received>, sensors: &Sensors) {
+    let failed = |reason: String| Err(SearchError::DeviceFailed { device, reason });
+    loop {
+        let received = match read_frame(reader, LARGEST_ANSWER) {
+            Ok(None) => return,
+            Ok(Some(FromProcess::Sensors(values, joules))) => {
+                sensors.tell(values, joules);
+                continue;
+            }
+            Ok(Some(FromProcess::Failed(Failure::Missing(text)))) => {
+                Err(SearchError::NoSuchDevice { asked: device.to_string(), reason: reason(&text) })
+            }
+            Ok(Some(FromProcess::Failed(Failure::Failed(text)))) => failed(reason(&text)),
+            Ok(Some(message)) => Ok(message),
+            // A process that is killed may leave a part of a message.
+            Err(error) if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset) => {
+                return;
+            }
+            Err(error) => failed(format!("its process sends what is no message: {error}")),
+        };
+        let is_last = received.is_err();
+        if to.try_send(received).is_err() || is_last {
+            return;
+        }
+    }
+}
+
+/// Serves the bot at the other end of the pipe: opens the device that it asks for, and carries out
+/// its orders until it goes. `kernels` keeps compiled kernels. `enclose` is called once the device is
+/// open, and takes every right that the search does not need. `give_up` ends the process at once: the
+/// bot is gone, and the device does not end its launch.
+///
+/// Errors: the pipe fails.
+pub fn serve_device(
+    mut reader: impl Read + Send + 'static,
+    mut writer: impl Write + Send + 'static,
+    kernels: Option<Arc<dyn KernelStore>>,
+    enclose: impl FnOnce(),
+    give_up: impl FnOnce() + Send + 'static,
+) -> io::Result<()> {
+    let request = match read_frame(&mut reader, LARGEST_ORDER)? {
+        None => return Ok(()),
+        Some(DeviceRequest::Count) => return write_frame(&mut writer, &FromProcess::Counted(cuda::device_count())),
+        Some(request) => request,
+    };
+    let opened = open_requested(request, kernels);
+    let (mut searcher, opened) = match opened {
+        Ok(opened) => opened,
+        Err(error) => return write_frame(&mut writer, &FromProcess::Failed(error.into())),
+    };
+    let sensors = searcher.sensors();
+    // The first reading opens them, while files can be opened.
+    write_frame(&mut writer, &FromProcess::Sensors(sensors.read(), sensors.joules()))?;
+    enclose();
+    write_frame(&mut writer, &FromProcess::Opened(opened))?;
+    let writer = Arc::new(Mutex::new(writer));
+    let send =
+        move |message: &FromProcess| write_frame(&mut *writer.lock().unwrap_or_else(PoisonError::into_inner), message);
+    let tell = {
+        let send = send.clone();
+        move || {
+            while send(&FromProcess::Sensors(sensors.read(), sensors.joules())).is_ok() {
+                std::thread::sleep(SENSORS_EVERY);
+            }
+        }
+    };
+    std::thread::Builder::new().name("sensors".to_owned()).spawn(tell)?;
+    let (to, orders) = mpsc::sync_channel(MOST_WAITING);
+    let receive = move || {
+        let mut sets = ReceivedSets::default();
+        while let Ok(Some(message)) = read_frame::<ToDevice>(&mut reader, LARGEST_ORDER) {
+            if let Some(order) = sets.receive(message)
+                && to.send(order).is_err()
+            {
+                break;
+            }
+        }
+        drop(to);
+        std::thread::sleep(2 * END_TIMEOUT);
+        give_up();
+    };
+    std::thread::Builder::new().name("orders".to_owned()).spawn(receive)?;
+    let next = |wait| match wait {
+        true => orders.recv().map_err(|_| TryRecvError::Disconnected),
+        false => orders.try_recv(),
+    };
+    let ended = carry_out(&mut *searcher, next, |answer| {
+        let answer = Answer { result: answer.result.map(|report| report.reduced(MOST_HITS)), ..answer };
+        // If the bot is gone, the orders end too.
+        let _ = send(&FromProcess::Answer(answer));
+    });
+    match ended {
+        Ok(()) => Ok(()),
+        Err(error) => send(&FromProcess::Failed(error.into())),
+    }
+}
+
+impl From<SearchError> for Failure {
+    fn from(error: SearchError) -> Failure {
+        match error {
+            SearchError::NoSuchDevice { reason, .. } => Failure::Missing(reason),
+            SearchError::DeviceFailed { reason, .. } => Failure::Failed(reason),
+            other => Failure::Failed(other.to_string()),
+        }
+    }
+}
+
+fn open_requested(
+    request: DeviceRequest,
+    kernels: Option<Arc<dyn KernelStore>>,
+) -> Result<(Box<dyn Searcher>, Opened), SearchError> {
+    let DeviceRequest::Open { device, options, watts, calibrations } = request else {
+        return Err(SearchError::NothingSubmitted);
+    };
+    let restraints = Restraints { caps: Caps { watts, ..Caps::default() }, ..Restraints::default() };
+    let calibrations = Calibrations::kept_by(calibrations, |_| {});
+    let options = SearchOptions { restraints, calibrations: calibrations.clone(), kernels, ..*options };
+    let searcher = open::open(device, &options)?;
+    let DeviceInfo { name, kernel, threads, warning, .. } = searcher.info().clone();
+    let calibration_key = searcher.calibration_key().map(str::to_owned);
+    let choice = calibration_key.as_deref().and_then(|key| calibrations.get(key)?.choice);
+    let (starts, in_flight, expected) = (searcher.starts(), searcher.in_flight(), searcher.expected());
+    let opened = Opened { name, kernel, threads, warning, starts, in_flight, calibration_key, choice, expected };
+    Ok((searcher, opened))
+}
+
+#[cfg(test)]
+mod tests;

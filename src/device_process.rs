@@ -1,0 +1,84 @@
+//! The processes of GPUs: a fault of a GPU ends one of them, and its thread starts another. Such a
+//! process has no secret and, once its GPU is open, opens no file, no connection and no program.
+
+use crate::compiled_kernels;
+use crate::os::process;
+use crate::scheduler::DeviceOpener;
+use crate::search::orders::{DeviceProcess, Differences, ProcessPipe, serve_device};
+use crate::search::{self, DeviceId, SearchError};
+use crate::vault::os::{channel, leave_terminal, program, walls};
+use crate::vault::{DeviceFolders, MissingWall, ProcessRequest, Spawned, Spawner};
+use std::io::{self, BufRead, BufReader, Read};
+use std::sync::Arc;
+
+/// The most bytes of the log of one device process that are logged.
+const MAX_LOG_BYTES: u64 = 64 << 10;
+
+/// Opens each GPU in a process of its own, and processors in this process.
+pub fn opener(spawner: Arc<dyn Spawner>) -> DeviceOpener {
+    opener_of(spawner, |device| Some(device).filter(|device| matches!(device, DeviceId::Cuda(_))))
+}
+
+/// Opens devices in processes of their own, each as the device that `opens` names; `None` for one in
+/// this process.
+#[doc(hidden)]
+pub fn opener_of(
+    spawner: Arc<dyn Spawner>,
+    opens: impl Fn(DeviceId) -> Option<DeviceId> + Send + Sync + 'static,
+) -> DeviceOpener {
+    let (counts, differences) = (Arc::clone(&spawner), Differences::default());
+    let count = move || DeviceProcess::count_gpus(start(&*counts).map_err(|error| error.to_string())?);
+    DeviceOpener::new(count, move |id, options| match opens(id) {
+        None => search::open(id, options),
+        Some(device) => {
+            let failed = |error: io::Error| SearchError::DeviceFailed { device: id, reason: error.to_string() };
+            let pipe = start(&*spawner).map_err(failed)?;
+            Ok(Box::new(DeviceProcess::open(pipe, id, device, options, differences.clone())?))
+        }
+    })
+}
+
+fn start(spawner: &dyn Spawner) -> io::Result<ProcessPipe> {
+    let Spawned { ends, errors, mut process } = spawner.start(&ProcessRequest::Device)?;
+    if let Some(errors) = errors {
+        log_lines(errors)?;
+    }
+    let end = Box::new(move || process.end().status);
+    Ok(ProcessPipe { reader: Box::new(ends.reader), writer: Box::new(ends.writer), end })
+}
+
+/// Starts a thread that logs what a device process writes to its standard error: its own log.
+fn log_lines(errors: impl Read + Send + 'static) -> io::Result<()> {
+    let copy = move || {
+        for line in BufReader::new(errors.take(MAX_LOG_BYTES)).lines().map_while(Result::ok) {
+            match line.strip_prefix("INFO ") {
+                Some(line) => tracing::info!(line, "a device process says"),
+                None => tracing::warn!(line, "a device process says"),
+            }
+        }
+    };
+    std::thread::Builder::new().name("device log".to_owned()).spawn(copy).map(drop)
+}
+
+/// Serves the bot that started this process: opens the device that it asks for, and searches on it
+/// until the bot closes the channel.
+///
+/// Errors: standard input is not a channel, or brings something other than orders.
+pub fn serve() -> io::Result<()> {
+    program::close_inherited_files();
+    let (mut reader, writer) = channel::own_end()?;
+    let DeviceFolders { kernels } = DeviceFolders::read(&mut reader)?;
+    leave_terminal();
+    let log = tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).without_time().with_target(false);
+    log.with_max_level(tracing::Level::INFO).init();
+    serve_device(reader, writer, kernels.and_then(|folder| compiled_kernels::in_folder(&folder)), enclose, || {
+        process::end_now(1)
+    })
+}
+
+/// Takes every right that the search does not need.
+fn enclose() {
+    for MissingWall { loss, .. } in walls::enclose_device() {
+        tracing::warn!(loss, "a device process runs without its sandbox");
+    }
+}
