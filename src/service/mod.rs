@@ -32,7 +32,7 @@ use crate::nostr::{Flood, Reach, Relays, nip11};
 use crate::pattern::{Pattern, Rate};
 use crate::roster::{KeepTasks, Roster, task};
 use crate::scheduler::{DeviceOpener, DeviceStatus, Scheduler};
-use crate::search::{self, Surroundings};
+use crate::search::Surroundings;
 use crate::shutdown::{self, Shutdown, Stopper};
 use crate::vault::{DeviceFolders, DirectSpawner, PublicSettings, Spawner, Vault};
 use crate::web::PAGE_SHA256;
@@ -158,7 +158,7 @@ impl Service {
         let Some((fleet, credentials)) = self.context.fleet.clone().zip(credentials.map(Arc::new)) else { return self };
         // A weak handle, so that a session that outlasts the stop does not keep the scheduler alive.
         let scheduler = Arc::downgrade(&self.scheduler);
-        let attach = move |searcher: Box<dyn search::Searcher>| {
+        let attach = move |searcher: Box<dyn crate::search::Searcher>| {
             if let Some(scheduler) = scheduler.upgrade() {
                 scheduler.attach(searcher);
             }
