@@ -59,7 +59,7 @@ impl Planning {
     /// Computes the share and the place in line that a new asker would be told.
     fn tell(&self) -> (f64, usize) {
         let asker = Asker([0xff; 32]);
-        (self.pool.shares(asker).part_of_one_more, self.pool.split_queue(asker).open)
+        (self.pool.shares(asker).part_of_one_more, self.pool.shares(asker).split_jobs)
     }
 }
 

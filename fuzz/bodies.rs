@@ -5,7 +5,7 @@ use nostr::nips::nip44::{self, Version};
 use nostr::{Event, EventBuilder, JsonUtil, Keys, Kind, Tag};
 use npubbot::bot::{Facts, answer, decide, read};
 use npubbot::config::Config;
-use npubbot::job::{Asker, JobId, RumorId};
+use npubbot::job::{Asker, RumorId};
 use npubbot::key::{HalfPoint, Npub, Offset, Rotation, SplitTweak, Tweak, VerifiedHit};
 use npubbot::language::Language;
 use npubbot::ledger::{AskerView, Effect};
@@ -16,42 +16,13 @@ use npubbot::vault::{Opened, Rumor, Vault, VerifiedEvent};
 use secp256k1::Scalar;
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 /// Target `request`: every text gets an answer of limited length.
 pub fn request(data: &[u8]) {
     static CONFIG: OnceLock<Config> = OnceLock::new();
     let config = CONFIG.get_or_init(|| Config::embedded_default().expect("what ships is valid"));
     let asker = AskerView::default();
-    let facts = Facts {
-        limits: &config.limits,
-        asker: &asker,
-        pool_jobs: 3,
-        split_jobs: 1,
-        intervals: 0,
-        text_tests: 0,
-        handed_on: 0.0,
-        rate: Some(Rate(80e6)),
-        whole_keys_rate: Some(Rate(20e6)),
-        next_job: JobId(12),
-        half: None,
-        is_stranger: false,
-        owes: None,
-        undelivered_full: false,
-        split_work: None,
-        split_place: None,
-        pool_part: 0.5,
-        top_words_part: 0.5,
-        whole_keys_part: 0.5,
-        split_part: 0.25,
-        own_split_part: 0.5,
-        easy_bits: 30,
-        easy_wait: Duration::from_secs(10),
-        page: None,
-        now: 1_800_000_000,
-        hours: None,
-        is_stopped: false,
-    };
+    let facts = Facts::idle(&config.limits, &asker, Rate(80e6), 1_800_000_000);
     let rumor = Rumor {
         id: RumorId([1; 32]),
         author: Asker([2; 32]),

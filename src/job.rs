@@ -17,6 +17,32 @@ impl fmt::Display for JobId {
     }
 }
 
+/// Classes of jobs by the expected time of all devices. Each class has room of its own, so a job of
+/// seconds takes no seat of jobs of hours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimeClass {
+    /// Up to a minute.
+    Minute,
+    /// Up to an hour.
+    Hour,
+    /// Longer.
+    Longer,
+}
+
+impl TimeClass {
+    /// All classes. The place of a class here is its index in arrays.
+    pub const EVERY: [TimeClass; 3] = [TimeClass::Minute, TimeClass::Hour, TimeClass::Longer];
+
+    /// The class of a job.
+    pub fn of(device_time: Duration) -> TimeClass {
+        match device_time.as_secs_f64() {
+            seconds if seconds <= 60.0 => TimeClass::Minute,
+            seconds if seconds <= 3600.0 => TimeClass::Hour,
+            _ => TimeClass::Longer,
+        }
+    }
+}
+
 /// A job: its patterns, its asker and its time limit.
 ///
 /// The bot creates it, the ledger stores it, and the scheduler searches by it. Its `Debug` output
@@ -39,6 +65,8 @@ pub struct JobSpec {
     pub expires_at: u64,
     /// The asker is told at this time, in Unix seconds, that the search takes longer than promised.
     pub notice_at: Option<u64>,
+    /// The expected time of all devices together, as of the acceptance.
+    pub device_time: Duration,
 }
 
 /// A search without a target, and its best key so far.
@@ -83,6 +111,7 @@ impl JobSpec {
             subject: None,
             expires_at: u64::MAX,
             notice_at: None,
+            device_time: Duration::ZERO,
         }
     }
 

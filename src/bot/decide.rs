@@ -58,6 +58,7 @@ pub fn decide(request: &AskerRequest, reading: &MessageReading, facts: &Facts<'_
         Intent::SplitBest(half, best) => decide_best(request, *best, Some(*half), facts),
         Intent::BadPoint(error) => say(BotReply::BadPoint(*error)),
         Intent::PointAlone => say(BotReply::PointAlone),
+        Intent::WorkAlone => say(BotReply::WorkAlone),
         Intent::SplitHelp => say(BotReply::SplitHelp { page: facts.page.map(str::to_owned) }),
         Intent::Offer(patterns, reason) => say(BotReply::Offer {
             patterns: patterns.iter().take(MAX_OFFERED).cloned().collect(),
@@ -161,14 +162,17 @@ fn open_jobs(facts: &Facts<'_>) -> Vec<JobId> {
 fn decide_search(request: &AskerRequest, patterns: &[Pattern], half: Option<HalfPoint>, facts: &Facts<'_>) -> Decision {
     let considered = &patterns[..patterns.len().min(facts.limits.prefixes_per_job)];
     let rate = match half {
-        Some(_) => facts.split_rate(considered, facts.split_part),
+        Some(_) => facts.split_rate(considered, facts.shares.part_of_one_more),
         None => facts.pool_rate(considered),
     };
     let Some(difficulty) = difficulty_of(considered) else {
         return say(BotReply::Nothing);
     };
     let expected = rate.and_then(|rate| difficulty.expected_time(rate));
-    let refusal = policy::refusal(patterns, difficulty, half.is_some(), rate, facts);
+    let of_all = facts.split_rate(considered, 1.0).and_then(|rate| difficulty.expected_time(rate));
+    let device_time = of_all.unwrap_or_default();
+    let place = facts.place_for(considered, false, half.is_some(), device_time);
+    let refusal = policy::refusal(request.asker, patterns, difficulty, half.is_some(), rate, &place, facts);
     if let Some(reply) = refusal {
         return say(reply);
     }
@@ -183,7 +187,7 @@ fn decide_search(request: &AskerRequest, patterns: &[Pattern], half: Option<Half
         rests: facts.rests(),
         queue,
         is_split,
-        place: facts.split_place.filter(|_| is_split),
+        place: facts.shares.place_of_one_more.filter(|_| is_split),
         expensive: expected.is_some_and(|expected| expected.as_secs() > SPLIT_HINT_SECONDS),
         other_job: match facts.asker.open.as_slice() {
             [only] => Some(only.id),
@@ -195,7 +199,7 @@ fn decide_search(request: &AskerRequest, patterns: &[Pattern], half: Option<Half
             cheaper_one(patterns, rate, facts)
         },
     });
-    let expires_at = facts.now + facts.limits.give_up_after.as_secs();
+    let expires_at = facts.now + place.lifetime.as_secs();
     // The promised time: 95 of 100 jobs are done by then.
     let most = takes.map(|takes| takes.most.saturating_add(facts.until_hours() + queue));
     let notice_at = most.and_then(|most| facts.notice_at(most, expires_at));
@@ -208,6 +212,7 @@ fn decide_search(request: &AskerRequest, patterns: &[Pattern], half: Option<Half
         subject: request.subject.clone(),
         expires_at,
         notice_at,
+        device_time,
     };
     (Effect::Accept(facts.next_job, spec), Some(reply))
 }
@@ -239,7 +244,7 @@ fn status_reply(facts: &Facts<'_>) -> BotReply {
 /// The mean time of a job, and the chance that it is done by now.
 fn progress(job: &Job, facts: &Facts<'_>) -> Option<(Duration, f64)> {
     let rate = match job.spec.half {
-        Some(_) => facts.split_rate(&job.spec.patterns, facts.own_split_part),
+        Some(_) => facts.split_rate(&job.spec.patterns, facts.shares.own_split_part),
         None => facts.pool_rate(&job.spec.patterns),
     }?;
     let difficulty = difficulty_of(&job.spec.patterns)?;
@@ -267,10 +272,11 @@ fn resend(asked: Option<JobId>, facts: &Facts<'_>) -> Decision {
 /// Decides about a request without a target.
 pub(super) fn decide_best(request: &AskerRequest, best: Best, half: Option<HalfPoint>, facts: &Facts<'_>) -> Decision {
     let is_split = half.is_some();
-    if let Some(refusal) = policy::refusal_of_best(best, is_split, facts) {
+    let place = facts.place_for(&[], true, is_split, best.time);
+    if let Some(refusal) = policy::refusal_of_best(request.asker, best, is_split, &place, facts) {
         return (Effect::Nothing, Some(refusal));
     }
-    let part = if is_split { facts.split_part } else { pool_part(facts) };
+    let part = if is_split { facts.shares.part_of_one_more } else { pool_part(facts) };
     let patterns = best.family.floor();
     let queue = if is_split { Duration::ZERO } else { facts.queue_for(&patterns) };
     let takes = best_takes(best, part, facts);
@@ -280,9 +286,9 @@ pub(super) fn decide_best(request: &AskerRequest, best: Best, half: Option<HalfP
         rests: facts.rests(),
         queue,
         is_split,
-        place: facts.split_place.filter(|_| is_split),
+        place: facts.shares.place_of_one_more.filter(|_| is_split),
     });
-    let expires_at = facts.now + facts.limits.give_up_after.as_secs();
+    let expires_at = facts.now + place.lifetime.as_secs();
     let spec = JobSpec {
         asker: request.asker,
         patterns,
@@ -292,6 +298,7 @@ pub(super) fn decide_best(request: &AskerRequest, best: Best, half: Option<HalfP
         subject: request.subject.clone(),
         expires_at,
         notice_at: facts.notice_at(takes.saturating_add(facts.until_hours() + queue), expires_at),
+        device_time: best.time,
     };
     (Effect::Accept(facts.next_job, spec), Some(reply))
 }
@@ -307,7 +314,7 @@ pub(super) fn explain_best(best: Best, facts: &Facts<'_>) -> BotReply {
 /// The share of the devices that a search without a target gets from the pool. Its patterns
 /// restrict the start of a key, so the fast kernel searches for them.
 fn pool_part(facts: &Facts<'_>) -> f64 {
-    facts.pool_part * facts.top_words_part
+    facts.shares.pool_part * facts.shares.top_words_part
 }
 
 fn best_explanation(best: Best, part: f64, facts: &Facts<'_>) -> BestExplanation {

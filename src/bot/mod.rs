@@ -12,6 +12,7 @@ mod message;
 pub mod notices;
 mod phrases;
 mod policy;
+mod price;
 mod reading;
 mod reply;
 mod request;
@@ -26,7 +27,8 @@ mod wording;
 
 pub use decide::{Decision, decide, label};
 pub use phrases::{english_meaning, english_meaning_of_best};
-pub use policy::{Facts, SplitCost, accepted_by_bot, nearest_accepted};
+pub use policy::{Facts, accepted_by_bot, nearest_accepted};
+pub use price::{LEAST_BITS, Price};
 pub use reply::BotReply;
 pub use request::{
     AskerRequest, ChatContext, MOST_SPLIT_PREFIXES, MessageReading, OfferReason, Question, ShownCommand, asked, read,

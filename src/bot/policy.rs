@@ -1,16 +1,17 @@
 //! The facts that a decision depends on, the limits on requests, and what would be accepted instead.
 
 use super::decide::cheaper_one;
+use super::price::{LEAST_BITS, Place, owed};
 use super::reply::BotReply;
 use crate::config::Limits;
 use crate::hours::{Calendar, Hours};
-use crate::job::JobId;
+use crate::job::{Asker, JobId};
 use crate::key::Npub;
-use crate::ledger::{AskerView, HalfUse};
-use crate::message::WorkWanted;
+use crate::ledger::{AskerView, HalfUse, Job};
 use crate::pattern::{
     Best, Difficulty, Effort, NINETY_FIVE_PERCENT, Pattern, PatternKind, PatternSet, Rate, rate_in_turns,
 };
+use crate::scheduler::{PatternLoad, Shares, WaitEstimate};
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -20,15 +21,6 @@ const SHORT_WAIT: Duration = Duration::from_secs(2);
 /// Multiple of the promised time after which an asker is told that a job is late.
 const HALF_AS_LONG_AGAIN: f64 = 1.5;
 
-/// Proof of work of a split job ([`crate::key::SplitWork`]).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SplitCost {
-    /// Bits of the work.
-    pub bits: u32,
-    /// The bot for which the work is done.
-    pub bot: Npub,
-}
-
 /// Everything that a decision depends on, besides the message.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
@@ -36,17 +28,8 @@ pub struct Facts<'a> {
     pub limits: &'a Limits,
     /// Jobs and keys of the asker.
     pub asker: &'a AskerView,
-    /// Number of jobs of the pool being searched, of all askers.
-    pub pool_jobs: usize,
-    /// Number of split jobs being searched, of all askers. They take turns with the pool.
-    pub split_jobs: usize,
-    /// Intervals that the devices' filters need for all open jobs.
-    pub intervals: usize,
-    /// Tests of whole texts that the devices need for all open jobs.
-    pub text_tests: usize,
-    /// The share of keys that pass a filter and need a full check, summed over the patterns of all
-    /// open jobs ([`crate::pattern::Pattern::handed_on`]).
-    pub handed_on: f64,
+    /// The open jobs of all askers, and their shares of the devices.
+    pub shares: Shares,
     /// The measured rate of all devices together; `None` before the first measurement.
     pub rate: Option<Rate>,
     /// The rate of all devices together when they compare whole keys.
@@ -55,34 +38,24 @@ pub struct Facts<'a> {
     pub next_job: JobId,
     /// The earlier use of the half in a split request; `None` if it was not used before.
     pub half: Option<HalfUse>,
-    /// The pool's share of the devices, 0 to 1.
-    pub pool_part: f64,
-    /// The share of the pool's time for patterns that the fast kernel searches for.
-    pub top_words_part: f64,
-    /// The share of the pool's time for patterns that need whole keys compared.
-    pub whole_keys_part: f64,
-    /// The share of the devices that a further split job of this asker would have.
-    pub split_part: f64,
-    /// The share of the devices that each split job of this asker has now.
-    pub own_split_part: f64,
-    /// Requests of the pool with a prefix of at most this many bits wait for older ones: a launch
-    /// yields a limited number of keys.
-    pub easy_bits: u32,
-    /// Time that requests of at most `easy_bits` wait, if all devices search for the pool.
-    pub easy_wait: Duration,
+    /// The time that easy requests wait, if all devices search for the pool: a launch yields a
+    /// limited number of keys.
+    pub queue: WaitEstimate,
     /// The address of the bot's page, if it has one.
     pub page: Option<&'a str>,
     /// Whether the bot serves friends only, and this asker is none.
     pub is_stranger: bool,
-    /// The proof of work this asker still owes, because there is a flood and they are new.
-    pub owes: Option<WorkWanted>,
     /// Whether there is room for results of askers who have taken one before, and for no others.
     pub undelivered_full: bool,
-    /// Proof of work that a split job costs now and this message lacks.
-    pub split_work: Option<SplitCost>,
-    /// Place in line of a further split job of this asker, from 1; `None` if it is searched at
-    /// once.
-    pub split_place: Option<usize>,
+    /// The bot's public key.
+    pub bot: Npub,
+    /// Whether the asker is a friend of the operator, who owes no work.
+    pub is_friend: bool,
+    /// Whether a job costs this asker work because they are new and many new ones ask, or nobody
+    /// takes results.
+    pub is_crowded_out: bool,
+    /// Bits of the proof of work in the message that was not spent before; 0 without one.
+    pub paid: u32,
     /// The hours at which the devices search; `None` for always.
     pub hours: Option<&'a Hours>,
     /// Whether the search is paused with no known end: by the operator, for heat or on a battery.
@@ -93,16 +66,33 @@ pub struct Facts<'a> {
 
 impl Facts<'_> {
     pub(super) fn open_jobs(&self) -> usize {
-        self.pool_jobs + self.split_jobs
+        self.shares.pool_jobs + self.shares.split_jobs
+    }
+
+    /// The time that older easy requests take before one with these patterns. One easy prefix is
+    /// enough to wait, because its key is found before those of the hard ones.
+    fn easy_wait(&self, patterns: &[Pattern]) -> Duration {
+        match patterns.iter().any(|pattern| pattern.bits() <= self.queue.up_to_bits) {
+            true => self.queue.wait.div_f64(self.shares.pool_part.max(0.01)),
+            false => Duration::ZERO,
+        }
     }
 
     /// The time until a request is searched; zero if that is less than [`SHORT_WAIT`].
     pub(super) fn queue_for(&self, patterns: &[Pattern]) -> Duration {
-        // One easy prefix is enough to wait, because its key is found before those of the hard
-        // ones.
-        let waits = patterns.iter().any(|pattern| pattern.bits() <= self.easy_bits);
-        let wait = self.easy_wait.div_f64(self.pool_part.max(0.01));
-        if waits && wait >= SHORT_WAIT { wait } else { Duration::ZERO }
+        Some(self.easy_wait(patterns)).filter(|wait| *wait >= SHORT_WAIT).unwrap_or_default()
+    }
+
+    /// The place that is left for a job with these patterns.
+    pub(super) fn place_for(
+        &self,
+        patterns: &[Pattern],
+        is_best: bool,
+        is_split: bool,
+        device_time: Duration,
+    ) -> Place {
+        let wait = if is_split || is_best { Duration::ZERO } else { self.easy_wait(patterns) };
+        Place::new(&PatternLoad::new(patterns, is_best, is_split), device_time, wait, self)
     }
 
     /// The time at which an asker is told that a job is late, in Unix seconds. `None` if the job
@@ -123,11 +113,11 @@ impl Facts<'_> {
     /// The rate of a job of the pool. Patterns for the fast kernel and patterns that need whole
     /// keys compared take turns.
     pub(super) fn pool_rate(&self, patterns: &[Pattern]) -> Option<Rate> {
-        let part_of = |rate: Option<Rate>, part: f64| rate.map(|Rate(rate)| Rate(rate * part * self.pool_part));
+        let part_of = |rate: Option<Rate>, part: f64| rate.map(|Rate(rate)| Rate(rate * part * self.shares.pool_part));
         let is_whole = |pattern: &Pattern| !pattern.begins_selectively();
         match (patterns.iter().any(is_whole), patterns.iter().all(is_whole)) {
-            (false, _) => part_of(self.rate, self.top_words_part),
-            (true, true) => part_of(self.whole_keys_rate, self.whole_keys_part),
+            (false, _) => part_of(self.rate, self.shares.top_words_part),
+            (true, true) => part_of(self.whole_keys_rate, self.shares.whole_keys_part),
             // This job has patterns of both kinds, so the kinds share the pool.
             (true, false) => {
                 let (top_words, whole_keys) = (part_of(self.rate, 1.0)?, part_of(self.whole_keys_rate, 1.0)?);
@@ -210,23 +200,23 @@ const DAY: u64 = 86_400;
 const UNMEASURED_CHARACTERS: u32 = 6;
 /// The longest search without a target that an asker may ask for.
 pub(super) const LONGEST_BEST: Duration = Duration::from_secs(600);
-/// Longest list of prefixes that is repeated in a command, in bytes.
-const LONGEST_PREFIXES: usize = 300;
 
 /// The refusal of a request, or `None` if it is accepted. `difficulty`: the common difficulty of
 /// the patterns. `rate`: the rate at which the job would be searched.
 pub(super) fn refusal(
+    author: Asker,
     patterns: &[Pattern],
     difficulty: Difficulty,
     is_split: bool,
     rate: Option<Rate>,
+    place: &Place,
     facts: &Facts<'_>,
 ) -> Option<BotReply> {
     let limits = facts.limits;
     if let Some(pattern) = patterns.iter().find(|pattern| !accepted_by_bot(pattern)) {
         return Some(BotReply::NotSearched { pattern: pattern.clone(), nearest: nearest_accepted(pattern) });
     }
-    if let Some(reply) = owed(is_split, facts) {
+    if let Some(reply) = not_served(is_split, facts) {
         return Some(reply);
     }
     if patterns.len() > limits.prefixes_per_job {
@@ -238,7 +228,7 @@ pub(super) fn refusal(
     if let Some(reply) = too_many(facts) {
         return Some(reply);
     }
-    if let Some(reply) = too_wide(patterns, facts) {
+    if let Some(reply) = too_wide(patterns) {
         return Some(reply);
     }
     let refused = match rate {
@@ -249,22 +239,32 @@ pub(super) fn refusal(
         }
     };
     // The work is asked for last, so nobody does it for a request that is refused anyway.
-    refused.or_else(|| facts.split_work.filter(|_| is_split).map(|cost| work_wanted(prefixes_of(patterns), cost)))
+    refused.or_else(|| no_place(author, place, facts))
 }
 
 /// The refusal of a request without a target, or `None` if it is accepted.
-pub(super) fn refusal_of_best(best: Best, is_split: bool, facts: &Facts<'_>) -> Option<BotReply> {
-    let same = facts
-        .asker
-        .open
-        .iter()
-        .find(|job| job.spec.half.is_none() && job.spec.best.as_ref().is_some_and(|search| search.best == best));
-    owed(is_split, facts)
+pub(super) fn refusal_of_best(
+    author: Asker,
+    best: Best,
+    is_split: bool,
+    place: &Place,
+    facts: &Facts<'_>,
+) -> Option<BotReply> {
+    let open = &facts.asker.open;
+    let is_same = |job: &&Job| job.spec.half.is_none() && job.spec.best.as_ref().is_some_and(|own| own.best == best);
+    not_served(is_split, facts)
         .or_else(|| too_long(best, facts))
-        .or_else(|| same.filter(|_| !is_split).map(|job| BotReply::AlreadySearching { job: job.id }))
+        .or_else(|| {
+            open.iter().find(is_same).filter(|_| !is_split).map(|job| BotReply::AlreadySearching { job: job.id })
+        })
         .or_else(|| too_many(facts))
-        .or_else(|| too_wide(&best.family.floor(), facts))
-        .or_else(|| facts.split_work.filter(|_| is_split).map(|cost| work_wanted(best.to_string(), cost)))
+        .or_else(|| no_place(author, place, facts))
+}
+
+/// The refusal of a job for which there is no place, or of a request that lacks work.
+fn no_place(author: Asker, place: &Place, facts: &Facts<'_>) -> Option<BotReply> {
+    let least = if facts.is_crowded_out { LEAST_BITS } else { 0 };
+    place.refusal(author, facts).or_else(|| owed(least, author, facts))
 }
 
 /// The refusal of a search without a target that takes too long: longer than [`LONGEST_BEST`], or
@@ -274,13 +274,10 @@ pub(super) fn too_long(best: Best, facts: &Facts<'_>) -> Option<BotReply> {
     (best.time > limit).then_some(BotReply::BestTooLong { best: Best { time: limit, ..best } })
 }
 
-/// The refusal for an asker who is not served or owes work, or whose half was used.
-fn owed(is_split: bool, facts: &Facts<'_>) -> Option<BotReply> {
-    let used = facts.half.filter(|_| is_split);
-    if facts.is_stranger {
-        return Some(BotReply::FriendsOnly);
-    }
-    facts.owes.map(BotReply::WorkWanted).or_else(|| used.map(BotReply::HalfUsed))
+/// The refusal for an asker who is not served, or whose half was used.
+fn not_served(is_split: bool, facts: &Facts<'_>) -> Option<BotReply> {
+    let used = facts.half.filter(|_| is_split).map(BotReply::HalfUsed);
+    if facts.is_stranger { Some(BotReply::FriendsOnly) } else { used }
 }
 
 /// The refusal for an asker who has reached the limit on open or daily jobs, or whose last result
@@ -309,40 +306,14 @@ fn too_many(facts: &Facts<'_>) -> Option<BotReply> {
     None
 }
 
-/// The patterns as text for a command line, or a placeholder if that is too long.
-fn prefixes_of(patterns: &[Pattern]) -> String {
-    let prefixes = patterns.iter().map(quoted).collect::<Vec<_>>().join(" ");
-    if prefixes.len() > LONGEST_PREFIXES { "PREFIX...".to_owned() } else { prefixes }
-}
-
-/// The refusal of a split request that lacks proof of work, with the command that does the work.
-fn work_wanted(prefixes: String, SplitCost { bits, bot }: SplitCost) -> BotReply {
-    let command = format!("npubbot split new {prefixes} --out half.age --work {bits} --bot {bot}");
-    BotReply::SplitWorkWanted { bits, command }
-}
-
-/// A pattern, quoted for a shell if necessary.
-fn quoted(pattern: &Pattern) -> String {
-    match pattern.prefix() {
-        Some(prefix) => prefix.to_owned(),
-        None => format!("'{pattern}'"),
+/// The refusal of a job that has too many intervals or tests of whole texts by itself.
+fn too_wide(patterns: &[Pattern]) -> Option<BotReply> {
+    let load = PatternLoad::new(patterns, false, false);
+    if load.intervals > JOB_INTERVALS {
+        return Some(BotReply::TooWide { asked: load.intervals, allowed: JOB_INTERVALS });
     }
-}
-
-/// The refusal of a job that has too many intervals, tests of whole texts or keys to check in full,
-/// alone or together with the open jobs.
-fn too_wide(patterns: &[Pattern], facts: &Facts<'_>) -> Option<BotReply> {
-    let (intervals, tests, handed_on) = (intervals_of(patterns), text_tests_of(patterns), handed_on_by(patterns));
-    if intervals > JOB_INTERVALS {
-        return Some(BotReply::TooWide { asked: intervals, allowed: JOB_INTERVALS });
-    }
-    if tests > JOB_TEXT_TESTS {
-        return Some(BotReply::TooManyEnds { asked: tests, allowed: JOB_TEXT_TESTS });
-    }
-    let is_full = intervals > FEW_INTERVALS && facts.intervals + intervals > ALL_INTERVALS;
-    let has_no_test = tests > 0 && facts.text_tests + tests > ALL_TEXT_TESTS;
-    let is_busy = handed_on > LITTLE_HANDED_ON && facts.handed_on + handed_on > ALL_HANDED_ON;
-    (is_full || has_no_test || is_busy).then_some(BotReply::TooWideNow)
+    let asked = load.text_tests;
+    (asked > JOB_TEXT_TESTS).then_some(BotReply::TooManyEnds { asked, allowed: JOB_TEXT_TESTS })
 }
 
 /// The asker's open job of the pool for the same patterns.
@@ -368,7 +339,8 @@ fn too_hard(
         return None;
     }
     // The longest single prefix that is accepted now; 0 if even one character takes too long.
-    let of_prefixes = if is_split { facts.split_rate(&[], facts.split_part) } else { facts.pool_rate(&[]) };
+    let of_prefixes =
+        if is_split { facts.split_rate(&[], facts.shares.part_of_one_more) } else { facts.pool_rate(&[]) };
     let of_prefixes = of_prefixes.unwrap_or(rate);
     let within = |characters: &u32| {
         let difficulty = Difficulty::from_bits(5 * characters);
@@ -385,24 +357,9 @@ fn too_hard(
 const DIFFICULTY_STEPS: usize = 1 << 14;
 /// Limit on the intervals of one job. The longest list of words has 1,794 intervals.
 pub(super) const JOB_INTERVALS: usize = 4096;
-/// Limit on the intervals of all open jobs together. It is the size of a list of 100,000 words.
-/// With so many intervals, every job still keeps most of its rate.
-pub(super) const ALL_INTERVALS: usize = 1 << 17;
-/// Number of intervals up to which a job is accepted, however many the other jobs have.
-pub(super) const FEW_INTERVALS: usize = 64;
 
 /// Limit on the tests of whole texts of one job.
 pub(super) const JOB_TEXT_TESTS: usize = 8;
-/// Limit on the tests of whole texts of all open jobs. Each test is made on every key.
-pub(super) const ALL_TEXT_TESTS: usize = 32;
-/// Limit on the share of keys that need a full check ([`Pattern::handed_on`]), summed over all open
-/// jobs. It allows four patterns that fix four characters at the start and have a part elsewhere. A
-/// GPU checks even more keys without delay. For a CPU of two cores, this limit means a few thousand
-/// full checks a second, of tens of microseconds each.
-pub(super) const ALL_HANDED_ON: f64 = 1.0 / (1 << 18) as f64;
-/// Share of keys that need a full check up to which a job is accepted, whatever the share of the
-/// other jobs. It is the share of a pattern that fixes eight characters at the start.
-pub(super) const LITTLE_HANDED_ON: f64 = 1.0 / (1u64 << 40) as f64;
 
 /// A budget of steps for the difficulties in one message. MessageReading the message and deciding about it
 /// have a budget each.
@@ -448,19 +405,4 @@ pub(super) fn difficulty_of(patterns: &[Pattern]) -> Option<Difficulty> {
 pub(super) fn cheaper(pattern: &Pattern) -> Option<Pattern> {
     let cheaper = pattern.cheaper_within(&mut effort());
     cheaper.into_iter().find(|other| accepted_by_bot(other) && other.interval_count() <= JOB_INTERVALS)
-}
-
-/// Number of intervals of all these patterns.
-pub(super) fn intervals_of(patterns: &[Pattern]) -> usize {
-    patterns.iter().map(Pattern::interval_count).sum()
-}
-
-/// Number of tests of whole texts of all these patterns.
-pub(super) fn text_tests_of(patterns: &[Pattern]) -> usize {
-    patterns.iter().map(Pattern::text_test_count).sum()
-}
-
-/// The share of keys that need a full check ([`Pattern::handed_on`]), summed over these patterns.
-pub(super) fn handed_on_by(patterns: &[Pattern]) -> f64 {
-    patterns.iter().map(Pattern::handed_on).sum()
 }

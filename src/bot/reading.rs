@@ -7,7 +7,7 @@ use super::request::{ChatContext, Intent, MessageReading, OfferReason, Question,
 use super::text::{MessageText, Token, TokenKind, has_secret_key, is_foreign_thing, is_other_script};
 use super::vocabulary::{self, Class, PhraseMatch};
 use super::wishes::{Wish, has_foreign_wildcard, literal, offer, patterns_of, read, wish};
-use crate::key::{HalfPoint, SplitWork};
+use crate::key::HalfPoint;
 use crate::language::Language;
 use crate::pattern::{Best, Effort, Pattern};
 
@@ -189,10 +189,8 @@ impl Message<'_> {
         vocabulary::find(&self.tokens).iter().any(|found| found.class == Class::Split)
     }
 
-    /// Reads `split <point> pattern …`. The point may be anywhere among the words, and so may
-    /// `work:…`.
+    /// Reads `split <point> pattern …`. The point may be anywhere among the words.
     fn split(&self, words: &[&str], effort: &mut Effort) -> Intent {
-        let words: Vec<&str> = words.iter().copied().filter(|word| word.parse::<SplitWork>().is_err()).collect();
         let (points, asked): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| HalfPoint::is_meant(word));
         let point = match points.as_slice() {
             [] if words.is_empty() || (1..self.tokens.len()).filter(|at| self.known[*at]).count() > 1 => {

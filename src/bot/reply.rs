@@ -1,12 +1,12 @@
 //! All answers of the bot, as values. [`super::wording`] has the texts.
 
 use super::policy::{Rests, Takes};
+use super::price::Price;
 use super::request::{OfferReason, Question, ShownCommand};
 use crate::job::{BestSearch, JobId};
 use crate::key::HalfPointError;
 use crate::language::Language;
 use crate::ledger::HalfUse;
-use crate::message::WorkWanted;
 use crate::pattern::{Best, Difficulty, Pattern, PatternError, Rate};
 use std::time::Duration;
 
@@ -210,15 +210,10 @@ pub enum BotReply {
     },
     /// A request from before a restore of the ledger.
     Restored,
-    /// A flood: a new asker is asked for proof of work.
-    WorkWanted(WorkWanted),
-    /// Many split jobs are open: a further one costs proof of work.
-    SplitWorkWanted {
-        /// Bits of the work.
-        bits: u32,
-        /// The command line that makes a half with this work.
-        command: String,
-    },
+    /// A request that costs proof of work now.
+    Price(Price),
+    /// A proof of work without a request.
+    WorkAlone,
     /// This asker sent too many messages, and gets no further answer for some time.
     Paused {
         /// The time of the next answer, in Unix seconds.

@@ -3,15 +3,14 @@
 use super::policy::effort;
 use super::reading::{WORDS_READ, depends_on_chat, read_text, read_text_within};
 use crate::job::{Asker, EncryptionKey, JobId, RumorId};
-use crate::key::{HalfPoint, HalfPointError, SplitWork};
+use crate::key::{HalfPoint, HalfPointError, Work};
 use crate::language::Language;
 use crate::ledger::AskerView;
 use crate::pattern::{Best, Effort, Pattern, PatternError};
 use crate::vault::{Asked, Rumor, Wanted};
 
-/// The most prefixes of a split request that are read, besides its first word, its point and its
-/// work.
-pub const MOST_SPLIT_PREFIXES: usize = WORDS_READ - 3;
+/// The most prefixes of a split request that are read, besides its first word and its point.
+pub const MOST_SPLIT_PREFIXES: usize = WORDS_READ - 2;
 
 /// NIP-04: a message of an old client. Only its text is encrypted.
 const KIND_NIP04: u16 = 4;
@@ -29,9 +28,10 @@ pub struct AskerRequest {
     pub(super) encryption_key: Option<EncryptionKey>,
     pub(super) subject: Option<String>,
     pub(super) form: MessageForm,
+    /// The text without the proof of work.
     text: String,
     half: Option<HalfPoint>,
-    work: Option<SplitWork>,
+    work: Option<Work>,
 }
 
 impl AskerRequest {
@@ -39,15 +39,18 @@ impl AskerRequest {
     pub fn reading(&self, asker: &AskerView) -> MessageReading {
         let open: Vec<_> = asker.open.iter().map(|job| (job.id, job.spec.patterns.clone())).collect();
         let delivered = open.is_empty() && !asker.results.is_empty();
-        let reading = read_text(&self.text, &ChatContext { language: asker.language, open, delivered });
+        let mut reading = read_text(&self.text, &ChatContext { language: asker.language, open, delivered });
+        if self.work.is_some() && reading.intent == Intent::Nothing {
+            reading.intent = Intent::WorkAlone;
+        }
         // What a NIP-04 message asks for is not done, so no word of it needs an explanation.
         let shadowed = reading.shadowed.filter(|_| !self.is_nip04());
         MessageReading { intent: with_ticket(reading.intent, &self.text), shadowed, ..reading }
     }
 
     /// The proof of work in the text, the first if there are several. The caller checks it.
-    pub fn split_work(&self) -> Option<SplitWork> {
-        self.work
+    pub fn work(&self) -> Option<Work> {
+        self.work.filter(|_| self.form == MessageForm::Sealed)
     }
 
     /// The half point in the text. The caller looks up whether it was used before.
@@ -78,15 +81,15 @@ pub(super) enum MessageForm {
 
 /// Takes a message apart. Never panics, for any text.
 pub fn read(rumor: &Rumor) -> AskerRequest {
-    let words = || rumor.content.split_whitespace();
+    let (text, work) = Work::take_from(&rumor.content);
     AskerRequest {
         asker: rumor.author,
         encryption_key: rumor.encryption_key,
         subject: rumor.subject.clone(),
         form: form(rumor),
-        text: rumor.content.clone(),
-        half: words().filter(|word| HalfPoint::is_meant(word)).find_map(|word| word.parse().ok()),
-        work: words().find_map(|word| word.to_lowercase().parse().ok()),
+        half: text.split_whitespace().filter(|word| HalfPoint::is_meant(word)).find_map(|word| word.parse().ok()),
+        text,
+        work,
     }
 }
 
@@ -108,7 +111,7 @@ pub fn asked(rumor: &Rumor) -> Option<Asked> {
     if form(rumor) != MessageForm::Sealed {
         return None;
     }
-    asked_in(&rumor.content)
+    asked_in(&Work::take_from(&rumor.content).0)
 }
 
 fn asked_in(text: &str) -> Option<Asked> {
@@ -177,6 +180,8 @@ pub(super) enum Intent {
     BadPoint(Option<HalfPointError>),
     /// `split` and a point, but no prefix.
     PointAlone,
+    /// A proof of work and nothing else.
+    WorkAlone,
     /// Patterns that are shown, ready to send; nothing starts.
     Offer(Vec<Pattern>, OfferReason),
     Help,

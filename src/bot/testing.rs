@@ -4,9 +4,11 @@
 use super::{Facts, decide, label, read};
 use crate::config::Limits;
 use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
+use crate::key::Npub;
 use crate::language::Language;
 use crate::ledger::{AskerView, Job, JobState};
 use crate::pattern::Rate;
+use crate::scheduler::{Shares, WaitEstimate};
 use crate::vault::Rumor;
 use std::time::Duration;
 
@@ -57,7 +59,6 @@ pub fn limits() -> Limits {
         wraps_per_second: 50,
         wraps_burst: 500,
         new_askers_per_minute: 100,
-        flood_work_bits: 20,
         answers_per_hour: 60,
         answers_per_second: 200,
     }
@@ -95,28 +96,26 @@ impl<'a> Facts<'a> {
         Facts {
             limits,
             asker,
-            pool_jobs: 0,
-            split_jobs: 0,
-            intervals: 0,
-            text_tests: 0,
-            handed_on: 0.0,
+            shares: Shares {
+                pool_part: 1.0,
+                top_words_part: 1.0,
+                whole_keys_part: 1.0,
+                own_split_part: 1.0,
+                part_of_one_more: 1.0,
+                ..Shares::default()
+            },
             rate: Some(rate),
             whole_keys_rate: Some(rate),
             next_job: JobId(8),
             half: None,
-            pool_part: 1.0,
-            top_words_part: 1.0,
-            whole_keys_part: 1.0,
-            split_part: 1.0,
-            own_split_part: 1.0,
-            easy_bits: 0,
-            easy_wait: Duration::ZERO,
+            queue: WaitEstimate::default(),
             page: None,
             is_stranger: false,
-            owes: None,
             undelivered_full: false,
-            split_work: None,
-            split_place: None,
+            bot: Npub([1; 32]),
+            is_friend: false,
+            is_crowded_out: false,
+            paid: 0,
             hours: None,
             is_stopped: false,
             now,

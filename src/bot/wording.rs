@@ -162,13 +162,13 @@ fn say_reply(t: &TextTable, reply: &BotReply) -> String {
         }
         BotReply::FriendsOnly => say!(t, "friends-only"),
         BotReply::Restored => say!(t, "restored"),
-        BotReply::WorkWanted(work) => {
-            let wait = span(t, work.ends_in.max(Duration::from_secs(1)));
-            say!(t, "work-wanted", span = wait, bits = work.bits)
+        BotReply::Price(price) => {
+            let page = price.page.as_ref().map(|page| say!(t, "price-page", page = page.as_str()));
+            let time = span(t, price.phone_time());
+            let costs = say!(t, "price", bits = price.bits, span = time);
+            lines([costs].into_iter().chain(page).chain([say!(t, "price-command", command = price.command())]))
         }
-        BotReply::SplitWorkWanted { bits, command } => {
-            say!(t, "split-work-wanted", bits = *bits, command = command.as_str())
-        }
+        BotReply::WorkAlone => say!(t, "work-alone"),
         BotReply::Paused { until } => say!(t, "paused", time = time_of_day(*until)),
     }
 }

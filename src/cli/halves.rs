@@ -5,23 +5,13 @@ use super::identity::{UnlockFlags, ask, new_password};
 use super::output::{note, stdout};
 use super::patterns::{SearchTarget, not_accepted_by_bots, parse_target};
 use crate::bot::MOST_SPLIT_PREFIXES;
-use crate::key::{HalfPoint, SplitTweak, SplitWork, WorkTarget};
+use crate::key::SplitTweak;
 use crate::os::{Access, files};
-use crate::pattern::Difficulty;
-use crate::progress::SearchBar;
 use crate::vault::HalfVault;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use nostr::PublicKey;
 use std::io::{self, Cursor, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
-
-/// The most bits of work that are accepted: days on one core.
-const MAX_WORK_BITS: u32 = 44;
-/// Time between two updates of the bar.
-const BAR_PERIOD: Duration = Duration::from_millis(50);
 
 /// Flags of `npubbot split`.
 #[derive(Args, Debug)]
@@ -44,8 +34,6 @@ Examples:
   npubbot split new m0ctane --out half.age    keep the half in a file
   npubbot split new cat '~alice' --print      keep it yourself; the first one found counts
   npubbot split new best 10m --out half.age   the rarest key of ten minutes
-  npubbot split new m0ctane --out half.age --work 18 --bot npub1...
-                                              do the work that a bot with many split jobs asks for
 
 Send the printed line to the bot. When the tweak arrives:
   npubbot combine ntweak1... --half half.age")]
@@ -59,12 +47,6 @@ struct New {
     /// Print the half instead of storing it.
     #[arg(long, conflicts_with = "out")]
     print: bool,
-    /// Do this many bits of proof of work for the request: 2^BITS hashes on average.
-    #[arg(long, value_name = "BITS", requires = "bot", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_WORK_BITS)))]
-    work: Option<u32>,
-    /// The bot that the work is for.
-    #[arg(long, value_name = "NPUB", requires = "work")]
-    bot: Option<String>,
     #[command(flatten)]
     unlock: UnlockFlags,
 }
@@ -100,12 +82,6 @@ impl New {
             None => None,
         };
         let half = HalfVault::draw(file)?;
-        // The work is done before the half is stored, so an interrupted command leaves no file
-        // behind.
-        let work = match (self.work, &self.bot) {
-            (Some(bits), Some(bot)) => Some(work(bits, bot, &half.point())?),
-            _ => None,
-        };
         let mut out = stdout();
         if let Some(path) = &self.out {
             half.keep(path, &patterns)?;
@@ -115,35 +91,15 @@ impl New {
             half.write_to(&mut out)?;
             writeln!(out)?;
         }
-        let work = work.map(|work| work.to_string());
-        let asked = match &wanted {
+        let words: Vec<String> = match &wanted {
             SearchTarget::Patterns(patterns) => patterns.iter().map(ToString::to_string).collect(),
             SearchTarget::Best(best) => vec![best.to_string()],
         };
-        let words: Vec<String> = asked.into_iter().chain(work).collect();
         note!("Send this to the bot. It holds no secret:");
         writeln!(out, "split {} {}", half.point(), words.join(" "))?;
         out.flush()?;
         Ok(())
     }
-}
-
-/// Does the work for a half, on all cores, with a bar on standard error.
-fn work(bits: u32, bot: &str, half: &HalfPoint) -> anyhow::Result<SplitWork> {
-    let bot = PublicKey::parse(bot).with_context(|| format!("`{bot}` is not an npub"))?;
-    let target = WorkTarget::new(&bot.to_bytes(), half);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let (tried, bar) = (AtomicU64::new(0), SearchBar::new(Difficulty::from_bits(bits)));
-    let work = std::thread::scope(|scope| {
-        let search = scope.spawn(|| target.search(bits, threads, &tried));
-        while !search.is_finished() {
-            bar.show_work(tried.load(Ordering::Relaxed));
-            std::thread::sleep(BAR_PERIOD);
-        }
-        search.join()
-    });
-    bar.clear();
-    work.ok().flatten().context("no number has that many bits; ask for fewer")
 }
 
 /// Flags of `npubbot combine`.

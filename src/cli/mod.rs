@@ -27,6 +27,7 @@ mod service;
 mod tests;
 #[cfg(feature = "top")]
 mod top;
+mod work;
 
 pub use exit::end;
 
@@ -115,6 +116,8 @@ enum CliCommand {
     Split(halves::Split),
     /// Make the key from your half and the tweak that a bot sent.
     Combine(halves::Combine),
+    /// Do the proof of work that a busy bot asks for.
+    Work(work::WorkCommand),
     /// Check GPUs, relays, identity and ledger, and say how to fix each problem.
     Doctor(operate::Doctor),
     /// Measure how fast this machine searches. Only verified hits count.
@@ -194,6 +197,7 @@ impl Cli {
             CliCommand::Explain(explain) => explain.run(),
             CliCommand::Split(split) => split.run(),
             CliCommand::Combine(combine) => combine.run(),
+            CliCommand::Work(work) => work.run(),
             CliCommand::Doctor(doctor) => doctor.run(),
             CliCommand::Bench(bench) => bench.run(),
             #[cfg(feature = "fleet")]

@@ -196,12 +196,9 @@ pub struct Limits {
     /// Gift wraps opened at once after a pause, 1 to 1,000,000.
     #[serde(deserialize_with = "number::<1, 1_000_000, _, _>")]
     pub wraps_burst: u32,
-    /// More requests of new askers a minute are a flood. 1 to 1,000,000.
-    #[serde(deserialize_with = "number::<1, 1_000_000, _, _>")]
+    /// New askers served a minute without proof of work, drawn by lot. 0 to 1,000,000.
+    #[serde(deserialize_with = "number::<0, 1_000_000, _, _>")]
     pub new_askers_per_minute: u32,
-    /// Proof of work (NIP-13) that new askers owe in a flood, in bits, 1 to 64.
-    #[serde(deserialize_with = "number::<1, 64, _, _>")]
-    pub flood_work_bits: u32,
     /// Answers to one asker an hour; then one notice, then silence. 1 to 1,000,000.
     #[serde(deserialize_with = "number::<1, 1_000_000, _, _>")]
     pub answers_per_hour: u32,
@@ -221,7 +218,6 @@ impl Default for Limits {
             wraps_per_second: 2000,
             wraps_burst: 2000,
             new_askers_per_minute: 2000,
-            flood_work_bits: 20,
             answers_per_hour: 60,
             answers_per_second: 200,
         }

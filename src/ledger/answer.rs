@@ -32,6 +32,9 @@ pub struct AnsweredMessage {
     pub reply: Option<GiftWrap>,
     /// Language of the asker from now on; `None` leaves it unchanged.
     pub language: Option<Language>,
+    /// The number of the proof of work that the job of this message cost ([`crate::key::Work`]). It
+    /// is spent then.
+    pub work: Option<u64>,
     /// Messages that this one deletes. They count as answered, because relays do not keep the order:
     /// a request may arrive after its own deletion.
     pub deletes: Vec<RumorId>,
@@ -49,6 +52,7 @@ impl AnsweredMessage {
             effect: Effect::Nothing,
             reply: None,
             language: None,
+            work: None,
             deletes: Vec::new(),
         }
     }
@@ -128,6 +132,13 @@ impl Ledger {
         self.reading(|connection| Ok(seconds(dated) < seen_from(connection)?))
     }
 
+    /// Whether an asker's work of this number was spent. The number is kept as long as the id of its
+    /// message.
+    pub fn has_spent(&self, asker: Asker, number: u64) -> Result<bool, LedgerError> {
+        let query = "SELECT 1 FROM seen WHERE asker = ?1 AND work = ?2";
+        self.reading(|connection| Ok(connection.prepare_cached(query)?.exists(params![asker.0, number as i64])?))
+    }
+
     /// Records a message with its effect and its answer (T1). A second answer to the same message
     /// changes nothing and returns [`Recorded::Before`].
     ///
@@ -174,13 +185,14 @@ fn record_answer(
     if !has_room {
         return Ok((Recorded::Full, Vec::new()));
     }
-    let mut see = transaction.prepare_cached("INSERT OR IGNORE INTO seen (asker, rumor, dated) VALUES (?1, ?2, ?3)")?;
-    if see.execute(params![answer.asker.0, answer.rumor.0, dated])? == 0 {
+    let mut see =
+        transaction.prepare_cached("INSERT OR IGNORE INTO seen (asker, rumor, dated, work) VALUES (?1, ?2, ?3, ?4)")?;
+    if see.execute(params![answer.asker.0, answer.rumor.0, dated, answer.work.map(|number| number as i64)])? == 0 {
         return Ok((Recorded::Before, Vec::new()));
     }
     // What is deleted is older than its deletion.
     for deleted in &answer.deletes {
-        see.execute(params![answer.asker.0, deleted.0, dated])?;
+        see.execute(params![answer.asker.0, deleted.0, dated, None::<i64>])?;
     }
     let ended = apply_effect(transaction, answer, now)?;
     if let Some(language) = answer.language {
@@ -238,8 +250,8 @@ fn insert_job(
     transaction
         .prepare_cached(
             "INSERT INTO job (id, asker, rumor, subject, patterns, state, accepted_at, expires_at, seen_on,
-                              split_point, half_family, notice_at, encryption_key, best, ticket)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+                              split_point, half_family, notice_at, encryption_key, best, ticket, device_time)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
         )?
         .execute(params![
             id.0,
@@ -257,6 +269,7 @@ fn insert_job(
             spec.encryption_key.map(|key| key.0),
             spec.best.as_ref().map(|search| search.best.to_string()),
             answer.ticket.as_ref().map(|ticket| &ticket.0),
+            seconds(spec.device_time.as_secs_f64().ceil() as u64),
         ])?;
     Ok(())
 }

@@ -36,7 +36,7 @@ pub(super) const JOB_COLUMNS: &str = "job.id, job.asker, job.rumor, job.subject,
      job.accepted_at, job.expires_at, job.seen_on, job.split_point, job.notice_at, \
      (SELECT code FROM language WHERE language.asker = job.asker), job.encryption_key, job.best, \
      (SELECT searched FROM best WHERE best.job = job.id), (SELECT pattern FROM best WHERE best.job = job.id), \
-     job.ticket";
+     job.ticket, job.device_time";
 
 /// Reads all jobs of a query that selects [`JOB_COLUMNS`]. Unreadable rows are set aside.
 pub(super) fn jobs(
@@ -96,6 +96,7 @@ fn job(row: &Row<'_>) -> Result<Job, String> {
             subject: column(row, 3, "subject")?,
             expires_at: unsigned(column(row, 7, "expires_at")?),
             notice_at: notice_at.map(unsigned),
+            device_time: Duration::from_secs(unsigned(column(row, 17, "device_time")?)),
         },
         language: read_language(column(row, 11, "code")?),
     })

@@ -6,6 +6,7 @@ CREATE TABLE seen (
     asker BLOB NOT NULL CHECK (length(asker) = 32),
     rumor BLOB NOT NULL CHECK (length(rumor) = 32),
     dated INTEGER NOT NULL,
+    work  INTEGER, -- the number of the proof of work that its job cost
     PRIMARY KEY (asker, rumor)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX seen_by_date ON seen (dated);
@@ -30,7 +31,8 @@ CREATE TABLE job (
     split_point    BLOB CHECK (split_point IS NULL OR length(split_point) = 33),
     half_family    BLOB CHECK (half_family IS NULL OR length(half_family) = 32),
     -- The key that messages about the job are encrypted to (kind 10044); NULL: the asker's own.
-    encryption_key BLOB CHECK (encryption_key IS NULL OR length(encryption_key) = 32)
+    encryption_key BLOB CHECK (encryption_key IS NULL OR length(encryption_key) = 32),
+    device_time    INTEGER NOT NULL DEFAULT 0 -- expected time of all devices, as of the acceptance, seconds
 ) STRICT;
 CREATE INDEX job_by_state ON job (state, id);
 CREATE INDEX job_by_asker ON job (asker, accepted_at);

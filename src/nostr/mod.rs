@@ -17,7 +17,7 @@ mod relay;
 #[cfg(test)]
 mod tests;
 
-pub use inbox::{Arrival, Awaited, Flood, Inbox, SeenIds, Watchdog};
+pub use inbox::{Arrival, Awaited, Inbox, SeenIds, Watchdog};
 pub use outbox::Outbox;
 pub use presence::{Presence, Publisher, public_settings};
 pub use relay::{

@@ -45,9 +45,10 @@ mod run {
 #[cfg(test)]
 mod tests;
 
+pub use plan::jobs::PatternLoad;
 pub use plan::pass::{Owner, Pass};
 pub use plan::profile::Lane;
-pub use plan::prospects::{Shares, SplitQueue, WaitEstimate};
+pub use plan::prospects::{Shares, WaitEstimate};
 pub use plan::rest::Rest;
 pub use run::device_threads::{DeviceOpener, open_devices};
 pub use run::health::{DeviceStatus, Health};
@@ -148,12 +149,6 @@ impl Scheduler {
     /// measured rate.
     pub fn wait_estimate(&self) -> WaitEstimate {
         self.devices.serving().map_or_else(WaitEstimate::default, |serving| self.pool.wait_estimate(serving))
-    }
-
-    /// The prospects of a further split job of this asker: its place in line, and the proof of work
-    /// it costs.
-    pub fn split_queue(&self, asker: Asker) -> SplitQueue {
-        self.pool.split_queue(asker)
     }
 
     /// Removes a job. Later finds for it are dropped.

@@ -14,12 +14,12 @@ use crate::nostr::{Arrival, SeenIds};
 use crate::token_bucket::TokenBucket;
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The most messages answered together, in one transaction.
 pub(super) const MAX_BATCH: usize = 64;
-/// The most messages that wait. Beyond this number only those of askers with an open job and of
-/// friends are kept. The rest stay on the relays.
+/// The most messages that wait. Beyond this number only those that come first are kept. The rest stay on the relays.
 const MAX_WAITING: usize = 1000;
 /// Time between two log lines about messages left on the relays.
 const DROPPED_LOG_PERIOD: Duration = Duration::from_secs(60);
@@ -29,8 +29,8 @@ pub(super) struct QueuedRequest {
     pub arrival: Arrival,
     /// The request in the message.
     request: OnceCell<AskerRequest>,
-    /// Whether the asker has an open job or is a friend; `None` if that was not looked up.
-    has_job: Option<bool>,
+    /// Whether the message is answered first; `None` if that was not looked up.
+    comes_first: Option<bool>,
 }
 
 impl QueuedRequest {
@@ -38,6 +38,34 @@ impl QueuedRequest {
     /// reading.
     pub fn request(&self) -> &AskerRequest {
         self.request.get_or_init(|| bot::read(&self.arrival.message))
+    }
+
+    /// Whether the message is answered first, by this rule, which is asked once.
+    fn comes_first(&mut self, rule: impl Fn(&QueuedRequest) -> bool) -> bool {
+        let comes_first = self.comes_first.unwrap_or_else(|| rule(self));
+        self.comes_first = Some(comes_first);
+        comes_first
+    }
+}
+
+#[cfg(test)]
+impl QueuedRequest {
+    /// A message with this text. Its id is the key of its author.
+    pub fn for_test(author: Asker, text: &str) -> QueuedRequest {
+        let message = crate::vault::Rumor {
+            id: crate::job::RumorId([0; 32]),
+            author,
+            kind: 14,
+            content: text.to_owned(),
+            created_at: 0,
+            subject: None,
+            deletes: Vec::new(),
+            encryption_key: None,
+            other_receivers: 0,
+            ticket: None,
+        };
+        let relay = nostr_sdk::RelayUrl::parse("wss://relay.example").unwrap();
+        QueuedRequest { arrival: Arrival { id: author.0, message, relay }, request: OnceCell::new(), comes_first: None }
     }
 }
 
@@ -69,19 +97,19 @@ impl Backlog {
         if self.access.ignores(arrival.message.author) {
             return;
         }
-        self.waiting.push_back(QueuedRequest { arrival, request: OnceCell::new(), has_job: None });
+        self.waiting.push_back(QueuedRequest { arrival, request: OnceCell::new(), comes_first: None });
     }
 
     /// Takes messages that can be decided independently, oldest first: one per asker, and one request
     /// for a split key.
     ///
-    /// While there are more messages than `limits` allow for all askers together, only askers for
-    /// whom `has_job` is true are answered at once: those with an open job, and friends. The others
-    /// wait. Messages beyond the bound of the backlog are dropped; a backfill brings them again.
+    /// While there are more messages than `limits` allow for all askers together, only those for
+    /// which `is_first` is true are answered at once: of askers with an open job, of friends, and
+    /// with proof of work. The others wait. Messages beyond the bound of the backlog are dropped; a backfill brings them again.
     pub fn take(
         &mut self,
         limits: &mut AnswerLimits,
-        has_job: impl Fn(Asker) -> bool,
+        is_first: impl Fn(&QueuedRequest) -> bool,
         now: Instant,
     ) -> Vec<QueuedRequest> {
         let (mut askers, mut has_half) = (HashSet::new(), false);
@@ -91,9 +119,8 @@ impl Backlog {
             let asker = next.arrival.message.author;
             // If a message waits, the later ones of its asker wait too, so that their order is
             // kept.
-            let may = askers.insert(asker)
-                && taken.len() < MAX_BATCH
-                && (limits.take(now) || *next.has_job.get_or_insert_with(|| has_job(asker)));
+            let may =
+                askers.insert(asker) && taken.len() < MAX_BATCH && (limits.take(now) || next.comes_first(&is_first));
             if !may {
                 left.push_back(next);
                 continue;
@@ -107,8 +134,7 @@ impl Backlog {
         let mut room = MAX_WAITING;
         let before = left.len();
         left.retain_mut(|waiting| {
-            let asker = waiting.arrival.message.author;
-            let is_kept = room > 0 || *waiting.has_job.get_or_insert_with(|| has_job(asker));
+            let is_kept = room > 0 || waiting.comes_first(&is_first);
             room = room.saturating_sub(1);
             if !is_kept {
                 self.seen.give_back(&waiting.arrival.id);
@@ -224,6 +250,56 @@ impl AnswerLimits {
     }
 }
 
+/// Time over which new askers are counted.
+const NEW_ASKERS_WINDOW: Duration = Duration::from_secs(60);
+
+/// The lottery among requests of new askers without proof of work. While more than a number of them
+/// come within a minute, some are drawn, so that about that number is served. Its times are those of
+/// the system's monotonic clock. Cheap to clone; clones share the count.
+#[derive(Clone, Debug)]
+pub(super) struct NewAskers {
+    per_minute: usize,
+    /// Times of the latest requests, at most `per_minute`.
+    latest: Arc<Mutex<VecDeque<Instant>>>,
+}
+
+impl NewAskers {
+    /// A lottery that begins beyond this number of new askers within a minute.
+    pub fn new(per_minute: u32) -> NewAskers {
+        NewAskers { per_minute: per_minute as usize, latest: Arc::default() }
+    }
+
+    /// Counts a request of a new asker. `draw`: a random number from 0 to 1. Returns whether the
+    /// request is served.
+    pub fn draw(&self, draw: f64, now: Instant) -> bool {
+        let served = self.served_part(now);
+        let mut latest = self.latest();
+        latest.push_back(now);
+        if latest.len() > self.per_minute {
+            latest.pop_front();
+        }
+        draw < served
+    }
+
+    /// The part of the requests that is served, 0 to 1: the part of a minute in which the last
+    /// `per_minute` came.
+    pub fn served_part(&self, now: Instant) -> f64 {
+        if self.per_minute == 0 {
+            return 0.0;
+        }
+        let latest = self.latest();
+        let since = latest.front().filter(|_| latest.len() >= self.per_minute);
+        since.map_or(1.0, |&since| {
+            let taken = now.saturating_duration_since(since).as_secs_f64();
+            (taken / NEW_ASKERS_WINDOW.as_secs_f64()).min(1.0)
+        })
+    }
+
+    fn latest(&self) -> MutexGuard<'_, VecDeque<Instant>> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Limits the answer to an asker who has had too many. Above the limit no job is started and no
 /// result is sent again, but the asker can still cancel, stop and delete.
 pub(super) fn limit_answer(
@@ -249,30 +325,11 @@ pub(super) fn limit_answer(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::RumorId;
-    use crate::vault::Rumor;
-    use nostr_sdk::RelayUrl;
 
     fn message(asker: u16, text: &str) -> Arrival {
         let mut key = [0; 32];
         key[..2].copy_from_slice(&asker.to_be_bytes());
-        Arrival {
-            id: key,
-            message: Rumor {
-                id: RumorId([0; 32]),
-                author: Asker(key),
-                kind: 14,
-                content: text.to_owned(),
-                created_at: 0,
-                subject: None,
-                deletes: Vec::new(),
-                encryption_key: None,
-                other_receivers: 0,
-                ticket: None,
-            },
-            relay: RelayUrl::parse("wss://relay.example").unwrap(),
-            paid: false,
-        }
+        QueuedRequest::for_test(Asker(key), text).arrival
     }
 
     fn number(arrival: &Arrival) -> u16 {
@@ -293,12 +350,34 @@ mod tests {
         (1..=20).for_each(|asker| backlog.push(message(asker, "help")));
         backlog.push(message(500, "status"));
         let known = message(500, "").message.author;
-        let has_job = |asker| asker == known;
-        let first = askers(&backlog.take(&mut limits, has_job, now));
+        let is_first = |message: &QueuedRequest| message.arrival.message.author == known;
+        let first = askers(&backlog.take(&mut limits, is_first, now));
         assert_eq!(first, (1..=10).chain([500]).collect::<Vec<_>>());
-        assert!(backlog.take(&mut limits, has_job, now).is_empty());
+        assert!(backlog.take(&mut limits, is_first, now).is_empty());
         let later = now + Duration::from_secs(3);
-        assert_eq!(askers(&backlog.take(&mut limits, has_job, later)), [11, 12, 13], "the others in order");
+        assert_eq!(askers(&backlog.take(&mut limits, is_first, later)), [11, 12, 13], "the others in order");
+    }
+
+    /// However many new askers come, about the limit is served in each minute, and each of them has
+    /// the same chance.
+    #[test]
+    fn new_askers_are_drawn_by_lot_beyond_their_number_a_minute() {
+        let (new_askers, start) = (NewAskers::new(60), Instant::now());
+        let at = |seconds: f64| start + Duration::from_secs_f64(seconds);
+        let served = |from: f64, per_second: u32, seconds: u32| {
+            let all = per_second * seconds;
+            // Draws that are spread evenly.
+            let draw = |number: u32| f64::from(number) * 0.618_034 % 1.0;
+            let serves =
+                |number: &u32| new_askers.draw(draw(*number), at(from + f64::from(*number) / f64::from(per_second)));
+            (0..all).filter(serves).count()
+        };
+        assert_eq!(served(0.0, 1, 60), 60, "all of them, up to the number");
+        let flooded = served(60.0, 34, 600);
+        assert!((550..=700).contains(&flooded), "{flooded} of 20,400 in ten minutes, 60 a minute are served");
+        assert!(new_askers.served_part(at(660.0)) < 0.04);
+        assert!((new_askers.served_part(at(720.0)) - 1.0).abs() < 1e-9, "a minute later all are served again");
+        assert!(!NewAskers::new(0).draw(0.0, start), "each of them owes work");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The state that all parts of the service share.
 
 use super::askers::Access;
+use super::backlog::NewAskers;
 use super::monitor::Pulse;
 use crate::clock::Clock;
 use crate::config::{Config, Limits};
@@ -9,7 +10,7 @@ use crate::fleet::Fleet;
 use crate::job::Asker;
 use crate::ledger::{Job, Ledger};
 use crate::message::{Answered, OutgoingMessage};
-use crate::nostr::{Arrival, EncryptionKeys, Flood, Relays};
+use crate::nostr::{Arrival, EncryptionKeys, Relays};
 use crate::roster::Roster;
 use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
@@ -91,7 +92,7 @@ pub(super) struct ServiceContext {
     pub encryption_keys: Arc<EncryptionKeys>,
     pub access: Access,
     pub pulse: Pulse,
-    pub flood: Flood,
+    pub new_askers: NewAskers,
     /// The tasks and threads of the service; those of the search are on the scheduler's roster.
     pub roster: Roster,
     /// The workers on other machines, if the configuration has a server for them.
@@ -138,7 +139,7 @@ impl ServiceContext {
             encryption_keys: Arc::default(),
             access: Access::default(),
             pulse: Pulse::default(),
-            flood: Flood::new(20, 1000),
+            new_askers: NewAskers::new(1000),
             roster: Roster::default(),
             #[cfg(feature = "fleet")]
             fleet: None,

@@ -28,7 +28,7 @@ use crate::control::ControlServer;
 use crate::device_process;
 use crate::fault::{self, Step};
 use crate::ledger::{self, Ledger, LedgerError, Totals};
-use crate::nostr::{Flood, Reach, Relays, nip11};
+use crate::nostr::{Reach, Relays, nip11};
 use crate::pattern::{Pattern, Rate};
 use crate::roster::{KeepTasks, Roster, task};
 use crate::scheduler::{DeviceOpener, DeviceStatus, Scheduler};
@@ -118,7 +118,7 @@ impl Service {
             vault: vault.with_clock(clock.clone()),
             ledger: ledger.clone(),
             clock,
-            flood: Flood::new(config.limits.flood_work_bits, config.limits.new_askers_per_minute),
+            new_askers: backlog::NewAskers::new(config.limits.new_askers_per_minute),
             config: Arc::new(config),
             wakes: Wakes::default(),
             encryption_keys: Arc::default(),

@@ -3,14 +3,14 @@
 
 use super::backlog::{AnswerLimits, AnswerVerdict, Backlog, MAX_BATCH, QueuedRequest, limit_answer};
 use super::context::{HourlyLine, ServiceContext};
-use crate::bot::{self, AskerRequest, BotReply, Facts, SplitCost};
+use crate::bot::{self, AskerRequest, BotReply, Facts};
 use crate::config::Who;
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId};
-use crate::key::{Npub, WorkTarget};
-use crate::ledger::{AnsweredMessage, AskerView, Effect, LedgerError, Recorded};
+use crate::key::{Npub, Work};
+use crate::ledger::{AnsweredMessage, Effect, LedgerError, Recorded};
 use crate::memory;
-use crate::message::{OutgoingMessage, WorkWanted};
+use crate::message::OutgoingMessage;
 use crate::nostr::{Arrival, SeenIds};
 use crate::scheduler::Scheduler;
 use crate::vault::{Rumor, VaultError};
@@ -23,8 +23,6 @@ use tokio::sync::mpsc;
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// The most messages of one deletion that are recorded as deleted.
 const MAX_DELETED: usize = 8;
-/// How long results that nobody takes are likely to fill half of their room.
-const CROWDED_FOR: Duration = Duration::from_secs(86_400);
 /// Pause before checking for new messages while others wait for their turn.
 const BACKLOG_PAUSE: Duration = Duration::from_millis(20);
 
@@ -69,7 +67,7 @@ impl Requests {
                 // The relay still has these messages. They are answered after the next start.
                 return;
             }
-            let batch = backlog.take(&mut self.limits(), |asker| comes_first(&self.context, asker), Instant::now());
+            let batch = backlog.take(&mut self.limits(), |message| comes_first(&self.context, message), Instant::now());
             if batch.is_empty() {
                 std::thread::sleep(BACKLOG_PAUSE);
             } else {
@@ -235,58 +233,50 @@ impl Requests {
         let author = message.author;
         let mut asker = self.context.ledger.asker_view(author)?;
         let (is_friend, limits) = self.context.limits_of(author);
-        // Friends owe no proof of work, and their results have room.
-        asker.known |= is_friend;
+        // Results of friends have room.
         asker.served |= is_friend;
         asker.untaken &= !is_friend;
         let undelivered = self.context.ledger.sizes()?.undelivered_part();
         let now = self.context.clock.now();
+        let work = unspent_work(&self.context, request, author)?;
         let (mut shares, queue) = (self.scheduler.shares(author), self.scheduler.wait_estimate());
         for answer in before {
             if let Effect::Accept(_, spec) = &answer.effect {
                 shares.count(spec);
             }
         }
-        let split = self.scheduler.split_queue(author);
         let facts = Facts {
             limits: &limits,
             asker: &asker,
-            pool_jobs: shares.pool_jobs,
-            split_jobs: shares.split_jobs,
-            intervals: shares.intervals,
-            text_tests: shares.text_tests,
-            handed_on: shares.handed_on,
+            shares,
             rate: self.scheduler.rate(),
             whole_keys_rate: self.scheduler.whole_keys_rate(),
             next_job,
             half: request.half().map(|half| self.context.ledger.half_use(&half)).transpose()?.flatten(),
-            pool_part: shares.pool_part,
-            top_words_part: shares.top_words_part,
-            whole_keys_part: shares.whole_keys_part,
-            split_part: shares.part_of_one_more,
-            own_split_part: shares.own_split_part,
-            easy_bits: queue.up_to_bits,
-            easy_wait: queue.wait,
+            queue,
             page: self.context.config.web.public_url.as_deref(),
             is_stranger: self.context.config.bot.who == Who::Friends && !is_friend,
-            owes: self.work_owed(arrival, &asker, undelivered),
             undelivered_full: undelivered >= 1.0,
-            split_work: self.split_cost(request, split.work_bits.filter(|_| !is_friend)),
-            split_place: split.place,
+            bot: Npub(self.context.vault.public_key().to_bytes()),
+            is_friend,
+            is_crowded_out: undelivered >= 0.5 && !asker.served,
+            paid: work.map_or(0, |(_, bits)| bits),
             hours: self.context.config.search.restraints.hours.as_ref(),
             is_stopped: self.scheduler.is_stopped(),
             now,
         };
         let reading = request.reading(&asker);
-        let (effect, reply) = match bot::decide(request, &reading, &facts) {
+        let decision = match bot::decide(request, &reading, &facts) {
+            (Effect::Accept(..), _) if !asker.known && !is_friend && work.is_none() && !self.draw()? => {
+                bot::decide(request, &reading, &Facts { is_crowded_out: true, ..facts })
+            }
+            decision => decision,
+        };
+        let (effect, reply) = match decision {
             // The ledger before the restore may have answered this message.
             (Effect::Accept(..), _) if self.predates_restore(message)? => (Effect::Nothing, Some(BotReply::Restored)),
             decision => decision,
         };
-        let is_request = matches!((&effect, &reply), (Effect::Accept(..), _) | (_, Some(BotReply::WorkWanted(_))));
-        if is_request && !asker.known && !arrival.paid {
-            self.context.flood.record_new_asker(Instant::now());
-        }
         let verdict = self.limits().verdict(author, Instant::now());
         // Each of them is a row in the ledger.
         let deletes = (verdict == AnswerVerdict::Answer).then(|| message.deletes.iter().take(MAX_DELETED));
@@ -299,6 +289,7 @@ impl Requests {
         let answer = AnsweredMessage {
             seen_on: arrival.seen_on(),
             ticket: message.ticket.clone(),
+            work: work.filter(|_| matches!(effect, Effect::Accept(..))).map(|(work, _)| work.number),
             effect,
             language: is_kept.then_some(language),
             deletes: deletes.into_iter().flatten().copied().collect(),
@@ -307,28 +298,15 @@ impl Requests {
         Ok((answer, reply))
     }
 
-    /// The proof of work that a split request lacks; `None` if it needs no more.
-    fn split_cost(&self, request: &AskerRequest, bits: Option<u32>) -> Option<SplitCost> {
-        let bot = self.context.vault.public_key().to_bytes();
-        let work = request.half().zip(request.split_work());
-        let done = work.map_or(0, |(half, work)| WorkTarget::new(&bot, &half).bits(work));
-        bits.filter(|&bits| done < bits).map(|bits| SplitCost { bits, bot: Npub(bot) })
+    /// Whether the request of a new asker is served without proof of work.
+    fn draw(&self) -> Result<bool, getrandom::Error> {
+        let draw = f64::from(getrandom::u32()?) / f64::from(u32::MAX);
+        Ok(self.context.new_askers.draw(draw, Instant::now()))
     }
 
     /// Whether a message is older than a restore of the ledger.
     fn predates_restore(&self, message: &Rumor) -> Result<bool, LedgerError> {
         Ok(self.context.ledger.restored_at()?.is_some_and(|at| message.created_at < at))
-    }
-
-    /// The work that a new asker owes during a flood, and that one who never took a result owes
-    /// while results that nobody takes fill half of their room.
-    fn work_owed(&self, arrival: &Arrival, asker: &AskerView, undelivered: f64) -> Option<WorkWanted> {
-        if arrival.paid {
-            return None;
-        }
-        let crowded = (undelivered >= 0.5 && !asker.served)
-            .then(|| WorkWanted { bits: self.context.config.limits.flood_work_bits, ends_in: CROWDED_FOR });
-        self.context.flood.wanted(Instant::now()).filter(|_| !asker.known).or(crowded)
     }
 
     /// Seals the replies in one call, because sealing is most of the work of an answer.
@@ -371,10 +349,25 @@ impl Requests {
     }
 }
 
-/// Whether an asker is answered first while there are too many messages: a friend, or one with an
-/// open job.
-fn comes_first(context: &ServiceContext, asker: Asker) -> bool {
-    context.access.is_friend(asker) || context.ledger.asker_view(asker).is_ok_and(|asker| !asker.open.is_empty())
+/// The proof of work in a request, with its bits. `None` if it is less than any price, or was spent.
+fn unspent_work(
+    context: &ServiceContext,
+    request: &AskerRequest,
+    author: Asker,
+) -> Result<Option<(Work, u32)>, LedgerError> {
+    let bot = Npub(context.vault.public_key().to_bytes());
+    let work = request.work().map(|work| (work, work.bits(&bot, &Npub(author.0), context.clock.now())));
+    let Some((work, bits)) = work.filter(|(_, bits)| *bits >= bot::LEAST_BITS) else { return Ok(None) };
+    Ok((!context.ledger.has_spent(author, work.number)?).then_some((work, bits)))
+}
+
+/// Whether a message is answered first while there are too many: that of a friend, of an asker with
+/// an open job, or with proof of work.
+fn comes_first(context: &ServiceContext, message: &QueuedRequest) -> bool {
+    let author = message.arrival.message.author;
+    context.access.is_friend(author)
+        || context.ledger.asker_view(author).is_ok_and(|asker| !asker.open.is_empty())
+        || unspent_work(context, message.request(), author).is_ok_and(|work| work.is_some())
 }
 
 #[cfg(test)]
@@ -382,15 +375,18 @@ mod tests {
     use super::*;
     use crate::clock::Clock;
     use crate::job::{JobSpec, RumorId, Ticket};
+    use crate::key::{WorkDay, WorkTarget};
     use crate::ledger::Standing;
+    use std::sync::atomic::{AtomicBool, AtomicU64};
 
     #[test]
-    fn friends_and_askers_with_an_open_job_come_first() {
+    fn friends_and_askers_with_an_open_job_or_work_come_first() {
         let folder = tempfile::tempdir().unwrap();
         let (_stopper, shutdown) = crate::shutdown::pair();
         let context = ServiceContext::for_test(folder.path(), Clock::System, shutdown);
         let (asker, ledger) = (|number| Asker([number; 32]), &context.ledger);
-        let first = || [1, 2, 3].map(|number| comes_first(&context, asker(number)));
+        let message = |number, text: &str| QueuedRequest::for_test(asker(number), text);
+        let first = || [1, 2, 3].map(|number| comes_first(&context, &message(number, "help")));
         let spec = JobSpec { asker: asker(1), ..JobSpec::local(vec!["q".parse().unwrap()]) };
         let (ticket, effect) = (Some(Ticket(vec![1])), Effect::Accept(JobId(1), spec));
         ledger
@@ -401,5 +397,17 @@ mod tests {
         let effect = Effect::Cancel(vec![JobId(1)]);
         ledger.answer(&AnsweredMessage { effect, ..AnsweredMessage::ignored(asker(1), RumorId([2; 32]), 0) }).unwrap();
         assert_eq!(first(), [false, true, false]);
+        // Work counts once, for its author.
+        let bot = Npub(context.vault.public_key().to_bytes());
+        let target = WorkTarget::new(&bot, &Npub([4; 32]), WorkDay::of(context.clock.now()));
+        let work = target.search(bot::LEAST_BITS, 0, 2, &AtomicU64::new(0), &AtomicBool::new(false)).unwrap();
+        let paid = |number| comes_first(&context, &message(number, &format!("m0c\n{work}")));
+        assert_eq!([3, 4].map(paid), [false, true]);
+        let spent = AnsweredMessage {
+            work: Some(work.number),
+            ..AnsweredMessage::ignored(asker(4), RumorId([4; 32]), context.clock.now())
+        };
+        ledger.answer(&spent).unwrap();
+        assert!(!paid(4));
     }
 }

@@ -32,7 +32,6 @@ pub(super) async fn start(context: ServiceContext, scheduler: Arc<Scheduler>, re
         ledger: ledger.clone(),
         clock: clock.clone(),
         limits: config.limits.clone(),
-        flood: context.flood.clone(),
         encryption_keys,
         awaited: awaited.clone(),
         seen: seen.clone(),

@@ -1,6 +1,6 @@
 // The bot's messages about one request, as far as a program can understand them. Their prose may
 // change and come in several languages. So the page reads only a job number, a duration,
-// `ntweak1…`, and the `--work` of a command line or the `nonce` of a gift wrap.
+// `ntweak1…`, and the command `npubbot work`.
 
 import { expectedIn } from './estimate';
 import { workWanted, type WorkWanted } from './work';

@@ -8,7 +8,6 @@ import { chanceAfter, duration } from './estimate';
 import { ownHash } from './install';
 import { answerOf, forget, keepAnswer } from './keep';
 import { isKept, keepRequest, keptName, resetKeeping } from './keeping';
-import { pointOf } from './key';
 import { forgetKey, mayDropKey, showKey } from './key-card';
 import type { BotLink } from './link';
 import { mine, type Mining } from './mining';
@@ -16,10 +15,10 @@ import { nameOf, parsePatterns, timeOf } from './patterns';
 import { allowOnly } from './policy';
 import { clearPrefix, expectedFor, setRates, startPrefixField, takesTooLong } from './prefix-field';
 import { Lines } from './relays';
-import { asker, authenticates, inboxList, minedWrap, newRequest, opened, splitMessage, wrapped, type AskRequest } from './request';
+import { asker, authenticates, inboxList, newRequest, opened, splitMessage, wrapped, type AskRequest } from './request';
 import { language, LANGUAGES, Problem, tell } from './texts';
 import { combine, parseTweak } from './tweak';
-import { splitWork, workText, type WorkWanted } from './work';
+import { orderOf, workLine, type WorkWanted } from './work';
 
 /** If the bot says nothing for this time, the page says that it may be offline. Milliseconds. */
 const PATIENCE = 20_000;
@@ -187,23 +186,18 @@ function read(now: Running, wrap: NostrEvent): void {
 }
 
 /** Does the proof of work that the bot asks for, and sends the request again with it. */
-function workFor(now: Running, { bits, of }: WorkWanted): void {
+function workFor(now: Running, { bits }: WorkWanted): void {
   now.mining?.stop();
   const { half, patterns, asked, to } = now.request;
-  const send = (wrap: NostrEvent) => {
-    void now.lines.send(wrap);
+  const order = orderOf({ bot: to.bot, author: asker(now.request), bits });
+  // The first number with enough work and the date of the request do not change. So the message is
+  // the same if it is sent again on the same day.
+  now.mining = mine(order, (number) => {
+    const text = `${splitMessage(half, patterns)}\n${workLine(order, number)}`;
+    void now.lines.send(wrapped(now.request, text, asked));
     if (now.mining !== undefined) now.mining.done = true;
     draw();
-  };
-  if (of === 'wrap') {
-    // The refused message has been answered, so this is another one, and always the same one.
-    now.mining = minedWrap(now.request, splitMessage(half, patterns), asked + 1, bits, send);
-  } else {
-    // The first number with enough work and the date of the request do not change. So the message
-    // is the same if it is sent again.
-    now.mining = mine(splitWork(to.bot, pointOf(half), bits), (number) =>
-      send(wrapped(now.request, splitMessage(half, patterns, workText(number)), asked)));
-  }
+  });
   draw();
 }
 
@@ -226,7 +220,7 @@ function finish(now: Running, result: string): void {
 
 /** Shows what a request begins with, or hides it while one is under way or its key is shown. */
 export function showStart(shown: boolean): void {
-  for (const id of ['lead', 'ask-section', 'manual']) show(id, shown);
+  for (const id of ['lead', 'ask-section', 'work-tool', 'manual']) show(id, shown);
   if (!shown) show('kept-section', false);
 }
 

@@ -5,9 +5,8 @@ import { tweakIn } from './answers';
 import { area, attempt, attemptSlowly, chosenFile, copies, download, element, fileName, goTo, input, onClick, onSubmit, say, show } from './dom';
 import { odds } from './estimate';
 import { decrypted, encrypted, LARGEST_FILE } from './keep';
-import { halfText, parseHalf, pointHex, pointOf, randomHalf } from './key';
+import { halfText, parseHalf, pointHex, randomHalf } from './key';
 import { forgetKey, losesKey, mayDropKey, showKey } from './key-card';
-import { parseLink } from './link';
 import { mine, type Mining } from './mining';
 import { bits } from './difficulty';
 import { parsePatterns } from './patterns';
@@ -16,7 +15,7 @@ import { qrOf } from './qr';
 import { splitMessage } from './request';
 import { combine, parseTweak } from './tweak';
 import { Problem, tell } from './texts';
-import { MOST_BITS, splitWork, workText, workWanted } from './work';
+import { MOST_BITS, orderOf, workLine, workWanted } from './work';
 
 /** Whether a half was made here, and its owner has not confirmed that it is kept. */
 let unkept = false;
@@ -31,11 +30,9 @@ function ask(): void {
   const half = randomHalf();
   const message = splitMessage(half, patterns);
   area('half-made').value = halfText(half);
-  stopWork();
-  area('work-answer').value = '';
-  say('work-said', '');
   asked = patterns;
-  showMessage(message);
+  area('message').value = message;
+  element('qr').replaceChildren(qrOf(message, tell('qr-message')));
   input('kept').checked = false;
   input('asked-for').value = patterns.join(' ');
   for (const id of ['half-said', 'half-saved', 'half-error']) say(id, '');
@@ -53,11 +50,6 @@ function rarityOf(patterns: readonly string[]): string {
   return [...meanings(patterns), difficulty === undefined ? tell('rarity-later') : odds(difficulty)].join(' ');
 }
 
-function showMessage(message: string): void {
-  area('message').value = message;
-  element('qr').replaceChildren(qrOf(message, tell('qr-message')));
-}
-
 /** The patterns of the message made here. */
 let asked: readonly string[] = [];
 
@@ -72,25 +64,21 @@ function stopWork(): void {
   show('work-stop', false);
 }
 
-/** Does the work that the bot's refusal asks for, and adds it to the message. */
+/** Does the work that the bot's refusal asks for, and shows the line to send. */
 function work(): void {
-  const answer = area('work-answer').value;
-  // The leading blank lets the text begin with `--work`, if only that part of the command is
-  // pasted.
-  const wanted = workWanted(` ${answer}`);
-  if (wanted?.of !== 'half') throw new Problem('work-none', { most: MOST_BITS });
-  const to = parseLink(answer.match(/--bot (npub1\w+)/)?.[1] ?? '');
-  if (to === undefined) throw new Problem('work-no-bot');
-  const half = parseHalf(area('half-made').value);
-  const patterns = asked;
+  const wanted = workWanted(area('work-answer').value);
+  if (wanted === undefined) throw new Problem('work-none', { most: MOST_BITS });
   stopWork();
-  const now = mine(splitWork(to.bot, pointOf(half), wanted.bits), (number) => {
+  const order = orderOf(wanted);
+  const now = mine(order, (number) => {
     stopWork();
-    showMessage(splitMessage(half, patterns, workText(number)));
+    area('work-line').value = workLine(order, number);
+    show('work-done', true);
     say('work-said', () => tell('work-added'));
-    goTo('message');
+    goTo('work-line');
   });
   mining = now;
+  show('work-done', false);
   const draw = () => say('work-said', () => now.progress());
   drawing = setInterval(draw, 1000);
   draw();
@@ -156,6 +144,7 @@ export function startManual(): void {
   onSubmit('open-half', openHalf);
   copies('half', 'half-made');
   copies('message', 'message');
+  copies('work-line', 'work-line');
   input('kept').addEventListener('change', () => {
     unkept = !input('kept').checked;
     show('send', input('kept').checked);
@@ -171,7 +160,7 @@ function dropSavedKey(): void {
 /** Empties every field, when the key is forgotten. */
 export function clearManual(): void {
   stopWork();
-  for (const id of ['half-made', 'message', 'half', 'tweak', 'work-answer']) area(id).value = '';
+  for (const id of ['half-made', 'message', 'half', 'tweak', 'work-answer', 'work-line']) area(id).value = '';
   for (const id of ['patterns', 'asked-for', 'half-passphrase', 'open-half-passphrase']) input(id).value = '';
   element('qr').replaceChildren();
   show('made', false);

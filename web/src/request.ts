@@ -1,18 +1,14 @@
 // One request: a half, the one-time Nostr identity that asks with it, and the messages to the bot
 // and back.
 
-import { utf8ToBytes } from '@noble/hashes/utils.js';
 import * as nip19 from 'nostr-tools/nip19';
-import * as nip44 from 'nostr-tools/nip44';
 import * as nip59 from 'nostr-tools/nip59';
-import { finalizeEvent, generateSecretKey, getPublicKey, serializeEvent, type NostrEvent } from 'nostr-tools/pure';
+import { finalizeEvent, generateSecretKey, getPublicKey, type NostrEvent } from 'nostr-tools/pure';
 import { halfText, parseHalf, pointHex, randomHalf } from './key';
 import type { BotLink } from './link';
 import { parseLink } from './link';
-import { mine, type Mining } from './mining';
 import { parsePatterns } from './patterns';
 import { Problem } from './texts';
-import { digitsOf } from './work';
 
 export interface AskRequest {
   /** The bot that is asked, and the relays that the request is sent through. */
@@ -34,11 +30,9 @@ export function asker(request: AskRequest): string {
   return getPublicKey(request.identity);
 }
 
-/**
- * The text of a request: `split <point> prefix …`, and the proof of work if the bot asked for it.
- */
-export function splitMessage(half: bigint, patterns: readonly string[], work?: string): string {
-  return ['split', pointHex(half), ...patterns, ...(work === undefined ? [] : [work])].join(' ');
+/** The text of a request: `split <point> prefix …`. */
+export function splitMessage(half: bigint, patterns: readonly string[]): string {
+  return ['split', pointHex(half), ...patterns].join(' ');
 }
 
 /**
@@ -47,26 +41,6 @@ export function splitMessage(half: bigint, patterns: readonly string[], work?: s
 export function wrapped(request: AskRequest, text: string, at: number): NostrEvent {
   const rumor = { kind: 14, content: text, created_at: at, tags: [['p', request.to.bot]] };
   return nip59.wrapEvent(rumor, request.identity, request.to.bot);
-}
-
-/** Seconds by which a gift wrap may be dated back (NIP-59). */
-const BACKDATED = 2 * 86_400;
-
-/**
- * Makes a gift wrap whose id has work (NIP-13): `bits` leading zero bits, promised in its `nonce`
- * tag.
- */
-export function minedWrap(request: AskRequest, text: string, at: number, bits: number, onFound: (wrap: NostrEvent) => void): Mining {
-  const { identity, to } = request;
-  const rumor = nip59.createRumor({ kind: 14, content: text, created_at: at, tags: [['p', to.bot]] }, identity);
-  const key = generateSecretKey();
-  const seal = JSON.stringify(nip59.createSeal(rumor, identity, to.bot));
-  const content = nip44.encrypt(seal, nip44.getConversationKey(key, to.bot));
-  const created_at = Math.floor(Date.now() / 1000 - Math.random() * BACKDATED);
-  const wrap = (nonce: string) => ({ kind: 1059, content, created_at, tags: [['p', to.bot], ['nonce', nonce, String(bits)]] });
-  const [before = '', after = ''] = serializeEvent({ ...wrap('here'), pubkey: getPublicKey(key) }).split('"here"');
-  const order = { before: utf8ToBytes(`${before}"`), after: utf8ToBytes(`"${after}`), isText: true, bits };
-  return mine(order, (number) => onFound(finalizeEvent(wrap(digitsOf(number)), key)));
 }
 
 /** The one-time identity's list of DM relays (NIP-17, kind 10050). It has the bot's relays. */

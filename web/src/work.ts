@@ -1,59 +1,46 @@
-// Proof of work: leading zero bits of SHA-256(text before ‖ number ‖ text after). That of a split
-// request (`miner/src/key/split_work.rs`) is bound to the bot and the half: before the number stands
-// SHA-256("npubbot split work 1" ‖ bot ‖ point). That of a gift wrap (NIP-13) is in the event's id.
+// Proof of work in the text of a request (`miner/src/key/work.rs`): leading zero bits of
+// SHA-256(SHA-256("npubbot work 1" ‖ bot ‖ author ‖ day) ‖ number).
 
 import { concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { sha256 } from '@noble/hashes/sha2.js';
-import { ChangingHash } from './sha256';
+import * as nip19 from 'nostr-tools/nip19';
+import { NumberHash } from './sha256';
 
 /** The most bits of work that the page begins. They take days. */
 export const MOST_BITS = 40;
 
-/** The bytes that are hashed before the number. `bot` is hex, `point` is compressed. */
-export function workTarget(bot: string, point: Uint8Array): Uint8Array {
-  return sha256(concatBytes(utf8ToBytes('npubbot split work 1'), hexToBytes(bot), point));
-}
-
-export interface WorkOrder {
-  readonly before: Uint8Array;
-  readonly after: Uint8Array;
-  /** Whether the number is written in digits (`digitsOf`), or as 8 bytes. */
-  readonly isText: boolean;
+/** Work to be done: by an author, for a bot. Keys are hex. */
+export interface WorkWanted {
+  readonly bot: string;
+  readonly author: string;
   readonly bits: number;
 }
 
-/** The order for the work of a split request. */
-export function splitWork(bot: string, point: Uint8Array, bits: number): WorkOrder {
-  return { before: workTarget(bot, point), after: new Uint8Array(), isText: false, bits };
+export interface WorkOrder {
+  /** The 32 bytes that are hashed before the number. */
+  readonly before: Uint8Array;
+  /** Today (UTC): `2026-11-26`. */
+  readonly day: string;
+  readonly bits: number;
 }
 
-/** A number in digits, always of the same length. */
-export function digitsOf(number: number): string {
-  return String(1e15 + number);
+export function orderOf({ bot, author, bits }: WorkWanted, now = Date.now()): WorkOrder {
+  const day = new Date(now).toISOString().slice(0, 10);
+  const parts = [utf8ToBytes('npubbot work 1'), hexToBytes(bot), hexToBytes(author), utf8ToBytes(day)];
+  return { before: sha256(concatBytes(...parts)), day, bits };
 }
 
 /** Finds numbers with the work of an order. */
 export class WorkFinder {
-  private readonly text: ChangingHash;
-  private readonly view: DataView;
+  private readonly hash: NumberHash;
 
   constructor(private readonly order: WorkOrder) {
-    this.text = new ChangingHash(order.before, order.isText ? digitsOf(0).length : 8, order.after);
-    const { buffer, byteOffset } = this.text.bytes;
-    this.view = new DataView(buffer, byteOffset);
+    this.hash = new NumberHash(order.before);
   }
 
   /** Bits of work that a number has: the leading zero bits of its hash. */
   bitsOf(number: number): number {
-    if (this.order.isText) {
-      for (let at = this.text.bytes.length, rest = 1e15 + number; at-- > 0; rest = Math.floor(rest / 10)) {
-        this.text.bytes[at] = 0x30 + (rest % 10);
-      }
-    } else {
-      this.view.setUint32(0, Math.floor(number / 2 ** 32));
-      this.view.setUint32(4, number % 2 ** 32);
-    }
-    const hash = this.text.hash();
+    const hash = this.hash.of(number);
     const high = Math.clz32(hash[0]!);
     return high < 32 ? high : high + Math.clz32(hash[1]!);
   }
@@ -67,21 +54,20 @@ export class WorkFinder {
   }
 }
 
-/** The number as it stands in a message. */
-export function workText(number: number): string {
-  return `work:${number.toString(16)}`;
+/** The line for a message. */
+export function workLine({ day }: WorkOrder, number: number): string {
+  return `work ${day} ${number.toString(16)}`;
 }
 
-/** The proof of work that a bot asks for: of the half, or of the gift wrap. */
-export interface WorkWanted {
-  readonly of: 'half' | 'wrap';
-  readonly bits: number;
-}
-
-/** The work that a refusal asks for. Its command line, or its tag, is the same in every language. */
+/** The work that a refusal asks for. Its command line is the same in every language. */
 export function workWanted(text: string): WorkWanted | undefined {
-  const half = Number(text.match(/ --work (\d{1,3})\b/)?.[1]);
-  if (half > 0 && half <= MOST_BITS) return { of: 'half', bits: half };
-  const wrap = Number(text.match(/\["nonce", "[^"]*", "(\d{1,3})"\]/)?.[1]);
-  return wrap > 0 && wrap <= MOST_BITS ? { of: 'wrap', bits: wrap } : undefined;
+  const [, bot, author, count] = text.match(/\bwork\s+(npub1\w+)\s+(npub1\w+)\s+(\d{1,3})\b/) ?? [];
+  const bits = Number(count);
+  if (bot === undefined || author === undefined || !(bits > 0 && bits <= MOST_BITS)) return undefined;
+  try {
+    const hex = (npub: string) => nip19.decode(npub as `npub1${string}`).data;
+    return { bot: hex(bot), author: hex(author), bits };
+  } catch {
+    return undefined;
+  }
 }

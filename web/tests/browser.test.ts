@@ -16,7 +16,7 @@ import { decrypt } from 'nostr-tools/nip49';
 import { decode } from 'nostr-tools/nip19';
 import type { Browser, BrowserContext, Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { splitWork, WorkFinder } from '../src/work';
+import { orderOf, WorkFinder } from '../src/work';
 import { chromiumPath, launch } from './browsers';
 import { faults } from './harness';
 import file from './vectors.json';
@@ -234,35 +234,29 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
     expect(await value('npub')).toBe(npub);
   });
 
-  it('does the work that a bot asks for, for this half and this bot', async () => {
-    const { half, message, point } = await make('cat ~dad');
-    const bot = { npub: 'npub180cvv07tjdrrgpa0j7j7tmnyl2yr6yr7l8j4s3evf6u64th6gkwsyjh6w6', hex: '' };
-    bot.hex = decode(bot.npub as `npub1${string}`).data as unknown as string;
-    const work = page.locator('#work-answer');
-    await page.getByText('The bot asks for proof of work').click();
+  it('does the work that a bot asks for, for this bot and this author', async () => {
+    const [bot, author] = ['npub180cvv07tjdrrgpa0j7j7tmnyl2yr6yr7l8j4s3evf6u64th6gkwsyjh6w6', 'npub10xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqpkge6d'];
+    const hex = (npub: string) => decode(npub as `npub1${string}`).data as unknown as string;
+    const answer = page.locator('#work-answer');
+    await page.getByText('A bot asks for work').click();
     const go = page.getByRole('button', { name: 'Do the work' });
-    await work.fill('Please wait.');
+    await answer.fill('Please wait.');
     await go.click();
-    expect(await page.locator('#work-error').textContent()).toMatch(/no “--work”/);
-    await work.fill(`Nothing was started.\nnpubbot split new cat '~dad' --out half.age --work 12 --bot ${bot.npub}\n`);
+    expect(await page.locator('#work-error').textContent()).toMatch(/no line “npubbot work/);
+    await answer.fill(`Nothing was started.\nnpubbot work ${bot} ${author} 12\n`);
     await go.click();
-    await page.getByText(/^Done: the message/).waitFor({ timeout: 30_000 });
-    const worked = await value('message');
-    expect(worked.startsWith(`${message} work:`)).toBe(true);
-    const number = parseInt(worked.split('work:')[1]!, 16);
-    const order = splitWork(bot.hex, secp256k1.Point.fromHex(point).toBytes(true), 12);
-    expect(new WorkFinder(order).bitsOf(number)).toBeGreaterThanOrEqual(12);
-    expect(await readQr()).toBe(worked);
-    expect(await value('half-made')).toBe(half);
+    await page.getByText(/^Done\. Send the line/).waitFor({ timeout: 30_000 });
+    const line = (await value('work-line')).split(' ');
+    expect(line.slice(0, 2)).toEqual(['work', new Date().toISOString().slice(0, 10)]);
+    const order = orderOf({ bot: hex(bot), author: hex(author), bits: 12 });
+    expect(new WorkFinder(order).bitsOf(parseInt(line[2]!, 16))).toBeGreaterThanOrEqual(12);
     await shot('by-hand-work');
-    // Work that takes long can be stopped; another half begins without any.
-    await work.fill(`--work 40 --bot ${bot.npub}`);
+    // Work that takes long can be stopped.
+    await answer.fill(`work ${bot} ${author} 40`);
     await go.click();
     await page.locator('#work-stop').click();
     expect(await page.locator('#work-said').textContent()).toBe('Stopped.');
-    const other = await make('cat');
-    expect(other.message).not.toContain('work:');
-    expect(await value('work-answer')).toBe('');
+    expect(await page.locator('#work-done').isVisible()).toBe(false);
   });
 
   it('says that a half has served, and warns when it makes another key', async () => {

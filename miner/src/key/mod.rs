@@ -8,13 +8,15 @@ mod npub;
 #[cfg(any(test, feature = "test-util"))]
 pub mod reference;
 mod split;
-mod split_work;
+
 mod start_point;
 mod tweak;
+mod work;
 
 pub use hit::VerifiedHit;
 pub use npub::Npub;
 pub use split::{HalfPoint, HalfPointError, SplitTweak, SplitTweakError};
-pub use split_work::{NoWork, SplitWork, WorkTarget};
+
 pub use start_point::StartPoint;
 pub use tweak::{Offset, Rotation, Tweak, candidate};
+pub use work::{Work, WorkDay, WorkTarget};

@@ -26,9 +26,10 @@ const EQUAL: RangeInclusive<usize> = 5..=13;
 /// Numbers of letters of words on the ladder.
 const LETTERS: RangeInclusive<usize> = 6..=9;
 
-/// The most hits a second that are expected of each pattern that a search begins with. If all
-/// patterns of a ladder have more, the search begins with the rarest.
-const FIRST_HITS: f64 = 50.0;
+/// The fewest hits that are expected, in the time of a search, of each pattern that it begins with:
+/// 19 of 20 searches have at least one. A ladder whose patterns all have fewer begins with its most
+/// frequent one.
+const FIRST_HITS: f64 = 3.0;
 
 /// The most keys that one search keeps, each rarer than the one before: the number of patterns on
 /// all ladders.
@@ -106,14 +107,13 @@ impl Family {
         self.ladders().iter().map(|ladder| ladder[0].clone()).collect()
     }
 
-    /// The patterns that a search at this rate begins with: of each ladder the most frequent one
-    /// that is expected to have at most [`FIRST_HITS`], or the rarest if all have more. Without a
-    /// rate, the most frequent pattern of each ladder.
-    fn first(self, rate: Option<Rate>) -> Vec<Pattern> {
-        let least = rate.map_or(1.0, |Rate(rate)| rate / FIRST_HITS).max(1.0);
+    /// The patterns that a search begins with that tests this many candidates: of each ladder the
+    /// rarest one that is expected to have at least [`FIRST_HITS`], or the most frequent if all
+    /// have fewer.
+    fn first(self, candidates: f64) -> Vec<Pattern> {
         let begin = |ladder: &'static Vec<Pattern>| {
-            let at = ladder.partition_point(|pattern| pattern.difficulty().candidates() < least);
-            ladder[at.min(ladder.len() - 1)].clone()
+            let is_likely = |pattern: &Pattern| candidates / pattern.difficulty().candidates() >= FIRST_HITS;
+            ladder[ladder.partition_point(is_likely).saturating_sub(1)].clone()
         };
         self.ladders().iter().map(begin).collect()
     }
@@ -143,11 +143,12 @@ impl Best {
     }
 
     /// The patterns to search for: those that hold all keys rarer than the best one so far. Without
-    /// such a key, those that a search at this rate begins with. Empty if no key is rarer.
+    /// such a key, those that are likely in the time of the search at this rate. Empty if no key is
+    /// rarer.
     pub fn patterns(self, kept: Option<&Pattern>, rate: Option<Rate>) -> Vec<Pattern> {
         match kept {
             Some(kept) => self.family.rarer_than(kept.difficulty()),
-            None => self.family.first(rate),
+            None => self.family.first(rate.map_or(0.0, |Rate(rate)| rate * self.time.as_secs_f64())),
         }
     }
 

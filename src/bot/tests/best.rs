@@ -4,6 +4,7 @@ use super::*;
 use crate::bot::notices::ResultKind;
 use crate::bot::policy::LONGEST_BEST;
 use crate::job::BestSearch;
+use crate::key::Npub;
 use crate::pattern::Best;
 
 fn accepted(text: &str) -> (JobSpec, Best) {
@@ -66,7 +67,9 @@ fn the_acceptance_says_what_comes_and_when() {
     insta::assert_snapshot!(say(&format!("split {POINT} best zeros 10m"), &nobody()));
     // Beside split jobs the pool has half of the devices, so its search takes twice its time.
     let (limits, asker) = (limits(), nobody());
-    let shared = Facts { rate: Some(Rate(80e6)), pool_part: 0.5, ..context(&limits, &asker) };
+    let idle = context(&limits, &asker);
+    let shares = Shares { pool_part: 0.5, ..idle.shares };
+    let shared = Facts { rate: Some(Rate(80e6)), shares, ..idle };
     let (Effect::Accept(_, spec), Some(reply)) = decide(&rumor("best 10m"), &shared) else { panic!("a job") };
     assert!(reply.text(English).contains("in about 20 min"), "{reply:?}");
     assert_eq!(spec.notice_at, Some(NOW + 1800), "told that it is late after half as long again");
@@ -110,17 +113,6 @@ fn a_search_without_a_target_keeps_the_promises_of_every_request() {
     let used = Facts { half: Some(HalfUse::Spent), ..facts };
     let split = format!("split {POINT} best 10m");
     assert!(matches!(decide(&rumor(&split), &used), (Effect::Nothing, Some(BotReply::HalfUsed(_)))));
-    let split_work = Some(SplitCost { bits: 18, bot: Npub([1; 32]) });
-    let costly = Facts { split_work, ..facts };
-    let (Effect::Nothing, Some(BotReply::SplitWorkWanted { command, .. })) = decide(&rumor(&split), &costly) else {
-        panic!("work")
-    };
-    assert!(command.starts_with("npubbot split new best 10m --out half.age --work 18"), "{command}");
-    let owes = Some(WorkWanted { bits: 20, ends_in: Duration::from_secs(40) });
-    assert!(matches!(
-        decide(&rumor("surprise"), &Facts { owes, ..facts }),
-        (Effect::Nothing, Some(BotReply::WorkWanted(_)))
-    ));
 }
 
 #[test]

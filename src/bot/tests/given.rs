@@ -7,6 +7,7 @@ use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
 use crate::language::Language::English;
 use crate::ledger::{AskerView, Job, JobState};
 use crate::pattern::{Pattern, Rate};
+use crate::scheduler::{Shares, WaitEstimate};
 use crate::vault::Rumor;
 
 /// Limits that the tests reach.
@@ -53,19 +54,21 @@ pub(super) fn decide(rumor: &Rumor, facts: &Facts<'_>) -> Decision {
 
 pub(super) fn decide_for(text: &str, asker: &AskerView) -> Decision {
     let (limits, rate) = (limits(), Some(Rate(80e6)));
-    decide(&rumor(text), &Facts { pool_jobs: 3, rate, next_job: JobId(12), ..context(&limits, asker) })
+    let idle = context(&limits, asker);
+    let shares = Shares { pool_jobs: 3, ..idle.shares };
+    decide(&rumor(text), &Facts { shares, rate, next_job: JobId(12), ..idle })
 }
 
 /// Facts of an idle bot.
 pub(super) fn context<'a>(limits: &'a Limits, asker: &'a AskerView) -> Facts<'a> {
+    let idle = Facts::idle(limits, asker, Rate(80e6), NOW);
     Facts {
         rate: None,
         whole_keys_rate: Some(Rate(20e6)),
         next_job: JobId(1),
-        split_part: 0.25,
-        own_split_part: 0.5,
-        easy_bits: 30,
-        ..Facts::idle(limits, asker, Rate(80e6), NOW)
+        shares: Shares { part_of_one_more: 0.25, own_split_part: 0.5, ..idle.shares },
+        queue: WaitEstimate { up_to_bits: 30, ..idle.queue },
+        ..idle
     }
 }
 

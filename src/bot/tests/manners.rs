@@ -10,12 +10,11 @@ use crate::bot::reply::{Acceptance, BestAcceptance, BestExplanation, CheaperPatt
 use crate::bot::request::{ChatContext, Intent, OfferReason, Question, ShownCommand};
 use crate::bot::text::is_invisible;
 use crate::bot::wording::{MOST_CHARACTERS, MOST_LINES};
-use crate::bot::{BotReply, notices};
+use crate::bot::{BotReply, Price, notices};
 use crate::job::{BestSearch, JobId, JobSpec};
 use crate::key::{HalfPointError, Npub};
 use crate::language::Language;
 use crate::ledger::{HalfUse, Job, JobState};
-use crate::message::WorkWanted;
 use crate::pattern::{Best, Difficulty, Family, Pattern, PatternError, Rate};
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -210,7 +209,7 @@ pub(super) fn answers(filling: &Filling) -> Vec<BotReply> {
         BotReply::LanguageSet(Language::German),
         BotReply::Languages,
         BotReply::Paused { until: filling.seconds },
-        BotReply::SplitWorkWanted { bits: count as u32, command: "npubbot split new m0ctane".to_owned() },
+        BotReply::WorkAlone,
         BotReply::Nothing,
         BotReply::TextOnly,
         BotReply::NoGroups,
@@ -219,7 +218,12 @@ pub(super) fn answers(filling: &Filling) -> Vec<BotReply> {
         BotReply::PointAlone,
         BotReply::HalfUsed(if yes { HalfUse::Open } else { HalfUse::Spent }),
         BotReply::NeedsSealed { page: yes.then(|| "https://bot.example/page".to_owned()) },
-        BotReply::WorkWanted(WorkWanted { bits: count as u32, ends_in: time }),
+        BotReply::Price(Price {
+            bits: count as u32 % 45,
+            bot: Npub([1; 32]),
+            author: Npub([2; 32]),
+            page: yes.then(|| "https://bot.example/page".to_owned()),
+        }),
         BotReply::Stopped { open: count },
         BotReply::Started,
         BotReply::Forgotten { open: count },

@@ -8,36 +8,23 @@ mod languages;
 mod manners;
 mod messages;
 mod patterns;
+mod price;
 mod reading;
 mod tables;
 
 use self::given::{context, decide, decide_for, job, limits, rumor, say};
 use super::testing::NOW;
-use super::{BotReply, Facts, SplitCost, read};
+use super::{BotReply, Facts, read};
 use crate::config::Limits;
 use crate::job::{JobId, JobSpec, RumorId};
-use crate::key::{HalfPoint, Npub};
+use crate::key::HalfPoint;
 use crate::language::Language::English;
 use crate::ledger::{AskerView, Effect, HalfUse, Job, JobState};
-use crate::message::WorkWanted;
 use crate::pattern::{Pattern, Rate};
+use crate::scheduler::{Shares, WaitEstimate};
 use crate::vault::Rumor;
 use proptest::prelude::*;
 use std::time::Duration;
-
-#[test]
-fn a_new_asker_in_a_flood_learns_how_much_work_and_how_long() {
-    let (limits, asker) = (limits(), nobody());
-    let owes = Some(WorkWanted { bits: 20, ends_in: Duration::from_secs(40) });
-    let context = Facts { rate: Some(Rate(80e6)), owes, ..context(&limits, &asker) };
-    let (Effect::Nothing, Some(reply)) = decide(&rumor("m0ctane"), &context) else { panic!("a refusal") };
-    let text = reply.text(English);
-    for part in ["again in 40 seconds", "20 leading zero bits", "kind 1059", r#"["nonce", "…", "20"]"#] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
-    // Other messages are still answered.
-    assert!(matches!(decide(&rumor("help"), &context), (Effect::Nothing, Some(BotReply::Help { .. }))));
-}
 
 fn nobody() -> AskerView {
     AskerView::default()
@@ -145,8 +132,9 @@ fn beside_split_jobs_the_pool_promises_what_it_has() {
     open[1].spec.half = Some(POINT.parse::<HalfPoint>().unwrap());
     let asker = AskerView { open, ..nobody() };
     let (rate, idle) = (Some(Rate(80e6)), nobody());
-    let context =
-        Facts { pool_jobs: 1, split_jobs: 2, pool_part: 0.5, own_split_part: 0.25, rate, ..context(&limits, &idle) };
+    let idle = context(&limits, &idle);
+    let shares = Shares { pool_jobs: 1, split_jobs: 2, pool_part: 0.5, own_split_part: 0.25, ..idle.shares };
+    let context = Facts { shares, rate, ..idle };
     let (Effect::Accept(_, spec), Some(reply)) = decide(&rumor("m0ctane"), &context) else { panic!("it is a request") };
     insta::assert_snapshot!(reply.text(English));
     assert!(spec.notice_at.is_some_and(|at| (NOW + 3800..NOW + 3900).contains(&at)), "{:?}", spec.notice_at);
@@ -155,7 +143,7 @@ fn beside_split_jobs_the_pool_promises_what_it_has() {
     };
     insta::assert_snapshot!(status.text(English));
     // With half of the devices this request would take too long.
-    let hard = Facts { pool_part: 0.5, rate: Some(Rate(1e8)), ..context };
+    let hard = Facts { rate: Some(Rate(1e8)), ..context };
     assert!(matches!(decide(&rumor("m0ctane7t"), &hard), (Effect::Nothing, Some(BotReply::TooHard { .. }))));
 }
 
@@ -163,8 +151,10 @@ fn beside_split_jobs_the_pool_promises_what_it_has() {
 fn an_easy_request_behind_many_others_is_told_the_queue() {
     let (limits, asker) = (limits(), nobody());
     let rate = Some(Rate(80e6));
-    let easy_wait = Duration::from_secs(200);
-    let context = Facts { pool_jobs: 4000, split_jobs: 1, pool_part: 0.5, easy_wait, rate, ..context(&limits, &asker) };
+    let idle = context(&limits, &asker);
+    let queue = WaitEstimate { wait: Duration::from_secs(200), ..idle.queue };
+    let shares = Shares { pool_jobs: 4000, split_jobs: 1, pool_part: 0.5, ..idle.shares };
+    let context = Facts { shares, queue, rate, paid: 26, ..idle };
     let (Effect::Accept(_, spec), Some(reply)) = decide(&rumor("cats"), &context) else { panic!("it is a request") };
     insta::assert_snapshot!(reply.text(English));
     assert_eq!(spec.notice_at, Some(NOW + 600), "half as long again as the queue, which has half of the devices");
@@ -217,19 +207,14 @@ fn an_invalid_point_is_refused_with_the_reason() {
 }
 
 #[test]
-fn beside_many_split_jobs_a_further_one_costs_work_and_is_told_its_place() {
+fn a_split_job_that_waits_is_told_its_place() {
     let (limits, asker) = (limits(), nobody());
+    let idle = context(&limits, &asker);
+    let shares = Shares { place_of_one_more: Some(7), ..idle.shares };
+    let facts = Facts { rate: Some(Rate(80e6)), shares, ..idle };
     let text = format!("split {POINT} m0ctane");
-    let split_work = Some(SplitCost { bits: 18, bot: Npub([1; 32]) });
-    let facts = Facts { rate: Some(Rate(80e6)), split_work, ..context(&limits, &asker) };
-    let (Effect::Nothing, Some(wanted)) = decide(&rumor(&text), &facts) else { panic!("it is refused") };
-    let hard = decide(&rumor(&format!("split {POINT} m0ctanem0ctane")), &facts);
-    assert!(matches!(hard, (Effect::Nothing, Some(BotReply::TooHard { .. }))), "nobody works for nothing");
-    assert!(matches!(decide(&rumor("m0ctane"), &facts), (Effect::Accept(..), _)), "the pool costs nothing");
-    let facts = Facts { split_work: None, split_place: Some(7), ..facts };
     let (Effect::Accept(..), Some(reply)) = decide(&rumor(&text), &facts) else { panic!("it is a request") };
     assert!(reply.text(English).contains("place in line is 7"), "{reply:?}");
-    insta::assert_snapshot!(wanted.text(English));
 }
 
 #[test]

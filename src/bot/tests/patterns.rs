@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::bot::notices::ResultKind;
-use crate::bot::policy::{ALL_INTERVALS, ALL_TEXT_TESTS, JOB_INTERVALS, JOB_TEXT_TESTS, accepted_by_bot, effort};
+use crate::bot::policy::{JOB_INTERVALS, JOB_TEXT_TESTS, accepted_by_bot, effort};
+use crate::bot::price::MOST_BITS;
+use crate::key::Npub;
 use crate::pattern::{ALPHABET, Difficulty, PatternError, PatternSet};
 
 /// A pattern of each kind, and long ones.
@@ -126,7 +128,7 @@ fn the_expected_time_includes_the_turns_of_the_two_kinds() {
     let (limits, asker) = (limits(), nobody());
     let (rate, whole_keys_rate) = (Some(Rate(80e6)), Some(Rate(20e6)));
     let idle = Facts { rate, whole_keys_rate, ..context(&limits, &asker) };
-    let beside = Facts { top_words_part: 0.5, whole_keys_part: 0.5, ..idle };
+    let beside = Facts { shares: Shares { top_words_part: 0.5, whole_keys_part: 0.5, ..idle.shares }, ..idle };
     let seconds = |text: &str, facts: &Facts<'_>| {
         let patterns: Vec<Pattern> = text.split(' ').map(|text| text.parse().unwrap()).collect();
         let rate = facts.pool_rate(&patterns).unwrap();
@@ -148,40 +150,17 @@ fn the_expected_time_includes_the_turns_of_the_two_kinds() {
 
 /// Each test is made on every key that a device compares in full.
 #[test]
-fn tests_of_whole_texts_are_limited_for_a_job_and_for_all() {
+fn tests_of_whole_texts_are_limited_for_a_job() {
     let (limits, asker) = (Limits { prefixes_per_job: 64, ..limits() }, nobody());
-    let ends = |count: usize| ALPHABET.iter().take(count).map(|&end| format!("*cafe{} ", char::from(end))).collect();
-    let (most, more): (String, String) = (ends(JOB_TEXT_TESTS), ends(JOB_TEXT_TESTS + 1));
-    let beside = |text_tests: usize, text: &str| {
-        let facts = Facts { rate: Some(Rate(80e6)), text_tests, ..context(&limits, &asker) };
-        decide(&rumor(text), &facts)
+    let facts = Facts { rate: Some(Rate(80e6)), paid: MOST_BITS, ..context(&limits, &asker) };
+    let ends = |count: usize| -> String {
+        ALPHABET.iter().take(count).map(|&end| format!("*cafe{} ", char::from(end))).collect()
     };
     let asked = JOB_TEXT_TESTS + 1;
     let refused = BotReply::TooManyEnds { asked, allowed: JOB_TEXT_TESTS };
-    assert!(matches!(beside(0, &more), (Effect::Nothing, Some(reply)) if reply == refused));
-    assert!(matches!(beside(ALL_TEXT_TESTS - JOB_TEXT_TESTS, &most), (Effect::Accept(..), _)));
-    assert!(matches!(beside(ALL_TEXT_TESTS, "*cafe"), (Effect::Nothing, Some(BotReply::TooWideNow))));
-    assert!(matches!(beside(ALL_TEXT_TESTS, "find ~alice m0ct*cafe"), (Effect::Accept(..), _)));
+    assert!(matches!(decide(&rumor(&ends(asked)), &facts), (Effect::Nothing, Some(reply)) if reply == refused));
+    assert!(matches!(decide(&rumor(&ends(JOB_TEXT_TESTS)), &facts), (Effect::Accept(..), _)));
     insta::assert_snapshot!(refused.text(English));
-}
-
-/// Keys that match the start of a pattern with further parts are checked in full. Four such
-/// patterns that fix four characters at the start may be open.
-#[test]
-fn all_jobs_together_have_a_limited_part_of_all_keys_checked_in_full() {
-    let (limits, asker) = (limits(), nobody());
-    let one = "m0ct*af*".parse::<Pattern>().unwrap().handed_on();
-    assert_eq!((one, "m0ct".parse::<Pattern>().unwrap().handed_on()), (20f64.exp2().recip(), 0.0));
-    let beside = |jobs: f64, text: &str| {
-        let facts = Facts { rate: Some(Rate(80e6)), handed_on: jobs * one, ..context(&limits, &asker) };
-        decide(&rumor(text), &facts)
-    };
-    assert!(matches!(beside(3.0, "m0ct*af*"), (Effect::Accept(..), _)));
-    assert!(matches!(beside(4.0, "m0ct*af*"), (Effect::Nothing, Some(BotReply::TooWideNow))));
-    assert!(matches!(beside(2.0, "m0ct*af* cafe*m0* hank*m0*"), (Effect::Nothing, Some(BotReply::TooWideNow))));
-    for text in ["~alice", "words:8", "m0ct"] {
-        assert!(matches!(beside(99.0, text), (Effect::Accept(..), _)), "{text}");
-    }
 }
 
 #[test]
@@ -206,7 +185,7 @@ fn a_cheaper_look_alike_is_named_with_its_time() {
 }
 
 #[test]
-fn a_job_has_a_limited_number_of_intervals_and_so_have_all_together() {
+fn a_job_has_a_limited_number_of_intervals() {
     let wide = "?[s5][s5][s5][s5][s5][s5][s5]";
     assert_eq!(requested(wide), ["?[5s][5s][5s][5s][5s][5s][5s]"]);
     let asked = JOB_INTERVALS + 16;
@@ -214,15 +193,6 @@ fn a_job_has_a_limited_number_of_intervals_and_so_have_all_together() {
     for letters in 4..=9 {
         assert_eq!(requested(&format!("words:{letters}")), [format!("words:{letters}")]);
     }
-    let (limits, asker) = (limits(), nobody());
-    let full = Facts { rate: Some(Rate(80e6)), intervals: ALL_INTERVALS, ..context(&limits, &asker) };
-    assert!(matches!(decide(&rumor("words:5"), &full), (Effect::Nothing, Some(BotReply::TooWideNow))));
-    assert!(
-        matches!(decide(&rumor("find ~alice cat"), &full), (Effect::Accept(..), _)),
-        "simple ones are always taken"
-    );
-    let nearly = Facts { intervals: ALL_INTERVALS - JOB_INTERVALS, ..full };
-    assert!(matches!(decide(&rumor("words:5"), &nearly), (Effect::Accept(..), _)));
 }
 
 /// The patterns of one message share one bound.
@@ -296,21 +266,11 @@ fn patterns_are_explained_without_a_job() {
     assert!(many.contains("more.") && many.contains("find cat"), "{many}");
     // Beside a split job the pool has half of the devices.
     let (limits, asker) = (limits(), nobody());
-    let shared = Facts { rate: Some(Rate(80e6)), pool_part: 0.5, ..context(&limits, &asker) };
+    let idle = context(&limits, &asker);
+    let shares = Shares { pool_part: 0.5, ..idle.shares };
+    let shared = Facts { rate: Some(Rate(80e6)), shares, ..idle };
     let (Effect::Nothing, Some(reply)) = decide(&rumor("explain m0ctane"), &shared) else { panic!("no job") };
     assert!(reply.text(English).contains("about 14 min"), "{reply:?}");
-}
-
-#[test]
-fn the_command_for_work_is_quoted_for_a_shell() {
-    let (limits, asker) = (limits(), nobody());
-    let split_work = Some(SplitCost { bits: 18, bot: Npub([1; 32]) });
-    let facts = Facts { rate: Some(Rate(80e6)), split_work, ..context(&limits, &asker) };
-    let (Effect::Nothing, Some(reply)) = decide(&rumor(&format!("split {POINT} cat ~dad m0?t")), &facts) else {
-        panic!("work")
-    };
-    let BotReply::SplitWorkWanted { command, .. } = reply else { panic!("{reply:?}") };
-    assert!(command.starts_with("npubbot split new cat '~dad' 'm0?t' --out half.age --work 18"), "{command}");
 }
 
 #[test]

@@ -375,15 +375,17 @@ friends-only = Dieser Bot sucht nur für Freunde seines Betreibers.
 restored =
     Ich wurde nach dieser Nachricht aus einer Sicherung wiederhergestellt und habe sie vielleicht schon beantwortet.
     Wenn du es noch möchtest, schicke sie noch einmal. Für einen geteilten Schlüssel mache zuerst eine neue Hälfte.
-work-wanted =
-    Mir schreiben gerade mehr neue Leute, als ich bedienen kann, und du bist neu. Es wurde nichts gestartet.
-    Schicke deine Anfrage noch einmal (Wartezeit: { $span }, länger, wenn es so weitergeht), oder sofort mit Proof of Work (NIP-13): { $bits } führende Null-Bits in der id des Gift Wrap (kind 1059), angekündigt in seinem Tag ["nonce", "…", "{ $bits }"].
-split-work-wanted =
-    Gerade haben viele Leute geteilte Aufträge offen, darum kostet ein weiterer Proof of Work ({ $bits } Bits). Es wurde nichts gestartet.
-    Das macht eine neue Hälfte und leistet die Arbeit:
+price =
+    Gerade wollen viele einen Schlüssel von mir, darum kostet das ein wenig Arbeit deines Geräts: { $bits } Bits Proof of Work, auf einem Telefon etwa { $span }. Es wurde nichts gestartet.
+price-page = Meine Webseite erledigt die Arbeit für dich: { $page }
+price-command =
+    Auf einem Rechner mit npubbot macht das dieser Befehl:
     { $command }
-    Schicke mir dann die Zeile, die es zeigt. Die Webseite macht das alles von selbst.
-    Oder versuche es später: Bei weniger geteilten Aufträgen kostet es weniger und dann nichts.
+    Schicke deine Anfrage dann noch einmal, zusammen mit der Zeile, die er zeigt. Oder versuche es später.
+work-alone =
+    Das ist der Proof of Work. Schicke ihn in einer Nachricht mit deiner Anfrage, zum Beispiel:
+    { -example }
+    work …
 paused =
     Das sind viele Nachrichten. Ich antworte wieder um { $time }.
     Deine offenen Aufträge laufen weiter.

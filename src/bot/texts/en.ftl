@@ -394,15 +394,17 @@ friends-only = This bot searches for friends of its operator only.
 restored =
     I was restored from a backup after you sent this, and may have answered it before.
     If you still want it, send it once more. For a split key, make a new half first.
-work-wanted =
-    More new people write to me now than I can serve, and you are new to me. Nothing was started.
-    Send your request again in { $span } (later if they go on), or at once with proof of work (NIP-13): { $bits } leading zero bits in the id of the gift wrap (kind 1059), promised in its tag ["nonce", "…", "{ $bits }"].
-split-work-wanted =
-    Many people have split jobs open now, so a further one costs proof of work ({ $bits } bits). Nothing was started.
-    This makes a new half and does the work:
+price =
+    Many people ask me for keys now, so this costs a little work of your device: { $bits } bits of proof of work, about { $span } on a phone. Nothing was started.
+price-page = My page does the work for you: { $page }
+price-command =
+    On a computer with npubbot, this command does it:
     { $command }
-    Then send me the line it prints. The web page does all this by itself.
-    Or try again later: with fewer split jobs it costs less, and then nothing.
+    Then send your request again, together with the line it prints. Or try again later.
+work-alone =
+    That is the proof of work. Send it in one message with your request, like:
+    { -example }
+    work …
 paused =
     That is a lot of messages. I answer again at { $time }.
     Your open jobs go on.

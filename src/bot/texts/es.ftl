@@ -385,15 +385,17 @@ friends-only = Este bot solo busca para los amigos de su operador.
 restored =
     Me restauraron de una copia de seguridad después de este mensaje, y quizá ya lo respondí.
     Si aún lo quieres, envíalo otra vez. Para una clave dividida, crea antes una mitad nueva.
-work-wanted =
-    Ahora me escribe más gente nueva de la que puedo atender, y tú eres nuevo para mí. No se ha iniciado nada.
-    Envía tu petición otra vez dentro de { $span } (más tarde si siguen), o ahora mismo con prueba de trabajo (NIP-13): { $bits } bits cero al principio del id del gift wrap (kind 1059), prometidos en su etiqueta ["nonce", "…", "{ $bits }"].
-split-work-wanted =
-    Mucha gente tiene ahora pedidos divididos abiertos, así que uno más cuesta prueba de trabajo ({ $bits } bits). No se ha iniciado nada.
-    Esto crea una mitad nueva y hace el trabajo:
+price =
+    Ahora mucha gente me pide claves, así que esto cuesta un poco de trabajo de tu dispositivo: { $bits } bits de prueba de trabajo, aproximadamente { $span } en un teléfono. No se ha iniciado nada.
+price-page = Mi página hace el trabajo por ti: { $page }
+price-command =
+    En un ordenador con npubbot lo hace esta orden:
     { $command }
-    Después envíame la línea que muestra. La página web hace todo esto por sí sola.
-    O inténtalo más tarde: con menos pedidos divididos cuesta menos, y después nada.
+    Después envía tu petición otra vez, junto con la línea que muestra. O inténtalo más tarde.
+work-alone =
+    Esa es la prueba de trabajo. Envíala en un solo mensaje con tu petición, por ejemplo:
+    { -example }
+    work …
 paused =
     Son muchos mensajes. Vuelvo a responder a las { $time }.
     Tus pedidos abiertos continúan.

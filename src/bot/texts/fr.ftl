@@ -391,15 +391,17 @@ friends-only = Ce bot ne cherche que pour les amis de son opérateur.
 restored =
     J’ai été restauré d’une sauvegarde après ce message, et j’y ai peut-être déjà répondu.
     Si vous le voulez encore, envoyez-le de nouveau. Pour une clé scindée, créez d’abord une nouvelle moitié.
-work-wanted =
-    Plus de nouvelles personnes m’écrivent que je ne peux en servir, et je ne vous connais pas encore. Rien n’a été lancé.
-    Renvoyez votre demande dans { $span } (plus tard si cela continue), ou tout de suite avec une preuve de travail (NIP-13) : { $bits } bits nuls au début de l’id du gift wrap (kind 1059), annoncés dans son tag ["nonce", "…", "{ $bits }"].
-split-work-wanted =
-    Beaucoup de gens ont des demandes scindées ouvertes, donc une de plus coûte une preuve de travail ({ $bits } bits). Rien n’a été lancé.
-    Ceci crée une nouvelle moitié et fait le travail :
+price =
+    Beaucoup de gens me demandent des clés en ce moment, donc cela coûte un peu de travail à votre appareil : { $bits } bits de preuve de travail, environ { $span } sur un téléphone. Rien n’a été lancé.
+price-page = Ma page fait le travail pour vous : { $page }
+price-command =
+    Sur un ordinateur avec npubbot, cette commande le fait :
     { $command }
-    Envoyez-moi ensuite la ligne affichée. La page web fait tout cela d’elle-même.
-    Ou réessayez plus tard : avec moins de demandes scindées cela coûte moins, puis rien.
+    Renvoyez ensuite votre demande, avec la ligne qu’elle affiche. Ou réessayez plus tard.
+work-alone =
+    C’est la preuve de travail. Envoyez-la dans un seul message avec votre demande, par exemple :
+    { -example }
+    work …
 paused =
     Cela fait beaucoup de messages. Je réponds de nouveau à { $time }.
     Vos demandes ouvertes continuent.

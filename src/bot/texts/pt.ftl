@@ -391,15 +391,17 @@ friends-only = Este bot só procura para amigos do seu operador.
 restored =
     Fui restaurado de uma cópia de segurança depois desta mensagem, e talvez já a tenha respondido.
     Se ainda quiser, envie mais uma vez. Para uma chave dividida, crie antes uma metade nova.
-work-wanted =
-    Agora mais gente nova escreve para mim do que posso atender, e você é novo para mim. Nada foi iniciado.
-    Envie o seu pedido de novo daqui a { $span } (mais tarde se continuar assim), ou já com prova de trabalho (NIP-13): { $bits } bits zero no início do id do gift wrap (kind 1059), prometidos na tag ["nonce", "…", "{ $bits }"].
-split-work-wanted =
-    Muita gente tem pedidos divididos abertos agora, então mais um custa prova de trabalho ({ $bits } bits). Nada foi iniciado.
-    Isto cria uma metade nova e faz o trabalho:
+price =
+    Muita gente me pede chaves agora, então isto custa um pouco de trabalho do seu aparelho: { $bits } bits de prova de trabalho, cerca de { $span } em um telefone. Nada foi iniciado.
+price-page = A minha página faz o trabalho por você: { $page }
+price-command =
+    Em um computador com npubbot, este comando faz isso:
     { $command }
-    Depois envie a linha que ele mostra. A página web faz tudo isso sozinha.
-    Ou tente mais tarde: com menos pedidos divididos custa menos, e depois nada.
+    Depois envie o seu pedido de novo, junto com a linha que ele mostra. Ou tente mais tarde.
+work-alone =
+    Essa é a prova de trabalho. Envie-a em uma só mensagem com o seu pedido, por exemplo:
+    { -example }
+    work …
 paused =
     São muitas mensagens. Volto a responder às { $time }.
     Os seus pedidos abertos continuam.

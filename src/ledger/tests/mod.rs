@@ -118,6 +118,7 @@ fn reply(from: u8, rumor: u8) -> AnsweredMessage {
         effect: Effect::Nothing,
         reply: Some(wrap(from, rumor)),
         language: None,
+        work: None,
         deletes: Vec::new(),
     }
 }

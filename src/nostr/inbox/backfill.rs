@@ -3,7 +3,7 @@
 //! All inbox relays are queried concurrently, beside the live stream, so that a silent relay does
 //! not delay the others. Each is queried page by page.
 
-use super::queue::{Arrival, ArrivedEvent, Flood, MAX_AGE};
+use super::queue::{Arrival, ArrivedEvent, MAX_AGE};
 use crate::backoff::Backoff;
 use crate::nostr::relay::connections::Relays;
 use crate::nostr::relay::error::{LogLimit, NostrError, escape_for_log};
@@ -87,14 +87,14 @@ impl Backfill {
 
     /// Fetches all wraps since `since` from every inbox relay, and where the last backfill did not
     /// come to the end, only the rest. `began`: now, by the bot's clock.
-    pub fn start(&mut self, relays: &Relays, flood: &Flood, since: Timestamp, began: u64) {
+    pub fn start(&mut self, relays: &Relays, since: Timestamp, began: u64) {
         let mut fetching = JoinSet::new();
         let (fetched, events) = mpsc::channel(1);
         for url in relays.ours(|relay| relay.inbox) {
-            let (relays, flood, fetched) = (relays.clone(), flood.clone(), fetched.clone());
+            let (relays, fetched) = (relays.clone(), fetched.clone());
             let until = self.rest.get(&url).copied();
             fetching.spawn(async move {
-                let ended = fetch_all(&relays, &url, since, until, &flood, &fetched).await;
+                let ended = fetch_all(&relays, &url, since, until, &fetched).await;
                 (url, ended)
             });
         }
@@ -222,7 +222,6 @@ async fn fetch_all(
     url: &RelayUrl,
     since: Timestamp,
     mut until: Option<Timestamp>,
-    flood: &Flood,
     out: &mpsc::Sender<ArrivedEvent>,
 ) -> Result<Option<Timestamp>, NostrError> {
     let mut ids = HashSet::new();
@@ -240,8 +239,7 @@ async fn fetch_all(
         let before = ids.len();
         for event in page {
             if ids.insert(event.id) {
-                let paid = flood.is_paid(&event);
-                let arrival = Arrival { id: event.id.to_bytes(), message: event, relay: url.clone(), paid };
+                let arrival = Arrival { id: event.id.to_bytes(), message: event, relay: url.clone() };
                 if out.send(arrival).await.is_err() {
                     // The backfill was abandoned.
                     return Ok(None);
@@ -289,7 +287,7 @@ mod tests {
         let url = relay.run().await;
         let relays = connect(&url).await;
         let (fetched, mut events) = mpsc::channel(1000);
-        fetch_all(&relays, &url, Timestamp::from(0), None, &Flood::new(20, 1000), &fetched).await.unwrap();
+        fetch_all(&relays, &url, Timestamp::from(0), None, &fetched).await.unwrap();
         drop(fetched);
         let mut count = 0;
         while events.recv().await.is_some() {

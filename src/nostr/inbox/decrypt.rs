@@ -236,7 +236,7 @@ mod tests {
     use nostr_sdk::{Event, EventBuilder, Keys, Kind, RelayUrl, Tag};
 
     fn arrived(event: Event, relay: &RelayUrl) -> ArrivedEvent {
-        Arrival { id: event.id.to_bytes(), message: Box::new(event), relay: relay.clone(), paid: false }
+        Arrival { id: event.id.to_bytes(), message: Box::new(event), relay: relay.clone() }
     }
 
     #[tokio::test]

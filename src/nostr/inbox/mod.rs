@@ -12,7 +12,7 @@ mod queue;
 mod seen;
 mod subscription;
 
-pub use queue::{Arrival, Flood};
+pub use queue::Arrival;
 pub use seen::SeenIds;
 pub use subscription::{Awaited, Watchdog};
 
@@ -55,8 +55,6 @@ pub struct Inbox {
     pub clock: Clock,
     /// Limits on rates, from the configuration.
     pub limits: Limits,
-    /// The detector of floods, which is told of overflows.
-    pub flood: Flood,
     /// The announced keys that askers' clients sign seals with.
     pub encryption_keys: Arc<EncryptionKeys>,
     /// The watchdog's messages to the bot itself.
@@ -110,7 +108,6 @@ impl Inbox {
         let entrance = Entrance {
             queue: queue.clone(),
             source: Source { bot: self.relays.bot(), relays, subscription: SUBSCRIPTION },
-            flood: self.flood.clone(),
             awaited: self.awaited.clone(),
             seen: seen.clone(),
             closed: Arc::clone(&closed),
@@ -170,7 +167,7 @@ impl Inbox {
         }
         if parts.subscription.is_connected() && parts.backfill.is_due() {
             let began = self.clock.now();
-            parts.backfill.start(&self.relays, &self.flood, backfill::since(self.last_contact(), began), began);
+            parts.backfill.start(&self.relays, backfill::since(self.last_contact(), began), began);
         }
     }
 
@@ -275,11 +272,8 @@ enum InboxEvent {
     BackfillEnd,
 }
 
-/// Wraps with proof of work first; then live and backfilled wraps, chosen at random.
+/// Live and backfilled wraps, chosen at random.
 async fn next(queue: &EventQueue, backfill: &mut Backfill) -> InboxEvent {
-    if let Some(paid) = queue.next_paid() {
-        return InboxEvent::Live(paid);
-    }
     tokio::select! {
         arrival = queue.next() => InboxEvent::Live(arrival),
         fetched = backfill.next() => fetched.map_or(InboxEvent::BackfillEnd, InboxEvent::Stored),

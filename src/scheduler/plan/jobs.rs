@@ -30,7 +30,7 @@
 use super::pass::{CanarySeed, Pass};
 use super::profile::{Compared, DeviceProfile, Goal, Lane};
 use super::split_line::{Seats, SplitLine};
-use crate::job::{BestSearch, JobId, JobSpec};
+use crate::job::{BestSearch, JobId, JobSpec, TimeClass};
 use crate::pattern::Pattern;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,8 +49,8 @@ pub struct OpenJobs {
     split: SplitLine,
     /// Jobs without a target.
     best: BTreeSet<JobId>,
-    /// The work that all open jobs cause.
-    load: PatternLoad,
+    /// The work that all open jobs cause, by class.
+    loads: [PatternLoad; TimeClass::EVERY.len()],
     /// Number of changes so far. A device compares this number to learn whether its passes may be
     /// out of date.
     changes: u64,
@@ -70,7 +70,7 @@ impl OpenJobs {
         } else {
             self.index(job, &spec);
         }
-        self.load += PatternLoad::of(&spec);
+        self.loads[TimeClass::of(spec.device_time) as usize] += PatternLoad::of(&spec);
         self.jobs.insert(job, spec);
     }
 
@@ -79,7 +79,7 @@ impl OpenJobs {
         self.changes += 1;
         self.best.remove(&job);
         if let Some(spec) = self.jobs.remove(&job) {
-            self.load -= PatternLoad::of(&spec);
+            self.loads[TimeClass::of(spec.device_time) as usize] -= PatternLoad::of(&spec);
             if spec.half.is_some() {
                 self.split.remove(job, &spec);
             } else {
@@ -101,8 +101,6 @@ impl OpenJobs {
         }
         spec.patterns = patterns;
         let spec = spec.clone();
-        self.load -= PatternLoad::of(&before);
-        self.load += PatternLoad::of(&spec);
         if spec.half.is_some() {
             self.split.renew(job, &before, &spec);
         } else {
@@ -151,9 +149,9 @@ impl OpenJobs {
         self.jobs.len()
     }
 
-    /// The work that all open jobs cause.
-    pub fn load(&self) -> PatternLoad {
-        self.load
+    /// The work that all open jobs cause, by class.
+    pub fn loads(&self) -> [PatternLoad; TimeClass::EVERY.len()] {
+        self.loads
     }
 
     /// Number of changes so far.
@@ -187,7 +185,7 @@ impl OpenJobs {
     }
 }
 
-/// The work that patterns cause on each device, summed over them.
+/// The room that jobs take: the work that their patterns cause on each device, and their number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PatternLoad {
     /// Intervals that the devices' filters need.
@@ -197,17 +195,33 @@ pub struct PatternLoad {
     /// The share of keys that pass a filter and need a full check, in units of [`HANDED_ON_UNIT`].
     /// A sum of floating-point numbers would drift.
     handed_on: u64,
+    /// Jobs of the pool without a target. They all search the same few patterns.
+    pub best: usize,
+    /// Split jobs. They have launches of their own, so their patterns burden no others.
+    pub split: usize,
 }
 
 /// The unit of [`PatternLoad::handed_on`], as a share of keys.
 const HANDED_ON_UNIT: f64 = 1.0 / (1u64 << 50) as f64;
 
 impl PatternLoad {
-    pub(super) fn of(spec: &JobSpec) -> PatternLoad {
-        PatternLoad {
-            intervals: spec.patterns.iter().map(Pattern::interval_count).sum(),
-            text_tests: spec.patterns.iter().map(Pattern::text_test_count).sum(),
-            handed_on: spec.patterns.iter().map(|pattern| (pattern.handed_on() / HANDED_ON_UNIT) as u64).sum(),
+    /// The load of a job.
+    pub fn of(spec: &JobSpec) -> PatternLoad {
+        PatternLoad::new(&spec.patterns, spec.best.is_some(), spec.half.is_some())
+    }
+
+    /// The load of a job with these patterns.
+    pub fn new(patterns: &[Pattern], is_best: bool, is_split: bool) -> PatternLoad {
+        let none = PatternLoad::default();
+        match (is_split, is_best) {
+            (true, _) => PatternLoad { split: 1, ..none },
+            (false, true) => PatternLoad { best: 1, ..none },
+            (false, false) => PatternLoad {
+                intervals: patterns.iter().map(Pattern::interval_count).sum(),
+                text_tests: patterns.iter().map(Pattern::text_test_count).sum(),
+                handed_on: patterns.iter().map(|pattern| (pattern.handed_on() / HANDED_ON_UNIT) as u64).sum(),
+                ..none
+            },
         }
     }
 
@@ -223,6 +237,8 @@ impl AddAssign for PatternLoad {
         self.intervals += other.intervals;
         self.text_tests += other.text_tests;
         self.handed_on += other.handed_on;
+        self.best += other.best;
+        self.split += other.split;
     }
 }
 
@@ -231,6 +247,8 @@ impl SubAssign for PatternLoad {
         self.intervals -= other.intervals;
         self.text_tests -= other.text_tests;
         self.handed_on -= other.handed_on;
+        self.best -= other.best;
+        self.split -= other.split;
     }
 }
 
@@ -418,7 +436,9 @@ impl Selection {
             patterns.into_iter()
         };
         let plentiful: &[JobId] = if rare_alone { &[] } else { &self.plentiful };
-        Pass::new(patterns(&self.rare, true), patterns(plentiful, false), None, canary)
+        let has_key = |job: &&JobId| jobs[*job].best.as_ref().is_some_and(|search| search.kept.is_some());
+        let improving = self.rare.iter().filter(has_key).copied();
+        Pass::new(patterns(&self.rare, true), patterns(plentiful, false), None, canary).with_improving(improving)
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Pass {
     pub canary_chance: f64,
     /// The owner of each pattern, the canary included.
     owners: Vec<Owner>,
+    /// Jobs without a target that have a key already, oldest first.
+    improving: Vec<JobId>,
     /// Index of the first plentiful pattern.
     plentiful_from: usize,
     /// The part of the expected hits that belongs to plentiful patterns, 0 to 1.
@@ -78,12 +80,18 @@ impl Pass {
             patterns: Arc::new(PatternSet::new(patterns)),
             half,
             owners,
+            improving: Vec::new(),
             plentiful_from,
             canary_chance,
             remaining: OnceLock::new(),
             precedences: OnceLock::new(),
             jobs: OnceLock::new(),
         }
+    }
+
+    /// The pass, in which hits of these jobs come after all others: they have a key already.
+    pub fn with_improving(self, jobs: impl Iterator<Item = JobId>) -> Pass {
+        Pass { improving: jobs.collect(), ..self }
     }
 
     /// A pass with only the canary, to measure a device of this rate.
@@ -132,13 +140,13 @@ impl Pass {
 
     /// Order in which several hits of one start point are preferred; the smallest wins. Rare
     /// patterns come first, hardest before easier, oldest job first among equals. Plentiful ones
-    /// follow, oldest job first.
+    /// follow, oldest job first; then jobs that only improve on a key.
     pub fn precedence(&self, pattern: PatternId) -> u32 {
         self.precedences.get_or_init(|| self.all_precedences())[pattern.0]
     }
 
     fn all_precedences(&self) -> Vec<u32> {
-        let Pass { owners, plentiful_from, .. } = self;
+        let Pass { owners, plentiful_from, improving, .. } = self;
         let mut in_order: Vec<usize> = (0..owners.len()).collect();
         in_order.sort_by_cached_key(|&pattern| {
             let is_plentiful = pattern >= *plentiful_from;
@@ -147,7 +155,8 @@ impl Pass {
                 Owner::Job(job) => Some(job),
                 Owner::Canary => None,
             };
-            (Reverse(bits), job, pattern)
+            let improves = job.is_some_and(|job| improving.binary_search(&job).is_ok());
+            (improves, Reverse(bits), job, pattern)
         });
         let mut precedences = vec![0; in_order.len()];
         for (precedence, pattern) in in_order.into_iter().enumerate() {

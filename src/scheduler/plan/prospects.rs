@@ -1,11 +1,11 @@
-//! What a further job can expect: its share of the devices, its place in line, its proof of work, and
-//! the time until it is searched.
+//! What a further job can expect: its share of the devices, its place in line, and the time until it
+//! is searched.
 
 use super::device_plan::{POOL_PART, WAITING_PART};
 use super::jobs::{OpenJobs, PatternIndex, PatternLoad};
 use super::profile::{Compared, DeviceProfile, Lane};
-use super::split_line::{Seats, SplitLine};
-use crate::job::{Asker, JobSpec};
+use super::split_line::Seats;
+use crate::job::{Asker, JobSpec, TimeClass};
 use std::time::Duration;
 
 /// The open jobs and their shares of the devices (0 to 1), from the view of one asker.
@@ -15,13 +15,8 @@ pub struct Shares {
     pub pool_jobs: usize,
     /// Open split jobs.
     pub split_jobs: usize,
-    /// Intervals that the devices' filters need for all open jobs.
-    pub intervals: usize,
-    /// Tests of whole texts, summed over the patterns of all open jobs.
-    pub text_tests: usize,
-    /// The share of keys that pass a filter and need a full check, summed over the patterns of all
-    /// open jobs ([`crate::pattern::Pattern::handed_on`]).
-    pub handed_on: f64,
+    /// The room that all open jobs take, by class.
+    pub loads: [PatternLoad; TimeClass::EVERY.len()],
     /// The pool's share, once it has a job.
     pub pool_part: f64,
     /// The share of the pool's time for patterns compared by top words.
@@ -32,15 +27,14 @@ pub struct Shares {
     pub own_split_part: f64,
     /// The value that `own_split_part` would have if the asker had one more split job.
     pub part_of_one_more: f64,
+    /// The place in line of one more split job, from 1; `None` if it would be searched at once.
+    pub place_of_one_more: Option<usize>,
 }
 
 impl Shares {
     /// Counts a job that is accepted and not added yet.
     pub fn count(&mut self, spec: &JobSpec) {
-        let load = PatternLoad::of(spec);
-        self.intervals += load.intervals;
-        self.text_tests += load.text_tests;
-        self.handed_on += load.handed_on();
+        self.loads[TimeClass::of(spec.device_time) as usize] += PatternLoad::of(spec);
         match spec.half {
             Some(_) => self.split_jobs += 1,
             None => self.pool_jobs += 1,
@@ -58,13 +52,13 @@ impl Shares {
         };
         // The kinds of launches share the pool's time equally.
         let beside = |other: Compared| if jobs.pool_index(other).is_empty() { 1.0 } else { 0.5 };
+        let line = jobs.split_line();
+        let place = line.askers_before(asker).map_or(line.askers() - askers, |before| before - askers.min(before));
         // A new asker takes a free seat, or else waits for one.
         let takes_new_seat = own == 0 && !seats.is_full;
         Shares {
             pool_jobs,
-            intervals: jobs.load().intervals,
-            text_tests: jobs.load().text_tests,
-            handed_on: jobs.load().handed_on(),
+            loads: jobs.loads(),
             split_jobs,
             pool_part: if split_jobs > 0 { POOL_PART } else { 1.0 },
             top_words_part: beside(Compared::WholeKeys),
@@ -75,6 +69,7 @@ impl Shares {
                 own + 1,
                 seats.has_waiting || (own == 0 && seats.is_full),
             ),
+            place_of_one_more: (own == 0 && seats.is_full).then_some(place + 1),
         }
     }
 
@@ -92,47 +87,6 @@ impl Shares {
                 _ => self.top_words_part,
             }
     }
-}
-
-/// A further split job costs no work while other askers have fewer open split jobs than this.
-const FREE_JOBS: usize = 16;
-/// Bits of work for a further job when other askers have [`FREE_JOBS`].
-const FIRST_BITS: u32 = 16;
-/// The most bits of work. They take one core some minutes.
-const MOST_BITS: u32 = 32;
-
-/// The prospects of a further split job, for its asker.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct SplitQueue {
-    /// Open split jobs of all askers.
-    pub open: usize,
-    /// Askers who wait for a seat.
-    pub waiting: usize,
-    /// The job's place in line, from 1; `None` if it would be searched at once.
-    pub place: Option<usize>,
-    /// Bits of proof of work (NIP-13) that the job costs, if any.
-    pub work_bits: Option<u32>,
-}
-
-impl SplitQueue {
-    /// The prospects of a further split job of this asker.
-    pub fn new(line: &SplitLine, seats: &Seats, asker: Asker) -> SplitQueue {
-        let waiting = line.askers() - seats.askers.len();
-        let is_seated = seats.jobs_of(asker) > 0 || !seats.is_full;
-        let place = match line.askers_before(asker) {
-            _ if is_seated => None,
-            Some(before) => Some(before + 1 - seats.askers.len().min(before)),
-            None => Some(waiting + 1),
-        };
-        SplitQueue { open: line.len(), waiting, place, work_bits: work_bits(line.len() - line.jobs_of(asker)) }
-    }
-}
-
-/// Bits of work for a further split job while other askers have `others` open ones. Each time that
-/// number doubles, the work has two bits more, so it grows with the square of the number.
-pub fn work_bits(others: usize) -> Option<u32> {
-    let times = others.checked_sub(FREE_JOBS).map(|_| others as f64 / FREE_JOBS as f64)?;
-    Some((FIRST_BITS + (2.0 * times.log2()) as u32).min(MOST_BITS))
 }
 
 /// The longest wait an asker is told, in seconds: thirty years.
@@ -195,13 +149,6 @@ mod tests {
     use crate::job::{JobId, JobSpec};
     use crate::pattern::Rate;
     use crate::scheduler::plan::profile::DeviceRates;
-
-    #[test]
-    fn the_work_grows_with_the_number_of_open_split_jobs() {
-        let bits = [0, 15, 16, 31, 32, 64, 256, 2000, 1_000_000].map(work_bits);
-        let expected = [None, None, Some(16), Some(17), Some(18), Some(20), Some(24), Some(29), Some(32)];
-        assert_eq!(bits, expected);
-    }
 
     /// A CPU core that searches twenty start points a second, with 2^25 candidates each.
     const CORE: Serving =

@@ -142,11 +142,6 @@ impl SplitLine {
         self.len
     }
 
-    /// Number of open split jobs of one asker.
-    pub fn jobs_of(&self, asker: Asker) -> usize {
-        self.lines.get(&Lane::All).and_then(|line| line.askers.get(&asker)).map_or(0, |own| own.jobs.len())
-    }
-
     /// Number of askers with split jobs.
     pub fn askers(&self) -> usize {
         self.lines.get(&Lane::All).map_or(0, |line| line.askers.len())

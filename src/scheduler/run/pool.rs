@@ -6,7 +6,7 @@ use crate::scheduler::plan::device_plan::{DevicePlan, LaneTotals, PlannedLaunch,
 use crate::scheduler::plan::jobs::OpenJobs;
 use crate::scheduler::plan::pass::Pass;
 use crate::scheduler::plan::profile::{Compared, DeviceRates, Lane};
-use crate::scheduler::plan::prospects::{Serving, Shares, SplitQueue, WaitEstimate};
+use crate::scheduler::plan::prospects::{Serving, Shares, WaitEstimate};
 use crate::scheduler::plan::split_line::Seats;
 use crate::search::LaunchReport;
 use std::collections::BTreeMap;
@@ -161,13 +161,6 @@ impl Pool {
         let totals = self.devices.totals(Lane::All);
         let state = self.lock();
         Shares::new(&state.jobs, &seats(&state, totals), asker)
-    }
-
-    /// The prospects of a further split job of this asker.
-    pub fn split_queue(&self, asker: Asker) -> SplitQueue {
-        let totals = self.devices.totals(Lane::All);
-        let state = self.lock();
-        SplitQueue::new(state.jobs.split_line(), &seats(&state, totals), asker)
     }
 
     /// Number of askers of split jobs who have had no turn while waiting.

@@ -116,8 +116,8 @@ fn a_pool_request_beside_two_thousand_split_jobs_takes_twice_its_time_and_a_seco
 fn an_honest_split_job_beside_two_thousand_has_its_first_launch_within_the_bound() {
     let mut attack = Attack::new();
     let first_launch = |attack: &mut Attack| {
-        let promised = attack.pool.split_queue(HONEST);
-        assert!(promised.place.is_some_and(|place| place > 1000), "{promised:?}");
+        let promised = attack.pool.shares(HONEST).place_of_one_more;
+        assert!(promised.is_some_and(|place| place > 1000), "{promised:?}");
         // Of eight launches, one is for an asker who waits. Two are for those in flight and for rounding.
         let bound = 8 * (attack.pool.new_split_askers() + 1) + 2;
         let job = attack.add("zzzzzz", Some(HONEST));

@@ -94,8 +94,8 @@ fn add_messages(page: &Page, bot: &Handles) -> prometheus::Result<()> {
     page.counters("messages_dropped_total", "Messages left unanswered, by cause.", ["cause"], all)?;
     page.counters("messages_total", "Messages that were opened and decided on.", [], [([], pulse.answered())])?;
     page.gauge("messages_waiting", "Messages that wait for their answer.", pulse.waiting() as f64)?;
-    let is_flooded = bot.context.flood.wanted(Instant::now()).is_some();
-    page.gauge("flood", "Whether new askers owe work, because too many came.", is_flooded)
+    let is_flooded = bot.context.new_askers.served_part(Instant::now()) < 1.0;
+    page.gauge("flood", "Whether new askers are drawn by lot, because too many came.", is_flooded)
 }
 
 /// Metrics of jobs, the outbox and the sizes of the ledger.

@@ -13,13 +13,10 @@ pub const TESTS: &[Test] = &[
     test!(an_asker_keeps_half_of_the_key_and_the_operator_never_has_it),
     test!(a_half_in_a_file_includes_its_prefixes),
     test!(a_half_is_never_an_argument_and_a_bad_one_is_named),
-    test!(the_work_that_a_refusal_asks_for_is_what_split_new_does),
+    test!(the_work_that_a_refusal_asks_for_is_what_npubbot_work_does),
     test!(a_split_key_of_every_kind_is_checked_against_its_pattern),
     test!(a_half_is_not_made_for_what_bots_do_not_search_for),
 ];
-
-/// With this number of split jobs of others open, a further one costs proof of work (`FREE_JOBS`).
-const MANY: usize = 16;
 
 fn lines(output: &Output) -> Vec<String> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -136,37 +133,40 @@ fn a_half_is_never_an_argument_and_a_bad_one_is_named() {
     assert!(!lines(&run_with_input(&combine, &format!("  {half}\n"))).is_empty());
 }
 
-async fn the_work_that_a_refusal_asks_for_is_what_split_new_does() {
-    let Met { relay, home: _home, bot, asker: mut others } =
-        met("[limits]\nopen_jobs_per_asker = 20\njobs_per_day = 100\n").await;
-    for _ in 0..MANY {
-        let answer = others.ask(&new_half("qqqqqqqq").1).await;
-        assert!(answer.contains("Job #"), "{answer}");
-    }
-    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
-    let (_, without) = new_half("dad");
-    let refusal = asker.ask(&without).await;
-    // The command stands on a line of its own, ready to copy.
-    let command = refusal.lines().find(|line| line.starts_with("npubbot split new dad ")).expect(&refusal);
-    assert_eq!(bot.service.totals().unwrap().accepted, MANY as u64, "nothing was started");
-    let arguments: Vec<&str> =
-        command.split(' ').skip(1).map(|word| if word == "--out" { "--print" } else { word }).collect();
-    let arguments: Vec<&str> = arguments.into_iter().filter(|word| *word != "half.age").collect();
-    let made = lines(&run_with_input(&arguments, ""));
-    let [half, message] = &made[..] else { panic!("{made:?}") };
-    // Work for another half, or for another bot, does not count.
-    let work = message.split(' ').next_back().unwrap();
-    assert!(work.starts_with("work:"), "{message}");
-    assert!(asker.ask(&format!("{without} {work}")).await.contains("proof of work"));
-    let elsewhere = npubbot::key::Npub([0x79; 32]).to_string();
-    let elsewhere =
-        lines(&run_with_input(&["split", "new", "dad", "--print", "--work", "16", "--bot", &elsewhere], ""));
-    assert!(asker.ask(&elsewhere[1]).await.contains("proof of work"));
-    // The half's own work is enough.
-    let acceptance = asker.ask(message).await;
-    assert!(acceptance.contains(&format!("#{}", MANY + 1)), "{acceptance}");
-    let answer = asker.next_text().await;
-    let key = lines(&run_with_input(&["combine", &tweak_in(&answer), "--prefix", "dad"], half));
+/// The commands stand on lines of their own, ready to copy, and their line of work is sent back with
+/// the request: an ordinary one and a split one.
+async fn the_work_that_a_refusal_asks_for_is_what_npubbot_work_does() {
+    let Met { relay, home: _home, bot, mut asker } = met("[limits]\nnew_askers_per_minute = 0\n").await;
+    let refusal = asker.ask("cat").await;
+    let command = |refusal: &str| -> Vec<String> {
+        let command =
+            refusal.lines().find(|line| line.starts_with("npubbot work ")).unwrap_or_else(|| panic!("{refusal}"));
+        command.split(' ').skip(1).map(str::to_owned).collect()
+    };
+    let do_work = |arguments: &[String]| {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let [line] = &lines(&run_with_input(&arguments, ""))[..] else { panic!("one line") };
+        line.clone()
+    };
+    let wanted = command(&refusal);
+    assert_eq!(bot.service.totals().unwrap().accepted, 0, "nothing was started");
+    // Work for another bot, or of another author, does not count.
+    let mut other = wanted.clone();
+    other.swap(1, 2);
+    assert!(asker.ask(&format!("cat\n{}", do_work(&other))).await.contains("proof of work"));
+    let line = do_work(&wanted);
+    assert!(asker.ask(&line).await.contains("in one message with your request"));
+    assert!(asker.ask(&format!("cat\n{line}")).await.contains("#1"));
+    asker.next_key().await.assert_starts_with("cat");
+
+    let mut split = Asker::connect(&relay.url(), bot.public_key).await;
+    let (half, message) = new_half("dad");
+    let refusal = split.ask(&message).await;
+    assert!(split.ask(&format!("{message}\n{line}")).await.contains("proof of work"), "another author's");
+    let acceptance = split.ask(&format!("{message} {}", do_work(&command(&refusal)))).await;
+    assert!(acceptance.contains("#2"), "{acceptance}");
+    let answer = split.next_result().await;
+    let key = lines(&run_with_input(&["combine", &tweak_in(&answer), "--prefix", "dad"], &half));
     DeliveredKey::read(&key.join("\n")).expect("an nsec").assert_starts_with("dad");
 }
 

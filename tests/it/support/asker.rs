@@ -1,12 +1,14 @@
 //! An asker who talks to the bot through a relay, with keys and a client of their own.
 
-use super::forger::Forger;
 use super::relay::TestRelay;
 use super::{PATIENCE, connect, publish_with};
 use crate::support::dm_list;
 use nostr_sdk::prelude::*;
+use npubbot::bot::LEAST_BITS;
+use npubbot::key::{Npub, WorkDay, WorkTarget};
 use secp256k1::{Message, SECP256K1};
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use tokio::sync::broadcast;
 
 pub struct Asker {
@@ -52,12 +54,13 @@ impl Asker {
         EventBuilder::private_msg(&self.keys, self.bot, text, []).await.unwrap()
     }
 
-    /// [`Asker::wrap`] with proof of work of so many bits (NIP-13).
-    pub fn wrap_with_work(&self, text: &str, bits: u8) -> Event {
-        let from = Forger { author: self.keys.clone(), ..Forger::new(self.bot) };
-        let (once, seal) = (Keys::generate(), from.seal_of(&from.rumor(text).as_json()));
-        let wrap = EventBuilder::new(Kind::GiftWrap, from.encrypt(&once, &seal.as_json()));
-        wrap.tag(Tag::public_key(self.bot)).pow(bits).sign_with_keys(&once).unwrap()
+    /// A request with the least proof of work that a bot asks for.
+    pub fn with_work(&self, text: &str) -> String {
+        let key = |key: PublicKey| Npub(key.to_bytes());
+        let target =
+            WorkTarget::new(&key(self.bot), &key(self.keys.public_key()), WorkDay::of(Timestamp::now().as_secs()));
+        let (tried, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+        format!("{text}\n{}", target.search(LEAST_BITS, 0, 2, &tried, &stop).unwrap())
     }
 
     pub async fn publish(&self, event: &Event) {

@@ -199,17 +199,18 @@ message-label = Nachricht
 copy-message = Kopieren
     .aria-label = Die Nachricht kopieren
 send-then = Der Bot antwortet mit einem Text, der mit ntweak1 beginnt. Komm damit zu Schritt 2.
-work-title = Der Bot verlangt einen Arbeitsnachweis
-work-answer = Die Antwort des Bots, mit --work darin
+work-title = Ein Bot verlangt Arbeit
+work-answer = Die Antwort des Bots
 work-help =
-    Dein Browser erledigt die Arbeit, für diese Hälfte und diesen Bot, und fügt sie der Nachricht oben hinzu. Lass
-    diese Seite offen; es geht ohne Verbindung.
+    Füge die ganze Antwort ein. Dein Browser erledigt die Arbeit, und du schickst die Zeile, die er macht, in einer
+    Nachricht mit deiner Anfrage. Lass diese Seite offen; es geht ohne Verbindung.
+work-line = Die Zeile zum Schicken
+copy-line = Zeile kopieren
 work-do = Arbeit erledigen
 work-stop = Anhalten
 work-stopped = Angehalten.
-work-added = Fertig: Die Nachricht oben enthält jetzt die Arbeit. Schicke sie an den Bot.
-work-none = Darin steht kein „--work“ mit einer Zahl bis { $most }. Füge die ganze Antwort des Bots ein.
-work-no-bot = Darin steht kein „--bot npub1…“. Füge die ganze Antwort des Bots ein.
+work-added = Fertig. Schicke die Zeile in einer Nachricht mit deiner Anfrage. Sie zählt einmal, heute.
+work-none = Darin steht keine Zeile „npubbot work …“ mit einer Zahl bis { $most }. Füge die ganze Antwort des Bots ein.
 manual-finish = Fertigstellen
 half-in-file = Meine Hälfte ist in einer Datei
 the-file = Die Datei

@@ -197,17 +197,18 @@ message-label = Message
 copy-message = Copy
     .aria-label = Copy the message
 send-then = The bot answers with a text that starts with ntweak1. Come back with it to step 2.
-work-title = The bot asks for proof of work
-work-answer = The bot’s answer, with --work in it
+work-title = A bot asks for work
+work-answer = The bot’s answer
 work-help =
-    Your browser does the work, for this half and this bot, and adds it to the message above. Keep this page open; it
-    works without a connection.
+    Paste the whole answer. Your browser does the work, and you send the line that it makes in one message with your
+    request. Keep this page open; it works without a connection.
+work-line = The line to send
+copy-line = Copy the line
 work-do = Do the work
 work-stop = Stop
 work-stopped = Stopped.
-work-added = Done: the message above holds the work now. Send it to the bot.
-work-none = There is no “--work” with a number up to { $most } in it. Paste the bot’s whole answer.
-work-no-bot = There is no “--bot npub1…” in it. Paste the bot’s whole answer.
+work-added = Done. Send the line in one message with your request. It counts once, today.
+work-none = There is no line “npubbot work …” with a number up to { $most } in it. Paste the bot’s whole answer.
 manual-finish = Finish
 half-in-file = My half is in a file
 the-file = The file

@@ -196,17 +196,18 @@ message-label = Mensaje
 copy-message = Copiar
     .aria-label = Copiar el mensaje
 send-then = El bot responde con un texto que empieza por ntweak1. Vuelve con él al paso 2.
-work-title = El bot pide una prueba de trabajo
-work-answer = La respuesta del bot, con --work
+work-title = Un bot pide trabajo
+work-answer = La respuesta del bot
 work-help =
-    Tu navegador hace el trabajo, para esta mitad y este bot, y lo añade al mensaje de arriba. Deja abierta esta página;
-    funciona sin conexión.
+    Pega la respuesta entera. Tu navegador hace el trabajo, y tú envías la línea que crea en un solo mensaje con tu
+    petición. Deja abierta esta página; funciona sin conexión.
+work-line = La línea que enviar
+copy-line = Copiar la línea
 work-do = Hacer el trabajo
 work-stop = Parar
 work-stopped = Detenido.
-work-added = Hecho: el mensaje de arriba ya contiene el trabajo. Envíalo al bot.
-work-none = No contiene «--work» con un número hasta { $most }. Pega la respuesta entera del bot.
-work-no-bot = No contiene «--bot npub1…». Pega la respuesta entera del bot.
+work-added = Hecho. Envía la línea en un solo mensaje con tu petición. Vale una vez, hoy.
+work-none = No contiene una línea «npubbot work …» con un número hasta { $most }. Pega la respuesta entera del bot.
 manual-finish = Terminar
 half-in-file = Mi mitad está en un archivo
 the-file = El archivo

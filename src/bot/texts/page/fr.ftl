@@ -196,17 +196,18 @@ message-label = Message
 copy-message = Copier
     .aria-label = Copier le message
 send-then = Le bot répond par un texte qui commence par ntweak1. Revenez avec lui à l’étape 2.
-work-title = Le bot demande une preuve de travail
-work-answer = La réponse du bot, avec --work
+work-title = Un bot demande du travail
+work-answer = La réponse du bot
 work-help =
-    Votre navigateur fait le travail, pour cette moitié et ce bot, et l’ajoute au message ci-dessus. Laissez cette page
-    ouverte ; cela marche sans connexion.
+    Collez toute la réponse. Votre navigateur fait le travail, et vous envoyez la ligne qu’il produit dans un seul
+    message avec votre demande. Laissez cette page ouverte ; cela marche sans connexion.
+work-line = La ligne à envoyer
+copy-line = Copier la ligne
 work-do = Faire le travail
 work-stop = Arrêter
 work-stopped = Arrêté.
-work-added = C’est fait : le message ci-dessus contient maintenant le travail. Envoyez-le au bot.
-work-none = Il n’y a pas de « --work » avec un nombre jusqu’à { $most }. Collez toute la réponse du bot.
-work-no-bot = Il n’y a pas de « --bot npub1… ». Collez toute la réponse du bot.
+work-added = C’est fait. Envoyez la ligne dans un seul message avec votre demande. Elle compte une fois, aujourd’hui.
+work-none = Il n’y a pas de ligne « npubbot work … » avec un nombre jusqu’à { $most }. Collez toute la réponse du bot.
 manual-finish = Terminer
 half-in-file = Ma moitié est dans un fichier
 the-file = Le fichier

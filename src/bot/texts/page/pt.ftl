@@ -196,17 +196,18 @@ message-label = Mensagem
 copy-message = Copiar
     .aria-label = Copiar a mensagem
 send-then = O bot responde com um texto que começa com ntweak1. Volte com ele ao passo 2.
-work-title = O bot pede prova de trabalho
-work-answer = A resposta do bot, com --work
+work-title = Um bot pede trabalho
+work-answer = A resposta do bot
 work-help =
-    O seu navegador faz o trabalho, para esta metade e este bot, e o acrescenta à mensagem acima. Deixe esta página
-    aberta; funciona sem conexão.
+    Cole a resposta inteira. O seu navegador faz o trabalho, e você envia a linha que ele cria em uma só mensagem com
+    o seu pedido. Deixe esta página aberta; funciona sem conexão.
+work-line = A linha para enviar
+copy-line = Copiar a linha
 work-do = Fazer o trabalho
 work-stop = Parar
 work-stopped = Parado.
-work-added = Pronto: a mensagem acima agora contém o trabalho. Envie-a ao bot.
-work-none = Não há “--work” com um número até { $most }. Cole a resposta inteira do bot.
-work-no-bot = Não há “--bot npub1…”. Cole a resposta inteira do bot.
+work-added = Pronto. Envie a linha em uma só mensagem com o seu pedido. Ela vale uma vez, hoje.
+work-none = Não há uma linha “npubbot work …” com um número até { $most }. Cole a resposta inteira do bot.
 manual-finish = Terminar
 half-in-file = A minha metade está em um arquivo
 the-file = O arquivo

@@ -1,0 +1,158 @@
+//! The price of a job: proof of work, in bits, by the expected time of all devices and by how full
+//! the room is that such jobs share.
+//!
+//! | the room, with this job | for a job |
+//! | --- | --- |
+//! | up to half full | nothing |
+//! | up to three quarters | nothing for an asker's first such job, else the price of its time |
+//! | more | the price of its time |
+//! | over full | refused, as far as devices cannot take more |
+//!
+//! Beyond half, a job is given up after a day, so its place has to be paid again.
+
+use super::policy::Facts;
+use super::reply::BotReply;
+use crate::job::{Asker, JobSpec, TimeClass};
+use crate::key::Npub;
+use crate::scheduler::PatternLoad;
+use std::time::Duration;
+
+/// Room of all open jobs together.
+///
+/// Intervals: the size of a list of 100,000 words, beside which every job keeps most of its rate.
+const ALL_INTERVALS: usize = 1 << 17;
+/// Tests of whole texts: each is made on every key.
+const ALL_TEXT_TESTS: usize = 32;
+/// The share of keys that need a full check ([`crate::pattern::Pattern::handed_on`]), summed. It
+/// allows four patterns that fix four characters at the start and have a part elsewhere. A GPU
+/// checks even more keys without delay. For a CPU of two cores, this limit means a few thousand
+/// full checks a second, of tens of microseconds each.
+const ALL_HANDED_ON: f64 = 1.0 / (1 << 18) as f64;
+/// Jobs of the pool without a target: each takes a few start points.
+const ALL_BEST: usize = 256;
+/// Split jobs. Those beyond it only cost work: they take turns.
+const ALL_SPLIT: usize = 128;
+/// The wait for older easy jobs.
+const LONGEST_EASY_WAIT: Duration = Duration::from_secs(2);
+
+/// Jobs with up to this many intervals, or this share of keys to check in full (that of a pattern
+/// that fixes eight characters at the start), take no room.
+const FEW_INTERVALS: usize = 64;
+const LITTLE_HANDED_ON: f64 = 1.0 / (1u64 << 40) as f64;
+
+/// The part of the room for each class of jobs, in the order of [`TimeClass::EVERY`].
+const PARTS: [f64; TimeClass::EVERY.len()] = [0.5, 0.25, 0.25];
+
+/// How full the room may be before a place is short, and before it costs work even for one job.
+const SHORT_FROM: f64 = 0.5;
+const COSTLY_FROM: f64 = 0.75;
+
+/// The lifetime of a job whose place is short.
+const SHORT_PLACE: Duration = Duration::from_secs(86_400);
+
+/// The work of a request in a flood, and of a job of a second. Twice the time costs a bit more.
+pub const LEAST_BITS: u32 = 18;
+/// The most work that is asked for: some minutes of device time, and longer.
+pub(super) const MOST_BITS: u32 = 26;
+/// Hashes a second of a phone's browser, to say how long the work takes (`web/README.md`).
+const PHONE_RATE: f64 = 1e6;
+
+/// The work that a request lacks, and who has to do it for whom.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Price {
+    /// Bits of the work ([`crate::key::Work`]).
+    pub bits: u32,
+    /// The bot.
+    pub bot: Npub,
+    /// The author of the request.
+    pub author: Npub,
+    /// The address of the bot's page, if it has one.
+    pub page: Option<String>,
+}
+
+impl Price {
+    /// The command that does the work.
+    pub fn command(&self) -> String {
+        format!("npubbot work {} {} {}", self.bot, self.author, self.bits)
+    }
+
+    /// The time that a phone takes for the work, on average.
+    pub fn phone_time(&self) -> Duration {
+        Duration::from_secs_f64(f64::from(self.bits).exp2() / PHONE_RATE)
+    }
+}
+
+/// The work for a job of this device time: [`LEAST_BITS`] up to a second, and one bit more each
+/// time it doubles, up to [`MOST_BITS`].
+pub(super) fn bits_for(device_time: Duration) -> u32 {
+    (LEAST_BITS + device_time.as_secs_f64().max(1.0).log2().ceil() as u32).min(MOST_BITS)
+}
+
+/// The place that is left for a job.
+pub(super) struct Place {
+    /// The work that the job costs; 0 for none.
+    bits: u32,
+    /// Whether devices cannot take the job now.
+    is_full: bool,
+    /// The longest lifetime of the job.
+    pub lifetime: Duration,
+}
+
+impl Place {
+    /// The place for a job of this load and device time. Friends always find one.
+    pub fn new(load: &PatternLoad, device_time: Duration, easy_wait: Duration, facts: &Facts<'_>) -> Place {
+        let class = TimeClass::of(device_time);
+        let (part, used) = (PARTS[class as usize], facts.shares.loads[class as usize]);
+        let share = |used: f64, asked: f64, all: f64| (used + asked) / (all * part);
+        let count = |used: usize, asked: usize, all: usize| match asked {
+            0 => 0.0,
+            _ => share(used as f64, asked as f64, all as f64),
+        };
+        let intervals = if load.intervals > FEW_INTERVALS { load.intervals } else { 0 };
+        let handed_on = match load.handed_on() {
+            asked if asked > LITTLE_HANDED_ON => share(used.handed_on(), asked, ALL_HANDED_ON),
+            _ => 0.0,
+        };
+        let on_devices = [
+            count(used.intervals, intervals, ALL_INTERVALS),
+            count(used.text_tests, load.text_tests, ALL_TEXT_TESTS),
+            handed_on,
+            count(used.best, load.best, ALL_BEST),
+        ];
+        let on_devices = on_devices.into_iter().fold(0.0, f64::max);
+        let room = on_devices.max(count(used.split, load.split, ALL_SPLIT));
+        let fill = room.max(easy_wait.as_secs_f64() / LONGEST_EASY_WAIT.as_secs_f64());
+        let lifetime = facts.limits.give_up_after;
+        if facts.is_friend || fill <= SHORT_FROM {
+            return Place { bits: 0, is_full: false, lifetime };
+        }
+        let is_first = || facts.asker.open.iter().all(|job| !takes_room(&job.spec, class));
+        Place {
+            bits: if fill <= COSTLY_FROM && is_first() { 0 } else { bits_for(device_time.max(easy_wait)) },
+            is_full: on_devices > 1.0,
+            lifetime: if room > SHORT_FROM { lifetime.min(SHORT_PLACE) } else { lifetime },
+        }
+    }
+
+    /// The refusal of a job for which there is no place, or whose request lacks work.
+    pub fn refusal(&self, author: Asker, facts: &Facts<'_>) -> Option<BotReply> {
+        if self.is_full {
+            return Some(BotReply::TooWideNow);
+        }
+        owed(self.bits, author, facts)
+    }
+}
+
+/// The refusal of a request that lacks work.
+pub(super) fn owed(bits: u32, author: Asker, facts: &Facts<'_>) -> Option<BotReply> {
+    let price = || Price { bits, bot: facts.bot, author: Npub(author.0), page: facts.page.map(str::to_owned) };
+    (facts.paid < bits).then(|| BotReply::Price(price()))
+}
+
+/// Whether an open job takes room of this class.
+fn takes_room(spec: &JobSpec, class: TimeClass) -> bool {
+    let load = PatternLoad::of(spec);
+    let is_wide = load.intervals > FEW_INTERVALS || load.handed_on() > LITTLE_HANDED_ON;
+    let takes_any = is_wide || load.text_tests + load.best + load.split > 0;
+    TimeClass::of(spec.device_time) == class && takes_any
+}
