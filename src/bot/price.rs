@@ -24,10 +24,10 @@ const ALL_INTERVALS: usize = 1 << 17;
 /// Tests of whole texts: each is made on every key.
 const ALL_TEXT_TESTS: usize = 32;
 /// The share of keys that need a full check ([`crate::pattern::Pattern::handed_on`]), summed. It
-/// allows four patterns that fix four characters at the start and have a part elsewhere. A GPU
-/// checks even more keys without delay. For a CPU of two cores, this limit means a few thousand
-/// full checks a second, of tens of microseconds each.
-const ALL_HANDED_ON: f64 = 1.0 / (1 << 18) as f64;
+/// allows sixteen patterns that fix four characters at the start and have a part elsewhere. A GPU
+/// checks even more keys without delay. For a CPU of two cores, this limit means some thousands of full
+/// checks a second, of tens of microseconds each.
+const ALL_HANDED_ON: f64 = 1.0 / (1 << 16) as f64;
 /// Jobs of the pool without a target: each takes a few start points.
 const ALL_BEST: usize = 256;
 /// Split jobs. Those beyond it only cost work: they take turns.

@@ -61,10 +61,10 @@ const EASY: [&str; 5] = ["*cafe", "=7*", "m0c7*ca", "surprise", "m0ct"];
 #[test]
 fn jobs_of_hours_take_no_room_of_jobs_of_seconds() {
     let endings: String = ALPHABET.iter().take(8).map(|&end| format!("*casec0de{} ", char::from(end))).collect();
-    for rate in [1e9, 178e9] {
+    for rate in [80e6, 1e9] {
         let mut bot = Bot::of_rate(rate);
         for _ in 0..100 {
-            for hard in [&endings, "x0ct*cafe x0ct*cafd x0ct*cafa x0ct*cafs", "??m0c7a..7l", "best 10m"] {
+            for hard in [&endings, "x0ct*cafe x0ct*cafd x0ct*cafa x0ct*cafs", "..m0c7a..7ln3", "best 10m"] {
                 bot.price(&hard.replace('.', "?"));
             }
         }

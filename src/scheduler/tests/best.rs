@@ -4,7 +4,7 @@ use crate::job::{Asker, BestSearch, JobId, JobSpec};
 use crate::key::HalfPoint;
 use crate::pattern::{Best, MOST_KEPT, Pattern, Rate};
 use crate::scheduler::run::pool::{NextStep, Pool, PoolDevice};
-use crate::scheduler::{Find, FindHandler, FindOutcome, Lane, Pass, Scheduler};
+use crate::scheduler::{Find, FindHandler, FindOutcome, Lane, Owner, Pass, Scheduler};
 use crate::search::{DeviceChoice, SearchOptions};
 use crate::vault::Vault;
 use std::sync::Arc;
@@ -56,6 +56,31 @@ fn a_raised_job_is_searched_for_rarer_keys_on_every_device_and_others_keep_their
     pool.raise(JobId(9), &pattern("zeros:31"));
     assert_eq!(texts(&pool, &mut one), raised, "nothing is rarer, so the job ends");
     assert_eq!(pool.count(&pass(&pool, &mut one, None), 1), [JobId(2)]);
+}
+
+/// A start point yields one key. One that a plentiful pattern hits is not taken by the next key of a
+/// job that has one.
+#[test]
+fn a_first_key_comes_before_an_improvement() {
+    let pool = Pool::default();
+    let mut held = pool.add_device(Lane::All);
+    held.plan.expect_candidates_per_start((1u64 << 25) as f64);
+    pool.insert(JobId(1), best("best zeros 10m", None));
+    pool.insert(JobId(2), best("best zeros 10m", None));
+    pool.insert(JobId(3), JobSpec::for_tests(&["m0ct"], None));
+    let order = |pool: &Pool, held: &mut PoolDevice| {
+        let pass = pass(pool, held, None);
+        let mut patterns: Vec<_> = pass.patterns.iter().map(|(id, _)| id).collect();
+        patterns.sort_by_key(|&id| pass.precedence(id));
+        let jobs = patterns.into_iter().filter_map(|id| match pass.owner(id) {
+            Owner::Job(job) => Some(job.0),
+            Owner::Canary => None,
+        });
+        jobs.collect::<Vec<i64>>()
+    };
+    pool.raise(JobId(1), &pattern("zeros:40"));
+    pool.raise(JobId(2), &pattern("zeros:40"));
+    assert_eq!(order(&pool, &mut held), [3, 1, 2]);
 }
 
 #[test]
