@@ -32,7 +32,7 @@ const ALL_HANDED_ON: f64 = 1.0 / (1 << 16) as f64;
 const ALL_BEST: usize = 256;
 /// Split jobs. Those beyond it only cost work: they take turns.
 const ALL_SPLIT: usize = 128;
-/// The wait for older easy jobs.
+/// The wait for older easy jobs. Who had a job before may ask until it is twice as long.
 const LONGEST_EASY_WAIT: Duration = Duration::from_secs(2);
 
 /// Jobs with up to this many intervals, or this share of keys to check in full (that of a pattern
@@ -54,7 +54,7 @@ const SHORT_PLACE: Duration = Duration::from_secs(86_400);
 pub const LEAST_BITS: u32 = 18;
 /// The most work that is asked for: some minutes of device time, and longer.
 pub(super) const MOST_BITS: u32 = 26;
-/// Hashes a second of a phone's browser, to say how long the work takes (`web/README.md`).
+/// Hashes a second of a phone's browser, to say how long the work takes (measured: `web/README.md`).
 const PHONE_RATE: f64 = 1e6;
 
 /// The work that a request lacks, and who has to do it for whom.
@@ -121,7 +121,8 @@ impl Place {
         ];
         let on_devices = on_devices.into_iter().fold(0.0, f64::max);
         let room = on_devices.max(count(used.split, load.split, ALL_SPLIT));
-        let fill = room.max(easy_wait.as_secs_f64() / LONGEST_EASY_WAIT.as_secs_f64());
+        let longest_wait = LONGEST_EASY_WAIT * if facts.asker.known { 2 } else { 1 };
+        let fill = room.max(easy_wait.as_secs_f64() / longest_wait.as_secs_f64());
         let lifetime = facts.limits.give_up_after;
         if facts.is_friend || fill <= SHORT_FROM {
             return Place { bits: 0, is_full: false, lifetime };

@@ -170,19 +170,18 @@ fn the_work_doubles_with_the_device_time_up_to_what_a_phone_does_in_a_minute() {
 #[test]
 fn an_easy_request_behind_many_others_costs_work() {
     let mut bot = Bot::of_rate(80e6);
-    let behind = |bot: &mut Bot, millis: u64, text: &str| {
+    let behind = |bot: &mut Bot, millis: u64, text: &str, known: bool| {
         let wait = Duration::from_millis(millis);
-        match bot.decide(text, &nobody(), |facts| facts.queue.wait = wait) {
+        match bot.decide(text, &AskerView { known, ..nobody() }, |facts| facts.queue.wait = wait) {
             (Effect::Accept(..), _) => 0,
             (_, BotReply::Price(Price { bits, .. })) => bits,
             (_, other) => panic!("{other:?}"),
         }
     };
-    assert_eq!(
-        [0, 1000, 1500, 1600, 8000, 3_600_000].map(|millis| behind(&mut bot, millis, "cats")),
-        [0, 0, 0, 19, 21, 26]
-    );
-    assert_eq!(behind(&mut bot, 3_600_000, "m0ctane"), 0, "a hard request does not wait");
+    let waits = [0, 1000, 1500, 1600, 3000, 8000, 3_600_000];
+    assert_eq!(waits.map(|millis| behind(&mut bot, millis, "cats", false)), [0, 0, 0, 19, 20, 21, 26]);
+    assert_eq!(waits.map(|millis| behind(&mut bot, millis, "cats", true)), [0, 0, 0, 0, 0, 21, 26], "who had a job");
+    assert_eq!(behind(&mut bot, 3_600_000, "m0ctane", false), 0, "a hard request does not wait");
 }
 
 #[test]
