@@ -65,8 +65,8 @@ pub struct JobSpec {
     pub expires_at: u64,
     /// The asker is told at this time, in Unix seconds, that the search takes longer than promised.
     pub notice_at: Option<u64>,
-    /// The expected time of all devices together, as of the acceptance.
-    pub device_time: Duration,
+    /// The class of its expected device time, as of the acceptance.
+    pub class: TimeClass,
 }
 
 /// A search without a target, and its best key so far.
@@ -111,7 +111,7 @@ impl JobSpec {
             subject: None,
             expires_at: u64::MAX,
             notice_at: None,
-            device_time: Duration::ZERO,
+            class: TimeClass::Minute,
         }
     }
 

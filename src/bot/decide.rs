@@ -4,7 +4,7 @@ use super::policy;
 use super::policy::{Facts, accepted_by_bot, cheaper, difficulty_of, nearest_accepted};
 use super::reply::{Acceptance, BestAcceptance, BestExplanation, BotReply, CheaperPattern, Explanation, JobLine};
 use super::request::{AskerRequest, Intent, MessageForm, MessageReading, Question, ShownCommand};
-use crate::job::{BestSearch, JobId, JobSpec, RumorId};
+use crate::job::{BestSearch, JobId, JobSpec, RumorId, TimeClass};
 use crate::key::HalfPoint;
 use crate::ledger::{Effect, Job};
 use crate::pattern::{Best, Pattern, Rate};
@@ -212,7 +212,7 @@ fn decide_search(request: &AskerRequest, patterns: &[Pattern], half: Option<Half
         subject: request.subject.clone(),
         expires_at,
         notice_at,
-        device_time,
+        class: TimeClass::of(device_time),
     };
     (Effect::Accept(facts.next_job, spec), Some(reply))
 }
@@ -298,7 +298,7 @@ pub(super) fn decide_best(request: &AskerRequest, best: Best, half: Option<HalfP
         subject: request.subject.clone(),
         expires_at,
         notice_at: facts.notice_at(takes.saturating_add(facts.until_hours() + queue), expires_at),
-        device_time: best.time,
+        class: TimeClass::of(best.time),
     };
     (Effect::Accept(facts.next_job, spec), Some(reply))
 }

@@ -155,5 +155,5 @@ fn takes_room(spec: &JobSpec, class: TimeClass) -> bool {
     let load = PatternLoad::of(spec);
     let is_wide = load.intervals > FEW_INTERVALS || load.handed_on() > LITTLE_HANDED_ON;
     let takes_any = is_wide || load.text_tests + load.best + load.split > 0;
-    TimeClass::of(spec.device_time) == class && takes_any
+    spec.class == class && takes_any
 }

@@ -250,7 +250,7 @@ fn insert_job(
     transaction
         .prepare_cached(
             "INSERT INTO job (id, asker, rumor, subject, patterns, state, accepted_at, expires_at, seen_on,
-                              split_point, half_family, notice_at, encryption_key, best, ticket, device_time)
+                              split_point, half_family, notice_at, encryption_key, best, ticket, time_class)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
         )?
         .execute(params![
@@ -269,7 +269,7 @@ fn insert_job(
             spec.encryption_key.map(|key| key.0),
             spec.best.as_ref().map(|search| search.best.to_string()),
             answer.ticket.as_ref().map(|ticket| &ticket.0),
-            seconds(spec.device_time.as_secs_f64().ceil() as u64),
+            spec.class as i64,
         ])?;
     Ok(())
 }

@@ -32,7 +32,7 @@ CREATE TABLE job (
     half_family    BLOB CHECK (half_family IS NULL OR length(half_family) = 32),
     -- The key that messages about the job are encrypted to (kind 10044); NULL: the asker's own.
     encryption_key BLOB CHECK (encryption_key IS NULL OR length(encryption_key) = 32),
-    device_time    INTEGER NOT NULL DEFAULT 0 -- expected time of all devices, as of the acceptance, seconds
+    time_class     INTEGER NOT NULL DEFAULT 0 -- the class of its expected device time (job.rs)
 ) STRICT;
 CREATE INDEX job_by_state ON job (state, id);
 CREATE INDEX job_by_asker ON job (asker, accepted_at);

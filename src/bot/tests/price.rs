@@ -35,7 +35,7 @@ impl Bot {
         change(&mut facts);
         let (effect, reply) = decide(&rumor(text), &facts);
         if let Effect::Accept(_, spec) = &effect {
-            self.loads[TimeClass::of(spec.device_time) as usize] += PatternLoad::of(spec);
+            self.loads[spec.class as usize] += PatternLoad::of(spec);
             self.accepted.push(spec.clone());
         }
         (effect, reply.unwrap())

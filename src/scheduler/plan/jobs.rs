@@ -70,7 +70,7 @@ impl OpenJobs {
         } else {
             self.index(job, &spec);
         }
-        self.loads[TimeClass::of(spec.device_time) as usize] += PatternLoad::of(&spec);
+        self.loads[spec.class as usize] += PatternLoad::of(&spec);
         self.jobs.insert(job, spec);
     }
 
@@ -79,7 +79,7 @@ impl OpenJobs {
         self.changes += 1;
         self.best.remove(&job);
         if let Some(spec) = self.jobs.remove(&job) {
-            self.loads[TimeClass::of(spec.device_time) as usize] -= PatternLoad::of(&spec);
+            self.loads[spec.class as usize] -= PatternLoad::of(&spec);
             if spec.half.is_some() {
                 self.split.remove(job, &spec);
             } else {

@@ -34,7 +34,7 @@ pub struct Shares {
 impl Shares {
     /// Counts a job that is accepted and not added yet.
     pub fn count(&mut self, spec: &JobSpec) {
-        self.loads[TimeClass::of(spec.device_time) as usize] += PatternLoad::of(spec);
+        self.loads[spec.class as usize] += PatternLoad::of(spec);
         match spec.half {
             Some(_) => self.split_jobs += 1,
             None => self.pool_jobs += 1,
