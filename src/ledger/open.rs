@@ -86,7 +86,7 @@ struct OpenLedger {
 }
 
 impl Ledger {
-    /// Locks the ledger's folder, opens or makes its `ledger.sqlite`, and brings the schema up to date. A
+    /// Locks the ledger's folder, and opens or makes its `ledger.sqlite`. A
     /// missing folder is made with permissions 0700, a missing file with 0600.
     ///
     /// Errors: [`LedgerError::InUse`], [`LedgerError::TooNew`] (the file is left as it is),
@@ -235,7 +235,7 @@ impl Ledger {
     }
 }
 
-/// Opens the file with our settings and brings its schema up to date.
+/// Opens or makes the file, with our settings.
 fn connect(path: &Path, folder: &Path) -> Result<Connection, LedgerError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
@@ -256,7 +256,7 @@ fn connect(path: &Path, folder: &Path) -> Result<Connection, LedgerError> {
     connection.pragma_update(None, "journal_size_limit", LARGEST_WAL)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
-    upgrade(&mut connection)?;
+    make_tables(&mut connection)?;
     Ok(connection)
 }
 
@@ -268,11 +268,8 @@ fn with_path(error: LedgerError, path: &Path) -> LedgerError {
     }
 }
 
-/// The schema, then the migrations. Step n brings a file from schema n-1 to n (`PRAGMA user_version`).
-const SCHEMA_STEPS: [&str; 1] = [include_str!("schema.sql")];
-
-/// Schema that this program writes.
-pub(super) const SCHEMA_VERSION: i64 = SCHEMA_STEPS.len() as i64;
+/// Schema that this program writes (`PRAGMA user_version`). No other was ever released.
+pub(super) const SCHEMA_VERSION: i64 = 1;
 
 /// Schema of the file; 0 for an empty one.
 pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
@@ -291,15 +288,13 @@ pub(super) fn refuse_newer(connection: &Connection, folder: &Path) -> Result<(),
     Ok(())
 }
 
-/// Runs the missing steps, each in one transaction.
-pub(super) fn upgrade(connection: &mut Connection) -> Result<(), LedgerError> {
-    for (number, step) in (1i64..).zip(SCHEMA_STEPS) {
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        if version(&transaction)? < number {
-            transaction.execute_batch(step)?;
-            transaction.pragma_update(None, "user_version", number)?;
-            transaction.commit()?;
-        }
+/// Makes the tables of an empty file.
+pub(super) fn make_tables(connection: &mut Connection) -> Result<(), LedgerError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if version(&transaction)? == 0 {
+        transaction.execute_batch(include_str!("schema.sql"))?;
+        transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+        transaction.commit()?;
     }
     Ok(())
 }

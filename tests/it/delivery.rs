@@ -14,11 +14,10 @@ use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
     test!(answers_go_to_the_relays_of_a_changed_list),
-    test!(a_list_is_found_on_a_discovery_relay_that_takes_no_messages),
     test!(a_query_that_breaks_off_does_not_count_as_no_list),
     test!(a_key_follows_a_list_that_has_changed_while_the_old_relay_still_works).measures("latency"),
     test!(the_newest_list_counts_although_an_older_one_comes_first).measures("latency"),
-    test!(a_known_list_is_used_after_its_relay_is_gone),
+    test!(a_list_is_found_on_a_discovery_relay_and_used_after_that_is_gone),
     test!(dead_relays_do_not_delay_an_asker_without_a_list_for_ever),
     test!(an_asker_who_needs_a_list_is_answered_once_there_is_one),
     test!(an_asker_without_dm_relays_is_answered_where_they_read_or_else_where_they_wrote).measures("latency"),
@@ -54,18 +53,6 @@ async fn answers_go_to_the_relays_of_a_changed_list() {
     publish(&good.url(), &asker.honest("status", 0)).await;
     messages(&new, &asker, 1).await;
     assert!(good.wraps_to(asker.author.public_key()).is_empty(), "nothing is sent to a relay where they do not read");
-}
-
-async fn a_list_is_found_on_a_discovery_relay_that_takes_no_messages() {
-    let (inbox, discovery, theirs) = (RawRelay::honest().await, RawRelay::honest().await, RawRelay::honest().await);
-    let running = Home::with(&[inbox.url()], &discovers(&[discovery.url()])).start().await;
-    let asker = Forger::new(running.public_key);
-    wait_for("the bot reads there", || discovery.connections() > 0).await;
-    lists(&asker, &[&theirs], &discovery, 0).await;
-    publish(&inbox.url(), &asker.honest("help", 0)).await;
-    messages(&theirs, &asker, 1).await;
-    assert!(!discovery.is_subscribed(), "the bot does not subscribe there");
-    assert!(inbox.wraps_to(asker.author.public_key()).is_empty());
 }
 
 /// The only relay with the list breaks off the first query. The bot asks again and does not take
@@ -129,7 +116,7 @@ async fn the_newest_list_counts_although_an_older_one_comes_first() {
     assert_eq!(answers(&new), 1);
 }
 
-async fn a_known_list_is_used_after_its_relay_is_gone() {
+async fn a_list_is_found_on_a_discovery_relay_and_used_after_that_is_gone() {
     let (inbox, mut discovery, theirs) = (RawRelay::honest().await, RawRelay::honest().await, RawRelay::honest().await);
     let running = Home::with(&[inbox.url()], &discovers(&[discovery.url()])).start().await;
     let asker = Forger::new(running.public_key);
@@ -137,6 +124,7 @@ async fn a_known_list_is_used_after_its_relay_is_gone() {
     lists(&asker, &[&theirs], &discovery, 0).await;
     publish(&inbox.url(), &asker.honest("help", 0)).await;
     messages(&theirs, &asker, 1).await;
+    assert!(!discovery.is_subscribed(), "the bot does not subscribe there");
     // The remaining relay does not have the asker's list. The bot still uses the list it knows.
     discovery.stop().await;
     publish(&inbox.url(), &asker.honest("dad", 0)).await;

@@ -121,7 +121,7 @@ async fn every_client_is_heard_once_and_reads_its_answers_through_the_embedded_r
 
 async fn every_client_is_heard_once_and_reads_its_answers_through_nostr_relay() {
     needs_foreign_clients();
-    let relay = ForeignRelay::python(ForeignManner::Plain).await;
+    let relay = ForeignRelay::python().await;
     every_client_through(relay.url()).await;
 }
 

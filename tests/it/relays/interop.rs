@@ -6,7 +6,6 @@
 //! with it: `NOSTR_RS_RELAY=$(command -v nostr-rs-relay) cargo test --test it relays::interop --
 //! --ignored`.
 
-use crate::support::asker::Asker;
 use crate::support::bot::{BotProcess, Home};
 use crate::support::foreign::{ForeignRelay, Manner, installed};
 use crate::support::harness::{Test, skip, test};
@@ -22,7 +21,6 @@ pub const TESTS: &[Test] = &[
     test!(clients_of_other_authors_through_nostr_relay),
     test!(clients_of_other_authors_through_nostr_rs_relay)
         .long("nostr-rs-relay 0.8.12 takes ten minutes to build: name its program in NOSTR_RS_RELAY"),
-    test!(a_relay_that_refuses_old_or_long_events_delays_nobody),
 ];
 
 const CLIENTS: [(&str, &str); 3] =
@@ -94,7 +92,7 @@ async fn clients_of_other_authors_through_the_embedded_relay_with_auth() {
 
 async fn clients_of_other_authors_through_nostr_relay() {
     needs_foreign_clients();
-    let relay = ForeignRelay::python(Manner::Plain).await;
+    let relay = ForeignRelay::python().await;
     all_clients_through(relay.url(), "nostr-relay 1.14").await;
 }
 
@@ -104,23 +102,5 @@ async fn clients_of_other_authors_through_nostr_rs_relay() {
     for manner in [Manner::Plain, Manner::Auth] {
         let relay = ForeignRelay::rust(Path::new(&program), manner).await;
         all_clients_through(relay.url(), &format!("nostr-rs-relay 0.8.12, {manner:?}")).await;
-    }
-}
-
-/// A relay that refuses old events, as wraps dated two days back appear to be, or long ones is
-/// skipped. The key arrives through the other relay.
-async fn a_relay_that_refuses_old_or_long_events_delays_nobody() {
-    needs_foreign_clients();
-    let good = TestRelay::start().await;
-    for manner in [Manner::RefusesOld, Manner::SmallEvents(600)] {
-        let bad = ForeignRelay::python(manner).await;
-        let home = Home::new(&[good.url(), bad.url()]);
-        let bot = home.spawn().await;
-        // The asker's list names the bad relay first.
-        let mut asker = Asker::connect_without_relay_list(&good.url(), bot.public_key).await;
-        let list = EventBuilder::new(Kind::InboxRelays, "").tags([Tag::relay(bad.url()), Tag::relay(good.url())]);
-        asker.publish(&list.sign_with_keys(&asker.keys).unwrap()).await;
-        assert!(asker.ask("dad").await.contains("npub1dad"), "{manner:?}: {}", bad.log());
-        asker.next_key().await.assert_starts_with("dad");
     }
 }
