@@ -448,7 +448,7 @@ forgotten =
         [0] {""}
        *[other] {" "}(offene sind abgebrochen)
     } und Nachrichten sind gelöscht, mit den Schlüsseln, die ich noch einmal hätte schicken können.
-    Die Nummern deiner Nachrichten verschwinden innerhalb von 16 Tagen; bis dahin verhindern sie, dass ich alte Kopien noch einmal beantworte.
+    Die Nummern deiner Nachrichten verschwinden innerhalb von 9 Tagen; bis dahin verhindern sie, dass ich alte Kopien noch einmal beantworte.
     Die Zeiten der Aufträge aus den letzten 24 Stunden bleiben so lange: Sie zählen für die Grenze pro Tag.
 language-set =
     Ich antworte jetzt auf Deutsch.

@@ -468,7 +468,7 @@ forgotten =
         [0] {""}
        *[other] {" "}(open ones are cancelled)
     } and messages are gone from my ledger, with the keys I could have sent again.
-    The numbers of your messages go within 16 days; until then they keep old copies from being answered again.
+    The numbers of your messages go within 9 days; until then they keep old copies from being answered again.
     The times of the jobs you started in the last 24 hours stay for that long: they count for the limit of a day.
 language-set =
     I answer in English now.

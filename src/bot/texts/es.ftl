@@ -458,7 +458,7 @@ forgotten =
         [0] {""}
        *[other] {" "}(los abiertos están cancelados)
     } y mensajes se han borrado de mi registro, con las claves que podía reenviar.
-    Los números de tus mensajes desaparecen en 16 días; hasta entonces evitan que vuelva a responder a copias antiguas.
+    Los números de tus mensajes desaparecen en 9 días; hasta entonces evitan que vuelva a responder a copias antiguas.
     Las horas de los pedidos que empezaste en las últimas 24 horas se guardan ese tiempo: cuentan para el límite diario.
 language-set =
     Ahora respondo en español.

@@ -464,7 +464,7 @@ forgotten =
         [0] {""}
        *[other] {" "}(les ouvertes sont annulées)
     } et vos messages sont effacés de mon registre, avec les clés que j’aurais pu renvoyer.
-    Les numéros de vos messages disparaissent d’ici 16 jours ; jusque-là, ils évitent que je réponde de nouveau à d’anciennes copies.
+    Les numéros de vos messages disparaissent d’ici 9 jours ; jusque-là, ils évitent que je réponde de nouveau à d’anciennes copies.
     Les heures des demandes des dernières 24 heures restent ce temps-là : elles comptent pour la limite par jour.
 language-set =
     Je réponds maintenant en français.

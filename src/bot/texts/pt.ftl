@@ -464,7 +464,7 @@ forgotten =
         [0] {""}
        *[other] {" "}(os abertos foram cancelados)
     } e mensagens saíram do meu registro, com as chaves que eu podia reenviar.
-    Os números das suas mensagens somem em até 16 dias; até lá evitam que cópias antigas sejam respondidas de novo.
+    Os números das suas mensagens somem em até 9 dias; até lá evitam que cópias antigas sejam respondidas de novo.
     Os horários dos pedidos das últimas 24 horas ficam por esse tempo: contam para o limite diário.
 language-set =
     Agora respondo em português.

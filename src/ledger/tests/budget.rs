@@ -74,7 +74,7 @@ fn an_answer_is_deleted_when_it_is_sent_and_a_result_is_kept() {
     assert_eq!(bench.ledger.sizes().unwrap().answers, 0);
 }
 
-/// The bound of the table in the threat model: 300 bytes per message, for 15 days.
+/// The bound of the table in the threat model: 300 bytes per message.
 #[test]
 fn a_message_that_was_answered_takes_at_most_300_bytes() {
     const MESSAGES: u32 = 10_000;

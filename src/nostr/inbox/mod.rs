@@ -244,7 +244,8 @@ impl Inbox {
     fn look_up_author(&self, parts: &mut InboxState, claimed: Arrival<Claim>, out: &mpsc::Sender<Arrival>) {
         let (id, rumor) = (claimed.id, claimed.message.unverified());
         let was_answered = self.ledger.has_seen(rumor.author, rumor.id).unwrap_or(false);
-        if was_answered || !is_answerable(rumor, self.clock.now()) {
+        let is_too_old = self.ledger.is_too_old(rumor.created_at).unwrap_or(false);
+        if was_answered || is_too_old || !is_answerable(rumor, self.clock.now()) {
             return;
         }
         if !parts.claims.begin(claimed, out) {
