@@ -13,7 +13,6 @@ use crate::scheduler::DeviceEnergy;
 use crate::shutdown::Shutdown;
 use crate::vault::{UnwrapError, VaultError};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -97,12 +96,12 @@ impl Handles {
     /// last such line.
     async fn log_totals(&self, before: Option<&EnergyReading>, energy: &EnergyReading) {
         let connected = self.relays.wait_for_any(Duration::ZERO).await;
-        let power = Power::between(before, energy, self.scheduler.devices().len());
+        let [watts, candidates_per_joule] = power_texts(before, energy, self.scheduler.devices().len());
         match self.context.ledger.totals() {
             Ok(totals) => tracing::info!(
                 rate = %self.scheduler.rate().unwrap_or_default(),
-                watts = %power.watts(),
-                candidates_per_joule = %power.candidates_per_joule(),
+                %watts,
+                %candidates_per_joule,
                 open_jobs = totals.accepted,
                 unsent_messages = totals.unsent_messages,
                 delivered = totals.delivered,
@@ -286,70 +285,23 @@ struct EnergyReading {
     energy: Vec<DeviceEnergy>,
 }
 
-/// The power of the devices over some time, and what they did with it.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-struct Power {
-    joules: f64,
-    candidates: u64,
-    time: Duration,
-    /// Number of devices that told their energy. `devices` is the number of all devices.
-    told: usize,
-    devices: usize,
-}
-
-impl Power {
-    /// The power between two readings, of `devices` devices. Without an earlier reading it is not
-    /// known.
-    fn between(before: Option<&EnergyReading>, now: &EnergyReading, devices: usize) -> Power {
-        let Some(before) = before else { return Power { devices, ..Power::default() } };
-        let time = now.at.saturating_duration_since(before.at);
-        let mut power = Power { time, devices, ..Power::default() };
-        for device in &now.energy {
-            let Some(earlier) = before.energy.iter().find(|earlier| earlier.id == device.id) else { continue };
-            power.joules += device.joules - earlier.joules;
-            power.candidates += device.candidates.saturating_sub(earlier.candidates);
-            power.told += 1;
-        }
-        power
+/// Mean power in watts and millions of candidates per joule between two readings, of those of
+/// `devices` devices that tell their energy. The texts say how many, if not all do.
+fn power_texts(before: Option<&EnergyReading>, now: &EnergyReading, devices: usize) -> [String; 2] {
+    let (mut told, mut joules, mut candidates) = (0, 0.0, 0);
+    for device in &now.energy {
+        let earlier = before.iter().flat_map(|before| &before.energy).find(|earlier| earlier.id == device.id);
+        let Some(earlier) = earlier else { continue };
+        joules += device.joules - earlier.joules;
+        candidates += device.candidates.saturating_sub(earlier.candidates);
+        told += 1;
     }
-
-    /// Mean power of the devices that tell their energy, in watts.
-    fn watts(self) -> EnergyFigure {
-        self.figure(self.joules / self.time.as_secs_f64(), "")
+    let time = before.map_or(0.0, |before| now.at.saturating_duration_since(before.at).as_secs_f64());
+    if told == 0 || time == 0.0 || joules == 0.0 {
+        return ["not known"; 2].map(str::to_owned);
     }
-
-    /// Candidates that the same devices tested per joule, in millions.
-    fn candidates_per_joule(self) -> EnergyFigure {
-        let mut figure = self.figure(self.candidates as f64 / self.joules / 1e6, " M");
-        figure.digits = 1;
-        figure
-    }
-
-    fn figure(self, value: f64, unit: &'static str) -> EnergyFigure {
-        let value = Some(value).filter(|value| self.told > 0 && value.is_finite());
-        EnergyFigure { value, digits: 0, unit, told: self.told, devices: self.devices }
-    }
-}
-
-/// A figure of the devices that tell their energy. Its text is `not known` if none does, and names
-/// their number if only some do.
-struct EnergyFigure {
-    value: Option<f64>,
-    digits: usize,
-    unit: &'static str,
-    told: usize,
-    devices: usize,
-}
-
-impl fmt::Display for EnergyFigure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(value) = self.value else { return f.write_str("not known") };
-        write!(f, "{value:.*}{}", self.digits, self.unit)?;
-        if self.told < self.devices {
-            write!(f, " ({} of {} devices)", self.told, self.devices)?;
-        }
-        Ok(())
-    }
+    let of = if told < devices { format!(" ({told} of {devices} devices)") } else { String::new() };
+    [format!("{:.0}{of}", joules / time), format!("{:.1} M{of}", candidates as f64 / joules / 1e6)]
 }
 
 #[cfg(test)]
@@ -370,10 +322,7 @@ mod tests {
         let began = Instant::now();
         let before = reading(began, &[(0, 1e6, 1 << 40), (1, 50.0, 7)]);
         let hour_later = |energy: &[(usize, f64, u64)]| reading(began + Duration::from_secs(3600), energy);
-        let told = |before: Option<&EnergyReading>, now: &EnergyReading, devices| {
-            let power = Power::between(before, now, devices);
-            [power.watts().to_string(), power.candidates_per_joule().to_string()]
-        };
+        let told = power_texts;
         // 600 and 400 W for an hour, 300 and 200 M candidates a joule.
         let (joules, others) = (600.0 * 3600.0, 400.0 * 3600.0);
         let first = (0, 1e6 + joules, (1 << 40) + (joules * 300e6) as u64);
