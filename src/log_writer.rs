@@ -229,6 +229,43 @@ fn write_all(output: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// The shortest time between two log lines of one cause.
+const LOG_PAUSE: Duration = Duration::from_secs(60);
+
+/// Limits log lines of one cause to one per minute.
+#[derive(Debug)]
+pub(crate) struct LogLimit(Mutex<Option<LastLogLine>>);
+
+/// The last log line of a cause.
+#[derive(Debug)]
+struct LastLogLine {
+    at: Instant,
+    skipped: u64,
+}
+
+impl LogLimit {
+    /// A limit under which no line was written yet.
+    pub const fn new() -> LogLimit {
+        LogLimit(Mutex::new(None))
+    }
+
+    /// Whether to write a line now. If so, returns the number of lines skipped since the last one.
+    pub fn next(&self, now: Instant) -> Option<u64> {
+        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *recent {
+            Some(last) if now.saturating_duration_since(last.at) < LOG_PAUSE => {
+                last.skipped += 1;
+                None
+            }
+            last => {
+                let skipped = last.as_ref().map_or(0, |last| last.skipped);
+                *last = Some(LastLogLine { at: now, skipped: 0 });
+                Some(skipped)
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -296,5 +333,13 @@ mod tests {
         let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| queue.write_to(&mut Broken, || true)));
         assert!(died.is_err() && !queue.lock().has_thread);
         queue.flush(Duration::from_secs(60));
+    }
+
+    #[test]
+    fn a_cause_has_one_line_a_minute_with_the_number_skipped() {
+        let (limit, start) = (LogLimit::new(), Instant::now());
+        let next = |seconds| limit.next(start + Duration::from_secs(seconds));
+        assert_eq!((next(0), next(1), next(59)), (Some(0), None, None));
+        assert_eq!((next(60), next(61), next(200)), (Some(2), None, Some(1)));
     }
 }

@@ -1,6 +1,6 @@
 //! T1: a message and all its effects, recorded together or not at all.
 
-use super::budget::{LedgerBounds, seen_from};
+use super::budget::{LedgerBudget, seen_from};
 use super::jobs::JobState;
 use super::open::Ledger;
 use super::outbox::queue;
@@ -160,7 +160,7 @@ impl Ledger {
         self.write(|transaction| {
             outcome = answers
                 .iter()
-                .map(|answer| record_answer(transaction, self.bounds(), answer, now))
+                .map(|answer| record_answer(transaction, self.budget(), answer, now))
                 .collect::<Result<_, _>>()?;
             fault::before(Step::Answer);
             Ok(outcome.iter().any(|(recorded, _)| *recorded == Recorded::Now).then_some(()))
@@ -173,12 +173,12 @@ impl Ledger {
 /// Records one message, unless it was recorded before. Also returns the jobs that it ends.
 fn record_answer(
     transaction: &Transaction<'_>,
-    bounds: &LedgerBounds,
+    budget: &LedgerBudget,
     answer: &AnsweredMessage,
     now: i64,
 ) -> Result<(Recorded, Vec<JobId>), LedgerError> {
     let dated = seconds(answer.dated);
-    let has_room = bounds.make_room(transaction, now)?;
+    let has_room = budget.make_room(transaction, now)?;
     if dated < seen_from(transaction)? {
         return Ok((Recorded::TooOld, Vec::new()));
     }
@@ -202,7 +202,7 @@ fn record_answer(
         if reply.to != answer.asker {
             return Err(LedgerError::Misaddressed);
         }
-        queue(transaction, bounds, reply, None, &write_relays(&answer.seen_on), now)?;
+        queue(transaction, budget, reply, None, &write_relays(&answer.seen_on), now)?;
     }
     Ok((Recorded::Now, ended))
 }

@@ -13,8 +13,8 @@
 use super::open::Ledger;
 use super::rows::{DAY, LedgerError, RowKind, read_meta, record_last_job, seconds, set_aside, unsigned, write_meta};
 use crate::duration::humanize;
+use crate::log_writer::LogLimit;
 use rusqlite::{Connection, Transaction, params};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Largest sizes of the ledger's tables.
@@ -71,7 +71,7 @@ pub struct Sizes {
 impl Sizes {
     /// Part of the budget that undelivered results take, from 0; 1 is all of it.
     pub fn undelivered_part(&self) -> f64 {
-        self.undelivered as f64 / self.budget.undelivered.max(1) as f64
+        self.undelivered as f64 / self.undelivered.max(1) as f64
     }
 
     /// The bounds that are reached at `now` (Unix seconds), and what follows from each.
@@ -93,8 +93,9 @@ impl Sizes {
     }
 }
 
-/// Time between two warnings about one budget.
-const WARN_EVERY: Duration = Duration::from_secs(60);
+/// This and the next limit the warnings about full tables.
+static IDS_FULL: LogLimit = LogLimit::new();
+static ANSWERS_FULL: LogLimit = LogLimit::new();
 /// The most answers that one query selects to be dropped.
 const ANSWERS_SELECTED: usize = 256;
 /// Ids deleted at a time when the table is full.
@@ -105,36 +106,16 @@ const LEAST_WINDOW: i64 = 3600;
 /// The time of which messages are accepted while the table has room, seconds.
 const FULL_WINDOW: u64 = 7 * 86_400;
 
-/// The budget of an open ledger, and when each warning was last logged.
-pub(super) struct LedgerBounds {
-    pub budget: LedgerBudget,
-    warned: Mutex<[Option<Instant>; 2]>,
-}
-
-impl LedgerBounds {
-    pub fn new(budget: LedgerBudget) -> LedgerBounds {
-        LedgerBounds { budget, warned: Mutex::default() }
-    }
-
-    /// Whether this warning is due. Each is logged at most once a minute.
-    fn is_due(&self, which: usize) -> bool {
-        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = warned[which].is_none_or(|at| at.elapsed() >= WARN_EVERY);
-        if is_due {
-            warned[which] = Some(Instant::now());
-        }
-        is_due
-    }
-
+impl LedgerBudget {
     /// Makes room for the id of one message. Returns `false` if there is none.
-    pub fn make_room(&self, transaction: &Transaction<'_>, now: i64) -> Result<bool, LedgerError> {
-        if number(transaction, "seen_rows")? < self.budget.seen {
+    pub(super) fn make_room(&self, transaction: &Transaction<'_>, now: i64) -> Result<bool, LedgerError> {
+        if number(transaction, "seen_rows")? < self.seen {
             return Ok(true);
         }
         let delete = "DELETE FROM seen WHERE (asker, rumor) IN
             (SELECT asker, rumor FROM seen WHERE dated < ?1 ORDER BY dated LIMIT ?2)";
         let mut delete = transaction.prepare_cached(delete)?;
-        let some = self.budget.seen.div_ceil(8).min(IDS_DELETED) as i64;
+        let some = self.seen.div_ceil(8).min(IDS_DELETED) as i64;
         // Many ids can have one date, so some of those that are not needed may be left.
         if delete.execute(params![seen_from(transaction)?, some])? == 0 {
             let next = "SELECT dated FROM seen ORDER BY dated LIMIT 1 OFFSET ?1";
@@ -144,9 +125,10 @@ impl LedgerBounds {
             if delete.execute(params![from, some])? == 0 {
                 return Ok(false);
             }
-            if self.is_due(0) {
+            if let Some(skipped) = IDS_FULL.next(Instant::now()) {
                 tracing::warn!(
-                    messages = self.budget.seen,
+                    skipped,
+                    messages = self.seen,
                     minutes = (now - from) / 60,
                     "the table of message ids is full; only messages of this time are answered"
                 );
@@ -156,12 +138,12 @@ impl LedgerBounds {
     }
 
     /// If the budget for answers is exceeded, drops answers until an eighth of it is free again.
-    pub fn drop_answers(&self, transaction: &Transaction<'_>) -> Result<(), LedgerError> {
+    pub(super) fn drop_answers(&self, transaction: &Transaction<'_>) -> Result<(), LedgerError> {
         let mut bytes = number(transaction, "answer_bytes")?;
-        if bytes <= self.budget.answers {
+        if bytes <= self.answers {
             return Ok(());
         }
-        let enough = self.budget.answers - self.budget.answers / 8;
+        let enough = self.answers - self.answers / 8;
         let mut dropped = 0;
         for query in [
             "SELECT id FROM outbox AS m WHERE result_of IS NULL AND NOT EXISTS
@@ -187,10 +169,11 @@ impl LedgerBounds {
             }
         }
         write_meta(transaction, "answers_dropped", read_meta(transaction, "answers_dropped")?.unwrap_or(0) + dropped)?;
-        if self.is_due(1) {
+        if let Some(skipped) = ANSWERS_FULL.next(Instant::now()) {
             tracing::warn!(
+                skipped,
                 dropped,
-                budget = self.budget.answers,
+                budget = self.answers,
                 "the ledger is at its budget for unsent answers; the oldest are dropped, those of first-time askers first"
             );
         }
@@ -198,8 +181,8 @@ impl LedgerBounds {
     }
 
     /// Deletes the oldest delivered results and the oldest ended jobs beyond the budget.
-    pub fn delete_old(&self, transaction: &Transaction<'_>) -> Result<(), LedgerError> {
-        while number(transaction, "result_bytes")? > self.budget.results {
+    pub(super) fn delete_old(&self, transaction: &Transaction<'_>) -> Result<(), LedgerError> {
+        while number(transaction, "result_bytes")? > self.results {
             let deleted = transaction
                 .prepare_cached(
                     "DELETE FROM outbox WHERE id IN (
@@ -212,7 +195,7 @@ impl LedgerBounds {
             }
         }
         // Results that were given up, once there are many.
-        if number(transaction, "undelivered_bytes")? > self.budget.undelivered / 2 {
+        if number(transaction, "undelivered_bytes")? > self.undelivered / 2 {
             transaction.execute(
                 "DELETE FROM outbox WHERE finished = 1 AND result_of IN (SELECT id FROM job WHERE state = 'found')",
                 [],
@@ -220,7 +203,7 @@ impl LedgerBounds {
         }
         let ended: i64 =
             transaction.query_row("SELECT count(*) FROM job WHERE state <> 'accepted'", [], |row| row.get(0))?;
-        let over = unsigned(ended).saturating_sub(self.budget.ended_jobs);
+        let over = unsigned(ended).saturating_sub(self.ended_jobs);
         if over > 0 {
             record_last_job(transaction)?;
             transaction.execute(
@@ -283,7 +266,7 @@ impl Ledger {
                 transaction.execute("DELETE FROM seen WHERE dated <= ?1", [newest])?;
             }
             transaction.execute("DELETE FROM outbox WHERE finished = 1 AND expires_at <= ?1", [now])?;
-            self.bounds().delete_old(transaction)?;
+            self.budget().delete_old(transaction)?;
             super::askers::delete_old_languages(transaction)?;
             transaction.execute("DELETE FROM post WHERE expires_at <= ?1", [now])?;
             for table in ["started", "redirected"] {

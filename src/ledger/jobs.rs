@@ -175,7 +175,7 @@ impl Ledger {
             if notice.to.0 != asker {
                 return Err(LedgerError::Misaddressed);
             }
-            queue(transaction, self.bounds(), notice, None, &seen_on, now)?;
+            queue(transaction, self.budget(), notice, None, &seen_on, now)?;
             Ok(Some(()))
         })?;
         Ok(done.is_some())
@@ -245,7 +245,7 @@ pub(super) fn end_job(
         return Err(LedgerError::Misaddressed);
     }
     let result_of = (state == JobState::Found).then_some(job);
-    queue(transaction, ledger.bounds(), message, result_of, &seen_on, now)?;
+    queue(transaction, ledger.budget(), message, result_of, &seen_on, now)?;
     fault::before(Step::Found);
     if let Some(family) = family.filter(|_| state == JobState::Found) {
         record_used_half(transaction, &family)?;

@@ -1,6 +1,6 @@
 //! Opening: the folder, the lock, the file, the schema, and whether this ledger is the latest one.
 
-use super::budget::{LedgerBounds, LedgerBudget, Sizes, sizes};
+use super::budget::{LedgerBudget, Sizes, sizes};
 use super::restore::{Family, History, HistoryVerdict, UsedHalves, check, judge, read_history};
 use super::rows::{self, LedgerError, Quarantined, read_meta, seconds, unsigned, write_meta};
 use crate::clock::Clock;
@@ -77,7 +77,7 @@ struct OpenLedger {
     // Declared before the lock, so that the connection is closed before the lock is released.
     connection: Mutex<Connection>,
     used_halves: Mutex<UsedHalves>,
-    bounds: LedgerBounds,
+    budget: LedgerBudget,
     /// The first damage found.
     damage: OnceLock<String>,
     clock: Clock,
@@ -86,8 +86,8 @@ struct OpenLedger {
 }
 
 impl Ledger {
-    /// Locks the ledger's folder, and opens or makes its `ledger.sqlite`. A
-    /// missing folder is made with permissions 0700, a missing file with 0600.
+    /// Locks the ledger's folder, and opens or makes its `ledger.sqlite`. A missing folder is made
+    /// with permissions 0700, a missing file with 0600.
     ///
     /// Errors: [`LedgerError::InUse`], [`LedgerError::TooNew`] (the file is left as it is),
     /// [`LedgerError::Folder`], [`LedgerError::Corrupt`] if the file is not a SQLite file,
@@ -123,7 +123,7 @@ impl Ledger {
         let shared = OpenLedger {
             connection: Mutex::new(connection),
             used_halves: Mutex::new(used_halves),
-            bounds: LedgerBounds::new(budget),
+            budget,
             damage: OnceLock::new(),
             clock,
             lock: Mutex::new(Some(lock)),
@@ -182,9 +182,9 @@ impl Ledger {
         self.shared.damage.get().map(String::as_str)
     }
 
-    /// The bounds of the tables.
-    pub(super) fn bounds(&self) -> &LedgerBounds {
-        &self.shared.bounds
+    /// The largest sizes of the tables.
+    pub(super) fn budget(&self) -> &LedgerBudget {
+        &self.shared.budget
     }
 
     /// The file of used halves.
@@ -454,8 +454,7 @@ impl Ledger {
     ///
     /// Errors: [`LedgerError`].
     pub fn sizes(&self) -> Result<Sizes, LedgerError> {
-        let budget = self.bounds().budget;
-        self.reading(|connection| sizes(connection, budget))
+        self.reading(|connection| sizes(connection, *self.budget()))
     }
 
     /// Rows that were set aside, oldest first, at most 100.

@@ -1,6 +1,6 @@
 //! The outbox: messages that are due, and T3; then the public posts, and the totals of a day.
 
-use super::budget::LedgerBounds;
+use super::budget::LedgerBudget;
 use super::open::Ledger;
 use super::rows::{
     DAY, LedgerError, RowKind, column, read_meta, read_relays, seconds, set_aside, unreadable, unsigned, write_meta,
@@ -164,7 +164,7 @@ fn finish(transaction: &Transaction<'_>, message: MessageId) -> Result<(), Ledge
 /// Puts a wrap into the outbox, due now, within the budget. Called by T1, T2 and the notices.
 pub(super) fn queue(
     transaction: &Transaction<'_>,
-    bounds: &LedgerBounds,
+    budget: &LedgerBudget,
     wrap: &GiftWrap,
     result_of: Option<JobId>,
     seen_on: &str,
@@ -184,7 +184,7 @@ pub(super) fn queue(
             now,
             seen_on,
         ])?;
-    if result_of.is_none() { bounds.drop_answers(transaction) } else { Ok(()) }
+    if result_of.is_none() { budget.drop_answers(transaction) } else { Ok(()) }
 }
 
 /// Messages that are due, in the order of [`Ledger::due_messages`]. Unreadable rows are set aside.

@@ -198,7 +198,7 @@ impl Ledger {
             if notice.to.0 != asker {
                 return Err(LedgerError::Misaddressed);
             }
-            queue(transaction, self.bounds(), notice, None, &seen_on, now)?;
+            queue(transaction, self.budget(), notice, None, &seen_on, now)?;
             Ok(Some(()))
         })?;
         Ok(told.is_some())

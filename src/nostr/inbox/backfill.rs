@@ -5,8 +5,9 @@
 
 use super::queue::{Arrival, ArrivedEvent, MAX_AGE};
 use crate::backoff::Backoff;
+use crate::log_writer::LogLimit;
 use crate::nostr::relay::connections::Relays;
-use crate::nostr::relay::error::{LogLimit, NostrError, escape_for_log};
+use crate::nostr::relay::error::{NostrError, escape_for_log};
 use crate::nostr::relay::query::Fetched;
 use crate::vault::GIFT_WRAPS;
 use nostr_sdk::{Filter, Kind, RelayUrl, Timestamp};

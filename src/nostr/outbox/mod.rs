@@ -3,13 +3,14 @@
 mod delivery;
 
 use super::relay::connections::Relays;
-use super::relay::error::{LogLimit, NostrError, escape_for_log};
+use super::relay::error::{NostrError, escape_for_log};
 use super::relay::published::{Destination, LookupOptions, RelayLists, nip04_destination};
 use super::relay::slots::Visitor;
 use crate::clock::Clock;
 use crate::config::BotConfig;
 use crate::fault::{self, Step};
 use crate::ledger::{Attempt, DueMessage, Ledger, NextAttempt};
+use crate::log_writer::LogLimit;
 use nostr_sdk::{Event, JsonUtil, Kind, RelayUrl};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

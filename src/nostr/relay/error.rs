@@ -1,8 +1,6 @@
 //! The error type of this room.
 
 use nostr_sdk::RelayUrl;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// The reason why a relay did not do what was asked. Foreign text in it is shortened and escaped,
@@ -66,8 +64,6 @@ impl NostrError {
 
 /// The most characters of foreign text in a log line.
 const MAX_LOGGED_CHARS: usize = 200;
-/// The shortest time between two log lines of one cause.
-const LOG_PAUSE: Duration = Duration::from_secs(60);
 
 /// Makes foreign text safe to log: cuts it to 200 characters and escapes control characters.
 pub(in crate::nostr) fn escape_for_log(text: impl ToString) -> String {
@@ -90,40 +86,6 @@ pub(in crate::nostr) fn escape_for_log(text: impl ToString) -> String {
     safe
 }
 
-/// Limits log lines of one cause to one per minute.
-#[derive(Debug)]
-pub(in crate::nostr) struct LogLimit(Mutex<Option<LastLogLine>>);
-
-/// The last log line of a cause.
-#[derive(Debug)]
-struct LastLogLine {
-    at: Instant,
-    skipped: u64,
-}
-
-impl LogLimit {
-    /// A limit under which no line was written yet.
-    pub const fn new() -> LogLimit {
-        LogLimit(Mutex::new(None))
-    }
-
-    /// Whether to write a line now. If so, returns the number of lines skipped since the last one.
-    pub fn next(&self, now: Instant) -> Option<u64> {
-        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *recent {
-            Some(last) if now.saturating_duration_since(last.at) < LOG_PAUSE => {
-                last.skipped += 1;
-                None
-            }
-            last => {
-                let skipped = last.as_ref().map_or(0, |last| last.skipped);
-                *last = Some(LastLogLine { at: now, skipped: 0 });
-                Some(skipped)
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,13 +97,5 @@ mod tests {
         let long = escape_for_log("é".repeat(1 << 20));
         assert_eq!(long.chars().count(), MAX_LOGGED_CHARS + 1, "and a mark that something is missing");
         assert!(escape_for_log("\n".repeat(1 << 20)).chars().count() <= MAX_LOGGED_CHARS + 1);
-    }
-
-    #[test]
-    fn a_cause_has_one_line_a_minute_with_the_number_skipped() {
-        let (limit, start) = (LogLimit::new(), Instant::now());
-        let next = |seconds| limit.next(start + Duration::from_secs(seconds));
-        assert_eq!((next(0), next(1), next(59)), (Some(0), None, None));
-        assert_eq!((next(60), next(61), next(200)), (Some(2), None, Some(1)));
     }
 }
