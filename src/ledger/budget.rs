@@ -71,7 +71,7 @@ pub struct Sizes {
 impl Sizes {
     /// Part of the budget that undelivered results take, from 0; 1 is all of it.
     pub fn undelivered_part(&self) -> f64 {
-        self.undelivered as f64 / self.undelivered.max(1) as f64
+        self.undelivered as f64 / self.budget.undelivered.max(1) as f64
     }
 
     /// The bounds that are reached at `now` (Unix seconds), and what follows from each.
