@@ -290,11 +290,12 @@ impl Palette {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    #[cfg(feature = "fleet")]
+    use crate::cli::fleet::tests as of_fleet;
     use crate::cli::operate::tests::{device, job};
     use crate::control::Status;
+    use crate::fleet::{FleetStatus, WorkerStatus};
     use crate::nostr::{ConnectionState, RelayFigures};
-    #[cfg(feature = "fleet")]
-    use crate::{cli::fleet::tests as of_fleet, fleet::FleetStatus, fleet::WorkerStatus};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
     use std::time::Instant;
