@@ -294,6 +294,7 @@ pub(super) mod tests {
     use crate::cli::fleet::tests as of_fleet;
     use crate::cli::operate::tests::{device, job};
     use crate::control::Status;
+    #[cfg(feature = "fleet")]
     use crate::fleet::{FleetStatus, WorkerStatus};
     use crate::nostr::{ConnectionState, RelayFigures};
     use ratatui::Terminal;
