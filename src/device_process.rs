@@ -1,5 +1,5 @@
 //! The processes of GPUs: a fault of a GPU ends one of them, and its thread starts another. Such a
-//! process has no secret and, once its GPU is open, opens no file, no connection and no program.
+//! process has no secret and, once its GPU is open, makes no file, no connection and starts no program.
 
 use crate::compiled_kernels;
 use crate::os::process;

@@ -188,7 +188,7 @@ impl Cli {
             CliCommand::Erase(of) => of.run(|npub| OperatorCommand::Erase { npub }),
             CliCommand::Pause(pause) => pause.run(),
             CliCommand::Resume(simple) => simple.run(OperatorCommand::Resume),
-            CliCommand::Reload(simple) => simple.run(OperatorCommand::Reload),
+            CliCommand::Reload(simple) => simple.reload(),
             CliCommand::Log(log) => log.run(),
             CliCommand::Passphrase(passphrase) => passphrase.run(),
             CliCommand::Backup(backup) => backup.run(),

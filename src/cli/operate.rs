@@ -98,6 +98,38 @@ impl Simple {
     }
 }
 
+/// Time between two questions about a reload.
+const RELOAD_PERIOD: Duration = Duration::from_millis(200);
+
+impl Simple {
+    /// Has the bot read its configuration again, and waits until it has taken it up.
+    ///
+    /// Errors: the configuration is wrong, or not all of it was taken up.
+    pub fn reload(self) -> anyhow::Result<()> {
+        carry_out(&self.folders, OperatorCommand::Reload)?;
+        let data = self.folders.find()?.data;
+        tell_if_slow(|| {
+            loop {
+                std::thread::sleep(RELOAD_PERIOD);
+                let mut outcome = None;
+                control::ask(&data, OperatorCommand::Reloaded, |line| match line {
+                    ReplyLine::Said(text) => outcome = Some(Ok(text)),
+                    ReplyLine::Refused(reason) => outcome = Some(Err(reason)),
+                    _ => {}
+                })?;
+                match outcome {
+                    Some(Ok(text)) => {
+                        note!("{text}");
+                        return Ok(());
+                    }
+                    Some(Err(reason)) => bail!("{reason}"),
+                    None => {}
+                }
+            }
+        })
+    }
+}
+
 /// Flags of `npubbot status`.
 #[derive(Args, Debug)]
 #[command(after_help = "\

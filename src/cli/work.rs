@@ -33,24 +33,24 @@ pub(super) struct WorkCommand {
     #[arg(value_name = "YOU")]
     author: String,
     /// The bits that the bot asks for, or the time to work.
-    #[arg(value_name = "BITS|TIME", value_parser = Amount::read)]
-    amount: Amount,
+    #[arg(value_name = "BITS|TIME", value_parser = WorkAmount::read)]
+    amount: WorkAmount,
 }
 
 /// The amount of work to do.
 #[derive(Clone, Copy, Debug)]
-enum Amount {
+enum WorkAmount {
     Bits(u32),
     Time(Duration),
 }
 
-impl Amount {
-    fn read(text: &str) -> Result<Amount, String> {
+impl WorkAmount {
+    fn read(text: &str) -> Result<WorkAmount, String> {
         match text.parse() {
-            Ok(bits @ 1..=MAX_WORK_BITS) => Ok(Amount::Bits(bits)),
+            Ok(bits @ 1..=MAX_WORK_BITS) => Ok(WorkAmount::Bits(bits)),
             Ok(bits) => Err(format!("{bits} bits; name 1 to {MAX_WORK_BITS}")),
             Err(_) => duration::parse(text)
-                .map(Amount::Time)
+                .map(WorkAmount::Time)
                 .map_err(|_| format!("`{text}` is neither a number of bits, such as 20, nor a time, such as 1m")),
         }
     }
@@ -82,16 +82,16 @@ fn npub(text: &str) -> anyhow::Result<Npub> {
 
 /// Searches on all cores, with a bar on standard error. In a given time, each find is followed by a
 /// search for one bit more.
-fn search(target: &WorkTarget, amount: Amount, first: u64) -> Option<Work> {
+fn search(target: &WorkTarget, amount: WorkAmount, first: u64) -> Option<Work> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (tried, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let (bar, until) = match amount {
-        Amount::Bits(bits) => (SearchBar::new(Difficulty::from_bits(bits)), None),
-        Amount::Time(time) => (SearchBar::of_time(), Instant::now().checked_add(time).map(|until| (until, time))),
+        WorkAmount::Bits(bits) => (SearchBar::new(Difficulty::from_bits(bits)), None),
+        WorkAmount::Time(time) => (SearchBar::of_time(), Instant::now().checked_add(time).map(|until| (until, time))),
     };
     let run = || match amount {
-        Amount::Bits(bits) => target.search(bits, first, threads, &tried, &stop),
-        Amount::Time(_) => {
+        WorkAmount::Bits(bits) => target.search(bits, first, threads, &tried, &stop),
+        WorkAmount::Time(_) => {
             (1..=MAX_WORK_BITS).map_while(|bits| target.search(bits, first, threads, &tried, &stop)).last()
         }
     };

@@ -83,6 +83,8 @@ pub enum OperatorCommand {
     Resume,
     /// Read the configuration again.
     Reload,
+    /// Say what has come of the last reload; nothing while the bot takes it up.
+    Reloaded,
     /// Log at this level from now on.
     Log {
         /// `error`, `warn`, `info`, `debug` or `trace`.

@@ -19,7 +19,7 @@ pub(crate) mod workers;
 
 pub use doctor::{FULL_DISK_BYTES, doctor};
 pub use monitor::{MetricsServer, Monitor, Monitors, ServiceManager};
-pub use operator::ProcessControls;
+pub use operator::{Outcome, ProcessControls};
 
 use crate::calibration_file;
 use crate::clock::Clock;

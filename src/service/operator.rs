@@ -16,12 +16,14 @@ use tokio::task::block_in_place;
 const MAX_VIEW_JOBS: usize = 100;
 
 /// An outcome as a text for the operator.
-type Outcome = Result<String, String>;
+pub type Outcome = Result<String, String>;
 
 /// Changes to the whole program that a running service cannot make itself.
 pub struct ProcessControls {
     /// Reads the configuration again and, if it is valid, makes the bot use it.
     pub reload: Box<dyn Fn() -> Outcome + Send + Sync>,
+    /// What has come of the last reload; `None` while the bot takes it up.
+    pub reloaded: Box<dyn Fn() -> Option<Outcome> + Send + Sync>,
     /// Sets the level of the log.
     pub set_log_level: Box<dyn Fn(&str) -> Outcome + Send + Sync>,
     /// The last lines of the log, oldest first.
@@ -71,6 +73,7 @@ impl OperatorRequests {
             OperatorCommand::Pause { seconds } => self.pause(seconds).map(|text| said(Ok(text))),
             OperatorCommand::Resume => self.resume().map(|text| said(Ok(text))),
             OperatorCommand::Reload => Ok(said((self.controls.reload)())),
+            OperatorCommand::Reloaded => Ok((self.controls.reloaded)().map_or_else(Vec::new, said)),
             OperatorCommand::Log { level } => Ok(said((self.controls.set_log_level)(&level))),
         };
         lines.unwrap_or_else(|error| said(Err(format!("the ledger cannot be read: {error}"))))

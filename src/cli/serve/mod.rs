@@ -37,7 +37,7 @@ use crate::os::signals::{Hangups, Stops};
 use crate::os::{tree, walls};
 use crate::roster::{KeepTasks, task};
 use crate::scheduler::Health;
-use crate::service::{MetricsServer, Monitors, ProcessControls, Service, ServiceManager, public_settings};
+use crate::service::{MetricsServer, Monitors, Outcome, ProcessControls, Service, ServiceManager, public_settings};
 use crate::shutdown::{self, Shutdown};
 use crate::vault::{
     DeviceFolders, DirectSpawner, IdentityFile, MissingWall, PublicSettings, Spawner, Vault, VaultError,
@@ -48,7 +48,7 @@ use nostr::ToBech32;
 use std::io::Write;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use thiserror::Error;
 use tokio::runtime::Runtime;
@@ -179,21 +179,27 @@ type StartVault = dyn Fn(&PublicSettings) -> Result<Option<Vault>, VaultError> +
 impl ConfiguredVault {
     /// Replaces the vault by one with the settings of this configuration, if they differ. Nobody is
     /// asked for a passphrase a second time: a vault opened by hand stays as it is.
-    fn follow(&mut self, config: &Config) {
+    /// Returns what the operator has to do if it stays for another reason.
+    fn follow(&mut self, config: &Config) -> Option<&'static str> {
         let settings = public_settings(config);
         if settings == self.settings {
-            return;
+            return None;
         }
         match (self.start)(&settings) {
             Ok(Some(vault)) if vault.public_key() == self.vault.public_key() => {
                 (self.settings, self.vault) = (settings, vault);
+                return None;
             }
             Ok(Some(_)) => tracing::error!("the identity file holds another identity now; {UNCHANGED}"),
             Ok(None) => tracing::warn!("the passphrase was typed, and the vault must be started again; {UNCHANGED}"),
             Err(error) => tracing::error!(%error, "the vault cannot be started again; {UNCHANGED}"),
         }
+        Some(UNCHANGED)
     }
 }
+
+/// What follows after a change of the page or the metrics, whose sockets are open.
+const WEB_WAITS: &str = "changes of [web] take effect at the next start of the bot";
 
 /// What follows where the vault keeps its settings.
 const UNCHANGED: &str = "restart the bot to publish the new profile and relay lists, and to authenticate to new relays";
@@ -247,9 +253,9 @@ impl Bot {
             metrics.start(monitors.clone(), self.shutdown.clone())?;
         }
         self.reload.listen_for_hangup()?;
-        let mut former: Option<Config> = None;
+        let (mut former, mut is_web_changed): (Option<Config>, bool) = (None, false);
         loop {
-            tokio::task::block_in_place(|| self.vault.follow(&config));
+            let unchanged = tokio::task::block_in_place(|| self.vault.follow(&config));
             let (vault, devices) = (self.vault.vault.clone(), Arc::clone(&self.devices));
             let started = tokio::select! {
                 started = Service::start_with(config.clone(), &self.data, vault, Clock::System, devices) => started,
@@ -261,11 +267,18 @@ impl Bot {
                 // A device or relay that does not exist is only found by the start.
                 (Err(error), Some(old)) => {
                     tracing::error!(%error, "the new configuration does not work, so the old one stays");
+                    self.reload.finish(Err(format!("{error:#}; the old configuration stays")));
                     config = old;
                     continue;
                 }
                 (Err(error), None) => return Err(error),
             };
+            let waiting = [is_web_changed.then_some(WEB_WAITS), unchanged];
+            let waiting: Vec<&str> = waiting.into_iter().flatten().collect();
+            self.reload.finish(match waiting.as_slice() {
+                [] => Ok("the bot has taken it up".to_owned()),
+                waiting => Err(format!("the bot has taken it up, but for a part: {}", waiting.join("; "))),
+            });
             monitors.set(Some(service.monitor()));
             let end = self.run_service(&mut service, &monitors).await;
             monitors.set(None);
@@ -276,8 +289,9 @@ impl Bot {
             match end? {
                 RunEnd::Stopped => return Ok(()),
                 RunEnd::Reloaded(mut new) => {
-                    if new.web != config.web {
-                        tracing::warn!("changes of [web] take effect at the next start of the bot");
+                    is_web_changed = new.web != config.web;
+                    if is_web_changed {
+                        tracing::warn!("{WEB_WAITS}");
                         new.web = config.web.clone();
                     }
                     former = Some(std::mem::replace(&mut config, *new));
@@ -354,12 +368,14 @@ struct Reload {
     /// A checked configuration that the bot has not taken yet.
     next: Mutex<Option<Box<Config>>>,
     changed: Notify,
+    /// What has come of the last reload; `None` until that is known.
+    outcome: Mutex<Option<Outcome>>,
 }
 
 impl Reload {
     /// `flags` replace values of each configuration that is read.
     fn new(source: ConfigSource, flags: SearchFlags, level: LogLevel) -> Reload {
-        Reload { source, flags, level, next: Mutex::default(), changed: Notify::new() }
+        Reload { source, flags, level, next: Mutex::default(), changed: Notify::new(), outcome: Mutex::default() }
     }
 
     /// Reads the configuration at each SIGHUP, from now on. A program with a terminal does not:
@@ -390,16 +406,26 @@ impl Reload {
 
     /// The operator's changes to this process.
     fn controls(self: &Arc<Reload>) -> ProcessControls {
-        let (read, level, recent) = (Arc::clone(self), Arc::clone(self), Arc::clone(self));
+        let [read, outcome, level, recent] = [(); 4].map(|()| Arc::clone(self));
         let set = move |wanted: &str| {
             level.level.set(wanted)?;
             Ok(format!("the log has the level {wanted} until the next start"))
         };
         ProcessControls {
             reload: Box::new(move || read.reload()),
+            reloaded: Box::new(move || outcome.lock_outcome().clone()),
             set_log_level: Box::new(set),
             recent_log: Box::new(move || recent.level.recent()),
         }
+    }
+
+    fn lock_outcome(&self) -> MutexGuard<'_, Option<Outcome>> {
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records what has come of a reload, unless that is known.
+    fn finish(&self, outcome: Outcome) {
+        self.lock_outcome().get_or_insert(outcome);
     }
 
     fn reload(&self) -> Result<String, String> {
@@ -414,11 +440,12 @@ impl Reload {
         match read {
             Ok(config) => {
                 tracing::info!("the configuration is read again");
+                *self.lock_outcome() = None;
                 *self.next.lock().unwrap_or_else(PoisonError::into_inner) =
                     Some(Box::new(self.flags.in_config(config)));
                 self.changed.notify_one();
                 let file = file.display();
-                Ok(format!("{file} is right; the bot takes it up within seconds (`[web]` at the next start)"))
+                Ok(format!("{file} is right"))
             }
             Err(error) => {
                 tracing::warn!(error, "the configuration is wrong, so the old one stays");

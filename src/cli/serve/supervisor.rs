@@ -88,7 +88,7 @@ pub(super) struct NetworkInit {
 }
 
 /// Something that happened to the network process.
-enum Event {
+enum NetworkEvent {
     Asked(Ask),
     Ended,
 }
@@ -142,11 +142,11 @@ pub(super) fn supervise(serve: Serve, level: &LogLevel) -> anyhow::Result<()> {
     let (event, events) = mpsc::unbounded_channel();
     let listen = move || {
         while let Ok(Some(asked)) = channel.receive::<Ask>() {
-            if !asked.into_iter().all(|ask| event.send(Event::Asked(ask)).is_ok()) {
+            if !asked.into_iter().all(|ask| event.send(NetworkEvent::Asked(ask)).is_ok()) {
                 return;
             }
         }
-        let _ = event.send(Event::Ended);
+        let _ = event.send(NetworkEvent::Ended);
     };
     std::thread::Builder::new().name("network".to_owned()).spawn(listen)?;
     let ended = runtime.block_on(supervisor.run(events, stops, hangups));
@@ -179,7 +179,7 @@ impl Supervisor {
     /// Serves the network process until it ends. Returns the exit code.
     async fn run(
         mut self,
-        mut events: mpsc::UnboundedReceiver<Event>,
+        mut events: mpsc::UnboundedReceiver<NetworkEvent>,
         mut stops: Stops,
         mut hangups: Option<Hangups>,
     ) -> Result<i32, VaultError> {
@@ -193,8 +193,8 @@ impl Supervisor {
             };
             tokio::select! {
                 event = events.recv() => match event {
-                    Some(Event::Asked(ask)) => self.answer(ask),
-                    Some(Event::Ended) | None => return self.ended(),
+                    Some(NetworkEvent::Asked(ask)) => self.answer(ask),
+                    Some(NetworkEvent::Ended) | None => return self.ended(),
                 },
                 () = stops.next() => match deadline {
                     None if self.is_opened => {

@@ -120,10 +120,10 @@ fn bad_flags_are_explained() {
 
 fn split_new_refuses_more_prefixes_than_a_bot_accepts() {
     let split = |prefixes: usize| run(&[vec!["split", "new", "--print"], vec!["cat"; prefixes]].concat());
-    let output = split(62);
+    let output = split(63);
     assert!(!output.status.success() && stdout(&output).is_empty(), "{}", stdout(&output));
-    assert!(stderr(&output).contains("61 at most"), "{}", stderr(&output));
-    assert!(split(61).status.success());
+    assert!(stderr(&output).contains("62 at most"), "{}", stderr(&output));
+    assert!(split(62).status.success());
 }
 
 /// Makes a folder with an age key, and returns the flags of a bot in it.

@@ -258,16 +258,22 @@ async fn a_wrong_configuration_changes_nothing_and_a_right_one_is_taken_up() {
     let gone = right.replacen("device = \"cpu\"", "device = \"cuda:99\"", 1);
     assert_ne!(gone, right);
     std::fs::write(home.config_file(), &gone).unwrap();
-    assert!(operate(&home, &["reload"]).status.success());
-    let stays = "the new configuration does not work, so the old one stays";
-    home.logs(stays, 1).await;
-    answering(&home).await;
+    let refused = operate(&home, &["reload"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("cuda:99") && stderr(&refused).contains("stays"), "{}", stderr(&refused));
+    // A part that waits for the next start.
+    std::fs::write(home.config_file(), format!("{right}\n[web]\nmetrics = \"127.0.0.1:1\"\n")).unwrap();
+    let partly = operate(&home, &["reload"]);
+    assert!(partly.status.code() == Some(2) && stderr(&partly).contains("changes of [web]"), "{}", stderr(&partly));
+    std::fs::write(home.config_file(), &right).unwrap();
+    let taken = operate(&home, &["reload"]);
+    assert!(taken.status.success() && stderr(&taken).contains("has taken it up"), "{}", stderr(&taken));
 
     // A limit whose effect can be seen: one more job is too many now.
     std::fs::write(home.config_file(), right.replacen("[limits]\n", "[limits]\nopen_jobs_per_asker = 1\n", 1)).unwrap();
+    let served = home.log().matches("serving; Ctrl-C stops").count();
     hang_up().unwrap();
-    let served = "serving; Ctrl-C stops";
-    home.logs(served, 3).await;
+    home.logs("serving; Ctrl-C stops", served + 1).await;
     answering(&home).await;
     assert!(!asker.ask("qqqqqqqp").await.contains("#2"), "the new limit holds");
     assert_eq!(lines(&operate(&home, &["jobs", "--json"])).len(), 1, "the job goes on");

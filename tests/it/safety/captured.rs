@@ -89,6 +89,7 @@ async fn serve_captured() {
     let vault = Vault::start_program(program, identity, Some(public_settings(&config))).unwrap();
     let mut service = Service::start(config, &data, vault.clone(), Clock::System).await.unwrap();
     let controls = ProcessControls {
+        reloaded: Box::new(|| None),
         reload: Box::new(|| Err("not in this test".to_owned())),
         set_log_level: Box::new(|_| Err("not in this test".to_owned())),
         recent_log: Box::new(Vec::new),

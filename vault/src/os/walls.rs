@@ -3,9 +3,9 @@
 //!
 //! | | vault | network process | device process |
 //! | --- | --- | --- | --- |
-//! | files | none | its folder, read and written; some of the system's, read | none but open ones |
+//! | files | none | its folder, read and written; some of the system's, read | no new ones |
 //! | network | none | outgoing; no socket of this machine, no port to listen at | none |
-//! | system calls | 33 allowed, others end it | [`DENIED`] and some arguments are refused | [`OPENING`] too |
+//! | system calls | 33 allowed, others end it | [`DENIED`] and some arguments are refused | [`CHANGING`] too |
 //! | its memory | hidden from other processes, and locked | as any other | as any other |
 
 use super::MissingWall;
@@ -193,10 +193,9 @@ pub fn enclose_network(files: &NetworkFiles) -> Missing {
     missing
 }
 
-/// System calls that make or change files and sockets. A device process has no use for them once its
-/// device is open.
-const OPENING: &[libc::c_long] = &[
-    libc::SYS_openat,
+/// System calls that make sockets, and that make, rename or delete files. A device process has no use
+/// for them once its device is open.
+const CHANGING: &[libc::c_long] = &[
     libc::SYS_openat2,
     libc::SYS_socket,
     libc::SYS_socketpair,
@@ -208,8 +207,6 @@ const OPENING: &[libc::c_long] = &[
     libc::SYS_mkdirat,
     libc::SYS_mknodat,
     libc::SYS_truncate,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_open,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_creat,
     #[cfg(target_arch = "x86_64")]
@@ -231,17 +228,25 @@ const OPENING: &[libc::c_long] = &[
 ];
 
 /// Takes new files, sockets, programs and other processes from all threads of a device process, those
-/// of its driver too. Call it once the device is open: a driver opens files for itself.
+/// of its driver too. Call it once the device is open. Files that exist stay open to it: a driver opens
+/// its devices again when it maps memory.
 pub fn enclose_device() -> Missing {
-    let opening = || {
-        let rules = OPENING.iter().map(|&call| (call, Vec::new())).collect();
-        program(rules, SeccompAction::Allow, SeccompAction::Errno(libc::EACCES as u32))
-    };
-    let filters = [opening(), deny_calls(), deny_clone3()];
+    let filters = [deny_changes(), deny_calls(), deny_clone3()];
     match filters.into_iter().try_for_each(|filter| apply_filter_all_threads(&filter?)) {
         Ok(()) => Missing::new(),
-        Err(error) => vec![MissingWall::sandbox(format!("files and programs are open to it (seccomp: {error})"))],
+        Err(error) => vec![MissingWall::sandbox(format!("the network and programs are open to it (seccomp: {error})"))],
     }
+}
+
+/// Refuses [`CHANGING`], and opening a file that does not exist.
+fn deny_changes() -> Result<BpfProgram, seccompiler::Error> {
+    let mut rules: Rules = CHANGING.iter().map(|&call| (call, Vec::new())).collect();
+    let makes = SeccompCmpOp::MaskedEq(libc::O_CREAT as u64);
+    let makes_file = |flags| SeccompCondition::new(flags, SeccompCmpArgLen::Dword, makes.clone(), libc::O_CREAT as u64);
+    rules.insert(libc::SYS_openat, vec![SeccompRule::new(vec![makes_file(2)?])?]);
+    #[cfg(target_arch = "x86_64")]
+    rules.insert(libc::SYS_open, vec![SeccompRule::new(vec![makes_file(1)?])?]);
+    program(rules, SeccompAction::Allow, SeccompAction::Errno(libc::EACCES as u32))
 }
 
 /// Refuses [`DENIED`], other processes than this one, sockets of this machine, signals to others,

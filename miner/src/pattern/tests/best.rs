@@ -136,7 +136,7 @@ fn a_search_begins_with_what_is_likely_and_keeps_few_keys() {
                 assert!(hits(pattern) >= 3.0 || pattern == &ladder[0], "{pattern} at {rate}");
             }
             let mean = (0..300).map(|_| kept(best, rate, &mut rng)).sum::<usize>() as f64 / 300.0;
-            assert!((1.0..6.0).contains(&mean), "{best} at {rate} keeps {mean} keys");
+            assert!((1.0..7.0).contains(&mean), "{best} at {rate} keeps {mean} keys");
         }
         let best = Best { family, time: Duration::from_secs(600) };
         assert_eq!(best.patterns(None, None), family.floor());

@@ -139,7 +139,10 @@ fn what_no_device_process_sends_is_an_error() {
     }
     let flood: Vec<FromProcess> = (0..100).map(|order| answer(order, Ok(report(0, 9)))).collect();
     let mut process = open_over(said([frames(&[FromProcess::Opened(opened())]), frames(&flood)].concat())).unwrap();
-    assert!(process.check().is_err(), "nothing was asked");
+    // Nothing was asked. The answers may not have come yet.
+    while process.check().is_ok() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     for bad in [
         Opened { starts: 0, ..opened() },
         Opened { starts: MOST_STARTS + 1, ..opened() },
