@@ -17,13 +17,10 @@ const LONGEST_NAME: usize = 32;
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
     /// The choice of a GPU's way to search; `None` if it was not measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
     /// Candidates per second by wall time, where top words are compared.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub top_words: Option<f64>,
     /// Candidates per second by wall time, where whole keys are compared.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub whole_keys: Option<f64>,
 }
 

@@ -100,7 +100,8 @@ async fn the_bot_serves_with_the_cpu_and_says_why_the_gpu_is_out() {
     })
     .await;
     let status = stdout(&operate(&home, &["status"]));
-    assert!(status.contains("cuda:0") && status.contains(OUT), "{status}");
+    let is_named = status.contains("cuda:0") && status.contains(OUT);
+    assert!(is_named, "{status}{}", fs::read_to_string(&log).unwrap());
     drop(bot);
     let log = fs::read_to_string(&log).unwrap();
     assert!(log.contains("cuda:0") && log.contains(OUT) && !log.contains("panicked"), "{log}");

@@ -61,7 +61,10 @@ fn opened() -> Opened {
 
 #[test]
 fn a_device_process_searches_as_its_device_does() {
-    let calibrations = Calibrations::kept_by(BTreeMap::new(), |_| {});
+    // Figures of other devices, of which some were not measured, go to the process too.
+    let partly = Calibration { top_words: Some(1e6), ..Calibration::default() };
+    let known = BTreeMap::from([("one".to_owned(), partly), ("another".to_owned(), Calibration::default())]);
+    let calibrations = Calibrations::kept_by(known, |_| {});
     let options = SearchOptions { calibrations, ..options() };
     let mut process = DeviceProcess::open(served(), DEVICE, DeviceId::Cpu, &options, Differences::default()).unwrap();
     let mut direct = open::open(DeviceId::Cpu, &options).unwrap();
