@@ -69,7 +69,7 @@ pub(super) struct Unanswered(LruCache<[u8; 32], u32>);
 impl Unanswered {
     /// How often an event is tried. It stops a message that makes every vault process end, and
     /// keeps one that met processes which ended for another reason.
-    const MAX_TRIES: u32 = 4;
+    const MAX_TRIES: u32 = 8;
     /// The most events whose tries are counted. Beyond it the oldest count starts again.
     const CAPACITY: usize = 1024;
 
@@ -92,10 +92,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_without_an_answer_is_tried_four_times() {
+    fn an_event_without_an_answer_is_tried_eight_times() {
         let mut unanswered = Unanswered::default();
-        let tries = [1, 2, 1, 1, 1].map(|id| unanswered.may_try_again([id; 32]));
-        assert_eq!(tries, [true, true, true, true, false]);
+        let tries = [1; 8].map(|id| unanswered.may_try_again([id; 32]));
+        assert_eq!(tries, [true, true, true, true, true, true, true, false]);
         assert!(unanswered.may_try_again([2; 32]), "the other event has its own count");
     }
 
