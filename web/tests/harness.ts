@@ -159,7 +159,9 @@ export class BotProcess {
     const out = openSync(path('out'), 'a');
     const args = ['--config', path('relays.toml'), '--data', path('data'), '--passphrase-file', path('passphrase')];
     execFileSync(program, ['init', ...args], { cwd: home, stdio: ['ignore', out, out] });
-    const child = spawn(program, ['serve', ...args, '--device', 'cpu'], { cwd: home, stdio: ['ignore', out, out] });
+    const child = spawn(program, ['serve', ...args, '--device', 'cpu'], {
+      cwd: home, detached: true, stdio: ['ignore', out, out],
+    });
     const said = () => readFileSync(path('out'), 'utf8');
     try {
       const serves = () => {
@@ -193,13 +195,20 @@ export class BotProcess {
     await ended(this.child, 'SIGTERM');
   }
 
+  /** Signals the bot's processes, which are a group of their own. */
+  private signalAll(signal: NodeJS.Signals): void {
+    if (this.child.pid !== undefined && this.child.exitCode === null && this.child.signalCode === null) {
+      process.kill(-this.child.pid, signal);
+    }
+  }
+
   /** Stops the process: the bot neither hears nor does anything until `goOn`. */
   pause(): void {
-    this.child.kill('SIGSTOP');
+    this.signalAll('SIGSTOP');
   }
 
   goOn(): void {
-    this.child.kill('SIGCONT');
+    this.signalAll('SIGCONT');
   }
 
   async remove(): Promise<void> {
