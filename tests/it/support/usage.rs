@@ -1,4 +1,5 @@
-//! Processor time and memory that a process uses, of a bot its network process.
+//! Processor time and memory of a process; of a bot, those of its network process.
+
 use super::vault::network_of;
 use std::fs;
 

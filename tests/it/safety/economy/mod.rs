@@ -115,7 +115,7 @@ impl Person {
                 () if explains_a_result(&text) || text.contains("earching for") => {}
                 () => {
                     println!("refused: {text}");
-                    assert!(text.contains("work"), "a newcomer is told what to pay: {text}");
+                    assert!(text.contains("work"), "who is refused is told what to pay: {text}");
                     return None;
                 }
             }
