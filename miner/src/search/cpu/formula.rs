@@ -203,51 +203,48 @@ pub struct Row<'a, F: SimdField, const W: usize> {
 }
 
 impl<'a, F: SimdField, const W: usize> Row<'a, F, W> {
-    /// Computes the products. Each one is computed for all vectors before the next, because it is a
-    /// chain of many cycles: the processor works on several chains at once. `between` is called
-    /// after each product.
+    /// A row for these centres, whose products are to be computed.
+    pub fn new(centres: &'a [Centre<F>; W], entry: &'a Entry<F>) -> Row<'a, F, W> {
+        let zero = [F::zeroed(); W];
+        Row { centres, entry, y: [zero; 3], a: zero, b: zero, beta_a: zero, beta_b: zero }
+    }
+
+    /// Computes the products of an entry, in the order that suits the processor
+    /// ([`SimdField::IN_ROWS`]). `between` is called after each product.
     #[inline(always)]
-    pub fn new(
-        centres: &'a [Centre<F>; W],
-        entry: &'a Entry<F>,
-        q: &[F; W],
-        between: &mut impl Between,
-    ) -> Row<'a, F, W> {
-        let [mut a, mut b, mut beta_a, mut beta_b, mut e0, mut e1] = [*q; 6];
-        let [mut y0, mut y1, mut y2] = [*q; 3];
-        for w in 0..W {
+    pub fn compute(&mut self, entry: &'a Entry<F>, q: &[F; W], between: &mut impl Between) {
+        self.entry = entry;
+        let Row { centres, y: [y0, y1, y2], a, b, beta_a, beta_b, .. } = self;
+        let [mut e0, mut e1] = [*q; 2];
+        macro_rules! in_order {
+            ($($product:ident[$w:ident] = $value:expr;)*) => {
+                if F::IN_ROWS {
+                    $(for $w in 0..W {
+                        $product[$w] = $value;
+                        between.product();
+                    })*
+                } else {
+                    for w in 0..W {
+                        $(let $w = w;
+                        $product[$w] = $value;
+                        between.product();)*
+                    }
+                }
+            };
+        }
+        in_order! {
             b[w] = centres[w].y.times_constant(&entry.y_2);
-            between.product();
-        }
-        for w in 0..W {
             e0[w] = q[w].times(&centres[w].e0);
-            between.product();
-        }
-        for w in 0..W {
             e1[w] = q[w].times_constant(&entry.e1);
-            between.product();
-        }
-        for w in 0..W {
             y2[w] = e1[w].square();
-            between.product();
-        }
-        for w in 0..W {
             y1[w] = e1[w].mul(F::sum(e0[w].summand(), centres[w].g));
-            between.product();
-        }
-        for w in 0..W {
             y0[w] = e0[w].square_plus(q[w].summand());
-            between.product();
-        }
-        for w in 0..W {
             beta_b[w] = centres[w].y.times_constant(&entry.beta_y_2);
-            between.product();
         }
         for w in 0..W {
             a[w] = F::sum(F::from_constant(&entry.minus_u), centres[w].a);
             beta_a[w] = F::sum(F::from_constant(&entry.minus_beta_u), centres[w].beta_a);
         }
-        Row { centres, entry, y: [y0, y1, y2], a, b, beta_a, beta_b }
     }
 
     /// The products around the centres of a vector.

@@ -36,6 +36,7 @@ impl Screen<Fe> for LookupScreen {
 
 impl<const ADX: bool> SimdField for Fe<ADX> {
     const LANES: usize = 1;
+    const IN_ROWS: bool = ADX;
 
     /// The top word of a product is 0 to 9 too low. Its rotation by β² is minus the sum of the
     /// other two, so it is up to 18 too high. A candidate's top word sums three such terms of `a`

@@ -20,6 +20,10 @@ pub trait SimdField: Copy + Zeroable {
     /// Numbers side by side, at most eight.
     const LANES: usize;
 
+    /// Whether each product of an entry is computed for all vectors of centres before the next one.
+    /// A product is a chain of many cycles, and the processor works on several at once.
+    const IN_ROWS: bool = false;
+
     /// Largest error of a candidate's top word in both directions, in units of 2^-64 of the field.
     const SLACK: u64;
 

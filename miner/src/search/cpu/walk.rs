@@ -230,6 +230,7 @@ pub fn walk_round<F: Screened, N: Screen<F>, const W: usize>(
     }
     let centres = centres.map(|centre| centre.expect("one was made for each vector"));
     screen.begin_round(&centres);
+    let mut row = Row::new(&centres, &table.entries.0[0]);
     let mut tested = ENTRIES;
     for end in (1..=ENTRIES / (SLOTS / W)).rev().map(|part| part * (SLOTS / W)) {
         for slot in 0..SLOTS / W {
@@ -244,7 +245,7 @@ pub fn walk_round<F: Screened, N: Screen<F>, const W: usize>(
                 shared[w] = shared[w].mul(factor(cubes[w], entry));
                 steps.product();
             }
-            let row = Row::new(&centres, entry, q, &mut steps);
+            row.compute(entry, q, &mut steps);
             screen.add(filter, &row, Place { entry: end - 1 - slot, slot: (slot + LAG) * W });
         }
         // A walk that is over ends with these entries. Those before have set the flag: a screen may
