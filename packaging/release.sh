@@ -58,36 +58,33 @@ folder="$(realpath "$folder")"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 registry="${CARGO_HOME:-$HOME/.cargo}"
+# It would replace the flags of each target.
+unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS
 
-# Builds the committed sources in a folder of their own. Prints the program's path.
-# Paths of this machine are kept out of the program, so that two folders give the same bytes.
-build() { # PROCESSOR FOLDER
-    local triple="$1-unknown-linux-gnu" program=npubbot source="$2/npubbot" link=""
-    if [ "$1" = windows ]; then
+# Builds the committed sources in a folder of their own, for all targets at once: they share macros
+# and build scripts. Paths of this machine are kept out of the programs, so that two folders give
+# the same bytes.
+source="$work/npubbot" targets=()
+mkdir "$source"
+git archive HEAD | tar -x -C "$source"
+triple() { [ "$1" = windows ] && echo x86_64-pc-windows-gnu || echo "$1-unknown-linux-gnu"; }
+for processor in $processors; do
+    targets+=(--target "$(triple "$processor")")
+    name="$(triple "$processor" | tr - _)"
+    flags="--remap-path-prefix=$source=/npubbot --remap-path-prefix=$registry=/cargo"
+    if [ "$processor" = windows ]; then
         # Without the time in the program's header, and with the same names of import libraries.
-        triple=x86_64-pc-windows-gnu program=npubbot.exe
-        link=" -Clink-arg=-Wl,--no-insert-timestamp -Cdlltool=dlltool.sh"
+        flags="$flags -Clink-arg=-Wl,--no-insert-timestamp -Cdlltool=dlltool.sh"
+    elif [ "$processor" != "$(uname -m)" ]; then
+        export "CC_$name=$processor-linux-gnu-gcc" "CARGO_TARGET_${name^^}_LINKER=$processor-linux-gnu-gcc"
     fi
-    mkdir -p "$source"
-    git archive HEAD | tar -x -C "$source"
-    local maps="-ffile-prefix-map=$source=/npubbot -ffile-prefix-map=$registry=/cargo"
-    (
-        cd "$source"
-        export RUSTFLAGS="--remap-path-prefix=$source=/npubbot --remap-path-prefix=$registry=/cargo$link"
-        export CARGO_TARGET_DIR="$2/target" CARGO_PROFILE_RELEASE_STRIP=debuginfo
-        # Where rustc finds dlltool.sh. Its path in the flags would make them differ.
-        export PATH="$source/packaging:$PATH"
-        export CFLAGS_x86_64_unknown_linux_gnu="$maps" CFLAGS_aarch64_unknown_linux_gnu="$maps"
-        export CFLAGS_x86_64_pc_windows_gnu="$maps"
-        if [ "$1" = aarch64 ] && [ "$(uname -m)" != aarch64 ]; then
-            export CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc
-            export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
-        fi
-        if command -v rustup >/dev/null; then rustup target add "$triple" >&2; fi
-        cargo build --release --locked --bin npubbot --target "$triple" >&2
-    )
-    echo "$2/target/$triple/release/$program"
-}
+    export "CARGO_TARGET_${name^^}_RUSTFLAGS=$flags"
+    export "CFLAGS_$name=-ffile-prefix-map=$source=/npubbot -ffile-prefix-map=$registry=/cargo"
+done
+if command -v rustup >/dev/null; then rustup target add $(printf '%s\n' "${targets[@]}" | grep -v -- --); fi
+# PATH: where rustc finds dlltool.sh. Its path in the flags would make them differ.
+(cd "$source" && PATH="$source/packaging:$PATH" CARGO_TARGET_DIR="$work/target" CARGO_PROFILE_RELEASE_STRIP=debuginfo \
+    cargo build --release --locked --bin npubbot "${targets[@]}")
 
 check_glibc() { # PROGRAM
     local glibc
@@ -99,8 +96,8 @@ check_glibc() { # PROGRAM
 runnable=""
 for processor in $processors; do
     printf '\n== %s\n' "$processor"
-    program="$(build "$processor" "$work/$processor")"
-    if [ "$processor" != windows ]; then check_glibc "$program"; fi
+    program="$work/target/$(triple "$processor")/release/npubbot"
+    if [ "$processor" = windows ]; then program="$program.exe"; else check_glibc "$program"; fi
     if [ "$processor" = "$(uname -m)" ]; then
         runnable="$program"
         "$program" --version
@@ -122,18 +119,14 @@ for processor in $processors; do
         tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -C "$work" \
             -c "$name" | gzip -9n >"$folder/$name.tar.gz"
     fi
-    # The next processor needs the place; this one's program only if it runs here.
-    if [ "$program" != "$runnable" ]; then rm -rf "${work:?}/$processor"; fi
 done
 
 printf '\n== crates, SBOM, sums\n'
 # Not verified by building: this is the source that was built above.
 packaging/crates.sh "$folder"
 if ! cargo cyclonedx --version >/dev/null 2>&1; then cargo install -q --locked cargo-cyclonedx; fi
-mkdir "$work/sbom"
-git archive HEAD | tar -x -C "$work/sbom"
-(cd "$work/sbom" && cargo cyclonedx --format json --override-filename sbom)
-sed "s|$work/sbom|/npubbot|g" "$work/sbom/sbom.json" >"$folder/npubbot-$version.cdx.json"
+(cd "$source" && cargo cyclonedx --format json --override-filename sbom)
+sed "s|$source|/npubbot|g" "$source/sbom.json" >"$folder/npubbot-$version.cdx.json"
 (cd "$folder" && rm -f SHA256SUMS* && sha256sum -- *"$version"* $(ls npubbot.json winget/* 2>/dev/null) >SHA256SUMS && cat SHA256SUMS)
 if [ -n "${NPUBBOT_SIGNING_KEY:-}" ]; then
     minisign -S -q -s "$NPUBBOT_SIGNING_KEY" -m "$folder/SHA256SUMS" -t "npubbot $version, commit $NPUBBOT_COMMIT"
@@ -146,7 +139,7 @@ if [ -n "$twice" ]; then
         case "$argument" in --twice | "${given:-}") ;; *) again+=("$argument") ;; esac
     done
     rm -rf "${work:?}"/*
-    "$0" "${again[@]}" "$work/again"
+    TMPDIR="$work" "$0" "${again[@]}" "$work/again"
     diff "$folder/SHA256SUMS" "$work/again/SHA256SUMS" || fail "two builds differ"
     echo "two builds in two folders are equal"
 fi
