@@ -3,11 +3,10 @@
 #
 #   packaging/release.sh [--twice] [--no-cuda] [--only "x86_64 aarch64 windows"] [FOLDER]
 #
-# FOLDER (default: target/release-files) gets a .deb and a .tar.gz for each processor, a .zip for
-# Windows with manifests for scoop and winget, the crates, an SBOM (CycloneDX) and SHA256SUMS.
-# Nothing is uploaded.
+# FOLDER (default: target/release-files) gets a .deb, a .tar.gz and a container image for each
+# processor, a .zip for Windows, the crates, an SBOM (CycloneDX) and SHA256SUMS. Nothing is uploaded.
 #
-# NPUBBOT_REPOSITORY   the project's address, for the manifests, the crates and the packages
+# NPUBBOT_REPOSITORY   the project's address, for the crates and the packages
 # NPUBBOT_SIGNING_KEY  a secret key of minisign (-G -W, no password), which signs SHA256SUMS
 #
 # --twice makes all files again in another folder and compares them byte for byte.
@@ -111,6 +110,7 @@ for processor in $processors; do
     else
         case "$processor" in x86_64) debian=amd64 ;; aarch64) debian=arm64 ;; esac
         packaging/deb.sh "$program" "$debian" "$folder" ${runnable:+"$runnable"}
+        packaging/image.sh "$program" "$debian" "$folder"
         name="npubbot-$version-$processor-linux"
         mkdir "$work/$name"
         cp "$program" README.md CHANGELOG.md LICENSE relays.toml docs/operators/npubbot.service "$work/$name/"
@@ -127,7 +127,7 @@ packaging/crates.sh "$folder"
 if ! cargo cyclonedx --version >/dev/null 2>&1; then cargo install -q --locked cargo-cyclonedx; fi
 (cd "$source" && cargo cyclonedx --format json --override-filename sbom)
 sed "s|$source|/npubbot|g" "$source/sbom.json" >"$folder/npubbot-$version.cdx.json"
-(cd "$folder" && rm -f SHA256SUMS* && sha256sum -- *"$version"* $(ls npubbot.json winget/* 2>/dev/null) >SHA256SUMS && cat SHA256SUMS)
+(cd "$folder" && rm -f SHA256SUMS* && sha256sum -- *"$version"* >SHA256SUMS && cat SHA256SUMS)
 if [ -n "${NPUBBOT_SIGNING_KEY:-}" ]; then
     minisign -S -q -s "$NPUBBOT_SIGNING_KEY" -m "$folder/SHA256SUMS" -t "npubbot $version, commit $NPUBBOT_COMMIT"
 fi

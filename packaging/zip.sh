@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Makes the .zip for Windows, and manifests with its sum for winget and scoop.
+# Makes the .zip for Windows.
 #
 #   packaging/zip.sh PROGRAM FOLDER
 #
-# PROGRAM is npubbot.exe. FOLDER gets npubbot-VERSION-x86_64-windows.zip, npubbot.json for scoop, and
-# winget/. The manifests name a release at NPUBBOT_REPOSITORY.
+# PROGRAM is npubbot.exe. FOLDER gets npubbot-VERSION-x86_64-windows.zip.
 # The same program gives the same bytes, at any time and in any folder (SOURCE_DATE_EPOCH).
 #
 # Needs: zip, objdump of binutils-mingw-w64-x86-64, cargo and Python.
@@ -13,8 +12,6 @@ program="$(realpath "$1")" folder="$(realpath "$2")"
 cd "$(dirname "$0")/.."
 version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)"
 name="npubbot-$version-x86_64-windows"
-# Without a repository the manifests name an address that cannot exist.
-url="${NPUBBOT_REPOSITORY:-https://npubbot.invalid}/releases/download/v$version"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
@@ -46,10 +43,3 @@ done
     rm -f "$folder/$name.zip"
     find "$name" | LC_ALL=C sort | zip -q -X -9 -@ "$folder/$name.zip"
 )
-sum="$(sha256sum "$folder/$name.zip" | cut -d' ' -f1)"
-mkdir -p "$folder/winget"
-fill() { sed "s|@VERSION@|$version|g; s|@URL@|$url|g; s|@ZIP@|$name|g; s|@SHA256@|$2|g" "$1"; }
-fill packaging/scoop/npubbot.json "$sum" >"$folder/npubbot.json"
-for manifest in packaging/winget/*.yaml; do
-    fill "$manifest" "${sum^^}" >"$folder/winget/$(basename "$manifest")"
-done
