@@ -12,6 +12,8 @@ mod nvrtc;
 
 use nvrtc::Nvrtc;
 use std::collections::HashSet;
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::{env, fs};
@@ -85,7 +87,7 @@ fn compile(nvrtc: &Nvrtc, archs: &str, source: &str) -> Result<Vec<(u32, bool, n
     let work = || {
         loop {
             let Some((arch, has_ptx)) = waiting.lock().expect("no thread panics").pop() else { return };
-            let compiled = nvrtc.compile(source, &format!("sm_{arch}"), &["--std=c++17", "--ptxas-options=-v"]);
+            let compiled = compile_once(nvrtc, source, arch);
             results.lock().expect("no thread panics").push((arch, has_ptx, compiled));
         }
     };
@@ -101,6 +103,36 @@ fn compile(nvrtc: &Nvrtc, archs: &str, source: &str) -> Result<Vec<(u32, bool, n
         Err(reason) => Err(format!("{} for {arch}: {reason}", nvrtc.name())),
     });
     checked.collect()
+}
+
+/// Compiles for one architecture, or takes what an earlier build left in the folder that
+/// `NPUBBOT_KERNEL_CACHE` names: the code is the same for every system.
+fn compile_once(nvrtc: &Nvrtc, source: &str, arch: u32) -> Result<nvrtc::Compiled, String> {
+    let options = ["--std=c++17", "--ptxas-options=-v"];
+    let compile = || nvrtc.compile(source, &format!("sm_{arch}"), &options);
+    let Some(cache) = env::var_os("NPUBBOT_KERNEL_CACHE") else { return compile() };
+    let mut hasher = DefaultHasher::new();
+    (source, nvrtc.name(), options).hash(&mut hasher);
+    let stem = Path::new(&cache).join(format!("sm_{arch}-{:016x}", hasher.finish()));
+    let cached = || -> std::io::Result<Result<nvrtc::Compiled, String>> {
+        // Builds for other targets that run now wait here.
+        let lock = File::create(stem.with_extension("lock"))?;
+        lock.lock()?;
+        let [machine_code, ptx, log] = ["cubin", "ptx", "log"].map(|end| stem.with_extension(end));
+        if !log.exists() {
+            match compile() {
+                Ok(compiled) => {
+                    fs::write(&machine_code, compiled.machine_code)?;
+                    fs::write(&ptx, compiled.ptx)?;
+                    fs::write(&log, compiled.log)?;
+                }
+                Err(reason) => return Ok(Err(reason)),
+            }
+        }
+        let (machine_code, ptx, log) = (fs::read(machine_code)?, fs::read(ptx)?, fs::read_to_string(log)?);
+        Ok(Ok(nvrtc::Compiled { machine_code, ptx, log }))
+    };
+    cached().unwrap_or_else(|error| Err(format!("{}: {error}", stem.display())))
 }
 
 /// The assembler's report as a Rust table of `KernelReport`.

@@ -81,6 +81,9 @@ for processor in $processors; do
     export "CFLAGS_$name=-ffile-prefix-map=$source=/npubbot -ffile-prefix-map=$registry=/cargo"
 done
 if command -v rustup >/dev/null; then rustup target add $(printf '%s\n' "${targets[@]}" | grep -v -- --); fi
+# The kernels' machine code is the same for every target, and for the second build.
+export NPUBBOT_KERNEL_CACHE="${NPUBBOT_KERNEL_CACHE:-$work/kernels}"
+mkdir -p "$NPUBBOT_KERNEL_CACHE"
 # PATH: where rustc finds dlltool.sh. Its path in the flags would make them differ.
 (cd "$source" && PATH="$source/packaging:$PATH" CARGO_TARGET_DIR="$work/target" CARGO_PROFILE_RELEASE_STRIP=debuginfo \
     cargo build --release --locked --bin npubbot "${targets[@]}")
@@ -138,7 +141,7 @@ if [ -n "$twice" ]; then
     for argument in "${arguments[@]}"; do
         case "$argument" in --twice | "${given:-}") ;; *) again+=("$argument") ;; esac
     done
-    rm -rf "${work:?}"/*
+    rm -rf "$work/target" "$source"
     TMPDIR="$work" "$0" "${again[@]}" "$work/again"
     diff "$folder/SHA256SUMS" "$work/again/SHA256SUMS" || fail "two builds differ"
     echo "two builds in two folders are equal"
