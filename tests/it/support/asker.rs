@@ -56,11 +56,15 @@ impl Asker {
 
     /// A request with the least proof of work that a bot asks for.
     pub fn with_work(&self, text: &str) -> String {
+        self.with_work_of(LEAST_BITS, text)
+    }
+
+    fn with_work_of(&self, bits: u32, text: &str) -> String {
         let key = |key: PublicKey| Npub(key.to_bytes());
         let target =
             WorkTarget::new(&key(self.bot), &key(self.keys.public_key()), WorkDay::of(Timestamp::now().as_secs()));
         let (tried, stop) = (AtomicU64::new(0), AtomicBool::new(false));
-        format!("{text}\n{}", target.search(LEAST_BITS, 0, 2, &tried, &stop).unwrap())
+        format!("{text}\n{}", target.search(bits, 0, 2, &tried, &stop).unwrap())
     }
 
     pub async fn publish(&self, event: &Event) {
@@ -196,6 +200,21 @@ impl Asker {
     /// Waits for the message with a key or a tweak and returns its text.
     pub async fn next_result(&mut self) -> String {
         self.next_that(is_result).await.content
+    }
+
+    /// Waits for the key of a request that was sent. Does the work that the bot asks for, each time.
+    pub async fn key_at_any_price(&mut self, request: &str) -> DeliveredKey {
+        let price = |text: &str| {
+            let command = text.lines().find(|line| line.contains("npubbot work "))?;
+            command.split_whitespace().last()?.parse::<u32>().ok()
+        };
+        loop {
+            let text = self.next_that(|text| is_result(text) || price(text).is_some()).await.content;
+            match price(&text) {
+                Some(bits) => self.send(&self.with_work_of(bits, request)).await,
+                None => return DeliveredKey::read(&text).unwrap_or_else(|| panic!("no key in: {text}")),
+            }
+        }
     }
 
     /// Waits for the message with a key and returns it.
