@@ -85,28 +85,12 @@ check-packages: build
 check-windows *ARGS:
     packaging/windows.sh {{ ARGS }}
 
-# Checks that the Rust code compiles for macOS; C code is passed over, and nothing runs.
-check-macos *ARGS:
-    packaging/macos.sh {{ ARGS }}
-
 # Builds the tests for aarch64 and runs them under qemu-user: just check-arm pattern::
 check-arm *ARGS:
     packaging/aarch64.sh {{ ARGS }}
-
-# Counts the instructions of the portable kernel a candidate: just count-instructions x86_64
-count-instructions *ARGS:
-    scripts/count_instructions.sh {{ ARGS }}
-
-# Follows the operator's guide on a clean Debian 12, and makes each mistake that it warns of.
-check-guide: build
-    packaging/guide.sh target/release/npubbot
 
 # Draws the README's chat and page again, from `npubbot demo` (needs Chromium).
 pictures: build
     test -x {{ venv }}/bin/playwright || \
         { python3 -m venv {{ venv }} && {{ venv }}/bin/pip install -q playwright==1.57.0; }
     {{ venv }}/bin/python scripts/draw_pictures.py target/release/npubbot docs/images
-
-# Draws the rates again: docs/images/rates.svg, from docs/images/rates.csv
-rates-chart:
-    python3 scripts/draw_rates.py docs/images/rates.csv docs/images/rates.svg

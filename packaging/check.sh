@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian package of a built program in a clean Debian 12, runs it there, upgrades,
-# removes and purges it; then builds the container image on the same base and runs that.
+# removes and purges it; then makes the container image and runs it.
 #
 #   packaging/check.sh PROGRAM
 #
@@ -41,7 +41,6 @@ if ! clean_root; then
     "$work/files/usr/bin/npubbot" demo --prefix cat --json | verified
     exit 0
 fi
-tar -C "$root" -cf "$work/base.tar" .
 
 inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"; }
 said="$(cp "$deb" "$root/tmp/" && inside dpkg --install "/tmp/$(basename "$deb")" 2>&1)" || fail "$said"
@@ -88,16 +87,12 @@ if ! has buildah; then
     skip "the container image: no buildah"
     exit 0
 fi
+file="$(packaging/image.sh "$program" "$architecture" "$work")"
 export BUILDAH_ISOLATION=chroot
 store=(--storage-driver vfs --root "$work/containers" --runroot "$work/containers.run")
-base="$(buildah "${store[@]}" from scratch)"
-buildah "${store[@]}" add -q "$base" "$work/base.tar" / >/dev/null
-buildah "${store[@]}" commit -q "$base" localhost/debian:12-slim >/dev/null
-install -D "$program" "$work/context/target/release/npubbot"
-buildah "${store[@]}" build -q --format docker --pull-never --build-arg BASE=localhost/debian:12-slim \
-    --build-arg PROGRAM=built -f Containerfile -t npubbot "$work/context" >/dev/null
-image="$(buildah "${store[@]}" from --pull-never npubbot)"
-[ "$(buildah "${store[@]}" run "$image" -- id -un)" = npubbot ] || fail "the container runs as root"
+image="$(buildah "${store[@]}" from "docker-archive:$file" 2>"$work/log")" || fail "$(cat "$work/log")"
+user="$(buildah "${store[@]}" inspect --format '{{.OCIv1.Config.User}}' "$image")"
+[ "$user" = npubbot ] || fail "the container runs as ${user:-root}"
 buildah "${store[@]}" run "$image" -- npubbot demo --prefix cat --json | verified
 buildah "${store[@]}" rm -a >/dev/null
-echo "the container image builds and runs"
+echo "the container image loads and runs"

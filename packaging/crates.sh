@@ -19,4 +19,4 @@ if [ -n "${NPUBBOT_REPOSITORY:-}" ]; then
     sed -i "/^license.workspace/s|^|repository = \"$NPUBBOT_REPOSITORY\"\n|" Cargo.toml
 fi
 cargo package --workspace --locked --no-verify --allow-dirty --quiet --target-dir "$work/target"
-cp "$work"/target/package/*.crate "$folder/"
+cp -v "$work"/target/package/*.crate "$folder/"

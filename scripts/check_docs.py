@@ -9,7 +9,7 @@
 - Prose lines have at most 100 characters.
 - Each `just` recipe that CONTRIBUTING.md names exists, and each recipe is named there.
 - Tables of times are those of the rates in docs/performance.md, and so is every rate of an H100 or
-  H200 that another page, the chart or `npubbot explain` has. `--write` writes the tables again.
+  H200 that another page or `npubbot explain` has. `--write` writes the tables again.
 - `docs/` has at most 45 pages, and all Markdown together at most 45,000 words.
 """
 
@@ -235,9 +235,6 @@ def check_rates(documents: list[Path], write: bool) -> None:
             for card, rate in re.findall(r"NVIDIA (H\d00)(?:,|\", Rates \{ top_words: Rate\() ?(\d+)(?: G/s|e9)", line):
                 if int(rate) != int(cards[card] / 1e9):
                     fault(path, number, f"an {card} does {cards[card] / 1e9:g} G/s, by docs/performance.md")
-    chart = ROOT / "docs/images/rates.csv"
-    if f"\nnpubbot,{cards['H200'] / 1e9:g}," not in chart.read_text():
-        fault(chart, 2, "the rate is not that of docs/performance.md")
 
 
 def check_size(documents: list[Path]) -> None:
