@@ -262,7 +262,6 @@ for suite in "${suites[@]}"; do
     boot "$suite" "$suite"
     [ -n "$relay" ] || start_relay
     live
-    last="$suite"
     [ "$suite" = "${suites[-1]}" ] || inside systemctl stop npubbot
 done
 

@@ -63,12 +63,12 @@ unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS
 # Builds the committed sources in a folder of their own, for all targets at once: they share macros
 # and build scripts. Paths of this machine are kept out of the programs, so that two folders give
 # the same bytes.
-source="$work/npubbot" targets=()
+source="$work/npubbot" triples=()
 mkdir "$source"
 git archive HEAD | tar -x -C "$source"
 triple() { [ "$1" = windows ] && echo x86_64-pc-windows-gnu || echo "$1-unknown-linux-gnu"; }
 for processor in $processors; do
-    targets+=(--target "$(triple "$processor")")
+    triples+=("$(triple "$processor")")
     name="$(triple "$processor" | tr - _)"
     flags="--remap-path-prefix=$source=/npubbot --remap-path-prefix=$registry=/cargo"
     if [ "$processor" = windows ]; then
@@ -80,13 +80,13 @@ for processor in $processors; do
     export "CARGO_TARGET_${name^^}_RUSTFLAGS=$flags"
     export "CFLAGS_$name=-ffile-prefix-map=$source=/npubbot -ffile-prefix-map=$registry=/cargo"
 done
-if command -v rustup >/dev/null; then rustup target add $(printf '%s\n' "${targets[@]}" | grep -v -- --); fi
+if command -v rustup >/dev/null; then rustup target add "${triples[@]}"; fi
 # The kernels' machine code is the same for every target, and for the second build.
 export NPUBBOT_KERNEL_CACHE="${NPUBBOT_KERNEL_CACHE:-$work/kernels}"
 mkdir -p "$NPUBBOT_KERNEL_CACHE"
 # PATH: where rustc finds dlltool.sh. Its path in the flags would make them differ.
 (cd "$source" && PATH="$source/packaging:$PATH" CARGO_TARGET_DIR="$work/target" CARGO_PROFILE_RELEASE_STRIP=debuginfo \
-    cargo build --release --locked --bin npubbot "${targets[@]}")
+    cargo build --release --locked --bin npubbot "${triples[@]/#/--target=}")
 
 check_glibc() { # PROGRAM
     local glibc
