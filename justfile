@@ -85,9 +85,15 @@ check-packages: build
 check-windows *ARGS:
     packaging/windows.sh {{ ARGS }}
 
-# Builds the tests for aarch64 and runs them under qemu-user: just check-arm pattern::
+# Builds tests for aarch64 and runs them under qemu-user: just check-arm -p npubbot-miner --lib
+# Needs gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user-static. Tests that start programs
+# also need the kernel's binfmt_misc.
 check-arm *ARGS:
-    packaging/aarch64.sh {{ ARGS }}
+    rustup target add aarch64-unknown-linux-gnu
+    NPUBBOT_CUDA_ARCHS=none CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc \
+        CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+        CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64-static -L /usr/aarch64-linux-gnu" \
+        cargo test --locked --target aarch64-unknown-linux-gnu {{ ARGS }}
 
 # Draws the README's chat and page again, from `npubbot demo` (needs Chromium).
 pictures: build
