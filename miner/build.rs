@@ -69,7 +69,7 @@ fn main() {
         None => {}
     }
     write("images.rs", format!("&[{images}]").as_bytes());
-    write("machine_code.rs", machine_code(&reports).as_bytes());
+    write("assembler.txt", reports.as_bytes());
     println!("cargo::rustc-env=NPUBBOT_KERNELS_BUILT={built}");
 }
 
@@ -133,38 +133,6 @@ fn compile_once(nvrtc: &Nvrtc, source: &str, arch: u32) -> Result<nvrtc::Compile
         Ok(Ok(nvrtc::Compiled { machine_code, ptx, log }))
     };
     cached().unwrap_or_else(|error| Err(format!("{}: {error}", stem.display())))
-}
-
-/// The assembler's report as a Rust table of `KernelReport`.
-///
-/// The report first names a kernel (`Compiling entry function 'plain_one' for 'sm_90'`), then its
-/// spills (`44 bytes spill loads`), registers (`Used 128 registers`) and, if it has one, its stack
-/// (`24 bytes cumulative stack size`).
-fn machine_code(report: &str) -> String {
-    let between = |line: &str, before: &str, after: &str| -> Option<String> {
-        let (_, rest) = line.split_once(before)?;
-        rest.split_once(after).map(|(inner, _)| inner.to_owned())
-    };
-    let (mut rows, mut kernel, mut spilled) = (Vec::new(), None, None);
-    for line in report.lines() {
-        let name = between(line, "Compiling entry function '", "'").zip(between(line, "for 'sm_", "'"));
-        if name.is_some() {
-            (kernel, spilled) = (name, None);
-        } else if let Some(bytes) = between(line, "spill stores, ", " bytes spill loads") {
-            // The first such line is the kernel's own. Those of the functions that it calls follow.
-            spilled = spilled.or(Some(bytes));
-        } else if let Some(registers) = between(line, "Used ", " registers")
-            && let Some(((kernel, arch), spilled)) = kernel.take().zip(spilled.take())
-        {
-            let stack = between(line, ", ", " bytes cumulative stack size");
-            let stack = stack.and_then(|text| text.rsplit(' ').next().map(str::to_owned)).unwrap_or("0".to_owned());
-            rows.push(format!(
-                "KernelReport {{ arch: {arch:?}, kernel: {kernel:?}, registers: {registers}, spilled: {spilled}, \
-                 stack: {stack} }}"
-            ));
-        }
-    }
-    format!("&[{}]", rows.join(", "))
 }
 
 /// Generates a Rust constant for each `#define NAME number` of a header.

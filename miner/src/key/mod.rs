@@ -5,8 +5,6 @@
 
 mod hit;
 mod npub;
-#[cfg(any(test, feature = "test-util"))]
-pub mod reference;
 mod split;
 
 mod start_point;

@@ -1,8 +1,8 @@
 //! The kernels' check of whole keys compared with a match on the text, on the GPU and compiled for
 //! the host.
 
+use super::hits::{launch, random_start};
 use super::host_probe::HostProbe;
-use super::launch::{launch, random_start};
 use crate::support::harness::{Test, figure, needs_gpu, test};
 use crate::support::hex;
 use npubbot::key::{Npub, Rotation};
@@ -22,7 +22,6 @@ pub const TESTS: &[Test] = &[
     test!(the_kernels_agree_with_a_match_on_the_text),
     test!(the_eighteen_keys_of_an_entry_are_right),
     test!(the_quick_tests_of_keys_miss_no_pattern_at_any_place),
-    test!(a_gpu_hands_back_only_keys_that_match_and_all_of_them),
     test!(launches_of_every_kind_of_pattern_take_as_long).measures("latency"),
     test!(polite_launches_take_at_most_30_ms).measures("latency"),
 ];
@@ -303,32 +302,6 @@ fn the_quick_tests_of_keys_miss_no_pattern_at_any_place() {
         assert!(passing < matching + 5 * (keys.len() - 10_000) / 10 + 100, "{texts:?}: {passing} keys pass");
     }
     assert_eq!(forms, BTreeSet::from([0, 1, 2]), "the forms of the kernel that were tested");
-}
-
-fn a_gpu_hands_back_only_keys_that_match_and_all_of_them() {
-    needs_gpu();
-    let mut rng = seeded();
-    let mut searcher = cuda::open(0, &SearchOptions::default()).unwrap();
-    for texts in [
-        &["m0ct*[qp]"][..],
-        &["m0ct*a*", "qqqq*7", "00000"],
-        &["~al7c*[qpzry]*@20"],
-        &["*qrcafe", "*al7ce*", "=6*", "hex:*c0ffee", "m0*cafe"],
-        // Patterns with quick tests, one line for each form of the kernel.
-        &["*cafe"],
-        &["*al7cet*"],
-        &["*al7cet*", "*m0cta", "hex:*c0ffee", "=7*"],
-    ] {
-        let patterns: Vec<Pattern> = texts.iter().map(|text| text.parse().unwrap()).collect();
-        let patterns = Arc::new(PatternSet::new(patterns));
-        let starts = (0..searcher.starts()).map(|_| random_start(&mut rng)).collect();
-        let report = launch(&mut *searcher, starts, &patterns, 5000);
-        let (found, expected) =
-            (report.hits.len(), report.candidates as f64 / patterns.difficulty().unwrap().candidates());
-        let off = (found as f64 - expected) / expected.sqrt();
-        println!("{texts:?}: {found} hits, {expected:.0} expected");
-        assert!(off.abs() < 5.0, "{texts:?}: {found} hits where {expected} are expected");
-    }
 }
 
 /// The times of six launches each of several kinds of patterns: by top words, by quick tests, and

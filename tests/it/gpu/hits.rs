@@ -1,11 +1,11 @@
-//! Searches on a GPU. The test recomputes hits and compares their number with the expected one.
+//! Searches on a GPU. The tests recompute hits and compare their number with the expected one.
 
-use super::launch::{launch, random_start};
 use crate::support::harness::{Test, needs_gpu, test};
-use npubbot::key::{Rotation, StartPoint};
+use npubbot::key::{Rotation, StartPoint, VerifiedHit};
 use npubbot::pattern::{ALPHABET, Pattern, PatternSet};
 use npubbot::search::cuda;
-use npubbot::search::{Calibrations, Choice, SearchOptions, Searcher};
+use npubbot::search::cuda::constants::TABLE;
+use npubbot::search::{Calibrations, Choice, Launch, LaunchReport, SearchOptions, Searcher};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
@@ -18,6 +18,30 @@ pub const TESTS: &[Test] = &[
     test!(a_gpu_with_a_shorter_table_finds_true_hits_in_the_number_expected),
     test!(chosen_start_points_give_a_gpu_no_wrong_hit),
 ];
+
+/// A random start point, as the vault draws them.
+pub fn random_start(rng: &mut StdRng) -> StartPoint {
+    let secret = SecretKey::from_slice(&rng.random::<[u8; 32]>()).unwrap();
+    StartPoint::new(PublicKey::from_secret_key(SECP256K1, &secret))
+}
+
+/// Runs one launch and returns its report. Recomputes at most `recomputed` of the hits and checks
+/// that each matches a pattern.
+pub fn launch(
+    searcher: &mut dyn Searcher,
+    starts: Vec<StartPoint>,
+    patterns: &Arc<PatternSet>,
+    recomputed: usize,
+) -> LaunchReport {
+    let launch = Launch { starts: starts.clone(), patterns: Arc::clone(patterns), remaining: None };
+    searcher.submit(launch).unwrap();
+    let report = searcher.collect().unwrap();
+    for hit in report.hits.iter().take(recomputed) {
+        let verified = VerifiedHit::recompute(starts[hit.start], hit.tweak).expect("no candidate is infinity");
+        assert!(!patterns.matches(&verified.npub()).is_empty(), "{hit:?} from {:?}", starts[hit.start]);
+    }
+    report
+}
 
 fn every_hit_of_a_gpu_is_true_and_their_number_is_as_expected() {
     needs_gpu();
@@ -61,7 +85,8 @@ fn a_gpu_with_a_shorter_table_finds_true_hits_in_the_number_expected() {
     }
 }
 
-/// Searches with patterns of each form of the kernel. Returns the kernel's description.
+/// Searches with patterns of each form of each kernel: those that filter by top words, then those
+/// that compare whole keys. Returns the kernel's description.
 fn every_hit_is_true(options: &SearchOptions) -> String {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let mut searcher = cuda::open(0, options).unwrap();
@@ -79,12 +104,18 @@ fn every_hit_is_true(options: &SearchOptions) -> String {
         &["words:6"],
         &["words:7", "hex:beef5", "~crayfe"],
         &many,
+        &["m0ct*[qp]"],
+        &["m0ct*a*", "qqqq*7", "00000"],
+        &["~al7c*[qpzry]*@20"],
+        &["*qrcafe", "*al7ce*", "=6*", "hex:*c0ffee", "m0*cafe"],
+        &["*cafe"],
+        &["*al7cet*"],
+        &["*al7cet*", "*m0cta", "hex:*c0ffee", "=7*"],
     ] {
         let patterns = Arc::new(PatternSet::new(texts.iter().map(|text| text.parse().unwrap()).collect()));
         let starts = (0..searcher.starts()).map(|_| random_start(&mut rng)).collect();
         let report = launch(&mut *searcher, starts, &patterns, 20_000);
-        let share = |&(first, last): &(u64, u64)| ((last - first) as f64 + 1.0) / 2f64.powi(64);
-        let expected = report.candidates as f64 * patterns.intervals().iter().map(share).sum::<f64>();
+        let expected = report.candidates as f64 / patterns.difficulty().unwrap().candidates();
         let off = (report.hits.len() as f64 - expected) / expected.sqrt();
         let few: Vec<_> = texts.iter().take(5).collect();
         assert!(off.abs() < 5.0, "{few:?} …: {} hits where {expected} are expected", report.hits.len());
@@ -96,10 +127,9 @@ fn random_prefix(rng: &mut StdRng, characters: usize) -> String {
     (0..characters).map(|_| char::from(ALPHABET[rng.random_range(0..32)])).collect()
 }
 
-/// As in `search::cuda::geometry`: entries of the table, distance between centres, and distance
-/// between the first centres of neighbouring threads, in multiples of G.
-const TABLE: u64 = 4096;
-const STEP: u64 = 2 * TABLE + 1;
+/// As in `search::cuda::geometry`: distance between centres, and between the first centres of
+/// neighbouring threads, in multiples of G.
+const STEP: u64 = 2 * TABLE as u64 + 1;
 const STRIDE: u64 = 17 * STEP;
 const THREADS_PER_START: u64 = 3072;
 
@@ -114,7 +144,7 @@ fn chosen(rng: &mut StdRng, kind: usize) -> StartPoint {
     let plus = |one: SecretKey, other: SecretKey| one.add_tweak(&other.into()).unwrap();
     let start = STRIDE * rng.random_range(1..=THREADS_PER_START);
     let centre = small(start + STEP * rng.random_range(0..17)).negate();
-    let i = [1, TABLE, rng.random_range(2..TABLE)][rng.random_range(0..3)];
+    let i = u64::from([1, TABLE, rng.random_range(2..TABLE)][rng.random_range(0..3)]);
     let sign = |secret: SecretKey, minus: bool| if minus { secret.negate() } else { secret };
     let (minus, turn) = (rng.random(), Rotation::ALL[rng.random_range(0..3)].scalar());
     let secret = match kind % 6 {
@@ -124,7 +154,7 @@ fn chosen(rng: &mut StdRng, kind: usize) -> StartPoint {
         2 => sign(small(start), minus),
         // A centre and the next one are equally far from infinity, or the next one is infinity.
         3 => plus(sign(small(STEP), minus), centre),
-        4 => plus(sign(small(1), minus), sign(small(TABLE), minus)),
+        4 => plus(sign(small(1), minus), sign(small(TABLE.into()), minus)),
         _ => return random_start(rng),
     };
     StartPoint::new(PublicKey::from_secret_key(SECP256K1, &secret))

@@ -1,6 +1,6 @@
 //! Devices in processes of their own: a fault ends one process, and nothing else.
 
-use super::launch::random_start;
+use super::hits::random_start;
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
 use crate::support::harness::{Test, figure, needs_gpu, test};

@@ -1,14 +1,17 @@
 //! S3 on a GPU: after twenty jobs its memory holds no secret and no half of one, in any form. The
-//! real vault, scheduler and kernels do the jobs. Then the test reads every buffer of the searcher
-//! while the device is still open, and all other GPU memory that this process can get. The test
+//! real vault, scheduler and kernels do the jobs. Then the device is closed, and the test reads all
+//! memory that the searcher gave back, and all other GPU memory that this process can get. The test
 //! binary can be copied to a machine with a GPU: `it gpu::secrets --nocapture --test-threads 1`.
 //! Tests that cannot run are listed as skipped.
 
-use super::device_memory::{DevicePool, Reader};
 use crate::support::half::Half;
 use crate::support::harness::{Test, needs_gpu, skip, test};
 use crate::support::leaks::{FORMS, Found, Pieces, Secret, minus, start_secret_of};
-use cudarc::driver::CudaContext;
+use cudarc::driver::sys::CUmemPool_attribute::{
+    self, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
+};
+use cudarc::driver::sys::CUmemoryPool;
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream, PinnedHostSlice, result};
 use nostr_sdk::prelude::{Event, JsonUtil, Keys, UnwrappedGift};
 use npubbot::clock::Clock;
 use npubbot::job::{Asker, JobId, JobSpec};
@@ -16,14 +19,13 @@ use npubbot::key::{SplitTweak, VerifiedHit};
 use npubbot::message::{GiftWrap, OutgoingMessage};
 use npubbot::pattern::{ALPHABET, Pattern};
 use npubbot::scheduler::{DeviceOpener, Find, FindOutcome, Health, Scheduler};
-use npubbot::search::cuda::buffers::{Buffer, BufferWindow, open_watched};
-use npubbot::search::{self, DeviceChoice, DeviceId, SearchOptions, Searcher, Surroundings, cuda};
+use npubbot::search::{DeviceChoice, DeviceId, SearchOptions, Surroundings};
 use npubbot::vault::{Order, Unlock, Vault};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use secp256k1::{SECP256K1, SecretKey};
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
@@ -137,12 +139,7 @@ fn secrets_of(asked: &Asked, delivered: &Delivered, text: &str) -> Vec<Secret> {
 
 /// Runs the jobs; `characters` gives the length of each. Returns the scheduler, still running with
 /// its devices open, and the secrets behind the jobs.
-fn twenty_jobs(
-    rng: &mut StdRng,
-    options: &SearchOptions,
-    opener: DeviceOpener,
-    characters: fn(i64) -> i64,
-) -> (Scheduler, Vec<Secret>) {
+fn twenty_jobs(rng: &mut StdRng, options: &SearchOptions, characters: fn(i64) -> i64) -> (Scheduler, Vec<Secret>) {
     let (vault, identity) = vault();
     let jobs: HashMap<JobId, Asked> = (1..=JOBS).map(|job| (JobId(job), ask(rng, job, characters(job)))).collect();
     let askers: HashMap<JobId, (Asker, bool)> = jobs
@@ -156,7 +153,8 @@ fn twenty_jobs(
         let _ = sender.send(redeem(&purse, &find, asker, split));
         FindOutcome::Done
     };
-    let scheduler = Scheduler::start_with(options, opener, Surroundings::new(Clock::System), vault, on_find).unwrap();
+    let (opener, here) = (DeviceOpener::here(), Surroundings::new(Clock::System));
+    let scheduler = Scheduler::start_with(options, opener, here, vault, on_find).unwrap();
     for (&job, asked) in &jobs {
         let half = asked.half.as_ref().map(Half::point);
         let patterns = vec![asked.pattern.clone()];
@@ -184,7 +182,7 @@ fn the_secrets_behind_twenty_jobs_are_those_of_their_askers() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let options = SearchOptions { devices: DeviceChoice::Cpu, ..SearchOptions::default() };
     // Each key, start secret and half is checked against its public point.
-    let (_scheduler, secrets) = twenty_jobs(&mut rng, &options, DeviceOpener::here(), |job| 2 + job % 2);
+    let (_scheduler, secrets) = twenty_jobs(&mut rng, &options, |job| 2 + job % 2);
     let numbers: BTreeSet<[u8; 32]> =
         secrets.iter().flat_map(Secret::relatives).map(|number| number.secret_bytes()).collect();
     let split = JOBS / SPLIT_EACH;
@@ -192,39 +190,104 @@ fn the_secrets_behind_twenty_jobs_are_those_of_their_askers() {
     assert_eq!(numbers.len(), 6 * secrets.len(), "all different");
 }
 
-/// Does twenty jobs on GPU 0. The returned window shows the searcher's buffers.
-fn twenty_jobs_on_a_gpu(rng: &mut StdRng) -> (Scheduler, BufferWindow, Vec<Secret>) {
-    let windows: Arc<Mutex<Vec<BufferWindow>>> = Arc::default();
-    let opened = Arc::clone(&windows);
-    let opener = DeviceOpener::new(cuda::device_count, move |device: DeviceId, options: &SearchOptions| match device {
-        DeviceId::Cuda(ordinal) => {
-            let (searcher, window) = open_watched(ordinal)?;
-            opened.lock().unwrap().push(window);
-            Ok(Box::new(searcher) as Box<dyn Searcher>)
-        }
-        DeviceId::Cpu | DeviceId::Remote(_) => search::open(device, options),
-    });
-    let options = SearchOptions { devices: DeviceChoice::CudaOrdinal(0), ..SearchOptions::default() };
-    // The patterns are hard enough for a GPU, which leaves those of fewer than four characters to
-    // the CPU. The longest have seven characters and are found within a second.
-    let (scheduler, secrets) = twenty_jobs(rng, &options, opener, |job| 5 + job / 2 % 3);
-    let devices = scheduler.devices();
-    let gpu = devices.iter().find(|device| device.id == DeviceId::Cuda(0)).unwrap();
-    assert_eq!(gpu.health, Health::Working);
-    println!("{JOBS} jobs delivered by {} ({}), {} candidates", gpu.name, gpu.kernel, gpu.candidates);
-    let mut windows = std::mem::take(&mut *windows.lock().unwrap());
-    assert_eq!(windows.len(), 1, "the device was opened once");
-    (scheduler, windows.remove(0), secrets)
+/// Bytes read at once.
+const CHUNK: usize = 256 << 20;
+/// Bytes of device memory that stay free for the driver.
+const LEFT_FREE: usize = 512 << 20;
+
+/// Reads device memory and searches it for the secrets.
+struct Reader<'a> {
+    stream: Arc<CudaStream>,
+    pieces: &'a Pieces,
+    chunk: PinnedHostSlice<u8>,
+    bytes: usize,
+    /// Bytes in words that are not zero, which shows that the memory was written.
+    written: usize,
 }
 
-fn describe(secrets: &[Secret], buffer: &str, found: &[Found]) -> Vec<String> {
-    let one = |one: &Found| {
-        format!(
-            "{} (relative {}) as {}: in {buffer} at {}",
-            secrets[one.secret].name, one.relative, FORMS[one.form].name, one.at
-        )
-    };
-    found.iter().map(one).collect()
+impl Reader<'_> {
+    fn new<'a>(stream: &Arc<CudaStream>, pieces: &'a Pieces) -> Reader<'a> {
+        // SAFETY: the buffer is filled below before anybody reads it. Unlike the searcher's pinned
+        // memory it is cached by the CPU, because it is read byte by byte.
+        let mut chunk = unsafe { stream.context().alloc_pinned_with_flags::<u8>(CHUNK, 0) }.unwrap();
+        chunk.as_mut_slice().unwrap().fill(0);
+        Reader { stream: Arc::clone(stream), pieces, chunk, bytes: 0, written: 0 }
+    }
+
+    /// Every piece of a secret in this memory, with its position.
+    fn look(&mut self, memory: &[CudaSlice<u8>]) -> Vec<Found> {
+        let mut found = Vec::new();
+        for slice in memory {
+            // The last seven bytes of each chunk are read again with the next, so a piece across
+            // the border is found.
+            for start in (0..slice.len()).step_by(CHUNK - 7) {
+                let end = slice.len().min(start + CHUNK);
+                let chunk = &mut self.chunk.as_mut_slice().unwrap()[..end - start];
+                self.stream.memcpy_dtoh(&slice.slice(start..end), chunk).unwrap();
+                self.stream.synchronize().unwrap();
+                let (here, written) = self.pieces.look_and_count(chunk);
+                found.extend(here.into_iter().map(|one| Found { at: start + one.at, ..one }));
+                self.written += written;
+            }
+            self.bytes += slice.len();
+        }
+        found
+    }
+}
+
+/// The memory pool of the device, from which all buffers are allocated.
+struct DevicePool(CUmemoryPool);
+
+impl DevicePool {
+    /// Makes the pool keep memory that this process frees, so that it is neither cleared nor given
+    /// to others. The driver must support memory pools.
+    fn that_keeps(context: &CudaContext) -> DevicePool {
+        let mut all = u64::MAX;
+        // SAFETY: the device is that of a live context, and the attribute is a u64.
+        unsafe {
+            let pool = result::device::get_mem_pool(context.cu_device()).unwrap();
+            result::mem_pool::set_attribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, (&raw mut all).cast()).unwrap();
+            DevicePool(pool)
+        }
+    }
+
+    fn ask(&self, what: CUmemPool_attribute) -> usize {
+        let mut bytes = 0u64;
+        // SAFETY: the pool is the device's own, and both attributes are u64.
+        unsafe { result::mem_pool::get_attribute(self.0, what, (&raw mut bytes).cast()) }.unwrap();
+        bytes as usize
+    }
+
+    /// Freed bytes that the pool keeps.
+    fn idle(&self) -> usize {
+        self.ask(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT).saturating_sub(self.ask(CU_MEMPOOL_ATTR_USED_MEM_CURRENT))
+    }
+
+    /// Allocates the freed memory, and with `all` also everything else that is free on the device,
+    /// without clearing it.
+    fn take(&self, stream: &Arc<CudaStream>, all: bool) -> Vec<CudaSlice<u8>> {
+        let mut taken = Vec::new();
+        for size in [1 << 30, 64 << 20, 2 << 20, 64 << 10] {
+            loop {
+                let idle = self.idle();
+                let (free, _) = stream.context().mem_get_info().unwrap();
+                let may_grow = all && free > size + LEFT_FREE;
+                if idle < size && !may_grow {
+                    break;
+                }
+                // SAFETY: the memory is only copied out byte by byte, for which any content is
+                // valid.
+                let Ok(slice) = (unsafe { stream.alloc::<u8>(size) }) else { break };
+                taken.push(slice);
+                // This allocation was new memory, because the freed memory is in smaller parts.
+                if self.idle() >= idle && !may_grow {
+                    break;
+                }
+            }
+        }
+        stream.synchronize().unwrap();
+        taken
+    }
 }
 
 fn twenty_jobs_leave_no_secret_in_the_memory_of_a_gpu() {
@@ -239,107 +302,58 @@ fn twenty_jobs_leave_no_secret_in_the_memory_of_a_gpu() {
     unsafe { context.disable_event_tracking() };
     let stream = context.new_stream().unwrap();
     let pool = DevicePool::that_keeps(&context);
-
-    let began = Instant::now();
-    let (scheduler, window, mut secrets) = twenty_jobs_on_a_gpu(&mut rng);
-    println!("after {:.1?}", began.elapsed());
+    let options = SearchOptions { devices: DeviceChoice::CudaOrdinal(0), ..SearchOptions::default() };
+    // The patterns are hard enough for a GPU, which leaves those of fewer than four characters to
+    // the CPU. The longest have seven characters and are found within a second.
+    let (scheduler, mut secrets) = twenty_jobs(&mut rng, &options, |job| 5 + job / 2 % 3);
+    let devices = scheduler.devices();
+    let gpu = devices.iter().find(|device| device.id == DeviceId::Cuda(0)).unwrap();
+    assert_eq!(gpu.health, Health::Working);
+    println!("{JOBS} jobs delivered by {} ({}), {} candidates", gpu.name, gpu.kernel, gpu.candidates);
+    // A secret that no asker has, to check that the search finds secrets.
     let real = secrets.len();
-    // Two secrets that no asker has, to check that the search finds secrets: one in a buffer, one
-    // in freed memory.
-    secrets.extend([Secret::new("what was planted", number(&mut rng)), Secret::new("a lost one", number(&mut rng))]);
-    let (planted, lost) = (real, real + 1);
+    secrets.push(Secret::new("what was planted", number(&mut rng)));
     let pieces = Pieces::of(&secrets);
     println!("{real} secrets; with their relatives and forms {} numbers, {} pieces", pieces.needles, pieces.len());
-    let mut reader = Reader::new(&context, &pieces);
+    let mut reader = Reader::new(&stream, &pieces);
 
-    // The searcher's own buffers, with the device open.
-    let began = Instant::now();
-    let leaks = window
-        .look(|buffers| {
-            let mut leaks = Vec::new();
-            for buffer in buffers {
-                let before = (reader.bytes, reader.written);
-                leaks.extend(describe(&secrets, buffer.name, &reader.look(buffer)));
-                let kind = if buffer.is_on_device() { "device" } else { "pinned" };
-                let (bytes, written) = (reader.bytes - before.0, reader.written - before.1);
-                println!("  {:<17} {kind} {bytes:>11} bytes, {written:>11} in words not zero", buffer.name);
-            }
-            leaks
-        })
-        .unwrap();
-    let held = reader.bytes;
-    let (account, took) = (reader.account(), began.elapsed());
-    println!("every buffer of the searcher: {account}, {} found, in {took:.1?}", leaks.len());
-    assert!(leaks.is_empty(), "{leaks:#?}");
-
-    // All other memory: memory that this process has freed, and free memory.
-    let forms: Vec<Vec<u8>> = FORMS.iter().map(|form| (form.write)(&secrets[lost].number.secret_bytes())).collect();
-    let given_back = stream.alloc_zeros::<u8>(64 << 20).unwrap();
-    stream.synchronize().unwrap();
-    for (at, bytes) in forms.iter().enumerate() {
-        Buffer::on_device("to be given back", &given_back).plant((4 << 20) * at + 3, bytes).unwrap();
-    }
-    drop(given_back);
-    stream.synchronize().unwrap();
-    let began = Instant::now();
-    let rest = pool.take(&stream, true);
-    let found: Vec<Found> =
-        rest.iter().flat_map(|slice| reader.look(&Buffer::on_device("all other memory", slice))).collect();
-    let missing = context.total_mem().unwrap().saturating_sub(reader.bytes + held);
-    let (seen, leaks): (Vec<Found>, Vec<Found>) = found.into_iter().partition(|one| one.secret == lost);
-    let seen = if seen.is_empty() { "not seen" } else { "seen" };
-    let account = reader.account();
-    println!(
-        "all other memory: {account}, {} found, in {:.1?}; {:.3} GB of the device could not be had (its driver's, and some \
-         left free); what had been given back before was {seen}",
-        leaks.len(),
-        began.elapsed(),
-        missing as f64 / 1e9,
-    );
-    assert!(leaks.is_empty(), "{:#?}", describe(&secrets, "all other memory", &leaks));
-    drop(rest);
-    stream.synchronize().unwrap();
-    // Returns the scanned memory, so that only the searcher's memory is freed next.
-    pool.empty();
-
-    // The positive control: a secret planted in a buffer is found, in each form.
-    window
-        .look(|buffers| {
-            for buffer in buffers.iter().filter(|buffer| buffer.is_on_device() && buffer.bytes() >= 1 << 20) {
-                let slot = buffer.bytes() / FORMS.len();
-                let places: Vec<usize> =
-                    (0..FORMS.len()).map(|at| slot * at + rng.random_range(0..slot - 64)).collect();
-                for (form, &place) in FORMS.iter().zip(&places) {
-                    buffer.plant(place, &(form.write)(&secrets[planted].number.secret_bytes())).unwrap();
-                }
-                let found = reader.look(buffer);
-                assert!(
-                    found.iter().all(|one| one.secret == planted),
-                    "{:#?}",
-                    describe(&secrets, buffer.name, &found)
-                );
-                for (form, place) in FORMS.iter().zip(&places) {
-                    let is_it = |one: &Found| one.at == *place && one.relative == 0;
-                    assert!(found.iter().any(is_it), "{} in {} at {place}", form.name, buffer.name);
-                }
-                println!("  planted in {}: {} forms, each found", buffer.name, FORMS.len());
-            }
-        })
-        .unwrap();
-
-    // The memory that the searcher frees at the end holds nothing but the planted secret.
-    reader.account();
-    drop((scheduler, window));
+    // All memory of the searcher is freed with it, and not cleared.
+    let held = pool.ask(CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
+    drop(scheduler);
     context.synchronize().unwrap();
-    let given_back = pool.take(&stream, false);
-    let found: Vec<Found> =
-        given_back.iter().flat_map(|slice| reader.look(&Buffer::on_device("given back", slice))).collect();
-    let (seen, leaks): (Vec<Found>, Vec<Found>) = found.into_iter().partition(|one| one.secret >= real);
-    println!(
-        "after the device was closed, what it gave back: {}, {} found, and {} pieces of what was planted",
-        reader.account(),
-        leaks.len(),
-        seen.len()
-    );
-    assert!(leaks.is_empty(), "{:#?}", describe(&secrets, "given back", &leaks));
+    let mut given_back = pool.take(&stream, false);
+    let found = reader.look(&given_back);
+    let gb = |bytes: usize| bytes as f64 / 1e9;
+    println!("of {:.3} GB given back: {:.3} GB read, {:.3} not zero", gb(held), gb(reader.bytes), gb(reader.written));
+    assert!(found.is_empty(), "{:#?}", describe(&secrets, &found));
+    assert!(reader.bytes > held / 2, "{} of {held} bytes were read", reader.bytes);
+    assert!(reader.written > 10 << 20, "it was written: {} bytes", reader.written);
+
+    // The positive control: a planted secret is found in each form.
+    let forms: Vec<Vec<u8>> = FORMS.iter().map(|form| (form.write)(&secrets[real].number.secret_bytes())).collect();
+    let slice = given_back.iter_mut().max_by_key(|slice| slice.len()).unwrap();
+    let room = slice.len() / forms.len();
+    let places: Vec<usize> = (0..forms.len()).map(|at| room * at + rng.random_range(0..room - 64)).collect();
+    for (&place, form) in places.iter().zip(&forms) {
+        stream.memcpy_htod(form, &mut slice.slice_mut(place..place + form.len())).unwrap();
+    }
+    stream.synchronize().unwrap();
+    let found = reader.look(std::slice::from_ref(slice));
+    assert!(found.iter().all(|one| one.secret == real), "{:#?}", describe(&secrets, &found));
+    for (form, &place) in FORMS.iter().zip(&places) {
+        assert!(found.iter().any(|one| one.at == place && one.relative == 0), "{} at {place}", form.name);
+    }
+
+    // All other memory, such as that of other allocators.
+    let rest = pool.take(&stream, true);
+    let found = reader.look(&rest);
+    println!("in all: {:.3} of {:.3} GB read", gb(reader.bytes), gb(context.total_mem().unwrap()));
+    assert!(found.iter().all(|one| one.secret == real), "{:#?}", describe(&secrets, &found));
+}
+
+fn describe(secrets: &[Secret], found: &[Found]) -> Vec<String> {
+    let one = |Found { at, secret, relative, form }: &Found| {
+        format!("{} (relative {relative}) as {} at {at}", secrets[*secret].name, FORMS[*form].name)
+    };
+    found.iter().map(one).collect()
 }

@@ -2,7 +2,6 @@
 //! and tables by which the keys inside the intervals are checked.
 
 use super::abi::{DeviceChecks, DeviceMember, Interval};
-use super::buffers::Buffer;
 use super::constants::{FINE_BITS, LARGE_BITS, ROUGH_SLACK, SLACK};
 use super::key_tests::KeyTests;
 use super::launch::{FilterForm, Variant};
@@ -78,34 +77,6 @@ impl DeviceFilter {
 
     fn is_for(&self, patterns: &Arc<PatternSet>) -> bool {
         self.patterns.as_ref().is_some_and(|old| Arc::ptr_eq(old, patterns))
-    }
-
-    /// All buffers on the device and pinned on the host. Destructures every field: a new buffer
-    /// cannot be forgotten here.
-    pub fn buffers(&self) -> Result<Vec<Buffer<'_>>, DriverError> {
-        let DeviceFilter {
-            coarse,
-            fine,
-            intervals,
-            checks,
-            tests,
-            staging,
-            count: _,
-            single: _,
-            copied: _,
-            patterns: _,
-            variant: _,
-            share: _,
-        } = self;
-        let mut buffers = vec![
-            Buffer::on_device("coarse filter", coarse),
-            Buffer::on_device("fine filter", fine),
-            Buffer::on_device("intervals", intervals),
-            Buffer::pinned("staged intervals", staging)?,
-        ];
-        buffers.extend(checks.buffers());
-        buffers.extend(tests.buffers());
-        Ok(buffers)
     }
 
     /// Queues the change to `patterns` on the stream.
@@ -221,16 +192,5 @@ impl CheckTables {
     /// The address of the tables of the checksum.
     pub fn checksums(&self, stream: &Arc<CudaStream>) -> u64 {
         self.checksums.device_ptr(stream).0
-    }
-
-    /// All buffers. Destructures every field: a new buffer cannot be forgotten here.
-    pub fn buffers(&self) -> Vec<Buffer<'_>> {
-        let CheckTables { first_member, members, words, checksums, is_needed: _ } = self;
-        vec![
-            Buffer::on_device("first members", first_member),
-            Buffer::on_device("members", members),
-            Buffer::on_device("words of patterns", words),
-            Buffer::on_device("checksums", checksums),
-        ]
     }
 }

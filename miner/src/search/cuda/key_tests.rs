@@ -2,7 +2,6 @@
 //! tests of texts say about limbs and parities.
 
 use super::abi::{DeviceScreen, DeviceTextTest, WholeSearch};
-use super::buffers::Buffer;
 use super::constants::{
     ACCEPTED_WORDS, FIRST_BITS, LOW_TESTS, MASKED_ROUNDS, MOST_RUN, PARITIES, PARITY_GROUPS, RUN_ROUNDS, TEXT_WORDS,
 };
@@ -47,12 +46,6 @@ impl KeyTests {
     /// checksum.
     pub fn argument(&self, stream: &Arc<CudaStream>, checksums: u64) -> WholeSearch {
         WholeSearch { tests: self.tests.device_ptr(stream).0, checksums, ..self.search }
-    }
-
-    /// All buffers. Destructures every field: a new buffer cannot be forgotten here.
-    pub fn buffers(&self) -> Vec<Buffer<'_>> {
-        let KeyTests { tests, search: _, screen: _ } = self;
-        vec![Buffer::on_device("tests of texts", tests)]
     }
 }
 

@@ -3,7 +3,6 @@
 //! and the kernel that recomputes suspects in full, with its hits.
 
 use super::abi::{DeviceChecks, DeviceScreen, Point, Search, Suspect, WholeSearch};
-use super::buffers::Buffer;
 use super::constants::{
     ACCEPTED_WORDS, CENTRE_CONSTANTS, CHECKSUM_WORDS, COARSE_BITS, CONFIRM_BLOCKS, CONFIRM_THREADS, DEFERRED_BYTES,
     FEW_BITS, FEWER_WARPS, GROUP, LARGE_BITS, LARGE_BLOCK, MATRIX_BYTES, MIDDLE_BLOCK, MOST_DEFERRED, PARITY_GROUPS,
@@ -261,12 +260,6 @@ impl WholeKeyKernels {
         // grid and the extent need, and the shared memory is that of `search_whole_keys`.
         unsafe { launch.launch(kernel.config)? };
         Ok(())
-    }
-
-    /// All buffers on the device.
-    pub fn buffers(&self) -> Vec<Buffer<'_>> {
-        let WholeKeyKernels { any: _, ends: _, runs: _, texts: _, table, beta } = self;
-        vec![Buffer::on_device("table for whole keys", table), Buffer::on_device("matrix of β", beta)]
     }
 }
 

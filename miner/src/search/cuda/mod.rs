@@ -4,11 +4,10 @@
 //! panics.
 
 mod abi;
-#[doc(hidden)]
-pub mod buffers;
 /// The constants of `kernels/constants.h`. `build.rs` generates them.
-#[allow(dead_code, reason = "some are only used by the kernels")]
-mod constants {
+#[allow(dead_code, missing_docs, reason = "some are only used by the kernels")]
+#[doc(hidden)]
+pub mod constants {
     include!(concat!(env!("OUT_DIR"), "/constants.rs"));
 }
 mod driver;
@@ -27,16 +26,18 @@ mod trap;
 
 #[doc(hidden)]
 pub use driver::FUNCTIONS as DRIVER_FUNCTIONS;
-pub use module::BUILT_FOR_LINE;
 #[cfg(feature = "test-util")]
-pub use module::{KERNEL_REPORTS, KernelReport};
+pub use module::ASSEMBLER_REPORT;
+pub use module::BUILT_FOR_LINE;
+#[doc(hidden)]
+pub use module::compile_for;
 
 use super::device::DeviceId;
 use super::error::SearchError;
 use super::options::SearchOptions;
 use super::searcher::Searcher;
 use cudarc::driver::sys::{self, CUctx_flags, CUresult};
-use cudarc::driver::{CudaContext, DriverError, result};
+use cudarc::driver::{CudaContext, CudaModule, DriverError, result};
 use std::sync::Arc;
 
 /// The number of GPUs, 1 or more. Errors: the reason why none can be used.
@@ -84,6 +85,14 @@ fn searcher(ordinal: usize, options: &SearchOptions) -> Result<searcher::CudaSea
         context(ordinal).map_err(missing)
     })?;
     searcher::CudaSearcher::open(ordinal, context, options)
+}
+
+/// The kernels, loaded on GPU number `ordinal`. Tests call some of them alone.
+#[doc(hidden)]
+pub fn kernels_on(ordinal: usize) -> Result<(Arc<CudaContext>, Arc<CudaModule>), String> {
+    let context = context(ordinal)?;
+    let kernels = module::Kernels::load(&context, None)?;
+    Ok((context, kernels.module))
 }
 
 fn context(ordinal: usize) -> Result<Arc<CudaContext>, String> {

@@ -7,7 +7,6 @@ use crate::search::os;
 use bitcoin_hashes::{Hash, sha256};
 use cudarc::driver::{CudaContext, CudaFunction, CudaModule};
 use cudarc::nvrtc::Ptx;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// The source of all kernels in one text, with the includes expanded.
@@ -41,34 +40,9 @@ const NVRTC_REMEDY: &str = "install NVRTC 12.9, which driver 525 and newer take 
                             nvidia-cuda-nvrtc-cu12==12.9.86`), and name its libnvrtc.so.12 in NPUBBOT_NVRTC; or use a \
                             release of npubbot, which has the kernels in it";
 
-/// The assembler's report on the machine code of a kernel.
+/// The assembler's report on all kernels that the build compiled; empty if it had no NVRTC.
 #[cfg(feature = "test-util")]
-#[derive(Clone, Copy, Debug)]
-pub struct KernelReport {
-    /// Its architecture, such as `90`.
-    pub arch: &'static str,
-    /// Name of the kernel.
-    pub kernel: &'static str,
-    /// Registers of a thread.
-    pub registers: u32,
-    /// Bytes of spilled registers that its instructions load again. Each instruction counts once.
-    pub spilled: u32,
-    /// Bytes of local memory of a thread. The driver takes them for every thread that the GPU can
-    /// run.
-    pub stack: u32,
-}
-
-/// Reports on all kernels that the build compiled; none if it had no NVRTC.
-#[cfg(feature = "test-util")]
-pub const KERNEL_REPORTS: &[KernelReport] = include!(concat!(env!("OUT_DIR"), "/machine_code.rs"));
-
-/// A number that changes with the kernels: FNV-1a over their source, the architectures they are
-/// built for, and their compiled size.
-pub fn fingerprint() -> u64 {
-    let size: usize = IMAGES.iter().map(|image| image.bytes.len()).sum();
-    let bytes = SOURCE.bytes().chain(BUILT_FOR.bytes()).chain(size.to_le_bytes());
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
+pub const ASSEMBLER_REPORT: &str = include_str!(concat!(env!("OUT_DIR"), "/assembler.txt"));
 
 /// All kernels except those of the search itself, which `launch.rs` loads.
 pub struct Kernels {
@@ -78,7 +52,6 @@ pub struct Kernels {
     pub build_filter: CudaFunction,
     pub build_matrices: CudaFunction,
     pub build_groups: CudaFunction,
-    pub probe: CudaFunction,
     /// The compiler of the kernels, such as `NVRTC 12.9`.
     pub compiler: String,
 }
@@ -95,7 +68,6 @@ impl Kernels {
             build_filter: function("build_filter")?,
             build_matrices: function("build_matrices")?,
             build_groups: function("build_groups")?,
-            probe: function("probe")?,
             compiler,
             module,
         })
@@ -187,8 +159,9 @@ fn compiled<M>(
     load: impl Fn(&[u8], bool) -> Result<M, String>,
 ) -> Result<M, String> {
     let target = Target::of(nvrtc, capability)?;
-    let key = format!("{} for {}, npubbot {}", nvrtc.name(), target.name(), sha256::Hash::hash(SOURCE.as_bytes()));
-    let kept = store.and_then(|store| unsealed(&key, store.get(&file_name(&key))?));
+    let key = format!("{} for {}, npubbot {}", nvrtc.name(), target.name(), fingerprint());
+    let file = format!("kernels-{}", short_hash(key.as_bytes()));
+    let kept = store.and_then(|store| unsealed(&key, store.get(&file)?));
     if let Some(module) = kept.and_then(|image| load(&image, target.is_ptx).ok()) {
         return Ok(module);
     }
@@ -201,7 +174,7 @@ fn compiled<M>(
     let image = image_for(nvrtc, &target)?;
     let module = load(&image, target.is_ptx)?;
     if let Some(store) = store {
-        store.put(&file_name(&key), &sealed(&key, &image));
+        store.put(&file, &sealed(&key, &image));
     }
     Ok(module)
 }
@@ -211,12 +184,14 @@ fn image_for(nvrtc: &Nvrtc, target: &Target) -> Result<Vec<u8>, String> {
     Ok(if target.is_ptx { compiled.ptx } else { compiled.machine_code })
 }
 
-/// The name under which kernels are kept.
-fn file_name(key: &str) -> String {
-    sha256::Hash::hash(key.as_bytes()).to_byte_array()[..8].iter().fold("kernels-".to_owned(), |mut name, byte| {
-        let _ = write!(name, "{byte:02x}");
-        name
-    })
+/// A text that changes with the kernels and with the compiler of the build.
+pub fn fingerprint() -> String {
+    short_hash([SOURCE, BUILT_FOR].concat().as_bytes())
+}
+
+/// The first 64 bits of a SHA-256, in hexadecimal digits.
+fn short_hash(bytes: &[u8]) -> String {
+    sha256::Hash::hash(bytes).to_string()[..16].to_owned()
 }
 
 fn checksum(key: &str, image: &[u8]) -> [u8; 32] {

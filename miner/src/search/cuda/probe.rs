@@ -1,16 +1,12 @@
-//! For `npubbot doctor`: the GPUs and kernels found. For tests: single field operations on a GPU.
+//! For `npubbot doctor`: the GPUs and kernels found. For tests: the device's form of tests of keys.
 
-use super::abi::{limbs, words_of};
-use super::constants::MATRIX_BYTES;
-pub use super::constants::{ROUGH_SLACK, SLACK};
+use super::abi::words_of;
 use super::driver::{self, reason};
-pub use super::module::compile_for;
-use super::module::{BUILT_FOR, Kernels};
+use super::module::BUILT_FOR;
 use crate::pattern::PatternSet;
 use crate::search::device::DeviceId;
 use crate::search::options::SearchOptions;
 use crate::search::searcher::Searcher;
-use cudarc::driver::{LaunchConfig, PushKernelArg};
 
 /// The driver, GPUs and kernels available to this build on this machine.
 #[derive(Clone, Debug)]
@@ -69,52 +65,6 @@ fn description(ordinal: usize) -> Result<String, String> {
     Ok(format!("{} (compute capability {major}.{minor}, {gib:.0} GiB)", context.name().map_err(reason)?))
 }
 
-/// An operation of `kernels/field.cuh`, numbered as in `kernels/probe.cuh`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FieldOperation {
-    /// a·b
-    Mul,
-    /// a²
-    Sqr,
-    /// a + b
-    Add,
-    /// a - b
-    Sub,
-    /// 1/a, and 0 for a = 0.
-    Inverse,
-    /// a reduced below p.
-    Canonical,
-    /// The top 32 bits of the product, in the lowest limb. Off by a few units.
-    Top,
-    /// `Mul` as the search computes it. Right for all but about one in 2^64 random inputs; chosen
-    /// inputs can make it fail.
-    MulQuick,
-    /// `Sqr` as the search computes it, with the same rare errors.
-    SqrQuick,
-    /// `Sub` as the search computes it, with the same rare errors.
-    SubQuick,
-    /// `Top` with a prepared second factor, as the search with several intervals computes it.
-    TopFine,
-    /// `Top` as the search with one interval computes it: between 743 too low and 246 too high.
-    TopRough,
-}
-
-/// An operation of `kernels/tensor.cuh`: a vector of values `a` times a constant `c`, on tensor
-/// cores. Its errors are rare only if the values are random.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TensorOperation {
-    /// a·c
-    Times,
-    /// a·c + a²·c
-    Sum,
-    /// The top 32 bits of a·c + a²·c² in the lowest limb, and of β times that sum in the next. Low
-    /// by a few units.
-    TopWords,
-}
-
-/// A number of 32 bytes, big-endian.
-pub type Number = [u8; 32];
-
 /// The tests of the texts of whole keys in the device's layout, empty if there are none. Then the
 /// argument of the kernel that makes these tests, without its addresses.
 pub fn text_tests(patterns: &PatternSet) -> [Vec<u32>; 2] {
@@ -130,63 +80,4 @@ pub fn screen(patterns: &PatternSet) -> [Vec<u32>; 2] {
     screen.map_or_else(Default::default, |screen| {
         [words_of(&screen), vec![super::key_tests::ScreenForm::of(&screen) as u32]]
     })
-}
-
-/// Runs `operation` on every pair, on GPU `ordinal`. The results are below p.
-pub fn operate(ordinal: usize, operation: FieldOperation, pairs: &[(Number, Number)]) -> Result<Vec<Number>, String> {
-    let context = super::context(ordinal)?;
-    let kernels = Kernels::load(&context, None)?;
-    let stream = context.default_stream();
-    let a = stream.clone_htod(&flat(pairs.iter().map(|pair| &pair.0))).map_err(reason)?;
-    let b = stream.clone_htod(&flat(pairs.iter().map(|pair| &pair.1))).map_err(reason)?;
-    let mut out = stream.alloc_zeros::<u32>(8 * pairs.len()).map_err(reason)?;
-    let (what, count) = (operation as u32, pairs.len() as u32);
-    let mut launch = stream.launch_builder(&kernels.probe);
-    launch.arg(&what).arg(&a).arg(&b).arg(&mut out).arg(&count);
-    // SAFETY: the arguments match `probe`. The kernel checks the array's end.
-    unsafe { launch.launch(grid(count.div_ceil(128), 128)) }.map_err(reason)?;
-    Ok(numbers(&stream.clone_dtoh(&out).map_err(reason)?))
-}
-
-/// Runs `operation` on each constant with its 32 values, on GPU `ordinal`. `None` if the GPU lacks
-/// the tensor cores that the search uses.
-pub fn operate_on_constants(
-    ordinal: usize,
-    operation: TensorOperation,
-    groups: &[(Number, [Number; 32])],
-) -> Result<Option<Vec<Number>>, String> {
-    let context = super::context(ordinal)?;
-    if context.compute_capability().map_err(reason)? < (7, 5) {
-        return Ok(None);
-    }
-    let kernels = Kernels::load(&context, None)?;
-    let probe = kernels.module.load_function("probe_tensor").map_err(reason)?;
-    let build = kernels.module.load_function("probe_matrices").map_err(reason)?;
-    let stream = context.default_stream();
-    let constants = stream.clone_htod(&flat(groups.iter().map(|group| &group.0))).map_err(reason)?;
-    let values = stream.clone_htod(&flat(groups.iter().flat_map(|group| &group.1))).map_err(reason)?;
-    let mut matrices = stream.alloc_zeros::<u8>(groups.len() * 2 * MATRIX_BYTES as usize).map_err(reason)?;
-    let mut out = stream.alloc_zeros::<u32>(8 * 32 * groups.len()).map_err(reason)?;
-    let (what, warps) = (operation as u32, groups.len() as u32);
-    let mut launch = stream.launch_builder(&build);
-    launch.arg(&constants).arg(&mut matrices);
-    // SAFETY: the arguments match `probe_matrices`, which expects one block per constant.
-    unsafe { launch.launch(grid(warps, 32)) }.map_err(reason)?;
-    let mut launch = stream.launch_builder(&probe);
-    launch.arg(&what).arg(&values).arg(&matrices).arg(&mut out);
-    // SAFETY: the arguments match `probe_tensor`, which expects one block per constant.
-    unsafe { launch.launch(grid(warps, 32)) }.map_err(reason)?;
-    Ok(Some(numbers(&stream.clone_dtoh(&out).map_err(reason)?)))
-}
-
-fn grid(blocks: u32, threads: u32) -> LaunchConfig {
-    LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (threads, 1, 1), shared_mem_bytes: 0 }
-}
-
-fn flat<'a>(numbers: impl Iterator<Item = &'a Number>) -> Vec<u32> {
-    numbers.flat_map(limbs).collect()
-}
-
-fn numbers(words: &[u32]) -> Vec<Number> {
-    words.chunks(8).map(|limbs| std::array::from_fn(|i| limbs[7 - i / 4].to_be_bytes()[i % 4])).collect()
 }

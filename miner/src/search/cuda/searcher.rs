@@ -3,7 +3,6 @@
 mod calibrate;
 
 use super::abi::{Counters, Point, Search, Suspect};
-use super::buffers::Buffer;
 use super::constants::{CENTRE_CONSTANTS, WARPS};
 use super::driver::reason;
 use super::filter::DeviceFilter;
@@ -306,49 +305,6 @@ impl CudaSearcher {
         };
         Ok((counters, hits, busy))
     }
-
-    /// All buffers on the device and pinned on the host. The caller makes sure that no kernel runs.
-    /// Destructures every field: a new buffer cannot be forgotten here.
-    pub(super) fn buffers(&self) -> Result<Vec<Buffer<'_>>, DriverError> {
-        let CudaSearcher {
-            stream,
-            side,
-            tables,
-            whole_keys,
-            constants,
-            prefixes,
-            kept: _,
-            entries: _,
-            room: _,
-            filter,
-            shared,
-            slots,
-            info: _,
-            calibration_key: _,
-            kernels: _,
-            variant: _,
-            geometry: _,
-            aim: _,
-            step: _,
-            pending: _,
-            next_slot: _,
-            paces: _,
-            power_cap: _,
-            #[cfg(feature = "test-util")]
-                trap: _,
-        } = self;
-        stream.synchronize()?;
-        side.synchronize()?;
-        let mut buffers = tables.buffers();
-        buffers.extend([Buffer::on_device("constants", constants), Buffer::on_device("prefixes", prefixes)]);
-        buffers.extend(whole_keys.buffers());
-        buffers.extend(filter.buffers()?);
-        buffers.extend(shared.buffers());
-        for slot in slots {
-            buffers.extend(slot.buffers()?);
-        }
-        Ok(buffers)
-    }
 }
 
 impl Searcher for CudaSearcher {
@@ -483,12 +439,6 @@ impl SharedBuffers {
         let suspects = unsafe { stream.alloc(suspects)? };
         Ok(SharedBuffers { centres: stream.alloc_zeros(centres(geometry))?, suspects })
     }
-
-    /// All buffers, which are on the device.
-    pub fn buffers(&self) -> Vec<Buffer<'_>> {
-        let SharedBuffers { centres, suspects } = self;
-        vec![Buffer::on_device("centres", centres), Buffer::on_device("suspects", suspects)]
-    }
 }
 
 /// The buffers that one launch in flight has to itself.
@@ -521,19 +471,6 @@ impl LaunchBuffers {
                 finished: event()?,
             })
         }
-    }
-
-    /// All buffers on the device and pinned on the host.
-    pub fn buffers(&self) -> Result<Vec<Buffer<'_>>, DriverError> {
-        let LaunchBuffers { starts, hits, counters, staging, read_counters, read_hits, started: _, finished: _ } = self;
-        Ok(vec![
-            Buffer::on_device("start points", starts),
-            Buffer::on_device("hits", hits),
-            Buffer::on_device("counters", counters),
-            Buffer::pinned("staged start points", staging)?,
-            Buffer::pinned("counters read", read_counters)?,
-            Buffer::pinned("hits read", read_hits)?,
-        ])
     }
 }
 

@@ -2,7 +2,6 @@
 //! launch.
 
 use super::abi::Point;
-use super::buffers::Buffer;
 use super::constants::{ENTRY_BYTES, GROUP, GROUP_BYTES, MATRICES, MATRIX_BYTES};
 use super::geometry::{MOST_THREADS_PER_START, STRIDE, TABLE, multiple_of_generator};
 use super::launch::groups_of_128;
@@ -47,17 +46,6 @@ impl SearchTables {
         // SAFETY: as above, with 32 threads per group.
         unsafe { build.launch(groups_of_128(32 * count))? };
         Ok(SearchTables { entries, matrices, groups, stretches: stream.clone_htod(&multiples().stretches)? })
-    }
-
-    /// All buffers. Destructures every field: a new buffer cannot be forgotten here.
-    pub fn buffers(&self) -> Vec<Buffer<'_>> {
-        let SearchTables { entries, matrices, groups, stretches } = self;
-        vec![
-            Buffer::on_device("table", entries),
-            Buffer::on_device("matrices", matrices),
-            Buffer::on_device("groups", groups),
-            Buffer::on_device("stretches", stretches),
-        ]
     }
 }
 

@@ -286,5 +286,5 @@ pub(in super::super) fn calibration_key(
     let shared = options.shared_memory.map_or(String::new(), |bytes| format!("; {bytes} bytes shared"));
     let prefer = if options.prefer == Preference::Energy { "; energy" } else { "" };
     let (name, kernels) = (context.name()?, fingerprint());
-    Ok(format!("{name} {uuid}; driver {driver}; kernels {kernels:016x} of {compiler}; {memory}{shared}{prefer}"))
+    Ok(format!("{name} {uuid}; driver {driver}; kernels {kernels} of {compiler}; {memory}{shared}{prefer}"))
 }
