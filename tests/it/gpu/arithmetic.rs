@@ -357,7 +357,7 @@ fn the_search_kernels_stay_within_the_registers_planned() {
         let registers = number(rest, "Used ", " registers").unwrap();
         // The driver takes local memory for every thread that the GPU can run, beside `gpu_memory`:
         // on an H100 this is 87 MB.
-        let stack = number(rest, "barriers, ", " bytes cumulative stack size").unwrap_or(0);
+        let stack = number(rest, "Used ", " bytes cumulative stack size").unwrap_or(0);
         println!("{name} for {arch}: {registers} registers, {spilled} bytes spilled, {stack} bytes of stack");
         assert!(stack <= 320, "{name} for {arch}: {stack} bytes of stack");
         let bounds = BOUNDS.iter().find(|bounds| bounds.kernels.contains(&name) && bounds.archs.contains(&arch));
