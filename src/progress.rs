@@ -40,20 +40,22 @@ impl SearchBar {
 
     /// Shows `searched` candidates, tested at `rate`.
     pub fn show(&self, searched: u64, rate: Option<Rate>) {
-        let chance = self.difficulty.chance_after(searched as f64);
-        self.bar.set_position((chance * STEPS as f64) as u64);
         let pace = match (rate, rate.and_then(|rate| self.difficulty.expected_time(rate))) {
             (Some(rate), Some(mean)) => format!("{rate}, {} expected", humanize(mean)),
             _ => "measuring".to_owned(),
         };
-        self.bar.set_message(format!("{pace}, chance so far {:.0} %", chance * 100.0));
+        self.show_chance(searched, &pace);
     }
 
     /// Shows that `tried` numbers were tried for a proof of work.
     pub fn show_work(&self, tried: u64) {
+        self.show_chance(tried, "proof of work");
+    }
+
+    fn show_chance(&self, tried: u64, what: &str) {
         let chance = self.difficulty.chance_after(tried as f64);
         self.bar.set_position((chance * STEPS as f64) as u64);
-        self.bar.set_message(format!("proof of work, chance so far {:.0} %", chance * 100.0));
+        self.bar.set_message(format!("{what}, chance so far {:.0} %", chance * 100.0));
     }
 
     /// Hides the bar while `print` runs.

@@ -18,7 +18,6 @@ use std::io::Write;
 /// The most chosen patterns that the result names. If there are more, it gives their number.
 const MAX_NAMED_PATTERNS: usize = 8;
 
-/// Flags of `npubbot bench`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -92,7 +91,6 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 impl Bench {
-    /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let options = SearchOptions { shared_memory: self.shared_memory, ..SearchOptions::default() };
         let options = self.search.over(options);

@@ -28,11 +28,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::broadcast;
 use tokio::time::timeout;
 
-/// Words that can occur in an npub. The longer one takes 32 times as long.
-const SHORT_WORD: &str = "relay";
-const LONG_WORD: &str = "secret";
-/// Rate above which the longer word takes only a few seconds.
-const RATE_FOR_LONG_WORD: Rate = Rate(400e6);
+/// A word that can occur in an npub.
+const WORD: &str = "relay";
 /// Longest wait for the bot's answer to a request.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 /// Longest wait for a result, as a multiple of the expected time. One search in a million takes
@@ -41,7 +38,6 @@ const SEARCH_TIMEOUT_FACTOR: f64 = 14.0;
 /// The longest expected time of a search in a demo.
 const MAX_EXPECTED_TIME: Duration = Duration::from_secs(600);
 
-/// Flags of `npubbot demo`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -80,20 +76,15 @@ struct DemoResult {
 }
 
 impl Demo {
-    /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let request = self.prefix.as_deref().map(str::parse::<Pattern>).transpose().context("--prefix")?;
         if let Some(refusal) = request.as_ref().and_then(not_accepted_by_bots) {
             bail!("--prefix: {refusal}");
         }
         let runtime = runtime()?;
-        if self.page {
-            runtime.block_on(self.serve_page())?;
-            runtime.shutdown_timeout(Duration::from_secs(1));
-            return Ok(());
-        }
-        let line = runtime.block_on(self.play(request))?;
+        let played = runtime.block_on(self.play(request))?;
         runtime.shutdown_timeout(Duration::from_secs(1));
+        let Some(line) = played else { return Ok(()) };
         if self.json {
             print_json(&line)?;
         } else {
@@ -107,53 +98,34 @@ impl Demo {
         Ok(())
     }
 
-    /// Runs relay, bot and page until Ctrl-C.
-    async fn serve_page(&self) -> anyhow::Result<()> {
-        let relay = local_relay().await?;
-        let folder = tempfile::tempdir()?;
-        let config = self.config(relay.url().await.as_str())?;
-        let vault = temporary_identity(folder.path(), &config)?;
-        let page = WebServer::bind(&config.web, &config.relays, vault.public_key()).await?;
-        let page = page.context("the demo's configuration has a page")?;
-        let service = self.start(config, folder.path(), vault).await?;
-        writeln!(stdout(), "Open this in a browser, and ask for a key. Ctrl-C ends it.\n{}", page.link())?;
-        page.run(listen_for_stop()?).await;
-        service.stop().await;
-        relay.shutdown();
-        Ok(())
-    }
-
-    fn config(&self, relay: &str) -> anyhow::Result<Config> {
-        let mut config = Config::parse(&config_text(relay), "the demo's configuration")?;
-        config.search = self.search.over(config.search);
-        Ok(config)
-    }
-
-    /// Starts the bot, and shows its devices.
-    async fn start(&self, config: Config, folder: &Path, vault: Vault) -> anyhow::Result<Service> {
-        let service = Service::start(config, folder, vault, Clock::System).await?;
-        for device in service.devices() {
-            let rate = device.rate.unwrap_or_default();
-            self.show(&format!(
-                "The bot searches on {} ({}, kernel {}): {rate}.",
-                device.id, device.name, device.kernel
-            ))?;
-        }
-        Ok(service)
-    }
-
-    async fn play(&self, request: Option<Pattern>) -> anyhow::Result<DemoResult> {
-        let relay = local_relay().await?;
+    /// Runs relay and bot, and either an asker, or the page until Ctrl-C.
+    async fn play(&self, request: Option<Pattern>) -> anyhow::Result<Option<DemoResult>> {
+        let relay = LocalRelay::new(RelayBuilder::default());
+        relay.run().await?;
         let url = relay.url().await;
         let folder = tempfile::tempdir()?;
-        let config = self.config(url.as_str())?;
+        let roles = "roles = [\"inbox\", \"status\", \"discovery\"]";
+        // `--page` alone serves the page.
+        let text = format!("[[relays]]\nurl = \"{url}\"\n{roles}\n[web]\nlisten = \"127.0.0.1:0\"\n");
+        let config = self.search.in_config(Config::parse(&text, "the demo's configuration")?);
         let vault = temporary_identity(folder.path(), &config)?;
         let bot = vault.public_key();
-        let service = self.start(config, folder.path(), vault).await?;
-        let fast = service.rate().is_some_and(|rate| rate >= RATE_FOR_LONG_WORD);
-        let word = if fast { LONG_WORD } else { SHORT_WORD };
-        let request = request.map_or_else(|| Pattern::parse(word), Ok)?;
-        check_time(&request, service.rate_for(std::slice::from_ref(&request)))?;
+        let page = if self.page { WebServer::bind(&config.web, &config.relays, bot).await? } else { None };
+        let service = Service::start(config, folder.path(), vault, Clock::System).await?;
+        for device in service.scheduler().devices() {
+            let rate = device.rate.unwrap_or_default();
+            let kernel = format!("{}, kernel {}", device.name, device.kernel);
+            self.show(&format!("The bot searches on {} ({kernel}): {rate}.", device.id))?;
+        }
+        if let Some(page) = page {
+            writeln!(stdout(), "Open this in a browser, and ask for a key. Ctrl-C ends it.\n{}", page.link())?;
+            page.run(listen_for_stop()?).await;
+            service.stop().await;
+            relay.shutdown();
+            return Ok(None);
+        }
+        let request = request.map_or_else(|| Pattern::parse(WORD), Ok)?;
+        check_time(&request, service.scheduler().rate_for(std::slice::from_ref(&request)))?;
 
         let mut asker = DemoAsker::connect(url, bot).await?;
         let began = Instant::now();
@@ -169,14 +141,14 @@ impl Demo {
         };
         let seconds = began.elapsed().as_secs_f64();
         let found = request.met_by(&npub);
-        asker.leave().await;
+        asker.client.shutdown().await;
         service.stop().await;
         relay.shutdown();
         let Some(found) = found else {
             bail!(Passing(format!("the key is wrong: its npub is {npub}, which does not fit {request}")))
         };
         let (pattern, prefix) = (request.to_string(), request.prefix().map(str::to_owned));
-        Ok(DemoResult { pattern, prefix, found, npub: npub.to_string(), verified: true, seconds })
+        Ok(Some(DemoResult { pattern, prefix, found, npub: npub.to_string(), verified: true, seconds }))
     }
 
     /// Prints one message of the conversation.
@@ -200,13 +172,13 @@ impl Demo {
 
 /// Waits for the bot's next message and shows the progress of the search.
 async fn next_message(service: &Service, asker: &mut DemoAsker, request: &Pattern) -> anyhow::Result<String> {
-    let rate = || service.rate_for(std::slice::from_ref(request));
+    let rate = || service.scheduler().rate_for(std::slice::from_ref(request));
     let mean = rate().and_then(|rate| request.difficulty().expected_time(rate)).unwrap_or(Duration::from_secs(60));
     let deadline = Instant::now() + mean.mul_f64(SEARCH_TIMEOUT_FACTOR) + ANSWER_TIMEOUT;
     let bar = SearchBar::new(request.difficulty());
-    let before = service.candidates();
+    let before = service.scheduler().candidates();
     let result = loop {
-        bar.show(service.candidates() - before, rate());
+        bar.show(service.scheduler().candidates() - before, rate());
         match timeout(Duration::from_millis(100), asker.next_message()).await {
             Ok(message) => break message,
             Err(_) if Instant::now() < deadline => {}
@@ -240,19 +212,6 @@ fn temporary_identity(folder: &Path, config: &Config) -> anyhow::Result<Vault> {
     let means = PassphraseSource::AgeIdentityFile(key_file);
     let opening = IdentityFile { file: folder.join("identity.age"), means, is_new: true };
     Ok(Vault::start(opening, Some(public_settings(config)))?)
-}
-
-async fn local_relay() -> anyhow::Result<LocalRelay> {
-    let relay = LocalRelay::new(RelayBuilder::default());
-    relay.run().await?;
-    Ok(relay)
-}
-
-/// A configuration with one relay for all roles. `--page` alone serves the page.
-fn config_text(relay: &str) -> String {
-    format!(
-        "[[relays]]\nurl = \"{relay}\"\nroles = [\"inbox\", \"status\", \"discovery\"]\n[web]\nlisten = \"127.0.0.1:0\"\n"
-    )
 }
 
 /// Longest wait for a relay.
@@ -314,11 +273,6 @@ impl DemoAsker {
                 return Ok(gift.rumor.content);
             }
         }
-    }
-
-    /// Disconnects.
-    pub async fn leave(self) {
-        self.client.shutdown().await;
     }
 }
 

@@ -1,6 +1,7 @@
 //! Error messages and exit codes. What repairs an error decides its exit code.
 
 use super::output::{is_reader_gone, note};
+use super::serve::NoWalls;
 use crate::config::ConfigError;
 use crate::control::ControlError;
 #[cfg(feature = "fleet")]
@@ -10,17 +11,15 @@ use crate::ledger::LedgerError;
 use crate::log_writer;
 use crate::nostr::NostrError;
 use crate::os::files::free_bytes;
-use crate::os::walls::NoWalls;
 use crate::pattern::{PatternError, WordListError};
 use crate::scheduler::MeasureError;
 use crate::search::SearchError;
 use crate::vault::VaultError;
-use std::error::Error;
-use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
+use thiserror::Error;
 
 /// The exit codes, for help and manual pages.
 pub(super) const EXIT_CODES: &str = "\
@@ -54,16 +53,9 @@ impl Repair {
 }
 
 /// A failure that the same command may not meet again.
-#[derive(Debug)]
+#[derive(Debug, Error)]
+#[error("{0}")]
 pub(super) struct Passing(pub String);
-
-impl fmt::Display for Passing {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.write_str(&self.0)
-    }
-}
-
-impl Error for Passing {}
 
 /// Longest wait at the end for the last lines of the log.
 pub(super) const LOG_FLUSH_TIMEOUT: Duration = Duration::from_millis(200);
@@ -101,7 +93,7 @@ pub(super) fn code(error: &anyhow::Error) -> u8 {
 /// What repairs one cause; `None` if it is not one of our errors. `errors_have_a_repair` in
 /// `tests/it/architecture` looks for each error type in this file. No match here has a wildcard for
 /// our errors, so a new one is judged before it compiles.
-fn repair(cause: &(dyn Error + 'static)) -> Option<Repair> {
+fn repair(cause: &(dyn std::error::Error + 'static)) -> Option<Repair> {
     macro_rules! is {
         ($($error:ty),*) => { $( cause.is::<$error>() )||* };
     }

@@ -17,7 +17,6 @@ use clap::{Args, Subcommand};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Flags of `npubbot fleet`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -68,7 +67,6 @@ enum SetupCommand {
 }
 
 impl FleetCommand {
-    /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let Some(command) = self.command else { return show_workers(&self.folders, self.json) };
         let data = self.folders.find()?.data;
@@ -126,7 +124,7 @@ fn show_workers(folders: &FolderFlags, is_json: bool) -> anyhow::Result<()> {
         }
         Some(fleet)
     };
-    show(folders, OperatorCommand::Fleet, is_json, fleet, fleet_text).map(drop)
+    show(folders, OperatorCommand::Fleet, is_json, fleet, fleet_text, "")
 }
 
 fn never_seen(name: &WorkerName) -> WorkerStatus {
@@ -174,7 +172,6 @@ fn reload_server(setup: &Setup) {
     }
 }
 
-/// Flags of `npubbot worker`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -203,7 +200,6 @@ fn address(text: &str) -> Result<String, String> {
 }
 
 impl WorkerCommand {
-    /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let credentials = credentials(&self.creds)?;
         let devices = open_devices(&self.search.without_bot())?;

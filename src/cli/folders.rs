@@ -7,8 +7,6 @@
 //! | 2 | `~/.local/share/npubbot`, if a bot is in it | `~/.config/npubbot/relays.toml` |
 //! | 3 | `/var/lib/npubbot`, if it is this user's, or root's with a bot | `/etc/npubbot/relays.toml` |
 //! | 4 | `~/.local/share/npubbot` | `~/.config/npubbot/relays.toml` |
-//!
-//! With a named data folder and without a file in `~/.config/npubbot`, `./relays.toml` is read.
 
 use crate::os::{files, process};
 use anyhow::bail;
@@ -18,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Name of the identity file in the data folder.
 pub(super) const IDENTITY_FILE: &str = "identity.age";
 /// Path of the ledger in the data folder.
-pub(super) const LEDGER_FILE: &str = "ledger/ledger.sqlite";
+const LEDGER_FILE: &str = "ledger/ledger.sqlite";
 /// Name of the configuration file.
 const CONFIG_FILE: &str = "relays.toml";
 
@@ -97,18 +95,11 @@ impl Folders {
             let credential = files::SERVICE_CREDENTIAL.map_or_else(String::new, |command| format!("  {command}\n"));
             return credential + commands;
         }
-        let flags = self.flags(named);
-        format!("  npubbot doctor{flags}\n  npubbot serve{flags}")
-    }
-
-    /// The flags that name these places in another command, with a space before each; empty where
-    /// the defaults lead to them.
-    pub fn flags(&self, named: &FolderFlags) -> String {
-        let flag = |name: &str, path: &Option<PathBuf>| match path {
-            Some(path) => format!(" --{name} {}", files::quoted(path)),
-            None => String::new(),
+        let flag = |name: &str, path: &Option<PathBuf>| {
+            path.as_ref().map_or_else(String::new, |path| format!(" --{name} {}", files::quoted(path)))
         };
-        flag("config", &named.config) + &flag("data", &named.data)
+        let flags = flag("config", &named.config) + &flag("data", &named.data);
+        format!("  npubbot doctor{flags}\n  npubbot serve{flags}")
     }
 }
 
@@ -119,8 +110,6 @@ fn has_bot(folder: &Path) -> bool {
 
 /// All places that can be chosen.
 struct PlaceCandidates {
-    /// The working folder, as an empty path, so that messages show short paths.
-    here: PathBuf,
     /// The user's folders for configuration and data; `None` without a home folder.
     user: Option<(PathBuf, PathBuf)>,
     system_config: PathBuf,
@@ -134,7 +123,6 @@ impl PlaceCandidates {
     fn of_this_user() -> PlaceCandidates {
         let (system_config, system_data) = files::service_folders();
         PlaceCandidates {
-            here: PathBuf::new(),
             user: files::user_folders(),
             system_config: system_config.join(CONFIG_FILE),
             is_root: process::is_root(),
@@ -144,15 +132,14 @@ impl PlaceCandidates {
     }
 
     fn find(&self, config: Option<&Path>, data: Option<&Path>) -> anyhow::Result<Folders> {
-        let found = match data {
-            Some(data) => data.to_owned(),
-            None => self.choose_data()?,
+        let data = data.map_or_else(|| self.choose_data(), |data| Ok(data.to_owned()))?;
+        let config = match (config, &self.user) {
+            (Some(config), _) => config.to_owned(),
+            (None, _) if data == self.system_data => self.system_config.clone(),
+            (None, Some((config, _))) => config.join(CONFIG_FILE),
+            (None, None) => bail!(NO_HOME),
         };
-        let config = match config {
-            Some(config) => config.to_owned(),
-            None => self.choose_config(&found, data.is_some())?,
-        };
-        Ok(Folders { config, data: found })
+        Ok(Folders { config, data })
     }
 
     fn choose_data(&self) -> anyhow::Result<PathBuf> {
@@ -162,20 +149,6 @@ impl PlaceCandidates {
             Some(data) if has_bot(data) || !is_service => Ok(data.clone()),
             _ if is_service => Ok(self.system_data.clone()),
             _ => bail!(NO_HOME),
-        }
-    }
-
-    /// The configuration file for a data folder. `is_named`: whether a flag named the data folder.
-    fn choose_config(&self, data: &Path, is_named: bool) -> anyhow::Result<PathBuf> {
-        if data == self.system_data {
-            return Ok(self.system_config.clone());
-        }
-        let here = Some(self.here.join(CONFIG_FILE)).filter(|here| is_named && here.exists());
-        let user = self.user.as_ref().map(|(config, _)| config.join(CONFIG_FILE));
-        match (user, here) {
-            (Some(user), here) if user.exists() || here.is_none() => Ok(user),
-            (_, Some(here)) => Ok(here),
-            (_, None) => bail!(NO_HOME),
         }
     }
 }
@@ -188,9 +161,7 @@ mod tests {
     /// PlaceCandidates below a temporary folder.
     fn places(top: &Path) -> PlaceCandidates {
         let at = |name: &str| top.join(name);
-        fs::create_dir_all(at("here")).unwrap();
         PlaceCandidates {
-            here: at("here"),
             user: Some((at("config"), at("data"))),
             system_config: at("etc/relays.toml"),
             system_data: at("var"),
@@ -205,30 +176,18 @@ mod tests {
     }
 
     #[test]
-    fn without_flags_a_user_has_the_same_bot_in_every_folder() {
+    fn flags_come_first_and_a_user_has_a_bot_of_their_own() {
         let top = tempfile::tempdir().unwrap();
         let at = |name: &str| top.path().join(name);
         let mut places = places(top.path());
         let users = Folders { config: at("config/relays.toml"), data: at("data") };
         assert_eq!(places.find(None, None).unwrap(), users);
-        // A file in the working folder is not read.
-        bot(&places.here, CONFIG_FILE);
-        assert_eq!(places.find(None, None).unwrap(), users);
-        assert_eq!(places.find(Some(Path::new("x")), Some(Path::new("y"))).unwrap().data, Path::new("y"));
+        let named = Folders { config: "x".into(), data: "y".into() };
+        assert_eq!(places.find(Some(&named.config), Some(&named.data)).unwrap(), named);
+        assert_eq!(places.find(None, Some(&named.data)).unwrap().config, users.config);
         places.user = None;
         assert_eq!(places.find(None, None).unwrap_err().to_string(), NO_HOME);
-        assert!(places.find(Some(Path::new("x")), Some(Path::new("y"))).is_ok());
-    }
-
-    #[test]
-    fn a_named_data_folder_keeps_the_configuration_of_the_working_folder() {
-        let top = tempfile::tempdir().unwrap();
-        let at = |name: &str| top.path().join(name);
-        let places = places(top.path());
-        bot(&places.here, CONFIG_FILE);
-        assert_eq!(places.find(None, Some(&at("other"))).unwrap().config, at("here/relays.toml"));
-        bot(&at("config"), CONFIG_FILE);
-        assert_eq!(places.find(None, Some(&at("other"))).unwrap().config, at("config/relays.toml"));
+        assert_eq!(places.find(Some(&named.config), Some(&named.data)).unwrap(), named);
     }
 
     #[test]

@@ -13,21 +13,13 @@ use clap::{Args, Subcommand};
 use std::io::{self, Cursor, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Flags of `npubbot split`.
-#[derive(Args, Debug)]
-pub(super) struct Split {
-    #[command(subcommand)]
-    command: SplitCommand,
-}
-
 /// Commands under `npubbot split`.
 #[derive(Subcommand, Debug)]
-enum SplitCommand {
+pub(super) enum Split {
     /// Make a new secret half, and print the message for the bot.
     New(New),
 }
 
-/// Flags of `npubbot split new`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -37,7 +29,7 @@ Examples:
 
 Send the printed line to the bot. When the tweak arrives:
   npubbot combine ntweak1... --half half.age")]
-struct New {
+pub(super) struct New {
     /// Pattern of any kind, as `mine` takes it. With several, the first one found counts.
     #[arg(required = true, value_name = "PATTERN")]
     patterns: Vec<String>,
@@ -52,9 +44,8 @@ struct New {
 }
 
 impl Split {
-    /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
-        let SplitCommand::New(new) = self.command;
+        let Split::New(new) = self;
         new.run()
     }
 }
@@ -62,11 +53,7 @@ impl Split {
 impl New {
     fn run(self) -> anyhow::Result<()> {
         let wanted = parse_target(&self.patterns)?;
-        // Every key that a search without a target gives meets one of the patterns it begins with.
-        let patterns = match &wanted {
-            SearchTarget::Patterns(patterns) => patterns.clone(),
-            SearchTarget::Best(best) => best.family.floor(),
-        };
+        let patterns = wanted.patterns();
         if patterns.len() > MOST_SPLIT_PREFIXES {
             bail!(
                 "{} patterns are more than any bot reads, so no half was made; name {MOST_SPLIT_PREFIXES} at most (a bot as \
@@ -102,7 +89,6 @@ impl New {
     }
 }
 
-/// Flags of `npubbot combine`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -134,13 +120,9 @@ pub(super) struct Combine {
 }
 
 impl Combine {
-    /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let tweak: SplitTweak = self.tweak.parse()?;
-        let mut requested = match parse_target(&self.patterns)? {
-            SearchTarget::Patterns(patterns) => patterns,
-            SearchTarget::Best(best) => best.family.floor(),
-        };
+        let mut requested = parse_target(&self.patterns)?.patterns();
         let half = self.half()?;
         if requested.is_empty() {
             requested = half.patterns().to_vec();
@@ -167,10 +149,12 @@ impl Combine {
     /// Marks the half's file as used, before the key is shown, and warns of an earlier use.
     fn mark_used(&self, tweak: &SplitTweak) {
         let Some(file) = &self.half else { return };
-        match mark_used(file, tweak) {
-            Ok(EarlierUse::Fresh) => {}
-            Ok(EarlierUse::SameTweak) => note!("You combined this half with this tweak before: it is the same key."),
-            Ok(EarlierUse::OtherTweak) => note!(
+        match mark_used(file, tweak).as_deref() {
+            Ok([]) => {}
+            Ok([earlier]) if *earlier == tweak.to_string() => {
+                note!("You combined this half with this tweak before: it is the same key.");
+            }
+            Ok(_) => note!(
                 "WARNING: this half was used before, with another tweak. Whoever has one of the two keys can compute the \
                  other.\nUse one of them only, and make a new half for each key: npubbot split new"
             ),
@@ -196,39 +180,20 @@ impl Combine {
     }
 }
 
-/// Whether a half was used before.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum EarlierUse {
-    /// The half was not used.
-    Fresh,
-    /// The half was combined with the same tweak, which gives the same key.
-    SameTweak,
-    /// The half was combined with another tweak, so two keys exist that reveal each other.
-    OtherTweak,
-}
-
-/// Path of the record for a half's file.
-fn mark_of(half: &Path) -> PathBuf {
-    let mut path = half.as_os_str().to_owned();
-    path.push(".used");
-    path.into()
-}
-
-/// Records that a half was used with this tweak, and returns its earlier use. A tweak is not a
+/// Records that a half was used with this tweak, in a file beside the half's. Returns the tweaks
+/// that it was used with before; two of them give keys that reveal each other. A tweak is not a
 /// secret.
 ///
 /// Errors: the record cannot be read or written.
-fn mark_used(half: &Path, tweak: &SplitTweak) -> io::Result<EarlierUse> {
-    let mut file = files::open(&mark_of(half), Access::ReadAppend)?;
+fn mark_used(half: &Path, tweak: &SplitTweak) -> io::Result<Vec<String>> {
+    let mut path = half.as_os_str().to_owned();
+    path.push(".used");
+    let mut file = files::open(Path::new(&path), Access::ReadAppend)?;
     let mut text = String::new();
     file.read_to_string(&mut text)?;
+    let earlier: Vec<String> = text.lines().map(str::to_owned).collect();
     let tweak = tweak.to_string();
-    let earlier = match (text.lines().any(|line| line == tweak), text.lines().any(|line| line != tweak)) {
-        (_, true) => EarlierUse::OtherTweak,
-        (true, false) => EarlierUse::SameTweak,
-        (false, false) => EarlierUse::Fresh,
-    };
-    if !text.lines().any(|line| line == tweak) {
+    if !earlier.contains(&tweak) {
         writeln!(file, "{tweak}")?;
         file.sync_all()?;
     }
@@ -249,11 +214,12 @@ mod tests {
     fn a_half_remembers_its_tweaks() {
         let folder = tempfile::tempdir().unwrap();
         let half = folder.path().join("half.age");
-        assert_eq!(mark_used(&half, &tweak(1)).unwrap(), EarlierUse::Fresh);
-        assert_eq!(mark_used(&half, &tweak(1)).unwrap(), EarlierUse::SameTweak);
-        assert_eq!(mark_used(&half, &tweak(2)).unwrap(), EarlierUse::OtherTweak);
-        assert_eq!(mark_used(&half, &tweak(1)).unwrap(), EarlierUse::OtherTweak, "two keys of one half exist now");
-        assert_eq!(mark_used(&folder.path().join("other.age"), &tweak(2)).unwrap(), EarlierUse::Fresh);
-        assert!(mark_used(&folder.path().join("missing/half.age"), &tweak(1)).is_err());
+        let [one, two] = [tweak(1), tweak(2)];
+        for (tweak, earlier) in [(&one, vec![]), (&one, vec![&one]), (&two, vec![&one]), (&one, vec![&one, &two])] {
+            let earlier: Vec<String> = earlier.into_iter().map(ToString::to_string).collect();
+            assert_eq!(mark_used(&half, tweak).unwrap(), earlier);
+        }
+        assert!(mark_used(&folder.path().join("other.age"), &two).unwrap().is_empty());
+        assert!(mark_used(&folder.path().join("missing/half.age"), &one).is_err());
     }
 }

@@ -1,11 +1,13 @@
 //! The bot's identity file: how it is made and opened. Flags and prompts for passphrases, and the
 //! process that holds the secrets.
 
-use super::folders::{FolderFlags, IDENTITY_FILE, LEDGER_FILE};
-use super::output::{note, write_note};
+use super::PART_OF_SERVE;
+use super::folders::{FolderFlags, IDENTITY_FILE};
+use super::output::note;
 use crate::bot;
 use crate::os::{BYTE_ORDER_MARK, files, terminal};
-use crate::vault::{self, IdentityFile, PassphraseSource, PublicSettings, Unlock, Vault};
+use crate::service::need_identity;
+use crate::vault::{self, IdentityFile, PassphraseSource, Unlock, Vault};
 use age::secrecy::SecretString;
 use anyhow::{Context, anyhow, bail, ensure};
 use clap::Args;
@@ -19,8 +21,11 @@ pub(super) struct IdentityFlags {
     #[command(flatten)]
     pub folders: FolderFlags,
     #[command(flatten)]
-    unlock: UnlockFlags,
+    pub unlock: UnlockFlags,
 }
+
+/// The question for the passphrase of an identity.
+pub(super) const IDENTITY_PROMPT: &str = "Passphrase of the bot's identity: ";
 
 /// Path of the identity file.
 pub(super) fn identity_file(data: &Path) -> PathBuf {
@@ -32,77 +37,23 @@ impl IdentityFlags {
     /// identity.
     ///
     /// Errors: the folder has an identity already.
-    pub fn create(&self, data: &Path, settings: Option<PublicSettings>) -> anyhow::Result<Vault> {
-        Ok(Vault::start(self.new_file(data)?, settings)?)
-    }
-
-    fn new_file(&self, data: &Path) -> anyhow::Result<IdentityFile> {
+    pub fn create(&self, data: &Path) -> anyhow::Result<Vault> {
         let means = self.unlock.means("Choose a passphrase for the bot's identity: ", true)?;
         // A new folder is for its owner only.
         files::create_folder(data).with_context(|| format!("the data folder {} cannot be made", data.display()))?;
-        Ok(IdentityFile { file: identity_file(data), means, is_new: true })
+        Ok(Vault::start(IdentityFile { file: identity_file(data), means, is_new: true }, None)?)
     }
 
-    /// The identity with which the vault starts. If there is none, asks on the terminal whether to
-    /// make one, because askers know the bot by its npub.
+    /// The identity with which the vault starts. None is made here, because askers know the bot by
+    /// its npub.
     ///
-    /// Errors: there is no identity and no terminal, or the answer is "no"; those of
-    /// [`has_identity`].
+    /// Errors: those of [`need_identity`].
     pub fn find(&self, data: &Path) -> anyhow::Result<IdentityFile> {
         let file = identity_file(data);
-        if has_identity(&file, data)? {
-            let means = self.unlock.means("Passphrase of the bot's identity: ", false)?;
-            return Ok(IdentityFile { file, means, is_new: false });
-        }
-        if !std::io::stdin().is_terminal() || !wants_identity(&file)? {
-            bail!(missing_identity(&file));
-        }
-        self.new_file(data)
+        need_identity(&file, data)?;
+        let means = self.unlock.means(IDENTITY_PROMPT, false)?;
+        Ok(IdentityFile { file, means, is_new: false })
     }
-
-    /// Writes the passphrase or key of the identity to a file, for a service that can ask nobody.
-    ///
-    /// Errors: those of [`UnlockFlags::keep`].
-    pub fn keep_means(&self, file: &Path) -> anyhow::Result<PassphraseSource> {
-        self.unlock.keep(file, "Passphrase of the bot's identity: ")
-    }
-}
-
-/// Whether a data folder has its identity file.
-///
-/// Errors: the file is hidden from this user; it is missing beside the ledger of another bot.
-fn has_identity(file: &Path, data: &Path) -> anyhow::Result<bool> {
-    let (path, ledger) = (file.display(), data.join(LEDGER_FILE));
-    match (file.try_exists(), ledger.exists()) {
-        (Err(error), _) => {
-            bail!("the identity {path} cannot be read ({error}); run npubbot as the user that runs the bot, or as root")
-        }
-        (Ok(false), true) => bail!(
-            "there is no identity at {path}, but there is the ledger {}; restore the identity file from your copy, or name \
-             another folder with --data",
-            ledger.display()
-        ),
-        (Ok(is_there), _) => Ok(is_there),
-    }
-}
-
-/// Checks that a data folder has its identity file.
-///
-/// Errors: it has none; those of [`has_identity`].
-pub(super) fn need_identity(file: &Path, data: &Path) -> anyhow::Result<()> {
-    if has_identity(file, data)? { Ok(()) } else { bail!(missing_identity(file)) }
-}
-
-fn missing_identity(file: &Path) -> String {
-    format!("there is no identity at {}; make one with `npubbot init`, or name its folder with --data", file.display())
-}
-
-/// Asks on the terminal whether to make a new identity.
-fn wants_identity(file: &Path) -> anyhow::Result<bool> {
-    write_note(format_args!("There is no identity at {}. Make a new one? [y/N] ", file.display()));
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 /// The text about a passphrase without characters.
@@ -232,7 +183,6 @@ fn ask_at_terminal(prompt: &str, twice: bool, is_vault: bool) -> anyhow::Result<
     Ok(first)
 }
 
-/// Flags of `npubbot passphrase`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -252,13 +202,12 @@ pub(super) struct Passphrase {
 }
 
 impl Passphrase {
-    /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let data = self.identity.folders.find()?.data;
         let file = identity_file(&data);
         need_identity(&file, &data)?;
         let new = UnlockFlags { passphrase_file: self.new_passphrase_file, age_identity: self.new_age_identity };
-        let old = self.identity.unlock.unlock("Passphrase of the bot's identity: ", false)?;
+        let old = self.identity.unlock.unlock(IDENTITY_PROMPT, false)?;
         vault::relock(&file, &old, &new.unlock("Choose a new passphrase: ", true)?)?;
         note!("{} is locked anew. Copies and backups made before keep the old passphrase.", file.display());
         if let Some(command) = files::SERVICE_CREDENTIAL.filter(|_| data == files::service_folders().1) {
@@ -268,18 +217,13 @@ impl Passphrase {
     }
 }
 
-/// `npubbot vault`. It has no flags: the socket brings everything it opens.
-#[derive(Args, Debug)]
-pub(super) struct VaultProcess {}
-
-impl VaultProcess {
-    /// Answers the bot at the other end of standard input, until the bot closes it.
-    ///
-    /// Errors: standard input is not a socket, or brings something other than requests.
-    pub fn run(self) -> anyhow::Result<()> {
-        let unlock = |means: &vault::PassphraseSource| obtain(means, true).map_err(|error| format!("{error:#}"));
-        vault::answer(unlock, bot::asked).context("this command is a part of `npubbot serve`, which starts it")
-    }
+/// Answers the bot at the other end of standard input, until the bot closes it. The socket brings
+/// everything that the vault opens.
+///
+/// Errors: standard input is not a socket, or brings something other than requests.
+pub(super) fn serve_vault() -> anyhow::Result<()> {
+    let unlock = |means: &vault::PassphraseSource| obtain(means, true).map_err(|error| format!("{error:#}"));
+    vault::answer(unlock, bot::asked).context(PART_OF_SERVE)
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use clap::Args;
 use nostr::{RelayUrl, ToBech32};
 use std::io::{BufRead, IsTerminal, Write};
 
-/// Flags of `npubbot init`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -45,7 +44,6 @@ fn device(text: &str) -> Result<String, String> {
 }
 
 impl Init {
-    /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let folders = self.identity.folders.find_for_new()?;
         let identity = identity_file(&folders.data);
@@ -63,7 +61,7 @@ impl Init {
             }
             Config::write_new(&folders.config, &self.choices()?)?;
         }
-        let vault = self.identity.create(&folders.data, None).inspect_err(|_| {
+        let vault = self.identity.create(&folders.data).inspect_err(|_| {
             // Otherwise the next attempt would find this file and ignore the new answers.
             if is_new {
                 let _ = std::fs::remove_file(&folders.config);
@@ -94,15 +92,15 @@ impl Init {
             return Ok(choices);
         }
         note!("Four questions. Enter takes what is in brackets; all of it can be changed later.");
-        let defaults = Config::embedded_default()?;
+        let (defaults, input) = (Config::embedded_default()?, &mut std::io::stdin().lock());
         if choices.name.is_none() {
-            choices.name = Some(ask("The bot's name", &defaults.bot.name)?);
+            choices.name = Some(ask(input, "The bot's name", &defaults.bot.name, |name| Ok(name.to_owned()))?);
         }
         if choices.relays.is_empty() {
             let shipped: Vec<String> =
                 defaults.relays.iter().filter(|relay| relay.inbox).map(|relay| relay.url.to_string()).collect();
             let shipped = shipped.join(" ");
-            choices.relays = ask_until("Relays where people write to it, one to three", &shipped, |answer| {
+            choices.relays = ask(input, "Relays where people write to it, one to three", &shipped, |answer| {
                 let relays: Vec<String> =
                     answer.split([' ', ',']).filter(|one| !one.is_empty()).map(str::to_owned).collect();
                 match relays.iter().find(|relay| RelayUrl::parse(relay).is_err()) {
@@ -112,41 +110,26 @@ impl Init {
             })?;
         }
         if choices.device.is_none() {
-            choices.device = Some(ask_until("Search on (all, cpu, cuda, cuda:0, ...)", "all", device)?);
+            choices.device = Some(ask(input, "Search on (all, cpu, cuda, cuda:0, ...)", "all", device)?);
         }
         if choices.status.is_none() {
-            choices.status =
-                Some(ask_until("Publish its speed and daily totals (yes, no)", "yes", |answer| {
-                    match answer.to_lowercase().as_str() {
-                        "y" | "yes" => Ok(true),
-                        "n" | "no" => Ok(false),
-                        _ => Err("answer yes or no".to_owned()),
-                    }
-                })?);
+            choices.status = Some(ask(input, "Publish its speed and daily totals (yes, no)", "yes", |answer| {
+                match answer.to_lowercase().as_str() {
+                    "y" | "yes" => Ok(true),
+                    "n" | "no" => Ok(false),
+                    _ => Err("answer yes or no".to_owned()),
+                }
+            })?);
         }
         Ok(choices)
     }
 }
 
-/// Asks for a line. An empty answer is `default`.
+/// Asks until `read` accepts the answer. If `read` refuses one, its reason is shown. An empty answer
+/// is `default`.
 ///
-/// Errors: standard input ends.
-pub(super) fn ask(question: &str, default: &str) -> anyhow::Result<String> {
-    ask_until(question, default, |answer| Ok(answer.to_owned()))
-}
-
-/// Asks until `read` accepts the answer. If `read` refuses one, its reason is shown.
-///
-/// Errors: standard input ends.
-pub(super) fn ask_until<T>(
-    question: &str,
-    default: &str,
-    read: impl Fn(&str) -> Result<T, String>,
-) -> anyhow::Result<T> {
-    ask_in(&mut std::io::stdin().lock(), question, default, read)
-}
-
-fn ask_in<T>(
+/// Errors: the input ends.
+fn ask<T>(
     input: &mut impl BufRead,
     question: &str,
     default: &str,
@@ -168,12 +151,11 @@ fn ask_in<T>(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
 
     #[test]
     fn a_question_is_asked_until_the_answer_fits() {
         let number = |answer: &str| answer.parse::<u32>().map_err(|error| error.to_string());
-        let ask = |typed: &str| ask_in(&mut typed.as_bytes(), "How many", "3", number);
+        let ask = |typed: &str| super::ask(&mut typed.as_bytes(), "How many", "3", number);
         assert_eq!(ask("\n").unwrap(), 3);
         assert_eq!(ask("many\n 7 \n").unwrap(), 7);
         assert!(ask("many\n").unwrap_err().to_string().contains("nothing was written"));

@@ -35,12 +35,6 @@ pub(super) struct KeyOutput {
 }
 
 impl KeyOutput {
-    /// Writes a key, or a tweak.
-    pub fn write(&mut self, find: &Find) -> anyhow::Result<()> {
-        let lines = self.lines(find, None)?;
-        self.write_lines(&find.hit.npub(), &lines)
-    }
-
     /// Writes the lines of a key.
     pub fn write_lines(&mut self, npub: &Npub, lines: &[u8]) -> anyhow::Result<()> {
         let mut out = stdout();
@@ -55,7 +49,7 @@ impl KeyOutput {
         Ok(())
     }
 
-    /// The lines of a key, cleared when they are dropped because they hold the secret. Making them
+    /// The lines of a key, or of a tweak, cleared when they are dropped because they hold the secret. Making them
     /// spends the start point. `one_in`: the rarity of a key found without a target.
     pub fn lines(&self, find: &Find, one_in: Option<f64>) -> anyhow::Result<Zeroizing<Vec<u8>>> {
         let mut lines = Zeroizing::new(Vec::with_capacity(1024));

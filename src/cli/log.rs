@@ -1,20 +1,21 @@
 //! Log lines: on standard error, and the last ones for `npubbot top`.
 
 use crate::log_writer::{self, LogWriter};
-use crate::os::walls::SANDBOX_LOG;
 use crate::os::{manager, process};
+use crate::vault::SANDBOX_LOG;
 use clap::{ArgAction, Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use std::fmt::{Debug, Write};
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
-use tracing::field::{Field, Visit};
-use tracing::{Event, Subscriber};
-use tracing_subscriber::layer::{Context, SubscriberExt};
+use tracing::Subscriber;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
+use tracing_subscriber::{EnvFilter, Layer, fmt};
 
 /// Levels, from the quietest.
 const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
@@ -52,62 +53,37 @@ impl LogFlags {
         LEVELS[wanted.min(LEVELS.len() - 1)]
     }
 
-    /// Starts the log of npubbot at the level `usual`, or as the flags say. Libraries are silent.
-    /// `RUST_LOG` overrides all of it. Colours need a terminal and no `NO_COLOR`.
-    pub fn start(self, usual: &str) -> LogLevel {
+    /// Starts the log of npubbot at the level `usual`, or as the flags say. Libraries are silent, but
+    /// for missing sandboxes. `RUST_LOG` overrides all of it. Colours need a terminal and no
+    /// `NO_COLOR`.
+    pub fn start(self, usual: &str) -> RunningLog {
         let level = self.level(usual);
-        let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| filter_of(level));
-        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let filter = EnvFilter::try_from_default_env();
+        let filter = filter.unwrap_or_else(|_| format!("off,npubbot={level},{SANDBOX_LOG}=warn").into());
         let is_dated = manager::dates_log();
         log_writer::set_form(self.form == LogForm::Json, is_dated);
         let recent = RecentLines::default();
         let lines = fmt::layer().with_writer(LogWriter).with_target(false);
-        let lines = lines.with_ansi(!no_color && std::io::stderr().is_terminal() && process::shows_colors());
+        // The layer itself looks for `NO_COLOR`.
+        let shows_colors = std::io::stderr().is_terminal() && process::shows_colors();
+        let lines = if shows_colors { lines } else { lines.with_ansi(false) };
         let lines = match self.form {
             LogForm::Json => lines.json().boxed(),
             LogForm::Text if is_dated => lines.without_time().boxed(),
             LogForm::Text => lines.boxed(),
         };
-        let (filter, handle) = reload::Layer::new(filter);
         // A second call, in a test, has no effect.
-        let _ = tracing_subscriber::registry().with(filter).with(lines).with(recent.clone()).try_init();
-        LogLevel { handle, recent, flags: self }
+        let _ = tracing_subscriber::registry().with(filter).with(lines).with(recent.layer()).try_init();
+        RunningLog { recent, flags: self }
     }
 }
 
-/// The filter of npubbot's log at a level. Libraries are silent. Missing sandboxes are always shown.
-fn filter_of(level: &str) -> EnvFilter {
-    EnvFilter::new(format!("off,npubbot={level},{SANDBOX_LOG}=warn"))
-}
-
-/// The running log: its level and its last lines.
-pub(super) struct LogLevel {
-    handle: reload::Handle<EnvFilter, Registry>,
-    recent: RecentLines,
-    flags: LogFlags,
-}
-
-impl LogLevel {
-    /// The flags that the log was started with.
-    pub fn flags(&self) -> LogFlags {
-        self.flags
-    }
-
-    /// The last lines, oldest first.
-    pub fn recent(&self) -> Vec<String> {
-        self.recent.lines()
-    }
-
-    /// Logs npubbot at another level from now on.
-    ///
-    /// Errors: an unknown level.
-    pub fn set(&self, level: &str) -> Result<(), String> {
-        if !LEVELS.contains(&level) {
-            return Err(format!("`{level}` is not a level; levels: {}", LEVELS.join(", ")));
-        }
-        let filter = filter_of(level);
-        self.handle.reload(filter).map_err(|error| error.to_string())
-    }
+/// The log of this process.
+pub(super) struct RunningLog {
+    /// The last lines.
+    pub recent: RecentLines,
+    /// The flags that it was started with.
+    pub flags: LogFlags,
 }
 
 /// The most lines that are kept.
@@ -117,7 +93,7 @@ const MAX_LINE_CHARACTERS: usize = 300;
 
 /// The last lines of the log. Cheap to clone; clones share the lines.
 #[derive(Clone, Debug, Default)]
-struct RecentLines(Arc<Mutex<VecDeque<String>>>);
+pub(super) struct RecentLines(Arc<Mutex<VecDeque<String>>>);
 
 impl RecentLines {
     /// The lines kept, oldest first.
@@ -125,45 +101,37 @@ impl RecentLines {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
-    fn push(&self, line: String) {
+    fn layer<S: Subscriber + for<'a> LookupSpan<'a>>(&self) -> impl Layer<S> + use<S> {
+        let lines = self.clone();
+        let layer = fmt::layer().with_writer(move || lines.clone()).with_timer(TimeOfDay);
+        layer.with_ansi(false).with_target(false)
+    }
+}
+
+impl io::Write for RecentLines {
+    /// Takes a line. The log writes each by one call.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == MAX_RECENT_LINES {
             lines.pop_front();
         }
-        lines.push_back(line);
+        lines.push_back(text.chars().filter(|c| !c.is_control()).take(MAX_LINE_CHARACTERS).collect());
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
-impl<S: Subscriber> Layer<S> for RecentLines {
-    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+/// The time of day, in UTC.
+struct TimeOfDay;
+
+impl FormatTime for TimeOfDay {
+    fn format_time(&self, to: &mut Writer<'_>) -> std::fmt::Result {
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        // The time of day, in UTC.
-        let time = now.get(11..19).unwrap_or_default();
-        let mut text = EventText { message: String::new(), fields: String::new() };
-        event.record(&mut text);
-        let level = event.metadata().level();
-        let line = format!("{time} {level:<5} {}{}", text.message, text.fields);
-        self.push(line.chars().filter(|c| !c.is_control()).take(MAX_LINE_CHARACTERS).collect());
-    }
-}
-
-/// The message of an event, and its fields as ` name=value`.
-struct EventText {
-    message: String,
-    fields: String,
-}
-
-impl Visit for EventText {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        // Writing to a string cannot fail.
-        let _ = match field.name() {
-            "message" => write!(self.message, "{value:?}"),
-            name => write!(self.fields, " {name}={value:?}"),
-        };
-    }
-
-    fn record_str(&mut self, field: &Field, value: &str) {
-        self.record_debug(field, &format_args!("{value}"));
+        to.write_str(now.get(11..19).unwrap_or_default())
     }
 }
 
@@ -185,7 +153,7 @@ mod tests {
     #[test]
     fn the_newest_lines_are_kept_and_a_long_one_is_cut() {
         let recent = RecentLines::default();
-        let subscriber = tracing_subscriber::registry().with(recent.clone());
+        let subscriber = tracing_subscriber::registry().with(recent.layer());
         tracing::subscriber::with_default(subscriber, || {
             for number in 0..150 {
                 tracing::info!(number, name = "x", "a\u{1b}[31m line");
@@ -194,7 +162,12 @@ mod tests {
         });
         let lines = recent.lines();
         assert_eq!(lines.len(), MAX_RECENT_LINES);
-        assert!(lines[0].ends_with(" INFO  a[31m line number=51 name=x"), "{}", lines[0]);
+        assert!(
+            lines[0].get(8..).unwrap().starts_with("  INFO a") && lines[0].contains("number=51 name=\"x\""),
+            "{}",
+            lines[0]
+        );
+        assert!(!lines[0].contains('\u{1b}'));
         assert_eq!(lines[99].chars().count(), MAX_LINE_CHARACTERS);
     }
 }

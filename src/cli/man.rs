@@ -22,7 +22,6 @@ file.
 NO_COLOR: logs without colours.
 RUST_LOG: filter of the log, such as npubbot=debug; it overrides --verbose and --quiet.";
 
-/// Flags of `npubbot man`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -72,7 +71,6 @@ fn section(title: &str, text: &str) -> Roff {
     roff
 }
 
-/// Flags of `npubbot completions`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

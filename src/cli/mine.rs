@@ -2,7 +2,6 @@
 
 use super::exit::Passing;
 use super::identity::new_password;
-
 use super::key_output::{KeyFile, KeyOutput, is_lost};
 use super::output::note;
 use super::patterns::{PatternFiles, SearchTarget, check_searchable, note_on_turns, parse_target, time_text};
@@ -10,7 +9,7 @@ use super::search_flags::SearchFlags;
 use crate::duration;
 use crate::job::{JobId, JobSpec};
 use crate::key::{HalfPoint, Npub};
-use crate::pattern::{Best, Difficulty, Pattern, PatternSet, Rate};
+use crate::pattern::{Best, Pattern, PatternSet, Rate};
 use crate::progress::SearchBar;
 use crate::scheduler::{Find, FindHandler, FindOutcome, Scheduler};
 use crate::search::{DeviceChoice, SearchOptions};
@@ -18,7 +17,7 @@ use crate::vault::Vault;
 use anyhow::{Context, bail};
 use clap::Args;
 use std::path::PathBuf;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
@@ -35,7 +34,6 @@ const CPU_ONLY_BELOW: f64 = (1u64 << 23) as f64;
 /// for the end of a long one. They take about a second on an H100.
 const SHORT_LAUNCHES_BELOW: f64 = (1u64 << 37) as f64;
 
-/// Flags of `npubbot mine`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -81,7 +79,6 @@ pub(super) struct Mine {
 }
 
 impl Mine {
-    /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let target = self.target()?;
         let vault = Vault::start_local()?;
@@ -96,16 +93,26 @@ impl Mine {
                 .transpose()?,
             began: Instant::now(),
         };
-        match target {
+        let options = self.search.without_bot();
+        let (spec, bar, options) = match &target {
             SearchTarget::Patterns(patterns) => {
-                let set = PatternSet::new(patterns.clone());
-                let difficulty = set.difficulty().context("at least one pattern is needed")?;
-                self.search(&patterns, difficulty, vault, output)
+                let difficulty = PatternSet::new(patterns.clone()).difficulty();
+                let difficulty = difficulty.context("at least one pattern is needed")?;
+                let candidates = f64::from(self.count) * difficulty.candidates();
+                let options = options_for(options, candidates, self.search.names_a_device());
+                (JobSpec::local(patterns.clone()), SearchBar::new(difficulty), options)
             }
-            SearchTarget::Best(best) => {
-                let options = self.search.without_bot();
-                search_best(&options, JobSpec { half: self.split, ..JobSpec::local_best(best) }, best, output)
-            }
+            SearchTarget::Best(best) => (JobSpec::local_best(*best), SearchBar::of_time(), options),
+        };
+        let (sender, events) = mpsc::channel();
+        let is_best = matches!(target, SearchTarget::Best(_));
+        let keys =
+            FoundKeys { output, is_best, kept: None, wanted: self.count, written: 0, bar: bar.clone(), events: sender };
+        let scheduler = Scheduler::start(&options, vault, keys)?;
+        scheduler.add(JobId(1), JobSpec { half: self.split, ..spec });
+        match target {
+            SearchTarget::Patterns(patterns) => self.wait_for_keys(&patterns, scheduler, &events, &bar),
+            SearchTarget::Best(best) => wait_for_best(best, &scheduler, &events, &bar),
         }
     }
 
@@ -128,55 +135,37 @@ impl Mine {
         Ok(SearchTarget::Patterns(all))
     }
 
-    /// Searches until enough keys are written, or the time is over.
-    fn search(
+    /// Waits until enough keys are written, or the time is over.
+    fn wait_for_keys(
         &self,
         patterns: &[Pattern],
-        difficulty: Difficulty,
-        vault: Vault,
-        mut output: KeyOutput,
+        scheduler: Scheduler,
+        events: &Receiver<Event>,
+        bar: &SearchBar,
     ) -> anyhow::Result<()> {
-        let candidates = f64::from(self.count) * difficulty.candidates();
-        let options = options_for(self.search.without_bot(), candidates, self.search.names_a_device());
-        let (sender, finds) = mpsc::channel();
-        let (began, wanted) = (output.began, self.count);
-        let mut written = 0u64;
-        let bar = SearchBar::new(difficulty);
-        let shown = bar.clone();
-        let scheduler = Scheduler::start(&options, vault, move |find| {
-            let printed = shown.suspend(|| output.write(&find));
-            if printed.as_ref().is_err_and(is_lost) {
-                return FindOutcome::GoesOn;
-            }
-            written += u64::from(printed.is_ok());
-            let ended = printed.is_err() || (wanted > 0 && written >= u64::from(wanted));
-            // The receiver lives as long as the scheduler, so this cannot fail.
-            let _ = sender.send((printed, ended));
-            if ended { FindOutcome::Done } else { FindOutcome::GoesOn }
-        })?;
-        scheduler.add(JobId(1), JobSpec { half: self.split, ..JobSpec::local(patterns.to_vec()) });
-        if let Some(said) = note_on_turns(patterns).filter(|_| self.split.is_none()) {
+        let turns = note_on_turns(patterns);
+        if let Some(said) = turns.filter(|_| self.split.is_none()) {
             bar.suspend(|| note!("{said}"));
         }
-        let takes_turns = note_on_turns(patterns).is_some();
+        let began = Instant::now();
         let (mut found_at, mut found_since, mut found, mut is_hinted) = (0, began, 0u32, false);
         loop {
-            match finds.recv_timeout(Duration::from_millis(100)) {
-                Ok((printed, ended)) => {
-                    printed?;
+            match next_event(events)? {
+                Some(Event::Kept(_)) => {}
+                Some(Event::Written(written, is_over)) => {
+                    written?;
                     found += 1;
-                    found_at = scheduler.candidates();
-                    found_since = Instant::now();
-                    if ended {
+                    (found_at, found_since) = (scheduler.candidates(), Instant::now());
+                    if is_over {
                         break;
                     }
                 }
-                Err(mpsc::RecvTimeoutError::Timeout) => {
+                None => {
                     let rate = scheduler.rate_for(patterns);
                     let searched = match rate {
                         // Candidates of the two kernels do not count the same, so the bar shows
                         // rate times time.
-                        Some(Rate(rate)) if takes_turns => (rate * found_since.elapsed().as_secs_f64()) as u64,
+                        Some(Rate(rate)) if turns.is_some() => (rate * found_since.elapsed().as_secs_f64()) as u64,
                         _ => scheduler.candidates().saturating_sub(found_at),
                     };
                     bar.show(searched, rate);
@@ -184,9 +173,6 @@ impl Mine {
                         is_hinted = true;
                         bar.suspend(|| hint(patterns, rate));
                     }
-                }
-                Err(mpsc::RecvTimeoutError::Disconnected) => {
-                    return Err(Passing("the search ended before its time".to_owned()).into());
                 }
             }
             if self.time.is_some_and(|time| began.elapsed() >= time) {
@@ -197,15 +183,107 @@ impl Mine {
         scheduler.remove(JobId(1));
         drop(scheduler);
         bar.clear();
-        for (printed, _) in finds.try_iter() {
-            printed?;
-            found += 1;
+        for event in events.try_iter() {
+            if let Event::Written(written, _) = event {
+                written?;
+                found += 1;
+            }
         }
-        let missing = wanted.max(1).saturating_sub(found);
+        let missing = self.count.max(1).saturating_sub(found);
         if missing > 0 {
             bail!(Passing(format!("the time is over: {found} found, {missing} missing")));
         }
         Ok(())
+    }
+}
+
+/// Waits until the rarest key of a search without a target is written, and says how rare it is. A
+/// search that has found nothing when its time is over goes on to the first key.
+fn wait_for_best(best: Best, scheduler: &Scheduler, events: &Receiver<Event>, bar: &SearchBar) -> anyhow::Result<()> {
+    let mut rarest: Option<Pattern> = None;
+    loop {
+        match next_event(events)? {
+            Some(Event::Kept(pattern)) => rarest = Some(pattern),
+            Some(Event::Written(written, _)) => {
+                bar.clear();
+                written?;
+                if let Some(pattern) = rarest {
+                    note!("It fits {pattern}, as 1 key in {} does.", pattern.difficulty());
+                }
+                return Ok(());
+            }
+            None => {
+                let searched = scheduler.best().first().map_or(Duration::ZERO, |(_, search)| search.searched);
+                let part = searched.as_secs_f64() / best.time.as_secs_f64();
+                bar.show_best(part, scheduler.rate(), rarest.as_ref());
+            }
+        }
+    }
+}
+
+/// A message of the search to the command.
+enum Event {
+    /// A key is the best so far.
+    Kept(Pattern),
+    /// A key was written, or something failed; and whether the search is over.
+    Written(anyhow::Result<()>, bool),
+}
+
+/// The next message; `None` if the bar is due first.
+fn next_event(events: &Receiver<Event>) -> Result<Option<Event>, Passing> {
+    match events.recv_timeout(Duration::from_millis(100)) {
+        Ok(event) => Ok(Some(event)),
+        Err(RecvTimeoutError::Timeout) => Ok(None),
+        Err(RecvTimeoutError::Disconnected) => Err(Passing("the search ended before its time".to_owned())),
+    }
+}
+
+/// Writes each key that is found. Of a search without a target, keeps the best one so far in memory
+/// and writes it when the search is over.
+struct FoundKeys {
+    output: KeyOutput,
+    is_best: bool,
+    kept: Option<(Npub, Zeroizing<Vec<u8>>)>,
+    /// The number of keys after which the search is over; 0 for no end.
+    wanted: u32,
+    written: u32,
+    bar: SearchBar,
+    events: Sender<Event>,
+}
+
+impl FindHandler for FoundKeys {
+    fn found(&mut self, find: Find) -> FindOutcome {
+        let one_in = self.is_best.then(|| find.pattern.difficulty().candidates());
+        match self.output.lines(&find, one_in) {
+            Ok(lines) if self.is_best => {
+                self.kept = Some((find.hit.npub(), lines));
+                // The receiver lives as long as the scheduler, so this cannot fail.
+                let _ = self.events.send(Event::Kept(find.pattern));
+                FindOutcome::Kept
+            }
+            Ok(lines) => self.write(&find.hit.npub(), &lines),
+            Err(error) if is_lost(&error) => FindOutcome::GoesOn,
+            Err(error) => self.tell(Err(error)),
+        }
+    }
+
+    fn finish_search(&mut self, _: JobId) -> FindOutcome {
+        let Some((npub, lines)) = self.kept.take() else { return FindOutcome::GoesOn };
+        self.write(&npub, &lines)
+    }
+}
+
+impl FoundKeys {
+    fn write(&mut self, npub: &Npub, lines: &[u8]) -> FindOutcome {
+        let written = self.bar.suspend(|| self.output.write_lines(npub, lines));
+        self.written = self.written.saturating_add(u32::from(written.is_ok()));
+        self.tell(written)
+    }
+
+    fn tell(&self, written: anyhow::Result<()>) -> FindOutcome {
+        let is_over = written.is_err() || self.is_best || (self.wanted > 0 && self.written >= self.wanted);
+        let _ = self.events.send(Event::Written(written, is_over));
+        if is_over { FindOutcome::Done } else { FindOutcome::GoesOn }
     }
 }
 
@@ -230,86 +308,6 @@ fn hint(patterns: &[Pattern], rate: Rate) {
             time_text(pattern, rate),
             time_text(&other, rate)
         );
-    }
-}
-
-/// A message of the search to the command.
-enum Event {
-    /// A key is the best so far.
-    Kept(Pattern),
-    /// The best key was written, or something failed.
-    Over(anyhow::Result<()>),
-}
-
-/// Keeps the best key so far in memory, and writes it when the search is over.
-struct BestOutput {
-    output: KeyOutput,
-    kept: Option<(Npub, Zeroizing<Vec<u8>>)>,
-    bar: SearchBar,
-    events: Sender<Event>,
-}
-
-impl FindHandler for BestOutput {
-    fn found(&mut self, find: Find) -> FindOutcome {
-        match self.output.lines(&find, Some(find.pattern.difficulty().candidates())) {
-            Ok(lines) => {
-                self.kept = Some((find.hit.npub(), lines));
-                self.tell(Event::Kept(find.pattern));
-                FindOutcome::Kept
-            }
-            Err(error) if is_lost(&error) => FindOutcome::GoesOn,
-            Err(error) => {
-                self.tell(Event::Over(Err(error)));
-                FindOutcome::Done
-            }
-        }
-    }
-
-    fn finish_search(&mut self, _: JobId) -> FindOutcome {
-        let Some((npub, lines)) = self.kept.take() else { return FindOutcome::GoesOn };
-        let written = self.bar.suspend(|| self.output.write_lines(&npub, &lines));
-        self.tell(Event::Over(written));
-        FindOutcome::Done
-    }
-}
-
-impl BestOutput {
-    fn tell(&self, event: Event) {
-        // The receiver lives as long as the scheduler, so this cannot fail.
-        let _ = self.events.send(event);
-    }
-}
-
-/// Searches for the time of `best`, writes the rarest key, and says how rare it is. A search that
-/// has found nothing by then goes on to the first key.
-pub(super) fn search_best(options: &SearchOptions, job: JobSpec, best: Best, output: KeyOutput) -> anyhow::Result<()> {
-    let (sender, events) = mpsc::channel();
-    let bar = SearchBar::of_time();
-    let vault = output.vault.clone();
-    let best_output = BestOutput { output, kept: None, bar: bar.clone(), events: sender };
-    let scheduler = Scheduler::start(options, vault, best_output)?;
-    scheduler.add(JobId(1), job);
-    let mut rarest: Option<Pattern> = None;
-    loop {
-        match events.recv_timeout(Duration::from_millis(100)) {
-            Ok(Event::Kept(pattern)) => rarest = Some(pattern),
-            Ok(Event::Over(written)) => {
-                bar.clear();
-                written?;
-                if let Some(pattern) = rarest {
-                    note!("It fits {pattern}, as 1 key in {} does.", pattern.difficulty());
-                }
-                return Ok(());
-            }
-            Err(RecvTimeoutError::Timeout) => {
-                let searched = scheduler.best().first().map_or(Duration::ZERO, |(_, search)| search.searched);
-                let part = searched.as_secs_f64() / best.time.as_secs_f64();
-                bar.show_best(part, scheduler.rate(), rarest.as_ref());
-            }
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(Passing("the search ended before its time".to_owned()).into());
-            }
-        }
     }
 }
 

@@ -4,7 +4,6 @@ mod backup;
 mod bench;
 #[cfg(feature = "demo")]
 mod demo;
-mod device;
 mod exit;
 mod explain;
 #[cfg(feature = "fleet")]
@@ -31,11 +30,11 @@ mod work;
 
 pub use exit::end;
 
-use crate::control::OperatorCommand;
-use crate::ledger::Standing;
+use crate::device_process;
 use crate::log_writer;
 use crate::os::process;
 use crate::search::cuda;
+use anyhow::Context;
 use clap::builder::FalseyValueParser;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -72,36 +71,15 @@ enum CliCommand {
     /// Run the bot until Ctrl-C. Needs an identity: see `init`.
     Serve(serve::Serve),
     /// Install the bot as a service of Windows, or remove it.
+    #[command(subcommand, after_help = service::EXAMPLES)]
     Service(service::ServiceCommand),
     /// Write a configuration and make a bot's identity.
     Init(init::Init),
-    /// Show the state of the running bot: rate, devices, relays, jobs.
-    Status(operate::ShowStatus),
-    /// Show what the running bot did each day.
-    Stats(operate::Stats),
+    #[command(flatten)]
+    Operate(operate::Operate),
     /// Watch the running bot: devices, jobs, relays, events.
     #[cfg(feature = "top")]
     Top(top::Top),
-    /// Show the jobs of the running bot, or give one up.
-    Jobs(operate::Jobs),
-    /// Show who asks the running bot: open jobs, jobs done, messages.
-    Askers(operate::Askers),
-    /// Treat an asker as everybody again, or as a friend.
-    Allow(operate::Allow),
-    /// Ignore an asker from now on.
-    #[command(after_help = operate::DENY_EXAMPLES)]
-    Deny(operate::AboutAsker),
-    /// Delete what the running bot keeps of an asker.
-    #[command(after_help = operate::ERASE_EXAMPLES)]
-    Erase(operate::AboutAsker),
-    /// Stop the search of the running bot for a while.
-    Pause(operate::Pause),
-    /// Go on with the search.
-    Resume(operate::Simple),
-    /// Have the running bot read its configuration again.
-    Reload(operate::Simple),
-    /// Set how much the running bot logs.
-    Log(operate::Log),
     /// Lock the bot's identity with another passphrase.
     Passphrase(identity::Passphrase),
     /// Write one encrypted file with all that the bot is, while it runs.
@@ -113,6 +91,7 @@ enum CliCommand {
     /// Say what patterns mean and how long they take, without searching.
     Explain(explain::Explain),
     /// Make your secret half of a split key, which the bot's operator cannot know.
+    #[command(subcommand)]
     Split(halves::Split),
     /// Make the key from your half and the tweak that a bot sent.
     Combine(halves::Combine),
@@ -130,13 +109,13 @@ enum CliCommand {
     Fleet(fleet::FleetCommand),
     /// Hold the secrets of a bot. `serve` starts it.
     #[command(hide = true)]
-    Vault(identity::VaultProcess),
+    Vault,
     /// Talk to strangers for a bot. `serve` starts it.
     #[command(hide = true)]
     Network(serve::NetworkProcess),
     /// Search on one device. `serve` starts it.
     #[command(hide = true)]
-    Device(device::DeviceCommand),
+    Device,
     /// Print the file with which a shell completes commands and options.
     Completions(man::Completions),
     /// Write a manual page for every command.
@@ -150,7 +129,6 @@ impl Cli {
         Cli::from_arg_matches(&command_line().get_matches()).unwrap_or_else(|error| error.exit())
     }
 
-    /// Runs the command.
     ///
     /// Errors: their text says what is wrong and what would work; [`end`] tells whether a restart
     /// can help.
@@ -158,8 +136,8 @@ impl Cli {
         let core_dumps = process::no_core_dumps();
         // The bot logs what these write. The vault may start no thread for a log.
         match self.command {
-            CliCommand::Vault(vault) => return vault.run(),
-            CliCommand::Device(device) => return device.run(),
+            CliCommand::Vault => return identity::serve_vault(),
+            CliCommand::Device => return serve_device(),
             _ => {}
         }
         log_writer::take_panics();
@@ -167,29 +145,19 @@ impl Cli {
         if let CliCommand::Network(network) = self.command {
             return network.run();
         }
-        let level = self.log.start(self.command.usual_log_level());
+        let log = self.log.start(self.command.usual_log_level());
         if let Err(error) = core_dumps {
             tracing::warn!(%error, "core dumps could not be switched off");
         }
         match self.command {
             #[cfg(feature = "demo")]
             CliCommand::Demo(demo) => demo.run(),
-            CliCommand::Serve(serve) => serve.run(level),
-            CliCommand::Service(service) => service.run(level),
+            CliCommand::Serve(serve) => serve.run(log),
+            CliCommand::Service(service) => service.run(log),
             CliCommand::Init(init) => init.run(),
-            CliCommand::Status(status) => status.run(),
-            CliCommand::Stats(stats) => stats.run(),
+            CliCommand::Operate(operate) => operate.run(),
             #[cfg(feature = "top")]
             CliCommand::Top(top) => top.run(),
-            CliCommand::Jobs(jobs) => jobs.run(),
-            CliCommand::Askers(askers) => askers.run(),
-            CliCommand::Allow(allow) => allow.run(),
-            CliCommand::Deny(of) => of.run(|npub| OperatorCommand::Rule { npub, standing: Standing::Denied }),
-            CliCommand::Erase(of) => of.run(|npub| OperatorCommand::Erase { npub }),
-            CliCommand::Pause(pause) => pause.run(),
-            CliCommand::Resume(simple) => simple.run(OperatorCommand::Resume),
-            CliCommand::Reload(simple) => simple.reload(),
-            CliCommand::Log(log) => log.run(),
             CliCommand::Passphrase(passphrase) => passphrase.run(),
             CliCommand::Backup(backup) => backup.run(),
             CliCommand::Restore(restore) => restore.run(),
@@ -204,18 +172,33 @@ impl Cli {
             CliCommand::Worker(worker) => worker.run(),
             #[cfg(feature = "fleet")]
             CliCommand::Fleet(fleet) => fleet.run(),
-            CliCommand::Vault(vault) => vault.run(),
+            CliCommand::Vault => identity::serve_vault(),
             CliCommand::Network(network) => network.run(),
-            CliCommand::Device(device) => device.run(),
+            CliCommand::Device => serve_device(),
             CliCommand::Completions(completions) => completions.run(command_line()),
             CliCommand::Man(man) => man.run(command_line()),
         }
     }
 }
 
+/// The end of an error of a command that nobody should start by hand.
+const PART_OF_SERVE: &str = "this command is a part of `npubbot serve`, which starts it";
+
+/// Carries out the orders for one device that come over standard input, until it is closed.
+///
+/// Errors: standard input is not a socket, or brings something other than orders.
+fn serve_device() -> anyhow::Result<()> {
+    device_process::serve().context(PART_OF_SERVE)
+}
+
 /// The whole command line, as clap knows it.
 fn command_line() -> clap::Command {
-    with_variables(Cli::command())
+    let mut command = Cli::command();
+    for request in operate::Operate::augment_subcommands(clap::Command::new("requests")).get_subcommands() {
+        let help = format!("{}\n\nExit code 3: no bot runs.", request.get_after_help().cloned().unwrap_or_default());
+        command = command.mut_subcommand(request.get_name(), |request| request.after_help(help));
+    }
+    with_variables(command)
 }
 
 impl CliCommand {

@@ -1,5 +1,4 @@
-//! The commands that look at a running bot or change it: `status`, `jobs`, `askers`, `stats`,
-//! `doctor`; `allow`, `deny`, `pause`, `resume`, `reload`, `log`.
+//! The commands that look at a running bot or change it, and `doctor`.
 
 use super::exit::Passing;
 use super::folders::FolderFlags;
@@ -15,178 +14,155 @@ use anyhow::bail;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use std::io::Write;
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
-
-/// Time without an answer after which the operator is told that the command still waits.
-const NOTICE_AFTER: Duration = Duration::from_secs(3);
-const SECONDS_A_DAY: f64 = 86_400.0;
-
-/// Flags of `npubbot pause`.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  npubbot pause             stop searching, also after a restart; messages are still answered
-  npubbot pause --for 3d    until `npubbot resume`, or for three days
-
-Exit code 3: no bot runs.")]
-pub(super) struct Pause {
-    /// Go on by itself after this time.
-    #[arg(long = "for", value_name = "TIME", value_parser = duration::parse)]
-    time: Option<Duration>,
-    #[command(flatten)]
-    folders: FolderFlags,
-}
-
-impl Pause {
-    /// Runs the command.
-    pub fn run(self) -> anyhow::Result<()> {
-        carry_out(&self.folders, OperatorCommand::Pause { seconds: self.time.map(|time| time.as_secs()) })
-    }
-}
-
-/// Flags of a command about an asker: `deny`, `erase`.
-#[derive(Args, Debug)]
-pub(super) struct AboutAsker {
-    /// The asker.
-    #[arg(value_name = "NPUB")]
-    npub: String,
-    #[command(flatten)]
-    folders: FolderFlags,
-}
-
-/// The examples of `npubbot deny`.
-pub(super) const DENY_EXAMPLES: &str = "\
-Examples:
-  npubbot deny npub1…    ignore an asker; their open jobs are cancelled
-
-They are not told. A key that was found is still sent. `npubbot allow` undoes it.
-Exit code 3: no bot runs.";
-
-/// The examples of `npubbot erase`.
-pub(super) const ERASE_EXAMPLES: &str = "\
-Examples:
-  npubbot erase npub1…    delete what the ledger has of an asker; open jobs end, and they are not told
-
-The answer says what stays, and why. `npubbot deny` ignores them from now on.
-Exit code 3: no bot runs.";
-
-impl AboutAsker {
-    /// Sends the command that `of` makes of the npub.
-    pub fn run(self, of: impl FnOnce(String) -> OperatorCommand) -> anyhow::Result<()> {
-        carry_out(&self.folders, of(self.npub))
-    }
-}
-
-/// Flags of a command without arguments of its own: `resume`, `reload`.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  npubbot resume    search again after `npubbot pause`
-  npubbot reload    take up a changed relays.toml; a wrong one changes nothing
-
-Exit code 3: no bot runs.")]
-pub(super) struct Simple {
-    #[command(flatten)]
-    folders: FolderFlags,
-}
-
-impl Simple {
-    /// Sends `command` and prints the bot's words.
-    pub fn run(self, command: OperatorCommand) -> anyhow::Result<()> {
-        carry_out(&self.folders, command)
-    }
-}
 
 /// Time between two questions about a reload.
 const RELOAD_PERIOD: Duration = Duration::from_millis(200);
+const SECONDS_A_DAY: f64 = 86_400.0;
 
-impl Simple {
-    /// Has the bot read its configuration again, and waits until it has taken it up.
-    ///
-    /// Errors: the configuration is wrong, or not all of it was taken up.
-    pub fn reload(self) -> anyhow::Result<()> {
-        carry_out(&self.folders, OperatorCommand::Reload)?;
-        let data = self.folders.find()?.data;
-        tell_if_slow(|| {
-            loop {
-                std::thread::sleep(RELOAD_PERIOD);
-                let mut outcome = None;
-                control::ask(&data, OperatorCommand::Reloaded, |line| match line {
-                    ReplyLine::Said(text) => outcome = Some(Ok(text)),
-                    ReplyLine::Refused(reason) => outcome = Some(Err(reason)),
-                    _ => {}
-                })?;
-                match outcome {
-                    Some(Ok(text)) => {
-                        note!("{text}");
-                        return Ok(());
-                    }
-                    Some(Err(reason)) => bail!("{reason}"),
-                    None => {}
-                }
-            }
-        })
-    }
-}
-
-/// Flags of `npubbot status`.
-#[derive(Args, Debug)]
-#[command(after_help = "\
+/// The commands that are requests to the running bot.
+#[derive(Subcommand, Debug)]
+pub(super) enum Operate {
+    /// Show the state of the running bot: rate, devices, relays, jobs.
+    #[command(after_help = "\
 Examples:
   npubbot status                             the bot of this user
   npubbot status --json | jq .open_jobs      one number, for a script
-  sudo npubbot status                        the bot of the service
-
-Exit code 3: no bot runs.")]
-pub(super) struct ShowStatus {
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    folders: FolderFlags,
-}
-
-impl ShowStatus {
-    /// Runs the command.
-    pub fn run(self) -> anyhow::Result<()> {
-        let status = |line| if let ReplyLine::Status(status) = line { Some(status) } else { None };
-        let checks = if self.json { Vec::new() } else { ask(&self.folders, OperatorCommand::Doctor, finding)? };
-        show(&self.folders, OperatorCommand::Status, self.json, status, |status| status_text(status, &checks))?;
-        Ok(())
-    }
-}
-
-/// Flags of `npubbot jobs`.
-#[derive(Args, Debug)]
-#[command(after_help = "\
+  sudo npubbot status                        the bot of the service")]
+    Status {
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        folders: FolderFlags,
+    },
+    /// Show what the running bot did each day.
+    #[command(after_help = "\
+Examples:
+  npubbot stats                     the last 30 days (UTC), one a line
+  npubbot stats --json | jq .jobs_delivered")]
+    Stats {
+        /// Print one JSON object a line, the oldest day first.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        folders: FolderFlags,
+    },
+    /// Show the jobs of the running bot, or give one up.
+    #[command(after_help = "\
 Examples:
   npubbot jobs                         open jobs, oldest first
   npubbot jobs --all --asker npub1…    where is my key? also ended jobs, until they are deleted
   npubbot jobs --json                  one JSON object a line
   npubbot jobs show 5                  one job
-  npubbot jobs cancel 5                give it up; its asker is told
+  npubbot jobs cancel 5                give it up; its asker is told")]
+    Jobs {
+        #[command(subcommand)]
+        command: Option<JobCommand>,
+        /// Show ended jobs too.
+        #[arg(long)]
+        all: bool,
+        /// Show those of this asker only.
+        #[arg(long, value_name = "NPUB")]
+        asker: Option<String>,
+        /// Print one JSON object a line.
+        #[arg(long, global = true)]
+        json: bool,
+        #[command(flatten)]
+        folders: FolderFlags,
+    },
+    /// Show who asks the running bot: open jobs, jobs done, messages.
+    #[command(after_help = "\
+Examples:
+  npubbot askers                 those with the most open jobs first, then the latest
+  npubbot askers --limit 5
+  npubbot askers --json | jq -r 'select(.standing == \"denied\") | .asker'")]
+    Askers {
+        /// Show at most this many.
+        #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+        limit: u16,
+        /// Print one JSON object a line.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        folders: FolderFlags,
+    },
+    /// Treat an asker as everybody again, or as a friend.
+    #[command(after_help = "\
+Examples:
+  npubbot allow npub1…             treat a denied asker, or a friend, as everybody again
+  npubbot allow --friend npub1…    ten times the open jobs and jobs a day, and no proof of work
 
-Exit code 3: no bot runs.")]
-pub(super) struct Jobs {
-    #[command(subcommand)]
-    command: Option<JobCommand>,
-    /// Show ended jobs too.
-    #[arg(long)]
-    all: bool,
-    /// Show those of this asker only.
-    #[arg(long, value_name = "NPUB")]
-    asker: Option<String>,
-    /// Print one JSON object a line.
-    #[arg(long, global = true)]
-    json: bool,
-    #[command(flatten)]
-    folders: FolderFlags,
+Messages that were ignored may be answered after the next start, while the relays still have them.")]
+    Allow {
+        /// Raise their limits tenfold and ask no proof of work of them.
+        #[arg(long)]
+        friend: bool,
+        /// The asker.
+        #[arg(value_name = "NPUB")]
+        npub: String,
+        #[command(flatten)]
+        folders: FolderFlags,
+    },
+    /// Ignore an asker from now on.
+    #[command(after_help = "\
+Examples:
+  npubbot deny npub1…    ignore an asker; their open jobs are cancelled
+
+They are not told. A key that was found is still sent. `npubbot allow` undoes it.")]
+    Deny {
+        /// The asker.
+        #[arg(value_name = "NPUB")]
+        npub: String,
+        #[command(flatten)]
+        folders: FolderFlags,
+    },
+    /// Delete what the running bot keeps of an asker.
+    #[command(after_help = "\
+Examples:
+  npubbot erase npub1…    delete what the ledger has of an asker; open jobs end, and they are not told
+
+The answer says what stays, and why. `npubbot deny` ignores them from now on.")]
+    Erase {
+        /// The asker.
+        #[arg(value_name = "NPUB")]
+        npub: String,
+        #[command(flatten)]
+        folders: FolderFlags,
+    },
+    /// Stop the search of the running bot for a while.
+    #[command(after_help = "\
+Examples:
+  npubbot pause             stop searching, also after a restart; messages are still answered
+  npubbot pause --for 3d    until `npubbot resume`, or for three days")]
+    Pause {
+        /// Go on by itself after this time.
+        #[arg(long = "for", value_name = "TIME", value_parser = duration::parse)]
+        time: Option<Duration>,
+        #[command(flatten)]
+        folders: FolderFlags,
+    },
+    /// Go on with the search.
+    #[command(after_help = "\
+Examples:
+  npubbot resume    search again after `npubbot pause`")]
+    Resume {
+        #[command(flatten)]
+        folders: FolderFlags,
+    },
+    /// Have the running bot read its configuration again.
+    #[command(after_help = "\
+Examples:
+  npubbot reload    take up a changed relays.toml; a wrong one changes nothing")]
+    Reload {
+        #[command(flatten)]
+        folders: FolderFlags,
+    },
 }
 
 /// Commands under `npubbot jobs`.
 #[derive(Subcommand, Debug)]
-enum JobCommand {
+pub(super) enum JobCommand {
     /// Show one job.
     #[command(after_help = "Examples:\n  npubbot jobs show 5 --json")]
     Show {
@@ -203,127 +179,74 @@ enum JobCommand {
     },
 }
 
-impl Jobs {
-    /// Runs the command.
+/// Takes the lines of an answer that are of this kind.
+macro_rules! only {
+    ($kind:ident) => {
+        |line| if let ReplyLine::$kind(content) = line { Some(content) } else { None }
+    };
+}
+
+impl Operate {
+    /// Sends the request and prints the answer.
+    ///
+    /// Errors: no bot runs, or it refuses; after a reload, not all of it was taken up.
     pub fn run(self) -> anyhow::Result<()> {
-        let command = match self.command {
-            Some(JobCommand::Cancel { job }) => return carry_out(&self.folders, OperatorCommand::Cancel { job }),
-            Some(JobCommand::Show { job }) => OperatorCommand::Show { job },
-            None => OperatorCommand::Jobs { all: self.all, asker: self.asker },
-        };
-        let job = |line| if let ReplyLine::Job(job) = line { Some(job) } else { None };
-        if show(&self.folders, command, self.json, job, job_text)? == 0 && !self.json {
-            writeln!(stdout(), "{}", if self.all { "There is no job." } else { "No job is open." })?;
+        let rule = |folders, npub, standing| carry_out(folders, OperatorCommand::Rule { npub, standing });
+        match self {
+            Operate::Status { json, folders } => {
+                let checks = if json { Vec::new() } else { ask(&folders, OperatorCommand::Doctor, only!(Finding))? };
+                let text = |status: &Status| status_text(status, &checks);
+                show(&folders, OperatorCommand::Status, json, only!(Status), text, "")
+            }
+            Operate::Stats { json, folders } => {
+                show(&folders, OperatorCommand::Stats, json, only!(Day), day_text, "No day is recorded yet.")
+            }
+            Operate::Jobs { command: Some(JobCommand::Cancel { job }), folders, .. } => {
+                carry_out(&folders, OperatorCommand::Cancel { job })
+            }
+            Operate::Jobs { command: Some(JobCommand::Show { job }), json, folders, .. } => {
+                show(&folders, OperatorCommand::Show { job }, json, only!(Job), job_text, "")
+            }
+            Operate::Jobs { command: None, all, asker, json, folders } => {
+                let none = if all { "There is no job." } else { "No job is open." };
+                show(&folders, OperatorCommand::Jobs { all, asker }, json, only!(Job), job_text, none)
+            }
+            Operate::Askers { limit, json, folders } => {
+                let command = OperatorCommand::Askers { most: limit.into() };
+                show(&folders, command, json, only!(Asker), asker_text, "No asker has had a job.")
+            }
+            Operate::Allow { friend: true, npub, folders } => rule(&folders, npub, Standing::Friend),
+            Operate::Allow { friend: false, npub, folders } => rule(&folders, npub, Standing::Ordinary),
+            Operate::Deny { npub, folders } => rule(&folders, npub, Standing::Denied),
+            Operate::Erase { npub, folders } => carry_out(&folders, OperatorCommand::Erase { npub }),
+            Operate::Pause { time, folders } => {
+                carry_out(&folders, OperatorCommand::Pause { seconds: time.map(|time| time.as_secs()) })
+            }
+            Operate::Resume { folders } => carry_out(&folders, OperatorCommand::Resume),
+            Operate::Reload { folders } => reload(&folders),
         }
-        Ok(())
     }
 }
 
-/// Flags of `npubbot askers`.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  npubbot askers                 those with the most open jobs first, then the latest
-  npubbot askers --limit 5
-  npubbot askers --json | jq -r 'select(.standing == \"denied\") | .asker'
-
-Exit code 3: no bot runs.")]
-pub(super) struct Askers {
-    /// Show at most this many.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=10_000))]
-    limit: u16,
-    /// Print one JSON object a line.
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    folders: FolderFlags,
-}
-
-impl Askers {
-    /// Runs the command.
-    pub fn run(self) -> anyhow::Result<()> {
-        let asker = |line| if let ReplyLine::Asker(asker) = line { Some(asker) } else { None };
-        let command = OperatorCommand::Askers { most: self.limit.into() };
-        if show(&self.folders, command, self.json, asker, asker_text)? == 0 && !self.json {
-            writeln!(stdout(), "No asker has had a job.")?;
+/// Has the bot read its configuration again, and waits until it has taken it up.
+fn reload(folders: &FolderFlags) -> anyhow::Result<()> {
+    carry_out(folders, OperatorCommand::Reload)?;
+    let data = folders.find()?.data;
+    loop {
+        std::thread::sleep(RELOAD_PERIOD);
+        let mut outcome = None;
+        control::ask(&data, OperatorCommand::Reloaded, |line| outcome = Some(line))?;
+        match outcome {
+            Some(ReplyLine::Refused(reason)) => bail!("{reason}"),
+            Some(ReplyLine::Said(text)) => {
+                note!("{text}");
+                return Ok(());
+            }
+            _ => {}
         }
-        Ok(())
     }
 }
 
-/// Flags of `npubbot stats`.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  npubbot stats                     the last 30 days (UTC), one a line
-  npubbot stats --json | jq .jobs_delivered
-
-Exit code 3: no bot runs.")]
-pub(super) struct Stats {
-    /// Print one JSON object a line, the oldest day first.
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    folders: FolderFlags,
-}
-
-impl Stats {
-    /// Runs the command.
-    pub fn run(self) -> anyhow::Result<()> {
-        let day = |line| if let ReplyLine::Day(day) = line { Some(day) } else { None };
-        show(&self.folders, OperatorCommand::Stats, self.json, day, day_text).map(drop)
-    }
-}
-
-/// Flags of `npubbot allow`.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  npubbot allow npub1…             treat a denied asker, or a friend, as everybody again
-  npubbot allow --friend npub1…    ten times the open jobs and jobs a day, and no proof of work
-
-Messages that were ignored may be answered after the next start, while the relays still have them.
-Exit code 3: no bot runs.")]
-pub(super) struct Allow {
-    /// Raise their limits tenfold and ask no proof of work of them.
-    #[arg(long)]
-    friend: bool,
-    #[command(flatten)]
-    asker: AboutAsker,
-}
-
-impl Allow {
-    /// Runs the command.
-    pub fn run(self) -> anyhow::Result<()> {
-        let standing = if self.friend { Standing::Friend } else { Standing::Ordinary };
-        self.asker.run(|npub| OperatorCommand::Rule { npub, standing })
-    }
-}
-
-/// Flags of `npubbot log`.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  npubbot log debug    log more, until the next start
-  npubbot log info     as usual
-
-Exit code 3: no bot runs.")]
-pub(super) struct Log {
-    /// The level: `error`, `warn`, `info`, `debug` or `trace`.
-    #[arg(value_name = "LEVEL", value_parser = ["error", "warn", "info", "debug", "trace"])]
-    level: String,
-    #[command(flatten)]
-    folders: FolderFlags,
-}
-
-impl Log {
-    /// Runs the command.
-    pub fn run(self) -> anyhow::Result<()> {
-        carry_out(&self.folders, OperatorCommand::Log { level: self.level })
-    }
-}
-
-/// Flags of `npubbot doctor`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -340,12 +263,11 @@ pub(super) struct Doctor {
 }
 
 impl Doctor {
-    /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let folders = self.identity.folders.find()?;
         let runtime = runtime()?;
         let identity = identity_file(&folders.data);
-        let findings = tell_if_slow(|| runtime.block_on(doctor(&folders.config, &folders.data, &identity)));
+        let findings = runtime.block_on(doctor(&folders.config, &folders.data, &identity));
         for finding in &findings {
             let mark = match finding.verdict {
                 Severity::Good => "ok  ",
@@ -368,19 +290,23 @@ fn carry_out(folders: &FolderFlags, command: OperatorCommand) -> anyhow::Result<
 }
 
 /// Sends a command and prints the lines of the answer that `pick` takes: each as a JSON object, or
-/// as text. Returns their number.
+/// as text. `none` is the text if there are none.
 pub(super) fn show<T: Serialize>(
     folders: &FolderFlags,
     command: OperatorCommand,
     is_json: bool,
     pick: impl Fn(ReplyLine) -> Option<T>,
     text: impl Fn(&T) -> String,
-) -> anyhow::Result<usize> {
+    none: &str,
+) -> anyhow::Result<()> {
     let lines = ask(folders, command, pick)?;
     for line in &lines {
         if is_json { print_json(line)? } else { stdout().write_all(text(line).as_bytes())? }
     }
-    Ok(lines.len())
+    if lines.is_empty() && !is_json {
+        writeln!(stdout(), "{none}")?;
+    }
+    Ok(())
 }
 
 /// Sends a command to the running bot and returns the lines of its answer that `pick` takes. Prints
@@ -394,36 +320,15 @@ fn ask<T>(
 ) -> anyhow::Result<Vec<T>> {
     let (mut lines, mut refused) = (Vec::new(), None);
     let data = folders.find()?.data;
-    tell_if_slow(|| {
-        control::ask(&data, command, |line| match line {
-            ReplyLine::Refused(reason) => refused = Some(reason),
-            ReplyLine::Said(text) => note!("{text}"),
-            line => lines.extend(pick(line)),
-        })
+    control::ask(&data, command, |line| match line {
+        ReplyLine::Refused(reason) => refused = Some(reason),
+        ReplyLine::Said(text) => note!("{text}"),
+        line => lines.extend(pick(line)),
     })?;
     if let Some(reason) = refused {
         bail!("{reason}");
     }
     Ok(lines)
-}
-
-/// Runs a function that asks the bot, and tells the operator on standard error if it takes long.
-pub(super) fn tell_if_slow<T>(ask: impl FnOnce() -> T) -> T {
-    let (asking, asked) = channel::<()>();
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            if asked.recv_timeout(NOTICE_AFTER) == Err(RecvTimeoutError::Timeout) {
-                note!("npubbot: no answer yet; a bot is given {} seconds", control::ANSWER_TIMEOUT.as_secs());
-            }
-        });
-        let answer = ask();
-        drop(asking);
-        answer
-    })
-}
-
-fn finding(line: ReplyLine) -> Option<Finding> {
-    if let ReplyLine::Finding(finding) = line { Some(finding) } else { None }
 }
 
 /// The state for people, with the failed checks that keep the bot from serving.

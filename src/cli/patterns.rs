@@ -7,7 +7,6 @@ use crate::pattern::{Best, Difficulty, NINETY_FIVE_PERCENT, Pattern, Rate, patte
 use anyhow::{Context, anyhow, bail, ensure};
 use clap::Args;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Parses patterns. Commas separate them, as spaces do.
 fn parse_patterns(words: &[String]) -> anyhow::Result<Vec<Pattern>> {
@@ -25,6 +24,16 @@ pub(super) enum SearchTarget {
     Patterns(Vec<Pattern>),
     /// A search without a target.
     Best(Best),
+}
+
+impl SearchTarget {
+    /// Patterns of which every key of the search meets one.
+    pub fn patterns(&self) -> Vec<Pattern> {
+        match self {
+            SearchTarget::Patterns(patterns) => patterns.clone(),
+            SearchTarget::Best(best) => best.family.floor(),
+        }
+    }
 }
 
 /// Parses patterns, or `best` with a family and a time, or `surprise`.
@@ -148,14 +157,9 @@ pub(super) fn note_on_turns(patterns: &[Pattern]) -> Option<&'static str> {
 pub(super) fn time_text(pattern: &Pattern, rate: Rate) -> String {
     match pattern.difficulty().expected_time(rate) {
         Some(Difficulty::LONGEST_TIME) => "more than 1,000 years".to_owned(),
-        Some(mean) => format!("{}, 95 % within {}", humanize(mean), humanize(in_95_percent(mean))),
+        Some(mean) => format!("{}, 95 % within {}", humanize(mean), humanize(mean.mul_f64(NINETY_FIVE_PERCENT))),
         None => "unknown".to_owned(),
     }
-}
-
-/// Time within which 95 % of searches with this mean end.
-pub(super) fn in_95_percent(mean: Duration) -> Duration {
-    mean.mul_f64(NINETY_FIVE_PERCENT)
 }
 
 #[cfg(test)]

@@ -60,26 +60,3 @@ impl SearchFlags {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct CommandLine {
-        #[command(flatten)]
-        flags: SearchFlags,
-    }
-
-    #[test]
-    fn a_flag_replaces_the_configured_memory_and_no_flag_leaves_it() {
-        let memory = |words: &[&str]| {
-            let options = SearchOptions { gpu_memory: Some(7), ..SearchOptions::default() };
-            CommandLine::try_parse_from(words).ok().map(|line| line.flags.over(options).gpu_memory)
-        };
-        assert_eq!(memory(&["npubbot"]), Some(Some(7)));
-        assert_eq!(memory(&["npubbot", "--gpu-memory", "2 GB"]), Some(Some(2_000_000_000)));
-        assert_eq!(memory(&["npubbot", "--gpu-memory", "2"]), None);
-    }
-}

@@ -4,9 +4,8 @@
 use super::Config;
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use thiserror::Error;
-use toml_edit::{Array, DocumentMut, Item, Value};
 
 /// Reason to refuse a configuration: file, line, the mistake, and the allowed values. Nothing was
 /// changed.
@@ -15,15 +14,6 @@ use toml_edit::{Array, DocumentMut, Item, Value};
 pub struct ConfigError(String);
 
 impl ConfigError {
-    /// A restore left another configuration beside the file, and nobody has chosen yet.
-    pub fn unsettled(file: &Path) -> ConfigError {
-        let file = file.display();
-        ConfigError(format!(
-            "{file} is not the configuration of the restored bot, which is beside it: compare both, then take it with \
-             `mv {file}.restored {file}`, or keep this one with `rm {file}.restored`"
-        ))
-    }
-
     fn unreadable(file: &Path, error: &io::Error) -> ConfigError {
         ConfigError(format!("{} cannot be read ({error}); {}", file.display(), advice(error)))
     }
@@ -49,7 +39,7 @@ fn advice(error: &io::Error) -> &'static str {
 impl Config {
     /// Reads and checks a file.
     ///
-    /// Errors: the mistake, with its line; there is a [`Config::restored`] beside the file.
+    /// Errors: the mistake, with its line.
     pub fn load(path: &Path) -> Result<Config, ConfigError> {
         Config::read(path).map(|(_, config)| config)
     }
@@ -59,9 +49,6 @@ impl Config {
     /// Errors: as [`Config::load`].
     pub fn read(path: &Path) -> Result<(String, Config), ConfigError> {
         let file = path.display().to_string();
-        if Config::restored(path).exists() {
-            return Err(ConfigError::unsettled(path));
-        }
         let bytes = std::fs::read(path).map_err(|error| ConfigError::unreadable(path, &error))?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
@@ -69,15 +56,6 @@ impl Config {
             ConfigError::wrong(&file, line, "this is not UTF-8 text; save the file as UTF-8")
         })?;
         Config::parse(&text, &file).map(|config| (text, config))
-    }
-
-    /// The file for a restored configuration that differs from an existing one at `path`. Until the
-    /// operator takes it or deletes it, the bot does not start: it could dial other relays, without
-    /// its proxy.
-    pub fn restored(path: &Path) -> PathBuf {
-        let mut name = path.as_os_str().to_owned();
-        name.push(".restored");
-        name.into()
     }
 
     /// Checks a configuration text. Error messages call it `name`.
@@ -219,52 +197,30 @@ pub struct Choices {
 impl Choices {
     /// The configuration's text, with the comments of the shipped file. It is not checked yet.
     fn text(&self) -> String {
-        // A test reads the shipped file, so this succeeds.
-        let Ok(mut file) = SHIPPED.parse::<DocumentMut>() else { return SHIPPED.to_owned() };
-        if let Some(name) = &self.name {
-            set(&mut file["bot"]["name"], name);
+        let quoted = |text: &String| toml::Value::from(text.as_str()).to_string();
+        let mut text = SHIPPED.to_owned();
+        let is_inbox = |part: &&str| part.starts_with("[[relays]]") && part.contains("\"inbox\"");
+        let shipped: Vec<&str> = SHIPPED.split("\n\n").filter(is_inbox).collect();
+        if let ([first, others @ ..], false) = (shipped.as_slice(), self.relays.is_empty()) {
+            // Relays without the role stay, because they help to find askers' relay lists.
+            others.iter().for_each(|relay| text = text.replace(&format!("{relay}\n\n"), ""));
+            let roles = first.lines().last().unwrap_or_default();
+            let own = self.relays.iter().map(|url| format!("[[relays]]\nurl = {}\n{roles}", quoted(url)));
+            text = text.replace(first, &own.collect::<Vec<_>>().join("\n\n"));
         }
-        if let Some(device) = &self.device {
-            set(&mut file["search"]["device"], device);
+        let status = self.status.map(|status| status.to_string());
+        let (name, device) = (self.name.as_ref().map(quoted), self.device.as_ref().map(quoted));
+        for (key, value) in
+            [("name", name), ("device", device), ("live_status", status.clone()), ("daily_note", status)]
+        {
+            let begin = format!("{key} = ");
+            let line = SHIPPED.lines().find(|line| line.starts_with(&begin));
+            if let (Some(line), Some(value)) = (line, value) {
+                text = text.replacen(&format!("\n{line}\n"), &format!("\n{begin}{value}\n"), 1);
+            }
         }
-        if let Some(status) = self.status {
-            set(&mut file["bot"]["live_status"], status);
-            set(&mut file["bot"]["daily_note"], status);
-        }
-        if !self.relays.is_empty() {
-            self.set_relays(&mut file);
-        }
-        file.to_string()
+        text
     }
-
-    /// Replaces the relays with the role `inbox`. Other relays stay, because they help to find
-    /// askers' relay lists.
-    fn set_relays(&self, file: &mut DocumentMut) {
-        let Some(tables) = file["relays"].as_array_of_tables_mut() else { return };
-        let is_inbox = |role: &Value| role.as_str() == Some("inbox");
-        let (mut inboxes, mut others) = (Vec::new(), Vec::new());
-        for table in tables.iter() {
-            let roles = table["roles"].as_array().map(Array::iter).into_iter().flatten();
-            if roles.into_iter().any(is_inbox) { inboxes.push(table.clone()) } else { others.push(table.clone()) }
-        }
-        let Some(first) = inboxes.into_iter().next() else { return };
-        tables.clear();
-        for url in &self.relays {
-            let mut table = first.clone();
-            set(&mut table["url"], url);
-            tables.push(table);
-        }
-        others.into_iter().for_each(|table| tables.push(table));
-    }
-}
-
-/// Replaces a value and keeps the space and comments around it.
-fn set(item: &mut Item, value: impl Into<Value>) {
-    let mut value = value.into();
-    if let Some(old) = item.as_value() {
-        *value.decor_mut() = old.decor().clone();
-    }
-    *item = Item::Value(value);
 }
 
 #[cfg(test)]

@@ -85,11 +85,6 @@ pub enum OperatorCommand {
     Reload,
     /// Say what has come of the last reload; nothing while the bot takes it up.
     Reloaded,
-    /// Log at this level from now on.
-    Log {
-        /// `error`, `warn`, `info`, `debug` or `trace`.
-        level: String,
-    },
 }
 
 /// One line of an answer.

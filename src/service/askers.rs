@@ -15,7 +15,7 @@ use nostr::{FromBech32, PublicKey};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 /// Factor by which a friend's limits on open jobs and on jobs a day exceed those of other askers.
@@ -24,12 +24,9 @@ const FRIEND_FACTOR: usize = 10;
 /// Time between two lookups of whom the npubs of `friends_of` follow.
 const FRIENDS_ROUND: Duration = Duration::from_secs(86_400);
 
-/// The standings of askers, and a count of ignored messages. Cheap to clone; clones share them.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Access(Arc<AccessTable>);
-
+/// The standings of askers, and a count of ignored messages.
 #[derive(Debug, Default)]
-struct AccessTable {
+pub(super) struct Access {
     standings: RwLock<HashMap<Asker, Standing>>,
     followed: RwLock<HashSet<Asker>>,
     ignored: AtomicU64,
@@ -40,14 +37,14 @@ impl Access {
     pub fn load(ledger: &Ledger) -> Result<Access, LedgerError> {
         let standings = RwLock::new(ledger.standings()?.into_iter().collect());
         let followed = RwLock::new(ledger.followed()?);
-        Ok(Access(Arc::new(AccessTable { standings, followed, ignored: AtomicU64::new(0) })))
+        Ok(Access { standings, followed, ignored: AtomicU64::new(0) })
     }
 
     /// Sets how an asker is treated, here and in the ledger. Returns the jobs that a denial
     /// cancelled. A message being answered at this moment may still become a job.
     pub fn set(&self, ledger: &Ledger, asker: Asker, standing: Standing) -> Result<Vec<JobId>, LedgerError> {
         let cancelled = ledger.set_standing(asker, standing)?;
-        self.0.standings.write().unwrap_or_else(PoisonError::into_inner).insert(asker, standing);
+        self.standings.write().unwrap_or_else(PoisonError::into_inner).insert(asker, standing);
         Ok(cancelled)
     }
 
@@ -55,14 +52,14 @@ impl Access {
     pub fn ignores(&self, asker: Asker) -> bool {
         let is_denied = self.standing(asker) == Standing::Denied;
         if is_denied {
-            self.0.ignored.fetch_add(1, Ordering::Relaxed);
+            self.ignored.fetch_add(1, Ordering::Relaxed);
         }
         is_denied
     }
 
     /// Messages ignored since the service started.
     pub fn ignored(&self) -> u64 {
-        self.0.ignored.load(Ordering::Relaxed)
+        self.ignored.load(Ordering::Relaxed)
     }
 
     /// Whether the asker is a friend.
@@ -70,13 +67,13 @@ impl Access {
         match self.standing(asker) {
             Standing::Denied => false,
             Standing::Friend => true,
-            Standing::Ordinary => self.0.followed.read().unwrap_or_else(PoisonError::into_inner).contains(&asker),
+            Standing::Ordinary => self.followed.read().unwrap_or_else(PoisonError::into_inner).contains(&asker),
         }
     }
 
     /// Replaces those whom the npubs of `friends_of` follow, here and in the ledger.
     fn set_followed(&self, ledger: &Ledger, followed: HashSet<Asker>) -> Result<(), LedgerError> {
-        let mut known = self.0.followed.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.followed.write().unwrap_or_else(PoisonError::into_inner);
         if *known != followed {
             ledger.set_followed(&followed)?;
             tracing::info!(friends = followed.len(), "friends of `friends_of` are looked up");
@@ -99,11 +96,11 @@ impl Access {
 
     /// Those whom the npubs of `friends_of` follow.
     pub fn followed(&self) -> HashSet<Asker> {
-        self.0.followed.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.followed.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn standing(&self, asker: Asker) -> Standing {
-        self.0.standings.read().unwrap_or_else(PoisonError::into_inner).get(&asker).copied().unwrap_or_default()
+        self.standings.read().unwrap_or_else(PoisonError::into_inner).get(&asker).copied().unwrap_or_default()
     }
 }
 
@@ -156,7 +153,7 @@ pub(super) fn set_standing(bot: &Handles, npub: &str, to: Standing) -> Result<St
     for &job in &cancelled {
         bot.scheduler.remove(job);
     }
-    context.wakes.status.wake();
+    context.wakes.status.notify_one();
     tracing::info!(?to, cancelled = cancelled.len(), "the operator set how an asker is treated");
     Ok(match (to, cancelled.len()) {
         (Standing::Denied, 0) => "their messages are ignored from now on; they had no open job".to_owned(),
@@ -177,7 +174,7 @@ pub(super) fn erase(bot: &Handles, npub: &str) -> Result<String, String> {
     let erased = bot.context.ledger.erase(parse_npub(npub)?).map_err(|error| error.to_string())?;
     let Some(open) = erased else { return Ok("the ledger has nothing of them that can be erased".to_owned()) };
     open.iter().for_each(|&job| bot.scheduler.remove(job));
-    bot.context.wakes.status.wake();
+    bot.context.wakes.status.notify_one();
     tracing::info!(open = open.len(), "the operator erased an asker's data");
     Ok(format!(
         "their jobs ({} open), results, unsent messages and language are erased and overwritten. What stays: ids of \
@@ -185,46 +182,4 @@ pub(super) fn erase(bot: &Handles, npub: &str) -> Result<String, String> {
          rule of `deny` or `allow`; and that a half was used, without its asker. Backups and relays keep what they have",
         open.len()
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::clock::Clock;
-    use crate::config::Config;
-
-    fn asker(number: u8) -> Asker {
-        Asker([number; 32])
-    }
-
-    #[test]
-    fn only_messages_of_denied_askers_are_ignored_and_each_is_counted() {
-        let folder = tempfile::tempdir().unwrap();
-        let ledger = Ledger::open(folder.path(), Clock::System).unwrap();
-        let access = Access::load(&ledger).unwrap();
-        access.set(&ledger, asker(1), Standing::Denied).unwrap();
-        access.set(&ledger, asker(2), Standing::Friend).unwrap();
-        assert_eq!([1, 2, 3, 1].map(|number| access.ignores(asker(number))), [true, false, false, true]);
-        assert_eq!(access.ignored(), 2);
-        let again = Access::load(&ledger).unwrap();
-        assert!(again.ignores(asker(1)) && again.is_friend(asker(2)), "the ledger keeps the standings");
-        again.set(&ledger, asker(1), Standing::Ordinary).unwrap();
-        assert!(!again.ignores(asker(1)));
-    }
-
-    #[test]
-    fn a_friends_limits_are_bounded_and_those_of_others_as_configured() {
-        let folder = tempfile::tempdir().unwrap();
-        let ledger = Ledger::open(folder.path(), Clock::System).unwrap();
-        let access = Access::load(&ledger).unwrap();
-        access.set(&ledger, asker(2), Standing::Friend).unwrap();
-        let limits = Config::embedded_default().unwrap().limits;
-        let figures = |number| {
-            let limits = access.limits(asker(number), &limits);
-            (limits.open_jobs_per_asker, limits.jobs_per_day, limits.prefixes_per_job, limits.longest_expected_time)
-        };
-        let (open, day, prefixes, longest) = figures(1);
-        assert_eq!((open, day), (limits.open_jobs_per_asker, limits.jobs_per_day));
-        assert_eq!(figures(2), (10 * open, 10 * day, prefixes, longest));
-    }
 }

@@ -24,29 +24,6 @@ use tokio::sync::Notify;
 /// and the date of a wrap is up to two days back.
 const RESULT_LIFE: Duration = Duration::from_secs(16 * 86_400);
 
-/// A wake-up for one waiting task. Cheap to clone; clones share the wake-up.
-///
-/// A call made while nobody waits is kept for the next wait. Several such calls count as one.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Wake(Arc<Notify>);
-
-impl Wake {
-    /// Wakes the task that waits, now or at its next wait.
-    pub fn wake(&self) {
-        self.0.notify_one();
-    }
-
-    /// Returns at the next call of [`Wake::wake`].
-    pub async fn woken(&self) {
-        self.0.notified().await;
-    }
-
-    /// Returns this wake-up as a [`Notify`], for lower rooms, which do not know this type.
-    pub fn as_notify(&self) -> Arc<Notify> {
-        Arc::clone(&self.0)
-    }
-}
-
 /// Time between two lines of the log about a trouble that lasts.
 const LOG_AGAIN_AFTER: Duration = Duration::from_secs(3600);
 
@@ -64,21 +41,22 @@ impl HourlyLine {
     }
 }
 
-/// The wake-ups by which parts of the service tell each other of new work.
+/// The wake-ups by which parts of the service tell each other of new work. Each has one waiting
+/// task. A call made while it does not wait is kept, and several such calls count as one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wakes {
     /// The outbox has a new message.
-    pub outbox: Wake,
+    pub outbox: Arc<Notify>,
     /// A job was added or removed: the public status may have changed.
-    pub status: Wake,
+    pub status: Arc<Notify>,
     /// A public event is ready to be published.
-    pub post: Wake,
+    pub post: Arc<Notify>,
     /// The last status of this run is published; the publisher may end.
-    pub goodbye: Wake,
+    pub goodbye: Arc<Notify>,
     /// The watchdog found a relay that no longer delivers: subscribe again.
-    pub resubscribe: Wake,
+    pub resubscribe: Arc<Notify>,
     /// Somebody wants to know whether the maintenance task still runs ([`Pulse`]).
-    pub ping: Wake,
+    pub ping: Arc<Notify>,
 }
 
 /// The state that all parts of the service share. Cheap to clone.
@@ -90,8 +68,8 @@ pub(super) struct ServiceContext {
     pub config: Arc<Config>,
     pub wakes: Wakes,
     pub encryption_keys: Arc<EncryptionKeys>,
-    pub access: Access,
-    pub pulse: Pulse,
+    pub access: Arc<Access>,
+    pub pulse: Arc<Pulse>,
     pub new_askers: NewAskers,
     /// The tasks and threads of the service; those of the search are on the scheduler's roster.
     pub roster: Roster,
@@ -137,8 +115,8 @@ impl ServiceContext {
             config: Arc::new(Config::embedded_default().unwrap()),
             wakes: Wakes::default(),
             encryption_keys: Arc::default(),
-            access: Access::default(),
-            pulse: Pulse::default(),
+            access: Arc::default(),
+            pulse: Arc::default(),
             new_askers: NewAskers::new(1000),
             roster: Roster::default(),
             #[cfg(feature = "fleet")]

@@ -12,12 +12,12 @@ use crate::log_writer;
 use crate::nostr::{RelayFigures, nip11, reach};
 use crate::os::files::{self, free_bytes};
 use crate::os::{kernel, walls};
-use crate::pattern::Rate;
 use crate::scheduler::{DeviceStatus, Health, Rest};
 use crate::search::cpu::describe_kernel;
 use crate::search::cuda::probe;
 use crate::search::{self, DeviceChoice, DeviceId, SearchOptions};
 use crate::vault::{self, MissingWall};
+use anyhow::bail;
 use std::borrow::Cow;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -122,24 +122,15 @@ fn device_findings(wanted: Option<&SearchOptions>, data: &Path) -> Vec<Finding> 
     };
     findings.push(kernels);
     findings.push(good("CPU", describe_kernel()));
-    findings.extend(kernel::is_wsl().then(|| wsl_finding(has_gpus)));
+    if kernel::is_wsl() {
+        let slow = "this Linux runs within Windows, where launches on a GPU take longer to start; npubbot.exe on Windows \
+                    itself is faster";
+        let none = "this Linux runs within Windows; for a GPU the driver of Windows is enough, install none here";
+        findings.push(if has_gpus { weak("WSL", slow) } else { good("WSL", none) });
+    }
     let gpus: Vec<usize> = found.gpus.iter().filter(|gpu| gpu.check.is_ok()).map(|gpu| gpu.ordinal).collect();
     findings.extend(wanted.into_iter().flat_map(|options| choice_findings(options, &gpus)));
     findings
-}
-
-/// The finding about a Linux within Windows (WSL).
-fn wsl_finding(has_gpu: bool) -> Finding {
-    match has_gpu {
-        true => {
-            let text = "this Linux runs within Windows, where launches on a GPU take longer to start; \
-                        npubbot.exe on Windows itself is faster";
-            weak("WSL", text)
-        }
-        false => {
-            good("WSL", "this Linux runs within Windows; for a GPU the driver of Windows is enough, install none here")
-        }
-    }
 }
 
 /// Whether the devices that the configuration asks for are among these GPUs and the CPU.
@@ -216,27 +207,41 @@ fn folder_findings(data: &Path, identity: &Path) -> Vec<Finding> {
     findings
 }
 
-fn identity_finding(data: &Path, identity: &Path) -> Finding {
-    let path = identity.display();
-    let wrong = match identity.metadata() {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            format!("{path} cannot be read ({error}); ask as the user that runs the bot, or as root")
-        }
+/// Checks that a data folder has its identity file.
+///
+/// Errors: the file is hidden from this user; there is none; there is the ledger of a bot that lost
+/// it.
+pub fn need_identity(file: &Path, data: &Path) -> anyhow::Result<()> {
+    let (path, ledger) = (file.display(), ledger::folder(data));
+    match file.try_exists() {
+        Ok(true) => Ok(()),
         // A new identity would be another bot, with the jobs of this one.
-        Err(_) if ledger::is_present(&ledger::folder(data)) => {
-            format!("it is lost, but its ledger is there: restore {path} from your copy or a backup")
+        Ok(false) if ledger::is_present(&ledger) => bail!(
+            "there is no identity at {path}, but there is the ledger {}; restore the identity file from your copy, or name \
+             another folder with --data",
+            ledger.display()
+        ),
+        Ok(false) => {
+            bail!("there is no identity at {path}; make one with `npubbot init`, or name its folder with --data")
         }
-        Err(_) => "there is none, and `serve` makes none; run `npubbot init`".to_owned(),
-        Ok(_) => match (vault::inspect_identity(identity), files::is_open_to_others(identity)) {
-            (Err(error), _) => error.to_string(),
-            (Ok(()), Ok(true)) => {
-                let command = files::closing_command(identity);
-                return weak("identity", format!("others on this machine can copy it: {command}"));
-            }
-            (Ok(()), _) => return good("identity", "it is there; keep a copy elsewhere"),
-        },
-    };
-    broken("identity", wrong)
+        Err(error) => {
+            bail!("the identity {path} cannot be read ({error}); run npubbot as the user that runs the bot, or as root")
+        }
+    }
+}
+
+fn identity_finding(data: &Path, identity: &Path) -> Finding {
+    if let Err(error) = need_identity(identity, data) {
+        return broken("identity", error.to_string());
+    }
+    match (vault::inspect_identity(identity), files::is_open_to_others(identity)) {
+        (Err(error), _) => broken("identity", error.to_string()),
+        (Ok(()), Ok(true)) => {
+            let command = files::closing_command(identity);
+            weak("identity", format!("others on this machine can copy it: {command}"))
+        }
+        (Ok(()), _) => good("identity", "it is there; keep a copy elsewhere"),
+    }
 }
 
 /// The finding about a disk with few bytes left.
@@ -329,9 +334,13 @@ pub(super) async fn check_running(bot: &Handles, up: Duration) -> Vec<Finding> {
     findings.extend(bot.fleet_status().iter().flat_map(super::workers::findings));
     findings.extend(connection_findings(&bot.relays.figures().await));
     findings.extend(bot.relays.clock_behind().and_then(clock_finding));
-    findings.extend(walls::missing().iter().flat_map(|(process, missing)| wall_findings(process, missing)));
-    findings.extend(vault_findings(bot.context.vault.trouble(), bot.context.vault.refusals()));
-    findings.push(message_finding(bot));
+    findings.extend(vault_findings(
+        bot.context.vault.trouble(),
+        &bot.context.vault.missing_walls(),
+        bot.context.vault.refusals(),
+    ));
+    let dropped = causes_text(&bot.context.vault.dropped(), bot.context.access.ignored());
+    findings.push(good("messages", format!("not answered since the start: {dropped}")));
     findings.extend(restart_findings(&bot.restarts(), log_writer::lost_lines()));
     findings.extend(bot.context.ledger.free_bytes().and_then(disk_finding));
     findings.extend(ledger_totals(bot));
@@ -355,30 +364,27 @@ fn program_finding(path: Option<&Path>, up: Duration) -> Finding {
 fn search_findings(devices: &[DeviceStatus], is_paused: bool) -> Vec<Finding> {
     let works = |device: &DeviceStatus| device.health == Health::Working;
     let out = if devices.iter().any(works) { Severity::Weak } else { Severity::Broken };
-    let mut findings: Vec<Finding> = devices
-        .iter()
-        .map(|device| match (&device.health, &device.rest, device.rate) {
+    let mut findings = Vec::new();
+    for device in devices {
+        let id = &device.id;
+        let (verdict, text) = match (&device.health, &device.rest, device.rate) {
             (Health::Out(reason), ..) => {
                 let remedy = "the bot tries it again by itself; if it stays out, restart the bot";
-                finding("search", out, format!("{} is out of use: {reason}; {remedy}", device.id))
+                (out, format!("{id} is out of use: {reason}; {remedy}"))
             }
-            (Health::Working, Some(rest), _) => {
-                // Rest outside the hours or on the battery is as the operator wants it. Rest
-                // because of heat is not.
-                let verdict = if matches!(rest, Rest::Heat { .. }) { Severity::Weak } else { Severity::Good };
-                finding("search", verdict, format!("{} rests {rest}", device.id))
+            // Rest outside the hours or on the battery is as the operator wants it.
+            (Health::Working, Some(rest @ Rest::Heat { .. }), _) => (Severity::Weak, format!("{id} rests {rest}")),
+            (Health::Working, Some(rest), _) => (Severity::Good, format!("{id} rests {rest}")),
+            (Health::Working, None, Some(rate)) if !is_paused => {
+                let part = 100.0 * device.part;
+                let share = if part < 99.5 { format!(", {part:.0} % of the time") } else { String::new() };
+                (Severity::Good, format!("{id} searches at {rate}{share}"))
             }
-            (Health::Working, None, Some(Rate(rate))) if !is_paused => {
-                good("search", format!("{} searches at {}{}", device.id, Rate(rate), share_text(device)))
-            }
-            (Health::Working, ..) => good("search", format!("{} is ready", device.id)),
-        })
-        .collect();
-    findings.extend(
-        devices
-            .iter()
-            .flat_map(|device| device.warnings.iter().map(|text| weak("search", format!("{}: {text}", device.id)))),
-    );
+            (Health::Working, ..) => (Severity::Good, format!("{id} is ready")),
+        };
+        findings.push(finding("search", verdict, text));
+        findings.extend(device.warnings.iter().map(|text| weak("search", format!("{id}: {text}"))));
+    }
     if is_paused {
         let text = "the search is paused, so no job ends; `npubbot resume` goes on with it";
         findings.push(weak("search", text));
@@ -386,23 +392,16 @@ fn search_findings(devices: &[DeviceStatus], is_paused: bool) -> Vec<Finding> {
     findings
 }
 
-/// A text about the share of its time in which a device can search; empty if that is all of it.
-fn share_text(device: &DeviceStatus) -> String {
-    if device.part < 0.995 { format!(", {:.0} % of the time", 100.0 * device.part) } else { String::new() }
-}
-
 /// The connections to the bot's own relays.
 fn connection_findings(relays: &[RelayFigures]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for relay in relays {
-        match (&relay.said, relay.is_connected()) {
-            (Some(said), _) => findings.push(weak("connections", format!("{} says: {}", relay.url, said.text))),
-            (None, true) => {}
-            (None, false) => {
-                findings
-                    .push(weak("connections", format!("the bot is not connected to {}; it tries again", relay.url)));
-            }
-        }
+        let text = match (&relay.said, relay.is_connected()) {
+            (Some(said), _) => format!("{} says: {}", relay.url, said.text),
+            (None, false) => format!("the bot is not connected to {}; it tries again", relay.url),
+            (None, true) => continue,
+        };
+        findings.push(weak("connections", text));
     }
     let connected = relays.iter().filter(|relay| relay.is_connected()).count();
     findings.push(match connected {
@@ -437,19 +436,17 @@ pub(super) fn clock_finding(behind: i64) -> Option<Finding> {
     Some(finding("clock", verdict, text))
 }
 
-/// The walls that a process lacks.
-fn wall_findings(process: &str, missing: &[MissingWall]) -> Vec<Finding> {
-    let finding = |MissingWall { loss, is_sandbox }: &MissingWall| match is_sandbox {
-        true => broken("walls", format!("a sandbox is missing around {process}: {loss}")),
-        false => weak("walls", format!("a protection is missing around {process}: {loss}")),
+/// The vault process. `trouble` says why it does not work; `missing_walls` are the restrictions
+/// that it lacks; `refusals` counts the signatures that it refused.
+fn vault_findings(trouble: Option<String>, missing_walls: &[MissingWall], refusals: u64) -> Vec<Finding> {
+    let of = |process, walls: &[MissingWall]| -> Vec<Finding> {
+        let finding = |MissingWall { loss, is_sandbox }: &MissingWall| match is_sandbox {
+            true => broken(process, format!("a sandbox is missing: {loss}")),
+            false => weak(process, format!("a protection is missing: {loss}")),
+        };
+        walls.iter().map(finding).collect()
     };
-    missing.iter().map(finding).collect()
-}
-
-/// The vault process. `trouble` says why it does not work; `refusals` counts the signatures that it
-/// refused.
-fn vault_findings(trouble: Option<String>, refusals: u64) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let mut findings = [of("vault", missing_walls), of("network process", walls::missing())].concat();
     if refusals > 0 {
         let text = format!("it refused {refusals} signatures: a bug, or the bot's process is captured; see the log");
         findings.push(broken("vault", text));
@@ -459,14 +456,6 @@ fn vault_findings(trouble: Option<String>, refusals: u64) -> Vec<Finding> {
         Some(reason) => broken("vault", format!("no message is opened and no key found: {reason}")),
     });
     findings
-}
-
-/// Messages that were not answered, by cause.
-fn message_finding(bot: &Handles) -> Finding {
-    let context = &bot.context;
-    let text =
-        format!("not answered since the start: {}", causes_text(&context.vault.dropped(), context.access.ignored()));
-    good("messages", text)
 }
 
 /// Tasks and threads that were started again, and lines of the log that were lost.
@@ -505,7 +494,7 @@ fn ledger_totals(bot: &Handles) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nostr::{ConnectionState, RelayWords};
+    use crate::pattern::Rate;
 
     fn device(health: Health, rate: Option<f64>) -> DeviceStatus {
         DeviceStatus {
@@ -542,23 +531,6 @@ mod tests {
         assert!(capped[0].text.ends_with(", 50 % of the time") && worst(&capped) == Severity::Weak, "{capped:?}");
     }
 
-    /// Relays that are away: `a_running_bot_tells_what_only_it_knows` in `tests/it/cli`.
-    #[test]
-    fn a_relay_that_refuses_is_named_and_if_all_do_the_bot_is_broken() {
-        let said = RelayWords { text: "CLOSED blocked: pay".to_owned(), refuses_inbox: true };
-        let relay = |said| RelayFigures {
-            url: "wss://a".to_owned(),
-            state: ConnectionState::Connected,
-            failures: 0,
-            lag_milliseconds: None,
-            said,
-        };
-        let refuses = connection_findings(&[relay(Some(said.clone()))]);
-        assert!(worst(&refuses) == Severity::Broken && refuses[0].text.contains("CLOSED blocked: pay"), "{refuses:?}");
-        assert_eq!(worst(&connection_findings(&[relay(Some(said)), relay(None)])), Severity::Weak);
-        assert_eq!(worst(&connection_findings(&[relay(None)])), Severity::Good);
-    }
-
     #[test]
     fn a_clock_that_differs_is_named_before_anybody_is_lost() {
         assert_eq!([0, 59, -59].map(clock_finding), [None, None, None]);
@@ -569,13 +541,13 @@ mod tests {
 
     #[test]
     fn a_vault_that_does_not_start_and_each_missing_sandbox_are_named() {
-        assert_eq!(worst(&vault_findings(None, 0)), Severity::Good);
-        let gone = vault_findings(Some("wrong passphrase; try again".to_owned()), 0);
+        assert_eq!(worst(&vault_findings(None, &[], 0)), Severity::Good);
+        let gone = vault_findings(Some("wrong passphrase; try again".to_owned()), &[], 0);
         assert!(worst(&gone) == Severity::Broken && gone[0].text.contains("wrong passphrase"), "{gone:?}");
         let missing = |is_sandbox| MissingWall { loss: "its memory may be swapped to disk".to_owned(), is_sandbox };
-        assert_eq!(worst(&wall_findings("vault", &[missing(true)])), Severity::Broken);
-        let low = wall_findings("cuda:0", &[missing(false)]);
-        assert_eq!(worst(&vault_findings(None, 1)), Severity::Broken);
+        assert_eq!(worst(&vault_findings(None, &[missing(true)], 0)), Severity::Broken);
+        let low = vault_findings(None, &[missing(false)], 0);
+        assert_eq!(worst(&vault_findings(None, &[], 1)), Severity::Broken);
         assert!(worst(&low) == Severity::Weak && low[0].text.contains("swapped"), "{low:?}");
     }
 

@@ -9,7 +9,6 @@ use crate::ledger::{Job, LedgerError};
 use crate::memory;
 use crate::message::GiftWrap;
 use crate::nostr::vanish_requests;
-use crate::scheduler::DeviceEnergy;
 use crate::shutdown::Shutdown;
 use crate::vault::{UnwrapError, VaultError};
 use std::collections::BTreeMap;
@@ -31,14 +30,14 @@ impl Handles {
         let (mut ticks, mut turns) = (tokio::time::interval(ROUND), self.context.clock.turns());
         let mut rounds: u32 = 0;
         let (began, began_at) = (Instant::now(), self.context.clock.now());
-        let (mut counted, mut logged, mut clock_line) = ((0, 0), None, HourlyLine::default());
+        let (mut counted, mut clock_line) = ((0, 0), HourlyLine::default());
         loop {
             let tick = async {
                 tokio::select! { _ = ticks.tick() => {} () = turns.next() => {} }
             };
             tokio::select! {
                 () = shutdown.stopped() => return,
-                () = self.context.wakes.ping.woken() => self.context.pulse.beat(),
+                () = self.context.wakes.ping.notified() => self.context.pulse.beats.send_modify(|beats| *beats += 1),
                 () = tick => {
                     // A wall clock that jumps ahead must not expire every job. So the time is at
                     // most the time of the start plus the time measured since.
@@ -47,15 +46,13 @@ impl Handles {
                     self.tell_askers();
                     self.end_pause();
                     self.record_searched();
-                    let energy = self.read_energy().await;
-                    counted = self.count_searched(counted, &energy);
+                    counted = self.count_searched(counted).await;
                     if rounds.is_multiple_of(ROUNDS_AN_HOUR) {
                         if let Err(error) = self.context.ledger.delete_expired() {
                             tracing::warn!(%error, "the ledger could not be cleaned");
                         }
                         self.delete_old_jobs();
-                        self.log_totals(logged.as_ref(), &energy).await;
-                        logged = Some(energy);
+                        self.log_totals().await;
                     }
                     rounds = rounds.wrapping_add(1);
                 }
@@ -84,24 +81,12 @@ impl Handles {
         }
     }
 
-    /// Reads the energy counters of the devices. This runs in every round, because the counters
-    /// wrap within minutes.
-    async fn read_energy(&self) -> EnergyReading {
-        let scheduler = Arc::clone(&self.scheduler);
-        let energy = tokio::task::spawn_blocking(move || scheduler.energy()).await;
-        EnergyReading { at: Instant::now(), energy: energy.unwrap_or_default() }
-    }
-
-    /// Logs that the bot works, with totals. This runs once an hour. `before`: the energy at the
-    /// last such line.
-    async fn log_totals(&self, before: Option<&EnergyReading>, energy: &EnergyReading) {
+    /// Logs that the bot works, with totals. This runs once an hour.
+    async fn log_totals(&self) {
         let connected = self.relays.wait_for_any(Duration::ZERO).await;
-        let [watts, candidates_per_joule] = power_texts(before, energy, self.scheduler.devices().len());
         match self.context.ledger.totals() {
             Ok(totals) => tracing::info!(
                 rate = %self.scheduler.rate().unwrap_or_default(),
-                %watts,
-                %candidates_per_joule,
                 open_jobs = totals.accepted,
                 unsent_messages = totals.unsent_messages,
                 delivered = totals.delivered,
@@ -115,15 +100,18 @@ impl Handles {
     }
 
     /// Adds the candidates and joules beyond `counted`, those already recorded, to today's figures.
-    /// Returns what is recorded now. Energy without candidates is written in steps of 0.01 kWh.
-    fn count_searched(&self, counted: (u64, u64), energy: &EnergyReading) -> (u64, u64) {
+    /// Returns what is recorded now. Energy without candidates is written in steps of 0.01 kWh. The
+    /// devices' counters of energy wrap within minutes, so they are read in every round.
+    async fn count_searched(&self, counted: (u64, u64)) -> (u64, u64) {
+        let scheduler = Arc::clone(&self.scheduler);
+        let energy = tokio::task::spawn_blocking(move || scheduler.energy()).await.unwrap_or_default();
         let candidates = self.scheduler.candidates();
-        let used = energy.energy.iter().map(|device| device.joules).sum::<f64>() as u64;
+        let used = energy.iter().map(|device| device.joules).sum::<f64>() as u64;
         let new = (candidates.saturating_sub(counted.0), used.saturating_sub(counted.1));
         if new.0 == 0 && new.1 < IDLE_JOULES {
             return counted;
         }
-        match self.context.ledger.count_searched(new.0, (!energy.energy.is_empty()).then_some(new.1)) {
+        match self.context.ledger.count_searched(new.0, (!energy.is_empty()).then_some(new.1)) {
             Ok(()) => (candidates, used),
             Err(error) => {
                 tracing::warn!(%error, "today's figures could not be noted yet");
@@ -177,7 +165,7 @@ impl Handles {
         let tell = |job: &Job| -> anyhow::Result<()> {
             if record(job.id, &seal(job)?)? {
                 tracing::info!(job = %job.id, reason, "the asker is told");
-                self.context.wakes.outbox.wake();
+                self.context.wakes.outbox.notify_one();
             }
             Ok(())
         };
@@ -214,7 +202,7 @@ impl Handles {
             self.context.ledger.expire(job.id, &notice)?;
         }
         self.scheduler.remove(job.id);
-        self.context.wakes.outbox.wake();
+        self.context.wakes.outbox.notify_one();
         Ok(())
     }
 
@@ -277,67 +265,9 @@ pub(super) fn causes_text(dropped: &[(UnwrapError, u64)], of_denied: u64) -> Str
     if causes.is_empty() { "none".to_owned() } else { causes.join(", ") }
 }
 
-/// A reading of the devices' energy.
-struct EnergyReading {
-    /// Time of the reading.
-    at: Instant,
-    /// The devices that told their energy.
-    energy: Vec<DeviceEnergy>,
-}
-
-/// Mean power in watts and millions of candidates per joule between two readings, of those of
-/// `devices` devices that tell their energy. The texts say how many, if not all do.
-fn power_texts(before: Option<&EnergyReading>, now: &EnergyReading, devices: usize) -> [String; 2] {
-    let (mut told, mut joules, mut candidates) = (0, 0.0, 0);
-    for device in &now.energy {
-        let earlier = before.iter().flat_map(|before| &before.energy).find(|earlier| earlier.id == device.id);
-        let Some(earlier) = earlier else { continue };
-        joules += device.joules - earlier.joules;
-        candidates += device.candidates.saturating_sub(earlier.candidates);
-        told += 1;
-    }
-    let time = before.map_or(0.0, |before| now.at.saturating_duration_since(before.at).as_secs_f64());
-    if told == 0 || time == 0.0 || joules == 0.0 {
-        return ["not known"; 2].map(str::to_owned);
-    }
-    let of = if told < devices { format!(" ({told} of {devices} devices)") } else { String::new() };
-    [format!("{:.0}{of}", joules / time), format!("{:.1} M{of}", candidates as f64 / joules / 1e6)]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::DeviceId;
-
-    fn reading(at: Instant, energy: &[(usize, f64, u64)]) -> EnergyReading {
-        let energy = energy.iter().map(|&(gpu, joules, candidates)| {
-            let id = DeviceId::Cuda(gpu);
-            DeviceEnergy { id, joules, candidates }
-        });
-        EnergyReading { at, energy: energy.collect() }
-    }
-
-    #[test]
-    fn power_is_that_of_the_devices_that_tell_it_since_the_reading_before() {
-        let began = Instant::now();
-        let before = reading(began, &[(0, 1e6, 1 << 40), (1, 50.0, 7)]);
-        let hour_later = |energy: &[(usize, f64, u64)]| reading(began + Duration::from_secs(3600), energy);
-        let told = power_texts;
-        // 600 and 400 W for an hour, 300 and 200 M candidates a joule.
-        let (joules, others) = (600.0 * 3600.0, 400.0 * 3600.0);
-        let first = (0, 1e6 + joules, (1 << 40) + (joules * 300e6) as u64);
-        let second = (1, 50.0 + others, 7 + (others * 200e6) as u64);
-        let both = hour_later(&[first, second]);
-        assert_eq!(told(Some(&before), &both, 2), ["1000", "260.0 M"]);
-        assert_eq!(told(Some(&before), &both, 3), ["1000 (2 of 3 devices)", "260.0 M (2 of 3 devices)"]);
-        let one = hour_later(&[first]);
-        assert_eq!(told(Some(&before), &one, 2), ["600 (1 of 2 devices)", "300.0 M (1 of 2 devices)"]);
-        let idle = hour_later(&[(0, 1e6 + 3600.0, 1 << 40)]);
-        assert_eq!(told(Some(&before), &idle, 1), ["1", "0.0 M"]);
-        for (before, now) in [(None, &both), (Some(&before), &hour_later(&[])), (Some(&before), &before)] {
-            assert_eq!(told(before, now, 2), ["not known"; 2]);
-        }
-    }
 
     #[test]
     fn dropped_messages_are_named_by_cause() {

@@ -17,7 +17,7 @@ mod tasks;
 #[cfg(feature = "fleet")]
 pub(crate) mod workers;
 
-pub use doctor::{FULL_DISK_BYTES, doctor};
+pub use doctor::{FULL_DISK_BYTES, doctor, need_identity};
 pub use monitor::{MetricsServer, Monitor, Monitors, ServiceManager};
 pub use operator::{Outcome, ProcessControls};
 
@@ -29,16 +29,14 @@ use crate::device_process;
 use crate::fault::{self, Step};
 use crate::ledger::{self, Ledger, LedgerError, Totals};
 use crate::nostr::{Reach, Relays, nip11};
-use crate::pattern::{Pattern, Rate};
 use crate::roster::{KeepTasks, Roster, task};
-use crate::scheduler::{DeviceOpener, DeviceStatus, Scheduler};
+use crate::scheduler::{DeviceOpener, Scheduler};
 use crate::search::Surroundings;
 use crate::shutdown::{self, Shutdown, Stopper};
 use crate::vault::{DeviceFolders, DirectSpawner, PublicSettings, Spawner, Vault};
 use crate::web::PAGE_SHA256;
 use askers::Access;
 use context::{Handles, ServiceContext, Wakes};
-use monitor::Pulse;
 use operator::OperatorRequests;
 use results::Results;
 use std::collections::HashSet;
@@ -72,10 +70,7 @@ pub fn files_to_read(config: &Config, data: &Path) -> Vec<PathBuf> {
 
 /// The running bot.
 pub struct Service {
-    context: ServiceContext,
-    scheduler: Arc<Scheduler>,
-    ledger: Ledger,
-    relays: Relays,
+    handles: Handles,
     stopper: Stopper,
     tasks: JoinSet<()>,
 }
@@ -116,20 +111,20 @@ impl Service {
         let (stopper, shutdown) = shutdown::pair();
         let context = ServiceContext {
             vault: vault.with_clock(clock.clone()),
-            ledger: ledger.clone(),
+            access: Arc::new(Access::load(&ledger)?),
+            ledger,
             clock,
             new_askers: backlog::NewAskers::new(config.limits.new_askers_per_minute),
             config: Arc::new(config),
             wakes: Wakes::default(),
             encryption_keys: Arc::default(),
-            access: Access::load(&ledger)?,
-            pulse: Pulse::default(),
+            pulse: Arc::default(),
             roster: Roster::default(),
             #[cfg(feature = "fleet")]
             fleet,
             shutdown,
         };
-        let scheduler = start_search(&context, device_process::opener(devices, context.config.vault.walls))?;
+        let scheduler = start_search(&context, device_process::opener(devices))?;
         let config = &context.config;
         let reach = Reach {
             visits_external: config.bot.visit_askers_relays,
@@ -145,8 +140,9 @@ impl Service {
         if config.network.proxy.is_none() {
             tokio::spawn(warn_of_bad_relays(config.relays.clone()));
         }
-        let tasks = tasks::start(context.clone(), Arc::clone(&scheduler), relays.clone()).await;
-        let service = Service { context, scheduler, ledger, relays, stopper, tasks };
+        let handles = Handles { context, scheduler, relays };
+        let tasks = tasks::start(handles.clone()).await;
+        let service = Service { handles, stopper, tasks };
         #[cfg(feature = "fleet")]
         let service = service.with_workers(credentials);
         Ok(service)
@@ -155,9 +151,11 @@ impl Service {
     /// Serves the workers on other machines, if there is a server for them.
     #[cfg(feature = "fleet")]
     fn with_workers(mut self, credentials: Option<crate::fleet::Credentials>) -> Service {
-        let Some((fleet, credentials)) = self.context.fleet.clone().zip(credentials.map(Arc::new)) else { return self };
+        let Some((fleet, credentials)) = self.handles.context.fleet.clone().zip(credentials.map(Arc::new)) else {
+            return self;
+        };
         // A weak handle, so that a session that outlasts the stop does not keep the scheduler alive.
-        let scheduler = Arc::downgrade(&self.scheduler);
+        let scheduler = Arc::downgrade(&self.handles.scheduler);
         let attach = move |searcher: Box<dyn crate::search::Searcher>| {
             if let Some(scheduler) = scheduler.upgrade() {
                 scheduler.attach(searcher);
@@ -181,7 +179,7 @@ impl Service {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let (roster, stop) = (self.context.roster.clone(), self.context.shutdown.clone());
+        let (roster, stop) = (self.handles.context.roster.clone(), self.handles.context.shutdown.clone());
         let task = task(&stop, run);
         self.tasks.spawn(async move { roster.keep_task(name, task, stop).await });
     }
@@ -190,28 +188,23 @@ impl Service {
     #[doc(hidden)]
     #[cfg(any(test, feature = "test-util"))]
     pub fn kill_part(&self, name: &str) -> bool {
-        self.handles().rosters().any(|roster| roster.kill(name))
+        self.handles.rosters().any(|roster| roster.kill(name))
     }
 
     /// The tasks and threads, with the number of times each was started again.
     #[doc(hidden)]
     pub fn parts(&self) -> Vec<(String, u64)> {
-        self.handles().restarts()
-    }
-
-    fn handles(&self) -> Handles {
-        let (context, scheduler) = (self.context.clone(), Arc::clone(&self.scheduler));
-        Handles { context, scheduler, relays: self.relays.clone() }
+        self.handles.restarts()
     }
 
     /// The view of the running service for monitoring.
     pub fn monitor(&self) -> Monitor {
-        Monitor::new(self.handles())
+        Monitor::new(self.handles.clone())
     }
 
     /// Serves the operator's requests at the local socket.
     pub fn serve_control_socket(&mut self, server: ControlServer, controls: ProcessControls) {
-        let requests = Arc::new(OperatorRequests::new(self.handles(), controls));
+        let requests = Arc::new(OperatorRequests::new(self.handles.clone(), controls));
         self.keep("local socket", move |stop| {
             let (server, requests) = (server.clone(), Arc::clone(&requests));
             let carry_out = move |command| {
@@ -222,46 +215,26 @@ impl Service {
         });
     }
 
-    /// The measured rate of all devices together.
-    pub fn rate(&self) -> Option<Rate> {
-        self.scheduler.rate()
-    }
-
-    /// The rate of a search for these patterns alone.
-    pub fn rate_for(&self, patterns: &[Pattern]) -> Option<Rate> {
-        self.scheduler.rate_for(patterns)
-    }
-
-    /// Number of jobs that the scheduler searches for.
-    pub fn open_jobs(&self) -> usize {
-        self.scheduler.open_jobs()
-    }
-
-    /// Candidates tested since the start.
-    pub fn candidates(&self) -> u64 {
-        self.scheduler.candidates()
-    }
-
-    /// The devices and their states.
-    pub fn devices(&self) -> Vec<DeviceStatus> {
-        self.scheduler.devices()
+    /// The search: rates, devices, candidates and open jobs.
+    pub fn scheduler(&self) -> &Scheduler {
+        &self.handles.scheduler
     }
 
     /// The workers on other machines; `None` if the configuration has no server for them.
     #[cfg(feature = "fleet")]
     pub fn fleet(&self) -> Option<crate::fleet::FleetStatus> {
-        self.handles().fleet_status()
+        self.handles.fleet_status()
     }
 
     /// Jobs in each state, and unsent messages.
     pub fn totals(&self) -> Result<Totals, LedgerError> {
-        self.ledger.totals()
+        self.ledger().totals()
     }
 
     /// The ledger, for tests: a test of a full disk limits its size.
     #[doc(hidden)]
     pub fn ledger(&self) -> &Ledger {
-        &self.ledger
+        &self.handles.context.ledger
     }
 
     /// Ends cleanly within two seconds. Unsent messages are in the ledger and are sent after the
@@ -269,9 +242,10 @@ impl Service {
     pub async fn stop(mut self) {
         fault::before(Step::Stop);
         self.stopper.stop();
-        self.scheduler.close();
+        let Handles { context, scheduler, relays } = self.handles;
+        scheduler.close();
         #[cfg(feature = "fleet")]
-        if let Some(fleet) = &self.context.fleet {
+        if let Some(fleet) = &context.fleet {
             // Workers have orders for the next seconds. Nobody waits for their results.
             fleet.close();
         }
@@ -280,16 +254,15 @@ impl Service {
             tracing::warn!("some tasks did not end in time; what they held is in the ledger or still on the relays");
             self.tasks.abort_all();
         }
-        let scheduler = self.scheduler;
         let devices_end = tokio::task::spawn_blocking(move || drop(scheduler));
         if tokio::time::timeout(DEVICES_END_TIMEOUT, devices_end).await.is_err() {
             tracing::warn!(
                 "a device does not end its launch in time; its jobs are searched again after the next start"
             );
         }
-        let _ = tokio::time::timeout(RELAYS_END_TIMEOUT, self.relays.disconnect()).await;
+        let _ = tokio::time::timeout(RELAYS_END_TIMEOUT, relays.disconnect()).await;
         // A thread that hangs may still hold the ledger. It must not touch the file later.
-        self.ledger.close();
+        context.ledger.close();
         fault::after(Step::Stop);
     }
 }

@@ -9,6 +9,7 @@ use crate::key::Npub;
 use crate::ledger::{Job, JobState, LedgerError};
 use crate::memory;
 use crate::pattern::{Difficulty, Rate};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::task::block_in_place;
 
@@ -24,8 +25,6 @@ pub struct ProcessControls {
     pub reload: Box<dyn Fn() -> Outcome + Send + Sync>,
     /// What has come of the last reload; `None` while the bot takes it up.
     pub reloaded: Box<dyn Fn() -> Option<Outcome> + Send + Sync>,
-    /// Sets the level of the log.
-    pub set_log_level: Box<dyn Fn(&str) -> Outcome + Send + Sync>,
     /// The last lines of the log, oldest first.
     pub recent_log: Box<dyn Fn() -> Vec<String> + Send + Sync>,
 }
@@ -74,7 +73,6 @@ impl OperatorRequests {
             OperatorCommand::Resume => self.resume().map(|text| said(Ok(text))),
             OperatorCommand::Reload => Ok(said((self.controls.reload)())),
             OperatorCommand::Reloaded => Ok((self.controls.reloaded)().map_or_else(Vec::new, said)),
-            OperatorCommand::Log { level } => Ok(said((self.controls.set_log_level)(&level))),
         };
         lines.unwrap_or_else(|error| said(Err(format!("the ledger cannot be read: {error}"))))
     }
@@ -107,7 +105,7 @@ impl OperatorRequests {
             is_paused: scheduler.is_paused(),
             candidates: scheduler.candidates(),
             jobs: block_in_place(|| self.jobs(MAX_VIEW_JOBS))?,
-            messages_waiting: self.handles.context.pulse.waiting(),
+            messages_waiting: self.handles.context.pulse.waiting.load(Ordering::Relaxed),
             events: (self.controls.recent_log)(),
         })
     }
@@ -129,7 +127,7 @@ impl OperatorRequests {
         if let Err(error) = self.handles.give_up_early(job, context.clock.now()) {
             return Ok(ReplyLine::Refused(error.to_string()));
         }
-        context.wakes.status.wake();
+        context.wakes.status.notify_one();
         tracing::info!(job = %id, "given up by the operator");
         Ok(ReplyLine::Said(format!("job {id} is given up; its asker is told")))
     }

@@ -15,6 +15,7 @@ use crate::nostr::{Arrival, SeenIds};
 use crate::scheduler::Scheduler;
 use crate::vault::{Rumor, VaultError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -52,7 +53,8 @@ impl Requests {
     /// Messages that arrived during one transaction share the next one. After a panic, a backfill
     /// brings the messages that waited.
     pub fn run(&self, messages: &mut mpsc::Receiver<Arrival>) {
-        let mut backlog = Backlog::new(self.context.access.clone(), self.context.pulse.clone(), self.seen.clone());
+        let mut backlog =
+            Backlog::new(Arc::clone(&self.context.access), Arc::clone(&self.context.pulse), self.seen.clone());
         loop {
             self.context.roster.check("requests");
             if backlog.is_empty() {
@@ -143,8 +145,8 @@ impl Requests {
             }
             Err(error) => tracing::error!(%error, "open jobs cannot be taken up again; they are at the next start"),
         }
-        self.context.wakes.outbox.wake();
-        self.context.wakes.status.wake();
+        self.context.wakes.outbox.notify_one();
+        self.context.wakes.status.notify_one();
     }
 
     /// Apologises for a message that panicked twice. If that fails too, the message arrives again
@@ -163,7 +165,7 @@ impl Requests {
                 reply,
                 ..AnsweredMessage::ignored(asker, rumor, arrival.message.created_at)
             })?;
-            wakes.outbox.wake();
+            wakes.outbox.notify_one();
             Ok(())
         };
         match catch_unwind(AssertUnwindSafe(apology)) {
@@ -186,7 +188,7 @@ impl Requests {
                 continue;
             }
             if ledger.is_too_old(message.created_at)? {
-                self.context.pulse.count_too_old();
+                self.context.pulse.too_old.fetch_add(1, Ordering::Relaxed);
                 continue;
             }
             fault::before(Step::Decide);
@@ -207,12 +209,14 @@ impl Requests {
         for ((answer, wrap), (recorded, ended)) in answers.into_iter().zip(wraps).zip(recorded) {
             match recorded {
                 Recorded::Now => {
-                    self.context.pulse.count_answered();
+                    self.context.pulse.answered.fetch_add(1, Ordering::Relaxed);
                     // Also without an answer: a deletion has none and fills the ledger, too.
                     self.limits().count(answer.asker, Instant::now());
                     self.act(answer.effect, &ended);
                 }
-                Recorded::TooOld => self.context.pulse.count_too_old(),
+                Recorded::TooOld => {
+                    self.context.pulse.too_old.fetch_add(1, Ordering::Relaxed);
+                }
                 Recorded::Full => self.seen.give_back(&wrap),
                 Recorded::Before => {}
             }
@@ -344,8 +348,8 @@ impl Requests {
             tracing::info!(%job, "cancelled");
             self.scheduler.remove(job);
         }
-        self.context.wakes.outbox.wake();
-        self.context.wakes.status.wake();
+        self.context.wakes.outbox.notify_one();
+        self.context.wakes.status.notify_one();
     }
 }
 

@@ -92,9 +92,9 @@ impl Results {
                 Ok(recorded) => {
                     if recorded {
                         tracing::info!(%job, "{what}");
-                        self.0.wakes.outbox.wake();
+                        self.0.wakes.outbox.notify_one();
                     }
-                    self.0.wakes.status.wake();
+                    self.0.wakes.status.notify_one();
                     return FindOutcome::Done;
                 }
                 Err(error) if error.is_transient() && !self.0.shutdown.is_stopping() => {
@@ -214,7 +214,7 @@ mod tests {
         /// Whether the outbox was woken since the last call.
         fn wakes_outbox(&self) -> bool {
             use futures_util::FutureExt;
-            self.results.0.wakes.outbox.woken().now_or_never().is_some()
+            self.results.0.wakes.outbox.notified().now_or_never().is_some()
         }
 
         fn is_open(&self, job: JobId) -> bool {

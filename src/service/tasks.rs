@@ -4,7 +4,7 @@
 use super::context::{Handles, ServiceContext};
 use super::requests::Requests;
 use crate::duration::humanize;
-use crate::nostr::{Arrival, Awaited, Inbox, Outbox, Presence, Publisher, Relays, SeenIds, Watchdog};
+use crate::nostr::{Arrival, Awaited, Inbox, Outbox, Presence, Publisher, SeenIds, Watchdog};
 use crate::pattern::{Difficulty, Rate};
 use crate::roster::{KeepTasks, Task, task};
 use crate::scheduler::{Rest, Scheduler};
@@ -20,7 +20,8 @@ pub(super) const FIRST_RELAY_TIMEOUT: Duration = Duration::from_secs(3);
 const MESSAGES_WAITING: usize = 256;
 
 /// Announces the bot and starts every task. The context's shutdown ends them.
-pub(super) async fn start(context: ServiceContext, scheduler: Arc<Scheduler>, relays: Relays) -> JoinSet<()> {
+pub(super) async fn start(handles: Handles) -> JoinSet<()> {
+    let Handles { context, scheduler, relays } = handles.clone();
     let ServiceContext { vault, ledger, clock, config, wakes, encryption_keys, shutdown, .. } = context.clone();
     let (relay_lists, awaited) = (Arc::default(), Awaited::default());
     let (messages, received) = mpsc::channel(MESSAGES_WAITING);
@@ -35,7 +36,7 @@ pub(super) async fn start(context: ServiceContext, scheduler: Arc<Scheduler>, re
         encryption_keys,
         awaited: awaited.clone(),
         seen: seen.clone(),
-        resubscribe: wakes.resubscribe.as_notify(),
+        resubscribe: Arc::clone(&wakes.resubscribe),
     };
     let outbox = Outbox {
         relays: relays.clone(),
@@ -56,9 +57,9 @@ pub(super) async fn start(context: ServiceContext, scheduler: Arc<Scheduler>, re
         ledger: ledger.clone(),
         clock: clock.clone(),
         status: Arc::new(status),
-        changed: wakes.status.as_notify(),
-        posted: wakes.post.as_notify(),
-        goodbye: wakes.goodbye.as_notify(),
+        changed: Arc::clone(&wakes.status),
+        posted: Arc::clone(&wakes.post),
+        goodbye: Arc::clone(&wakes.goodbye),
     };
     let watchdog = Watchdog {
         relays: relays.clone(),
@@ -66,10 +67,9 @@ pub(super) async fn start(context: ServiceContext, scheduler: Arc<Scheduler>, re
         clock,
         every: config.bot.try_relays_every,
         awaited,
-        resubscribe: wakes.resubscribe.as_notify(),
+        resubscribe: Arc::clone(&wakes.resubscribe),
     };
-    let requests = Arc::new(Requests::new(context.clone(), Arc::clone(&scheduler), seen));
-    let handles = Handles { context, scheduler, relays: relays.clone() };
+    let requests = Arc::new(Requests::new(context, scheduler, seen));
     let (keys, vanish, roster) = (handles.clone(), handles.clone(), handles.context.roster.clone());
     let friends = Some(handles.clone()).filter(|handles| !handles.context.config.bot.friends_of.is_empty());
 
@@ -86,11 +86,11 @@ pub(super) async fn start(context: ServiceContext, scheduler: Arc<Scheduler>, re
     let table: [(&str, Task); 9] = [
         ("inbox", task(&stop, move |stop| inbox.clone().run(messages.clone(), stop))),
         ("requests", task(&stop, move |_| answer_messages(Arc::clone(&requests), Arc::clone(&received)))),
-        ("outbox", task(&stop, move |stop| outbox.clone().run(wakes.outbox.as_notify(), stop))),
+        ("outbox", task(&stop, move |stop| outbox.clone().run(Arc::clone(&wakes.outbox), stop))),
         ("presence", task(&stop, move |stop| presence.clone().run(stop))),
         (
             "publisher",
-            task(&stop, move |stop| publisher.clone().run(wakes.post.as_notify(), wakes.goodbye.as_notify(), stop)),
+            task(&stop, move |stop| publisher.clone().run(Arc::clone(&wakes.post), Arc::clone(&wakes.goodbye), stop)),
         ),
         ("watchdog", task(&stop, move |stop| watchdog.clone().run(stop))),
         ("encryption keys", task(&stop, move |stop| keys.clone().refresh_encryption_keys(stop))),

@@ -143,7 +143,7 @@ async fn the_status_is_true_and_published_at_most_every_five_minutes() {
         }
         open = if request == "cancel" { 0 } else { open + 1 };
         // An answer may arrive a moment before the search knows of it.
-        let is_known = || async { (running.service.open_jobs() as u64 == open).then_some(()) };
+        let is_known = || async { (running.service.scheduler().open_jobs() as u64 == open).then_some(()) };
         until("the search knows of the change", is_known).await;
         clock.set(clock.now() + 301);
         let says = match open {

@@ -23,7 +23,7 @@ mod supervisor;
 pub(super) use network::NetworkProcess;
 
 use super::identity::IdentityFlags;
-use super::log::LogLevel;
+use super::log::RunningLog;
 use super::output::stdout;
 use super::search_flags::SearchFlags;
 use crate::clock::Clock;
@@ -39,7 +39,7 @@ use crate::roster::{KeepTasks, task};
 use crate::scheduler::Health;
 use crate::service::{MetricsServer, Monitors, Outcome, ProcessControls, Service, ServiceManager, public_settings};
 use crate::shutdown::{self, Shutdown};
-use crate::vault::{DeviceFolders, DirectSpawner, IdentityFile, PublicSettings, Spawner, Vault, VaultError};
+use crate::vault::{DeviceFolders, DirectSpawner, MissingWall, PublicSettings, Spawner, Vault, VaultError};
 use crate::web::{PAGE_SHA256, WebServer};
 use clap::Args;
 use nostr::ToBech32;
@@ -48,6 +48,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use thiserror::Error;
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
@@ -110,19 +111,19 @@ impl Serve {
     }
 
     /// Runs the command: as a supervisor, or where there is none, as the bot itself.
-    pub fn run(self, level: LogLevel) -> anyhow::Result<()> {
-        if tree::IS_SUPERVISED { supervisor::supervise(self, &level) } else { self.run_here(level) }
+    pub fn run(self, log: RunningLog) -> anyhow::Result<()> {
+        if tree::IS_SUPERVISED { supervisor::supervise(self, &log) } else { self.run_here(log) }
     }
 
-    fn run_here(self, level: LogLevel) -> anyhow::Result<()> {
+    fn run_here(self, log: RunningLog) -> anyhow::Result<()> {
         let folders = self.identity.folders.find()?;
         let config = self.search.in_config(Config::load(&folders.config)?);
         let identity = self.identity.find(&folders.data)?;
-        let are_required = config.vault.walls == Walls::Required;
-        walls::check("network", tree::enclose_network(Vec::new(), Vec::new(), &[]), are_required)?;
-        let (again, settings) = (IdentityFile { is_new: false, ..identity.clone() }, public_settings(&config));
+        walls::note_missing(tree::enclose_network(Vec::new(), Vec::new(), &[]));
+        need_walls(&config, walls::missing(), "the network process")?;
+        let (again, settings) = (identity.clone(), public_settings(&config));
         let vault = Vault::start(identity, Some(settings.clone()))?;
-        walls::check("vault", vault.missing_walls(), are_required)?;
+        need_walls(&config, &vault.missing_walls(), "the vault")?;
         // Signals are caught from here on, before the npub is printed, because a program that reads
         // the npub may send one at once. Before this point there is nothing to shut down.
         let shutdown = listen_for_stop()?;
@@ -131,7 +132,7 @@ impl Serve {
             false => Vault::start(again.clone(), Some(settings.clone())).map(Some),
         };
         let vault = ConfiguredVault { settings, vault, start: Box::new(start) };
-        let reload = Reload::new(ConfigSource::File(folders.config), self.search, level);
+        let reload = Reload::new(ConfigSource::File(folders.config), self.search, log);
         let runtime = runtime()?;
         let (page, metrics) = (WebServer::listen(&config.web)?, config.web.metrics);
         let metrics = metrics.map(MetricsServer::bind).transpose()?;
@@ -144,6 +145,21 @@ impl Serve {
         let devices = DirectSpawner::of_devices(DeviceFolders { kernels: Some(folders.data.clone()) })?;
         let reload = Arc::new(reload);
         Bot { data: folders.data, vault, devices, shutdown, reload, manager, sockets }.run(config, runtime)
+    }
+}
+
+/// A process lacks a sandbox that the configuration requires. Exit code 2.
+#[derive(Debug, Error)]
+#[error("{0} has no sandbox here: {1}. Use another kernel or container, or set `walls` of [vault] to \"optional\"")]
+pub(super) struct NoWalls(&'static str, String);
+
+/// Names the missing sandboxes of the network process in the log, and checks that a process has
+/// those that the configuration requires.
+fn need_walls(config: &Config, missing: &[MissingWall], process: &'static str) -> Result<(), NoWalls> {
+    let missing = missing.iter().find(|wall| wall.is_sandbox);
+    match missing.filter(|_| config.vault.walls == Walls::Required) {
+        Some(wall) => Err(NoWalls(process, wall.loss.clone())),
+        None => Ok(()),
     }
 }
 
@@ -300,7 +316,7 @@ impl Bot {
     ///
     /// Errors: the ledger is damaged.
     async fn run_service(&mut self, service: &mut Service, monitors: &Monitors) -> Result<RunEnd, LedgerError> {
-        for device in service.devices() {
+        for device in service.scheduler().devices() {
             match &device.health {
                 Health::Working => tracing::info!(device = %device.id, name = device.name, kernel = device.kernel,
                     threads = device.threads, rate = %device.rate.unwrap_or_default(), "searching on"),
@@ -346,7 +362,7 @@ enum ConfigSource {
 struct Reload {
     source: ConfigSource,
     flags: SearchFlags,
-    level: LogLevel,
+    log: RunningLog,
     /// A checked configuration that the bot has not taken yet.
     next: Mutex<Option<Box<Config>>>,
     changed: Notify,
@@ -356,8 +372,8 @@ struct Reload {
 
 impl Reload {
     /// `flags` replace values of each configuration that is read.
-    fn new(source: ConfigSource, flags: SearchFlags, level: LogLevel) -> Reload {
-        Reload { source, flags, level, next: Mutex::default(), changed: Notify::new(), outcome: Mutex::default() }
+    fn new(source: ConfigSource, flags: SearchFlags, log: RunningLog) -> Reload {
+        Reload { source, flags, log, next: Mutex::default(), changed: Notify::new(), outcome: Mutex::default() }
     }
 
     /// Reads the configuration at each SIGHUP, from now on. A program with a terminal does not:
@@ -388,16 +404,11 @@ impl Reload {
 
     /// The operator's changes to this process.
     fn controls(self: &Arc<Reload>) -> ProcessControls {
-        let [read, outcome, level, recent] = [(); 4].map(|()| Arc::clone(self));
-        let set = move |wanted: &str| {
-            level.level.set(wanted)?;
-            Ok(format!("the log has the level {wanted} until the next start"))
-        };
+        let [read, outcome, recent] = [(); 3].map(|()| Arc::clone(self));
         ProcessControls {
             reload: Box::new(move || read.reload()),
             reloaded: Box::new(move || outcome.lock_outcome().clone()),
-            set_log_level: Box::new(set),
-            recent_log: Box::new(move || recent.level.recent()),
+            recent_log: Box::new(move || recent.log.recent.lines()),
         }
     }
 

@@ -2,16 +2,17 @@
 //! asks of the supervisor.
 
 use super::supervisor::{Ask, NetworkInit, Tell};
-use super::{Bot, ConfigSource, ConfiguredVault, Reload, STOP_TIMEOUT, Sockets, end_process, runtime};
+use super::{Bot, ConfigSource, ConfiguredVault, Reload, STOP_TIMEOUT, Sockets, end_process, need_walls, runtime};
 use super::{LATE_STOP, NOT_CLEAN, public_settings};
-use crate::config::{Config, Walls};
+use crate::cli::PART_OF_SERVE;
+use crate::config::Config;
 use crate::control::ControlServer;
 use crate::ledger;
 use crate::os::tree::{self, Channel};
 use crate::os::walls;
 use crate::service::{MetricsServer, ServiceManager};
 use crate::shutdown::{self, Stopper};
-use crate::vault::{Process, ProcessEnd, ProcessRequest, Spawned, Spawner, Vault};
+use crate::vault::{Process, ProcessEnd, ProcessRequest, SANDBOX_LOG, Spawned, Spawner, Vault};
 use crate::web::WebServer;
 use anyhow::Context;
 use clap::Args;
@@ -32,7 +33,7 @@ impl NetworkProcess {
     ///
     /// Errors: standard input is not the channel of a supervisor; those of the bot.
     pub fn run(self) -> anyhow::Result<()> {
-        let (channel, init) = begin().context("this command is a part of `npubbot serve`, which starts it")?;
+        let (channel, init) = begin().context(PART_OF_SERVE)?;
         let data = PathBuf::from(init.data);
         let config = init.search.in_config(Config::parse(&init.config, &init.config_file.to_string_lossy())?);
         let sockets = Sockets {
@@ -42,10 +43,18 @@ impl NetworkProcess {
         };
         let secrets: Vec<PathBuf> = init.secrets.into_iter().map(PathBuf::from).collect();
         let read = crate::service::files_to_read(&config, &data);
-        let missing = tree::enclose_network(vec![ledger::folder(&data)], read, &secrets);
-        let level = init.log.start("info");
-        let are_required = config.vault.walls == Walls::Required;
-        walls::check("network", missing, are_required)?;
+        walls::note_missing(tree::enclose_network(vec![ledger::folder(&data)], read, &secrets));
+        let log = init.log.start("info");
+        for wall in walls::missing() {
+            match wall.is_sandbox {
+                true => {
+                    let loss = &wall.loss;
+                    tracing::warn!(target: SANDBOX_LOG, loss, "the network process runs without one of its sandboxes");
+                }
+                false => tracing::info!(loss = wall.loss, "the network process runs without one of its protections"),
+            }
+        }
+        need_walls(&config, walls::missing(), "the network process")?;
         let (tell, told) = mpsc::channel();
         let link = Arc::new(Link {
             channel,
@@ -56,7 +65,7 @@ impl NetworkProcess {
         let (stopper, shutdown) = shutdown::pair();
         let ask = Arc::clone(&link);
         let source = ConfigSource::Supervisor(Box::new(move || ask.reload()));
-        let reload = Arc::new(Reload::new(source, init.search, level));
+        let reload = Arc::new(Reload::new(source, init.search, log));
         let (listening, taking) = (Arc::clone(&link), Arc::clone(&reload));
         let file = PathBuf::from(init.config_file);
         let take = move |read: Result<String, String>| {
@@ -70,7 +79,7 @@ impl NetworkProcess {
 
         let settings = public_settings(&config);
         let vault = Vault::started_by(Arc::clone(&link) as Arc<dyn Spawner>, Some(settings.clone()))?;
-        walls::check("vault", vault.missing_walls(), are_required)?;
+        need_walls(&config, &vault.missing_walls(), "the vault")?;
         #[cfg(any(test, feature = "test-util"))]
         tree::attack_if_asked(&data, vault.process_id());
         link.channel.send(&Ask::Opened)?;

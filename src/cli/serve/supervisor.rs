@@ -2,7 +2,7 @@
 
 use super::super::log::LogFlags;
 use super::super::search_flags::SearchFlags;
-use super::{INTERRUPTED, LATE_STOP, LogLevel, NOT_CLEAN, STOP_TIMEOUT, Serve, public_settings, read_again};
+use super::{INTERRUPTED, LATE_STOP, NOT_CLEAN, RunningLog, STOP_TIMEOUT, Serve, public_settings, read_again};
 use crate::cli::exit::LOG_FLUSH_TIMEOUT;
 use crate::config::Config;
 use crate::control;
@@ -96,7 +96,7 @@ enum NetworkEvent {
 /// Runs `serve` as the supervisor. Ends the process with the exit code of the network process.
 ///
 /// Errors: those before the network process starts.
-pub(super) fn supervise(serve: Serve, level: &LogLevel) -> anyhow::Result<()> {
+pub(super) fn supervise(serve: Serve, log: &RunningLog) -> anyhow::Result<()> {
     let folders = serve.identity.folders.find()?;
     let (text, config) = Config::read(&folders.config)?;
     let settings = public_settings(&serve.search.in_config(config));
@@ -117,7 +117,7 @@ pub(super) fn supervise(serve: Serve, level: &LogLevel) -> anyhow::Result<()> {
         config_file: folders.config.clone().into_os_string(),
         config: text,
         search: serve.search.clone(),
-        log: level.flags(),
+        log: log.flags,
         secrets,
         asks_person: identity.means.is_person(),
         watchdog: manager::watchdog(),
@@ -129,7 +129,7 @@ pub(super) fn supervise(serve: Serve, level: &LogLevel) -> anyhow::Result<()> {
     let supervisor = Supervisor {
         config_file: folders.config,
         search: serve.search,
-        identity: IdentityFile { is_new: false, ..identity },
+        identity,
         settings,
         vaults,
         devices: DirectSpawner::of_devices(DeviceFolders { kernels: Some(folders.data.clone()) })?,

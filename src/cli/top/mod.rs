@@ -3,22 +3,21 @@
 mod screen;
 
 use super::folders::FolderFlags;
-use super::operate::tell_if_slow;
 use crate::control::{self, OperatorCommand, ReplyLine, View};
 use anyhow::bail;
 use clap::Args;
 use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
-use screen::{Palette, draw};
+use crossterm::style::Colored;
+use screen::draw;
 use std::collections::VecDeque;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 /// Longest time between two drawings of the screen.
 const FRAME_PERIOD: Duration = Duration::from_millis(100);
 
-/// Flags of `npubbot top`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -34,34 +33,39 @@ pub(super) struct Top {
 }
 
 impl Top {
-    /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let data = self.folders.find()?.data;
         let mut model = TopModel::default();
         // Asked before the terminal changes: if no bot runs, an error line is enough.
-        match tell_if_slow(|| ask(&data, OperatorCommand::View))? {
+        match ask(&data, OperatorCommand::View)? {
             Ok(view) => view.into_iter().for_each(|view| model.take(*view, Instant::now())),
             Err(reason) => model.fail(reason),
         }
         if !std::io::stdout().is_terminal() {
             bail!("`top` needs a terminal; `npubbot status` prints to files and pipes");
         }
-        let mut link = BotLink::start(data)?;
+        let (commands, answers) = start_asking(data)?;
         let mut terminal = ratatui::try_init()?;
-        let watched = watch(&mut terminal, &mut link, &mut model);
+        let watched = watch(&mut terminal, &commands, &answers, &mut model);
         ratatui::try_restore()?;
         watched
     }
 }
 
 /// Shows the bot until a key ends it. A bot that stops or hangs is waited for.
-fn watch(terminal: &mut ratatui::DefaultTerminal, link: &mut BotLink, model: &mut TopModel) -> anyhow::Result<()> {
-    let palette = Palette::of_environment();
+fn watch(
+    terminal: &mut ratatui::DefaultTerminal,
+    commands: &Sender<OperatorCommand>,
+    answers: &Receiver<ViewResult>,
+    model: &mut TopModel,
+) -> anyhow::Result<()> {
+    // `NO_COLOR`.
+    let has_colors = !Colored::ansi_color_disabled();
     let mut is_changed = true;
     loop {
         // Draws only after a change, because the connection may be slow.
-        if link.poll(model, Instant::now()) || is_changed {
-            terminal.draw(|frame| draw(frame, model, palette))?;
+        if model.hear(answers, Instant::now()) || is_changed {
+            terminal.draw(|frame| draw(frame, model, has_colors))?;
         }
         is_changed = event::poll(FRAME_PERIOD)?;
         if !is_changed {
@@ -72,7 +76,9 @@ fn watch(terminal: &mut ratatui::DefaultTerminal, link: &mut BotLink, model: &mu
                 KeyCode::Char('q') | KeyCode::Esc => return Ok(()),
                 KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Ok(()),
                 KeyCode::Char('p') => {
-                    link.request(if model.is_paused() { OperatorCommand::Resume } else { PAUSE });
+                    let pause = OperatorCommand::Pause { seconds: None };
+                    // If the thread has ended, the screen says so.
+                    let _ = commands.send(if model.is_paused() { OperatorCommand::Resume } else { pause });
                 }
                 KeyCode::Up => model.scroll(-1),
                 KeyCode::Down => model.scroll(1),
@@ -86,92 +92,36 @@ fn watch(terminal: &mut ratatui::DefaultTerminal, link: &mut BotLink, model: &mu
     }
 }
 
-/// The key `p` pauses with no end.
-const PAUSE: OperatorCommand = OperatorCommand::Pause { seconds: None };
-
 /// Time between two looks at the bot.
 const VIEW_PERIOD: Duration = Duration::from_secs(1);
-/// If an answer takes longer, the screen says that the bot hangs or is busy.
-const SLOW_AFTER: Duration = Duration::from_secs(3);
+/// Time without an answer after which the screen says that the bot hangs or is busy.
+const SLOW_AFTER: Duration = Duration::from_secs(4);
 
-/// The outcome of a request: a view of the bot, `None` for a request that asks for no view, or the
-/// reason why there is no answer.
+/// A view of the bot, `None` for a command that asks for none, or the reason why there is no answer.
 type ViewResult = Result<Option<Box<View>>, String>;
 
-/// The thread that asks the bot, and its present request.
-#[derive(Debug)]
-struct BotLink {
-    commands: Sender<OperatorCommand>,
-    answers: Receiver<ViewResult>,
-    /// Time at which the request under way was sent.
-    asked: Option<Instant>,
-    /// A command that waits for its turn, other than the request for the state.
-    next: Option<OperatorCommand>,
-    /// Time at which the state is asked for next.
-    due: Instant,
-}
-
-impl BotLink {
-    /// Starts the thread. It ends with the program, or once the link is dropped.
-    pub fn start(data: PathBuf) -> std::io::Result<BotLink> {
-        BotLink::with(move |command| ask(&data, command).unwrap_or_else(|error| Err(error.to_string())))
-    }
-
-    fn with(ask: impl Fn(OperatorCommand) -> ViewResult + Send + 'static) -> std::io::Result<BotLink> {
-        let (commands, requests) = channel::<OperatorCommand>();
-        let (sender, answers) = channel();
-        let serve = move || requests.iter().map(ask).try_for_each(|answer| sender.send(answer));
-        std::thread::Builder::new().name("link".to_owned()).spawn(serve)?;
-        Ok(BotLink { commands, answers, asked: None, next: None, due: Instant::now() + VIEW_PERIOD })
-    }
-
-    /// Asks the bot to carry out `command` after the present request. A later call replaces a
-    /// waiting command.
-    pub fn request(&mut self, command: OperatorCommand) {
-        self.next = Some(command);
-    }
-
-    /// Gives new answers to the model, and sends the next request if it is due at `now`. Returns
-    /// whether the model changed.
-    pub fn poll(&mut self, model: &mut TopModel, now: Instant) -> bool {
-        let mut is_changed = true;
-        match self.answers.try_recv() {
-            Ok(answer) => {
-                self.asked = None;
-                match answer {
-                    Ok(Some(view)) => {
-                        model.take(*view, now);
-                        self.due = now + VIEW_PERIOD;
-                    }
-                    Ok(None) => self.due = now,
-                    Err(reason) => {
-                        model.fail(reason);
-                        self.due = now + VIEW_PERIOD;
-                    }
-                }
+/// Starts the thread that asks the bot for a view once a second, and at once after each command that
+/// it is sent. It ends with the program, or once its channels are dropped.
+fn start_asking(data: PathBuf) -> std::io::Result<(Sender<OperatorCommand>, Receiver<ViewResult>)> {
+    let (sender, commands) = channel();
+    let (answer, answers) = channel();
+    let ask = move |command| ask(&data, command).unwrap_or_else(|error| Err(error.to_string()));
+    let run = move || {
+        loop {
+            let carried_out = match commands.recv_timeout(VIEW_PERIOD) {
+                Ok(command) => ask(command),
+                Err(RecvTimeoutError::Timeout) => Ok(None),
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            // A refusal is shown until the next look.
+            let seen = carried_out.and_then(|_| ask(OperatorCommand::View));
+            if answer.send(seen).is_err() {
+                return;
             }
-            Err(TryRecvError::Empty) => is_changed = false,
-            Err(TryRecvError::Disconnected) => model.fail("this program failed; start it again".to_owned()),
         }
-        match self.asked {
-            Some(asked) => {
-                let waited = now.saturating_duration_since(asked);
-                if waited >= SLOW_AFTER {
-                    let seconds = waited.as_secs();
-                    model.fail(format!("the bot has not answered for {seconds} seconds; it hangs or is very busy"));
-                    is_changed = true;
-                }
-            }
-            None if self.next.is_some() || now >= self.due => {
-                let command = self.next.take().unwrap_or(OperatorCommand::View);
-                if self.commands.send(command).is_ok() {
-                    self.asked = Some(now);
-                }
-            }
-            None => {}
-        }
-        is_changed
-    }
+    };
+    std::thread::Builder::new().name("link".to_owned()).spawn(run)?;
+    Ok((sender, answers))
 }
 
 /// Sends a command to the bot of a data folder.
@@ -202,9 +152,32 @@ struct TopModel {
     /// Reason why the last view is old.
     pub trouble: Option<String>,
     counted: Option<(Instant, u64)>,
+    /// Time of the last answer, or of the first question.
+    heard: Option<Instant>,
 }
 
 impl TopModel {
+    /// Takes the answers that have come by `now`. Returns whether anything changed.
+    pub fn hear(&mut self, answers: &Receiver<ViewResult>, now: Instant) -> bool {
+        let waited = now.saturating_duration_since(*self.heard.get_or_insert(now));
+        match answers.try_recv() {
+            Ok(answer) => {
+                self.heard = Some(now);
+                match answer {
+                    Ok(view) => view.into_iter().for_each(|view| self.take(*view, now)),
+                    Err(reason) => self.fail(reason),
+                }
+            }
+            Err(TryRecvError::Disconnected) => self.fail("this program failed; start it again".to_owned()),
+            Err(TryRecvError::Empty) if waited < SLOW_AFTER => return false,
+            Err(TryRecvError::Empty) => {
+                let seconds = waited.as_secs();
+                self.fail(format!("the bot has not answered for {seconds} seconds; it hangs or is very busy"));
+            }
+        }
+        true
+    }
+
     /// Takes a new view, seen at `now`.
     pub fn take(&mut self, view: View, now: Instant) {
         if let Some((before, candidates)) = self.counted {
@@ -245,51 +218,22 @@ impl TopModel {
 mod tests {
     use super::screen::tests::view;
     use super::*;
-    use std::time::Duration;
-
-    /// Runs turns of the link until the model is as wanted. Each turn is given a time one second
-    /// later.
-    fn turn_until(link: &mut BotLink, model: &mut TopModel, is_done: impl Fn(&TopModel) -> bool) {
-        let began = Instant::now();
-        let mut now = began;
-        while !is_done(model) {
-            assert!(began.elapsed() < Duration::from_secs(60), "{model:?}");
-            link.poll(model, now);
-            now += Duration::from_secs(1);
-            std::thread::yield_now();
-        }
-    }
 
     #[test]
     fn a_bot_that_does_not_answer_is_named_and_a_later_answer_counts() {
-        let (answer, hanging) = channel::<()>();
-        let hanging = std::sync::Mutex::new(hanging);
-        let mut link = BotLink::with(move |_| {
-            let _ = hanging.lock().unwrap().recv();
-            Ok(Some(Box::new(view())))
-        })
-        .unwrap();
+        let ((answer, answers), start) = (channel(), Instant::now());
+        let at = |seconds| start + Duration::from_secs(seconds);
         let mut model = TopModel::default();
-        turn_until(&mut link, &mut model, |model| model.trouble.is_some());
-        assert!(model.trouble.as_deref().unwrap().contains("has not answered for 3 seconds"), "{model:?}");
-        answer.send(()).unwrap();
-        turn_until(&mut link, &mut model, |model| model.trouble.is_none());
-        assert!(model.view.is_some());
-    }
-
-    #[test]
-    fn a_request_comes_before_the_next_look() {
-        let (sender, commands) = channel();
-        let sender = std::sync::Mutex::new(sender);
-        let mut link = BotLink::with(move |command| {
-            sender.lock().unwrap().send(command.clone()).unwrap();
-            Ok((command == OperatorCommand::View).then(|| Box::new(view())))
-        })
-        .unwrap();
-        link.request(PAUSE);
-        let mut model = TopModel::default();
-        turn_until(&mut link, &mut model, |model| model.view.is_some());
-        assert_eq!(commands.try_iter().collect::<Vec<_>>(), [PAUSE, OperatorCommand::View]);
+        assert!(!model.hear(&answers, start) && !model.hear(&answers, at(3)));
+        assert!(model.hear(&answers, at(4)));
+        assert!(model.trouble.as_deref().unwrap().contains("has not answered for 4 seconds"), "{model:?}");
+        answer.send(Ok(Some(Box::new(view())))).unwrap();
+        assert!(model.hear(&answers, at(60)) && model.trouble.is_none() && model.view.is_some(), "{model:?}");
+        answer.send(Err("no bot runs".to_owned())).unwrap();
+        assert!(model.hear(&answers, at(61)) && model.trouble.is_some() && model.view.is_some(), "the last view stays");
+        drop(answer);
+        model.hear(&answers, at(62));
+        assert!(model.trouble.unwrap().contains("this program failed"));
     }
 
     #[test]
@@ -311,22 +255,9 @@ mod tests {
         model.scroll(5);
         assert_eq!(model.first_job, 0, "there is no job yet");
         model.take(view(), Instant::now());
-        let jobs = view().jobs.len();
         model.scroll(isize::MAX);
-        assert_eq!(model.first_job, jobs - 1);
+        assert_eq!(model.first_job, view().jobs.len() - 1);
         model.take(View { jobs: view().jobs[..1].to_vec(), ..view() }, Instant::now());
         assert_eq!(model.first_job, 0, "the others ended");
-        model.scroll(-3);
-        assert_eq!(model.first_job, 0);
-    }
-
-    #[test]
-    fn a_bot_that_stops_is_named_and_the_last_view_stays() {
-        let mut model = TopModel::default();
-        model.take(view(), Instant::now());
-        model.fail("no bot runs".to_owned());
-        assert!(model.view.is_some() && model.trouble.is_some());
-        model.take(view(), Instant::now());
-        assert_eq!(model.trouble, None);
     }
 }

@@ -19,17 +19,18 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Paragraph, Row, Sparkline, Table};
+use ratatui::widgets::{Block, Paragraph, Row, Sparkline, Table, Wrap};
 use std::time::Duration;
 
 /// The smallest terminal that has room for everything.
 const MIN_SIZE: (u16, u16) = (80, 24);
-/// The most lines of one event.
-const MAX_EVENT_LINES: usize = 3;
+/// The styles of a good state, and of one that needs attention.
+const GOOD: Style = Style::new().fg(Color::Green);
+const BAD: Style = Style::new().fg(Color::Red).add_modifier(Modifier::BOLD);
 const KEYS_TEXT: &str = " q quit   p pause or go on   ↑ ↓ move through the jobs";
 
 /// Draws the whole screen.
-pub(super) fn draw(frame: &mut Frame<'_>, model: &TopModel, palette: Palette) {
+pub(super) fn draw(frame: &mut Frame<'_>, model: &TopModel, has_colors: bool) {
     let area = frame.area();
     let Some(view) = &model.view else {
         return frame.render_widget(Paragraph::new(model.trouble.as_deref().unwrap_or("the bot is asked")), area);
@@ -49,16 +50,19 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &TopModel, palette: Palette) {
     ];
     let [title, rate, devices, jobs, bottom, keys] = Layout::vertical(rows).areas(area);
     let [relays, events] = Layout::horizontal([Constraint::Length(38), Constraint::Min(38)]).areas(bottom);
-    draw_title(frame, title, model, view, palette);
-    draw_rate(frame, rate, model, view, palette);
-    draw_devices(frame, devices, view, palette);
+    draw_title(frame, title, model, view);
+    draw_rate(frame, rate, model, view);
+    draw_devices(frame, devices, view);
     draw_jobs(frame, jobs, model, view);
-    draw_relays(frame, relays, view, palette);
-    draw_events(frame, events, view, palette);
+    draw_relays(frame, relays, view);
+    draw_events(frame, events, view);
     frame.render_widget(Paragraph::new(KEYS_TEXT), keys);
+    if !has_colors {
+        frame.buffer_mut().content.iter_mut().for_each(|cell| cell.fg = Color::Reset);
+    }
 }
 
-fn draw_title(frame: &mut Frame<'_>, area: Rect, model: &TopModel, view: &View, palette: Palette) {
+fn draw_title(frame: &mut Frame<'_>, area: Rect, model: &TopModel, view: &View) {
     let status = &view.status;
     let npub = status.npub.get(..16).unwrap_or(&status.npub);
     let up = humanize(Duration::from_secs(status.uptime_seconds));
@@ -66,16 +70,16 @@ fn draw_title(frame: &mut Frame<'_>, area: Rect, model: &TopModel, view: &View, 
         status.devices.iter().any(|device| states.iter().any(|state| device.state.starts_with(state)))
     };
     let state = match (&model.trouble, view.is_paused) {
-        (Some(_), _) => Span::styled("these figures are old", palette.bad()),
-        (None, _) if !is_any(&["working", "paused", "rests"]) => Span::styled("no device works", palette.bad()),
-        (None, true) => Span::styled("paused", palette.bad()),
+        (Some(_), _) => Span::styled("these figures are old", BAD),
+        (None, _) if !is_any(&["working", "paused", "rests"]) => Span::styled("no device works", BAD),
+        (None, true) => Span::styled("paused", BAD),
         (None, false) if !is_any(&["working"]) => Span::raw("resting"),
         (None, false) if status.open_jobs == 0 => Span::raw("ready"),
-        (None, false) => Span::styled("searching", palette.good()),
+        (None, false) => Span::styled("searching", GOOD),
     };
     let first = Line::from(vec![format!(" npubbot {}  {npub}…  up {up}  ", status.version).into(), state]);
     let second = match &model.trouble {
-        Some(trouble) => Line::styled(format!(" {trouble}"), palette.bad()),
+        Some(trouble) => Line::styled(format!(" {trouble}"), BAD),
         None => Line::from(format!(
             " {} open jobs  {} messages to answer  {} undelivered  {} MiB of heap",
             status.open_jobs,
@@ -87,7 +91,7 @@ fn draw_title(frame: &mut Frame<'_>, area: Rect, model: &TopModel, view: &View, 
     frame.render_widget(Paragraph::new(vec![first, second]), area);
 }
 
-fn draw_rate(frame: &mut Frame<'_>, area: Rect, model: &TopModel, view: &View, palette: Palette) {
+fn draw_rate(frame: &mut Frame<'_>, area: Rect, model: &TopModel, view: &View) {
     let now = view.status.rate.map_or_else(|| "not measured".to_owned(), |rate| rate.to_string());
     let highest = model.rates.iter().copied().max().unwrap_or(0);
     let title = format!(" Rate: {now}; one column a second, the highest is {} ", Rate(highest as f64));
@@ -96,7 +100,7 @@ fn draw_rate(frame: &mut Frame<'_>, area: Rect, model: &TopModel, view: &View, p
     // The newest is on the right.
     let shown: Vec<u64> = model.rates.iter().copied().skip(model.rates.len().saturating_sub(width)).collect();
     let padded = std::iter::repeat_n(0, width.saturating_sub(shown.len())).chain(shown);
-    let line = Sparkline::default().block(block).style(palette.color(Color::Cyan)).max(highest.max(1));
+    let line = Sparkline::default().block(block).style(Style::new().fg(Color::Cyan)).max(highest.max(1));
     frame.render_widget(line.data(padded.collect::<Vec<u64>>()), area);
 }
 
@@ -131,7 +135,7 @@ fn job_row(job: &JobStatus) -> Row<'static> {
     ])
 }
 
-fn draw_relays(frame: &mut Frame<'_>, area: Rect, view: &View, palette: Palette) {
+fn draw_relays(frame: &mut Frame<'_>, area: Rect, view: &View) {
     let relays = view.status.relays.iter().map(|relay| {
         let is_connected = relay.is_connected();
         let state = match (is_connected, relay.lag_milliseconds) {
@@ -141,67 +145,42 @@ fn draw_relays(frame: &mut Frame<'_>, area: Rect, view: &View, palette: Palette)
         };
         let failed = if relay.failures > 0 { format!("{} failed", relay.failures) } else { String::new() };
         let name = relay.url.split_once("://").map_or(relay.url.as_str(), |(_, name)| name).to_owned();
-        Row::new([name, state, failed]).style(if is_connected { Style::new() } else { palette.bad() })
+        Row::new([name, state, failed]).style(if is_connected { Style::new() } else { BAD })
     });
     let widths = [Constraint::Min(16), Constraint::Length(7), Constraint::Length(9)];
     frame.render_widget(Table::new(relays, widths).block(Block::bordered().title(" Relays ")), area);
 }
 
-/// The newest events that fit. A long event continues on the next line, because its reason is at
-/// the end.
-fn draw_events(frame: &mut Frame<'_>, area: Rect, view: &View, palette: Palette) {
-    let block = Block::bordered().title(" Events ");
-    let inner = block.inner(area);
-    let mut lines: Vec<Line<'_>> = Vec::new();
-    for event in view.events.iter().rev() {
-        let is_bad = event.get(9..).is_some_and(|rest| rest.starts_with("WARN") || rest.starts_with("ERROR"));
-        let style = if is_bad { palette.bad() } else { Style::new() };
-        let of_event = wrap(event, usize::from(inner.width));
-        if !lines.is_empty() && lines.len() + of_event.len() > usize::from(inner.height) {
-            break;
-        }
-        lines.splice(0..0, of_event.into_iter().map(|text| Line::styled(text, style)));
-    }
-    frame.render_widget(Paragraph::new(lines).block(block), area);
-}
-
-/// A text as lines of at most `width` characters, at most [`MAX_EVENT_LINES`] of them.
-fn wrap(text: &str, width: usize) -> Vec<&str> {
-    let (mut lines, mut rest) = (Vec::new(), text);
-    while !rest.is_empty() && lines.len() < MAX_EVENT_LINES {
-        let end = rest.char_indices().nth(width.max(1)).map_or(rest.len(), |(at, _)| at);
-        // A word is cut only if the line would be less than half full without it.
-        let at_space = rest[..end].rfind(' ').filter(|&at| end < rest.len() && at > end / 2);
-        let (line, after) = rest.split_at(at_space.unwrap_or(end));
-        lines.push(line.trim_end());
-        rest = after.trim_start();
-    }
-    lines
+/// The newest events that fit, the newest first.
+fn draw_events(frame: &mut Frame<'_>, area: Rect, view: &View) {
+    let lines = view.events.iter().rev().map(|event| {
+        let level = event.split_whitespace().nth(1);
+        let is_bad = level.is_some_and(|level| ["WARN", "ERROR"].contains(&level));
+        Line::styled(event.as_str(), if is_bad { BAD } else { Style::new() })
+    });
+    let events = Paragraph::new(lines.collect::<Vec<_>>()).wrap(Wrap { trim: true });
+    frame.render_widget(events.block(Block::bordered().title(" Events ")), area);
 }
 
 /// The most devices shown. The rate above them is that of all devices.
 const MAX_DEVICES: usize = 8;
-/// Widths of the column of names: without workers, and with them.
-const NAME_WIDTHS: (u16, u16) = (7, 12);
 
 /// Draws the devices: those of the bot's machine with their sensors, and those of workers with the
 /// bot's figures.
-fn draw_devices(frame: &mut Frame<'_>, area: Rect, view: &View, palette: Palette) {
+fn draw_devices(frame: &mut Frame<'_>, area: Rect, view: &View) {
     let rows = view.status.devices.iter().enumerate().take(MAX_DEVICES).map(|(at, device)| {
         let is_bad = device.state.starts_with("out") || device.state.contains("°C");
-        let style = if is_bad { palette.bad() } else { Style::new() };
+        let style = if is_bad { BAD } else { Style::new() };
         let sensors = view.sensors.get(at).copied().unwrap_or_default();
         Row::new(worker_row(device, view).unwrap_or_else(|| device_row(device, sensors))).style(style)
     });
-    let has_workers = view.status.devices.iter().any(|device| matches!(device.id, DeviceId::Remote(_)));
-    let names = if has_workers { NAME_WIDTHS.1 } else { NAME_WIDTHS.0 };
-    let widths = [names, 11, 6, 6, 9].map(Constraint::Length).into_iter().chain([Constraint::Min(20)]);
-    let block = Block::bordered().title(devices_title(view, palette));
+    let widths = [12, 11, 6, 6, 9].map(Constraint::Length).into_iter().chain([Constraint::Min(15)]);
+    let block = Block::bordered().title(devices_title(view));
     frame.render_widget(Table::new(rows, widths).block(block), area);
 }
 
 /// The title: the number of devices not shown, and the server of the workers.
-fn devices_title(view: &View, palette: Palette) -> Line<'static> {
+fn devices_title(view: &View) -> Line<'static> {
     let hidden = view.status.devices.len().saturating_sub(MAX_DEVICES);
     let mut parts = vec![Span::raw(match hidden {
         0 => " Devices ".to_owned(),
@@ -212,11 +191,11 @@ fn devices_title(view: &View, palette: Palette) -> Line<'static> {
         let there = fleet.workers.iter().filter(|worker| worker.connected).count();
         parts.push(match fleet.connected {
             true => Span::raw(format!("with {there} of {} workers ", fleet.workers.len())),
-            false => Span::styled("; the workers' server is away ", palette.bad()),
+            false => Span::styled("; the workers' server is away ", BAD),
         });
     }
     #[cfg(not(feature = "fleet"))]
-    let _ = (palette, &mut parts);
+    let _ = &mut parts;
     Line::from(parts)
 }
 
@@ -256,35 +235,6 @@ fn worker_row(device: &DeviceStatus, view: &View) -> Option<[String; 6]> {
 #[cfg(not(feature = "fleet"))]
 fn worker_row(_: &DeviceStatus, _: &View) -> Option<[String; 6]> {
     None
-}
-
-/// The colours of the screen; none if `NO_COLOR` is set.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Palette {
-    /// Whether colours are used.
-    pub has_colors: bool,
-}
-
-impl Palette {
-    /// Reads `NO_COLOR` from the environment.
-    pub fn of_environment() -> Palette {
-        Palette { has_colors: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) }
-    }
-
-    /// The style of a text in this colour, or plain without colours.
-    pub fn color(self, color: Color) -> Style {
-        if self.has_colors { Style::new().fg(color) } else { Style::new() }
-    }
-
-    /// The style of a good state.
-    pub fn good(self) -> Style {
-        self.color(Color::Green)
-    }
-
-    /// The style of a state that needs attention. Without colours it is bold.
-    pub fn bad(self) -> Style {
-        self.color(Color::Red).add_modifier(Modifier::BOLD)
-    }
 }
 
 #[cfg(test)]
@@ -363,7 +313,7 @@ pub(super) mod tests {
         has_colors: bool,
     ) -> Terminal<TestBackend> {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-        terminal.draw(|frame| draw(frame, model, Palette { has_colors })).unwrap();
+        terminal.draw(|frame| draw(frame, model, has_colors)).unwrap();
         terminal
     }
 
@@ -395,15 +345,6 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_bot_that_stopped_is_named_above_its_last_figures() {
-        let mut model = model();
-        model.fail("no bot runs with the data folder /var/lib/npubbot".to_owned());
-        let text = screen(80, 24, &model, false).backend().to_string();
-        assert!(text.contains("no bot runs") && text.contains("m0ctane"), "{text}");
-        assert!(text.contains("figures are old") && !text.contains("searching"), "{text}");
-    }
-
-    #[test]
     fn the_title_says_whether_the_bot_searches() {
         let title = |states: [&str; 2], open_jobs, is_paused| {
             let mut view = View { is_paused, ..view() };
@@ -430,7 +371,7 @@ pub(super) mod tests {
 
     #[test]
     fn every_size_is_drawn_and_a_small_one_says_what_it_needs() {
-        let model = model();
+        let mut model = model();
         for (width, height) in [(1, 1), (79, 24), (80, 23), (40, 10)] {
             let text = screen(width, height, &model, false).backend().to_string();
             assert!(width < 40 || text.contains("too small"), "{text}");
@@ -440,14 +381,10 @@ pub(super) mod tests {
             assert!(text.contains("Devices") && text.contains("q quit"), "{text}");
         }
         screen(80, 24, &TopModel::default(), true);
-    }
-
-    #[test]
-    fn long_events_are_cut_between_words_and_end_after_three_lines() {
-        assert_eq!(wrap("one two three", 8), ["one two", "three"]);
-        assert_eq!(wrap("a 23456789 b", 8), ["a 234567", "89 b"]);
-        assert_eq!(wrap("ääää öööö üüüü ßßßß", 4), ["ääää", "öööö", "üüüü"]);
-        assert_eq!((wrap("", 8), wrap("ab", 0)), (vec![], vec!["a", "b"]));
+        // The last figures of a bot that stopped stay.
+        model.fail("no bot runs".to_owned());
+        let text = screen(80, 24, &model, false).backend().to_string();
+        assert!(text.contains("no bot runs") && text.contains("figures are old") && text.contains("m0ctane"), "{text}");
     }
 
     #[test]
@@ -459,36 +396,27 @@ pub(super) mod tests {
         assert!(uncoloured(false) && !uncoloured(true));
     }
 
-    /// A bot with one GPU of its own and one of a worker.
-    #[cfg(feature = "fleet")]
-    fn with_worker(connected: bool) -> TopModel {
-        let mut view = view();
-        view.status.devices[1].id = "worker ann:0".to_owned().try_into().unwrap();
-        view.status.devices[1].state = "working".to_owned();
-        view.status.devices[1].rate = Some(Rate(182e9));
-        let ann = WorkerStatus { connected, ..of_fleet::worker(of_fleet::device()) };
-        let server = "tls://nats.example:4222".to_owned();
-        view.status.fleet = Some(FleetStatus { server, connected, workers: vec![ann] });
-        let mut model = TopModel::default();
-        model.take(view, Instant::now());
-        model
-    }
-
     #[cfg(feature = "fleet")]
     #[test]
     fn a_workers_device_has_its_hits_errors_version_and_network() {
-        let text = screen(120, 30, &with_worker(true), false).backend().to_string();
+        let shown = |connected| {
+            let mut view = view();
+            let id = "worker ann:0".to_owned().try_into().unwrap();
+            let device = &mut view.status.devices[1];
+            (device.id, device.state, device.rate) = (id, "working".to_owned(), Some(Rate(182e9)));
+            let ann = WorkerStatus { connected, ..of_fleet::worker(of_fleet::device()) };
+            let server = "tls://nats.example:4222".to_owned();
+            view.status.fleet = Some(FleetStatus { server, connected, workers: vec![ann] });
+            let mut model = TopModel::default();
+            model.take(view, Instant::now());
+            screen(120, 30, &model, false).backend().to_string()
+        };
+        let text = shown(true);
         let line = text.lines().find(|line| line.contains("ann:0")).unwrap();
         for part in ["182 G/s", "v0.1.0", "3 err", "1234 hits", "round trip 12 ms, clock -400 ms", "0 wrong", "H200"] {
             assert!(line.contains(part), "{part} in {line}");
         }
         assert!(text.contains("Devices with 1 of 1 workers") && text.contains("61 °C"), "{text}");
-    }
-
-    #[cfg(feature = "fleet")]
-    #[test]
-    fn a_server_of_workers_that_is_away_is_in_the_title() {
-        let text = screen(80, 24, &with_worker(false), false).backend().to_string();
-        assert!(text.contains("the workers' server is away"), "{text}");
+        assert!(shown(false).contains("the workers' server is away"));
     }
 }

@@ -27,49 +27,6 @@ fn the_shipped_file_holds_the_defaults() {
     assert_eq!(defaults.web.metrics, None);
     assert_eq!((shipped.network.proxy, defaults.network.proxy), (None, None));
     assert_eq!(defaults.web.listen, None, "no page is served unless the operator asks for it");
-    for key in [
-        "open_jobs_per_asker",
-        "longest_expected_time",
-        "device",
-        "threads",
-        "cpu_kernel",
-        "polite",
-        "prefer",
-        "gpu_memory",
-        "schedule",
-        "time_zone",
-        "pause_on_battery",
-        "share_percent",
-        "pause_at_celsius",
-        "[[search.caps]]",
-        "watts",
-        "nip05",
-        "picture",
-        "visit_askers_relays",
-        "keep_finished",
-        "listen",
-        "public_url",
-        "metrics",
-        "proxy",
-    ] {
-        assert!(SHIPPED.contains(key), "{key} is explained in the file");
-    }
-}
-
-#[test]
-fn values_of_the_file_replace_the_defaults() {
-    let text = format!(
-        "{RELAY}[search]\ndevice = \"cuda:1\"\nthreads = 3\npolite = true\nprefer = \"energy\"\n[limits]\nlongest_expected_time = \"60 s\"\ngive_up_after = \"90 s\"\n"
-    );
-    let config = Config::parse(&text, "").unwrap();
-    assert_eq!(config.search.devices, DeviceChoice::CudaOrdinal(1));
-    assert_eq!(config.search.threads, Some(3));
-    assert!(config.search.polite && !Config::parse(RELAY, "").unwrap().search.polite);
-    assert_eq!(
-        [config.search.prefer, Config::parse(RELAY, "").unwrap().search.prefer],
-        [Preference::Energy, Preference::Rate]
-    );
-    assert_eq!(config.limits.give_up_after, Duration::from_secs(90));
 }
 
 #[test]
@@ -89,13 +46,18 @@ fn memory_of_a_gpu_is_a_number_of_megabytes_or_gigabytes_within_its_bounds() {
 }
 
 #[test]
-fn hours_and_caps_of_the_file_are_those_of_the_devices() {
+fn values_of_the_file_replace_the_defaults() {
     let text = format!(
-        "{RELAY}[search]\nschedule = \"22:00-07:00\"\ntime_zone = \"UTC\"\npause_on_battery = true\nshare_percent = 80\n\
-         [[search.caps]]\ndevice = \"cuda:1\"\nwatts = 250\npause_at_celsius = 75\n"
+        "{RELAY}[search]\ndevice = \"cuda:1\"\nthreads = 3\npolite = true\nprefer = \"energy\"\n\
+         schedule = \"22:00-07:00\"\ntime_zone = \"UTC\"\npause_on_battery = true\nshare_percent = 80\n\
+         [[search.caps]]\ndevice = \"cuda:1\"\nwatts = 250\npause_at_celsius = 75\n\
+         [limits]\nlongest_expected_time = \"60 s\"\ngive_up_after = \"90 s\"\n"
     );
-    let restraints = Config::parse(&text, "").unwrap().search.restraints;
-    let hours = restraints.hours.clone().unwrap();
+    let Config { search, limits, .. } = Config::parse(&text, "").unwrap();
+    assert_eq!((search.devices, search.threads), (DeviceChoice::CudaOrdinal(1), Some(3)));
+    assert!(search.polite && search.prefer == Preference::Energy);
+    assert_eq!(limits.give_up_after, Duration::from_secs(90));
+    let (restraints, hours) = (&search.restraints, search.restraints.hours.clone().unwrap());
     assert!(hours.contain(0) && !hours.contain(12 * 3600) && restraints.pause_on_battery);
     let (all, one) = (restraints.caps_of(DeviceId::Cuda(0)), restraints.caps_of(DeviceId::Cuda(1)));
     assert_eq!((all.share, all.celsius, all.watts), (Some(0.8), None, None));

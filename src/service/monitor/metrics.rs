@@ -10,6 +10,7 @@ use crate::scheduler::{Health, Rest};
 use crate::service::context::Handles;
 use crate::vault::MissingWall;
 use prometheus::{Encoder, Gauge, GaugeVec, IntCounterVec, Opts, Registry, TextEncoder};
+use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// All metrics, in Prometheus's text format. `relays`: the bot's relays, and whether each is
@@ -28,9 +29,8 @@ pub fn collect(bot: &Handles, relays: &[RelayFigures], since: SystemTime) -> any
     let help = "Lines of the log that could not be written.";
     page.counters("log_lines_lost_total", help, [], [([], log_writer::lost_lines())])?;
     page.gauge("vault_working", "Whether the vault process works.", bot.context.vault.trouble().is_none())?;
-    let missing = walls::missing();
-    let count = |walls: &[MissingWall]| walls.iter().filter(|wall| wall.is_sandbox).count() as f64;
-    let missing = missing.iter().map(|(process, walls)| ([process.as_str()], count(walls)));
+    let count = |missing: &[MissingWall]| missing.iter().filter(|wall| wall.is_sandbox).count() as f64;
+    let missing = [(["vault"], count(&bot.context.vault.missing_walls())), (["network"], count(walls::missing()))];
     page.gauges("missing_sandboxes", "Sandboxes that a process lacks.", ["process"], missing)?;
     let help = "Signatures that the vault's policy refused: a bug, or a captured process.";
     page.counters("vault_refusals_total", help, [], [([], bot.context.vault.refusals())])?;
@@ -91,10 +91,12 @@ fn add_messages(page: &Page, bot: &Handles) -> prometheus::Result<()> {
     let names = dropped.map(|(cause, _)| snake_case(&format!("{cause:?}")));
     let dropped = names.iter().map(String::as_str).zip(dropped).map(|(name, (_, count))| ([name], count));
     let pulse = &bot.context.pulse;
-    let all = dropped.chain([(["denied"], bot.context.access.ignored()), (["older_than_ids"], pulse.too_old())]);
+    let [answered, waiting, too_old] =
+        [&pulse.answered, &pulse.waiting, &pulse.too_old].map(|count| count.load(Ordering::Relaxed));
+    let all = dropped.chain([(["denied"], bot.context.access.ignored()), (["older_than_ids"], too_old)]);
     page.counters("messages_dropped_total", "Messages left unanswered, by cause.", ["cause"], all)?;
-    page.counters("messages_total", "Messages that were opened and decided on.", [], [([], pulse.answered())])?;
-    page.gauge("messages_waiting", "Messages that wait for their answer.", pulse.waiting() as f64)?;
+    page.counters("messages_total", "Messages that were opened and decided on.", [], [([], answered)])?;
+    page.gauge("messages_waiting", "Messages that wait for their answer.", waiting as f64)?;
     let is_flooded = bot.context.new_askers.served_part(Instant::now()) < 1.0;
     page.gauge("flood", "Whether new askers are drawn by lot, because too many came.", is_flooded)
 }

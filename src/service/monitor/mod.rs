@@ -14,7 +14,7 @@ use crate::roster::Roster;
 use crate::scheduler::Health;
 use std::convert::Infallible;
 use std::future::pending;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::{Mutex, watch};
@@ -48,8 +48,8 @@ impl Monitor {
     pub async fn check(&self, patience: Duration) -> Result<(), String> {
         let context = &self.bot.context;
         check_none_gone(self.bot.gone())?;
-        let mut beats = context.pulse.beats();
-        context.wakes.ping.wake();
+        let mut beats = context.pulse.beats.subscribe();
+        context.wakes.ping.notify_one();
         if timeout(patience, beats.changed()).await.is_err() {
             return Err("the maintenance task does not answer".to_owned());
         }
@@ -160,83 +160,45 @@ fn check_none_gone(parts: Vec<String>) -> Result<(), String> {
     if parts.is_empty() { Ok(()) } else { Err(format!("{}: gone, and started again soon", parts.join(", "))) }
 }
 
-/// Signs of life. Cheap to clone; clones share them.
+/// Signs of life and counts of messages, shared by the parts of the service.
 ///
 /// The maintenance task answers a ping with a beat. The thread that answers requests cannot,
 /// because it waits for messages. It notes when it began a batch.
-#[derive(Clone, Debug, Default)]
-pub struct Pulse(Arc<PulseState>);
-
 #[derive(Debug, Default)]
-struct PulseState {
-    beats: watch::Sender<u64>,
+pub struct Pulse {
+    /// Answers to pings.
+    pub beats: watch::Sender<u64>,
+    /// When the batch in progress began.
     attending: std::sync::Mutex<Option<Instant>>,
-    waiting: AtomicU64,
-    answered: AtomicU64,
-    too_old: AtomicU64,
+    /// Messages that wait for their answer.
+    pub waiting: AtomicU64,
+    /// Messages decided on since the start.
+    pub answered: AtomicU64,
+    /// Messages refused because the table of ids is full and they are too old.
+    pub too_old: AtomicU64,
 }
 
 /// A guard that marks a batch as in progress until the guard is dropped, also by a panic.
-pub struct Attending(Pulse);
+pub struct Attending<'a>(&'a Pulse);
 
 impl Pulse {
-    /// Answers a ping.
-    pub fn beat(&self) {
-        self.0.beats.send_modify(|beats| *beats = beats.wrapping_add(1));
-    }
-
-    /// A receiver of the beats from now on.
-    pub fn beats(&self) -> watch::Receiver<u64> {
-        self.0.beats.subscribe()
-    }
-
     /// Notes that a batch of messages is in progress until the value is dropped.
-    pub fn attend(&self) -> Attending {
+    pub fn attend(&self) -> Attending<'_> {
         self.set_attending(Some(Instant::now()));
-        Attending(self.clone())
+        Attending(self)
     }
 
     /// Time that the present batch has taken; `None` between two batches.
-    pub fn attending_for(&self) -> Option<Duration> {
-        self.0.attending.lock().unwrap_or_else(PoisonError::into_inner).map(|since| since.elapsed())
-    }
-
-    /// Notes how many messages wait for their answer.
-    pub fn set_waiting(&self, messages: usize) {
-        self.0.waiting.store(messages as u64, Ordering::Relaxed);
-    }
-
-    /// Number of messages that wait for their answer.
-    pub fn waiting(&self) -> u64 {
-        self.0.waiting.load(Ordering::Relaxed)
-    }
-
-    /// Counts a message that was decided on.
-    pub fn count_answered(&self) {
-        self.0.answered.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Number of messages decided on since the start.
-    pub fn answered(&self) -> u64 {
-        self.0.answered.load(Ordering::Relaxed)
-    }
-
-    /// Counts a message that is refused because the table of ids is full and it is too old.
-    pub fn count_too_old(&self) {
-        self.0.too_old.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Number of messages refused for their age since the start.
-    pub fn too_old(&self) -> u64 {
-        self.0.too_old.load(Ordering::Relaxed)
+    fn attending_for(&self) -> Option<Duration> {
+        self.attending.lock().unwrap_or_else(PoisonError::into_inner).map(|since| since.elapsed())
     }
 
     fn set_attending(&self, since: Option<Instant>) {
-        *self.0.attending.lock().unwrap_or_else(PoisonError::into_inner) = since;
+        *self.attending.lock().unwrap_or_else(PoisonError::into_inner) = since;
     }
 }
 
-impl Drop for Attending {
+impl Drop for Attending<'_> {
     fn drop(&mut self) {
         self.0.set_attending(None);
     }

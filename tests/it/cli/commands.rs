@@ -1,18 +1,16 @@
 //! The program from an operator's view: flags, files, exit codes.
 
-use crate::support::harness::{Test, figure, test};
+use crate::support::harness::{Test, test};
 use crate::support::program::{command, run, stderr, stdout};
 use std::fs;
 use std::path::Path;
 use std::process::Output;
-use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
     test!(explain_gives_an_object_for_each_pattern),
     test!(bench_finds_the_expected_number_of_hits),
     test!(a_report_of_bench_names_version_system_device_rate_and_power),
     test!(bad_flags_are_explained),
-    test!(split_new_refuses_more_prefixes_than_a_bot_accepts),
     test!(another_passphrase_replaces_the_first),
     test!(service_names_the_unit_where_windows_has_no_part),
     test!(what_only_a_person_can_repair_exits_with_the_code_that_stops_restarts),
@@ -20,7 +18,7 @@ pub const TESTS: &[Test] = &[
     test!(the_unit_has_a_memory_limit_and_restarts_only_what_a_restart_mends),
     test!(serve_makes_no_identity_and_refuses_the_ledger_of_another_bot),
     test!(without_a_terminal_the_error_asks_for_a_passphrase_file),
-    test!(a_configuration_that_is_wrong_stops_the_start_with_file_and_line).measures("latency"),
+    test!(a_configuration_that_is_wrong_stops_the_start_with_file_and_line),
     test!(the_demo_ends_with_a_verified_key_of_any_kind),
 ];
 
@@ -38,18 +36,12 @@ fn explain_gives_an_object_for_each_pattern() {
     assert!(output.status.success(), "{}", stderr(&output));
     let lines: Vec<serde_json::Value> =
         stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(lines.len(), 2);
-    assert_eq!(lines[0]["difficulty"], 2f64.powi(35));
+    assert_eq!((lines.len(), &lines[1]["nearest"]), (2, &"cafe".into()));
     let (mean, rate) = (lines[0]["expected_seconds"].as_f64().unwrap(), lines[0]["rate"].as_f64().unwrap());
     assert!((mean * rate / 2f64.powi(35) - 1.0).abs() < 1e-6, "{}", lines[0]);
-    assert_eq!(lines[0]["cheaper"][0]["pattern"], "~m0ctane");
-    let whole_keys = lines[1]["rate"].as_f64().unwrap();
-    assert!(whole_keys > 0.0, "{}", lines[1]);
-    assert_eq!(lines[1]["nearest"], "cafe");
     // Empty variables are as none.
     let output = command().args(["explain", &"q".repeat(30), "--device", "cpu"]).env("NPUBBOT_THREADS", "").output();
-    let said = stdout(&output.unwrap());
-    assert!(said.contains(" more than 1,000 years\n") && !said.contains("within"), "{said}");
+    assert!(stdout(&output.unwrap()).contains(" more than 1,000 years\n"));
 }
 
 fn bench_finds_the_expected_number_of_hits() {
@@ -106,6 +98,15 @@ fn bad_flags_are_explained() {
         (&["bench", "--gpu-memory", "half"], "a whole number and MB or GB"),
         (&["bench", "--seconds", "soon"], "number of seconds"),
         (&["bench", "--device", "cuda:99"], "cuda:99"),
+        (&["mine", "cat", "--device", "cuda:99"], "cuda:99"),
+        (&["explain", "cat", "--device", "cuda:99"], "cuda:99"),
+        (&["bench", "--patterns", "99999999"], "1000000"),
+        (&["mine", "--file", "/"], "cannot be read"),
+        (&["mine", "=4*", "--ncryptsec", "--password-file", "/missing"], "/missing"),
+        (&["combine", "ntweak1", "--half", UTF_16], "tweak"),
+        (&["split", "new", "b", "--print"], "cannot occur"),
+        (&["worker", "--nats", "nats://127.0.0.1:9", "--creds", "/missing"], "tls://"),
+        (&["man", UTF_16], "cannot be made"),
         (&["demo", "--prefix", "!"], "cannot occur"),
         (&["demo", "--prefix", "~b?1ö"], "cannot occur"),
         (&["demo", "--prefix", "*[ql][ql][ql][ql][ql][ql]"], "bots do not search for"),
@@ -113,12 +114,9 @@ fn bad_flags_are_explained() {
     ];
     for (arguments, expected) in cases {
         let output = run(arguments);
-        assert!(!output.status.success(), "{arguments:?}");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
         assert!(stderr(&output).contains(expected), "{arguments:?}: {}", stderr(&output));
     }
-}
-
-fn split_new_refuses_more_prefixes_than_a_bot_accepts() {
     let split = |prefixes: usize| run(&[vec!["split", "new", "--print"], vec!["cat"; prefixes]].concat());
     let output = split(63);
     assert!(!output.status.success() && stdout(&output).is_empty(), "{}", stdout(&output));
@@ -185,30 +183,6 @@ fn what_only_a_person_can_repair_exits_with_the_code_that_stops_restarts() {
     let one = path("one").display().to_string();
     fs::write(&one, "x").unwrap();
     let device = ["--device", "cuda:77"];
-    for command in [
-        &["mine", "b"][..],
-        &["explain", "b"],
-        &["bench", "--patterns", "99999999"],
-        &["mine", "--file", "/missing"],
-        &["mine", "--file", "/"],
-        &["mine", "=4*", "--password-file", "/missing"],
-        &["combine", "ntweak1", "--half", &one],
-        &["split", "new", "b"],
-        &["worker", "--server", "nats://127.0.0.1:9", "--credentials", "/missing"],
-        &["man", &one],
-        &["top"],
-    ] {
-        let is_top = command == ["top"];
-        let output = run(command);
-        if is_top {
-            assert_eq!(output.status.code(), Some(3), "no bot runs: {}", stderr(&output));
-        } else {
-            person(&format!("{command:?}"), output);
-        }
-    }
-    for command in ["mine", "bench", "explain"] {
-        person(command, run(&[&[command, "cat"], &device[..]].concat()));
-    }
     person("serve on no such device", run(&[&["serve"], &device[..], &with("x", &flags)[1..]].concat()));
     // A file in the place of a folder, as on a folder that cannot be written.
     let data = [&["--data", one.as_str()], &flags[2..].iter().map(String::as_str).collect::<Vec<_>>()[..]].concat();
@@ -269,7 +243,10 @@ fn advice_names_what_works_where_it_is_given() {
     }
     fs::remove_file(&identity).unwrap();
     let doctor = said(&run(&with("doctor", &flags)));
-    assert!(doctor.contains("BAD   identity       it is lost") && !doctor.contains("run `npubbot init`"), "{doctor}");
+    assert!(
+        doctor.contains("BAD   identity       there is no identity") && doctor.contains("but there is the ledger"),
+        "{doctor}"
+    );
 }
 
 fn the_unit_has_a_memory_limit_and_restarts_only_what_a_restart_mends() {
@@ -323,45 +300,30 @@ fn serve_makes_no_identity_and_refuses_the_ledger_of_another_bot() {
 
 fn without_a_terminal_the_error_asks_for_a_passphrase_file() {
     let folder = tempfile::tempdir().unwrap();
-    let data = folder.path().join("data");
-    let config = folder.path().join("relays.toml");
-    let output = run(&["init", "--data", data.to_str().unwrap(), "--config", config.to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("--passphrase-file"), "{}", stderr(&output));
-    // Otherwise the next `init` would find a configuration and ask nothing.
-    assert!(!config.exists() && !data.exists());
-    let missing = ["--passphrase-file", "/missing/secret"];
-    let output = run(&[
-        &["init", "--data", data.to_str().unwrap(), "--config", config.to_str().unwrap()],
-        &missing[..],
-    ]
-    .concat());
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("/missing/secret cannot be read") && !config.exists(), "{}", stderr(&output));
+    let [data, config] = ["data", "relays.toml"].map(|name| folder.path().join(name));
+    let init = ["init", "--data", data.to_str().unwrap(), "--config", config.to_str().unwrap()];
+    let missing = &["--passphrase-file", "/missing/secret"][..];
+    for (flags, expected) in [(&[][..], "--passphrase-file"), (missing, "/missing/secret cannot be read")] {
+        let output = run(&[&init[..], flags].concat());
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+        // Otherwise the next `init` would find a configuration and ask nothing.
+        assert!(!config.exists());
+    }
 }
 
+/// Every mistake with its line: `config::tests`.
 fn a_configuration_that_is_wrong_stops_the_start_with_file_and_line() {
     let (folder, flags) = folder_with_passphrase();
-    let cases: &[(&[u8], &[&str])] = &[
-        (b"[bot]\nnmae = \"x\"\n", &["relays.toml", "2", "nmae", "name"]),
-        (b"[[relays]]\nurl = \"https://x.example\"\nroles = [\"inbox\"]\n", &["relays.toml", "2", "wss://"]),
-        (b"[[relays]]\nurl = \"wss://x.example\"\nroles = [\"inbx\"]\n", &["relays.toml", "3", "inbx", "inbox"]),
-        (b"\xff\xfe", &["relays.toml", "UTF-8"]),
-    ];
-    let mut longest = Duration::ZERO;
-    for (text, expected) in cases {
-        let file = folder.path().join("relays.toml");
+    let file = folder.path().join("relays.toml");
+    for (text, expected) in [("[bot]\nnmae = \"x\"\n", "line 2: `nmae`"), ("[[relays]\n", "line 1: ")] {
         fs::write(&file, text).unwrap();
-        let began = Instant::now();
         let output = run(&with("serve", &flags));
         assert_eq!(output.status.code(), Some(2), "a restart cannot help");
-        for part in *expected {
-            assert!(stderr(&output).contains(part), "{part}: {}", stderr(&output));
-        }
-        longest = longest.max(began.elapsed());
+        let expected = format!("{}, {expected}", file.display());
+        assert!(stderr(&output).contains(&expected), "{expected}: {}", stderr(&output));
         assert!(!folder.path().join("data/identity.age").exists(), "nothing was made");
     }
-    figure("the longest start with a wrong configuration", longest, Duration::from_secs(10));
 }
 
 fn the_demo_ends_with_a_verified_key_of_any_kind() {

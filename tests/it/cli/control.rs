@@ -24,7 +24,6 @@ pub const TESTS: &[Test] = &[
     test!(ended_jobs_are_listed_until_their_asker_is_erased),
     test!(a_cancelled_job_is_gone_and_its_asker_is_told),
     test!(a_wrong_configuration_changes_nothing_and_a_right_one_is_taken_up),
-    test!(the_level_of_the_log_changes_while_it_runs),
     test!(nobody_else_on_the_machine_opens_the_socket),
     test!(garbage_floods_and_slow_connections_do_not_keep_the_operator_out),
     test!(a_request_whose_sender_has_left_is_not_carried_out),
@@ -89,7 +88,7 @@ fn where_nothing_runs_every_command_says_so_with_code_3() {
     let home = Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
     std::fs::create_dir(home.data()).unwrap();
     let ask_all = || {
-        let commands: [&[&str]; 14] = [
+        let commands: [&[&str]; 13] = [
             &["stats"],
             &["status"],
             &["status", "--json"],
@@ -103,7 +102,6 @@ fn where_nothing_runs_every_command_says_so_with_code_3() {
             &["resume"],
             &["top"],
             &["reload"],
-            &["log", "debug"],
         ];
         for arguments in commands {
             let output = operate(&home, arguments);
@@ -279,19 +277,6 @@ async fn a_wrong_configuration_changes_nothing_and_a_right_one_is_taken_up() {
     assert_eq!(lines(&operate(&home, &["jobs", "--json"])).len(), 1, "the job goes on");
 }
 
-async fn the_level_of_the_log_changes_while_it_runs() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let bot = started(&home).await;
-    assert!(!home.log().contains("DEBUG"), "{}", home.log());
-    assert!(operate(&home, &["log", "debug"]).status.success());
-    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
-    asker.ask("help").await;
-    home.logs("DEBUG", 1).await;
-    let wrong = operate(&home, &["log", "loud"]);
-    assert_eq!(wrong.status.code(), Some(2), "{}", stderr(&wrong));
-}
-
 async fn nobody_else_on_the_machine_opens_the_socket() {
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
@@ -358,15 +343,15 @@ async fn a_request_whose_sender_has_left_is_not_carried_out() {
     signal(Signal::STOP);
     drop(request(b"{\"v\":1,\"command\":{\"do\":\"pause\"}}\n"));
     // An operator who sends no more but still reads has not left.
-    let waiting = request(b"{\"v\":1,\"command\":{\"do\":\"log\",\"level\":\"debug\"}}\n");
+    let waiting = request(b"{\"v\":1,\"command\":{\"do\":\"show\",\"job\":99}}\n");
     waiting.shutdown(std::net::Shutdown::Write).unwrap();
     signal(Signal::CONT);
     let mut answer = String::new();
     BufReader::new(waiting).read_line(&mut answer).unwrap();
-    assert!(answer.contains("said"), "{answer}");
+    assert!(answer.contains("no job has the number 99"), "{answer}");
     let status = &lines(&operate(&home, &["status", "--json"]))[0];
     assert_eq!(status["devices"][0]["state"], "working");
-    assert!(!home.log().contains("the operator changed whether"), "{}", home.log());
+    assert!(!home.log().contains("the operator paused"), "{}", home.log());
 }
 
 /// Starts a thread that listens in the place of a bot and answers each request with this text.
@@ -395,7 +380,7 @@ fn an_answer_that_is_not_this_versions_is_named_and_no_command_waits_for_ever() 
     ];
     for (text, expected) in cases {
         answers(&home, text);
-        for command in ["status", "jobs", "top", "pause"] {
+        for command in ["status", "top"] {
             let output = operate(&home, &[command]);
             let is_top = command == "top" && expected == "use npubbot 9";
             // Another program, or another flag, is for a person to choose.

@@ -7,7 +7,7 @@ use crate::support::until;
 use npubbot::os::files::is_open_to_others;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,7 +21,6 @@ pub const TESTS: &[Test] = &[
     test!(a_data_folder_may_have_a_long_name_that_is_no_text),
     test!(the_version_has_commit_kernels_and_features),
     test!(completions_and_manual_pages_name_every_command),
-    test!(logs_have_no_colours_where_they_are_not_wanted),
 ];
 
 /// A home folder with an age key, and its path for `--age-identity`.
@@ -203,40 +202,4 @@ fn completions_and_manual_pages_name_every_command() {
     }
     let nowhere = run(&["man", Path::new("/dev/null/x").to_str().unwrap()]);
     assert!(!nowhere.status.success() && stderr(&nowhere).contains("/dev/null/x"), "{}", stderr(&nowhere));
-}
-
-/// The program's log on a terminal, with `NO_COLOR` and without it.
-fn logs_have_no_colours_where_they_are_not_wanted() {
-    if Command::new("script").arg("--version").output().is_err() {
-        skip("there is no `script` (util-linux), which makes a terminal");
-    }
-    let log = |no_color: &str| {
-        let home = Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
-        drop(home.vault());
-        let serve = format!(
-            "'{}' serve --config '{}' --data '{}' --age-identity '{}'",
-            env!("CARGO_BIN_EXE_npubbot"),
-            home.config_file().display(),
-            home.data().display(),
-            home.age_identity().display()
-        );
-        let mut command = Command::new("script");
-        command
-            .args(["-qec", &serve, "/dev/null"])
-            .env("NO_COLOR", no_color)
-            .env("TERM", "xterm")
-            .env_remove("RUST_LOG");
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let (mut keyboard, screen) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        let lines = screen.lines().map(Result::unwrap);
-        let line = lines.into_iter().find(|line| line.contains("open jobs are taken up"));
-        // Ctrl-C.
-        keyboard.write_all(b"\x03").unwrap();
-        child.kill().unwrap();
-        child.wait().unwrap();
-        line.expect("it logs what it does")
-    };
-    let (colours, none) = (log(""), log("1"));
-    assert!(colours.contains("\u{1b}["), "{colours}");
-    assert!(!none.contains("\u{1b}["), "{none}");
 }

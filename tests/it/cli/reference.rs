@@ -53,7 +53,8 @@ fn fields(code: &str, name: &str) -> Vec<(String, String)> {
 fn the_reference_of_the_configuration_is_complete() {
     let read = |path: &str| fs::read_to_string(source::root().join(path)).unwrap();
     let code = read("src/config/mod.rs") + &read("src/config/search.rs");
-    let shipped: toml::Table = read("relays.toml").parse().unwrap();
+    let text = read("relays.toml");
+    let shipped: toml::Table = text.parse().unwrap();
     let mut page = "# relays.toml\n\nEvery key may be left out. A wrong key or value stops the start, with the line and the allowed\n\
                     values. Spans of time are a whole number and `s`, `min`, `h` or `days`.\n"
         .to_owned();
@@ -64,6 +65,8 @@ fn the_reference_of_the_configuration_is_complete() {
             if table.is_empty() { Some(&shipped) } else { shipped.get(table).and_then(|table| table.as_table()) };
         for (field, comment) in fields(&code, name) {
             keys += 1;
+            // It may stand in a comment.
+            assert!(text.contains(&field), "relays.toml explains {field}");
             let default = defaults.and_then(|table| table.get(&field)).filter(|value| !value.is_array());
             let default = default.map_or(String::new(), |value| format!("`{value}`"));
             writeln!(page, "| `{field}` | {default} | {comment} |").unwrap();

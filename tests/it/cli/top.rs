@@ -5,14 +5,11 @@ use crate::support::bot::{Home, Met};
 use crate::support::harness::{Test, skip, test};
 use crate::support::program::{stderr, stdout};
 use crate::support::relay::TestRelay;
-use crate::support::{terminal, until};
+use crate::support::until;
 use std::process::Command;
 
-pub const TESTS: &[Test] = &[
-    test!(top_shows_jobs_pauses_follows_the_terminals_size_and_restores_it),
-    test!(top_needs_a_terminal_and_a_bot),
-    test!(top_names_a_bot_that_hangs_and_ends_at_a_key),
-];
+pub const TESTS: &[Test] =
+    &[test!(top_shows_jobs_pauses_follows_the_terminals_size_and_restores_it), test!(top_needs_a_terminal_and_a_bot)];
 
 /// A script that runs a program on a terminal of 80×24, waits for texts, presses keys, resizes the
 /// terminal and quits. Arguments: a text that must be on the screen, then the program and its
@@ -88,16 +85,4 @@ async fn top_needs_a_terminal_and_a_bot() {
     let piped = operate(&home, &["top"]);
     assert_eq!(piped.status.code(), Some(2));
     assert!(stderr(&piped).contains("needs a terminal") && stdout(&piped).is_empty(), "{}", stderr(&piped));
-}
-
-async fn top_names_a_bot_that_hangs_and_ends_at_a_key() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let bot = started(&home).await;
-    let pid = crate::support::vault::network_of(bot.pid()).to_string();
-    let (stop, go_on) = (["kill", "-STOP", &pid], ["kill", "-CONT", &pid]);
-    let hangs = "the bot has not answered for";
-    let screen = terminal::top(&home.data(), &home.config_file(), &[("Devices", "", &stop), (hangs, "q", &go_on)]);
-    assert!(screen.contains("seconds; it hangs or is very busy"), "{screen}");
-    assert!(screen.contains("these figures are old") && screen.contains("working"), "{screen}");
 }

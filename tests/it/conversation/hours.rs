@@ -37,7 +37,7 @@ async fn by_day_an_asker_is_told_when_the_search_begins_and_then_it_does() {
     let (vault, data) = (home.vault(), home.data());
     let public_key = vault.public_key();
     let service = Service::start(home.config(), &data, vault, clock.clone()).await.unwrap();
-    until("the rate is known, so that times can be told", || async { service.rate() }).await;
+    until("the rate is known, so that times can be told", || async { service.scheduler().rate() }).await;
     let mut asker = Asker::connect(&relay.url(), public_key).await;
     let acceptance = asker.ask("cat").await;
     let rests = format!("My devices rest until {} UTC and search again then.", &schedule[..5]);
@@ -51,7 +51,7 @@ async fn by_day_an_asker_is_told_when_the_search_begins_and_then_it_does() {
         let status = asker.ask(&format!("status{blanks}")).await;
         assert!(status.contains(&rests) && status.contains("Job #1"), "{status}");
     }
-    assert!(service.devices().iter().all(|device| device.rest.is_some()));
+    assert!(service.scheduler().devices().iter().all(|device| device.rest.is_some()));
     clock.set(now.next_multiple_of(60) + 7200);
     assert!(DeliveredKey::read(&asker.next_result().await).unwrap().npub.starts_with("npub1cat"));
     service.stop().await;

@@ -32,7 +32,8 @@ async fn a_key_is_delivered_that_only_a_worker_searched_for() {
     let home = Home::with(&[relay.url()], &extra);
     let running = home.start().await;
     let _worker = ChildGuard(server.worker(&server.file("ann")).spawn().unwrap());
-    let worker = || running.service.devices().into_iter().find(|device| device.id.to_string() == "worker ann:0");
+    let worker =
+        || running.service.scheduler().devices().into_iter().find(|device| device.id.to_string() == "worker ann:0");
     until("the worker comes", || async { worker().filter(|device| device.rate.is_some()) }).await;
     assert!(running.service.fleet().unwrap().connected);
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;

@@ -112,9 +112,9 @@ async fn a_full_disk_delays_and_loses_nothing() {
     }
     // The search pauses: the verifier waits for the disk, and the devices wait for the verifier.
     // Only launches already in flight or waiting for the verifier are still counted.
-    let mut candidates = service.candidates();
+    let mut candidates = service.scheduler().candidates();
     until("the search pauses", || {
-        let now = service.candidates();
+        let now = service.scheduler().candidates();
         let still = now == candidates;
         candidates = now;
         async move {

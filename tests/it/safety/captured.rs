@@ -91,7 +91,6 @@ async fn serve_captured() {
     let controls = ProcessControls {
         reloaded: Box::new(|| None),
         reload: Box::new(|| Err("not in this test".to_owned())),
-        set_log_level: Box::new(|_| Err("not in this test".to_owned())),
         recent_log: Box::new(Vec::new),
     };
     service.serve_control_socket(ControlServer::open(&data).unwrap(), controls);

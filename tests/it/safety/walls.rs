@@ -10,13 +10,9 @@ use crate::support::vault::{about, message_to, next_vault, opened, started};
 use crate::support::{PATIENCE, until};
 use nostr_sdk::nips::nip04;
 use nostr_sdk::{Event, EventBuilder, JsonUtil, Keys, Kind, ToBech32};
-use npubbot::config::Walls;
-use npubbot::device_process;
 use npubbot::key::{Offset, Rotation, Tweak, VerifiedHit};
-use npubbot::search::cpu::KernelChoice;
-use npubbot::search::{DeviceId, SearchOptions};
 use npubbot::vault::BreakOut;
-use npubbot::vault::{DeviceFolders, DirectSpawner, Opened, Vault, VaultError, VerifiedEvent};
+use npubbot::vault::{Opened, Vault, VaultError, VerifiedEvent};
 use rand::rngs::StdRng;
 use rand::{Rng, RngCore, SeedableRng};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
@@ -33,7 +29,6 @@ pub const TESTS: &[Test] = &[
     test!(others_of_the_same_user_can_neither_read_nor_trace_the_vault),
     test!(reads_and_traces).part(),
     test!(a_vault_that_a_filter_ends_names_the_signal_and_the_group_of_calls),
-    test!(a_device_process_without_its_sandbox_is_named_and_can_be_refused),
     test!(a_system_without_sandboxes_is_named_at_every_start_and_can_be_refused),
     test!(a_file_is_refused_to_the_vault_which_lives),
     test!(a_forbidden_system_call_ends_the_vault_and_it_comes_back),
@@ -138,19 +133,15 @@ fn a_vault_that_a_filter_ends_names_the_signal_and_the_group_of_calls() {
     }
 }
 
-/// Makes a thread, and the processes that it starts, those of a system without Landlock and seccomp.
-fn no_sandboxes() -> BpfProgram {
+/// The program with further arguments of `serve`, on a system without Landlock and seccomp.
+fn without_sandboxes(home: &Home, arguments: &[&str]) -> Command {
     let calls = [libc::SYS_landlock_create_ruleset, libc::SYS_seccomp];
     let rules = calls.into_iter().map(|call| (call, Vec::new())).collect();
     let missing = SeccompAction::Errno(libc::ENOSYS as u32);
     let filter =
         SeccompFilter::new(rules, SeccompAction::Allow, missing, std::env::consts::ARCH.try_into().unwrap()).unwrap();
-    BpfProgram::try_from(filter).unwrap()
-}
-
-/// The program with further arguments of `serve`, on a system without Landlock and seccomp.
-fn without_sandboxes(home: &Home, arguments: &[&str]) -> Command {
-    let (filter, mut command) = (no_sandboxes(), home.command());
+    let filter = BpfProgram::try_from(filter).unwrap();
+    let mut command = home.command();
     command.args(arguments).env_remove("RUST_LOG");
     // SAFETY: it makes two system calls and allocates nothing.
     unsafe { command.pre_exec(move || seccompiler::apply_filter(&filter).map_err(|_| ErrorKind::Other.into())) };
@@ -182,24 +173,6 @@ async fn a_system_without_sandboxes_is_named_at_every_start_and_can_be_refused()
     let refused = without_sandboxes(&home, &[]).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(refused.status.code() == Some(2) && said.contains("`walls`"), "{said}");
-}
-
-fn a_device_process_without_its_sandbox_is_named_and_can_be_refused() {
-    let open = |walls| {
-        let open = move || {
-            seccompiler::apply_filter(&no_sandboxes()).unwrap();
-            let spawner = DirectSpawner::of_devices(DeviceFolders::default()).unwrap();
-            let opener = device_process::opener_of(spawner, walls, |_| Some(DeviceId::Cpu));
-            let options = SearchOptions { cpu_kernel: KernelChoice::Portable, ..SearchOptions::default() };
-            opener.open(DeviceId::Cuda(0), &options).map(drop).map_err(|error| error.to_string())
-        };
-        std::thread::spawn(open).join().unwrap()
-    };
-    assert_eq!(open(Walls::Optional), Ok(()));
-    let missing = npubbot::os::walls::missing();
-    assert!(missing["cuda:0"].iter().any(|wall| wall.is_sandbox && wall.loss.contains("seccomp")), "{missing:?}");
-    let refused = open(Walls::Required).unwrap_err();
-    assert!(refused.contains("cuda:0") && refused.contains("`walls`"), "{refused}");
 }
 
 /// The vault at `home`. Skips the test if no system call can be forbidden to it.

@@ -240,7 +240,9 @@ impl Home {
 /// are measured, and then it accepts only short patterns.
 async fn wait_for_rates(service: &Service) {
     let began = Instant::now();
-    while service.devices().iter().any(|device| device.rate.is_none()) && began.elapsed() < Duration::from_secs(60) {
+    while service.scheduler().devices().iter().any(|device| device.rate.is_none())
+        && began.elapsed() < Duration::from_secs(60)
+    {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -17,7 +17,6 @@ pub mod relay;
 pub mod socks;
 pub mod source;
 pub mod stub_driver;
-pub mod terminal;
 pub mod usage;
 pub mod vault;
 

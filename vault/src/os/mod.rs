@@ -43,8 +43,7 @@ impl MissingWall {
         MissingWall { loss: loss.into(), is_sandbox: true }
     }
 
-    /// A missing precaution.
-    pub fn precaution(loss: impl Into<String>) -> MissingWall {
+    fn precaution(loss: impl Into<String>) -> MissingWall {
         MissingWall { loss: loss.into(), is_sandbox: false }
     }
 }
