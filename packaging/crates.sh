@@ -3,8 +3,7 @@
 #
 #   packaging/crates.sh FOLDER
 #
-# cargo packs a package together with one that it depends on only if both may be published. Ours may
-# not, so this packs a copy in which they may.
+# NPUBBOT_REPOSITORY, if it is set, is the address that they name.
 set -eu
 folder="$(realpath "$1")"
 cd "$(dirname "$0")/.."
@@ -12,11 +11,9 @@ work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 git clone -q . "$work/npubbot"
 cd "$work/npubbot"
-manifests="Cargo.toml fleet/Cargo.toml miner/Cargo.toml vault/Cargo.toml"
-sed -i '/^publish = false$/d' $manifests
 if [ -n "${NPUBBOT_REPOSITORY:-}" ]; then
-    sed -i "0,/^license/s|^license|repository = \"$NPUBBOT_REPOSITORY\"\nlicense|" fleet/Cargo.toml miner/Cargo.toml vault/Cargo.toml
-    sed -i "/^license.workspace/s|^|repository = \"$NPUBBOT_REPOSITORY\"\n|" Cargo.toml
+    sed -i "0,/^license/s|^license|repository = \"$NPUBBOT_REPOSITORY\"\n&|" Cargo.toml */Cargo.toml
+    sed -i "s|^license.workspace|repository = \"$NPUBBOT_REPOSITORY\"\n&|" Cargo.toml
 fi
 cargo package --workspace --locked --no-verify --allow-dirty --quiet --target-dir "$work/target"
 cp -v "$work"/target/package/*.crate "$folder/"
