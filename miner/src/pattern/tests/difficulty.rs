@@ -87,8 +87,8 @@ fn of_random_sets_within_four_characters_all_are_counted() {
     let mut rng = random();
     const KINDS: usize = 7;
     let (mut sets, mut kinds) = (0, std::collections::BTreeSet::new());
-    // Twenty sets may lack a kind, so more are drawn until all kinds have occurred.
-    while sets < 20 || (kinds.len() < KINDS && sets < 200) {
+    // Eight sets may lack a kind, so more are drawn until all kinds have occurred.
+    while sets < 8 || (kinds.len() < KINDS && sets < 200) {
         let count = rng.random_range(1..=6);
         let written = (0..count).map(|_| within_four_characters(&mut rng));
         let patterns: Vec<Pattern> = written.filter_map(|text| text.parse().ok()).collect();

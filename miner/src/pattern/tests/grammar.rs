@@ -76,6 +76,7 @@ fn an_impossible_pattern_is_refused_with_one_that_works() {
         ("words:many", "from 4 to 9, like words:8"),
         ("hex:", "1 to 64"),
         ("hex:xyz", "1 to 64 of the digits 0 to 9 and a to f, like hex:c0de"),
+        ("hex:g", "1 to 64"),
         ("hex:0xdead", "1 to 64 of the digits 0 to 9 and a to f; “hex:dead” would work"),
         ("hex:*Coffee", "“hex:*c0ffee” would work"),
         ("hex:de:ad-be_ef*", "“hex:deadbeef” would work"),

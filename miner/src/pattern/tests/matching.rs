@@ -109,7 +109,7 @@ pub fn key_near(rng: &mut StdRng) -> Npub {
 fn every_kind_matches_as_its_text_says() {
     let mut rng = random();
     let (mut matched, mut read) = (0, 0);
-    for _ in 0..6_000 {
+    for _ in 0..2_400 {
         let npub = key_near(&mut rng);
         let text = pattern_near(&mut rng, &npub);
         let Ok(pattern) = text.parse::<Pattern>() else { continue };
@@ -124,13 +124,13 @@ fn every_kind_matches_as_its_text_says() {
         }
         matched += usize::from(expected);
     }
-    assert!(read > 4_500 && matched > 1_200, "{matched} of {read}");
+    assert!(read > 1_800 && matched > 480, "{matched} of {read}");
 }
 
 #[test]
 fn no_key_that_matches_is_outside_the_intervals_of_a_set() {
     let mut rng = random();
-    for _ in 0..100 {
+    for _ in 0..40 {
         let keys: Vec<Npub> = (0..20).map(|_| key_near(&mut rng)).collect();
         let patterns: Vec<Pattern> =
             keys.iter().filter_map(|key| pattern_near(&mut rng, key).parse::<Pattern>().ok()).collect();

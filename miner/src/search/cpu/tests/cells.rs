@@ -71,7 +71,8 @@ fn a_walk_finds_the_only_match_among_any_number_of_prefixes() {
     let mut random = random();
     let start = point_of(&random_secret(&mut random));
     let mut of_count = [0; 4];
-    for (number, address) in (0..6).flat_map(|number| (0..18).map(move |address| (number, address))) {
+    let all = (0..6).flat_map(|number| (0..18).map(move |address| (number, address)));
+    for (number, address) in all.filter(|(number, address)| *number == 0 || address % 3 == number % 3) {
         let (sign, k, j) = (address / 9, address / 3 % 3, address % 3);
         let size = match number {
             0 => [1, 2, 16, 17, ENTRIES as i64 - 1, ENTRIES as i64][address % 6],

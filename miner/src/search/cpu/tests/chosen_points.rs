@@ -78,24 +78,21 @@ impl Around {
 
 /// Start points with the special case that each leads to.
 fn starts(random: &mut StdRng) -> Vec<(String, SecretKey)> {
-    let mut starts = vec![("none of our business".to_owned(), random_secret(random))];
+    let mut starts = Vec::new();
     let entries = [1, ENTRIES as u64, random.random_range(2..ENTRIES as u64)];
-    for (k, rotation) in Rotation::ALL.into_iter().enumerate() {
-        for sign in ["", "-"] {
-            let (i, centre) = (entries[random.random_range(0..3)], random.random_range(0..CENTRES));
-            let point = small(i).mul_tweak(&rotation.scalar()).unwrap();
-            let point = if sign == "-" { point.negate() } else { point };
-            starts.push((format!("centre {centre} is {sign}λ^{k}·{i}·G"), with_centre(point, centre)));
-        }
+    let turns = [random.random_range(0..3), random.random_range(0..3)];
+    for (k, sign) in turns.into_iter().zip(["", "-"]) {
+        let (i, centre) = (entries[random.random_range(0..3)], random.random_range(0..CENTRES));
+        let point = small(i).mul_tweak(&Rotation::ALL[k].scalar()).unwrap();
+        let point = if sign == "-" { point.negate() } else { point };
+        starts.push((format!("centre {centre} is {sign}λ^{k}·{i}·G"), with_centre(point, centre)));
     }
-    for i in entries {
-        starts.push((format!("{i}·G"), small(i)));
-    }
+    let i = entries[random.random_range(0..3)];
+    starts.push((format!("{i}·G"), small(i)));
     // The point of the entry before the last is also the first of the next centre.
     starts.push((format!("{}·G", ENTRIES + 1), small(ENTRIES as u64 + 1)));
-    for centre in [1, CENTRES - 1, random.random_range(2..CENTRES - 1)] {
-        starts.push((format!("centre {centre} is infinity"), small(centre * STEP).negate()));
-    }
+    let centre = [1, CENTRES - 1, random.random_range(2..CENTRES - 1)][random.random_range(0..3)];
+    starts.push((format!("centre {centre} is infinity"), small(centre * STEP).negate()));
     // The step from a centre to the next one of the same lane equals the centre itself.
     for kernel in kernels() {
         let (step, centre) = (kernel.centres(), random.random_range(0..CENTRES));

@@ -116,12 +116,12 @@ fn a_walk_finds_the_only_match_wherever_it_is_in_an_entry() {
         let npub = candidate(&start, &tweak).unwrap();
         let (text, from) = (npub.to_string(), random.random_range(5..55));
         let hex: String = npub.0[28..].iter().map(|byte| format!("{byte:02x}")).collect();
-        for pattern in [format!("*{}", &text[56..]), format!("*{}*", &text[from..from + 7]), format!("hex:*{hex}")] {
-            let set = patterns(&[&pattern]);
-            for kernel in kernels() {
-                let (_, hits) = hits_of(kernel, &start, CENTRES, &set);
-                assert!(hits.contains(&tweak), "{}: {pattern}, {tweak:?}", kernel.name());
-            }
+        let forms = [format!("*{}", &text[56..]), format!("*{}*", &text[from..from + 7]), format!("hex:*{hex}")];
+        let pattern = &forms[random.random_range(0..3)];
+        let set = patterns(&[pattern]);
+        for kernel in kernels() {
+            let (_, hits) = hits_of(kernel, &start, CENTRES, &set);
+            assert!(hits.contains(&tweak), "{}: {pattern}, {tweak:?}", kernel.name());
         }
     }
 }
