@@ -6,7 +6,7 @@ use crate::support::asker::DeliveredKey;
 use crate::support::bot::Home;
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, figure, test};
-use crate::support::raw_relay::{Manner, RawRelay};
+use crate::support::relay::{Manner, TestRelay};
 use crate::support::{connect, dm_list, publish, publish_with, until, wait_for};
 use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
@@ -26,20 +26,20 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// Publishes an asker's DM relay list at relay `at`, dated `later` seconds from now.
-async fn lists(somebody: &Forger, relays: &[&RawRelay], at: &RawRelay, later: u64) {
+async fn lists(somebody: &Forger, relays: &[&TestRelay], at: &TestRelay, later: u64) {
     let list = EventBuilder::new(Kind::InboxRelays, "").tags(relays.iter().map(|relay| Tag::relay(relay.url())));
     let list = list.custom_created_at(Timestamp::now() + later).sign_with_keys(&somebody.author).unwrap();
     publish(&at.url(), &list).await;
 }
 
-async fn messages(relay: &RawRelay, to: &Forger, count: usize) {
+async fn messages(relay: &TestRelay, to: &Forger, count: usize) {
     let there = || async { (relay.wraps_to(to.author.public_key()).len() >= count).then_some(()) };
     until("messages", there).await;
     assert_eq!(relay.wraps_to(to.author.public_key()).len(), count);
 }
 
 async fn answers_go_to_the_relays_of_a_changed_list() {
-    let (good, mut old, new) = (RawRelay::honest().await, RawRelay::honest().await, RawRelay::honest().await);
+    let (good, old, new) = (TestRelay::start().await, TestRelay::start().await, TestRelay::start().await);
     let home = Home::new(&[good.url()]);
     let running = home.start().await;
     let asker = Forger::new(running.public_key);
@@ -58,7 +58,7 @@ async fn answers_go_to_the_relays_of_a_changed_list() {
 /// The only relay with the list breaks off the first query. The bot asks again and does not take
 /// this for "no list".
 async fn a_query_that_breaks_off_does_not_count_as_no_list() {
-    let (inbox, theirs) = (RawRelay::start(Manner::Cutting).await, RawRelay::honest().await);
+    let (inbox, theirs) = (TestRelay::start_with(Manner::Cutting).await, TestRelay::start().await);
     let running = Home::new(&[inbox.url()]).start().await;
     let asker = Forger::new(running.public_key);
     lists(&asker, &[&theirs], &inbox, 0).await;
@@ -68,7 +68,7 @@ async fn a_query_that_breaks_off_does_not_count_as_no_list() {
 }
 
 /// The texts of the messages to an asker at a relay.
-async fn texts(relay: &RawRelay, to: &Forger) -> Vec<String> {
+async fn texts(relay: &TestRelay, to: &Forger) -> Vec<String> {
     let mut texts = Vec::new();
     for wrap in relay.wraps_to(to.author.public_key()) {
         texts.push(UnwrappedGift::from_gift_wrap(&to.author, &wrap).await.unwrap().rumor.content);
@@ -77,7 +77,7 @@ async fn texts(relay: &RawRelay, to: &Forger) -> Vec<String> {
 }
 
 async fn a_key_follows_a_list_that_has_changed_while_the_old_relay_still_works() {
-    let (good, old, new) = (RawRelay::honest().await, RawRelay::honest().await, RawRelay::honest().await);
+    let (good, old, new) = (TestRelay::start().await, TestRelay::start().await, TestRelay::start().await);
     let home = Home::new(&[good.url()]);
     let running = home.start().await;
     let asker = Forger::new(running.public_key);
@@ -97,10 +97,10 @@ async fn a_key_follows_a_list_that_has_changed_while_the_old_relay_still_works()
 
 async fn the_newest_list_counts_although_an_older_one_comes_first() {
     let (quick, late, old, new) = (
-        RawRelay::honest().await,
-        RawRelay::start(Manner::Late(Duration::from_millis(30))).await,
-        RawRelay::honest().await,
-        RawRelay::honest().await,
+        TestRelay::start().await,
+        TestRelay::start_with(Manner::Late(Duration::from_millis(30))).await,
+        TestRelay::start().await,
+        TestRelay::start().await,
     );
     let home = Home::new(&[quick.url(), late.url()]);
     let running = home.start().await;
@@ -109,7 +109,7 @@ async fn the_newest_list_counts_although_an_older_one_comes_first() {
     lists(&asker, &[&old], &quick, 0).await;
     lists(&asker, &[&new], &late, 1).await;
     publish(&quick.url(), &asker.honest("help", 0)).await;
-    let answers = |relay: &RawRelay| relay.wraps_to(asker.author.public_key()).len();
+    let answers = |relay: &TestRelay| relay.wraps_to(asker.author.public_key()).len();
     wait_for("an answer", || answers(&new) + answers(&old) > 0).await;
     wait_for("it is done", || home.count("SELECT count(*) FROM outbox") == Some(0)).await;
     assert_eq!(answers(&old), 0, "they do not read there any more");
@@ -117,10 +117,10 @@ async fn the_newest_list_counts_although_an_older_one_comes_first() {
 }
 
 async fn a_list_is_found_on_a_discovery_relay_and_used_after_that_is_gone() {
-    let (inbox, mut discovery, theirs) = (RawRelay::honest().await, RawRelay::honest().await, RawRelay::honest().await);
+    let (inbox, discovery, theirs) = (TestRelay::start().await, TestRelay::start().await, TestRelay::start().await);
     let running = Home::with(&[inbox.url()], &discovers(&[discovery.url()])).start().await;
     let asker = Forger::new(running.public_key);
-    wait_for("the bot reads there", || discovery.connections() > 0).await;
+    wait_for("the bot reads there", || discovery.counts().connections > 0).await;
     lists(&asker, &[&theirs], &discovery, 0).await;
     publish(&inbox.url(), &asker.honest("help", 0)).await;
     messages(&theirs, &asker, 1).await;
@@ -135,8 +135,8 @@ async fn a_list_is_found_on_a_discovery_relay_and_used_after_that_is_gone() {
 /// Two of three relays are dead for good, and the third has no list. The bot answers although it
 /// can never be sure that there is no list.
 async fn dead_relays_do_not_delay_an_asker_without_a_list_for_ever() {
-    let living = RawRelay::honest().await;
-    let mut dead = [RawRelay::honest().await, RawRelay::honest().await];
+    let living = TestRelay::start().await;
+    let mut dead = [TestRelay::start().await, TestRelay::start().await];
     for relay in &mut dead {
         relay.stop().await;
     }
@@ -158,7 +158,7 @@ async fn dead_relays_do_not_delay_an_asker_without_a_list_for_ever() {
 }
 
 async fn an_asker_who_needs_a_list_is_answered_once_there_is_one() {
-    let (wrote, theirs) = (RawRelay::honest().await, RawRelay::honest().await);
+    let (wrote, theirs) = (TestRelay::start().await, TestRelay::start().await);
     let home = Home::with(&[wrote.url()], "[bot]\nanswer_without_relay_list = false\n");
     let clock = Clock::at(Timestamp::now().as_secs());
     let running = home.start_at(clock.clone()).await;
@@ -181,8 +181,8 @@ fn discovers(urls: &[RelayUrl]) -> String {
 }
 
 async fn an_asker_without_dm_relays_is_answered_where_they_read_or_else_where_they_wrote() {
-    let (wrote, reads, writes, mut dead) =
-        (RawRelay::honest().await, RawRelay::honest().await, RawRelay::honest().await, RawRelay::honest().await);
+    let (wrote, reads, writes, dead) =
+        (TestRelay::start().await, TestRelay::start().await, TestRelay::start().await, TestRelay::start().await);
     dead.stop().await;
     let home = Home::new(&[wrote.url()]);
     let running = home.start().await;
@@ -215,7 +215,7 @@ async fn an_asker_without_dm_relays_is_answered_where_they_read_or_else_where_th
 }
 
 async fn with_external_relays_switched_off_answers_go_through_our_own_relays() {
-    let (ours, theirs) = (RawRelay::honest().await, RawRelay::honest().await);
+    let (ours, theirs) = (TestRelay::start().await, TestRelay::start().await);
     let running = Home::with(&[ours.url()], "[bot]\nvisit_askers_relays = false\n").start().await;
     let (far, near) = (Forger::new(running.public_key), Forger::new(running.public_key));
     lists(&far, &[&theirs], &ours, 0).await;
@@ -224,12 +224,12 @@ async fn with_external_relays_switched_off_answers_go_through_our_own_relays() {
         publish(&ours.url(), &asker.honest("help", 0)).await;
         messages(&ours, asker, 1).await;
     }
-    assert_eq!(theirs.connections(), 0, "no external relay sees the bot's address");
+    assert_eq!(theirs.counts().connections, 0, "no external relay sees the bot's address");
 }
 
 /// The silent relay gets more messages than the bot sends at the same time.
 async fn a_silent_relay_delays_only_its_own_messages() {
-    let (good, silent) = (RawRelay::honest().await, RawRelay::start(Manner::Silent).await);
+    let (good, silent) = (TestRelay::start().await, TestRelay::start_with(Manner::Silent).await);
     let running = Home::new(&[good.url()]).start().await;
     let client = Client::default();
     client.add_relay(good.url()).await.unwrap();

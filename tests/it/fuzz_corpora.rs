@@ -12,17 +12,10 @@ use rand::{Rng, SeedableRng};
 use std::fs;
 use std::path::Path;
 
-pub const TESTS: &[Test] = &[
-    test!(every_text_gets_an_answer_of_limited_length),
-    test!(no_wrap_seal_or_rumor_does_harm),
-    test!(every_configuration_is_valid_or_named_wrong),
-    test!(no_claimed_hit_does_harm),
-    test!(no_pasted_half_or_tweak_does_harm),
-    test!(every_pattern_is_written_as_it_was_read),
-];
+pub const TESTS: &[Test] = &[test!(no_stored_input_and_no_damaged_copy_does_harm)];
 
 /// Damaged copies made of each file.
-const COPIES: usize = 40;
+const COPIES: usize = 20;
 
 /// Runs every seed of a target, and copies of it with some bytes inserted, changed, removed or
 /// doubled.
@@ -56,26 +49,12 @@ fn replay(target: &str, body: fn(&[u8])) {
     }
 }
 
-fn every_text_gets_an_answer_of_limited_length() {
+/// Each target has the name of the folder of its seeds.
+fn no_stored_input_and_no_damaged_copy_does_harm() {
     replay("request", bodies::request);
-}
-
-fn no_wrap_seal_or_rumor_does_harm() {
     replay("unwrap", bodies::unwrap);
-}
-
-fn every_configuration_is_valid_or_named_wrong() {
     replay("relays_toml", bodies::relays_toml);
-}
-
-fn no_claimed_hit_does_harm() {
     replay("hits", bodies::hits);
-}
-
-fn no_pasted_half_or_tweak_does_harm() {
     replay("split_text", bodies::split_text);
-}
-
-fn every_pattern_is_written_as_it_was_read() {
     replay("patterns", bodies::patterns);
 }

@@ -19,78 +19,30 @@ mod safety;
 mod support;
 mod windows;
 
+/// The tables of tests of these rooms: of the room itself, or of its files.
+macro_rules! tables {
+    ($($room:ident $(: $($file:ident),+)?;)+) => { &[$(tables!(@ $room $($($file),+)?)),+] };
+    (@ $room:ident) => { &[$room::TESTS] as &[&[support::harness::Test]] };
+    (@ $room:ident $($file:ident),+) => { &[$($room::$file::TESTS),+] as &[&[support::harness::Test]] };
+}
+
 fn main() -> std::process::ExitCode {
-    support::harness::main(&[
-        architecture::TESTS,
-        cli::askers::TESTS,
-        cli::backup::TESTS,
-        cli::commands::TESTS,
-        cli::mine::TESTS,
-        cli::control::TESTS,
-        cli::doctor::TESTS,
-        cli::drivers::TESTS,
-        cli::monitoring::TESTS,
-        cli::output::TESTS,
-        cli::page::TESTS,
-        cli::places::TESTS,
-        cli::reference::TESTS,
-        cli::top::TESTS,
-        conversation::best::TESTS,
-        conversation::conventions::TESTS,
-        conversation::hours::TESTS,
-        conversation::languages::TESTS,
-        conversation::patterns::TESTS,
-        conversation::refusals::TESTS,
-        conversation::requests::TESTS,
-        conversation::split::TESTS,
-        conversation::unsolicited::TESTS,
-        delivery::TESTS,
-        fleet::flood::TESTS,
-        fleet::kills::TESTS,
-        fleet::scale::TESTS,
-        fleet::server::TESTS,
-        fleet::trust::TESTS,
-        fleet::work::TESTS,
-        fuzz_corpora::TESTS,
-        gpu::arithmetic::TESTS,
-        gpu::checks::TESTS,
-        gpu::hits::TESTS,
-        gpu::processes::TESTS,
-        gpu::secrets::TESTS,
-        gpu::workers::TESTS,
-        presence::TESTS,
-        relays::clients::TESTS,
-        relays::interop::TESTS,
-        relays::liars::TESTS,
-        relays::proxy::TESTS,
-        relays::relay_quirks::TESTS,
-        reliability::answers::TESTS,
-        reliability::clock::TESTS,
-        reliability::damage::TESTS,
-        reliability::disk::TESTS,
-        reliability::load::TESTS,
-        reliability::parts::TESTS,
-        reliability::person::TESTS,
-        reliability::power_loss::TESTS,
-        reliability::process::TESTS,
-        reliability::soak::TESTS,
-        reliability::starvation::TESTS,
-        reliability::steps::TESTS,
-        safety::captured::TESTS,
-        safety::chosen_points::TESTS,
-        safety::copies::TESTS,
-        safety::economy::TESTS,
-        safety::floods::TESTS,
-        safety::halves::TESTS,
-        safety::leaks::TESTS,
-        safety::memory::TESTS,
-        safety::network::TESTS,
-        safety::secrets::TESTS,
-        safety::swap::TESTS,
-        safety::tickets::TESTS,
-        safety::vault::TESTS,
-        safety::walls::TESTS,
-        safety::wraps::TESTS,
-        windows::TESTS,
-    ])
+    support::harness::main(tables! {
+        architecture;
+        cli: askers, backup, commands, mine, control, doctor, drivers, monitoring, output, page,
+                places, reference, top;
+        conversation: best, conventions, hours, languages, patterns, refusals, requests, split,
+                unsolicited;
+        delivery;
+        fleet: flood, kills, scale, server, trust, work;
+        fuzz_corpora;
+        gpu: arithmetic, checks, hits, processes, secrets, workers;
+        presence;
+        relays: clients, interop, liars, proxy, relay_quirks;
+        reliability: answers, clock, damage, disk, load, parts, person, power_loss, process, soak,
+                starvation, steps;
+        safety: captured, chosen_points, copies, economy, floods, halves, leaks, memory, network,
+                walls, wraps;
+        windows;
+    })
 }

@@ -4,7 +4,6 @@ use crate::cli::control::operate;
 use crate::support::asker::Asker;
 use crate::support::bot::{Home, assert_clean};
 use crate::support::harness::{Test, figure, test};
-use crate::support::raw_relay::RawRelay;
 use crate::support::relay::TestRelay;
 use crate::support::{until, wait_for};
 use nostr_sdk::prelude::*;
@@ -41,14 +40,14 @@ fn queued(home: &Home) -> HashMap<u16, Event> {
     events.map(|event| (event.kind.as_u16(), event)).collect()
 }
 
-fn of_kind(relay: &RawRelay, bot: PublicKey, kind: u16) -> Vec<Event> {
+fn of_kind(relay: &TestRelay, bot: PublicKey, kind: u16) -> Vec<Event> {
     relay.events(&Filter::new().author(bot).kind(Kind::from(kind)))
 }
 
 /// Public events are queued while the only relay is down, and the bot is killed twice. The relay
 /// then gets each event once, as it was queued.
 async fn queued_public_events_survive_a_kill_and_are_published_once() {
-    let mut relay = RawRelay::honest().await;
+    let mut relay = TestRelay::start().await;
     relay.stop().await;
     let home = Home::new(&[relay.url()]);
     let process = home.spawn().await;
@@ -121,7 +120,7 @@ fn assert_apart(statuses: &[Event]) {
 }
 
 async fn the_status_is_true_and_published_at_most_every_five_minutes() {
-    let relay = RawRelay::honest().await;
+    let relay = TestRelay::start().await;
     let home = Home::with(&[relay.url()], PATIENT);
     let clock = Clock::at(Timestamp::now().as_secs());
     let running = home.start_at(clock.clone()).await;
@@ -165,7 +164,7 @@ async fn the_status_is_true_and_published_at_most_every_five_minutes() {
 
 /// The bot stops and starts while its relays are down, so they never get the status "asleep".
 async fn an_outdated_status_is_not_published() {
-    let mut relay = RawRelay::honest().await;
+    let mut relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
     let clock = Clock::at(Timestamp::now().as_secs());
     let running = home.start_at(clock.clone()).await;
@@ -209,7 +208,7 @@ async fn profile_lists_and_handler_match_the_configuration() {
         async move {
             let filter = Filter::new().author(bot).kind(Kind::from(kind));
             let what = format!("kind {kind} at {relay}");
-            until(&what, || async { events.events(filter.clone()).await.first().cloned() }).await
+            until(&what, || async { events.events(&filter).pop() }).await
         }
     };
     for relay in ["inbox", "public"] {
@@ -235,14 +234,14 @@ async fn profile_lists_and_handler_match_the_configuration() {
         assert_eq!(address, ["a".to_owned(), format!("31990:{bot}:npubbot"), hint], "it leads to the handler");
     }
     said("public", STATUS).await;
-    assert!(inbox.events(Filter::new().author(bot).kind(Kind::from(STATUS))).await.is_empty());
+    assert!(inbox.events(&Filter::new().author(bot).kind(Kind::from(STATUS))).is_empty());
 }
 
 /// The vault signs only what it was told at its start, so a reload starts it again.
 async fn a_reload_publishes_the_new_profile_and_relay_list() {
-    let relay = RawRelay::honest().await;
+    let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
-    let process = home.spawn_logged().await;
+    let process = home.spawn().await;
     let bot = process.public_key;
     let named = |name: &'static str| {
         let relay = &relay;

@@ -397,7 +397,9 @@ mod tests {
         };
         tokio::time::timeout(CONNECT_TIMEOUT, gone).await.expect("the connection ends");
         let (_second, visited) = tokio::join!(accept(&listener), external.visit_new(&url, visitor(0)));
-        visited.expect("dialled again at once");
+        let relay = visited.expect("dialled again at once");
+        external.disconnect().await;
+        assert!(!relay.is_connected());
     }
 
     #[tokio::test]
@@ -414,6 +416,28 @@ mod tests {
         let again = Visitor { retries: true, ..visitor(100) };
         let visited = tokio::time::timeout(CONNECT_TIMEOUT, external.visit_new(&path(100), again)).await;
         assert!(matches!(&visited, Ok(Err(NostrError::Relay { reason, .. })) if reason == NO_ROOM), "{visited:?}");
+    }
+
+    /// Whoever takes the slot of a relay that is being dialled says nothing about its host.
+    #[tokio::test]
+    async fn a_relay_whose_slot_was_taken_is_not_unreachable() {
+        let external = external();
+        // Nobody answers the handshake.
+        let (_listener, url) = listen().await;
+        let visit = tokio::spawn({
+            let (external, url) = (external.clone(), url.clone());
+            async move { external.visit_new(&url, visitor(0)).await }
+        });
+        while external.client.relay(&url).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+        let later = Instant::now() + Duration::from_secs(1);
+        let taken = external.known().slots.remove_idle(later, Duration::ZERO);
+        assert_eq!(taken, std::slice::from_ref(&url));
+        external.leave(&url).await;
+        let visited = visit.await.unwrap();
+        assert!(matches!(&visited, Err(NostrError::Relay { reason, .. }) if reason == NO_ROOM), "{visited:?}");
+        assert!(external.hosts(&url, false, false).await.is_ok(), "it may be dialled at once");
     }
 
     /// The attacker has a wildcard in DNS, so every name has the same address.

@@ -5,8 +5,7 @@ use crate::support::asker::Asker;
 use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
 use crate::support::program::{run, stdout};
-use crate::support::raw_relay::{Manner, RawRelay};
-use crate::support::relay::TestRelay;
+use crate::support::relay::{Manner, TestRelay};
 use crate::support::until;
 use npubbot::clock::Clock;
 use npubbot::ledger::{Ledger, Post};
@@ -169,7 +168,7 @@ async fn a_running_bot_tells_what_only_it_knows() {
 
 /// A relay that refuses everything is connected all the same.
 async fn a_relays_own_reason_is_shown() {
-    let relay = RawRelay::start(Manner::Forbidding).await;
+    let relay = TestRelay::start_with(Manner::Forbidding).await;
     let home = Home::new(&[relay.url()]);
     let _bot = started(&home).await;
     until("the relay's words are there", || async {

@@ -50,7 +50,7 @@ async fn the_rarest_key_comes_when_the_time_is_up_with_how_rare_it_is() {
     assert!(result.starts_with("Job #1 is done: this is the rarest key I saw."), "{result}");
     assert!(result.contains("as 1 key in"), "{result}");
     // Nothing is left of the keys that were not the rarest.
-    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 3, "an acceptance, a result");
+    assert_eq!(relay.wraps_to(asker.keys.public_key()).len(), 3, "an acceptance, a result");
     assert_eq!(home.count("SELECT count(*) FROM best"), Some(0));
     wait_for("delivered", || running.service.totals().unwrap().delivered == 1).await;
 }
@@ -83,7 +83,7 @@ async fn the_best_so_far_survives_a_kill_and_is_what_comes() {
     let process = home.spawn().await;
     let key = asker.next_key().await;
     assert!(zeros(&key.npub) >= 20, "{}", key.npub);
-    let wraps = relay.wraps_to(asker.keys.public_key()).await;
+    let wraps = relay.wraps_to(asker.keys.public_key());
     assert!(wraps.iter().any(|wrap| wrap.id.as_bytes()[..] == kept[..]), "the result that was sealed before the kill");
     assert_eq!(wraps.len(), 3, "an acceptance, a result");
     process.kill();

@@ -3,8 +3,7 @@
 use crate::support::asker::Asker;
 use crate::support::bot::{Home, Met, met};
 use crate::support::harness::{Test, figure, test};
-use crate::support::raw_relay::{Manner, RawRelay};
-use crate::support::relay::TestRelay;
+use crate::support::relay::{Manner, TestRelay};
 use crate::support::{until, wait_for};
 use nostr::nips::nip04;
 use nostr_sdk::prelude::*;
@@ -32,7 +31,7 @@ async fn send_old(asker: &Asker, text: &str) {
 async fn old_answers(relay: &TestRelay, asker: &Asker) -> Vec<String> {
     let filter = Filter::new().kind(Kind::EncryptedDirectMessage).author(asker.bot).pubkey(asker.keys.public_key());
     let read = |event: Event| nip04::decrypt(asker.keys.secret_key(), &asker.bot, &event.content).unwrap();
-    relay.events(filter).await.into_iter().map(read).collect()
+    relay.events(&filter).into_iter().map(read).collect()
 }
 
 /// The answer is the same whatever is asked, also after a restart of the bot, and no list of relays
@@ -139,8 +138,11 @@ async fn an_asker_who_asks_relays_to_vanish_is_erased_here_too() {
 /// Other timed work goes on meanwhile.
 async fn timed_work_does_not_wait_for_silent_relays() {
     let relay = TestRelay::start().await;
-    let (one, two, three) =
-        tokio::join!(RawRelay::start(Manner::Silent), RawRelay::start(Manner::Silent), RawRelay::start(Manner::Silent));
+    let (one, two, three) = tokio::join!(
+        TestRelay::start_with(Manner::Silent),
+        TestRelay::start_with(Manner::Silent),
+        TestRelay::start_with(Manner::Silent)
+    );
     let home = Home::new(&[relay.url(), one.url(), two.url(), three.url()]);
     let clock = Clock::at(Timestamp::now().as_secs());
     let running = home.start_at(clock.clone()).await;
@@ -154,7 +156,7 @@ async fn timed_work_does_not_wait_for_silent_relays() {
     // Two statuses are at least five minutes apart.
     clock.set(clock.now() + 301);
     until("the status tells of both jobs", || async {
-        let statuses = relay.events(Filter::new().kind(Kind::from(30315)).author(running.public_key)).await;
+        let statuses = relay.events(&Filter::new().kind(Kind::from(30315)).author(running.public_key));
         statuses.into_iter().find(|status| status.content.contains("searching for 2 requests"))
     })
     .await;

@@ -42,7 +42,7 @@ async fn a_request_is_accepted_and_its_key_delivered() {
 
     // Relays may delete acceptance and key a month after the date of the wrap (NIP-40). An
     // expiration counted from the true date would reveal that date.
-    let wraps = relay.wraps_to(asker.keys.public_key()).await;
+    let wraps = relay.wraps_to(asker.keys.public_key());
     assert_eq!(wraps.len(), 3);
     for wrap in wraps {
         let expires_at = wrap.tags.expiration().expect("it has an end");
@@ -50,7 +50,7 @@ async fn a_request_is_accepted_and_its_key_delivered() {
     }
 
     // Everything on the relay is encrypted: neither the request nor the key can be read.
-    for event in relay.events(Filter::new()).await {
+    for event in relay.events(&Filter::new()) {
         assert!(!event.as_json().contains("nsec1"));
     }
 }
@@ -122,7 +122,7 @@ async fn a_replayed_wrap_starts_no_second_job() {
     let acceptance = asker.ask("dad").await;
     assert!(acceptance.contains("#2"), "{acceptance}");
     asker.next_key().await.assert_starts_with("dad");
-    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 6);
+    assert_eq!(relay.wraps_to(asker.keys.public_key()).len(), 6);
 }
 
 /// Rumors are unsigned events, and clients serialise them in several ways. Each way is understood
@@ -170,7 +170,7 @@ async fn a_rumor_is_understood_however_it_is_written() {
     }
     assert!(asker.ask("dad").await.contains("#1"));
     asker.next_key().await;
-    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), written.len() + 3);
+    assert_eq!(relay.wraps_to(asker.keys.public_key()).len(), written.len() + 3);
 }
 
 async fn a_result_found_while_the_relay_is_dead_is_delivered_after_a_kill() {

@@ -50,7 +50,7 @@ async fn an_asker_whose_job_takes_too_long_is_told_once() {
     asker.publish(&from.honest("help", 0)).await;
     assert!(asker.next_text().await.contains("cancel"));
     running.service.stop().await;
-    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 4, "acceptance, one notice, two answers");
+    assert_eq!(relay.wraps_to(asker.keys.public_key()).len(), 4, "acceptance, one notice, two answers");
 }
 
 async fn an_asker_whose_job_is_given_up_is_told_once() {
@@ -71,7 +71,7 @@ async fn an_asker_whose_job_is_given_up_is_told_once() {
     let running = home.start_at(clock).await;
     let totals = running.service.totals().unwrap();
     assert_eq!((totals.accepted, totals.expired), (0, 1));
-    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 2, "an acceptance and a notice");
+    assert_eq!(relay.wraps_to(asker.keys.public_key()).len(), 2, "an acceptance and a notice");
 }
 
 /// A wrap around a rumor of any kind and tags.
@@ -85,12 +85,11 @@ async fn files_and_groups_get_a_short_answer_and_reactions_and_receipts_none() {
     let Met { relay, home: _home, bot: running, asker } = met("").await;
     let from = Forger { author: asker.keys.clone(), ..Forger::new(running.public_key) };
     let (to_bot, other) = (Tag::public_key(running.public_key), Keys::generate().public_key());
-    let answers = || async { relay.wraps_to(asker.keys.public_key()).await.len() };
+    let answers = || async { relay.wraps_to(asker.keys.public_key()).len() };
     let text = |number: usize| {
         let (relay, keys) = (&relay, asker.keys.clone());
         async move {
-            let there =
-                || async { Some(relay.wraps_to(keys.public_key()).await).filter(|wraps| wraps.len() == number) };
+            let there = || async { Some(relay.wraps_to(keys.public_key())).filter(|wraps| wraps.len() == number) };
             let mut texts = Vec::new();
             for wrap in until("an answer", there).await {
                 texts.push(UnwrappedGift::from_gift_wrap(&keys, &wrap).await.unwrap().rumor.content);
@@ -114,7 +113,7 @@ async fn files_and_groups_get_a_short_answer_and_reactions_and_receipts_none() {
     let said = text(2).await;
     assert!(said.contains("several people"), "{said}");
     assert_eq!(running.service.totals().unwrap().accepted, 0);
-    assert!(relay.wraps_to(other).await.is_empty(), "the other members get no message");
+    assert!(relay.wraps_to(other).is_empty(), "the other members get no message");
 
     // At last the bot gets an ordinary request. Only its acceptance and its key come after the two
     // answers above.
@@ -137,7 +136,7 @@ async fn a_dm_relay_that_says_it_cannot_serve_is_named_to_the_operator() {
     });
     let good = TestRelay::start().await;
     let home = Home::new(&[good.url(), url.clone()]);
-    let _bot = home.spawn_logged().await;
+    let _bot = home.spawn().await;
     let log = until("both faults are named", || async {
         let log = home.log();
         (log.matches("cannot serve").count() >= 2).then_some(log)
@@ -157,13 +156,12 @@ async fn configured_events_are_published_and_disabled_ones_are_not() {
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
     asker.ask("dad").await;
     asker.next_key().await;
-    let by_bot = |kind: u16| relay.events(Filter::new().author(running.public_key).kind(Kind::from(kind)));
-    let profile = until("the profile", || async { by_bot(0).await.first().cloned() }).await;
+    let by_bot = |kind: u16| relay.events(&Filter::new().author(running.public_key).kind(Kind::from(kind)));
+    let profile = until("the profile", || async { by_bot(0).pop() }).await;
     assert!(profile.content.contains(r#""nip05":"keys@bot.example""#), "{}", profile.content);
     clock.set(clock.now() + 86_400);
     // A day has passed, so the bot publishes its profile again. If they were enabled, it would
     // publish a status and a note in the same round.
-    until("the profile again", || async { by_bot(0).await.first().cloned().filter(|event| event.id != profile.id) })
-        .await;
-    assert!(by_bot(30315).await.is_empty() && by_bot(1).await.is_empty());
+    until("the profile again", || async { by_bot(0).pop().filter(|event| event.id != profile.id) }).await;
+    assert!(by_bot(30315).is_empty() && by_bot(1).is_empty());
 }

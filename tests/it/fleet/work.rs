@@ -63,7 +63,7 @@ async fn the_operator_sees_the_workers_of_a_running_bot() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let extra = format!("[fleet]\nserver = \"{}\"\ncredentials = \"{}\"\n", server.url(), credentials.display());
     let home = Home::with(&[relay.url()], &format!("{extra}[web]\nmetrics = \"{address}\"\n"));
-    let _bot = home.spawn_logged().await;
+    let _bot = home.spawn().await;
     answering(&home).await;
     let fleet = || -> Value { serde_json::from_str(&stdout(&operate(&home, &["fleet", "--json"]))).unwrap() };
     until("the server is connected", || async { fleet()["connected"].as_bool().unwrap().then_some(()) }).await;

@@ -5,9 +5,8 @@ use super::client_wraps::{ClientForm, FORMS, Reads, Sender, open};
 use super::interop::needs_foreign_clients;
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
-use crate::support::foreign::{ForeignRelay, Manner as ForeignManner};
+use crate::support::foreign::{ForeignRelay, Manner as ForeignManner, embedded_relay};
 use crate::support::harness::{Test, figure, test};
-use crate::support::raw_relay::RawRelay;
 use crate::support::relay::TestRelay;
 use crate::support::{connect, publish, seed, until, wait_for};
 use ::rand::rngs::StdRng;
@@ -115,8 +114,8 @@ async fn every_client_through(relay: RelayUrl) {
 }
 
 async fn every_client_is_heard_once_and_reads_its_answers_through_the_embedded_relay() {
-    let relay = TestRelay::start().await;
-    every_client_through(relay.url()).await;
+    let relay = embedded_relay(false).await;
+    every_client_through(relay.url().await).await;
 }
 
 async fn every_client_is_heard_once_and_reads_its_answers_through_nostr_relay() {
@@ -139,9 +138,9 @@ fn older_jumble() -> &'static ClientForm {
 /// announces, or that somebody else announces. The author's newest announcement may be on a relay
 /// of their own only.
 async fn an_impostor_is_not_heard_whatever_a_relay_shows_or_hides() {
-    let (ours, theirs) = (RawRelay::honest().await, RawRelay::honest().await);
+    let (ours, theirs) = (TestRelay::start().await, TestRelay::start().await);
     let home = Home::new(&[ours.url()]);
-    let process = home.spawn_at_level("debug").await;
+    let process = home.spawn().await;
     let (form, bot) = (older_jumble(), process.public_key);
     let claim = |sender: &Sender| (form.wraps)(sender, "dad");
 
@@ -196,7 +195,7 @@ async fn an_impostor_is_not_heard_whatever_a_relay_shows_or_hides() {
 
 /// Claims name authors whose own relay accepts connections and never says a word.
 async fn claims_whose_authors_relays_say_nothing_hold_nobody_up() {
-    let relay = RawRelay::honest().await;
+    let relay = TestRelay::start().await;
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let silent_url = RelayUrl::parse(&format!("ws://{}", silent.local_addr().unwrap())).unwrap();
     let home = Home::new(&[relay.url()]);

@@ -7,9 +7,8 @@
 //! --ignored`.
 
 use crate::support::bot::{BotProcess, Home};
-use crate::support::foreign::{ForeignRelay, Manner, installed};
+use crate::support::foreign::{ForeignRelay, Manner, embedded_relay, installed};
 use crate::support::harness::{Test, skip, test};
-use crate::support::relay::TestRelay;
 use nostr_sdk::prelude::*;
 use std::path::Path;
 use std::process::Command;
@@ -78,16 +77,16 @@ async fn clients_through(clients: &[(&str, &'static str)], relay: RelayUrl, what
 
 async fn clients_of_other_authors_through_the_embedded_relay() {
     needs_foreign_clients();
-    let relay = TestRelay::start().await;
-    all_clients_through(relay.url(), "embedded").await;
+    let relay = embedded_relay(false).await;
+    all_clients_through(relay.url().await, "embedded").await;
 }
 
 async fn clients_of_other_authors_through_the_embedded_relay_with_auth() {
     needs_foreign_clients();
     // This relay sends its challenge only with the first refusal, and monstr does not try again
     // after it. That is not the bot's fault, so monstr is left out here.
-    let relay = TestRelay::start_with_auth().await;
-    clients_through(&CLIENTS[..2], relay.url(), "embedded with AUTH").await;
+    let relay = embedded_relay(true).await;
+    clients_through(&CLIENTS[..2], relay.url().await, "embedded with AUTH").await;
 }
 
 async fn clients_of_other_authors_through_nostr_relay() {

@@ -4,7 +4,7 @@ use crate::support::asker::DeliveredKey;
 use crate::support::bot::Home;
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, figure, gate, test};
-use crate::support::raw_relay::{Manner, RawRelay};
+use crate::support::relay::{Manner, TestRelay};
 use crate::support::{dm_list, publish, until, wait_for};
 use ::rand::rngs::StdRng;
 use ::rand::{Rng, SeedableRng};
@@ -18,13 +18,13 @@ async fn failing_and_lying_relays_only_cause_a_delay() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let mut liars = Vec::new();
     for manner in [Manner::Refusing, Manner::Silent, Manner::Forbidding, Manner::Repeating] {
-        liars.push(RawRelay::start(manner).await);
+        liars.push(TestRelay::start_with(manner).await);
     }
     let mut good = Vec::new();
     for _ in 0..3 {
-        good.push(RawRelay::honest().await);
+        good.push(TestRelay::start().await);
     }
-    let urls: Vec<RelayUrl> = liars.iter().chain(&good).map(RawRelay::url).collect();
+    let urls: Vec<RelayUrl> = liars.iter().chain(&good).map(TestRelay::url).collect();
     let running = Home::new(&urls).start().await;
     let forger = Forger::new(running.public_key);
     let asker = &forger.author;
@@ -39,7 +39,7 @@ async fn failing_and_lying_relays_only_cause_a_delay() {
     let began = Instant::now();
     publish(&liars[3].url(), &forger.honest("cats", 0)).await;
     let messages =
-        |good: &[RawRelay]| good.iter().flat_map(|relay| relay.wraps_to(asker.public_key())).collect::<Vec<_>>();
+        |good: &[TestRelay]| good.iter().flat_map(|relay| relay.wraps_to(asker.public_key())).collect::<Vec<_>>();
     wait_for("the request is accepted", || !messages(&good).is_empty()).await;
     let acceptance = began.elapsed();
     for relay in &mut good {

@@ -5,10 +5,10 @@ use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, figure, test};
-use crate::support::raw_relay::{Challenge, Manner, RawRelay};
+use crate::support::relay::{Challenge, Manner, TestRelay};
 use crate::support::{connect, publish, publish_with, until, wait_for};
 use nostr_sdk::prelude::*;
-use npubbot::config::Config;
+use npubbot::clock::Clock;
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
@@ -22,9 +22,9 @@ pub const TESTS: &[Test] = &[
 
 async fn the_bot_authenticates_however_a_relay_asks_for_it() {
     for challenge in [Challenge::AtOnce, Challenge::BeforeRefusal, Challenge::AfterRefusal] {
-        let relay = RawRelay::start(Manner::Asking(challenge)).await;
+        let relay = TestRelay::start_with(Manner::Asking(challenge)).await;
         let running = Home::new(&[relay.url()]).start().await;
-        wait_for("the bot proves who it is", || relay.proofs() > 0).await;
+        wait_for("the bot proves who it is", || relay.counts().proofs > 0).await;
         let mut asker = Asker::connect(&relay.url(), running.public_key).await;
         let acceptance = asker.ask("dad").await;
         assert!(acceptance.contains("npub1dad"), "{challenge:?}: {acceptance}");
@@ -34,18 +34,20 @@ async fn the_bot_authenticates_however_a_relay_asks_for_it() {
 }
 
 async fn a_subscription_that_went_silent_is_noticed_and_renewed() {
-    let relay = RawRelay::start(Manner::Deaf).await;
+    let relay = TestRelay::start_with(Manner::Deaf).await;
+    let home = Home::new(&[relay.url()]);
+    let mut config = home.config();
     // More often than the configuration file allows.
-    let often = |config: &mut Config| config.bot.try_relays_every = Duration::from_secs(5);
-    let running = Home::new(&[relay.url()]).start_with(often).await;
+    config.bot.try_relays_every = Duration::from_secs(5);
+    let running = home.start_with(config, Clock::System).await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
     assert!(asker.ask("dad").await.contains("#1"));
     asker.next_key().await;
-    let before = relay.connections();
+    let before = relay.counts().connections;
     relay.go_deaf();
     // The watchdog sends a message to the bot itself. It does not arrive, so the bot connects
     // again.
-    wait_for("a new connection", || relay.connections() > before).await;
+    wait_for("a new connection", || relay.counts().connections > before).await;
     let mut later = Asker::connect(&relay.url(), running.public_key).await;
     assert!(later.ask("ham").await.contains("#2"));
 }
@@ -54,9 +56,9 @@ async fn a_subscription_that_went_silent_is_noticed_and_renewed() {
 /// then forgets the subscription, and accepts no new one for a relay that is often unreachable. The
 /// bot subscribes again all the same.
 async fn a_subscription_that_was_closed_before_the_relay_went_is_made_again() {
-    let mut relay = RawRelay::honest().await;
+    let mut relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
-    let _bot = home.spawn_logged().await;
+    let _bot = home.spawn().await;
     until("subscribed", || async { relay.is_subscribed().then_some(()) }).await;
     let told = |what: &str| home.log().matches(what).count();
     let (nobody, all) = ("inbox relays connected: 0 of 1", "inbox relays connected: 1 of 1");
@@ -74,7 +76,7 @@ async fn a_subscription_that_was_closed_before_the_relay_went_is_made_again() {
     until("subscribed again", || async { relay.is_subscribed().then_some(()) }).await;
     wait_for("the operator is told again", || told(all) > all_before).await;
     relay.blurt(r#"["CLOSED","inbox","shutting down"]"#);
-    wait_for("the bot has read it", || relay.pongs() > 0).await;
+    wait_for("the bot has read it", || relay.counts().pongs > 0).await;
     relay.stop().await;
     wait_for("gone", || !relay.is_subscribed()).await;
     relay.start_again().await;
@@ -82,7 +84,7 @@ async fn a_subscription_that_was_closed_before_the_relay_went_is_made_again() {
 }
 
 /// An asker with these DM relays, whose list is published at `at`.
-async fn somebody(bot: PublicKey, lists: &[&RawRelay], at: &RawRelay) -> Forger {
+async fn somebody(bot: PublicKey, lists: &[&TestRelay], at: &TestRelay) -> Forger {
     let forger = Forger::new(bot);
     let list = EventBuilder::new(Kind::InboxRelays, "").tags(lists.iter().map(|relay| Tag::relay(relay.url())));
     publish(&at.url(), &list.sign_with_keys(&forger.author).unwrap()).await;
@@ -90,7 +92,7 @@ async fn somebody(bot: PublicKey, lists: &[&RawRelay], at: &RawRelay) -> Forger 
 }
 
 /// Waits until `relay` has `messages` messages to this asker, and returns their texts.
-async fn texts(relay: &RawRelay, asker: &Keys, messages: usize) -> Vec<String> {
+async fn texts(relay: &TestRelay, asker: &Keys, messages: usize) -> Vec<String> {
     let wraps = until("messages", || async {
         let mut wraps = relay.wraps_to(asker.public_key());
         // The same event may be sent twice, if the connection closed before its OK. It counts as
@@ -109,9 +111,10 @@ async fn texts(relay: &RawRelay, asker: &Keys, messages: usize) -> Vec<String> {
 }
 
 async fn messages_pass_both_ways_through_a_relay_that_closes_idle_connections() {
-    let (idle, good) = (RawRelay::start(Manner::Impatient(Duration::from_secs(1))).await, RawRelay::honest().await);
+    let (idle, good) =
+        (TestRelay::start_with(Manner::Impatient(Duration::from_secs(1))).await, TestRelay::start().await);
     let running = Home::new(&[idle.url(), good.url()]).start().await;
-    wait_for("the bot came back", || idle.connections() > 1).await;
+    wait_for("the bot came back", || idle.counts().connections > 1).await;
     // A request, and its answers, go through the relay that closes idle connections.
     let asker = somebody(running.public_key, &[&idle], &idle).await;
     publish(&idle.url(), &asker.honest("dad", 0)).await;
@@ -132,7 +135,7 @@ async fn messages_pass_both_ways_through_a_relay_that_closes_idle_connections() 
 
 async fn a_relay_that_limits_the_rate_gets_everything_a_little_later() {
     for manner in [Manner::Limiting(3), Manner::HangingUp(3)] {
-        let (limiting, good) = (RawRelay::start(manner).await, RawRelay::honest().await);
+        let (limiting, good) = (TestRelay::start_with(manner).await, TestRelay::start().await);
         let running = Home::new(&[good.url()]).start().await;
         let mut askers = Vec::new();
         for _ in 0..16 {
@@ -149,10 +152,10 @@ async fn a_relay_that_limits_the_rate_gets_everything_a_little_later() {
             texts(&limiting, &asker.author, 1).await;
         }
         let took = began.elapsed();
-        println!("{manner:?}: {} messages were refused", limiting.refusals());
+        println!("{manner:?}: {} messages were refused", limiting.counts().refusals);
         client.shutdown().await;
         running.service.stop().await;
-        let refusals = limiting.refusals();
+        let refusals = limiting.counts().refusals;
         // On a busy machine the messages may come so slowly that no limit is reached.
         assert!(refusals < 50, "{refusals} refusals are too many");
         figure("16 messages to a relay that limits the rate", took, Duration::from_secs(50));
@@ -161,15 +164,15 @@ async fn a_relay_that_limits_the_rate_gets_everything_a_little_later() {
 
 async fn a_relay_that_will_never_accept_a_message_is_skipped_and_logged() {
     for manner in [Manner::Fresh(Duration::from_secs(5)), Manner::Small(600)] {
-        let (bad, good) = (RawRelay::start(manner).await, RawRelay::honest().await);
+        let (bad, good) = (TestRelay::start_with(manner).await, TestRelay::start().await);
         let home = Home::new(&[good.url()]);
-        let bot = home.spawn_logged().await;
+        let bot = home.spawn().await;
         let asker = somebody(bot.public_key, &[&bad, &good], &good).await;
         publish(&good.url(), &asker.honest("help", 0)).await;
         texts(&good, &asker.author, 1).await;
         let finished = "SELECT (SELECT max(seq) FROM sqlite_sequence WHERE name = 'outbox') = 1 AND NOT EXISTS (SELECT 1 FROM outbox)";
         wait_for("it is done", || home.count(finished) == Some(1)).await;
-        assert_eq!(bad.refusals(), 1, "asked once");
+        assert_eq!(bad.counts().refusals, 1, "asked once");
         let log = home.log();
         assert!(log.contains("is left out") && log.contains(&bad.url().to_string()), "{log}");
     }

@@ -1,11 +1,10 @@
 //! Every message gets an answer (R3).
 
-use crate::support::PATIENCE;
 use crate::support::asker::{Asker, explains_a_result, is_late_notice, is_result};
 use crate::support::bot::Home;
 use crate::support::harness::{Test, figure, test};
-use crate::support::raw_relay::RawRelay;
-use nostr_sdk::prelude::{EventBuilder, EventId, RelayPoolNotification, UnwrappedGift};
+use crate::support::relay::TestRelay;
+use nostr_sdk::prelude::{EventBuilder, EventId, UnwrappedGift};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -13,6 +12,9 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[test!(random_texts_get_an_answer_each).measures("latency")];
+
+/// Number of messages.
+const TEXTS: usize = 60;
 
 /// A random text of the kinds that people, programs and cats on keyboards write.
 fn random_text(rng: &mut StdRng) -> String {
@@ -38,15 +40,15 @@ fn random_text(rng: &mut StdRng) -> String {
     }
 }
 
-async fn every_text_is_answered(count: usize) {
+async fn random_texts_get_an_answer_each() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     // A relay without a limit of events per minute.
-    let relay = RawRelay::honest().await;
+    let relay = TestRelay::start().await;
     let running = Home::new(&[relay.url()]).start().await;
-    let asker = Asker::connect(&relay.url(), running.public_key).await;
-    let mut answers: HashMap<EventId, usize> = HashMap::new();
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let mut texts: HashMap<EventId, String> = HashMap::new();
     let mut longest = Duration::ZERO;
-    for _ in 0..count {
+    for _ in 0..TEXTS {
         let mut text = random_text(&mut rng);
         // A seal in a wrap has room for 40,000 bytes.
         while text.len() > 39_000 {
@@ -54,45 +56,26 @@ async fn every_text_is_answered(count: usize) {
         }
         let mut rumor = EventBuilder::private_msg_rumor(running.public_key, &text).build(asker.keys.public_key());
         let id = rumor.id();
+        println!("{:?}", text.chars().take(100).collect::<String>());
         // The same text twice within a second is the same message.
-        if answers.insert(id, 0).is_some() {
+        if texts.insert(id, text).is_some() {
             continue;
         }
-        let wrap = EventBuilder::gift_wrap(&asker.keys, &running.public_key, rumor, []).await.unwrap();
-        let mut heard = asker.client.notifications();
         let began = Instant::now();
-        asker.publish(&wrap).await;
-        let wait = async {
-            loop {
-                let Ok(RelayPoolNotification::Event { event, .. }) = heard.recv().await else { continue };
-                let Ok(gift) = UnwrappedGift::from_gift_wrap(&asker.keys, &event).await else { continue };
-                if gift.rumor.tags.event_ids().any(|answered| *answered == id) {
-                    assert!(!gift.rumor.content.trim().is_empty());
-                    return;
-                }
-            }
-        };
-        tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("no answer to {text:?}"));
-        let took = began.elapsed();
-        if took > longest {
-            longest = took;
-            println!("{took:?} for {:?}", text.chars().take(100).collect::<String>());
-        }
+        asker.publish(&EventBuilder::gift_wrap(&asker.keys, &running.public_key, rumor, []).await.unwrap()).await;
+        while asker.next_answer().await.tags.event_ids().all(|answered| *answered != id) {}
+        longest = longest.max(began.elapsed());
     }
+    running.service.stop().await;
     for wrap in relay.wraps_to(asker.keys.public_key()) {
         let rumor = UnwrappedGift::from_gift_wrap(&asker.keys, &wrap).await.unwrap().rumor;
         let text = &rumor.content;
+        assert!(!text.trim().is_empty());
         if !is_result(text) && !explains_a_result(text) && !is_late_notice(text) {
-            let answered = *rumor.tags.event_ids().next().expect("an answer names what it answers");
-            *answers.get_mut(&answered).expect("an answer to a message of ours") += 1;
+            let answered = rumor.tags.event_ids().next().expect("an answer names what it answers");
+            assert!(texts.remove(answered).is_some(), "one answer to each message: {text}");
         }
     }
-    assert!(answers.values().all(|&count| count == 1), "one answer each");
-    println!("{} different texts, {} answers", answers.len(), answers.len());
-    running.service.stop().await;
+    assert!(texts.is_empty(), "{texts:?}");
     figure("the slowest answer", longest, Duration::from_secs(2));
-}
-
-async fn random_texts_get_an_answer_each() {
-    every_text_is_answered(150).await;
 }

@@ -86,7 +86,7 @@ impl Askers {
     }
 }
 
-async fn measure(askers: usize, burst: usize) -> (Duration, Duration, Duration) {
+async fn measure(askers: usize, paced: usize, burst: usize) -> (Duration, Duration, Duration) {
     let relay = TestRelay::start().await;
     let home = Home::with(&[relay.url()], "[search]\ndevice = \"cpu\"\nthreads = 1\n");
     let (bot, clients) = (home.spawn().await, Askers::gather(&relay).await);
@@ -103,7 +103,7 @@ async fn measure(askers: usize, burst: usize) -> (Duration, Duration, Duration) 
     // until its preceding OK is acknowledged.
     let mut alone = Vec::new();
     let mut pace = tokio::time::interval(Duration::from_millis(100));
-    for request in requests(&relay, &clients, bot.public_key, 30).await {
+    for request in requests(&relay, &clients, bot.public_key, paced).await {
         pace.tick().await;
         alone.extend(acceptances(&clients, vec![request], 1).await);
     }
@@ -119,11 +119,11 @@ async fn measure(askers: usize, burst: usize) -> (Duration, Duration, Duration) 
 }
 
 async fn many_askers_at_once_are_accepted_and_no_request_is_lost() {
-    measure(20, 100).await;
+    measure(20, 3, 100).await;
 }
 
 async fn a_hundred_askers_and_a_burst_of_a_thousand_are_accepted_in_time() {
-    let (median, slowest, all) = measure(100, 1000).await;
+    let (median, slowest, all) = measure(100, 30, 1000).await;
     figure("ten requests a second, median", median, Duration::from_millis(20));
     figure("a hundred at once, 99th percentile", slowest, Duration::from_millis(100));
     figure("a burst of a thousand", all, Duration::from_secs(10));

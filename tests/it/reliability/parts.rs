@@ -6,13 +6,15 @@ use crate::support::asker::Asker;
 use crate::support::bot::{ChildGuard, Home};
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
+use crate::support::terminal::{Terminal, at_terminal};
 use crate::support::vault::started;
 use crate::support::{until, wait_for};
 use npubbot::clock::Clock;
 use npubbot::service::Service;
 use std::fs::File;
 use std::io::{PipeReader, Write};
-use std::process::{Command, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
 use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
@@ -36,11 +38,10 @@ async fn each_task_and_thread_that_is_killed_is_seen_and_started_again() {
     // Launches for this job keep the threads of the search awake.
     asker.ask(LONG).await;
     let names: Vec<String> = service.parts().into_iter().map(|(name, _)| name).collect();
-    for expected in ["inbox", "requests", "outbox", "presence", "publisher", "watchdog", "maintenance"] {
-        assert!(names.iter().any(|name| name == expected), "{expected} is not among {names:?}");
-    }
-    for expected in ["encryption keys", "vanish", "verifier", "cpu", "vault"] {
-        assert!(names.iter().any(|name| name == expected), "{expected} is not among {names:?}");
+    let expected =
+        "inbox,requests,outbox,presence,publisher,watchdog,maintenance,encryption keys,vanish,verifier,cpu,vault";
+    for part in expected.split(',') {
+        assert!(names.iter().any(|name| name == part), "{part} is not among {names:?}");
     }
     assert_eq!(monitor.check(CHECK_TIMEOUT).await, Ok(()));
     for name in &names {
@@ -59,10 +60,10 @@ async fn each_task_and_thread_that_is_killed_is_seen_and_started_again() {
         .await;
         wait_for(&format!("{name} is started again"), || restarts() > before).await;
         until(&format!("{name} is back"), || async { monitor.check(CHECK_TIMEOUT).await.ok() }).await;
-        let mut other = Asker::connect(&relay.url(), public_key).await;
-        other.ask("qq").await;
-        other.next_key().await.assert_starts_with("qq");
     }
+    let mut other = Asker::connect(&relay.url(), public_key).await;
+    other.ask("qq").await;
+    other.next_key().await.assert_starts_with("qq");
     service.stop().await;
 }
 
@@ -83,27 +84,19 @@ async fn a_bot_whose_log_cannot_be_written_answers() {
         let bot = ChildGuard(command.spawn().unwrap());
         is_fine(what, &home, &relay, bot).await;
     }
+    // The program ignores SIGHUP, as with `nohup` or `disown`.
     let home = Home::new(&[relay.url()]);
-    let command = home.command();
-    let mut terminal = Command::new("python3");
-    terminal.args(["-c", CLOSED_TERMINAL]).arg(command.get_program()).args(command.get_args());
-    let bot = terminal.env("HOME", "/dev/null").env("RUST_LOG", "off,npubbot=trace").stdin(Stdio::null()).spawn();
-    is_fine("the terminal is closed", &home, &relay, ChildGuard(bot.unwrap())).await;
+    let (terminal, theirs) = Terminal::new();
+    let mut command = home.command();
+    at_terminal(&mut command, theirs).env("RUST_LOG", "off,npubbot=trace").stdout(Stdio::null());
+    // SAFETY: the call may be made between fork and exec.
+    unsafe { command.pre_exec(|| Ok(_ = libc::signal(libc::SIGHUP, libc::SIG_IGN))) };
+    let bot = ChildGuard(command.spawn().unwrap());
+    drop(command);
+    wait_for("the log begins", || !terminal.text().is_empty()).await;
+    drop(terminal);
+    is_fine("the terminal is closed", &home, &relay, bot).await;
 }
-
-/// Runs a program whose standard error is a terminal, and closes that terminal. The program ignores
-/// SIGHUP, as with `nohup` or `disown`.
-const CLOSED_TERMINAL: &str = r#"
-import os, pty, signal, subprocess, sys, threading, time
-ours, theirs = pty.openpty()
-bot = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=theirs, start_new_session=True,
-                       preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
-signal.signal(signal.SIGTERM, lambda *_: (bot.kill(), sys.exit(1)))
-os.close(theirs)
-os.read(ours, 1)
-os.close(ours)
-sys.exit(bot.wait())
-"#;
 
 /// Standard error for a bot, and the reader that is to live as long as it.
 type Log = (Stdio, Option<PipeReader>);

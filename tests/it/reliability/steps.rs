@@ -5,7 +5,7 @@
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::{ChildGuard, Home, assert_clean};
 use crate::support::harness::{Test, figure, test};
-use crate::support::relay::TestRelay;
+use crate::support::relay::{Manner, TestRelay};
 use crate::support::vault::{kill, next_vault, vault_of};
 use crate::support::{until, wait_for};
 use nostr_sdk::prelude::{EventBuilder, EventId, Kind, Tag};
@@ -14,7 +14,6 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use rustix::process::Signal;
 use std::collections::BTreeSet;
-use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use strum::VariantArray;
@@ -54,8 +53,6 @@ enum Extra {
     DeadRelay,
     /// R6: one of the asker's relays is away, and gets the same events later.
     RelayAway,
-    /// R9: another `serve` on the same folder ends and says why.
-    SecondProcess,
     /// R11: a clean stop afterwards.
     Stop,
 }
@@ -76,7 +73,7 @@ async fn run(row: Row) -> Duration {
     urls.extend((row.extra == Extra::DeadRelay).then(|| "ws://127.0.0.1:9".parse().unwrap()));
     let home = Home::new(&urls);
     let mut asker = Asker::connect_without_relay_list(&relay.url(), home.vault().public_key()).await;
-    let mut away = (row.extra == Extra::RelayAway).then(TestRelay::away);
+    let mut away = (row.extra == Extra::RelayAway).then(|| TestRelay::away(Manner::Honest));
     let lists = std::iter::once(relay.url()).chain(away.as_ref().map(TestRelay::url)).map(Tag::relay);
     asker.client.send_event_builder(EventBuilder::new(Kind::InboxRelays, "").tags(lists)).await.unwrap();
     if row.extra == Extra::Downtime {
@@ -109,9 +106,6 @@ async fn run(row: Row) -> Duration {
         let unlocks = std::fs::read_to_string(home.age_identity()).unwrap();
         assert!(!home.log().contains("nsec1") && !home.log().contains(&unlocks), "{row:?}: a secret in the log");
     }
-    if row.extra == Extra::SecondProcess {
-        assert_refused(&home).await;
-    }
     if row.extra == Extra::Stop {
         let began = Instant::now();
         bot.signal(Signal::TERM);
@@ -133,10 +127,10 @@ async fn run(row: Row) -> Duration {
     // The relay that was away has the result, but perhaps not the acceptance: once one relay has a
     // message, the bot makes only a few attempts at the others.
     if let Some(away) = &away {
-        let on = async |relay: &TestRelay| -> BTreeSet<EventId> {
-            relay.wraps_to(asker.keys.public_key()).await.iter().map(|wrap| wrap.id).collect()
+        let on = |relay: &TestRelay| -> BTreeSet<EventId> {
+            relay.wraps_to(asker.keys.public_key()).iter().map(|wrap| wrap.id).collect()
         };
-        let (here, there) = (on(&relay).await, on(away).await);
+        let (here, there) = (on(&relay), on(away));
         assert!(there.is_subset(&here) && there.is_superset(&mail.wraps_of_keys), "{row:?}: {there:?} of {here:?}");
     }
     drop(bot);
@@ -211,13 +205,6 @@ async fn harm(row: &Row, home: &Home, mut bot: ChildGuard, away: &mut Option<Tes
     serving(home, "").await
 }
 
-async fn assert_refused(home: &Home) {
-    let second = home.command().stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let output = tokio::task::spawn_blocking(|| second.wait_with_output()).await.unwrap().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(1) && said.contains("another npubbot uses the folder"), "{said}");
-}
-
 /// Runs the rows, some at a time, and fails if a promise is broken. Returns the rows' times.
 async fn all_hold(rows: Vec<Row>) -> Vec<(Row, Duration)> {
     let room = Arc::new(Semaphore::new(3));
@@ -250,6 +237,11 @@ fn at_steps(rng: &mut StdRng, harm: Harm, extra: Extra, steps: impl IntoIterator
     places.map(|(step, side)| Row { harm, extra, step, side, prefix: prefix() }).collect()
 }
 
+/// One row of each step's two, drawn by lot.
+fn on_one_side(rng: &mut StdRng, rows: Vec<Row>) -> Vec<Row> {
+    rows.chunks(2).map(|sides| sides[rng.random_range(0..2)].clone()).collect()
+}
+
 fn seeded() -> StdRng {
     StdRng::seed_from_u64(crate::support::seed())
 }
@@ -263,7 +255,9 @@ async fn the_bot_can_be_killed_at_every_named_step() {
 async fn a_panic_at_any_step_costs_no_key_and_no_answer() {
     // A panic at start or stop ends the process anyway.
     let steps = Step::ALL.iter().copied().filter(|step| !matches!(step, Step::TakeUp | Step::Stop));
-    let times = all_hold(at_steps(&mut seeded(), Harm::Panic, Extra::Nothing, steps)).await;
+    let mut rng = seeded();
+    let rows = at_steps(&mut rng, Harm::Panic, Extra::Nothing, steps);
+    let times = all_hold(on_one_side(&mut rng, rows)).await;
     let is_device = |row: &Row| matches!(row.step, Step::Draw | Step::Launch | Step::Collect);
     let longest =
         |device: bool| times.iter().filter(|(row, _)| is_device(row) == device).map(|row| row.1).max().unwrap();
@@ -275,13 +269,17 @@ async fn a_panic_at_any_step_costs_no_key_and_no_answer() {
 async fn the_vault_can_be_killed_at_every_step_that_needs_it() {
     use Step::{Add, Collect, Draw, Found, Redeem, SealAnswer, TakeUp, Unwrap};
     let steps = [TakeUp, Unwrap, SealAnswer, Add, Draw, Collect, Redeem, Found];
-    let mut rows = at_steps(&mut seeded(), Harm::KillVault, Extra::Nothing, steps);
+    let mut rng = seeded();
+    let rows = at_steps(&mut rng, Harm::KillVault, Extra::Nothing, steps);
+    let mut rows = on_one_side(&mut rng, rows);
     // Where the bot has asked the vault, or is about to.
-    rows.retain(|row| match row.step {
-        TakeUp | Add | Found => row.side == "after",
-        Collect => row.side == "before",
-        _ => true,
-    });
+    for row in &mut rows {
+        match row.step {
+            TakeUp | Add | Found => row.side = "after",
+            Collect => row.side = "before",
+            _ => {}
+        }
+    }
     all_hold(rows).await;
 }
 

@@ -6,7 +6,7 @@ use crate::support::asker::Asker;
 use crate::support::bot::Home;
 use crate::support::forger::{Forger, altered, other_signature};
 use crate::support::harness::{Test, test};
-use crate::support::raw_relay::{Manner, RawRelay};
+use crate::support::relay::{Manner, TestRelay};
 use crate::support::{dm_list, publish, wait_for};
 use nostr_sdk::prelude::*;
 use serde_json::{Value, json};
@@ -38,9 +38,9 @@ fn junk(forger: &Forger, number: u64) -> Event {
 }
 
 async fn forged_copies_before_and_after_an_honest_wrap_do_not_reach_the_vault() {
-    let relay = RawRelay::honest().await;
+    let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
-    let bot = home.spawn_logged().await;
+    let bot = home.spawn().await;
     let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
     asker.ask("help").await;
     let forger = Forger::new(bot.public_key);
@@ -65,7 +65,7 @@ async fn forged_copies_before_and_after_an_honest_wrap_do_not_reach_the_vault() 
 /// An honest wrap waits in a queue while another relay returns forged events under its id. The
 /// library has verified that id and does not check again.
 async fn a_forged_copy_that_overtakes_an_honest_wrap_does_not_take_its_place() {
-    let (good, bad) = (RawRelay::honest().await, RawRelay::start(Manner::Waiting).await);
+    let (good, bad) = (TestRelay::start().await, TestRelay::start_with(Manner::Waiting).await);
     let slow = "[limits]\nwraps_per_second = 20\nwraps_burst = 1\n";
     let home = Home::with(&[good.url(), bad.url()], slow);
     let forger = Forger::new(home.vault().public_key());
@@ -78,7 +78,7 @@ async fn a_forged_copy_that_overtakes_an_honest_wrap_does_not_take_its_place() {
         bad.pour(&Event::from_json(copy).unwrap());
     }
 
-    let bot = home.spawn_logged().await;
+    let bot = home.spawn().await;
     home.logs(COULD_NOT_BE_OPENED, 3).await;
     bad.let_answer();
     wait_for("the request is accepted", || home.count("SELECT count(*) FROM job") == Some(1)).await;
@@ -94,7 +94,7 @@ async fn a_forged_copy_that_overtakes_an_honest_wrap_does_not_take_its_place() {
 /// A relay invents a DM relay list under an id that the library has verified. The bot must not send
 /// messages to that list's relays.
 async fn a_relay_list_under_a_known_id_is_not_believed() {
-    let (relay, thief) = (RawRelay::honest().await, RawRelay::honest().await);
+    let (relay, thief) = (TestRelay::start().await, TestRelay::start().await);
     let home = Home::new(&[relay.url()]);
     let running = home.start().await;
     let forger = Forger::new(running.public_key);
@@ -108,5 +108,5 @@ async fn a_relay_list_under_a_known_id_is_not_believed() {
     publish(&relay.url(), &request).await;
     // Without a list that it believes, the bot answers on the relay where the request was seen.
     wait_for("an answer", || !relay.wraps_to(forger.author.public_key()).is_empty()).await;
-    assert_eq!(thief.connections(), 0, "nobody asked the bot to go there");
+    assert_eq!(thief.counts().connections, 0, "nobody asked the bot to go there");
 }

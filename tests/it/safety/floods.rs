@@ -5,7 +5,7 @@ use crate::support::asker::Asker;
 use crate::support::bot::{BotProcess, Home, assert_clean};
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, figure, test};
-use crate::support::raw_relay::{Manner, RawRelay};
+use crate::support::relay::{Manner, TestRelay};
 use crate::support::{until, usage, wait_for};
 use ::rand::rngs::StdRng;
 use ::rand::{Rng, SeedableRng};
@@ -57,11 +57,11 @@ fn junk(bot: PublicKey, count: usize, rng: &mut StdRng) -> Vec<Event> {
     (0..count).map(|_| wrap(rng.random_range(1..1000))).collect()
 }
 
-async fn start(relay: &RawRelay, limits: &str) -> (Home, BotProcess) {
+async fn start(relay: &TestRelay, limits: &str) -> (Home, BotProcess) {
     let limits = format!("[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\n{limits}");
     let device = device();
     let home = Home::with(&[relay.url()], &format!("[search]\ndevice = \"{device}\"\nthreads = 1\n{limits}"));
-    let bot = home.spawn_logged().await;
+    let bot = home.spawn().await;
     until("the bot listens", || async { relay.is_subscribed().then_some(()) }).await;
     (home, bot)
 }
@@ -70,7 +70,7 @@ async fn start(relay: &RawRelay, limits: &str) -> (Home, BotProcess) {
 /// known one send a request.
 async fn junk_passes(wraps: usize, a_second: usize, limits: &str) {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
-    let relay = RawRelay::honest().await;
+    let relay = TestRelay::start().await;
     let (_home, bot) = start(&relay, limits).await;
     let mut known = Asker::connect(&relay.url(), bot.public_key).await;
     let mut new = Asker::connect(&relay.url(), bot.public_key).await;
@@ -113,7 +113,7 @@ async fn junk_passes(wraps: usize, a_second: usize, limits: &str) {
 /// Sends one request from each of `askers` fresh keys, all at once.
 async fn requests_pass(askers: usize, allowed: usize) {
     crate::support::seed();
-    let relay = RawRelay::honest().await;
+    let relay = TestRelay::start().await;
     let (home, bot) = start(&relay, &format!("new_askers_per_minute = {allowed}\n")).await;
     let mut known = Asker::connect(&relay.url(), bot.public_key).await;
     // Without a flood, no work is demanded.
@@ -163,10 +163,10 @@ async fn five_hundred_first_time_askers_are_a_flood_and_work_is_served_at_once()
 }
 
 async fn a_stop_does_not_wait_for_lookups_of_authors() {
-    let relay = RawRelay::start(Manner::Reserved).await;
+    let relay = TestRelay::start_with(Manner::Reserved).await;
     let (home, bot) = start(&relay, "").await;
     relay.pour(&Forger::new(bot.public_key).honest("help", 0));
-    wait_for("the author is looked up", || relay.list_queries() > 0).await;
+    wait_for("the author is looked up", || relay.counts().list_queries > 0).await;
     let (status, took) = bot.stop_with(rustix::process::Signal::TERM).await;
     figure("the stop during lookups", took, Duration::from_secs(2));
     assert_clean(status, &home);

@@ -1,15 +1,16 @@
 //! S4: nothing secret leaks. The real program does jobs at trace level, and panics once right after
-//! a result is sealed. Then the test searches for every delivered key: in the ledger, its
-//! write-ahead log, the program's log with the panic's text, and the program's arguments,
-//! environment and whole memory.
+//! a result is sealed. Then the test searches for the identity and every delivered key: in the
+//! ledger, its write-ahead log, the program's log with the panic's text, and the arguments,
+//! environment and whole memory of the process that talks to strangers.
 //! The long form: `cargo test --test it safety::leaks -- --ignored --nocapture`
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
 use crate::support::leaks::{Needle, Search, forms_of, plant};
 use crate::support::relay::TestRelay;
+use crate::support::vault::{memory, next_vault};
 use crate::support::wait_for;
-use nostr_sdk::prelude::UnwrappedGift;
+use nostr_sdk::prelude::{ToBech32, UnwrappedGift};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -24,7 +25,7 @@ const EACH: usize = 5;
 /// The nsecs that an asker received. Only the test's process decrypts them.
 async fn keys_of(relay: &TestRelay, asker: &Asker) -> Vec<String> {
     let mut keys = Vec::new();
-    for wrap in relay.wraps_to(asker.keys.public_key()).await.iter() {
+    for wrap in relay.wraps_to(asker.keys.public_key()).iter() {
         let text = UnwrappedGift::from_gift_wrap(&asker.keys, wrap).await.unwrap().rumor.content;
         keys.extend(text.lines().find(|line| line.starts_with("nsec1")).map(str::to_owned));
     }
@@ -37,7 +38,7 @@ async fn jobs_leave_no_key_behind(jobs: usize) {
     let home = Home::with(&[relay.url()], "[limits]\nopen_jobs_per_asker = 100\njobs_per_day = 100\n");
     let bot = home.vault().public_key();
     // Release builds have no faults, so there is no panic.
-    let process = home.spawn_traced("panic:redeem:after");
+    let process = home.spawn_faulty_at("panic:redeem:after", "trace");
     let mut askers = Vec::new();
     for _ in 0..jobs.div_ceil(EACH) {
         let asker = Asker::connect(&relay.url(), bot).await;
@@ -51,12 +52,14 @@ async fn jobs_leave_no_key_behind(jobs: usize) {
     let done = "SELECT (SELECT count(*) FROM job WHERE state = 'delivered')
                      - (SELECT count(*) FROM outbox WHERE finished = 0)";
     wait_for("all keys are delivered", || home.count(done) == Some(all)).await;
-    let mut needles: Vec<Needle> = Vec::new();
+    // The identity, and each delivered key.
+    let identity = forms_of(&home.keys().secret_key().to_bech32().unwrap());
+    let forms = identity.len();
+    let mut needles = identity.clone();
     for asker in &askers {
         needles.extend(keys_of(&relay, asker).await.iter().flat_map(|nsec| forms_of(nsec)));
     }
-    let forms = needles.len() / all as usize;
-    assert!(forms > 10 && needles.len() == forms * all as usize);
+    assert!(forms > 10 && needles.len() == forms * (1 + all as usize));
     assert!(home.log().contains("TRACE"), "the log is at trace level");
     assert!(home.log().contains("panicked at"), "and holds the text of a panic");
 
@@ -65,8 +68,12 @@ async fn jobs_leave_no_key_behind(jobs: usize) {
     leaks.extend(search.process(process.0.id()));
     assert!(leaks.is_empty(), "{} copies: {leaks:#?}", leaks.len());
 
-    // The search itself works: it finds the bot's npub in the memory, and a key that is planted
-    // there and in a file.
+    // The search itself works: it finds the bot's npub in the memory, a key that is planted there and
+    // in a file, and the identity in the vault, if that can be read at all.
+    if let Ok(regions) = memory(next_vault(process.0.id(), None).await) {
+        let search = Search::new(&identity);
+        assert!(regions.iter().any(|region| !search.bytes(&region.bytes).is_empty()), "the identity is in the vault");
+    }
     let known = Needle::new("npub", bot.to_string());
     assert!(!Search::new(&[known]).process(process.0.id()).is_empty());
     for (place, needle) in needles[..forms].iter().enumerate() {
@@ -78,7 +85,6 @@ async fn jobs_leave_no_key_behind(jobs: usize) {
     }
     std::fs::write(home.data().join("planted"), &needles[0].bytes).unwrap();
     assert_eq!(search.files(home.folder.path()).len(), 1);
-    println!("{all} jobs, {} forms: none found, each planted one found", needles.len());
 }
 
 async fn five_jobs_at_trace_level_leave_no_key_behind_and_a_planted_one_is_found() {

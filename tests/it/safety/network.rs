@@ -17,6 +17,15 @@ pub const TESTS: &[Test] = &[
     test!(when_one_process_of_serve_is_killed_all_end_and_the_next_start_works),
 ];
 
+/// Attempts that Landlock refuses: files and ports. The filter refuses the other ones.
+const BY_LANDLOCK: &str = "
+    open:identity open:passphrase open:through-root list:data make:data symlink:identity open:device
+    listen:port supervisor:mem supervisor:environ supervisor:fd vault:mem vault:environ vault:fd";
+/// Attempts that succeed without walls.
+const WANTED: &str = "
+    open:identity open:passphrase list:data make:data symlink:identity open:device listen:port
+    connect:control supervisor:environ supervisor:kill run:program chmod";
+
 /// Runs the attack (`src/os/linux/attack.rs`) in the network process. Returns the error number of
 /// each attempt, 0 for success.
 async fn attacked(home: &Home, has_walls: bool) -> BTreeMap<String, i32> {
@@ -34,41 +43,22 @@ async fn attacked(home: &Home, has_walls: bool) -> BTreeMap<String, i32> {
     let status = fs::read_to_string(about(network_of(bot.0.id()), "status")).unwrap();
     assert_eq!(status.contains("Seccomp:\t2") && status.contains("NoNewPrivs:\t1"), has_walls, "{status}");
     let report = fs::read_to_string(report).unwrap();
-    report
-        .lines()
-        .map(|line| line.split_once(' ').unwrap())
-        .map(|(name, code)| (name.to_owned(), code.parse().unwrap()))
-        .collect()
+    let attempts = report.lines().map(|line| line.split_once(' ').unwrap());
+    attempts.map(|(name, code)| (name.to_owned(), code.parse().unwrap())).collect()
 }
 
 async fn code_in_the_network_process_gets_nothing() {
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
     let got = attacked(&home, true).await;
-    // Landlock refuses files and ports, the filter refuses calls.
-    let by_landlock = [
-        "open:identity",
-        "open:passphrase",
-        "open:through-root",
-        "list:data",
-        "make:data",
-        "symlink:identity",
-        "open:device",
-        "listen:port",
-        "supervisor:mem",
-        "supervisor:environ",
-        "supervisor:fd",
-        "vault:mem",
-        "vault:environ",
-        "vault:fd",
-    ];
-    for name in by_landlock {
-        assert_eq!(got.get(name), Some(&libc::EACCES), "{name}: {got:?}");
+    let by_landlock: Vec<&str> = BY_LANDLOCK.split_whitespace().collect();
+    for name in &by_landlock {
+        assert_eq!(got.get(*name), Some(&libc::EACCES), "{name}: {got:?}");
     }
     let refused_links = [libc::EXDEV, libc::EACCES];
     assert!(got.get("link:identity").is_some_and(|code| refused_links.contains(code)), "{got:?}");
     let rest: Vec<_> =
-        got.iter().filter(|(name, _)| !by_landlock.contains(&&***name) && *name != "link:identity").collect();
+        got.iter().filter(|(name, _)| !by_landlock.contains(&name.as_str()) && *name != "link:identity").collect();
     assert!(rest.len() >= 30, "all was tried: {got:?}");
     for (name, code) in rest {
         let expected = if name == "open:driver" { libc::EACCES } else { libc::EPERM };
@@ -81,21 +71,7 @@ async fn without_walls_the_same_code_gets_what_it_wants() {
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
     let got = attacked(&home, false).await;
-    let wanted = [
-        "open:identity",
-        "open:passphrase",
-        "list:data",
-        "make:data",
-        "symlink:identity",
-        "open:device",
-        "listen:port",
-        "connect:control",
-        "supervisor:environ",
-        "supervisor:kill",
-        "run:program",
-        "chmod",
-    ];
-    for name in wanted {
+    for name in WANTED.split_whitespace() {
         assert_eq!(got.get(name), Some(&0), "{name}: {got:?}");
     }
 }
@@ -115,7 +91,7 @@ async fn when_one_process_of_serve_is_killed_all_end_and_the_next_start_works() 
             assert_eq!(bot.ended().await.code(), Some(1));
         }
         // At once: the next start waits for the end of the former.
-        bot = home.spawn_logged().await;
+        bot = home.spawn().await;
         for id in [network, vault] {
             wait_for("its processes are gone", || !is_running(id)).await;
         }

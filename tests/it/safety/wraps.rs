@@ -4,7 +4,7 @@ use crate::support::asker::Asker;
 use crate::support::bot::Home;
 use crate::support::forger::{Forger, altered, other_signature};
 use crate::support::harness::{Test, figure, test};
-use crate::support::raw_relay::RawRelay;
+use crate::support::relay::TestRelay;
 use crate::support::{dm_list, publish, until, wait_for};
 use nostr_sdk::prelude::*;
 use serde_json::{Value, json};
@@ -12,15 +12,14 @@ use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
     test!(hostile_wraps_have_no_effect_and_an_honest_one_is_accepted).measures("latency"),
-    test!(the_same_wrap_without_its_fault_is_accepted),
     test!(unsolicited_events_of_an_external_relay_are_ignored),
 ];
 
 const DAY: u64 = 86_400;
 
-/// Every wrap asks for `m0ctane`. If one is accepted by mistake, it is answered, which the test
-/// sees.
-const REQUEST: &str = "m0ctane";
+/// What every wrap asks for. If one is accepted by mistake, it is answered, which the test sees. It
+/// is not found during the test.
+const REQUEST: &str = "m0ctaneq";
 
 type Hostile = Vec<(&'static str, String)>;
 
@@ -63,17 +62,7 @@ fn wraps_that_are_wrong(forger: &Forger) -> Hostile {
         ("content: changed nonce", changed(20)),
         ("content: changed text", changed(100)),
         ("content: changed MAC", changed(content.len() - 6)),
-        ("content: nothing, padded", wrap(&forger.encrypt_padded(&once, &[0; 34]))),
-        ("content: longer than it is", wrap(&forger.encrypt_padded(&once, &padded(&seal, 40_000)))),
-        ("content: shorter than it is", wrap(&forger.encrypt_padded(&once, &padded(&seal, seal.len() - 1)))),
-        ("content: unpadded", wrap(&forger.encrypt_padded(&once, &padded(&seal, seal.len())))),
-        ("content: not UTF-8", wrap(&forger.encrypt_padded(&once, &[&[0, 32][..], &[0xff; 32]].concat()))),
     ]
-}
-
-/// A plaintext with NIP-44's length prefix, which may lie, and no padding.
-fn padded(text: &str, length: usize) -> Vec<u8> {
-    [&(length as u16).to_be_bytes()[..], text.as_bytes()].concat()
 }
 
 fn seals_that_are_wrong(forger: &Forger) -> Hostile {
@@ -120,7 +109,7 @@ fn rumors_that_are_wrong(forger: &Forger) -> Hostile {
     other.id = forger.rumor(REQUEST).id;
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     let rumors = vec![
-        ("rumor: no JSON", "m0ctane".to_owned()),
+        ("rumor: no JSON", REQUEST.to_owned()),
         ("rumor: empty", "{}".to_owned()),
         ("rumor: deep JSON", deep),
         ("rumor: of another author", with("pubkey", json!(victim))),
@@ -144,9 +133,9 @@ fn rumors_that_are_wrong(forger: &Forger) -> Hostile {
 }
 
 async fn hostile_wraps_have_no_effect_and_an_honest_one_is_accepted() {
-    let relay = RawRelay::honest().await;
+    let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
-    let process = home.spawn_logged().await;
+    let process = home.spawn().await;
     let mut asker = Asker::connect(&relay.url(), process.public_key).await;
     // The answer shows that the bot is subscribed. From here on it receives everything that is
     // pushed.
@@ -156,15 +145,15 @@ async fn hostile_wraps_have_no_effect_and_an_honest_one_is_accepted() {
     let mut hostile = wraps_that_are_wrong(&forger);
     hostile.extend(seals_that_are_wrong(&forger));
     hostile.extend(rumors_that_are_wrong(&forger));
-    assert!(hostile.len() >= 30, "{} kinds", hostile.len());
     for (_, json) in hostile.iter().chain(&hostile) {
         relay.push(json);
     }
+    // Each has only one fault: the same wrap without it is accepted.
     let began = Instant::now();
-    let acceptance = asker.ask("qqqqqqqq").await;
+    let honest = forger.author.public_key();
+    relay.push(&forger.with_rumor(forger.rumor(REQUEST).as_json()).as_json());
+    wait_for("the honest request is accepted", || !relay.wraps_to(honest).is_empty()).await;
     let took = began.elapsed();
-    println!("{} kinds, each twice; the honest request was accepted after {took:?}", hostile.len());
-    assert!(acceptance.contains("#1"), "{acceptance}");
 
     // Two messages were seen, one became a job, and nobody else got a message.
     assert_eq!(home.count("SELECT count(*) FROM job"), Some(1));
@@ -175,27 +164,10 @@ async fn hostile_wraps_have_no_effect_and_an_honest_one_is_accepted() {
     figure("the acceptance beside hostile wraps", took, Duration::from_secs(2));
 }
 
-/// Each wrap above has only one fault: the same wrap without it is accepted as a request.
-async fn the_same_wrap_without_its_fault_is_accepted() {
-    let relay = RawRelay::honest().await;
-    let running = Home::new(&[relay.url()]).start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
-    asker.ask("help").await;
-    let forger = Forger::new(running.public_key);
-    let seal = forger.seal_of(&forger.rumor("qqqqqqqq").as_json()).as_json();
-    let once = Keys::generate();
-    // NIP-44 pads texts to a multiple of a step. The test pads this text itself, as it does in the
-    // forgeries.
-    let content = forger.encrypt_padded(&once, &properly_padded(&seal));
-    relay.push(&forger.wrap_with(&once, content, [Tag::public_key(forger.bot)]).as_json());
-    asker.ask("status").await;
-    assert_eq!(running.service.totals().unwrap().accepted, 1);
-}
-
 /// A relay that an asker's list names sends events that the bot did not ask for, under the name of
 /// the bot's own subscription.
 async fn unsolicited_events_of_an_external_relay_are_ignored() {
-    let (ours, theirs) = (RawRelay::honest().await, RawRelay::honest().await);
+    let (ours, theirs) = (TestRelay::start().await, TestRelay::start().await);
     let patient = "[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\n";
     let running = Home::with(&[ours.url()], patient).start().await;
     let forger = Forger::new(running.public_key);
@@ -207,21 +179,11 @@ async fn unsolicited_events_of_an_external_relay_are_ignored() {
     let request = forger.honest("qqqqqqqq", 0);
     theirs.blurt(&format!(r#"["EVENT","inbox",{}]"#, request.as_json()));
     theirs.blurt(r#"["CLOSED","inbox","error: go away"]"#);
-    wait_for("the bot has read it", || theirs.pongs() >= 2).await;
+    wait_for("the bot has read it", || theirs.counts().pongs >= 2).await;
     let mut asker = Asker::connect(&ours.url(), running.public_key).await;
     asker.ask("help").await;
     assert_eq!(running.service.totals().unwrap().accepted, 0, "the request is not accepted");
     // The same events are still accepted from one of the bot's own relays.
     publish(&ours.url(), &request).await;
     wait_for("heard", || running.service.totals().unwrap().accepted == 1).await;
-}
-
-/// The text with NIP-44's length prefix and padding: to a multiple of 32 bytes, and above 256 bytes
-/// to a multiple of an eighth of the next power of two.
-fn properly_padded(text: &str) -> Vec<u8> {
-    let next = text.len().next_power_of_two();
-    let chunk = if next <= 256 { 32 } else { next / 8 };
-    let mut bytes = padded(text, text.len());
-    bytes.resize(2 + text.len().div_ceil(chunk) * chunk, 0);
-    bytes
 }

@@ -122,7 +122,7 @@ impl Asker {
     /// The messages of the bot to this asker that a relay has.
     pub async fn mail_on(&self, relay: &TestRelay) -> Mail {
         let mut mail = Mail::default();
-        for wrap in relay.wraps_to(self.keys.public_key()).await {
+        for wrap in relay.wraps_to(self.keys.public_key()) {
             let text = UnwrappedGift::from_gift_wrap(&self.keys, &wrap).await.unwrap().rumor.content;
             if let Some(key) = DeliveredKey::read(&text) {
                 mail.keys.push(key);

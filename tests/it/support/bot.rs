@@ -122,57 +122,47 @@ impl Home {
 
     /// Starts the bot within this process, with this clock.
     pub async fn start_at(&self, clock: Clock) -> RunningBot {
-        let service = Service::start(self.config(), &self.data(), self.vault(), clock).await.unwrap();
-        let public_key = self.vault().public_key();
-        wait_for_rates(&service).await;
-        RunningBot { service, public_key }
+        self.start_with(self.config(), clock).await
     }
 
-    /// Starts the bot within this process. `change` may set values that the configuration file does
-    /// not allow.
-    pub async fn start_with(&self, change: impl FnOnce(&mut Config)) -> RunningBot {
-        let (vault, mut config) = (self.vault(), self.config());
-        change(&mut config);
+    /// Starts the bot within this process, with values that its configuration file may not allow.
+    pub async fn start_with(&self, config: Config, clock: Clock) -> RunningBot {
+        let vault = self.vault();
         let public_key = vault.public_key();
-        let service = Service::start(config, &self.data(), vault, Clock::System).await.unwrap();
+        let service = Service::start(config, &self.data(), vault, clock).await.unwrap();
         wait_for_rates(&service).await;
         RunningBot { service, public_key }
     }
 
-    /// Starts `npubbot serve`.
+    /// Starts `npubbot serve` with its debug log in the file that [`Home::log`] reads.
     pub async fn spawn(&self) -> BotProcess {
-        BotProcess::spawn(self, None, "off").await
-    }
-
-    /// Starts `npubbot serve` with `RUST_LOG=debug`. Its log is appended to the file that
-    /// [`Home::log`] reads.
-    pub async fn spawn_logged(&self) -> BotProcess {
         self.spawn_at_level("debug").await
     }
 
-    /// Starts `npubbot serve` at this log level, with its log in the file that [`Home::log`] reads.
+    /// Starts `npubbot serve` at this log level.
     pub async fn spawn_at_level(&self, level: &str) -> BotProcess {
-        let log = fs::OpenOptions::new().create(true).append(true).open(self.log_file()).unwrap();
-        BotProcess::spawn(self, Some(log), level).await
+        let mut command = self.command();
+        command.env("RUST_LOG", format!("off,npubbot={level}")).stdout(Stdio::piped()).stderr(self.open_log());
+        let mut child = ChildGuard(command.spawn().unwrap());
+        // The first line is the npub.
+        let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
+        let line = tokio::task::spawn_blocking(move || lines.next()).await.unwrap();
+        let npub = line.expect("serve prints its npub").unwrap();
+        BotProcess { child, public_key: PublicKey::from_bech32(&npub).unwrap() }
     }
 
-    /// Starts `npubbot serve` with a fault (`src/fault.rs`), logged as [`Home::spawn_logged`] does.
-    /// Threads that it holds wait for [`Home::open_gate`].
+    /// Starts `npubbot serve` with a fault (`src/fault.rs`). Threads that it holds wait for
+    /// [`Home::open_gate`].
     pub fn spawn_faulty(&self, fault: &str) -> ChildGuard {
-        self.spawn_with(fault, "off,npubbot=debug")
+        self.spawn_faulty_at(fault, "off,npubbot=debug")
     }
 
-    /// Like [`Home::spawn_faulty`], with the full log of all libraries.
-    pub fn spawn_traced(&self, fault: &str) -> ChildGuard {
-        self.spawn_with(fault, "trace")
-    }
-
-    fn spawn_with(&self, fault: &str, level: &str) -> ChildGuard {
-        let log = fs::OpenOptions::new().create(true).append(true).open(self.log_file()).unwrap();
+    /// Starts `npubbot serve` with a fault and this `RUST_LOG`.
+    pub fn spawn_faulty_at(&self, fault: &str, level: &str) -> ChildGuard {
         let mut command = self.command();
         command.env("NPUBBOT_TEST_FAULT", fault).env("NPUBBOT_TEST_GATE", self.folder.path().join("gate"));
         command.env("RUST_LOG", level).env("RUST_BACKTRACE", "full");
-        ChildGuard(command.stdout(Stdio::null()).stderr(log).spawn().unwrap())
+        ChildGuard(command.stdout(Stdio::null()).stderr(self.open_log()).spawn().unwrap())
     }
 
     /// Lets all threads pass the step at which a fault holds them.
@@ -193,6 +183,10 @@ impl Home {
 
     fn log_file(&self) -> PathBuf {
         self.folder.path().join("log")
+    }
+
+    fn open_log(&self) -> fs::File {
+        fs::OpenOptions::new().create(true).append(true).open(self.log_file()).unwrap()
     }
 
     pub fn log(&self) -> String {
@@ -270,11 +264,11 @@ pub async fn met(extra: &str) -> Met<RunningBot> {
     Met { relay, home, bot, asker }
 }
 
-/// An asker who meets `npubbot serve`, logged as [`Home::spawn_logged`] does.
+/// An asker who meets `npubbot serve`.
 pub async fn met_process(extra: &str) -> Met<BotProcess> {
     let relay = TestRelay::start().await;
     let home = Home::with(&[relay.url()], extra);
-    let bot = home.spawn_logged().await;
+    let bot = home.spawn().await;
     let asker = Asker::connect(&relay.url(), bot.public_key).await;
     Met { relay, home, bot, asker }
 }
@@ -321,19 +315,6 @@ pub struct BotProcess {
 }
 
 impl BotProcess {
-    async fn spawn(home: &Home, log: Option<fs::File>, level: &str) -> BotProcess {
-        let mut command = home.command();
-        if let Some(log) = log {
-            command.env("RUST_LOG", format!("off,npubbot={level}")).stderr(log);
-        }
-        let mut child = ChildGuard(command.stdout(Stdio::piped()).spawn().unwrap());
-        // The first line is the npub.
-        let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
-        let line = tokio::task::spawn_blocking(move || lines.next()).await.unwrap();
-        let npub = line.expect("serve prints its npub").unwrap();
-        BotProcess { child, public_key: PublicKey::from_bech32(&npub).unwrap() }
-    }
-
     pub fn pid(&self) -> u32 {
         self.child.0.id()
     }

@@ -1,9 +1,11 @@
-//! Relays that share no code with npubbot, as separate processes on loopback.
+//! Relays of other authors on loopback: as separate processes, and that of nostr-relay-builder.
 
+use super::relay::free_port;
 use super::until;
+use nostr_relay_builder::prelude::{LocalRelay, RateLimit, RelayBuilder, RelayBuilderNip42, RelayBuilderNip42Mode};
 use nostr_sdk::RelayUrl;
 use std::fs::{self, File};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
@@ -11,6 +13,18 @@ use tempfile::TempDir;
 /// The folder in which `tests/interop/install.sh` puts clients and relays.
 pub fn installed() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("target/interop")
+}
+
+/// The relay of `npubbot demo`, in this process. With `auth`, readers and writers must authenticate.
+pub async fn embedded_relay(auth: bool) -> LocalRelay {
+    // By default a client may write once per second, but many askers share a client in these tests.
+    let mut builder = RelayBuilder::default().rate_limit(RateLimit { max_reqs: 5_000, notes_per_minute: 1_000_000 });
+    if auth {
+        builder = builder.nip42(RelayBuilderNip42 { mode: RelayBuilderNip42Mode::Both });
+    }
+    let relay = LocalRelay::new(builder);
+    relay.run().await.unwrap();
+    relay
 }
 
 /// How a relay behaves.
@@ -94,8 +108,4 @@ impl Drop for ForeignRelay {
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         let _ = self.child.wait();
     }
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

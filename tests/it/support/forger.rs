@@ -1,8 +1,5 @@
 //! Builds gift wraps step by step, so that a test can make any step wrong.
 
-use chacha20::cipher::{KeyIvInit, StreamCipher};
-use nostr_sdk::hashes::{Hash, HashEngine, Hmac, HmacEngine, sha256};
-use nostr_sdk::nips::nip44::v2::ConversationKey;
 use nostr_sdk::nips::nip44::{self, Version};
 use nostr_sdk::prelude::*;
 use serde_json::Value;
@@ -62,40 +59,6 @@ impl Forger {
             .sign_with_keys(&once)
             .unwrap()
     }
-
-    /// Encrypts by NIP-44 a plaintext that is already padded, with the right key and MAC.
-    pub fn encrypt_padded(&self, from: &Keys, padded: &[u8]) -> String {
-        let conversation = ConversationKey::derive(from.secret_key(), &self.bot).unwrap();
-        let nonce = [7; 32];
-        let mac = |key: &[u8], parts: &[&[u8]]| {
-            let mut engine = HmacEngine::<sha256::Hash>::new(key);
-            parts.iter().for_each(|part| engine.input(part));
-            Hmac::<sha256::Hash>::from_engine(engine).to_byte_array()
-        };
-        // HKDF-Expand (RFC 5869) to 76 bytes: key, nonce and MAC key.
-        let one = mac(conversation.as_bytes(), &[&nonce, &[1]]);
-        let two = mac(conversation.as_bytes(), &[&one, &nonce, &[2]]);
-        let three = mac(conversation.as_bytes(), &[&two, &nonce, &[3]]);
-        let keys = [one, two, three].concat();
-        let mut text = padded.to_vec();
-        let (key, iv): ([u8; 32], [u8; 12]) = (keys[..32].try_into().unwrap(), keys[32..44].try_into().unwrap());
-        chacha20::ChaCha20::new(&key.into(), &iv.into()).apply_keystream(&mut text);
-        let mac = mac(&keys[44..76], &[&nonce, &text]);
-        base64(&[&[2][..], &nonce, &text, &mac].concat())
-    }
-}
-
-pub fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for three in bytes.chunks(3) {
-        let word = three.iter().fold(0u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
-        for place in 0..4 {
-            let character = if place > three.len() { b'=' } else { ALPHABET[(word >> (18 - 6 * place)) as usize % 64] };
-            text.push(char::from(character));
-        }
-    }
-    text
 }
 
 /// The JSON of `event` with one field replaced.

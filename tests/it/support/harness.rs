@@ -172,8 +172,8 @@ static SKIPS: Mutex<Vec<(&str, String)>> = Mutex::new(Vec::new());
 static DURATIONS: Mutex<Vec<(Duration, Duration, &str)>> = Mutex::new(Vec::new());
 
 /// Runs the tests that the command line selects; in a child process, a single test.
-pub fn main(tables: &[&[Test]]) -> ExitCode {
-    let tests = || tables.iter().flat_map(|table| table.iter().copied());
+pub fn main(rooms: &[&[&[Test]]]) -> ExitCode {
+    let tests = || rooms.iter().flat_map(|tables| tables.iter()).flat_map(|table| table.iter().copied());
     // SAFETY: no other thread runs yet.
     unsafe { std::env::set_var("NPUBBOT_TEST_PROGRAM", env!("CARGO_BIN_EXE_npubbot")) };
     if let Ok(path) = std::env::var(CHILD) {

@@ -5,8 +5,10 @@
 //! secrets: it looks at every byte for any eight-byte piece of any form of a secret. So it also finds
 //! half of a number, and a number whose halves are far apart, as the kernels store their products.
 
-use super::vault::{about, memory, network_of};
+use super::vault::{about, mappings, memory, network_of};
 use aho_corasick::AhoCorasick;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use nostr_sdk::prelude::{Keys, ToBech32};
 use npubbot::key::Rotation;
 use secp256k1::{Scalar, SecretKey};
@@ -32,7 +34,7 @@ impl Needle {
 pub fn forms_of(nsec: &str) -> Vec<Needle> {
     let keys = Keys::parse(nsec).unwrap();
     let raw = keys.secret_key().to_secret_bytes();
-    let (hex, base64, nsec) = (super::hex::encode(raw), super::forger::base64(&raw), keys.secret_key().to_bech32());
+    let (hex, base64, nsec) = (super::hex::encode(raw), STANDARD.encode(raw), keys.secret_key().to_bech32());
     let web = base64.replace('+', "-").replace('/', "_");
     let nsec = nsec.unwrap();
     let texts = [
@@ -98,10 +100,9 @@ impl<'a> Search<'a> {
 /// Writes `bytes` into slot number `place`. The slots have 256 bytes each, at the unused end of the
 /// stack of a process's first thread.
 pub fn plant(pid: u32, place: usize, bytes: &[u8]) {
-    let pid = network_of(pid);
-    let stack = memory(pid).unwrap().into_iter().find(|region| region.line.ends_with("[stack]")).unwrap();
-    let memory = fs::OpenOptions::new().write(true).open(about(pid, "mem")).unwrap();
-    std::os::unix::fs::FileExt::write_all_at(&memory, bytes, stack.start + 256 * place as u64).unwrap();
+    let stack = mappings(pid).unwrap().into_iter().find(|(_, _, line)| line.ends_with("[stack]")).unwrap();
+    let memory = fs::OpenOptions::new().write(true).open(about(network_of(pid), "mem")).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&memory, bytes, stack.0 + 256 * place as u64).unwrap();
 }
 
 /// A secret, or a number that reveals one.

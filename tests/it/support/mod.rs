@@ -12,11 +12,11 @@ pub mod hex;
 pub mod leaks;
 pub mod log;
 pub mod program;
-pub mod raw_relay;
 pub mod relay;
 pub mod socks;
 pub mod source;
 pub mod stub_driver;
+pub mod terminal;
 pub mod usage;
 pub mod vault;
 

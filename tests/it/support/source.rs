@@ -44,14 +44,6 @@ pub fn below_src(file: &Path) -> PathBuf {
     SOURCES.into_iter().find_map(below).unwrap_or_else(|| panic!("{} is not of the library", file.display()))
 }
 
-/// The path from the top of the repository of a file that [`below_src`] named.
-pub fn from_top(below_src: &str) -> String {
-    let path =
-        |(folder, room): (&str, &str)| Some(Path::new(folder).join(Path::new(below_src).strip_prefix(room).ok()?));
-    let found = SOURCES.into_iter().filter_map(path).find(|path| root().join(path).exists());
-    found.map_or_else(|| below_src.to_owned(), |path| path.display().to_string())
-}
-
 /// Code without whole-line comments and without the unit tests at its end.
 pub fn code(file: &Path) -> String {
     let text = fs::read_to_string(file).unwrap();

@@ -8,6 +8,7 @@ use npubbot::job::Asker;
 use npubbot::message::OutgoingMessage;
 use npubbot::vault::{IdentityFile, PassphraseSource, Vault};
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Starts the real vault process of a bot, without the bot. Makes the identity if there is none.
@@ -91,34 +92,51 @@ pub fn about(id: u32, file: &str) -> PathBuf {
     PathBuf::from(format!("/proc/{id}/{file}"))
 }
 
-/// A mapping of a process.
+/// Adjacent pages of a process.
 pub struct Region {
-    pub start: u64,
-    /// Its line in `/proc/PID/maps`.
+    /// The line of their mapping in `/proc/PID/maps`.
     pub line: String,
     pub bytes: Vec<u8>,
 }
 
-/// All readable memory of a process. Errors: the system does not let us read the process.
+/// The mappings that a process can read: the first byte, the end, and the line in `/proc/PID/maps`.
+pub fn mappings(id: u32) -> std::io::Result<Vec<(u64, u64, String)>> {
+    let maps = fs::read_to_string(about(network_of(id), "maps"))?;
+    let mapping = |line: &str| {
+        let (range, rights) = line.split_once(' ')?;
+        let (from, to) = range.split_once('-')?;
+        let number = |text| u64::from_str_radix(text, 16).unwrap();
+        rights.starts_with('r').then(|| (number(from), number(to), line.to_owned()))
+    };
+    Ok(maps.lines().filter_map(mapping).collect())
+}
+
+/// All memory of a process that has content: pages that it can read and has used. Errors: the system
+/// does not let us read the process.
 pub fn memory(id: u32) -> std::io::Result<Vec<Region>> {
-    use std::os::unix::fs::FileExt;
-    let id = network_of(id);
-    let maps = fs::read_to_string(about(id, "maps"))?;
-    let memory = fs::File::open(about(id, "mem"))?;
+    const PAGE: u64 = 4096;
+    /// In the word of `/proc/PID/pagemap` for a page: it is in memory or swapped.
+    const HAS_CONTENT: u64 = 3 << 62;
+    let open = |name| fs::File::open(about(network_of(id), name));
+    let (memory, pagemap) = (open("mem")?, open("pagemap")?);
     let mut regions = Vec::new();
-    for line in maps.lines() {
-        let mut words = line.split_whitespace();
-        let (Some(range), Some(rights)) = (words.next(), words.next()) else { continue };
-        let Some((from, to)) = range.split_once('-') else { continue };
-        let (start, end) = (u64::from_str_radix(from, 16).unwrap(), u64::from_str_radix(to, 16).unwrap());
-        // Very large mappings are only reserved address space and have no content.
-        if !rights.starts_with('r') || end - start > 1 << 32 {
+    for (start, end, line) in mappings(id)? {
+        let mut words = vec![0; ((end - start) / PAGE * 8) as usize];
+        // Pages of the kernel have no words.
+        if pagemap.read_exact_at(&mut words, start / PAGE * 8).is_err() {
             continue;
         }
-        let mut bytes = vec![0; (end - start) as usize];
-        // Pages of the kernel cannot be read.
-        if memory.read_exact_at(&mut bytes, start).is_ok() {
-            regions.push(Region { start, line: line.to_owned(), bytes });
+        let is_used = |word: &[u8]| u64::from_ne_bytes(word.try_into().unwrap()) & HAS_CONTENT != 0;
+        let used: Vec<bool> = words.chunks_exact(8).map(is_used).collect();
+        let mut first = 0;
+        for run in used.chunk_by(|one, next| one == next) {
+            if run[0] {
+                let mut bytes = vec![0; run.len() * PAGE as usize];
+                if memory.read_exact_at(&mut bytes, start + first * PAGE).is_ok() {
+                    regions.push(Region { line: line.clone(), bytes });
+                }
+            }
+            first += run.len() as u64;
         }
     }
     Ok(regions)

@@ -9,7 +9,7 @@ use crate::support::asker::{Asker, explains_a_result, is_result};
 use crate::support::bot::Home;
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, figure, test};
-use crate::support::raw_relay::RawRelay;
+use crate::support::relay::TestRelay;
 use crate::support::vault::{network_of, next_vault};
 use crate::support::{dm_list, until, usage};
 use futures_util::stream::{self, StreamExt};
@@ -92,12 +92,12 @@ impl Victim {
 /// A person, whose list at `ours` names a relay that the bot has never visited.
 struct Person {
     asker: Asker,
-    _relay: RawRelay,
+    _relay: TestRelay,
 }
 
 impl Person {
-    async fn new(ours: &RawRelay, bot: PublicKey) -> Person {
-        let relay = RawRelay::honest().await;
+    async fn new(ours: &TestRelay, bot: PublicKey) -> Person {
+        let relay = TestRelay::start().await;
         let asker = Asker::connect_without_relay_list(&relay.url(), bot).await;
         ours.pour(&dm_list(&asker.keys, &[relay.url()]));
         Person { asker, _relay: relay }
@@ -105,7 +105,7 @@ impl Person {
 
     /// Sends a request and waits for its result. Returns the time that took; `None` if the request
     /// is refused, or costs work.
-    async fn ask(&mut self, ours: &RawRelay, text: &str) -> Option<Duration> {
+    async fn ask(&mut self, ours: &TestRelay, text: &str) -> Option<Duration> {
         let began = Instant::now();
         ours.pour(&self.asker.wrap(text).await);
         loop {
@@ -190,7 +190,7 @@ fn open_sockets(pid: u32) -> u64 {
 
 /// Floods a new bot with one verb, while each victim asks for keys.
 async fn flood(verb: (&'static str, &str), manner: Manner, budget: Flood) -> Cost {
-    let (ours, theirs) = (RawRelay::honest().await, HostileRelay::start(manner).await);
+    let (ours, theirs) = (TestRelay::start().await, HostileRelay::start(manner).await);
     let limits = "[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\n";
     let home = Home::with(&[ours.url()], limits);
     let bot = home.spawn_at_level("info").await;
