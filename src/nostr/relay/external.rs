@@ -16,9 +16,13 @@ use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
 
 /// Time limit for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(7);
+/// The most further relays that wait to be dialled. Thousands would make the first relay of an asker
+/// wait behind them.
+const FURTHER_DIALS: usize = 32;
 /// The most unread messages of one relay: an OK for each event in progress, and a few notices. The
 /// library's default of 2,048 would reserve half a megabyte for each relay that is dialled.
 const UNREAD_PER_EXTERNAL: usize = 128;
@@ -33,6 +37,8 @@ pub(super) struct ExternalRelays {
     known: Arc<Mutex<KnownRelays>>,
     /// Held while relays are added to the client or removed from it. Neither waits for the network.
     changing: Arc<tokio::sync::Mutex<()>>,
+    /// Places for further relays of askers that wait for `changing`.
+    further: Arc<Semaphore>,
 }
 
 impl ExternalRelays {
@@ -51,7 +57,8 @@ impl ExternalRelays {
         let transport = Transport::to_external(public_only, resolver.clone()).through(proxy);
         let builder = Client::builder().signer(signer).websocket_transport(transport);
         let client = builder.database(NullDatabase).opts(options).build();
-        ExternalRelays { client, resolver, proxy, known: Arc::default(), changing: Arc::default() }
+        let further = Arc::new(Semaphore::new(FURTHER_DIALS));
+        ExternalRelays { client, resolver, proxy, known: Arc::default(), changing: Arc::default(), further }
     }
 
     fn known(&self) -> MutexGuard<'_, KnownRelays> {
@@ -105,7 +112,7 @@ impl ExternalRelays {
             let look = self.known().look(url, hosts, visitor)?;
             let relay = match look {
                 Look::Active(relay) => Some(*relay),
-                Look::Room => self.dial_whole(url, hosts, visitor).await?,
+                Look::Room { is_first } => self.dial_whole(url, hosts, visitor, is_first).await?,
                 Look::Later => None,
             };
             match relay {
@@ -132,10 +139,25 @@ impl ExternalRelays {
     /// Runs [`ExternalRelays::dial`] in a task. The task runs to its end even if this future is
     /// dropped, because the outbox ends attempts early. A relay that was half added or removed
     /// would stay in the client for ever, and the client takes only [`MAX_CONNECTIONS`] relays.
-    async fn dial_whole(&self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Option<Relay>, NostrError> {
+    ///
+    /// Errors: [`super::error::NO_ROOM`] if it is not the first relay of its asker and
+    /// [`FURTHER_DIALS`] others wait.
+    async fn dial_whole(
+        &self,
+        url: &RelayUrl,
+        hosts: &Hosts,
+        visitor: Visitor,
+        is_first: bool,
+    ) -> Result<Option<Relay>, NostrError> {
+        let further = || Arc::clone(&self.further).try_acquire_owned().map_err(|_| NostrError::no_room(url));
+        let place = if is_first { None } else { Some(further()?) };
         let (this, url, hosts) = (self.clone(), url.clone(), hosts.clone());
         let gone = NostrError::not_connected(&url);
-        tokio::spawn(async move { this.dial(&url, &hosts, visitor).await }).await.unwrap_or(Err(gone))
+        let dial = async move {
+            let _place = place;
+            this.dial(&url, &hosts, visitor).await
+        };
+        tokio::spawn(dial).await.unwrap_or(Err(gone))
     }
 
     /// Dials a relay, unless it is connected or being dialled already. Returns `None` if it has no
@@ -147,14 +169,14 @@ impl ExternalRelays {
             match known.look(url, hosts, visitor)? {
                 Look::Active(relay) => return Ok(Some(*relay)),
                 Look::Later => return Ok(None),
-                Look::Room => known.admit(url, hosts, visitor),
+                Look::Room { .. } => known.admit(url, hosts, visitor),
             }
         };
         for url in &admission.leaving {
             self.leave(url).await;
         }
         if !admission.granted {
-            return if admission.may_wait { Ok(None) } else { Err(NostrError::no_room(url)) };
+            return if admission.is_first { Ok(None) } else { Err(NostrError::no_room(url)) };
         }
         let options = RelayOptions::new()
             .reconnect(false)
@@ -264,8 +286,8 @@ impl KnownRelays {
             return Err(NostrError::not_connected(url));
         }
         let admission = self.slots.ask(url, &hosts.limited, visitor, now, |url| self.is_active(url));
-        match (admission.granted, admission.may_wait) {
-            (true, _) => Ok(Look::Room),
+        match (admission.granted, admission.is_first) {
+            (true, is_first) => Ok(Look::Room { is_first }),
             (false, true) => Ok(Look::Later),
             (false, false) => Err(NostrError::no_room(url)),
         }
@@ -277,7 +299,10 @@ pub(super) enum Look {
     /// The relay is connected or being dialled.
     Active(Box<Relay>),
     /// There is a slot, so the relay may be dialled.
-    Room,
+    Room {
+        /// Whether it is the first relay of its asker.
+        is_first: bool,
+    },
     /// There is no slot now, but there may be one soon.
     Later,
 }
@@ -400,6 +425,27 @@ mod tests {
         let relay = visited.expect("dialled again at once");
         external.disconnect().await;
         assert!(!relay.is_connected());
+    }
+
+    /// The lock is fair, so thousands of further relays before it would hold up everybody's first.
+    #[tokio::test]
+    async fn few_further_relays_wait_to_be_dialled() {
+        let external = external();
+        let others = Arc::clone(&external.changing).lock_owned().await;
+        let mut visits = JoinSet::new();
+        for (number, url) in dead(3 * FURTHER_DIALS).await.into_iter().enumerate() {
+            let (external, visitor) = (external.clone(), Visitor { retries: true, ..visitor(number) });
+            visits.spawn(async move { external.visit_new(&url, visitor).await.unwrap_err().to_string() });
+        }
+        for _ in 0..2 * FURTHER_DIALS {
+            assert!(visits.join_next().await.unwrap().unwrap().contains(NO_ROOM));
+        }
+        assert_eq!(external.further.available_permits(), 0, "the others wait");
+        drop(others);
+        while let Some(visit) = visits.join_next().await {
+            assert!(!visit.unwrap().contains(NO_ROOM), "they are dialled");
+        }
+        assert_eq!(external.further.available_permits(), FURTHER_DIALS);
     }
 
     #[tokio::test]

@@ -54,8 +54,8 @@ const URGENT_TIME: Duration = Duration::from_secs(30);
 pub(super) struct Admission {
     /// Whether the relay has a slot now.
     pub granted: bool,
-    /// Whether to ask again soon: the first relay of an asker gets a slot within a second.
-    pub may_wait: bool,
+    /// Whether this is the first relay of an asker, which gets a slot within a second.
+    pub is_first: bool,
     /// Relays that lose their slots to this one, or are disconnected already. The caller removes
     /// them from the client.
     pub leaving: Vec<RelayUrl>,
@@ -63,7 +63,7 @@ pub(super) struct Admission {
 
 impl Admission {
     /// The answer for a relay that has a slot already.
-    const HAS_ONE: Admission = Admission { granted: true, may_wait: false, leaving: Vec::new() };
+    const HAS_ONE: Admission = Admission { granted: true, is_first: false, leaving: Vec::new() };
 }
 
 /// All slots.
@@ -167,9 +167,9 @@ impl Slots {
             && self.make_room(&of_host, MAX_PER_HOST, rank, now, &mut leaving)
             && self.make_room(&of_class, MAX_CONNECTIONS_OF_CLASS, rank, now, &mut leaving)
             && self.make_room(&any, MAX_CONNECTIONS, rank, now, &mut leaving);
-        let may_wait = !granted && matches!(rank, Rank::First | Rank::UrgentFirst);
+        let is_first = matches!(rank, Rank::First | Rank::UrgentFirst);
         let leaving = if granted { leaving.into_iter().cloned().collect() } else { Vec::new() };
-        Admission { granted, may_wait, leaving }
+        Admission { granted, is_first, leaving }
     }
 
     /// The relays that are visited for an asker and have not answered.
@@ -370,7 +370,7 @@ mod tests {
                 }
             }
             let further = admit(&mut slots, &url(number, 6), visitor(number, false), now, |_| true);
-            assert!(!further.granted && !further.may_wait, "further relays ask once: they are many");
+            assert!(!further.granted && !further.is_first, "further relays ask once: they are many");
             for back in [600, 2_600] {
                 let Some(number) = usize::checked_sub(number, back) else { continue };
                 let again = Visitor { retries: true, ..visitor(number, false) };
