@@ -71,9 +71,9 @@ impl Backfill {
         }
     }
 
-    /// Makes the next backfill due now, because events may have been missed.
-    pub fn missed(&mut self) {
-        self.schedule.missed(Instant::now());
+    /// Makes the next backfill due after this pause, because events may have been missed.
+    pub fn missed(&mut self, pause: Duration) {
+        self.schedule.missed(Instant::now() + pause);
     }
 
     /// Records that a queue was full.
@@ -147,8 +147,8 @@ struct Schedule {
     backoff: Backoff,
     began: Option<Instant>,
     overflowed: Option<Instant>,
-    /// Whether something was missed since the last backfill began.
-    missed: bool,
+    /// When to fetch what was missed since the last backfill began; `None` if nothing was.
+    missed: Option<Instant>,
 }
 
 impl Schedule {
@@ -158,13 +158,13 @@ impl Schedule {
             backoff: Backoff::new(FIRST_BACKFILL_PAUSE, BACKFILL_EVERY),
             began: None,
             overflowed: None,
-            missed: false,
+            missed: None,
         }
     }
 
-    fn missed(&mut self, now: Instant) {
-        self.missed = true;
-        self.due = now;
+    fn missed(&mut self, again: Instant) {
+        self.missed = Some(self.missed.map_or(again, |earlier| earlier.min(again)));
+        self.due = self.due.min(again);
     }
 
     fn overflowed(&mut self, now: Instant) {
@@ -179,7 +179,7 @@ impl Schedule {
 
     fn began(&mut self, now: Instant) {
         self.began = Some(now);
-        self.missed = false;
+        self.missed = None;
     }
 
     /// Records the end of a backfill. Returns whether it is complete and nothing was missed during
@@ -188,11 +188,11 @@ impl Schedule {
         if complete {
             self.backoff.reset();
         }
-        self.due = now;
-        if self.missed {
+        if let Some(again) = self.missed {
+            self.due = again;
             return false;
         }
-        self.due += if complete { BACKFILL_EVERY } else { self.backoff.next_pause() };
+        self.due = now + if complete { BACKFILL_EVERY } else { self.backoff.next_pause() };
         complete
     }
 }

@@ -78,11 +78,12 @@ struct InboxState {
 }
 
 impl InboxState {
-    /// Leaves a message that the vault did not open to the next backfill, if it may be tried again.
+    /// Leaves a message that the vault did not open to a backfill after a pause, if it may be tried
+    /// again.
     fn fetch_again(&mut self, id: [u8; 32]) {
-        if self.unanswered.may_try_again(id) {
+        if let Some(pause) = self.unanswered.pause(id) {
             self.seen.forget(&id);
-            self.backfill.missed();
+            self.backfill.missed(pause);
         } else {
             let event = EventId::from_byte_array(id);
             tracing::error!(%event, "a message ends every vault process; it is left out until the next start");
@@ -142,7 +143,7 @@ impl Inbox {
                 () = closed.notified() => parts.subscription.closed(),
                 () = self.resubscribe.notified() => {
                     parts.subscription.request(self.filter()).await;
-                    parts.backfill.missed();
+                    parts.backfill.missed(Duration::ZERO);
                 }
                 _ = checks.tick() => self.check_connections(&mut parts).await,
                 Some(decrypted) = parts.decryptions.next() => self.forward(&mut parts, decrypted, out).await,
@@ -163,7 +164,7 @@ impl Inbox {
     /// Subscribes where the subscription is missing, and starts a backfill when one is due.
     async fn check_connections(&self, parts: &mut InboxState) {
         if parts.subscription.check(|| self.filter()).await {
-            parts.backfill.missed();
+            parts.backfill.missed(Duration::ZERO);
         }
         if parts.subscription.is_connected() && parts.backfill.is_due() {
             let began = self.clock.now();
@@ -233,7 +234,7 @@ impl Inbox {
             Outcome::Forged => {
                 if parts.seen.forget(&arrival.id) {
                     // The genuine event may have been skipped as a copy. A backfill brings it.
-                    parts.backfill.missed();
+                    parts.backfill.missed(Duration::ZERO);
                 }
             }
         }

@@ -1,7 +1,9 @@
 //! The ids of events that came before, and of those that the vault did not answer.
 
+use crate::backoff::Backoff;
 use hashlink::LruCache;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// The ids of recent events. Of several copies of an event, only the first is processed. Cheap to
@@ -63,21 +65,22 @@ impl SeenIds {
     }
 }
 
-/// How often the vault process ended before it answered, by the id of the event.
-pub(super) struct Unanswered(LruCache<[u8; 32], u32>);
+/// The pauses of events for which the vault process ended before it answered, by their ids.
+pub(super) struct Unanswered(LruCache<[u8; 32], Backoff>);
 
 impl Unanswered {
-    /// How often an event is tried. It stops a message that makes every vault process end, and
-    /// keeps one that met processes which ended for another reason.
-    const MAX_TRIES: u32 = 8;
-    /// The most events whose tries are counted. Beyond it the oldest count starts again.
+    /// The first pause, and the one that is too long. So an event is tried eight times in two
+    /// minutes. That stops a message that makes every vault process end, and keeps one that met
+    /// processes which ended for another reason.
+    const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(128)];
+    /// The most events whose pauses are kept. Beyond it the oldest start again.
     const CAPACITY: usize = 1024;
 
-    /// Counts a try without an answer. Returns whether the event may be tried once more.
-    pub fn may_try_again(&mut self, id: [u8; 32]) -> bool {
-        let tries = self.0.get(&id).map_or(1, |tries| tries + 1);
-        self.0.insert(id, tries);
-        tries < Unanswered::MAX_TRIES
+    /// The pause after a try without an answer; `None` if the event is not tried any more.
+    pub fn pause(&mut self, id: [u8; 32]) -> Option<Duration> {
+        let [first, too_long] = Unanswered::PAUSES;
+        let pause = self.0.entry(id).or_insert_with(|| Backoff::new(first, too_long)).next_pause();
+        (pause < too_long).then_some(pause)
     }
 }
 
@@ -92,11 +95,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_without_an_answer_is_tried_eight_times() {
+    fn an_event_without_an_answer_is_tried_eight_times_with_pauses() {
         let mut unanswered = Unanswered::default();
-        let tries = [1; 8].map(|id| unanswered.may_try_again([id; 32]));
-        assert_eq!(tries, [true, true, true, true, true, true, true, false]);
-        assert!(unanswered.may_try_again([2; 32]), "the other event has its own count");
+        let pauses = [1; 9].map(|id| unanswered.pause([id; 32]).map(|pause| pause.as_secs()));
+        assert_eq!(pauses, [Some(1), Some(2), Some(4), Some(8), Some(16), Some(32), Some(64), None, None]);
+        assert_eq!(unanswered.pause([2; 32]), Some(Duration::from_secs(1)), "the other event has its own count");
     }
 
     #[test]
