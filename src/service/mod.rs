@@ -269,7 +269,7 @@ impl Service {
 
 /// Starts the devices on the jobs still open.
 fn start_search(context: &ServiceContext, opener: DeviceOpener) -> anyhow::Result<Arc<Scheduler>> {
-    let results = Results(context.clone());
+    let results = Results::new(context.clone());
     let (options, vault) = (&context.config.search, context.vault.clone());
     let surroundings = Surroundings::new(context.clock.clone());
     let scheduler = Scheduler::start_with(options, opener, surroundings, vault, results)?;

@@ -7,21 +7,32 @@ use crate::fault::{self, Step};
 use crate::job::JobId;
 use crate::ledger::{Job, LedgerError};
 use crate::message::GiftWrap;
+use crate::pattern::Pattern;
 use crate::scheduler::{Find, FindHandler, FindOutcome};
 use crate::vault::VaultError;
-use std::time::Duration;
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 /// Pause before a failed transaction is tried again, for example on a full disk.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
+/// Time between two writes of best keys so far. What was found in it is searched again after a crash.
+const KEEP_EVERY: Duration = Duration::from_secs(30);
+
 /// Turns finds into results. Runs on the scheduler's verifier thread.
-pub(super) struct Results(pub ServiceContext);
+pub(super) struct Results {
+    context: ServiceContext,
+    /// The best keys so far of jobs without a target, where the ledger has an earlier one.
+    kept: HashMap<JobId, (Pattern, GiftWrap)>,
+    /// When these are written.
+    write_at: Instant,
+}
 
 impl FindHandler for Results {
     /// Redeems a find. Records the result, or keeps it as the best so far of a job without a
     /// target. If that fails, the search for the job goes on.
     fn found(&mut self, find: Find) -> FindOutcome {
-        let job = match self.0.ledger.open_job(find.job) {
+        let mut job = match self.context.ledger.open_job(find.job) {
             Ok(Some(job)) => job,
             Ok(None) => return FindOutcome::Done,
             Err(error) => {
@@ -29,6 +40,10 @@ impl FindHandler for Results {
                 return FindOutcome::GoesOn;
             }
         };
+        let is_first = job.spec.best.as_ref().is_some_and(|search| search.kept.is_none());
+        if let (Some(search), Some((pattern, _))) = (&mut job.spec.best, self.kept.get(&find.job)) {
+            search.kept = Some(pattern.clone());
+        }
         if !is_for(&job, &find) {
             tracing::error!(job = %job.id, "a find fits no pattern of its job; it is dropped and searched again");
             return FindOutcome::GoesOn;
@@ -42,30 +57,56 @@ impl FindHandler for Results {
             }
         };
         fault::after(Step::Redeem);
-        let ledger = &self.0.ledger;
-        match &job.spec.best {
-            None => self.record(job.id, "found", || ledger.found(job.id, &result)),
-            Some(_) => match self.record(job.id, "kept", || ledger.keep_best(job.id, &find.pattern, &result)) {
-                FindOutcome::Done => FindOutcome::Kept,
-                other => other,
-            },
+        if job.spec.best.is_none() {
+            return self.record(job.id, "found", || self.context.ledger.found(job.id, &result));
         }
+        self.kept.insert(job.id, (find.pattern, result));
+        if is_first || Instant::now() >= self.write_at {
+            self.write_kept();
+        }
+        FindOutcome::Kept
     }
 
     /// Makes the best key of a job without a target its result. If the ledger cannot record that,
     /// the search for the job goes on.
     fn finish_search(&mut self, job: JobId) -> FindOutcome {
-        self.record(job, "found", || self.0.ledger.deliver_best(job))
+        let ledger = &self.context.ledger;
+        match self.kept.remove(&job) {
+            Some((_, result)) => self.record(job, "found", || ledger.found(job, &result)),
+            None => self.record(job, "found", || ledger.deliver_best(job)),
+        }
+    }
+}
+
+impl Drop for Results {
+    fn drop(&mut self) {
+        self.write_kept();
     }
 }
 
 impl Results {
+    /// Results of a service.
+    pub fn new(context: ServiceContext) -> Results {
+        Results { context, kept: HashMap::new(), write_at: Instant::now() + KEEP_EVERY }
+    }
+
+    /// Writes the best keys so far, so that a restart goes on from them. Ended jobs need none.
+    fn write_kept(&mut self) {
+        self.write_at = Instant::now() + KEEP_EVERY;
+        let jobs: Vec<JobId> = self.kept.keys().copied().collect();
+        for job in jobs {
+            // After a panic, the others are still there.
+            let Some((pattern, result)) = self.kept.remove(&job) else { continue };
+            self.record(job, "kept", || self.context.ledger.keep_best(job, &pattern, &result));
+        }
+    }
+
     fn redeem(&self, job: &Job, find: &Find) -> Result<GiftWrap, VaultError> {
-        let now = self.0.clock.now();
+        let now = self.context.clock.now();
         let waited = Duration::from_secs(now.saturating_sub(job.accepted_at));
         let npub = find.hit.npub();
-        let tips = self.0.config.bot.lud16.as_ref().map(|address| notices::tips(job.language, address));
-        let message = |text: String| self.0.message_about(job, text + tips.as_deref().unwrap_or_default(), now);
+        let tips = self.context.config.bot.lud16.as_ref().map(|address| notices::tips(job.language, address));
+        let message = |text: String| self.context.message_about(job, text + tips.as_deref().unwrap_or_default(), now);
         let found = match &job.spec.best {
             None => ResultKind::After(waited),
             Some(_) => ResultKind::Best,
@@ -74,13 +115,13 @@ impl Results {
         if job.spec.half.is_some() {
             // The ticket names the half. A tweak for another half would be useless, and would
             // relate two keys.
-            let tweak = self.0.vault.reveal(find.start, &find.hit, ticket)?;
+            let tweak = self.context.vault.reveal(find.start, &find.hit, ticket)?;
             let explained = message(notices::tweak_found(job, &find.pattern, &npub, found));
-            return self.0.vault.seal_pair(&explained, tweak.to_string());
+            return self.context.vault.seal_pair(&explained, tweak.to_string());
         }
         let explained = message(notices::key_found(job, &find.pattern, &npub, found));
-        let newer = self.0.encryption_keys.newer(job.spec.asker, job.accepted_at);
-        self.0.vault.redeem(find.start, &find.hit, ticket, newer.as_ref(), &explained)
+        let newer = self.context.encryption_keys.newer(job.spec.asker, job.accepted_at);
+        self.context.vault.redeem(find.start, &find.hit, ticket, newer.as_ref(), &explained)
     }
 
     /// Runs T2, or a part of it. Until it is recorded, the sealed result exists only here, so this
@@ -92,12 +133,12 @@ impl Results {
                 Ok(recorded) => {
                     if recorded {
                         tracing::info!(%job, "{what}");
-                        self.0.wakes.outbox.notify_one();
+                        self.context.wakes.outbox.notify_one();
                     }
-                    self.0.wakes.status.notify_one();
+                    self.context.wakes.status.notify_one();
                     return FindOutcome::Done;
                 }
-                Err(error) if error.is_transient() && !self.0.shutdown.is_stopping() => {
+                Err(error) if error.is_transient() && !self.context.shutdown.is_stopping() => {
                     if line.is_due() {
                         tracing::error!(%job, %error, "a result cannot be recorded yet");
                     }
@@ -132,7 +173,9 @@ mod tests {
     use crate::job::{Asker, BestSearch, EncryptionKey, JobId, JobSpec, RumorId};
     use crate::key::{HalfPoint, Offset, Rotation, StartPoint, Tweak, VerifiedHit};
     use crate::ledger::{AnsweredMessage, Effect};
-    use crate::pattern::Pattern;
+    use crate::pattern::Best;
+    use crate::scheduler::Scheduler;
+    use crate::search::{DeviceChoice, SearchOptions};
     use crate::shutdown::Stopper;
     use crate::vault::{ANNOUNCEMENT, Asked, Order, StartId, VerifiedEvent, Wanted};
     use nostr::nips::nip44;
@@ -156,7 +199,7 @@ mod tests {
         let context = ServiceContext::for_test(folder.path(), Clock::at(1_800_000_000), shutdown);
         let keys = Keys::generate();
         let asker = Asker(keys.public_key().to_bytes());
-        Bench { results: Results(context), keys, asker, best: None, _stopper, _folder: folder }
+        Bench { results: Results::new(context), keys, asker, best: None, _stopper, _folder: folder }
     }
 
     fn pattern(text: &str) -> Pattern {
@@ -175,7 +218,7 @@ mod tests {
 
         /// A job for `q`, asked for with an encryption key.
         fn accept_from(&self, half: Option<HalfPoint>, encryption_key: Option<EncryptionKey>) -> JobId {
-            let ledger = &self.results.0.ledger;
+            let ledger = &self.results.context.ledger;
             let (asker, id) = (self.asker, ledger.next_job().unwrap());
             let local = JobSpec::local(vec![pattern("q")]);
             let best = self.best.clone();
@@ -186,8 +229,8 @@ mod tests {
                 Some(search) => Wanted::Rarest(search.best.family),
             };
             let asked = Asked { wanted, half };
-            let order = Order { asker, rumor, dated: self.results.0.clock.now(), encryption_key, asked };
-            let ticket = Some(self.results.0.vault.ticket_for_tests(&order).unwrap());
+            let order = Order { asker, rumor, dated: self.results.context.clock.now(), encryption_key, asked };
+            let ticket = Some(self.results.context.vault.ticket_for_tests(&order).unwrap());
             let effect = Effect::Accept(id, spec);
             ledger.answer(&AnsweredMessage { ticket, effect, ..AnsweredMessage::ignored(asker, rumor, 0) }).unwrap();
             id
@@ -202,7 +245,7 @@ mod tests {
                 let hit = VerifiedHit::recompute(point, Tweak { offset, rotation: Rotation::ALL[0] })?;
                 found.matches(&hit.npub()).then_some(hit)
             });
-            Results(self.results.0.clone()).found(Find {
+            Results::new(self.results.context.clone()).found(Find {
                 job,
                 pattern: pattern(named),
                 half: None,
@@ -214,11 +257,11 @@ mod tests {
         /// Whether the outbox was woken since the last call.
         fn wakes_outbox(&self) -> bool {
             use futures_util::FutureExt;
-            self.results.0.wakes.outbox.notified().now_or_never().is_some()
+            self.results.context.wakes.outbox.notified().now_or_never().is_some()
         }
 
         fn is_open(&self, job: JobId) -> bool {
-            self.results.0.ledger.open_job(job).unwrap().is_some()
+            self.results.context.ledger.open_job(job).unwrap().is_some()
         }
     }
 
@@ -226,7 +269,7 @@ mod tests {
     fn a_find_that_fits_no_pattern_of_its_job_is_not_redeemed() {
         let bench = bench();
         let job = bench.accept(None);
-        let start = || bench.results.0.vault.open_start().unwrap();
+        let start = || bench.results.context.vault.open_start().unwrap();
         assert_eq!(bench.settle(job, "p", "p", start()), FindOutcome::GoesOn, "a pattern that the job does not have");
         assert_eq!(
             bench.settle(job, "q", "p", start()),
@@ -249,21 +292,69 @@ mod tests {
         let mut bench = bench();
         bench.best = Some(Box::new(BestSearch::new("best zeros 10m".parse().unwrap())));
         let job = bench.accept(None);
-        let start = || bench.results.0.vault.open_start().unwrap();
+        let start = || bench.results.context.vault.open_start().unwrap();
         assert_eq!(bench.settle(job, "q", "q", start()), FindOutcome::GoesOn, "not of the family");
         assert_eq!(bench.settle(job, "zeros:20", "q", start()), FindOutcome::GoesOn, "not what the key has");
-        assert_eq!(Results(bench.results.0.clone()).finish_search(job), FindOutcome::Done, "nothing was kept");
-        assert!(bench.is_open(job) && bench.results.0.ledger.due_messages(9).unwrap().is_empty());
+        assert_eq!(
+            Results::new(bench.results.context.clone()).finish_search(job),
+            FindOutcome::Done,
+            "nothing was kept"
+        );
+        assert!(bench.is_open(job) && bench.results.context.ledger.due_messages(9).unwrap().is_empty());
+    }
+
+    /// The first key is written at once, later ones at intervals; the last is the result.
+    #[test]
+    fn of_the_keys_of_a_search_without_a_target_few_are_written() {
+        let mut bench = bench();
+        let best: Best = "best zeros 2s".parse().unwrap();
+        bench.best = Some(Box::new(BestSearch::new(best)));
+        let (job, ledger) = (bench.accept(None), bench.results.context.ledger.clone());
+        let options = SearchOptions { devices: DeviceChoice::Cpu, threads: Some(1), ..SearchOptions::default() };
+        let mut results = Results::new(bench.results.context.clone());
+        results.write_at += Duration::from_secs(86_400);
+        let (told, found) = std::sync::mpsc::channel();
+        let handler = Observed { results, told };
+        let scheduler = Scheduler::start(&options, bench.results.context.vault.clone(), handler).unwrap();
+        scheduler.add(job, JobSpec::local_best(best));
+        let mut in_ledger: Vec<Pattern> = found.iter().map_while(|kept| kept).collect();
+        drop(scheduler);
+        println!("{in_ledger:?}");
+        in_ledger.dedup();
+        assert_eq!(in_ledger.len(), 1, "the first one");
+        assert!(!bench.is_open(job) && ledger.due_messages(9).unwrap().iter().any(|due| due.result_of == Some(job)));
+    }
+
+    /// Passes finds on. Tells which key the ledger has after each, then the end.
+    struct Observed {
+        results: Results,
+        told: std::sync::mpsc::Sender<Option<Pattern>>,
+    }
+
+    impl FindHandler for Observed {
+        fn found(&mut self, find: Find) -> FindOutcome {
+            let job = find.job;
+            let outcome = self.results.found(find);
+            let job = self.results.context.ledger.open_job(job).unwrap().unwrap();
+            self.told.send(job.spec.best.unwrap().kept).unwrap();
+            outcome
+        }
+
+        fn finish_search(&mut self, job: JobId) -> FindOutcome {
+            let outcome = self.results.finish_search(job);
+            self.told.send(None).unwrap();
+            outcome
+        }
     }
 
     #[test]
     fn a_start_point_of_another_half_gives_no_tweak() {
         let (bench, own) = (bench(), half());
         let job = bench.accept(Some(own));
-        let start = |half: HalfPoint| bench.results.0.vault.open_split_start(&half).unwrap();
+        let start = |half: HalfPoint| bench.results.context.vault.open_split_start(&half).unwrap();
         assert_eq!(bench.settle(job, "q", "q", start(half())), FindOutcome::GoesOn);
         assert!(bench.is_open(job));
-        assert_eq!(bench.settle(job, "q", "q", bench.results.0.vault.open_start().unwrap()), FindOutcome::GoesOn);
+        assert_eq!(bench.settle(job, "q", "q", bench.results.context.vault.open_start().unwrap()), FindOutcome::GoesOn);
         assert!(bench.is_open(job));
         assert_eq!(bench.settle(job, "q", "q", start(own)), FindOutcome::Done);
         assert!(!bench.is_open(job));
@@ -276,8 +367,11 @@ mod tests {
         let key = |keys: &Keys| Some(EncryptionKey(keys.public_key().to_bytes()));
         let found = |key| {
             let job = bench.accept_from(None, key);
-            assert_eq!(bench.settle(job, "q", "q", bench.results.0.vault.open_start().unwrap()), FindOutcome::Done);
-            let due = bench.results.0.ledger.due_messages(9).unwrap();
+            assert_eq!(
+                bench.settle(job, "q", "q", bench.results.context.vault.open_start().unwrap()),
+                FindOutcome::Done
+            );
+            let due = bench.results.context.ledger.due_messages(9).unwrap();
             let result = due.into_iter().find(|message| message.result_of == Some(job)).unwrap();
             assert_eq!(result.wrap.to, bench.asker);
             Event::from_json(result.wrap.events().last().unwrap()).unwrap()
@@ -292,7 +386,7 @@ mod tests {
             let tag = Tag::parse(["n", &keys.public_key().to_hex()]).unwrap();
             let builder = EventBuilder::new(ANNOUNCEMENT, "").tag(tag).custom_created_at(dated.into());
             let event = VerifiedEvent::check(builder.sign_with_keys(&bench.keys).unwrap()).unwrap();
-            bench.results.0.encryption_keys.note_for_tests(&event);
+            bench.results.context.encryption_keys.note_for_tests(&event);
         };
         let who_opens = |wrap: Event| [&bench.keys, &used, &later].map(|keys| opens(keys, &wrap));
         assert_eq!(who_opens(found(None)), [true, false, false]);
