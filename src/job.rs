@@ -43,6 +43,25 @@ impl TimeClass {
     }
 }
 
+/// Whose jobs come first in a search: where one start point could serve several, and in the room that
+/// jobs share.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Priority {
+    /// A friend of the operator.
+    Friend,
+    /// An asker who has taken a result before.
+    Known,
+    /// A new asker, who did proof of work for the job.
+    Paid,
+    /// Another new asker.
+    New,
+}
+
+impl Priority {
+    /// All priorities. The place of a priority here is its index in arrays.
+    pub const EVERY: [Priority; 4] = [Priority::Friend, Priority::Known, Priority::Paid, Priority::New];
+}
+
 /// A job: its patterns, its asker and its time limit.
 ///
 /// The bot creates it, the ledger stores it, and the scheduler searches by it. Its `Debug` output
@@ -67,6 +86,8 @@ pub struct JobSpec {
     pub notice_at: Option<u64>,
     /// The class of its expected device time, as of the acceptance.
     pub class: TimeClass,
+    /// Whether it comes before other jobs, as of the acceptance.
+    pub priority: Priority,
 }
 
 /// A search without a target, and its best key so far.
@@ -112,6 +133,7 @@ impl JobSpec {
             expires_at: u64::MAX,
             notice_at: None,
             class: TimeClass::Minute,
+            priority: Priority::New,
         }
     }
 

@@ -213,6 +213,7 @@ fn decide_search(request: &AskerRequest, patterns: &[Pattern], half: Option<Half
         expires_at,
         notice_at,
         class: TimeClass::of(device_time),
+        priority: facts.priority,
     };
     (Effect::Accept(facts.next_job, spec), Some(reply))
 }
@@ -299,6 +300,7 @@ pub(super) fn decide_best(request: &AskerRequest, best: Best, half: Option<HalfP
         expires_at,
         notice_at: facts.notice_at(takes.saturating_add(facts.until_hours() + queue), expires_at),
         class: TimeClass::of(best.time),
+        priority: facts.priority,
     };
     (Effect::Accept(facts.next_job, spec), Some(reply))
 }

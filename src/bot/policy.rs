@@ -5,7 +5,7 @@ use super::price::{LEAST_BITS, Place, owed};
 use super::reply::BotReply;
 use crate::config::Limits;
 use crate::hours::{Calendar, Hours};
-use crate::job::{Asker, JobId};
+use crate::job::{Asker, JobId, Priority};
 use crate::key::Npub;
 use crate::ledger::{AskerView, HalfUse, Job};
 use crate::pattern::{
@@ -38,21 +38,20 @@ pub struct Facts<'a> {
     pub next_job: JobId,
     /// The earlier use of the half in a split request; `None` if it was not used before.
     pub half: Option<HalfUse>,
-    /// The time that easy requests wait, if all devices search for the pool: a launch yields a
-    /// limited number of keys.
+    /// The time that easy requests of this asker wait, if all devices search for the pool: a launch
+    /// yields a limited number of keys.
     pub queue: WaitEstimate,
     /// The address of the bot's page, if it has one.
     pub page: Option<&'a str>,
     /// Whether the bot serves friends only, and this asker is none.
     pub is_stranger: bool,
-    /// Whether there is room for results of askers who have taken one before, and for no others.
-    pub undelivered_full: bool,
+    /// The part of their budget that results take which nobody takes, from 0.
+    pub undelivered: f64,
     /// The bot's public key.
     pub bot: Npub,
-    /// Whether the asker is a friend of the operator, who owes no work.
-    pub is_friend: bool,
-    /// Whether a job costs this asker work because they are new and many new ones ask, or nobody
-    /// takes results.
+    /// Whether a job of the asker comes before those of others. Friends owe no work.
+    pub priority: Priority,
+    /// Whether a job costs this asker work because they are new and many new ones ask.
     pub is_crowded_out: bool,
     /// Bits of the proof of work in the message that was not spent before; 0 without one.
     pub paid: u32,
@@ -263,7 +262,8 @@ pub(super) fn refusal_of_best(
 
 /// The refusal of a job for which there is no place, or of a request that lacks work.
 fn no_place(author: Asker, place: &Place, facts: &Facts<'_>) -> Option<BotReply> {
-    let least = if facts.is_crowded_out { LEAST_BITS } else { 0 };
+    let has_room = facts.undelivered < 0.5 || facts.priority <= Priority::Known;
+    let least = if facts.is_crowded_out || !has_room { LEAST_BITS } else { 0 };
     place.refusal(author, facts).or_else(|| owed(least, author, facts))
 }
 
@@ -280,15 +280,25 @@ fn not_served(is_split: bool, facts: &Facts<'_>) -> Option<BotReply> {
     if facts.is_stranger { Some(BotReply::FriendsOnly) } else { used }
 }
 
+/// The part of the budget for undelivered results from which known askers get no job either.
+const UNDELIVERED_OF_KNOWN: f64 = 2.0;
+
 /// The refusal for an asker who has reached the limit on open or daily jobs, or whose last result
 /// nobody takes.
 fn too_many(facts: &Facts<'_>) -> Option<BotReply> {
     let (limits, asker) = (facts.limits, facts.asker);
     let with_undelivered = asker.open.len() + asker.undelivered;
-    if asker.untaken || (asker.undelivered > 0 && with_undelivered >= limits.open_jobs_per_asker) {
+    let is_untaken = asker.untaken && facts.priority != Priority::Friend;
+    if is_untaken || (asker.undelivered > 0 && with_undelivered >= limits.open_jobs_per_asker) {
         return Some(BotReply::ResultNotTaken);
     }
-    if facts.undelivered_full && !asker.served {
+    let room = match facts.priority {
+        // Friends are few, and so are the jobs of each.
+        Priority::Friend => f64::INFINITY,
+        Priority::Known => UNDELIVERED_OF_KNOWN,
+        Priority::Paid | Priority::New => 1.0,
+    };
+    if facts.undelivered >= room {
         return Some(BotReply::TooManyNotTaken);
     }
     if facts.asker.open.len() >= limits.open_jobs_per_asker {

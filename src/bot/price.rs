@@ -9,10 +9,13 @@
 //! | over full | refused, as far as devices cannot take more |
 //!
 //! Beyond half, a job is given up after a day, so its place has to be paid again.
+//!
+//! What new askers take makes nothing dearer for known ones, who have a quarter more room. So fresh
+//! keys, also those that work, lock out nobody who has had a key. A payer displaces nobody.
 
 use super::policy::Facts;
 use super::reply::BotReply;
-use crate::job::{Asker, JobSpec, TimeClass};
+use crate::job::{Asker, JobSpec, Priority, TimeClass};
 use crate::key::Npub;
 use crate::scheduler::PatternLoad;
 use std::time::Duration;
@@ -32,7 +35,7 @@ const ALL_HANDED_ON: f64 = 1.0 / (1 << 16) as f64;
 const ALL_BEST: usize = 256;
 /// Split jobs. Those beyond it only cost work: they take turns.
 const ALL_SPLIT: usize = 128;
-/// The wait for older easy jobs. Who had a job before may ask until it is twice as long.
+/// The wait for easy jobs that come before one of this asker.
 const LONGEST_EASY_WAIT: Duration = Duration::from_secs(2);
 
 /// Jobs with up to this many intervals, or this share of keys to check in full (that of a pattern
@@ -46,6 +49,9 @@ const PARTS: [f64; TimeClass::EVERY.len()] = [0.5, 0.25, 0.25];
 /// How full the room may be before a place is short, and before it costs work even for one job.
 const SHORT_FROM: f64 = 0.5;
 const COSTLY_FROM: f64 = 0.75;
+
+/// Room beyond all of a class for known askers, as a part of it.
+const KEPT_FOR_KNOWN: f64 = 0.25;
 
 /// The lifetime of a job whose place is short.
 const SHORT_PLACE: Duration = Duration::from_secs(86_400);
@@ -99,38 +105,23 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The place for a job of this load and device time. Friends always find one.
+    /// The place for a job of this load and device time. Friends always find one. Known askers do
+    /// not pay for what new ones take, and find room beyond theirs.
     pub fn new(load: &PatternLoad, device_time: Duration, easy_wait: Duration, facts: &Facts<'_>) -> Place {
-        let class = TimeClass::of(device_time);
-        let (part, used) = (PARTS[class as usize], facts.shares.loads[class as usize]);
-        let share = |used: f64, asked: f64, all: f64| (used + asked) / (all * part);
-        let count = |used: usize, asked: usize, all: usize| match asked {
-            0 => 0.0,
-            _ => share(used as f64, asked as f64, all as f64),
-        };
-        let intervals = if load.intervals > FEW_INTERVALS { load.intervals } else { 0 };
-        let handed_on = match load.handed_on() {
-            asked if asked > LITTLE_HANDED_ON => share(used.handed_on(), asked, ALL_HANDED_ON),
-            _ => 0.0,
-        };
-        let on_devices = [
-            count(used.intervals, intervals, ALL_INTERVALS),
-            count(used.text_tests, load.text_tests, ALL_TEXT_TESTS),
-            handed_on,
-            count(used.best, load.best, ALL_BEST),
-        ];
-        let on_devices = on_devices.into_iter().fold(0.0, f64::max);
-        let room = on_devices.max(count(used.split, load.split, ALL_SPLIT));
-        let longest_wait = LONGEST_EASY_WAIT * if facts.asker.known { 2 } else { 1 };
-        let fill = room.max(easy_wait.as_secs_f64() / longest_wait.as_secs_f64());
+        let (class, priority, taken) = (TimeClass::of(device_time), facts.priority, facts.shares.room);
+        let used = taken.for_price(class, priority);
+        let (on_devices, fill) = (fill_of_devices(&used, load, class), fill_of_turns(&used, load, class));
+        let room = on_devices.max(fill);
+        let fill = room.max(easy_wait.as_secs_f64() / LONGEST_EASY_WAIT.as_secs_f64());
         let lifetime = facts.limits.give_up_after;
-        if facts.is_friend || fill <= SHORT_FROM {
+        if priority == Priority::Friend || fill <= SHORT_FROM {
             return Place { bits: 0, is_full: false, lifetime };
         }
         let is_first = || facts.asker.open.iter().all(|job| !takes_room(&job.spec, class));
+        let most = if priority == Priority::Known { 1.0 + KEPT_FOR_KNOWN } else { 1.0 };
         Place {
             bits: if fill <= COSTLY_FROM && is_first() { 0 } else { bits_for(device_time.max(easy_wait)) },
-            is_full: on_devices > 1.0,
+            is_full: fill_of_devices(&taken.by_all(class), load, class) > most,
             lifetime: if room > SHORT_FROM { lifetime.min(SHORT_PLACE) } else { lifetime },
         }
     }
@@ -148,6 +139,29 @@ impl Place {
 pub(super) fn owed(bits: u32, author: Asker, facts: &Facts<'_>) -> Option<BotReply> {
     let price = || Price { bits, bot: facts.bot, author: Npub(author.0), page: facts.page.map(str::to_owned) };
     (facts.paid < bits).then(|| BotReply::Price(price()))
+}
+
+/// The part of the room of a class that is taken with this job, where a limit counts.
+fn share(class: TimeClass, used: f64, asked: f64, all: f64) -> f64 {
+    if asked > 0.0 { (used + asked) / (all * PARTS[class as usize]) } else { 0.0 }
+}
+
+/// How full the devices are with this job: 1 is all that they can take.
+fn fill_of_devices(used: &PatternLoad, load: &PatternLoad, class: TimeClass) -> f64 {
+    let intervals = if load.intervals > FEW_INTERVALS { load.intervals } else { 0 };
+    let handed_on = Some(load.handed_on()).filter(|asked| *asked > LITTLE_HANDED_ON).unwrap_or(0.0);
+    let shares = [
+        share(class, used.intervals as f64, intervals as f64, ALL_INTERVALS as f64),
+        share(class, used.text_tests as f64, load.text_tests as f64, ALL_TEXT_TESTS as f64),
+        share(class, used.handed_on(), handed_on, ALL_HANDED_ON),
+        share(class, used.best as f64, load.best as f64, ALL_BEST as f64),
+    ];
+    shares.into_iter().fold(0.0, f64::max)
+}
+
+/// How full the line of split jobs is with this job. It has no end.
+fn fill_of_turns(used: &PatternLoad, load: &PatternLoad, class: TimeClass) -> f64 {
+    share(class, used.split as f64, load.split as f64, ALL_SPLIT as f64)
 }
 
 /// Whether an open job takes room of this class.

@@ -3,7 +3,7 @@
 
 use super::{Facts, decide, label, read};
 use crate::config::Limits;
-use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
+use crate::job::{Asker, JobId, JobSpec, Priority, RumorId, Ticket};
 use crate::key::Npub;
 use crate::language::Language;
 use crate::ledger::{AskerView, Job, JobState};
@@ -80,7 +80,7 @@ pub fn asker(context: &str, language: Language) -> Option<AskerView> {
         },
         language,
     };
-    let known = AskerView { language, known: true, ..AskerView::default() };
+    let known = AskerView { language, ..AskerView::default() };
     Some(match context {
         "new" => AskerView::default(),
         "known" => known,
@@ -111,9 +111,9 @@ impl<'a> Facts<'a> {
             queue: WaitEstimate::default(),
             page: None,
             is_stranger: false,
-            undelivered_full: false,
+            undelivered: 0.0,
             bot: Npub([1; 32]),
-            is_friend: false,
+            priority: Priority::New,
             is_crowded_out: false,
             paid: 0,
             hours: None,

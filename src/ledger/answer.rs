@@ -77,9 +77,9 @@ pub enum Effect {
     Stop,
     /// The asker gets messages again: ends [`Effect::Stop`].
     Start,
-    /// Deletes everything about this asker, with three exceptions: ids of their messages, as long
-    /// as a relay can replay them; the times of the last day's jobs, as long as they count towards
-    /// the daily limit; and the reply to this message.
+    /// Deletes everything about this asker, except ids of their messages, as long as a relay can
+    /// replay them; spent work, while it counts; the times of the last day's jobs, as long as they
+    /// count towards the daily limit; and the reply to this message.
     Forget,
 }
 
@@ -132,10 +132,10 @@ impl Ledger {
         self.reading(|connection| Ok(seconds(dated) < seen_from(connection)?))
     }
 
-    /// Whether an asker's work of this number was spent. The number is kept as long as the id of its
-    /// message.
+    /// Whether an asker's work of this number was spent. Numbers are kept for longer than their work
+    /// counts, whatever date the messages have.
     pub fn has_spent(&self, asker: Asker, number: u64) -> Result<bool, LedgerError> {
-        let query = "SELECT 1 FROM seen WHERE asker = ?1 AND work = ?2";
+        let query = "SELECT 1 FROM spent WHERE asker = ?1 AND number = ?2";
         self.reading(|connection| Ok(connection.prepare_cached(query)?.exists(params![asker.0, number as i64])?))
     }
 
@@ -185,14 +185,16 @@ fn record_answer(
     if !has_room {
         return Ok((Recorded::Full, Vec::new()));
     }
-    let mut see =
-        transaction.prepare_cached("INSERT OR IGNORE INTO seen (asker, rumor, dated, work) VALUES (?1, ?2, ?3, ?4)")?;
-    if see.execute(params![answer.asker.0, answer.rumor.0, dated, answer.work.map(|number| number as i64)])? == 0 {
+    let mut see = transaction.prepare_cached("INSERT OR IGNORE INTO seen (asker, rumor, dated) VALUES (?1, ?2, ?3)")?;
+    if see.execute(params![answer.asker.0, answer.rumor.0, dated])? == 0 {
         return Ok((Recorded::Before, Vec::new()));
+    }
+    if let Some(number) = answer.work {
+        super::budget::spend(transaction, answer.asker, number, now)?;
     }
     // What is deleted is older than its deletion.
     for deleted in &answer.deletes {
-        see.execute(params![answer.asker.0, deleted.0, dated, None::<i64>])?;
+        see.execute(params![answer.asker.0, deleted.0, dated])?;
     }
     let ended = apply_effect(transaction, answer, now)?;
     if let Some(language) = answer.language {
@@ -250,8 +252,8 @@ fn insert_job(
     transaction
         .prepare_cached(
             "INSERT INTO job (id, asker, rumor, subject, patterns, state, accepted_at, expires_at, seen_on,
-                              split_point, half_family, notice_at, encryption_key, best, ticket, time_class)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+                              split_point, half_family, notice_at, encryption_key, best, ticket, time_class, priority)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
         )?
         .execute(params![
             id.0,
@@ -270,6 +272,7 @@ fn insert_job(
             spec.best.as_ref().map(|search| search.best.to_string()),
             answer.ticket.as_ref().map(|ticket| &ticket.0),
             spec.class as i64,
+            spec.priority as i64,
         ])?;
     Ok(())
 }

@@ -129,8 +129,8 @@ pub(super) fn delete_old_languages(transaction: &Transaction<'_>) -> Result<(), 
 /// Deletes jobs and messages up to the time `until`. Returns the number of rows deleted, and the
 /// accepted jobs among them.
 ///
-/// Three things stay. The highest job number, so that none is given twice. The ids of messages,
-/// until no relay can replay them; otherwise an old request would become a new job. The times of
+/// What stays: the highest job number, so that none is given twice. The ids of messages, until no
+/// relay can replay them; otherwise an old request would become a new job. Spent work, while it counts. The times of
 /// the last day's jobs, for that day, so that a deletion does not open a second quota.
 pub(super) fn forget(
     transaction: &Transaction<'_>,

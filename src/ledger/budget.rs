@@ -13,6 +13,7 @@
 use super::open::Ledger;
 use super::rows::{DAY, LedgerError, RowKind, read_meta, record_last_job, seconds, set_aside, unsigned, write_meta};
 use crate::duration::humanize;
+use crate::job::Asker;
 use crate::log_writer::LogLimit;
 use rusqlite::{Connection, Transaction, params};
 use std::time::{Duration, Instant};
@@ -25,7 +26,7 @@ pub struct LedgerBudget {
     pub answers: u64,
     /// Bytes of results that no relay of their askers has. None is deleted before it is given up.
     /// From a half of it, askers who never took a result owe work for a job; beyond it they get
-    /// none.
+    /// none, and beyond twice as much the others get none either.
     pub undelivered: u64,
     /// Bytes of delivered results that are kept to be sent again. Above this, the oldest are
     /// deleted.
@@ -85,9 +86,12 @@ impl Sizes {
         });
         let part = self.undelivered_part();
         let results = (part >= 0.5).then(|| {
-            let who = "askers who never took a result";
-            let what = if part < 1.0 { "owe work for a job" } else { "get no job" };
-            format!("results that nobody takes fill {:.0} % of their budget: {who} {what}", 100.0 * part)
+            let what = match part {
+                ..1.0 => "askers who never took a result owe work for a job",
+                ..2.0 => "askers who never took a result get no job",
+                _ => "only friends get a job",
+            };
+            format!("results that nobody takes fill {:.0} % of their budget: {what}", 100.0 * part)
         });
         ids.into_iter().chain(results).collect()
     }
@@ -217,6 +221,22 @@ impl LedgerBudget {
     }
 }
 
+/// Proofs of work that are remembered. Beyond it the oldest can be spent again.
+const SPENT_KEPT: i64 = 1_000_000;
+/// Time for which they are remembered, seconds. The work of a day counts for 31 hours.
+const SPENT_FOR: i64 = 2 * DAY;
+
+/// Remembers that an asker's work is spent.
+pub(super) fn spend(transaction: &Transaction<'_>, asker: Asker, number: u64, now: i64) -> Result<(), LedgerError> {
+    transaction
+        .prepare_cached("INSERT OR IGNORE INTO spent (asker, number, at) VALUES (?1, ?2, ?3)")?
+        .execute(params![asker.0, number as i64, now])?;
+    transaction
+        .prepare_cached("DELETE FROM spent WHERE rowid <= (SELECT max(rowid) FROM spent) - ?1")?
+        .execute([SPENT_KEPT])?;
+    Ok(())
+}
+
 /// Sizes of a ledger.
 pub(super) fn sizes(connection: &Connection, budget: LedgerBudget) -> Result<Sizes, LedgerError> {
     Ok(Sizes {
@@ -269,6 +289,7 @@ impl Ledger {
             self.budget().delete_old(transaction)?;
             super::askers::delete_old_languages(transaction)?;
             transaction.execute("DELETE FROM post WHERE expires_at <= ?1", [now])?;
+            transaction.execute("DELETE FROM spent WHERE at <= ?1", [trusted - SPENT_FOR])?;
             for table in ["started", "redirected"] {
                 let old = format!("DELETE FROM {table} WHERE at <= ?1 - ?2 OR at > ?1 + ?2");
                 transaction.execute(&old, [now, DAY])?;

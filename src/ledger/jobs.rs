@@ -80,8 +80,6 @@ pub struct AskerView {
     ///
     /// [`Effect::Redirect`]: super::Effect::Redirect
     pub redirected: bool,
-    /// Whether the ledger has a job of this asker, in any state.
-    pub known: bool,
     /// Language of the conversation.
     pub language: Language,
 }
@@ -283,18 +281,18 @@ fn read_asker_view(connection: &Connection, asker: Asker, now: i64) -> Result<As
     let accepted_last_day = last_day
         .query_map(params![asker.0, now, DAY], |row| row.get(0).map(unsigned))?
         .collect::<rusqlite::Result<Vec<u64>>>()?;
-    let exists = |query| connection.prepare_cached(query)?.query_row([asker.0], |row| row.get(0));
     Ok(AskerView {
         open: jobs(connection, &open, [asker.0], now)?,
         undelivered: kept.iter().filter(|(_, is_undelivered, _)| *is_undelivered).count(),
         untaken: kept.iter().any(|(_, is_undelivered, was_tried)| *is_undelivered && *was_tried),
         results: kept.into_iter().map(|(job, ..)| job).collect(),
-        served: exists("SELECT EXISTS (SELECT 1 FROM job WHERE asker = ?1 AND state = 'delivered')")?,
+        served: connection
+            .prepare_cached("SELECT 1 FROM job WHERE asker = ?1 AND state = 'delivered'")?
+            .exists([asker.0])?,
         accepted_last_day,
         silent: super::askers::is_silent(connection, asker)?,
         redirected: super::askers::is_redirected(connection, asker, now)?,
         language: super::askers::language(connection, asker)?,
-        known: exists("SELECT EXISTS (SELECT 1 FROM job WHERE asker = ?1)")?,
     })
 }
 

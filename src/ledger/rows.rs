@@ -3,7 +3,7 @@
 //! Errors of the ledger.
 
 use super::jobs::{Job, JobState};
-use crate::job::{Asker, BestSearch, EncryptionKey, JobId, JobSpec, RumorId, Ticket, TimeClass};
+use crate::job::{Asker, BestSearch, EncryptionKey, JobId, JobSpec, Priority, RumorId, Ticket, TimeClass};
 use crate::key::HalfPoint;
 use crate::language::Language;
 use crate::pattern::Pattern;
@@ -36,7 +36,7 @@ pub(super) const JOB_COLUMNS: &str = "job.id, job.asker, job.rumor, job.subject,
      job.accepted_at, job.expires_at, job.seen_on, job.split_point, job.notice_at, \
      (SELECT code FROM language WHERE language.asker = job.asker), job.encryption_key, job.best, \
      (SELECT searched FROM best WHERE best.job = job.id), (SELECT pattern FROM best WHERE best.job = job.id), \
-     job.ticket, job.time_class";
+     job.ticket, job.time_class, job.priority";
 
 /// Reads all jobs of a query that selects [`JOB_COLUMNS`]. Unreadable rows are set aside.
 pub(super) fn jobs(
@@ -96,15 +96,17 @@ fn job(row: &Row<'_>) -> Result<Job, String> {
             subject: column(row, 3, "subject")?,
             expires_at: unsigned(column(row, 7, "expires_at")?),
             notice_at: notice_at.map(unsigned),
-            class: read_class(column(row, 17, "time_class")?).ok_or_else(|| unreadable("time_class"))?,
+            class: one_of(TimeClass::EVERY, row, 17, "time_class")?,
+            priority: one_of(Priority::EVERY, row, 18, "priority")?,
         },
         language: read_language(column(row, 11, "code")?),
     })
 }
 
-/// Reads the place of a class in [`TimeClass::EVERY`].
-fn read_class(place: i64) -> Option<TimeClass> {
-    TimeClass::EVERY.get(usize::try_from(place).ok()?).copied()
+/// Reads a column that holds a place in this array.
+fn one_of<T: Copy, const N: usize>(every: [T; N], row: &Row<'_>, index: usize, name: &str) -> Result<T, String> {
+    let place = usize::try_from(column::<i64>(row, index, name)?).ok();
+    place.and_then(|place| every.get(place)).copied().ok_or_else(|| unreadable(name))
 }
 
 /// Reads a search without a target and its best key so far.

@@ -6,10 +6,18 @@ CREATE TABLE seen (
     asker BLOB NOT NULL CHECK (length(asker) = 32),
     rumor BLOB NOT NULL CHECK (length(rumor) = 32),
     dated INTEGER NOT NULL,
-    work  INTEGER, -- the number of the proof of work that its job cost
     PRIMARY KEY (asker, rumor)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX seen_by_date ON seen (dated);
+
+-- Proofs of work that jobs cost, by their numbers. Each counts for 31 hours. Deleted after two days,
+-- and the oldest beyond a million.
+CREATE TABLE spent (
+    asker  BLOB NOT NULL CHECK (length(asker) = 32),
+    number INTEGER NOT NULL,
+    at     INTEGER NOT NULL,
+    UNIQUE (asker, number)
+) STRICT;
 
 -- Accepted jobs.
 CREATE TABLE job (
@@ -32,7 +40,8 @@ CREATE TABLE job (
     half_family    BLOB CHECK (half_family IS NULL OR length(half_family) = 32),
     -- The key that messages about the job are encrypted to (kind 10044); NULL: the asker's own.
     encryption_key BLOB CHECK (encryption_key IS NULL OR length(encryption_key) = 32),
-    time_class     INTEGER NOT NULL DEFAULT 0 -- the class of its expected device time (job.rs)
+    time_class     INTEGER NOT NULL DEFAULT 0, -- the class of its expected device time (job.rs)
+    priority       INTEGER NOT NULL DEFAULT 3  -- whether it comes before other jobs (job.rs)
 ) STRICT;
 CREATE INDEX job_by_state ON job (state, id);
 CREATE INDEX job_by_asker ON job (asker, accepted_at);

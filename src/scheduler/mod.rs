@@ -45,7 +45,7 @@ mod run {
 #[cfg(test)]
 mod tests;
 
-pub use plan::jobs::PatternLoad;
+pub use plan::jobs::{PatternLoad, RoomTaken};
 pub use plan::pass::{Owner, Pass};
 pub use plan::profile::Lane;
 pub use plan::prospects::{Shares, WaitEstimate};
@@ -62,7 +62,7 @@ pub use run::watch::DeviceEnergy;
 pub use run::pool::{NextStep, Pool, PoolDevice};
 
 use crate::clock::Clock;
-use crate::job::{Asker, BestSearch, JobId, JobSpec};
+use crate::job::{Asker, BestSearch, JobId, JobSpec, Priority};
 use crate::pattern::{Effort, Pattern, Rate, rate_in_turns};
 use crate::roster::Roster;
 use crate::search::{SearchError, SearchOptions, Searcher, SensorValues, Surroundings};
@@ -145,10 +145,10 @@ impl Scheduler {
         self.pool.shares(asker)
     }
 
-    /// Estimates how long a new job of the pool waits for older ones. Zero while no device has a
-    /// measured rate.
-    pub fn wait_estimate(&self) -> WaitEstimate {
-        self.devices.serving().map_or_else(WaitEstimate::default, |serving| self.pool.wait_estimate(serving))
+    /// Estimates how long a new job of the pool waits for those before it. Zero while no device has
+    /// a measured rate.
+    pub fn wait_estimate(&self, priority: Priority) -> WaitEstimate {
+        self.devices.serving().map_or_else(WaitEstimate::default, |serving| self.pool.wait_estimate(serving, priority))
     }
 
     /// Removes a job. Later finds for it are dropped.

@@ -178,7 +178,7 @@ pub(super) fn erase(bot: &Handles, npub: &str) -> Result<String, String> {
     tracing::info!(open = open.len(), "the operator erased an asker's data");
     Ok(format!(
         "their jobs ({} open), results, unsent messages and language are erased and overwritten. What stays: ids of \
-         answered messages for 9 days, so that no relay's copy becomes a job again; times of the last day's jobs; a \
+         answered messages for 9 days and spent work for 2, so that no relay's copy becomes a job again; times of the last day's jobs; a \
          rule of `deny` or `allow`; and that a half was used, without its asker. Backups and relays keep what they have",
         open.len()
     ))

@@ -6,7 +6,7 @@ use super::context::{HourlyLine, ServiceContext};
 use crate::bot::{self, AskerRequest, BotReply, Facts};
 use crate::config::Who;
 use crate::fault::{self, Step};
-use crate::job::{Asker, JobId};
+use crate::job::{Asker, JobId, Priority};
 use crate::key::{Npub, Work};
 use crate::ledger::{AnsweredMessage, Effect, LedgerError, Recorded};
 use crate::memory;
@@ -235,15 +235,17 @@ impl Requests {
         let (arrival, request) = (&queued.arrival, queued.request());
         let message = &arrival.message;
         let author = message.author;
-        let mut asker = self.context.ledger.asker_view(author)?;
+        let asker = self.context.ledger.asker_view(author)?;
         let (is_friend, limits) = self.context.limits_of(author);
-        // Results of friends have room.
-        asker.served |= is_friend;
-        asker.untaken &= !is_friend;
-        let undelivered = self.context.ledger.sizes()?.undelivered_part();
         let now = self.context.clock.now();
         let work = unspent_work(&self.context, request, author)?;
-        let (mut shares, queue) = (self.scheduler.shares(author), self.scheduler.wait_estimate());
+        let priority = match work {
+            _ if is_friend => Priority::Friend,
+            _ if asker.served => Priority::Known,
+            Some(_) => Priority::Paid,
+            None => Priority::New,
+        };
+        let mut shares = self.scheduler.shares(author);
         for answer in before {
             if let Effect::Accept(_, spec) = &answer.effect {
                 shares.count(spec);
@@ -257,13 +259,13 @@ impl Requests {
             whole_keys_rate: self.scheduler.whole_keys_rate(),
             next_job,
             half: request.half().map(|half| self.context.ledger.half_use(&half)).transpose()?.flatten(),
-            queue,
+            queue: self.scheduler.wait_estimate(priority),
             page: self.context.config.web.public_url.as_deref(),
             is_stranger: self.context.config.bot.who == Who::Friends && !is_friend,
-            undelivered_full: undelivered >= 1.0,
+            undelivered: self.context.ledger.sizes()?.undelivered_part(),
             bot: Npub(self.context.vault.public_key().to_bytes()),
-            is_friend,
-            is_crowded_out: undelivered >= 0.5 && !asker.served,
+            priority,
+            is_crowded_out: false,
             paid: work.map_or(0, |(_, bits)| bits),
             hours: self.context.config.search.restraints.hours.as_ref(),
             is_stopped: self.scheduler.is_stopped(),
@@ -271,7 +273,7 @@ impl Requests {
         };
         let reading = request.reading(&asker);
         let decision = match bot::decide(request, &reading, &facts) {
-            (Effect::Accept(..), _) if !asker.known && !is_friend && work.is_none() && !self.draw()? => {
+            (Effect::Accept(..), _) if priority == Priority::New && !self.draw()? => {
                 bot::decide(request, &reading, &Facts { is_crowded_out: true, ..facts })
             }
             decision => decision,
@@ -365,12 +367,12 @@ fn unspent_work(
     Ok((!context.ledger.has_spent(author, work.number)?).then_some((work, bits)))
 }
 
-/// Whether a message is answered first while there are too many: that of a friend, of an asker with
-/// an open job, or with proof of work.
+/// Whether a message is answered first while there are too many: that of a friend, of an asker who
+/// has taken a result or has an open job, or with proof of work.
 fn comes_first(context: &ServiceContext, message: &QueuedRequest) -> bool {
     let author = message.arrival.message.author;
     context.access.is_friend(author)
-        || context.ledger.asker_view(author).is_ok_and(|asker| !asker.open.is_empty())
+        || context.ledger.asker_view(author).is_ok_and(|asker| asker.served || !asker.open.is_empty())
         || unspent_work(context, message.request(), author).is_ok_and(|work| work.is_some())
 }
 

@@ -50,7 +50,6 @@ fn help_and_status_are_short() {
         open: vec![job(3, "m0ctane", JobState::Accepted)],
         results: vec![JobId(2)],
         accepted_last_day: vec![NOW - 60],
-        known: true,
         ..nobody()
     };
     insta::assert_snapshot!(say("status", &asker));
@@ -69,14 +68,7 @@ fn a_refusal_says_what_is_wrong_and_what_would_work() {
 #[test]
 fn limits_are_named() {
     let open = vec![job(3, "m0ctane", JobState::Accepted), job(5, "sugar", JobState::Accepted)];
-    let busy = AskerView {
-        open,
-        results: Vec::new(),
-        accepted_last_day: vec![NOW - 60; 2],
-        silent: false,
-        known: true,
-        ..nobody()
-    };
+    let busy = AskerView { open, results: Vec::new(), accepted_last_day: vec![NOW - 60; 2], silent: false, ..nobody() };
     insta::assert_snapshot!(say("cat", &busy));
     insta::assert_snapshot!(say("SUGAR", &busy));
     let spent = AskerView { accepted_last_day: vec![NOW - 80_000, NOW - 70_000, NOW - 9, NOW], ..nobody() };
@@ -86,7 +78,7 @@ fn limits_are_named() {
 #[test]
 fn cancel_and_resend_touch_only_the_askers_own() {
     let open = vec![job(3, "m0ctane", JobState::Accepted), job(5, "sugar", JobState::Accepted)];
-    let asker = AskerView { open, results: vec![JobId(2)], accepted_last_day: Vec::new(), known: true, ..nobody() };
+    let asker = AskerView { open, results: vec![JobId(2)], accepted_last_day: Vec::new(), ..nobody() };
     let ids = |ids: &[i64]| ids.iter().map(|&id| JobId(id)).collect::<Vec<_>>();
     assert!(matches!(decide_for("cancel", &asker), (Effect::Cancel(jobs), _) if jobs == ids(&[3, 5])));
     assert!(matches!(decide_for("/cancel #5", &asker), (Effect::Cancel(jobs), _) if jobs == ids(&[5])));

@@ -4,6 +4,7 @@ use super::*;
 use crate::bot::notices::ResultKind;
 use crate::bot::policy::{JOB_INTERVALS, JOB_TEXT_TESTS, accepted_by_bot, effort};
 use crate::bot::price::MOST_BITS;
+use crate::job::Priority;
 use crate::key::Npub;
 use crate::pattern::{ALPHABET, Difficulty, PatternError, PatternSet};
 
@@ -240,8 +241,9 @@ fn readings_in_six_languages_share_one_budget() {
 #[test]
 fn nobody_gets_a_job_while_their_last_result_is_not_taken() {
     let limits = limits();
-    let refused = |asker: &AskerView, undelivered_full| {
-        let facts = Facts { undelivered_full, ..context(&limits, asker) };
+    let refused = |asker: &AskerView, undelivered| {
+        let priority = if asker.served { Priority::Known } else { Priority::New };
+        let facts = Facts { undelivered, priority, ..context(&limits, asker) };
         match decide(&rumor("m0ct"), &facts) {
             (Effect::Accept(..), _) => None,
             (_, reply) => reply,
@@ -249,11 +251,13 @@ fn nobody_gets_a_job_while_their_last_result_is_not_taken() {
     };
     let asker = |undelivered, untaken, served| AskerView { undelivered, untaken, served, ..nobody() };
     let most = limits.open_jobs_per_asker;
-    assert_eq!(refused(&asker(most - 1, false, false), false), None, "they are on their way");
-    assert_eq!(refused(&asker(most, false, true), false), Some(BotReply::ResultNotTaken), "as many as open jobs");
-    assert_eq!(refused(&asker(1, true, true), false), Some(BotReply::ResultNotTaken));
-    assert_eq!(refused(&asker(0, false, false), true), Some(BotReply::TooManyNotTaken));
-    assert_eq!(refused(&asker(1, false, true), true), None);
+    assert_eq!(refused(&asker(most - 1, false, false), 0.4), None, "they are on their way");
+    assert_eq!(refused(&asker(most, false, true), 0.4), Some(BotReply::ResultNotTaken), "as many as open jobs");
+    assert_eq!(refused(&asker(1, true, true), 0.4), Some(BotReply::ResultNotTaken));
+    assert!(matches!(refused(&asker(0, false, false), 0.5), Some(BotReply::Price(_))));
+    assert_eq!(refused(&asker(0, false, false), 1.0), Some(BotReply::TooManyNotTaken));
+    assert_eq!(refused(&asker(1, false, true), 1.9), None);
+    assert_eq!(refused(&asker(1, false, true), 2.0), Some(BotReply::TooManyNotTaken), "the bound holds for all");
 }
 
 #[test]

@@ -3,17 +3,17 @@
 use super::*;
 use crate::bot::Price;
 use crate::bot::price::{LEAST_BITS, MOST_BITS, bits_for};
-use crate::job::{Asker, TimeClass};
+use crate::job::{Asker, Priority};
 use crate::key::{Npub, Work, WorkDay, WorkTarget};
 use crate::pattern::ALPHABET;
-use crate::scheduler::PatternLoad;
+use crate::scheduler::RoomTaken;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// A bot with the room that open jobs have taken.
 struct Bot {
     limits: Limits,
     rate: f64,
-    loads: [PatternLoad; TimeClass::EVERY.len()],
+    room: RoomTaken,
     accepted: Vec<JobSpec>,
     asked: usize,
 }
@@ -22,20 +22,20 @@ impl Bot {
     /// The rate is that of top words. Whole keys take four times as long.
     fn of_rate(rate: f64) -> Bot {
         let limits = Limits { prefixes_per_job: 10, open_jobs_per_asker: 3, ..limits() };
-        Bot { limits, rate, loads: Default::default(), accepted: Vec::new(), asked: 0 }
+        Bot { limits, rate, room: RoomTaken::default(), accepted: Vec::new(), asked: 0 }
     }
 
     /// Decides a request of an asker who paid this much.
     fn decide(&mut self, text: &str, asker: &AskerView, change: impl Fn(&mut Facts<'_>)) -> (Effect, BotReply) {
         self.asked += 1;
         let idle = context(&self.limits, asker);
-        let shares = Shares { loads: self.loads, ..idle.shares };
+        let shares = Shares { room: self.room, ..idle.shares };
         let (rate, whole) = (Some(Rate(self.rate)), Some(Rate(self.rate / 4.0)));
         let mut facts = Facts { rate, whole_keys_rate: whole, shares, ..idle };
         change(&mut facts);
         let (effect, reply) = decide(&rumor(text), &facts);
         if let Effect::Accept(_, spec) = &effect {
-            self.loads[spec.class as usize] += PatternLoad::of(spec);
+            self.room.add(spec);
             self.accepted.push(spec.clone());
         }
         (effect, reply.unwrap())
@@ -103,7 +103,7 @@ fn beyond_half_a_place_is_for_one_job_an_asker_and_then_costs_work_and_lasts_a_d
     let (second, at_half) = (own(&bot), bot.accepted.len());
     let (effect, reply) = bot.decide("best 9m", &second, |_| ());
     assert!(matches!((effect, &reply), (Effect::Nothing, BotReply::Price(Price { bits: MOST_BITS, .. }))), "{reply:?}");
-    let (friend, _) = bot.decide("best 9m", &second, |facts| facts.is_friend = true);
+    let (friend, _) = bot.decide("best 9m", &second, |facts| facts.priority = Priority::Friend);
     assert!(matches!(friend, Effect::Accept(..)), "a friend never notices");
     let mut first = 1;
     while bot.price("best 10m") == Some(0) {
@@ -170,18 +170,34 @@ fn the_work_doubles_with_the_device_time_up_to_what_a_phone_does_in_a_minute() {
 #[test]
 fn an_easy_request_behind_many_others_costs_work() {
     let mut bot = Bot::of_rate(80e6);
-    let behind = |bot: &mut Bot, millis: u64, text: &str, known: bool| {
+    let behind = |bot: &mut Bot, millis: u64, text: &str| {
         let wait = Duration::from_millis(millis);
-        match bot.decide(text, &AskerView { known, ..nobody() }, |facts| facts.queue.wait = wait) {
+        match bot.decide(text, &nobody(), |facts| facts.queue.wait = wait) {
             (Effect::Accept(..), _) => 0,
             (_, BotReply::Price(Price { bits, .. })) => bits,
             (_, other) => panic!("{other:?}"),
         }
     };
     let waits = [0, 1000, 1500, 1600, 3000, 8000, 3_600_000];
-    assert_eq!(waits.map(|millis| behind(&mut bot, millis, "cats", false)), [0, 0, 0, 19, 20, 21, 26]);
-    assert_eq!(waits.map(|millis| behind(&mut bot, millis, "cats", true)), [0, 0, 0, 0, 0, 21, 26], "who had a job");
-    assert_eq!(behind(&mut bot, 3_600_000, "m0ctane", false), 0, "a hard request does not wait");
+    assert_eq!(waits.map(|millis| behind(&mut bot, millis, "cats")), [0, 0, 0, 19, 20, 21, 26]);
+    assert_eq!(behind(&mut bot, 3_600_000, "m0ctane"), 0, "a hard request does not wait");
+}
+
+/// Whatever new askers take, with work or without, is neither price nor refusal for known ones and
+/// friends.
+#[test]
+fn room_that_new_askers_fill_costs_known_ones_nothing() {
+    let mut bot = Bot::of_rate(80e6);
+    for text in ["*cafec0", "best 10m", "x0ct*cafe x0ct*cafd", "*qqqq", &format!("split {POINT} m0ctane")] {
+        for paid in (0..100).map(|number| if number < 50 { 0 } else { MOST_BITS }) {
+            bot.decide(text, &nobody(), |facts| facts.paid = paid);
+        }
+        assert_ne!(bot.price(text), Some(0), "{text}");
+        for priority in [Priority::Known, Priority::Friend] {
+            let (effect, reply) = bot.decide(text, &nobody(), |facts| facts.priority = priority);
+            assert!(matches!(effect, Effect::Accept(..)), "{text}, {priority:?}: {reply:?}");
+        }
+    }
 }
 
 #[test]

@@ -281,13 +281,13 @@ impl Run {
     fn check(&self, who: u8) {
         let view = self.ledger().asker_view(asker(who)).unwrap();
         let expected = self.reference.view(who, self.clock.now());
-        let flags = [view.silent, view.redirected, view.known];
+        let flags = [view.silent, view.redirected, view.served];
         let shown = (ids(&view.open), numbers(&view.results), view.accepted_last_day, flags);
         assert_eq!(shown, expected, "asker {who}");
         let language = self.reference.language(who);
         let languages = view.open.iter().map(|job| job.language).chain([view.language]);
         assert!(languages.into_iter().all(|kept| kept == language), "asker {who}: {language:?}");
-        if !view.known {
+        if self.ledger().latest_jobs(Some(asker(who)), 1).unwrap().is_empty() {
             let kept = self.ledger().askers().unwrap().contains(&asker(who));
             assert_eq!(kept, self.reference.keeps(who), "nothing is left of a forgotten asker but a reply");
         }

@@ -83,13 +83,15 @@ fn the_file_holds_nothing_but_wraps_keys_and_patterns() {
     let expected = "acknowledged.message acknowledged.relay best.job best.searched best.pattern best.wrap best.json \
          best.expires_at day.day day.candidates day.accepted day.delivered day.joules followed.asker job.id job.asker job.rumor \
          job.ticket job.subject job.patterns job.best job.state job.accepted_at job.expires_at \
-         job.notice_at job.seen_on job.split_point job.half_family job.encryption_key job.time_class language.asker \
+         job.notice_at job.seen_on job.split_point job.half_family job.encryption_key job.time_class job.priority \
+         language.asker \
          language.code language.since lost_job.job meta.name meta.value outbox.id outbox.wrap \
          outbox.asker outbox.result_of outbox.json outbox.expires_at outbox.queued_at outbox.due_at \
          outbox.due_set_at outbox.attempts outbox.finished outbox.seen_on owner.bot post.id post.topic \
          post.json post.relays post.queued_at post.expires_at posted.post posted.relay quarantine.kind \
          quarantine.row quarantine.reason quarantine.at redirected.asker redirected.at rule.asker \
-         rule.rule rule.since seen.asker seen.rumor seen.dated seen.work silent.asker silent.since started.asker \
+         rule.rule rule.since seen.asker seen.rumor seen.dated silent.asker silent.since spent.asker \
+         spent.number spent.at started.asker \
          started.at used_half.family";
     assert_eq!(columns.join(" "), expected, "a new column is looked at twice: it must hold no secret in the clear");
 }

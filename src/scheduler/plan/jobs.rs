@@ -9,20 +9,23 @@
 //!
 //! - **Rare** patterns (few expected hits, even together with all harder ones) are in every pass.
 //!   Their hits are seldom, and each is kept.
-//! - All others are **plentiful**. Their jobs are added oldest first, until every start point in
-//!   flight is almost sure to serve one of them, or has as many hits as are worth verifying.
-//!   Younger jobs wait. They lose nothing: until then each start point yields its key to an older
-//!   job.
+//! - All others are **plentiful**. Their jobs are added in turn, until every start point in flight
+//!   is almost sure to serve one of them, or has as many hits as are worth verifying. The others
+//!   wait. They lose nothing: until then each start point yields its key to a job before them.
 //!
 //! A device with an early stop ([`Searcher::early_stop`]) ignores the plentiful patterns at a start
 //! point as soon as it has hits of them. The more there are, the sooner that is.
 //!
 //! [`Searcher::early_stop`]: crate::search::Searcher::early_stop
 //!
-//! **Nobody starves.** Hits of rare patterns are preferred, hardest first; then those of the oldest
-//! job. A waiting job therefore waits for older jobs and rare patterns only, and each of these uses
-//! one start point and is gone. The oldest plentiful job is in every selection. It gets the first
-//! start point that has a hit of it and none of a rare pattern.
+//! **Turns.** Friends come first, then known askers, then new ones who did work, then other new
+//! ones, and the oldest first among equals. Jobs with minutes of their own (`best`, `surprise`) come
+//! last, whoever asked: those without a key, then those that improve on one. So no asker waits for
+//! those that come after them, and nobody for `best`.
+//!
+//! **Nobody starves.** Hits of rare patterns are preferred, hardest first; then those of the job
+//! whose turn it is. At one start point in sixteen the oldest job comes first instead. It is in
+//! every selection.
 //!
 //! **No rare hit is lost.** A job with easy and hard patterns is in the pass with its rare ones
 //! even while its plentiful ones wait. Whichever is found first ends the job.
@@ -30,7 +33,7 @@
 use super::pass::{CanarySeed, Pass};
 use super::profile::{Compared, DeviceProfile, Goal, Lane};
 use super::split_line::{Seats, SplitLine};
-use crate::job::{BestSearch, JobId, JobSpec, TimeClass};
+use crate::job::{BestSearch, JobId, JobSpec, Priority, TimeClass};
 use crate::pattern::Pattern;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,8 +52,8 @@ pub struct OpenJobs {
     split: SplitLine,
     /// Jobs without a target.
     best: BTreeSet<JobId>,
-    /// The work that all open jobs cause, by class.
-    loads: [PatternLoad; TimeClass::EVERY.len()],
+    /// The room that all open jobs take.
+    room: RoomTaken,
     /// Number of changes so far. A device compares this number to learn whether its passes may be
     /// out of date.
     changes: u64,
@@ -70,7 +73,7 @@ impl OpenJobs {
         } else {
             self.index(job, &spec);
         }
-        self.loads[spec.class as usize] += PatternLoad::of(&spec);
+        self.room.add(&spec);
         self.jobs.insert(job, spec);
     }
 
@@ -79,7 +82,7 @@ impl OpenJobs {
         self.changes += 1;
         self.best.remove(&job);
         if let Some(spec) = self.jobs.remove(&job) {
-            self.loads[spec.class as usize] -= PatternLoad::of(&spec);
+            self.room.remove(&spec);
             if spec.half.is_some() {
                 self.split.remove(job, &spec);
             } else {
@@ -96,10 +99,9 @@ impl OpenJobs {
         let Some(search) = &mut spec.best else { return };
         search.kept = Some(kept.clone());
         let patterns = search.best.patterns(Some(kept), None);
-        if patterns.is_empty() || patterns == spec.patterns {
-            return;
+        if !patterns.is_empty() {
+            spec.patterns = patterns;
         }
-        spec.patterns = patterns;
         let spec = spec.clone();
         if spec.half.is_some() {
             self.split.renew(job, &before, &spec);
@@ -149,9 +151,9 @@ impl OpenJobs {
         self.jobs.len()
     }
 
-    /// The work that all open jobs cause, by class.
-    pub fn loads(&self) -> [PatternLoad; TimeClass::EVERY.len()] {
-        self.loads
+    /// The room that all open jobs take.
+    pub fn room(&self) -> RoomTaken {
+        self.room
     }
 
     /// Number of changes so far.
@@ -252,38 +254,95 @@ impl SubAssign for PatternLoad {
     }
 }
 
+/// The room that open jobs take, by class of device time.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct RoomTaken {
+    /// All jobs.
+    all: [PatternLoad; TimeClass::EVERY.len()],
+    /// Those of friends and known askers.
+    known: [PatternLoad; TimeClass::EVERY.len()],
+}
+
+impl RoomTaken {
+    /// The room that all jobs of a class take.
+    pub fn by_all(&self, class: TimeClass) -> PatternLoad {
+        self.all[class as usize]
+    }
+
+    /// The room of a class that decides what a job of this priority costs. Known askers do not pay
+    /// for what new ones take.
+    pub fn for_price(&self, class: TimeClass, priority: Priority) -> PatternLoad {
+        if is_known(priority) { self.known[class as usize] } else { self.by_all(class) }
+    }
+
+    /// Counts a job.
+    pub fn add(&mut self, spec: &JobSpec) {
+        self.each(spec, |taken| *taken += PatternLoad::of(spec));
+    }
+
+    fn remove(&mut self, spec: &JobSpec) {
+        self.each(spec, |taken| *taken -= PatternLoad::of(spec));
+    }
+
+    fn each(&mut self, spec: &JobSpec, mut change: impl FnMut(&mut PatternLoad)) {
+        change(&mut self.all[spec.class as usize]);
+        if is_known(spec.priority) {
+            change(&mut self.known[spec.class as usize]);
+        }
+    }
+}
+
+fn is_known(priority: Priority) -> bool {
+    priority <= Priority::Known
+}
+
 /// The most hits per start point that all rare patterns may have together. If they had more, start
 /// points would go to the oldest of their jobs anyway, so the easiest of them count as plentiful.
 const RARE_TOGETHER: f64 = 1.0;
 
-/// The jobs of the pool by the bits of their patterns of one kind. A change costs `O(log jobs)`.
+/// The jobs of the pool by turn and by the bits of their patterns of one kind. A change costs
+/// `O(log jobs)`.
 #[derive(Debug, Default)]
 pub struct PatternIndex {
-    by_bits: BTreeMap<u32, BTreeSet<JobId>>,
+    turns: [JobsByBits; TURNS],
     /// The lists that [`PatternIndex::rare_jobs`] has made since the last change.
     rare: RefCell<RareJobs>,
 }
 
+type JobsByBits = BTreeMap<u32, BTreeSet<JobId>>;
+
 /// Lists of jobs, by lane and by the least bits of their patterns.
 type RareJobs = BTreeMap<(Lane, u32), Arc<[JobId]>>;
+
+/// Turns of jobs with a target, one for each priority.
+const TARGET_TURNS: usize = Priority::EVERY.len();
+/// All turns: after those with a target, the jobs without a key, and those that improve on one.
+const TURNS: usize = TARGET_TURNS + 2;
+
+/// The turn of a job, counted from 0.
+fn turn(spec: &JobSpec) -> usize {
+    let improves = |search: &BestSearch| usize::from(search.kept.is_some());
+    spec.best.as_ref().map_or(spec.priority as usize, |search| TARGET_TURNS + improves(search))
+}
 
 impl PatternIndex {
     /// Adds a job under the bits of each of its patterns for launches of a kind.
     pub fn insert(&mut self, job: JobId, spec: &JobSpec, compared: Compared) {
-        self.forget();
+        self.rare.get_mut().clear();
         for pattern in spec.patterns.iter().filter(|pattern| compared.takes(pattern)) {
-            self.by_bits.entry(pattern.bits()).or_default().insert(job);
+            self.turns[turn(spec)].entry(pattern.bits()).or_default().insert(job);
         }
     }
 
     /// Removes a job. `spec` and `compared` must be those it was inserted with.
     pub fn remove(&mut self, job: JobId, spec: &JobSpec, compared: Compared) {
-        self.forget();
+        self.rare.get_mut().clear();
+        let by_bits = &mut self.turns[turn(spec)];
         for pattern in spec.patterns.iter().filter(|pattern| compared.takes(pattern)) {
-            if let Some(jobs) = self.by_bits.get_mut(&pattern.bits()) {
+            if let Some(jobs) = by_bits.get_mut(&pattern.bits()) {
                 jobs.remove(&job);
                 if jobs.is_empty() {
-                    self.by_bits.remove(&pattern.bits());
+                    by_bits.remove(&pattern.bits());
                 }
             }
         }
@@ -291,25 +350,37 @@ impl PatternIndex {
 
     /// Whether no job has a pattern for launches of this kind.
     pub fn is_empty(&self) -> bool {
-        self.by_bits.is_empty()
+        self.turns.iter().all(BTreeMap::is_empty)
     }
 
     /// Whether some job has a pattern for this lane.
     pub fn has_work_for(&self, lane: Lane) -> bool {
-        self.by_bits.keys().any(|&bits| lane.takes(bits))
+        self.classes(lane, TURNS).next().is_some()
     }
 
-    /// For each number of bits of this lane, the number of jobs that have patterns of so many bits.
-    pub fn counts(&self, lane: Lane) -> impl Iterator<Item = (u32, usize)> {
-        self.by_bits.iter().filter(move |&(&bits, _)| lane.takes(bits)).map(|(&bits, jobs)| (bits, jobs.len()))
+    /// The jobs of the first `turns` turns with patterns for this lane, by the bits of these.
+    fn classes(&self, lane: Lane, turns: usize) -> impl Iterator<Item = (u32, &BTreeSet<JobId>)> {
+        let classes = self.turns[..turns].iter().flatten();
+        classes.map(|(&bits, jobs)| (bits, jobs)).filter(move |&(bits, _)| lane.takes(bits))
     }
 
-    /// The fewest bits of a pattern that is rare on this device.
+    /// The numbers of jobs with a target, of this priority or before it, with patterns of so many
+    /// bits.
+    pub fn counts(&self, lane: Lane, priority: Priority) -> impl Iterator<Item = (u32, usize)> {
+        self.classes(lane, priority as usize + 1).map(|(bits, jobs)| (bits, jobs.len()))
+    }
+
+    /// The fewest bits of a pattern that is rare on this device. Jobs without a target do not make
+    /// others plentiful.
     pub fn rare_from(&self, device: DeviceProfile) -> u32 {
         let from = device.rare_from();
+        let mut hits: BTreeMap<u32, f64> = BTreeMap::new();
+        for (bits, jobs) in self.classes(device.lane, TARGET_TURNS).filter(|&(bits, _)| bits >= from) {
+            *hits.entry(bits).or_default() += jobs.len() as f64 * device.hits(bits);
+        }
         let mut together = 0.0;
-        for (&bits, jobs) in self.by_bits.range(from..).rev().filter(|&(&bits, _)| device.lane.takes(bits)) {
-            together += jobs.len() as f64 * device.hits(bits);
+        for (bits, hits) in hits.into_iter().rev() {
+            together += hits;
             if together > RARE_TOGETHER {
                 return bits + 1;
             }
@@ -317,29 +388,38 @@ impl PatternIndex {
         from
     }
 
-    /// The jobs with patterns of at least `rare_from` bits, oldest first. All callers get the same
-    /// list until the index changes.
+    /// Whether a job with a target has a pattern of at least so many bits.
+    pub fn has_rare(&self, lane: Lane, rare_from: u32) -> bool {
+        self.classes(lane, TARGET_TURNS).any(|(bits, _)| bits >= rare_from)
+    }
+
+    /// The jobs with patterns of at least `rare_from` bits, in turn. All callers get the same list
+    /// until the index changes.
     pub fn rare_jobs(&self, lane: Lane, rare_from: u32) -> Arc<[JobId]> {
         let mut rare = self.rare.borrow_mut();
         let make = || self.jobs(lane, |bits| bits >= rare_from).collect();
         Arc::clone(rare.entry((lane, rare_from)).or_insert_with(make))
     }
 
-    fn forget(&mut self) {
-        self.rare.get_mut().clear();
+    /// The jobs with patterns of these bits, in turn, and the oldest first within a turn.
+    pub fn jobs(&self, lane: Lane, bits: impl Fn(u32) -> bool + Copy) -> impl Iterator<Item = JobId> {
+        self.turns.iter().flat_map(move |by_bits| {
+            let classes = by_bits.iter().filter(|&(&class, _)| lane.takes(class) && bits(class));
+            let mut classes: Vec<_> = classes.map(|(_, jobs)| jobs.iter().copied().peekable()).collect();
+            std::iter::from_fn(move || {
+                let oldest = classes.iter_mut().filter_map(|jobs| jobs.peek().copied()).min()?;
+                for jobs in &mut classes {
+                    jobs.next_if_eq(&oldest);
+                }
+                Some(oldest)
+            })
+        })
     }
 
-    /// The jobs with patterns of these bits, oldest first.
-    pub fn jobs(&self, lane: Lane, bits: impl Fn(u32) -> bool) -> impl Iterator<Item = JobId> {
-        let classes = self.by_bits.iter().filter(move |&(&class, _)| lane.takes(class) && bits(class));
-        let mut classes: Vec<_> = classes.map(|(_, jobs)| jobs.iter().copied().peekable()).collect();
-        std::iter::from_fn(move || {
-            let oldest = classes.iter_mut().filter_map(|jobs| jobs.peek().copied()).min()?;
-            for jobs in &mut classes {
-                jobs.next_if_eq(&oldest);
-            }
-            Some(oldest)
-        })
+    /// The oldest job with patterns of these bits, whatever its turn.
+    fn oldest(&self, lane: Lane, bits: impl Fn(u32) -> bool) -> Option<JobId> {
+        let classes = self.classes(lane, TURNS).filter(|&(class, _)| bits(class));
+        classes.filter_map(|(_, jobs)| jobs.first().copied()).min()
     }
 }
 
@@ -357,9 +437,11 @@ pub struct Selection {
     device: DeviceProfile,
     /// Patterns of at least this many bits are rare.
     rare_from: u32,
-    /// Jobs with rare patterns, oldest first.
+    /// Whether a job with a target has a rare pattern.
+    has_rare: bool,
+    /// Jobs with rare patterns, in turn.
     rare: Arc<[JobId]>,
-    /// Jobs whose plentiful patterns are in the pass, oldest first.
+    /// Jobs whose plentiful patterns are in the pass, in turn.
     plentiful: Vec<JobId>,
     /// Whether every job is in the selection.
     is_all: bool,
@@ -375,9 +457,10 @@ impl Selection {
         in_flight: usize,
     ) -> Selection {
         let rare_from = index.rare_from(device);
-        let rare = index.rare_jobs(device.lane, rare_from);
-        let mut filling = Filling::new(SPARE_FACTOR * in_flight, device.goal(in_flight, !rare.is_empty()));
-        let mut waiting = index.jobs(device.lane, |bits| bits < rare_from);
+        let (rare, has_rare) = (index.rare_jobs(device.lane, rare_from), index.has_rare(device.lane, rare_from));
+        let is_plentiful = |bits| bits < rare_from;
+        let mut filling = Filling::new(SPARE_FACTOR * in_flight, device.goal(in_flight, has_rare));
+        let mut waiting = index.jobs(device.lane, is_plentiful);
         let mut plentiful = Vec::new();
         while !filling.is_full()
             && let Some(job) = waiting.next()
@@ -386,7 +469,9 @@ impl Selection {
             plentiful.push(job);
         }
         let is_all = waiting.next().is_none();
-        Selection { device, rare_from, rare, plentiful, is_all }
+        let oldest = index.oldest(device.lane, is_plentiful).filter(|job| !plentiful.contains(job));
+        plentiful.extend(oldest);
+        Selection { device, rare_from, has_rare, rare, plentiful, is_all }
     }
 
     /// Whether a pass of this selection may stay in use although `newest` would be selected now.
@@ -395,7 +480,7 @@ impl Selection {
         if self == newest {
             return true;
         }
-        let mut goal = self.device.goal(in_flight, self.has_rare());
+        let mut goal = self.device.goal(in_flight, self.has_rare);
         goal.least /= 2.0;
         let mut filling = Filling::new(in_flight, goal);
         let open = self.plentiful.iter().filter_map(|job| jobs.get(job));
@@ -413,14 +498,10 @@ impl Selection {
         Arc::ptr_eq(&self.rare, &other.rare) && kind(self) == kind(other) && self.plentiful == other.plentiful
     }
 
-    fn has_rare(&self) -> bool {
-        !self.rare.is_empty()
-    }
-
     /// Whether hits of plentiful patterns slow down the search for rare ones, so that some launches
     /// must omit them.
     pub fn is_rationed(&self) -> bool {
-        self.has_rare() && !self.plentiful.is_empty() && !self.device.early_stop
+        self.has_rare && !self.plentiful.is_empty() && !self.device.early_stop
     }
 
     /// Makes the pass of this selection, without plentiful patterns if `rare_alone`.
@@ -436,9 +517,9 @@ impl Selection {
             patterns.into_iter()
         };
         let plentiful: &[JobId] = if rare_alone { &[] } else { &self.plentiful };
-        let has_key = |job: &&JobId| jobs[*job].best.as_ref().is_some_and(|search| search.kept.is_some());
-        let improving = self.rare.iter().filter(has_key).copied();
-        Pass::new(patterns(&self.rare, true), patterns(plentiful, false), None, canary).with_improving(improving)
+        let timed = |job: &JobId| Some((*job, jobs[job].best.as_ref()?.kept.is_some()));
+        let timed = self.rare.iter().chain(plentiful).filter_map(timed).collect();
+        Pass::new(patterns(&self.rare, true), patterns(plentiful, false), None, canary).with_timed(timed)
     }
 }
 

@@ -5,13 +5,18 @@ use crate::job::JobId;
 use crate::key::HalfPoint;
 use crate::pattern::{ALPHABET, Pattern, PatternId, PatternSet, Rate};
 use crate::search::Remaining;
+use crate::vault::StartId;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 /// Start points that are verified for each plentiful pattern of a pass, and for all of them. One
 /// serves a job. A job of `npubbot mine` may want many.
 const STARTS_A_PATTERN: usize = 4;
 const SPARE_STARTS: usize = 16;
+
+/// Of so many start points, one serves the oldest job first.
+const OLDEST_FIRST: u64 = 16;
 
 /// The owner of a pattern and of its hits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,16 +40,16 @@ pub struct Pass {
     pub canary_chance: f64,
     /// The owner of each pattern, the canary included.
     owners: Vec<Owner>,
-    /// Jobs without a target that have a key already, oldest first.
-    improving: Vec<JobId>,
+    /// The jobs without a target, and whether each has a key already.
+    timed: BTreeMap<JobId, bool>,
     /// Index of the first plentiful pattern.
     plentiful_from: usize,
     /// The part of the expected hits that belongs to plentiful patterns, 0 to 1.
     plentiful_part: f64,
     /// The value of [`Pass::remaining`], computed at its first use.
     remaining: OnceLock<Option<Remaining>>,
-    /// The values of [`Pass::precedence`], computed at its first use.
-    precedences: OnceLock<Vec<u32>>,
+    /// The values of [`Pass::precedence`] of each pattern, computed at its first use.
+    precedences: OnceLock<Vec<[u32; 2]>>,
     /// The jobs in ascending order, for [`Pass::searches_for`]; computed at its first use.
     jobs: OnceLock<Vec<JobId>>,
 }
@@ -80,7 +85,7 @@ impl Pass {
             patterns: Arc::new(PatternSet::new(patterns)),
             half,
             owners,
-            improving: Vec::new(),
+            timed: BTreeMap::new(),
             plentiful_from,
             canary_chance,
             remaining: OnceLock::new(),
@@ -89,9 +94,10 @@ impl Pass {
         }
     }
 
-    /// The pass, in which hits of these jobs come after all others: they have a key already.
-    pub fn with_improving(self, jobs: impl Iterator<Item = JobId>) -> Pass {
-        Pass { improving: jobs.collect(), ..self }
+    /// The pass, in which these jobs have no target, and hits of them come after all others. The
+    /// values say whether each has a key already.
+    pub fn with_timed(self, timed: BTreeMap<JobId, bool>) -> Pass {
+        Pass { timed, ..self }
     }
 
     /// A pass with only the canary, to measure a device of this rate.
@@ -139,38 +145,54 @@ impl Pass {
     }
 
     /// Order in which several hits of one start point are preferred; the smallest wins. Rare
-    /// patterns come first, hardest before easier, oldest job first among equals. Plentiful ones
-    /// follow, oldest job first; then jobs that only improve on a key.
-    pub fn precedence(&self, pattern: PatternId) -> u32 {
-        self.precedences.get_or_init(|| self.all_precedences())[pattern.0]
+    /// patterns come first, hardest before easier. Then plentiful ones in turn; then jobs without a
+    /// target, those without a key first. At one start point in sixteen, all that is not rare goes
+    /// by age, so that no job waits for ever for those that come before it.
+    pub fn precedence(&self, pattern: PatternId, StartId(start): StartId) -> u32 {
+        let by_age = start % OLDEST_FIRST == OLDEST_FIRST - 1;
+        self.precedences.get_or_init(|| self.all_precedences())[pattern.0][usize::from(by_age)]
     }
 
-    fn all_precedences(&self) -> Vec<u32> {
-        let Pass { owners, plentiful_from, improving, .. } = self;
-        let mut in_order: Vec<usize> = (0..owners.len()).collect();
-        in_order.sort_by_cached_key(|&pattern| {
-            let is_plentiful = pattern >= *plentiful_from;
-            let bits = if is_plentiful { 0 } else { self.patterns.get(PatternId(pattern)).bits() };
-            let job = match owners[pattern] {
-                Owner::Job(job) => Some(job),
-                Owner::Canary => None,
-            };
-            let improves = job.is_some_and(|job| improving.binary_search(&job).is_ok());
-            (improves, Reverse(bits), job, pattern)
-        });
-        let mut precedences = vec![0; in_order.len()];
-        for (precedence, pattern) in in_order.into_iter().enumerate() {
-            precedences[pattern] = precedence as u32;
-        }
+    fn all_precedences(&self) -> Vec<[u32; 2]> {
+        let bits = |pattern: usize| self.patterns.get(PatternId(pattern)).bits();
+        let job_of = |pattern: usize| match self.owners[pattern] {
+            Owner::Job(job) => Some(job),
+            Owner::Canary => None,
+        };
+        // Patterns of one class stand in turn.
+        let in_turn = |pattern: usize| {
+            let has_key = job_of(pattern).and_then(|job| self.timed.get(&job));
+            match has_key {
+                Some(has_key) => (2 + i64::from(*has_key), Reverse(bits(pattern)), pattern),
+                None if pattern < self.plentiful_from => (0, Reverse(bits(pattern)), pattern),
+                None => (1, Reverse(0), pattern),
+            }
+        };
+        let by_age = |pattern: usize| match (in_turn(pattern), job_of(pattern)) {
+            ((1.., ..), Some(JobId(age))) => (age.max(1), Reverse(0), pattern),
+            (rare, _) => rare,
+        };
+        let mut precedences = vec![[0; 2]; self.owners.len()];
+        let mut in_order: Vec<usize> = (0..self.owners.len()).collect();
+        in_order.sort_by_key(|&pattern| in_turn(pattern));
+        in_order.iter().enumerate().for_each(|(place, &pattern)| precedences[pattern][0] = place as u32);
+        in_order.sort_by_key(|&pattern| by_age(pattern));
+        in_order.iter().enumerate().for_each(|(place, &pattern)| precedences[pattern][1] = place as u32);
         precedences
     }
 
+    /// Whether a job with a target has a rare pattern.
+    fn has_rare(&self) -> bool {
+        let rare = self.owners[1..self.plentiful_from].iter();
+        rare.into_iter().any(|owner| matches!(owner, Owner::Job(job) if !self.timed.contains_key(job)))
+    }
+
     /// Number of start points with a match after which the others of a launch are not worth
-    /// verifying. `None` for a pass with rare patterns: each of their hits counts.
+    /// verifying. `None` for a pass with rare patterns of jobs with a target: each of their hits
+    /// counts.
     pub fn starts_worth_verifying(&self) -> Option<usize> {
-        let has_rare = self.plentiful_from > 1;
         let jobs = self.owners.len() - self.plentiful_from;
-        (!has_rare && jobs > 0).then_some(SPARE_STARTS + STARTS_A_PATTERN * jobs)
+        (!self.has_rare() && jobs > 0).then_some(SPARE_STARTS + STARTS_A_PATTERN * jobs)
     }
 
     /// The patterns still searched at a start point after the early stop. A start point yields only
@@ -183,7 +205,7 @@ impl Pass {
                 patterns: Arc::new(PatternSet::new(
                     self.patterns.iter().take(*plentiful_from).map(|(_, pattern)| pattern.clone()).collect(),
                 )),
-                is_wanted: *plentiful_from > 1,
+                is_wanted: self.has_rare(),
             })
         };
         self.remaining.get_or_init(make).clone()

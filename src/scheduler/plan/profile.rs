@@ -18,7 +18,7 @@ const HITS_IN_FLIGHT: f64 = 512.0;
 
 /// Hits per start point that a pass should offer a device with an early stop. The early stop comes
 /// after four hits, so after a twenty-fifth of the time.
-const EARLY_STOP_HITS: f64 = 100.0;
+pub const EARLY_STOP_HITS: f64 = 100.0;
 
 /// Hits per start point worth verifying. `in_flight` is the number of start points in flight,
 /// `part` is [`DeviceProfile::part`].

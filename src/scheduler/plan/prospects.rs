@@ -2,10 +2,10 @@
 //! is searched.
 
 use super::device_plan::{POOL_PART, WAITING_PART};
-use super::jobs::{OpenJobs, PatternIndex, PatternLoad};
-use super::profile::{Compared, DeviceProfile, Lane};
+use super::jobs::{OpenJobs, PatternIndex, RoomTaken};
+use super::profile::{Compared, DeviceProfile, EARLY_STOP_HITS, Lane};
 use super::split_line::Seats;
-use crate::job::{Asker, JobSpec, TimeClass};
+use crate::job::{Asker, JobSpec, Priority};
 use std::time::Duration;
 
 /// The open jobs and their shares of the devices (0 to 1), from the view of one asker.
@@ -15,8 +15,8 @@ pub struct Shares {
     pub pool_jobs: usize,
     /// Open split jobs.
     pub split_jobs: usize,
-    /// The room that all open jobs take, by class.
-    pub loads: [PatternLoad; TimeClass::EVERY.len()],
+    /// The room that all open jobs take.
+    pub room: RoomTaken,
     /// The pool's share, once it has a job.
     pub pool_part: f64,
     /// The share of the pool's time for patterns compared by top words.
@@ -34,7 +34,7 @@ pub struct Shares {
 impl Shares {
     /// Counts a job that is accepted and not added yet.
     pub fn count(&mut self, spec: &JobSpec) {
-        self.loads[spec.class as usize] += PatternLoad::of(spec);
+        self.room.add(spec);
         match spec.half {
             Some(_) => self.split_jobs += 1,
             None => self.pool_jobs += 1,
@@ -58,7 +58,7 @@ impl Shares {
         let takes_new_seat = own == 0 && !seats.is_full;
         Shares {
             pool_jobs,
-            loads: jobs.loads(),
+            room: jobs.room(),
             split_jobs,
             pool_part: if split_jobs > 0 { POOL_PART } else { 1.0 },
             top_words_part: beside(Compared::WholeKeys),
@@ -92,6 +92,12 @@ impl Shares {
 /// The longest wait an asker is told, in seconds: thirty years.
 const LONGEST_WAIT: f64 = 1e9;
 
+/// Hits of plentiful patterns after which a device stops early.
+const EARLY_STOP_AFTER: f64 = 4.0;
+
+/// The least part of a start point that is searched: passes hold no more jobs than that.
+const LEAST_EARLY_PART: f64 = EARLY_STOP_AFTER / EARLY_STOP_HITS;
+
 /// Seconds that the CPU thread beside GPUs spends on a start point.
 const SIDE_THREAD_SECONDS: f64 = 0.05;
 
@@ -121,14 +127,15 @@ pub struct Serving {
 }
 
 impl WaitEstimate {
-    /// Estimates the wait behind the jobs of `index`. Each of these takes one start point. Beside
-    /// rare patterns it takes more if it has more hits than are worth verifying.
-    pub fn new(index: &PatternIndex, serving: Serving) -> WaitEstimate {
+    /// Estimates the wait behind the jobs of `index` that come before a new one of this priority.
+    /// Each takes one start point. Beside rare patterns it takes more if it has more hits than are
+    /// worth verifying. Without, devices with an early stop take a part of one.
+    pub fn new(index: &PatternIndex, serving: Serving, priority: Priority) -> WaitEstimate {
         let early_stop = serving.early_stop;
         let (lane, compared) = (serving.lane, Compared::TopWords);
         let device = DeviceProfile { lane, compared, stretch: Some(serving.stretch), part: 1.0, early_stop };
         let rare_from = index.rare_from(device);
-        let has_rare = index.counts(device.lane).any(|(bits, _)| bits >= rare_from);
+        let has_rare = index.has_rare(device.lane, rare_from);
         let worth = device.goal(serving.starts, has_rare).most;
         let seconds = |(bits, jobs): (u32, usize)| {
             let hits = device.hits(bits) / worth;
@@ -137,10 +144,25 @@ impl WaitEstimate {
             let has_side_thread = serving.lane == Lane::Hard && Lane::Easy.takes(bits);
             jobs as f64 * if has_side_thread { on_device.min(SIDE_THREAD_SECONDS) } else { on_device }
         };
-        let seconds: f64 = index.counts(device.lane).filter(|&(bits, _)| bits < rare_from).map(seconds).sum();
+        let plentiful = || index.counts(device.lane, priority).filter(|&(bits, _)| bits < rare_from);
+        let stops_early = if early_stop && !has_rare { part_before_early_stop(device, plentiful()) } else { 1.0 };
+        let seconds = stops_early * plentiful().map(seconds).sum::<f64>();
         let wait = Duration::from_secs_f64(if seconds.is_finite() { seconds.min(LONGEST_WAIT) } else { 0.0 });
         WaitEstimate { up_to_bits: rare_from.saturating_sub(1), wait }
     }
+}
+
+/// The part of their start points that a device with an early stop searches, on average, while it
+/// serves these jobs (bits, jobs): the fewer are left, the later it stops.
+fn part_before_early_stop(device: DeviceProfile, jobs: impl Iterator<Item = (u32, usize)>) -> f64 {
+    let (mut count, mut hits) = (0.0, 0.0);
+    for (bits, jobs) in jobs {
+        count += jobs as f64;
+        hits += jobs as f64 * device.hits(bits);
+    }
+    // With so many jobs in a pass, a start point has as many hits as the early stop waits for.
+    let enough = count * EARLY_STOP_AFTER / hits;
+    if count <= enough { 1.0 } else { (enough * (1.0 + (count / enough).ln()) / count).max(LEAST_EARLY_PART) }
 }
 
 #[cfg(test)]
@@ -160,26 +182,25 @@ mod tests {
         index
     }
 
+    fn wait(index: &PatternIndex, serving: Serving, priority: Priority) -> Duration {
+        WaitEstimate::new(index, serving, priority).wait
+    }
+
     #[test]
     fn older_requests_take_a_start_point_each_or_more_beside_a_rare_one() {
-        assert_eq!(WaitEstimate::new(&index(0, "q"), CORE), WaitEstimate { up_to_bits: 30, wait: Duration::ZERO });
+        use Priority::New;
+        assert_eq!(WaitEstimate::new(&index(0, "q"), CORE, New), WaitEstimate { up_to_bits: 30, ..Default::default() });
         let mut easy = index(100, "qqqq");
-        assert_eq!(WaitEstimate::new(&easy, CORE).wait, Duration::from_secs(5), "one start point each");
+        let alone = wait(&easy, CORE, New);
+        assert!(alone < Duration::from_millis(250), "the early stop comes after a part of a start point: {alone:?}");
+        assert_eq!(wait(&index(100, "qqqqqq"), CORE, New), Duration::from_secs(5), "not where there are few hits");
         easy.insert(JobId(101), &JobSpec::for_tests(&["qqqqqqqq"], None), Compared::TopWords);
-        assert_eq!(WaitEstimate::new(&easy, CORE).wait, Duration::from_secs(5), "still one start point each");
+        assert_eq!(wait(&easy, CORE, New), Duration::from_secs(5), "a whole one beside a rare pattern");
         let other = Serving { early_stop: false, ..CORE };
-        assert_eq!(
-            WaitEstimate::new(&easy, other).wait,
-            Duration::from_secs(20),
-            "32 hits per start point, of which 8 are worth verifying"
-        );
-        assert_eq!(WaitEstimate::new(&index(100, "qqqqqqqq"), CORE).wait, Duration::ZERO, "rare requests do not wait");
+        assert_eq!(wait(&easy, other, New), Duration::from_secs(20), "8 of 32 hits a start point are worth verifying");
+        assert_eq!(wait(&index(100, "qqqqqqqq"), CORE, New), Duration::ZERO, "rare requests do not wait");
         let many = Serving { starts: 64, starts_per_second: 1280.0, ..CORE };
-        assert_eq!(
-            WaitEstimate::new(&easy, many).wait,
-            Duration::from_secs_f64(100.0 / 1280.0),
-            "a start, not a launch of 64"
-        );
+        assert_eq!(wait(&easy, many, New), Duration::from_secs_f64(100.0 / 1280.0), "a start, not a launch of 64");
         let gpu = Serving {
             lane: Lane::Hard,
             stretch: (1u64 << 29) as f64,
@@ -187,12 +208,21 @@ mod tests {
             starts_per_second: 400.0,
             early_stop: false,
         };
-        assert_eq!(WaitEstimate::new(&easy, gpu).wait, Duration::from_secs(5), "the CPU thread beside it serves them");
-        assert_eq!(
-            WaitEstimate::new(&index(100, "qqqqqq"), gpu).wait,
-            Duration::from_millis(250),
-            "one start point each"
-        );
+        assert_eq!(wait(&easy, gpu, New), Duration::from_secs(5), "the CPU thread beside it serves them");
+        assert_eq!(wait(&index(100, "qqqqqq"), gpu, New), Duration::from_millis(250), "one start point each");
+    }
+
+    /// Nobody waits for those who come after them, and nobody for a job without a target.
+    #[test]
+    fn an_asker_waits_only_for_those_who_come_first() {
+        let mut index = index(0, "q");
+        let waits = |index: &PatternIndex| Priority::EVERY.map(|priority| wait(index, CORE, priority).as_millis());
+        let mut insert = |job, spec| index.insert(JobId(job), &spec, Compared::TopWords);
+        (0..300).for_each(|job| insert(job, JobSpec::local_best("best zeros 10s".parse().unwrap())));
+        for (job, priority) in (300..).zip(Priority::EVERY) {
+            (0..10).for_each(|n| insert(10 * job + n, JobSpec { priority, ..JobSpec::for_tests(&["qqqqqq"], None) }));
+        }
+        assert_eq!(waits(&index), [500, 1000, 1500, 2000]);
     }
 
     #[test]

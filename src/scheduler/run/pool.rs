@@ -1,6 +1,6 @@
 //! The pool: the open jobs, shared by the threads that add jobs and those that search them.
 
-use crate::job::{Asker, BestSearch, JobId, JobSpec};
+use crate::job::{Asker, BestSearch, JobId, JobSpec, Priority};
 use crate::pattern::{Pattern, Rate};
 use crate::scheduler::plan::device_plan::{DevicePlan, LaneTotals, PlannedLaunch, SharedPasses};
 use crate::scheduler::plan::jobs::OpenJobs;
@@ -170,8 +170,8 @@ impl Pool {
     }
 
     /// Estimates how long a new job of the pool waits.
-    pub fn wait_estimate(&self, serving: Serving) -> WaitEstimate {
-        WaitEstimate::new(self.lock().jobs.pool_index(Compared::TopWords), serving)
+    pub fn wait_estimate(&self, serving: Serving, priority: Priority) -> WaitEstimate {
+        WaitEstimate::new(self.lock().jobs.pool_index(Compared::TopWords), serving, priority)
     }
 
     /// Sleeps until the jobs change, or for `limit`. While the search is paused, changes of jobs do

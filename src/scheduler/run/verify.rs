@@ -131,7 +131,7 @@ pub(super) fn verify_until(
         }
     }
     let mut share = 0.0;
-    for of_start in by_start {
+    for (start, of_start) in by_start.into_iter().enumerate() {
         if enough.is_some_and(|enough| verified.by_start.len() >= enough) {
             break;
         }
@@ -155,7 +155,7 @@ pub(super) fn verify_until(
                 }
             }
         }
-        found.sort_by_key(|found| launch.pass.precedence(found.pattern));
+        found.sort_by_key(|found| launch.pass.precedence(found.pattern, launch.starts[start].0));
         verified.by_start.extend((!found.is_empty()).then_some(found));
     }
     verified.share = share / launch.starts.len().max(1) as f64;

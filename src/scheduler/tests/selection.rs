@@ -2,13 +2,14 @@
 //! serve.
 
 use super::seeded;
-use crate::job::{JobId, JobSpec};
+use crate::job::{JobId, JobSpec, Priority};
 use crate::key::{Offset, Rotation, Tweak};
 use crate::pattern::{ALPHABET, Pattern, PatternId};
 use crate::scheduler::plan::device_plan::PlannedLaunch;
 use crate::scheduler::run::pool::{NextStep, Pool, PoolDevice};
 use crate::scheduler::{Lane, Owner, Pass};
 use crate::search::{ClaimedHit, LaunchReport};
+use crate::vault::StartId;
 use rand::Rng;
 use rand::rngs::StdRng;
 use secp256k1::Scalar;
@@ -22,6 +23,8 @@ const STARTS: usize = 2;
 struct Device {
     pool: Pool,
     held: PoolDevice,
+    /// Start points so far.
+    starts: u64,
 }
 
 impl Device {
@@ -35,7 +38,7 @@ impl Device {
         let mut held = pool.add_device(Lane::All);
         held.set_device(STARTS, early_stop);
         held.settle(&warm_up(), &report(0), STARTS);
-        Device { pool, held }
+        Device { pool, held, starts: 0 }
     }
 
     /// Records a launch of this pass.
@@ -230,10 +233,11 @@ fn serve(device: &mut Device, rng: &mut StdRng) -> Vec<i64> {
     let hits: Vec<f64> =
         pass.patterns.iter().map(|(_, pattern)| STRETCH as f64 / pattern.difficulty().candidates()).collect();
     for _ in 0..STARTS {
+        device.starts += 1;
         let found = |id: &usize| rng.random_bool(-(-hits[*id]).exp_m1());
         let mut found: Vec<PatternId> = (1..hits.len()).filter(found).map(PatternId).collect();
         expected += hits.iter().skip(1).sum::<f64>();
-        found.sort_by_key(|&id| pass.precedence(id));
+        found.sort_by_key(|&id| pass.precedence(id, StartId(device.starts)));
         let is_open = |id: &PatternId| matches!(pass.owner(*id), Owner::Job(job) if device.pool.contains(job));
         let hardest = found.iter().filter(|id| is_open(id)).map(|&id| hits[id.0]).fold(f64::INFINITY, f64::min);
         let Some(first) = found.into_iter().find(is_open) else { continue };
@@ -303,6 +307,30 @@ fn a_stream_of_harder_jobs_does_not_starve_the_oldest() {
         serve(&mut device, &mut rng);
         launches += 1;
         assert!(launches < 3, "the oldest job waits for younger ones");
+    }
+}
+
+/// A stream of friends' jobs, each with hits at every start point, leaves one in sixteen to the
+/// others, also to those without a target.
+#[test]
+fn a_stream_of_jobs_that_come_first_leaves_the_others_a_share() {
+    let mut rng = seeded();
+    for early_stop in [false, true] {
+        let mut device = Device::with_early_stop(early_stop);
+        device.pool.insert(JobId(1), JobSpec::local_best("best zeros 10m".parse().unwrap()));
+        device.open(2, &["qqq"]);
+        let (mut newest, mut waited) = (2, Vec::new());
+        while device.pool.contains(JobId(1)) || device.pool.contains(JobId(2)) {
+            while device.pool.len() < 400 {
+                newest += 1;
+                let spec = JobSpec::for_tests(&[&random_request(&mut rng, 3..=3)], None);
+                device.pool.insert(JobId(newest), JobSpec { priority: Priority::Friend, ..spec });
+            }
+            let done = serve(&mut device, &mut rng);
+            waited.extend(done.into_iter().filter(|job| *job <= 2).map(|_| device.starts));
+            assert!(device.starts < 16 * 40, "a job waits for ever");
+        }
+        assert!(waited[0] >= 15, "those before it come first: {waited:?}");
     }
 }
 

@@ -86,8 +86,8 @@ async fn twenty_askers_at_once_each_get_a_key_of_their_own() {
     let (url, bot) = (relay.url(), running.public_key);
     let askers = (0..20).map(|number| {
         let url = url.clone();
-        // Some askers send the same request, others different ones. All together they are no second of work.
-        let prefix = ["ca", "da", "ha", "ca"][number % 4];
+        // Some askers send the same request, others different ones.
+        let prefix = ["cat", "dad", "ham", "cat"][number % 4];
         tokio::spawn(async move {
             let mut asker = Asker::connect(&url, bot).await;
             let acceptance = asker.ask(prefix).await;

@@ -40,7 +40,7 @@ pub(super) struct Reference {
 }
 
 /// The contents of a view of an asker: open jobs, results, times of the last day; whether the asker
-/// is silent, redirected and known.
+/// is silent, redirected and served.
 type View = (Vec<i64>, Vec<i64>, Vec<u64>, [bool; 3]);
 
 impl Reference {
@@ -179,8 +179,8 @@ impl Reference {
         let mut last_day: Vec<u64> = jobs.chain(deleted).filter(|at| *at > now - DAY).collect();
         last_day.sort_unstable();
         let redirected = self.redirected.get(&who).is_some_and(|at| *at > now - DAY);
-        let known = self.jobs.values().any(|job| job.asker == who);
-        (open, results, last_day, [self.silent.contains_key(&who), redirected, known])
+        let served = of(&[JobState::Delivered]).next().is_some();
+        (open, results, last_day, [self.silent.contains_key(&who), redirected, served])
     }
 
     /// Whether the ledger keeps more of an asker without a job than the ids of their messages.
