@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 
 #[cfg(target_arch = "x86_64")]
 use super::{
-    avx2,
+    avx2::{self, Fe4},
     ifma::{self, Fe8, VECTORS, walk_ifma},
 };
 
@@ -28,7 +28,7 @@ pub enum KernelChoice {
     Auto,
     /// AVX-512 IFMA: eight numbers side by side.
     Ifma,
-    /// AVX2, BMI2 and ADX: products in scalar registers, top words in vectors.
+    /// AVX2: four numbers side by side.
     Avx2,
     /// Four limbs of 64 bits, no special instructions.
     Portable,
@@ -66,7 +66,7 @@ pub enum Kernel {
     /// AVX-512 IFMA. Made only where [`ifma::is_supported`] is true.
     #[cfg(target_arch = "x86_64")]
     Ifma,
-    /// AVX2, BMI2 and ADX. Made only where [`avx2::is_supported`] is true.
+    /// AVX2. Made only where [`avx2::is_supported`] is true.
     #[cfg(target_arch = "x86_64")]
     Avx2,
     /// Four limbs of 64 bits.
@@ -84,7 +84,7 @@ impl Kernel {
             KernelChoice::Auto | KernelChoice::Avx2 if avx2::is_supported() => Ok(Kernel::Avx2),
             KernelChoice::Auto => Ok(Kernel::Portable),
             KernelChoice::Ifma => Err(SearchError::UnsupportedCpuKernel { asked: "AVX-512 IFMA" }),
-            KernelChoice::Avx2 => Err(SearchError::UnsupportedCpuKernel { asked: "AVX2 with BMI2 and ADX" }),
+            KernelChoice::Avx2 => Err(SearchError::UnsupportedCpuKernel { asked: "AVX2" }),
         }
     }
 
@@ -105,7 +105,7 @@ impl Kernel {
             #[cfg(target_arch = "x86_64")]
             Kernel::Ifma => Filter::new(patterns, Fe8::SLACK),
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 => Filter::new(patterns, avx2::SLACK),
+            Kernel::Avx2 => Filter::new(patterns, Fe4::SLACK),
             Kernel::Portable => Filter::new(patterns, <Fe>::SLACK),
         }
     }
@@ -117,7 +117,7 @@ impl Kernel {
             #[cfg(target_arch = "x86_64")]
             Kernel::Ifma => (VECTORS * Fe8::LANES) as u64,
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 => avx2::CENTRES as u64,
+            Kernel::Avx2 => (avx2::VECTORS * Fe4::LANES) as u64,
             Kernel::Portable => PORTABLE_CENTRES as u64,
         }
     }
@@ -150,9 +150,9 @@ fn ifma_table() -> &'static Table<Fe8> {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn avx2_table() -> &'static Table<Fe<true>> {
-    static TABLE: OnceLock<Table<Fe<true>>> = OnceLock::new();
-    TABLE.get_or_init(|| Table::new(avx2::CENTRES))
+fn avx2_table() -> &'static Table<Fe4> {
+    static TABLE: OnceLock<Table<Fe4>> = OnceLock::new();
+    TABLE.get_or_init(|| Table::new(avx2::VECTORS * Fe4::LANES))
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -167,7 +167,7 @@ enum State {
     #[cfg(target_arch = "x86_64")]
     Ifma(Scratch<Fe8, VECTORS>),
     #[cfg(target_arch = "x86_64")]
-    Avx2(Scratch<Fe<true>, { avx2::CENTRES }>),
+    Avx2(Scratch<Fe4, { avx2::VECTORS }>),
     Portable(Scratch<Fe, PORTABLE_CENTRES>),
 }
 

@@ -3,9 +3,6 @@
 //! A number may have any value below 2^256 and stands for its residue, so p + 1 and 1 are the same
 //! number. Only [`Fe::canonical`] reduces fully. Every operation accepts and returns such values.
 
-#[cfg(target_arch = "x86_64")]
-use super::avx2::adx;
-
 use bytemuck::Zeroable;
 
 /// 2^256 mod p.
@@ -14,12 +11,11 @@ pub const FOLD: u64 = 0x1_0000_03d1;
 /// p.
 const PRIME: [u64; 4] = [0xffff_fffe_ffff_fc2f, u64::MAX, u64::MAX, u64::MAX];
 
-/// A number modulo p, lazily reduced. `Fe<true>` multiplies by `mulx`, `adcx` and `adox`; it is
-/// used only in the kernel `avx2`, on processors that have them.
+/// A number modulo p, lazily reduced.
 #[derive(Clone, Copy, Debug, Default, Zeroable)]
-pub struct Fe<const ADX: bool = false>(pub [u64; 4]);
+pub struct Fe(pub [u64; 4]);
 
-impl<const ADX: bool> Fe<ADX> {
+impl Fe {
     /// 0
     pub const ZERO: Self = Fe([0; 4]);
 
@@ -37,12 +33,6 @@ impl<const ADX: bool> Fe<ADX> {
     /// 1/s.
     pub const INVERSE_ROOT: Self =
         Fe([0x29d9_b7e4_5ef1_fc2b, 0xecb5_245c_9e06_f99c, 0x0bbd_2596_37dd_320e, 0x58b9_b938_6702_a5f5]);
-
-    /// The same number, multiplied otherwise.
-    #[inline(always)]
-    pub fn cast<const TO: bool>(self) -> Fe<TO> {
-        Fe(self.0)
-    }
 
     /// A number below 2^64.
     pub fn from_small(value: u64) -> Self {
@@ -100,30 +90,16 @@ impl<const ADX: bool> Fe<ADX> {
         Fe([difference[0].wrapping_sub(u64::from(again) * FOLD), difference[1], difference[2], difference[3]])
     }
 
-    /// `self · other`. Schoolbook: 16 products, then the upper half folded down by 2^256 = 2^32 +
-    /// 977.
+    /// `self · other`
     #[inline(always)]
     pub fn mul(self, other: Self) -> Self {
-        self.times(&other)
+        self.mul_plus(other, Fe::ZERO)
     }
 
-    /// `self · factor`, a factor that is in memory.
-    #[inline(always)]
-    pub fn times(self, factor: &Self) -> Self {
-        #[cfg(target_arch = "x86_64")]
-        if ADX {
-            // SAFETY: `Fe<true>` is used only where `avx2::is_supported` is true.
-            return Fe(unsafe { adx::product(&factor.0, self.0) });
-        }
-        self.mul_plus(*factor, Fe::ZERO)
-    }
-
-    /// `self · other + addend`
+    /// `self · other + addend`. Schoolbook: 16 products, then the upper half folded down by
+    /// 2^256 = 2^32 + 977.
     #[inline(always)]
     pub fn mul_plus(self, other: Self, addend: Self) -> Self {
-        if ADX {
-            return self.mul(other).add(addend);
-        }
         let (a, b) = (self.0, other.0);
         let mut wide = [0u64; 8];
         // The largest product and the largest addend together are below 2^512.
@@ -146,11 +122,6 @@ impl<const ADX: bool> Fe<ADX> {
     /// `self²`
     #[inline(always)]
     pub fn square(self) -> Self {
-        #[cfg(target_arch = "x86_64")]
-        if ADX {
-            // SAFETY: as in `mul`.
-            return Fe(unsafe { adx::square(self.0) });
-        }
         self.mul(self)
     }
 
@@ -215,7 +186,7 @@ fn sub_limbs(a: [u64; 4], b: [u64; 4]) -> ([u64; 4], bool) {
 /// `limbs + carry·2^256`, for a carry below 2^35. Adding carry·FOLD may carry once more. The rest
 /// is then below 2^68, so the last addition ends within two limbs.
 #[inline(always)]
-fn fold_carry<const ADX: bool>(limbs: [u64; 4], carry: u64) -> Fe<ADX> {
+fn fold_carry(limbs: [u64; 4], carry: u64) -> Fe {
     let mut sum = u128::from(limbs[0]) + u128::from(carry) * u128::from(FOLD);
     let mut out = [sum as u64, 0, 0, 0];
     for at in 1..4 {

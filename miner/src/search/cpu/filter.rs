@@ -234,18 +234,6 @@ impl Filter {
         &self.coarse
     }
 
-    /// For each word of the buckets' bitmap, the number of bits set before it.
-    #[inline(always)]
-    pub fn ranks(&self) -> &[u32] {
-        &self.ranks
-    }
-
-    /// Two ranges of places, `first << 16 | last`, for each bit that is set.
-    #[inline(always)]
-    pub fn places(&self) -> [&[u32]; 2] {
-        [&self.places[0], &self.places[1]]
-    }
-
     /// The widened intervals as cells; `None` if there are too many.
     #[inline(always)]
     pub fn cells(&self) -> Option<&CellTables> {

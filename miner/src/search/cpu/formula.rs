@@ -5,16 +5,16 @@
 //! of `t`. Computing q costs nothing, because the shared inverse is scaled by `2·xA` once a round:
 //!
 //! ```text
-//! e0 = (s·xA/2)·q      e1 = (s·xi/2)·q      g = 1/(s·xA)
-//! y0 = e0² + q         y1 = e1·(e0 + g)     y2 = e1²                 -Y0, -Y1, -Y2 there
-//! a  = -(u + z + 14)   b  = 2yi·yA          (also βa and βb)
+//! g  = 1/(s·xA)         e0 = (s·xA/2)·q + g     e1 = (s·xi/2)·q
+//! y0 = e0² - g²         y1 = e0·e1              y2 = e1²              -Y0, -Y1, -Y2 there
+//! a  = -(u + z + 14)    b  = 2yi·yA             (also βa and βb)
 //! β^j·x(A ± λ^k·I) = [a·y0 ± b·y0]_j + [a·y1 ± b·y1]_(j+k) + [a·y2 ± b·y2]_(j+2k) - [xA]_j - [xi]_(j+k)
 //! ```
 //!
-//! `[v]_j` is `β^j·v`. y0 is -Y0 because `z·t = 1 + u·t`, so `3·xA⁴·t² - 2·xA·t = xA·(3·z·t² - 2t)
-//! = xA·(t + 3u·t²)`. The proofs for y1 and y2 are similar. From q, this form takes 1
-//! multiplication, 2 by constants of the entry or the centre, and 2 squarings. The other form takes
-//! 5 multiplications and 1 squaring.
+//! `[v]_j` is `β^j·v`. With c = s·xA/2, `e0² - g² = c²q² + 2cg·q`, and 2cg is 1. So y0 is `(c·q)² + q`, which is -Y0 because `z·t = 1 + u·t` and `3·xA⁴·t² - 2·xA·t
+//! = xA·(3·z·t² - 2t) = xA·(t + 3u·t²)`. The proofs for y1 and y2 are similar. From q, this form
+//! takes 1 multiplication, 2 by constants of the entry or the centre, and 2 squarings. The other form
+//! takes 5 multiplications and 1 squaring.
 
 use super::field::Fe;
 use super::simd::{SimdField, Summand};
@@ -31,6 +31,8 @@ pub struct Centre<F: SimdField> {
     e0: F::Factor,
     /// 1/(s·xA)
     g: Summand<F>,
+    /// -g²
+    minus_g_2: Summand<F>,
     /// -(z + 14): the centre's part of a.
     a: Summand<F>,
     /// β times `-(z + 14)`: the centre's part of βa.
@@ -74,11 +76,13 @@ impl<F: SimdField> Centre<F> {
             }
             *top_words = F::top_words_from_lanes(&lanes);
         }
+        let g = inverse.mul(broadcast::<F>(Fe::INVERSE_ROOT).0);
         Centre {
             x: point.x,
             y: point.y,
             e0: point.x.mul(broadcast::<F>(Fe::HALF_ROOT).0).factor(),
-            g: inverse.mul(broadcast::<F>(Fe::INVERSE_ROOT).0).summand(),
+            g: g.summand(),
+            minus_g_2: broadcast::<F>(Fe::ZERO).0.sub(g.square()).summand(),
             a: a.summand(),
             beta_a: a.mul(beta).summand(),
             x_top_words,
@@ -134,10 +138,10 @@ impl<F: SimdField> Products<F> {
         let e1 = q.times_constant(&entry.e1);
         let b = centre.y.times_constant(&entry.y_2);
         let a = F::sum(F::from_constant(&entry.minus_u), centre.a);
-        let e0 = q.times(&centre.e0);
+        let e0 = q.times_plus(&centre.e0, centre.g);
         let y2 = e1.square();
-        let y1 = e1.mul(F::sum(e0.summand(), centre.g));
-        let y0 = e0.square_plus(q.summand());
+        let y1 = e1.mul(e0);
+        let y0 = e0.square_plus(centre.minus_g_2);
         Products { y: [y0, y1, y2], a, b }
     }
 
@@ -147,9 +151,9 @@ impl<F: SimdField> Products<F> {
     pub fn top_words(&self, rotated: &Rotated<F>, centre: &Centre<F>, entry: &Entry<F>) -> [F::TopWords; 9] {
         let zero = F::top_words(0);
         let mut terms = [[zero; 3]; 3];
-        for (term, y) in terms.iter_mut().zip(self.y) {
-            term[0] = F::top_words_of_products(self.a, self.b, y);
-            term[1] = F::top_words_of_products(rotated.a, rotated.b, y);
+        for (term, y) in terms.iter_mut().zip(&self.y) {
+            term[0] = F::top_words_of_products(&self.a, &self.b, y);
+            term[1] = F::top_words_of_products(&rotated.a, &rotated.b, y);
         }
         let [centre_zero, centre_one] = centre.x_top_words;
         let [entry_zero, entry_one] = entry.x_top_words;
@@ -189,75 +193,49 @@ pub struct Row<'a, F: SimdField, const W: usize> {
     /// The centres.
     pub centres: &'a [Centre<F>; W],
     /// The entry.
-    pub entry: &'a Entry<F>,
-    /// y0, y1, y2
-    pub y: [[F; W]; 3],
-    /// a
-    pub a: [F; W],
-    /// b
-    pub b: [F; W],
-    /// βa
-    pub beta_a: [F; W],
-    /// βb
-    pub beta_b: [F; W],
+    entry: &'a Entry<F>,
+    /// The products.
+    pub products: [Products<F>; W],
+    rotated: [Rotated<F>; W],
 }
 
 impl<'a, F: SimdField, const W: usize> Row<'a, F, W> {
     /// A row for these centres, whose products are to be computed.
     pub fn new(centres: &'a [Centre<F>; W], entry: &'a Entry<F>) -> Row<'a, F, W> {
-        let zero = [F::zeroed(); W];
-        Row { centres, entry, y: [zero; 3], a: zero, b: zero, beta_a: zero, beta_b: zero }
+        let zero = F::zeroed();
+        let products = [Products { y: [zero; 3], a: zero, b: zero }; W];
+        Row { centres, entry, products, rotated: [Rotated { a: zero, b: zero }; W] }
     }
 
-    /// Computes the products of an entry, in the order that suits the processor
-    /// ([`SimdField::IN_ROWS`]). `between` is called after each product.
+    /// Computes the products of an entry. `between` is called after each product.
     #[inline(always)]
     pub fn compute(&mut self, entry: &'a Entry<F>, q: &[F; W], between: &mut impl Between) {
         self.entry = entry;
-        let Row { centres, y: [y0, y1, y2], a, b, beta_a, beta_b, .. } = self;
-        let [mut e0, mut e1] = [*q; 2];
-        macro_rules! in_order {
-            ($($product:ident[$w:ident] = $value:expr;)*) => {
-                if F::IN_ROWS {
-                    $(for $w in 0..W {
-                        $product[$w] = $value;
-                        between.product();
-                    })*
-                } else {
-                    for w in 0..W {
-                        $(let $w = w;
-                        $product[$w] = $value;
-                        between.product();)*
-                    }
-                }
-            };
+        for (w, q) in q.iter().enumerate() {
+            let (centre, products, rotated) = (&self.centres[w], &mut self.products[w], &mut self.rotated[w]);
+            products.b = centre.y.times_constant(&entry.y_2);
+            between.product();
+            let e0 = q.times_plus(&centre.e0, centre.g);
+            between.product();
+            let e1 = q.times_constant(&entry.e1);
+            between.product();
+            products.y[2] = e1.square();
+            between.product();
+            products.y[1] = e1.mul(e0);
+            between.product();
+            products.y[0] = e0.square_plus(centre.minus_g_2);
+            between.product();
+            rotated.b = centre.y.times_constant(&entry.beta_y_2);
+            between.product();
+            products.a = F::sum(F::from_constant(&entry.minus_u), centre.a);
+            rotated.a = F::sum(F::from_constant(&entry.minus_beta_u), centre.beta_a);
         }
-        in_order! {
-            b[w] = centres[w].y.times_constant(&entry.y_2);
-            e0[w] = q[w].times(&centres[w].e0);
-            e1[w] = q[w].times_constant(&entry.e1);
-            y2[w] = e1[w].square();
-            y1[w] = e1[w].mul(F::sum(e0[w].summand(), centres[w].g));
-            y0[w] = e0[w].square_plus(q[w].summand());
-            beta_b[w] = centres[w].y.times_constant(&entry.beta_y_2);
-        }
-        for w in 0..W {
-            a[w] = F::sum(F::from_constant(&entry.minus_u), centres[w].a);
-            beta_a[w] = F::sum(F::from_constant(&entry.minus_beta_u), centres[w].beta_a);
-        }
-    }
-
-    /// The products around the centres of a vector.
-    #[inline(always)]
-    pub fn products(&self, w: usize) -> Products<F> {
-        Products { y: [self.y[0][w], self.y[1][w], self.y[2][w]], a: self.a[w], b: self.b[w] }
     }
 
     /// The top words around the centres of a vector.
     #[inline(always)]
     pub fn top_words(&self, w: usize) -> [F::TopWords; 9] {
-        let rotated = Rotated { a: self.beta_a[w], b: self.beta_b[w] };
-        self.products(w).top_words(&rotated, &self.centres[w], self.entry)
+        self.products[w].top_words(&self.rotated[w], &self.centres[w], self.entry)
     }
 }
 

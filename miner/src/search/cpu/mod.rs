@@ -11,6 +11,8 @@ mod filter;
 mod formula;
 #[cfg(target_arch = "x86_64")]
 mod ifma;
+#[cfg(target_arch = "x86_64")]
+mod lookup;
 mod portable;
 mod quick;
 mod scratch;

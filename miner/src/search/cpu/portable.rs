@@ -1,14 +1,14 @@
 //! The portable field type: one number modulo p at a time, on any processor.
 
-use super::field::Fe;
+use super::field::{FOLD, Fe};
 use super::filter::Filter;
 use super::formula::{Centre, Products, Row};
-use super::quick::{QuickFe, QuickTests, WholeKeys};
+use super::quick::{QuickTests, QuickWords};
 use super::screen::{Marks, Place, Screen, Screened};
 use super::simd::{SimdField, Summand};
 use super::table::{Affine, Table};
 use super::walk::{Recorder, Round, confirm, walk_round};
-use super::whole::{WholeField, WholeScreen};
+use super::whole::{WholeField, WholeScreen, WordField, may_pass_by_words};
 use crate::pattern::TextTests;
 use bytemuck::Zeroable;
 
@@ -34,9 +34,8 @@ impl Screen<Fe> for LookupScreen {
     }
 }
 
-impl<const ADX: bool> SimdField for Fe<ADX> {
+impl SimdField for Fe {
     const LANES: usize = 1;
-    const IN_ROWS: bool = ADX;
 
     /// The top word of a product is 0 to 9 too low. Its rotation by β² is minus the sum of the
     /// other two, so it is up to 18 too high. A candidate's top word sums three such terms of `a`
@@ -51,11 +50,11 @@ impl<const ADX: bool> SimdField for Fe<ADX> {
     type TopWords = [u64; 2];
 
     fn constant(value: Fe) -> Self {
-        value.cast()
+        value
     }
 
     fn constant_factor(value: Fe) -> Self {
-        value.cast()
+        value
     }
 
     #[inline(always)]
@@ -65,12 +64,12 @@ impl<const ADX: bool> SimdField for Fe<ADX> {
 
     #[inline(always)]
     fn from_lanes(values: &[Fe]) -> Self {
-        values[0].cast()
+        values[0]
     }
 
     #[inline(always)]
     fn lane(self, _: usize) -> Fe {
-        self.cast()
+        self
     }
 
     #[inline(always)]
@@ -100,7 +99,7 @@ impl<const ADX: bool> SimdField for Fe<ADX> {
 
     #[inline(always)]
     fn square_plus(self, addend: Summand<Self>) -> Self {
-        Fe::square(self).add(addend.0)
+        self.mul_plus(self, addend.0)
     }
 
     #[inline(always)]
@@ -109,18 +108,18 @@ impl<const ADX: bool> SimdField for Fe<ADX> {
     }
 
     #[inline(always)]
-    fn times(self, factor: &Self) -> Self {
-        Fe::times(self, factor)
+    fn times_plus(self, factor: &Self, addend: Summand<Self>) -> Self {
+        self.mul_plus(*factor, addend.0)
     }
 
     #[inline(always)]
     fn times_constant(self, factor: &Self) -> Self {
-        Fe::times(self, factor)
+        Fe::mul(self, *factor)
     }
 
     #[inline(always)]
-    fn top_words_of_products(a: Self, b: Self, y: Self) -> [u64; 2] {
-        let (a, b) = (a.top_of_product(y), b.top_of_product(y));
+    fn top_words_of_products(a: &Self, b: &Self, y: &Self) -> [u64; 2] {
+        let (a, b) = (a.top_of_product(*y), b.top_of_product(*y));
         [a.wrapping_add(b), a.wrapping_sub(b)]
     }
 
@@ -150,33 +149,72 @@ impl<const ADX: bool> SimdField for Fe<ADX> {
     }
 }
 
-impl<const ADX: bool> WholeField for Fe<ADX> {
-    type Quick = QuickFe;
+impl WholeField for Fe {
+    type Quick = QuickWords;
 
-    fn quick(tests: &QuickTests) -> QuickFe {
-        QuickFe::new(tests)
+    fn quick(tests: &QuickTests) -> QuickWords {
+        QuickWords::new(tests)
     }
 
     #[inline(never)]
     fn may_pass(
-        screen: &WholeScreen<Fe<ADX>>,
+        screen: &WholeScreen<Fe>,
         tests: &TextTests,
-        centre: &Centre<Fe<ADX>>,
-        products: &Products<Fe<ADX>>,
+        centre: &Centre<Fe>,
+        products: &Products<Fe>,
         at: usize,
     ) -> bool {
-        let turned = [screen.turned(at, 0), screen.turned(at, 1), screen.turned(at, 2)];
-        screen.quick.passes_one(&WholeKeys::new(products, centre.x, turned), tests)
+        may_pass_by_words(screen, tests, centre, products, at)
     }
 
     fn whole_marks(
-        screen: &WholeScreen<Fe<ADX>>,
+        screen: &WholeScreen<Fe>,
         filter: &Filter,
-        centre: &Centre<Fe<ADX>>,
-        products: &Products<Fe<ADX>>,
+        centre: &Centre<Fe>,
+        products: &Products<Fe>,
         at: usize,
     ) -> Marks {
         screen.marks_of(filter, centre, products, at)
+    }
+}
+
+impl WordField for Fe {
+    #[inline(always)]
+    fn product_less(a: Fe, b: Fe, c: Fe, d: Fe) -> Fe {
+        a.mul_plus(b, Fe::sub(Fe::ZERO, c.add(d)))
+    }
+
+    /// If the upper 64 bits of the result are all ones, it may be wrong.
+    ///
+    /// With s the lower 256 bits of the sum a + b, and c its carry: `-(s + c·2^256) = (2^256 - 1 - s)
+    /// + 1 - (1 + c)·2^256`. There `2^256 - 1 - s` is s with its bits inverted, and 2^256 is
+    /// [`FOLD`].
+    #[inline(always)]
+    fn minus_sum(a: Fe, b: Fe) -> Fe {
+        let mut carry = 0u128;
+        let mut sum = [0; 4];
+        for (sum, (a, b)) in sum.iter_mut().zip(a.0.into_iter().zip(b.0)) {
+            carry += u128::from(a) + u128::from(b);
+            *sum = carry as u64;
+            carry >>= 64;
+        }
+        let less = (1 + carry as u64) * FOLD - 1;
+        let (low, mut borrow) = (!sum[0]).overflowing_sub(less);
+        let mut negative = [low, 0, 0, 0];
+        for at in 1..4 {
+            (negative[at], borrow) = (!sum[at]).overflowing_sub(u64::from(borrow));
+        }
+        Fe(negative)
+    }
+
+    #[inline(always)]
+    fn loose_words(self) -> ([u64; 4], u8) {
+        (self.0, u8::from(self.top() == u64::MAX))
+    }
+
+    #[inline(always)]
+    fn lane_of(words: &[u64; 4], _: usize) -> Fe {
+        Fe(*words)
     }
 }
 

@@ -20,10 +20,6 @@ pub trait SimdField: Copy + Zeroable {
     /// Numbers side by side, at most eight.
     const LANES: usize;
 
-    /// Whether each product of an entry is computed for all vectors of centres before the next one.
-    /// A product is a chain of many cycles, and the processor works on several at once.
-    const IN_ROWS: bool = false;
-
     /// Largest error of a candidate's top word in both directions, in units of 2^-64 of the field.
     const SLACK: u64;
 
@@ -75,14 +71,14 @@ pub trait SimdField: Copy + Zeroable {
     /// The number, prepared as a factor.
     fn factor(self) -> Self::Factor;
 
-    /// `self · factor`
-    fn times(self, factor: &Self::Factor) -> Self;
+    /// `self · factor + addend`
+    fn times_plus(self, factor: &Self::Factor, addend: Summand<Self>) -> Self;
 
     /// `self · factor`, the same factor in every lane.
     fn times_constant(self, factor: &Self::ConstantFactor) -> Self;
 
     /// The top words of `a·y + b·y` and `a·y - b·y`, within a third of [`SimdField::SLACK`].
-    fn top_words_of_products(a: Self, b: Self, y: Self) -> Self::TopWords;
+    fn top_words_of_products(a: &Self, b: &Self, y: &Self) -> Self::TopWords;
 
     /// One top word, the same for the sum and the difference of every lane.
     fn top_words(top_word: u64) -> Self::TopWords;

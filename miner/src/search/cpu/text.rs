@@ -13,7 +13,105 @@ const FIRST_CHARACTERS: usize = 3;
 
 /// The lower four bits of each character. Adding them to the lower four bits of a character carries
 /// into its fifth bit unless those bits are all zero. The sum never carries farther.
-pub const LOWER: u64 = LOWEST_BITS * 15;
+const LOWER: u64 = LOWEST_BITS * 15;
+/// The bits of a text word.
+const WORD: u64 = (1 << WORD_BITS) - 1;
+
+/// A word of 64 bits in each lane.
+pub trait Lanes: Copy {
+    /// The same word in every lane.
+    fn all(word: u64) -> Self;
+
+    /// `self & other`
+    fn and(self, other: Self) -> Self;
+
+    /// `self | other`
+    fn or(self, other: Self) -> Self;
+
+    /// `self ^ other`
+    fn xor(self, other: Self) -> Self;
+
+    /// `self + other`, modulo 2^64.
+    fn plus(self, other: Self) -> Self;
+
+    /// `self << bits`
+    fn left(self, bits: u32) -> Self;
+
+    /// `self >> bits`
+    fn right(self, bits: u32) -> Self;
+
+    /// Bits of the lanes that are not zero.
+    fn filled(self) -> u8;
+
+    /// A bit for each lane.
+    fn every_lane() -> u8;
+
+    /// Bits of the lanes that are zero.
+    #[inline(always)]
+    fn empty(self) -> u8 {
+        self.filled() ^ Self::every_lane()
+    }
+
+    /// Bits of the lanes in which a part of 16 bits is the same in a word and in the value.
+    fn have_equal_parts(words: &[Self; 4], values: &[u64; 4]) -> u8;
+}
+
+impl Lanes for u64 {
+    #[inline(always)]
+    fn all(word: u64) -> u64 {
+        word
+    }
+
+    #[inline(always)]
+    fn and(self, other: u64) -> u64 {
+        self & other
+    }
+
+    #[inline(always)]
+    fn or(self, other: u64) -> u64 {
+        self | other
+    }
+
+    #[inline(always)]
+    fn xor(self, other: u64) -> u64 {
+        self ^ other
+    }
+
+    #[inline(always)]
+    fn plus(self, other: u64) -> u64 {
+        self.wrapping_add(other)
+    }
+
+    #[inline(always)]
+    fn left(self, bits: u32) -> u64 {
+        self << bits
+    }
+
+    #[inline(always)]
+    fn right(self, bits: u32) -> u64 {
+        self >> bits
+    }
+
+    #[inline(always)]
+    fn filled(self) -> u8 {
+        u8::from(self != 0)
+    }
+
+    #[inline(always)]
+    fn every_lane() -> u8 {
+        1
+    }
+
+    #[inline(always)]
+    fn have_equal_parts(words: &[u64; 4], values: &[u64; 4]) -> u8 {
+        let (words, values) = (bytemuck::cast_ref::<_, [u16; 16]>(words), bytemuck::cast_ref::<_, [u16; 16]>(values));
+        let mut any = [0; 16];
+        for at in 0..16 {
+            any[at] = if words[at] == values[at] { u16::MAX } else { 0 };
+        }
+        u8::from(bytemuck::cast::<[u16; 16], [u64; 4]>(any) != [0; 4])
+    }
+}
 
 /// Operations of a field type that the comparison of whole keys needs beyond those of the walk.
 pub trait TextField: SimdField {
@@ -21,7 +119,7 @@ pub trait TextField: SimdField {
     type Key: Copy;
 
     /// A word of 64 bits in each lane.
-    type Word: Copy;
+    type Word: Lanes;
 
     /// Tables of the checksum.
     type Tables: Zeroable;
@@ -45,11 +143,11 @@ pub trait TextField: SimdField {
     /// The reduced number as a field element.
     fn from_key(key: Self::Key) -> Self;
 
-    /// The text of keys, without the checksum.
-    fn text(key: Self::Key) -> TextWords<Self::Word>;
+    /// The four words of keys, the lowest first.
+    fn words(key: Self::Key) -> [Self::Word; 4];
 
-    /// The text of keys.
-    fn whole_text(key: Self::Key, tables: &Self::Tables) -> TextWords<Self::Word>;
+    /// The checksums of keys.
+    fn checksum(key: Self::Key, tables: &Self::Tables) -> Self::Word;
 
     /// For each of two keys, bits of the lanes whose checksum may pass a test. The default sets all
     /// bits.
@@ -57,24 +155,27 @@ pub trait TextField: SimdField {
     fn checksums_may_pass(_keys: [Self::Key; 2], _test: &ChecksumTest, _tables: &Self::Tables) -> [u8; 2] {
         [u8::MAX; 2]
     }
+}
 
-    /// Bits of the lanes in which `(word ^ value) & mask` is zero.
-    fn agree(word: Self::Word, mask: u64, value: u64) -> u8;
+/// The text of keys, without the checksum.
+#[inline(always)]
+fn text<F: TextField>(key: F::Key) -> TextWords<F::Word> {
+    let [a, b, c, d] = F::words(key);
+    let mask = F::Word::all(WORD);
+    [
+        d.right(4),
+        d.left(56).or(c.right(8)).and(mask),
+        c.left(52).or(b.right(12)).and(mask),
+        b.left(48).or(a.right(16)).and(mask),
+        a.and(F::Word::all(0xffff)).left(44),
+    ]
+}
 
-    /// `so_far | (word ^ value) & mask`
-    fn differences(so_far: Self::Word, word: Self::Word, mask: u64, value: u64) -> Self::Word;
-
-    /// `so_far | a ^ b`
-    fn unequal(so_far: Self::Word, a: Self::Word, b: Self::Word) -> Self::Word;
-
-    /// `word` without its first character, followed by the first character of `next`.
-    fn next_character(word: Self::Word, next: Self::Word) -> Self::Word;
-
-    /// Bits of the lanes in which a character at one of these places is zero.
-    fn zero_characters(word: Self::Word, places: u64) -> u8;
-
-    /// Zero in every lane.
-    fn no_word() -> Self::Word;
+/// The text of keys.
+#[inline(always)]
+pub fn whole_text<F: TextField>(key: F::Key, tables: &F::Tables) -> TextWords<F::Word> {
+    let [t0, t1, t2, t3, last] = text::<F>(key);
+    [t0, t1, t2, t3, last.or(F::checksum(key, tables).left(UNUSED_BITS))]
 }
 
 /// Whether the text of a key passes one of the tests. Called for the few keys that passed quick
@@ -92,7 +193,7 @@ pub fn passing<F: TextField>(tests: &TextTests, keys: [F::Key; 2], tables: &F::T
     let mut lanes = [0; 2];
     if !tests.of_keys.is_empty() {
         for n in 0..2 {
-            lanes[n] = passes::<F>(&tests.of_keys, &F::text(keys[n]));
+            lanes[n] = passes(&tests.of_keys, &text::<F>(keys[n]));
         }
     }
     if tests.need_checksum() {
@@ -102,7 +203,7 @@ pub fn passing<F: TextField>(tests: &TextTests, keys: [F::Key; 2], tables: &F::T
         };
         if may_pass != [0; 2] {
             for n in 0..2 {
-                lanes[n] |= passes::<F>(&tests.of_checksums, &F::whole_text(keys[n], tables));
+                lanes[n] |= passes(&tests.of_checksums, &whole_text::<F>(keys[n], tables));
             }
         }
     }
@@ -111,17 +212,17 @@ pub fn passing<F: TextField>(tests: &TextTests, keys: [F::Key; 2], tables: &F::T
 
 /// Bits of the lanes whose text passes a test.
 #[inline(always)]
-pub fn passes<F: TextField>(tests: &[TextTest], text: &TextWords<F::Word>) -> u8 {
+fn passes<V: Lanes>(tests: &[TextTest], text: &TextWords<V>) -> u8 {
     let mut passing = 0;
     for test in tests {
         let mut lanes = u8::MAX;
         for &(word, mask, value) in &test.fixed {
-            lanes &= F::agree(text[word], mask, value);
+            lanes &= text[word].xor(V::all(value)).and(V::all(mask)).empty();
         }
         if let Some(anywhere) = &test.anywhere
             && lanes != 0
         {
-            lanes &= has_run::<F>(anywhere, text);
+            lanes &= has_run(anywhere, text);
         }
         passing |= lanes;
     }
@@ -130,21 +231,22 @@ pub fn passes<F: TextField>(tests: &[TextTest], text: &TextWords<F::Word>) -> u8
 
 /// Bits of the lanes whose text has the run at one of its places.
 #[inline(always)]
-fn has_run<F: TextField>(anywhere: &Anywhere, text: &TextWords<F::Word>) -> u8 {
-    let mut unlike = [F::no_word(); 5];
+fn has_run<V: Lanes>(anywhere: &Anywhere, text: &TextWords<V>) -> u8 {
+    let mut unlike = [V::all(0); 5];
     let mut moved = *text;
     let mut lanes = 0;
     match &anywhere.run {
         Run::Characters(characters) => {
             for (at, &(mask, value)) in characters.iter().enumerate() {
                 if at > 0 {
-                    moved = next_characters::<F>(&moved);
+                    moved = next_characters(&moved);
                 }
                 for word in 0..5 {
-                    unlike[word] = F::differences(unlike[word], moved[word], mask, value);
+                    let differences = moved[word].xor(V::all(value)).and(V::all(mask));
+                    unlike[word] = unlike[word].or(differences);
                 }
                 if at + 1 == characters.len() || at + 1 == FIRST_CHARACTERS {
-                    lanes = zero_characters::<F>(&unlike, &anywhere.places);
+                    lanes = zero_characters(&unlike, &anywhere.places);
                     if lanes == 0 {
                         break;
                     }
@@ -152,19 +254,19 @@ fn has_run<F: TextField>(anywhere: &Anywhere, text: &TextWords<F::Word>) -> u8 {
             }
         }
         Run::Equal(count) => {
-            let neighbours = next_characters::<F>(text);
+            let neighbours = next_characters(text);
             for word in 0..5 {
-                moved[word] = F::unequal(F::no_word(), text[word], neighbours[word]);
+                moved[word] = text[word].xor(neighbours[word]);
             }
             for at in 1..*count {
                 if at > 1 {
-                    moved = next_characters::<F>(&moved);
+                    moved = next_characters(&moved);
                 }
                 for word in 0..5 {
-                    unlike[word] = F::differences(unlike[word], moved[word], u64::MAX, 0);
+                    unlike[word] = unlike[word].or(moved[word]);
                 }
                 if at + 1 == *count || at == FIRST_CHARACTERS {
-                    lanes = zero_characters::<F>(&unlike, &anywhere.places);
+                    lanes = zero_characters(&unlike, &anywhere.places);
                     if lanes == 0 {
                         break;
                     }
@@ -177,27 +279,31 @@ fn has_run<F: TextField>(anywhere: &Anywhere, text: &TextWords<F::Word>) -> u8 {
 
 /// The text without its first character.
 #[inline(always)]
-fn next_characters<F: TextField>(text: &TextWords<F::Word>) -> TextWords<F::Word> {
-    let [a, b, c, d, e] = *text;
-    [
-        F::next_character(a, b),
-        F::next_character(b, c),
-        F::next_character(c, d),
-        F::next_character(d, e),
-        F::next_character(e, F::no_word()),
-    ]
+fn next_characters<V: Lanes>(text: &TextWords<V>) -> TextWords<V> {
+    let mut next = *text;
+    for word in 0..5 {
+        next[word] = text[word].left(5);
+        if word < 4 {
+            next[word] = next[word].or(text[word + 1].right(WORD_BITS - 5));
+        }
+        next[word] = next[word].and(V::all(WORD));
+    }
+    next
 }
 
+/// Bits of the lanes in which a character at one of these places is zero.
 #[inline(always)]
-fn zero_characters<F: TextField>(text: &TextWords<F::Word>, places: &TextWords<u64>) -> u8 {
+fn zero_characters<V: Lanes>(text: &TextWords<V>, places: &TextWords<u64>) -> u8 {
     let mut lanes = 0;
     for word in 0..5 {
-        lanes |= F::zero_characters(text[word], places[word]);
+        let (lower, places) = (V::all(LOWER), V::all(places[word]));
+        let filled = text[word].and(lower).plus(lower).or(text[word]);
+        lanes |= filled.and(places).xor(places).filled();
     }
     lanes
 }
 
-impl<const ADX: bool> TextField for Fe<ADX> {
+impl TextField for Fe {
     type Key = Self;
     type Word = u64;
     /// No tables of its own: those of `pattern` serve one key at a time.
@@ -231,53 +337,19 @@ impl<const ADX: bool> TextField for Fe<ADX> {
     }
 
     #[inline(always)]
-    fn text(Fe([a, b, c, d]): Self) -> TextWords<u64> {
-        [d >> 4, (d << 56 | c >> 8) & WORD, (c << 52 | b >> 12) & WORD, (b << 48 | a >> 16) & WORD, (a & 0xffff) << 44]
+    fn words(key: Self) -> [u64; 4] {
+        key.0
     }
 
     #[inline(always)]
-    fn whole_text(key: Self, (): &()) -> TextWords<u64> {
-        let [t0, t1, t2, t3, last] = Self::text(key);
-        [t0, t1, t2, t3, last | u64::from(checksum(&key.0)) << UNUSED_BITS]
-    }
-
-    #[inline(always)]
-    fn agree(word: u64, mask: u64, value: u64) -> u8 {
-        u8::from((word ^ value) & mask == 0)
-    }
-
-    #[inline(always)]
-    fn differences(so_far: u64, word: u64, mask: u64, value: u64) -> u64 {
-        so_far | (word ^ value) & mask
-    }
-
-    #[inline(always)]
-    fn unequal(so_far: u64, a: u64, b: u64) -> u64 {
-        so_far | a ^ b
-    }
-
-    #[inline(always)]
-    fn next_character(word: u64, next: u64) -> u64 {
-        (word << 5 | next >> (WORD_BITS - 5)) & WORD
-    }
-
-    #[inline(always)]
-    fn zero_characters(word: u64, places: u64) -> u8 {
-        u8::from(!(((word & LOWER) + LOWER) | word) & places != 0)
-    }
-
-    #[inline(always)]
-    fn no_word() -> u64 {
-        0
+    fn checksum(key: Self, (): &()) -> u64 {
+        u64::from(checksum(&key.0))
     }
 }
 
-/// The bits of a text word.
-const WORD: u64 = (1 << WORD_BITS) - 1;
-
 /// The checksum of a key, by one lookup for each byte.
 #[inline(always)]
-fn checksum(limbs: &[u64; 4]) -> u32 {
+pub fn checksum(limbs: &[u64; 4]) -> u32 {
     let tables = ChecksumTables::get();
     let mut sum = tables.zero;
     for (limb, tables) in limbs.iter().rev().zip(tables.bytes.chunks_exact(8)) {

@@ -13,11 +13,11 @@
 use super::field::Fe;
 use super::filter::Filter;
 use super::formula::{Centre, Products, Row, address};
-use super::quick::QuickTests;
+use super::quick::{QuickTests, QuickWords};
 use super::screen::{Marks, Place, Screen, Screened};
 use super::simd::SimdField;
 use super::table::{ENTRIES, Entry};
-use super::text::{TextField, passing};
+use super::text::{TextField, passes_a_test, passing};
 use crate::pattern::TextTests;
 use bytemuck::Zeroable;
 
@@ -75,6 +75,86 @@ pub trait WholeField: TextField {
     ) -> Marks;
 }
 
+/// A field type whose keys are compared in words of 64 bits.
+pub trait WordField: WholeField<Quick = QuickWords> {
+    /// `a·b - c - d`. Each is a product, a constant, a difference or the x of a centre; one of a and b
+    /// may be a sum of two of [`TextField::plus`].
+    fn product_less(a: Self, b: Self, c: Self, d: Self) -> Self;
+
+    /// `-a - b` for a result of [`WordField::product_less`] and a product with a prepared factor.
+    fn minus_sum(a: Self, b: Self) -> Self;
+
+    /// The number, a result of those or a product with a prepared factor, in words of 64 bits; and
+    /// bits of the lanes in which it may be p or more, or wrong.
+    fn loose_words(self) -> ([Self::Word; 4], u8);
+
+    /// The number in a lane of four words.
+    fn lane_of(words: &[Self::Word; 4], lane: usize) -> Fe;
+}
+
+/// [`WholeField::may_pass`] by words.
+#[inline(always)]
+pub fn may_pass_by_words<F: WordField>(
+    screen: &WholeScreen<F>,
+    tests: &TextTests,
+    centre: &Centre<F>,
+    products: &Products<F>,
+    at: usize,
+) -> bool {
+    let turned = [screen.turned(at, 0), screen.turned(at, 1), screen.turned(at, 2)];
+    let [first, second] = loose_keys(products, centre.x, &turned, &screen.beta);
+    for n in 0..6 {
+        let third = F::minus_sum(first[n], second[n]);
+        if passes(&screen.quick, tests, first[n])
+            || passes(&screen.quick, tests, second[n])
+            || passes(&screen.quick, tests, third)
+        {
+            return true;
+        }
+    }
+    false
+}
+
+/// The keys `x(A ± λ^k·I)` and `β·x(A ± λ^k·I)` of an entry, each at `2k + sign`, for
+/// [`WordField::loose_words`]. `turned` is `β^k·xi`.
+#[inline(always)]
+pub fn loose_keys<F: WordField>(
+    products: &Products<F>,
+    x: F,
+    turned: &[F; 3],
+    beta: &F::ConstantFactor,
+) -> [[F; 6]; 2] {
+    let (sum, difference, s) = factors_of_keys(products, beta);
+    // Each step is taken for all points before the next, because a product is a long chain.
+    let mut first = [sum; 6];
+    for k in 0..3 {
+        first[2 * k] = F::product_less(sum, s[k], x, turned[k]);
+        first[2 * k + 1] = F::product_less(difference, s[k], x, turned[k]);
+    }
+    let mut second = first;
+    for n in 0..6 {
+        second[n] = first[n].times_constant(beta);
+    }
+    [first, second]
+}
+
+/// Whether a key passes the quick tests and a test of its text in some lane. A key that may be p or
+/// more counts as passed.
+#[inline(always)]
+pub fn passes<F: WordField>(quick: &QuickWords, tests: &TextTests, key: F) -> bool {
+    let (words, unsure) = key.loose_words();
+    let mut lanes = quick.passing(&words);
+    if unsure | lanes == 0 {
+        return false;
+    }
+    let mut is_passed = unsure != 0;
+    while lanes != 0 && !is_passed {
+        is_passed = passes_a_test(tests, F::lane_of(&words, lanes.trailing_zeros() as usize));
+        lanes &= lanes - 1;
+    }
+    is_passed
+}
+
 impl<F: WholeField + Screened> Screen<F> for WholeScreen<F> {
     fn begin(&mut self, filter: &Filter, plain: &[Entry<Fe>]) {
         self.has_quick = 0;
@@ -95,7 +175,7 @@ impl<F: WholeField + Screened> Screen<F> for WholeScreen<F> {
     #[inline(always)]
     fn add<const W: usize>(&mut self, filter: &Filter, row: &Row<F, W>, place: Place) {
         for w in 0..W {
-            let (centre, products) = (&row.centres[w], &row.products(w));
+            let (centre, products) = (&row.centres[w], &row.products[w]);
             let is_suspect = match filter.text_tests() {
                 Some(tests) if self.has_quick != 0 => F::may_pass(self, tests, centre, products, place.entry),
                 _ => F::whole_marks(self, filter, centre, products, place.entry) != [0; 9],
@@ -168,7 +248,7 @@ impl<F: WholeField> WholeScreen<F> {
 /// The factors of an entry's points: `a + b`, `a - b`, and `y0 + β^k·y1 + β^2k·y2` for k = 0, 1, 2.
 /// `beta` is β.
 #[inline(always)]
-pub fn factors_of_keys<F: TextField>(products: &Products<F>, beta: &F::ConstantFactor) -> (F, F, [F; 3]) {
+fn factors_of_keys<F: TextField>(products: &Products<F>, beta: &F::ConstantFactor) -> (F, F, [F; 3]) {
     let Products { y: [y0, y1, y2], a, b, .. } = *products;
     // β² is -1 - β, and β⁴ is β.
     let turned = y1.sub(y2).times_constant(beta);

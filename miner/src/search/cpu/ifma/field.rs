@@ -3,8 +3,8 @@
 //! Every `unsafe` here relies on the contract of `super`: the processor has the instructions.
 
 use super::keys::KeyFactors;
-use super::lookup::{GatherScreen, LoadScreen};
-use super::marks::{self, CellScreen, CompareScreen};
+use super::lookup::LoadScreen;
+use super::marks::{self, CellScreen};
 use super::quick::Quick8;
 use super::reduce::{
     FOLD_256, LIMB, TOP_LIMB, carried, limbs, reduced, reduced_at_259, square_columns, top_of_product,
@@ -14,6 +14,7 @@ use crate::pattern::TextTests;
 use crate::search::cpu::field::Fe;
 use crate::search::cpu::filter::Filter;
 use crate::search::cpu::formula::{Centre, Products};
+use crate::search::cpu::lookup::{CompareScreen, GatherScreen};
 use crate::search::cpu::quick::QuickTests;
 use crate::search::cpu::screen::{Marks, Place, Screen, Screened};
 use crate::search::cpu::simd::{SimdField, Summand};
@@ -152,8 +153,9 @@ impl SimdField for Fe8 {
     }
 
     #[inline(always)]
-    fn times(self, factor: &Factor8) -> Fe8 {
+    fn times_plus(self, factor: &Factor8, Summand(addend): Summand<Fe8>) -> Fe8 {
         let mut c = [all(0); 6];
+        c[..5].copy_from_slice(&addend.0);
         for i in 0..5 {
             for j in 0..5 {
                 c[j] = low(c[j], self.0[i], factor.0[i][j]);
@@ -177,7 +179,7 @@ impl SimdField for Fe8 {
     }
 
     #[inline(always)]
-    fn top_words_of_products(a: Fe8, b: Fe8, y: Fe8) -> __m512i {
+    fn top_words_of_products(a: &Fe8, b: &Fe8, y: &Fe8) -> __m512i {
         let top_words = upper_halves(top_of_product(a.0, y.0), top_of_product(b.0, y.0));
         // SAFETY: the processor has the instructions (the contract of `super`).
         unsafe {
@@ -289,9 +291,9 @@ fn whole_marks(
 impl Screened for Fe8 {
     const FEW_INTERVALS: usize = 3;
 
-    type Few = CompareScreen;
+    type Few = CompareScreen<Fe8>;
     type Cells = CellScreen;
-    type Gathers = GatherScreen;
+    type Gathers = GatherScreen<Fe8>;
     type Loads = LoadScreen;
     type Whole = WholeScreen<Fe8>;
 

@@ -1,5 +1,5 @@
-//! The screens of the IFMA kernel for a few intervals and for some dozens, and the lookup of top words
-//! in the filter's coarse buckets.
+//! The top words of the IFMA kernel compared with intervals and looked up: the operations of the common
+//! screens, and a screen for some dozens of intervals.
 //!
 //! The contract of every `unsafe` is that of the module `ifma`.
 
@@ -8,34 +8,75 @@ use crate::search::cpu::cells::{CELL_SHIFT, MOST_TABLES, SLOTS_OF_TABLE};
 use crate::search::cpu::field::Fe;
 use crate::search::cpu::filter::{COARSE_BITS, COARSE_WORDS, Filter};
 use crate::search::cpu::formula::Row;
+use crate::search::cpu::lookup::{ROOM, VectorTopWords};
 use crate::search::cpu::screen::{Marks, Place, Screen};
 use crate::search::cpu::table::Entry;
 use bytemuck::Zeroable;
 use std::arch::x86_64::*;
 
-/// A screen for few intervals: compares every top word with every interval.
-#[derive(Debug, Zeroable)]
-pub struct CompareScreen {
-    /// Bits of the slots with a top word in an interval.
-    suspects: u64,
-}
-
-impl Screen<Fe8> for CompareScreen {
+impl VectorTopWords for Fe8 {
     #[inline(always)]
-    fn add<const W: usize>(&mut self, filter: &Filter, row: &Row<Fe8, W>, place: Place) {
-        for w in 0..W {
-            let top_words = row.top_words(w);
-            let mut any = 0;
-            for &(first, last) in filter.widened() {
-                any |= nearest(&top_words, first, last);
+    fn is_one_within(top_words: &[__m512i; 9], first: u32, width: u32) -> bool {
+        // SAFETY: the contract above.
+        unsafe {
+            let first = _mm512_set1_epi32(first as i32);
+            let mut least = _mm512_sub_epi32(top_words[0], first);
+            for &top in &top_words[1..] {
+                least = _mm512_min_epu32(least, _mm512_sub_epi32(top, first));
             }
-            self.suspects |= u64::from(any != 0) << (place.slot + w);
+            _mm512_cmple_epu32_mask(least, _mm512_set1_epi32(width as i32)) != 0
         }
     }
 
     #[inline(always)]
-    fn take_suspects(&mut self, _: &Filter, _: bool) -> u64 {
-        std::mem::take(&mut self.suspects)
+    fn collect(top_words: __m512i, coarse: &[u32; COARSE_WORDS], collected: &mut [u32; ROOM], count: usize) -> usize {
+        let marked = in_buckets(top_words, coarse);
+        // SAFETY: the contract above; at most 144 top words a slot come before, so 16 more have room.
+        unsafe {
+            let together = _mm512_maskz_compress_epi32(marked, top_words);
+            _mm512_storeu_si512(collected.as_mut_ptr().add(count).cast(), together);
+        }
+        count + marked.count_ones() as usize
+    }
+
+    #[inline(always)]
+    fn equal(top_words: __m512i, word: u32) -> u16 {
+        // SAFETY: the contract above.
+        unsafe { _mm512_cmpeq_epi32_mask(top_words, _mm512_set1_epi32(word as i32)) }
+    }
+
+    #[inline(always)]
+    fn keep_fine(
+        words: &mut [u32; ROOM],
+        (count, turn): (usize, u32),
+        kept: &mut [u32; ROOM],
+        filter: &Filter,
+    ) -> usize {
+        let (mut at, mut number, buckets) = (0, 0, filter.buckets());
+        while at < count {
+            let valid = if count - at < 16 { (1 << (count - at)) - 1 } else { u16::MAX };
+            // SAFETY: the contract above; both arrays have room for 16 beyond any count, and writes
+            // stay behind reads. There is a bit for every bucket, so every word that is gathered is
+            // one of these.
+            unsafe {
+                let some = _mm512_loadu_si512(words.as_ptr().add(at).cast());
+                let some = _mm512_rorv_epi32(some, _mm512_set1_epi32(turn as i32));
+                let bucket = _mm512_srl_epi32(some, _mm_cvtsi32_si128(filter.place_bits() as i32));
+                let bits = _mm512_i32gather_epi32::<4>(_mm512_srli_epi32::<5>(bucket), buckets.as_ptr().cast());
+                let filled = _mm512_mask_test_epi32_mask(valid, _mm512_rorv_epi32(bits, bucket), _mm512_set1_epi32(1));
+                let indices = _mm512_add_epi32(
+                    _mm512_set1_epi32(at as i32),
+                    _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
+                );
+                let (some, indices) =
+                    (_mm512_maskz_compress_epi32(filled, some), _mm512_maskz_compress_epi32(filled, indices));
+                _mm512_storeu_si512(words.as_mut_ptr().add(number).cast(), some);
+                _mm512_storeu_si512(kept.as_mut_ptr().add(number).cast(), indices);
+                number += filled.count_ones() as usize;
+            }
+            at += 16;
+        }
+        number
     }
 }
 
@@ -59,21 +100,6 @@ pub fn in_buckets(top_words: __m512i, buckets: &[u32; COARSE_WORDS]) -> u16 {
         let words = _mm512_i32gather_epi32::<4>(word, buckets.as_ptr().cast());
         let turned = _mm512_rorv_epi32(words, _mm512_srli_epi32::<{ 32 - COARSE_BITS }>(top_words));
         _mm512_test_epi32_mask(turned, _mm512_set1_epi32(1))
-    }
-}
-
-/// Bits of the lanes with a top word in an interval, by its upper 32 bits.
-#[inline(always)]
-fn nearest(top_words: &[__m512i; 9], first: u64, last: u64) -> u16 {
-    let (first, last) = ((first >> 32) as i32, (last >> 32) as i32);
-    // SAFETY: the contract above.
-    unsafe {
-        let first_in_all = _mm512_set1_epi32(first);
-        let mut least = _mm512_sub_epi32(top_words[0], first_in_all);
-        for &top in &top_words[1..] {
-            least = _mm512_min_epu32(least, _mm512_sub_epi32(top, first_in_all));
-        }
-        _mm512_cmple_epu32_mask(least, _mm512_set1_epi32(last.wrapping_sub(first)))
     }
 }
 

@@ -237,7 +237,7 @@ fn odd_words(&[a, b, c, d]: &[__m512i; 4]) -> [__m512i; 4] {
 
 /// The key in words of 64 bits.
 #[inline(always)]
-fn words_of(&[a, b, c, d, e]: &Limbs) -> [__m512i; 4] {
+pub fn words_of(&[a, b, c, d, e]: &Limbs) -> [__m512i; 4] {
     // SAFETY: the processor has the instructions (the contract of `super`). 0xca: a ? b : c.
     unsafe {
         [

@@ -5,11 +5,14 @@
 //! limbs and each byte of the checksum. `vgf2p8affineqb` multiplies a matrix by 64 bytes at once.
 
 use super::field::Fe8;
+use super::quick::words_of;
 use super::reduce::{FOLD_256, LIMB, TOP_LIMB, carried};
-use super::vector::{all, and, left, load, low, minus, plus, right};
-use crate::pattern::{CHECKSUM_BITS, ChecksumTables, ChecksumTest, TextWords, UNUSED_BITS, WORD_BITS};
+use super::vector::{all, and, load, low, minus, plus, right};
+use crate::pattern::{CHECKSUM_BITS, ChecksumTables, ChecksumTest};
 use crate::search::cpu::simd::SimdField;
-use crate::search::cpu::text::{LOWER, TextField};
+#[cfg(test)]
+use crate::search::cpu::text::whole_text;
+use crate::search::cpu::text::{Lanes, TextField};
 use bytemuck::Zeroable;
 use std::arch::x86_64::*;
 
@@ -21,7 +24,7 @@ const THIRTY_TWO_P: [i64; 5] = [(1 << 54) - 32 * FOLD_256, (1 << 54) - 4, (1 << 
 #[cfg(test)]
 pub fn words_of_lanes(value: Fe8) -> [[u64; 5]; 8] {
     assert!(super::vector::is_supported());
-    let words = Fe8::whole_text(value.key(), &Tables::new()).map(super::vector::store);
+    let words = whole_text::<Fe8>(value.key(), &Tables::new()).map(super::vector::store);
     std::array::from_fn(|lane| words.map(|word| word[lane]))
 }
 
@@ -31,9 +34,6 @@ pub fn lanes_that_pass(values: [Fe8; 2], test: &ChecksumTest) -> [u8; 2] {
     assert!(super::vector::is_supported());
     Fe8::checksums_may_pass(values.map(Fe8::key), test, &Tables::new())
 }
-
-/// The bits of a text word.
-const WORD: i64 = (1 << WORD_BITS) - 1;
 
 /// A key in each lane: five limbs, all but the last with 52 bits.
 #[derive(Clone, Copy)]
@@ -96,81 +96,84 @@ impl TextField for Fe8 {
     }
 
     #[inline(always)]
-    fn text(key: Key8) -> TextWords<__m512i> {
-        let [a, b, c, d, e] = key.0;
-        [
-            either(left::<12>(e), right::<40>(d)),
-            masked_either(left::<20>(d), right::<32>(c)),
-            masked_either(left::<28>(c), right::<24>(b)),
-            masked_either(left::<36>(b), right::<16>(a)),
-            left::<44>(and(a, all(0xffff))),
-        ]
+    fn words(key: Key8) -> [__m512i; 4] {
+        words_of(&key.0)
     }
 
     #[inline(always)]
-    fn whole_text(key: Key8, tables: &Tables) -> TextWords<__m512i> {
-        let [t0, t1, t2, t3, last] = Fe8::text(key);
-        [t0, t1, t2, t3, either(last, tables.checksum(key.0))]
+    fn checksum(key: Key8, tables: &Tables) -> __m512i {
+        tables.checksum(key.0)
     }
 
     #[inline(always)]
     fn checksums_may_pass([one, other]: [Key8; 2], test: &ChecksumTest, tables: &Tables) -> [u8; 2] {
         tables.pass([one.0, other.0], test)
     }
+}
+
+impl Lanes for __m512i {
+    #[inline(always)]
+    fn all(word: u64) -> __m512i {
+        all(word as i64)
+    }
 
     #[inline(always)]
-    fn agree(word: __m512i, mask: u64, value: u64) -> u8 {
+    fn and(self, other: __m512i) -> __m512i {
+        and(self, other)
+    }
+
+    #[inline(always)]
+    fn or(self, other: __m512i) -> __m512i {
         // SAFETY: the processor has the instructions (the contract of `super`).
-        unsafe { _mm512_testn_epi64_mask(_mm512_xor_si512(word, all(value as i64)), all(mask as i64)) }
+        unsafe { _mm512_or_si512(self, other) }
     }
 
     #[inline(always)]
-    fn differences(so_far: __m512i, word: __m512i, mask: u64, value: u64) -> __m512i {
-        // SAFETY: the processor has the instructions (the contract of `super`). 0x28: (a ^ b) & c.
-        let differing = unsafe { _mm512_ternarylogic_epi64::<0x28>(word, all(value as i64), all(mask as i64)) };
-        either(so_far, differing)
+    fn xor(self, other: __m512i) -> __m512i {
+        // SAFETY: the processor has the instructions (the contract of `super`).
+        unsafe { _mm512_xor_si512(self, other) }
     }
 
     #[inline(always)]
-    fn unequal(so_far: __m512i, a: __m512i, b: __m512i) -> __m512i {
-        // SAFETY: the processor has the instructions (the contract of `super`). 0xf6: a | (b ^ c).
-        unsafe { _mm512_ternarylogic_epi64::<0xf6>(so_far, a, b) }
+    fn plus(self, other: __m512i) -> __m512i {
+        plus(self, other)
     }
 
     #[inline(always)]
-    fn next_character(word: __m512i, next: __m512i) -> __m512i {
-        masked_either(left::<5>(word), right::<55>(next))
+    fn left(self, bits: u32) -> __m512i {
+        // SAFETY: the processor has the instructions (the contract of `super`).
+        unsafe { _mm512_sll_epi64(self, _mm_cvtsi32_si128(bits as i32)) }
     }
 
     #[inline(always)]
-    fn zero_characters(word: __m512i, places: u64) -> u8 {
-        let lower = all(LOWER as i64);
-        let carried = plus(and(word, lower), lower);
-        // SAFETY: the processor has the instructions (the contract of `super`). 0x02: !(a | b) & c.
-        unsafe {
-            let zero = _mm512_ternarylogic_epi64::<0x02>(carried, word, all(places as i64));
-            _mm512_test_epi64_mask(zero, zero)
+    fn right(self, bits: u32) -> __m512i {
+        // SAFETY: the processor has the instructions (the contract of `super`).
+        unsafe { _mm512_srl_epi64(self, _mm_cvtsi32_si128(bits as i32)) }
+    }
+
+    #[inline(always)]
+    fn filled(self) -> u8 {
+        // SAFETY: the processor has the instructions (the contract of `super`).
+        unsafe { _mm512_test_epi64_mask(self, self) }
+    }
+
+    #[inline(always)]
+    fn every_lane() -> u8 {
+        u8::MAX
+    }
+
+    #[inline(always)]
+    fn have_equal_parts(words: &[__m512i; 4], values: &[u64; 4]) -> u8 {
+        let mut any = all(0);
+        for at in 0..4 {
+            // SAFETY: the processor has the instructions (the contract of `super`).
+            any = any.or(unsafe {
+                let equal = _mm512_cmpeq_epi16_mask(words[at], all(values[at] as i64));
+                _mm512_movm_epi16(equal)
+            });
         }
+        any.filled()
     }
-
-    #[inline(always)]
-    fn no_word() -> __m512i {
-        all(0)
-    }
-}
-
-/// `a | b`
-#[inline(always)]
-fn either(a: __m512i, b: __m512i) -> __m512i {
-    // SAFETY: the processor has the instructions (the contract of `super`).
-    unsafe { _mm512_or_si512(a, b) }
-}
-
-/// `a & WORD | b`
-#[inline(always)]
-fn masked_either(a: __m512i, b: __m512i) -> __m512i {
-    // SAFETY: the processor has the instructions (the contract of `super`). 0xec: (a & c) | b.
-    unsafe { _mm512_ternarylogic_epi64::<0xec>(a, b, all(WORD)) }
 }
 
 /// Tables of the checksum.
@@ -214,7 +217,7 @@ impl Tables {
         Tables { matrices, zero: i64::from(tables.zero) }
     }
 
-    /// The checksum in each lane, in its place in the last text word.
+    /// The checksum in each lane.
     #[inline(always)]
     pub fn checksum(&self, limbs: [__m512i; 5]) -> __m512i {
         let bytes = transposed(limbs);
@@ -225,7 +228,7 @@ impl Tables {
         // SAFETY: the processor has the instructions (the contract of `super`).
         unsafe {
             let lanes = _mm512_maskz_permutexvar_epi8(0x0f0f_0f0f_0f0f_0f0f, byte_of_sum(), added(sums));
-            left::<UNUSED_BITS>(_mm512_xor_si512(lanes, all(self.zero)))
+            _mm512_xor_si512(lanes, all(self.zero))
         }
     }
 

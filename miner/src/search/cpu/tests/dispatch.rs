@@ -12,7 +12,7 @@ fn a_kernel_the_processor_lacks_is_a_clear_error() {
     }
     match Kernel::choose(KernelChoice::Avx2) {
         Ok(kernel) => assert_eq!(kernel.name(), "avx2"),
-        Err(error) => assert!(error.to_string().starts_with("this processor has no AVX2 with BMI2 and ADX")),
+        Err(error) => assert!(error.to_string().starts_with("this processor has no AVX2")),
     }
     assert_eq!(Kernel::choose(KernelChoice::Portable).unwrap().name(), "portable");
     let refusal = |name: &str| name.parse::<KernelChoice>().unwrap_err().to_string();

@@ -1,7 +1,7 @@
 //! The candidates of one entry compared with libsecp256k1.
 
 use super::*;
-use crate::search::cpu::formula::{Centre, Products, Rotated, Row, address, cube, factor};
+use crate::search::cpu::formula::{Centre, Products, Rotated, address, cube, factor};
 use crate::search::cpu::table::Table;
 
 /// Checks all 18 candidates of one entry around one centre per lane, exactly and by their top
@@ -38,7 +38,7 @@ fn all_18_candidates_of_an_entry_are_what_libsecp256k1_says() {
         check_entry(&table, &mut random, i);
     }
     if has_avx2() {
-        let table = Table::<Fe<true>>::new(1);
+        let table = Table::<Fe4>::new(1);
         (1..=20).for_each(|i| check_entry(&table, &mut random, i * 25));
     }
     if is_supported() {
@@ -50,45 +50,4 @@ fn all_18_candidates_of_an_entry_are_what_libsecp256k1_says() {
     } else {
         no_ifma("its candidates");
     }
-}
-
-/// The vectors of the kernel `avx2`, for products of any values: random ones, and limbs at which
-/// carries and folds go wrong.
-#[test]
-fn top_words_of_four_centres_are_near_the_exact_ones() {
-    if !has_avx2() {
-        return;
-    }
-    let mut random = random();
-    let limbs = [0, 1, 0xffff_ffff, 1 << 32, 0xffff_ffff << 32, u64::MAX - 1, u64::MAX];
-    let mut number = || -> Fe<true> {
-        let all: [u64; 4] = random.random();
-        Fe(all.map(|limb| if random.random_bool(0.5) { limb } else { limbs[random.random_range(0..limbs.len())] }))
-    };
-    let table = Table::<Fe<true>>::new(avx2::CENTRES);
-    let entry = &table.entries.0[2];
-    let slack = (avx2::SLACK >> 32) as u32;
-    let mut worst = 0;
-    for _ in 0..20_000 {
-        let centres = [(); 4].map(|()| {
-            let x = number();
-            Centre::new(Affine { x, y: number() }, cube(x), x)
-        });
-        let [a, b, y0, y1, y2] = [(); 5].map(|()| [(); 4].map(|()| number()));
-        let [beta_a, beta_b] = [a, b].map(|values| values.map(|value| value.mul(Fe::BETA)));
-        let row = Row { centres: &centres, entry, y: [y0, y1, y2], a, b, beta_a, beta_b };
-        // SAFETY: the processor has AVX2.
-        let top_words = unsafe { avx2::top_words_in_memory(&row) };
-        for (w, centre) in centres.iter().enumerate() {
-            let products = row.products(w).lane(0);
-            for (word, sign) in (0..9).flat_map(|word| [(word, 0), (word, 1)]) {
-                let (k, j) = address(word);
-                let exact = products.exact(centre.x.cast(), entry.x, (k, sign, j));
-                let off = top_words[word][2 * w + sign].wrapping_sub((exact.top() >> 32) as u32) as i32;
-                worst = worst.max(off.unsigned_abs());
-                assert!(off.unsigned_abs() <= slack, "off by {off}: {products:?}, centre {:?}", centre.x);
-            }
-        }
-    }
-    println!("off by at most {worst} of {slack}");
 }

@@ -11,7 +11,7 @@ mod quick;
 mod walk;
 mod whole;
 
-use super::avx2;
+use super::avx2::{self, Fe4};
 use super::dispatch::{Kernel, KernelChoice};
 use super::field::Fe;
 use super::filter::{Filter, Lookup};
@@ -46,7 +46,7 @@ fn no_ifma(what: &str) {
 fn has_avx2() -> bool {
     use std::io::Write;
     if !avx2::is_supported() {
-        let line = "SKIPPED for the kernel `avx2`: this processor lacks AVX2, BMI2 or ADX";
+        let line = "SKIPPED for the kernel `avx2`: this processor has no AVX2";
         writeln!(std::io::stderr(), "{line}").expect("standard error is there");
     }
     avx2::is_supported()

@@ -3,7 +3,7 @@
 use super::*;
 use crate::pattern::ChecksumTables;
 use crate::search::cpu::ifma::{lanes_that_pass, words_of_lanes};
-use crate::search::cpu::text::{self, TextField};
+use crate::search::cpu::text::{self, whole_text};
 
 /// Random numbers below p, and numbers at the edges.
 fn keys(random: &mut StdRng) -> Vec<Fe> {
@@ -28,7 +28,7 @@ fn eight_texts_side_by_side_are_those_of_each() {
     }
     let keys = keys(&mut random());
     for lanes in keys.chunks_exact(8) {
-        let expected: Vec<[u64; 5]> = lanes.iter().map(|&key| Fe::whole_text(key, &())).collect();
+        let expected: Vec<[u64; 5]> = lanes.iter().map(|&key| whole_text::<Fe>(key, &())).collect();
         assert_eq!(words_of_lanes(Fe8::from_lanes(lanes)).to_vec(), expected);
     }
 }
@@ -64,7 +64,7 @@ fn a_first_test_passes_the_lanes_with_these_bits_of_the_checksum() {
 #[test]
 fn a_text_has_the_characters_of_the_npub() {
     for key in keys(&mut random()) {
-        let words = Fe::whole_text(key, &());
+        let words = whole_text::<Fe>(key, &());
         let value = |place: usize| words[place / 12] >> (55 - place % 12 * 5) & 31;
         let text: String = (0..58).map(|place| char::from(ALPHABET[value(place) as usize])).collect();
         assert_eq!(format!("npub1{text}"), npub_of(key).to_string());
