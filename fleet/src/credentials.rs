@@ -4,7 +4,7 @@
 //! The file is text in the form of PEM: the seed of the user's NKEY, and the certificate that the
 //! server must show. Nothing else is trusted, so a machine needs no list of authorities.
 
-use super::subjects;
+use super::{FleetError, subjects};
 use async_nats::rustls;
 use async_nats::{ClientError, ConnectError, ConnectErrorKind, ConnectOptions, Event};
 use std::any::Any;
@@ -13,7 +13,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use thiserror::Error;
 
 const SEED_BEGINS: &str = "-----BEGIN USER NKEY SEED-----";
 const SEED_ENDS: &str = "-----END USER NKEY SEED-----";
@@ -29,29 +28,6 @@ const PING: Duration = Duration::from_secs(5);
 /// Longest pause between two attempts to connect.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Why credentials cannot be used.
-#[derive(Debug, Error)]
-pub enum CredentialsError {
-    /// The file cannot be read.
-    #[error(
-        "the credentials {file} cannot be read ({error}); `npubbot fleet init` and `fleet add NAME` make such files"
-    )]
-    Unreadable {
-        /// The file.
-        file: PathBuf,
-        /// Reason of the operating system.
-        error: io::Error,
-    },
-    /// The file is not one of ours.
-    #[error("{file} has no credentials ({what} is missing); `npubbot fleet add NAME` makes such a file")]
-    Incomplete {
-        /// The file.
-        file: PathBuf,
-        /// The missing part.
-        what: &'static str,
-    },
-}
-
 /// The credentials of a user of the server.
 pub struct Credentials {
     user: String,
@@ -66,11 +42,21 @@ pub struct Credentials {
 
 impl Credentials {
     /// Reads credentials from a file.
-    pub fn read(file: &Path) -> Result<Credentials, CredentialsError> {
-        let unreadable = |error| CredentialsError::Unreadable { file: file.to_owned(), error };
+    pub fn read(file: &Path) -> Result<Credentials, FleetError> {
+        let unreadable = |error: io::Error| {
+            FleetError::Refused(format!(
+                "the credentials {} cannot be read ({error}); `npubbot fleet init` and `fleet add NAME` make such files",
+                file.display()
+            ))
+        };
         let is_small = fs::metadata(file).map_err(unreadable)?.len() <= LARGEST;
         let text = if is_small { fs::read_to_string(file).map_err(unreadable)? } else { String::new() };
-        let missing = |what| CredentialsError::Incomplete { file: file.to_owned(), what };
+        let missing = |what: &str| {
+            let file = file.display();
+            let text =
+                format!("{file} has no credentials ({what} is missing); `npubbot fleet add NAME` makes such a file");
+            FleetError::Refused(text)
+        };
         let user = text.lines().find_map(|line| line.strip_prefix(USER)).ok_or_else(|| missing("the name"))?;
         let seed = text.split_once(SEED_BEGINS).and_then(|(_, rest)| rest.split_once(SEED_ENDS));
         let (seed, _) = seed.ok_or_else(|| missing("the seed"))?;

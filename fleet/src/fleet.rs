@@ -11,13 +11,13 @@
 use super::credentials::{Credentials, is_refusal};
 use super::roll::{FleetStatus, ProvenFigures, Roll, Visit};
 use super::searcher::{MOST_ORDERS, RemoteSearcher};
-use super::session::{End, PING_EVERY, Session};
+use super::session::{End, Session};
 use super::subjects;
-use super::wire::{Hello, LARGEST_HELLO, Ping};
+use super::wire::{Hello, LARGEST_HELLO};
 use async_nats::jetstream::{self, consumer, stream};
 use async_nats::{Client, Event};
 use futures_util::StreamExt;
-use npubbot_miner::search::orders::{Differences, LARGEST_ORDER, encode};
+use npubbot_miner::search::orders::{Differences, LARGEST_ORDER};
 use npubbot_miner::search::{RemoteId, Searcher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -225,19 +225,11 @@ async fn welcome(
         tracing::info!(device = %info.id, name = info.name, kernel = info.kernel, version, "a worker's device has come");
         // The scheduler may wait for the thread of the previous session.
         tokio::task::spawn_blocking(move || attach(Box::new(searcher)));
-        let (subject, pings) = (subjects::orders(session.id), subjects::pings(session.id));
-        let mut often = tokio::time::interval(PING_EVERY);
-        often.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let subject = subjects::orders(session.id);
         loop {
             tokio::select! {
                 Some(answer) = answers.next() => session.accept(&answer.payload),
                 Some(order) = orders.recv() => client.publish(subject.clone(), order.into()).await?,
-                _ = often.tick() => {
-                    let number = getrandom::u64()?;
-                    let ping = encode(&Ping { number })?;
-                    session.note_ping(number);
-                    client.publish(pings.clone(), ping.into()).await?;
-                }
                 else => break,
             }
         }

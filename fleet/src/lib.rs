@@ -24,10 +24,32 @@ mod subjects;
 mod wire;
 mod worker;
 
-pub use credentials::{Credentials, CredentialsError};
+pub use credentials::Credentials;
 pub use fleet::Fleet;
 pub use roll::{FleetStatus, ProvenFigures, WorkerDeviceStatus, WorkerStatus};
-pub use server::{BOT_CREDENTIALS, FOLDER, FleetError, Reloaded, Setup};
+pub use server::{BOT_CREDENTIALS, FOLDER, Reloaded, Setup};
 pub use subjects::BOT;
 pub use wire::LARGEST_ANSWER;
-pub use worker::{WorkerError, run_worker};
+pub use worker::run_worker;
+
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why a fleet cannot be set up, or a worker cannot work.
+#[derive(Debug, Error)]
+pub enum FleetError {
+    /// A file cannot be read or written.
+    #[error("{file}: {error}")]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// Reason of the operating system.
+        error: std::io::Error,
+    },
+    /// Something that a person must change, and how.
+    #[error("{0}")]
+    Refused(String),
+    /// Something that may work at the next start.
+    #[error("{0}")]
+    Failed(String),
+}

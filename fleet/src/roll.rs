@@ -1,14 +1,13 @@
 //! The roll: a list of the workers' devices, with their sessions, the pauses before new ones, and
 //! the dropped workers; and what the operator sees of it. No I/O.
 
-use super::searcher::Proof;
-use super::session::{End, Pace, Session};
+use super::session::{End, Pace, Session, new_pace};
 use super::wire::Hello;
 use npubbot_miner::pattern::Rate;
 use npubbot_miner::search::{RemoteId, WorkerName};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The most devices on the roll.
@@ -41,9 +40,8 @@ pub enum Visit {
 
 /// A device that has come at least once.
 struct Place {
+    /// The last session. The next one takes over what the device's hits have proven.
     session: Arc<Session>,
-    /// What its hits have proven. A worker chooses when it comes back, so this outlives sessions.
-    proof: Arc<Mutex<Proof>>,
     /// Whether the end of the session was counted in `useless` and `errors`.
     is_noted: bool,
     /// Useless sessions in a row.
@@ -79,51 +77,32 @@ impl Roll {
         if self.dropped.contains_key(&id.worker) {
             return Visit::GoesOn;
         }
-        let (mut useless, mut errors, mut not_before, mut began, mut too_often) = (0, 0, now, VecDeque::new(), None);
         if let Some(place) = self.places.get_mut(&id) {
-            if place.session.ended().is_none() {
-                if place.session.hello.session == hello.session {
-                    place.session.seen();
-                    return Visit::GoesOn;
-                }
-                if place.comes_too_often(now) {
-                    return self.turn_away(id, now);
-                }
-                place.session.end(End::Gone("it was started again".to_owned()));
+            if place.session.ended().is_none() && place.session.hello.session == hello.session {
+                place.session.seen();
+                return Visit::GoesOn;
             }
             place.note_end(now);
             if place.comes_too_often(now) {
-                return self.turn_away(id, now);
+                place.too_often = Some(now);
+                return Visit::TooOften { is_news: self.may_tell(id.worker, now) };
             }
-            (useless, errors) = (place.useless, place.errors);
-            (not_before, too_often) = (place.not_before, place.too_often);
-            began.clone_from(&place.began);
+            place.session.end(End::Gone("it was started again".to_owned()));
+            place.note_end(now);
+            if now < place.not_before || place.is_to_be_dropped() {
+                return Visit::GoesOn;
+            }
         } else if self.places.len() >= MOST_PLACES {
             return Visit::GoesOn;
         }
-        if now < not_before || self.places.get(&id).is_some_and(Place::is_to_be_dropped) {
-            return Visit::GoesOn;
+        let pace = Arc::clone(self.paces.entry(id.worker).or_insert_with(new_pace));
+        let proof = self.places.get(&id).map_or_else(Default::default, |place| Arc::clone(&place.session.proof));
+        let session = Arc::new(Session::new(id, hello, pace, proof));
+        match self.places.get_mut(&id) {
+            Some(place) => place.begin(&session, now),
+            None => drop(self.places.insert(id, Place::new(&session, now))),
         }
-        began.push_back(now);
-        if began.len() > BEGINNINGS {
-            began.pop_front();
-        }
-        let pace = Arc::clone(self.paces.entry(id.worker).or_default());
-        let proof = self.places.get(&id).map_or_else(Default::default, |place| Arc::clone(&place.proof));
-        let session = Arc::new(Session::new(id, hello, pace, Arc::clone(&proof)));
-        let is_noted = false;
-        let place =
-            Place { session: Arc::clone(&session), proof, is_noted, useless, errors, not_before, began, too_often };
-        self.places.insert(id, place);
         Visit::Begins(session)
-    }
-
-    /// Notes that a device has begun too often.
-    fn turn_away(&mut self, id: RemoteId, now: Instant) -> Visit {
-        if let Some(place) = self.places.get_mut(&id) {
-            place.too_often = Some(now);
-        }
-        Visit::TooOften { is_news: self.may_tell(id.worker, now) }
     }
 
     /// Whether the log may name a worker: at most once in [`OFTEN`].
@@ -187,7 +166,6 @@ impl Roll {
                 (None, None) => "comes".to_owned(),
             };
             let found = found.unwrap_or_default();
-            let echo = place.session.echo(now).filter(|_| ended.is_none());
             WorkerDeviceStatus {
                 id: *id,
                 name,
@@ -196,10 +174,8 @@ impl Roll {
                 connected: ended.is_none(),
                 proven_rate: found.rate,
                 hits: found.hits,
-                hits_wrong: place.proof.lock().unwrap_or_else(PoisonError::into_inner).hits_wrong(),
+                hits_wrong: place.session.proof.lock().unwrap_or_else(PoisonError::into_inner).hits_wrong(),
                 errors: place.errors,
-                round_trip: echo.map(|echo| echo.round_trip.as_secs_f64()),
-                clock_ahead: echo.map(|echo| echo.clock_ahead as f64 / 1e3),
                 state,
                 comes_too_often: place.too_often.is_some_and(|last| now < last + OFTEN),
             }
@@ -215,6 +191,20 @@ impl Roll {
 }
 
 impl Place {
+    fn new(session: &Arc<Session>, now: Instant) -> Place {
+        let (session, began) = (Arc::clone(session), VecDeque::from([now]));
+        Place { session, is_noted: false, useless: 0, errors: 0, not_before: now, began, too_often: None }
+    }
+
+    /// Begins another session.
+    fn begin(&mut self, session: &Arc<Session>, now: Instant) {
+        (self.session, self.is_noted) = (Arc::clone(session), false);
+        self.began.push_back(now);
+        if self.began.len() > BEGINNINGS {
+            self.began.pop_front();
+        }
+    }
+
     /// Notes how the session ended, once.
     fn note_end(&mut self, now: Instant) {
         let Some(end) = self.session.ended().filter(|_| !self.is_noted) else { return };
@@ -313,12 +303,6 @@ pub struct WorkerDeviceStatus {
     pub hits_wrong: u64,
     /// As in [`WorkerStatus::errors`].
     pub errors: u64,
-    /// Time of a message to the device and back, seconds; `None` before the first one and while the
-    /// device is away.
-    pub round_trip: Option<f64>,
-    /// The device's clock minus the bot's, seconds, with an error of up to half the round trip;
-    /// `None` whenever `round_trip` is.
-    pub clock_ahead: Option<f64>,
     /// As in [`WorkerStatus::state`].
     pub state: String,
     /// Whether the device's worker was recently started more often than is allowed.
@@ -548,8 +532,6 @@ mod tests {
             hits,
             hits_wrong: 1,
             errors: 2,
-            round_trip: Some(0.012),
-            clock_ahead: Some(-0.003),
             state: state.to_owned(),
             comes_too_often: false,
         }

@@ -165,11 +165,11 @@ impl Searcher for RemoteSearcher {
             return Err(SearchError::WrongStartCount { given, wanted });
         }
         let now = Instant::now();
-        self.session.pause(self.pace.take(now).max(self.session.pace.take(given, now)));
+        let of_worker = self.session.pace.lock().unwrap_or_else(PoisonError::into_inner).take_many(now, given as u32);
+        self.session.pause(self.pace.take(now).max(of_worker));
         self.check()?;
         self.last_order = self.last_order.wrapping_add(1);
         let messages = self.sets.order(self.last_order, &launch, &self.differences);
-        let messages = messages.map_err(|error| no_randomness(self.session.id, &error))?;
         self.session.note_order(self.last_order, given);
         messages.iter().try_for_each(|message| self.send(message))?;
         self.launches.push_back(launch);
@@ -198,12 +198,11 @@ impl Drop for RemoteSearcher {
 
 /// A random number from the operating system.
 fn random(id: RemoteId) -> Result<u64, SearchError> {
-    getrandom::u64().map_err(|error| no_randomness(id, &error))
-}
-
-fn no_randomness(id: RemoteId, error: &getrandom::Error) -> SearchError {
-    let reason = format!("the system gives no randomness ({error})");
-    SearchError::DeviceFailed { device: DeviceId::Remote(id), reason }
+    let no_randomness = |error| SearchError::DeviceFailed {
+        device: DeviceId::Remote(id),
+        reason: format!("the system gives no randomness ({error})"),
+    };
+    getrandom::u64().map_err(no_randomness)
 }
 
 /// Number of hits that recompute to another key than claimed at which a device is not believed.
@@ -278,7 +277,8 @@ impl Proof {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{FromWorker, Hello};
+    use crate::session::new_pace;
+    use crate::wire::Hello;
     use npubbot_miner::key::{Offset, Rotation, Tweak};
     use npubbot_miner::search::cpu::{CpuSearcher, KernelChoice};
     use npubbot_miner::search::orders::{Answer, PatternChange};
@@ -287,7 +287,7 @@ mod tests {
     fn searcher() -> (RemoteSearcher, Arc<Session>, mpsc::Receiver<Vec<u8>>) {
         let hello = Hello::of_a_test(1, 1);
         let id = RemoteId { worker: "ann".parse().unwrap(), device: 0 };
-        let session = Arc::new(Session::new(id, hello, Arc::default(), Arc::default()));
+        let session = Arc::new(Session::new(id, hello, new_pace(), Arc::default()));
         let (outgoing, sent) = mpsc::channel(256);
         (RemoteSearcher::new(Arc::clone(&session), outgoing, Differences::default()).unwrap(), session, sent)
     }
@@ -305,34 +305,33 @@ mod tests {
 
     /// The set number of the next message, which is an order.
     fn ordered(sent: &mut mpsc::Receiver<Vec<u8>>) -> u64 {
-        let ToDevice::Order { generation, starts, .. } = next(sent) else { panic!("no order") };
+        let ToDevice::Order { set, starts, .. } = next(sent) else { panic!("no order") };
         assert_eq!(starts.len(), 1);
-        generation
+        set
     }
 
     /// The worker's answer to the last order.
     fn answer(searcher: &RemoteSearcher, session: &Session, candidates: u64, hits: Vec<ClaimedHit>) {
         let result = Ok(LaunchReport { candidates, hits, busy: Duration::MAX, is_cut_short: false });
-        session.accept(&encode(&FromWorker::Answer(Answer { order: searcher.last_order, result })).unwrap());
+        session.accept(&encode(&Answer { order: searcher.last_order, result }).unwrap());
     }
 
     #[test]
     fn a_set_is_sent_once_and_orders_name_it() {
         let (mut searcher, _session, mut sent) = searcher();
         searcher.submit(launch(&["qqqqq", "m0ctane"])).unwrap();
-        let ToDevice::Patterns(PatternChange { generation, mut added, .. }) = next(&mut sent) else {
+        let ToDevice::Patterns(PatternChange { set: first, added, .. }) = next(&mut sent) else {
             panic!("no patterns")
         };
-        added.sort();
         assert_eq!(added, ["m0ctane", "qqqqq"]);
-        assert_eq!(ordered(&mut sent), generation);
+        assert_eq!(ordered(&mut sent), first);
         searcher.submit(launch(&["qqqqq", "m0ctane"])).unwrap();
-        assert_eq!(ordered(&mut sent), generation, "the set is not sent again");
+        assert_eq!(ordered(&mut sent), first, "the set is not sent again");
         searcher.submit(launch(&["qqqqq", "m0ctane", "cafe"])).unwrap();
-        let ToDevice::Patterns(PatternChange { generation: second, added, .. }) = next(&mut sent) else {
+        let ToDevice::Patterns(PatternChange { set: second, added, .. }) = next(&mut sent) else {
             panic!("no patterns")
         };
-        assert!(second != generation && added == ["cafe"]);
+        assert!(second != first && added == ["cafe"]);
         assert_eq!(ordered(&mut sent), second);
         assert!(sent.try_recv().is_err());
     }

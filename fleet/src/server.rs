@@ -8,8 +8,9 @@
 //! | `server.pem`, `server-key.pem` | the certificate that clients must see, and its key |
 //! | `bot.creds`, `NAME.creds` | the credentials of the bot, and of a worker |
 
+use super::FleetError;
 use super::credentials::Credentials;
-use super::subjects::{BOT, Permissions, Service, all_pings};
+use super::subjects::{BOT, Permissions, Service};
 use super::wire::LARGEST_ANSWER;
 use nkeys::{KeyPair, KeyPairType};
 use npubbot_miner::search::WorkerName;
@@ -20,46 +21,6 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use thiserror::Error;
-
-/// Why a fleet cannot be set up or changed. Nothing was changed.
-#[derive(Debug, Error)]
-pub enum FleetError {
-    /// A file cannot be read or written.
-    #[error("{file}: {error}")]
-    File {
-        /// The file.
-        file: PathBuf,
-        /// Reason of the operating system.
-        error: std::io::Error,
-    },
-    /// There is a fleet already.
-    #[error("there is a fleet in {0}; `npubbot fleet add NAME` adds a worker to it")]
-    Exists(PathBuf),
-    /// There is no fleet.
-    #[error("there is no fleet in {0}; `npubbot fleet init --host HOST` makes one")]
-    Missing(PathBuf),
-    /// The fleet's own file cannot be read; it was changed by hand.
-    #[error("{file}: {reason}")]
-    Damaged {
-        /// The file.
-        file: PathBuf,
-        /// The mistake.
-        reason: String,
-    },
-    /// The text is not a host name or address.
-    #[error("`{0}` is no host; give the name or the address at which workers reach this machine")]
-    Host(String),
-    /// A worker of this name exists.
-    #[error("there is a worker {0}; choose another name, or remove it first")]
-    Taken(WorkerName),
-    /// No worker of this name exists.
-    #[error("there is no worker {0}")]
-    Unknown(WorkerName),
-    /// No key could be made.
-    #[error("no key can be made: {0}")]
-    Key(String),
-}
 
 /// The folder of the fleet, in the data folder.
 pub const FOLDER: &str = "fleet";
@@ -109,17 +70,20 @@ impl Setup {
     pub fn init(data: &Path, host: &str, port: u16) -> Result<Setup, FleetError> {
         let folder = folder_in(data)?;
         if folder.join(STATE).exists() {
-            return Err(FleetError::Exists(folder));
+            let text =
+                format!("there is a fleet in {}; `npubbot fleet add NAME` adds a worker to it", folder.display());
+            return Err(FleetError::Refused(text));
         }
         let is_host = |c: char| c.is_ascii_alphanumeric() || ".-:".contains(c);
         if host.is_empty() || !host.chars().all(is_host) {
-            return Err(FleetError::Host(host.to_owned()));
+            return Err(FleetError::Refused(format!(
+                "`{host}` is not a host; give the name or the address at which workers reach this machine"
+            )));
         }
         std::fs::create_dir_all(&folder).map_err(|error| FleetError::File { file: folder.clone(), error })?;
         // The bot itself may be on the same machine.
         let names = vec![host.to_owned(), "localhost".to_owned(), "127.0.0.1".to_owned()];
-        let certified =
-            rcgen::generate_simple_self_signed(names).map_err(|error| FleetError::Key(error.to_string()))?;
+        let certified = rcgen::generate_simple_self_signed(names).map_err(|error| no_key(&error))?;
         write_private(&folder.join(CERTIFICATE), &certified.cert.pem())?;
         write_private(&folder.join(CERTIFICATE_KEY), &certified.signing_key.serialize_pem())?;
         let (key, seed) = draw()?;
@@ -134,16 +98,17 @@ impl Setup {
         let folder = folder_in(data)?;
         let file = folder.join(STATE);
         if !file.exists() {
-            return Err(FleetError::Missing(folder));
+            let text = format!("there is no fleet in {}; `npubbot fleet init --host HOST` makes one", folder.display());
+            return Err(FleetError::Refused(text));
         }
-        let damaged = |reason: String| FleetError::Damaged { file: file.clone(), reason };
+        let damaged = |reason: String| FleetError::Refused(format!("{}: {reason}", file.display()));
         let state: State = toml::from_str(&read(&file)?).map_err(|error| damaged(error.to_string()))?;
         let keys = state.workers.values().chain([&state.bot]);
         if let Some(wrong) = keys.into_iter().find(|key| KeyPair::from_public_key(key).is_err()) {
-            return Err(damaged(format!("`{wrong}` is no public key")));
+            return Err(damaged(format!("`{wrong}` is not a public key")));
         }
         if let Some((wrong, _)) = state.workers.iter().find(|(name, _)| name.parse::<WorkerName>().is_err()) {
-            return Err(damaged(format!("`{wrong}` is no name")));
+            return Err(damaged(format!("`{wrong}` is not a name")));
         }
         Ok(Setup { folder, state })
     }
@@ -157,7 +122,8 @@ impl Setup {
     /// Adds a worker. Returns the file with its credentials.
     pub fn add(&mut self, name: WorkerName) -> Result<PathBuf, FleetError> {
         if self.state.workers.contains_key(name.as_str()) {
-            return Err(FleetError::Taken(name));
+            let text = format!("there is a worker {name}; choose another name, or remove it first");
+            return Err(FleetError::Refused(text));
         }
         let (key, seed) = draw()?;
         let file = self.write_credentials(name.as_str(), &seed)?;
@@ -169,7 +135,7 @@ impl Setup {
     /// Removes a worker: from the next reload on, the server does not know its key.
     pub fn remove(&mut self, name: WorkerName) -> Result<(), FleetError> {
         if self.state.workers.remove(name.as_str()).is_none() {
-            return Err(FleetError::Unknown(name));
+            return Err(FleetError::Refused(format!("there is no worker {name}")));
         }
         self.write()?;
         // The credentials are worthless now, so it does not matter if this fails.
@@ -214,7 +180,7 @@ impl Setup {
     }
 
     fn write(&self) -> Result<(), FleetError> {
-        let state = toml::to_string(&self.state).map_err(|error| FleetError::Key(error.to_string()))?;
+        let state = toml::to_string(&self.state).map_err(|error| FleetError::Failed(error.to_string()))?;
         write_private(&self.folder.join(STATE), &state)?;
         // Names were checked when the state was read or changed.
         let workers = self.state.workers.iter().filter_map(|(name, key)| Some((name.parse().ok()?, key.as_str())));
@@ -229,12 +195,15 @@ fn folder_in(data: &Path) -> Result<PathBuf, FleetError> {
 
 /// Draws the key of a user: its public part, and its seed.
 fn draw() -> Result<(String, String), FleetError> {
-    let failed = |error: String| FleetError::Key(error);
     let mut random = [0; 32];
-    getrandom::fill(&mut random).map_err(|error| failed(error.to_string()))?;
-    let key = KeyPair::new_from_raw(KeyPairType::User, random).map_err(|error| failed(error.to_string()))?;
-    let seed = key.seed().map_err(|error| failed(error.to_string()))?;
+    getrandom::fill(&mut random).map_err(|error| no_key(&error))?;
+    let key = KeyPair::new_from_raw(KeyPairType::User, random).map_err(|error| no_key(&error))?;
+    let seed = key.seed().map_err(|error| no_key(&error))?;
     Ok((key.public_key(), seed))
+}
+
+fn no_key(error: &dyn std::fmt::Display) -> FleetError {
+    FleetError::Failed(format!("no key can be made: {error}"))
 }
 
 /// Writes a file in one step, in place of an older one. Only its owner can read it.
@@ -288,9 +257,9 @@ fn server_config<'a>(port: u16, bot: &'a str, workers: impl Iterator<Item = (Wor
     )
 }
 
-/// The exports of the bot's account to a worker: its pings, and the services that it may use.
+/// The exports of the bot's account to a worker: the services that it may use.
 fn exports_to(worker: WorkerName) -> String {
-    let mut text = format!("      {{ stream: {}, accounts: [{}] }}\n", quoted(&all_pings(worker)), account(worker));
+    let mut text = String::new();
     for Service { subject, is_streamed, .. } in Service::of_worker(worker) {
         let answers = if is_streamed { "stream" } else { "singleton" };
         let (subject, account) = (quoted(&subject), account(worker));
@@ -309,7 +278,6 @@ fn account_of(worker: WorkerName, key: &str) -> String {
     );
     text += &user(key, &Permissions::of_worker(worker));
     text += "    imports: [\n";
-    let _ = writeln!(text, "      {{ stream: {{ account: {BOT}, subject: {} }} }}", quoted(&all_pings(worker)));
     for Service { subject, local, .. } in Service::of_worker(worker) {
         let (subject, local) = (quoted(&subject), quoted(&local));
         let _ = writeln!(text, "      {{ service: {{ account: {BOT}, subject: {subject} }}, to: {local} }}");
@@ -344,16 +312,17 @@ mod tests {
     #[test]
     fn a_worker_is_added_and_removed_and_nobody_else_reads_its_credentials() {
         let data = tempfile::tempdir().unwrap();
-        assert!(matches!(Setup::open(data.path()), Err(FleetError::Missing(_))));
-        assert!(matches!(Setup::init(data.path(), "no host", 4222), Err(FleetError::Host(_))));
+        let said = |result: Result<Setup, FleetError>| result.map(drop).unwrap_err().to_string();
+        assert!(said(Setup::open(data.path())).contains("there is no fleet in"));
+        assert!(said(Setup::init(data.path(), "no host", 4222)).contains("is not a host"));
         let setup = Setup::init(data.path(), "nats.example", 4333).unwrap();
         assert_eq!(setup.server(), "tls://nats.example:4333");
-        assert!(matches!(Setup::init(data.path(), "nats.example", 4222), Err(FleetError::Exists(_))));
+        assert!(said(Setup::init(data.path(), "nats.example", 4222)).contains("there is a fleet in"));
         let (ann, bob) = ("ann".parse().unwrap(), "bob".parse().unwrap());
         let mut setup = Setup::open(data.path()).unwrap();
         let file = setup.add(ann).unwrap();
         setup.add(bob).unwrap();
-        assert!(matches!(setup.add(ann), Err(FleetError::Taken(_))));
+        assert!(setup.add(ann).unwrap_err().to_string().contains("choose another name"));
         assert_eq!(Credentials::read(&file).unwrap().user(), "ann");
         let folder = data.path().join(FOLDER);
         for entry in std::fs::read_dir(&folder).unwrap() {
@@ -368,7 +337,7 @@ mod tests {
         assert_eq!(config.matches("nkey: U").count(), 3);
         let mut setup = Setup::open(data.path()).unwrap();
         setup.remove(ann).unwrap();
-        assert!(matches!(setup.remove(ann), Err(FleetError::Unknown(_))));
+        assert!(setup.remove(ann).unwrap_err().to_string().contains("there is no worker"));
         assert!(!file.exists());
         let config = std::fs::read_to_string(setup.server_config()).unwrap();
         assert!(config.matches("nkey: U").count() == 2 && !config.contains("npubbot.ann."), "{config}");
@@ -402,8 +371,8 @@ mod tests {
         let file = setup.folder.join(STATE);
         let good = std::fs::read_to_string(&file).unwrap();
         for (bad, named) in [
-            (good.replace("bot = \"U", "bot = \"X"), "no public key"),
-            (format!("{good}\"a b\" = \"{}\"\n", setup.state.bot), "no name"),
+            (good.replace("bot = \"U", "bot = \"X"), "not a public key"),
+            (format!("{good}\"a b\" = \"{}\"\n", setup.state.bot), "not a name"),
             (good.replace("port", "sort"), "sort"),
         ] {
             std::fs::write(&file, bad).unwrap();

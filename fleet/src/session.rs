@@ -1,14 +1,14 @@
-//! One connection of a worker's device to the bot: its open orders and their answers, its pings, and
-//! the pace of its worker.
+//! One connection of a worker's device to the bot: its open orders and their answers, and the
+//! pace of its worker.
 
 use super::searcher::Proof;
-use super::wire::{FromWorker, Hello, LARGEST_ANSWER, MOST_HITS};
-use npubbot_miner::search::orders::{MOST_STARTS, Refusal};
+use super::wire::{Hello, LARGEST_ANSWER, MOST_HITS};
+use npubbot_miner::search::orders::{Answer, MOST_STARTS, Refusal, WireError, decode};
 use npubbot_miner::search::{LaunchReport, RemoteId};
 use npubbot_miner::token_bucket::TokenBucket;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// Time limit for the answer to an order. Orders are sent two seconds ahead.
@@ -56,7 +56,6 @@ struct State {
     orders: VecDeque<OpenOrder>,
     last_seen: Instant,
     strays: TokenBucket,
-    pings: Pings,
     has_answered: bool,
     end: Option<End>,
 }
@@ -86,7 +85,6 @@ impl Session {
             orders: VecDeque::new(),
             last_seen: Instant::now(),
             strays: TokenBucket::new(STRAYS.0, STRAYS.1),
-            pings: Pings::default(),
             has_answered: false,
             end: None,
         };
@@ -134,17 +132,7 @@ impl Session {
         self.lock().orders.push_back(OpenOrder { number, starts, sent: Instant::now(), answer: None });
     }
 
-    /// Notes a ping that is sent now.
-    pub fn note_ping(&self, number: u64) {
-        self.lock().pings.send(number, Instant::now(), unix_millis());
-    }
-
-    /// The figures of the last ping that was answered, unless they are old.
-    pub fn echo(&self, now: Instant) -> Option<Echo> {
-        self.lock().pings.echo(now)
-    }
-
-    /// Takes a message of the device. A refusal, or a message that no honest worker sends, ends the
+    /// Takes an answer of the device. A refusal, or bytes that no honest worker sends, end the
     /// session.
     pub fn accept(&self, bytes: &[u8]) {
         if let Err(end) = self.take(bytes) {
@@ -154,19 +142,12 @@ impl Session {
 
     fn take(&self, bytes: &[u8]) -> Result<(), End> {
         let distrusted = |what: &str| End::Distrusted(format!("its answer is none: {what}"));
-        // Checks the size first, and decodes without holding the lock.
-        if bytes.len() > LARGEST_ANSWER {
-            return Err(distrusted(&format!("{} bytes", bytes.len())));
-        }
-        let message = FromWorker::read(bytes).map_err(|error| distrusted(&error.to_string()))?;
+        // Decodes without holding the lock.
+        let answer: Answer =
+            decode(bytes, LARGEST_ANSWER).map_err(|error: WireError| distrusted(&error.to_string()))?;
         let now = Instant::now();
         let mut state = self.lock();
         state.last_seen = now;
-        let answer = match message {
-            FromWorker::Answer(answer) => answer,
-            FromWorker::Pong { number, clock } if state.pings.hear(number, clock, now) => return Ok(()),
-            FromWorker::Pong { .. } => return state.stray(now),
-        };
         let open = state.orders.iter().position(|order| order.number == answer.order && order.answer.is_none());
         let Some(open) = open else { return state.stray(now) };
         let found = match answer.result {
@@ -226,67 +207,6 @@ impl Session {
     }
 }
 
-/// Time between two pings of a device.
-pub const PING_EVERY: Duration = Duration::from_secs(5);
-/// Time after which figures are forgotten. By then, several pings were not answered.
-const ECHO_KEPT: Duration = Duration::from_secs(20);
-
-/// The figures of the last ping that was answered.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Echo {
-    /// Time from the ping to its answer.
-    pub round_trip: Duration,
-    /// The worker's clock minus the bot's, milliseconds. The error is at most half the round trip.
-    pub clock_ahead: i64,
-}
-
-/// The pings of one device. A ping has its own subject, so it does not wait for orders. Its number is
-/// random, so it cannot be answered before it arrives.
-#[derive(Default)]
-struct Pings {
-    open: Option<OpenPing>,
-    last: Option<(Instant, Echo)>,
-}
-
-/// A ping that is not answered yet.
-struct OpenPing {
-    number: u64,
-    sent: Instant,
-    /// The bot's clock when the ping was sent, Unix milliseconds.
-    clock: u64,
-}
-
-impl Pings {
-    /// Notes a ping that is sent now. `clock` is the bot's clock, Unix milliseconds.
-    fn send(&mut self, number: u64, now: Instant, clock: u64) {
-        self.open = Some(OpenPing { number, sent: now, clock });
-    }
-
-    /// Takes an answer. `clock` is the worker's clock, Unix milliseconds. Returns whether it
-    /// answers the last ping, for the first time.
-    fn hear(&mut self, number: u64, clock: u64, now: Instant) -> bool {
-        let Some(open) = self.open.take_if(|open| open.number == number) else { return false };
-        let round_trip = now.saturating_duration_since(open.sent);
-        let half_way = i128::from(open.clock) + (round_trip / 2).as_millis() as i128;
-        let ahead = i128::from(clock) - half_way;
-        // The difference of two 64-bit clocks may need more than 64 bits.
-        let clock_ahead = i64::try_from(ahead).unwrap_or(if ahead < 0 { i64::MIN } else { i64::MAX });
-        self.last = Some((now, Echo { round_trip, clock_ahead }));
-        true
-    }
-
-    /// The figures, unless they are old.
-    fn echo(&self, now: Instant) -> Option<Echo> {
-        self.last.filter(|(at, _)| now.saturating_duration_since(*at) < ECHO_KEPT).map(|(_, echo)| echo)
-    }
-}
-
-/// The clock of this machine, Unix milliseconds.
-pub fn unix_millis() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
 /// Start points a second for all devices and sessions of a worker together. Eight GPUs with
 /// launches of 20 ms use 8,800.
 const STARTS_PER_SECOND: u32 = 10_000;
@@ -295,23 +215,14 @@ const STARTS_AT_ONCE: u32 = 20_000;
 
 const _: () = assert!(STARTS_AT_ONCE as usize > 8 * MOST_STARTS);
 
-/// The start points that a worker may still take. Each costs the vault a multiplication, and the worker
-/// chooses how many are in an order and how fast it answers. All its devices share this limit, and it outlives
-/// their sessions.
-pub struct Pace(Mutex<TokenBucket>);
+/// The start points that a worker may still take. Each costs the vault a multiplication, and the
+/// worker chooses how many are in an order and how fast it answers. All its devices share this
+/// limit, and it outlives their sessions.
+pub type Pace = Mutex<TokenBucket>;
 
-impl Default for Pace {
-    fn default() -> Pace {
-        Pace(Mutex::new(TokenBucket::new(STARTS_PER_SECOND, STARTS_AT_ONCE)))
-    }
-}
-
-impl Pace {
-    /// Takes the start points of an order. Returns how long the order must wait.
-    pub fn take(&self, starts: usize, now: Instant) -> Duration {
-        let starts = u32::try_from(starts).unwrap_or(u32::MAX);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take_many(now, starts)
-    }
+/// The pace of a worker that is new.
+pub fn new_pace() -> Arc<Pace> {
+    Arc::new(Mutex::new(TokenBucket::new(STARTS_PER_SECOND, STARTS_AT_ONCE)))
 }
 
 #[cfg(test)]
@@ -319,15 +230,15 @@ mod tests {
     use super::*;
     use npubbot_miner::key::{Offset, Rotation, Tweak};
     use npubbot_miner::search::ClaimedHit;
-    use npubbot_miner::search::orders::{Answer, encode};
+    use npubbot_miner::search::orders::encode;
 
     fn session() -> Session {
         let hello = Hello::of_a_test(1, 2);
-        Session::new(RemoteId { worker: "ann".parse().unwrap(), device: 0 }, hello, Arc::default(), Arc::default())
+        Session::new(RemoteId { worker: "ann".parse().unwrap(), device: 0 }, hello, new_pace(), Arc::default())
     }
 
     fn answer(order: u64, result: Result<LaunchReport, Refusal>) -> Vec<u8> {
-        encode(&FromWorker::Answer(Answer { order, result })).unwrap()
+        encode(&Answer { order, result }).unwrap()
     }
 
     fn found(start: usize) -> Result<LaunchReport, Refusal> {
@@ -376,25 +287,6 @@ mod tests {
     }
 
     #[test]
-    fn a_ping_is_answered_once_and_a_flood_of_answers_to_none_ends_the_session() {
-        let session = session();
-        let pong = |number| encode(&FromWorker::Pong { number, clock: unix_millis() }).unwrap();
-        session.note_ping(7);
-        session.accept(&pong(8));
-        assert_eq!(session.echo(Instant::now()), None, "a guess");
-        session.accept(&pong(7));
-        let echo = session.echo(Instant::now()).unwrap();
-        assert!(echo.clock_ahead.abs() < 60_000 && echo.round_trip < Duration::from_secs(60), "{echo:?}");
-        for _ in 0..STRAYS.1 - 1 {
-            session.accept(&pong(7));
-        }
-        assert_eq!(session.ended(), None);
-        session.accept(&pong(7));
-        session.accept(&pong(7));
-        assert!(matches!(session.ended(), Some(End::Distrusted(_))));
-    }
-
-    #[test]
     fn a_refusal_ends_the_session_and_is_no_lie() {
         for refusal in [Refusal::Patterns, Refusal::Starts, Refusal::Device] {
             let session = session();
@@ -417,38 +309,12 @@ mod tests {
     }
 
     #[test]
-    fn the_round_trip_and_the_clock_are_those_of_the_ping_that_was_answered() {
-        let (mut pings, now) = (Pings::default(), Instant::now());
-        assert_eq!(pings.echo(now), None);
-        pings.send(7, now, 1_000_000);
-        let later = now + Duration::from_millis(80);
-        assert!(!pings.hear(8, 0, later), "a guess");
-        assert!(pings.hear(7, 1_000_000 + 40 - 3_000, later));
-        let echo = Echo { round_trip: Duration::from_millis(80), clock_ahead: -3_000 };
-        assert_eq!(pings.echo(later), Some(echo));
-        assert!(!pings.hear(7, 0, later), "a ping has one answer");
-        pings.send(9, later, 1);
-        assert_eq!(pings.echo(later + ECHO_KEPT - Duration::from_millis(1)), Some(echo), "until the next answer");
-        assert_eq!(pings.echo(later + ECHO_KEPT), None, "no answer for long");
-    }
-
-    #[test]
-    fn a_clock_of_any_value_is_shown_and_breaks_nothing() {
-        for (clock, ahead) in [(u64::MAX, i64::MAX), (0, -1_700_000_000_000), (1_700_000_000_001, 1)] {
-            let (mut pings, now) = (Pings::default(), Instant::now());
-            pings.send(1, now, 1_700_000_000_000);
-            assert!(pings.hear(1, clock, now));
-            assert_eq!(pings.echo(now).unwrap().clock_ahead, ahead);
-        }
-    }
-
-    #[test]
     fn start_points_of_a_worker_are_paced_however_they_are_asked_for() {
         for starts in [1, 22, MOST_STARTS] {
-            let (pace, began) = (Pace::default(), Instant::now());
+            let (pace, began) = (new_pace(), Instant::now());
             let (mut now, mut drawn) = (began, 0);
             while now < began + Duration::from_secs(60) {
-                now += pace.take(starts, now);
+                now += pace.lock().unwrap().take_many(now, starts as u32);
                 drawn += starts;
             }
             let most = STARTS_PER_SECOND as usize * 60 + STARTS_AT_ONCE as usize + starts;

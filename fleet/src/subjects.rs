@@ -59,17 +59,6 @@ pub fn answers(id: RemoteId) -> String {
     format!("{ROOT}.{}.{}.answers", id.worker, id.device)
 }
 
-/// The subject of the pings to a device.
-pub fn pings(id: RemoteId) -> String {
-    format!("{ROOT}.{}.{}.pings", id.worker, id.device)
-}
-
-/// The subjects of the pings to all devices of a worker. Pings go from the bot's account to the
-/// worker's.
-pub fn all_pings(worker: WorkerName) -> String {
-    format!("{ROOT}.{worker}.*.pings")
-}
-
 /// The name of the stream of a worker's orders.
 pub fn stream(worker: WorkerName) -> String {
     format!("{ROOT}-{worker}")
@@ -122,7 +111,7 @@ impl Permissions {
     /// The rights of the bot.
     pub fn of_bot() -> Permissions {
         Permissions {
-            publish: vec![format!("{ROOT}.*.*.orders"), format!("{ROOT}.*.*.pings"), "$JS.API.>".to_owned()],
+            publish: vec![format!("{ROOT}.*.*.orders"), "$JS.API.>".to_owned()],
             subscribe: vec![format!("{ROOT}.*.*.answers"), format!("{}.>", inbox(BOT))],
         }
     }
@@ -131,7 +120,7 @@ impl Permissions {
     pub fn of_worker(worker: WorkerName) -> Permissions {
         Permissions {
             publish: Service::of_worker(worker).into_iter().map(|service| service.local).collect(),
-            subscribe: vec![all_pings(worker), format!("{}.>", inbox(worker.as_str()))],
+            subscribe: vec![format!("{}.>", inbox(worker.as_str()))],
         }
     }
 }

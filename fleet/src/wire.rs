@@ -1,7 +1,7 @@
 //! The messages between a bot and its workers. Those about the search are the miner's
 //! ([`npubbot_miner::search::orders`]).
 
-use npubbot_miner::search::orders::{Answer, MOST_STARTS, WireError, decode, is_text};
+use npubbot_miner::search::orders::{MOST_STARTS, WireError, decode, is_text};
 use serde::{Deserialize, Serialize};
 
 /// Version of these messages. A worker of another version gets no orders.
@@ -43,27 +43,6 @@ impl Hello {
     }
 }
 
-/// A message from the bot to a device, outside the stream of orders.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Ping {
-    /// A random number.
-    pub number: u64,
-}
-
-/// A message from a device to the bot.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub enum FromWorker {
-    /// The answer to an order.
-    Answer(Answer),
-    /// The answer to a [`Ping`].
-    Pong {
-        /// The number of the ping.
-        number: u64,
-        /// The worker's clock, Unix milliseconds.
-        clock: u64,
-    },
-}
-
 impl Hello {
     /// Reads a hello. If it has another version, only the version is read.
     pub fn read(bytes: &[u8]) -> Result<Hello, WireError> {
@@ -84,25 +63,11 @@ impl Hello {
     }
 }
 
-impl Ping {
-    /// Reads a ping.
-    pub fn read(bytes: &[u8]) -> Result<Ping, WireError> {
-        decode(bytes, LARGEST_HELLO)
-    }
-}
-
-impl FromWorker {
-    /// Reads a message from a worker. Does not check an answer against its order.
-    pub fn read(bytes: &[u8]) -> Result<FromWorker, WireError> {
-        decode(bytes, LARGEST_ANSWER)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use npubbot_miner::key::{Offset, Rotation, StartPoint, Tweak};
-    use npubbot_miner::search::orders::{LARGEST_ORDER, MOST_CANDIDATES, PatternChange, ToDevice, encode};
+    use npubbot_miner::search::orders::{Answer, LARGEST_ORDER, MOST_CANDIDATES, PatternChange, ToDevice, encode};
     use npubbot_miner::search::{ClaimedHit, LaunchReport, MOST_DEVICES};
     use secp256k1::{PublicKey, SECP256K1, SecretKey};
     use std::time::Duration;
@@ -119,8 +84,12 @@ mod tests {
         LaunchReport { candidates, hits, busy: Duration::MAX, is_cut_short: true }
     }
 
-    fn found(candidates: u64, hits: usize) -> FromWorker {
-        FromWorker::Answer(Answer { order: u64::MAX, result: Ok(report(candidates, hits)) })
+    fn found(candidates: u64, hits: usize) -> Answer {
+        Answer { order: u64::MAX, result: Ok(report(candidates, hits)) }
+    }
+
+    fn read(bytes: &[u8]) -> Result<Answer, WireError> {
+        decode(bytes, LARGEST_ANSWER)
     }
 
     #[test]
@@ -128,9 +97,9 @@ mod tests {
         let largest = found(MOST_CANDIDATES, MOST_HITS);
         let bytes = encode(&largest).unwrap();
         assert!(bytes.len() <= LARGEST_ANSWER, "{}", bytes.len());
-        assert_eq!(FromWorker::read(&bytes).unwrap(), largest);
+        assert_eq!(read(&bytes).unwrap(), largest);
         let start = StartPoint::new(PublicKey::from_secret_key(SECP256K1, &SecretKey::from_slice(&[9; 32]).unwrap()));
-        let order = ToDevice::Order { order: 1, set: 7, generation: 2, starts: vec![start; MOST_STARTS] };
+        let order = ToDevice::Order { order: 1, set: 2, starts: vec![start; MOST_STARTS] };
         let bytes = encode(&order).unwrap();
         assert!(bytes.len() < LARGEST_ORDER / 2, "{}", bytes.len());
         assert_eq!(ToDevice::read(&bytes).unwrap(), order);
@@ -149,8 +118,8 @@ mod tests {
         assert!(report(1, 1).check(MOST_STARTS - 1, MOST_HITS).is_err(), "a start point too many");
         let mut longer = encode(&found(1, 1)).unwrap();
         longer.push(0);
-        assert!(matches!(FromWorker::read(&longer), Err(WireError::Malformed)), "something is behind it");
-        assert!(matches!(FromWorker::read(&vec![0; LARGEST_ANSWER + 1]), Err(WireError::TooLarge(_))));
+        assert!(matches!(read(&longer), Err(WireError::Malformed)), "something is behind it");
+        assert!(matches!(read(&vec![0; LARGEST_ANSWER + 1]), Err(WireError::TooLarge(_))));
         assert!(matches!(Hello::read(&[0; LARGEST_HELLO + 1]), Err(WireError::TooLarge(_))));
         for bad in [
             Hello { starts: 0, ..hello() },
@@ -163,7 +132,7 @@ mod tests {
         }
         let other = encode(&Hello { version: VERSION + 1, ..hello() }).unwrap();
         assert!(matches!(Hello::read(&other), Err(WireError::Version { theirs, .. }) if theirs == VERSION + 1));
-        let none = ToDevice::Order { order: 1, set: 0, generation: 2, starts: Vec::new() };
+        let none = ToDevice::Order { order: 1, set: 2, starts: Vec::new() };
         assert!(ToDevice::read(&encode(&none).unwrap()).is_err());
     }
 
@@ -181,11 +150,11 @@ mod tests {
         let rotation = bytes.len() - 17;
         let mut wrong = bytes.clone();
         wrong[rotation - 32..rotation].fill(0xff);
-        assert!(FromWorker::read(&bytes).is_ok());
-        assert!(FromWorker::read(&wrong).is_err());
+        assert!(read(&bytes).is_ok());
+        assert!(read(&wrong).is_err());
         let mut turned = bytes;
         turned[rotation] = 3;
-        assert!(FromWorker::read(&turned).is_err(), "there are three rotations");
+        assert!(read(&turned).is_err(), "there are three rotations");
     }
 
     /// Sizes as in `docs/scale.md`, with the largest numbers.
@@ -193,21 +162,18 @@ mod tests {
     fn messages_are_as_long_as_the_page_on_scale_says() {
         let start = StartPoint::new(PublicKey::from_secret_key(SECP256K1, &SecretKey::from_slice(&[9; 32]).unwrap()));
         let (most, own) = (u64::MAX, vec!["qqqqqq".to_owned()]);
-        let order = |starts| {
-            encode(&ToDevice::Order { order: most, set: 7, generation: most, starts: vec![start; starts] })
-                .unwrap()
-                .len()
-        };
+        let order =
+            |starts| encode(&ToDevice::Order { order: most, set: most, starts: vec![start; starts] }).unwrap().len();
         let change = |base, removed, added| {
             let (is_first, is_last) = (true, true);
             let forgotten = vec![];
-            let change = PatternChange { set: 7, generation: most, base, is_first, is_last, removed, added, forgotten };
+            let change = PatternChange { set: most, base, is_first, is_last, removed, added, forgotten };
             encode(&ToDevice::Patterns(change))
         };
         let set = |patterns: usize| change(None, vec![], vec!["qqqqqqqqqqqq".to_owned(); patterns]).unwrap().len();
         let answer = |hits| encode(&found(1 << 40, hits)).unwrap().len();
-        assert_eq!([order(1), order(27), answer(0), answer(1)], [56, 914, 35, 70]);
-        assert_eq!(change(Some(most), vec![], own).unwrap().len(), 35);
+        assert_eq!([order(1), order(27), answer(0), answer(1)], [55, 913, 34, 69]);
+        assert_eq!(change(Some(most), vec![], own).unwrap().len(), 34);
         assert_eq!(set(1001) - set(1000), 13, "each pattern, and its length");
     }
 
@@ -225,7 +191,7 @@ mod tests {
                 bytes[at] = byte;
             }
             bytes.truncate(bytes.len() - cut);
-            if let Ok(FromWorker::Answer(Answer { result: Ok(found), .. })) = FromWorker::read(&bytes) {
+            if let Ok(Answer { result: Ok(found), .. }) = read(&bytes) {
                 proptest::prop_assert!(found.hits.len() <= MOST_HITS);
                 proptest::prop_assert!(cut == 0 || found.hits.len() < hits, "a cut message lost something");
             }

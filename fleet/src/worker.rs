@@ -1,9 +1,9 @@
 //! The worker: connects to the server of a bot and carries out its orders.
 
 use super::credentials::{Credentials, is_other_server, is_refusal};
-use super::session::{ANSWER_TIMEOUT, unix_millis};
-use super::subjects;
-use super::wire::{FromWorker, Hello, MOST_HITS, Ping, VERSION};
+use super::session::ANSWER_TIMEOUT;
+use super::wire::{Hello, MOST_HITS, VERSION};
+use super::{FleetError, subjects};
 use async_nats::jetstream::{self, consumer::PullConsumer};
 use async_nats::{Client, ConnectErrorKind, Event};
 use futures_util::StreamExt;
@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
-use thiserror::Error;
 use tokio::sync::mpsc::error::TryRecvError as NotReceived;
 use tokio::sync::mpsc::{Receiver, Sender};
 use tokio::sync::{Notify, mpsc};
@@ -32,48 +31,23 @@ const ANSWERS: usize = 16;
 /// The most orders that a device keeps. The bot sends orders for a second ahead.
 const MOST_WAITING: usize = 128;
 
-/// Why a worker cannot work.
-#[derive(Debug, Error)]
-pub enum WorkerError {
-    /// The credentials are not those of a worker.
-    #[error("these are the credentials of `{user}`, and that is no worker: {error}")]
-    NoWorker {
-        /// The user that the credentials name.
-        user: String,
-        /// The mistake in that name.
-        error: NoName,
-    },
-    /// The server refuses the worker.
-    #[error(
-        "the server {server} refuses this worker, or is another one ({reason}); ask its operator for new credentials"
-    )]
-    Refused {
-        /// Address of the server.
-        server: String,
-        /// The server's answer.
-        reason: String,
-    },
-    /// Every device failed.
-    #[error("every device has failed; the log has the reasons")]
-    AllFailed,
-    /// The system gives no randomness.
-    #[error("the system gives no randomness ({0})")]
-    NoRandomness(getrandom::Error),
-}
-
 /// Works for the bot of this server until `stopped`. If the server is away, it tries again without
 /// end.
 ///
-/// Errors: [`WorkerError`] if the server refuses the credentials, or every device fails.
+/// Errors: the server refuses the credentials, or every device fails.
 pub async fn run_worker(
     server: &str,
     credentials: Credentials,
     devices: Vec<Box<dyn Searcher>>,
     stopped: impl Future<Output = ()>,
-) -> Result<(), WorkerError> {
-    let user = credentials.user().to_owned();
-    let worker = user.parse().map_err(|error| WorkerError::NoWorker { user, error })?;
-    let session = getrandom::u64().map_err(WorkerError::NoRandomness)?;
+) -> Result<(), FleetError> {
+    let user = credentials.user();
+    let no_worker = |error: NoName| {
+        FleetError::Refused(format!("these are the credentials of `{user}`, which is not a worker: {error}"))
+    };
+    let worker = user.parse().map_err(no_worker)?;
+    let no_randomness = |error| FleetError::Failed(format!("the system gives no randomness ({error})"));
+    let session = getrandom::u64().map_err(no_randomness)?;
     let refused = Arc::new(Notify::new());
     let mut stopped = std::pin::pin!(stopped);
     let client = tokio::select! {
@@ -88,19 +62,23 @@ pub async fn run_worker(
     let all_failed = async { while running.join_next().await.is_some() {} };
     tokio::select! {
         () = stopped => Ok(()),
-        () = all_failed => Err(WorkerError::AllFailed),
-        () = refused.notified() => {
-            let reason = "its credentials were revoked".to_owned();
-            Err(WorkerError::Refused { server: server.to_owned(), reason })
-        }
+        () = all_failed => Err(FleetError::Failed("every device has failed; the log has the reasons".to_owned())),
+        () = refused.notified() => Err(refusal(server, "its credentials were revoked")),
     }
+}
+
+/// The error of a worker that its server does not take.
+fn refusal(server: &str, reason: &str) -> FleetError {
+    FleetError::Refused(format!(
+        "the server {server} refuses this worker, or is another one ({reason}); ask its operator for new credentials"
+    ))
 }
 
 /// Connects to the server. Tries again while the server cannot be reached, but not if it refuses
 /// the worker.
 ///
 /// `refused` is notified when the server refuses a later connection.
-async fn connect(server: &str, credentials: &Credentials, refused: &Arc<Notify>) -> Result<Client, WorkerError> {
+async fn connect(server: &str, credentials: &Credentials, refused: &Arc<Notify>) -> Result<Client, FleetError> {
     let mut is_told = false;
     loop {
         let (is_away, refused) = (Arc::new(AtomicBool::new(false)), Arc::clone(refused));
@@ -119,11 +97,10 @@ async fn connect(server: &str, credentials: &Credentials, refused: &Arc<Notify>)
             ConnectErrorKind::ServerParse,
         ];
         if is_other_server(&error) {
-            let reason = "its certificate is not the one in the credentials".to_owned();
-            return Err(WorkerError::Refused { server: server.to_owned(), reason });
+            return Err(refusal(server, "its certificate is not the one in the credentials"));
         }
         if refuses.contains(&error.kind()) {
-            return Err(WorkerError::Refused { server: server.to_owned(), reason: error.to_string() });
+            return Err(refusal(server, &error.to_string()));
         }
         if !std::mem::replace(&mut is_told, true) {
             tracing::warn!(%error, server, "the server cannot be reached; trying again until it can");
@@ -182,23 +159,8 @@ async fn work(client: Client, id: RemoteId, session: u64, searcher: Box<dyn Sear
         // Ends when the device's thread, which holds the other side, has ended.
         () = answering => {}
         () = greet(&client, id, &hello) => {}
-        () = echo(&client, id) => {}
         () = fetch(&client, id, orders) => {}
     }
-}
-
-/// Answers pings, without waiting for orders.
-async fn echo(client: &Client, id: RemoteId) {
-    let Ok(mut pings) = client.subscribe(subjects::pings(id)).await else { return };
-    while let Some(message) = pings.next().await {
-        let Ok(Ping { number }) = Ping::read(&message.payload) else { continue };
-        let Ok(bytes) = encode(&FromWorker::Pong { number, clock: unix_millis() }) else { continue };
-        if client.publish(subjects::answers(id), bytes.into()).await.is_err() {
-            return;
-        }
-    }
-    // Without pings the device works too.
-    std::future::pending().await
 }
 
 /// Repeats the hello.
@@ -262,7 +224,7 @@ fn serve(
     };
     carry_out(searcher, next, |answer| {
         let answer = Answer { result: answer.result.map(|report| report.reduced(MOST_HITS)), ..answer };
-        if let Ok(bytes) = encode(&FromWorker::Answer(answer)) {
+        if let Ok(bytes) = encode(&answer) {
             // If nobody takes the answers, the worker is about to end.
             let _ = answers.blocking_send(bytes);
         }
@@ -284,10 +246,11 @@ fn hear(sets: &mut ReceivedSets, message: &[u8], age: Duration) -> Option<Receiv
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::LARGEST_ANSWER;
     use npubbot_miner::key::{StartPoint, VerifiedHit};
     use npubbot_miner::search::ClaimedHit;
     use npubbot_miner::search::cpu::{CpuSearcher, KernelChoice};
-    use npubbot_miner::search::orders::{PatternChange, Refusal};
+    use npubbot_miner::search::orders::{PatternChange, Refusal, decode};
     use secp256k1::{PublicKey, SECP256K1, SecretKey};
     use tokio::sync::mpsc::channel;
 
@@ -305,25 +268,21 @@ mod tests {
         let mut searcher = CpuSearcher::open(Some(1), KernelChoice::Portable).unwrap();
         let device = std::thread::spawn(move || serve(&mut searcher, &mut received, &answers).unwrap());
         let wanted = messages.iter().filter(|message| matches!(message, ToDevice::Order { .. })).count();
-        let read = |bytes: Vec<u8>| match FromWorker::read(&bytes).unwrap() {
-            FromWorker::Answer(answer) => answer,
-            FromWorker::Pong { .. } => panic!("nobody pinged"),
-        };
-        let all = (0..wanted).map(|_| read(sent.blocking_recv().unwrap())).collect();
+        let all = (0..wanted).map(|_| decode(&sent.blocking_recv().unwrap(), LARGEST_ANSWER).unwrap()).collect();
         drop(orders);
         device.join().unwrap();
         all
     }
 
-    fn set(generation: u64, base: Option<u64>, removed: &[&str], added: &[&str]) -> ToDevice {
+    fn set(set: u64, base: Option<u64>, removed: &[&str], added: &[&str]) -> ToDevice {
         let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
         let (removed, added) = (owned(removed), owned(added));
         let (is_first, is_last, forgotten) = (true, true, Vec::new());
-        ToDevice::Patterns(PatternChange { set: 2, generation, base, is_first, is_last, removed, added, forgotten })
+        ToDevice::Patterns(PatternChange { set, base, is_first, is_last, removed, added, forgotten })
     }
 
-    fn order(order: u64, generation: u64, starts: Vec<StartPoint>) -> ToDevice {
-        ToDevice::Order { order, set: 2, generation, starts }
+    fn order(order: u64, set: u64, starts: Vec<StartPoint>) -> ToDevice {
+        ToDevice::Order { order, set, starts }
     }
 
     /// Number of hits of an answer whose npub begins with `prefix`.

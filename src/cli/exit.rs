@@ -5,7 +5,7 @@ use super::serve::NoWalls;
 use crate::config::ConfigError;
 use crate::control::ControlError;
 #[cfg(feature = "fleet")]
-use crate::fleet::{CredentialsError, FleetError, WorkerError};
+use crate::fleet::FleetError;
 use crate::key::{HalfPointError, SplitTweakError};
 use crate::ledger::LedgerError;
 use crate::log_writer;
@@ -108,10 +108,7 @@ fn repair(cause: &(dyn std::error::Error + 'static)) -> Option<Repair> {
     }
     #[cfg(feature = "fleet")]
     {
-        if is!(CredentialsError) {
-            return Some(Repair::Person);
-        }
-        if let Some(repair) = of!(worker, fleet) {
+        if let Some(repair) = of!(fleet) {
             return Some(repair);
         }
     }
@@ -209,23 +206,10 @@ fn measure(error: &MeasureError) -> Repair {
 }
 
 #[cfg(feature = "fleet")]
-fn worker(error: &WorkerError) -> Repair {
-    match error {
-        WorkerError::NoWorker { .. } | WorkerError::Refused { .. } => Repair::Person,
-        WorkerError::AllFailed | WorkerError::NoRandomness(_) => Repair::Time,
-    }
-}
-
-#[cfg(feature = "fleet")]
 fn fleet(error: &FleetError) -> Repair {
     match error {
         FleetError::File { error, .. } => io(error),
-        FleetError::Exists(_)
-        | FleetError::Missing(_)
-        | FleetError::Damaged { .. }
-        | FleetError::Host(_)
-        | FleetError::Taken(_)
-        | FleetError::Unknown(_) => Repair::Person,
-        FleetError::Key(_) => Repair::Time,
+        FleetError::Refused(_) => Repair::Person,
+        FleetError::Failed(_) => Repair::Time,
     }
 }

@@ -7,7 +7,7 @@ use super::output::{note, stdout};
 use super::search_flags::SearchFlags;
 use super::serve::{THREADS_END_TIMEOUT, listen_for_stop, runtime};
 use crate::control::{OperatorCommand, ReplyLine};
-use crate::fleet::{FOLDER, FleetStatus, Reloaded, Setup, WorkerDeviceStatus, WorkerStatus, run_worker};
+use crate::fleet::{FOLDER, FleetStatus, Reloaded, Setup, WorkerStatus, run_worker};
 use crate::os::{files, process};
 use crate::pattern::Rate;
 use crate::scheduler::open_devices;
@@ -144,21 +144,13 @@ fn fleet_text(fleet: &FleetStatus) -> String {
         for device in &worker.devices {
             let own = figures(device.proven_rate, device.hits, device.hits_wrong, device.errors);
             text += &format!("  {:22} {own}  {}, ", device.id.to_string(), device.state);
-            text += &format!("{} ({}), npubbot {}{}\n", device.name, device.kernel, device.version, echo_text(device));
+            text += &format!("{} ({}), npubbot {}\n", device.name, device.kernel, device.version);
         }
     }
     if fleet.workers.is_empty() {
         text += "There are no workers; `npubbot fleet add NAME` makes the credentials of one.\n";
     }
     text
-}
-
-/// The round trip and the clock of a device, if they are known.
-pub(super) fn echo_text(device: &WorkerDeviceStatus) -> String {
-    let Some((time, ahead)) = device.round_trip.zip(device.clock_ahead) else { return String::new() };
-    // The error of the clock is up to half the round trip.
-    let clock = if ahead.abs() < 1.0 { format!("{:+.0} ms", ahead * 1e3) } else { format!("{ahead:+.0} s") };
-    format!(", round trip {:.0} ms, clock {clock}", time * 1e3)
 }
 
 /// Has the NATS server read its configuration again, or tells the operator how to do that.
@@ -219,6 +211,7 @@ impl WorkerCommand {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::fleet::WorkerDeviceStatus;
 
     /// A worker's device.
     pub(in crate::cli) fn device() -> WorkerDeviceStatus {
@@ -232,8 +225,6 @@ pub(super) mod tests {
             hits: 1234,
             hits_wrong: 0,
             errors: 3,
-            round_trip: Some(0.0123),
-            clock_ahead: Some(-0.4),
             state: "working".to_owned(),
             comes_too_often: false,
         }
@@ -250,15 +241,12 @@ pub(super) mod tests {
     #[test]
     fn the_fleet_is_a_line_for_each_worker_and_each_device() {
         let device = device();
-        assert!(
-            echo_text(&WorkerDeviceStatus { clock_ahead: Some(7200.4), ..device.clone() }).ends_with("clock +7200 s")
-        );
         let workers = vec![worker(device), never_seen(&"bob".parse().unwrap())];
         let fleet = FleetStatus { server: "tls://nats.example:4222".to_owned(), connected: true, workers };
         insta::assert_snapshot!(fleet_text(&fleet), @r"
         tls://nats.example:4222 connected
         ann                         182 G/s      1234 hits   0 wrong   3 errors  working
-          ann:0                     182 G/s      1234 hits   0 wrong   3 errors  working, NVIDIA H200 (sm_90), npubbot 0.1.0, round trip 12 ms, clock -400 ms
+          ann:0                     182 G/s      1234 hits   0 wrong   3 errors  working, NVIDIA H200 (sm_90), npubbot 0.1.0
         bob                               -         0 hits   0 wrong   0 errors  has not come since the bot was started
         ");
         let json = serde_json::to_value(&fleet).unwrap();

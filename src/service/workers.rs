@@ -5,22 +5,15 @@ use super::doctor::{good, weak};
 use super::monitor::metrics::Page;
 use crate::config::Config;
 use crate::control::Finding;
-use crate::duration::humanize;
 use crate::fleet::{
-    BOT_CREDENTIALS, Credentials, CredentialsError, FOLDER, Fleet, FleetStatus, ProvenFigures, WorkerDeviceStatus,
+    BOT_CREDENTIALS, Credentials, FOLDER, Fleet, FleetError, FleetStatus, ProvenFigures, WorkerDeviceStatus,
 };
 use crate::os::kernel::MemoryFile;
 use crate::search::DeviceId;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// Difference between two clocks, in seconds, above which the operator is told.
-const CLOCKS_AGREE: f64 = 60.0;
-/// Round trip, in seconds, above which the operator is told.
-const SLOW_ROUND_TRIP: f64 = 1.0;
 
 /// The fleet of the configuration and the bot's credentials there; `None` without one.
-pub(super) fn open(config: &Config, data: &Path) -> Result<Option<(Fleet, Credentials)>, CredentialsError> {
+pub(super) fn open(config: &Config, data: &Path) -> Result<Option<(Fleet, Credentials)>, FleetError> {
     let (Some(fleet), Some(file)) = (&config.fleet, credentials_file(config, data)) else { return Ok(None) };
     Ok(Some((Fleet::new(&fleet.server), credentials(&file)?)))
 }
@@ -32,7 +25,7 @@ pub(super) fn credentials_file(config: &Config, data: &Path) -> Option<PathBuf> 
 }
 
 /// Reads credentials. Where the system has files in memory, their file may be gone afterwards.
-pub(crate) fn credentials(file: &Path) -> Result<Credentials, CredentialsError> {
+pub(crate) fn credentials(file: &Path) -> Result<Credentials, FleetError> {
     let credentials = Credentials::read(file)?;
     Ok(match MemoryFile::with(credentials.certificate()) {
         Ok(memory) => credentials.with_certificate_in(memory.path(), memory),
@@ -74,11 +67,7 @@ pub(super) fn add_metrics(page: &Page, fleet: &FleetStatus) -> prometheus::Resul
         let version = if device.version == own { own } else { "other" };
         ([id, version], 1.0)
     });
-    page.gauges("fleet_device_info", "Version of a worker; always 1.", ["device", "version"], versions)?;
-    let times = each().filter_map(|(id, device)| Some(([id], device.round_trip?)));
-    page.gauges("fleet_device_round_trip_seconds", "Time of a message to a worker and back.", ["device"], times)?;
-    let clocks = each().filter_map(|(id, device)| Some(([id], device.clock_ahead?)));
-    page.gauges("fleet_device_clock_ahead_seconds", "A worker's clock minus the bot's.", ["device"], clocks)
+    page.gauges("fleet_device_info", "Version of a worker; always 1.", ["device", "version"], versions)
 }
 
 /// The state of the server and of every worker, with their faults.
@@ -103,29 +92,17 @@ pub(super) fn findings(fleet: &FleetStatus) -> Vec<Finding> {
             worker.errors
         );
         findings.push(good("workers", text));
-        findings.extend(connected().flat_map(device_faults));
+        findings.extend(connected().filter_map(version_fault));
     }
     let faults = fleet.workers.iter().flat_map(|worker| worker.faults());
     findings.extend(faults.map(|text| weak("workers", text)));
     findings
 }
 
-/// Faults of a connected device: its version, its clock, its network.
-fn device_faults(device: &WorkerDeviceStatus) -> Vec<Finding> {
-    let WorkerDeviceStatus { id, version, round_trip, clock_ahead, .. } = device;
-    let mut texts = Vec::new();
-    if version != env!("CARGO_PKG_VERSION") {
-        texts.push(format!("{id} runs npubbot {version}, and the bot {}", env!("CARGO_PKG_VERSION")));
-    }
-    if let Some(ahead) = clock_ahead.filter(|ahead| ahead.abs() > CLOCKS_AGREE) {
-        let which = if ahead > 0.0 { "ahead of" } else { "behind" };
-        let time = humanize(Duration::from_secs_f64(ahead.abs().min(1e12)));
-        texts.push(format!("the clock of {id} is {time} {which} the bot's; the times in its log are wrong"));
-    }
-    if let Some(time) = round_trip.filter(|time| *time > SLOW_ROUND_TRIP) {
-        texts.push(format!("a message to {id} and back takes {time:.1} s; new jobs reach it late"));
-    }
-    texts.into_iter().map(|text| weak("workers", text)).collect()
+/// The fault of a device with another version.
+fn version_fault(WorkerDeviceStatus { id, version, .. }: &WorkerDeviceStatus) -> Option<Finding> {
+    let own = env!("CARGO_PKG_VERSION");
+    (version != own).then(|| weak("workers", format!("{id} runs npubbot {version}, and the bot {own}")))
 }
 
 #[cfg(test)]
@@ -146,8 +123,6 @@ mod tests {
             hits: 5,
             hits_wrong: 1,
             errors: 2,
-            round_trip: Some(0.012),
-            clock_ahead: Some(-0.003),
             state: "working".to_owned(),
             comes_too_often: false,
         }
@@ -174,25 +149,10 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_with_another_version_a_wrong_clock_or_a_slow_network_is_named() {
-        let said = |device: WorkerDeviceStatus| -> Vec<String> {
-            let weak = findings(&fleet(device)).into_iter().filter(|finding| finding.verdict == Severity::Weak);
-            weak.map(|finding| finding.text).collect()
-        };
-        let at = |round_trip, clock_ahead| WorkerDeviceStatus {
-            round_trip: Some(round_trip),
-            clock_ahead: Some(clock_ahead),
-            ..device()
-        };
-        for fine in [at(0.999, -59.9), at(0.0, 60.0)] {
-            assert!(said(fine.clone()).is_empty(), "{fine:?}");
-        }
-        for (device, text) in [(at(0.1, 7_200.0), "2 h ahead of"), (at(0.1, -90.0), "behind"), (at(1.5, 0.0), "1.5 s")]
-        {
-            assert!(said(device.clone())[0].contains(text), "{device:?}");
-        }
-        assert_eq!(said(at(0.0, i64::MIN as f64 / 1e3)).len(), 1);
-        let old = WorkerDeviceStatus { version: "9.9.9".to_owned(), ..device() };
-        assert!(said(old)[0].contains("ann:0 runs npubbot 9.9.9"));
+    fn a_worker_with_another_version_is_named() {
+        let said = |device: WorkerDeviceStatus| findings(&fleet(device)).pop().unwrap();
+        assert!(said(device()).verdict == Severity::Good);
+        let old = said(WorkerDeviceStatus { version: "9.9.9".to_owned(), ..device() });
+        assert!(old.verdict == Severity::Weak && old.text.contains("ann:0 runs npubbot 9.9.9"), "{old:?}");
     }
 }

@@ -59,7 +59,7 @@ impl TryFrom<String> for DeviceId {
 }
 
 /// The description of a device.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DeviceInfo {
     /// The name npubbot uses.
     pub id: DeviceId,

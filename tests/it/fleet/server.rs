@@ -166,8 +166,6 @@ async fn a_worker_can_do_nothing_at_the_subjects_of_others() {
         "npubbot.bob.0.hello",
         "npubbot.bob.0.answers",
         "npubbot.ann.0.orders",
-        "npubbot.ann.0.pings",
-        "npubbot.bob.0.pings",
         "npubbot.bob.0.orders",
         "$JS.ACK.npubbot-bob.0.1.1.1.1.0",
         "$JS.API.CONSUMER.MSG.NEXT.npubbot-bob.0",
@@ -182,16 +180,9 @@ async fn a_worker_can_do_nothing_at_the_subjects_of_others() {
         let is_denied = |text: &String| text.to_lowercase().contains(&subject.to_lowercase());
         until(subject, || async { said.lock().unwrap().iter().any(is_denied).then_some(()) }).await;
     }
-    for subject in [
-        "npubbot.>",
-        "npubbot.bob.0.pings",
-        "npubbot.*.0.pings",
-        "npubbot.bob.0.orders",
-        "npubbot.ann.0.orders",
-        ">",
-        "npubbot-inbox.>",
-        "npubbot-inbox.bob.>",
-    ] {
+    for subject in
+        ["npubbot.>", "npubbot.bob.0.orders", "npubbot.ann.0.orders", ">", "npubbot-inbox.>", "npubbot-inbox.bob.>"]
+    {
         let before = said.lock().unwrap().len();
         let _subscription = ann.subscribe(subject).await.unwrap();
         ann.flush().await.unwrap();

@@ -79,11 +79,6 @@ async fn the_operator_sees_the_workers_of_a_running_bot() {
     );
     assert_eq!((&shown["hits_wrong"], &shown["devices"][0]["id"]), (&json!(0), &json!("ann:0")));
     assert_eq!(shown["devices"][0]["version"], json!(env!("CARGO_PKG_VERSION")));
-    // The round trip and the clock are measured; worker and bot have the same clock.
-    let shown = ann(|ann| ann["devices"][0]["round_trip"].is_number()).await;
-    let (time, ahead) = (&shown["devices"][0]["round_trip"], &shown["devices"][0]["clock_ahead"]);
-    assert!((1e-6..5.0).contains(&time.as_f64().unwrap()), "{shown}");
-    assert!(ahead.as_f64().unwrap().abs() <= time.as_f64().unwrap() / 2.0 + 0.002, "{shown}");
     let named = |text: &str| {
         [operate(&home, &["fleet"]), operate(&home, &["doctor"])].map(|output| {
             let said = stdout(&output);
@@ -104,12 +99,7 @@ async fn the_operator_sees_the_workers_of_a_running_bot() {
     let metrics = metric(address, "npubbot_fleet_connected 1").await;
     // The values are not checked: on a loaded machine an answer may come too late, which counts as
     // an error.
-    for name in [
-        "device_hits_total",
-        "fleet_device_errors_total",
-        "fleet_device_round_trip_seconds",
-        "fleet_device_clock_ahead_seconds",
-    ] {
+    for name in ["device_hits_total", "fleet_device_errors_total"] {
         assert!(metrics.contains(&format!("npubbot_{name}{{device=\"worker ann:0\"}} ")), "{metrics}");
     }
     drop(worker);

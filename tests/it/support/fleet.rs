@@ -3,7 +3,7 @@
 use super::harness::skip;
 use super::program;
 use npubbot::clock::Clock;
-use npubbot::fleet::{BOT_CREDENTIALS, Credentials, FOLDER, Fleet, FleetStatus, Setup, WorkerError, run_worker};
+use npubbot::fleet::{BOT_CREDENTIALS, Credentials, FOLDER, Fleet, FleetError, FleetStatus, Setup, run_worker};
 use npubbot::job::{JobId, JobSpec};
 use npubbot::os::kernel::MemoryFile;
 use npubbot::pattern::Pattern;
@@ -130,7 +130,7 @@ impl Drop for NatsServer {
 /// A worker within the test's process.
 pub struct InProcess {
     _stopper: Stopper,
-    _task: JoinHandle<Result<(), WorkerError>>,
+    _task: JoinHandle<Result<(), FleetError>>,
 }
 
 /// Names of the threads of a [`Headquarters`] that work for the devices of workers: the threads of

@@ -1,7 +1,7 @@
 //! The device's side: carries out orders.
 
 use super::messages::{Answer, Refusal, ToDevice};
-use super::received_sets::ReceivedSets;
+use super::sets::ReceivedSets;
 use crate::search::{Launch, SearchError, Searcher};
 use std::collections::VecDeque;
 use std::sync::mpsc::TryRecvError;
@@ -22,8 +22,8 @@ impl ReceivedSets {
                 self.take(change);
                 None
             }
-            ToDevice::Order { order, set, generation, starts } => {
-                let launch = match self.get(set, generation) {
+            ToDevice::Order { order, set, starts } => {
+                let launch = match self.get(set) {
                     Some(patterns) => Ok(Launch { starts, patterns, remaining: None }),
                     None => Err(Refusal::Patterns),
                 };

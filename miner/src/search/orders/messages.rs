@@ -5,7 +5,7 @@
 //! An order is public data: start points, and patterns without their jobs. It does not tell who
 //! asked, and start secrets never leave the vault.
 
-use super::received_sets::PatternChange;
+use super::sets::PatternChange;
 use crate::key::StartPoint;
 use crate::search::LaunchReport;
 use serde::de::DeserializeOwned;
@@ -47,16 +47,14 @@ pub enum WireError {
 /// A message from the bot to a device.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum ToDevice {
-    /// A part of a change to a set of patterns, in random order.
+    /// A part of a change to a set of patterns.
     Patterns(PatternChange),
     /// Search around these start points.
     Order {
         /// The number of the order.
         order: u64,
-        /// The place of the set to search for.
-        set: u8,
-        /// The number of the set.
-        generation: u64,
+        /// The number of the set to search for.
+        set: u64,
         /// The start points, 33 bytes each.
         starts: Vec<StartPoint>,
     },

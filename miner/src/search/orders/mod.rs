@@ -12,13 +12,11 @@
 mod carry_out;
 mod messages;
 mod process;
-mod received_sets;
-mod sent_sets;
+mod sets;
 
 pub use carry_out::{ReceivedOrder, carry_out};
 pub use messages::{
     Answer, LARGEST_ORDER, MOST_CANDIDATES, MOST_STARTS, Refusal, ToDevice, WireError, decode, encode, is_text, text,
 };
 pub use process::{DeviceProcess, ProcessPipe, serve_device};
-pub use received_sets::{PatternChange, ReceivedSets};
-pub use sent_sets::{Differences, SentSets};
+pub use sets::{Differences, PatternChange, ReceivedSets, SentSets};

@@ -14,8 +14,7 @@
 
 use super::carry_out::carry_out;
 use super::messages::{Answer, LARGEST_ORDER, MOST_STARTS, Refusal, ToDevice, decode, encode, text};
-use super::received_sets::ReceivedSets;
-use super::sent_sets::{Differences, SentSets};
+use super::sets::{Differences, ReceivedSets, SentSets};
 use crate::search::calibration::{Calibration, Calibrations, Choice};
 use crate::search::device::{DeviceId, DeviceInfo};
 use crate::search::error::SearchError;
@@ -82,24 +81,15 @@ enum FromProcess {
     Answer(Answer),
     /// The values of the device's sensors, and joules since it was opened.
     Sensors(SensorValues, Option<f64>),
-    /// The device does not open, or has failed, for this reason. The process ends.
-    Failed(Failure),
-}
-
-/// Why a device does not open, or has failed.
-#[derive(Serialize, Deserialize)]
-enum Failure {
-    Missing(String),
-    Failed(String),
+    /// The device does not open because it is missing, or has failed, for this reason. The process
+    /// ends.
+    Failed { is_missing: bool, reason: String },
 }
 
 /// An open device.
 #[derive(Serialize, Deserialize)]
 struct Opened {
-    name: String,
-    kernel: String,
-    threads: usize,
-    warning: Option<String>,
+    info: DeviceInfo,
     starts: usize,
     in_flight: usize,
     calibration_key: Option<String>,
@@ -212,13 +202,9 @@ impl DeviceProcess {
         {
             options.calibrations.change(key, |kept| kept.choice = measured.choice);
         }
-        let info = DeviceInfo {
-            id,
-            name: text(&opened.name),
-            kernel: text(&opened.kernel),
-            threads: opened.threads,
-            warning: opened.warning.as_deref().map(reason),
-        };
+        let DeviceInfo { name, kernel, threads, warning, .. } = &opened.info;
+        let warning = warning.as_deref().map(reason);
+        let info = DeviceInfo { id, name: text(name), kernel: text(kernel), threads: *threads, warning };
         let sets = SentSets::new(0);
         Ok(DeviceProcess { info, opened, pipe, sensors, sets, differences, last_order: 0, orders: VecDeque::new() })
     }
@@ -264,8 +250,7 @@ impl Searcher for DeviceProcess {
             return Err(SearchError::WrongStartCount { given, wanted });
         }
         self.last_order += 1;
-        let messages = self.sets.order(self.last_order, &launch, &self.differences);
-        for message in messages.map_err(|error| self.pipe.failed(error.to_string()))? {
+        for message in self.sets.order(self.last_order, &launch, &self.differences) {
             self.pipe.send(&message)?;
         }
         self.orders.push_back((self.last_order, given));
@@ -367,10 +352,10 @@ fn read_all(reader: &mut dyn Read, device: DeviceId, to: &SyncSender<Received>, 
                 sensors.tell(values, joules);
                 continue;
             }
-            Ok(Some(FromProcess::Failed(Failure::Missing(text)))) => {
+            Ok(Some(FromProcess::Failed { is_missing: true, reason: text })) => {
                 Err(SearchError::NoSuchDevice { asked: device.to_string(), reason: reason(&text) })
             }
-            Ok(Some(FromProcess::Failed(Failure::Failed(text)))) => failed(reason(&text)),
+            Ok(Some(FromProcess::Failed { reason: text, .. })) => failed(reason(&text)),
             Ok(Some(message)) => Ok(message),
             // A process that is killed may leave a part of a message.
             Err(error) if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset) => {
@@ -406,7 +391,7 @@ pub fn serve_device(
     let opened = open_requested(request, kernels);
     let (mut searcher, opened) = match opened {
         Ok(opened) => opened,
-        Err(error) => return write_frame(&mut writer, &FromProcess::Failed(error.into())),
+        Err(error) => return write_frame(&mut writer, &FromProcess::from(error)),
     };
     let sensors = searcher.sensors();
     // The first reading opens them, while files can be opened.
@@ -451,17 +436,18 @@ pub fn serve_device(
     });
     match ended {
         Ok(()) => Ok(()),
-        Err(error) => send(&FromProcess::Failed(error.into())),
+        Err(error) => send(&FromProcess::from(error)),
     }
 }
 
-impl From<SearchError> for Failure {
-    fn from(error: SearchError) -> Failure {
-        match error {
-            SearchError::NoSuchDevice { reason, .. } => Failure::Missing(reason),
-            SearchError::DeviceFailed { reason, .. } => Failure::Failed(reason),
-            other => Failure::Failed(other.to_string()),
-        }
+impl From<SearchError> for FromProcess {
+    fn from(error: SearchError) -> FromProcess {
+        let (is_missing, reason) = match error {
+            SearchError::NoSuchDevice { reason, .. } => (true, reason),
+            SearchError::DeviceFailed { reason, .. } => (false, reason),
+            other => (false, other.to_string()),
+        };
+        FromProcess::Failed { is_missing, reason }
     }
 }
 
@@ -476,11 +462,11 @@ fn open_requested(
     let calibrations = Calibrations::kept_by(calibrations, |_| {});
     let options = SearchOptions { restraints, calibrations: calibrations.clone(), kernels, ..*options };
     let searcher = open::open(device, &options)?;
-    let DeviceInfo { name, kernel, threads, warning, .. } = searcher.info().clone();
     let calibration_key = searcher.calibration_key().map(str::to_owned);
     let choice = calibration_key.as_deref().and_then(|key| calibrations.get(key)?.choice);
     let (starts, in_flight, expected) = (searcher.starts(), searcher.in_flight(), searcher.expected());
-    let opened = Opened { name, kernel, threads, warning, starts, in_flight, calibration_key, choice, expected };
+    let info = searcher.info().clone();
+    let opened = Opened { info, starts, in_flight, calibration_key, choice, expected };
     Ok((searcher, opened))
 }
 

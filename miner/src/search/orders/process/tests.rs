@@ -47,10 +47,13 @@ fn open_over(pipe: ProcessPipe) -> Result<DeviceProcess, SearchError> {
 
 fn opened() -> Opened {
     Opened {
-        name: "a\u{7}name".to_owned(),
-        kernel: "none".to_owned(),
-        threads: 1,
-        warning: None,
+        info: DeviceInfo {
+            id: DeviceId::Cpu,
+            name: "a\u{7}name".to_owned(),
+            kernel: "none".to_owned(),
+            threads: 1,
+            warning: None,
+        },
         starts: 1,
         in_flight: 2,
         calibration_key: None,
@@ -106,7 +109,7 @@ fn a_process_without_its_device_says_why() {
 #[test]
 fn a_device_that_fails_during_a_launch_says_why() {
     let answer = FromProcess::Answer(Answer { order: 1, result: Err(Refusal::Device) });
-    let failed = FromProcess::Failed(Failure::Failed("CUDA error 719\n".to_owned()));
+    let failed = FromProcess::Failed { is_missing: false, reason: "CUDA error 719\n".to_owned() };
     for (messages, reason) in [
         (vec![FromProcess::Opened(opened()), answer, failed], "CUDA error 719"),
         (vec![FromProcess::Opened(opened())], "exit status: 7"),
