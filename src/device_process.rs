@@ -1,7 +1,7 @@
 //! The processes of GPUs: a fault of a GPU ends one of them, and its thread starts another. Such a
 //! process has no secret and, once its GPU is open, makes no file, no connection and starts no program.
 
-use crate::compiled_kernels;
+use crate::device_cache;
 use crate::os::process;
 use crate::scheduler::DeviceOpener;
 use crate::search::orders::{DeviceProcess, Differences, ProcessPipe, serve_device};
@@ -71,7 +71,7 @@ pub fn serve() -> io::Result<()> {
     leave_terminal();
     let log = tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).without_time().with_target(false);
     log.with_max_level(tracing::Level::INFO).init();
-    serve_device(reader, writer, kernels.and_then(|folder| compiled_kernels::in_folder(&folder)), enclose, || {
+    serve_device(reader, writer, kernels.and_then(|folder| device_cache::kernels_in(&folder)), enclose, || {
         process::end_now(1)
     })
 }

@@ -17,11 +17,10 @@
 mod backoff;
 pub mod backup;
 pub mod bot;
-pub mod calibration_file;
 pub mod cli;
-mod compiled_kernels;
 pub mod config;
 pub mod control;
+mod device_cache;
 #[doc(hidden)]
 pub mod device_process;
 #[doc(hidden)]

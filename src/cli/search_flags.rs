@@ -1,8 +1,7 @@
 //! Flags for the devices of a search.
 
-use crate::calibration_file;
-use crate::compiled_kernels;
 use crate::config::{self, Config};
+use crate::device_cache;
 use crate::search::cpu::KernelChoice;
 use crate::search::{DeviceChoice, Preference, SearchOptions};
 use clap::Args;
@@ -38,7 +37,7 @@ impl SearchFlags {
 
     /// Options of a search without a bot. Calibrations of devices are kept for this user.
     pub fn without_bot(&self) -> SearchOptions {
-        self.over(SearchOptions { calibrations: calibration_file::of_user(), ..SearchOptions::default() })
+        self.over(SearchOptions { calibrations: device_cache::calibrations_of_user(), ..SearchOptions::default() })
     }
 
     /// Whether a device was named.
@@ -54,7 +53,7 @@ impl SearchFlags {
             threads: self.threads.map(usize::from).or(options.threads),
             cpu_kernel: self.cpu_kernel.unwrap_or(options.cpu_kernel),
             gpu_memory: self.gpu_memory.or(options.gpu_memory),
-            kernels: options.kernels.or_else(compiled_kernels::of_user),
+            kernels: options.kernels.or_else(device_cache::kernels_of_user),
             prefer: self.prefer.unwrap_or(options.prefer),
             ..options
         }

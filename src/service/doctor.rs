@@ -3,9 +3,9 @@
 
 use super::context::Handles;
 use super::maintenance::causes_text;
-use crate::compiled_kernels;
 use crate::config::{Config, RelayEntry};
 use crate::control::{self, ControlError, Finding, OperatorCommand, ReplyLine, Severity};
+use crate::device_cache;
 use crate::duration::humanize;
 use crate::ledger::{self, Inspection, LedgerError, Quarantined, Sizes};
 use crate::log_writer;
@@ -86,7 +86,7 @@ pub async fn doctor(config: &Path, data: &Path, identity: &Path) -> Vec<Finding>
 /// a launch on it.
 fn device_findings(wanted: Option<&SearchOptions>, data: &Path) -> Vec<Finding> {
     // What is compiled for the check is kept for the bot, or for this user if there is no bot yet.
-    let kernels = if data.is_dir() { compiled_kernels::in_folder(data) } else { compiled_kernels::of_user() };
+    let kernels = if data.is_dir() { device_cache::kernels_in(data) } else { device_cache::kernels_of_user() };
     let options = SearchOptions { kernels, ..wanted.cloned().unwrap_or_default() };
     let found = probe::findings(&options);
     let mut findings = Vec::new();

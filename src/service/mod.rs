@@ -21,10 +21,10 @@ pub use doctor::{FULL_DISK_BYTES, doctor, need_identity};
 pub use monitor::{MetricsServer, Monitor, Monitors, ServiceManager};
 pub use operator::{Outcome, ProcessControls};
 
-use crate::calibration_file;
 use crate::clock::Clock;
 use crate::config::{Config, RelayEntry};
 use crate::control::ControlServer;
+use crate::device_cache;
 use crate::device_process;
 use crate::fault::{self, Step};
 use crate::ledger::{self, Ledger, LedgerError, Totals};
@@ -95,7 +95,7 @@ impl Service {
         clock: Clock,
         devices: Arc<dyn Spawner>,
     ) -> anyhow::Result<Service> {
-        config.search.calibrations = calibration_file::in_folder(&ledger::folder(data));
+        config.search.calibrations = device_cache::calibrations_in(&ledger::folder(data));
         let ledger = Ledger::open(&ledger::folder(data), clock.clone())?;
         ledger.claim(&vault.public_key())?;
         if config.bot.friends_of.is_empty() {

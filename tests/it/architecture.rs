@@ -20,7 +20,7 @@ const STOREYS: [&str; 11] = [
     "job",
     "message",
     "progress ledger vault search",
-    "config fleet calibration_file compiled_kernels",
+    "config fleet device_cache",
     "nostr scheduler web",
     "bot",
     "control device_process",

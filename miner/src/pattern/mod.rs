@@ -31,4 +31,4 @@ pub use key_tests::{
 };
 pub use pattern::{MAX_CHARACTERS, Pattern, PatternKind};
 pub use set::{MOST_INTERVALS, PatternId, PatternSet};
-pub use words::{WordListError, patterns_of_words, word_like, word_spelt};
+pub use words::{WordListError, patterns_of_words, word_spelt};

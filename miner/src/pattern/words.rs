@@ -25,20 +25,6 @@ fn built_in() -> impl Iterator<Item = &'static str> {
     lines.filter(|line| !line.starts_with('#')).flat_map(str::split_whitespace)
 }
 
-/// A text of this many characters that looks like a person's request: built-in words, one after
-/// another. `draw` returns a number below its argument.
-pub fn word_like(characters: usize, mut draw: impl FnMut(usize) -> usize) -> String {
-    let words: Vec<&str> = built_in().collect();
-    let mut text = String::new();
-    while text.len() < characters {
-        let alike = |letter: char| look_alikes(letter).chars().find(|&alike| value_of(alike).is_some());
-        let spell = |letter: char| if value_of(letter).is_some() { Some(letter) } else { alike(letter) };
-        text.extend(words[draw(words.len())].chars().filter_map(spell));
-    }
-    text.truncate(characters);
-    text
-}
-
 /// The shapes of the built-in words of at least `letters` letters, each once.
 pub fn shapes_of_built_in(letters: usize) -> Vec<KeyShape> {
     let mut words: Vec<&str> = built_in().filter(|word| word.len() >= letters).collect();
@@ -117,21 +103,6 @@ mod tests {
             assert!((SHORTEST_WORD..=LONGEST_WORD).contains(&word.len()), "{word}");
         }
         assert!(!shapes_of_built_in(LONGEST_WORD).is_empty());
-    }
-
-    #[test]
-    fn a_text_that_looks_like_a_request_is_a_pattern_of_its_length() {
-        let mut at = 0;
-        for characters in (1..=12).cycle().take(2000) {
-            let text = word_like(characters, |count| {
-                at += 1;
-                at % count
-            });
-            let pattern: Pattern = text.parse().unwrap();
-            assert_eq!((pattern.as_str().len(), pattern.bits() as usize), (characters, 5 * characters), "{text}");
-        }
-        let mut numbers = [3, 4].into_iter();
-        assert_eq!(word_like(7, |_| numbers.next().unwrap()), "als0aqu");
     }
 
     #[test]

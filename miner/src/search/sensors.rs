@@ -9,9 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Drivers of processors' thermometers, by the name that Linux gives them.
-const THERMOMETERS: [&str; 3] = ["coretemp", "k10temp", "cpu_thermal"];
-/// Thermal zones of processors, by the start of their type.
-const ZONES: [&str; 3] = ["x86_pkg_temp", "cpu", "soc"];
+const THERMOMETERS: [&str; 4] = ["coretemp", "k10temp", "cpu_thermal", "soc_thermal"];
 
 /// The sensors of one device. They are opened when they are first read, because that takes a while
 /// and a search of half a second should not wait for it. Cheap to clone; clones share them.
@@ -22,10 +20,13 @@ pub struct Sensors(Arc<Mutex<State>>);
 struct State {
     source: Source,
     /// The counters of energy as last read.
-    counters: Option<Vec<f64>>,
+    counters: Option<Vec<Counter>>,
     /// Joules since the first reading.
     joules: f64,
 }
+
+/// A counter of energy: joules, and the joules at which it begins again at 0.
+type Counter = (f64, Option<f64>);
 
 #[derive(Debug)]
 enum Source {
@@ -35,11 +36,10 @@ enum Source {
     Processor {
         thermometer: Option<PathBuf>,
         clock: PathBuf,
-        packages: Option<Vec<Package>>,
+        packages: Vec<PathBuf>,
     },
     /// The values that a device process last told, and its joules.
     Told(SensorValues, Option<f64>),
-    None,
 }
 
 /// Values of sensors at one moment. `None`: the device has no such sensor that can be read.
@@ -99,7 +99,7 @@ impl Sensors {
                 megahertz: number(clock).map(|value| value / 1e3),
             },
             Source::Told(values, _) => *values,
-            Source::Unopened(..) | Source::None => SensorValues::default(),
+            Source::Unopened(..) => SensorValues::default(),
         }
     }
 
@@ -110,15 +110,8 @@ impl Sensors {
         let mut state = self.lock();
         let now = state.open().counters()?;
         if let Some(before) = state.counters.replace(now.clone()) {
-            let ranges = match &state.source {
-                Source::Processor { packages: Some(packages), .. } => {
-                    packages.iter().map(|one| Some(one.range)).collect()
-                }
-                _ => vec![None; now.len()],
-            };
-            let used = |(range, (&before, &after))| used(before, after, range);
-            let more: f64 = ranges.into_iter().zip(before.iter().zip(&now)).map(used).sum();
-            state.joules += more;
+            let used = |(&(before, _), &(after, range))| used(before, after, range);
+            state.joules += before.iter().zip(&now).map(used).sum::<f64>();
         }
         Some(state.joules)
     }
@@ -131,49 +124,61 @@ impl Sensors {
 impl State {
     fn open(&mut self) -> &State {
         if let Source::Unopened(device, sys) = &self.source {
+            let none = Source::Told(SensorValues::default(), None);
             self.source = match device {
                 DeviceId::Cuda(ordinal) => {
-                    cuda::pci_bus_id(*ordinal).and_then(|id| Gpu::open(&id)).map_or(Source::None, Source::Gpu)
+                    cuda::pci_bus_id(*ordinal).and_then(|id| Gpu::open(&id)).map_or(none, Source::Gpu)
                 }
                 DeviceId::Cpu => processor(sys),
-                DeviceId::Remote(_) => Source::None,
+                DeviceId::Remote(_) => none,
             };
         }
         self
     }
 
-    /// The counters of energy, in joules.
-    fn counters(&self) -> Option<Vec<f64>> {
+    /// The counters of energy; `None` if there are none, or one of them is not readable.
+    fn counters(&self) -> Option<Vec<Counter>> {
         match &self.source {
-            Source::Gpu(gpu) => gpu.joules().map(|joules| vec![joules]),
-            Source::Processor { packages, .. } => packages.as_ref()?.iter().map(Package::joules).collect(),
-            Source::Told(_, joules) => joules.map(|joules| vec![joules]),
-            Source::Unopened(..) | Source::None => None,
+            Source::Gpu(gpu) => Some(vec![(gpu.joules()?, None)]),
+            Source::Processor { packages, .. } if packages.is_empty() => None,
+            Source::Processor { packages, .. } => packages.iter().map(|zone| counter(zone)).collect(),
+            Source::Told(_, joules) => Some(vec![((*joules)?, None)]),
+            Source::Unopened(..) => None,
         }
     }
 }
 
-/// The processor's sensors below `/sys`: its thermometer in thousandths of a degree, from its own
-/// driver or else from the firmware; the clock of its first core in kilohertz.
+/// The processor's sensors below `/sys`: its thermometer in thousandths of a degree, the clock of
+/// its first core in kilohertz, and its packages in RAPL.
 fn processor(sys: &Path) -> Source {
-    let is_thermometer = |folder: &PathBuf| {
-        let name = std::fs::read_to_string(folder.join("name")).unwrap_or_default();
-        THERMOMETERS.contains(&name.trim())
+    let folders = |below: &str| {
+        let entries = std::fs::read_dir(sys.join(below)).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path())
     };
-    let folders = std::fs::read_dir(sys.join("class/hwmon")).into_iter().flatten().flatten();
-    let thermometer = folders.map(|entry| entry.path()).find(is_thermometer);
-    let is_zone = |folder: &PathBuf| {
-        let kind = std::fs::read_to_string(folder.join("type")).unwrap_or_default();
-        ZONES.iter().any(|zone| kind.trim().starts_with(zone))
+    let name = |folder: &PathBuf| std::fs::read_to_string(folder.join("name")).unwrap_or_default();
+    let is_thermometer = |folder: &PathBuf| THERMOMETERS.contains(&name(folder).trim());
+    // A package is a zone like `intel-rapl:0`, on AMD too. `intel-rapl:0:1` is a part of one. Beside
+    // the packages (`package-0`, `package-0-die-1`) there may be `psys`, which counts the whole
+    // machine, packages included.
+    let is_package = |zone: &PathBuf| {
+        let number = zone.file_name().and_then(|file| file.to_str()?.strip_prefix("intel-rapl:"));
+        number.is_some_and(|number| number.parse::<u32>().is_ok()) && name(zone).starts_with("package-")
     };
-    let zones = std::fs::read_dir(sys.join("class/thermal")).into_iter().flatten().flatten();
-    let thermometer = thermometer.map(|folder| folder.join("temp1_input"));
-    Source::Processor {
-        thermometer: thermometer
-            .or_else(|| zones.map(|entry| entry.path()).find(is_zone).map(|zone| zone.join("temp"))),
-        clock: sys.join("devices/system/cpu/cpu0/cpufreq/scaling_cur_freq"),
-        packages: packages(&sys.join("class/powercap")),
+    let mut packages: Vec<PathBuf> = folders("class/powercap").filter(is_package).collect();
+    if !packages.iter().all(|zone| counter(zone).is_some()) {
+        packages.clear();
     }
+    Source::Processor {
+        thermometer: folders("class/hwmon").find(is_thermometer).map(|folder| folder.join("temp1_input")),
+        clock: sys.join("devices/system/cpu/cpu0/cpufreq/scaling_cur_freq"),
+        packages,
+    }
+}
+
+/// The counter of a processor package in RAPL.
+fn counter(zone: &Path) -> Option<Counter> {
+    let joules = |file: &str| number(&zone.join(file)).map(|microjoules| microjoules / 1e6);
+    Some((joules("energy_uj")?, Some(joules("max_energy_range_uj")?)))
 }
 
 /// The number in a file.
@@ -190,46 +195,6 @@ fn used(before: f64, after: f64, range: Option<f64>) -> f64 {
         Some(range) => after + range - before,
         None => after,
     }
-}
-
-/// A processor package in RAPL. Its counter wraps to 0 at `range` joules.
-#[derive(Debug)]
-struct Package {
-    counter: PathBuf,
-    range: f64,
-}
-
-impl Package {
-    fn joules(&self) -> Option<f64> {
-        microjoules(&self.counter)
-    }
-}
-
-fn microjoules(file: &Path) -> Option<f64> {
-    let text = std::fs::read_to_string(file).ok()?;
-    text.trim().parse::<f64>().ok().map(|value| value / 1e6)
-}
-
-/// The packages below `folder`; `None` if there are none, or one of them is not readable.
-fn packages(folder: &Path) -> Option<Vec<Package>> {
-    let mut packages = Vec::new();
-    for entry in std::fs::read_dir(folder).ok()? {
-        let zone = entry.ok()?.path();
-        // A package is a zone like `intel-rapl:0`, on AMD too. `intel-rapl:0:1` is a part of one.
-        let name = zone.file_name()?.to_str()?;
-        if name.strip_prefix("intel-rapl:").is_none_or(|number| number.parse::<u32>().is_err()) {
-            continue;
-        }
-        // Beside the packages (`package-0`, `package-0-die-1`) there may be `psys`, which counts
-        // the whole machine, packages included.
-        if !std::fs::read_to_string(zone.join("name")).ok()?.starts_with("package-") {
-            continue;
-        }
-        let counter = zone.join("energy_uj");
-        microjoules(&counter)?;
-        packages.push(Package { counter, range: microjoules(&zone.join("max_energy_range_uj"))? });
-    }
-    (!packages.is_empty()).then_some(packages)
 }
 
 #[cfg(test)]
@@ -254,19 +219,6 @@ mod tests {
     }
 
     #[test]
-    fn a_processor_without_a_driver_has_the_thermometer_of_its_firmware() {
-        let sys = tempfile::tempdir().unwrap();
-        for (zone, kind, value) in [("thermal_zone0", "acpitz", "20000\n"), ("thermal_zone1", "cpu-thermal", "51500\n")]
-        {
-            let folder = sys.path().join("class/thermal").join(zone);
-            fs::create_dir_all(&folder).unwrap();
-            fs::write(folder.join("type"), format!("{kind}\n")).unwrap();
-            fs::write(folder.join("temp"), value).unwrap();
-        }
-        assert_eq!(Sensors::below(sys.path(), DeviceId::Cpu).read().celsius, Some(51.5));
-    }
-
-    #[test]
     fn without_sensors_nothing_is_shown() {
         let sys = tempfile::tempdir().unwrap();
         assert_eq!(Sensors::below(sys.path(), DeviceId::Cpu).read(), SensorValues::default());
@@ -275,39 +227,28 @@ mod tests {
 
     fn zone(folder: &Path, zone: &str, name: &str, energy: &str) {
         let zone = folder.join(zone);
-        fs::create_dir(&zone).unwrap();
+        fs::create_dir_all(&zone).unwrap();
         fs::write(zone.join("name"), format!("{name}\n")).unwrap();
         fs::write(zone.join("energy_uj"), energy).unwrap();
         fs::write(zone.join("max_energy_range_uj"), "262143328850\n").unwrap();
     }
 
     #[test]
-    fn packages_are_summed_and_their_parts_are_not_counted_twice() {
-        let folder = tempfile::tempdir().unwrap();
-        zone(folder.path(), "intel-rapl:0", "package-0", "5000000\n");
-        zone(folder.path(), "intel-rapl:0:0", "core", "4000000\n");
-        zone(folder.path(), "intel-rapl:1", "package-1-die-0", "7000000\n");
-        let packages = packages(folder.path()).unwrap();
-        let sum: f64 = packages.iter().filter_map(Package::joules).sum();
-        assert_eq!((packages.len(), sum), (2, 12.0));
-    }
-
-    #[test]
-    fn the_whole_machine_is_not_counted_beside_its_package() {
-        let folder = tempfile::tempdir().unwrap();
-        zone(folder.path(), "intel-rapl:0", "package-0", "5000000\n");
-        zone(folder.path(), "intel-rapl:1", "psys", "9000000\n");
-        let joules: Vec<f64> = packages(folder.path()).unwrap().iter().filter_map(Package::joules).collect();
-        assert_eq!(joules, [5.0]);
-    }
-
-    #[test]
-    fn a_processor_without_readable_counters_has_no_meter() {
-        let folder = tempfile::tempdir().unwrap();
-        assert!(packages(folder.path()).is_none());
-        zone(folder.path(), "intel-rapl:0", "package-0", "no number");
-        assert!(packages(folder.path()).is_none());
-        assert!(packages(&folder.path().join("absent")).is_none());
+    fn packages_are_summed_and_neither_their_parts_nor_the_whole_machine_are_counted_beside_them() {
+        let sys = tempfile::tempdir().unwrap();
+        let folder = sys.path().join("class/powercap");
+        let joules = || {
+            let counters = Sensors::below(sys.path(), DeviceId::Cpu).lock().open().counters();
+            counters.map(|counters| counters.iter().map(|(joules, _)| joules).sum::<f64>())
+        };
+        assert_eq!(joules(), None, "no counter");
+        zone(&folder, "intel-rapl:0", "package-0", "5000000\n");
+        zone(&folder, "intel-rapl:0:0", "core", "4000000\n");
+        zone(&folder, "intel-rapl:1", "package-1-die-0", "7000000\n");
+        zone(&folder, "intel-rapl:2", "psys", "9000000\n");
+        assert_eq!(joules(), Some(12.0));
+        zone(&folder, "intel-rapl:3", "package-2", "no number");
+        assert_eq!(joules(), None, "one cannot be read");
     }
 
     #[test]
@@ -321,7 +262,6 @@ mod tests {
     fn a_total_goes_on_over_wraps_and_over_moments_without_a_value() {
         let sys = tempfile::tempdir().unwrap();
         let folder = sys.path().join("class/powercap");
-        fs::create_dir_all(&folder).unwrap();
         zone(&folder, "intel-rapl:0", "package-0", "200000000000");
         let sensors = Sensors::below(sys.path(), DeviceId::Cpu);
         let after = |value: &str| {

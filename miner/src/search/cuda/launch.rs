@@ -15,7 +15,7 @@ use crate::key::{Offset, Rotation, Tweak};
 use crate::search::searcher::ClaimedHit;
 use cudarc::driver::sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
 use cudarc::driver::{
-    CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError, LaunchConfig, PushKernelArg,
+    CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DriverError, LaunchConfig, PushKernelArg,
 };
 use std::sync::Arc;
 
@@ -221,41 +221,28 @@ impl WholeKeyKernels {
         Ok(WholeKeyKernels { any, ends, runs, texts, table, beta })
     }
 
-    /// Queues the kernel that makes the tests of the screen.
-    pub fn search_by_screen(
+    /// Queues the search of whole keys: by the tests of the screen, or by the texts of all keys.
+    pub fn search(
         &self,
         stream: &Arc<CudaStream>,
         search: &Search,
-        screen: &DeviceScreen,
-    ) -> Result<(), DriverError> {
-        let kernel = match ScreenForm::of(screen) {
-            ScreenForm::Any => &self.any,
-            ScreenForm::Ends => &self.ends,
-            ScreenForm::Runs => &self.runs,
-        };
-        self.launch(stream, kernel, search, screen)
-    }
-
-    /// Queues the kernel that tests the texts of all keys.
-    pub fn search_by_texts(
-        &self,
-        stream: &Arc<CudaStream>,
-        search: &Search,
+        screen: Option<&DeviceScreen>,
         whole: &WholeSearch,
     ) -> Result<(), DriverError> {
-        self.launch(stream, &self.texts, search, whole)
-    }
-
-    fn launch<Tests: DeviceRepr>(
-        &self,
-        stream: &Arc<CudaStream>,
-        kernel: &SearchKernel,
-        search: &Search,
-        tests: &Tests,
-    ) -> Result<(), DriverError> {
+        let kernel = match screen.map(ScreenForm::of) {
+            Some(ScreenForm::Any) => &self.any,
+            Some(ScreenForm::Ends) => &self.ends,
+            Some(ScreenForm::Runs) => &self.runs,
+            None => &self.texts,
+        };
         let (table, beta) = (self.table.device_ptr(stream).0, self.beta.device_ptr(stream).0);
         let mut launch = stream.launch_builder(&kernel.function);
-        launch.arg(search).arg(tests).arg(&table).arg(&beta);
+        launch.arg(search);
+        match screen {
+            Some(screen) => launch.arg(screen),
+            None => launch.arg(whole),
+        };
+        launch.arg(&table).arg(&beta);
         // SAFETY: the arguments match the kernel, every buffer in `search` has the size that the
         // grid and the extent need, and the shared memory is that of `search_whole_keys`.
         unsafe { launch.launch(kernel.config)? };

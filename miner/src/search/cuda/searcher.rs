@@ -277,10 +277,7 @@ impl CudaSearcher {
         at.started.record(stream)?;
         let whole = self.filter.tests.argument(stream, self.filter.checks.checksums(stream));
         if self.filter.tests.are_needed() {
-            match &self.filter.tests.screen {
-                Some(screen) => self.whole_keys.search_by_screen(stream, &search, screen)?,
-                None => self.whole_keys.search_by_texts(stream, &search, &whole)?,
-            }
+            self.whole_keys.search(stream, &search, self.filter.tests.screen.as_ref(), &whole)?;
         } else {
             search_top_words(stream, self.variant.kernel(self.filter.form()), &search)?;
         }
