@@ -119,8 +119,8 @@ impl Fleet {
                     tracing::debug!(%error, "the fleet cannot be heard");
                     Vec::new()
                 });
-                for hello in fetched {
-                    if let Some(session) = self.hear(hello.id, &hello.bytes) {
+                for (id, hello) in fetched {
+                    if let Some(session) = self.hear(id, &hello) {
                         tokio::spawn(welcome(client.clone(), session, differences.clone(), attach.clone()));
                     }
                 }
@@ -291,14 +291,6 @@ const BOT_FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 /// Time limit for a fetch.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A hello as it arrived.
-struct RawHello {
-    /// The device that the subject of the hello names.
-    id: RemoteId,
-    /// The hello, not decoded yet.
-    bytes: Vec<u8>,
-}
-
 /// The hellos of workers. The server keeps the newest one of each device, and the bot fetches them
 /// when it has time. So a worker that floods hellos hides no other worker, and costs the bot
 /// little.
@@ -313,11 +305,11 @@ impl Hellos {
         Hellos { client, consumer: None }
     }
 
-    /// The newest hello of each device since the last fetch, without those that arrive during this
-    /// one.
+    /// The newest hello of each device since the last fetch, not decoded yet, without those that
+    /// arrive during this one. The device is that of the hello's subject.
     ///
     /// Errors: the server is away, or has forgotten the bot. The next call starts over.
-    async fn fetch(&mut self) -> Result<Vec<RawHello>, async_nats::Error> {
+    async fn fetch(&mut self) -> Result<Vec<(RemoteId, Vec<u8>)>, async_nats::Error> {
         let fetched = match tokio::time::timeout(FETCH_TIMEOUT, self.fetch_all()).await {
             Ok(fetched) => fetched,
             Err(elapsed) => Err(elapsed.into()),
@@ -328,7 +320,7 @@ impl Hellos {
         fetched
     }
 
-    async fn fetch_all(&mut self) -> Result<Vec<RawHello>, async_nats::Error> {
+    async fn fetch_all(&mut self) -> Result<Vec<(RemoteId, Vec<u8>)>, async_nats::Error> {
         let consumer = match &mut self.consumer {
             Some(consumer) => consumer,
             none => none.insert(subscribe_to_hellos(&self.client).await?),
@@ -341,7 +333,7 @@ impl Hellos {
                 let message = message?;
                 count += 1;
                 if let Some(id) = subjects::of_hello(&message.subject) {
-                    heard.push(RawHello { id, bytes: message.payload.to_vec() });
+                    heard.push((id, message.payload.to_vec()));
                 }
             }
             if count < HELLOS_AT_ONCE {

@@ -10,7 +10,7 @@
 
 use super::FleetError;
 use super::credentials::Credentials;
-use super::subjects::{BOT, Permissions, Service};
+use super::subjects::{BOT, Rights, rights_of_bot, rights_of_worker, services_for};
 use super::wire::LARGEST_ANSWER;
 use nkeys::{KeyPair, KeyPairType};
 use npubbot_miner::search::WorkerName;
@@ -253,14 +253,14 @@ fn server_config<'a>(port: u16, bot: &'a str, workers: impl Iterator<Item = (Wor
         quoted(CERTIFICATE),
         quoted(CERTIFICATE_KEY),
         quoted("jetstream"),
-        user(bot, &Permissions::of_bot()),
+        user(bot, &rights_of_bot()),
     )
 }
 
 /// The exports of the bot's account to a worker: the services that it may use.
 fn exports_to(worker: WorkerName) -> String {
     let mut text = String::new();
-    for Service { subject, is_streamed, .. } in Service::of_worker(worker) {
+    for (subject, _, is_streamed) in services_for(worker) {
         let answers = if is_streamed { "stream" } else { "singleton" };
         let (subject, account) = (quoted(&subject), account(worker));
         let _ = writeln!(text, "      {{ service: {subject}, response_type: {answers}, accounts: [{account}] }}");
@@ -276,9 +276,9 @@ fn account_of(worker: WorkerName, key: &str) -> String {
         text,
         "    limits {{ max_connections: {connections}, max_subscriptions: {subscriptions}, max_payload: {LARGEST_ANSWER} }}"
     );
-    text += &user(key, &Permissions::of_worker(worker));
+    text += &user(key, &rights_of_worker(worker));
     text += "    imports: [\n";
-    for Service { subject, local, .. } in Service::of_worker(worker) {
+    for (subject, local, _) in services_for(worker) {
         let (subject, local) = (quoted(&subject), quoted(&local));
         let _ = writeln!(text, "      {{ service: {{ account: {BOT}, subject: {subject} }}, to: {local} }}");
     }
@@ -289,9 +289,8 @@ fn account(worker: WorkerName) -> String {
     quoted(&format!("worker-{worker}"))
 }
 
-fn user(key: &str, permissions: &Permissions) -> String {
+fn user(key: &str, (publish, subscribe): &Rights) -> String {
     let list = |subjects: &[String]| subjects.iter().map(|one| quoted(one)).collect::<Vec<_>>().join(", ");
-    let Permissions { publish, subscribe } = permissions;
     format!(
         "    users: [{{\n      nkey: {key}\n      permissions: {{\n        \
          publish: {{ allow: [{}] }}\n        subscribe: {{ allow: [{}] }}\n      }}\n    }}]\n",

@@ -74,55 +74,33 @@ pub fn inbox(user: &str) -> String {
     format!("{INBOX}.{user}")
 }
 
-/// The rights of a user: the subjects to which it may publish and subscribe.
-pub struct Permissions {
-    /// Subjects to which the user may publish.
-    pub publish: Vec<String>,
-    /// Subjects to which the user may subscribe.
-    pub subscribe: Vec<String>,
+/// The services of the bot's account that a worker may use: the subject in the bot's account, that in
+/// the worker's, and whether a request has several answers.
+pub fn services_for(worker: WorkerName) -> [(String, String, bool); 4] {
+    let told = |what: &str| {
+        let subject = format!("{ROOT}.{worker}.*.{what}");
+        (subject.clone(), subject, false)
+    };
+    let asked = |what: &str, is_streamed| {
+        let rest = format!("{what}.{}.*", stream(worker));
+        (format!("$JS.API.{rest}"), format!("{API}.{rest}"), is_streamed)
+    };
+    [told("hello"), told("answers"), asked("CONSUMER.INFO", false), asked("CONSUMER.MSG.NEXT", true)]
 }
 
-/// A service of the bot's account that a worker may use.
-pub struct Service {
-    /// The service's subject in the bot's account.
-    pub subject: String,
-    /// The service's subject in the worker's account.
-    pub local: String,
-    /// Whether a request has several answers.
-    pub is_streamed: bool,
+/// The subjects to which a user may publish, and those to which it may subscribe.
+pub type Rights = (Vec<String>, Vec<String>);
+
+/// The rights of the bot.
+pub fn rights_of_bot() -> Rights {
+    let publish = vec![format!("{ROOT}.*.*.orders"), "$JS.API.>".to_owned()];
+    (publish, vec![format!("{ROOT}.*.*.answers"), format!("{}.>", inbox(BOT))])
 }
 
-impl Service {
-    /// The services that a worker may use. It publishes to their subjects only.
-    pub fn of_worker(worker: WorkerName) -> Vec<Service> {
-        let told = |what: &str| {
-            let subject = format!("{ROOT}.{worker}.*.{what}");
-            Service { local: subject.clone(), subject, is_streamed: false }
-        };
-        let asked = |what: &str, is_streamed| {
-            let rest = format!("{what}.{}.*", stream(worker));
-            Service { subject: format!("$JS.API.{rest}"), local: format!("{API}.{rest}"), is_streamed }
-        };
-        vec![told("hello"), told("answers"), asked("CONSUMER.INFO", false), asked("CONSUMER.MSG.NEXT", true)]
-    }
-}
-
-impl Permissions {
-    /// The rights of the bot.
-    pub fn of_bot() -> Permissions {
-        Permissions {
-            publish: vec![format!("{ROOT}.*.*.orders"), "$JS.API.>".to_owned()],
-            subscribe: vec![format!("{ROOT}.*.*.answers"), format!("{}.>", inbox(BOT))],
-        }
-    }
-
-    /// The rights of a worker: its own subjects.
-    pub fn of_worker(worker: WorkerName) -> Permissions {
-        Permissions {
-            publish: Service::of_worker(worker).into_iter().map(|service| service.local).collect(),
-            subscribe: vec![format!("{}.>", inbox(worker.as_str()))],
-        }
-    }
+/// The rights of a worker: its own subjects.
+pub fn rights_of_worker(worker: WorkerName) -> Rights {
+    let publish = services_for(worker).map(|(_, local, _)| local).to_vec();
+    (publish, vec![format!("{}.>", inbox(worker.as_str()))])
 }
 
 #[cfg(test)]
@@ -142,12 +120,12 @@ mod tests {
     #[test]
     fn no_permission_of_a_worker_covers_a_subject_of_another() {
         let (ann, bob) = ("ann".parse().unwrap(), "bob".parse().unwrap());
-        let Permissions { publish, subscribe } = Permissions::of_worker(ann);
-        let others = Permissions::of_worker(bob);
+        let (publish, subscribe) = rights_of_worker(ann);
+        let others = rights_of_worker(bob);
         for own in publish.iter().chain(&subscribe) {
             let tokens: Vec<&str> = own.split('.').collect();
             assert!(tokens.iter().any(|token| *token == "ann" || *token == "npubbot-ann"), "{own}");
-            assert!(!others.publish.contains(own) && !others.subscribe.contains(own), "{own}");
+            assert!(!others.0.contains(own) && !others.1.contains(own), "{own}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Split keys. The asker keeps a secret half `h`, we search at its point `h·G`, and only the tweak
 //! is sent.
 
-use super::start_point::StartPoint;
+use super::point::StartPoint;
 use super::tweak::{Offset, Rotation, Tweak};
 use bech32::primitives::decode::CheckedHrpstring;
 use bech32::{Bech32, Hrp};

@@ -1,7 +1,7 @@
 //! The result of a search: an offset and a rotation. The key is `λ^rotation · (s + offset) mod n`.
+//! And a result that was recomputed, so that nobody need trust the device that claimed it.
 
-use super::npub::Npub;
-use super::start_point::StartPoint;
+use super::point::{Npub, StartPoint};
 use secp256k1::{SECP256K1, Scalar, SecretKey};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -137,6 +137,39 @@ pub fn candidate(point: &StartPoint, tweak: &Tweak) -> Option<Npub> {
     let moved = point.public_key().add_exp_tweak(SECP256K1, tweak.offset.scalar()).ok()?;
     let turned = moved.mul_tweak(SECP256K1, &tweak.rotation.scalar()).ok()?;
     Some(Npub(turned.x_only_public_key().0.serialize()))
+}
+
+/// A tweak whose npub was recomputed with libsecp256k1. [`VerifiedHit::recompute`] is the only
+/// constructor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VerifiedHit {
+    point: StartPoint,
+    tweak: Tweak,
+    npub: Npub,
+}
+
+impl VerifiedHit {
+    /// Recomputes the npub of `tweak` at `point`; `None` if the result is the point at infinity.
+    /// The caller must check whether anybody asked for this npub.
+    pub fn recompute(point: StartPoint, tweak: Tweak) -> Option<VerifiedHit> {
+        let npub = candidate(&point, &tweak)?;
+        Some(VerifiedHit { point, tweak, npub })
+    }
+
+    /// The start point of the search.
+    pub fn point(&self) -> &StartPoint {
+        &self.point
+    }
+
+    /// The claimed offset and rotation.
+    pub fn tweak(&self) -> &Tweak {
+        &self.tweak
+    }
+
+    /// The recomputed npub.
+    pub fn npub(&self) -> Npub {
+        self.npub
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 //! characters as written (UTC), the number has 8 bytes, big-endian, and is written in hexadecimal
 //! digits. The work is in the text, because clients add none to gift wraps.
 
-use super::npub::Npub;
+use super::point::Npub;
 use bitcoin_hashes::{Hash, HashEngine, sha256};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -372,50 +372,7 @@ fn fixed_bits(test: &TextTest) -> (u32, u32) {
 mod tests {
     use super::super::{Pattern, PatternSet};
     use super::*;
-    use crate::pattern::characters::CharacterSet;
     use proptest::prelude::*;
-
-    /// The shapes that words from `at` on describe.
-    fn shapes(words: &[u32], at: usize) -> Vec<KeyShape> {
-        let mut rest = words[at..].iter().copied();
-        let mut next = || rest.next().unwrap();
-        let count = next();
-        let sets = |count: u32, next: &mut dyn FnMut() -> u32| (0..count).map(|_| CharacterSet(next())).collect();
-        let mut shape = || {
-            let lengths = next();
-            let [start, parts, end, within] = lengths.to_le_bytes();
-            let start = sets(u32::from(start), &mut next);
-            let end = sets(u32::from(end), &mut next);
-            let middle = (0..parts)
-                .map(|_| {
-                    let length = next();
-                    sets(length, &mut next)
-                })
-                .collect();
-            KeyShape { start, middle, within: usize::from(within), end }
-        };
-        (0..count).map(|_| shape()).collect()
-    }
-
-    #[test]
-    fn the_words_of_a_pattern_describe_its_shapes() {
-        let texts = ["m0ct", "m0ct*cafe", "~al7ce*[qp]?*@40", "=5*", "m0ctanemmmmmmm?", "hex:*beef"];
-        let patterns: Vec<Pattern> = texts.iter().map(|text| text.parse().unwrap()).collect();
-        let set = PatternSet::new(patterns.clone());
-        let checks = set.checks().unwrap();
-        assert_eq!(checks.first_member.len(), set.intervals().len() + 1);
-        let mut seen = 0;
-        for member in &checks.members {
-            let is_of = |pattern: &&Pattern| pattern.intervals().contains(&(member.first, member.last));
-            let pattern = patterns.iter().filter(is_of).find(|pattern| match member.words {
-                Member::ALL => pattern.is_exact(),
-                at => !pattern.is_exact() && shapes(&checks.words, at as usize) == pattern.shapes(),
-            });
-            assert!(pattern.is_some(), "{member:?}");
-            seen += usize::from(member.words != Member::ALL);
-        }
-        assert!(seen >= 5);
-    }
 
     #[test]
     fn a_set_whose_intervals_say_all_needs_no_checks() {
@@ -427,14 +384,9 @@ mod tests {
     proptest! {
         #[test]
         fn the_tables_agree_with_an_encoder(x in any::<[u8; 32]>()) {
-            prop_assert_eq!(ChecksumTables::get().checksum(&x), checksum_of_text(&Npub(x)));
-        }
-    }
-
-    #[test]
-    fn the_tables_agree_on_keys_of_all_zeros_and_all_ones() {
-        for x in [[0; 32], [0xff; 32]] {
-            assert_eq!(ChecksumTables::get().checksum(&x), checksum_of_text(&Npub(x)));
+            for x in [x, [0; 32], [0xff; 32]] {
+                prop_assert_eq!(ChecksumTables::get().checksum(&x), checksum_of_text(&Npub(x)));
+            }
         }
     }
 

@@ -1,12 +1,8 @@
-//! A thousand workers of one bot, simulated: real connections, orders and answers, and a device
+//! Many workers of one bot, simulated: real connections, orders and answers, and a device
 //! that sleeps.
 
-use crate::support::asker::Asker;
-use crate::support::bot::Home;
 use crate::support::fleet::{BOT_THREADS, Headquarters, InProcess, NatsServer};
 use crate::support::harness::{Test, test};
-use crate::support::relay::TestRelay;
-use crate::support::vault::vault_of;
 use crate::support::{until, usage, wait_for};
 use npubbot::job::JobId;
 use npubbot::key::{Offset, Rotation, Tweak, VerifiedHit};
@@ -15,14 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-pub const TESTS: &[Test] = &[
-    test!(twenty_workers_hear_of_new_and_cancelled_jobs).slow(),
-    test!(a_thousand_workers_hear_of_new_and_cancelled_jobs).long("2 min, a measurement"),
-    test!(orders_and_workers_cost_the_bot_and_the_server_time_and_memory).long("5 min, a measurement"),
-];
+pub const TESTS: &[Test] = &[test!(twenty_workers_hear_of_new_and_cancelled_jobs).slow()];
 
-/// Variable for another number of workers than a thousand.
-const WORKERS: &str = "NPUBBOT_TEST_WORKERS";
 /// Candidates of a launch around each start point. They are really tested, so canaries are found.
 const CANDIDATES: i64 = 4;
 /// The pattern of the new job. Nobody finds it.
@@ -100,11 +90,6 @@ async fn twenty_workers_hear_of_new_and_cancelled_jobs() {
     measure(20, Duration::from_millis(200)).await;
 }
 
-async fn a_thousand_workers_hear_of_new_and_cancelled_jobs() {
-    let workers = std::env::var(WORKERS).map_or(1000, |text| text.parse().unwrap());
-    measure(workers, Duration::from_millis(400)).await;
-}
-
 /// Starts workers with these names within this process. Each launch takes `time`.
 fn simulate(server: &NatsServer, names: &[String], starts: usize, time: Duration) -> (Arc<Heard>, Vec<InProcess>) {
     let times = || Mutex::new(vec![None; names.len()]);
@@ -153,46 +138,4 @@ async fn measure(workers: usize, time: Duration) {
     let simulation = all_used - bot_used;
     println!("cores in use: bot {bot_used:.2}, simulation {simulation:.2}, server {server_used:.2}");
     assert!(bot.refused().is_empty() && there() == workers, "{:?}", bot.refused());
-}
-
-/// The figures of `docs/scale.md`. Bot, vault and server are separate processes, as in use.
-async fn orders_and_workers_cost_the_bot_and_the_server_time_and_memory() {
-    for (workers, starts) in [(20, 1), (100, 1), (300, 1), (30, 27)] {
-        cost(workers, starts).await;
-    }
-}
-
-/// Prints the costs of orders and workers.
-async fn cost(workers: usize, starts: usize) {
-    let names: Vec<String> = (0..workers).map(|number| format!("w{number}")).collect();
-    let server = NatsServer::start(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
-    let (relay, credentials) = (TestRelay::start().await, server.file("bot"));
-    let fleet = format!("[fleet]\nserver = \"{}\"\ncredentials = \"{}\"\n", server.url(), credentials.display());
-    // The bot's own device hardly searches.
-    let search = "[search]\ndevice = \"cpu\"\nthreads = 1\nshare_percent = 10\n";
-    let home = Home::with(&[relay.url()], &format!("{fleet}{search}"));
-    let bot = home.spawn().await;
-    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
-    // No core finds it within the test.
-    asker.ask("qqqqqqqq").await;
-    let pids = [bot.pid(), vault_of(bot.pid()).unwrap(), server.pid()];
-    let memory = || pids.map(|pid| usage::of(pid).1);
-    let seconds = || [usage::seconds_beside_search(pids[0]), usage::of(pids[1]).0, usage::of(pids[2]).0];
-    let alone = memory();
-    let (heard, _running) = simulate(&server, &names, starts, Duration::from_millis(400));
-    let launches = || heard.launches.load(Ordering::Relaxed);
-    wait_for("they work", || launches() > 30 * workers as u64).await;
-    let (began, before, used) = (Instant::now(), launches(), seconds());
-    let enough = before + 60 * workers as u64;
-    wait_for("they have worked", || launches() > enough).await;
-    let (time, orders, after) = (began.elapsed(), launches() - before, seconds());
-    println!("{workers} workers, {starts} start points: {orders} orders in {time:?}; of bot, vault and server:");
-    let times = [0, 1, 2].map(|at| after[at] - used[at]);
-    println!("orders a second: {:.1}", orders as f64 / time.as_secs_f64());
-    println!("processor time of an order, microseconds: {:.0?}", times.map(|time| time / orders as f64 * 1e6));
-    let now = memory();
-    println!("memory without workers, MB: {:.1?}", alone.map(|bytes| bytes as f64 / 1e6));
-    let grown = [0, 1, 2].map(|at| now[at].saturating_sub(alone[at]) as f64 / 1e3 / workers as f64);
-    println!("memory of a worker, kB: {grown:.0?}");
-    assert!(orders > 0 && times[0] > 0.0);
 }

@@ -1,6 +1,5 @@
 //! Difficulties, compared with counts.
 
-use super::super::chance::{Effort, chance_of_any};
 use super::super::characters::NPUB_CHARACTERS;
 use super::super::pattern::KeyShape;
 use super::super::{Difficulty, PatternSet};
@@ -16,36 +15,6 @@ fn counted(shapes: &[KeyShape]) -> f64 {
         shapes.iter().any(|shape| shape.matches(&values))
     };
     (0..1u32 << 20).filter(|&number| fits(number)).count() as f64 / f64::from(1u32 << 20)
-}
-
-#[test]
-fn of_four_characters_all_are_counted() {
-    let sets: &[&[&str]] = &[
-        &["q"],
-        &["q?[ps]"],
-        &["=3"],
-        &["zeros:7", "q"],
-        &["hex:0f", "hex:0"],
-        &["*aa*@4"],
-        &["a*c*@4", "*ac*@4", "[ac]?[ac]"],
-        &["*a*c*@4", "*ca*@3"],
-        &["~cat", "ca", "[cd]at", "c?t"],
-        &["words:4", "=2"],
-    ];
-    for texts in sets {
-        let patterns: Vec<Pattern> = texts.iter().map(|text| pattern(text)).collect();
-        let mut shapes: Vec<KeyShape> = patterns.iter().flat_map(Pattern::shapes).collect();
-        shapes.retain(|shape| shape.len() <= 4);
-        let (chance, expected) = (chance_of_any(&shapes, &mut Effort::full()).unwrap(), counted(&shapes));
-        assert!((chance / expected - 1.0).abs() < 1e-12, "{texts:?}: {chance} is not {expected}");
-        if !texts.contains(&"words:4") {
-            let of_set = PatternSet::new(patterns.clone()).difficulty().unwrap().candidates();
-            assert!((of_set * expected - 1.0).abs() < 1e-12, "{texts:?}: {of_set}");
-        }
-        if let [only] = patterns.as_slice() {
-            assert!((expected * only.difficulty().candidates() - 1.0).abs() < 1e-12, "{only}");
-        }
-    }
 }
 
 /// A random pattern of a random kind that restricts only the first four characters, as a person
@@ -83,15 +52,18 @@ fn within_four_characters(rng: &mut StdRng) -> String {
 }
 
 #[test]
-fn of_random_sets_within_four_characters_all_are_counted() {
+fn of_sets_within_four_characters_all_are_counted() {
     let mut rng = random();
     const KINDS: usize = 7;
     let (mut sets, mut kinds) = (0, std::collections::BTreeSet::new());
-    // Eight sets may lack a kind, so more are drawn until all kinds have occurred.
-    while sets < 8 || (kinds.len() < KINDS && sets < 200) {
+    let known = ["q", "q?[ps]", "=3", "zeros:7 q", "hex:0f hex:0", "*aa*@4", "a*c*@4 *ac*@4 [ac]?[ac]"];
+    let known = known.into_iter().chain(["*a*c*@4 *ca*@3", "~cat ca [cd]at c?t", "=2"]);
+    let mut known = known.map(|texts| texts.split(' ').map(str::to_owned).collect::<Vec<_>>());
+    // So few sets may lack a kind, so more are drawn until all kinds have occurred.
+    while sets < 14 || (kinds.len() < KINDS && sets < 200) {
         let count = rng.random_range(1..=6);
-        let written = (0..count).map(|_| within_four_characters(&mut rng));
-        let patterns: Vec<Pattern> = written.filter_map(|text| text.parse().ok()).collect();
+        let written = known.next().unwrap_or_else(|| (0..count).map(|_| within_four_characters(&mut rng)).collect());
+        let patterns: Vec<Pattern> = written.iter().filter_map(|text| text.parse().ok()).collect();
         let shapes: Vec<KeyShape> = patterns.iter().flat_map(Pattern::shapes).collect();
         if patterns.is_empty() {
             continue;

@@ -73,20 +73,15 @@ pub fn check() -> Result<(), String> {
     // SAFETY: the library is there.
     let library = unsafe { sys::culib() };
     // SAFETY: the address is only compared, not called.
-    let has = |name: &&&str| unsafe { library.get::<*const ()>(name.as_bytes()) }.is_ok();
-    let version = if has(&&"cuDriverGetVersion") { version() } else { Err(String::new()) };
-    match version {
-        Ok(version) if version < LEAST_CUDA => {
-            return Err(format!(
-                "the NVIDIA driver is too old: it serves CUDA {}; install 525 or newer",
-                dotted(version)
-            ));
+    let has = |name: &str| unsafe { library.get::<*const ()>(name.as_bytes()) }.is_ok();
+    if has("cuDriverGetVersion") {
+        let version = version()?;
+        if version < LEAST_CUDA {
+            let served = dotted(version);
+            return Err(format!("the NVIDIA driver is too old: it serves CUDA {served}; install 525 or newer"));
         }
-        Ok(_) => {}
-        Err(reason) if !reason.is_empty() => return Err(reason),
-        Err(_) => {}
     }
-    match FUNCTIONS.iter().find(|name| !has(name)) {
+    match FUNCTIONS.iter().find(|&&name| !has(name)) {
         Some(missing) => Err(format!(
             "the NVIDIA driver's library lacks {missing}, which driver 525 and all newer ones have; install the driver \
              again, or a newer one"

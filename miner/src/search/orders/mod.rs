@@ -9,14 +9,13 @@
 //! Patterns are sent once, as a set; orders refer to it, and the next set is sent as the difference
 //! to one that the device has. What a device claims is bounded, and verified by whoever ordered.
 
-mod carry_out;
 mod messages;
 mod process;
 mod sets;
 
-pub use carry_out::{ReceivedOrder, carry_out};
 pub use messages::{
-    Answer, LARGEST_ORDER, MOST_CANDIDATES, MOST_STARTS, Refusal, ToDevice, WireError, decode, encode, is_text, text,
+    Answer, LARGEST_ORDER, MOST_CANDIDATES, MOST_STARTS, ReceivedOrder, Refusal, ToDevice, WireError, carry_out,
+    decode, encode, is_text, text,
 };
 pub use process::{DeviceProcess, ProcessPipe, serve_device};
 pub use sets::{Differences, PatternChange, ReceivedSets, SentSets};

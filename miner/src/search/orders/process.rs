@@ -12,8 +12,7 @@
 //! stream, ends the process. The bot believes the process as far as any device: its claims are
 //! bounded here, and verified like all others.
 
-use super::carry_out::carry_out;
-use super::messages::{Answer, LARGEST_ORDER, MOST_STARTS, Refusal, ToDevice, decode, encode, text};
+use super::messages::{Answer, LARGEST_ORDER, MOST_STARTS, Refusal, ToDevice, carry_out, decode, encode, text};
 use super::sets::{Differences, ReceivedSets, SentSets};
 use crate::search::calibration::{Calibration, Calibrations, Choice};
 use crate::search::device::{DeviceId, DeviceInfo};

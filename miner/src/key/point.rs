@@ -1,5 +1,6 @@
-//! The public point that a search starts from.
+//! Public points: where a search starts, and what it finds.
 
+use bech32::{Bech32, Hrp};
 use secp256k1::PublicKey;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -32,5 +33,25 @@ impl StartPoint {
 impl fmt::Debug for StartPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "StartPoint({})", self.0)
+    }
+}
+
+/// x-coordinate of a public key, 32 bytes, big-endian, as Nostr shows it: bech32 with the
+/// human-readable part `npub` (NIP-19). `P` and `-P` have the same npub.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Npub(pub [u8; 32]);
+
+impl fmt::Display for Npub {
+    /// Writes `npub1` and 58 characters: 52 of data, 6 of checksum.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hrp = Hrp::parse_unchecked("npub");
+        let text = bech32::encode::<Bech32>(hrp, &self.0).map_err(|_| fmt::Error)?;
+        f.write_str(&text)
+    }
+}
+
+impl fmt::Debug for Npub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
