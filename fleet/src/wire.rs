@@ -67,7 +67,7 @@ impl Hello {
 mod tests {
     use super::*;
     use npubbot_miner::key::{Offset, Rotation, StartPoint, Tweak};
-    use npubbot_miner::search::orders::{Answer, LARGEST_ORDER, MOST_CANDIDATES, PatternChange, ToDevice, encode};
+    use npubbot_miner::search::orders::{Answer, LARGEST_ORDER, MOST_CANDIDATES, ToDevice, encode};
     use npubbot_miner::search::{ClaimedHit, LaunchReport, MOST_DEVICES};
     use secp256k1::{PublicKey, SECP256K1, SecretKey};
     use std::time::Duration;
@@ -155,26 +155,6 @@ mod tests {
         let mut turned = bytes;
         turned[rotation] = 3;
         assert!(read(&turned).is_err(), "there are three rotations");
-    }
-
-    /// Sizes as in `docs/scale.md`, with the largest numbers.
-    #[test]
-    fn messages_are_as_long_as_the_page_on_scale_says() {
-        let start = StartPoint::new(PublicKey::from_secret_key(SECP256K1, &SecretKey::from_slice(&[9; 32]).unwrap()));
-        let (most, own) = (u64::MAX, vec!["qqqqqq".to_owned()]);
-        let order =
-            |starts| encode(&ToDevice::Order { order: most, set: most, starts: vec![start; starts] }).unwrap().len();
-        let change = |base, removed, added| {
-            let (is_first, is_last) = (true, true);
-            let forgotten = vec![];
-            let change = PatternChange { set: most, base, is_first, is_last, removed, added, forgotten };
-            encode(&ToDevice::Patterns(change))
-        };
-        let set = |patterns: usize| change(None, vec![], vec!["qqqqqqqqqqqq".to_owned(); patterns]).unwrap().len();
-        let answer = |hits| encode(&found(1 << 40, hits)).unwrap().len();
-        assert_eq!([order(1), order(27), answer(0), answer(1)], [55, 913, 34, 69]);
-        assert_eq!(change(Some(most), vec![], own).unwrap().len(), 34);
-        assert_eq!(set(1001) - set(1000), 13, "each pattern, and its length");
     }
 
     proptest::proptest! {

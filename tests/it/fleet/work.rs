@@ -17,7 +17,6 @@ use std::sync::{Arc, Mutex};
 
 pub const TESTS: &[Test] = &[
     test!(a_key_is_delivered_that_only_a_worker_searched_for).slow(),
-    test!(a_job_is_found_where_only_a_worker_searches).slow(),
     test!(the_operator_sees_the_workers_of_a_running_bot).slow(),
     test!(no_start_point_is_used_by_two_workers).slow(),
     test!(a_killed_worker_costs_seconds_and_one_that_is_started_again_works).slow(),
@@ -40,20 +39,6 @@ async fn a_key_is_delivered_that_only_a_worker_searched_for() {
     assert!(asker.ask("npub1cats").await.contains("cats"));
     asker.next_key().await.assert_starts_with("cats");
     until("the worker works", || async { worker().filter(|device| device.health == Health::Working) }).await;
-}
-
-async fn a_job_is_found_where_only_a_worker_searches() {
-    let server = NatsServer::start(&["ann"]).await;
-    let bot = Headquarters::start(&server);
-    let _worker = ChildGuard(server.worker(&server.file("ann")).spawn().unwrap());
-    bot.works("ann").await;
-    for (job, prefix) in [(1, "qqqq"), (2, "cafe"), (3, "0ne0")] {
-        bot.order(job, prefix);
-        let find = bot.found(job).await;
-        assert!(find.hit.npub().to_string()[5..].starts_with(prefix));
-    }
-    let local = bot.scheduler.devices().into_iter().find(|device| device.id.to_string() == "cpu").unwrap();
-    assert!(local.candidates < 10_000, "the bot's own device has tested {}", local.candidates);
 }
 
 async fn the_operator_sees_the_workers_of_a_running_bot() {

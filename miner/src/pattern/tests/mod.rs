@@ -7,7 +7,6 @@ mod estimate;
 mod grammar;
 mod matching;
 mod naive;
-mod sampled;
 mod suggestions;
 
 use super::{ALPHABET, Pattern};

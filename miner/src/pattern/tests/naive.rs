@@ -5,25 +5,11 @@ use super::*;
 
 /// Whether a key matches a pattern, decided by the texts only.
 pub fn naive(pattern: &str, npub: &Npub) -> bool {
-    Naive::read(pattern).has(&Texts::of(npub))
-}
-
-/// A key's texts.
-pub struct Texts {
-    /// The characters after `npub1`.
-    characters: Vec<char>,
-    hex: String,
-}
-
-impl Texts {
-    pub fn of(npub: &Npub) -> Texts {
-        let hex = npub.0.iter().map(|byte| format!("{byte:02x}")).collect();
-        Texts { characters: text_of(npub).chars().collect(), hex }
-    }
+    Naive::read(pattern).has(npub)
 }
 
 /// A pattern as the oracle reads it.
-pub enum Naive {
+enum Naive {
     HexStart(String),
     HexEnd(String),
     Zeros(usize),
@@ -36,7 +22,7 @@ pub enum Naive {
 }
 
 impl Naive {
-    pub fn read(pattern: &str) -> Naive {
+    fn read(pattern: &str) -> Naive {
         if let Some(digits) = pattern.strip_prefix("hex:") {
             let end = digits.strip_prefix('*').map(|end| Naive::HexEnd(end.to_owned()));
             return end.unwrap_or_else(|| Naive::HexStart(digits.to_owned()));
@@ -63,7 +49,9 @@ impl Naive {
         Naive::Places(places(body, is_alike), within)
     }
 
-    pub fn has(&self, Texts { characters, hex }: &Texts) -> bool {
+    fn has(&self, npub: &Npub) -> bool {
+        let characters: &[char] = &text_of(npub).chars().collect::<Vec<_>>();
+        let hex: String = npub.0.iter().map(|byte| format!("{byte:02x}")).collect();
         let equal = |run: &[char]| run.iter().all(|&c| c == run[0]);
         match self {
             Naive::HexStart(digits) => hex.starts_with(digits),

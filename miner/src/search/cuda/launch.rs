@@ -2,21 +2,20 @@
 //! same hits and differ in their use of shared memory and tensor cores; the kernels for whole keys;
 //! and the kernel that recomputes suspects in full, with its hits.
 
-use super::abi::{DeviceChecks, DeviceScreen, Point, Search, Suspect, WholeSearch};
+use super::abi::{DeviceChecks, DeviceScreen, Search, Suspect, WholeSearch};
 use super::constants::{
     ACCEPTED_WORDS, CENTRE_CONSTANTS, CHECKSUM_WORDS, COARSE_BITS, CONFIRM_BLOCKS, CONFIRM_THREADS, DEFERRED_BYTES,
-    FEW_BITS, FEWER_WARPS, GROUP, LARGE_BITS, LARGE_BLOCK, MATRIX_BYTES, MIDDLE_BLOCK, MOST_DEFERRED, PARITY_GROUPS,
-    SCRATCH_BYTES, SMALL_BLOCK, WARPS, WHOLE_ENTRY_BYTES, WHOLE_FIELDS,
+    FEW_BITS, FEWER_WARPS, GROUP, LARGE_BITS, LARGE_BLOCK, MIDDLE_BLOCK, MOST_DEFERRED, PARITY_GROUPS, SCRATCH_BYTES,
+    SMALL_BLOCK, WARPS, WHOLE_FIELDS,
 };
 use super::driver::reason;
-use super::geometry::{FIELD_BYTES, Geometry, STEP, TABLE, WARP, stretch_start, threads_per_start};
+use super::geometry::{FIELD_BYTES, Geometry, STEP, WARP, stretch_start, threads_per_start};
 use super::key_tests::ScreenForm;
+use super::tables::SearchTables;
 use crate::key::{Offset, Rotation, Tweak};
 use crate::search::searcher::ClaimedHit;
 use cudarc::driver::sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-use cudarc::driver::{
-    CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DriverError, LaunchConfig, PushKernelArg,
-};
+use cudarc::driver::{CudaFunction, CudaModule, CudaStream, DevicePtr, DriverError, LaunchConfig, PushKernelArg};
 use std::sync::Arc;
 
 /// A variant of `kernels/search.cu`.
@@ -172,24 +171,19 @@ fn shared_bytes(block: u32, tests: u32) -> u32 {
     threads * (fit.min(WHOLE_FIELDS) * FIELD_BYTES as u32 + SCRATCH_BYTES) + tests
 }
 
-/// The kernels for whole keys, and their tables.
+/// The kernels for whole keys.
 pub struct WholeKeyKernels {
     any: SearchKernel,
     ends: SearchKernel,
     runs: SearchKernel,
     texts: SearchKernel,
-    table: CudaSlice<u8>,
-    /// The matrix of β for the tensor cores.
-    beta: CudaSlice<u8>,
 }
 
 impl WholeKeyKernels {
-    /// Builds the tables from the points i·G. The kernels are those with the largest blocks that the
-    /// module has and the GPU can launch, with this much shared memory per block if possible.
+    /// The kernels with the largest blocks that the module has and the GPU can launch, with this
+    /// much shared memory per block if possible.
     pub fn new(
-        stream: &Arc<CudaStream>,
         module: &Arc<CudaModule>,
-        points: &CudaSlice<Point>,
         multiprocessors: u32,
         shared_memory: Option<u32>,
     ) -> Result<WholeKeyKernels, DriverError> {
@@ -201,30 +195,22 @@ impl WholeKeyKernels {
         let kernel = |suffix: &str, tests: u32| {
             let bytes = shared_bytes(block, tests);
             let function = load(module, &format!("{prefix}_{suffix}"), bytes)?;
-            Ok::<_, DriverError>(SearchKernel {
-                function,
-                config: launch_config(multiprocessors, WARPS, bytes),
-                bits: 0,
-            })
+            let config = launch_config(multiprocessors, WARPS, bytes);
+            Ok::<_, DriverError>(SearchKernel { function, config, bits: 0 })
         };
-        let (any, ends, runs) =
-            (kernel("any", QUICK_BYTES)?, kernel("ends", QUICK_BYTES)?, kernel("runs", QUICK_BYTES)?);
-        let texts = kernel("texts", TEXT_BYTES)?;
-        let build = module.load_function("build_whole_table")?;
-        let mut table = stream.alloc_zeros::<u8>((TABLE * WHOLE_ENTRY_BYTES) as usize)?;
-        let mut beta = stream.alloc_zeros::<u8>(MATRIX_BYTES as usize)?;
-        let mut launch = stream.launch_builder(&build);
-        launch.arg(points).arg(&mut table).arg(&TABLE).arg(&mut beta);
-        // SAFETY: the arguments match `build_whole_table`. The grid covers the table, and the
-        // kernel checks its end.
-        unsafe { launch.launch(groups_of_128(TABLE))? };
-        Ok(WholeKeyKernels { any, ends, runs, texts, table, beta })
+        Ok(WholeKeyKernels {
+            any: kernel("any", QUICK_BYTES)?,
+            ends: kernel("ends", QUICK_BYTES)?,
+            runs: kernel("runs", QUICK_BYTES)?,
+            texts: kernel("texts", TEXT_BYTES)?,
+        })
     }
 
     /// Queues the search of whole keys: by the tests of the screen, or by the texts of all keys.
     pub fn search(
         &self,
         stream: &Arc<CudaStream>,
+        tables: &SearchTables,
         search: &Search,
         screen: Option<&DeviceScreen>,
         whole: &WholeSearch,
@@ -235,7 +221,7 @@ impl WholeKeyKernels {
             Some(ScreenForm::Runs) => &self.runs,
             None => &self.texts,
         };
-        let (table, beta) = (self.table.device_ptr(stream).0, self.beta.device_ptr(stream).0);
+        let (table, beta) = (tables.whole.device_ptr(stream).0, tables.beta.device_ptr(stream).0);
         let mut launch = stream.launch_builder(&kernel.function);
         launch.arg(search);
         match screen {
@@ -300,11 +286,6 @@ pub fn claim(hit: &Suspect, warps: u32) -> ClaimedHit {
     let minus = hit.which / 3 % 2 == 1;
     let offset = Offset::of_point(centre, if minus { -step } else { step }, rotation(hit.which / 6 % 3));
     ClaimedHit { start: (hit.thread / per_start) as usize, tweak: Tweak { offset, rotation: rotation(hit.which % 3) } }
-}
-
-/// A grid of blocks of 128 threads, at least `threads` of them.
-pub fn groups_of_128(threads: u32) -> LaunchConfig {
-    LaunchConfig { grid_dim: (threads.div_ceil(128), 1, 1), block_dim: (128, 1, 1), shared_mem_bytes: 0 }
 }
 
 #[cfg(test)]

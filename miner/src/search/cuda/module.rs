@@ -44,14 +44,11 @@ const NVRTC_REMEDY: &str = "install NVRTC 12.9, which driver 525 and newer take 
 #[cfg(feature = "test-util")]
 pub const ASSEMBLER_REPORT: &str = include_str!(concat!(env!("OUT_DIR"), "/assembler.txt"));
 
-/// All kernels except those of the search itself, which `launch.rs` loads.
+/// The module of the kernels, and those of them that change the filter and recompute suspects.
 pub struct Kernels {
     pub module: Arc<CudaModule>,
     pub confirm: CudaFunction,
-    pub build_table: CudaFunction,
     pub build_filter: CudaFunction,
-    pub build_matrices: CudaFunction,
-    pub build_groups: CudaFunction,
     /// The compiler of the kernels, such as `NVRTC 12.9`.
     pub compiler: String,
 }
@@ -62,15 +59,7 @@ impl Kernels {
         let (module, compiler) = load(context, store)?;
         let function =
             |name: &str| module.load_function(name).map_err(|error| format!("kernel {name}: {}", reason(error)));
-        Ok(Kernels {
-            confirm: function("confirm")?,
-            build_table: function("build_table")?,
-            build_filter: function("build_filter")?,
-            build_matrices: function("build_matrices")?,
-            build_groups: function("build_groups")?,
-            compiler,
-            module,
-        })
+        Ok(Kernels { confirm: function("confirm")?, build_filter: function("build_filter")?, compiler, module })
     }
 }
 

@@ -13,7 +13,7 @@ use super::geometry::{
 use super::launch::{Variant, WholeKeyKernels, available, claim, confirm, named, search_top_words};
 use super::module::Kernels;
 use super::pace::{Aim, LaunchPace, Method};
-use super::tables::{SearchTables, multiples};
+use super::tables::SearchTables;
 use crate::pattern::PatternSet;
 use crate::search::device::{DeviceId, DeviceInfo};
 use crate::search::error::SearchError;
@@ -137,10 +137,8 @@ impl CudaSearcher {
         let (free, _) = context.mem_get_info()?;
         let stream = context.new_stream()?;
         let (major, minor) = context.compute_capability()?;
-        let points = stream.clone_htod(&multiples().table)?;
-        let tables = SearchTables::new(&stream, &kernels, &points)?;
-        let whole_keys =
-            WholeKeyKernels::new(&stream, &kernels.module, &points, geometry.multiprocessors, options.shared_memory)?;
+        let tables = SearchTables::new(&stream, &kernels.module)?;
+        let whole_keys = WholeKeyKernels::new(&kernels.module, geometry.multiprocessors, options.shared_memory)?;
         let threads = geometry.most_threads() as usize;
         let filter = DeviceFilter::new(&stream)?;
         let constants = stream.alloc_zeros(threads * CENTRE_CONSTANTS as usize * FIELD_BYTES)?;
@@ -277,7 +275,7 @@ impl CudaSearcher {
         at.started.record(stream)?;
         let whole = self.filter.tests.argument(stream, self.filter.checks.checksums(stream));
         if self.filter.tests.are_needed() {
-            self.whole_keys.search(stream, &search, self.filter.tests.screen.as_ref(), &whole)?;
+            self.whole_keys.search(stream, &self.tables, &search, self.filter.tests.screen.as_ref(), &whole)?;
         } else {
             search_top_words(stream, self.variant.kernel(self.filter.form()), &search)?;
         }

@@ -2,15 +2,13 @@
 //! launch.
 
 use super::abi::Point;
-use super::constants::{ENTRY_BYTES, GROUP, GROUP_BYTES, MATRICES, MATRIX_BYTES};
+use super::constants::{ENTRY_BYTES, GROUP, GROUP_BYTES, MATRICES, MATRIX_BYTES, WHOLE_ENTRY_BYTES};
 use super::geometry::{MOST_THREADS_PER_START, STRIDE, TABLE, multiple_of_generator};
-use super::launch::groups_of_128;
-use super::module::Kernels;
 use crate::key::StartPoint;
-use cudarc::driver::{CudaSlice, CudaStream, DriverError, PushKernelArg};
+use cudarc::driver::{CudaModule, CudaSlice, CudaStream, DriverError, LaunchConfig, PushKernelArg};
 use std::sync::{Arc, OnceLock};
 
-/// SearchTables in device memory.
+/// The tables in device memory.
 pub struct SearchTables {
     pub entries: CudaSlice<u8>,
     /// The matrices of the entries' constants, for the tensor cores.
@@ -19,34 +17,51 @@ pub struct SearchTables {
     pub groups: CudaSlice<u8>,
     /// The multiple of G at which each thread of a start point begins, relative to the start point.
     pub stretches: CudaSlice<Point>,
+    /// The entries for the search of whole keys.
+    pub whole: CudaSlice<u8>,
+    /// The matrix of β for the tensor cores.
+    pub beta: CudaSlice<u8>,
 }
 
 impl SearchTables {
-    /// Queues the kernels that build the tables from the points i·G.
-    pub fn new(
-        stream: &Arc<CudaStream>,
-        kernels: &Kernels,
-        points: &CudaSlice<Point>,
-    ) -> Result<SearchTables, DriverError> {
-        let mut entries = stream.alloc_zeros::<u8>((TABLE * ENTRY_BYTES) as usize)?;
-        let mut build = stream.launch_builder(&kernels.build_table);
-        build.arg(points).arg(&mut entries).arg(&TABLE);
+    /// Queues the kernels that build the tables.
+    pub fn new(stream: &Arc<CudaStream>, module: &Arc<CudaModule>) -> Result<SearchTables, DriverError> {
+        const GROUPS: u32 = TABLE / GROUP;
+        let points = stream.clone_htod(&multiples().table)?;
+        let alloc = |bytes: u32| stream.alloc_zeros::<u8>(bytes as usize);
+        let mut entries = alloc(TABLE * ENTRY_BYTES)?;
+        let function = module.load_function("build_table")?;
+        let mut build = stream.launch_builder(&function);
+        build.arg(&points).arg(&mut entries).arg(&TABLE);
         // SAFETY: the arguments match `build_table`. The grid covers the table, and the kernel
         // checks the table's end.
         unsafe { build.launch(groups_of_128(TABLE))? };
-        let mut matrices = stream.alloc_zeros::<u8>((TABLE * MATRICES * MATRIX_BYTES) as usize)?;
-        let mut build = stream.launch_builder(&kernels.build_matrices);
+        let mut matrices = alloc(TABLE * MATRICES * MATRIX_BYTES)?;
+        let function = module.load_function("build_matrices")?;
+        let mut build = stream.launch_builder(&function);
         build.arg(&entries).arg(&mut matrices).arg(&TABLE);
         // SAFETY: as above, with 32 threads per entry.
         unsafe { build.launch(groups_of_128(32 * TABLE))? };
-        let count = TABLE / GROUP;
-        let mut groups = stream.alloc_zeros::<u8>((count * GROUP_BYTES) as usize)?;
-        let mut build = stream.launch_builder(&kernels.build_groups);
-        build.arg(&entries).arg(&mut groups).arg(&count);
+        let mut groups = alloc(GROUPS * GROUP_BYTES)?;
+        let function = module.load_function("build_groups")?;
+        let mut build = stream.launch_builder(&function);
+        build.arg(&entries).arg(&mut groups).arg(&GROUPS);
         // SAFETY: as above, with 32 threads per group.
-        unsafe { build.launch(groups_of_128(32 * count))? };
-        Ok(SearchTables { entries, matrices, groups, stretches: stream.clone_htod(&multiples().stretches)? })
+        unsafe { build.launch(groups_of_128(32 * GROUPS))? };
+        let (mut whole, mut beta) = (alloc(TABLE * WHOLE_ENTRY_BYTES)?, alloc(MATRIX_BYTES)?);
+        let function = module.load_function("build_whole_table")?;
+        let mut build = stream.launch_builder(&function);
+        build.arg(&points).arg(&mut whole).arg(&TABLE).arg(&mut beta);
+        // SAFETY: as for `build_table`.
+        unsafe { build.launch(groups_of_128(TABLE))? };
+        let stretches = stream.clone_htod(&multiples().stretches)?;
+        Ok(SearchTables { entries, matrices, groups, stretches, whole, beta })
     }
+}
+
+/// A grid of blocks of 128 threads, at least `threads` of them.
+fn groups_of_128(threads: u32) -> LaunchConfig {
+    LaunchConfig { grid_dim: (threads.div_ceil(128), 1, 1), block_dim: (128, 1, 1), shared_mem_bytes: 0 }
 }
 
 /// Multiples of G, computed by libsecp256k1.
