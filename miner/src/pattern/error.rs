@@ -38,7 +38,7 @@ pub enum PatternError {
     #[error("write several characters for one place as [s5]")]
     Class,
     /// A number that is missing, malformed or out of range.
-    #[error("after `{keyword}` comes a number from {least} to {most}{}", number_hint(.nearest, .example))]
+    #[error("after `{keyword}` comes a number from {least} to {most}{}", hint(.nearest, .example))]
     Number {
         /// The word before the number.
         keyword: &'static str,
@@ -52,14 +52,14 @@ pub enum PatternError {
         example: String,
     },
     /// A text that is not hexadecimal. Carries the pattern that was probably meant, if any.
-    #[error("after `hex:` come 1 to 64 of the digits 0 to 9 and a to f{}", hex_hint(.0))]
+    #[error("after `hex:` come 1 to 64 of the digits 0 to 9 and a to f{}", hint(.0, "hex:c0de or hex:*beef"))]
     Hex(Option<String>),
     /// More hexadecimal digits than a key has: their number.
     #[error("a key has {HEX_DIGITS} hexadecimal digits; these are {digits}, leave out {more}", digits = .0, more = .0 - HEX_DIGITS)]
     HexTooLong(usize),
     /// A number after `@` that is too small for the parts before it, or without such parts. Carries
     /// the pattern with the nearest number that works, if there is one.
-    #[error("`@` follows a word between stars and says within how many characters{}", within_hint(.0))]
+    #[error("`@` follows a word between stars and says within how many characters{}", hint(.0, "*m0ct*@12"))]
     Within(Option<String>),
     /// More characters than can be chosen together.
     #[error("with a part elsewhere, at most {most} characters can be chosen; these are {0}", most = MOST_CHOSEN)]
@@ -110,16 +110,9 @@ fn look_alike_hint(look_alike: &Option<String>) -> String {
     look_alike.as_ref().map_or_else(String::new, |text| format!("; “{text}” takes any spelling that looks like it"))
 }
 
-fn number_hint(nearest: &Option<String>, example: &str) -> String {
-    nearest.as_ref().map_or_else(|| format!(", like {example}"), |text| format!("; the nearest is “{text}”"))
-}
-
-fn hex_hint(nearest: &Option<String>) -> String {
-    if nearest.is_none() { ", like hex:c0de or hex:*beef".to_owned() } else { or_else(nearest) }
-}
-
-fn within_hint(nearest: &Option<String>) -> String {
-    if nearest.is_none() { ", like *m0ct*@12".to_owned() } else { or_else(nearest) }
+/// The nearest pattern that works, or else an example.
+fn hint(nearest: &Option<String>, example: &str) -> String {
+    if nearest.is_none() { format!(", like {example}") } else { or_else(nearest) }
 }
 
 fn or_else(nearest: &Option<String>) -> String {

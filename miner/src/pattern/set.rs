@@ -217,14 +217,8 @@ pub fn share_of(intervals: &[(u64, u64)]) -> f64 {
 /// Sorts intervals, and joins those that overlap or touch.
 pub fn joined(mut intervals: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     intervals.sort_unstable();
-    let mut joined: Vec<(u64, u64)> = Vec::with_capacity(intervals.len());
-    for (first, last) in intervals {
-        match joined.last_mut() {
-            Some(open) if first <= open.1.saturating_add(1) => open.1 = open.1.max(last),
-            _ => joined.push((first, last)),
-        }
-    }
-    joined
+    let members: Vec<_> = intervals.into_iter().map(|(first, last)| (first, last, 0)).collect();
+    merged(&members, 0).0
 }
 
 /// Adds the intervals of characters at the start. Returns whether they are exact.

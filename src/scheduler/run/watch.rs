@@ -104,7 +104,7 @@ impl Watch {
 pub struct DeviceEnergy {
     /// The device.
     pub id: DeviceId,
-    /// Energy, in joules. The energy of a processor includes all programs that run on it.
+    /// Energy, in joules.
     pub joules: f64,
     /// Candidates tested.
     pub candidates: u64,
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::clock::Clock;
     use crate::scheduler::run::health::Record;
-    use crate::search::{Caps, RemoteId};
+    use crate::search::{Caps, RemoteId, SensorValues};
     use std::fs;
     use std::path::Path;
 
@@ -239,28 +239,27 @@ mod tests {
 
     #[test]
     fn devices_with_a_counter_tell_their_energy_and_what_they_did_with_it() {
-        let sys = tempfile::tempdir().unwrap();
-        let zone = "class/powercap/intel-rapl:0";
-        write(sys.path(), &format!("{zone}/name"), "package-0");
-        write(sys.path(), &format!("{zone}/max_energy_range_uj"), "1000000000");
-        let counter = |value| write(sys.path(), &format!("{zone}/energy_uj"), value);
-        let (with, without) = (record(sys.path()), Record::new(&crate::scheduler::tests::device(DeviceId::Cuda(0))));
+        let sensors = Sensors::unknown();
+        let counter = |joules| sensors.tell(SensorValues::default(), joules);
+        let (with, without) =
+            [DeviceId::Cpu, DeviceId::Cuda(0)].map(|id| Record::new(&crate::scheduler::tests::device(id))).into();
+        with.set_sensors(sensors.clone());
         let meters = EnergyMeters::default();
         let read = |candidates| {
             let status = |record: &Record| (DeviceStatus { candidates, ..record.view() }, record.sensors());
             meters.read(&[status(&with), status(&without)])
         };
         let told = |joules, candidates| vec![DeviceEnergy { id: DeviceId::Cpu, joules, candidates }];
-        counter("100000000");
+        counter(Some(100.0));
         assert_eq!(read(5_000), told(0.0, 0));
-        counter("no number");
+        counter(None);
         assert_eq!(read(6_000), []);
-        counter("400000000");
+        counter(Some(400.0));
         assert_eq!(read(8_000), told(300.0, 3_000));
         // A device that is opened again has a counter that begins at zero.
-        with.set_sensors(Sensors::below(sys.path(), DeviceId::Cpu));
+        counter(Some(0.0));
         assert_eq!(read(8_000), told(300.0, 3_000));
-        counter("450000000");
+        counter(Some(50.0));
         assert_eq!(read(9_000), told(350.0, 4_000));
     }
 }
