@@ -178,38 +178,35 @@ pub struct Calendar {
 }
 
 impl Hours {
-    /// The hours from this time on, in Unix seconds.
-    pub fn calendar(&self, unix_seconds: u64) -> Calendar {
-        let changes = self.changes(unix_seconds, DAYS);
-        let (wait, begin, rest) = match (self.contain(unix_seconds), changes.as_slice()) {
-            (true, changes) => (0, unix_seconds, changes),
-            (false, [begin, rest @ ..]) => (begin - unix_seconds, *begin, rest),
-            // Every day has spans, so the hours always begin again.
-            (false, []) => (u64::from(DAYS) * 86_400, unix_seconds, [].as_slice()),
-        };
-        let mut turns = Vec::new();
-        let mut begin = begin;
-        // A last turn without an end is left out.
-        for turn in rest.chunks_exact(2) {
-            turns.push(((turn[0] - begin) as f64, (turn[1] - turn[0]) as f64));
-            begin = turn[1];
+    /// The spans within the hours from this time on, in Unix seconds, for `days` days.
+    fn open_spans(&self, from: u64, days: u32) -> Vec<(u64, u64)> {
+        let mut edges = self.changes(from, days);
+        if self.contain(from) {
+            edges.insert(0, from);
         }
-        Calendar { wait: Duration::from_secs(wait), turns }
+        let end = from.saturating_add(u64::from(days) * 86_400);
+        edges.chunks(2).map(|span| (span[0], span.get(1).copied().unwrap_or(end))).collect()
+    }
+
+    /// The hours from this time on, in Unix seconds.
+    pub fn calendar(&self, from: u64) -> Calendar {
+        let spans = self.open_spans(from, DAYS);
+        // Every day has spans, so the hours always begin again.
+        let wait = spans.first().map_or(u64::from(DAYS) * 86_400, |(begin, _)| begin - from);
+        // The last span, after which nothing is known, is left out.
+        let turn = |pair: &[(u64, u64)]| ((pair[0].1 - pair[0].0) as f64, (pair[1].0 - pair[0].1) as f64);
+        Calendar { wait: Duration::from_secs(wait), turns: spans.windows(2).map(turn).collect() }
     }
 
     /// Seconds within the hours between two times in Unix seconds. Beyond 60 days they are
     /// estimated from the first 60.
     pub fn between(&self, from: u64, until: u64) -> u64 {
-        const MOST_DAYS: u64 = 60;
+        const MOST_DAYS: u32 = 60;
         let whole = until.saturating_sub(from);
-        let looked_at = whole.min(MOST_DAYS * 86_400);
-        let (mut is_open, mut last, mut open) = (self.contain(from), from, 0);
+        let looked_at = whole.min(u64::from(MOST_DAYS) * 86_400);
         let end = from.saturating_add(looked_at);
-        let changes = self.changes(from, MOST_DAYS as u32).into_iter().take_while(|&change| change < end);
-        for change in changes.chain([end]) {
-            open += if is_open { change - last } else { 0 };
-            (is_open, last) = (!is_open, change);
-        }
+        let spans = self.open_spans(from, MOST_DAYS).into_iter();
+        let open: u64 = spans.map(|(begin, close)| close.min(end).saturating_sub(begin)).sum();
         if whole == looked_at { open } else { (open as f64 / looked_at as f64 * whole as f64) as u64 }
     }
 }

@@ -36,48 +36,15 @@ pub fn nearest(character: char) -> &'static [char] {
     }
 }
 
-/// Characters of the alphabet that people read as this letter or digit, the most similar first. In
-/// a pattern after `~`, each of them may stand for it. Empty if there is none.
-/// `docs/askers/patterns.md` has the same table.
+/// Letters and digits, each with the characters of the alphabet that people read as it, the most
+/// similar first. `docs/askers/patterns.md` has the same table.
+const LOOK_ALIKES: &str = "00 o0 1l 22z 33e 44a 55s 66 77t 88 99g aa4 b86 cc dd ee3 ff gg9 hh ilj jj kk ll mm \
+                           nn pp qq rr ss5 tt7 uuv vvu ww xx yy zz2";
+
+/// Characters of the alphabet that people read as this letter or digit. In a pattern after `~`, each
+/// of them may stand for it. Empty if there is none.
 pub fn look_alikes(character: char) -> &'static str {
-    match character {
-        '0' | 'o' => "0",
-        '1' => "l",
-        '2' => "2z",
-        '3' => "3e",
-        '4' => "4a",
-        '5' => "5s",
-        '6' => "6",
-        '7' => "7t",
-        '8' => "8",
-        '9' => "9g",
-        'a' => "a4",
-        'b' => "86",
-        'c' => "c",
-        'd' => "d",
-        'e' => "e3",
-        'f' => "f",
-        'g' => "g9",
-        'h' => "h",
-        'i' => "lj",
-        'j' => "j",
-        'k' => "k",
-        'l' => "l",
-        'm' => "m",
-        'n' => "n",
-        'p' => "p",
-        'q' => "q",
-        'r' => "r",
-        's' => "s5",
-        't' => "t7",
-        'u' => "uv",
-        'v' => "vu",
-        'w' => "w",
-        'x' => "x",
-        'y' => "y",
-        'z' => "z2",
-        _ => "",
-    }
+    LOOK_ALIKES.split(' ').find_map(|entry| entry.strip_prefix(character)).unwrap_or_default()
 }
 
 /// Characters after `npub1`: 52 of data, 6 of checksum.
