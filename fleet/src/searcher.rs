@@ -160,9 +160,9 @@ impl Searcher for RemoteSearcher {
     }
 
     fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
-        let (given, wanted) = (launch.starts.len(), self.starts());
-        if given != wanted {
-            return Err(SearchError::WrongStartCount { given, wanted });
+        let given = launch.starts.len();
+        if given != self.starts() {
+            return Err(SearchError::START_COUNT);
         }
         let now = Instant::now();
         let of_worker = self.session.pace.lock().unwrap_or_else(PoisonError::into_inner).take_many(now, given as u32);
@@ -177,7 +177,7 @@ impl Searcher for RemoteSearcher {
     }
 
     fn collect(&mut self) -> Result<LaunchReport, SearchError> {
-        let launch = self.launches.pop_front().ok_or(SearchError::NothingSubmitted)?;
+        let launch = self.launches.pop_front().ok_or(SearchError::NOTHING_SUBMITTED)?;
         let (found, age) = self.session.wait().map_err(|end| self.error(end))?;
         self.note_answer();
         let (candidates, hits) = self.proven(&launch, &found).map_err(|reason| {

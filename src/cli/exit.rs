@@ -185,14 +185,8 @@ fn control(error: &ControlError) -> Repair {
 
 fn search(error: &SearchError) -> Repair {
     match error {
-        SearchError::UnknownDevice { .. }
-        | SearchError::UnknownPreference { .. }
-        | SearchError::NoSuchDevice { .. }
-        | SearchError::UnsupportedCpuKernel { .. } => Repair::Person,
-        SearchError::DeviceFailed { .. }
-        | SearchError::Distrusted { .. }
-        | SearchError::WrongStartCount { .. }
-        | SearchError::NothingSubmitted => Repair::Time,
+        SearchError::NoSuchDevice { .. } | SearchError::UnsupportedCpuKernel { .. } => Repair::Person,
+        SearchError::DeviceFailed { .. } | SearchError::Distrusted { .. } | SearchError::Misused(_) => Repair::Time,
     }
 }
 

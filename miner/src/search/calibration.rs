@@ -54,22 +54,21 @@ impl Calibration {
 }
 
 /// The calibrations of all devices by their keys, shared by all users. Without
-/// [`Calibrations::kept_by`] it stays empty, and every start measures.
+/// [`Calibrations::kept_by`] they end with the program, and every start measures.
 #[derive(Clone, Default)]
-pub struct Calibrations(Option<Arc<Kept>>);
+pub struct Calibrations(Arc<Kept>);
 
-/// Writes all calibrations to their place.
-type Save = Box<dyn Fn(&BTreeMap<String, Calibration>) + Send + Sync>;
-
+#[derive(Default)]
 struct Kept {
     all: Mutex<BTreeMap<String, Calibration>>,
-    save: Save,
+    /// Writes all calibrations to their place.
+    save: Option<Box<dyn Fn(&BTreeMap<String, Calibration>) + Send + Sync>>,
 }
 
 impl Calibrations {
     /// All calibrations, by their keys.
     pub fn all(&self) -> BTreeMap<String, Calibration> {
-        self.0.as_ref().map_or_else(BTreeMap::new, |kept| kept.lock().clone())
+        self.lock().clone()
     }
 
     /// Calibrations that begin as `all`, without the implausible ones. After each change, `save` is
@@ -79,18 +78,17 @@ impl Calibrations {
         save: impl Fn(&BTreeMap<String, Calibration>) + Send + Sync + 'static,
     ) -> Calibrations {
         all.retain(|_, calibration| calibration.is_plausible());
-        Calibrations(Some(Arc::new(Kept { all: Mutex::new(all), save: Box::new(save) })))
+        Calibrations(Arc::new(Kept { all: Mutex::new(all), save: Some(Box::new(save)) }))
     }
 
     /// The calibration of a device.
     pub fn get(&self, key: &str) -> Option<Calibration> {
-        self.0.as_ref()?.lock().get(key).cloned()
+        self.lock().get(key).cloned()
     }
 
     /// Changes the calibration of a device, and keeps it.
     pub fn change(&self, key: &str, change: impl FnOnce(&mut Calibration)) {
-        let Some(kept) = &self.0 else { return };
-        let mut all = kept.lock();
+        let mut all = self.lock();
         let before = all.get(key).cloned().unwrap_or_default();
         let mut after = before.clone();
         change(&mut after);
@@ -101,19 +99,19 @@ impl Calibrations {
             all.clear();
         }
         all.insert(key.to_owned(), after);
-        (kept.save)(&all);
+        if let Some(save) = &self.0.save {
+            save(&all);
+        }
     }
-}
 
-impl Kept {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Calibration>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for Calibrations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Calibrations(kept)" } else { "Calibrations(none)" })
+        write!(f, "Calibrations({})", self.lock().len())
     }
 }
 
@@ -143,13 +141,6 @@ mod tests {
         let expected = Calibration { choice: Some(choice(1e5)), top_words: Some(7e9), ..Calibration::default() };
         assert_eq!((other.get("a"), other.get("b")), (Some(expected), None));
         assert_eq!(*kept.lock().unwrap(), [1, 1], "nothing is written that has not changed");
-    }
-
-    #[test]
-    fn without_a_file_nothing_is_remembered() {
-        let calibrations = Calibrations::default();
-        calibrations.change("a", |calibration| calibration.top_words = Some(7e9));
-        assert_eq!(calibrations.get("a"), None);
     }
 
     #[test]

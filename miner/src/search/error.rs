@@ -6,18 +6,6 @@ use thiserror::Error;
 /// Reason why a device cannot search.
 #[derive(Debug, Error)]
 pub enum SearchError {
-    /// The text names no device that we know.
-    #[error("`{asked}` is no device; say `cpu`, `cuda`, `cuda:N` or `all`")]
-    UnknownDevice {
-        /// The text as given.
-        asked: String,
-    },
-    /// The text names no preference.
-    #[error("`{asked}` is no preference; say `rate` or `energy`")]
-    UnknownPreference {
-        /// The text as given.
-        asked: String,
-    },
     /// This machine lacks the device, or cannot use it.
     #[error("there is no device {asked}: {reason}")]
     NoSuchDevice {
@@ -48,15 +36,14 @@ pub enum SearchError {
         /// The reason, for the operator.
         reason: String,
     },
-    /// The launch has too many or too few start points.
-    #[error("the launch has {given} start points where {wanted} are wanted")]
-    WrongStartCount {
-        /// Start points of the launch.
-        given: usize,
-        /// Start points that a launch must have: [`super::Searcher::starts`].
-        wanted: usize,
-    },
+    /// The caller's mistake: too many or too few start points, or nothing is in flight.
+    #[error("{0}")]
+    Misused(&'static str),
+}
+
+impl SearchError {
+    /// A launch has not as many start points as [`super::Searcher::starts`].
+    pub const START_COUNT: SearchError = SearchError::Misused("the launch has another number of start points");
     /// No launch is in flight.
-    #[error("nothing was submitted that could be collected")]
-    NothingSubmitted,
+    pub const NOTHING_SUBMITTED: SearchError = SearchError::Misused("nothing was submitted that could be collected");
 }

@@ -14,6 +14,6 @@ pub fn open(device: DeviceId, options: &SearchOptions) -> Result<Box<dyn Searche
         DeviceId::Cpu => Ok(Box::new(cpu::CpuSearcher::open(options.threads, options.cpu_kernel)?)),
         DeviceId::Cuda(ordinal) => cuda::open(ordinal, options),
         // Workers connect to the bot; nobody opens them.
-        DeviceId::Remote(_) => Err(SearchError::UnknownDevice { asked: device.to_string() }),
+        DeviceId::Remote(_) => Err(SearchError::Misused("a worker's device is not opened here")),
     }
 }

@@ -2,7 +2,6 @@
 
 use super::calibration::Calibrations;
 use super::cpu::KernelChoice;
-use super::error::SearchError;
 use super::restraints::Restraints;
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
@@ -24,10 +23,10 @@ pub enum DeviceChoice {
 }
 
 impl FromStr for DeviceChoice {
-    type Err = SearchError;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<DeviceChoice, SearchError> {
-        let unknown = || SearchError::UnknownDevice { asked: text.to_owned() };
+    fn from_str(text: &str) -> Result<DeviceChoice, String> {
+        let unknown = || format!("`{text}` is not a device; say `cpu`, `cuda`, `cuda:N` or `all`");
         match text {
             "all" => Ok(DeviceChoice::All),
             "cpu" => Ok(DeviceChoice::Cpu),
@@ -60,13 +59,13 @@ pub enum Preference {
 }
 
 impl FromStr for Preference {
-    type Err = SearchError;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Preference, SearchError> {
+    fn from_str(text: &str) -> Result<Preference, String> {
         match text {
             "rate" => Ok(Preference::Rate),
             "energy" => Ok(Preference::Energy),
-            _ => Err(SearchError::UnknownPreference { asked: text.to_owned() }),
+            _ => Err(format!("`{text}` is not a preference; say `rate` or `energy`")),
         }
     }
 }

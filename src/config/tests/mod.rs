@@ -100,7 +100,7 @@ fn every_mistake_is_named_with_its_line_and_what_is_allowed() {
         ("[web]\nlisten = \"[::1]:80\"\nmetrics = \"[::1]:80\"\n", 6, "`metrics` is [::1]:80, and so is `listen`"),
         ("[web]\npublic_url = \"bot.example\"\n", 5, "`public_url` is \"bot.example\"; allowed is the page's address"),
         (server, 5, "`server` of [fleet] would be reached without the `proxy`"),
-        ("[search]\ndevice = \"gpu\"\n", 5, "`gpu` is no device; say `cpu`, `cuda`, `cuda:N` or `all`"),
+        ("[search]\ndevice = \"gpu\"\n", 5, "`gpu` is not a device; say `cpu`, `cuda`, `cuda:N` or `all`"),
         ("[search]\nthreads = 1.0\n", 5, "`threads` is 1.0; allowed is a whole number from 1 to 1024"),
         ("[search]\nthreads = \"1\"\n", 5, "`threads` is \"1\"; allowed is a whole number from 1 to 1024"),
         ("[search]\ngpu_memory = \"half\"\n", 5, "`gpu_memory` is \"half\"; allowed is a whole number and MB or GB"),

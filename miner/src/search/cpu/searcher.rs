@@ -93,16 +93,15 @@ impl Searcher for CpuSearcher {
     }
 
     fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
-        let (given, wanted) = (launch.starts.len(), self.starts());
-        if given != wanted {
-            return Err(SearchError::WrongStartCount { given, wanted });
+        if launch.starts.len() != self.starts() {
+            return Err(SearchError::START_COUNT);
         }
         self.submitted.push_back(launch);
         Ok(())
     }
 
     fn collect(&mut self) -> Result<LaunchReport, SearchError> {
-        let launch = self.submitted.pop_front().ok_or(SearchError::NothingSubmitted)?;
+        let launch = self.submitted.pop_front().ok_or(SearchError::NOTHING_SUBMITTED)?;
         let target = self.threads.target(&launch);
         let kind = usize::from(launch.patterns.compares_whole_keys());
         let rounds = self.rounds[kind];

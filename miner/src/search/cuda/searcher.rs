@@ -328,11 +328,10 @@ impl Searcher for CudaSearcher {
 
     fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
         if launch.starts.len() != self.starts() {
-            return Err(SearchError::WrongStartCount { given: launch.starts.len(), wanted: self.starts() });
+            return Err(SearchError::START_COUNT);
         }
         if self.pending.len() == IN_FLIGHT {
-            let reason = format!("{IN_FLIGHT} launches are in flight already; collect one first");
-            return Err(SearchError::DeviceFailed { device: self.info.id, reason });
+            return Err(SearchError::Misused("as many launches as it takes are in flight already"));
         }
         #[cfg(feature = "test-util")]
         if let Some(trap) = &mut self.trap {
@@ -352,7 +351,7 @@ impl Searcher for CudaSearcher {
     }
 
     fn collect(&mut self) -> Result<LaunchReport, SearchError> {
-        let pending = self.pending.pop_front().ok_or(SearchError::NothingSubmitted)?;
+        let pending = self.pending.pop_front().ok_or(SearchError::NOTHING_SUBMITTED)?;
         let PendingLaunch { slot, launch, mut extent, method, warps, mut is_whole } = pending;
         let mut all_busy = Duration::ZERO;
         loop {

@@ -244,9 +244,9 @@ impl Searcher for DeviceProcess {
     }
 
     fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
-        let (given, wanted) = (launch.starts.len(), self.starts());
-        if given != wanted {
-            return Err(SearchError::WrongStartCount { given, wanted });
+        let given = launch.starts.len();
+        if given != self.starts() {
+            return Err(SearchError::START_COUNT);
         }
         self.last_order += 1;
         for message in self.sets.order(self.last_order, &launch, &self.differences) {
@@ -257,7 +257,7 @@ impl Searcher for DeviceProcess {
     }
 
     fn collect(&mut self) -> Result<LaunchReport, SearchError> {
-        let (order, starts) = self.orders.pop_front().ok_or(SearchError::NothingSubmitted)?;
+        let (order, starts) = self.orders.pop_front().ok_or(SearchError::NOTHING_SUBMITTED)?;
         let report = match self.pipe.receive(ANSWER_TIMEOUT)? {
             FromProcess::Answer(Answer { order: answered, result: Ok(report) }) if answered == order => report,
             // The reason follows.
@@ -455,7 +455,7 @@ fn open_requested(
     kernels: Option<Arc<dyn KernelStore>>,
 ) -> Result<(Box<dyn Searcher>, Opened), SearchError> {
     let DeviceRequest::Open { device, options, watts, calibrations } = request else {
-        return Err(SearchError::NothingSubmitted);
+        return Err(SearchError::NOTHING_SUBMITTED);
     };
     let restraints = Restraints { caps: Caps { watts, ..Caps::default() }, ..Restraints::default() };
     let calibrations = Calibrations::kept_by(calibrations, |_| {});
