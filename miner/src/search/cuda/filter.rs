@@ -1,11 +1,11 @@
 //! What finds the keys of a pattern set on the device: bitmaps of its intervals, built on the device,
 //! and tables by which the keys inside the intervals are checked.
 
-use super::abi::{DeviceChecks, DeviceMember, Interval};
+use super::abi::{DeviceChecks, DeviceMember, DeviceScreen, DeviceTextTest, Interval, WholeSearch};
 use super::constants::{FINE_BITS, LARGE_BITS, ROUGH_SLACK, SLACK};
-use super::key_tests::KeyTests;
+use super::key_tests::{for_device, screen_of};
 use super::launch::{FilterForm, Variant};
-use crate::pattern::{self, ChecksumTables, MOST_INTERVALS, PatternSet};
+use crate::pattern::{Checks, ChecksumTables, MOST_INTERVALS, Member, PatternSet};
 use cudarc::driver::{
     CudaEvent, CudaFunction, CudaSlice, CudaStream, DevicePtr, DriverError, LaunchConfig, PinnedHostSlice,
     PushKernelArg,
@@ -33,9 +33,19 @@ pub struct DeviceFilter {
     /// there are several intervals.
     pub single: Option<(u32, u32)>,
     /// Conditions on the keys inside the intervals.
-    pub checks: CheckTables,
+    first_member: CudaSlice<u32>,
+    members: CudaSlice<DeviceMember>,
+    words: CudaSlice<u32>,
+    /// Whether there are such conditions.
+    has_checks: bool,
+    /// The tables of the checksum.
+    checksums: CudaSlice<u32>,
     /// Tests of whole keys, for patterns that the first 32 bits restrict too little.
-    pub tests: KeyTests,
+    tests: CudaSlice<DeviceTextTest>,
+    /// The argument of the kernel that tests texts, without addresses.
+    whole: WholeSearch,
+    /// Quick tests of whole keys; `None` if quick tests cannot express the tests.
+    pub screen: Option<DeviceScreen>,
     staging: PinnedHostSlice<Interval>,
     /// Recorded after the last copy out of `staging`.
     copied: Option<CudaEvent>,
@@ -48,15 +58,24 @@ pub struct DeviceFilter {
 }
 
 impl DeviceFilter {
+    /// A filter of no patterns. A buffer is never empty.
     pub fn new(stream: &Arc<CudaStream>) -> Result<DeviceFilter, DriverError> {
+        let tables = ChecksumTables::get();
+        let checksums: Vec<u32> = tables.bytes.iter().flatten().copied().chain([tables.zero]).collect();
         Ok(DeviceFilter {
             coarse: stream.alloc_zeros(COARSE_BYTES / 4)?,
             fine: stream.alloc_zeros(1 << (FINE_BITS - 5))?,
             intervals: stream.alloc_zeros(MOST_INTERVALS)?,
             count: 0,
             single: None,
-            checks: CheckTables::new(stream)?,
-            tests: KeyTests::new(stream)?,
+            first_member: stream.alloc_zeros(1)?,
+            members: stream.alloc_zeros(1)?,
+            words: stream.alloc_zeros(1)?,
+            has_checks: false,
+            checksums: stream.clone_htod(&checksums)?,
+            tests: stream.alloc_zeros(1)?,
+            whole: WholeSearch::default(),
+            screen: None,
             // SAFETY: written before it is read.
             staging: unsafe { stream.context().alloc_pinned(MOST_INTERVALS)? },
             copied: None,
@@ -75,11 +94,29 @@ impl DeviceFilter {
         }
     }
 
-    fn is_for(&self, patterns: &Arc<PatternSet>) -> bool {
-        self.patterns.as_ref().is_some_and(|old| Arc::ptr_eq(old, patterns))
+    /// Whether whole keys must be compared.
+    pub fn compares_whole_keys(&self) -> bool {
+        self.whole.key_tests + self.whole.checksum_tests > 0
     }
 
-    /// Queues the change to `patterns` on the stream.
+    /// The argument of `confirm`.
+    pub fn checks(&self, stream: &Arc<CudaStream>) -> DeviceChecks {
+        DeviceChecks {
+            first_member: if self.has_checks { self.first_member.device_ptr(stream).0 } else { 0 },
+            members: self.members.device_ptr(stream).0,
+            words: self.words.device_ptr(stream).0,
+            checksums: self.checksums.device_ptr(stream).0,
+        }
+    }
+
+    /// The argument of the kernel that tests texts.
+    pub fn whole_search(&self, stream: &Arc<CudaStream>) -> WholeSearch {
+        let (tests, checksums) = (self.tests.device_ptr(stream).0, self.checksums.device_ptr(stream).0);
+        WholeSearch { tests, checksums, ..self.whole }
+    }
+
+    /// Queues the change to `patterns` on the stream. Launches in flight keep their tables: the
+    /// driver frees memory in the order of the stream.
     pub fn set(
         &mut self,
         stream: &Arc<CudaStream>,
@@ -87,7 +124,8 @@ impl DeviceFilter {
         patterns: &Arc<PatternSet>,
         variant: &Variant,
     ) -> Result<(), DriverError> {
-        if self.is_for(patterns) && self.variant == variant.name {
+        let is_same = self.patterns.as_ref().is_some_and(|old| Arc::ptr_eq(old, patterns));
+        if is_same && self.variant == variant.name {
             return Ok(());
         }
         let intervals: Vec<Interval> =
@@ -101,8 +139,20 @@ impl DeviceFilter {
             _ => None,
         };
         self.share = 1.0;
-        self.checks.set(stream, patterns)?;
-        self.tests.set(stream, patterns)?;
+        let checks = patterns.checks();
+        self.has_checks = checks.is_some();
+        if let Some(Checks { first_member, members, mut words }) = checks {
+            let member = |&Member { first, last, words }: &Member| DeviceMember { first, last, words, unused: 0 };
+            words.push(0);
+            self.first_member = stream.clone_htod(&first_member)?;
+            self.members = stream.clone_htod(&members.iter().map(member).collect::<Vec<_>>())?;
+            self.words = stream.clone_htod(&words)?;
+        }
+        let (tests, whole) = for_device(patterns);
+        (self.whole, self.screen) = (whole, patterns.text_tests().as_ref().and_then(screen_of));
+        if !tests.is_empty() {
+            self.tests = stream.clone_htod(&tests)?;
+        }
         self.patterns = Some(patterns.clone());
         self.variant = variant.name;
         // The previous copy was queued before the previous launch, so this wait is short.
@@ -114,7 +164,7 @@ impl DeviceFilter {
         stream.memcpy_htod(staged, &mut self.intervals.slice_mut(..self.count))?;
         self.copied = Some(stream.record_event(None)?);
         let form = self.form();
-        if form != FilterForm::One && !self.tests.are_needed() {
+        if form != FilterForm::One && !self.compares_whole_keys() {
             stream.memset_zeros(&mut self.coarse)?;
             stream.memset_zeros(&mut self.fine)?;
             let coarse_bits = variant.kernel(form).bits;
@@ -134,63 +184,5 @@ impl DeviceFilter {
             unsafe { launch.launch(config)? };
         }
         Ok(())
-    }
-}
-
-/// The checks of the current pattern set, and the tables of the checksum.
-pub struct CheckTables {
-    first_member: CudaSlice<u32>,
-    members: CudaSlice<DeviceMember>,
-    words: CudaSlice<u32>,
-    checksums: CudaSlice<u32>,
-    /// Whether there is something to check.
-    is_needed: bool,
-}
-
-impl CheckTables {
-    /// Tables for which nothing is to be checked yet.
-    pub fn new(stream: &Arc<CudaStream>) -> Result<CheckTables, DriverError> {
-        let tables = ChecksumTables::get();
-        let flat: Vec<u32> = tables.bytes.iter().flatten().copied().chain([tables.zero]).collect();
-        Ok(CheckTables {
-            first_member: stream.alloc_zeros(1)?,
-            members: stream.alloc_zeros(1)?,
-            words: stream.alloc_zeros(1)?,
-            checksums: stream.clone_htod(&flat)?,
-            is_needed: false,
-        })
-    }
-
-    /// Queues the change to `patterns` on the stream. Launches in flight keep their tables: the
-    /// driver frees memory in the order of the stream.
-    pub fn set(&mut self, stream: &Arc<CudaStream>, patterns: &PatternSet) -> Result<(), DriverError> {
-        let checks = patterns.checks();
-        self.is_needed = checks.is_some();
-        let Some(pattern::Checks { first_member, members, mut words }) = checks else { return Ok(()) };
-        let members: Vec<DeviceMember> = members
-            .iter()
-            .map(|&pattern::Member { first, last, words }| DeviceMember { first, last, words, unused: 0 })
-            .collect();
-        // A buffer is never empty.
-        words.push(0);
-        self.first_member = stream.clone_htod(&first_member)?;
-        self.members = stream.clone_htod(&members)?;
-        self.words = stream.clone_htod(&words)?;
-        Ok(())
-    }
-
-    /// The argument of `confirm`.
-    pub fn argument(&self, stream: &Arc<CudaStream>) -> DeviceChecks {
-        DeviceChecks {
-            first_member: if self.is_needed { self.first_member.device_ptr(stream).0 } else { 0 },
-            members: self.members.device_ptr(stream).0,
-            words: self.words.device_ptr(stream).0,
-            checksums: self.checksums(stream),
-        }
-    }
-
-    /// The address of the tables of the checksum.
-    pub fn checksums(&self, stream: &Arc<CudaStream>) -> u64 {
-        self.checksums.device_ptr(stream).0
     }
 }

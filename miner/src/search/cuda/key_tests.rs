@@ -7,47 +7,6 @@ use super::constants::{
 };
 use crate::pattern::{self, Anywhere, ChecksumTables, ChecksumTest, PatternSet, Run, TextTests, TextWords};
 use crate::search::conditions::{Bits, Conditions, DATA_CHARACTERS, LEAST_BITS, parities_of_groups};
-use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DriverError};
-use std::sync::Arc;
-
-/// The tests of the current pattern set.
-pub struct KeyTests {
-    tests: CudaSlice<DeviceTextTest>,
-    /// The argument of the kernel that tests texts, without addresses.
-    search: WholeSearch,
-    /// Quick tests; `None` if quick tests cannot express the tests.
-    pub screen: Option<DeviceScreen>,
-}
-
-impl KeyTests {
-    /// No tests.
-    pub fn new(stream: &Arc<CudaStream>) -> Result<KeyTests, DriverError> {
-        Ok(KeyTests { tests: stream.alloc_zeros(1)?, search: WholeSearch::default(), screen: None })
-    }
-
-    /// Queues the change to `patterns` on the stream. Launches in flight keep their tests: the
-    /// driver frees memory in the order of the stream.
-    pub fn set(&mut self, stream: &Arc<CudaStream>, patterns: &PatternSet) -> Result<(), DriverError> {
-        let (tests, search) = for_device(patterns);
-        self.search = search;
-        self.screen = patterns.text_tests().as_ref().and_then(screen_of);
-        if !tests.is_empty() {
-            self.tests = stream.clone_htod(&tests)?;
-        }
-        Ok(())
-    }
-
-    /// Whether whole keys must be compared.
-    pub fn are_needed(&self) -> bool {
-        self.search.key_tests + self.search.checksum_tests > 0
-    }
-
-    /// The argument of the kernel that tests texts. `checksums` is the address of the tables of the
-    /// checksum.
-    pub fn argument(&self, stream: &Arc<CudaStream>, checksums: u64) -> WholeSearch {
-        WholeSearch { tests: self.tests.device_ptr(stream).0, checksums, ..self.search }
-    }
-}
 
 /// The tests of a pattern set in the device's layout, and the argument that counts them, without
 /// addresses.

@@ -209,8 +209,8 @@ impl CudaSearcher {
 
     /// The method by which the current patterns are searched.
     fn method(&self) -> Method {
-        match self.filter.tests.screen {
-            _ if !self.filter.tests.are_needed() => Method::TopWords,
+        match self.filter.screen {
+            _ if !self.filter.compares_whole_keys() => Method::TopWords,
             Some(_) => Method::Screen,
             None => Method::Texts,
         }
@@ -218,7 +218,7 @@ impl CudaSearcher {
 
     /// Warps of a block in a launch for the current patterns.
     fn warps(&self) -> u32 {
-        if self.filter.tests.are_needed() { WARPS } else { self.variant.warps }
+        if self.filter.compares_whole_keys() { WARPS } else { self.variant.warps }
     }
 
     /// Table entries at a centre, where top words are compared.
@@ -273,13 +273,13 @@ impl CudaSearcher {
             step: self.step,
         };
         at.started.record(stream)?;
-        let whole = self.filter.tests.argument(stream, self.filter.checks.checksums(stream));
-        if self.filter.tests.are_needed() {
-            self.whole_keys.search(stream, &self.tables, &search, self.filter.tests.screen.as_ref(), &whole)?;
+        let whole = self.filter.whole_search(stream);
+        if self.filter.compares_whole_keys() {
+            self.whole_keys.search(stream, &self.tables, &search, self.filter.screen.as_ref(), &whole)?;
         } else {
             search_top_words(stream, self.variant.kernel(self.filter.form()), &search)?;
         }
-        let checks = self.filter.checks.argument(stream);
+        let checks = self.filter.checks(stream);
         confirm(stream, &self.kernels.confirm, &search, &self.geometry, warps, self.kept, (&checks, &whole))?;
         stream.memcpy_dtoh(&at.counters, at.read_counters.as_mut_slice()?)?;
         stream.memcpy_dtoh(&at.hits.slice(..FIRST_HITS), at.read_hits.as_mut_slice()?)?;
