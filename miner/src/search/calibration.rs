@@ -58,11 +58,13 @@ impl Calibration {
 #[derive(Clone, Default)]
 pub struct Calibrations(Arc<Kept>);
 
+/// Writes all calibrations to their place.
+type Save = Box<dyn Fn(&BTreeMap<String, Calibration>) + Send + Sync>;
+
 #[derive(Default)]
 struct Kept {
     all: Mutex<BTreeMap<String, Calibration>>,
-    /// Writes all calibrations to their place.
-    save: Option<Box<dyn Fn(&BTreeMap<String, Calibration>) + Send + Sync>>,
+    save: Option<Save>,
 }
 
 impl Calibrations {
