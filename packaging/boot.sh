@@ -295,9 +295,10 @@ inside dpkg --install "/root/$(basename "$new")" 2>&1 | tail -1
 inside sh -c 'mv /root/npubbot-20*.age /root/npubbot-backup.age'
 documented backup.md "npubbot restore" && fail "restore says nothing of the other configuration"
 documented debian.md "systemd-creds encrypt"
-ends 2 "npubbot init"
-documented backup.md "mv /etc/npubbot/relays.toml"
-documented backup.md "npubbot restore"
+ends 2 "relays.toml.restored"
+typed "sudo npubbot doctor" && fail "doctor does not name the other configuration"
+documented backup.md "diff /etc/npubbot" || true
+documented backup.md "mv /etc/npubbot/relays.toml.restored"
 owned
 documented debian.md "enable --now npubbot"
 serves

@@ -56,6 +56,32 @@ fn damaged(reason: impl Display) -> anyhow::Error {
     anyhow!("the backup is damaged or cut ({reason}); nothing was restored, take another copy")
 }
 
+/// A file is in the way of a restore.
+fn occupied(path: &Path) -> anyhow::Error {
+    anyhow!(
+        "there is {} already; a bot is restored to an empty place only, so that no half serves twice",
+        path.display()
+    )
+}
+
+/// The folders and files that a bot is restored to.
+pub struct RestorePlaces<'a> {
+    /// The data folder. It may exist, without a bot in it.
+    pub data: &'a Path,
+    /// The configuration. An existing one is kept.
+    pub config: &'a Path,
+    /// The file for the backup's configuration, if another one is kept.
+    pub restored_config: &'a Path,
+}
+
+/// A restored bot.
+pub struct Restored {
+    /// Description of the backup.
+    pub manifest: Manifest,
+    /// Whether another configuration is kept, and the backup's is beside it.
+    pub is_config_beside: bool,
+}
+
 /// The files that a restore has made so far. Deletes them on drop.
 struct Made(Vec<PathBuf>);
 
@@ -132,32 +158,27 @@ fn append(tar: &mut Builder<impl Write>, name: &str, content: &[u8], now: u64) -
     tar.append_data(&mut header(content.len() as u64, now), name, content)
 }
 
-/// Restores a backup to the data folder `data`, which may exist without a bot in it, and the
-/// configuration `config`, which may exist if it is the backup's. `newer_halves` is the file of used
-/// halves from the old machine, if it still exists: it knows the halves that served after the backup
-/// was made. Returns the description of the backup.
+/// Restores a backup. `newer_halves` is the file of used halves from the old machine, if it still
+/// exists: it knows the halves that served after the backup was made.
 ///
 /// The whole backup is read and checked before anything is written to its place. At its first start
 /// the bot gives open split jobs up and refuses older requests ([`ledger::restore`]).
 ///
-/// Errors: the backup is damaged, of a later format or not opened; a file is in the way. After an
-/// error no file is left.
+/// Errors: the backup is damaged, of a later format or not opened; a file is in the way. After an error no file is left.
 pub fn unpack(
     from: &Path,
     unlock: &Unlock,
-    data: &Path,
-    config: &Path,
+    places: &RestorePlaces<'_>,
     newer_halves: Option<&Path>,
-) -> anyhow::Result<Manifest> {
-    let (identity, ledger) = (data.join(IDENTITY), ledger::folder(data));
+) -> anyhow::Result<Restored> {
+    let identity = places.data.join(IDENTITY);
+    let ledger = ledger::folder(places.data);
     if identity.exists() || ledger::is_present(&ledger) {
-        bail!(
-            "there is {} already; a bot is restored to an empty place only, so that no half serves twice",
-            data.display()
-        );
+        return Err(occupied(places.data));
     }
-    files::create_folder(data).with_context(at(data))?;
-    let unpacked = tempfile::Builder::new().prefix(".restore-").tempdir_in(data).with_context(at(data))?;
+    files::create_folder(places.data).with_context(at(places.data))?;
+    let unpacked =
+        tempfile::Builder::new().prefix(".restore-").tempdir_in(places.data).with_context(at(places.data))?;
     files::give_to_folders_owner(unpacked.path());
     let manifest = extract(from, unlock, unpacked.path())?;
     let entry = |name: &str| unpacked.path().join(name);
@@ -165,7 +186,7 @@ pub fn unpack(
         return Err(damaged("it has no identity"));
     }
     let mut made = Made(Vec::new());
-    restore_config(&entry(CONFIG), config, &mut made)?;
+    let is_config_beside = restore_config(&entry(CONFIG), places, &mut made)?;
     if entry(LEDGER).exists() {
         let mut halves = vec![fs::read(entry(HALVES)).unwrap_or_default()];
         if let Some(file) = newer_halves {
@@ -179,37 +200,34 @@ pub fn unpack(
     // The identity comes last: without it nothing starts.
     fs::rename(entry(IDENTITY), &identity).with_context(at(&identity))?;
     made.0.clear();
-    Ok(manifest)
+    Ok(Restored { manifest, is_config_beside })
 }
 
-/// Writes the backup's configuration, if it has one, to its place.
-///
-/// Errors: another configuration is there. It could have the bot dial other relays, or without its
-/// proxy.
-fn restore_config(from: &Path, to: &Path, made: &mut Made) -> anyhow::Result<()> {
+/// Writes the backup's configuration to its place, or beside another one. Returns whether it is
+/// beside another one.
+fn restore_config(from: &Path, places: &RestorePlaces<'_>, made: &mut Made) -> anyhow::Result<bool> {
     if !from.exists() {
-        return Ok(());
+        return Ok(false);
     }
     let text = fs::read(from).with_context(at(from))?;
+    let is_beside = places.config.exists();
+    let to = if is_beside { places.restored_config } else { places.config };
+    if is_beside && fs::read(places.config).with_context(at(places.config))? == text {
+        return Ok(false);
+    }
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder).with_context(at(folder))?;
     }
     // With the permissions of any new file: the service's user reads what root restores.
     let mut file = match File::create_new(to) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            if fs::read(to).with_context(at(to))? == text {
-                return Ok(());
-            }
-            let name = to.display();
-            bail!(
-                "{name} is not the configuration of the backup, and nothing was restored; move it away (`mv {name} \
-                 {name}.old`), or name another place with --config"
-            );
+            return Err(occupied(to));
         }
         created => created.with_context(at(to))?,
     };
     made.0.push(to.to_owned());
-    file.write_all(&text).and_then(|()| file.sync_all()).with_context(at(to))
+    file.write_all(&text).and_then(|()| file.sync_all()).with_context(at(to))?;
+    Ok(is_beside)
 }
 
 /// Writes the entries of a backup to an empty folder, and reads the backup to its end.

@@ -3,8 +3,9 @@
 use super::folders::FolderFlags;
 use super::identity::UnlockFlags;
 use super::output::note;
-use crate::backup::{make, unpack};
+use crate::backup::{RestorePlaces, Restored, make, unpack};
 use crate::clock::Clock;
+use crate::config::{Config, ConfigError};
 use crate::duration::humanize;
 use crate::vault::BackupKey;
 use anyhow::{Context, ensure};
@@ -90,9 +91,9 @@ Examples:
   npubbot restore bot.age                                    ask for the backup's passphrase
   npubbot restore bot.age --used-halves old/used-halves      with the newest file of the old machine
 
-Nothing is overwritten: the data folder must be without a bot, and another configuration than the
-backup's must be moved away first. Root restores the bot of this machine's service. Never run the
-same bot on two machines.")]
+Nothing is overwritten: the data folder must be without a bot. If there is another configuration, the
+backup's is written beside it as relays.toml.restored; the bot starts once you took it or deleted it.
+Root restores the bot of this machine's service. Never run the same bot on two machines.")]
 pub(super) struct Restore {
     /// The backup.
     #[arg(value_name = "FILE")]
@@ -111,8 +112,10 @@ impl Restore {
     pub fn run(self) -> anyhow::Result<()> {
         let folders = self.folders.find_for_restore()?;
         let unlock = self.unlock.unlock("Passphrase of the backup: ", false)?;
-        let halves = self.used_halves.as_deref();
-        let manifest = unpack(&self.file, &unlock, &folders.data, &folders.config, halves)?;
+        let beside = Config::restored(&folders.config);
+        let places = RestorePlaces { data: &folders.data, config: &folders.config, restored_config: &beside };
+        let Restored { manifest, is_config_beside } =
+            unpack(&self.file, &unlock, &places, self.used_halves.as_deref())?;
         let age = Duration::from_secs(Clock::System.now().saturating_sub(manifest.made_at));
         note!("The bot of {} ago is in {}.", humanize(age), folders.data.display());
         note!("Open split jobs are given up at its first start, and requests from before are refused.");
@@ -123,6 +126,10 @@ impl Restore {
             );
         }
         note!("Never run it on two machines. Next:\n{}", folders.next_commands(&self.folders));
+        if is_config_beside {
+            // The exit code says so too: a script must not go on with other relays or no proxy.
+            return Err(ConfigError::unsettled(&folders.config).into());
+        }
         Ok(())
     }
 }

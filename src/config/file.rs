@@ -4,7 +4,7 @@
 use super::Config;
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// Reason to refuse a configuration: file, line, the mistake, and the allowed values. Nothing was
@@ -14,6 +14,15 @@ use thiserror::Error;
 pub struct ConfigError(String);
 
 impl ConfigError {
+    /// A restore left another configuration beside the file, and nobody has chosen yet.
+    pub fn unsettled(file: &Path) -> ConfigError {
+        let file = file.display();
+        ConfigError(format!(
+            "{file} is not the configuration of the restored bot, which is beside it: compare both, then take it with \
+             `mv {file}.restored {file}`, or keep this one with `rm {file}.restored`"
+        ))
+    }
+
     fn unreadable(file: &Path, error: &io::Error) -> ConfigError {
         ConfigError(format!("{} cannot be read ({error}); {}", file.display(), advice(error)))
     }
@@ -39,7 +48,7 @@ fn advice(error: &io::Error) -> &'static str {
 impl Config {
     /// Reads and checks a file.
     ///
-    /// Errors: the mistake, with its line.
+    /// Errors: the mistake, with its line; there is a [`Config::restored`] beside the file.
     pub fn load(path: &Path) -> Result<Config, ConfigError> {
         Config::read(path).map(|(_, config)| config)
     }
@@ -49,6 +58,9 @@ impl Config {
     /// Errors: as [`Config::load`].
     pub fn read(path: &Path) -> Result<(String, Config), ConfigError> {
         let file = path.display().to_string();
+        if Config::restored(path).exists() {
+            return Err(ConfigError::unsettled(path));
+        }
         let bytes = std::fs::read(path).map_err(|error| ConfigError::unreadable(path, &error))?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
@@ -56,6 +68,15 @@ impl Config {
             ConfigError::wrong(&file, line, "this is not UTF-8 text; save the file as UTF-8")
         })?;
         Config::parse(&text, &file).map(|config| (text, config))
+    }
+
+    /// The file for a restored configuration that differs from an existing one at `path`. Until the
+    /// operator takes it or deletes it, the bot does not start: it could dial other relays, without
+    /// its proxy.
+    pub fn restored(path: &Path) -> PathBuf {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".restored");
+        name.into()
     }
 
     /// Checks a configuration text. Error messages call it `name`.

@@ -3,7 +3,7 @@
 use crate::support::bot::{Home, Met, met_process};
 use crate::support::half::Half;
 use crate::support::harness::{Test, test};
-use crate::support::program::{command, stderr};
+use crate::support::program::{command, stderr, stdout};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -14,7 +14,7 @@ pub const TESTS: &[Test] = &[
     test!(a_backup_that_does_not_open_or_is_cut_leaves_nothing),
     test!(a_backup_of_a_later_version_is_refused),
     test!(neither_command_overwrites_anything),
-    test!(another_configuration_is_kept_and_nothing_is_restored),
+    test!(another_configuration_is_kept_and_the_bot_waits_until_a_person_has_chosen),
     test!(backups_in_a_folder_have_dates_and_the_newest_stay),
     test!(a_backup_for_a_recipient_opens_with_its_key_alone),
 ];
@@ -233,28 +233,48 @@ fn neither_command_overwrites_anything() {
     assert!(!output.status.success());
 }
 
-fn another_configuration_is_kept_and_nothing_is_restored() {
+fn another_configuration_is_kept_and_the_bot_waits_until_a_person_has_chosen() {
     let home = Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
     drop(home.vault());
     drop(npubbot::ledger::Ledger::open(&npubbot::ledger::folder(&home.data()), npubbot::clock::Clock::System).unwrap());
     let (file, flags) = backed_up(&home);
     let (data, config) = elsewhere(&home);
-    let (ours, other) = (fs::read(home.config_file()).unwrap(), b"[bot]\nname = \"other\"\n");
-    let is_empty = || fs::read_dir(&data).unwrap().count() == 0;
+    let beside = config.with_extension("toml.restored");
+    let (ours, other) = (fs::read(home.config_file()).unwrap(), "[bot]\nname = \"other\"\n");
+    let at_restored = |name: &str| {
+        let mut command = command();
+        command.arg(name).arg("--data").arg(&data).arg("--config").arg(&config);
+        if name == "serve" {
+            command.arg("--age-identity").arg(home.age_identity());
+        }
+        command.output().unwrap()
+    };
     fs::write(&config, other).unwrap();
+    let restored = restore(&home, &file, &refs(&flags));
+    assert_eq!(restored.status.code(), Some(2), "{}", stderr(&restored));
+    assert_eq!((fs::read(&config).unwrap(), fs::read(&beside).unwrap()), (other.as_bytes().to_vec(), ours.clone()));
+    for output in [restored, at_restored("serve"), at_restored("doctor")] {
+        let said = stdout(&output) + &stderr(&output);
+        assert!(!output.status.success() && said.contains("elsewhere.toml.restored"), "{said}");
+    }
+    // The file is not overwritten either.
+    fs::remove_dir_all(&data).unwrap();
+    fs::write(&beside, "mine").unwrap();
     let refused = restore(&home, &file, &refs(&flags));
-    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
-    assert!(stderr(&refused).contains("elsewhere.toml.old"), "{}", stderr(&refused));
-    assert!(fs::read(&config).unwrap() == other && is_empty());
+    assert!(refused.status.code() == Some(2) && !data.join("identity.age").exists(), "{}", stderr(&refused));
+    assert_eq!(fs::read(&beside).unwrap(), b"mine");
+    fs::remove_file(&beside).unwrap();
+    // The same configuration needs no choice.
+    fs::write(&config, &ours).unwrap();
+    let same = restore(&home, &file, &refs(&flags));
+    assert!(same.status.success() && !beside.exists(), "{}", stderr(&same));
+    assert!(stdout(&at_restored("doctor")).contains("ok    configuration"));
     // What a failed restore has written is gone.
+    fs::remove_dir_all(&data).unwrap();
     fs::remove_file(&config).unwrap();
     let failed = restore(&home, &file, &[refs(&flags), vec!["--used-halves", "/missing"]].concat());
     assert_eq!(failed.status.code(), Some(2), "{}", stderr(&failed));
-    assert!(!config.exists() && is_empty());
-    // The same configuration is in nobody's way.
-    fs::write(&config, &ours).unwrap();
-    let same = restore(&home, &file, &refs(&flags));
-    assert!(same.status.success() && fs::read(&config).unwrap() == ours, "{}", stderr(&same));
+    assert!(!config.exists() && fs::read_dir(&data).unwrap().count() == 0);
 }
 
 fn a_backup_for_a_recipient_opens_with_its_key_alone() {
