@@ -14,7 +14,6 @@ mod identity;
 mod init;
 mod key_output;
 mod log;
-mod man;
 mod mine;
 mod operate;
 mod output;
@@ -37,6 +36,10 @@ use crate::search::cuda;
 use anyhow::Context;
 use clap::builder::FalseyValueParser;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::aot::{Shell, generate};
+use output::stdout;
+use std::io::Write;
+use std::path::PathBuf;
 
 /// Examples at the end of `npubbot --help`.
 const EXAMPLES: &str = "\
@@ -52,10 +55,22 @@ Examples:
 `npubbot COMMAND --help` shows the options and examples of a command. Every option --some-option can
 also be given as the environment variable NPUBBOT_SOME_OPTION; secrets are read from files only.";
 
+/// Files and variables, for `npubbot --help` and the manual page.
+const FILES: &str = "\
+Files:
+  ~/.config/npubbot/relays.toml                     the configuration (--config)
+  ~/.local/share/npubbot                            identity, ledger and used halves (--data)
+  /etc/npubbot/relays.toml and /var/lib/npubbot     the same of the service
+
+Environment:
+  NPUBBOT_SOME_OPTION    as above
+  NO_COLOR               logs without colours
+  RUST_LOG               filter of the log, such as npubbot=debug, in place of --verbose and --quiet";
+
 /// A Nostr bot that finds vanity npubs and sends the nsec by encrypted message.
 #[derive(Parser, Debug)]
 #[command(name = "npubbot", version, long_version = long_version(), about, propagate_version = true)]
-#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", exit::EXIT_CODES))]
+#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}\n\n{FILES}", exit::EXIT_CODES))]
 pub struct Cli {
     #[command(flatten)]
     log: log::LogFlags,
@@ -117,9 +132,28 @@ enum CliCommand {
     #[command(hide = true)]
     Device,
     /// Print the file with which a shell completes commands and options.
-    Completions(man::Completions),
+    #[command(after_help = "\
+Examples:
+  npubbot completions bash > ~/.local/share/bash-completion/completions/npubbot
+  npubbot completions zsh > ~/.zfunc/_npubbot        (with ~/.zfunc in fpath)
+  npubbot completions fish > ~/.config/fish/completions/npubbot.fish
+
+The Debian package has installed them for all users.")]
+    Completions {
+        /// The shell.
+        #[arg(value_name = "SHELL")]
+        shell: Shell,
+    },
     /// Write a manual page for every command.
-    Man(man::ManPages),
+    #[command(after_help = "\
+Examples:
+  npubbot man ~/.local/share/man/man1    then: man npubbot-serve
+  npubbot man . && man ./npubbot.1       look at one without installing it")]
+    Man {
+        /// Folder for the pages. It is made if it does not exist.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
 }
 
 impl Cli {
@@ -175,8 +209,18 @@ impl Cli {
             CliCommand::Vault => identity::serve_vault(),
             CliCommand::Network(network) => network.run(),
             CliCommand::Device => serve_device(),
-            CliCommand::Completions(completions) => completions.run(command_line()),
-            CliCommand::Man(man) => man.run(command_line()),
+            CliCommand::Completions { shell } => {
+                let mut text = Vec::new();
+                generate(shell, &mut command_line(), "npubbot", &mut text);
+                Ok(stdout().write_all(&text)?)
+            }
+            CliCommand::Man { folder } => {
+                let write = || {
+                    std::fs::create_dir_all(&folder)?;
+                    clap_mangen::generate_to(command_line(), &folder)
+                };
+                write().with_context(|| format!("no pages can be written to the folder {}", folder.display()))
+            }
         }
     }
 }

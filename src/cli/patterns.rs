@@ -8,13 +8,9 @@ use anyhow::{Context, anyhow, bail, ensure};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// Parses patterns. Commas separate them, as spaces do.
-fn parse_patterns(words: &[String]) -> anyhow::Result<Vec<Pattern>> {
-    let each = words.iter().flat_map(|word| word.split(',')).map(str::trim).filter(|word| !word.is_empty());
-    let parsed = each.map(|word| word.parse().with_context(|| format!("`{word}` is not a pattern")));
-    let patterns = parsed.collect::<anyhow::Result<Vec<Pattern>>>()?;
-    ensure!(words.is_empty() || !patterns.is_empty(), "there is no pattern; name one, like m0ctane");
-    Ok(patterns)
+/// The parts of a text, which commas and spaces separate.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|letter: char| letter == ',' || letter.is_whitespace()).filter(|part| !part.is_empty())
 }
 
 /// The request of a command line.
@@ -38,11 +34,13 @@ impl SearchTarget {
 
 /// Parses patterns, or `best` with a family and a time, or `surprise`.
 pub(super) fn parse_target(words: &[String]) -> anyhow::Result<SearchTarget> {
-    let parts = words.iter().flat_map(|word| word.split([',', ' '])).filter(|part| !part.is_empty());
-    match Best::read(&parts.collect::<Vec<_>>()) {
-        Some(best) => Ok(SearchTarget::Best(best.with_context(|| format!("`{}` cannot be read", words.join(" ")))?)),
-        None => parse_patterns(words).map(SearchTarget::Patterns),
+    let all: Vec<&str> = words.iter().flat_map(|word| parts(word)).collect();
+    if let Some(best) = Best::read(&all) {
+        return Ok(SearchTarget::Best(best.with_context(|| format!("`{}` cannot be read", words.join(" ")))?));
     }
+    ensure!(words.is_empty() || !all.is_empty(), "there is no pattern; name one, like m0ctane");
+    let parsed = all.into_iter().map(|word| word.parse().with_context(|| format!("`{word}` is not a pattern")));
+    Ok(SearchTarget::Patterns(parsed.collect::<anyhow::Result<_>>()?))
 }
 
 /// Files with patterns, besides those of the command line.
@@ -85,20 +83,15 @@ fn patterns_of_list(file: &Path) -> anyhow::Result<Vec<Pattern>> {
     let (text, name) = (read_text(file)?, file.display());
     let mut patterns = Vec::new();
     for (at, line) in (1..).zip(text.lines().map(str::trim)) {
-        if line.starts_with('#') {
+        if line.starts_with('#') || parts(line).next().is_none() {
             continue;
         }
-        let words: Vec<&str> =
-            line.split(|c: char| c == ',' || c.is_whitespace()).filter(|word| !word.is_empty()).collect();
-        if Best::read(&words).is_some() {
-            bail!(
+        match parse_target(&[line.to_owned()]).with_context(|| format!("{name}, line {at}"))? {
+            SearchTarget::Patterns(found) => patterns.extend(found),
+            SearchTarget::Best(_) => bail!(
                 "{name}, line {at}: `{line}` searches without a target and stands alone; take it out of the list, and run \
                  `npubbot mine best 10m`"
-            );
-        }
-        for word in words {
-            let pattern = word.parse().with_context(|| format!("{name}, line {at}: `{word}` is not a pattern"))?;
-            patterns.push(pattern);
+            ),
         }
     }
     if patterns.is_empty() {
@@ -177,7 +170,7 @@ mod tests {
         assert_eq!(found.iter().map(Pattern::as_str).collect::<Vec<_>>(), ["m0c", "~ann", "=7", "*cafe", "cat", "dad"]);
         for (text, expected) in [
             ("cat\nbest 10m", "line 2: `best 10m` searches without a target and stands alone; take it out"),
-            ("surprise, cat", "line 1: `surprise, cat` searches without a target"),
+            ("surprise, cat", "line 1: `surprise, cat` cannot be read"),
             ("cat best 10m", "line 1: `best` is not a pattern"),
             ("cat, b0b", "line 1: `b0b` is not a pattern"),
             ("# m0c\n", "has no pattern; write"),

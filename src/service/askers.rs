@@ -5,24 +5,19 @@
 //! The ledger keeps both tables. Every message is checked against them, so a copy is in memory. Only
 //! the operator and these npubs add rows, so strangers cannot make the tables grow.
 
-use super::context::Handles;
+use super::context::{Handles, or_warn};
 use crate::config::Limits;
 use crate::job::{Asker, JobId};
 use crate::ledger::{Ledger, LedgerError, Standing};
 use crate::nostr::follows;
-use crate::shutdown::Shutdown;
 use nostr::{FromBech32, PublicKey};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
-use std::time::Duration;
 
 /// Factor by which a friend's limits on open jobs and on jobs a day exceed those of other askers.
 const FRIEND_FACTOR: usize = 10;
-
-/// Time between two lookups of whom the npubs of `friends_of` follow.
-const FRIENDS_ROUND: Duration = Duration::from_secs(86_400);
 
 /// The standings of askers, and a count of ignored messages.
 #[derive(Debug, Default)]
@@ -105,11 +100,6 @@ impl Access {
 }
 
 impl Handles {
-    /// Looks up whom the npubs of `friends_of` follow, now and once a day, until shutdown.
-    pub async fn follow_friends(self, mut shutdown: Shutdown) {
-        shutdown.repeat(FRIENDS_ROUND, || self.look_up_friends()).await;
-    }
-
     /// Looks up whom the npubs of `friends_of` follow. If one has no list on any relay, the earlier
     /// friends stay.
     pub async fn look_up_friends(&self) {
@@ -122,9 +112,8 @@ impl Handles {
             );
         }
         let kept = if missing > 0 { context.access.followed() } else { HashSet::new() };
-        if let Err(error) = context.access.set_followed(&context.ledger, found.into_iter().chain(kept).collect()) {
-            tracing::warn!(%error, "friends could not be recorded yet");
-        }
+        let recorded = context.access.set_followed(&context.ledger, found.into_iter().chain(kept).collect());
+        or_warn(recorded, "friends could not be recorded yet");
     }
 }
 

@@ -16,6 +16,7 @@ use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
 use crate::vault::Vault;
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -23,6 +24,11 @@ use tokio::sync::Notify;
 /// The least time after which relays may delete a message about a job. The outbox tries for 14 days,
 /// and the date of a wrap is up to two days back.
 const RESULT_LIFE: Duration = Duration::from_secs(16 * 86_400);
+
+/// The value of a result. Its error is a warning in the log, with this text.
+pub(super) fn or_warn<T>(result: Result<T, impl Display>, text: &str) -> Option<T> {
+    result.inspect_err(|error| tracing::warn!(%error, "{text}")).ok()
+}
 
 /// Time between two lines of the log about a trouble that lasts.
 const LOG_AGAIN_AFTER: Duration = Duration::from_secs(3600);

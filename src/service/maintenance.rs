@@ -1,7 +1,7 @@
 //! Periodic work: expires jobs, deletes old rows, writes the hourly line of the log, looks up keys
 //! and requests to vanish.
 
-use super::context::{Handles, HourlyLine};
+use super::context::{Handles, HourlyLine, or_warn};
 use super::doctor::clock_finding;
 use crate::bot::notices;
 use crate::job::{Asker, JobId};
@@ -17,8 +17,9 @@ use std::time::{Duration, Instant};
 
 /// Time between two rounds.
 const ROUND: Duration = Duration::from_secs(30);
-/// Time between two lookups of encryption keys, and of requests to vanish.
+/// Time between two lookups.
 const LOOKUP_ROUND: Duration = Duration::from_secs(3600);
+const HOURS_A_DAY: u64 = 24;
 /// Energy that is written also if nothing was searched.
 const IDLE_JOULES: u64 = 36_000;
 /// Rounds between two cleanings of the ledger, and between two lines in the log.
@@ -48,10 +49,12 @@ impl Handles {
                     self.record_searched();
                     counted = self.count_searched(counted).await;
                     if rounds.is_multiple_of(ROUNDS_AN_HOUR) {
-                        if let Err(error) = self.context.ledger.delete_expired() {
-                            tracing::warn!(%error, "the ledger could not be cleaned");
+                        let (ledger, keep) = (&self.context.ledger, self.context.config.bot.keep_finished);
+                        or_warn(ledger.delete_expired(), "the ledger could not be cleaned");
+                        let deleted = or_warn(ledger.delete_old_jobs(keep), "old jobs could not be deleted yet");
+                        if let Some(jobs @ 1..) = deleted {
+                            tracing::info!(jobs, "finished jobs are old enough to be deleted");
                         }
-                        self.delete_old_jobs();
                         self.log_totals().await;
                     }
                     rounds = rounds.wrapping_add(1);
@@ -61,23 +64,12 @@ impl Handles {
     }
 
     fn give_up_old_jobs(&self, now: u64) {
-        let overdue = match self.context.ledger.overdue_jobs(now) {
-            Ok(overdue) => overdue,
-            Err(error) => return tracing::warn!(%error, "jobs past their time could not be read"),
-        };
-        for job in overdue {
+        let overdue = or_warn(self.context.ledger.overdue_jobs(now), "jobs past their time could not be read");
+        for job in overdue.unwrap_or_default() {
             match self.give_up(&job, now) {
                 Ok(()) => tracing::info!(job = %job.id, "given up: its time is over"),
                 Err(error) => tracing::warn!(job = %job.id, %error, "a job could not be given up yet"),
             }
-        }
-    }
-
-    fn delete_old_jobs(&self) {
-        match self.context.ledger.delete_old_jobs(self.context.config.bot.keep_finished) {
-            Ok(0) => {}
-            Ok(jobs) => tracing::info!(jobs, "finished jobs are old enough to be deleted"),
-            Err(error) => tracing::warn!(%error, "old finished jobs could not be deleted yet"),
         }
     }
 
@@ -111,13 +103,8 @@ impl Handles {
         if new.0 == 0 && new.1 < IDLE_JOULES {
             return counted;
         }
-        match self.context.ledger.count_searched(new.0, (!energy.is_empty()).then_some(new.1)) {
-            Ok(()) => (candidates, used),
-            Err(error) => {
-                tracing::warn!(%error, "today's figures could not be noted yet");
-                counted
-            }
-        }
+        let recorded = self.context.ledger.count_searched(new.0, (!energy.is_empty()).then_some(new.1));
+        or_warn(recorded, "today's figures could not be noted yet").map_or(counted, |()| (candidates, used))
     }
 
     /// Warns that the clock differs from others.
@@ -139,9 +126,8 @@ impl Handles {
     /// since the last round.
     fn record_searched(&self) {
         let best = self.scheduler.best().into_iter().map(|(job, search)| (job, search.searched));
-        if let Err(error) = self.context.ledger.record_searched(&best.collect::<Vec<_>>()) {
-            tracing::warn!(%error, "the time of searches could not be noted yet");
-        }
+        let recorded = self.context.ledger.record_searched(&best.collect::<Vec<_>>());
+        or_warn(recorded, "the time of searches could not be noted yet");
     }
 
     /// Tells the askers of jobs that take longer than promised, and those of split jobs that a
@@ -169,11 +155,7 @@ impl Handles {
             }
             Ok(())
         };
-        let jobs = jobs.unwrap_or_else(|error| {
-            tracing::warn!(%error, reason, "askers could not be told yet");
-            Vec::new()
-        });
-        for job in &jobs {
+        for job in &or_warn(jobs, "askers could not be told yet").unwrap_or_default() {
             // One job that cannot be sealed holds up no other.
             if let Err(error) = tell(job) {
                 tracing::warn!(job = %job.id, %error, reason, "its asker could not be told yet");
@@ -206,40 +188,43 @@ impl Handles {
         Ok(())
     }
 
-    /// Looks up the encryption keys of askers with an open job, now and once an hour, until
-    /// shutdown. So a result is encrypted to the key in force when it is sealed.
-    pub async fn refresh_encryption_keys(self, mut shutdown: Shutdown) {
-        shutdown.repeat(LOOKUP_ROUND, || self.refresh_keys_once()).await;
+    /// Looks up what others publish, now and once an hour, until shutdown: encryption keys, requests
+    /// to vanish, and once a day whom the npubs of `friends_of` follow.
+    pub async fn look_others_up(self, mut shutdown: Shutdown) {
+        let mut hour = 0;
+        let round = || {
+            hour += 1;
+            self.look_up_once(hour)
+        };
+        shutdown.repeat(LOOKUP_ROUND, round).await;
     }
 
-    /// Looks the askers up one after the other. Askers who write with their own key need no lookup.
-    async fn refresh_keys_once(&self) {
-        let open = match self.context.ledger.open_jobs() {
-            Ok(open) => open,
-            Err(error) => return tracing::warn!(%error, "encryption keys could not be looked up yet"),
-        };
+    async fn look_up_once(&self, hour: u64) {
+        self.refresh_encryption_keys().await;
+        self.follow_requests_to_vanish().await;
+        if hour % HOURS_A_DAY == 1 && !self.context.config.bot.friends_of.is_empty() {
+            self.look_up_friends().await;
+        }
+    }
+
+    /// Looks up the encryption keys of askers with an open job, so that a result is encrypted to the
+    /// key in force when it is sealed.
+    /// One asker after the other; those who write with their own key need no lookup.
+    async fn refresh_encryption_keys(&self) {
+        let open = or_warn(self.context.ledger.open_jobs(), "encryption keys could not be looked up yet");
+        let Some(open) = open else { return };
         let decoupled = open.into_iter().filter(|job| job.spec.encryption_key.is_some());
         let askers: BTreeMap<_, _> = decoupled.map(|job| (job.spec.asker, job.seen_on)).collect();
         let askers: Vec<_> = askers.into_iter().collect();
         self.context.encryption_keys.refresh(&self.relays, &askers, self.context.clock.now()).await;
     }
 
-    /// Queries the relays for requests to vanish (NIP-62), now and once an hour, until shutdown.
-    /// The data of their authors is deleted.
-    pub async fn follow_requests_to_vanish(self, mut shutdown: Shutdown) {
-        shutdown.repeat(LOOKUP_ROUND, || self.follow_requests_once()).await;
-    }
-
-    async fn follow_requests_once(&self) {
-        let askers = match self.context.ledger.askers() {
-            Ok(askers) if askers.is_empty() => return,
-            Ok(askers) => askers,
-            Err(error) => return tracing::warn!(%error, "requests to vanish could not be looked up yet"),
-        };
+    /// Queries the relays for requests to vanish (NIP-62), and deletes the data of their authors.
+    async fn follow_requests_to_vanish(&self) {
+        let askers = or_warn(self.context.ledger.askers(), "requests to vanish could not be looked up yet");
+        let Some(askers) = askers.filter(|askers| !askers.is_empty()) else { return };
         for (asker, at) in vanish_requests(&self.relays, &askers).await {
-            if let Err(error) = self.forget(asker, at) {
-                tracing::warn!(%error, "a request to vanish could not be followed yet");
-            }
+            or_warn(self.forget(asker, at), "a request to vanish could not be followed yet");
         }
     }
 

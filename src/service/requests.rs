@@ -2,7 +2,7 @@
 //! then acted upon.
 
 use super::backlog::{AnswerLimits, AnswerVerdict, Backlog, MAX_BATCH, QueuedRequest, limit_answer};
-use super::context::{HourlyLine, ServiceContext};
+use super::context::{HourlyLine, ServiceContext, or_warn};
 use crate::bot::{self, AskerRequest, BotReply, Facts};
 use crate::config::Who;
 use crate::fault::{self, Step};
@@ -137,13 +137,9 @@ impl Requests {
 
     /// Adds all open jobs to the scheduler again, in case a panic came between T1 and adding a job.
     fn add_open_jobs(&self) {
-        match self.context.ledger.open_jobs() {
-            Ok(open) => {
-                for job in open {
-                    self.scheduler.add(job.id, job.spec);
-                }
-            }
-            Err(error) => tracing::error!(%error, "open jobs cannot be taken up again; they are at the next start"),
+        let open = or_warn(self.context.ledger.open_jobs(), "open jobs are taken up again at the next start only");
+        for job in open.unwrap_or_default() {
+            self.scheduler.add(job.id, job.spec);
         }
         self.context.wakes.outbox.notify_one();
         self.context.wakes.status.notify_one();

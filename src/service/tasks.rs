@@ -70,10 +70,9 @@ pub(super) async fn start(handles: Handles) -> JoinSet<()> {
         resubscribe: Arc::clone(&wakes.resubscribe),
     };
     let requests = Arc::new(Requests::new(context, scheduler, seen));
-    let (keys, vanish, roster) = (handles.clone(), handles.clone(), handles.context.roster.clone());
-    let friends = Some(handles.clone()).filter(|handles| !handles.context.config.bot.friends_of.is_empty());
+    let (lookups, roster) = (handles.clone(), handles.context.roster.clone());
 
-    if let Some(handles) = friends.as_ref().filter(|handles| handles.context.access.followed().is_empty()) {
+    if !config.bot.friends_of.is_empty() && handles.context.access.followed().is_empty() {
         // Before the first request is decided on.
         let _ = tokio::time::timeout(FIRST_RELAY_TIMEOUT, handles.look_up_friends()).await;
     }
@@ -83,7 +82,7 @@ pub(super) async fn start(handles: Handles) -> JoinSet<()> {
     let _ = tokio::time::timeout(FIRST_RELAY_TIMEOUT, publisher.round()).await;
 
     let (stop, received) = (shutdown, Arc::new(Mutex::new(received)));
-    let table: [(&str, Task); 9] = [
+    let table: [(&str, Task); 8] = [
         ("inbox", task(&stop, move |stop| inbox.clone().run(messages.clone(), stop))),
         ("requests", task(&stop, move |_| answer_messages(Arc::clone(&requests), Arc::clone(&received)))),
         ("outbox", task(&stop, move |stop| outbox.clone().run(Arc::clone(&wakes.outbox), stop))),
@@ -93,13 +92,11 @@ pub(super) async fn start(handles: Handles) -> JoinSet<()> {
             task(&stop, move |stop| publisher.clone().run(Arc::clone(&wakes.post), Arc::clone(&wakes.goodbye), stop)),
         ),
         ("watchdog", task(&stop, move |stop| watchdog.clone().run(stop))),
-        ("encryption keys", task(&stop, move |stop| keys.clone().refresh_encryption_keys(stop))),
-        ("vanish", task(&stop, move |stop| vanish.clone().follow_requests_to_vanish(stop))),
+        ("lookups", task(&stop, move |stop| lookups.clone().look_others_up(stop))),
         ("maintenance", task(&stop, move |stop| handles.clone().maintain(stop))),
     ];
-    let friends = friends.map(|handles| ("friends", task(&stop, move |stop| handles.clone().follow_friends(stop))));
     let mut tasks = JoinSet::new();
-    for (name, task) in table.into_iter().chain(friends) {
+    for (name, task) in table {
         let (roster, stop) = (roster.clone(), stop.clone());
         tasks.spawn(async move { roster.keep_task(name, task, stop).await });
     }

@@ -55,8 +55,7 @@ pub(super) fn add_metrics(page: &Page, fleet: &FleetStatus) -> prometheus::Resul
     page.gauge("fleet_devices", "Devices of workers that are there.", there as f64)?;
     let refused = fleet.workers.iter().filter(|worker| worker.refused.is_some()).count();
     page.gauge("fleet_refused_workers", "Workers that get no orders, dropped or unreadable.", refused as f64)?;
-    let ids: Vec<String> = fleet.devices().map(|device| DeviceId::Remote(device.id).to_string()).collect();
-    let each = || ids.iter().map(String::as_str).zip(fleet.devices());
+    let each = || fleet.devices().map(|device| (DeviceId::Remote(device.id).to_string(), device));
     let errors = each().map(|(id, device)| ([id], device.errors));
     let help = "Times that a worker's device did nothing with its orders, failed or lied.";
     page.counters("fleet_device_errors_total", help, ["device"], errors)?;
@@ -65,7 +64,7 @@ pub(super) fn add_metrics(page: &Page, fleet: &FleetStatus) -> prometheus::Resul
     let own = env!("CARGO_PKG_VERSION");
     let versions = each().filter(|(_, device)| device.connected).map(|(id, device)| {
         let version = if device.version == own { own } else { "other" };
-        ([id, version], 1.0)
+        ([id, version.to_owned()], 1.0)
     });
     page.gauges("fleet_device_info", "Version of a worker; always 1.", ["device", "version"], versions)
 }

@@ -10,6 +10,7 @@ use crate::scheduler::{Health, Rest};
 use crate::service::context::Handles;
 use crate::vault::MissingWall;
 use prometheus::{Encoder, Gauge, GaugeVec, IntCounterVec, Opts, Registry, TextEncoder};
+use std::fmt::Debug;
 use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -22,18 +23,17 @@ pub fn collect(bot: &Handles, relays: &[RelayFigures], since: SystemTime) -> any
     let since = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
     page.gauge("start_time_seconds", "When the bot was ready, Unix seconds.", since)?;
     page.gauge("heap_bytes", "Heap in use.", memory::heap_in_use() as f64)?;
-    let restarts = bot.restarts();
-    let restarts = restarts.iter().map(|(part, restarts)| ([part.as_str()], *restarts));
+    let restarts = bot.restarts().into_iter().map(|(part, restarts)| ([part], restarts));
     let help = "Times that a task or thread of the bot ended and was started again.";
     page.counters("part_restarts_total", help, ["part"], restarts)?;
     let help = "Lines of the log that could not be written.";
-    page.counters("log_lines_lost_total", help, [], [([], log_writer::lost_lines())])?;
+    page.counter("log_lines_lost_total", help, log_writer::lost_lines())?;
     page.gauge("vault_working", "Whether the vault process works.", bot.context.vault.trouble().is_none())?;
     let count = |missing: &[MissingWall]| missing.iter().filter(|wall| wall.is_sandbox).count() as f64;
     let missing = [(["vault"], count(&bot.context.vault.missing_walls())), (["network"], count(walls::missing()))];
     page.gauges("missing_sandboxes", "Sandboxes that a process lacks.", ["process"], missing)?;
     let help = "Signatures that the vault's policy refused: a bug, or a captured process.";
-    page.counters("vault_refusals_total", help, [], [([], bot.context.vault.refusals())])?;
+    page.counter("vault_refusals_total", help, bot.context.vault.refusals())?;
     add_devices(&page, bot)?;
     let connected = relays.iter().map(|relay| ([relay.url.as_str()], f64::from(relay.is_connected())));
     page.gauges("relay_connected", "Whether a relay of the bot is connected.", ["relay"], connected)?;
@@ -53,11 +53,10 @@ pub fn collect(bot: &Handles, relays: &[RelayFigures], since: SystemTime) -> any
 /// Metrics of the search.
 fn add_devices(page: &Page, bot: &Handles) -> prometheus::Result<()> {
     let devices = bot.scheduler.devices();
-    let ids: Vec<String> = devices.iter().map(|device| device.id.to_string()).collect();
-    let each = || ids.iter().map(String::as_str).zip(&devices);
+    let each = || devices.iter().map(|device| (device.id.to_string(), device));
     let working = each().map(|(id, device)| {
         let works = device.health == Health::Working;
-        ([id, device.name.as_str()], f64::from(works))
+        ([id, device.name.clone()], f64::from(works))
     });
     page.gauges("device_working", "Whether a device is in use.", ["device", "name"], working)?;
     let rates = each().filter_map(|(id, device)| device.rate.map(|Rate(rate)| ([id], rate)));
@@ -66,8 +65,7 @@ fn add_devices(page: &Page, bot: &Handles) -> prometheus::Result<()> {
     let candidates = each().map(|(id, device)| ([id], device.candidates));
     page.counters("device_candidates_total", "Keys tried since the start.", ["device"], candidates)?;
     let energy = bot.scheduler.energy();
-    let used: Vec<(String, u64)> = energy.iter().map(|used| (used.id.to_string(), used.joules as u64)).collect();
-    let used = used.iter().map(|(id, joules)| ([id.as_str()], *joules));
+    let used = energy.iter().map(|used| ([used.id.to_string()], used.joules as u64));
     let help = "Energy that a device with a readable counter has used since it was first read.";
     page.counters("device_energy_joules_total", help, ["device"], used)?;
     let wrong = each().map(|(id, device)| ([id], device.hits_wrong));
@@ -76,7 +74,7 @@ fn add_devices(page: &Page, bot: &Handles) -> prometheus::Result<()> {
     page.counters("device_hits_total", "Hits that verified, those of test patterns too.", ["device"], hits)?;
     let resting = each().flat_map(|(id, device)| {
         let now = device.rest.as_ref().map(Rest::name);
-        Rest::NAMES.map(|name| ([id, name], f64::from(now == Some(name))))
+        Rest::NAMES.map(|name| ([id.as_str(), name].map(str::to_owned), f64::from(now == Some(name))))
     });
     page.gauges("device_resting", "Whether a device rests, by reason.", ["device", "reason"], resting)?;
     let parts = each().map(|(id, device)| ([id], device.part));
@@ -88,14 +86,14 @@ fn add_devices(page: &Page, bot: &Handles) -> prometheus::Result<()> {
 /// Metrics of messages: answered, waiting, and unanswered by cause.
 fn add_messages(page: &Page, bot: &Handles) -> prometheus::Result<()> {
     let dropped = bot.context.vault.dropped();
-    let names = dropped.map(|(cause, _)| snake_case(&format!("{cause:?}")));
-    let dropped = names.iter().map(String::as_str).zip(dropped).map(|(name, (_, count))| ([name], count));
+    let dropped = dropped.into_iter().map(|(cause, count)| ([snake_case(&format!("{cause:?}"))], count));
     let pulse = &bot.context.pulse;
     let [answered, waiting, too_old] =
         [&pulse.answered, &pulse.waiting, &pulse.too_old].map(|count| count.load(Ordering::Relaxed));
-    let all = dropped.chain([(["denied"], bot.context.access.ignored()), (["older_than_ids"], too_old)]);
+    let others = [("denied", bot.context.access.ignored()), ("older_than_ids", too_old)];
+    let all = dropped.chain(others.map(|(cause, count)| ([cause.to_owned()], count)));
     page.counters("messages_dropped_total", "Messages left unanswered, by cause.", ["cause"], all)?;
-    page.counters("messages_total", "Messages that were opened and decided on.", [], [([], answered)])?;
+    page.counter("messages_total", "Messages that were opened and decided on.", answered)?;
     page.gauge("messages_waiting", "Messages that wait for their answer.", waiting as f64)?;
     let is_flooded = bot.context.new_askers.served_part(Instant::now()) < 1.0;
     page.gauge("flood", "Whether new askers are drawn by lot, because too many came.", is_flooded)
@@ -122,7 +120,7 @@ fn add_ledger(page: &Page, bot: &Handles) -> anyhow::Result<()> {
     page.gauge("outbox_undelivered_bytes", "Size of results that no relay has.", sizes.undelivered as f64)?;
     page.gauge("outbox_result_bytes", "Size of delivered results that are kept.", sizes.results as f64)?;
     let help = "Answers dropped because the outbox was over its budget.";
-    page.counters("outbox_answers_dropped_total", help, [], [([], sizes.dropped)])?;
+    page.counter("outbox_answers_dropped_total", help, sizes.dropped)?;
     page.gauge("ledger_seen_messages", "Messages kept against replay.", sizes.seen as f64)?;
     let help = "Date from which messages are answered, Unix seconds; later than a week ago: the table of ids is full.";
     page.gauge("ledger_accepted_from_seconds", help, sizes.seen_from as f64)?;
@@ -157,12 +155,12 @@ impl Page {
         self.0.register(Box::new(gauge))
     }
 
-    pub(in crate::service) fn gauges<'a, const N: usize>(
+    pub(in crate::service) fn gauges<S: AsRef<str> + Debug, const N: usize>(
         &self,
         name: &str,
         help: &str,
         labels: [&str; N],
-        values: impl IntoIterator<Item = ([&'a str; N], f64)>,
+        values: impl IntoIterator<Item = ([S; N], f64)>,
     ) -> prometheus::Result<()> {
         let gauges = GaugeVec::new(options(name, help), &labels)?;
         for (values, value) in values {
@@ -171,18 +169,22 @@ impl Page {
         self.0.register(Box::new(gauges))
     }
 
-    pub(in crate::service) fn counters<'a, const N: usize>(
+    pub(in crate::service) fn counters<S: AsRef<str> + Debug, const N: usize>(
         &self,
         name: &str,
         help: &str,
         labels: [&str; N],
-        values: impl IntoIterator<Item = ([&'a str; N], u64)>,
+        values: impl IntoIterator<Item = ([S; N], u64)>,
     ) -> prometheus::Result<()> {
         let counters = IntCounterVec::new(options(name, help), &labels)?;
         for (values, value) in values {
             counters.get_metric_with_label_values(&values)?.inc_by(value);
         }
         self.0.register(Box::new(counters))
+    }
+
+    fn counter(&self, name: &str, help: &str, value: u64) -> prometheus::Result<()> {
+        self.counters(name, help, [], [([""; 0], value)])
     }
 
     fn text(&self) -> prometheus::Result<String> {

@@ -91,7 +91,9 @@ impl Monitor {
         let (bot, since) = (self.bot.clone(), self.since);
         let collect = move || metrics::collect(&bot, &relays, since);
         let collected = tokio::task::spawn_blocking(collect).await.map_err(|error| error.to_string())?;
-        collected.map_err(|error| error.to_string())
+        collected
+            .map_err(|error| error.to_string())
+            .inspect_err(|error| tracing::warn!(error, "metrics cannot be collected"))
     }
 }
 
@@ -118,21 +120,17 @@ impl Monitors {
         *self.running.write().unwrap_or_else(PoisonError::into_inner) = monitor;
     }
 
-    fn get(&self) -> Option<Monitor> {
-        self.running.read().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The running service.
+    ///
+    /// Errors: one starts or stops.
+    fn running(&self) -> Result<Monitor, String> {
+        let running = self.running.read().unwrap_or_else(PoisonError::into_inner).clone();
+        running.ok_or_else(|| "the bot starts".to_owned())
     }
 
     /// The tasks and threads beside the service.
     pub(crate) fn roster(&self) -> &Roster {
         &self.roster
-    }
-
-    /// All metrics in Prometheus's text format.
-    ///
-    /// Errors: the bot starts, or its ledger cannot be read.
-    async fn metrics(&self) -> Result<String, String> {
-        let metrics = self.get().ok_or("the bot starts")?.metrics().await;
-        metrics.inspect_err(|error| tracing::warn!(%error, "metrics cannot be collected"))
     }
 
     /// Whether the bot works. A bot that is still starting counts as healthy, because the service
@@ -141,17 +139,10 @@ impl Monitors {
     /// Errors: the part that is gone or does not answer within `patience`.
     async fn health(&self, patience: Duration) -> Result<(), String> {
         check_none_gone(self.roster.gone())?;
-        match self.get() {
-            Some(monitor) => monitor.check(patience).await,
-            None => Ok(()),
+        match self.running() {
+            Ok(monitor) => monitor.check(patience).await,
+            Err(_) => Ok(()),
         }
-    }
-
-    /// Whether the bot can serve askers now.
-    ///
-    /// Errors: the missing part.
-    async fn readiness(&self) -> Result<(), String> {
-        self.get().ok_or("the bot starts")?.readiness().await
     }
 }
 

@@ -115,29 +115,28 @@ impl MetricsServer {
 
 impl Answers {
     async fn answer(&self, request: &Request<impl Body>) -> Response<Full<Bytes>> {
-        let is_head = request.method() == Method::HEAD;
         // A page in a browser on this machine could otherwise read the answers under its own name.
-        if self.is_local && !names_this_machine(request.headers().get(header::HOST)) {
-            let reason = Bytes::from_static(b"Ask by the address of this machine, or localhost.\n");
-            return response(StatusCode::MISDIRECTED_REQUEST, reason, is_head);
-        }
-        if !is_head && request.method() != Method::GET {
-            let mut response =
-                response(StatusCode::METHOD_NOT_ALLOWED, Bytes::from_static(b"GET and HEAD only.\n"), is_head);
-            response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
-            // A request body is never read, so the connection is closed.
-            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-            return response;
-        }
+        let is_named = !self.is_local || names_this_machine(request.headers().get(header::HOST));
+        let is_reading = matches!(*request.method(), Method::GET | Method::HEAD);
+        let refused = |status, reason: &'static str| (status, Bytes::from_static(reason.as_bytes()));
         let (status, body) = match request.uri().path() {
-            "/metrics" => cached(&self.metrics, async { to_response(self.bot.metrics().await) }).await,
-            "/healthz" => {
-                cached(&self.health, async { to_response(self.bot.health(HEALTH_TIMEOUT).await.map(ok_text)) }).await
+            _ if !is_named => {
+                refused(StatusCode::MISDIRECTED_REQUEST, "Ask by the address of this machine, or localhost.\n")
             }
-            "/readyz" => cached(&self.readiness, async { to_response(self.bot.readiness().await.map(ok_text)) }).await,
-            _ => (StatusCode::NOT_FOUND, Bytes::from_static(b"Not here: /metrics, /healthz, /readyz.\n")),
+            _ if !is_reading => refused(StatusCode::METHOD_NOT_ALLOWED, "GET and HEAD only.\n"),
+            "/metrics" => cached(&self.metrics, async { self.bot.running()?.metrics().await }).await,
+            "/healthz" => cached(&self.health, async { self.bot.health(HEALTH_TIMEOUT).await.map(ok_text) }).await,
+            "/readyz" => cached(&self.readiness, async { self.bot.running()?.readiness().await.map(ok_text) }).await,
+            _ => refused(StatusCode::NOT_FOUND, "Not here: /metrics, /healthz, /readyz.\n"),
         };
-        response(status, body, is_head)
+        // hyper sends no body to HEAD, and closes a connection whose request has one.
+        let mut response = Response::new(Full::new(body));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(TEXT_FORMAT));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response
     }
 }
 
@@ -154,36 +153,19 @@ fn ok_text(_: ()) -> String {
     "ok\n".to_owned()
 }
 
-/// The reply to an answer: status 200 with the text, or 503 with the reason.
-fn to_response(answer: Result<String, String>) -> (StatusCode, Bytes) {
-    match answer {
-        Ok(text) => (StatusCode::OK, text.into()),
-        Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n").into()),
-    }
-}
-
-/// The kept answer if it is new enough, otherwise a new one. Other requests wait while it is made.
-async fn cached(kept: &CachedAnswer, make: impl Future<Output = (StatusCode, Bytes)>) -> (StatusCode, Bytes) {
+/// The kept answer if it is new enough, otherwise a new one: status 200 with the text, or 503 with
+/// the reason. Other requests wait while it is made.
+async fn cached(kept: &CachedAnswer, make: impl Future<Output = Result<String, String>>) -> (StatusCode, Bytes) {
     let mut kept = kept.lock().await;
     if let Some((_, status, body)) = kept.as_ref().filter(|(made, ..)| made.elapsed() < ANSWER_KEPT_FOR) {
         return (*status, body.clone());
     }
-    let (status, body) = make.await;
+    let (status, body) = match make.await {
+        Ok(text) => (StatusCode::OK, Bytes::from(text)),
+        Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n").into()),
+    };
     *kept = Some((Instant::now(), status, body.clone()));
     (status, body)
-}
-
-fn response(status: StatusCode, body: Bytes, is_head: bool) -> Response<Full<Bytes>> {
-    let length = body.len();
-    let mut response = Response::new(Full::new(if is_head { Bytes::new() } else { body }));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(TEXT_FORMAT));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    if is_head {
-        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-    }
-    response
 }
 
 #[cfg(test)]
@@ -241,7 +223,7 @@ mod tests {
     async fn metrics_are_collected_at_most_once_a_second() {
         let collections = AtomicU64::new(0);
         let kept = CachedAnswer::default();
-        let collect = async || to_response(Ok(format!("collected {}\n", collections.fetch_add(1, Ordering::SeqCst))));
+        let collect = async || Ok(format!("collected {}\n", collections.fetch_add(1, Ordering::SeqCst)));
         let began = Instant::now();
         for _ in 0..100 {
             cached(&kept, collect()).await;

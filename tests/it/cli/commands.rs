@@ -106,7 +106,7 @@ fn bad_flags_are_explained() {
         (&["combine", "ntweak1", "--half", UTF_16], "tweak"),
         (&["split", "new", "b", "--print"], "cannot occur"),
         (&["worker", "--nats", "nats://127.0.0.1:9", "--creds", "/missing"], "tls://"),
-        (&["man", UTF_16], "cannot be made"),
+        (&["man", UTF_16], "no pages can be written"),
         (&["demo", "--prefix", "!"], "cannot occur"),
         (&["demo", "--prefix", "~b?1ö"], "cannot occur"),
         (&["demo", "--prefix", "*[ql][ql][ql][ql][ql][ql]"], "bots do not search for"),

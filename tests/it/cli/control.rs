@@ -17,12 +17,10 @@ use std::process::{Command, Output};
 
 pub const TESTS: &[Test] = &[
     test!(where_nothing_runs_every_command_says_so_with_code_3),
-    test!(the_days_of_a_bot_are_listed),
     test!(status_has_the_promised_fields_and_names_nobody),
     test!(a_paused_search_finds_nothing_until_it_resumes),
     test!(a_pause_ends_when_its_time_is_over),
     test!(ended_jobs_are_listed_until_their_asker_is_erased),
-    test!(a_cancelled_job_is_gone_and_its_asker_is_told),
     test!(a_wrong_configuration_changes_nothing_and_a_right_one_is_taken_up),
     test!(nobody_else_on_the_machine_opens_the_socket),
     test!(garbage_floods_and_slow_connections_do_not_keep_the_operator_out),
@@ -71,19 +69,6 @@ pub(super) fn lines(output: &Output) -> Vec<serde_json::Value> {
     stdout(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-async fn the_days_of_a_bot_are_listed() {
-    let Met { relay: _relay, home, bot: _bot, mut asker } = met_started("").await;
-    asker.ask("cat").await;
-    let today = until("the key is counted", || async {
-        let day = lines(&operate(&home, &["stats", "--json"])).pop().unwrap();
-        (day["jobs_delivered"] == 1).then_some(day)
-    })
-    .await;
-    assert_eq!(today["jobs_accepted"], 1);
-    let date = today["date"].as_str().unwrap();
-    assert!(stdout(&operate(&home, &["stats"])).contains(date), "{date}");
-}
-
 fn where_nothing_runs_every_command_says_so_with_code_3() {
     let home = Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
     std::fs::create_dir(home.data()).unwrap();
@@ -116,11 +101,8 @@ fn where_nothing_runs_every_command_says_so_with_code_3() {
 }
 
 async fn status_has_the_promised_fields_and_names_nobody() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let bot = started(&home).await;
+    let Met { relay: _relay, home, bot, mut asker } = met_started("").await;
     let npub = bot.public_key.to_bech32().unwrap();
-    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
     assert!(asker.ask(LONG).await.contains("#1"));
 
     let status = lines(&operate(&home, &["status", "--json"]));
@@ -149,6 +131,13 @@ async fn status_has_the_promised_fields_and_names_nobody() {
     let missing = operate(&home, &["jobs", "show", "2"]);
     assert_eq!(missing.status.code(), Some(2));
     assert!(stderr(&missing).contains("no job"), "{}", stderr(&missing));
+
+    let cancelled = operate(&home, &["jobs", "cancel", "1"]);
+    assert!(cancelled.status.success() && stderr(&cancelled).contains("asker is told"), "{}", stderr(&cancelled));
+    let notice = asker.next_text().await;
+    assert!(notice.contains("#1 is given up"), "{notice}");
+    assert!(lines(&operate(&home, &["jobs", "--json"])).is_empty());
+    assert_eq!(operate(&home, &["jobs", "cancel", "1"]).status.code(), Some(2), "it is gone");
 }
 
 async fn a_paused_search_finds_nothing_until_it_resumes() {
@@ -202,6 +191,9 @@ async fn ended_jobs_are_listed_until_their_asker_is_erased() {
     })
     .await;
     assert_eq!(states, ["accepted", "delivered"], "the newest first");
+    let today = lines(&operate(&home, &["stats", "--json"])).pop().unwrap();
+    assert_eq!((&today["jobs_accepted"], &today["jobs_delivered"]), (&2.into(), &1.into()), "{today}");
+    assert!(stdout(&operate(&home, &["stats"])).contains(today["date"].as_str().unwrap()));
     let shown = stdout(&operate(&home, &["jobs", "show", "1"]));
     assert!(shown.starts_with("#1 delivered, accepted ") && shown.contains(" dad, npub1"), "{shown}");
     let in_file = |text: &str| {
@@ -216,17 +208,6 @@ async fn ended_jobs_are_listed_until_their_asker_is_erased() {
     assert!(!in_file(LONG), "its pages are overwritten");
     assert!(stdout(&operate(&home, &all[..2])).contains("There is no job."));
     assert!(stderr(&operate(&home, &["erase", &npub])).contains("nothing of them"));
-}
-
-async fn a_cancelled_job_is_gone_and_its_asker_is_told() {
-    let Met { relay: _relay, home, bot: _bot, mut asker } = met_started("").await;
-    assert!(asker.ask(LONG).await.contains("#1"));
-    let cancelled = operate(&home, &["jobs", "cancel", "1"]);
-    assert!(cancelled.status.success() && stderr(&cancelled).contains("asker is told"), "{}", stderr(&cancelled));
-    let notice = asker.next_text().await;
-    assert!(notice.contains("#1 is given up"), "{notice}");
-    assert!(lines(&operate(&home, &["jobs", "--json"])).is_empty());
-    assert_eq!(operate(&home, &["jobs", "cancel", "1"]).status.code(), Some(2), "it is gone");
 }
 
 async fn a_wrong_configuration_changes_nothing_and_a_right_one_is_taken_up() {

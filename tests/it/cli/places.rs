@@ -197,7 +197,7 @@ fn completions_and_manual_pages_name_every_command() {
         assert!(page(&format!("npubbot-{name}.1")).contains(".TH"), "{name}");
     }
     let first = page("npubbot.1");
-    for part in ["EXIT STATUS", "FILES", "ENVIRONMENT", "NPUBBOT_SOME_OPTION"] {
+    for part in ["Exit codes:", "Files:", "Environment:", "NPUBBOT_SOME_OPTION"] {
         assert!(first.contains(part), "{part}");
     }
     let nowhere = run(&["man", Path::new("/dev/null/x").to_str().unwrap()]);
