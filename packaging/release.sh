@@ -8,6 +8,7 @@
 #
 # NPUBBOT_REPOSITORY   the project's address, for the crates and the packages
 # NPUBBOT_SIGNING_KEY  a secret key of minisign (-G -W, no password), which signs SHA256SUMS
+# NPUBBOT_KERNEL_CACHE a folder that keeps the kernels' machine code for further runs
 #
 # --twice makes all files again in another folder and compares them byte for byte.
 # --only names the targets, one or several; this machine's comes before another Linux.
