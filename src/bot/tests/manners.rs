@@ -336,7 +336,7 @@ fn markup_is_recognised() {
 
 proptest! {
     // Each case tries every answer in every language, so a few cases are enough.
-    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.min(24), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.min(8), ..ProptestConfig::default() })]
 
     #[test]
     fn everything_that_is_said_is_plain_and_short(filling in filling()) {

@@ -155,6 +155,9 @@ fn an_easy_request_behind_many_others_is_told_the_queue() {
 }
 
 proptest! {
+    // The fuzzer tries more.
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.min(64), ..ProptestConfig::default() })]
+
     /// Any text at all gets one answer, of a length people read.
     #[test]
     fn every_text_is_answered(text in any::<String>(), repeats in 1usize..400) {

@@ -19,9 +19,7 @@ use tempfile::TempDir;
 
 pub const TESTS: &[Test] = &[
     test!(power_may_go_at_every_write).slow(),
-    test!(power_may_go_at_every_write_in_twenty_ways).long("minutes: the full form"),
     test!(every_write_may_fail_and_the_next_attempt_succeeds),
-    test!(every_write_may_fail_in_every_way).long("minutes: the full form"),
     test!(power_may_go_after_writes_that_failed),
     test!(a_start_that_cannot_copy_a_used_half_fails),
 ];
@@ -254,34 +252,18 @@ fn changes(files: &BTreeMap<String, Vec<u8>>, before: &Told) -> Vec<String> {
     seen.changes
 }
 
+/// At each change the seed chooses what survives of the unsynced: nothing, a part, or all of it as
+/// after a kill.
 fn power_may_go_at_every_write() {
-    // At each change the seed chooses what survives of the unsynced: nothing, a part, or all of it as
-    // after a kill. The long form tries each.
-    lose_power_at_every_change(|at, seed| {
-        let mixed = seed.wrapping_add(at as u64);
-        vec![[Survives::Nothing, Survives::Some(mixed), Survives::Everything][(mixed % 3) as usize]]
-    });
-}
-
-fn power_may_go_at_every_write_in_twenty_ways() {
-    lose_power_at_every_change(|at, seed| {
-        let first = seed.wrapping_add(at as u64 * 18);
-        let random = (0..18).map(|way| Survives::Some(first.wrapping_add(way)));
-        [Survives::Nothing, Survives::Everything].into_iter().chain(random).collect()
-    });
-}
-
-/// Loses power at every change. `ways` gets the number of the change and the seed of this run.
-fn lose_power_at_every_change(ways: impl Fn(usize, u64) -> Vec<Survives>) {
     let seed = crate::support::seed();
     let (files, before) = earlier_life();
     let changes = changes(&files, &before);
     for (at, change) in changes.iter().enumerate() {
-        for survives in ways(at, seed) {
-            println!("power goes at change {at}, {change}; {survives:?}");
-            let (_, told, seen) = run(&files, &before, Trouble { power: Some((at, survives)), fails: None });
-            check(with(&seen.left.unwrap()).path(), &told);
-        }
+        let mixed = seed.wrapping_add(at as u64);
+        let survives = [Survives::Nothing, Survives::Some(mixed), Survives::Everything][(mixed % 3) as usize];
+        println!("power goes at change {at}, {change}; {survives:?}");
+        let (_, told, seen) = run(&files, &before, Trouble { power: Some((at, survives)), fails: None });
+        check(with(&seen.left.unwrap()).path(), &told);
     }
     for expected in ["ledger.sqlite write", "ledger.sqlite-wal write", "ledger.sqlite sync", "used-halves sync"] {
         assert!(changes.iter().any(|change| change == expected), "no {expected}");
@@ -291,25 +273,13 @@ fn lose_power_at_every_change(ways: impl Fn(usize, u64) -> Vec<Survives>) {
 const FAILURES: [Errno; 3] = [Errno::IO, Errno::NOSPC, Errno::ROFS];
 
 fn every_write_may_fail_and_the_next_attempt_succeeds() {
-    fail_at_every_change(|at| vec![(FAILURES[at % 3], 1 + at % (ATTEMPTS - 2))]);
-}
-
-fn every_write_may_fail_in_every_way() {
-    fail_at_every_change(|_| FAILURES.into_iter().flat_map(|one| [(one, 1), (one, ATTEMPTS - 2)]).collect());
-}
-
-/// Fails at every change. `ways` gets the number of the change. It returns the kinds of failure to
-/// try, each with the number of changes that fail.
-fn fail_at_every_change(ways: impl Fn(usize) -> Vec<(Errno, usize)>) {
     let (files, before) = earlier_life();
-    let changes = changes(&files, &before);
-    for (at, change) in changes.iter().enumerate() {
-        for (failure, count) in ways(at) {
-            println!("{failure:?} at change {at} and {} more, {change}", count - 1);
-            let (folder, told, _) = run(&files, &before, Trouble { fails: Some((at, count, failure)), power: None });
-            assert_eq!(told.delivered.len() as i64, EARLIER + JOBS, "the work is done after all");
-            check(folder.path(), &told);
-        }
+    for (at, change) in changes(&files, &before).iter().enumerate() {
+        let (failure, count) = (FAILURES[at % 3], 1 + at % (ATTEMPTS - 2));
+        println!("{failure:?} at change {at} and {} more, {change}", count - 1);
+        let (folder, told, _) = run(&files, &before, Trouble { fails: Some((at, count, failure)), power: None });
+        assert_eq!(told.delivered.len() as i64, EARLIER + JOBS, "the work is done after all");
+        check(folder.path(), &told);
     }
 }
 

@@ -1,18 +1,18 @@
 //! The captured-process test: an attacker controls the network process, looks through its memory and
 //! uses its end of the vault's socket. The attacker gets no secret, and no key of another asker.
 //!
-//! The captured process is a part of this binary: it runs the service with a real vault process, and
-//! attacks when the file `attacker` is there, which has the attacker's public key. It writes a line
-//! for each success and each refusal to `report`.
+//! The captured process is a part of this binary: it runs the service with a real vault process. It
+//! reads three lines: the attacker's public key, keys to be sealed, and the word to go on. It writes a
+//! line for each success and each refusal.
 
 use crate::cli::control::{answering, operate};
 use crate::support::asker::Asker;
 use crate::support::bot::{ChildGuard, Home};
 use crate::support::harness::{Test, child, test};
 use crate::support::leaks::{Needle, Pieces, Search, Secret, forms_of, start_secret_of};
+use crate::support::program;
 use crate::support::relay::TestRelay;
 use crate::support::vault::{Region, memory, next_vault, opened};
-use crate::support::{program, until};
 use nostr_sdk::nips::nip04;
 use nostr_sdk::nips::nip44::v2::ConversationKey;
 use nostr_sdk::{Event, EventBuilder, JsonUtil, Keys, Kind, PublicKey, ToBech32};
@@ -25,13 +25,11 @@ use npubbot::ledger::{Job, Ledger};
 use npubbot::message::OutgoingMessage;
 use npubbot::pattern::Pattern;
 use npubbot::service::{ProcessControls, Service, public_settings};
-use npubbot::vault::{IdentityFile, PassphraseSource, StartId, Vault};
+use npubbot::vault::{IdentityFile, PassphraseSource, PublicSettings, StartId, Vault};
 use secp256k1::SecretKey;
-use std::fs::{self, File};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::Duration;
+use std::process::{ChildStdin, ChildStdout, Stdio};
 
 pub const TESTS: &[Test] =
     &[test!(serve_captured).part(), test!(a_captured_network_process_gets_no_secret_and_redirects_no_key)];
@@ -39,23 +37,23 @@ pub const TESTS: &[Test] =
 /// Number of start points that are open while the memory is read.
 const STARTS: usize = 24;
 
-/// A bot whose network process can be captured, and the attacker's folder.
+/// A bot whose network process can be captured, and the attacker's line to it.
 struct Captured {
     home: Home,
     bot: ChildGuard,
-    folder: PathBuf,
+    input: ChildStdin,
+    output: Lines<BufReader<ChildStdout>>,
 }
 
 impl Captured {
     fn start(relay: &TestRelay) -> Captured {
         let home = Home::new(&[relay.url()]);
         drop(home.vault());
-        let folder = home.folder.path().join("captured");
-        fs::create_dir(&folder).unwrap();
         let mut command = child("safety::captured::serve_captured");
-        command.env("TEST_FOLDER", home.folder.path()).stdout(Stdio::null());
-        let bot = ChildGuard(command.spawn().unwrap());
-        Captured { home, bot, folder }
+        command.env("TEST_FOLDER", home.folder.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut bot = ChildGuard(command.spawn().unwrap());
+        let (input, output) = (bot.0.stdin.take().unwrap(), bot.0.stdout.take().unwrap());
+        Captured { home, bot, input, output: BufReader::new(output).lines() }
     }
 
     fn operate(&self, command: &str) {
@@ -63,11 +61,11 @@ impl Captured {
         assert!(output.status.success(), "{command}: {}", program::stderr(&output));
     }
 
-    /// Waits until a file of the attacker's has content and returns it.
-    async fn file(&self, name: &str) -> String {
-        let path = self.folder.join(name);
-        let text = || async { fs::read_to_string(&path).ok().filter(|text| !text.is_empty()) };
-        until(&format!("the attacker writes `{name}`"), text).await
+    /// Writes lines to the attacker. Returns what it writes up to the line `end`.
+    fn tell(&mut self, lines: &str, end: &str) -> String {
+        writeln!(self.input, "{lines}").unwrap();
+        let lines = self.output.by_ref().map(Result::unwrap).take_while(|line| line != end);
+        lines.collect::<Vec<_>>().join("\n")
     }
 
     /// The lines of the report that begin with `what`, without that word.
@@ -79,12 +77,13 @@ impl Captured {
 /// The captured process: the bot, and the attacker within it.
 async fn serve_captured() {
     let home = PathBuf::from(std::env::var_os("TEST_FOLDER").unwrap());
-    let (data, folder) = (home.join("data"), home.join("captured"));
+    let data = home.join("data");
     let means = PassphraseSource::AgeIdentityFile(home.join("age-identity.txt"));
     let identity = IdentityFile { file: data.join("identity.age"), means, is_new: false };
     let config = Config::load(&home.join("relays.toml")).unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_npubbot"));
-    let vault = Vault::start_program(program, identity, Some(public_settings(&config))).unwrap();
+    let settings = public_settings(&config);
+    let vault = Vault::start_program(program, identity, Some(settings.clone())).unwrap();
     let mut service = Service::start(config, &data, vault.clone(), Clock::System).await.unwrap();
     let controls = ProcessControls {
         reloaded: Box::new(|| None),
@@ -92,14 +91,17 @@ async fn serve_captured() {
         recent_log: Box::new(Vec::new),
     };
     service.serve_control_socket(ControlServer::open(&data).unwrap(), controls);
-    until("the attack begins", || async { folder.join("attacker").exists().then_some(()) }).await;
     let ledger = service.ledger().clone();
-    let attack = move || {
-        let end = Attacker::new(vault, &ledger, folder.clone()).and_then(|mut attacker| attacker.run());
-        fs::write(folder.join("end"), end.map_or_else(|error| format!("failed: {error}"), |()| "done".to_owned()))
+    let attack = move || match Attacker::new(vault, &ledger, settings).and_then(|attacker| attacker.run()) {
+        Ok(()) => println!("done"),
+        Err(error) => println!("failed: {error}"),
     };
-    tokio::task::spawn_blocking(attack).await.unwrap().unwrap();
+    tokio::task::spawn_blocking(attack).await.unwrap();
     std::future::pending().await
+}
+
+fn read_line() -> String {
+    std::io::stdin().lines().next().expect("the test says what to do").unwrap()
 }
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -107,8 +109,7 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 /// The captured process, and the npub that is to receive keys.
 struct Attacker {
     vault: Vault,
-    folder: PathBuf,
-    report: File,
+    settings: PublicSettings,
     npub: PublicKey,
     /// The attacker's own job. `victim` is an honest asker's.
     own: Job,
@@ -116,35 +117,33 @@ struct Attacker {
 }
 
 impl Attacker {
-    fn new(vault: Vault, ledger: &Ledger, folder: PathBuf) -> Result<Attacker, Box<dyn std::error::Error>> {
-        let npub = PublicKey::parse(fs::read_to_string(folder.join("attacker"))?.trim())?;
+    fn new(vault: Vault, ledger: &Ledger, settings: PublicSettings) -> Result<Attacker, Box<dyn std::error::Error>> {
+        let npub = PublicKey::parse(&read_line())?;
         let is_own = |job: &Job| job.spec.asker.0 == npub.to_bytes();
         let jobs = ledger.open_jobs()?;
         let (own, victim) = (jobs.iter().find(|job| is_own(job)), jobs.iter().find(|job| !is_own(job)));
         let (own, victim) = own.cloned().zip(victim.cloned()).ok_or("no open jobs")?;
-        let report = File::create(folder.join("report"))?;
-        Ok(Attacker { vault, folder, report, npub, own, victim })
+        Ok(Attacker { vault, settings, npub, own, victim })
     }
 
-    fn run(&mut self) -> Outcome {
+    fn run(&self) -> Outcome {
+        let keys = read_line();
         let starts = self.vault.open_starts(STARTS, None)?;
-        // Tells the test that the start points are open. It now reads the memory.
-        fs::write(self.folder.join("open"), "yes")?;
-        while !self.folder.join("go").exists() {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        // The test now reads the memory.
+        println!("open");
+        read_line();
         for (at, (start, point)) in starts.into_iter().enumerate() {
             let wanted = if at.is_multiple_of(2) { &self.own } else { &self.victim };
             let (step, hit) = found(&point, &wanted.spec.patterns[0]);
-            self.redeem(at, start, step, &hit)?;
+            self.redeem(at, start, step, &hit);
         }
-        self.ask_for_signatures()?;
-        self.seal_keys()
+        self.ask_for_signatures();
+        self.seal_keys(&keys)
     }
 
     /// Tries to redeem a hit with one of several tickets, which `at` selects. The hit is of the
     /// attacker's own pattern if `at` is even, else of the victim's.
-    fn redeem(&mut self, at: usize, start: StartId, step: i64, hit: &VerifiedHit) -> Outcome {
+    fn redeem(&self, at: usize, start: StartId, step: i64, hit: &VerifiedHit) {
         let (own, theirs) = (&self.own.ticket, &self.victim.ticket);
         let (order, mac) = (own.0.len() - 32, theirs.0.len() - 32);
         let pattern = |job: &Job| job.spec.patterns[0].as_str().to_owned();
@@ -159,51 +158,42 @@ impl Attacker {
         };
         let message = self.message("Yours:");
         for attempt in ["first", "second"] {
-            let said = match self.vault.redeem(start, hit, &tried, None, &message) {
+            match self.vault.redeem(start, hit, &tried, None, &message) {
                 Ok(wrap) => {
                     let event = wrap.events().last().unwrap_or_default();
-                    format!("redeemed {attempt} {} {step} {event}", hit.npub())
+                    println!("redeemed {attempt} {} {step} {event}", hit.npub());
                 }
-                Err(error) => format!("refused {error}"),
-            };
-            writeln!(self.report, "{said}")?;
+                Err(error) => println!("refused {error}"),
+            }
         }
-        Ok(())
     }
 
     /// Asks for signatures of events of every range of kinds, in the bot's name and in the
     /// attacker's, and of the bot's own events dated 2100.
-    fn ask_for_signatures(&mut self) -> Outcome {
+    fn ask_for_signatures(&self) {
         let (signer, bot) = (self.vault.signer(), self.vault.public_key());
-        let config = Config::load(&self.folder.with_file_name("relays.toml"))?;
-        for (topic, builder) in public_settings(&config).events(bot) {
+        for (topic, builder) in self.settings.events(bot) {
             if signer.sign(builder.custom_created_at(4_102_444_800.into()).build(bot)).is_ok() {
-                writeln!(self.report, "signed {topic}")?;
+                println!("signed {topic}");
             }
         }
         for kind in (0..1500).chain(10_000..10_100).chain([22_242, 24_133, 27_235]).chain(30_000..32_000) {
-            for author in [self.vault.public_key(), self.npub] {
-                let event = EventBuilder::new(Kind::from(kind), "I say so").build(author);
-                if signer.sign(event).is_ok() {
-                    writeln!(self.report, "signed {kind} {author}")?;
+            for author in [bot, self.npub] {
+                if signer.sign(EventBuilder::new(Kind::from(kind), "I say so").build(author)).is_ok() {
+                    println!("signed {kind} {author}");
                 }
             }
         }
-        writeln!(self.report, "refusals {}", self.vault.refusals())?;
-        Ok(())
+        println!("refusals {}", self.vault.refusals());
     }
 
-    /// Asks the vault to seal messages to the attacker that contain the keys in the file `keys`, by
-    /// NIP-17 and by NIP-04.
-    fn seal_keys(&mut self) -> Outcome {
-        for key in fs::read_to_string(self.folder.join("keys"))?.lines() {
+    /// Asks the vault to seal messages to the attacker that contain keys, by NIP-17 and by NIP-04.
+    fn seal_keys(&self, keys: &str) -> Outcome {
+        for key in keys.split(' ') {
             let message = OutgoingMessage { subject: Some(key.to_owned()), ..self.message(key) };
-            let vault = &self.vault;
-            let mut sealed = vault.seal_all(vec![message.clone()])?;
-            sealed.extend([vault.seal(&message)?, vault.seal_nip04(&message)?]);
-            for wrap in sealed {
-                writeln!(self.report, "sealed {}", wrap.json)?;
-            }
+            let mut sealed = self.vault.seal_all(vec![message.clone()])?;
+            sealed.extend([self.vault.seal(&message)?, self.vault.seal_nip04(&message)?]);
+            sealed.iter().for_each(|wrap| println!("sealed {}", wrap.json));
         }
         Ok(())
     }
@@ -290,7 +280,7 @@ fn found_in(memory: &[Region], secrets: &[Secret], texts: &[Needle]) -> Vec<Stri
 
 async fn a_captured_network_process_gets_no_secret_and_redirects_no_key() {
     let relay = TestRelay::start().await;
-    let bot = Captured::start(&relay);
+    let mut bot = Captured::start(&relay);
     answering(&bot.home).await;
     let npub = bot.home.keys().public_key();
     let mut earlier = Asker::connect(&relay.url(), npub).await;
@@ -304,15 +294,12 @@ async fn a_captured_network_process_gets_no_secret_and_redirects_no_key() {
 
     let loot = Keys::generate();
     let texts = [loot.secret_key().to_bech32().unwrap(), loot.secret_key().to_secret_hex()];
-    fs::write(bot.folder.join("keys"), texts.join("\n")).unwrap();
-    fs::write(bot.folder.join("attacker"), attacker.keys.public_key().to_hex()).unwrap();
-    bot.file("open").await;
+    bot.tell(&format!("{}\n{}", attacker.keys.public_key().to_hex(), texts.join(" ")), "open");
     // Reads the memory of both processes at the same moment, the vault's as root can.
     let network = memory(bot.bot.0.id()).unwrap();
     let vault = memory(next_vault(bot.bot.0.id(), None).await);
-    fs::write(bot.folder.join("go"), "").unwrap();
-    assert_eq!(bot.file("end").await, "done");
-    let report = bot.file("report").await;
+    let report = bot.tell("go", "done");
+    assert!(!report.contains("failed: "), "{report}");
 
     let redeemed = redeemed(&report, &attacker.keys, &victim.keys);
     let redirected = redeemed.iter().filter(|one| !meets(&one.key, if one.is_own { "dd" } else { "cc" })).count();

@@ -55,16 +55,8 @@ impl ForeignRelay {
             path("nostr.sqlite3")
         );
         fs::write(path("relay.yaml"), config).unwrap();
-        let log = File::create(path("relay.log")).unwrap();
-        let child = Command::new(installed().join("venv/bin/nostr-relay"))
-            .args(["-c", &path("relay.yaml"), "serve"])
-            .current_dir(folder.path())
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log)
-            .spawn()
-            .unwrap();
-        ForeignRelay::answering(child, folder, port).await
+        let program = installed().join("venv/bin/nostr-relay");
+        ForeignRelay::start(&program, &["-c", &path("relay.yaml"), "serve"], folder, port).await
     }
 
     /// Starts nostr-rs-relay 0.8.12 from `program`.
@@ -77,20 +69,16 @@ impl ForeignRelay {
             manner == Manner::Auth,
             manner == Manner::Auth,
         );
-        fs::write(folder.path().join("config.toml"), config).unwrap();
-        let log = File::create(folder.path().join("relay.log")).unwrap();
-        let child = Command::new(program)
-            .args(["--config", &folder.path().join("config.toml").display().to_string()])
-            .current_dir(folder.path())
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log)
-            .spawn()
-            .unwrap();
-        ForeignRelay::answering(child, folder, port).await
+        let file = folder.path().join("config.toml");
+        fs::write(&file, config).unwrap();
+        ForeignRelay::start(program, &["--config", file.to_str().unwrap()], folder, port).await
     }
 
-    async fn answering(child: Child, folder: TempDir, port: u16) -> ForeignRelay {
+    async fn start(program: &Path, arguments: &[&str], folder: TempDir, port: u16) -> ForeignRelay {
+        let log = File::create(folder.path().join("relay.log")).unwrap();
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(folder.path()).stdin(Stdio::null());
+        let child = command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
         let relay = ForeignRelay { child, _folder: folder, port };
         until("the relay listens", || async { TcpStream::connect(("127.0.0.1", port)).is_ok().then_some(()) }).await;
         relay
