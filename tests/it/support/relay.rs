@@ -69,8 +69,6 @@ pub struct TestRelay {
 /// What a relay has seen so far.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Counts {
-    /// Connections with a subscription named `inbox`, as the bot has it, at present.
-    pub inboxes: usize,
     pub connections: usize,
     /// Successful authentications.
     pub proofs: usize,
@@ -90,6 +88,8 @@ struct Shared {
     manner: Manner,
     events: Mutex<Stored>,
     counts: Mutex<Counts>,
+    /// Shared with each connection that has a subscription named `inbox`, as the bot has it.
+    inbox: Arc<()>,
     deaf: AtomicBool,
     /// Whether queries may be answered.
     may_answer: watch::Sender<bool>,
@@ -117,6 +117,7 @@ impl TestRelay {
             manner,
             events: Mutex::default(),
             counts: Mutex::default(),
+            inbox: Arc::default(),
             deaf: AtomicBool::new(false),
             may_answer: watch::channel(manner != Manner::Waiting).0,
             has_cut: AtomicBool::new(false),
@@ -175,7 +176,7 @@ impl TestRelay {
 
     /// Whether a client has a subscription named `inbox` here, as the bot does.
     pub fn is_subscribed(&self) -> bool {
-        self.counts().inboxes > 0
+        Arc::strong_count(&self.shared.inbox) > 1
     }
 
     /// From now on, existing connections receive no events.
@@ -254,13 +255,13 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
     };
     let mut session = Session {
         subscriptions: Vec::new(),
+        inbox: None,
         challenge: format!("challenge {number}"),
         is_challenged: false,
         is_known: false,
         second: (Instant::now(), 0),
     };
     let was_deaf = shared.deaf.load(Ordering::SeqCst);
-    let mut inbox = Inbox { shared: &shared, open: false };
     if matches!(shared.manner, Manner::Forbidding | Manner::Asking(Challenge::AtOnce))
         && let Some(challenge) = session.challenge()
     {
@@ -289,7 +290,8 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
                         return None;
                     }
                 }
-                inbox.set(session.subscriptions.iter().any(|(id, _)| id == "inbox"));
+                let has_inbox = session.subscriptions.iter().any(|(id, _)| id == "inbox");
+                session.inbox = has_inbox.then(|| Arc::clone(&shared.inbox));
             }
             blurt = blurts.recv() => {
                 for message in blurt.ok()? {
@@ -316,6 +318,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
 /// The state of one connection.
 struct Session {
     subscriptions: Vec<(String, Vec<Filter>)>,
+    inbox: Option<Arc<()>>,
     challenge: String,
     is_challenged: bool,
     is_known: bool,
@@ -350,29 +353,6 @@ impl Session {
             Manner::Asking(_) => Some(self.challenge().into_iter().chain([refusal]).collect()),
             _ => None,
         }
-    }
-}
-
-/// Counts a connection with a subscription named `inbox`, until it is dropped.
-struct Inbox<'a> {
-    shared: &'a Shared,
-    open: bool,
-}
-
-impl Inbox<'_> {
-    fn set(&mut self, open: bool) {
-        if open && !self.open {
-            self.shared.counts().inboxes += 1;
-        } else if !open && self.open {
-            self.shared.counts().inboxes -= 1;
-        }
-        self.open = open;
-    }
-}
-
-impl Drop for Inbox<'_> {
-    fn drop(&mut self) {
-        self.set(false);
     }
 }
 
