@@ -205,7 +205,7 @@ async fn harm(row: &Row, home: &Home, mut bot: ChildGuard, away: &mut Option<Tes
 
 /// Runs the rows, some at a time, and fails if a promise is broken. Returns the rows' times.
 async fn all_hold(rows: Vec<Row>) -> Vec<(Row, Duration)> {
-    let room = Arc::new(Semaphore::new(3));
+    let room = Arc::new(Semaphore::new(6));
     let mut running = JoinSet::new();
     let count = rows.len();
     for row in rows {
