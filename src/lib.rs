@@ -30,7 +30,6 @@ pub mod language;
 pub mod ledger;
 mod log_writer;
 pub mod memory;
-pub mod message;
 pub mod nostr;
 pub mod os;
 pub mod progress;
@@ -47,6 +46,6 @@ pub use npubbot_fleet as fleet;
 #[doc(inline)]
 pub use npubbot_miner::{clock, duration, hours, key, pattern, search};
 #[doc(inline)]
-pub use npubbot_vault as vault;
+pub use npubbot_vault::{self as vault, message};
 
 use npubbot_miner::token_bucket;

@@ -2,7 +2,7 @@
 //! questions in it.
 
 use super::policy::effort;
-use super::request::{ChatContext, Intent, OfferReason, Question, ShownCommand};
+use super::request::{ChatContext, Intent, OfferReason, RequestedKeys};
 use super::text::{MessageText, Token, TokenKind, is_kana, is_other_script, join_spelt, plain, romaji, split_hyphens};
 use super::vocabulary::{self, Class, PhraseMatch};
 use super::wishes::{Candidate, Wishes, patterns_of, wish};
@@ -19,8 +19,8 @@ pub(super) struct Message<'a> {
     pub found: Vec<PhraseMatch>,
     /// Whether each token belongs to a phrase.
     pub known: Vec<bool>,
-    /// Number of tokens that each language knows.
-    pub scores: Vec<(Language, usize)>,
+    /// Number of tokens that each language knows, in the order of [`Language::ALL`].
+    scores: [usize; Language::ALL.len()],
     /// The language of the message, if it shows one.
     pub spoken: Option<Language>,
 }
@@ -39,15 +39,12 @@ impl Message<'_> {
         };
         let has_kana =
             tokens.iter().any(|token| token.kind == TokenKind::Japanese && token.written.chars().all(is_kana));
-        let scores: Vec<(Language, usize)> = Language::ALL
-            .into_iter()
-            .map(|language| {
-                let score = covered(language).into_iter().filter(|covered| *covered).count();
-                (language, if language == Language::Japanese && has_kana { score + 100 } else { score })
-            })
-            .collect();
-        let of = |language| scores.iter().find(|(other, _)| *other == language).map_or(0, |(_, score)| *score);
-        let best = scores.iter().map(|(_, score)| *score).max().unwrap_or_default();
+        let scores = Language::ALL.map(|language| {
+            let score = covered(language).into_iter().filter(|covered| *covered).count();
+            if language == Language::Japanese && has_kana { score + 100 } else { score }
+        });
+        let of = |language: Language| scores[language as usize];
+        let best = scores.into_iter().max().unwrap_or_default();
         let shows = |language: Language| {
             let covered = covered(language);
             let is_impossible = |at: usize| Pattern::parse(&tokens[at].written).is_err();
@@ -85,7 +82,7 @@ impl Message<'_> {
 
     /// The language of the message, if it clearly is another one than that of the chat.
     pub fn answer_language(&self) -> Language {
-        let of = |language| self.scores.iter().find(|(other, _)| *other == language).map_or(0, |(_, score)| *score);
+        let of = |language: Language| self.scores[language as usize];
         let chat = self.context.language;
         let is_english = self.spoken == Some(Language::English);
         // Every manual has the English commands, so a message that is one tells no language.
@@ -211,6 +208,29 @@ fn without_parts(found: Vec<PhraseMatch>) -> Vec<PhraseMatch> {
     found.iter().filter(|one| !is_part(one)).cloned().collect()
 }
 
+/// The meaning of a command or a question by itself.
+pub(super) fn intent_of(class: Class) -> Option<Intent> {
+    Some(match class {
+        Class::Help => Intent::Help,
+        Class::Status => Intent::Status,
+        Class::Cancel => Intent::Cancel(None),
+        Class::Resend => Intent::Resend(None),
+        Class::Stop => Intent::Stop,
+        Class::Start => Intent::Start,
+        Class::Delete => Intent::Delete,
+        Class::Split => Intent::SplitHelp,
+        Class::Greeting => Intent::Greeting,
+        Class::Thanks => Intent::Say("thanks-answer"),
+        Class::Chat => Intent::Say("chat-answer"),
+        Class::Another => Intent::Say("which-next"),
+        Class::Who => Intent::Say("answer-who"),
+        Class::Price => Intent::Say("answer-price"),
+        Class::Safety => Intent::Say("answer-safety"),
+        Class::Import => Intent::Say("answer-import"),
+        _ => return None,
+    })
+}
+
 /// The most characters of a name in kana.
 const MAX_KANA_NAME: usize = 6;
 
@@ -235,7 +255,7 @@ impl Message<'_> {
             && self.tokens.len() < 4
             && self.of(Class::Stop).any(|found| found.is_shown)
         {
-            return Some(Intent::Show(ShownCommand::Stop));
+            return Some(Intent::Say("show-stop"));
         }
         if let Some(language) = self.language_wanted(any_strong) {
             return Some(Intent::Language(language));
@@ -244,14 +264,15 @@ impl Message<'_> {
             return Some(Intent::Languages);
         }
         if self.is_seed() && !any_strong {
-            return Some(Intent::Ask(Question::Seed));
+            return Some(Intent::Say("seed-answer"));
         }
         let explain = self.weight(Class::Explain);
         if explain > 0 && has_wish && !wishes.all.iter().any(|candidate| candidate.is_name) {
             let is_question =
                 explain > 1 || self.found.iter().any(|found| found.class == Class::Explain && found.is_shown);
             if is_question {
-                return Some(Intent::Explain(patterns_of(wishes.all.iter().map(|candidate| candidate.wish.clone()))));
+                let named = wishes.all.iter().map(|candidate| candidate.wish.clone());
+                return Some(Intent::Explain(RequestedKeys::Patterns(patterns_of(named))));
             }
         }
         if any_strong && self.weight(Class::Cancel).max(self.weight(Class::Delete)) == 0 {
@@ -299,16 +320,9 @@ impl Message<'_> {
             Class::Resend => Some(Intent::Status),
             Class::Shorter | Class::Longer if has_wish || !self.has_job() => None,
             Class::Shorter => Some(self.shorter()),
-            Class::Longer => Some(Intent::WhichNext),
-            Class::Import => Some(Intent::Ask(Question::Import)),
-            Class::Safety => Some(Intent::Ask(Question::Safety)),
-            Class::Who => Some(Intent::Ask(Question::Who)),
-            Class::Price => Some(Intent::Ask(Question::Price)),
-            Class::Split => Some(Intent::SplitHelp),
-            Class::Status if self.context.delivered && self.has(Class::Thanks) => Some(Intent::Thanks),
-            Class::Status => Some(Intent::Status),
-            Class::Start => Some(Intent::Start),
-            _ => Some(Intent::Help),
+            Class::Longer => Some(Intent::Say("which-next")),
+            Class::Status if self.context.delivered && self.has(Class::Thanks) => Some(Intent::Say("thanks-answer")),
+            class => intent_of(class),
         }
     }
 
@@ -316,9 +330,7 @@ impl Message<'_> {
         if self.is_negated(Class::Cancel) {
             return Intent::Status;
         }
-        let is_own =
-            |found: &PhraseMatch| self.of(Class::Cancel).any(|cancel| found.at.iter().all(|at| cancel.at.contains(at)));
-        if self.of(Class::Asks).any(|asks| !is_own(asks)) {
+        if self.asks_about(Class::Cancel) {
             return Intent::Help;
         }
         let number = self.number();
@@ -333,24 +345,30 @@ impl Message<'_> {
                 Intent::Cancel(Some(number))
             }
             (None, None) if named.is_empty() && wishes.unread == 0 && !self.has_number() => Intent::Cancel(None),
-            _ => Intent::Show(ShownCommand::Cancel),
+            _ => Intent::ShowCancel,
         }
+    }
+
+    /// Whether the message asks about a command: it has a word of a question that is no part of the
+    /// command itself.
+    fn asks_about(&self, class: Class) -> bool {
+        let is_own =
+            |asks: &PhraseMatch| self.of(class).any(|command| asks.at.iter().all(|at| command.at.contains(at)));
+        self.of(Class::Asks).any(|asks| !is_own(asks))
     }
 
     pub fn delete(&self, wishes: &Wishes) -> Option<Intent> {
         if self.is_negated(Class::Delete) {
             return Some(Intent::Help);
         }
-        let is_own =
-            |found: &PhraseMatch| self.of(Class::Delete).any(|delete| found.at.iter().all(|at| delete.at.contains(at)));
-        if self.of(Class::Asks).any(|asks| !is_own(asks)) {
-            return Some(Intent::Ask(Question::Safety));
+        if self.asks_about(Class::Delete) {
+            return Some(Intent::Say("answer-safety"));
         }
         if self.weight(Class::Delete) == 1 && self.has_job() && self.has(Class::Object) {
-            return Some(Intent::Show(ShownCommand::Cancel));
+            return Some(Intent::ShowCancel);
         }
         let is_certain = wishes.all.is_empty() || self.weight(Class::Delete) > 1;
-        is_certain.then_some(Intent::Show(ShownCommand::Delete))
+        is_certain.then_some(Intent::Say("show-delete"))
     }
 
     /// The language that the asker wants to be answered in.
@@ -388,7 +406,7 @@ impl Message<'_> {
             return Intent::Offer(wishes.of_links.clone(), OfferReason::Unsure);
         }
         if wishes.links > 0 {
-            return Intent::Chat;
+            return Intent::Say("chat-answer");
         }
         if let Some(intent) = self.kana_name() {
             return intent;
@@ -398,17 +416,17 @@ impl Message<'_> {
         let is_foreign = is(Class::Foreign) || self.tokens.iter().any(|token| is_other_script(&token.written));
         match () {
             () if is(Class::Shorter) && self.has_job() => self.shorter(),
-            () if is(Class::Longer) && self.has_job() => Intent::WhichNext,
-            () if is(Class::Another) && is_follow_up && !is(Class::Thanks) => Intent::WhichNext,
+            () if is(Class::Longer) && self.has_job() => Intent::Say("which-next"),
+            () if is(Class::Another) && is_follow_up && !is(Class::Thanks) => Intent::Say("which-next"),
             () if self.has_job() && is(Class::Explain) => Intent::Status,
             () if is(Class::Explain) && self.weight(Class::Explain) > 1 => Intent::Help,
-            () if self.context.delivered && is(Class::Thanks) => Intent::Thanks,
+            () if self.context.delivered && is(Class::Thanks) => Intent::Say("thanks-answer"),
             () if is(Class::Greeting) && !is(Class::Find) => Intent::Greeting,
-            () if is(Class::Thanks) && !is(Class::Find) => Intent::Thanks,
+            () if is(Class::Thanks) && !is(Class::Find) => Intent::Say("thanks-answer"),
             () if self.has_job() && self.text.asks => Intent::Status,
             () if is_foreign || self.is_unknown_language() => Intent::ForeignLanguage,
             () if is(Class::Find) || is(Class::Name) || is(Class::Begin) => Intent::Help,
-            () => Intent::Chat,
+            () => Intent::Say("chat-answer"),
         }
     }
 
@@ -456,7 +474,7 @@ impl Message<'_> {
             let has_kanji_only = !kana.chars().any(is_kana) || length < 4;
             let is_chinese = self.is_unknown_language() || self.has(Class::Foreign);
             return (has_kanji_only && is_wish && !is_chinese && !self.has(Class::Explain))
-                .then_some(Intent::LatinLetters);
+                .then_some(Intent::Say("latin-letters"));
         }
         let latin = romaji(&kana).filter(|_| length > 1)?;
         let wish =
@@ -467,9 +485,9 @@ impl Message<'_> {
     pub fn sentence(&self) -> Intent {
         match () {
             () if self.has_job() && (self.text.asks || self.has(Class::Asks)) => Intent::Status,
-            () if self.context.delivered && self.has(Class::Thanks) => Intent::Thanks,
+            () if self.context.delivered && self.has(Class::Thanks) => Intent::Say("thanks-answer"),
             () if self.has(Class::Foreign) => Intent::ForeignLanguage,
-            () => Intent::Chat,
+            () => Intent::Say("chat-answer"),
         }
     }
 }

@@ -2,8 +2,8 @@
 //! is known of the asker become a [`MessageReading`]; that and [`Facts`] become a [`Decision`]
 //! ([`decide()`]). No SQL, no sockets, no clock.
 //!
-//! Every message gets one answer: a reply, or a refusal that says what is wrong and what would
-//! work.
+//! Every message gets one answer, whose text is part of the decision: a reply, or a refusal that says
+//! what is wrong and what would work.
 //!
 //! The texts are in `texts/`, the words that are understood in `words/`: one table per language.
 
@@ -23,14 +23,10 @@ mod tests;
 mod text;
 mod vocabulary;
 mod wishes;
-mod wording;
 
-pub use decide::{Decision, decide, label};
+pub use decide::{Decision, decide};
 pub use phrases::{english_meaning, english_meaning_of_best};
 pub use policy::{Facts, accepted_by_bot, nearest_accepted};
-pub use price::{LEAST_BITS, Price};
+pub use price::LEAST_BITS;
 pub use reply::BotReply;
-pub use request::{
-    AskerRequest, ChatContext, MOST_SPLIT_PREFIXES, MessageReading, OfferReason, Question, ShownCommand, asked, read,
-};
-pub use wording::answer;
+pub use request::{AskerRequest, ChatContext, MOST_SPLIT_PREFIXES, MessageReading, asked, read};

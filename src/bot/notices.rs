@@ -1,7 +1,7 @@
 //! Messages that the bot sends on its own, in the asker's language: results, and notices about
 //! jobs.
 
-use super::phrases::{TextTable, name, number, one_in, say, span};
+use super::phrases::{TextTable, name, number, one_in, say, span, time_of_day};
 use crate::key::Npub;
 use crate::language::Language;
 use crate::ledger::Job;
@@ -53,6 +53,17 @@ fn fits(t: &TextTable, pattern: &Pattern, npub: &Npub) -> String {
 /// The line about tips at the end of the first message of a result, with its line break.
 pub fn tips(language: Language, address: &str) -> String {
     format!("\n{}", say!(TextTable::of(language), "tips", address = address))
+}
+
+/// The answer to a request from before a restore of the ledger.
+pub fn restored(language: Language) -> String {
+    say!(TextTable::of(language), "restored")
+}
+
+/// The answer to an asker who sent too many messages, and gets no further one until this time, Unix
+/// seconds.
+pub fn paused(language: Language, until: u64) -> String {
+    say!(TextTable::of(language), "paused", time = time_of_day(until))
 }
 
 /// The answer to a message that made the bot panic twice.

@@ -1,8 +1,9 @@
 //! The facts that a decision depends on, the limits on requests, and what would be accepted instead.
 
-use super::decide::cheaper_one;
+use super::decide::{looks_alike, too_many_prefixes};
+use super::phrases::{TextTable, list, means, number, reply, say, span};
 use super::price::{LEAST_BITS, Place, owed};
-use super::reply::BotReply;
+use super::reply::{BotReply, instead, lines};
 use crate::config::Limits;
 use crate::hours::{Calendar, Hours};
 use crate::job::{Asker, JobId, Priority};
@@ -135,15 +136,6 @@ pub struct Takes {
     pub most: Duration,
 }
 
-/// The reason why nothing is searched now.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Rests {
-    /// The hours of the search begin at this time, Unix seconds.
-    Until(u64),
-    /// Nobody knows when the search goes on.
-    Now,
-}
-
 impl Takes {
     /// A search that goes on day and night.
     pub fn without_pause(mean: Duration) -> Takes {
@@ -182,14 +174,15 @@ impl Facts<'_> {
         Duration::from_secs(self.hours.map_or(whole, |hours| hours.between(since, self.now)))
     }
 
-    /// The reason why nothing is searched now; `None` if the devices search.
-    pub(super) fn rests(&self) -> Option<Rests> {
-        let wait = self.until_hours().as_secs();
-        match (self.is_stopped, wait) {
-            (true, _) => Some(Rests::Now),
-            (false, 0) => None,
-            (false, wait) => Some(Rests::Until(self.now.saturating_add(wait))),
-        }
+    /// The mean time of an open job, and the chance that it is done by now.
+    pub(super) fn progress(&self, job: &Job) -> Option<(Duration, f64)> {
+        let rate = match job.spec.half {
+            Some(_) => self.split_rate(&job.spec.patterns, self.shares.own_split_part),
+            None => self.pool_rate(&job.spec.patterns),
+        }?;
+        let difficulty = difficulty_of(&job.spec.patterns)?;
+        let searched = self.searched_since(job.accepted_at);
+        Some((self.takes(difficulty, rate)?.mean, difficulty.chance_after(rate.0 * searched.as_secs_f64())))
     }
 }
 
@@ -200,84 +193,81 @@ const UNMEASURED_CHARACTERS: u32 = 6;
 /// The longest search without a target that an asker may ask for.
 pub(super) const LONGEST_BEST: Duration = Duration::from_secs(600);
 
-/// The refusal of a request, or `None` if it is accepted. `difficulty`: the common difficulty of
-/// the patterns. `rate`: the rate at which the job would be searched.
-pub(super) fn refusal(
-    author: Asker,
-    patterns: &[Pattern],
-    difficulty: Difficulty,
-    is_split: bool,
-    rate: Option<Rate>,
-    place: &Place,
-    facts: &Facts<'_>,
-) -> Option<BotReply> {
-    let limits = facts.limits;
-    if let Some(pattern) = patterns.iter().find(|pattern| !accepted_by_bot(pattern)) {
-        return Some(BotReply::NotSearched { pattern: pattern.clone(), nearest: nearest_accepted(pattern) });
-    }
-    if let Some(reply) = not_served(is_split, facts) {
-        return Some(reply);
-    }
-    if patterns.len() > limits.prefixes_per_job {
-        return Some(BotReply::TooManyPrefixes { asked: patterns.len(), allowed: limits.prefixes_per_job });
-    }
-    if let Some(job) = same_request(patterns, facts).filter(|_| !is_split) {
-        return Some(BotReply::AlreadySearching { job });
-    }
-    if let Some(reply) = too_many(facts) {
-        return Some(reply);
-    }
-    if let Some(reply) = too_wide(patterns) {
-        return Some(reply);
-    }
-    let refused = match rate {
-        Some(rate) => too_hard(patterns, difficulty, is_split, rate, facts),
-        None => {
-            let most = Difficulty::from_bits(5 * UNMEASURED_CHARACTERS).candidates();
-            (difficulty.candidates() > most).then_some(BotReply::NotMeasured { characters: UNMEASURED_CHARACTERS })
-        }
-    };
-    // The work is asked for last, so nobody does it for a request that is refused anyway.
-    refused.or_else(|| no_place(author, place, facts))
+/// A search that is not accepted yet.
+pub(super) enum PlannedSearch<'a> {
+    /// For any of these patterns, with their common difficulty and the rate of their search.
+    Patterns {
+        patterns: &'a [Pattern],
+        difficulty: Difficulty,
+        rate: Option<Rate>,
+    },
+    Best(Best),
 }
 
-/// The refusal of a request without a target, or `None` if it is accepted.
-pub(super) fn refusal_of_best(
+/// The refusal of a search, or `None` if it is accepted.
+pub(super) fn refusal(
+    t: &TextTable,
     author: Asker,
-    best: Best,
+    search: &PlannedSearch<'_>,
     is_split: bool,
     place: &Place,
     facts: &Facts<'_>,
 ) -> Option<BotReply> {
-    let open = &facts.asker.open;
-    let is_same = |job: &&Job| job.spec.half.is_none() && job.spec.best.as_ref().is_some_and(|own| own.best == best);
-    not_served(is_split, facts)
-        .or_else(|| too_long(best, facts))
-        .or_else(|| {
-            open.iter().find(is_same).filter(|_| !is_split).map(|job| BotReply::AlreadySearching { job: job.id })
+    let by_target = match search {
+        PlannedSearch::Best(best) => not_served(t, is_split, facts).or_else(|| too_long(t, *best, facts)),
+        PlannedSearch::Patterns { patterns, .. } => {
+            let refused = patterns.iter().find(|pattern| !accepted_by_bot(pattern));
+            let asked = Some(patterns.len()).filter(|asked| *asked > facts.limits.prefixes_per_job);
+            refused
+                .map(|pattern| not_searched(t, pattern))
+                .or_else(|| not_served(t, is_split, facts))
+                .or_else(|| asked.map(|asked| too_many_prefixes(t, asked, facts)))
+        }
+    };
+    by_target
+        .or_else(|| already_searching(t, search, facts).filter(|_| !is_split))
+        .or_else(|| too_many(t, facts))
+        .or_else(|| match search {
+            PlannedSearch::Best(_) => None,
+            PlannedSearch::Patterns { patterns, difficulty, rate } => {
+                too_wide(t, patterns).or_else(|| too_hard(t, patterns, *difficulty, is_split, *rate, facts))
+            }
         })
-        .or_else(|| too_many(facts))
-        .or_else(|| no_place(author, place, facts))
+        // The work is asked for last, so nobody does it for a request that is refused anyway.
+        .or_else(|| no_place(t, author, place, facts))
+}
+
+/// The refusal of a pattern that the bot does not search for.
+fn not_searched(t: &TextTable, pattern: &Pattern) -> BotReply {
+    let (reason, nothing) = (say!(t, "needs-start"), say!(t, "nothing-started"));
+    let text = lines([means(t, pattern), reason, nothing, instead(t, nearest_accepted(pattern).as_ref())]);
+    BotReply { topic: "needs-start", text }
 }
 
 /// The refusal of a job for which there is no place, or of a request that lacks work.
-fn no_place(author: Asker, place: &Place, facts: &Facts<'_>) -> Option<BotReply> {
+fn no_place(t: &TextTable, author: Asker, place: &Place, facts: &Facts<'_>) -> Option<BotReply> {
     let has_room = facts.undelivered < 0.5 || facts.priority <= Priority::Known;
     let least = if facts.is_crowded_out || !has_room { LEAST_BITS } else { 0 };
-    place.refusal(author, facts).or_else(|| owed(least, author, facts))
+    place.refusal(t, author, facts).or_else(|| owed(t, least, author, facts))
 }
 
 /// The refusal of a search without a target that takes too long: longer than [`LONGEST_BEST`], or
 /// than a search with a target may take.
-pub(super) fn too_long(best: Best, facts: &Facts<'_>) -> Option<BotReply> {
+pub(super) fn too_long(t: &TextTable, best: Best, facts: &Facts<'_>) -> Option<BotReply> {
     let limit = LONGEST_BEST.min(facts.limits.longest_expected_time);
-    (best.time > limit).then_some(BotReply::BestTooLong { best: Best { time: limit, ..best } })
+    let longest = Best { time: limit, ..best };
+    (best.time > limit).then(|| reply!(t, "best-too-long", limit = span(t, limit), best = longest.to_string()))
 }
 
 /// The refusal for an asker who is not served, or whose half was used.
-fn not_served(is_split: bool, facts: &Facts<'_>) -> Option<BotReply> {
-    let used = facts.half.filter(|_| is_split).map(BotReply::HalfUsed);
-    if facts.is_stranger { Some(BotReply::FriendsOnly) } else { used }
+fn not_served(t: &TextTable, is_split: bool, facts: &Facts<'_>) -> Option<BotReply> {
+    if facts.is_stranger {
+        return Some(reply!(t, "friends-only"));
+    }
+    facts.half.filter(|_| is_split).map(|half_use| match half_use {
+        HalfUse::Open => reply!(t, "half-used", use = "open"),
+        HalfUse::Spent => reply!(t, "half-used", use = "spent"),
+    })
 }
 
 /// The part of the budget for undelivered results from which known askers get no job either.
@@ -285,12 +275,12 @@ const UNDELIVERED_OF_KNOWN: f64 = 2.0;
 
 /// The refusal for an asker who has reached the limit on open or daily jobs, or whose last result
 /// nobody takes.
-fn too_many(facts: &Facts<'_>) -> Option<BotReply> {
+fn too_many(t: &TextTable, facts: &Facts<'_>) -> Option<BotReply> {
     let (limits, asker) = (facts.limits, facts.asker);
-    let with_undelivered = asker.open.len() + asker.undelivered;
+    let (open, allowed) = (asker.open.len(), limits.open_jobs_per_asker);
     let is_untaken = asker.untaken && facts.priority != Priority::Friend;
-    if is_untaken || (asker.undelivered > 0 && with_undelivered >= limits.open_jobs_per_asker) {
-        return Some(BotReply::ResultNotTaken);
+    if is_untaken || (asker.undelivered > 0 && open + asker.undelivered >= allowed) {
+        return Some(reply!(t, "result-not-taken"));
     }
     let room = match facts.priority {
         // Friends are few, and so are the jobs of each.
@@ -299,48 +289,61 @@ fn too_many(facts: &Facts<'_>) -> Option<BotReply> {
         Priority::Paid | Priority::New => 1.0,
     };
     if facts.undelivered >= room {
-        return Some(BotReply::TooManyNotTaken);
+        return Some(reply!(t, "too-many-not-taken"));
     }
-    if facts.asker.open.len() >= limits.open_jobs_per_asker {
-        let open = facts.asker.open.iter().map(|job| job.id).collect();
-        return Some(BotReply::TooManyOpen { open, allowed: limits.open_jobs_per_asker });
+    if open >= allowed {
+        let jobs: Vec<JobId> = asker.open.iter().map(|job| job.id).collect();
+        let (first, jobs) = (jobs.first().map_or(JobId(1), |job| *job), list(t, &jobs));
+        return Some(reply!(t, "too-many-open", count = open, jobs = jobs, allowed = allowed, number = number(first)));
     }
-    let today = &facts.asker.accepted_last_day;
-    if today.len() >= limits.jobs_per_day {
+    let (today, allowed) = (&asker.accepted_last_day, limits.jobs_per_day);
+    if today.len() >= allowed {
         // The next job is possible once fewer than the allowed number are younger than a day. That
         // is so when the job accepted at this time is a day old.
-        let at = today.get(today.len() - limits.jobs_per_day).copied().unwrap_or(facts.now);
-        let wait = (at + DAY).saturating_sub(facts.now);
-        return Some(BotReply::TooManyToday { allowed: limits.jobs_per_day, wait_seconds: wait });
+        let at = today.get(today.len() - allowed).copied().unwrap_or(facts.now);
+        let wait = Duration::from_secs((at + DAY).saturating_sub(facts.now));
+        return Some(reply!(t, "too-many-today", allowed = allowed, span = span(t, wait)));
     }
     None
 }
 
 /// The refusal of a job that has too many intervals or tests of whole texts by itself.
-fn too_wide(patterns: &[Pattern]) -> Option<BotReply> {
+fn too_wide(t: &TextTable, patterns: &[Pattern]) -> Option<BotReply> {
     let load = PatternLoad::new(patterns, false, false);
     if load.intervals > JOB_INTERVALS {
-        return Some(BotReply::TooWide { asked: load.intervals, allowed: JOB_INTERVALS });
+        return Some(reply!(t, "too-wide", asked = load.intervals, allowed = JOB_INTERVALS));
     }
     let asked = load.text_tests;
-    (asked > JOB_TEXT_TESTS).then_some(BotReply::TooManyEnds { asked, allowed: JOB_TEXT_TESTS })
+    (asked > JOB_TEXT_TESTS).then(|| reply!(t, "too-many-ends", asked = asked, allowed = JOB_TEXT_TESTS))
 }
 
-/// The asker's open job of the pool for the same patterns.
-fn same_request(patterns: &[Pattern], facts: &Facts<'_>) -> Option<JobId> {
-    let requested: HashSet<&Pattern> = patterns.iter().collect();
-    let in_pool = facts.asker.open.iter().filter(|job| job.spec.half.is_none() && job.spec.best.is_none());
-    in_pool.into_iter().find(|job| job.spec.patterns.iter().collect::<HashSet<_>>() == requested).map(|job| job.id)
+/// The refusal of a search that an open job of the asker makes already, in the pool.
+fn already_searching(t: &TextTable, search: &PlannedSearch<'_>, facts: &Facts<'_>) -> Option<BotReply> {
+    let is_same = |job: &&Job| match search {
+        PlannedSearch::Best(best) => job.spec.best.as_ref().is_some_and(|own| own.best == *best),
+        PlannedSearch::Patterns { patterns, .. } => {
+            let set = |patterns: &[Pattern]| patterns.iter().cloned().collect::<HashSet<Pattern>>();
+            job.spec.best.is_none() && set(&job.spec.patterns) == set(patterns)
+        }
+    };
+    let job = facts.asker.open.iter().filter(|job| job.spec.half.is_none()).find(is_same)?.id;
+    Some(reply!(t, "already-searching", job = job.to_string(), number = number(job)))
 }
 
-/// The refusal of a request that takes too long.
+/// The refusal of a request that takes too long, or whose time is unknown.
 fn too_hard(
+    t: &TextTable,
     patterns: &[Pattern],
     difficulty: Difficulty,
     is_split: bool,
-    rate: Rate,
+    rate: Option<Rate>,
     facts: &Facts<'_>,
 ) -> Option<BotReply> {
+    let of_prefix = |characters: u32| Difficulty::from_bits(5 * characters);
+    let Some(rate) = rate else {
+        let is_long = difficulty.candidates() > of_prefix(UNMEASURED_CHARACTERS).candidates();
+        return is_long.then(|| reply!(t, "not-measured", characters = UNMEASURED_CHARACTERS));
+    };
     let limit = facts.limits.longest_expected_time;
     // The time until the hours begin does not count: a bot that searches at night accepts requests
     // by day.
@@ -352,15 +355,17 @@ fn too_hard(
     let of_prefixes =
         if is_split { facts.split_rate(&[], facts.shares.part_of_one_more) } else { facts.pool_rate(&[]) };
     let of_prefixes = of_prefixes.unwrap_or(rate);
-    let within = |characters: &u32| {
-        let difficulty = Difficulty::from_bits(5 * characters);
-        facts.takes(difficulty, of_prefixes).is_some_and(|takes| takes.mean <= limit)
+    let is_accepted =
+        |characters: &u32| facts.takes(of_prefix(*characters), of_prefixes).is_some_and(|takes| takes.mean <= limit);
+    let instead = match (1..=50).take_while(is_accepted).last() {
+        None => say!(t, "too-hard-all"),
+        Some(characters) => say!(t, "too-hard-up-to", characters = characters),
     };
-    let characters = (1..=50).take_while(within).last().unwrap_or(0);
     // The look-alike is shown in a command without a half, so split requests get none.
     let hinted = if is_split { &[] } else { patterns };
     let cheaper = cheaper_one(hinted, Some(rate), facts).filter(|cheaper| cheaper.expected <= limit);
-    Some(BotReply::TooHard { expected, limit, characters, cheaper })
+    let refusal = reply!(t, "too-hard", span = span(t, expected), limit = span(t, limit));
+    Some(refusal.and([instead]).and(cheaper.map(|cheaper| looks_alike(t, &cheaper))))
 }
 
 /// The most steps for computing the difficulties in one message. They take a few milliseconds.
@@ -371,7 +376,7 @@ pub(super) const JOB_INTERVALS: usize = 4096;
 /// Limit on the tests of whole texts of one job.
 pub(super) const JOB_TEXT_TESTS: usize = 8;
 
-/// A budget of steps for the difficulties in one message. MessageReading the message and deciding about it
+/// A budget of steps for the difficulties in one message. Reading the message and deciding about it
 /// have a budget each.
 pub(super) fn effort() -> Effort {
     Effort::steps(DIFFICULTY_STEPS)
@@ -412,7 +417,21 @@ pub(super) fn difficulty_of(patterns: &[Pattern]) -> Option<Difficulty> {
 }
 
 /// A pattern that looks like this one, is accepted, and is found much sooner.
-pub(super) fn cheaper(pattern: &Pattern) -> Option<Pattern> {
+fn cheaper(pattern: &Pattern) -> Option<Pattern> {
     let cheaper = pattern.cheaper_within(&mut effort());
     cheaper.into_iter().find(|other| accepted_by_bot(other) && other.interval_count() <= JOB_INTERVALS)
+}
+
+/// A pattern that looks like another one, with its expected time.
+pub(super) struct CheaperPattern {
+    pub pattern: Pattern,
+    pub expected: Duration,
+}
+
+/// The cheaper look-alike of a single pattern. `None` for several patterns.
+pub(super) fn cheaper_one(patterns: &[Pattern], rate: Option<Rate>, facts: &Facts<'_>) -> Option<CheaperPattern> {
+    let [only] = patterns else { return None };
+    let pattern = cheaper(only)?;
+    let expected = facts.takes(pattern.difficulty(), rate?)?.mean;
+    Some(CheaperPattern { pattern, expected })
 }

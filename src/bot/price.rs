@@ -13,10 +13,10 @@
 //! What new askers take makes nothing dearer for known ones, who have a quarter more room. So fresh
 //! keys, also those that work, lock out nobody who has had a key. A payer displaces nobody.
 
+use super::phrases::{TextTable, reply};
 use super::policy::Facts;
-use super::reply::BotReply;
+use super::reply::{self, BotReply};
 use crate::job::{Asker, JobSpec, Priority, TimeClass};
-use crate::key::Npub;
 use crate::scheduler::PatternLoad;
 use std::time::Duration;
 
@@ -63,29 +63,9 @@ pub(super) const MOST_BITS: u32 = 26;
 /// Hashes a second of a phone's browser, to say how long the work takes (measured: `web/README.md`).
 const PHONE_RATE: f64 = 1e6;
 
-/// The work that a request lacks, and who has to do it for whom.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Price {
-    /// Bits of the work ([`crate::key::Work`]).
-    pub bits: u32,
-    /// The bot.
-    pub bot: Npub,
-    /// The author of the request.
-    pub author: Npub,
-    /// The address of the bot's page, if it has one.
-    pub page: Option<String>,
-}
-
-impl Price {
-    /// The command that does the work.
-    pub fn command(&self) -> String {
-        format!("npubbot work {} {} {}", self.bot, self.author, self.bits)
-    }
-
-    /// The time that a phone takes for the work, on average.
-    pub fn phone_time(&self) -> Duration {
-        Duration::from_secs_f64(f64::from(self.bits).exp2() / PHONE_RATE)
-    }
+/// The time that a phone takes for work of these bits, on average.
+pub(super) fn phone_time(bits: u32) -> Duration {
+    Duration::from_secs_f64(f64::from(bits).exp2() / PHONE_RATE)
 }
 
 /// The work for a job of this device time: [`LEAST_BITS`] up to a second, and one bit more each
@@ -127,18 +107,17 @@ impl Place {
     }
 
     /// The refusal of a job for which there is no place, or whose request lacks work.
-    pub fn refusal(&self, author: Asker, facts: &Facts<'_>) -> Option<BotReply> {
+    pub fn refusal(&self, t: &TextTable, author: Asker, facts: &Facts<'_>) -> Option<BotReply> {
         if self.is_full {
-            return Some(BotReply::TooWideNow);
+            return Some(reply!(t, "too-wide-now"));
         }
-        owed(self.bits, author, facts)
+        owed(t, self.bits, author, facts)
     }
 }
 
 /// The refusal of a request that lacks work.
-pub(super) fn owed(bits: u32, author: Asker, facts: &Facts<'_>) -> Option<BotReply> {
-    let price = || Price { bits, bot: facts.bot, author: Npub(author.0), page: facts.page.map(str::to_owned) };
-    (facts.paid < bits).then(|| BotReply::Price(price()))
+pub(super) fn owed(t: &TextTable, bits: u32, author: Asker, facts: &Facts<'_>) -> Option<BotReply> {
+    (facts.paid < bits).then(|| reply::price(t, bits, author, facts))
 }
 
 /// The part of the room of a class that is taken with this job, where a limit counts.

@@ -1,9 +1,9 @@
 //! The reading of a message: its text and the context become one [`Intent`]. Pure, and never a
 //! guess that costs somebody something.
 
-use super::message::Message;
+use super::message::{Message, intent_of};
 use super::policy::effort;
-use super::request::{ChatContext, Intent, MessageReading, OfferReason, Question, ShownCommand};
+use super::request::{ChatContext, Intent, MessageReading, OfferReason, RequestedKeys};
 use super::text::{MessageText, Token, TokenKind, has_secret_key, is_foreign_thing, is_other_script};
 use super::vocabulary::{self, Class, PhraseMatch};
 use super::wishes::{Wish, has_foreign_wildcard, literal, offer, patterns_of, read, wish};
@@ -22,7 +22,7 @@ pub(super) fn read_text(text: &str, context: &ChatContext) -> MessageReading {
 /// [`read_text`] with the rest of a budget for its patterns.
 pub(super) fn read_text_within(text: &str, context: &ChatContext, effort: &mut Effort) -> MessageReading {
     if has_secret_key(text) {
-        return plainly(Intent::SecretKey, context);
+        return plainly(Intent::Say("secret-key"), context);
     }
     let text = MessageText::read(text);
     let words = text.tokens.iter().filter(|token| token.kind != TokenKind::Japanese).count();
@@ -32,7 +32,7 @@ pub(super) fn read_text_within(text: &str, context: &ChatContext, effort: &mut E
     let mut message = Message::new(text, context);
     let language = message.answer_language();
     let shadowed = |intent: &Intent, message: &Message<'_>| match intent {
-        Intent::Search(_) | Intent::Offer(..) => None,
+        Intent::Search(RequestedKeys::Patterns(_), None) | Intent::Offer(..) => None,
         // Every manual has the English commands.
         _ if message.is_english_command() => None,
         _ => message.only_word().and_then(|word| Pattern::parse(&word.written).ok()),
@@ -62,9 +62,9 @@ impl Message<'_> {
             return match (self.text.asks, self.text.has_symbol) {
                 (true, _) if self.has_job() => Intent::Status,
                 (true, _) => Intent::Help,
-                (false, true) if self.context.delivered => Intent::Thanks,
-                (false, true) => Intent::Chat,
-                (false, false) => Intent::Nothing,
+                (false, true) if self.context.delivered => Intent::Say("thanks-answer"),
+                (false, true) => Intent::Say("chat-answer"),
+                (false, false) => Intent::Say("nothing"),
             };
         }
         if let Some(intent) = self.documented(effort) {
@@ -75,7 +75,7 @@ impl Message<'_> {
         }
         if self.tokens.iter().any(is_foreign_thing) {
             let is_invoice = self.tokens.iter().any(|token| token.word.starts_with("lnbc"));
-            return if is_invoice { Intent::Ask(Question::Price) } else { Intent::Chat };
+            return if is_invoice { Intent::Say("answer-price") } else { Intent::Say("chat-answer") };
         }
         let wishes = self.wishes(effort);
         // A list with an error in it: nothing is left out.
@@ -101,17 +101,10 @@ impl Message<'_> {
         let is = |class: Class| shown.iter().any(|found| found.class == class && found.at.len() == length);
         let rest = &self.tokens[length.min(self.tokens.len())..];
         let written: Vec<&str> = rest.iter().map(|token| token.written.as_str()).collect();
-        let commands = [
-            (Class::Help, Intent::Help),
-            (Class::Status, Intent::Status),
-            (Class::Cancel, Intent::Cancel(None)),
-            (Class::Resend, Intent::Resend(None)),
-            (Class::Stop, Intent::Stop),
-            (Class::Start, Intent::Start),
-            (Class::Delete, Intent::Delete),
-        ];
-        if let Some((_, intent)) = commands.into_iter().find(|(class, _)| rest.is_empty() && is(*class)) {
-            return Some(intent);
+        use Class::{Cancel, Delete, Help, Resend, Start, Status, Stop};
+        let command = [Help, Status, Cancel, Resend, Stop, Start, Delete].into_iter().find(|class| is(*class));
+        if rest.is_empty() && command.is_some() {
+            return command.and_then(intent_of);
         }
         if is(Class::Help) && written == ["split"] {
             return Some(Intent::SplitHelp);
@@ -137,6 +130,10 @@ impl Message<'_> {
         {
             return Some(Intent::Language(language));
         }
+        let raw: Vec<&str> = self.text.tokens.iter().skip(length).map(|token| token.written.as_str()).collect();
+        if let Some(Ok(best)) = Best::read(&raw).filter(|_| is(Class::Explain)) {
+            return Some(Intent::Explain(RequestedKeys::Best(best)));
+        }
         if let Some(intent) = self.without_target(effort) {
             return Some(intent);
         }
@@ -150,16 +147,12 @@ impl Message<'_> {
             return Some(literal(&written, effort));
         }
         if is(Class::Explain) && rest.is_empty() {
-            return Some(Intent::Kinds);
-        }
-        let raw: Vec<&str> = self.text.tokens.iter().skip(length).map(|token| token.written.as_str()).collect();
-        if let Some(Ok(best)) = Best::read(&raw).filter(|_| is(Class::Explain)) {
-            return Some(Intent::ExplainBest(best));
+            return Some(Intent::Say("kinds"));
         }
         if is(Class::Explain) && is_latin && is_only_words() {
             let wishes: Option<Vec<Wish>> = rest.iter().map(|token| wish(token, effort)).collect();
             return Some(match wishes {
-                Some(wishes) => Intent::Explain(patterns_of(wishes)),
+                Some(wishes) => Intent::Explain(RequestedKeys::Patterns(patterns_of(wishes))),
                 None => literal(&written, effort),
             });
         }
@@ -175,7 +168,7 @@ impl Message<'_> {
         let meant: Vec<&str> = self.text.tokens.iter().filter(is_meant).map(|token| token.written.as_str()).collect();
         let around = self.text.tokens.len() - meant.len();
         match Best::read(&meant) {
-            Some(Ok(best)) if around < 5 => Some(Intent::Best(best)),
+            Some(Ok(best)) if around < 5 => Some(Intent::Search(RequestedKeys::Best(best), None)),
             Some(Err(_)) if around == 0 => Some(literal(&meant, effort)),
             None if around == 0 && meant.iter().any(|word| ["best", "surprise"].contains(word)) => {
                 Some(literal(&meant, effort)).filter(|intent| matches!(intent, Intent::BadWords(_)))
@@ -201,10 +194,9 @@ impl Message<'_> {
         };
         match point {
             Err(error) => Intent::BadPoint(Some(error)),
-            Ok(_) if asked.is_empty() => Intent::PointAlone,
+            Ok(_) if asked.is_empty() => Intent::Say("point-alone"),
             Ok(point) => match literal(&asked, effort) {
-                Intent::Search(patterns) => Intent::Split(point, patterns),
-                Intent::Best(best) => Intent::SplitBest(point, best),
+                Intent::Search(target, _) => Intent::Search(target, Some(point)),
                 other => other,
             },
         }
@@ -232,39 +224,29 @@ impl Message<'_> {
             return self.found.iter().all(says_nothing).then(|| self.impossible(word, effort));
         }
         let is_talk = own(Class::Greeting) || own(Class::Chat) || (own(Class::Thanks) && own(Class::Polite));
-        if own(Class::Stop) {
-            return Some(Intent::Stop);
-        }
-        if self.context.delivered && own(Class::Thanks) {
-            return Some(Intent::Thanks);
-        }
-        if self.context.delivered && own(Class::Another) {
-            return Some(Intent::WhichNext);
-        }
-        if self.has_job() && own(Class::Cancel) {
-            return Some(Intent::Cancel(None));
-        }
-        if self.has_job() && own(Class::Status) {
-            return Some(Intent::Status);
-        }
-        if self.has_job() && own(Class::Shorter) {
-            return Some(self.shorter());
-        }
-        if is_talk {
-            return Some(match () {
-                () if own(Class::Thanks) => Intent::Thanks,
-                () if own(Class::Greeting) => Intent::Greeting,
-                () => Intent::Chat,
-            });
+        let (has_job, delivered) = (self.has_job(), self.context.delivered);
+        let meanings = [
+            (true, Class::Stop),
+            (delivered, Class::Thanks),
+            (delivered, Class::Another),
+            (has_job, Class::Cancel),
+            (has_job, Class::Status),
+            (has_job, Class::Shorter),
+            (is_talk, Class::Thanks),
+            (is_talk, Class::Greeting),
+            (is_talk, Class::Chat),
+        ];
+        if let Some((_, class)) = meanings.into_iter().find(|(applies, class)| *applies && own(*class)) {
+            return intent_of(class).or_else(|| Some(self.shorter()));
         }
         if self.is_laughter(&word.word) {
-            return Some(Intent::Chat);
+            return Some(Intent::Say("chat-answer"));
         }
         if own(Class::Help) {
             return Some(Intent::Help);
         }
         if let Some((class, _)) = vocabulary::misspelt(&word.written, true) {
-            return Some(self.obey(class));
+            return obey(class);
         }
         let is_of_chat = self.context.language != Language::English
             && self.found.iter().any(|found| found.language == self.context.language && found.at == [0]);
@@ -273,7 +255,7 @@ impl Message<'_> {
             |found: &PhraseMatch| matches!(found.class, Class::Filler | Class::Object | Class::Polite | Class::Find);
         let is_talk = self.found.iter().any(|found| found.language == self.context.language && !says_nothing(found));
         let is_word = is_of_chat && (is_talk || word.word.len() < 5);
-        Some(if is_word { Intent::Offer(vec![pattern], OfferReason::Unsure) } else { Intent::Search(vec![pattern]) })
+        Some(if is_word { Intent::Offer(vec![pattern], OfferReason::Unsure) } else { Intent::search(vec![pattern]) })
     }
 
     /// Whether a word is laughter in the language of the chat.
@@ -286,10 +268,14 @@ impl Message<'_> {
     /// The answer to a single word that cannot be searched.
     fn impossible(&self, word: &Token, effort: &mut Effort) -> Intent {
         if let Some((class, _)) = vocabulary::misspelt(&word.written, false) {
-            return self.obey(class);
+            return obey(class).unwrap_or(Intent::Help);
         }
         if is_foreign_thing(word) {
-            return if word.word.starts_with("lnbc") { Intent::Ask(Question::Price) } else { Intent::Chat };
+            return if word.word.starts_with("lnbc") {
+                Intent::Say("answer-price")
+            } else {
+                Intent::Say("chat-answer")
+            };
         }
         match wish(word, effort) {
             Some(wish) => offer(vec![wish]),
@@ -297,16 +283,9 @@ impl Message<'_> {
             None => literal(&[&word.written], effort),
         }
     }
+}
 
-    fn obey(&self, class: Class) -> Intent {
-        match class {
-            Class::Help => Intent::Help,
-            Class::Status => Intent::Status,
-            Class::Cancel => Intent::Cancel(None),
-            Class::Resend => Intent::Resend(None),
-            Class::Stop => Intent::Stop,
-            Class::Thanks => Intent::Thanks,
-            _ => Intent::Show(ShownCommand::Delete),
-        }
-    }
+/// The intent of a misspelt command. A misspelt `delete` is only shown.
+fn obey(class: Class) -> Option<Intent> {
+    if class == Class::Delete { Some(Intent::Say("show-delete")) } else { intent_of(class) }
 }

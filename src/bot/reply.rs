@@ -1,333 +1,218 @@
-//! All answers of the bot, as values. [`super::wording`] has the texts.
+//! The answers of the bot, in the language of their asker, but for those about a search
+//! (`decide.rs`).
 
-use super::policy::{Rests, Takes};
-use super::price::Price;
-use super::request::{OfferReason, Question, ShownCommand};
-use crate::job::{BestSearch, JobId};
-use crate::key::HalfPointError;
+use super::phrases::{
+    TextTable, any_of, at_work, list, number, one_in, pattern_error, point_error, reply, say, shown, span, time_of_day,
+};
+use super::policy::Facts;
+use super::price::phone_time;
+use super::reading::read_text;
+use super::request::{ChatContext, Intent, OfferReason};
+use crate::job::{Asker, JobId};
+use crate::key::{HalfPointError, Npub};
 use crate::language::Language;
-use crate::ledger::HalfUse;
-use crate::pattern::{Best, Difficulty, Pattern, PatternError, Rate};
+use crate::ledger::Job;
+use crate::pattern::{Pattern, PatternError};
 use std::time::Duration;
 
-/// An answer. [`BotReply::text`] gives its text.
-#[derive(Clone, PartialEq, Debug)]
-#[cfg_attr(test, derive(strum::EnumCount))]
-pub enum BotReply {
-    /// The bot takes requests of its operator's friends only.
-    FriendsOnly,
-    /// A job was accepted.
-    Accepted(Acceptance),
-    /// A job without a target was accepted.
-    AcceptedBest(BestAcceptance),
-    /// Instructions for using the bot.
-    Help {
-        /// Number of jobs being searched, of all askers.
-        open_jobs: usize,
-        /// The rate of all devices, if measured.
-        rate: Option<Rate>,
-        /// Address of the bot's page.
-        page: Option<String>,
-    },
-    /// The asker's jobs and keys.
-    Status {
-        /// Open jobs, oldest first.
-        open: Vec<JobLine>,
-        /// Jobs whose key can be sent again, newest first.
-        results: Vec<JobId>,
-        /// Number of jobs being searched, of all askers.
-        open_jobs: usize,
-        /// The rate of all devices, if measured.
-        rate: Option<Rate>,
-        /// The reason why nothing is searched now, if so.
-        rests: Option<Rests>,
-    },
-    /// These jobs were cancelled.
-    Cancelled(Vec<JobId>),
-    /// There is no job to cancel.
-    NothingToCancel {
-        /// The job that was named, if one was.
-        asked: Option<JobId>,
-        /// The asker's open jobs.
-        open: Vec<JobId>,
-    },
-    /// The result of this job is sent again.
-    SentAgain(JobId),
-    /// There is no result that could be sent again.
-    NothingToResend {
-        /// The job that was named, if one was.
-        asked: Option<JobId>,
-        /// Jobs whose result is kept.
-        kept: Vec<JobId>,
-    },
-    /// Words that cannot be patterns, each with the reason.
-    BadWords(Vec<(String, PatternError)>),
-    /// Patterns, each on a line of its own, ready to send.
-    Offer {
-        /// At least one pattern.
-        patterns: Vec<Pattern>,
-        /// The reason why nothing was started.
-        reason: OfferReason,
-    },
-    /// A command on a line of its own, ready to send.
-    Show {
-        /// The command.
-        command: ShownCommand,
-        /// The asker's open jobs.
-        open: Vec<JobId>,
-    },
-    /// The answer to a frequent question.
-    Answer(Question),
-    /// The asker is glad.
-    Thanks,
-    /// Anything else that people say.
-    Chat,
-    /// A question for the next pattern.
-    WhichNext,
-    /// A name in Japanese characters.
-    LatinLetters,
-    /// A message in a language that the bot lacks.
-    ForeignLanguage,
-    /// A pattern in another notation.
-    Unsupported {
-        /// The nearest pattern that the bot can read.
-        nearest: Option<Pattern>,
-    },
-    /// A pattern that the bot does not search for.
-    NotSearched {
-        /// The pattern.
-        pattern: Pattern,
-        /// The nearest pattern that the bot does search for.
-        nearest: Option<Pattern>,
-    },
-    /// A job whose patterns have too many intervals.
-    TooWide {
-        /// Intervals that the patterns have.
-        asked: usize,
-        /// The limit.
-        allowed: usize,
-    },
-    /// A job with too many patterns that fix little at the start.
-    TooManyEnds {
-        /// Tests of whole texts that the patterns need.
-        asked: usize,
-        /// The limit.
-        allowed: usize,
-    },
-    /// A job that, together with all open jobs, would have too many intervals, tests of whole texts
-    /// or keys to check in full.
-    TooWideNow,
-    /// Meanings of patterns, and their expected times.
-    Explained {
-        /// The first few explanations.
-        explained: Vec<Explanation>,
-        /// Number of further patterns, which are not explained.
-        more: usize,
-    },
-    /// The meaning of a search without a target.
-    ExplainedBest(BestExplanation),
-    /// A search without a target that takes longer than is allowed.
-    BestTooLong {
-        /// The longest search that is accepted.
-        best: Best,
-    },
-    /// The kinds of patterns.
-    Kinds,
-    /// A greeting, not a request.
-    Greeting {
-        /// The word as a prefix, if it can be one.
-        prefix: Option<Pattern>,
-    },
-    /// The message has a secret key in it.
-    SecretKey,
-    /// More prefixes than a job may have.
-    TooManyPrefixes {
-        /// Prefixes in the message.
-        asked: usize,
-        /// The limit.
-        allowed: usize,
-    },
-    /// The asker has an open job for the same request.
-    AlreadySearching {
-        /// The asker's job with the same prefixes.
-        job: JobId,
-    },
-    /// A relay of the asker must take the last result first.
-    ResultNotTaken,
-    /// Results of other askers, which nobody takes, fill their room.
-    TooManyNotTaken,
-    /// The asker has as many open jobs as one asker may have.
-    TooManyOpen {
-        /// The asker's open jobs.
-        open: Vec<JobId>,
-        /// The limit.
-        allowed: usize,
-    },
-    /// The asker has started as many jobs in 24 hours as one asker may.
-    TooManyToday {
-        /// The limit.
-        allowed: usize,
-        /// Seconds until the next is accepted.
-        wait_seconds: u64,
-    },
-    /// A request that takes longer than the operator allows.
-    TooHard {
-        /// Expected time of the request.
-        expected: Duration,
-        /// Longest expected time that is accepted.
-        limit: Duration,
-        /// The longest prefix that is accepted now, in characters; 0 for none.
-        characters: u32,
-        /// A look-alike that would be accepted.
-        cheaper: Option<CheaperPattern>,
-    },
-    /// No device has a rate yet, and the request is too long to accept without one.
-    NotMeasured {
-        /// The longest prefix that is accepted now, in characters.
-        characters: u32,
-    },
-    /// A message without a word.
-    Nothing,
-    /// The message is a file: the bot reads text only.
-    TextOnly,
-    /// A message to several receivers.
-    NoGroups,
-    /// Instructions for keeping half of the key.
-    SplitHelp {
-        /// Address of the bot's page.
-        page: Option<String>,
-    },
-    /// A split request without a usable point.
-    BadPoint(Option<HalfPointError>),
-    /// A split request without a prefix.
-    PointAlone,
-    /// A split request whose half was used before.
-    HalfUsed(HalfUse),
-    /// The one answer a day to messages by NIP-04: use NIP-17, or the page.
-    NeedsSealed {
-        /// The address of the bot's page, if it has one.
-        page: Option<String>,
-    },
-    /// A request from before a restore of the ledger.
-    Restored,
-    /// A request that costs proof of work now.
-    Price(Price),
-    /// A proof of work without a request.
-    WorkAlone,
-    /// This asker sent too many messages, and gets no further answer for some time.
-    Paused {
-        /// The time of the next answer, in Unix seconds.
-        until: u64,
-    },
-    /// No more messages are sent to this asker. Their open jobs are cancelled.
-    Stopped {
-        /// Jobs that were open.
-        open: usize,
-    },
-    /// Messages are sent to this asker again.
-    Started,
-    /// The asker was forgotten.
-    Forgotten {
-        /// Jobs that were open.
-        open: usize,
-    },
-    /// The asker chose the language of this answer.
-    LanguageSet(Language),
-    /// The languages that the bot knows.
-    Languages,
+/// The most characters of a message: some twenty lines on a phone.
+pub(super) const MOST_CHARACTERS: usize = 1500;
+/// The most lines of a message.
+pub(super) const MOST_LINES: usize = 20;
+/// The most jobs with a line each in a status.
+const JOBS_SHOWN: usize = 5;
+/// Characters available for a job's prefixes in a line of a status.
+const PATTERNS_SHOWN: usize = 90;
+/// The most patterns that are shown, ready to send.
+const MAX_OFFERED: usize = 3;
+
+/// An answer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BotReply {
+    /// The id of the text that the answer begins with, such as `too-hard`.
+    pub topic: &'static str,
+    /// The text.
+    pub text: String,
 }
 
-/// An accepted job.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Acceptance {
-    /// The job's number.
-    pub job: JobId,
-    /// The job's patterns.
-    pub patterns: Vec<Pattern>,
-    /// Difficulty of any of the patterns.
-    pub difficulty: Difficulty,
-    /// Time that the search takes once it can begin, if a rate is measured.
-    pub takes: Option<Takes>,
-    /// The reason why the job is not searched now, if so.
-    pub rests: Option<Rests>,
-    /// Time until the job is searched, if that is worth mentioning.
-    pub queue: Duration,
-    /// Whether the asker keeps half of the key.
-    pub is_split: bool,
-    /// Place of a split job in line, from 1, if it is not searched at once.
-    pub place: Option<usize>,
-    /// Whether the job takes so long that a split key is worth mentioning.
-    pub expensive: bool,
-    /// The asker's only other open job.
-    pub other_job: Option<JobId>,
-    /// A look-alike that is found much sooner.
-    pub cheaper: Option<CheaperPattern>,
+impl BotReply {
+    /// The answer with further lines.
+    pub(super) fn and(self, more: impl IntoIterator<Item = String>) -> BotReply {
+        BotReply { text: lines([self.text].into_iter().chain(more)), ..self }
+    }
 }
 
-/// An accepted job without a target.
-#[derive(Clone, PartialEq, Debug)]
-pub struct BestAcceptance {
-    /// The job's number.
-    pub job: JobId,
-    /// The search, with its likely result and its time.
-    pub explanation: BestExplanation,
-    /// The reason why the job is not searched now, if so.
-    pub rests: Option<Rests>,
-    /// Time until the job is searched, if that is worth mentioning.
-    pub queue: Duration,
-    /// Whether the asker keeps half of the key.
-    pub is_split: bool,
-    /// Place of a split job in line, from 1, if it is not searched at once.
-    pub place: Option<usize>,
+pub(super) fn lines(parts: impl IntoIterator<Item = String>) -> String {
+    parts.into_iter().collect::<Vec<_>>().join("\n")
 }
 
-/// The meaning of a search without a target, its likely result and its time.
-#[derive(Clone, PartialEq, Debug)]
-pub struct BestExplanation {
-    /// The search.
-    pub best: Best,
-    /// A pattern about as rare as the key will probably be. `None` if no rate is measured, or the
-    /// time is too short for any.
-    pub likely: Option<Pattern>,
-    /// The time until its key comes.
-    pub takes: Duration,
+/// The text with as many of up to `most` items as fit into an answer, but at least one.
+pub(super) fn as_many_as_fit(most: usize, with: impl Fn(usize) -> String) -> String {
+    let fits = |text: &String| text.chars().count() <= MOST_CHARACTERS && text.lines().count() <= MOST_LINES;
+    (2..=most).rev().map(&with).find(fits).unwrap_or_else(|| with(1))
 }
 
-/// A pattern that looks like another one and is found much sooner.
-#[derive(Clone, PartialEq, Debug)]
-pub struct CheaperPattern {
-    /// The pattern.
-    pub pattern: Pattern,
-    /// Expected time until a key is found.
-    pub expected: Duration,
+pub(super) fn help(t: &TextTable, facts: &Facts<'_>) -> BotReply {
+    reply!(t, "help").and(page_line(t, facts)).and([at_work(t, facts.open_jobs(), facts.rate)])
 }
 
-/// The meaning and the expected time of one pattern.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Explanation {
-    /// The pattern.
-    pub pattern: Pattern,
-    /// Whether the bot searches for the pattern.
-    pub is_accepted: bool,
-    /// Time that a search takes, if a rate is measured.
-    pub expected: Option<Takes>,
-    /// The nearest pattern that the bot searches for, if it does not search for this one.
-    pub nearest: Option<Pattern>,
-    /// A look-alike that is found much sooner.
-    pub cheaper: Option<CheaperPattern>,
+pub(super) fn split_help(t: &TextTable, facts: &Facts<'_>) -> BotReply {
+    reply!(t, "split-help").and(page_line(t, facts))
 }
 
-/// One open job in a status.
-#[derive(Clone, PartialEq, Debug)]
-pub struct JobLine {
-    /// The job's number.
-    pub job: JobId,
-    /// The job's patterns.
-    pub patterns: Vec<Pattern>,
-    /// The search without a target, if the job is one.
-    pub best: Option<BestSearch>,
-    /// Time since the job was accepted.
-    pub waited: Duration,
-    /// The job's mean time and the chance that it is done by now, if a rate is measured.
-    pub expected: Option<(Duration, f64)>,
+/// The line that names the bot's page.
+fn page_line(t: &TextTable, facts: &Facts<'_>) -> Option<String> {
+    facts.page.map(|page| say!(t, "page", url = page))
+}
+
+pub(super) fn needs_sealed(t: &TextTable, facts: &Facts<'_>) -> BotReply {
+    reply!(t, "needs-sealed").and(facts.page.map(|page| say!(t, "needs-sealed-page", page = page)))
+}
+
+/// The answer to a request that costs proof of work now, with the command that does it.
+pub(super) fn price(t: &TextTable, bits: u32, author: Asker, facts: &Facts<'_>) -> BotReply {
+    let page = facts.page.map(|page| say!(t, "price-page", page = page));
+    let command = format!("npubbot work {} {} {bits}", facts.bot, Npub(author.0));
+    let costs = reply!(t, "price", bits = bits, span = span(t, phone_time(bits)));
+    costs.and(page).and([say!(t, "price-command", command = command)])
+}
+
+pub(super) fn foreign_language(t: &TextTable) -> BotReply {
+    let names: Vec<String> = Language::ALL.map(|language| say!(TextTable::of(language), "language-name")).to_vec();
+    reply!(t, "foreign-language", names = names.join(&say!(t, "comma"))).and([say!(t, "chat-answer")])
+}
+
+/// Each language with the words that choose it.
+pub(super) fn languages(t: &TextTable) -> BotReply {
+    let command = |language: Language| {
+        let table = TextTable::of(language);
+        say!(table, "choose-language", code = language.code(), name = say!(table, "language-name"))
+    };
+    reply!(t, "languages").and(Language::ALL.map(command))
+}
+
+pub(super) fn bad_point(t: &TextTable, error: Option<HalfPointError>) -> BotReply {
+    let reason = match error {
+        Some(HalfPointError::Secret) => return reply!(t, "secret-key"),
+        Some(error) => reply!(t, "bad-point", reason = point_error(t, error)),
+        None => reply!(t, "no-point"),
+    };
+    reason.and([say!(t, "send-a-point")])
+}
+
+pub(super) fn bad_words(t: &TextTable, words: &[(String, PatternError)]) -> BotReply {
+    let line = |(word, error): &(String, PatternError)| {
+        say!(t, "bad-word", word = shown(word), reason = pattern_error(t, error))
+    };
+    let text = lines(words.iter().map(line));
+    BotReply { topic: "bad-word", text }.and([say!(t, "send-only-the-prefix")])
+}
+
+/// The line with the nearest pattern, or with an example.
+pub(super) fn instead(t: &TextTable, nearest: Option<&Pattern>) -> String {
+    match nearest {
+        Some(nearest) => say!(t, "unsupported-nearest", nearest = nearest.to_string()),
+        None => say!(t, "unsupported-example"),
+    }
+}
+
+/// Lines with patterns that are ready to send.
+pub(super) fn offer(t: &TextTable, patterns: &[Pattern], reason: &OfferReason) -> BotReply {
+    let first = match reason {
+        OfferReason::Impossible(character) => reply!(t, "offer-impossible", character = character.to_string()),
+        OfferReason::Accent => reply!(t, "offer-accent"),
+        OfferReason::OtherScript(character, latin) => {
+            reply!(t, "offer-script", character = character.to_string(), latin = latin.to_string())
+        }
+        OfferReason::Unsure => reply!(t, "offer-unsure"),
+        OfferReason::Uneven(easiest) => reply!(t, "offer-uneven", easiest = easiest.to_string()),
+        OfferReason::Change(job) => reply!(t, "offer-change", job = job.to_string(), number = number(*job)),
+    };
+    first.and(patterns.iter().take(MAX_OFFERED).map(|pattern| ready(t, pattern)))
+}
+
+/// A line that searches for a pattern when it is sent: the pattern itself, or after `find`.
+fn ready(t: &TextTable, pattern: &Pattern) -> String {
+    let context = ChatContext { language: t.language(), ..ChatContext::default() };
+    match read_text(pattern.as_str(), &context).intent == Intent::search(vec![pattern.clone()]) {
+        true => pattern.to_string(),
+        false => say!(t, "find-it", prefix = pattern.to_string()),
+    }
+}
+
+/// The answer to `cancel` that names no open job, or is not certain enough to be obeyed.
+pub(super) fn cancel_one(t: &TextTable, asked: Option<JobId>, open: &[JobId]) -> BotReply {
+    let missing = match asked {
+        Some(asked) => reply!(t, "no-such-job", job = asked.to_string()),
+        None => reply!(t, "no-open-job"),
+    };
+    missing.and([match open {
+        [] => say!(t, "start-one"),
+        [first, ..] => say!(t, "cancel-one", jobs = list(t, open), number = number(*first)),
+    }])
+}
+
+pub(super) fn nothing_to_resend(t: &TextTable, asked: Option<JobId>, kept: &[JobId]) -> BotReply {
+    let missing = match asked {
+        Some(asked) => reply!(t, "no-such-key", job = asked.to_string()),
+        None => reply!(t, "no-key"),
+    };
+    missing.and([match kept {
+        [] => say!(t, "resend-later"),
+        [first, ..] => say!(t, "resend-one", jobs = list(t, kept), number = number(*first)),
+    }])
+}
+
+/// The line that says why nothing is searched now.
+pub(super) fn resting(t: &TextTable, facts: &Facts<'_>) -> Option<String> {
+    let begins = facts.now.saturating_add(facts.until_hours().as_secs());
+    match begins > facts.now {
+        _ if facts.is_stopped => Some(say!(t, "rests-now")),
+        true => Some(say!(t, "rests-until", time = time_of_day(begins))),
+        false => None,
+    }
+}
+
+/// The asker's jobs and keys, with as many jobs as fit.
+pub(super) fn status(t: &TextTable, facts: &Facts<'_>) -> BotReply {
+    let (open, results) = (&facts.asker.open, &facts.asker.results);
+    let with = |shown: usize| {
+        let mut said: Vec<String> = open.iter().take(shown).map(|job| job_line(t, job, facts)).collect();
+        if open.len() > shown {
+            said.push(say!(t, "and-more-jobs", count = open.len() - shown));
+        }
+        if open.is_empty() {
+            said.push(say!(t, "no-jobs"));
+        }
+        if !results.is_empty() {
+            said.push(say!(t, "kept-keys", jobs = list(t, results)));
+        }
+        said.push(at_work(t, facts.open_jobs(), facts.rate));
+        said.extend(resting(t, facts));
+        lines(said)
+    };
+    BotReply { topic: "status", text: as_many_as_fit(JOBS_SHOWN, with) }
+}
+
+fn job_line(t: &TextTable, job: &Job, facts: &Facts<'_>) -> String {
+    let waited = span(t, Duration::from_secs(facts.now.saturating_sub(job.accepted_at)));
+    let (id, patterns) = (job.id.to_string(), &job.spec.patterns);
+    if let Some(search) = &job.spec.best {
+        let best = search.best.to_string();
+        return match &search.kept {
+            Some(kept) => {
+                let amount = one_in(t, kept.difficulty());
+                say!(t, "job-line-best", job = id, best = best, waited = waited, amount = amount)
+            }
+            None => say!(t, "job-line", job = id, patterns = best, waited = waited),
+        };
+    }
+    let patterns = any_of(t, patterns, PATTERNS_SHOWN);
+    match facts.progress(job) {
+        Some((mean, chance)) => {
+            let (mean, chance) = (span(t, mean), format!("{:.0}", 100.0 * chance));
+            say!(t, "job-line-expected", job = id, patterns = patterns, waited = waited, mean = mean, chance = chance)
+        }
+        None => say!(t, "job-line", job = id, patterns = patterns, waited = waited),
+    }
 }

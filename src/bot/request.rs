@@ -40,8 +40,8 @@ impl AskerRequest {
         let open: Vec<_> = asker.open.iter().map(|job| (job.id, job.spec.patterns.clone())).collect();
         let delivered = open.is_empty() && !asker.results.is_empty();
         let mut reading = read_text(&self.text, &ChatContext { language: asker.language, open, delivered });
-        if self.work.is_some() && reading.intent == Intent::Nothing {
-            reading.intent = Intent::WorkAlone;
+        if self.work.is_some() && reading.intent == Intent::Say("nothing") {
+            reading.intent = Intent::Say("work-alone");
         }
         // What a NIP-04 message asks for is not done, so no word of it needs an explanation.
         let shadowed = reading.shadowed.filter(|_| !self.is_nip04());
@@ -124,21 +124,17 @@ pub(super) fn asked_within(text: &str, effort: &mut Effort) -> Option<Asked> {
     let mut asked: Vec<Pattern> = Vec::new();
     for &language in languages {
         let context = ChatContext { language, ..ChatContext::default() };
-        let (wanted, half) = match read_text_within(text, &context, effort).intent {
-            Intent::Search(patterns) => {
+        match read_text_within(text, &context, effort).intent {
+            Intent::Search(RequestedKeys::Patterns(patterns), None) => {
                 for pattern in patterns {
                     if !asked.contains(&pattern) {
                         asked.push(pattern);
                     }
                 }
-                continue;
             }
-            Intent::Split(half, patterns) => (Wanted::Patterns(patterns), Some(half)),
-            Intent::Best(best) => (Wanted::Rarest(best.family), None),
-            Intent::SplitBest(half, best) => (Wanted::Rarest(best.family), Some(half)),
-            _ => continue,
-        };
-        return Some(Asked { wanted, half });
+            Intent::Search(target, half) => return Some(Asked { wanted: target.wanted(), half }),
+            _ => {}
+        }
     }
     (!asked.is_empty()).then_some(Asked { wanted: Wanted::Patterns(asked), half: None })
 }
@@ -146,42 +142,52 @@ pub(super) fn asked_within(text: &str, effort: &mut Effort) -> Option<Asked> {
 /// The intent. If the ticket of the message is not for this search, because another language reads
 /// another one, what it would be is shown instead.
 fn with_ticket(intent: Intent, text: &str) -> Intent {
-    let is_asked = |half: Option<HalfPoint>, is_wanted: &dyn Fn(&Wanted) -> bool| {
-        asked_in(text).is_some_and(|asked| asked.half == half && is_wanted(&asked.wanted))
+    let Intent::Search(target, half) = &intent else { return intent };
+    let is_asked = |asked: Asked| {
+        asked.half == *half
+            && match (target, &asked.wanted) {
+                (RequestedKeys::Patterns(patterns), Wanted::Patterns(asked)) => {
+                    patterns.iter().all(|one| asked.contains(one))
+                }
+                (RequestedKeys::Best(best), Wanted::Rarest(family)) => *family == best.family,
+                _ => false,
+            }
     };
-    let all = |patterns: &[Pattern], wanted: &Wanted| match wanted {
-        Wanted::Patterns(asked) => patterns.iter().all(|pattern| asked.contains(pattern)),
-        Wanted::Rarest(_) => false,
-    };
-    let rarest = |best: &Best, wanted: &Wanted| matches!(wanted, Wanted::Rarest(family) if *family == best.family);
     match intent {
-        Intent::Search(patterns) if !is_asked(None, &|wanted| all(&patterns, wanted)) => {
-            Intent::Offer(patterns, OfferReason::Unsure)
-        }
-        Intent::Best(best) if !is_asked(None, &|wanted| rarest(&best, wanted)) => Intent::ExplainBest(best),
-        Intent::Split(half, patterns) if !is_asked(Some(half), &|wanted| all(&patterns, wanted)) => Intent::SplitHelp,
-        Intent::SplitBest(half, best) if !is_asked(Some(half), &|wanted| rarest(&best, wanted)) => Intent::SplitHelp,
+        intent if asked_in(text).is_some_and(is_asked) => intent,
+        Intent::Search(_, Some(_)) => Intent::SplitHelp,
+        Intent::Search(RequestedKeys::Patterns(patterns), None) => Intent::Offer(patterns, OfferReason::Unsure),
+        Intent::Search(target, None) => Intent::Explain(target),
         intent => intent,
+    }
+}
+
+/// What a search is for.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum RequestedKeys {
+    /// Any of these patterns, without repeats, in the order written.
+    Patterns(Vec<Pattern>),
+    /// The rarest key seen in a time.
+    Best(Best),
+}
+
+impl RequestedKeys {
+    /// The keys that such a search may find, for a ticket.
+    pub fn wanted(self) -> Wanted {
+        match self {
+            RequestedKeys::Patterns(patterns) => Wanted::Patterns(patterns),
+            RequestedKeys::Best(best) => Wanted::Rarest(best.family),
+        }
     }
 }
 
 /// What an asker wants of the bot.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Intent {
-    /// A search for patterns, without repeats, in the order written.
-    Search(Vec<Pattern>),
-    /// A search without a target.
-    Best(Best),
-    /// Patterns at the asker's own point. The asker keeps half of the key.
-    Split(HalfPoint, Vec<Pattern>),
-    /// A search without a target at the asker's own point.
-    SplitBest(HalfPoint, Best),
+    /// A search, with the asker's own point if the asker keeps half of the key.
+    Search(RequestedKeys, Option<HalfPoint>),
     /// `split` without a point, or with a word that is meant as a point and is none.
     BadPoint(Option<HalfPointError>),
-    /// `split` and a point, but no prefix.
-    PointAlone,
-    /// A proof of work and nothing else.
-    WorkAlone,
     /// Patterns that are shown, ready to send; nothing starts.
     Offer(Vec<Pattern>, OfferReason),
     Help,
@@ -189,83 +195,50 @@ pub(super) enum Intent {
     Status,
     /// Cancel a job; `None`: all of the asker's jobs.
     Cancel(Option<JobId>),
-    /// Send a result again; `None`: the newest.
+    /// `cancel` is shown, ready to send; it is not certain enough to be obeyed.
+    ShowCancel,
+    /// Resend a result; `None`: the newest.
     Resend(Option<JobId>),
     /// The asker wants no more messages.
     Stop,
     Start,
     /// The asker wants their data deleted.
     Delete,
-    /// A command that is shown, ready to send; it is not certain enough to be obeyed.
-    Show(ShownCommand),
-    /// A question about the meaning and the expected time of these patterns.
-    Explain(Vec<Pattern>),
-    /// A question about the meaning and the expected time of a search without a target.
-    ExplainBest(Best),
-    /// A question about the kinds of patterns.
-    Kinds,
+    /// A question about the meaning and the expected time of a search.
+    Explain(RequestedKeys),
     /// Words that are not patterns, each with the reason; at most three.
     BadWords(Vec<(String, PatternError)>),
     /// A pattern in another notation. Holds the nearest pattern.
     Unsupported(Option<Pattern>),
     TooManyWords(usize),
-    /// A question that always has the same answer.
-    Ask(Question),
-    /// A secret key, or a part of one.
-    SecretKey,
     /// Answers in this language from now on.
     Language(Language),
     /// A question about the languages that the bot knows.
     Languages,
-    Thanks,
     Greeting,
-    /// Anything else that people say.
-    Chat,
-    /// A wish for a longer pattern, or for one more key: the asker has to say which.
-    WhichNext,
-    /// A name in Japanese characters that have no one spelling.
-    LatinLetters,
     /// A language that the bot lacks.
     ForeignLanguage,
-    Nothing,
+    /// Something that always has the same answer: the text with this id, such as `chat-answer`.
+    Say(&'static str),
 }
 
-/// A question that always has the same answer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Question {
-    /// "Who are you?"
-    Who,
-    /// "What does it cost?"
-    Price,
-    /// "Is it safe?"
-    Safety,
-    /// "How do I use the key?", "Can I keep my old key?"
-    Import,
-    /// "Do I get 12 words?"
-    Seed,
-}
-
-/// A command that is shown, ready to send.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ShownCommand {
-    /// `cancel`
-    Cancel,
-    /// `delete`
-    Delete,
-    /// `stop`
-    Stop,
+impl Intent {
+    /// A search of the pool for any of these patterns.
+    pub fn search(patterns: Vec<Pattern>) -> Intent {
+        Intent::Search(RequestedKeys::Patterns(patterns), None)
+    }
 }
 
 /// The reason why patterns are shown and not searched.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OfferReason {
-    /// A character cannot occur in an npub.
+    /// This character cannot occur in an npub.
     Impossible(char),
     /// Only an accent is impossible.
     Accent,
-    /// A letter of another script looks like one that is possible.
+    /// A letter of another script, and the Latin one that it looks like.
     OtherScript(char, char),
-    /// It is not certain that the word is meant.
+    /// It is not certain that the word is meant, for example because of a dot or a hyphen in it.
     Unsure,
     /// The patterns that are more than 1,000 times as hard as the easiest one, which would
     /// always be found first.

@@ -1,13 +1,14 @@
 //! Decisions about the messages of a list such as those in `tests/messages`, by a bot that is idle
 //! but for the asker's own jobs.
 
-use super::{Facts, decide, label, read};
+use super::request::{Intent, MessageReading, RequestedKeys};
+use super::{Decision, Facts, decide, read};
 use crate::config::Limits;
 use crate::job::{Asker, JobId, JobSpec, Priority, RumorId, Ticket};
 use crate::key::Npub;
 use crate::language::Language;
-use crate::ledger::{AskerView, Job, JobState};
-use crate::pattern::Rate;
+use crate::ledger::{AskerView, Effect, Job, JobState};
+use crate::pattern::{Pattern, Rate};
 use crate::scheduler::{Shares, WaitEstimate};
 use crate::vault::Rumor;
 use std::time::Duration;
@@ -17,7 +18,7 @@ pub const NOW: u64 = 1_800_000_000;
 /// The rate of the devices: about that of one large GPU.
 const RATE: f64 = 150e9;
 
-/// The id of each message with the label of the decision about it ([`label`]). Messages whose
+/// The id of each message with the label of the decision about it. Messages whose
 /// context or language cannot be read are left out.
 pub fn decisions(file: &str) -> Vec<(String, String)> {
     let one = |line: &str| {
@@ -45,7 +46,51 @@ pub fn label_of(message: &str, asker: &AskerView) -> String {
     };
     let limits = limits();
     let request = read(&rumor);
-    label(&decide(&request, &request.reading(asker), &Facts::idle(&limits, asker, Rate(RATE), NOW)))
+    let reading = request.reading(asker);
+    label(&reading, decide(&request, &reading, &Facts::idle(&limits, asker, Rate(RATE), NOW)))
+}
+
+/// The kind of a decision in few words, such as `search:m0c` or `status`.
+fn label(reading: &MessageReading, (effect, reply): Decision) -> String {
+    let listed = |patterns: &[Pattern]| patterns.iter().map(Pattern::as_str).collect::<Vec<_>>().join(",");
+    let target = |target: &RequestedKeys| match target {
+        RequestedKeys::Patterns(patterns) => listed(patterns),
+        RequestedKeys::Best(best) => best.to_string(),
+    };
+    let topic = reply.map_or("", |reply| reply.topic);
+    let text = match (&effect, &reading.intent) {
+        (Effect::Accept(..), Intent::Search(wanted, _)) => return format!("search:{}", target(wanted)),
+        (Effect::Cancel(jobs), _) if jobs.len() == 1 => return format!("cancel:{}", jobs[0].0),
+        (_, Intent::Offer(patterns, _)) => return format!("offer:{}", listed(&patterns[..1])),
+        (_, Intent::Explain(wanted)) if topic == "explain" => return format!("explain:{}", target(wanted)),
+        (_, Intent::Language(language)) => return format!("lang:{}", language.code()),
+        (Effect::Cancel(_), _) => "cancel",
+        (Effect::Resend(_), _) => "resend",
+        (Effect::Stop, _) => "stop",
+        (Effect::Start, _) => "start",
+        (Effect::Forget, _) => "delete",
+        _ => match topic {
+            "" => "ignore",
+            "no-open-job" | "cancel-one" => "cancel",
+            "show-delete" => "delete",
+            "show-stop" => "stop",
+            "status" | "no-such-job" | "already-searching" => "status",
+            "no-such-key" | "no-key" => "resend",
+            "split-help" | "bad-point" | "no-point" | "point-alone" => "help-split",
+            "answer-who" => "who",
+            "answer-price" => "price",
+            "answer-safety" | "secret-key" => "safety",
+            "answer-import" => "import",
+            "languages" => "lang",
+            "thanks-answer" => "thanks",
+            "hello" => "greeting",
+            "chat-answer" | "foreign-language" => "smalltalk",
+            "bad-word" => "letters",
+            "help" | "kinds" | "which-next" | "latin-letters" | "seed-answer" => "help",
+            _ => "refused",
+        },
+    };
+    text.to_owned()
 }
 
 /// The limits of a bot without a configuration of its own.

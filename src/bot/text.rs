@@ -100,35 +100,13 @@ fn own_lines(text: &str) -> Vec<&str> {
 
 /// The line of a name under a letter, such as `Dave` after `Thanks,`.
 fn sign_off(text: &str) -> Option<usize> {
-    const PHRASES: [&str; 22] = [
-        "thanks",
-        "thank you",
-        "cheers",
-        "regards",
-        "best",
-        "best regards",
-        "kind regards",
-        "yours",
-        "gracias",
-        "saludos",
-        "un saludo",
-        "obrigado",
-        "obrigada",
-        "abraços",
-        "atenciosamente",
-        "danke",
-        "viele grüße",
-        "gruß",
-        "lg",
-        "merci",
-        "cordialement",
-        "bien à vous",
-    ];
+    const PHRASES: &str = "thanks,thank you,cheers,regards,best,best regards,kind regards,yours,gracias,saludos,\
+        un saludo,obrigado,obrigada,abraços,atenciosamente,danke,viele grüße,gruß,lg,merci,cordialement,bien à vous";
     let written: Vec<(usize, &str)> = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).collect();
     let [_, .., (_, before), (at, name)] = written.as_slice() else { return None };
     let phrase = before.trim().trim_end_matches([',', '!', '.']).to_lowercase();
     let is_name = name.split_whitespace().count() < 3;
-    (is_name && PHRASES.contains(&phrase.as_str())).then_some(*at)
+    (is_name && PHRASES.split(',').any(|known| known == phrase)).then_some(*at)
 }
 
 /// A line of a list without its mark: `1. hank` is `hank`.
@@ -279,25 +257,8 @@ fn ends_clause(c: char) -> bool {
 /// The text of a pair of quotes or of an emphasis at the start of `text`, and the length of all of
 /// it. `before`: the character before it.
 fn marked(text: &str, before: Option<char>) -> Option<(&str, usize)> {
-    const PAIRS: [(&str, &str); 16] = [
-        ("“", "”"),
-        ("„", "“"),
-        ("„", "”"),
-        ("«", "»"),
-        ("»", "«"),
-        ("‹", "›"),
-        ("「", "」"),
-        ("『", "』"),
-        ("【", "】"),
-        ("\"", "\""),
-        ("```", "```"),
-        ("`", "`"),
-        ("**", "**"),
-        ("__", "__"),
-        ("~~", "~~"),
-        ("'", "'"),
-    ];
-    PAIRS.into_iter().find_map(|(open, close)| {
+    const PAIRS: &str = "“…” „…“ „…” «…» »…« ‹…› 「…」 『…』 【…】 \"…\" ```…``` `…` **…** __…__ ~~…~~ '…'";
+    PAIRS.split(' ').filter_map(|pair| pair.split_once('…')).find_map(|(open, close)| {
         let rest = text.strip_prefix(open)?;
         // A bound on the length keeps the time linear.
         let near = rest.char_indices().nth(2 * MAX_MARKED).map_or(rest, |(end, _)| &rest[..end]);

@@ -8,6 +8,9 @@
 use super::phrases::TextTable;
 use super::text::{Token, TokenKind, plain, words};
 use crate::language::Language;
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::StrDeserializer;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -26,8 +29,9 @@ pub(super) const WORDS: [(Language, &str); 6] = [
     (Language::French, include_str!("words/fr.txt")),
 ];
 
-/// The use of a phrase: the section of its table.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+/// The use of a phrase: the section of its table, such as `[at-begin]`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum Class {
     Help,
     Status,
@@ -96,53 +100,13 @@ pub(super) enum Class {
     Foreign,
 }
 
-use Class::*;
-
-/// The sections and their classes.
-const SECTIONS: [(&str, Class); 42] = [
-    ("help", Help),
-    ("status", Status),
-    ("cancel", Cancel),
-    ("resend", Resend),
-    ("stop", Stop),
-    ("start", Start),
-    ("delete", Delete),
-    ("split", Split),
-    ("find", Find),
-    ("explain", Explain),
-    ("language", Class::Language),
-    ("languages", Languages),
-    ("names", Names),
-    ("thanks", Thanks),
-    ("greeting", Greeting),
-    ("who", Who),
-    ("price", Price),
-    ("safety", Safety),
-    ("import", Import),
-    ("seed", Seed),
-    ("chat", Chat),
-    ("not", Not),
-    ("is", Is),
-    ("asks", Asks),
-    ("begin", Begin),
-    ("at-begin", AtBegin),
-    ("end", End),
-    ("at-end", AtEnd),
-    ("middle", Middle),
-    ("with", With),
-    ("and", And),
-    ("name", Name),
-    ("number", Number),
-    ("change", Change),
-    ("shorter", Shorter),
-    ("longer", Longer),
-    ("another", Another),
-    ("object", Object),
-    ("polite", Polite),
-    ("neutral", Neutral),
-    ("filler", Filler),
-    ("foreign", Foreign),
-];
+impl Class {
+    /// The class of a section.
+    fn named(section: &str) -> Option<Class> {
+        let name: StrDeserializer<'_, serde::de::value::Error> = section.into_deserializer();
+        Class::deserialize(name).ok()
+    }
+}
 
 /// A phrase of a table.
 struct Phrase {
@@ -216,9 +180,7 @@ impl Vocabulary {
             let mut class = None;
             for line in file.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
                 match line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
-                    Some(name) => {
-                        class = SECTIONS.iter().find(|(section, _)| *section == name).map(|(_, class)| *class)
-                    }
+                    Some(name) => class = Class::named(name),
                     None => {
                         let Some(class) = class else { continue };
                         line.split(',').for_each(|phrase| all.add(class, language, phrase.trim(), false));
@@ -226,8 +188,10 @@ impl Vocabulary {
                 }
             }
             // The commands that the texts show are understood.
-            for (id, class) in COMMANDS {
-                TextTable::of(language).words(id).iter().for_each(|word| all.add(class, language, word, true));
+            for name in COMMANDS {
+                let Some(class) = Class::named(name) else { continue };
+                let shown = TextTable::of(language).words(&format!("command-{name}"));
+                shown.iter().for_each(|word| all.add(class, language, word, true));
             }
         }
         all
@@ -235,7 +199,7 @@ impl Vocabulary {
 
     fn add(&mut self, class: Class, language: Language, phrase: &str, is_shown: bool) {
         let (digit, phrase) = match phrase.split_once(' ') {
-            Some((digit, rest)) if class == Number => (digit.chars().next(), rest),
+            Some((digit, rest)) if class == Class::Number => (digit.chars().next(), rest),
             _ => (None, phrase),
         };
         let parts: Vec<PhrasePart> = phrase.replace('…', " … ").split_whitespace().filter_map(part).collect();
@@ -263,19 +227,9 @@ impl Vocabulary {
     }
 }
 
-/// Commands that the texts show.
-const COMMANDS: [(&str, Class); 10] = [
-    ("command-help", Help),
-    ("command-status", Status),
-    ("command-cancel", Cancel),
-    ("command-resend", Resend),
-    ("command-stop", Stop),
-    ("command-start", Start),
-    ("command-delete", Delete),
-    ("command-find", Find),
-    ("command-explain", Explain),
-    ("command-language", Class::Language),
-];
+/// Commands that the texts show, by their classes.
+const COMMANDS: [&str; 10] =
+    ["help", "status", "cancel", "resend", "stop", "start", "delete", "find", "explain", "language"];
 
 fn part(text: &str) -> Option<PhrasePart> {
     if text == "…" {
@@ -362,12 +316,13 @@ pub(super) fn example(language: Language, section: &str) -> &'static str {
 /// The language that a word names: by its code, or by one of its names.
 pub(super) fn language_named(tokens: &[Token]) -> Option<Language> {
     let code = tokens.first().filter(|_| tokens.len() == 1).and_then(|token| Language::from_code(&token.word));
-    let name = find(tokens).into_iter().find(|found| found.class == Names && found.at.len() == tokens.len());
+    let name = find(tokens).into_iter().find(|found| found.class == Class::Names && found.at.len() == tokens.len());
     code.or(name.map(|found| found.language))
 }
 
 /// The command that a single word probably is, with one typing error.
 pub(super) fn misspelt(word: &str, could_be_prefix: bool) -> Option<(Class, Language)> {
+    use Class::*;
     let commands = [Help, Status, Cancel, Resend, Stop, Delete, Thanks];
     let word = plain(word);
     let of_phrase = |phrase: &Phrase| {

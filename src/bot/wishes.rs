@@ -1,7 +1,7 @@
 //! The patterns in a message that may be meant, and whether they are searched for or shown.
 
 use super::message::Message;
-use super::request::{Intent, OfferReason};
+use super::request::{Intent, OfferReason, RequestedKeys};
 use super::text::{Token, TokenKind, emphasised, plain};
 use super::vocabulary::{Class, PhraseMatch};
 use crate::pattern::{Best, Effort, Pattern, PatternError};
@@ -154,7 +154,7 @@ impl Message<'_> {
             is_new
         });
         if !wishes.of_links.is_empty() || wishes.links > 0 {
-            return Intent::Chat;
+            return Intent::Say("chat-answer");
         }
         let all_possible = candidates.iter().all(|candidate| candidate.wish.reason.is_none());
         let patterns: Vec<Pattern> = candidates.iter().map(|candidate| candidate.wish.pattern.clone()).collect();
@@ -176,7 +176,7 @@ impl Message<'_> {
             return self.sentence();
         }
         if !has_known && candidates.len() + wishes.unread > 3 && (wishes.unread > 0 || !all_possible) {
-            return if self.tokens.len() > 3 { Intent::ForeignLanguage } else { Intent::Chat };
+            return if self.tokens.len() > 3 { Intent::ForeignLanguage } else { Intent::Say("chat-answer") };
         }
         if let Some((job, _)) = self.context.open.last().filter(|_| self.has(Class::Change)) {
             return Intent::Offer(patterns, OfferReason::Change(*job));
@@ -220,7 +220,7 @@ impl Message<'_> {
             || ends
             || candidates.len() > 1;
         match is_certain {
-            true => Intent::Search(patterns),
+            true => Intent::search(patterns),
             false if candidates.len() == 1 && !self.has(Class::Asks) => Intent::Offer(patterns, OfferReason::Unsure),
             false => self.sentence(),
         }
@@ -318,13 +318,8 @@ pub(super) fn patterns_of(wishes: impl IntoIterator<Item = Wish>) -> Vec<Pattern
 
 /// Shows wishes of which at least one is impossible as written.
 pub(super) fn offer(wishes: Vec<Wish>) -> Intent {
-    let reason = match wishes.iter().find_map(|wish| wish.reason.clone()) {
-        Some(LookAlikeReason::Impossible(character)) => OfferReason::Impossible(character),
-        Some(LookAlikeReason::Accent) => OfferReason::Accent,
-        Some(LookAlikeReason::OtherScript(character, latin)) => OfferReason::OtherScript(character, latin),
-        Some(LookAlikeReason::Unsure) | None => OfferReason::Unsure,
-    };
-    Intent::Offer(patterns_of(wishes), reason)
+    let reason = wishes.iter().find_map(|wish| wish.reason.clone());
+    Intent::Offer(patterns_of(wishes), reason.unwrap_or(OfferReason::Unsure))
 }
 
 /// The harder patterns, if one is much easier than all others.
@@ -358,19 +353,7 @@ const OTHER_SCRIPTS: &str =
 pub(super) struct Wish {
     pub pattern: Pattern,
     /// The difference from the word as written; `None` without one.
-    pub reason: Option<LookAlikeReason>,
-}
-
-/// The reason why a pattern is not the word as written.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum LookAlikeReason {
-    /// This character cannot occur in an npub.
-    Impossible(char),
-    Accent,
-    /// A letter of another script, and the Latin one that it looks like.
-    OtherScript(char, char),
-    /// The word has marks inside, such as a dot or a hyphen.
-    Unsure,
+    pub reason: Option<OfferReason>,
 }
 
 /// The pattern that a word means: the word itself, or the cheapest that looks like it.
@@ -381,7 +364,7 @@ pub(super) fn wish(token: &Token, effort: &mut Effort) -> Option<Wish> {
     }
     if let Some(end) = written.strip_prefix('〜') {
         let pattern = Pattern::read_within(&format!("*{end}"), effort).ok()?;
-        return Some(Wish { pattern, reason: Some(LookAlikeReason::Unsure) });
+        return Some(Wish { pattern, reason: Some(OfferReason::Unsure) });
     }
     let error = match read(written, effort) {
         Ok(pattern) => return Some(Wish { pattern, reason: None }),
@@ -402,9 +385,9 @@ pub(super) fn wish(token: &Token, effort: &mut Effort) -> Option<Wish> {
         return None;
     }
     let reason = match () {
-        () if other.is_some() => other.map(|(from, to)| LookAlikeReason::OtherScript(from, to)),
-        () if letters.len() < latin.chars().count() => Some(LookAlikeReason::Unsure),
-        () => Some(LookAlikeReason::Accent),
+        () if other.is_some() => other.map(|(from, to)| OfferReason::OtherScript(from, to)),
+        () if letters.len() < latin.chars().count() => Some(OfferReason::Unsure),
+        () => Some(OfferReason::Accent),
     };
     if let Ok(pattern) = Pattern::parse(&letters) {
         return Some(Wish { pattern, reason });
@@ -416,7 +399,7 @@ pub(super) fn wish(token: &Token, effort: &mut Effort) -> Option<Wish> {
     let forbidden =
         if forbidden.is_ascii_alphanumeric() { forbidden } else { letters.chars().find(|c| "bio1".contains(*c))? };
     let pattern = Pattern::read_within(&format!("~{letters}"), effort).ok()?;
-    Some(Wish { pattern, reason: Some(LookAlikeReason::Impossible(forbidden)) })
+    Some(Wish { pattern, reason: Some(OfferReason::Impossible(forbidden)) })
 }
 
 /// The word with letters of other scripts replaced, and the first of them with its Latin letter. A
@@ -430,7 +413,7 @@ fn latin(word: &str) -> (String, Option<(char, char)>) {
 /// Reads words that are all meant as patterns, as after `find`.
 pub(super) fn literal(words: &[&str], effort: &mut Effort) -> Intent {
     match Best::read(words) {
-        Some(Ok(best)) => return Intent::Best(best),
+        Some(Ok(best)) => return Intent::Search(RequestedKeys::Best(best), None),
         Some(Err(error)) => return Intent::BadWords(vec![(words.join(" "), error)]),
         None => {}
     }
@@ -445,7 +428,7 @@ pub(super) fn literal(words: &[&str], effort: &mut Effort) -> Intent {
         }
     }
     if bad.is_empty() {
-        return Intent::Search(patterns);
+        return Intent::search(patterns);
     }
     bad.truncate(3);
     Intent::BadWords(bad)

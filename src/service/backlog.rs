@@ -9,6 +9,7 @@ use super::askers::Access;
 use super::monitor::Pulse;
 use crate::bot::{self, AskerRequest, BotReply};
 use crate::job::Asker;
+use crate::language::Language;
 use crate::ledger::Effect;
 use crate::nostr::{Arrival, SeenIds};
 use crate::token_bucket::TokenBucket;
@@ -303,12 +304,13 @@ pub(super) fn limit_answer(
     reply: Option<BotReply>,
     verdict: AnswerVerdict,
     now: u64,
-) -> (Effect, Option<BotReply>) {
+    language: Language,
+) -> (Effect, Option<String>) {
     let said = match verdict {
-        AnswerVerdict::Answer => return (effect, reply),
+        AnswerVerdict::Answer => return (effect, reply.map(|reply| reply.text)),
         // A message by NIP-04 has only this one answer, and no notice.
         _ if matches!(effect, Effect::Redirect) => return (Effect::Nothing, None),
-        AnswerVerdict::Notice(wait) => reply.map(|_| BotReply::Paused { until: now + wait.as_secs() + 60 }),
+        AnswerVerdict::Notice(wait) => reply.map(|_| bot::notices::paused(language, now + wait.as_secs() + 60)),
         AnswerVerdict::Silence => None,
     };
     let effect = match effect {

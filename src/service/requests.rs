@@ -276,15 +276,17 @@ impl Requests {
         };
         let (effect, reply) = match decision {
             // The ledger before the restore may have answered this message.
-            (Effect::Accept(..), _) if self.predates_restore(message)? => (Effect::Nothing, Some(BotReply::Restored)),
+            (Effect::Accept(..), _) if self.predates_restore(message)? => {
+                let text = bot::notices::restored(reading.language);
+                (Effect::Nothing, Some(BotReply { topic: "restored", text }))
+            }
             decision => decision,
         };
         let verdict = self.limits().verdict(author, Instant::now());
         // Each of them is a row in the ledger.
         let deletes = (verdict == AnswerVerdict::Answer).then(|| message.deletes.iter().take(MAX_DELETED));
-        let (effect, reply) = limit_answer(effect, reply, verdict, now);
         let language = reading.language;
-        let text = reply.map(|reply| bot::answer(&reading, &reply));
+        let (effect, text) = limit_answer(effect, reply, verdict, now, language);
         let reply = text.map(|text| self.context.answer_to(arrival, text, now));
         // A message without an answer changes no language, and a forgotten asker has none.
         let is_kept = language != asker.language && reply.is_some() && !matches!(effect, Effect::Forget);

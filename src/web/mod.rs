@@ -7,11 +7,9 @@
 //! Its listener also serves metrics and health at another address (`service::monitor`).
 
 mod listener;
-mod page;
 mod server;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use listener::{ServerLimits, bind_error, serve};
-pub use page::{PAGE_SHA256, link};
-pub use server::WebServer;
+pub use server::{PAGE_SHA256, WebServer, link};

@@ -1,6 +1,6 @@
 //! Tests of the server on loopback, with requests written byte by byte.
 
-use super::page::{COMPRESSED, PAGE, PICTURE};
+use super::server::{COMPRESSED, PAGE, PICTURE};
 use super::{PAGE_SHA256, WebServer};
 use crate::config::{RelayEntry, WebConfig};
 use crate::shutdown::{self, Stopper};

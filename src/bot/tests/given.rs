@@ -1,12 +1,13 @@
 //! Limits, messages, jobs and the facts of a bot, for the tests.
 
+use crate::bot::policy::difficulty_of;
 use crate::bot::testing::{self, NOW};
 use crate::bot::{self, Decision, Facts, read};
 use crate::config::Limits;
 use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
 use crate::language::Language::English;
 use crate::ledger::{AskerView, Job, JobState};
-use crate::pattern::{Pattern, Rate};
+use crate::pattern::{Difficulty, Pattern, Rate};
 use crate::scheduler::{Shares, WaitEstimate};
 use crate::vault::Rumor;
 
@@ -73,6 +74,11 @@ pub(super) fn context<'a>(limits: &'a Limits, asker: &'a AskerView) -> Facts<'a>
 }
 
 pub(super) fn say(text: &str, asker: &AskerView) -> String {
-    let (_, reply) = decide_for(text, asker);
-    reply.map_or_else(String::new, |reply| bot::answer(&read(&rumor(text)).reading(asker), &reply))
+    decide_for(text, asker).1.map_or_else(String::new, |reply| reply.text)
+}
+
+/// The common difficulty of patterns.
+pub(super) fn difficulty(text: &str) -> Difficulty {
+    let patterns: Vec<Pattern> = text.split(' ').map(|text| text.parse().unwrap()).collect();
+    difficulty_of(&patterns).unwrap()
 }

@@ -1,10 +1,8 @@
 //! Expected times of a bot whose devices rest at times.
 
-use super::{NOW, context, decide, limits, nobody, rumor};
-use crate::bot::reply::BotReply;
+use super::{NOW, context, decide, difficulty, limits, nobody, rumor};
 use crate::bot::{Decision, Facts};
 use crate::hours::Hours;
-use crate::language::Language::English;
 use crate::ledger::Effect;
 use crate::pattern::Rate;
 use std::time::Duration;
@@ -21,7 +19,7 @@ fn facts<'a>(hours: &'a Hours, limits: &'a crate::config::Limits, asker: &'a sup
 }
 
 fn text(decision: Decision) -> String {
-    decision.1.expect("an answer").text(English)
+    decision.1.expect("an answer").text
 }
 
 #[test]
@@ -31,7 +29,7 @@ fn a_request_by_day_is_told_when_the_search_begins_and_how_long_it_takes_then() 
     let (Effect::Accept(_, spec), Some(reply)) = decide(&rumor("m0ctane"), &facts) else { panic!("it is accepted") };
     let begins = NOW.next_multiple_of(60) + 7200;
     let at = format!("{:02}:{:02} UTC", begins / 3600 % 24, begins / 60 % 60);
-    let said = reply.text(English);
+    let said = reply.text;
     assert!(said.contains(&format!("My devices rest until {at} and search again then.")), "{said}");
     assert!(said.contains("That takes about 7 min, rarely more than 21."), "as without the pause: {said}");
     // A notice that the job is late never comes before the search could begin.
@@ -42,10 +40,7 @@ fn a_request_by_day_is_told_when_the_search_begins_and_how_long_it_takes_then() 
 fn a_long_search_counts_the_days_between_its_nights() {
     let (limits, asker) = (limits(), nobody());
     let (always, night) = (hours(0, 86_340), hours(0, 8 * 3600));
-    let takes = |hours| match decide(&rumor("m0ctanew"), &facts(hours, &limits, &asker)) {
-        (_, Some(BotReply::Accepted(acceptance))) => acceptance.takes.unwrap(),
-        other => panic!("{other:?}"),
-    };
+    let takes = |hours| facts(hours, &limits, &asker).takes(difficulty("m0ctanew"), Rate(80e6)).unwrap();
     let (without, with) = (takes(&always), takes(&night));
     // The search takes 3.8 h on average. The chance that n nights of 8 h are not enough is exp(-8 n
     // / 3.8). After each such night, 16 h of pause follow.
@@ -63,19 +58,13 @@ fn a_request_that_takes_too_many_nights_is_refused_and_the_wait_for_the_first_do
     let (night, soon) = (hours(12 * 3600, 3600), hours(0, 3600));
     limits.longest_expected_time = Duration::from_secs(600);
     let refused = |prefix, hours| {
-        matches!(
-            decide(&rumor(prefix), &facts(hours, &limits, &asker)),
-            (Effect::Nothing, Some(BotReply::TooHard { .. }))
-        )
+        decide(&rumor(prefix), &facts(hours, &limits, &asker)).1.is_some_and(|reply| reply.topic == "too-hard")
     };
     assert!(!refused("m0ctane", &night) && !refused("m0ctane", &soon), "7 min of search");
     assert!(refused("m0ctanew", &soon), "4 h of search");
     limits.longest_expected_time = Duration::from_secs(5 * 3600);
     let refused = |prefix, hours| {
-        matches!(
-            decide(&rumor(prefix), &facts(hours, &limits, &asker)),
-            (Effect::Nothing, Some(BotReply::TooHard { .. }))
-        )
+        decide(&rumor(prefix), &facts(hours, &limits, &asker)).1.is_some_and(|reply| reply.topic == "too-hard")
     };
     assert!(refused("m0ctanew", &soon), "four nights with an hour each");
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::bot::phrases::TextTable;
 use crate::bot::reading::read_text;
-use crate::bot::request::{ChatContext, Intent};
+use crate::bot::request::{ChatContext, Intent, RequestedKeys};
 use crate::bot::vocabulary::WORDS;
 use crate::language::Language::{self, French, German, Japanese, Portuguese, Spanish};
 use crate::pattern::ALPHABET;
@@ -37,7 +37,7 @@ fn other_prefixes_of_up_to_three_characters_are_requests() {
             .enumerate()
             .filter(|(at, text)| text.len() < 3 || at % 16 == 0 || tables.contains(text.as_str()));
         let is_requested =
-            |text: &&String| read_for(text, English).0 == Intent::Search(vec![Pattern::parse(text).unwrap()]);
+            |text: &&String| read_for(text, English).0 == Intent::search(vec![Pattern::parse(text).unwrap()]);
         otherwise.extend(tried.map(|(_, text)| text).filter(|text| !is_requested(text)).cloned());
     }
     insta::assert_snapshot!(otherwise.join(" "));
@@ -84,10 +84,11 @@ fn the_commands_that_a_language_shows_are_understood() {
         reads(shown("command-stop"), Intent::Stop);
         reads(shown("command-start"), Intent::Start);
         reads(shown("command-delete"), Intent::Delete);
-        reads(format!("{find} gm"), Intent::Search(vec![Pattern::parse("gm").unwrap()]));
+        reads(format!("{find} gm"), Intent::search(vec![Pattern::parse("gm").unwrap()]));
         let explain = shown("command-explain");
-        reads(explain.clone(), Intent::Kinds);
-        reads(format!("{explain} ~cat, m0?t"), Intent::Explain(["~cat", "m0?t"].map(|p| p.parse().unwrap()).to_vec()));
+        reads(explain.clone(), Intent::Say("kinds"));
+        let two = ["~cat", "m0?t"].map(|pattern| pattern.parse().unwrap()).to_vec();
+        reads(format!("{explain} ~cat, m0?t"), Intent::Explain(RequestedKeys::Patterns(two)));
         reads(format!("{} {}", shown("command-language"), language.code()), Intent::Language(language));
         reads(format!("lang {}", language.code()), Intent::Language(language));
         reads(format!("lang {} ({})", language.code(), shown("language-name")), Intent::Language(language));

@@ -85,13 +85,8 @@ fn the_ticket_is_for_every_key_that_a_decision_searches_for() {
         {
             let Some(asker) = asker(context, language) else { continue };
             let request = read(&rumor(&message));
-            let (half, wanted) = match request.reading(&asker).intent {
-                Intent::Search(patterns) => (None, Wanted::Patterns(patterns)),
-                Intent::Best(best) => (None, Wanted::Rarest(best.family)),
-                Intent::Split(half, patterns) => (Some(half), Wanted::Patterns(patterns)),
-                Intent::SplitBest(half, best) => (Some(half), Wanted::Rarest(best.family)),
-                _ => continue,
-            };
+            let Intent::Search(target, half) = request.reading(&asker).intent else { continue };
+            let wanted = target.wanted();
             assert!(half.is_none() || half == request.half(), "{message:?}: the caller looks up another half");
             let ticket = ticket.as_ref().unwrap_or_else(|| panic!("{message:?} in {language:?}: no ticket"));
             assert_eq!(half, ticket.half, "{message:?} in {language:?}");
@@ -118,28 +113,27 @@ const AROUND: [&str; 6] = [
     "annuler la demande maintenant aide état renvoyer merci me le",
 ];
 
-/// The table of the manual is made from the tables of words, and each of its examples is
-/// understood.
+/// The first phrase of each section is understood. Those with an effect are the table of the manual.
 #[test]
 fn the_manual_shows_what_is_understood() {
     let manual = include_str!("../../../docs/askers/asking.md");
     let rows = [
-        ("help", "help", "how to use the bot"),
+        ("help", "help", ""),
         ("status", "status", "your open jobs"),
         ("cancel", "cancel", "ends your job"),
         ("resend", "resend", "the last key again"),
         ("stop", "stop", "no more messages"),
         ("delete", "delete", "asks once, then forgets you"),
         ("split", "help-split", "how to keep half of the key"),
-        ("who", "who", "who the bot is"),
+        ("who", "who", ""),
         ("price", "price", "what it costs"),
         ("safety", "safety", "who can see the key"),
-        ("import", "import", "what to do with the key"),
+        ("import", "import", ""),
     ];
     for (section, expected, effect) in rows {
         let examples = Language::ALL.map(|language| example(language, section));
         let row = format!("| {effect} | {} |", examples.join(" | "));
-        assert!(manual.lines().any(|line| line == row), "the manual lacks {row}");
+        assert!(effect.is_empty() || manual.lines().any(|line| line == row), "the manual lacks {row}");
         for (language, example) in Language::ALL.into_iter().zip(examples) {
             let label = label_of(example, &asker("job", language).unwrap());
             assert!(is_same(&label, expected, "job"), "{example}: {label}");
@@ -194,24 +188,9 @@ pub(super) fn ready_lines(text: &str) -> Vec<String> {
 fn every_line_that_is_ready_to_send_is_accepted() {
     let mut seen = 0;
     for language in Language::ALL {
-        let asker = asker("job", language).unwrap();
-        for message in [
-            "help",
-            "olivia",
-            "Jürgen",
-            "cancel m0c",
-            "who are you",
-            "is it safe?",
-            "how do I import the key",
-            "delete my data",
-            "3 cat",
-            "status",
-            "help split",
-            "explain",
-            "thanks",
-            "lang",
-        ] {
-            let answer = say_in(message, &asker);
+        for (state, message) in SHOWN.into_iter().filter(|(state, _)| !["busy", "spent"].contains(state)) {
+            let asker = shown_asker(state, language);
+            let answer = say_in(&message.replace("POINT", POINT), &asker);
             for line in ready_lines(&answer) {
                 seen += 1;
                 let label = label_of(&line, &asker);
@@ -228,27 +207,71 @@ fn every_line_that_is_ready_to_send_is_accepted() {
 fn say_in(message: &str, asker: &AskerView) -> String {
     let limits = crate::bot::testing::limits();
     let facts = Facts::idle(&limits, asker, Rate(80e6), NOW);
-    let request = read(&rumor(message));
-    let reading = request.reading(asker);
-    let (_, reply) = crate::bot::decide(&request, &reading, &facts);
-    reply.map_or_else(String::new, |reply| crate::bot::answer(&reading, &reply))
+    decide(&rumor(message), &facts).1.map_or_else(String::new, |reply| reply.text)
 }
 
-/// Messages whose answers are shown in the snapshot of each language.
-const SHOWN: [&str; 12] = [
-    "m0ctane",
-    "m0ctane ~cat",
-    "olivia",
-    "Jürgen",
-    "3 cat",
-    "help",
-    "status",
-    "cancel 9",
-    "explain *cafe",
-    "help split",
-    "b%b",
-    "nsec1vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5",
+/// Messages whose answers are shown in the snapshot of each language, each with the state of the
+/// chat: as in `tests/messages`, or `busy` for an asker who may have no further job.
+const SHOWN: [(&str, &str); 47] = [
+    ("new", "m0ctane"),
+    ("new", "cat dad"),
+    ("known", "m0ctane ~cat"),
+    ("job", "aeaeaeaea"),
+    ("new", "best words 10m"),
+    ("new", "surprise"),
+    ("new", "split POINT m0ctane"),
+    ("new", "split POINT best zeros 10m"),
+    ("known", "olivia"),
+    ("known", "Jürgen"),
+    ("known", "b%b"),
+    ("known", "сafe"),
+    ("known", "cafe$"),
+    ("known", "find b0b"),
+    ("known", "please get me cafe"),
+    ("known", "qqqqqqqqqqqqqq"),
+    ("known", "find *[ql][ql][ql][ql][ql][ql][ql][ql]*"),
+    ("known", "best 1h"),
+    ("job", "m0ctane5"),
+    ("busy", "cat"),
+    ("spent", "cat"),
+    ("new", "🚀"),
+    ("new", " \u{202e} "),
+    ("known", "3 cat"),
+    ("known", "help"),
+    ("known", "help split"),
+    ("known", "explain"),
+    ("known", "explain *cafe"),
+    ("known", "explain m0ctane ~Satoshi"),
+    ("known", "explain best words 10m"),
+    ("known", "status"),
+    ("busy", "status"),
+    ("job", "cancel"),
+    ("busy", "cancel 9"),
+    ("known", "cancel"),
+    ("done", "resend"),
+    ("done", "resend 3"),
+    ("known", "resend"),
+    ("job", "stop"),
+    ("known", "stop"),
+    ("job", "delete"),
+    ("known", "split m0ctane"),
+    ("known", "split POINT"),
+    ("known", "split 02ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff m0ctane"),
+    ("known", "split POINT b0b"),
+    ("known", "lang"),
+    ("known", "nsec1vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5"),
 ];
+
+/// An asker of [`SHOWN`].
+fn shown_asker(state: &str, language: Language) -> AskerView {
+    let jobs = ["m0ctane", "sugar", "cats"].into_iter().zip(3..).map(|(text, id)| job(id, text, JobState::Accepted));
+    let known = asker("known", language).unwrap();
+    match state {
+        "busy" => AskerView { open: jobs.collect(), results: vec![JobId(2)], ..known },
+        "spent" => AskerView { accepted_last_day: vec![NOW - 70_000; 20], ..known },
+        state => AskerView { language, ..asker(state, language).unwrap() },
+    }
+}
 
 #[test]
 fn answers_in_every_language() {
@@ -293,9 +316,12 @@ fn answers_in_every_language() {
         ],
     ];
     for (language, spoken) in Language::ALL.into_iter().zip(spoken) {
-        let asker = asker("known", language).unwrap();
-        let said = |message: &&str| format!("> {message}\n{}", say_in(message, &asker));
-        let answers: Vec<String> = SHOWN.iter().chain(spoken).map(said).collect();
+        let said = |(state, message): (&str, &str)| {
+            let answer = say_in(&message.replace("POINT", POINT), &shown_asker(state, language));
+            format!("> {message} [{state}]\n{answer}")
+        };
+        let spoken = spoken.iter().map(|message| ("known", *message));
+        let answers: Vec<String> = SHOWN.into_iter().chain(spoken).map(said).collect();
         insta::assert_snapshot!(format!("answers_{}", language.code()), answers.join("\n---\n"));
     }
 }

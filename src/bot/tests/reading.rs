@@ -31,38 +31,17 @@ fn a_request_is_understood_however_it_is_written() {
     assert_eq!(requested("npub1cat dad"), ["cat", "dad"]);
 }
 
-/// The reply to a message that starts no job.
-fn refused(text: &str) -> BotReply {
-    match decide_for(text, &nobody()) {
-        (Effect::Nothing, Some(reply)) => reply,
-        other => panic!("{text:?}: {other:?}"),
-    }
-}
-
 #[test]
 fn a_word_in_another_notation_is_never_searched() {
-    let nearest = |text: &str| match refused(text) {
-        BotReply::Unsupported { nearest } => nearest.map(|near| near.to_string()),
-        other => panic!("{text:?}: {other:?}"),
-    };
-    assert_eq!(nearest("cafe$").as_deref(), Some("*cafe"));
-    assert_eq!(nearest("$cafe").as_deref(), Some("cafe"));
-    assert_eq!(nearest("npub1m0c(a|e)t").as_deref(), Some("m0c"));
+    for (text, nearest) in [("cafe$", "*cafe"), ("$cafe", "cafe"), ("npub1m0c(a|e)t", "m0c")] {
+        let reply = refused(text);
+        assert!(reply.topic == "unsupported" && reply.text.ends_with(&format!("find {nearest}")), "{text}: {reply:?}");
+    }
     for text in ["gm", "thanks", "thank you", "test", "yes", "ok", "gm 🌞"] {
         let reply = refused(text);
-        assert!(matches!(reply, BotReply::Greeting { .. } | BotReply::Thanks | BotReply::Chat), "{text:?}: {reply:?}");
+        assert!(["hello", "thanks-answer", "chat-answer"].contains(&reply.topic), "{text:?}: {reply:?}");
     }
     assert_eq!(requested("find gm"), ["gm"]);
-}
-
-#[test]
-fn a_letter_of_another_script_is_named() {
-    // The first letter is Cyrillic.
-    let answer = say("сafe", &nobody());
-    assert!(
-        answer.contains("“с” is a letter of another script that looks like “c”") && answer.ends_with("cafe"),
-        "{answer}"
-    );
 }
 
 #[test]
@@ -79,9 +58,8 @@ fn nothing_of_a_secret_key_is_repeated() {
         spaced,
         format!("nhalf1{}", &key[5..]),
     ] {
-        assert_eq!(refused(&text), BotReply::SecretKey, "{text:?}");
+        assert_eq!(refused(&text).topic, "secret-key", "{text:?}");
     }
     let answer = say(key, &nobody());
     assert!(!key.as_bytes().windows(6).any(|part| answer.as_bytes().windows(6).any(|said| said == part)), "{answer}");
-    insta::assert_snapshot!(answer);
 }

@@ -1,7 +1,5 @@
-//! Verification and decryption on all cores, in order of arrival.
-//!
-//! Lookups for claims: messages whose author must be confirmed by an announcement (kind 10044). A
-//! claim waits here, while the stream goes on.
+//! From an event to a message: verification and decryption on all cores, in order of arrival, and for
+//! messages whose author must be confirmed by an announcement (kind 10044) its lookup.
 //!
 //! Anybody can claim to be anybody, so lookups and memory are bounded. A claim that finds no room
 //! is left to a backfill.

@@ -216,14 +216,7 @@ impl Inbox {
         match outcome {
             Outcome::Message(rumor) => {
                 let from_us = rumor.author == Asker(self.relays.bot().to_bytes());
-                let now = self.clock.now();
-                if !from_us {
-                    self.relays.reports.record_message(
-                        rumor.author,
-                        i64::try_from(rumor.created_at.saturating_sub(now)).unwrap_or(i64::MAX),
-                    );
-                }
-                if !from_us && is_answerable(&rumor, now) {
+                if !from_us && is_answerable(&rumor, self.clock.now()) {
                     // An error means that the bot is stopping. The relay still has the message.
                     let _ = out.send(arrival.with(rumor)).await;
                 }

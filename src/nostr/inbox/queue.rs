@@ -1,5 +1,6 @@
-//! Events waiting to be decrypted, bounded in number and in bytes. Events that do not fit are left to
-//! a backfill. Only events that our inbox relays send for our subscription are accepted.
+//! The queue of events that wait to be decrypted, and the way into it: only events that our inbox
+//! relays send for our subscription, of a fitting kind and size. Events that do not fit into the queue
+//! are left to a backfill.
 
 use super::seen::SeenIds;
 use super::subscription::Awaited;

@@ -26,8 +26,6 @@ use tokio::sync::Notify;
 const FIRST_RESUBSCRIBE_PAUSE: Duration = Duration::from_secs(2);
 /// The longest pause before a closed subscription is repeated.
 const LAST_RESUBSCRIBE_PAUSE: Duration = Duration::from_secs(60);
-/// Time after which the log repeats that no inbox relay is connected.
-const WARN_AGAIN_AFTER: Duration = Duration::from_secs(3600);
 
 /// One subscription at all inbox relays.
 pub(super) struct InboxSubscription {
@@ -39,7 +37,8 @@ pub(super) struct InboxSubscription {
     /// The time at which to repeat a closed subscription.
     repeat_at: Option<Instant>,
     backoff: Backoff,
-    report: ConnectionLog,
+    /// The number of connected relays in the last log line.
+    reported: Option<usize>,
 }
 
 impl InboxSubscription {
@@ -52,7 +51,7 @@ impl InboxSubscription {
             connected: HashMap::new(),
             repeat_at: None,
             backoff: Backoff::new(FIRST_RESUBSCRIBE_PAUSE, LAST_RESUBSCRIBE_PAUSE),
-            report: ConnectionLog::default(),
+            reported: None,
         }
     }
 
@@ -110,33 +109,17 @@ impl InboxSubscription {
         missed
     }
 
+    /// Logs the number of connected relays when it changes.
     fn report(&mut self) {
         let (connected, of) = (self.connected.len(), self.urls.len());
-        if self.report.is_news(connected, Instant::now()) {
-            if connected == 0 {
-                tracing::warn!("inbox relays connected: 0 of {of}; nobody can reach the bot");
-            } else {
-                tracing::info!("inbox relays connected: {connected} of {of}");
-            }
+        if self.reported.replace(connected) == Some(connected) {
+            return;
         }
-    }
-}
-
-/// The last log line: the number of connected relays, and its time.
-#[derive(Default)]
-struct ConnectionLog {
-    last: Option<(usize, Instant)>,
-}
-
-impl ConnectionLog {
-    fn is_news(&mut self, connected: usize, now: Instant) -> bool {
-        let is_news = self
-            .last
-            .is_none_or(|(before, at)| before != connected || (connected == 0 && now >= at + WARN_AGAIN_AFTER));
-        if is_news {
-            self.last = Some((connected, now));
+        if connected == 0 {
+            tracing::warn!("inbox relays connected: 0 of {of}; nobody can reach the bot");
+        } else {
+            tracing::info!("inbox relays connected: {connected} of {of}");
         }
-        is_news
     }
 }
 
@@ -272,21 +255,5 @@ impl Watchdog {
         tracing::debug!(%url, took = ?began.elapsed(), "the watchdog tested a relay");
         self.awaited.forget(&id);
         result
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_change_is_logged_and_every_hour_that_no_relay_is_connected() {
-        let (mut report, start) = (ConnectionLog::default(), Instant::now());
-        let mut told = |connected, seconds| report.is_news(connected, start + Duration::from_secs(seconds));
-        assert!(told(2, 0) && !told(2, 2) && !told(2, 7200));
-        assert!(told(1, 7202) && !told(1, 20_000));
-        assert!(told(0, 20_002) && !told(0, 20_004) && !told(0, 23_601));
-        assert!(told(0, 23_602) && !told(0, 23_604) && told(0, 27_202));
-        assert!(told(2, 27_204));
     }
 }

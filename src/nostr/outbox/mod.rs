@@ -4,7 +4,7 @@ mod delivery;
 
 use super::relay::connections::Relays;
 use super::relay::error::{NostrError, escape_for_log};
-use super::relay::published::{Destination, LookupOptions, RelayLists, nip04_destination};
+use super::relay::published::{LookupOptions, RelayLists, nip04_destination};
 use super::relay::slots::Visitor;
 use crate::clock::Clock;
 use crate::config::BotConfig;
@@ -13,7 +13,7 @@ use crate::ledger::{Attempt, DueMessage, Ledger, NextAttempt};
 use crate::log_writer::LogLimit;
 use nostr_sdk::{Event, JsonUtil, Kind, RelayUrl};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
@@ -29,16 +29,12 @@ const LEAST_ATTEMPTS: u32 = 100;
 /// Attempts after which a message that has no key is given up, so that nobody can use the bot to
 /// knock at a host for days. They take some hours.
 const MOST_ATTEMPTS_WITHOUT_KEY: u32 = 10;
-/// Time for which only the read relays of an asker without DM relays are tried. After it, the
-/// relays where their message was seen are tried too.
-const FIRST_CHOICE: Duration = Duration::from_secs(3);
 /// Number of attempts after which a message that one relay has is not sent to the others again.
 /// Attempts before that relay accepted it count too.
 const ATTEMPTS_FOR_THE_REST: u32 = 3;
 
-/// This and the next two limit log lines that askers can cause, to one a minute each.
+/// This and the next limit log lines that askers can cause, to one a minute each.
 static REFUSED: LogLimit = LogLimit::new();
-static NOT_LISTED: LogLimit = LogLimit::new();
 static GIVEN_UP: LogLimit = LogLimit::new();
 
 /// Delivers stored messages.
@@ -79,26 +75,11 @@ impl Outbox {
             tracing::error!(message = message.id.0, "a message in the outbox is unreadable; it is skipped");
             return Attempt { message: message.id, reached: Vec::new(), next: NextAttempt::Finished };
         };
-        let destination = tokio::select! {
-            destination = self.destination(message, kind) => destination,
-            () = cancel.notified() => Destination::Unknown,
+        let urls = tokio::select! {
+            urls = self.destination(message, kind) => urls,
+            () = cancel.notified() => Vec::new(),
         };
-        let (first, then) = match destination {
-            Destination::Listed(urls) => (urls, Vec::new()),
-            Destination::Fallback { first, then } => {
-                if let Some(skipped) = NOT_LISTED.next(Instant::now()) {
-                    let message = message.id.0;
-                    tracing::info!(
-                        message,
-                        skipped,
-                        "its asker lists no DM relays; it is sent where they read or wrote"
-                    );
-                }
-                (first, then)
-            }
-            Destination::Nowhere | Destination::Unknown => Default::default(),
-        };
-        let Published { tried, reached, refused } = self.publish(message, (first, then), cancel).await;
+        let Published { tried, reached, refused } = self.publish(message, urls, cancel).await;
         let has = |url: &RelayUrl| {
             let url = url.to_string();
             reached.contains(&url) || message.acknowledged_by.contains(&url)
@@ -108,7 +89,7 @@ impl Outbox {
         Attempt { message: message.id, reached, next }
     }
 
-    async fn destination(&self, message: &DueMessage, kind: Kind) -> Destination {
+    async fn destination(&self, message: &DueMessage, kind: Kind) -> Vec<RelayUrl> {
         let (asker, seen_on) = (message.wrap.to, &message.seen_on);
         if kind == Kind::EncryptedDirectMessage {
             return nip04_destination(&self.relays, seen_on);
@@ -149,40 +130,23 @@ impl Outbox {
         NextAttempt::Again(now + pause_after(message.attempts))
     }
 
-    /// Sends a message to all relays of `first` at once. If all of them fail, or none accepts it
-    /// within [`FIRST_CHOICE`], also sends it to those of `then`.
-    async fn publish(
-        &self,
-        message: &Arc<DueMessage>,
-        (first, mut then): (Vec<RelayUrl>, Vec<RelayUrl>),
-        cancel: &Notify,
-    ) -> Published {
+    /// Sends a message to these relays at once.
+    async fn publish(&self, message: &Arc<DueMessage>, urls: Vec<RelayUrl>, cancel: &Notify) -> Published {
         let mut sending = JoinSet::new();
         if message.result_of.is_some() {
             fault::before(Step::Send);
         }
-        self.send(&mut sending, message, &first);
-        if first.iter().any(|url| message.acknowledged_by.contains(&url.to_string())) {
-            then.clear();
-        }
-        let mut published = Published { tried: first, ..Published::default() };
-        let patience = tokio::time::sleep(FIRST_CHOICE);
-        tokio::pin!(patience);
+        self.send(&mut sending, message, &urls);
+        let mut published = Published { tried: urls, ..Published::default() };
         loop {
             let sent = tokio::select! {
                 sent = sending.join_next() => sent,
                 // Another message needs the place. This counts as an attempt.
-                () = cancel.notified() => return published,
-                () = &mut patience, if !then.is_empty() => None,
+                () = cancel.notified() => None,
             };
             match sent {
-                None if then.is_empty() => return published,
-                None => {
-                    self.send(&mut sending, message, &then);
-                    published.tried.append(&mut then);
-                }
+                None => return published,
                 Some(Ok((url, Ok(())))) => {
-                    then.clear();
                     // A key counts as delivered with the first OK, so that is recorded at once.
                     // Other messages are recorded at the end of the attempt.
                     if message.result_of.is_some()

@@ -1,11 +1,5 @@
 //! The bot's connections: our own relays with their roles, and external relays for as long as they
 //! are needed.
-//!
-//! A database for nostr-sdk that stores nothing.
-//!
-//! The default database remembers 35,000 event ids per client, for a stream of new events that we
-//! do not use (`inbox::queue` says why). This one claims to know every event, so the library does
-//! not copy events for that stream either.
 
 use super::error::NostrError;
 use super::external::ExternalRelays;
@@ -211,8 +205,8 @@ impl Relays {
         all
     }
 
-    /// Seconds by which our clock is behind those of others, negative if it is ahead. `None` if
-    /// nobody has told.
+    /// Seconds by which our clock is behind those of our relays, negative if it is ahead. `None` if
+    /// none has told.
     pub fn clock_behind(&self) -> Option<i64> {
         self.reports.clock_behind()
     }
@@ -278,7 +272,7 @@ impl Relays {
             tracing::warn!(%error, "a relay cannot be reconnected");
         } else if let Ok(relay) = self.client.relay(url).await {
             relay.connect();
-            wait_for_connection(&relay, RECONNECT_TIMEOUT).await;
+            relay.wait_for_connection(RECONNECT_TIMEOUT).await;
         }
     }
 
@@ -318,7 +312,7 @@ impl Relays {
         let relay = self.client.relay(url).await.map_err(|_| not_connected())?;
         if !relay.is_connected() && relay.stats().connected_at() + JUST_GONE > Timestamp::now() {
             // Some relays close idle connections.
-            wait_for_connection(&relay, RECONNECT_TIMEOUT).await;
+            relay.wait_for_connection(RECONNECT_TIMEOUT).await;
         }
         if relay.is_connected() { Ok(relay) } else { Err(not_connected()) }
     }
@@ -352,28 +346,11 @@ async fn add(client: &Client, url: &RelayUrl) -> Result<(), NostrError> {
     added.map(|_| ()).map_err(|error| NostrError::relay(url, error))
 }
 
-/// Limit of each call of the library's wait, and so the time between two checks of the connection.
-const CHECK_STATUS_EVERY: Duration = Duration::from_millis(100);
-
-/// Waits until a relay is connected or never will be, at most for `limit`.
+/// A database for nostr-sdk that stores nothing, and says that it knows every event.
 ///
-/// The library's own wait looks at the state and then subscribes to its changes. It misses a
-/// connection made in between until its time limit: one or two of 20,000. So this function calls
-/// that wait repeatedly, with a short limit.
-pub(super) async fn wait_for_connection(relay: &Relay, limit: Duration) {
-    let deadline = Instant::now() + limit;
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let is_settled =
-            matches!(relay.status(), RelayStatus::Connected | RelayStatus::Terminated | RelayStatus::Banned);
-        if is_settled || left.is_zero() {
-            return;
-        }
-        relay.wait_for_connection(left.min(CHECK_STATUS_EVERY)).await;
-    }
-}
-
-/// Stores nothing, and says that it knows every event.
+/// The default one remembers 35,000 event ids per client, for a stream of new events that we do not
+/// use (`inbox::queue` says why). With this one the library does not copy events for that stream
+/// either.
 #[derive(Debug)]
 pub(super) struct NullDatabase;
 
@@ -441,33 +418,5 @@ impl AskAgain {
 pub(in crate::nostr) async fn wait_until(time: Instant) {
     if time > Instant::now() {
         tokio::time::sleep_until(time.into()).await;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::nostr::tests::listen;
-
-    /// A client that has begun to connect to a relay.
-    async fn dial(url: &RelayUrl) -> (Client, Relay) {
-        let client = Client::default();
-        client.add_relay(url).await.unwrap();
-        let relay = client.relay(url).await.unwrap();
-        relay.connect();
-        (client, relay)
-    }
-
-    #[tokio::test]
-    async fn the_wait_has_an_end() {
-        // Nobody listens at this port.
-        let url = listen().await.1;
-        let (client, relay) = dial(&url).await;
-        let (limit, began) = (Duration::from_millis(300), Instant::now());
-        wait_for_connection(&relay, limit).await;
-        assert!(!relay.is_connected() && began.elapsed() >= limit);
-        client.shutdown().await;
-        wait_for_connection(&relay, Duration::from_secs(3600)).await;
-        assert!(!relay.is_connected(), "a connection that was given up is not waited for");
     }
 }

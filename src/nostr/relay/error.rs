@@ -65,25 +65,20 @@ impl NostrError {
 /// The most characters of foreign text in a log line.
 const MAX_LOGGED_CHARS: usize = 200;
 
-/// Makes foreign text safe to log: cuts it to 200 characters and escapes control characters.
+/// Makes foreign text safe to log: escapes control characters and others that change how a line is
+/// shown, and cuts it to 200 characters.
 pub(in crate::nostr) fn escape_for_log(text: impl ToString) -> String {
     let text = text.to_string();
-    let mut safe = String::with_capacity(text.len().min(MAX_LOGGED_CHARS) + 1);
-    let mut left = MAX_LOGGED_CHARS;
-    for character in text.chars() {
-        // U+2028 and the directional marks are not control characters, but change how a line is
-        // shown.
-        let is_plain =
-            !character.is_control() && !matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}');
-        let escaped = if is_plain { 1 } else { character.escape_unicode().count() };
-        if escaped > left {
-            safe.push('…');
-            break;
-        }
-        left -= escaped;
-        if is_plain { safe.push(character) } else { safe.extend(character.escape_unicode()) }
+    let escape = |character: char| match character {
+        '"' | '\'' | '\\' => character.to_string(),
+        _ => character.escape_debug().to_string(),
+    };
+    let mut cut: String = text.chars().take(MAX_LOGGED_CHARS + 1).map(escape).collect();
+    if let Some((end, _)) = cut.char_indices().nth(MAX_LOGGED_CHARS) {
+        cut.truncate(end);
+        cut.push('…');
     }
-    safe
+    cut
 }
 
 #[cfg(test)]
@@ -93,7 +88,7 @@ mod tests {
     #[test]
     fn foreign_text_is_cut_and_its_control_characters_are_escaped() {
         assert_eq!(escape_for_log("blocked: no room"), "blocked: no room");
-        assert_eq!(escape_for_log("a\nb\u{1b}[2J\u{202e}c\0"), r"a\u{a}b\u{1b}[2J\u{202e}c\u{0}");
+        assert_eq!(escape_for_log("a\nb\u{1b}[2J\u{202e}c\0"), r"a\nb\u{1b}[2J\u{202e}c\0");
         let long = escape_for_log("é".repeat(1 << 20));
         assert_eq!(long.chars().count(), MAX_LOGGED_CHARS + 1, "and a mark that something is missing");
         assert!(escape_for_log("\n".repeat(1 << 20)).chars().count() <= MAX_LOGGED_CHARS + 1);

@@ -4,7 +4,7 @@
 //! dialled only when it is needed and never retried automatically, so nobody can use the bot to
 //! keep dialling a host that is not a relay.
 
-use super::connections::{AskAgain, NullDatabase, wait_for_connection};
+use super::connections::{AskAgain, NullDatabase};
 use super::error::NostrError;
 use super::host::{Host, Hosts, Resolver};
 use super::publish::MAX_EVENTS_IN_PROGRESS;
@@ -121,7 +121,7 @@ impl ExternalRelays {
                 None => return Err(NostrError::no_room(url)),
             }
         };
-        wait_for_connection(&relay, CONNECT_TIMEOUT).await;
+        relay.wait_for_connection(CONNECT_TIMEOUT).await;
         if relay.is_connected() {
             return Ok(relay);
         }

@@ -1,4 +1,4 @@
-//! What askers publish about themselves: relay lists (kinds 10050 and 10002), encryption keys (10044)
+//! What askers publish about themselves: relay lists (kinds 10050 and 10002), encryption keys (10044),
 //! requests to vanish (62), and whom the operator's people follow (3).
 //!
 //! A relay may withhold an event or return an old one. So several relays are asked at once, the
@@ -7,8 +7,9 @@
 
 use super::connections::Relays;
 use super::host::Host;
-use super::query::{EventRank, SlowRelays, look_up_newest, newest_of, rank};
+use super::query::{EventRank, look_up_newest, newest_of, rank};
 use crate::job::{Asker, EncryptionKey};
+use crate::log_writer::LogLimit;
 use crate::vault::{ANNOUNCEMENT, Announcement, VerifiedEvent};
 use hashlink::LruCache;
 use nostr::nips::nip65::RelayMetadata;
@@ -44,6 +45,9 @@ const MAX_FOLLOWS: usize = 10_000;
 const ASKERS_A_QUERY: usize = 200;
 /// Time limit for one query for requests to vanish.
 const VANISH_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Limits log lines about askers without DM relays, which askers can cause, to one a minute.
+static NOT_LISTED: LogLimit = LogLimit::new();
 
 /// The relays that are asked for an asker's events: ours, and those where the asker was seen.
 fn relays_to_ask(relays: &Relays, seen: &[RelayUrl]) -> HashSet<RelayUrl> {
@@ -114,25 +118,6 @@ impl<T: Clone> NewestFound<T> {
     }
 }
 
-/// The relays to send an asker's messages to.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(in crate::nostr) enum Destination {
-    /// The asker's DM relays (kind 10050).
-    Listed(Vec<RelayUrl>),
-    /// The asker lists no DM relays.
-    Fallback {
-        /// The asker's read relays (NIP-65), or the relays where their message was seen if they
-        /// list none.
-        first: Vec<RelayUrl>,
-        /// The relays where their message was seen, if none of `first` accepts the answer.
-        then: Vec<RelayUrl>,
-    },
-    /// The asker lists no DM relays, and no fallback is known or allowed.
-    Nowhere,
-    /// The lookup failed and must be repeated.
-    Unknown,
-}
-
 /// Options of a lookup of an asker's relays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::nostr) struct LookupOptions {
@@ -165,20 +150,21 @@ enum ListLookup {
 #[derive(Debug, Default)]
 pub struct RelayLists {
     lists: NewestFound<RelayList>,
-    slow: SlowRelays,
 }
 
 impl RelayLists {
-    /// The relays for sealed messages. `seen_on`: relays where the asker's own message was seen.
+    /// The relays for sealed messages: the asker's DM relays, or, if they list none, their read relays
+    /// and those where their own message was seen (`seen_on`). None if no relay is known or allowed,
+    /// or the lookup must be repeated.
     pub(in crate::nostr) async fn destination(
         &self,
         relays: &Relays,
         asker: Asker,
         seen_on: &[String],
         options: LookupOptions,
-    ) -> Destination {
+    ) -> Vec<RelayUrl> {
         let seen = parsed(seen_on);
-        let Ok(key) = PublicKey::from_slice(&asker.0) else { return Destination::Nowhere };
+        let Ok(key) = PublicKey::from_slice(&asker.0) else { return Vec::new() };
         let listed = match self.lists.fresh(asker).filter(|_| !options.fresh) {
             Some(list) => list.map_or_else(Vec::new, |list| list.urls),
             None => {
@@ -186,38 +172,29 @@ impl RelayLists {
                     ListLookup::Unsure if options.attempts >= BELIEVED_AFTER => ListLookup::Absent,
                     lookup => lookup,
                 };
-                match self.learn(asker, lookup, Instant::now()) {
-                    Some(listed) => listed,
-                    None => return Destination::Unknown,
-                }
+                let Some(listed) = self.learn(asker, lookup, Instant::now()) else { return Vec::new() };
+                listed
             }
         };
-        if !listed.is_empty() {
-            return Destination::Listed(listed);
+        if !listed.is_empty() || !options.fall_back {
+            return listed;
         }
-        if !options.fall_back {
-            return Destination::Nowhere;
-        }
-        let read = match self.look_up(relays, key, Kind::RelayList, &seen).await {
+        let mut urls = match self.look_up(relays, key, Kind::RelayList, &seen).await {
             ListLookup::Found(_, list) => list.urls,
-            ListLookup::Unsure | ListLookup::Failed if options.attempts < BELIEVED_AFTER => {
-                return Destination::Unknown;
-            }
+            ListLookup::Unsure | ListLookup::Failed if options.attempts < BELIEVED_AFTER => return Vec::new(),
             ListLookup::Absent | ListLookup::Unsure | ListLookup::Failed => Vec::new(),
         };
-        match (read, usable(relays, seen)) {
-            (read, seen) if read.is_empty() && seen.is_empty() => Destination::Nowhere,
-            (read, seen) if read.is_empty() => Destination::Fallback { first: seen, then: Vec::new() },
-            (read, mut seen) => {
-                seen.retain(|url| !read.contains(url));
-                Destination::Fallback { first: read, then: seen }
-            }
+        let seen = usable(relays, seen).into_iter().filter(|url| !urls.contains(url));
+        urls.extend(seen.collect::<Vec<_>>());
+        if let Some(skipped) = NOT_LISTED.next(Instant::now()).filter(|_| !urls.is_empty()) {
+            tracing::info!(skipped, "an asker lists no DM relays; messages go where they read or wrote");
         }
+        urls
     }
 
     async fn look_up(&self, relays: &Relays, key: PublicKey, kind: Kind, seen: &[RelayUrl]) -> ListLookup {
         let asked = relays_to_ask(relays, seen);
-        let newest = look_up_newest(relays, &asked, key, kind, LIST_TIMEOUT, Some(&self.slow)).await;
+        let newest = look_up_newest(relays, &asked, key, kind, LIST_TIMEOUT, true).await;
         match newest.event {
             Some(event) => {
                 let list = RelayList { urls: usable(relays, urls_of(&event)), found_at: Instant::now() };
@@ -263,11 +240,8 @@ fn urls_of(event: &Event) -> Vec<RelayUrl> {
 }
 
 /// The relays for a message of kind 4: those where the asker's own message was seen.
-pub(in crate::nostr) fn nip04_destination(relays: &Relays, seen_on: &[String]) -> Destination {
-    match usable(relays, parsed(seen_on)) {
-        urls if urls.is_empty() => Destination::Nowhere,
-        urls => Destination::Listed(urls),
-    }
+pub(in crate::nostr) fn nip04_destination(relays: &Relays, seen_on: &[String]) -> Vec<RelayUrl> {
+    usable(relays, parsed(seen_on))
 }
 
 fn parsed(urls: &[String]) -> Vec<RelayUrl> {
@@ -318,10 +292,10 @@ impl EncryptionKeys {
             return KeyLookup { announcement: None, is_complete: true };
         };
         let near_relays = relays_to_ask(relays, &parsed(seen_on));
-        let ask = |kind| look_up_newest(relays, &near_relays, key, kind, KEY_STEP_TIMEOUT, None);
+        let ask = |kind| look_up_newest(relays, &near_relays, key, kind, KEY_STEP_TIMEOUT, false);
         let (near, inboxes, lists) = tokio::join!(ask(ANNOUNCEMENT), ask(Kind::InboxRelays), ask(Kind::RelayList));
         let own = own_relays(relays, inboxes.event.as_ref(), lists.event.as_ref(), &near_relays);
-        let far = look_up_newest(relays, &own, key, ANNOUNCEMENT, KEY_STEP_TIMEOUT, None).await;
+        let far = look_up_newest(relays, &own, key, ANNOUNCEMENT, KEY_STEP_TIMEOUT, false).await;
         let is_complete = [&near, &inboxes, &lists, &far].iter().all(|lookup| lookup.failed == 0);
         let found = newest_announcement([near.event, far.event].into_iter().flatten(), now);
         KeyLookup { announcement: self.learn(asker, found, is_complete), is_complete }
@@ -410,7 +384,7 @@ pub async fn vanish_requests(relays: &Relays, askers: &[Asker]) -> HashMap<Asker
 pub async fn follows(relays: &Relays, authors: &[PublicKey]) -> (HashSet<Asker>, usize) {
     let (asked, mut found, mut missing) = (relays_to_ask(relays, &[]), HashSet::new(), 0);
     for &author in authors {
-        let newest = look_up_newest(relays, &asked, author, Kind::ContactList, LIST_TIMEOUT, None).await;
+        let newest = look_up_newest(relays, &asked, author, Kind::ContactList, LIST_TIMEOUT, false).await;
         missing += usize::from(newest.event.is_none());
         let tags = newest.event.iter().flat_map(|event| event.tags.public_keys()).take(MAX_FOLLOWS);
         found.extend(tags.map(|key| Asker(key.to_bytes())));

@@ -7,7 +7,6 @@
 use super::connections::Relays;
 use super::error::NostrError;
 use crate::vault::VerifiedEvent;
-use hashlink::LruCache;
 use nostr_relay_pool::relay::{RelayNotification, ReqExitPolicy, SubscribeAutoCloseOptions, SubscribeOptions};
 use nostr_sdk::message::MachineReadablePrefix;
 use nostr_sdk::{
@@ -16,7 +15,6 @@ use nostr_sdk::{
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::ops::Deref;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -188,11 +186,6 @@ impl Relays {
 const RELAY_TIMEOUT: Duration = Duration::from_secs(4);
 /// Once a relay has returned an event, the others have this long to return a newer one.
 const NEWER_TIMEOUT: Duration = Duration::from_millis(500);
-/// Time for which a relay that was slower than [`NEWER_TIMEOUT`] is not waited for.
-const SLOW_FOR: Duration = Duration::from_secs(600);
-/// Number of slow relays that are remembered.
-const SLOW_RELAYS: usize = 64;
-
 /// Order of replaceable events: the newest counts, of those with the same date the one with the
 /// lower id (NIP-01).
 pub(super) type EventRank = (Timestamp, Reverse<EventId>);
@@ -215,74 +208,37 @@ pub(super) struct Newest {
     pub failed: usize,
 }
 
-/// Relays that returned nothing within [`NEWER_TIMEOUT`] while another relay had an event.
-#[derive(Debug)]
-pub(super) struct SlowRelays(Mutex<LruCache<RelayUrl, Instant>>);
-
-impl Default for SlowRelays {
-    fn default() -> SlowRelays {
-        SlowRelays(Mutex::new(LruCache::new(SLOW_RELAYS)))
-    }
-}
-
-impl SlowRelays {
-    /// Whether all of these relays were slow recently.
-    fn are_all(&self, relays: &HashSet<RelayUrl>) -> bool {
-        let slow = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        relays.iter().all(|url| slow.peek(url).is_some_and(|at| at.elapsed() < SLOW_FOR))
-    }
-
-    fn remember(&self, relays: HashSet<RelayUrl>) {
-        let mut slow = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        relays.into_iter().for_each(|url| _ = slow.insert(url, Instant::now()));
-    }
-}
-
 /// Asks relays, all at once, for the newest event of a kind and author. `limit`: for all of them,
-/// including those that have to be connected first. With `slow`, relays that are slower than the
-/// first one with an event are waited for only [`NEWER_TIMEOUT`], or not at all.
+/// including those that have to be connected first. `is_quick`: whether relays that are slower than
+/// the first one with an event are waited for only [`NEWER_TIMEOUT`].
 pub(super) async fn look_up_newest(
     relays: &Relays,
     urls: &HashSet<RelayUrl>,
     author: PublicKey,
     kind: Kind,
     limit: Duration,
-    slow: Option<&SlowRelays>,
+    is_quick: bool,
 ) -> Newest {
-    let mut waited_for = urls.clone();
     let mut lookups = JoinSet::new();
-    for url in urls.iter().cloned() {
-        let (relays, filter) = (relays.clone(), Filter::new().kind(kind).author(author));
-        lookups.spawn(async move { (relays.fetch_one(&url, filter, RELAY_TIMEOUT).await, url) });
+    for url in urls {
+        let (relays, url, filter) = (relays.clone(), url.clone(), Filter::new().kind(kind).author(author));
+        lookups.spawn(async move { relays.fetch_one(&url, filter, RELAY_TIMEOUT).await });
     }
     let mut newest = Newest { event: None, answered: 0, failed: 0 };
     let mut ends = Instant::now() + limit;
     while let Ok(Some(lookup)) = tokio::time::timeout_at(ends.into(), lookups.join_next()).await {
-        let answer = lookup.ok().and_then(|(answer, url)| {
-            waited_for.remove(&url);
-            answer.ok()
-        });
-        let Some(event) = answer else {
+        let Some(event) = lookup.ok().and_then(Result::ok) else {
             newest.failed += 1;
             continue;
         };
         newest.answered += 1;
         let own = event.filter(|event| event.pubkey == author && event.kind == kind);
-        if slow.is_some() && own.is_some() && newest.event.is_none() {
+        if is_quick && own.is_some() && newest.event.is_none() {
             ends = Instant::now() + NEWER_TIMEOUT;
         }
         newest.event = newest_of(own.into_iter().chain(newest.event));
-        if newest.event.is_some() && slow.is_some_and(|slow| slow.are_all(&waited_for)) {
-            break;
-        }
     }
     newest.failed += lookups.len();
-    if let Some(slow) = slow
-        && newest.event.is_some()
-        && Instant::now() >= ends
-    {
-        slow.remember(waited_for);
-    }
     newest
 }
 

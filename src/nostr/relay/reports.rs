@@ -1,16 +1,13 @@
-//! What our relays say in words, and what relays and messages show of the time, for the operator.
+//! What our relays say in words, and what they show of the time, for the operator.
 
 use super::error::escape_for_log;
-use crate::job::Asker;
 use nostr_sdk::message::MachineReadablePrefix;
 use nostr_sdk::{RelayMessage, RelayUrl};
 use serde::{Deserialize, Serialize};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Number of senders whose messages must agree that our clock is behind.
-const SENDERS: usize = 3;
 /// Difference between the wall clock and the monotonic one after which a comparison is void.
 const MAX_DRIFT: Duration = Duration::from_secs(30);
 
@@ -25,7 +22,7 @@ pub struct RelayWords {
     pub refuses_inbox: bool,
 }
 
-/// What relays and messages tell. Cheap to clone; clones share it.
+/// What our relays tell. Cheap to clone; clones share it.
 #[derive(Clone, Debug, Default)]
 pub(in crate::nostr) struct RelayReports(Arc<Mutex<Reports>>);
 
@@ -34,9 +31,6 @@ struct Reports {
     words: HashMap<RelayUrl, RelayWords>,
     /// The clock of each relay, by its host, when it was connected.
     relay_clocks: HashMap<String, ClockReading>,
-    /// The dates of the latest messages of the last [`SENDERS`] senders. A message is late, so these
-    /// are lower limits.
-    sender_clocks: VecDeque<(Asker, ClockReading)>,
 }
 
 /// Another clock, compared with ours.
@@ -101,25 +95,13 @@ impl RelayReports {
         reports.relay_clocks.insert(host.to_owned(), ClockReading::now(ahead));
     }
 
-    /// Records the date of a message that has just come, as seconds after our time.
-    pub fn record_message(&self, author: Asker, ahead: i64) {
-        let mut reports = self.lock();
-        reports.sender_clocks.retain(|(sender, _)| *sender != author);
-        reports.sender_clocks.push_back((author, ClockReading::now(ahead)));
-        if reports.sender_clocks.len() > SENDERS {
-            reports.sender_clocks.pop_front();
-        }
-    }
-
-    /// Seconds by which our clock is behind the clocks of others, negative if it is ahead: the
-    /// median of our relays, else what the last senders agree on. `None` if nobody has told.
+    /// Seconds by which our clock is behind those of our relays, negative if it is ahead: the median.
+    /// `None` if no relay has told.
     pub fn clock_behind(&self) -> Option<i64> {
         let reports = self.lock();
         let mut clocks: Vec<i64> = reports.relay_clocks.values().filter_map(|clock| clock.valid()).collect();
         clocks.sort_unstable();
-        let senders: Vec<i64> = reports.sender_clocks.iter().filter_map(|(_, clock)| clock.valid()).collect();
-        let of_senders = senders.iter().min().copied().filter(|&ahead| ahead > 0 && senders.len() == SENDERS);
-        of_senders.filter(|_| clocks.is_empty()).or_else(|| clocks.get(clocks.len() / 2).copied())
+        clocks.get(clocks.len() / 2).copied()
     }
 
     fn lock(&self) -> MutexGuard<'_, Reports> {
@@ -141,7 +123,7 @@ mod tests {
         assert_eq!(reports.words_of(&url), None);
         hear(RelayMessage::ok(EventId::all_zeros(), false, "blocked: pay\n\u{1b}[31m me"));
         let words = reports.words_of(&url).unwrap();
-        assert!(words.text.starts_with("OK false blocked: pay\\u{a}\\u{1b}[31m") && !words.refuses_inbox, "{words:?}");
+        assert!(words.text.starts_with("OK false blocked: pay\\n\\u{1b}[31m") && !words.refuses_inbox, "{words:?}");
         hear(RelayMessage::closed(SubscriptionId::new("query"), "error: no such kind"));
         assert!(!reports.words_of(&url).unwrap().refuses_inbox);
         hear(RelayMessage::closed(inbox(), "restricted: ".to_owned() + &"x".repeat(1000)));
@@ -153,17 +135,9 @@ mod tests {
     }
 
     #[test]
-    fn relays_tell_the_time_and_without_them_three_senders_who_agree() {
+    fn the_clock_is_compared_with_the_median_of_the_relays() {
         let reports = RelayReports::default();
-        let message = |number, ahead| reports.record_message(Asker([number; 32]), ahead);
-        message(1, 43_200);
-        message(1, 43_100);
-        message(2, 43_200);
-        assert_eq!(reports.clock_behind(), None, "two may be wrong");
-        message(3, 50);
-        assert_eq!(reports.clock_behind(), Some(50));
-        message(4, -3);
-        assert_eq!(reports.clock_behind(), None, "a message is late, not the clock");
+        assert_eq!(reports.clock_behind(), None);
         for (host, ahead) in [("a", -600), ("b", -598), ("c", 90_000)] {
             reports.record_relay_clock(host, ahead);
         }

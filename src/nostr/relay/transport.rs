@@ -48,8 +48,8 @@ const LONGEST_UNSENT: usize = 1024 * 1024;
 /// Makes WebSocket connections.
 #[derive(Clone, Debug)]
 pub(super) struct Transport {
-    /// The memory of all external connections; `None` for the transport to our own relays.
-    external: Option<ConnectionMemory>,
+    /// The memory of all external connections, in KiB; `None` for the transport to our own relays.
+    external: Option<Arc<Semaphore>>,
     /// Where the clocks of our own relays are recorded.
     reports: RelayReports,
     /// Whether only public addresses of other machines are dialled.
@@ -69,7 +69,7 @@ impl Transport {
     /// The transport to relays that askers list. With `public_only`, private addresses and those of
     /// this machine are not dialled, even if `resolver` returns one for a domain.
     pub fn to_external(public_only: bool, resolver: Resolver) -> Transport {
-        let (external, reports) = (Some(ConnectionMemory::default()), RelayReports::default());
+        let (external, reports) = (Some(Arc::new(Semaphore::new(ALL_CONNECTIONS_KIB))), RelayReports::default());
         Transport { external, reports, public_only, resolver, proxy: None }
     }
 
@@ -183,7 +183,7 @@ impl WebSocketTransport for Transport {
             let dial = async {
                 let share = match &self.external {
                     None => None,
-                    Some(memory) => memory.share().await,
+                    Some(memory) => share(memory).await,
                 };
                 Ok((share, self.dial(url).await?))
             };
@@ -295,23 +295,11 @@ const BYTES_PER_SECOND: u32 = 32 * 1024;
 /// Bytes that a smaller message counts as, because small messages also cost time.
 const LEAST_MESSAGE_BYTES: u32 = 64;
 
-/// The memory budget of all external connections. Cheap to clone; clones share it.
-#[derive(Clone, Debug)]
-pub(super) struct ConnectionMemory(Arc<Semaphore>);
-
-impl Default for ConnectionMemory {
-    fn default() -> ConnectionMemory {
-        ConnectionMemory(Arc::new(Semaphore::new(ALL_CONNECTIONS_KIB)))
-    }
-}
-
-impl ConnectionMemory {
-    /// Takes the share of one connection, which is returned when it is dropped. While the budget is
-    /// used up, waits for another connection to close.
-    pub async fn share(&self) -> Option<OwnedSemaphorePermit> {
-        // An error means that the semaphore is closed, which never happens.
-        Arc::clone(&self.0).acquire_many_owned(CONNECTION_KIB).await.ok()
-    }
+/// Takes the share of one external connection, which is returned when it is dropped. While the memory
+/// is used up, waits for another connection to close.
+async fn share(memory: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    // An error means that the semaphore is closed, which never happens.
+    Arc::clone(memory).acquire_many_owned(CONNECTION_KIB).await.ok()
 }
 
 /// The bytes that one external relay may still send.
@@ -515,11 +503,11 @@ mod tests {
 
     #[test]
     fn external_connections_share_a_budget() {
-        let budget = ConnectionMemory::default();
-        let share = || budget.share().now_or_never().flatten();
+        let memory = Transport::to_external(false, Resolver::default()).external.unwrap();
+        let share = || share(&memory).now_or_never().flatten();
         let shares: Vec<_> = std::iter::from_fn(share).collect();
         assert_eq!(shares.len(), ALL_CONNECTIONS_KIB / CONNECTION_KIB as usize);
-        assert!(budget.clone().share().now_or_never().is_none());
+        assert!(share().is_none());
         drop(shares);
         assert!(share().is_some());
     }

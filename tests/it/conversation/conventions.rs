@@ -13,8 +13,7 @@ use std::time::{Duration, Instant};
 pub const TESTS: &[Test] = &[
     test!(a_nip04_client_gets_one_answer_a_day_in_its_language),
     test!(stop_silences_the_bot_and_delete_erases_the_askers_data),
-    test!(a_request_that_is_deleted_by_its_asker_is_cancelled),
-    test!(a_request_that_comes_after_its_own_deletion_is_not_accepted),
+    test!(a_request_that_is_deleted_is_cancelled_also_if_it_comes_after_its_deletion),
     test!(an_asker_who_asks_relays_to_vanish_is_erased_here_too),
     test!(timed_work_does_not_wait_for_silent_relays).slow().measures("latency"),
 ];
@@ -77,20 +76,9 @@ async fn stop_silences_the_bot_and_delete_erases_the_askers_data() {
     assert!(asker.ask("qqqqqqqz").await.contains("#3"), "no job number is used twice");
 }
 
-async fn a_request_that_is_deleted_by_its_asker_is_cancelled() {
-    let Met { relay: _relay, home: _home, bot: running, mut asker } = met("").await;
-    let rumor = EventBuilder::private_msg_rumor(running.public_key, "qqqqqqqq").build(asker.keys.public_key());
-    let request = rumor.id.unwrap_or_else(|| rumor.clone().id());
-    asker.publish(&EventBuilder::gift_wrap(&asker.keys, &running.public_key, rumor, []).await.unwrap()).await;
-    asker.next_text().await;
-    let deletion = EventBuilder::new(Kind::EventDeletion, "").tag(Tag::event(request)).build(asker.keys.public_key());
-    asker.publish(&EventBuilder::gift_wrap(&asker.keys, &running.public_key, deletion, []).await.unwrap()).await;
-    wait_for("the job is cancelled", || running.service.totals().unwrap().cancelled == 1).await;
-}
-
 /// A bot may receive a deletion before the request that it deletes, because wraps have random
 /// dates. For example, it was offline when both were sent.
-async fn a_request_that_comes_after_its_own_deletion_is_not_accepted() {
+async fn a_request_that_is_deleted_is_cancelled_also_if_it_comes_after_its_deletion() {
     let Met { relay, home: _home, bot: running, mut asker } = met("").await;
     let mut request = EventBuilder::private_msg_rumor(running.public_key, "qqqqqqqq").build(asker.keys.public_key());
     let deletion =
@@ -110,6 +98,9 @@ async fn a_request_that_comes_after_its_own_deletion_is_not_accepted() {
     assert!(acceptance.content.contains("#1") && acceptance.content.contains("qqqqqqqp"), "{}", acceptance.content);
     assert_eq!(acceptance.tags.event_ids().copied().collect::<Vec<_>>(), [kept.id()]);
     assert_eq!(running.service.totals().unwrap().accepted, 1);
+    let deletion = EventBuilder::new(Kind::EventDeletion, "").tag(Tag::event(kept.id())).build(asker.keys.public_key());
+    asker.publish(&EventBuilder::gift_wrap(&asker.keys, &running.public_key, deletion, []).await.unwrap()).await;
+    wait_for("the job is cancelled", || running.service.totals().unwrap().cancelled == 1).await;
 }
 
 async fn an_asker_who_asks_relays_to_vanish_is_erased_here_too() {

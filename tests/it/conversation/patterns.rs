@@ -4,6 +4,7 @@ use crate::support::asker::Asker;
 use crate::support::bot::{Met, met};
 use crate::support::harness::{Test, test};
 use crate::support::hex;
+use crate::support::wait_for;
 use npubbot::pattern::ALPHABET;
 
 pub const TESTS: &[Test] =
@@ -92,6 +93,8 @@ async fn a_key_of_every_kind_is_delivered_with_what_was_met() {
     let npub = asker.next_key().await.npub;
     let any: Fits = |text, hex| text.starts_with('d') && at(text, 2, "d") || hex.starts_with("dad");
     assert_fits(&npub, any, "any of them");
+    // The job is over: only the searches without a target are left.
+    wait_for("the job leaves the pool", || running.service.totals().unwrap().accepted <= 2).await;
     for mut asker in without_target {
         let result = asker.next_result().await;
         let npub = crate::support::asker::DeliveredKey::read(&result).unwrap().npub;

@@ -12,13 +12,10 @@ use std::collections::HashSet;
 
 pub const TESTS: &[Test] = &[
     test!(a_request_is_accepted_and_its_key_delivered),
-    test!(the_first_match_of_several_prefixes_ends_the_job),
     test!(twenty_askers_at_once_each_get_a_key_of_their_own),
     test!(a_replayed_wrap_starts_no_second_job),
     test!(a_rumor_is_understood_however_it_is_written),
     test!(a_result_found_while_the_relay_is_dead_is_delivered_after_a_kill).holding(SEARCH),
-    test!(a_relay_that_goes_down_and_returns_only_causes_a_delay).holding(SEARCH).slow(),
-    test!(an_asker_without_a_dm_relay_list_is_answered_where_they_wrote),
 ];
 
 async fn a_request_is_accepted_and_its_key_delivered() {
@@ -65,19 +62,6 @@ fn assert_hints(message: &UnsignedEvent, relay: &RelayUrl) {
         let tag = message.tags.iter().find(|tag| tag.as_slice()[0] == name).unwrap();
         assert_eq!(tag.as_slice().get(2), Some(&relay.to_string()), "{tag:?}");
     }
-}
-
-async fn the_first_match_of_several_prefixes_ends_the_job() {
-    let Met { relay: _relay, home: _home, bot: running, mut asker } = met("").await;
-    let acceptance = asker.ask("cat\ndaft, qqqqqqqq").await;
-    for prefix in ["cat", "daft", "qqqqqqqq"] {
-        assert!(acceptance.contains(prefix), "{acceptance}");
-    }
-    let key = asker.next_key().await;
-    let found = ["cat", "daft", "qqqqqqqq"].iter().any(|prefix| key.npub.starts_with(&format!("npub1{prefix}")));
-    assert!(found, "{}", key.npub);
-    // The job is over: the next request is the only one in the pool.
-    wait_for("the pool is empty", || running.service.totals().unwrap().accepted == 0).await;
 }
 
 async fn twenty_askers_at_once_each_get_a_key_of_their_own() {
@@ -185,26 +169,4 @@ async fn a_result_found_while_the_relay_is_dead_is_delivered_after_a_kill() {
     let process = home.spawn().await;
     asker.next_key().await.assert_starts_with("cats");
     process.kill();
-}
-
-async fn a_relay_that_goes_down_and_returns_only_causes_a_delay() {
-    let Met { mut relay, home: _home, bot: running, mut asker } = met("").await;
-    asker.ask("cats").await;
-    relay.stop().await;
-    gate::open();
-    wait_for("the key is found", || running.service.totals().unwrap().accepted == 0).await;
-    relay.start_again().await;
-    asker.next_key().await.assert_starts_with("cats");
-    // The bot receives messages again.
-    let acceptance = asker.ask("cat").await;
-    assert!(acceptance.contains("#2"), "{acceptance}");
-}
-
-async fn an_asker_without_a_dm_relay_list_is_answered_where_they_wrote() {
-    let relay = TestRelay::start().await;
-    let running = Home::new(&[relay.url()]).start().await;
-    let mut asker = Asker::connect_without_relay_list(&relay.url(), running.public_key).await;
-    let acceptance = asker.ask("cat").await;
-    assert!(acceptance.contains("#1"), "{acceptance}");
-    asker.next_key().await.assert_starts_with("cat");
 }

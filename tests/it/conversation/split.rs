@@ -187,17 +187,6 @@ async fn a_split_key_of_every_kind_is_checked_against_its_pattern() {
             refusal(&run_with_input(&["combine", &tweak, "--pattern", other], &half)).contains("not one you asked for")
         );
     }
-    // The file of a half contains the patterns, so `combine` needs none.
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    std::fs::write(path("pass"), "correct horse\n").unwrap();
-    let (file, pass) = (path("half.age"), path("pass"));
-    let made = lines(&run_with_input(&["split", "new", "~cat, =4", "--out", &file, "--passphrase-file", &pass], ""));
-    assert!(made[0].ends_with(" ~cat =4"), "{made:?}");
-    asker.ask(&made[0]).await;
-    let tweak = tweak_in(&asker.next_result().await);
-    let combine = ["combine", &tweak, "--half", &file, "--passphrase-file", &pass];
-    assert!(DeliveredKey::read(&lines(&run_with_input(&combine, "")).join("\n")).is_some());
 }
 
 fn a_half_is_not_made_for_what_bots_do_not_search_for() {

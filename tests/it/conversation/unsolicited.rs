@@ -14,17 +14,15 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 
 pub const TESTS: &[Test] = &[
-    test!(an_asker_whose_job_takes_too_long_is_told_once),
-    test!(an_asker_whose_job_is_given_up_is_told_once),
+    test!(an_asker_is_told_once_that_a_job_takes_long_and_once_that_it_is_given_up),
     test!(files_and_groups_get_a_short_answer_and_reactions_and_receipts_none),
     test!(a_dm_relay_that_says_it_cannot_serve_is_named_to_the_operator),
-    test!(configured_events_are_published_and_disabled_ones_are_not),
 ];
 
 /// Limits under which the bot accepts a request that it never finds during a test.
 const PATIENT: &str = "[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\n";
 
-async fn an_asker_whose_job_takes_too_long_is_told_once() {
+async fn an_asker_is_told_once_that_a_job_takes_long_and_once_that_it_is_given_up() {
     let relay = TestRelay::start().await;
     let home = Home::with(&[relay.url()], PATIENT);
     let clock = Clock::at(Timestamp::now().as_secs());
@@ -45,22 +43,6 @@ async fn an_asker_whose_job_takes_too_long_is_told_once() {
     asker.publish(&from.honest("status", 0)).await;
     assert!(asker.next_text().await.contains("#1"));
     running.service.stop().await;
-    clock.set(clock.now() + 60);
-    let running = home.start_at(clock).await;
-    asker.publish(&from.honest("help", 0)).await;
-    assert!(asker.next_text().await.contains("cancel"));
-    running.service.stop().await;
-    assert_eq!(relay.wraps_to(asker.keys.public_key()).len(), 4, "acceptance, one notice, two answers");
-}
-
-async fn an_asker_whose_job_is_given_up_is_told_once() {
-    let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], PATIENT);
-    let clock = Clock::at(Timestamp::now().as_secs());
-    let running = home.start_at(clock.clone()).await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
-    assert!(asker.ask("qqqqqqqq").await.contains("#1"));
-    running.service.stop().await;
     let ends = home.count("SELECT expires_at FROM job WHERE id = 1").unwrap();
     clock.set(ends as u64 + 1);
     let running = home.start_at(clock.clone()).await;
@@ -71,7 +53,8 @@ async fn an_asker_whose_job_is_given_up_is_told_once() {
     let running = home.start_at(clock).await;
     let totals = running.service.totals().unwrap();
     assert_eq!((totals.accepted, totals.expired), (0, 1));
-    assert_eq!(relay.wraps_to(asker.keys.public_key()).len(), 2, "an acceptance and a notice");
+    running.service.stop().await;
+    assert_eq!(relay.wraps_to(asker.keys.public_key()).len(), 4, "acceptance, two notices, an answer");
 }
 
 /// A wrap around a rumor of any kind and tags.
@@ -109,16 +92,19 @@ async fn files_and_groups_get_a_short_answer_and_reactions_and_receipts_none() {
 
     // In a group, only the author is answered, with the reason.
     let third = Tag::public_key(Keys::generate().public_key());
-    asker.publish(&wrapped(&from, 14, "dad", vec![to_bot, Tag::public_key(other), third])).await;
+    asker.publish(&wrapped(&from, 14, "dad", vec![to_bot.clone(), Tag::public_key(other), third])).await;
     let said = text(2).await;
     assert!(said.contains("several people"), "{said}");
+    // An invitation to a group of MLS.
+    asker.publish(&wrapped(&from, 444, "bWxzIHdlbGNvbWU=", vec![to_bot])).await;
+    assert_eq!(text(3).await.matches("several people").count(), 2);
     assert_eq!(running.service.totals().unwrap().accepted, 0);
     assert!(relay.wraps_to(other).is_empty(), "the other members get no message");
 
-    // At last the bot gets an ordinary request. Only its acceptance and its key come after the two
+    // At last the bot gets an ordinary request. Only its acceptance and its key come after the
     // answers above.
     asker.publish(&from.honest("dad", 0)).await;
-    until("acceptance and key", || async { (answers().await == 5).then_some(()) }).await;
+    until("acceptance and key", || async { (answers().await == 6).then_some(()) }).await;
 }
 
 async fn a_dm_relay_that_says_it_cannot_serve_is_named_to_the_operator() {
@@ -145,23 +131,4 @@ async fn a_dm_relay_that_says_it_cannot_serve_is_named_to_the_operator() {
     let named: Vec<&str> = log.lines().filter(|line| line.contains("cannot serve")).collect();
     assert!(named.iter().all(|line| line.contains(url.as_str()) && line.contains("relays.toml")), "{named:?}");
     assert!(log.contains("requires payment") && log.contains("two days old"), "{named:?}");
-}
-
-async fn configured_events_are_published_and_disabled_ones_are_not() {
-    let relay = TestRelay::start().await;
-    let bot = "[bot]\nlive_status = false\ndaily_note = false\nnip05 = \"keys@bot.example\"\n";
-    let home = Home::with(&[relay.url()], bot);
-    let clock = Clock::at(Timestamp::now().as_secs());
-    let running = home.start_at(clock.clone()).await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
-    asker.ask("dad").await;
-    asker.next_key().await;
-    let by_bot = |kind: u16| relay.events(&Filter::new().author(running.public_key).kind(Kind::from(kind)));
-    let profile = until("the profile", || async { by_bot(0).pop() }).await;
-    assert!(profile.content.contains(r#""nip05":"keys@bot.example""#), "{}", profile.content);
-    clock.set(clock.now() + 86_400);
-    // A day has passed, so the bot publishes its profile again. If they were enabled, it would
-    // publish a status and a note in the same round.
-    until("the profile again", || async { by_bot(0).pop().filter(|event| event.id != profile.id) }).await;
-    assert!(by_bot(30315).is_empty() && by_bot(1).is_empty());
 }
