@@ -1,8 +1,10 @@
 //! The processes of GPUs: a fault of a GPU ends one of them, and its thread starts another. Such a
 //! process has no secret and, once its GPU is open, makes no file, no connection and starts no program.
 
+use crate::config::Walls;
 use crate::device_cache;
 use crate::os::process;
+use crate::os::walls::{NoWalls, check};
 use crate::scheduler::DeviceOpener;
 use crate::search::orders::{DeviceProcess, Differences, ProcessPipe, serve_device};
 use crate::search::{self, DeviceId, SearchError};
@@ -14,9 +16,10 @@ use std::sync::Arc;
 /// The most bytes of the log of one device process that are logged.
 const MAX_LOG_BYTES: u64 = 64 << 10;
 
-/// Opens each GPU in a process of its own, and processors in this process.
-pub fn opener(spawner: Arc<dyn Spawner>) -> DeviceOpener {
-    opener_of(spawner, |device| Some(device).filter(|device| matches!(device, DeviceId::Cuda(_))))
+/// Opens each GPU in a process of its own, and processors in this process. A process that lacks its
+/// sandbox is not used if `walls` are required.
+pub fn opener(spawner: Arc<dyn Spawner>, walls: Walls) -> DeviceOpener {
+    opener_of(spawner, walls, |device| Some(device).filter(|device| matches!(device, DeviceId::Cuda(_))))
 }
 
 /// Opens devices in processes of their own, each as the device that `opens` names; `None` for one in
@@ -24,6 +27,7 @@ pub fn opener(spawner: Arc<dyn Spawner>) -> DeviceOpener {
 #[doc(hidden)]
 pub fn opener_of(
     spawner: Arc<dyn Spawner>,
+    walls: Walls,
     opens: impl Fn(DeviceId) -> Option<DeviceId> + Send + Sync + 'static,
 ) -> DeviceOpener {
     let (counts, differences) = (Arc::clone(&spawner), Differences::default());
@@ -33,7 +37,12 @@ pub fn opener_of(
         Some(device) => {
             let failed = |error: io::Error| SearchError::DeviceFailed { device: id, reason: error.to_string() };
             let pipe = start(&*spawner).map_err(failed)?;
-            Ok(Box::new(DeviceProcess::open(pipe, id, device, options, differences.clone())?))
+            let process = DeviceProcess::open(pipe, id, device, options, differences.clone())?;
+            let missing = process.missing_walls().iter().map(MissingWall::sandbox).collect();
+            let refused =
+                |error: NoWalls| SearchError::NoSuchDevice { asked: id.to_string(), reason: error.to_string() };
+            check(&id.to_string(), missing, walls == Walls::Required).map_err(refused)?;
+            Ok(Box::new(process))
         }
     })
 }
@@ -71,14 +80,8 @@ pub fn serve() -> io::Result<()> {
     leave_terminal();
     let log = tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).without_time().with_target(false);
     log.with_max_level(tracing::Level::INFO).init();
+    let enclose = || walls::enclose_device().into_iter().map(|wall| wall.loss).collect();
     serve_device(reader, writer, kernels.and_then(|folder| device_cache::kernels_in(&folder)), enclose, || {
         process::end_now(1)
     })
-}
-
-/// Takes every right that the search does not need.
-fn enclose() {
-    for MissingWall { loss, .. } in walls::enclose_device() {
-        tracing::warn!(loss, "a device process runs without its sandbox");
-    }
 }

@@ -1,7 +1,6 @@
 //! Error messages and exit codes. What repairs an error decides its exit code.
 
 use super::output::{is_reader_gone, note};
-use super::serve::NoWalls;
 use crate::config::ConfigError;
 use crate::control::ControlError;
 #[cfg(feature = "fleet")]
@@ -11,6 +10,7 @@ use crate::ledger::LedgerError;
 use crate::log_writer;
 use crate::nostr::NostrError;
 use crate::os::files::free_bytes;
+use crate::os::walls::NoWalls;
 use crate::pattern::{PatternError, WordListError};
 use crate::scheduler::MeasureError;
 use crate::search::SearchError;

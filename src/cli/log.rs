@@ -1,8 +1,8 @@
 //! Log lines: on standard error, and the last ones for `npubbot top`.
 
 use crate::log_writer::{self, LogWriter};
+use crate::os::walls::SANDBOX_LOG;
 use crate::os::{manager, process};
-use crate::vault::SANDBOX_LOG;
 use clap::{ArgAction, Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

@@ -271,7 +271,8 @@ pub struct WebConfig {
 #[serde(deny_unknown_fields, default)]
 pub struct VaultConfig {
     /// "required": do not start without sandboxes around the vault and the network process
-    /// (Landlock, seccomp). "optional": start with a warning.
+    /// (Landlock, seccomp), and use no GPU whose process lacks its own. "optional": start with a
+    /// warning.
     pub walls: Walls,
 }
 

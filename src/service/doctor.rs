@@ -334,11 +334,8 @@ pub(super) async fn check_running(bot: &Handles, up: Duration) -> Vec<Finding> {
     findings.extend(bot.fleet_status().iter().flat_map(super::workers::findings));
     findings.extend(connection_findings(&bot.relays.figures().await));
     findings.extend(bot.relays.clock_behind().and_then(clock_finding));
-    findings.extend(vault_findings(
-        bot.context.vault.trouble(),
-        &bot.context.vault.missing_walls(),
-        bot.context.vault.refusals(),
-    ));
+    findings.extend(walls::missing().iter().flat_map(|(process, missing)| wall_findings(process, missing)));
+    findings.extend(vault_findings(bot.context.vault.trouble(), bot.context.vault.refusals()));
     let dropped = causes_text(&bot.context.vault.dropped(), bot.context.access.ignored());
     findings.push(good("messages", format!("not answered since the start: {dropped}")));
     findings.extend(restart_findings(&bot.restarts(), log_writer::lost_lines()));
@@ -436,17 +433,19 @@ pub(super) fn clock_finding(behind: i64) -> Option<Finding> {
     Some(finding("clock", verdict, text))
 }
 
-/// The vault process. `trouble` says why it does not work; `missing_walls` are the restrictions
-/// that it lacks; `refusals` counts the signatures that it refused.
-fn vault_findings(trouble: Option<String>, missing_walls: &[MissingWall], refusals: u64) -> Vec<Finding> {
-    let of = |process, walls: &[MissingWall]| -> Vec<Finding> {
-        let finding = |MissingWall { loss, is_sandbox }: &MissingWall| match is_sandbox {
-            true => broken(process, format!("a sandbox is missing: {loss}")),
-            false => weak(process, format!("a protection is missing: {loss}")),
-        };
-        walls.iter().map(finding).collect()
+/// The walls that a process lacks.
+fn wall_findings(process: &str, missing: &[MissingWall]) -> Vec<Finding> {
+    let finding = |MissingWall { loss, is_sandbox }: &MissingWall| match is_sandbox {
+        true => broken("walls", format!("a sandbox is missing around {process}: {loss}")),
+        false => weak("walls", format!("a protection is missing around {process}: {loss}")),
     };
-    let mut findings = [of("vault", missing_walls), of("network process", walls::missing())].concat();
+    missing.iter().map(finding).collect()
+}
+
+/// The vault process. `trouble` says why it does not work; `refusals` counts the signatures that it
+/// refused.
+fn vault_findings(trouble: Option<String>, refusals: u64) -> Vec<Finding> {
+    let mut findings = Vec::new();
     if refusals > 0 {
         let text = format!("it refused {refusals} signatures: a bug, or the bot's process is captured; see the log");
         findings.push(broken("vault", text));
@@ -541,13 +540,13 @@ mod tests {
 
     #[test]
     fn a_vault_that_does_not_start_and_each_missing_sandbox_are_named() {
-        assert_eq!(worst(&vault_findings(None, &[], 0)), Severity::Good);
-        let gone = vault_findings(Some("wrong passphrase; try again".to_owned()), &[], 0);
+        assert_eq!(worst(&vault_findings(None, 0)), Severity::Good);
+        let gone = vault_findings(Some("wrong passphrase; try again".to_owned()), 0);
         assert!(worst(&gone) == Severity::Broken && gone[0].text.contains("wrong passphrase"), "{gone:?}");
         let missing = |is_sandbox| MissingWall { loss: "its memory may be swapped to disk".to_owned(), is_sandbox };
-        assert_eq!(worst(&vault_findings(None, &[missing(true)], 0)), Severity::Broken);
-        let low = vault_findings(None, &[missing(false)], 0);
-        assert_eq!(worst(&vault_findings(None, &[], 1)), Severity::Broken);
+        assert_eq!(worst(&wall_findings("vault", &[missing(true)])), Severity::Broken);
+        let low = wall_findings("cuda:0", &[missing(false)]);
+        assert_eq!(worst(&vault_findings(None, 1)), Severity::Broken);
         assert!(worst(&low) == Severity::Weak && low[0].text.contains("swapped"), "{low:?}");
     }
 

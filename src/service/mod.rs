@@ -124,7 +124,7 @@ impl Service {
             fleet,
             shutdown,
         };
-        let scheduler = start_search(&context, device_process::opener(devices))?;
+        let scheduler = start_search(&context, device_process::opener(devices, context.config.vault.walls))?;
         let config = &context.config;
         let reach = Reach {
             visits_external: config.bot.visit_askers_relays,

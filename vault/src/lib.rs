@@ -64,7 +64,6 @@ pub use half_vault::HalfVault;
 pub use identity::{IdentityFile, NEEDS_PERSON, PassphraseSource, Unlock, inspect as inspect_identity, relock};
 pub use message::{Claim, Opened, Rumor, VerifiedEvent};
 pub use os::MissingWall;
-pub use process::SANDBOX_LOG;
 pub use public::{PublicRelay, PublicSettings};
 #[cfg(any(test, feature = "test-util"))]
 pub use request::BreakOut;

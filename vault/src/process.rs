@@ -13,9 +13,6 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-/// The target of log lines about missing sandboxes, which `-q` does not hide.
-pub const SANDBOX_LOG: &str = "npubbot::sandbox";
-
 /// The name of the thread that watches the process.
 const WATCHER: &str = "vault";
 
@@ -80,15 +77,6 @@ impl Process {
     /// Errors: [`VaultError::Process`], and those of opening or making the identity.
     pub(super) fn start(spawner: Arc<dyn Spawner>) -> Result<Process, VaultError> {
         let started = spawn(&*spawner)?;
-        for MissingWall { loss, is_sandbox } in &started.missing_walls {
-            match spawner.is_bot() {
-                // At every start of a bot, also with `-q`.
-                true if *is_sandbox => {
-                    tracing::warn!(target: SANDBOX_LOG, loss, "the vault runs without one of its sandboxes");
-                }
-                _ => tracing::info!(loss, "the vault runs without one of its protections"),
-            }
-        }
         let (key, state, changed, roster) = (started.key, Mutex::default(), Condvar::new(), Roster::default());
         let shared = Arc::new(Shared { spawner, key, state, changed, roster });
         let (mut connected, watched) = (Some(shared.connect(started)), Arc::clone(&shared));

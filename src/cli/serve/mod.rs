@@ -39,7 +39,7 @@ use crate::roster::{KeepTasks, task};
 use crate::scheduler::Health;
 use crate::service::{MetricsServer, Monitors, Outcome, ProcessControls, Service, ServiceManager, public_settings};
 use crate::shutdown::{self, Shutdown};
-use crate::vault::{DeviceFolders, DirectSpawner, MissingWall, PublicSettings, Spawner, Vault, VaultError};
+use crate::vault::{DeviceFolders, DirectSpawner, PublicSettings, Spawner, Vault, VaultError};
 use crate::web::{PAGE_SHA256, WebServer};
 use clap::Args;
 use nostr::ToBech32;
@@ -48,7 +48,6 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use thiserror::Error;
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
@@ -119,11 +118,11 @@ impl Serve {
         let folders = self.identity.folders.find()?;
         let config = self.search.in_config(Config::load(&folders.config)?);
         let identity = self.identity.find(&folders.data)?;
-        walls::note_missing(tree::enclose_network(Vec::new(), Vec::new(), &[]));
-        need_walls(&config, walls::missing(), "the network process")?;
+        let are_required = config.vault.walls == Walls::Required;
+        walls::check("network", tree::enclose_network(Vec::new(), Vec::new(), &[]), are_required)?;
         let (again, settings) = (identity.clone(), public_settings(&config));
         let vault = Vault::start(identity, Some(settings.clone()))?;
-        need_walls(&config, &vault.missing_walls(), "the vault")?;
+        walls::check("vault", vault.missing_walls(), are_required)?;
         // Signals are caught from here on, before the npub is printed, because a program that reads
         // the npub may send one at once. Before this point there is nothing to shut down.
         let shutdown = listen_for_stop()?;
@@ -145,21 +144,6 @@ impl Serve {
         let devices = DirectSpawner::of_devices(DeviceFolders { kernels: Some(folders.data.clone()) })?;
         let reload = Arc::new(reload);
         Bot { data: folders.data, vault, devices, shutdown, reload, manager, sockets }.run(config, runtime)
-    }
-}
-
-/// A process lacks a sandbox that the configuration requires. Exit code 2.
-#[derive(Debug, Error)]
-#[error("{0} has no sandbox here: {1}. Use another kernel or container, or set `walls` of [vault] to \"optional\"")]
-pub(super) struct NoWalls(&'static str, String);
-
-/// Names the missing sandboxes of the network process in the log, and checks that a process has
-/// those that the configuration requires.
-fn need_walls(config: &Config, missing: &[MissingWall], process: &'static str) -> Result<(), NoWalls> {
-    let missing = missing.iter().find(|wall| wall.is_sandbox);
-    match missing.filter(|_| config.vault.walls == Walls::Required) {
-        Some(wall) => Err(NoWalls(process, wall.loss.clone())),
-        None => Ok(()),
     }
 }
 

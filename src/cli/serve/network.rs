@@ -2,17 +2,17 @@
 //! asks of the supervisor.
 
 use super::supervisor::{Ask, NetworkInit, Tell};
-use super::{Bot, ConfigSource, ConfiguredVault, Reload, STOP_TIMEOUT, Sockets, end_process, need_walls, runtime};
+use super::{Bot, ConfigSource, ConfiguredVault, Reload, STOP_TIMEOUT, Sockets, end_process, runtime};
 use super::{LATE_STOP, NOT_CLEAN, public_settings};
 use crate::cli::PART_OF_SERVE;
-use crate::config::Config;
+use crate::config::{Config, Walls};
 use crate::control::ControlServer;
 use crate::ledger;
 use crate::os::tree::{self, Channel};
 use crate::os::walls;
 use crate::service::{MetricsServer, ServiceManager};
 use crate::shutdown::{self, Stopper};
-use crate::vault::{Process, ProcessEnd, ProcessRequest, SANDBOX_LOG, Spawned, Spawner, Vault};
+use crate::vault::{Process, ProcessEnd, ProcessRequest, Spawned, Spawner, Vault};
 use crate::web::WebServer;
 use anyhow::Context;
 use clap::Args;
@@ -43,18 +43,10 @@ impl NetworkProcess {
         };
         let secrets: Vec<PathBuf> = init.secrets.into_iter().map(PathBuf::from).collect();
         let read = crate::service::files_to_read(&config, &data);
-        walls::note_missing(tree::enclose_network(vec![ledger::folder(&data)], read, &secrets));
+        let missing = tree::enclose_network(vec![ledger::folder(&data)], read, &secrets);
         let log = init.log.start("info");
-        for wall in walls::missing() {
-            match wall.is_sandbox {
-                true => {
-                    let loss = &wall.loss;
-                    tracing::warn!(target: SANDBOX_LOG, loss, "the network process runs without one of its sandboxes");
-                }
-                false => tracing::info!(loss = wall.loss, "the network process runs without one of its protections"),
-            }
-        }
-        need_walls(&config, walls::missing(), "the network process")?;
+        let are_required = config.vault.walls == Walls::Required;
+        walls::check("network", missing, are_required)?;
         let (tell, told) = mpsc::channel();
         let link = Arc::new(Link {
             channel,
@@ -79,7 +71,7 @@ impl NetworkProcess {
 
         let settings = public_settings(&config);
         let vault = Vault::started_by(Arc::clone(&link) as Arc<dyn Spawner>, Some(settings.clone()))?;
-        need_walls(&config, &vault.missing_walls(), "the vault")?;
+        walls::check("vault", vault.missing_walls(), are_required)?;
         #[cfg(any(test, feature = "test-util"))]
         tree::attack_if_asked(&data, vault.process_id());
         link.channel.send(&Ask::Opened)?;

@@ -29,8 +29,9 @@ pub fn collect(bot: &Handles, relays: &[RelayFigures], since: SystemTime) -> any
     let help = "Lines of the log that could not be written.";
     page.counter("log_lines_lost_total", help, log_writer::lost_lines())?;
     page.gauge("vault_working", "Whether the vault process works.", bot.context.vault.trouble().is_none())?;
-    let count = |missing: &[MissingWall]| missing.iter().filter(|wall| wall.is_sandbox).count() as f64;
-    let missing = [(["vault"], count(&bot.context.vault.missing_walls())), (["network"], count(walls::missing()))];
+    let missing = walls::missing();
+    let count = |walls: &[MissingWall]| walls.iter().filter(|wall| wall.is_sandbox).count() as f64;
+    let missing = missing.iter().map(|(process, walls)| ([process.as_str()], count(walls)));
     page.gauges("missing_sandboxes", "Sandboxes that a process lacks.", ["process"], missing)?;
     let help = "Signatures that the vault's policy refused: a bug, or a captured process.";
     page.counter("vault_refusals_total", help, bot.context.vault.refusals())?;

@@ -8,6 +8,7 @@ use crate::support::relay::TestRelay;
 use crate::support::vault::{about, children_of, kill};
 use crate::support::{until, wait_for};
 use npubbot::clock::Clock;
+use npubbot::config::Walls;
 use npubbot::device_process;
 use npubbot::job::{JobId, JobSpec};
 use npubbot::pattern::{ALPHABET, Pattern, PatternSet};
@@ -40,7 +41,7 @@ fn processes() -> Vec<u32> {
 fn two_processes() -> DeviceOpener {
     let spawner = DirectSpawner::of_devices(DeviceFolders::default()).unwrap();
     let as_cpu = |id: DeviceId| Some(DeviceId::Cpu).filter(|_| id != DeviceId::Cpu);
-    let opener = device_process::opener_of(spawner, as_cpu);
+    let opener = device_process::opener_of(spawner, Walls::Optional, as_cpu);
     DeviceOpener::new(|| Ok(2), move |id, options| opener.open(id, options))
 }
 
@@ -159,7 +160,8 @@ fn gpus_keep_their_rate_in_processes() {
     needs_gpu();
     let gpus = cuda::device_count().unwrap();
     let options = SearchOptions::default();
-    let processes = device_process::opener(DirectSpawner::of_devices(DeviceFolders::default()).unwrap());
+    let processes =
+        device_process::opener(DirectSpawner::of_devices(DeviceFolders::default()).unwrap(), Walls::Optional);
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let mut random = |_| -> Pattern {
         let text: String = (0..8).map(|_| char::from(ALPHABET[rng.random_range(0..32)])).collect();

@@ -8,8 +8,12 @@ use crate::support::relay::TestRelay;
 use crate::support::vault::{about, next_vault, started};
 use crate::support::{PATIENCE, until};
 use nostr_sdk::{Keys, ToBech32};
+use npubbot::config::Walls;
+use npubbot::device_process;
 use npubbot::key::{Offset, Rotation, Tweak, VerifiedHit};
-use npubbot::vault::{BreakOut, Vault, VaultError};
+use npubbot::search::cpu::KernelChoice;
+use npubbot::search::{DeviceId, SearchOptions};
+use npubbot::vault::{BreakOut, DeviceFolders, DirectSpawner, Vault, VaultError};
 use rand::rngs::StdRng;
 use rand::{RngCore, SeedableRng};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
@@ -26,6 +30,7 @@ pub const TESTS: &[Test] = &[
     test!(others_of_the_same_user_can_neither_read_nor_trace_the_vault),
     test!(reads_and_traces).part(),
     test!(a_vault_that_a_filter_ends_names_the_signal_and_the_group_of_calls),
+    test!(a_device_process_without_its_sandbox_is_named_and_can_be_refused),
     test!(a_system_without_sandboxes_is_named_at_every_start_and_can_be_refused),
     test!(a_file_is_refused_to_the_vault_which_lives),
     test!(a_forbidden_system_call_ends_the_vault_and_it_comes_back),
@@ -116,31 +121,32 @@ fn a_vault_that_a_filter_ends_names_the_signal_and_the_group_of_calls() {
         forbidden.push((libc::SYS_mlockall, "@memlock"));
     }
     for (call, group) in forbidden {
-        let mut command = home.command();
-        filter(&mut command, &[call], SeccompAction::KillProcess);
-        let output = command.output().unwrap();
+        let output = serve_under(filter(&[call], SeccompAction::KillProcess), &home, &[]).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "a restart does not help: {said}");
         assert!(said.contains("SIGSYS") && said.contains(group), "{group}: {said}");
     }
 }
 
-/// Makes a command run under a filter that answers these system calls with `action`.
-fn filter(command: &mut Command, calls: &[i64], action: SeccompAction) {
+/// A filter that answers these system calls with `action`.
+fn filter(calls: &[i64], action: SeccompAction) -> BpfProgram {
     let rules = calls.iter().map(|call| (*call, Vec::new())).collect();
     let architecture = std::env::consts::ARCH.try_into().unwrap();
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, action, architecture).unwrap();
-    let filter = BpfProgram::try_from(filter).unwrap();
-    // SAFETY: it makes two system calls and allocates nothing.
-    unsafe { command.pre_exec(move || seccompiler::apply_filter(&filter).map_err(|_| ErrorKind::Other.into())) };
+    BpfProgram::try_from(filter).unwrap()
 }
 
-/// The program with further arguments of `serve`, on a system without Landlock and seccomp.
-fn without_sandboxes(home: &Home, arguments: &[&str]) -> Command {
+/// The filter of a system without Landlock and seccomp.
+fn no_sandboxes() -> BpfProgram {
+    filter(&[libc::SYS_landlock_create_ruleset, libc::SYS_seccomp], SeccompAction::Errno(libc::ENOSYS as u32))
+}
+
+/// The program with further arguments of `serve`, under a filter.
+fn serve_under(filter: BpfProgram, home: &Home, arguments: &[&str]) -> Command {
     let mut command = home.command();
     command.args(arguments).env_remove("RUST_LOG");
-    let calls = [libc::SYS_landlock_create_ruleset, libc::SYS_seccomp];
-    filter(&mut command, &calls, SeccompAction::Errno(libc::ENOSYS as u32));
+    // SAFETY: it makes two system calls and allocates nothing.
+    unsafe { command.pre_exec(move || seccompiler::apply_filter(&filter).map_err(|_| ErrorKind::Other.into())) };
     command
 }
 
@@ -148,7 +154,7 @@ async fn a_system_without_sandboxes_is_named_at_every_start_and_can_be_refused()
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
     let log = home.folder.path().join("log");
-    let mut command = without_sandboxes(&home, &["-q"]);
+    let mut command = serve_under(no_sandboxes(), &home, &["-q"]);
     command.stdout(Stdio::null()).stderr(fs::File::create(&log).unwrap());
     let bot = ChildGuard(command.spawn().unwrap());
     let said = || fs::read_to_string(&log).unwrap_or_default();
@@ -166,9 +172,27 @@ async fn a_system_without_sandboxes_is_named_at_every_start_and_can_be_refused()
     assert_eq!(bad, 4, "two of the vault, two of the network process: {found}");
     drop(bot);
     let home = home.reconfigured("[vault]\nwalls = \"required\"\n");
-    let refused = without_sandboxes(&home, &[]).output().unwrap();
+    let refused = serve_under(no_sandboxes(), &home, &[]).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(refused.status.code() == Some(2) && said.contains("`walls`"), "{said}");
+}
+
+fn a_device_process_without_its_sandbox_is_named_and_can_be_refused() {
+    let open = |walls| {
+        let open = move || {
+            seccompiler::apply_filter(&no_sandboxes()).unwrap();
+            let spawner = DirectSpawner::of_devices(DeviceFolders::default()).unwrap();
+            let opener = device_process::opener_of(spawner, walls, |_| Some(DeviceId::Cpu));
+            let options = SearchOptions { cpu_kernel: KernelChoice::Portable, ..SearchOptions::default() };
+            opener.open(DeviceId::Cuda(0), &options).map(drop).map_err(|error| error.to_string())
+        };
+        std::thread::spawn(open).join().unwrap()
+    };
+    assert_eq!(open(Walls::Optional), Ok(()));
+    let missing = npubbot::os::walls::missing();
+    assert!(missing["cuda:0"].iter().any(|wall| wall.is_sandbox && wall.loss.contains("seccomp")), "{missing:?}");
+    let refused = open(Walls::Required).unwrap_err();
+    assert!(refused.contains("cuda:0") && refused.contains("`walls`"), "{refused}");
 }
 
 /// The vault at `home`. Skips the test if no system call can be forbidden to it.

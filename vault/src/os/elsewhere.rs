@@ -42,8 +42,8 @@ pub mod walls {
         Missing::new()
     }
 
-    /// Does nothing.
+    /// Does nothing. Returns that this system has no walls.
     pub fn enclose_device() -> Missing {
-        Missing::new()
+        vec![MissingWall::sandbox("this system has no wall around the processes of GPUs; Linux has")]
     }
 }

@@ -43,7 +43,8 @@ impl MissingWall {
         MissingWall { loss: loss.into(), is_sandbox: true }
     }
 
-    fn precaution(loss: impl Into<String>) -> MissingWall {
+    /// A missing precaution.
+    pub fn precaution(loss: impl Into<String>) -> MissingWall {
         MissingWall { loss: loss.into(), is_sandbox: false }
     }
 }

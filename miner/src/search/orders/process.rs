@@ -43,6 +43,8 @@ const MOST_RECEIVED: usize = MOST_IN_FLIGHT + 2;
 const MOST_GPUS: usize = 64;
 /// The most orders that wait in the device process. One that has more in transit waits to send.
 const MOST_WAITING: usize = 64;
+/// The most missing walls that a device process names.
+const MOST_MISSING_WALLS: usize = 8;
 /// Longest reason of a failure, characters.
 const LONGEST_REASON: usize = 1000;
 /// Time limit for opening a device. It may have to compile its kernels first.
@@ -95,6 +97,8 @@ struct Opened {
     /// The way to search that is kept for the next start.
     choice: Option<Choice>,
     expected: Option<Expected>,
+    /// What each wall that the process lacks would have prevented.
+    missing_walls: Vec<String>,
 }
 
 fn write_frame(to: &mut dyn Write, message: &impl Serialize) -> io::Result<()> {
@@ -205,7 +209,14 @@ impl DeviceProcess {
         let warning = warning.as_deref().map(reason);
         let info = DeviceInfo { id, name: text(name), kernel: text(kernel), threads: *threads, warning };
         let sets = SentSets::new(0);
+        let walls = opened.missing_walls.iter().take(MOST_MISSING_WALLS).map(|loss| reason(loss)).collect();
+        let opened = Opened { missing_walls: walls, ..opened };
         Ok(DeviceProcess { info, opened, pipe, sensors, sets, differences, last_order: 0, orders: VecDeque::new() })
+    }
+
+    /// What each wall that the process lacks would have prevented.
+    pub fn missing_walls(&self) -> &[String] {
+        &self.opened.missing_walls
     }
 }
 
@@ -371,7 +382,8 @@ fn read_all(reader: &mut dyn Read, device: DeviceId, to: &SyncSender<Received>, 
 
 /// Serves the bot at the other end of the pipe: opens the device that it asks for, and carries out
 /// its orders until it goes. `kernels` keeps compiled kernels. `enclose` is called once the device is
-/// open, and takes every right that the search does not need. `give_up` ends the process at once: the
+/// open, takes every right that the search does not need, and returns what each wall that it could not
+/// raise would have prevented. `give_up` ends the process at once: the
 /// bot is gone, and the device does not end its launch.
 ///
 /// Errors: the pipe fails.
@@ -379,7 +391,7 @@ pub fn serve_device(
     mut reader: impl Read + Send + 'static,
     mut writer: impl Write + Send + 'static,
     kernels: Option<Arc<dyn KernelStore>>,
-    enclose: impl FnOnce(),
+    enclose: impl FnOnce() -> Vec<String>,
     give_up: impl FnOnce() + Send + 'static,
 ) -> io::Result<()> {
     let request = match read_frame(&mut reader, LARGEST_ORDER)? {
@@ -395,7 +407,7 @@ pub fn serve_device(
     let sensors = searcher.sensors();
     // The first reading opens them, while files can be opened.
     write_frame(&mut writer, &FromProcess::Sensors(sensors.read(), sensors.joules()))?;
-    enclose();
+    let opened = Opened { missing_walls: enclose(), ..opened };
     write_frame(&mut writer, &FromProcess::Opened(opened))?;
     let writer = Arc::new(Mutex::new(writer));
     let send =
@@ -465,7 +477,8 @@ fn open_requested(
     let choice = calibration_key.as_deref().and_then(|key| calibrations.get(key)?.choice);
     let (starts, in_flight, expected) = (searcher.starts(), searcher.in_flight(), searcher.expected());
     let info = searcher.info().clone();
-    let opened = Opened { info, starts, in_flight, calibration_key, choice, expected };
+    let missing_walls = Vec::new();
+    let opened = Opened { info, starts, in_flight, calibration_key, choice, expected, missing_walls };
     Ok((searcher, opened))
 }
 

@@ -24,7 +24,7 @@ fn options() -> SearchOptions {
 /// A pipe to `serve_device` on a thread.
 fn served() -> ProcessPipe {
     let ((from_bot, to_process), (from_process, to_bot)) = (pipe().unwrap(), pipe().unwrap());
-    let process = std::thread::spawn(move || serve_device(from_bot, to_bot, None, || {}, || {}));
+    let process = std::thread::spawn(move || serve_device(from_bot, to_bot, None, Vec::new, || {}));
     let end = Box::new(move || format!("{:?}", process.join().unwrap()));
     ProcessPipe { reader: Box::new(from_process), writer: Box::new(to_process), end }
 }
@@ -59,6 +59,7 @@ fn opened() -> Opened {
         calibration_key: None,
         choice: None,
         expected: None,
+        missing_walls: Vec::new(),
     }
 }
 
