@@ -2,11 +2,11 @@
 //! terminal that is gone, a pipe whose reader sleeps or a full disk neither ends nor delays the
 //! work: lines are lost, and counted.
 
-use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
 use std::panic::PanicHookInfo;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -15,8 +15,9 @@ const MAX_QUEUED_BYTES: usize = 256 << 10;
 /// Pause before another attempt at a standard error that does not block and is full.
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
-/// The queue of this process. There is one standard error.
-static STANDARD_ERROR: LineQueue = LineQueue::new();
+/// The queue of this process. There is one standard error. A process that logs nothing, such as the
+/// vault, has no thread for it.
+static STANDARD_ERROR: OnceLock<LineQueue> = OnceLock::new();
 
 /// Whether lines are JSON objects, and whether whoever reads them dates them, for the lines that
 /// are made here.
@@ -60,17 +61,18 @@ pub fn take_panics() {
 
 /// Waits until every line so far is written, or failed to be, for at most `limit`.
 pub fn flush(limit: Duration) {
-    STANDARD_ERROR.flush(limit);
+    if let Some(queue) = STANDARD_ERROR.get() {
+        queue.flush(limit);
+    }
 }
 
 /// Number of lines since the start that could not be written.
 pub fn lost_lines() -> u64 {
-    STANDARD_ERROR.lock().lost
+    STANDARD_ERROR.get().map_or(0, |queue| queue.totals.lost.load(Ordering::Relaxed))
 }
 
 fn push(line: Vec<u8>) {
-    STANDARD_ERROR.push(line);
-    STANDARD_ERROR.start();
+    STANDARD_ERROR.get_or_init(|| LineQueue::new(io::stderr())).push(line);
 }
 
 fn describe(panic: &PanicHookInfo<'_>) -> String {
@@ -95,123 +97,80 @@ fn line(level: &str, message: &str) -> Vec<u8> {
     (line + "\n").into_bytes()
 }
 
-/// Lines that wait to be written.
+/// The queue of a thread that writes lines.
 struct LineQueue {
-    state: Mutex<QueueState>,
-    /// Notified when a line comes, and when none is left.
-    changed: Condvar,
+    items: Sender<Item>,
+    totals: Arc<Totals>,
 }
 
-struct QueueState {
-    lines: VecDeque<Vec<u8>>,
-    bytes: usize,
-    /// Whether there is a thread that writes.
-    has_thread: bool,
-    is_writing: bool,
-    lost: u64,
-    /// The lost lines that a line of the log has told of.
-    told: u64,
+/// An item for the thread that writes.
+enum Item {
+    Line(Vec<u8>),
+    /// Answered once all items before it are done.
+    Flush(Sender<()>),
+}
+
+#[derive(Default)]
+struct Totals {
+    waiting_bytes: AtomicUsize,
+    lost: AtomicU64,
 }
 
 impl LineQueue {
-    const fn new() -> LineQueue {
-        let state =
-            QueueState { lines: VecDeque::new(), bytes: 0, has_thread: false, is_writing: false, lost: 0, told: 0 };
-        LineQueue { state: Mutex::new(state), changed: Condvar::new() }
+    /// Starts the thread. Without it every line is lost.
+    fn new(output: impl Write + Send + 'static) -> LineQueue {
+        let (items, received) = mpsc::channel();
+        let totals = Arc::<Totals>::default();
+        let of_thread = Arc::clone(&totals);
+        let thread = std::thread::Builder::new().name("log".to_owned());
+        let _ = thread.spawn(move || write_lines(received, output, &of_thread));
+        LineQueue { items, totals }
     }
 
     fn push(&self, line: Vec<u8>) {
-        let mut state = self.lock();
-        if state.bytes + line.len() > MAX_QUEUED_BYTES {
-            state.lost += 1;
-            return;
-        }
-        state.bytes += line.len();
-        state.lines.push_back(line);
-        drop(state);
-        self.changed.notify_all();
-    }
-
-    /// Starts the thread that writes, if there is none.
-    fn start(&'static self) {
-        let mut state = self.lock();
-        if !state.has_thread {
-            // If it cannot be started, the next line tries again.
-            let thread = std::thread::Builder::new().name("log".to_owned());
-            state.has_thread = thread.spawn(|| self.write_to(&mut io::stderr(), || false)).is_ok();
+        let Totals { waiting_bytes, lost } = &*self.totals;
+        let length = line.len();
+        let has_room = waiting_bytes.fetch_add(length, Ordering::Relaxed) + length <= MAX_QUEUED_BYTES;
+        if !has_room || self.items.send(Item::Line(line)).is_err() {
+            waiting_bytes.fetch_sub(length, Ordering::Relaxed);
+            lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     fn flush(&self, limit: Duration) {
-        let until = Instant::now() + limit;
-        let mut state = self.lock();
-        while state.has_thread && (state.is_writing || !state.lines.is_empty()) {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return;
-            }
-            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        let (done, is_done) = mpsc::channel();
+        if self.items.send(Item::Flush(done)).is_ok() {
+            let _ = is_done.recv_timeout(limit);
         }
-    }
-
-    /// Writes lines as they come, until `is_over` at an empty queue.
-    fn write_to(&self, output: &mut impl Write, is_over: impl Fn() -> bool) {
-        let _leave = Leave(self);
-        loop {
-            let lines = {
-                let mut state = self.lock();
-                state.is_writing = false;
-                self.changed.notify_all();
-                while state.lines.is_empty() {
-                    if is_over() {
-                        return;
-                    }
-                    state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-                }
-                state.is_writing = true;
-                state.bytes = 0;
-                std::mem::take(&mut state.lines)
-            };
-            for line in lines {
-                self.write_one(output, &line);
-            }
-        }
-    }
-
-    /// Writes a line; before it, how many lines were lost since it was last told.
-    fn write_one(&self, output: &mut impl Write, text: &[u8]) {
-        let (lost, told) = {
-            let state = self.lock();
-            (state.lost, state.told)
-        };
-        if lost > told {
-            let notice =
-                line("WARN", &format!("{} lines of the log were lost: they could not be written", lost - told));
-            // The last lost line may have been written in part.
-            if write_all(output, &[b"\n", notice.as_slice()].concat()).is_err() {
-                self.lock().lost += 1;
-                return;
-            }
-            self.lock().told = lost;
-        }
-        if write_all(output, text).is_err() {
-            self.lock().lost += 1;
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Marks at the end of the thread that there is none: the next line starts another.
-struct Leave<'a>(&'a LineQueue);
-
-impl Drop for Leave<'_> {
-    fn drop(&mut self) {
-        let mut state = self.0.lock();
-        (state.has_thread, state.is_writing) = (false, false);
-        self.0.changed.notify_all();
+/// Writes lines as they come; before one, how many lines were lost since that was last told.
+fn write_lines(items: Receiver<Item>, mut output: impl Write, totals: &Totals) {
+    let mut told = 0;
+    for item in items {
+        let text = match item {
+            Item::Line(text) => text,
+            Item::Flush(done) => {
+                let _ = done.send(());
+                continue;
+            }
+        };
+        totals.waiting_bytes.fetch_sub(text.len(), Ordering::Relaxed);
+        let lost = totals.lost.load(Ordering::Relaxed);
+        let notice = match lost - told {
+            0 => Vec::new(),
+            // The last lost line may have been written in part.
+            new => [&b"\n"[..], &line("WARN", &format!("{new} lines of the log were lost: they could not be written"))]
+                .concat(),
+        };
+        if write_all(&mut output, &notice).is_ok() {
+            told = lost;
+            if write_all(&mut output, &text).is_ok() {
+                continue;
+            }
+        }
+        totals.lost.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -270,20 +229,21 @@ impl LogLimit {
 mod tests {
     use super::*;
 
-    /// A file on a disk that is full at first.
-    #[derive(Default)]
+    /// A disk that is full for the first lines, and waits before each.
     struct Disk {
         refused: usize,
-        written: Vec<u8>,
+        written: Arc<Mutex<Vec<u8>>>,
+        go_on: Receiver<()>,
     }
 
     impl Write for Disk {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let _ = self.go_on.recv();
             if self.refused > 0 {
                 self.refused -= 1;
                 return Err(ErrorKind::StorageFull.into());
             }
-            self.written.extend(bytes);
+            self.written.lock().unwrap().extend(bytes);
             Ok(bytes.len())
         }
 
@@ -293,46 +253,23 @@ mod tests {
     }
 
     #[test]
-    fn lines_lost_on_a_full_disk_are_counted_in_the_log_once_there_is_room() {
-        let (queue, mut disk) = (LineQueue::new(), Disk { refused: 4, ..Disk::default() });
+    fn lines_wait_in_a_bounded_queue_and_those_lost_are_counted_in_the_log_once_there_is_room() {
+        let (go, go_on) = mpsc::channel();
+        let written = Arc::<Mutex<Vec<u8>>>::default();
+        let queue = LineQueue::new(Disk { refused: 4, written: Arc::clone(&written), go_on });
         for number in 0..6 {
             queue.push(format!("{number}\n").into_bytes());
         }
-        queue.write_to(&mut disk, || true);
-        let text = String::from_utf8(disk.written).unwrap();
-        assert!(text.contains("WARN 4 lines of the log were lost"), "{text}");
-        assert!(text.ends_with("\n4\n5\n"), "{text}");
-        assert_eq!(queue.lock().lost, 4);
-    }
-
-    #[test]
-    fn a_line_for_a_reader_that_sleeps_waits_in_a_bounded_queue_and_delays_nobody() {
-        let queue = LineQueue::new();
-        let (line, lines) = (vec![b'x'; 1024], 3 * MAX_QUEUED_BYTES as u64 / 1024);
-        for _ in 0..lines {
-            queue.push(line.clone());
-        }
-        let state = queue.lock();
-        assert_eq!((state.bytes, state.lost), (MAX_QUEUED_BYTES, lines - MAX_QUEUED_BYTES as u64 / 1024));
-    }
-
-    #[test]
-    fn a_thread_that_is_gone_is_known_to_be_gone() {
-        struct Broken;
-        impl Write for Broken {
-            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-                panic!("a panic of the test")
-            }
-            fn flush(&mut self) -> io::Result<()> {
-                Ok(())
-            }
-        }
-        let queue = LineQueue::new();
-        queue.lock().has_thread = true;
-        queue.push(b"x\n".to_vec());
-        let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| queue.write_to(&mut Broken, || true)));
-        assert!(died.is_err() && !queue.lock().has_thread);
+        // The disk still waits, so the queue is full now, and this line is lost at once.
+        queue.push(vec![b'x'; MAX_QUEUED_BYTES]);
+        assert_eq!(queue.totals.lost.load(Ordering::Relaxed), 1);
+        drop(go);
         queue.flush(Duration::from_secs(60));
+        let text = String::from_utf8(written.lock().unwrap().clone()).unwrap();
+        assert!(text.starts_with("\n") && text.contains("WARN 5 lines of the log were lost"), "{text}");
+        assert!(text.ends_with("\n4\n5\n"), "{text}");
+        assert_eq!(queue.totals.lost.load(Ordering::Relaxed), 5);
+        assert_eq!(queue.totals.waiting_bytes.load(Ordering::Relaxed), 0);
     }
 
     #[test]
