@@ -13,6 +13,11 @@ fn main() {
     // Without a line of this kind cargo would run the script again after any change of any file.
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-env=NPUBBOT_COMMIT={}", commit());
+    // Whether `serve` is a supervisor with other processes, or does all but the vault's work itself.
+    println!("cargo::rustc-check-cfg=cfg(supervised)");
+    if env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux") {
+        println!("cargo::rustc-cfg=supervised");
+    }
     println!("cargo::rustc-env=NPUBBOT_TARGET={}", env::var("TARGET").unwrap_or_default());
     let features =
         ["demo", "fleet", "top"].map(|name| (name, env::var_os(format!("CARGO_FEATURE_{}", name.to_uppercase()))));

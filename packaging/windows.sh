@@ -9,7 +9,7 @@
 # with --only-units nothing else. --zip takes the program from a release's .zip instead of building it.
 #
 # Needs: Wine 8 or newer, gcc-mingw-w64-x86-64 and g++-mingw-w64-x86-64, and rustup. With xvfb the
-# log-off is tried too.
+# colours of the console are tried too.
 set -euo pipefail
 units="" program=yes zip="" lacks=()
 for ((at = 1; at <= $#; at++)); do
@@ -20,7 +20,7 @@ for ((at = 1; at <= $#; at++)); do
         *) echo "unknown option ${!at}; the first lines of $0 name them" >&2 && exit 2 ;;
     esac
 done
-# All of Wine must have the screen, its service manager too.
+# All of Wine must have the screen.
 if [ -z "${DISPLAY:-}" ] && command -v xvfb-run >/dev/null; then exec xvfb-run -a "$0" "$@"; fi
 cd "$(dirname "$0")/.."
 
@@ -42,11 +42,8 @@ elif [ -n "$program" ]; then
         --config profile.dev.package.npubbot-miner.opt-level=2
     cp "$target/$triple/debug/npubbot.exe" "$folder/"
 fi
-for helper in console service; do
-    x86_64-w64-mingw32-gcc -O1 -Wall -Werror -o "$folder/$helper.exe" "tests/windows/$helper.c"
-done
+x86_64-w64-mingw32-gcc -O1 -Wall -Werror -o "$folder/console.exe" tests/windows/console.c
 x86_64-w64-mingw32-gcc -shared -o "$folder/bcryptprimitives.dll" tests/windows/bcryptprimitives.c -ladvapi32
-# Without the services that an earlier run has left.
 wineserver -k || true
 rm -rf "$WINEPREFIX"
 wineboot -i >/dev/null 2>&1
@@ -54,10 +51,6 @@ wineserver -k || true
 wineserver -w
 trap 'wineserver -k || true' EXIT
 if [ -n "$program" ]; then
-    # Starts Wine's service manager once, and keeps it: two at a time would not know of each other, and
-    # one that a test starts would hold the output of its command.
-    coproc HOLD { exec wine "$folder/service.exe" hold 2>/dev/null; }
-    read -r _ <&"${HOLD[0]}"
     NPUBBOT_TEST_WINDOWS="$folder" cargo test --locked --test it -- windows --test-threads 2
 fi
 if [ -n "$units" ]; then

@@ -8,9 +8,11 @@ use crate::os::walls::{NoWalls, check};
 use crate::scheduler::DeviceOpener;
 use crate::search::orders::{DeviceProcess, Differences, ProcessPipe, serve_device};
 use crate::search::{self, DeviceId, SearchError};
+use crate::vault::frame;
 use crate::vault::os::{channel, leave_terminal, program, walls};
-use crate::vault::{DeviceFolders, MissingWall, ProcessRequest, Spawned, Spawner};
+use crate::vault::{MissingWall, ProcessRequest, Spawned, Spawner};
 use std::io::{self, BufRead, BufReader, Read};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The most bytes of the log of one device process that are logged.
@@ -76,7 +78,7 @@ fn log_lines(errors: impl Read + Send + 'static) -> io::Result<()> {
 pub fn serve() -> io::Result<()> {
     program::close_inherited_files();
     let (mut reader, writer) = channel::own_end()?;
-    let DeviceFolders { kernels } = DeviceFolders::read(&mut reader)?;
+    let kernels: Option<PathBuf> = frame::read(&mut reader)?.and_then(|mut items| items.pop()).flatten();
     leave_terminal();
     let log = tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).without_time().with_target(false);
     log.with_max_level(tracing::Level::INFO).init();

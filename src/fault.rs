@@ -11,91 +11,25 @@
 //!                                                           that NPUBBOT_TEST_GATE names
 //! ```
 //!
-//! The text of a fault names the step and nothing else, so it reveals no request.
-
-/// Declares the steps, and the list of all of them.
-macro_rules! steps {
-    ($($(#[$about:meta])* $step:ident,)*) => {
-        /// The steps of a request from the relay to the key, in order; then all other steps.
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        pub enum Step { $($(#[$about])* $step,)* }
-
-        impl Step {
-            /// All steps.
-            pub const ALL: &[Step] = &[$(Step::$step),*];
-        }
-    };
-}
-
-steps! {
-    /// The jobs still open from the last run are handed to the scheduler.
-    TakeUp,
-    /// An event from a relay's stream is accepted for processing.
-    Listen,
-    /// A wrap from the stream or from a backfill is checked.
-    Receive,
-    /// A wrap is decrypted.
-    Unwrap,
-    /// The bot decides on its answer to a message.
-    Decide,
-    /// The answer is sealed.
-    SealAnswer,
-    /// Transaction T1. Before: everything is written but not committed.
-    Answer,
-    /// The job is handed to the scheduler.
-    Add,
-    /// The start points of a launch are drawn.
-    Draw,
-    /// A launch is given to a device.
-    Launch,
-    /// The report of a launch is collected.
-    Collect,
-    /// The hits of a launch are recomputed.
-    Verify,
-    /// The start point is spent and the result sealed.
-    Redeem,
-    /// The best key so far of a job without a target is kept. Before: written but not committed.
-    Keep,
-    /// Transaction T2. Before: everything is written but not committed.
-    Found,
-    /// The result is sent. After: a relay said OK to both of its events.
-    Send,
-    /// The second event of a result is sent, to a relay that has the first.
-    SendKey,
-    /// Transaction T3 of a result. Before: everything is written but not committed.
-    Deliver,
-    /// The inbox's cursor is moved after a backfill.
-    MoveCursor,
-    /// The outbox sends the messages that are due.
-    Round,
-    /// The service ends.
-    Stop,
-}
-
-impl Step {
-    /// The step's name in `NPUBBOT_TEST_FAULT`.
-    pub fn word(self) -> String {
-        format!("{self:?}").to_lowercase()
-    }
-}
+//! `tests/it/reliability/steps.rs` lists the steps. The text of a fault names the step and nothing else, so it reveals no request.
 
 /// Marks the point just before `step`: injects the fault that a test has set there.
 #[inline]
-pub(crate) fn before(step: Step) {
+pub(crate) fn before(step: &str) {
     reach(step, "before");
 }
 
 /// Marks the point just after `step`: injects the fault that a test has set there.
 #[inline]
-pub(crate) fn after(step: Step) {
+pub(crate) fn after(step: &str) {
     reach(step, "after");
 }
 
 #[cfg(not(any(test, feature = "test-util")))]
-fn reach(_: Step, _: &str) {}
+fn reach(_: &str, _: &str) {}
 
 #[cfg(any(test, feature = "test-util"))]
-fn reach(step: Step, side: &str) {
+fn reach(step: &str, side: &str) {
     use std::io::Write;
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -104,7 +38,7 @@ fn reach(step: Step, side: &str) {
     static DONE: AtomicBool = AtomicBool::new(false);
 
     let Some((how, place)) = WANTED.as_ref().and_then(|wanted| wanted.split_once(':')) else { return };
-    if place != format!("{}:{side}", step.word()) {
+    if place != format!("{}:{side}", step) {
         return;
     }
     let is_first = !DONE.swap(true, Ordering::SeqCst);

@@ -1,15 +1,23 @@
-//! The long-lived tasks of a bot. One that ends without being asked to is started again, as the
-//! vault's [`Roster`] does with threads.
+//! The long-lived parts of a bot, tasks and threads. One that ends without being asked to is
+//! started again. Until then health, readiness and the watchdog know that it is gone.
 
-pub use npubbot_vault::roster::Roster;
-
+use crate::backoff::Backoff;
 use crate::shutdown::Shutdown;
-#[cfg(any(test, feature = "test-util"))]
-use npubbot_vault::roster::LOOK_FOR_END;
-use npubbot_vault::roster::Pauses;
-use std::future::Future;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
+
+/// Pause before a new start. It doubles with each run that was short.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// Longest pause before a new start.
+const LAST_PAUSE: Duration = Duration::from_secs(30);
+/// A run that took longer than this is followed by [`FIRST_PAUSE`].
+const SHORT_RUN: Duration = Duration::from_secs(60);
+/// Longest sleep of a thread before it looks whether the bot stops.
+const LOOK_FOR_END: Duration = Duration::from_millis(50);
 
 /// One run of a task.
 type Run = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -26,20 +34,60 @@ where
     Box::new(move || Box::pin(run(stop.clone())))
 }
 
-/// Tasks in a [`Roster`].
-pub trait KeepTasks {
-    /// Runs a task until the shutdown. A run that ends before, by a panic or not, is followed by
-    /// another.
-    fn keep_task(&self, name: &str, task: Task, stop: Shutdown) -> impl Future<Output = ()> + Send;
+/// Tasks and threads by name. Cheap to clone; clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Roster(Arc<Mutex<BTreeMap<String, Part>>>);
 
-    /// Returns once a test has asked for the end of this task; in other builds never.
-    fn condemned(&self, name: &str) -> impl Future<Output = ()> + Send;
+/// A task or thread.
+#[derive(Clone, Debug, Default)]
+struct Part {
+    is_gone: bool,
+    /// Times it was started again.
+    restarts: u64,
+    /// Whether a test has asked it to panic.
+    #[cfg(any(test, feature = "test-util"))]
+    is_condemned: bool,
 }
 
-impl KeepTasks for Roster {
-    async fn keep_task(&self, name: &str, mut task: Task, mut stop: Shutdown) {
-        let mut pauses = Pauses::default();
+impl Roster {
+    /// The names of the parts that are gone now.
+    pub fn gone(&self) -> Vec<String> {
+        self.lock().iter().filter(|(_, part)| part.is_gone).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Each part with the number of times it was started again.
+    pub fn restarts(&self) -> Vec<(String, u64)> {
+        self.lock().iter().map(|(name, part)| (name.clone(), part.restarts)).collect()
+    }
+
+    /// Runs the body of a thread until `is_over`. A run that ends before, by a panic or not, is
+    /// followed by another.
+    pub fn keep_thread(&self, name: &str, is_over: impl Fn() -> bool, mut run: impl FnMut()) {
+        let mut pauses = Backoff::new(FIRST_PAUSE, LAST_PAUSE);
         loop {
+            let began = Instant::now();
+            self.note(name, false);
+            // The panic itself is in the log.
+            let _ = catch_unwind(AssertUnwindSafe(&mut run));
+            if is_over() {
+                return;
+            }
+            let until = Instant::now() + self.bury(name, began, &mut pauses);
+            while Instant::now() < until {
+                if is_over() {
+                    return;
+                }
+                std::thread::sleep(LOOK_FOR_END);
+            }
+        }
+    }
+
+    /// Runs a task until the shutdown. A run that ends before, by a panic or not, is followed by
+    /// another.
+    pub async fn keep_task(&self, name: &str, mut task: Task, mut stop: Shutdown) {
+        let mut pauses = Backoff::new(FIRST_PAUSE, LAST_PAUSE);
+        loop {
+            let began = Instant::now();
             self.note(name, false);
             // A `JoinSet` ends the run when this future is dropped.
             let mut running = JoinSet::new();
@@ -51,7 +99,7 @@ impl KeepTasks for Roster {
             if stop.is_stopping() {
                 return;
             }
-            let pause = self.bury(name, &mut pauses);
+            let pause = self.bury(name, began, &mut pauses);
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 () = stop.stopped() => return,
@@ -59,16 +107,64 @@ impl KeepTasks for Roster {
         }
     }
 
-    #[cfg(any(test, feature = "test-util"))]
-    async fn condemned(&self, name: &str) {
+    /// Returns once a test has asked for the end of this task; in other builds never.
+    pub async fn condemned(&self, name: &str) {
+        if !cfg!(any(test, feature = "test-util")) {
+            std::future::pending::<()>().await;
+        }
         while !self.is_condemned(name) {
             tokio::time::sleep(LOOK_FOR_END).await;
         }
     }
 
+    /// Panics if a test has asked for the end of this thread. Threads call it wherever they take up
+    /// work; in other builds it does nothing.
+    #[inline]
+    pub fn check(&self, name: &str) {
+        assert!(!self.is_condemned(name), "a test ends {name}");
+    }
+
+    /// Whether a test has asked for the end of this thread, once.
+    #[cfg(any(test, feature = "test-util"))]
+    pub fn is_condemned(&self, name: &str) -> bool {
+        self.lock().get_mut(name).is_some_and(|part| std::mem::take(&mut part.is_condemned))
+    }
+
+    /// Always `false`: only tests ask for it.
     #[cfg(not(any(test, feature = "test-util")))]
-    async fn condemned(&self, _: &str) {
-        std::future::pending().await
+    #[inline]
+    pub fn is_condemned(&self, _: &str) -> bool {
+        false
+    }
+
+    /// Ends a task or thread by a panic, at once or when it takes up work. Returns whether there is
+    /// one of this name.
+    #[cfg(any(test, feature = "test-util"))]
+    pub fn kill(&self, name: &str) -> bool {
+        self.lock().get_mut(name).map(|part| part.is_condemned = true).is_some()
+    }
+
+    /// Notes that a part is gone. Returns the pause before its new start.
+    fn bury(&self, name: &str, began: Instant, pauses: &mut Backoff) -> Duration {
+        if began.elapsed() > SHORT_RUN {
+            pauses.reset();
+        }
+        let pause = pauses.next_pause();
+        self.note(name, true);
+        tracing::error!(part = name, retry_in = ?pause, "a part of the bot is gone; it is started again");
+        pause
+    }
+
+    /// Records whether a part is gone.
+    fn note(&self, name: &str, is_gone: bool) {
+        let mut parts = self.lock();
+        let part = parts.entry(name.to_owned()).or_default();
+        part.restarts += u64::from(part.is_gone && !is_gone);
+        part.is_gone = is_gone;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Part>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -115,5 +211,18 @@ mod tests {
         stopper.stop();
         kept.await.unwrap();
         assert!(roster.gone().is_empty());
+    }
+
+    #[test]
+    fn a_thread_that_panics_or_ends_runs_again_until_all_is_over() {
+        let (roster, runs) = (Roster::default(), AtomicU32::new(0));
+        let is_over = || runs.load(Ordering::SeqCst) == 3;
+        roster.keep_thread("test", is_over, || {
+            assert!(roster.gone().is_empty());
+            assert!(runs.fetch_add(1, Ordering::SeqCst) > 0, "a panic of the test");
+        });
+        assert_eq!((roster.restarts(), roster.gone()), (vec![("test".to_owned(), 2)], Vec::new()));
+        roster.keep_thread("other", || true, || panic!("a panic of the test"));
+        assert!(roster.gone().is_empty(), "at the end nobody is missed");
     }
 }

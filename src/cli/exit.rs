@@ -77,11 +77,6 @@ pub(super) fn explain(error: &anyhow::Error) {
     note!("npubbot: {error:#}");
 }
 
-/// Whether a service that ended with this error should be started again.
-pub(super) fn is_worth_a_restart(error: &anyhow::Error) -> bool {
-    code(error) != Repair::Person.code()
-}
-
 /// The exit code of an error.
 pub(super) fn code(error: &anyhow::Error) -> u8 {
     // A message of ours without a type asks a person for something else.

@@ -11,7 +11,7 @@ use crate::vault::{self, IdentityFile, PassphraseSource, Unlock, Vault};
 use age::secrecy::SecretString;
 use anyhow::{Context, anyhow, bail, ensure};
 use clap::Args;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
@@ -89,34 +89,6 @@ impl UnlockFlags {
                 need_terminal("--passphrase-file FILE or --age-identity FILE")?;
                 PassphraseSource::Person { prompt: prompt.to_owned(), twice }
             }
-        })
-    }
-
-    /// Writes the passphrase or key (from the flags, else from the terminal) to a file that only
-    /// this user can read. Replaces an earlier file. Returns the way to open the secret with it.
-    ///
-    /// Errors: the passphrase or key is empty or cannot be obtained, or the file cannot be written.
-    pub fn keep(&self, file: &Path, prompt: &str) -> anyhow::Result<PassphraseSource> {
-        let named = self.means(prompt, false)?;
-        let text = match &named {
-            PassphraseSource::AgeIdentityFile(key) => std::fs::read_to_string(key)
-                .map(Zeroizing::new)
-                .with_context(|| format!("the key file {} cannot be read", key.display()))?,
-            PassphraseSource::PassphraseFile(from) => first_line(from)?,
-            PassphraseSource::Person { prompt, twice } => ask_at_terminal(prompt, *twice, false)?,
-        };
-        if text.is_empty() {
-            bail!(EMPTY_PASSPHRASE);
-        }
-        match std::fs::remove_file(file) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
-            _ => {}
-        }
-        let written = files::create_new(file).and_then(|mut new| new.write_all(text.as_bytes()));
-        written.with_context(|| format!("{} cannot be written", file.display()))?;
-        Ok(match named {
-            PassphraseSource::AgeIdentityFile(_) => PassphraseSource::AgeIdentityFile(file.to_owned()),
-            _ => PassphraseSource::PassphraseFile(file.to_owned()),
         })
     }
 }

@@ -20,7 +20,6 @@ mod output;
 mod patterns;
 mod search_flags;
 mod serve;
-mod service;
 #[cfg(test)]
 mod tests;
 #[cfg(feature = "top")]
@@ -85,9 +84,6 @@ enum CliCommand {
     Demo(demo::Demo),
     /// Run the bot until Ctrl-C. Needs an identity: see `init`.
     Serve(serve::Serve),
-    /// Install the bot as a service of Windows, or remove it.
-    #[command(subcommand, after_help = service::EXAMPLES)]
-    Service(service::ServiceCommand),
     /// Write a configuration and make a bot's identity.
     Init(init::Init),
     #[command(flatten)]
@@ -126,6 +122,7 @@ enum CliCommand {
     #[command(hide = true)]
     Vault,
     /// Talk to strangers for a bot. `serve` starts it.
+    #[cfg(supervised)]
     #[command(hide = true)]
     Network(serve::NetworkProcess),
     /// Search on one device. `serve` starts it.
@@ -176,6 +173,7 @@ impl Cli {
         }
         log_writer::take_panics();
         // It starts its log behind its walls, because the log is a thread.
+        #[cfg(supervised)]
         if let CliCommand::Network(network) = self.command {
             return network.run();
         }
@@ -187,7 +185,6 @@ impl Cli {
             #[cfg(feature = "demo")]
             CliCommand::Demo(demo) => demo.run(),
             CliCommand::Serve(serve) => serve.run(log),
-            CliCommand::Service(service) => service.run(log),
             CliCommand::Init(init) => init.run(),
             CliCommand::Operate(operate) => operate.run(),
             #[cfg(feature = "top")]
@@ -207,6 +204,7 @@ impl Cli {
             #[cfg(feature = "fleet")]
             CliCommand::Fleet(fleet) => fleet.run(),
             CliCommand::Vault => identity::serve_vault(),
+            #[cfg(supervised)]
             CliCommand::Network(network) => network.run(),
             CliCommand::Device => serve_device(),
             CliCommand::Completions { shell } => {
@@ -252,7 +250,6 @@ impl CliCommand {
             CliCommand::Serve(_) => "info",
             #[cfg(feature = "fleet")]
             CliCommand::Worker(_) => "info",
-            CliCommand::Service(service) => service.usual_log_level(),
             // Its findings already say what warnings in the log would say.
             CliCommand::Doctor(_) => "error",
             _ => "warn",

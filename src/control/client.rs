@@ -1,7 +1,7 @@
 //! The operator's side of the local socket.
 
 use super::protocol::{OperatorCommand, ReplyLine, SocketReply, SocketRequest, VERSION, socket};
-use crate::os::local_socket::Client;
+use crate::os::local_client::Client;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::time::Duration;

@@ -5,7 +5,7 @@ use super::jobs::JobState;
 use super::open::Ledger;
 use super::outbox::queue;
 use super::rows::{LedgerError, read_relays, seconds, write_patterns, write_relays};
-use crate::fault::{self, Step};
+use crate::fault;
 use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
 use crate::language::Language;
 use crate::message::GiftWrap;
@@ -162,10 +162,10 @@ impl Ledger {
                 .iter()
                 .map(|answer| record_answer(transaction, self.budget(), answer, now))
                 .collect::<Result<_, _>>()?;
-            fault::before(Step::Answer);
+            fault::before("answer");
             Ok(outcome.iter().any(|(recorded, _)| *recorded == Recorded::Now).then_some(()))
         })?;
-        fault::after(Step::Answer);
+        fault::after("answer");
         Ok(outcome)
     }
 }

@@ -6,7 +6,7 @@
 use super::open::Ledger;
 use super::outbox::queue;
 use super::rows::{DAY, JOB_COLUMNS, LedgerError, jobs, seconds, unsigned, write_meta};
-use crate::fault::{self, Step};
+use crate::fault;
 use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
 use crate::key::HalfPoint;
 use crate::language::Language;
@@ -138,7 +138,7 @@ impl Ledger {
     fn end_and_queue(&self, job: JobId, state: JobState, message: &GiftWrap) -> Result<bool, LedgerError> {
         let now = self.now();
         let done = self.write(|transaction| end_job(self, transaction, job, state, message, now))?;
-        fault::after(Step::Found);
+        fault::after("found");
         Ok(done.is_some())
     }
 
@@ -244,7 +244,7 @@ pub(super) fn end_job(
     }
     let result_of = (state == JobState::Found).then_some(job);
     queue(transaction, ledger.budget(), message, result_of, &seen_on, now)?;
-    fault::before(Step::Found);
+    fault::before("found");
     if let Some(family) = family.filter(|_| state == JobState::Found) {
         record_used_half(transaction, &family)?;
         // The file is written before this transaction is committed: a half that is not in the file
@@ -350,10 +350,10 @@ impl Ledger {
                      ON CONFLICT (job) DO UPDATE SET pattern = ?2, wrap = ?3, json = ?4, expires_at = ?5",
                 )?
                 .execute(params![job.0, pattern.as_str(), result.id, result.json, seconds(result.expires_at)])?;
-            fault::before(Step::Keep);
+            fault::before("keep");
             Ok(Some(()))
         })?;
-        fault::after(Step::Keep);
+        fault::after("keep");
         Ok(kept.is_some())
     }
 
@@ -392,7 +392,7 @@ impl Ledger {
             let Some(result) = kept else { return Ok(None) };
             end_job(self, transaction, job, JobState::Found, &result, now)
         })?;
-        fault::after(Step::Found);
+        fault::after("found");
         Ok(done.is_some())
     }
 }

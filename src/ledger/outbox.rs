@@ -6,7 +6,7 @@ use super::rows::{
     DAY, LedgerError, RowKind, column, read_meta, read_relays, seconds, set_aside, unreadable, unsigned, write_meta,
     write_relays,
 };
-use crate::fault::{self, Step};
+use crate::fault;
 use crate::hours::date;
 use crate::job::{Asker, JobId};
 use crate::message::GiftWrap;
@@ -111,7 +111,7 @@ impl Ledger {
             Ok((!attempts.is_empty()).then_some(()))
         })?;
         if delivers {
-            fault::after(Step::Deliver);
+            fault::after("deliver");
         }
         Ok(())
     }
@@ -121,7 +121,7 @@ impl Ledger {
     pub fn acknowledge(&self, message: MessageId, relay: &str) -> Result<(), LedgerError> {
         let now = self.now();
         if self.write(|transaction| acknowledge(transaction, message, relay, now).map(Some))? == Some(true) {
-            fault::after(Step::Deliver);
+            fault::after("deliver");
         }
         Ok(())
     }
@@ -140,7 +140,7 @@ fn acknowledge(transaction: &Transaction<'_>, message: MessageId, relay: &str, n
         .execute([message.0])?;
     if delivered > 0 {
         count_today(transaction, now, "delivered")?;
-        fault::before(Step::Deliver);
+        fault::before("deliver");
     }
     Ok(delivered > 0)
 }

@@ -94,9 +94,9 @@ pub(super) struct Handles {
 }
 
 impl Handles {
-    /// The tasks and threads of the service, of the search, and of the vault.
+    /// The tasks and threads of the service and of the search.
     pub fn rosters(&self) -> impl Iterator<Item = &Roster> {
-        [&self.context.roster, self.scheduler.roster()].into_iter().chain(self.context.vault.roster())
+        [&self.context.roster, self.scheduler.roster()].into_iter()
     }
 
     /// The tasks and threads that are gone now.

@@ -26,14 +26,14 @@ use crate::config::{Config, RelayEntry};
 use crate::control::ControlServer;
 use crate::device_cache;
 use crate::device_process;
-use crate::fault::{self, Step};
+use crate::fault;
 use crate::ledger::{self, Ledger, LedgerError, Totals};
 use crate::nostr::{Reach, Relays, nip11};
-use crate::roster::{KeepTasks, Roster, task};
+use crate::roster::{Roster, task};
 use crate::scheduler::{DeviceOpener, Scheduler};
 use crate::search::Surroundings;
 use crate::shutdown::{self, Shutdown, Stopper};
-use crate::vault::{DeviceFolders, DirectSpawner, PublicSettings, Spawner, Vault};
+use crate::vault::{DirectSpawner, PublicSettings, Spawner, Vault};
 use crate::web::PAGE_SHA256;
 use askers::Access;
 use context::{Handles, ServiceContext, Wakes};
@@ -81,7 +81,7 @@ impl Service {
     ///
     /// Errors: a ledger or devices that cannot be opened, or a relay whose address cannot be used.
     pub async fn start(config: Config, data: &Path, vault: Vault, clock: Clock) -> anyhow::Result<Service> {
-        let devices = DirectSpawner::of_devices(DeviceFolders { kernels: Some(data.to_owned()) })?;
+        let devices = DirectSpawner::of_devices(Some(data.to_owned()))?;
         Service::start_with(config, data, vault, clock, devices).await
     }
 
@@ -240,7 +240,7 @@ impl Service {
     /// Ends cleanly within two seconds. Unsent messages are in the ledger and are sent after the
     /// next start.
     pub async fn stop(mut self) {
-        fault::before(Step::Stop);
+        fault::before("stop");
         self.stopper.stop();
         let Handles { context, scheduler, relays } = self.handles;
         scheduler.close();
@@ -263,7 +263,7 @@ impl Service {
         let _ = tokio::time::timeout(RELAYS_END_TIMEOUT, relays.disconnect()).await;
         // A thread that hangs may still hold the ledger. It must not touch the file later.
         context.ledger.close();
-        fault::after(Step::Stop);
+        fault::after("stop");
     }
 }
 
@@ -276,11 +276,11 @@ fn start_search(context: &ServiceContext, opener: DeviceOpener) -> anyhow::Resul
     scheduler.pause(context.ledger.paused_until()?.is_some());
     let open = context.ledger.open_jobs()?;
     tracing::info!(jobs = open.len(), "open jobs are taken up");
-    fault::before(Step::TakeUp);
+    fault::before("takeup");
     for job in open {
         scheduler.add(job.id, job.spec);
     }
-    fault::after(Step::TakeUp);
+    fault::after("takeup");
     Ok(Arc::new(scheduler))
 }
 

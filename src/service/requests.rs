@@ -5,7 +5,7 @@ use super::backlog::{AnswerLimits, AnswerVerdict, Backlog, MAX_BATCH, QueuedRequ
 use super::context::{HourlyLine, ServiceContext, or_warn};
 use crate::bot::{self, AskerRequest, BotReply, Facts};
 use crate::config::Who;
-use crate::fault::{self, Step};
+use crate::fault;
 use crate::job::{Asker, JobId, Priority};
 use crate::key::{Npub, Work};
 use crate::ledger::{AnsweredMessage, Effect, LedgerError, Recorded};
@@ -187,9 +187,9 @@ impl Requests {
                 self.context.pulse.too_old.fetch_add(1, Ordering::Relaxed);
                 continue;
             }
-            fault::before(Step::Decide);
+            fault::before("decide");
             let (answer, reply) = self.decide(queued, next_job, &answers)?;
-            fault::after(Step::Decide);
+            fault::after("decide");
             next_job.0 += i64::from(matches!(answer.effect, Effect::Accept(..)));
             answers.push(answer);
             replies.push(reply);
@@ -198,9 +198,9 @@ impl Requests {
         if answers.is_empty() {
             return Ok(());
         }
-        fault::before(Step::SealAnswer);
+        fault::before("sealanswer");
         self.seal(&mut answers, replies)?;
-        fault::after(Step::SealAnswer);
+        fault::after("sealanswer");
         let recorded = ledger.answer_all(&answers)?;
         for ((answer, wrap), (recorded, ended)) in answers.into_iter().zip(wraps).zip(recorded) {
             match recorded {
@@ -340,9 +340,9 @@ impl Requests {
     fn act(&self, effect: Effect, ended: &[JobId]) {
         if let Effect::Accept(job, spec) = effect {
             tracing::info!(%job, patterns = spec.patterns.len(), split = spec.half.is_some(), "accepted");
-            fault::before(Step::Add);
+            fault::before("add");
             self.scheduler.add(job, spec);
-            fault::after(Step::Add);
+            fault::after("add");
         }
         for &job in ended {
             tracing::info!(%job, "cancelled");

@@ -3,7 +3,7 @@
 
 use super::context::{HourlyLine, ServiceContext};
 use crate::bot::notices::{self, ResultKind};
-use crate::fault::{self, Step};
+use crate::fault;
 use crate::job::JobId;
 use crate::ledger::{Job, LedgerError};
 use crate::message::GiftWrap;
@@ -48,7 +48,7 @@ impl FindHandler for Results {
             tracing::error!(job = %job.id, "a find fits no pattern of its job; it is dropped and searched again");
             return FindOutcome::GoesOn;
         }
-        fault::before(Step::Redeem);
+        fault::before("redeem");
         let result = match self.redeem(&job, &find) {
             Ok(result) => result,
             Err(error) => {
@@ -56,7 +56,7 @@ impl FindHandler for Results {
                 return FindOutcome::GoesOn;
             }
         };
-        fault::after(Step::Redeem);
+        fault::after("redeem");
         if job.spec.best.is_none() {
             return self.record(job.id, "found", || self.context.ledger.found(job.id, &result));
         }

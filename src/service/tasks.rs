@@ -6,7 +6,7 @@ use super::requests::Requests;
 use crate::duration::humanize;
 use crate::nostr::{Arrival, Awaited, Inbox, Outbox, Presence, Publisher, SeenIds, Watchdog};
 use crate::pattern::{Difficulty, Rate};
-use crate::roster::{KeepTasks, Task, task};
+use crate::roster::{Task, task};
 use crate::scheduler::{Rest, Scheduler};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

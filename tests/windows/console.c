@@ -2,8 +2,8 @@
  *
  *     console.exe [-e] PROGRAM ARGUMENTS…
  *
- * Each line of standard input is a deed: `c` is Ctrl-C, `w` closes the console's window, `l` is what
- * a window is told at log-off, `k` ends the process by force. When the program has ended, its exit
+ * Each line of standard input is a deed: `c` is Ctrl-C, `w` closes the console's window, `k`
+ * ends the process by force. When the program has ended, its exit
  * code and the milliseconds since the last deed are printed. With -e its standard error is the
  * console, and whether that shows colours by then (0 or 1) is printed too.
  *
@@ -43,14 +43,6 @@ static BOOL close_window(void) {
     return told;
 }
 
-/* Tells the program's own window, which is never shown, that the session ends. */
-static BOOL CALLBACK log_off(HWND window, LPARAM told) {
-    DWORD owner = 0;
-    GetWindowThreadProcessId(window, &owner);
-    if (owner == process.dwProcessId) *(BOOL *)told |= PostMessageA(window, WM_ENDSESSION, TRUE, 0);
-    return TRUE;
-}
-
 static DWORD WINAPI obey(LPVOID unused) {
     char line[16];
     (void)unused;
@@ -59,7 +51,6 @@ static DWORD WINAPI obey(LPVOID unused) {
         since = GetTickCount64();
         if (line[0] == 'c') done = GenerateConsoleCtrlEvent(CTRL_C_EVENT, 0);
         if (line[0] == 'w') done = close_window();
-        if (line[0] == 'l') EnumWindows(log_off, (LPARAM)&done);
         if (line[0] == 'k') done = TerminateProcess(process.hProcess, 9);
         if (!done) fprintf(stderr, "%c: error %lu\n", line[0], GetLastError());
         if (WaitForSingleObject(process.hProcess, PATIENCE) == WAIT_TIMEOUT) TerminateProcess(process.hProcess, 99);

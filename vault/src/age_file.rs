@@ -59,8 +59,6 @@ pub(super) fn replace(path: &Path, unlock: &Unlock, text: &SecretText, source: S
 }
 
 /// Writes a locked file's bytes to a new file at `path` (permissions 0600).
-///
-/// Errors: [`VaultError::FileExists`], [`VaultError::File`], [`VaultError::NoRandomness`].
 pub(super) fn write(path: &Path, locked: &[u8], source: Source) -> Result<(), VaultError> {
     write_at_once(path, locked, source, |new, path| fs::hard_link(new, path)).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => VaultError::FileExists { path: path.display().to_string() },
@@ -90,8 +88,6 @@ pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<SecretText, VaultErro
 
 /// Checks a file without opening it: that it is an `age` file, and long enough for a text of
 /// `least` bytes.
-///
-/// Errors: [`VaultError::File`].
 pub(super) fn inspect(path: &Path, least: usize) -> Result<(), VaultError> {
     /// Bytes that age adds to a short text: a nonce and a tag.
     const ADDED: usize = 32;

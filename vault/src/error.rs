@@ -138,14 +138,13 @@ pub enum VaultError {
     /// A system call filter, such as that of a service manager, ended the vault or the network
     /// process.
     #[error(
-        "a process of the bot cannot be started: a system call filter ended it ({status}). It forbids {calls}; allow it \
-         with SystemCallFilter= in the unit"
+        "a process of the bot cannot be started: a system call filter ended it ({status}). Allow the groups \
+         @system-service, @memlock and @sandbox with SystemCallFilter= in the unit (where systemd knows no @sandbox: \
+         landlock_create_ruleset, landlock_restrict_self and seccomp)"
     )]
     Forbidden {
         /// The signal.
         status: String,
-        /// The forbidden calls, and their group.
-        calls: String,
     },
     /// The vault process has ended and is not back yet.
     #[error("the vault process has ended; it is started again")]

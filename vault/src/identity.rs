@@ -16,8 +16,6 @@ use std::path::{Path, PathBuf};
 const NSEC: usize = 63;
 
 /// Makes a new identity in `path`.
-///
-/// Errors: as [`age_file::create`], and [`VaultError::NoRandomness`].
 pub(super) fn create(path: &Path, unlock: &Unlock, source: Source) -> Result<Signing, VaultError> {
     age_file::refuse_existing(path)?;
     let bot = Signing::draw(source)?;
@@ -97,44 +95,7 @@ pub enum PassphraseSource {
     },
 }
 
-/// What a new vault process says before it answers requests.
-#[derive(Serialize, Deserialize)]
-pub(super) enum Greeting {
-    /// The next thing that it does, which a system call filter may forbid.
-    Step(Step),
-    /// It answers requests now, or it cannot.
-    Over(Result<Ready, VaultError>),
-}
-
-/// A step of a new vault process, with the system calls that only this step makes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) enum Step {
-    /// Keeps its memory from other programs and from swap.
-    HideMemory,
-    /// Opens the identity or half, and starts threads.
-    Open,
-    /// Closes files and sockets to itself.
-    Landlock,
-    /// Forbids itself the system calls that it does not need.
-    Seccomp,
-}
-
-impl Step {
-    /// The system calls of this step and their group in systemd, for the operator.
-    pub(super) fn calls(self) -> &'static str {
-        match self {
-            Step::HideMemory => "mlockall, of the group @memlock",
-            Step::Open => "one of the calls of the group @system-service",
-            Step::Landlock => {
-                "landlock_create_ruleset or landlock_restrict_self, of the group @sandbox (where systemd knows no such \
-                 group, name the calls)"
-            }
-            Step::Seccomp => "seccomp, of the group @sandbox (where systemd knows no such group, name the call)",
-        }
-    }
-}
-
-/// The greeting of a vault process that has opened its identity.
+/// What a new vault process says once it has opened its identity.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Ready {
     /// The public key of the identity.

@@ -21,15 +21,12 @@
 //! no second try if a later step fails.
 
 mod age_file;
-mod announcement;
 mod answering;
 mod error;
 #[doc(hidden)]
 pub mod frame;
 mod half;
-mod half_vault;
 mod identity;
-mod link;
 pub mod message;
 #[doc(hidden)]
 pub mod os;
@@ -37,15 +34,13 @@ mod process;
 mod public;
 mod random;
 mod request;
-#[doc(hidden)]
-pub mod roster;
 mod seal;
 mod secret;
 mod secrets;
-mod signer;
 mod spawner;
 mod start_points;
 #[cfg(any(test, feature = "test-util"))]
+#[path = "tests/testing.rs"]
 mod testing;
 mod ticket;
 mod unwrap;
@@ -57,18 +52,14 @@ mod tests;
 use npubbot_miner::{clock, key, pattern};
 
 pub use age_file::{BackupKey, decrypt, encrypt};
-pub use announcement::{ANNOUNCEMENT, Announcement};
 pub use answering::answer;
 pub use error::{UnwrapError, VaultError};
-pub use half_vault::HalfVault;
+pub use half::HalfVault;
 pub use identity::{IdentityFile, NEEDS_PERSON, PassphraseSource, Unlock, inspect as inspect_identity, relock};
-pub use message::{Claim, Opened, Rumor, VerifiedEvent};
+pub use message::{ANNOUNCEMENT, Announcement, Claim, Opened, Rumor, VerifiedEvent};
 pub use os::MissingWall;
-pub use public::{PublicRelay, PublicSettings};
-#[cfg(any(test, feature = "test-util"))]
-pub use request::BreakOut;
-pub use signer::BotSigner;
-pub use spawner::{DeviceFolders, DirectSpawner, Process, ProcessEnd, ProcessRequest, Spawned, Spawner};
+pub use public::{BotSigner, PublicRelay, PublicSettings};
+pub use spawner::{DirectSpawner, Process, ProcessEnd, ProcessRequest, Spawned, Spawner};
 pub use start_points::StartId;
 pub use ticket::{Asked, Order, Reader, Wanted};
 pub use unwrap::GIFT_WRAPS;

@@ -2,20 +2,21 @@
 
 use super::error::VaultError;
 use super::frame::{self, Sender, lock};
-use super::identity::{Greeting, Ready, Step};
+use super::identity::Ready;
 use super::request::{Answer, Request};
-use super::roster::Roster;
-use super::spawner::{self, ProcessRequest, Spawned, Spawner};
+use super::secrets::Secrets;
+use super::spawner::{self, ProcessEnd, ProcessRequest, Spawned, Spawner};
 use crate::os::MissingWall;
 use crate::os::channel::{Closer, Reader, Writer};
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-/// The name of the thread that watches the process.
-const WATCHER: &str = "vault";
-
+/// Longest time that a request waits for the next vault process after one has ended. Longer than a
+/// start takes, shorter than the time that a clean stop may take.
+const RESTART_TIMEOUT: Duration = Duration::from_millis(1500);
 /// Limit on how many times a request is sent, if the vault process ends before it answers. It stops
 /// a request that makes every vault process end.
 const ATTEMPTS: usize = 3;
@@ -29,6 +30,7 @@ const LAST_PAUSE: Duration = Duration::from_secs(10);
 /// A vault process. Ends it on drop.
 pub(super) struct Process {
     shared: Arc<Shared>,
+    missing_walls: Vec<MissingWall>,
 }
 
 /// The vault process itself.
@@ -40,8 +42,6 @@ struct Shared {
     state: Mutex<State>,
     /// Notified when a process is connected, and when the vault is closed.
     changed: Condvar,
-    /// The thread that watches the process.
-    roster: Roster,
 }
 
 /// The connection, and the requests that have no answer yet.
@@ -54,8 +54,6 @@ struct State {
     is_closed: bool,
     /// Why the last start failed.
     trouble: Option<String>,
-    /// The walls that could not be raised.
-    missing_walls: Vec<MissingWall>,
     /// Number of the last request.
     last: u64,
     waiting: HashMap<u64, (usize, mpsc::Sender<(usize, Answer)>)>,
@@ -76,35 +74,29 @@ impl Process {
     ///
     /// Errors: [`VaultError::Process`], and those of opening or making the identity.
     pub(super) fn start(spawner: Arc<dyn Spawner>) -> Result<Process, VaultError> {
-        let started = spawn(&*spawner)?;
-        let (key, state, changed, roster) = (started.key, Mutex::default(), Condvar::new(), Roster::default());
-        let shared = Arc::new(Shared { spawner, key, state, changed, roster });
+        let mut started = spawn(&*spawner)?;
+        let missing_walls = std::mem::take(&mut started.missing_walls);
+        let (key, state, changed) = (started.key, Mutex::default(), Condvar::new());
+        let shared = Arc::new(Shared { spawner, key, state, changed });
         let (mut connected, watched) = (Some(shared.connect(started)), Arc::clone(&shared));
-        let watch = move || {
-            let is_over = || lock(&watched.state).is_closed;
-            watched.roster.keep_thread(WATCHER, is_over, || {
-                let next = connected.take().or_else(|| {
-                    // This thread has panicked, and nobody read the answers of the process.
-                    watched.disconnect();
-                    watched.restart(FIRST_PAUSE)
-                });
-                if let Some((child, reader)) = next {
-                    watched.watch(child, reader);
-                }
+        let mut watch = move || {
+            let next = connected.take().or_else(|| {
+                // This thread has panicked, and nobody read the answers of the process.
+                watched.disconnect();
+                watched.restart(FIRST_PAUSE)
             });
+            if let Some((child, reader)) = next {
+                watched.watch(child, reader);
+            }
         };
-        std::thread::Builder::new().name(WATCHER.to_owned()).spawn(watch).map_err(no_process)?;
-        Ok(Process { shared })
+        let watch = move || while catch_unwind(AssertUnwindSafe(&mut watch)).is_err() {};
+        std::thread::Builder::new().name("vault".to_owned()).spawn(watch).map_err(no_process)?;
+        Ok(Process { shared, missing_walls })
     }
 
     /// The key of the identity.
     pub(super) fn public_key(&self) -> nostr::PublicKey {
         self.shared.key
-    }
-
-    /// The thread that watches the process.
-    pub(super) fn roster(&self) -> &Roster {
-        &self.shared.roster
     }
 
     /// Id of the process; `None` while there is none.
@@ -114,7 +106,7 @@ impl Process {
 
     /// The walls of the process that could not be raised.
     pub(super) fn missing_walls(&self) -> Vec<MissingWall> {
-        lock(&self.shared.state).missing_walls.clone()
+        self.missing_walls.clone()
     }
 
     /// Why there is no process; `None` while it works.
@@ -128,8 +120,6 @@ impl Process {
 
     /// Sends requests together and waits for their answers, in the order of the requests. If the
     /// process ends meanwhile, waits at most `patience` for the next one and asks again.
-    ///
-    /// Errors: [`VaultError::Gone`].
     pub(super) fn ask(&self, requests: &[Request], patience: Duration) -> Result<Vec<Answer>, VaultError> {
         let mut answers: Vec<Option<Answer>> = requests.iter().map(|_| None).collect();
         let deadline = Instant::now().checked_add(patience);
@@ -205,7 +195,6 @@ impl Shared {
         state.closer = Some(started.closer);
         state.sender = Some(Arc::new(started.sender));
         state.process_id = Some(started.child.id());
-        state.missing_walls = started.missing_walls;
         state.trouble = None;
         self.changed.notify_all();
         (started.child, started.reader)
@@ -217,7 +206,6 @@ impl Shared {
         loop {
             let began = Instant::now();
             while let Ok(Some(answers)) = frame::read::<(u64, Answer)>(&mut reader) {
-                self.roster.check(WATCHER);
                 let mut state = lock(&self.state);
                 for (number, answer) in answers {
                     if let Some((at, to)) = state.waiting.remove(&number) {
@@ -325,34 +313,151 @@ fn log_errors(errors: impl Read + Send + 'static) -> std::io::Result<()> {
 /// Waits for the key of the identity and the missing walls of a new process. This may take until a
 /// person has typed a passphrase.
 fn greet(reader: &mut Reader, child: &mut Child) -> Result<(nostr::PublicKey, Vec<MissingWall>), VaultError> {
-    let mut last = None;
-    loop {
-        let greetings = match frame::read::<Greeting>(reader) {
-            Ok(Some(greetings)) => greetings,
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(no_process(error)),
-            Ok(None) | Err(_) => return Err(ended(child, last)),
-        };
-        for greeting in greetings {
-            match greeting {
-                Greeting::Step(step) => last = Some(step),
-                Greeting::Over(over) => {
-                    let Ready { key, missing_walls } = over?;
-                    return Ok((nostr::PublicKey::from_slice(&key).map_err(no_process)?, missing_walls));
-                }
-            }
+    match frame::read::<Result<Ready, VaultError>>(reader).map(|greeting| greeting.and_then(|mut items| items.pop())) {
+        Ok(Some(greeting)) => {
+            let Ready { key, missing_walls } = greeting?;
+            Ok((nostr::PublicKey::from_slice(&key).map_err(no_process)?, missing_walls))
         }
-    }
-}
-
-/// The error of a process that ended before it answered.
-fn ended(child: &mut Child, step: Option<Step>) -> VaultError {
-    let end = child.end();
-    match end.is_forbidden_call {
-        true => VaultError::Forbidden { status: end.status, calls: step.unwrap_or(Step::Open).calls().to_owned() },
-        false => no_process(format!("it ended at once ({})", end.status)),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(no_process(error)),
+        Ok(None) | Err(_) => Err(match child.end() {
+            ProcessEnd { status, is_forbidden_call: true, .. } => VaultError::Forbidden { status },
+            ProcessEnd { status, .. } => no_process(format!("it ended at once ({status})")),
+        }),
     }
 }
 
 fn no_process(reason: impl ToString) -> VaultError {
     VaultError::Process { reason: reason.to_string() }
+}
+
+/// The place of the secrets. Cheap to clone.
+#[derive(Clone)]
+pub(super) enum Link {
+    /// In the vault process.
+    Process(Arc<Process>),
+    /// In this process, for tests.
+    Here(Arc<Secrets>),
+}
+
+impl Link {
+    /// The vault process, if there is one.
+    pub(super) fn process(&self) -> Option<&Process> {
+        match self {
+            Link::Process(process) => Some(process),
+            Link::Here(_) => None,
+        }
+    }
+
+    /// The key of the identity.
+    pub(super) fn public_key(&self) -> nostr::PublicKey {
+        match self {
+            Link::Process(process) => process.public_key(),
+            Link::Here(secrets) => secrets.public_key(),
+        }
+    }
+
+    /// Sends one request and returns the answer.
+    ///
+    /// Errors: the reason why the vault refuses the request; [`VaultError::Gone`].
+    pub(super) fn ask(&self, request: Request) -> Result<Answer, VaultError> {
+        let answer = match self {
+            Link::Here(secrets) => secrets.answer(request),
+            Link::Process(process) => process.ask(&[request], RESTART_TIMEOUT)?.pop().ok_or(VaultError::Failed)?,
+        };
+        match answer {
+            Answer::Refused(error) => Err(error),
+            answer => Ok(answer),
+        }
+    }
+
+    /// Sends requests to the vault together and returns the answers, in the order of the requests.
+    /// A vault process works on all cores.
+    pub(super) fn ask_all(&self, requests: Vec<Request>) -> Result<Vec<Answer>, VaultError> {
+        match self {
+            Link::Process(process) => process.ask(&requests, RESTART_TIMEOUT),
+            Link::Here(secrets) => Ok(answer_here(secrets, requests)),
+        }
+    }
+
+    /// Like [`Link::ask_all`], but waits as long as the vault process is away. If the process ends
+    /// again and again, the requests are sent one by one, and only the request that ends the
+    /// process is refused.
+    pub(super) fn ask_patiently(&self, requests: Vec<Request>) -> Vec<Answer> {
+        let process = match self {
+            Link::Process(process) => process,
+            Link::Here(secrets) => return answer_here(secrets, requests),
+        };
+        let alone = |request| match process.ask(std::slice::from_ref(request), Duration::MAX) {
+            Ok(mut answers) => answers.pop().unwrap_or(Answer::Refused(VaultError::Failed)),
+            Err(error) => Answer::Refused(error),
+        };
+        match process.ask(&requests, Duration::MAX) {
+            Ok(answers) => answers,
+            Err(_) => requests.iter().map(alone).collect(),
+        }
+    }
+}
+
+fn answer_here(secrets: &Secrets, requests: Vec<Request>) -> Vec<Answer> {
+    requests.into_iter().map(|request| secrets.answer(request)).collect()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use crate::os::channel::Ends;
+    use std::os::unix::net::UnixStream;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// Starts vaults that end at their first request.
+    #[derive(Default)]
+    struct Fragile(AtomicU32);
+
+    struct Ended(u32);
+
+    impl spawner::Process for Ended {
+        fn id(&self) -> u32 {
+            self.0
+        }
+
+        fn end(&mut self) -> ProcessEnd {
+            ProcessEnd::unknown("a test".to_owned())
+        }
+    }
+
+    impl Spawner for Fragile {
+        fn start(&self, _: &ProcessRequest) -> io::Result<Spawned> {
+            let (ours, mut theirs) = UnixStream::pair()?;
+            let id = self.0.fetch_add(1, Ordering::SeqCst) + 1;
+            std::thread::spawn(move || {
+                let key = nostr::Keys::parse(&"01".repeat(32)).unwrap().public_key().to_bytes();
+                let greeting: Result<Ready, VaultError> = Ok(Ready { key, missing_walls: Vec::new() });
+                let sender = Sender::new(theirs.try_clone().unwrap());
+                sender.send([frame::encode(&greeting).unwrap()]).unwrap();
+                let _ = frame::read::<(u64, Request)>(&mut theirs);
+            });
+            Ok(Spawned { ends: Ends::of(ours.into())?, errors: None, process: Box::new(Ended(id)) })
+        }
+
+        fn need(&self) -> Option<&'static str> {
+            None
+        }
+
+        fn is_bot(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn a_request_that_ends_every_vault_is_given_up_after_three() {
+        let spawner = Arc::new(Fragile::default());
+        let process = Process::start(Arc::clone(&spawner) as Arc<dyn Spawner>).unwrap();
+        for given_up in 1..4 {
+            let answer = process.ask(&[Request::Discard(Vec::new())], Duration::MAX);
+            assert!(matches!(answer, Err(VaultError::Gone)));
+            // The next vault may be there already.
+            let started = spawner.0.load(Ordering::SeqCst);
+            assert!((3 * given_up..=3 * given_up + 1).contains(&started), "{started}");
+        }
+    }
 }

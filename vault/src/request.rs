@@ -11,8 +11,8 @@ use crate::pattern::Pattern;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// A request to the vault. Events are JSON (NIP-01). No request
-/// names the time: the vault has its own clock.
+/// A request to the vault. Events are JSON (NIP-01). No request names the time: the
+/// vault has its own clock.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) enum Request {
     /// Draw start secrets; with `half`, blindings of that half point.
@@ -52,39 +52,6 @@ pub(super) enum Request {
     OpenNip04(String),
     /// Sign an unsigned public event.
     Sign(String),
-    /// Do what the walls forbid, for tests.
-    #[cfg(any(test, feature = "test-util"))]
-    BreakOut(BreakOut),
-}
-
-/// Something that the walls forbid to the vault, for tests.
-#[cfg(any(test, feature = "test-util"))]
-#[derive(Clone, Copy, Serialize, Deserialize)]
-pub enum BreakOut {
-    /// To open a file.
-    File,
-    /// To make a socket.
-    Socket,
-}
-
-#[cfg(any(test, feature = "test-util"))]
-impl BreakOut {
-    pub(super) fn make(self) -> std::io::Result<()> {
-        match self {
-            BreakOut::File => std::fs::File::open("/dev/null").map(drop),
-            BreakOut::Socket => std::net::UdpSocket::bind("127.0.0.1:0").map(drop),
-        }
-    }
-}
-
-/// Number of start points from which drawing them takes much longer than opening a message.
-const MANY_STARTS: u32 = 64;
-
-impl Request {
-    /// Whether answering takes much longer than opening a message.
-    pub(super) fn is_long(&self) -> bool {
-        matches!(self, Request::OpenStarts { count, .. } if *count > MANY_STARTS)
-    }
 }
 
 /// A request about an asker's half.

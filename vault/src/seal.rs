@@ -89,8 +89,6 @@ pub(super) fn seal(
 
 /// Encrypts and signs a message of kind 4 (NIP-04), for clients without NIP-17. Everybody can see
 /// who writes to whom.
-///
-/// Errors: as [`seal`].
 pub(super) fn as_nip04(
     bot: &Signing,
     source: Source,

@@ -8,6 +8,7 @@
 
 use super::error::VaultError;
 use super::random::{Generator, Source};
+use super::request::SecretOutput;
 use crate::key::{HalfPoint, Npub, Offset, SplitTweak, StartPoint, Tweak};
 use bech32::primitives::decode::CheckedHrpstring;
 use bech32::{Bech32, ByteIterExt, Fe32IterExt, Hrp};
@@ -64,6 +65,21 @@ impl Scalar {
             }
         }
         Err(VaultError::NoRandomness)
+    }
+
+    /// Reads bech32 of this kind and length, whose bytes are `first` and the number.
+    fn read(text: &str, kind: Hrp, length: usize, first: &[u8]) -> Option<Scalar> {
+        let checked = CheckedHrpstring::new::<Bech32>(text).ok()?;
+        let mut bytes = checked.byte_iter();
+        let is_kind = checked.hrp() == kind && text.len() == length;
+        if !is_kind || !first.iter().all(|expected| bytes.next() == Some(*expected)) {
+            return None;
+        }
+        let mut scalar = Scalar(Box::new([0; 32]));
+        for place in scalar.0.iter_mut() {
+            *place = bytes.next()?;
+        }
+        Some(scalar)
     }
 
     /// Calls `work` with a copy in libsecp256k1's form, then clears the copy. `None` if the number
@@ -153,18 +169,7 @@ impl HalfKey {
 
     /// Reads `nhalf1…`; `None` for anything else.
     pub(super) fn parse(text: &str) -> Option<HalfKey> {
-        let checked = CheckedHrpstring::new::<Bech32>(text).ok()?;
-        if checked.hrp() != NHALF || text.len() != NHALF_LENGTH {
-            return None;
-        }
-        let mut bytes = checked.byte_iter();
-        if bytes.next()? != HALF_VERSION {
-            return None;
-        }
-        let mut scalar = Scalar(Box::new([0; 32]));
-        for place in scalar.0.iter_mut() {
-            *place = bytes.next()?;
-        }
+        let scalar = Scalar::read(text, NHALF, NHALF_LENGTH, &[HALF_VERSION])?;
         scalar.with_key(|_| ())?;
         Some(HalfKey(scalar))
     }
@@ -204,9 +209,11 @@ impl DerivedKey {
         })
     }
 
-    /// Writes the nsec to a text that is cleared on drop.
-    pub(super) fn write_nsec(&self, text: &mut SecretText) -> fmt::Result {
-        write_bech32(text, NSEC, self.0.0.iter().copied())
+    /// The nsec, in a text that is cleared on drop.
+    pub(super) fn nsec(&self) -> Result<SecretText, VaultError> {
+        let mut text = SecretText::with_capacity(NSEC_LENGTH);
+        write_bech32(&mut text, NSEC, self.0.0.iter().copied()).map_err(|_| VaultError::Unsealable)?;
+        Ok(text)
     }
 
     /// The key as text, encrypted with a password (NIP-49).
@@ -235,16 +242,7 @@ impl Signing {
 
     /// Reads an nsec; `None` for anything else.
     pub(super) fn from_nsec(nsec: &str) -> Option<Signing> {
-        let checked = CheckedHrpstring::new::<Bech32>(nsec).ok()?;
-        if checked.hrp() != NSEC || nsec.len() != NSEC_LENGTH {
-            return None;
-        }
-        let mut scalar = Scalar(Box::new([0; 32]));
-        let mut bytes = checked.byte_iter();
-        for place in scalar.0.iter_mut() {
-            *place = bytes.next()?;
-        }
-        scalar.with_key(|key| Signing(keys(key)))
+        Scalar::read(nsec, NSEC, NSEC_LENGTH, &[])?.with_key(|key| Signing(keys(key)))
     }
 
     /// The content of the identity file: the nsec on one line, then `line`.
@@ -304,6 +302,11 @@ impl SecretText {
     /// The text; `None` if it is not UTF-8.
     pub(super) fn as_str(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
+    }
+
+    /// The text for the person at this machine.
+    pub(super) fn to_output(&self) -> Result<SecretOutput, VaultError> {
+        self.as_str().map(|text| SecretOutput(text.to_owned())).ok_or(VaultError::Failed)
     }
 
     /// Reads to the end of `reader`. Errors: `reader` fails, or has more bytes than the capacity

@@ -1,16 +1,16 @@
 //! The holder of every secret. It answers requests, and nothing leaves it except in an answer.
 
-use super::announcement::Announcement;
 use super::error::{UnwrapError, VaultError};
 use super::frame::lock;
-use super::half::HeldHalf;
+use super::half::Half;
 use super::identity::Unlock;
+use super::message::Announcement;
 use super::message::{GiftWrap, Opened, OutgoingMessage, Rumor, Ticket, VerifiedEvent};
 use super::public::{DATE_ALLOWANCE, Policy, PublicSettings};
 use super::random::{self, Source};
 use super::request::{Answer, Form, Hit, Request, SecretOutput};
 use super::seal::without_keys;
-use super::secret::{self, DerivedKey, NSEC_LENGTH, SecretText, Signing};
+use super::secret::{self, DerivedKey, Signing};
 use super::start_points::{StartId, StartPoints};
 use super::ticket::{self, Author, Order, Reader};
 use super::{identity, seal, unwrap};
@@ -38,7 +38,7 @@ pub(super) struct Secrets {
     /// Whether the keys are for the person at this machine. If so, there is no stored identity.
     is_local: bool,
     /// The half of the person at this machine.
-    half: Option<Arc<HeldHalf>>,
+    half: Option<Arc<Half>>,
     opened: Arc<Mutex<TokenBucket>>,
     redeemed: Arc<Mutex<TokenBucket>>,
 }
@@ -56,32 +56,24 @@ const REDEEMED_RATE: (u32, u32) = (1_000, 10_000);
 
 impl Secrets {
     /// Makes a new identity in the file at `path`.
-    ///
-    /// Errors: as [`identity::create`].
     pub(super) fn create(path: &Path, unlock: &Unlock) -> Result<Secrets, VaultError> {
         Secrets::with(identity::create(path, unlock, random::system)?)
     }
 
     /// Opens the identity in the file at `path`.
-    ///
-    /// Errors: as [`identity::open`].
     pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<Secrets, VaultError> {
         Secrets::with(identity::open(path, unlock)?)
     }
 
     /// A vault that shows its keys to the person at this machine. Its identity is drawn and not
     /// stored.
-    ///
-    /// Errors: [`VaultError::NoRandomness`].
     pub(super) fn local() -> Result<Secrets, VaultError> {
         let secrets = Secrets::with(Signing::draw(random::system)?)?;
         Ok(Secrets { is_local: true, ..secrets })
     }
 
     /// [`Secrets::local`] with an asker's half.
-    ///
-    /// Errors: [`VaultError::NoRandomness`].
-    pub(super) fn of_half(half: HeldHalf) -> Result<Secrets, VaultError> {
+    pub(super) fn of_half(half: Half) -> Result<Secrets, VaultError> {
         Ok(Secrets { half: Some(Arc::new(half)), ..Secrets::local()? })
     }
 
@@ -212,8 +204,6 @@ impl Secrets {
                     .and_then(|rumor| self.refuse_old(Opened::Message(rumor))),
             ),
             Request::Sign(json) => Answer::Signed(self.policy.sign(&self.bot, self.clock.now(), &json)?),
-            #[cfg(any(test, feature = "test-util"))]
-            Request::BreakOut(attempt) => attempt.make().map(|()| Answer::Done).map_err(|_| VaultError::Failed)?,
         })
     }
 
@@ -250,22 +240,17 @@ impl Secrets {
         order: &Order,
         message: &OutgoingMessage,
     ) -> Result<GiftWrap, VaultError> {
-        let mut nsec = SecretText::with_capacity(NSEC_LENGTH);
-        self.derive(start, hit, Some(order))?.write_nsec(&mut nsec).map_err(|_| VaultError::Unsealable)?;
+        let nsec = self.derive(start, hit, Some(order))?.nsec()?;
         self.seal(message, Some(nsec.as_str().ok_or(VaultError::Unsealable)?))
     }
 
     /// Spends the start point and returns its key, or its tweak.
     fn show(&self, start: StartId, hit: &Hit, form: Form) -> Result<SecretOutput, VaultError> {
-        Ok(SecretOutput(match form {
-            Form::Tweak => self.reveal(start, hit, None)?.to_string(),
-            Form::Locked(password) => self.derive(start, hit, None)?.ncryptsec(&password.0, self.source)?,
-            Form::Nsec => {
-                let mut text = SecretText::with_capacity(NSEC_LENGTH);
-                self.derive(start, hit, None)?.write_nsec(&mut text).map_err(|_| VaultError::Unsealable)?;
-                text.as_str().ok_or(VaultError::Unsealable)?.to_owned()
-            }
-        }))
+        Ok(match form {
+            Form::Tweak => SecretOutput(self.reveal(start, hit, None)?.to_string()),
+            Form::Locked(password) => SecretOutput(self.derive(start, hit, None)?.ncryptsec(&password.0, self.source)?),
+            Form::Nsec => self.derive(start, hit, None)?.nsec()?.to_output()?,
+        })
     }
 
     /// Spends a split start point and returns its tweak, if `order` asks for it. Without an order,

@@ -27,23 +27,6 @@ pub enum ProcessRequest {
     Device,
 }
 
-/// The folders of a device process, its first item.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct DeviceFolders {
-    /// The folder above that of compiled kernels; `None` to keep none.
-    pub kernels: Option<PathBuf>,
-}
-
-impl DeviceFolders {
-    /// Reads the first item of a device process.
-    ///
-    /// Errors: the channel fails or brings something else.
-    pub fn read(from: &mut impl io::Read) -> io::Result<DeviceFolders> {
-        let items = frame::read::<DeviceFolders>(from)?;
-        items.and_then(|mut items| items.pop()).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
-    }
-}
-
 /// Variables of the environment that a GPU's driver and compiler read, by the beginning of their
 /// names. A device process gets these only, and a vault none.
 const DRIVER_VARIABLES: [&str; 6] = ["CUDA_", "NVIDIA_", "LD_LIBRARY_PATH", "NPUBBOT_NVRTC", "HOME", "PATH"];
@@ -52,9 +35,6 @@ const DRIVER_VARIABLES: [&str; 6] = ["CUDA_", "NVIDIA_", "LD_LIBRARY_PATH", "NPU
 const TEST_VARIABLES: [&str; 2] = ["STUB_", "NPUBBOT_TEST_"];
 #[cfg(not(any(test, feature = "test-util")))]
 const TEST_VARIABLES: [&str; 0] = [];
-/// Names the program of device processes in tests, whose own program is another.
-#[cfg(any(test, feature = "test-util"))]
-pub const TEST_PROGRAM: &str = "NPUBBOT_TEST_PROGRAM";
 
 impl ProcessRequest {
     /// The hidden command of the process.
@@ -142,24 +122,18 @@ pub struct DirectSpawner {
     program: PathBuf,
     /// The first item of the next vault; `None` if this spawner starts none.
     vault: Mutex<Option<VaultInit>>,
-    folders: DeviceFolders,
+    /// The first item of each device process: the folder above that of compiled kernels; `None` to keep
+    /// none.
+    kernels: Option<PathBuf>,
 }
 
 impl DirectSpawner {
-    /// A spawner of this program's device processes.
+    /// A spawner of this program's device processes. `kernels`: the folder above that of compiled
+    /// kernels; `None` to keep none.
     ///
     /// Errors: the system does not say where the program is.
-    pub fn of_devices(folders: DeviceFolders) -> io::Result<Arc<dyn Spawner>> {
-        #[cfg(any(test, feature = "test-util"))]
-        if let Some(program) = std::env::var_os(TEST_PROGRAM) {
-            return Ok(DirectSpawner::of_devices_of(program.into(), folders));
-        }
-        program::this_program().map(|program| DirectSpawner::of_devices_of(program, folders))
-    }
-
-    /// [`DirectSpawner::of_devices`] with another program, for tests.
-    pub fn of_devices_of(program: PathBuf, folders: DeviceFolders) -> Arc<dyn Spawner> {
-        Arc::new(DirectSpawner { program, vault: Mutex::new(None), folders })
+    pub fn of_devices(kernels: Option<PathBuf>) -> io::Result<Arc<dyn Spawner>> {
+        Ok(Arc::new(DirectSpawner { program: program()?, vault: Mutex::new(None), kernels }))
     }
 
     /// A spawner of a bot's vaults, which get these settings.
@@ -170,17 +144,20 @@ impl DirectSpawner {
     }
 
     /// A spawner of vaults.
-    ///
-    /// Errors: [`VaultError::Process`].
     pub(super) fn of_vault(init: VaultInit) -> Result<Arc<dyn Spawner>, VaultError> {
-        let program = program::this_program().map_err(|error| VaultError::Process { reason: error.to_string() })?;
-        Ok(DirectSpawner::of_vault_of(program, init))
+        let program = program().map_err(|error| VaultError::Process { reason: error.to_string() })?;
+        Ok(Arc::new(DirectSpawner { program, vault: Mutex::new(Some(init)), kernels: None }))
     }
+}
 
-    /// [`DirectSpawner::of_vault`] with another program.
-    pub(super) fn of_vault_of(program: PathBuf, init: VaultInit) -> Arc<dyn Spawner> {
-        Arc::new(DirectSpawner { program, vault: Mutex::new(Some(init)), folders: DeviceFolders::default() })
+/// The program of all processes of a bot: this one, or for tests, whose own program is another, the one
+/// that `NPUBBOT_TEST_PROGRAM` names.
+fn program() -> io::Result<PathBuf> {
+    #[cfg(any(test, feature = "test-util"))]
+    if let Some(program) = std::env::var_os("NPUBBOT_TEST_PROGRAM") {
+        return Ok(program.into());
     }
+    program::this_program()
 }
 
 impl Spawner for DirectSpawner {
@@ -188,7 +165,7 @@ impl Spawner for DirectSpawner {
         let mut vault = lock(&self.vault);
         let first = match request {
             ProcessRequest::Vault => frame::encode(vault.as_ref().ok_or(io::ErrorKind::Unsupported)?)?,
-            ProcessRequest::Device => frame::encode(&self.folders)?,
+            ProcessRequest::Device => frame::encode(&self.kernels)?,
         };
         let spawned = spawn(&self.program, request, first)?;
         *vault = vault.take().map(VaultInit::again);

@@ -5,8 +5,8 @@
 //! A ticket is an [`Order`] in postcard's encoding, followed by its MAC: HMAC-SHA256 (RFC 2104)
 //! under a key that is derived from the identity, so a ticket outlives both processes.
 
-use super::announcement::Announcement;
 use super::error::VaultError;
+use super::message::Announcement;
 use super::message::{Asker, EncryptionKey, Rumor, RumorId, Ticket};
 use super::secret::Signing;
 use crate::key::{HalfPoint, Npub};
@@ -64,15 +64,6 @@ pub struct Order {
 }
 
 impl Order {
-    /// An order for any key, which no message asked for.
-    #[cfg(any(test, feature = "test-util"))]
-    pub fn any_key(asker: Asker, half: Option<HalfPoint>) -> Order {
-        let letters = crate::pattern::ALPHABET.iter().map(|&letter| char::from(letter).to_string());
-        let wanted = Wanted::Patterns(letters.map(|letter| letter.parse().expect("a letter is a pattern")).collect());
-        let (rumor, asked) = (RumorId([0; 32]), Asked { wanted, half });
-        Order { asker, rumor, dated: 0, encryption_key: None, asked }
-    }
-
     /// The order in a message; `None` if it asks for no key.
     pub(super) fn read(rumor: &Rumor, reader: Reader) -> Option<Order> {
         let Rumor { id, author, created_at, encryption_key, .. } = *rumor;
@@ -81,8 +72,6 @@ impl Order {
 
     /// Checks that the order asks for the key `npub`. If the asker holds a half of the key, `half`
     /// is its point; otherwise it is `None`.
-    ///
-    /// Errors: [`VaultError::NotAsked`].
     pub(super) fn allow(&self, npub: &Npub, half: Option<&HalfPoint>) -> Result<(), VaultError> {
         let is_asked = self.asked.half.as_ref() == half && self.asked.wanted.is_met_by(npub);
         if is_asked { Ok(()) } else { Err(VaultError::NotAsked) }

@@ -3,8 +3,8 @@
 //! The unwrapping of `nostr` 0.44.8 is not used: it accepts wraps with a bad signature, seals of
 //! another kind and rumors with a wrong id. The inbox checks kind and date of the rumor.
 
-use super::announcement::named_key;
 use super::error::UnwrapError;
+use super::message::named_key;
 use super::message::{Asker, Claim, EncryptionKey, Opened, Rumor, RumorId, VerifiedEvent};
 use super::secret::Signing;
 use nostr::nips::{nip04, nip44};

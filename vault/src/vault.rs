@@ -1,20 +1,15 @@
 //! The interface of the vault to other rooms.
 
-use super::announcement::Announcement;
 use super::error::{UnwrapError, VaultError};
-#[cfg(any(test, feature = "test-util"))]
-use super::identity::Unlock;
 use super::identity::{IdentityFile, VaultInit};
-use super::link::Link;
+use super::message::Announcement;
 use super::message::{Claim, GiftWrap, Opened, OutgoingMessage, Rumor, Ticket, VerifiedEvent};
+use super::process::Link;
 use super::process::Process;
 use super::public::PublicSettings;
-#[cfg(any(test, feature = "test-util"))]
-use super::request::BreakOut;
+use super::public::{BotSigner, Refusals};
 use super::request::{Answer, Form, Request, SecretOutput};
-use super::roster::Roster;
 use super::secrets::{MOST_STARTS, Secrets};
-use super::signer::{BotSigner, Refusals};
 use super::spawner::{DirectSpawner, Spawner};
 use super::start_points::StartId;
 use super::unwrap;
@@ -24,8 +19,6 @@ use crate::os::MissingWall;
 use nostr::JsonUtil;
 use std::fmt;
 use std::io::Write;
-#[cfg(any(test, feature = "test-util"))]
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -76,45 +69,6 @@ impl Vault {
         self.settings.as_deref()
     }
 
-    /// [`Vault::start`] with the program at `path`, for tests.
-    ///
-    /// Errors: as [`Vault::start`].
-    #[cfg(any(test, feature = "test-util"))]
-    pub fn start_program(
-        path: &Path,
-        opening: IdentityFile,
-        settings: Option<PublicSettings>,
-    ) -> Result<Vault, VaultError> {
-        let init = VaultInit::Bot(opening, settings);
-        Vault::started_by(DirectSpawner::of_vault_of(path.to_owned(), init), None)
-    }
-
-    /// [`Vault::start_local`] with the program at `path`, for tests.
-    ///
-    /// Errors: as [`Vault::start_local`].
-    #[cfg(any(test, feature = "test-util"))]
-    pub fn start_local_program(path: &Path) -> Result<Vault, VaultError> {
-        Vault::started_by(DirectSpawner::of_vault_of(path.to_owned(), VaultInit::Local), None)
-    }
-
-    /// Makes a new identity in this process, and writes it to a new file at `path` (permissions
-    /// 0600), locked with `unlock`.
-    ///
-    /// Errors: [`VaultError::FileExists`], [`VaultError::File`], [`VaultError::WrongKey`] if
-    /// `unlock` is empty or holds no key, [`VaultError::NoRandomness`].
-    #[cfg(any(test, feature = "test-util"))]
-    pub fn create(path: &Path, unlock: &Unlock) -> Result<Vault, VaultError> {
-        Secrets::create(path, unlock).map(Vault::here)
-    }
-
-    /// Opens the identity in `path` in this process.
-    ///
-    /// Errors: [`VaultError::File`], [`VaultError::WrongKey`].
-    #[cfg(any(test, feature = "test-util"))]
-    pub fn open(path: &Path, unlock: &Unlock) -> Result<Vault, VaultError> {
-        Secrets::open(path, unlock).map(Vault::here)
-    }
-
     /// Starts a vault process without an identity, for `npubbot mine` and `bench`. Only such a
     /// vault shows keys.
     ///
@@ -130,7 +84,7 @@ impl Vault {
         Secrets::local().map(Vault::here)
     }
 
-    fn here(secrets: Secrets) -> Vault {
+    pub(super) fn here(secrets: Secrets) -> Vault {
         Vault::of(Link::Here(Arc::new(secrets)))
     }
 
@@ -159,43 +113,17 @@ impl Vault {
 
     /// Id of the vault process; `None` without one, and while it is started again.
     pub fn process_id(&self) -> Option<u32> {
-        match &self.link {
-            Link::Process(process) => process.id(),
-            Link::Here(_) => None,
-        }
-    }
-
-    /// The thread that watches the vault process, if there is one.
-    pub fn roster(&self) -> Option<&Roster> {
-        match &self.link {
-            Link::Process(process) => Some(process.roster()),
-            Link::Here(_) => None,
-        }
+        self.link.process().and_then(Process::id)
     }
 
     /// The reason why the vault process does not work; `None` if it works.
     pub fn trouble(&self) -> Option<String> {
-        match &self.link {
-            Link::Process(process) => process.trouble(),
-            Link::Here(_) => None,
-        }
+        self.link.process().and_then(Process::trouble)
     }
 
     /// The walls of the vault process that could not be raised.
     pub fn missing_walls(&self) -> Vec<MissingWall> {
-        match &self.link {
-            Link::Process(process) => process.missing_walls(),
-            Link::Here(_) => Vec::new(),
-        }
-    }
-
-    /// Makes the vault process try something that its walls forbid.
-    ///
-    /// Errors, if the walls stand: [`VaultError::Failed`] for a file; [`VaultError::Gone`] for a
-    /// socket, because the kernel kills the process.
-    #[cfg(any(test, feature = "test-util"))]
-    pub fn break_out(&self, attempt: BreakOut) -> Result<(), VaultError> {
-        self.link.ask(Request::BreakOut(attempt)).map(|_| ())
+        self.link.process().map(Process::missing_walls).unwrap_or_default()
     }
 
     /// Draws a start secret, 256 bits from the operating system, and returns its point.
@@ -203,14 +131,6 @@ impl Vault {
     /// Errors: [`VaultError::NoRandomness`], [`VaultError::Gone`].
     pub fn open_start(&self) -> Result<(StartId, StartPoint), VaultError> {
         self.open_starts(1, None)?.pop().ok_or(VaultError::Failed)
-    }
-
-    /// Draws a blinding secret, 256 bits from the operating system, and returns the blinded point
-    /// of an asker's half.
-    ///
-    /// Errors: [`VaultError::NoRandomness`], [`VaultError::Gone`].
-    pub fn open_split_start(&self, half: &HalfPoint) -> Result<(StartId, StartPoint), VaultError> {
-        self.open_starts(1, Some(half))?.pop().ok_or(VaultError::Failed)
     }
 
     /// Draws `count` start secrets and returns their points. With `half`, draws blinding secrets
@@ -364,8 +284,6 @@ impl Vault {
     }
 
     /// Opens one gift wrap or message of kind 4.
-    ///
-    /// Errors: [`UnwrapError`].
     #[cfg(test)]
     pub(super) fn open_one(&self, event: &VerifiedEvent) -> Result<Opened, UnwrapError> {
         self.open_all(std::slice::from_ref(event)).pop().expect("one result an event")

@@ -17,9 +17,14 @@
 //! because a launch may hang in a driver. Ending at once is as safe as `kill -9`: no accepted job
 //! is lost.
 
+#[cfg(not(supervised))]
+mod alone;
+#[cfg(supervised)]
 mod network;
+#[cfg(supervised)]
 mod supervisor;
 
+#[cfg(supervised)]
 pub(super) use network::NetworkProcess;
 
 use super::identity::IdentityFlags;
@@ -27,19 +32,18 @@ use super::log::RunningLog;
 use super::output::stdout;
 use super::search_flags::SearchFlags;
 use crate::clock::Clock;
-use crate::config::{Config, Walls};
+use crate::config::Config;
 use crate::control::ControlServer;
 use crate::ledger::LedgerError;
 use crate::log_writer;
 use crate::os::manager::{self, BotState};
 use crate::os::process;
-use crate::os::signals::{Hangups, Stops};
-use crate::os::{tree, walls};
-use crate::roster::{KeepTasks, task};
+use crate::os::signals::Stops;
+use crate::roster::task;
 use crate::scheduler::Health;
 use crate::service::{MetricsServer, Monitors, Outcome, ProcessControls, Service, ServiceManager, public_settings};
 use crate::shutdown::{self, Shutdown};
-use crate::vault::{DeviceFolders, DirectSpawner, PublicSettings, Spawner, Vault, VaultError};
+use crate::vault::{PublicSettings, Spawner, Vault, VaultError};
 use crate::web::{PAGE_SHA256, WebServer};
 use clap::Args;
 use nostr::ToBech32;
@@ -99,52 +103,6 @@ enum RunEnd {
     Stopped,
     /// The operator has reloaded the configuration: this is the new one.
     Reloaded(Box<Config>),
-}
-
-impl Serve {
-    /// The bot's data folder.
-    ///
-    /// Errors: those of [`super::folders::FolderFlags::find`].
-    pub fn data(&self) -> anyhow::Result<PathBuf> {
-        Ok(self.identity.folders.find()?.data)
-    }
-
-    /// Runs the command: as a supervisor, or where there is none, as the bot itself.
-    pub fn run(self, log: RunningLog) -> anyhow::Result<()> {
-        if tree::IS_SUPERVISED { supervisor::supervise(self, &log) } else { self.run_here(log) }
-    }
-
-    fn run_here(self, log: RunningLog) -> anyhow::Result<()> {
-        let folders = self.identity.folders.find()?;
-        let config = self.search.in_config(Config::load(&folders.config)?);
-        let identity = self.identity.find(&folders.data)?;
-        let are_required = config.vault.walls == Walls::Required;
-        walls::check("network", tree::enclose_network(Vec::new(), Vec::new(), &[]), are_required)?;
-        let (again, settings) = (identity.clone(), public_settings(&config));
-        let vault = Vault::start(identity, Some(settings.clone()))?;
-        walls::check("vault", vault.missing_walls(), are_required)?;
-        // Signals are caught from here on, before the npub is printed, because a program that reads
-        // the npub may send one at once. Before this point there is nothing to shut down.
-        let shutdown = listen_for_stop()?;
-        let start = move |settings: &PublicSettings| match again.means.is_person() {
-            true => Ok(None),
-            false => Vault::start(again.clone(), Some(settings.clone())).map(Some),
-        };
-        let vault = ConfiguredVault { settings, vault, start: Box::new(start) };
-        let reload = Reload::new(ConfigSource::File(folders.config), self.search, log);
-        let runtime = runtime()?;
-        let (page, metrics) = (WebServer::listen(&config.web)?, config.web.metrics);
-        let metrics = metrics.map(MetricsServer::bind).transpose()?;
-        let control = {
-            let _within = runtime.enter();
-            ControlServer::open(&folders.data)
-        };
-        let manager = ServiceManager::from_environment();
-        let sockets = Sockets { page, metrics, control };
-        let devices = DirectSpawner::of_devices(DeviceFolders { kernels: Some(folders.data.clone()) })?;
-        let reload = Arc::new(reload);
-        Bot { data: folders.data, vault, devices, shutdown, reload, manager, sockets }.run(config, runtime)
-    }
 }
 
 /// The bot's vault, and the settings of public events that it was started with.
@@ -234,7 +192,6 @@ impl Bot {
             tracing::info!(address = ?metrics.address(), "serving metrics and health");
             metrics.start(monitors.clone(), self.shutdown.clone())?;
         }
-        self.reload.listen_for_hangup()?;
         let (mut former, mut is_web_changed): (Option<Config>, bool) = (None, false);
         loop {
             let unchanged = tokio::task::block_in_place(|| self.vault.follow(&config));
@@ -334,17 +291,11 @@ async fn wait_for_damage(service: &Service) -> LedgerError {
     }
 }
 
-/// The place that a new configuration comes from.
-enum ConfigSource {
-    /// The file, of a bot without a supervisor.
-    File(PathBuf),
-    /// The supervisor, which reads the file. Asks it, and returns what becomes of it.
-    Supervisor(Box<dyn Fn() -> Result<String, String> + Send + Sync>),
-}
+type ReadConfig = dyn Fn(&Reload) -> Result<String, String> + Send + Sync;
 
 /// Takes a new configuration on request, and hands it to the loop of the bot.
 struct Reload {
-    source: ConfigSource,
+    read: Box<ReadConfig>,
     flags: SearchFlags,
     log: RunningLog,
     /// A checked configuration that the bot has not taken yet.
@@ -355,25 +306,10 @@ struct Reload {
 }
 
 impl Reload {
-    /// `flags` replace values of each configuration that is read.
-    fn new(source: ConfigSource, flags: SearchFlags, log: RunningLog) -> Reload {
-        Reload { source, flags, log, next: Mutex::default(), changed: Notify::new(), outcome: Mutex::default() }
-    }
-
-    /// Reads the configuration at each SIGHUP, from now on. A program with a terminal does not:
-    /// there the signal means that the terminal is gone, and ends the program as usual.
-    fn listen_for_hangup(self: &Arc<Reload>) -> std::io::Result<()> {
-        let ConfigSource::File(_) = self.source else { return Ok(()) };
-        let Some(mut hangups) = Hangups::listen()? else { return Ok(()) };
-        let reload = Arc::clone(self);
-        tokio::spawn(async move {
-            while hangups.next().await.is_some() {
-                let reload = Arc::clone(&reload);
-                // The log has the outcome. A panic ends this one attempt.
-                let _ = tokio::task::spawn_blocking(move || reload.reload()).await;
-            }
-        });
-        Ok(())
+    /// `read` gives a new configuration to [`Reload::take`], whose result it returns. `flags` replace
+    /// values of each one.
+    fn new(read: Box<ReadConfig>, flags: SearchFlags, log: RunningLog) -> Reload {
+        Reload { read, flags, log, next: Mutex::default(), changed: Notify::new(), outcome: Mutex::default() }
     }
 
     /// Waits for a checked configuration.
@@ -390,7 +326,7 @@ impl Reload {
     fn controls(self: &Arc<Reload>) -> ProcessControls {
         let [read, outcome, recent] = [(); 3].map(|()| Arc::clone(self));
         ProcessControls {
-            reload: Box::new(move || read.reload()),
+            reload: Box::new(move || (read.read)(&read)),
             reloaded: Box::new(move || outcome.lock_outcome().clone()),
             recent_log: Box::new(move || recent.log.recent.lines()),
         }
@@ -403,13 +339,6 @@ impl Reload {
     /// Records what has come of a reload, unless that is known.
     fn finish(&self, outcome: Outcome) {
         self.lock_outcome().get_or_insert(outcome);
-    }
-
-    fn reload(&self) -> Result<String, String> {
-        match &self.source {
-            ConfigSource::File(file) => self.take(read_again(file).map(|(_, config)| config), file),
-            ConfigSource::Supervisor(ask) => ask(),
-        }
     }
 
     /// Takes what was read from `file`. Returns the text for the operator.

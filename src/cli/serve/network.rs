@@ -2,7 +2,7 @@
 //! asks of the supervisor.
 
 use super::supervisor::{Ask, NetworkInit, Tell};
-use super::{Bot, ConfigSource, ConfiguredVault, Reload, STOP_TIMEOUT, Sockets, end_process, runtime};
+use super::{Bot, ConfiguredVault, Reload, STOP_TIMEOUT, Sockets, end_process, runtime};
 use super::{LATE_STOP, NOT_CLEAN, public_settings};
 use crate::cli::PART_OF_SERVE;
 use crate::config::{Config, Walls};
@@ -56,8 +56,7 @@ impl NetworkProcess {
         });
         let (stopper, shutdown) = shutdown::pair();
         let ask = Arc::clone(&link);
-        let source = ConfigSource::Supervisor(Box::new(move || ask.reload()));
-        let reload = Arc::new(Reload::new(source, init.search, log));
+        let reload = Arc::new(Reload::new(Box::new(move |_| ask.reload()), init.search, log));
         let (listening, taking) = (Arc::clone(&link), Arc::clone(&reload));
         let file = PathBuf::from(init.config_file);
         let take = move |read: Result<String, String>| {

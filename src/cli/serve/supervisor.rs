@@ -11,9 +11,10 @@ use crate::log_writer;
 use crate::os::manager::{self, BotState};
 use crate::os::signals::{Hangups, Stops};
 use crate::os::tree::{self, Channel};
+use crate::token_bucket::TokenBucket;
 use crate::vault::{
-    DeviceFolders, DirectSpawner, IdentityFile, PassphraseSource, Process, ProcessEnd, ProcessRequest, PublicSettings,
-    Spawner, VaultError,
+    DirectSpawner, IdentityFile, PassphraseSource, Process, ProcessEnd, ProcessRequest, PublicSettings, Spawner,
+    VaultError,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -24,20 +25,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
-/// System calls of the network process's walls and their group in systemd, for the operator.
-const WALL_CALLS: &str = "landlock_create_ruleset, landlock_restrict_self or seccomp, of the group @sandbox (where \
-                          systemd knows no such group, name the calls)";
-
 /// Time that the network process may take to end by itself, beyond its own time limit.
 const GRACE: Duration = Duration::from_millis(200);
 /// The most vaults at once: a new one is started before the one that it replaces ends.
 const MAX_VAULTS: usize = 2;
 /// The most device processes at once.
 const MAX_DEVICES: usize = 64;
-/// Starts that may follow each other at once. Then one start is allowed in each [`START_PERIOD`].
-const START_BURST: f64 = 40.0;
-/// See [`START_BURST`].
-const START_PERIOD: Duration = Duration::from_secs(1);
+/// Starts a second; and starts that may follow each other at once.
+const START_RATE: (u32, u32) = (1, 40);
 
 /// A request of the network process. The supervisor carries out nothing else.
 #[derive(Debug, Serialize, Deserialize)]
@@ -93,69 +88,71 @@ enum NetworkEvent {
     Ended,
 }
 
-/// Runs `serve` as the supervisor. Ends the process with the exit code of the network process.
-///
-/// Errors: those before the network process starts.
-pub(super) fn supervise(serve: Serve, log: &RunningLog) -> anyhow::Result<()> {
-    let folders = serve.identity.folders.find()?;
-    let (text, config) = Config::read(&folders.config)?;
-    let settings = public_settings(&serve.search.in_config(config));
-    let identity = serve.identity.find(&folders.data)?;
-    let lock = ledger::lock(&folders.data)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    // Signals are caught before there is another process.
-    let (stops, hangups) = {
-        let _within = runtime.enter();
-        (Stops::listen()?, Hangups::listen()?)
-    };
-    let mut secrets = vec![folders.data.clone().into_os_string(), identity.file.clone().into_os_string()];
-    if let PassphraseSource::PassphraseFile(file) | PassphraseSource::AgeIdentityFile(file) = &identity.means {
-        secrets.push(file.clone().into_os_string());
-    }
-    let init = NetworkInit {
-        data: folders.data.clone().into_os_string(),
-        config_file: folders.config.clone().into_os_string(),
-        config: text,
-        search: serve.search.clone(),
-        log: log.flags,
-        secrets,
-        asks_person: identity.means.is_person(),
-        watchdog: manager::watchdog(),
-    };
-    let vaults = DirectSpawner::of_bot(identity.clone(), settings.clone())?;
-    let (network, channel) = tree::start("network".as_ref(), &ledger::folder(&folders.data))?;
-    channel.send(&Tell::Begin(Box::new(init)))?;
-    let channel = Arc::new(channel);
-    let supervisor = Supervisor {
-        config_file: folders.config,
-        search: serve.search,
-        identity,
-        settings,
-        vaults,
-        devices: DirectSpawner::of_devices(DeviceFolders { kernels: Some(folders.data.clone()) })?,
-        channel: Arc::clone(&channel),
-        network: Box::new(network),
-        children: HashMap::new(),
-        starts: Starts { left: START_BURST, at: Instant::now() },
-        is_opened: false,
-    };
-    let (event, events) = mpsc::unbounded_channel();
-    let listen = move || {
-        while let Ok(Some(asked)) = channel.receive::<Ask>() {
-            if !asked.into_iter().all(|ask| event.send(NetworkEvent::Asked(ask)).is_ok()) {
-                return;
-            }
+impl Serve {
+    /// Runs the command as the supervisor. Ends the process with the exit code of the network process.
+    ///
+    /// Errors: those before the network process starts.
+    pub fn run(self, log: RunningLog) -> anyhow::Result<()> {
+        let folders = self.identity.folders.find()?;
+        let (text, config) = Config::read(&folders.config)?;
+        let settings = public_settings(&self.search.in_config(config));
+        let identity = self.identity.find(&folders.data)?;
+        let lock = ledger::lock(&folders.data)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        // Signals are caught before there is another process.
+        let (stops, hangups) = {
+            let _within = runtime.enter();
+            (Stops::listen()?, Hangups::listen()?)
+        };
+        let mut secrets = vec![folders.data.clone().into_os_string(), identity.file.clone().into_os_string()];
+        if let PassphraseSource::PassphraseFile(file) | PassphraseSource::AgeIdentityFile(file) = &identity.means {
+            secrets.push(file.clone().into_os_string());
         }
-        let _ = event.send(NetworkEvent::Ended);
-    };
-    std::thread::Builder::new().name("network".to_owned()).spawn(listen)?;
-    let ended = runtime.block_on(supervisor.run(events, stops, hangups));
-    // The network process may not delete it.
-    let _ = std::fs::remove_file(control::socket(&folders.data));
-    drop(lock);
-    let code = ended?;
-    log_writer::flush(LOG_FLUSH_TIMEOUT);
-    std::process::exit(code)
+        let init = NetworkInit {
+            data: folders.data.clone().into_os_string(),
+            config_file: folders.config.clone().into_os_string(),
+            config: text,
+            search: self.search.clone(),
+            log: log.flags,
+            secrets,
+            asks_person: identity.means.is_person(),
+            watchdog: manager::watchdog(),
+        };
+        let vaults = DirectSpawner::of_bot(identity.clone(), settings.clone())?;
+        let (network, channel) = tree::start("network".as_ref(), &ledger::folder(&folders.data))?;
+        channel.send(&Tell::Begin(Box::new(init)))?;
+        let channel = Arc::new(channel);
+        let supervisor = Supervisor {
+            config_file: folders.config,
+            search: self.search,
+            identity,
+            settings,
+            vaults,
+            devices: DirectSpawner::of_devices(Some(folders.data.clone()))?,
+            channel: Arc::clone(&channel),
+            network: Box::new(network),
+            children: HashMap::new(),
+            starts: TokenBucket::new(START_RATE.0, START_RATE.1),
+            is_opened: false,
+        };
+        let (event, events) = mpsc::unbounded_channel();
+        let listen = move || {
+            while let Ok(Some(asked)) = channel.receive::<Ask>() {
+                if !asked.into_iter().all(|ask| event.send(NetworkEvent::Asked(ask)).is_ok()) {
+                    return;
+                }
+            }
+            let _ = event.send(NetworkEvent::Ended);
+        };
+        std::thread::Builder::new().name("network".to_owned()).spawn(listen)?;
+        let ended = runtime.block_on(supervisor.run(events, stops, hangups));
+        // The network process may not delete it.
+        let _ = std::fs::remove_file(control::socket(&folders.data));
+        drop(lock);
+        let code = ended?;
+        log_writer::flush(LOG_FLUSH_TIMEOUT);
+        std::process::exit(code)
+    }
 }
 
 struct Supervisor {
@@ -170,7 +167,7 @@ struct Supervisor {
     network: Box<dyn Process>,
     /// The vaults and device processes, by id.
     children: HashMap<u32, (bool, Box<dyn Process>)>,
-    starts: Starts,
+    starts: TokenBucket,
     /// Whether the vault is open.
     is_opened: bool,
 }
@@ -244,7 +241,7 @@ impl Supervisor {
         let is_vault = *request == ProcessRequest::Vault;
         let (most, spawner) = if is_vault { (MAX_VAULTS, &self.vaults) } else { (MAX_DEVICES, &self.devices) };
         let others = self.children.values().filter(|(of_vault, _)| *of_vault == is_vault).count();
-        let spawned = if others >= most || !self.starts.take(Instant::now()) {
+        let spawned = if others >= most || !self.starts.try_take(Instant::now()) {
             Err(io::Error::other("too many processes were started; later it is tried again"))
         } else {
             spawner.start(request)
@@ -285,7 +282,7 @@ impl Supervisor {
     fn ended(mut self) -> Result<i32, VaultError> {
         let ProcessEnd { status, code, is_forbidden_call } = self.network.end();
         if is_forbidden_call && !self.is_opened {
-            return Err(VaultError::Forbidden { status, calls: WALL_CALLS.to_owned() });
+            return Err(VaultError::Forbidden { status });
         }
         if code.is_none() {
             tracing::error!(status, "the network process has ended, and the bot with it");
@@ -301,25 +298,6 @@ impl Supervisor {
     }
 }
 
-/// The starts that are allowed now.
-struct Starts {
-    left: f64,
-    at: Instant,
-}
-
-impl Starts {
-    /// Takes one of them. Returns whether there was one.
-    fn take(&mut self, now: Instant) -> bool {
-        let more = now.saturating_duration_since(self.at).div_duration_f64(START_PERIOD);
-        (self.left, self.at) = ((self.left + more).min(START_BURST), now);
-        let is_allowed = self.left >= 1.0;
-        if is_allowed {
-            self.left -= 1.0;
-        }
-        is_allowed
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -327,11 +305,8 @@ mod tests {
     #[test]
     fn a_network_process_that_asks_for_process_after_process_gets_one_a_second() {
         let begun = Instant::now();
-        let mut starts = Starts { left: START_BURST, at: begun };
-        let allowed = |starts: &mut Starts, second: u64| {
-            (0..1000).filter(|_| starts.take(begun + Duration::from_secs(second))).count()
-        };
-        assert_eq!([0, 1, 3].map(|second| allowed(&mut starts, second)), [40, 1, 2]);
-        assert_eq!(allowed(&mut starts, 1_000_000), 40);
+        let mut starts = TokenBucket::full_at(begun, START_RATE.0, START_RATE.1);
+        let mut allowed = |second| (0..1000).filter(|_| starts.try_take(begun + Duration::from_secs(second))).count();
+        assert_eq!([0, 1, 3, 1_000_000].map(&mut allowed), [40, 1, 2, 40]);
     }
 }

@@ -7,7 +7,7 @@
 use super::queue::{Arrival, ArrivedEvent};
 use super::seen::SeenIds;
 use crate::clock::Clock;
-use crate::fault::{self, Step};
+use crate::fault;
 use crate::nostr::relay::connections::Relays;
 use crate::nostr::relay::published::EncryptionKeys;
 use crate::vault::{Claim, Opened, Rumor, UnwrapError, Vault, VerifiedEvent};
@@ -130,9 +130,9 @@ fn open_all(vault: &Vault, events: &[VerifiedEvent]) -> Vec<Outcome> {
 /// Opens events; `None` after a panic.
 fn try_open(vault: &Vault, events: &[VerifiedEvent]) -> Option<Vec<Outcome>> {
     let attempt = || {
-        fault::before(Step::Unwrap);
+        fault::before("unwrap");
         let opened = vault.open_all(events);
-        fault::after(Step::Unwrap);
+        fault::after("unwrap");
         opened
     };
     let outcome = |opened| match opened {

@@ -20,7 +20,7 @@ use super::relay::connections::{Relays, wait_until};
 use super::relay::published::EncryptionKeys;
 use crate::clock::Clock;
 use crate::config::Limits;
-use crate::fault::{self, Step};
+use crate::fault;
 use crate::job::Asker;
 use crate::ledger::Ledger;
 use crate::shutdown::Shutdown;
@@ -193,19 +193,19 @@ impl Inbox {
         let Some(began) = parts.backfill.end().await else { return };
         parts.subscription.works();
         let contact = parts.claims.oldest().map_or(began, |lookup| lookup.min(began));
-        fault::before(Step::MoveCursor);
+        fault::before("movecursor");
         if let Err(error) = self.ledger.set_last_contact(contact) {
             tracing::warn!(%error, "the last contact could not be recorded");
         }
-        fault::after(Step::MoveCursor);
+        fault::after("movecursor");
     }
 
     /// Starts to decrypt an event.
     async fn decrypt(&self, parts: &mut InboxState, arrival: ArrivedEvent) {
-        fault::before(Step::Receive);
+        fault::before("receive");
         let now = Instant::now();
         wait_until(now + parts.bucket.take(now)).await;
-        fault::after(Step::Receive);
+        fault::after("receive");
         parts.decryptions.add(arrival);
     }
 

@@ -4,7 +4,7 @@
 
 use super::seen::SeenIds;
 use super::subscription::Awaited;
-use crate::fault::{self, Step};
+use crate::fault;
 use crate::nostr::relay::reports::RelayReports;
 use crate::vault::{GIFT_WRAPS, Rumor};
 use nostr_sdk::{Event, Kind, PublicKey, RelayMessage, RelayPoolNotification, RelayUrl, SubscriptionId};
@@ -111,9 +111,9 @@ impl Entrance {
                     relay_url,
                     message: RelayMessage::Event { subscription_id, event },
                 }) if self.is_subscribed(&relay_url, &subscription_id) => {
-                    fault::before(Step::Listen);
+                    fault::before("listen");
                     self.admit(relay_url, event.into_owned());
-                    fault::after(Step::Listen);
+                    fault::after("listen");
                 }
                 Ok(RelayPoolNotification::Message { relay_url, message }) => {
                     let is_inbox = |id: &str| id == self.source.subscription && self.source.relays.contains(&relay_url);

@@ -5,7 +5,7 @@
 //! askers with a job, and some for all other messages.
 
 use super::Outbox;
-use crate::fault::{self, Step};
+use crate::fault;
 use crate::ledger::{Attempt, DueMessage, Ledger, LedgerError, MessageId, NextAttempt};
 use crate::shutdown::Shutdown;
 use std::collections::HashMap;
@@ -36,7 +36,7 @@ impl Outbox {
         let mut earliest = read_at;
         let mut leave_at = read_at;
         loop {
-            fault::before(Step::Round);
+            fault::before("round");
             let now = Instant::now();
             if now >= read_at {
                 under_way.start(due(&under_way), now);
@@ -48,7 +48,7 @@ impl Outbox {
                 leave_at = now + LEAVE_IDLE;
             }
             let all_ended = under_way.all_ended();
-            fault::after(Step::Round);
+            fault::after("round");
             tokio::select! {
                 () = shutdown.stopped() => return recorder.finish().await,
                 () = wake.notified() => read_at = earliest,

@@ -8,7 +8,7 @@ use super::relay::published::{LookupOptions, RelayLists, nip04_destination};
 use super::relay::slots::Visitor;
 use crate::clock::Clock;
 use crate::config::BotConfig;
-use crate::fault::{self, Step};
+use crate::fault;
 use crate::ledger::{Attempt, DueMessage, Ledger, NextAttempt};
 use crate::log_writer::LogLimit;
 use nostr_sdk::{Event, JsonUtil, Kind, RelayUrl};
@@ -134,7 +134,7 @@ impl Outbox {
     async fn publish(&self, message: &Arc<DueMessage>, urls: Vec<RelayUrl>, cancel: &Notify) -> Published {
         let mut sending = JoinSet::new();
         if message.result_of.is_some() {
-            fault::before(Step::Send);
+            fault::before("send");
         }
         self.send(&mut sending, message, &urls);
         let mut published = Published { tried: urls, ..Published::default() };
@@ -180,18 +180,18 @@ impl Outbox {
                 let mut sent = Ok(());
                 for (at, event) in message.wrap.events().enumerate() {
                     if at > 0 {
-                        fault::before(Step::SendKey);
+                        fault::before("sendkey");
                     }
                     sent = relays.publish_for(&url, event, visitor).await;
                     if sent.is_err() {
                         break;
                     }
                     if at > 0 {
-                        fault::after(Step::SendKey);
+                        fault::after("sendkey");
                     }
                 }
                 if sent.is_ok() && is_result {
-                    fault::after(Step::Send);
+                    fault::after("send");
                 }
                 (url, sent)
             });

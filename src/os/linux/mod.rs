@@ -1,6 +1,7 @@
 //! Services of Linux that other systems lack or do not need.
 
 #[cfg(any(test, feature = "test-util"))]
+#[path = "../../../tests/attack.rs"]
 mod attack;
 pub mod tree;
 

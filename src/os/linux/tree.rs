@@ -21,9 +21,6 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Whether `serve` is a supervisor with a network process.
-pub const IS_SUPERVISED: bool = true;
-
 #[cfg(any(test, feature = "test-util"))]
 pub use super::attack::attack_if_asked;
 
@@ -63,14 +60,13 @@ const THIS_PROCESS: &str = "/proc/self";
 
 /// One end of the channel between supervisor and network process.
 pub struct Channel {
-    reader: UnixStream,
-    writer: Sender<UnixStream>,
     socket: UnixStream,
+    writer: Sender<UnixStream>,
 }
 
 impl Channel {
     fn of(socket: UnixStream) -> io::Result<Channel> {
-        Ok(Channel { reader: socket.try_clone()?, writer: Sender::new(socket.try_clone()?), socket })
+        Ok(Channel { writer: Sender::new(socket.try_clone()?), socket })
     }
 
     /// The network process's end.
@@ -93,7 +89,7 @@ impl Channel {
     ///
     /// Errors: what comes is not an item.
     pub fn receive<T: DeserializeOwned>(&self) -> io::Result<Option<Vec<T>>> {
-        frame::read(&mut &self.reader)
+        frame::read(&mut &self.socket)
     }
 
     /// Sends our side of the channel to a started process, after an item. Returns the process.

@@ -1,17 +1,13 @@
 //! The socket between a running bot and its operator: a Unix socket in the data folder.
 
-use interprocess::ConnectWaitMode;
-use interprocess::local_socket::tokio::{Listener, Stream, prelude::*};
-use interprocess::local_socket::traits::Stream as _;
-use interprocess::local_socket::{ConnectOptions, GenericFilePath, ListenerOptions};
-use interprocess::os::unix::local_socket::ListenerOptionsExt;
-use interprocess::os::unix::uds_local_socket::Listener as SyncListener;
 use rustix::net::SendFlags;
-use std::fs::File;
-use std::io::{self, Read, Write};
+use std::fs::{self, File, Permissions};
+use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener as BoundListener;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use tokio::net::{UnixListener, UnixStream};
 
 /// Permissions of the socket: only its owner and root connect.
 const MODE: u32 = 0o600;
@@ -48,21 +44,18 @@ fn address(path: &Path) -> io::Result<(PathBuf, Option<File>)> {
     Ok((path.to_owned(), None))
 }
 
-/// The bot's open socket. Its file is deleted when this value is dropped, before its folder is
-/// closed.
+/// The bot's open socket. Its file is deleted when this value is dropped.
 pub struct LocalListener {
-    listener: BoundListener,
-    _folder: Option<File>,
-}
-
-/// A listener becomes one of tokio at its first use, because a bot opens it before it has threads.
-enum BoundListener {
-    Open(Option<SyncListener>),
-    InUse(Listener),
+    path: PathBuf,
+    /// Becomes one of tokio at its first use, because a bot opens it before it has threads.
+    bound: Option<BoundListener>,
+    in_use: Option<UnixListener>,
 }
 
 /// A connection from an operator.
-pub type Connection = Stream;
+pub type Connection = UnixStream;
+/// The operator's side of a connection.
+pub type ClientStream = UnixStream;
 
 impl LocalListener {
     /// Opens the socket at a path. The caller holds the folder's lock, so an existing socket is
@@ -70,32 +63,38 @@ impl LocalListener {
     ///
     /// Errors: the socket cannot be made.
     pub fn open(path: &Path) -> io::Result<LocalListener> {
-        let (address, folder) = address(path)?;
-        let name = address.to_fs_name::<GenericFilePath>()?;
-        let options = ListenerOptions::new().name(name).mode(MODE as _).try_overwrite(true);
-        let interprocess::local_socket::Listener::UdSocket(listener) = options.create_sync()?;
-        Ok(LocalListener { listener: BoundListener::Open(Some(listener)), _folder: folder })
+        let (address, _folder) = address(path)?;
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let bound = BoundListener::bind(address)?;
+        bound.set_nonblocking(true)?;
+        fs::set_permissions(path, Permissions::from_mode(MODE))?;
+        Ok(LocalListener { path: path.to_owned(), bound: Some(bound), in_use: None })
     }
 
     /// Waits for the next connection.
     ///
     /// Errors: those of the system, for example a lack of file descriptors.
     pub async fn accept(&mut self) -> io::Result<Connection> {
-        if let BoundListener::Open(listener) = &mut self.listener {
-            let listener = listener.take().ok_or(io::ErrorKind::NotConnected)?;
-            self.listener = BoundListener::InUse(Listener::UdSocket(listener.try_into()?));
+        if let Some(bound) = self.bound.take() {
+            self.in_use = Some(UnixListener::from_std(bound)?);
         }
-        match &self.listener {
-            BoundListener::InUse(listener) => listener.accept().await,
-            BoundListener::Open(_) => Err(io::ErrorKind::NotConnected.into()),
-        }
+        let listener = self.in_use.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        Ok(listener.accept().await?.0)
+    }
+}
+
+impl Drop for LocalListener {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
     }
 }
 
 /// Whether the operator has left, so that nobody waits for the answer. Sends nothing.
 pub fn is_closed(connection: &Connection) -> bool {
-    let Stream::UdSocket(socket) = connection;
-    let sent = rustix::net::send(socket.as_fd(), &[], QUIETLY);
+    let sent = rustix::net::send(connection.as_fd(), &[], QUIETLY);
     matches!(sent, Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET))
 }
 
@@ -106,38 +105,10 @@ pub async fn finish(_: Connection) -> io::Result<()> {
     Ok(())
 }
 
-/// A connection to a running bot.
-pub struct Client(interprocess::local_socket::Stream);
-
-impl Client {
-    /// Connects to the socket at a path. The connection, each read and each write may take at most
-    /// `patience`.
-    ///
-    /// Errors: `NotFound`, `ConnectionRefused` or `NotADirectory` if nothing listens;
-    /// `PermissionDenied`; `NotConnected` if the bot takes no more connections.
-    pub fn open(path: &Path, patience: Duration) -> io::Result<Client> {
-        let (address, _folder) = address(path)?;
-        let name = address.to_fs_name::<GenericFilePath>()?;
-        let options = ConnectOptions::new().name(name).wait_mode(ConnectWaitMode::Timeout(patience));
-        let stream = options.connect_sync()?;
-        stream.set_recv_timeout(Some(patience))?;
-        stream.set_send_timeout(Some(patience))?;
-        Ok(Client(stream))
-    }
-}
-
-impl Read for Client {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        (&self.0).read(into)
-    }
-}
-
-impl Write for Client {
-    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
-        (&self.0).write(from)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        (&self.0).flush()
-    }
+/// Connects to the socket at a path.
+///
+/// Errors: `WouldBlock` if the bot takes no connection now; that nothing listens there.
+pub async fn connect(path: &Path) -> io::Result<ClientStream> {
+    let (address, _folder) = address(path)?;
+    UnixStream::connect(address).await
 }

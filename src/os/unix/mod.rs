@@ -60,14 +60,6 @@ pub mod process {
         let _ = kill_process(getpid(), Signal::KILL);
     }
 
-    /// Ends another process at once.
-    ///
-    /// Errors: there is none with this number, or it is another user's.
-    pub fn kill(process: u32) -> io::Result<()> {
-        let process = i32::try_from(process).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
-        Ok(kill_process(process, Signal::KILL)?)
-    }
-
     /// Makes a server read its configuration again (SIGHUP). `None` if the process does not run, or
     /// is another program by now.
     pub fn reload(process: u32, program: &str) -> Option<()> {
@@ -79,49 +71,6 @@ pub mod process {
     /// Whether the terminal of standard error shows colours: always.
     pub fn shows_colors() -> bool {
         true
-    }
-}
-
-/// Stand-ins for the service of Windows. Here systemd runs the bot.
-pub mod service {
-    pub use crate::os::{Installation, ServiceEnd};
-    use std::io;
-    use std::path::Path;
-
-    /// Advice for the operator.
-    const ADVICE: &str = "the service manager of this system needs no command of npubbot: for systemd there is the unit \
-                          docs/operators/npubbot.service, which the Debian package installs";
-
-    /// Fails: this program installs no service on this system.
-    ///
-    /// Errors: always.
-    pub fn check(_: &Path) -> io::Result<()> {
-        no_service()
-    }
-
-    fn no_service() -> io::Result<()> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, ADVICE))
-    }
-
-    /// Installs nothing.
-    ///
-    /// Errors: always.
-    pub fn install(_: &Installation) -> io::Result<()> {
-        no_service()
-    }
-
-    /// Removes nothing.
-    ///
-    /// Errors: always.
-    pub fn remove(_: &Path) -> io::Result<()> {
-        no_service()
-    }
-
-    /// Runs nothing.
-    ///
-    /// Errors: always.
-    pub fn run(_: &Path, _: impl FnOnce() -> ServiceEnd + Send + 'static) -> io::Result<()> {
-        no_service()
     }
 }
 

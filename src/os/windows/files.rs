@@ -25,10 +25,9 @@ pub const USER_CONFIG: &str = r"%APPDATA%\npubbot\relays.toml";
 /// the user to others.
 pub const USER_DATA: &str = r"%LOCALAPPDATA%\npubbot";
 
-/// The command that makes the bot of this machine's service.
-pub const SERVICE_INIT: &str =
-    r"npubbot init --config %ProgramData%\npubbot\relays.toml --data %ProgramData%\npubbot\data";
-/// The commands that check and start it: those of any bot.
+/// The command that makes the bot of this machine's service, which there is none of.
+pub const SERVICE_INIT: &str = "npubbot init";
+/// The commands that check and start it.
 pub const SERVICE_NEXT: Option<&str> = None;
 /// The command that gives the passphrase to this machine's service, if it is a single one.
 pub const SERVICE_CREDENTIAL: Option<&str> = None;
@@ -61,13 +60,6 @@ pub fn open_to_others(path: &Path) -> io::Result<()> {
 /// Whether a file or folder exists and belongs to this user.
 pub fn is_own(path: &Path) -> bool {
     open_to_look(path).is_ok_and(|file| acl::is_own(&file).unwrap_or(false))
-}
-
-/// Whether only this user and the administrators can replace the content of a folder.
-pub(super) fn is_trusted(folder: &Path) -> bool {
-    let Ok(file) = open_to_look(folder) else { return false };
-    let is_theirs = acl::is_own(&file).unwrap_or(false) || acl::is_of_administrators(&file).unwrap_or(false);
-    is_theirs && !acl::permits_others(&file).unwrap_or(true)
 }
 
 /// Bytes that this user can still write on the disk of a folder. `None` if the system does not say.

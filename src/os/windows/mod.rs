@@ -2,13 +2,82 @@
 
 pub mod files;
 pub mod local_socket;
-pub mod manager;
 pub mod process;
-pub mod service;
-mod service_log;
-pub mod signals;
 
 use npubbot_vault::os::windows::{acl, wide};
+
+/// The service manager that started this process: none.
+pub mod manager {
+    pub use crate::os::BotState;
+    use std::io;
+    use std::time::Duration;
+
+    /// Always `None`: no signs of life are wanted.
+    pub fn watchdog() -> Option<Duration> {
+        None
+    }
+
+    /// `false`: nothing dates the lines of the log.
+    pub fn dates_log() -> bool {
+        false
+    }
+
+    /// Does nothing.
+    ///
+    /// Errors: none.
+    pub fn tell(_: BotState) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Ctrl-C, Ctrl-Break and the closed window. At log-off the system ends the process at once.
+pub mod signals {
+    use std::convert::Infallible;
+    use std::io;
+    use tokio::signal::windows::{CtrlBreak, CtrlC, CtrlClose, ctrl_break, ctrl_c, ctrl_close};
+
+    /// Requests to stop. After a closed window the system itself ends the process after five seconds.
+    pub struct Stops {
+        interrupt: CtrlC,
+        stop: CtrlBreak,
+        close: CtrlClose,
+    }
+
+    impl Stops {
+        /// Listens from now on, within a tokio runtime. The events no longer end the process.
+        ///
+        /// Errors: the system refuses.
+        pub fn listen() -> io::Result<Stops> {
+            Ok(Stops { interrupt: ctrl_c()?, stop: ctrl_break()?, close: ctrl_close()? })
+        }
+
+        /// Waits for the next request to stop.
+        pub async fn next(&mut self) {
+            tokio::select! {
+                _ = self.interrupt.recv() => {}
+                _ = self.stop.recv() => {}
+                _ = self.close.recv() => {}
+            }
+        }
+    }
+
+    /// Requests to read the configuration again. Windows has no signal for that, only `npubbot reload`.
+    pub struct Hangups(Infallible);
+
+    impl Hangups {
+        /// Always `None`.
+        ///
+        /// Errors: none on Windows.
+        pub fn listen() -> io::Result<Option<Hangups>> {
+            Ok(None)
+        }
+
+        /// Waits for the next request.
+        pub async fn next(&mut self) -> Option<()> {
+            match self.0 {}
+        }
+    }
+}
 
 /// Hidden input at the terminal.
 pub mod terminal {

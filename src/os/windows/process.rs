@@ -1,6 +1,5 @@
 //! Rights, crashes, other processes, the console.
 
-use super::acl;
 use std::io;
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use windows_sys::Win32::System::Console::{
@@ -10,9 +9,9 @@ use windows_sys::Win32::System::Diagnostics::Debug::{SEM_FAILCRITICALERRORS, SEM
 use windows_sys::Win32::System::ErrorReporting::{WER_FAULT_REPORTING_FLAG_NOHEAP, WerSetFlags};
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcess, PROCESS_TERMINATE, TerminateProcess};
 
-/// Whether this process has the rights of an administrator.
+/// `false`: an administrator's bot is as any other.
 pub fn is_root() -> bool {
-    acl::is_elevated()
+    false
 }
 
 /// Switches crash reports off, or at least their copy of the heap: a crash must not write secrets
@@ -32,25 +31,6 @@ pub fn no_core_dumps() -> io::Result<()> {
 pub fn end_now(code: i32) {
     // SAFETY: it ends this process.
     unsafe { TerminateProcess(GetCurrentProcess(), code.cast_unsigned()) };
-}
-
-/// Ends another process at once.
-///
-/// Errors: there is none with this number, or it is another user's.
-pub fn kill(process: u32) -> io::Result<()> {
-    // SAFETY: the handle is ours if the call succeeds.
-    let process = unsafe {
-        let handle = OpenProcess(PROCESS_TERMINATE, 0, process);
-        if handle.is_null() {
-            return Err(io::Error::last_os_error());
-        }
-        OwnedHandle::from_raw_handle(handle)
-    };
-    // SAFETY: the handle is open.
-    match unsafe { TerminateProcess(process.as_raw_handle(), 1) } {
-        0 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
-    }
 }
 
 /// `None`: Windows has no way to tell a server of another console to read its configuration again.

@@ -17,7 +17,7 @@ use super::health::{Health, LastLaunch, Record};
 use super::pool::{NextStep, Pool, PoolDevice};
 use super::verify::{CollectedLaunch, Delivered, reach};
 use crate::backoff::Backoff;
-use crate::fault::{self, Step};
+use crate::fault;
 use crate::key::StartPoint;
 use crate::pattern::Rate;
 use crate::roster::Roster;
@@ -223,16 +223,16 @@ impl DeviceThread {
         planned: PlannedLaunch,
     ) -> Result<(), Failure> {
         let pass = Arc::clone(&planned.pass);
-        reach(fault::before, &pass, Step::Draw);
+        reach(fault::before, &pass, "draw");
         let starts = self.vault.open_starts(searcher.starts(), pass.half.as_ref())?;
-        reach(fault::after, &pass, Step::Draw);
+        reach(fault::after, &pass, "draw");
         let points = starts.iter().map(|&(_, point)| point).collect();
         let remaining = if searcher.early_stop() { pass.remaining() } else { None };
         let launch = Launch { starts: points, patterns: Arc::clone(&pass.patterns), remaining };
         in_flight.push_back(InFlight { planned, starts });
-        reach(fault::before, &pass, Step::Launch);
+        reach(fault::before, &pass, "launch");
         searcher.submit(launch)?;
-        reach(fault::after, &pass, Step::Launch);
+        reach(fault::after, &pass, "launch");
         Ok(())
     }
 
@@ -244,9 +244,9 @@ impl DeviceThread {
         timing: &mut Timing,
     ) -> Result<(), Failure> {
         let pass = &in_flight.front().expect("a launch was submitted").planned.pass;
-        reach(fault::before, pass, Step::Collect);
+        reach(fault::before, pass, "collect");
         let report = searcher.collect()?;
-        reach(fault::after, pass, Step::Collect);
+        reach(fault::after, pass, "collect");
         let InFlight { planned, starts } = in_flight.pop_front().expect("a launch was submitted");
         held.settle(&planned, &report, starts.len());
         let compared = planned.pass.compared();

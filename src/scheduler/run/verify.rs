@@ -5,7 +5,7 @@
 
 use super::health::Record;
 use super::pool::Pool;
-use crate::fault::{self, Step};
+use crate::fault;
 use crate::job::JobId;
 use crate::key::{HalfPoint, StartPoint, VerifiedHit};
 use crate::pattern::{Pattern, PatternId, by_difficulty};
@@ -254,18 +254,18 @@ pub fn spawn_verifier(
 }
 
 /// Marks a step of the flow at which tests inject a fault. Only launches that serve a job count.
-pub fn reach(side: fn(Step), pass: &Pass, step: Step) {
+pub fn reach(side: fn(&str), pass: &Pass, step: &str) {
     if pass.is_for_a_job() {
         side(step);
     }
 }
 
 fn settle(launch: &CollectedLaunch, record: &Record, pool: &Pool, handler: &mut impl FindHandler) {
-    reach(fault::before, &launch.pass, Step::Verify);
+    reach(fault::before, &launch.pass, "verify");
     // Once the search ends and its last job is gone, no find is wanted and no device is judged.
     let is_over = || pool.is_closed() && pool.is_empty();
     let verified = verify_until(launch, launch.pass.starts_worth_verifying(), is_over);
-    reach(fault::after, &launch.pass, Step::Verify);
+    reach(fault::after, &launch.pass, "verify");
     let Some(verified) = verified else { return };
     let expected = launch.report.candidates as f64 * verified.share * launch.pass.canary_chance;
     record.add_hits(verified.hits_right);

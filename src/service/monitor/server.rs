@@ -5,7 +5,6 @@
 //! so that frequent requests cost the bot no work.
 
 use super::{HEALTH_TIMEOUT, Monitors};
-use crate::roster::KeepTasks;
 use crate::shutdown::Shutdown;
 use crate::web::{ServerLimits, bind_error, serve};
 use http_body_util::Full;

@@ -15,7 +15,7 @@ use npubbot::pattern::{ALPHABET, Pattern, PatternSet};
 use npubbot::scheduler::{DeviceOpener, Find, FindOutcome, Health, Scheduler};
 use npubbot::search::cpu::KernelChoice;
 use npubbot::search::{DeviceChoice, DeviceId, Launch, SearchOptions, Searcher, Surroundings, cuda};
-use npubbot::vault::{DeviceFolders, DirectSpawner, Vault};
+use npubbot::vault::{DirectSpawner, Vault};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::sync::{Arc, Mutex};
@@ -39,7 +39,7 @@ fn processes() -> Vec<u32> {
 
 /// Two devices, each one thread of the processor in a process of its own.
 fn two_processes() -> DeviceOpener {
-    let spawner = DirectSpawner::of_devices(DeviceFolders::default()).unwrap();
+    let spawner = DirectSpawner::of_devices(None).unwrap();
     let as_cpu = |id: DeviceId| Some(DeviceId::Cpu).filter(|_| id != DeviceId::Cpu);
     let opener = device_process::opener_of(spawner, Walls::Optional, as_cpu);
     DeviceOpener::new(|| Ok(2), move |id, options| opener.open(id, options))
@@ -160,8 +160,7 @@ fn gpus_keep_their_rate_in_processes() {
     needs_gpu();
     let gpus = cuda::device_count().unwrap();
     let options = SearchOptions::default();
-    let processes =
-        device_process::opener(DirectSpawner::of_devices(DeviceFolders::default()).unwrap(), Walls::Optional);
+    let processes = device_process::opener(DirectSpawner::of_devices(None).unwrap(), Walls::Optional);
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let mut random = |_| -> Pattern {
         let text: String = (0..8).map(|_| char::from(ALPHABET[rng.random_range(0..32)])).collect();

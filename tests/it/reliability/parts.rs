@@ -38,7 +38,7 @@ async fn each_task_and_thread_that_is_killed_is_seen_and_started_again() {
     // Launches for this job keep the threads of the search awake.
     asker.ask(LONG).await;
     let names: Vec<String> = service.parts().into_iter().map(|(name, _)| name).collect();
-    let expected = "inbox,requests,outbox,presence,publisher,watchdog,maintenance,lookups,verifier,cpu,vault";
+    let expected = "inbox,requests,outbox,presence,publisher,watchdog,maintenance,lookups,verifier,cpu";
     for part in expected.split(',') {
         assert!(names.iter().any(|name| name == part), "{part} is not among {names:?}");
     }

@@ -9,7 +9,6 @@ use crate::support::relay::{Manner, TestRelay};
 use crate::support::vault::{kill, next_vault, vault_of};
 use crate::support::{until, wait_for};
 use nostr_sdk::prelude::{EventBuilder, EventId, Kind, Tag};
-use npubbot::fault::Step;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use rustix::process::Signal;
@@ -55,11 +54,36 @@ enum Extra {
     Stop,
 }
 
+/// The steps of `src/fault.rs`: those of a request from the relay to the key, in order; then others.
+const STEPS: [&str; 21] = [
+    "takeup",
+    "listen",
+    "receive",
+    "unwrap",
+    "decide",
+    "sealanswer",
+    "answer",
+    "add",
+    "draw",
+    "launch",
+    "collect",
+    "verify",
+    "redeem",
+    "keep",
+    "found",
+    "send",
+    "sendkey",
+    "deliver",
+    "movecursor",
+    "round",
+    "stop",
+];
+
 #[derive(Clone, Debug)]
 struct Row {
     harm: Harm,
     extra: Extra,
-    step: Step,
+    step: &'static str,
     side: &'static str,
     prefix: String,
 }
@@ -80,13 +104,12 @@ async fn run(row: Row) -> Duration {
         bot.kill();
     }
     // Only a job without a target keeps a key.
-    let (request, prefix) =
-        if row.step == Step::Keep { ("best zeros 2s", "qqqq") } else { (&*row.prefix, &*row.prefix) };
+    let (request, prefix) = if row.step == "keep" { ("best zeros 2s", "qqqq") } else { (&*row.prefix, &*row.prefix) };
     asker.send(request).await;
     if row.extra == Extra::Message {
         asker.send("help").await;
     }
-    if matches!(row.step, Step::TakeUp | Step::Stop) {
+    if matches!(row.step, "takeup" | "stop") {
         // These steps matter when there is an open job.
         home.spawn_faulty("abort:answer:after").ended().await;
     }
@@ -149,14 +172,14 @@ async fn serving(home: &Home, fault: &str) -> ChildGuard {
 
 /// Runs the bot to the row's step.
 async fn reach(row: &Row, home: &Home) -> ChildGuard {
-    let place = format!("{}:{}", row.step.word(), row.side);
+    let place = format!("{}:{}", row.step, row.side);
     let how = match row.harm {
         Harm::Abort => "abort",
         Harm::Panic => "panic",
         Harm::KillBot | Harm::KillVault => "hold",
     };
     let fault = format!("{how}:{place}");
-    let mut bot = if row.step == Step::Stop {
+    let mut bot = if row.step == "stop" {
         let bot = serving(home, &fault).await;
         bot.signal(Signal::TERM);
         bot
@@ -166,7 +189,7 @@ async fn reach(row: &Row, home: &Home) -> ChildGuard {
     let reached = format!("test fault: {place}");
     until(&format!("{row:?}: `{reached}` is logged"), || {
         // On a busy machine a stop may reach its time limit before the step.
-        let is_late = row.step == Step::Stop && bot.0.try_wait().unwrap().is_some() && home.stopped_late();
+        let is_late = row.step == "stop" && bot.0.try_wait().unwrap().is_some() && home.stopped_late();
         let is_reached = is_late || home.log().contains(&reached);
         async move { is_reached.then_some(()) }
     })
@@ -176,7 +199,7 @@ async fn reach(row: &Row, home: &Home) -> ChildGuard {
 
 /// Does the harm. Returns the bot that lives afterwards: the same process, or a new one.
 async fn harm(row: &Row, home: &Home, mut bot: ChildGuard, away: &mut Option<TestRelay>) -> ChildGuard {
-    let is_stop = row.step == Step::Stop;
+    let is_stop = row.step == "stop";
     match row.harm {
         Harm::Panic => {}
         Harm::Abort => drop(bot.ended().await),
@@ -229,7 +252,7 @@ async fn all_hold(rows: Vec<Row>) -> Vec<(Row, Duration)> {
 }
 
 /// A row for each side of these steps.
-fn at_steps(rng: &mut StdRng, harm: Harm, extra: Extra, steps: impl IntoIterator<Item = Step>) -> Vec<Row> {
+fn at_steps(rng: &mut StdRng, harm: Harm, extra: Extra, steps: impl IntoIterator<Item = &'static str>) -> Vec<Row> {
     let places = steps.into_iter().flat_map(|step| ["before", "after"].map(|side| (step, side)));
     let mut prefix = || (0..3).map(|_| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)])).collect();
     places.map(|(step, side)| Row { harm, extra, step, side, prefix: prefix() }).collect()
@@ -245,18 +268,18 @@ fn seeded() -> StdRng {
 }
 
 async fn the_bot_can_be_killed_at_every_named_step() {
-    let rows = at_steps(&mut seeded(), Harm::Abort, Extra::Nothing, Step::ALL.iter().copied());
+    let rows = at_steps(&mut seeded(), Harm::Abort, Extra::Nothing, STEPS);
     assert!(rows.len() >= 2 * 14, "{}", rows.len());
     all_hold(rows).await;
 }
 
 async fn a_panic_at_any_step_costs_no_key_and_no_answer() {
     // A panic at start or stop ends the process anyway.
-    let steps = Step::ALL.iter().copied().filter(|step| !matches!(step, Step::TakeUp | Step::Stop));
+    let steps = STEPS.into_iter().filter(|step| !matches!(*step, "takeup" | "stop"));
     let mut rng = seeded();
     let rows = at_steps(&mut rng, Harm::Panic, Extra::Nothing, steps);
     let times = all_hold(on_one_side(&mut rng, rows)).await;
-    let is_device = |row: &Row| matches!(row.step, Step::Draw | Step::Launch | Step::Collect);
+    let is_device = |row: &Row| matches!(row.step, "draw" | "launch" | "collect");
     let longest =
         |device: bool| times.iter().filter(|(row, _)| is_device(row) == device).map(|row| row.1).max().unwrap();
     figure("the key after a panic of a device", longest(true), Duration::from_secs(5));
@@ -265,16 +288,15 @@ async fn a_panic_at_any_step_costs_no_key_and_no_answer() {
 }
 
 async fn the_vault_can_be_killed_at_every_step_that_needs_it() {
-    use Step::{Add, Collect, Draw, Found, Redeem, SealAnswer, TakeUp, Unwrap};
-    let steps = [TakeUp, Unwrap, SealAnswer, Add, Draw, Collect, Redeem, Found];
+    let steps = ["takeup", "unwrap", "sealanswer", "add", "draw", "collect", "redeem", "found"];
     let mut rng = seeded();
     let rows = at_steps(&mut rng, Harm::KillVault, Extra::Nothing, steps);
     let mut rows = on_one_side(&mut rng, rows);
     // Where the bot has asked the vault, or is about to.
     for row in &mut rows {
         match row.step {
-            TakeUp | Add | Found => row.side = "after",
-            Collect => row.side = "before",
+            "takeup" | "add" | "found" => row.side = "after",
+            "collect" => row.side = "before",
             _ => {}
         }
     }
@@ -288,8 +310,8 @@ async fn each_promise_survives_a_kill_at_a_random_step() {
     let rows = Extra::VARIANTS.iter().copied().enumerate().map(|(at, extra)| {
         let harm = [Harm::KillBot, Harm::KillVault][(at + first) % 2];
         // A job without a target takes long. The cursor does not move while a relay is dead.
-        let is_possible = |step: &Step| *step != Step::Keep && (extra != Extra::DeadRelay || *step != Step::MoveCursor);
-        let mut rows = at_steps(&mut rng, harm, extra, Step::ALL.iter().copied().filter(is_possible));
+        let is_possible = |step: &&str| *step != "keep" && (extra != Extra::DeadRelay || *step != "movecursor");
+        let mut rows = at_steps(&mut rng, harm, extra, STEPS.into_iter().filter(is_possible));
         rows.swap_remove(rng.random_range(0..rows.len()))
     });
     all_hold(rows.collect()).await;

@@ -28,7 +28,7 @@ use npubbot::service::{ProcessControls, Service, public_settings};
 use npubbot::vault::{IdentityFile, PassphraseSource, PublicSettings, StartId, Vault};
 use secp256k1::SecretKey;
 use std::io::{BufRead, BufReader, Lines, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{ChildStdin, ChildStdout, Stdio};
 
 pub const TESTS: &[Test] =
@@ -81,9 +81,8 @@ async fn serve_captured() {
     let means = PassphraseSource::AgeIdentityFile(home.join("age-identity.txt"));
     let identity = IdentityFile { file: data.join("identity.age"), means, is_new: false };
     let config = Config::load(&home.join("relays.toml")).unwrap();
-    let program = Path::new(env!("CARGO_BIN_EXE_npubbot"));
     let settings = public_settings(&config);
-    let vault = Vault::start_program(program, identity, Some(settings.clone())).unwrap();
+    let vault = Vault::start(identity, Some(settings.clone())).unwrap();
     let mut service = Service::start(config, &data, vault.clone(), Clock::System).await.unwrap();
     let controls = ProcessControls {
         reloaded: Box::new(|| None),

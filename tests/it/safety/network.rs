@@ -26,7 +26,7 @@ const WANTED: &str = "
     open:identity open:passphrase list:data make:data symlink:identity open:device listen:port
     connect:control supervisor:environ supervisor:kill run:program chmod";
 
-/// Runs the attack (`src/os/linux/attack.rs`) in the network process. Returns the error number of
+/// Runs the attack (`tests/attack.rs`) in the network process. Returns the error number of
 /// each attempt, 0 for success.
 async fn attacked(home: &Home, has_walls: bool) -> BTreeMap<String, i32> {
     let mut command = home.command();

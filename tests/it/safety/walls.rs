@@ -5,15 +5,16 @@ use crate::support::bot::{ChildGuard, Home};
 use crate::support::half::Half;
 use crate::support::harness::{Test, child, skip, test};
 use crate::support::relay::TestRelay;
+use crate::support::until;
 use crate::support::vault::{about, next_vault, started};
-use crate::support::{PATIENCE, until};
 use nostr_sdk::{Keys, ToBech32};
 use npubbot::config::Walls;
 use npubbot::device_process;
 use npubbot::key::{Offset, Rotation, Tweak, VerifiedHit};
 use npubbot::search::cpu::KernelChoice;
 use npubbot::search::{DeviceId, SearchOptions};
-use npubbot::vault::{BreakOut, DeviceFolders, DirectSpawner, Vault, VaultError};
+use npubbot::vault::os::walls;
+use npubbot::vault::{DirectSpawner, Vault, VaultError};
 use rand::rngs::StdRng;
 use rand::{RngCore, SeedableRng};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
@@ -21,10 +22,9 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
 pub const TESTS: &[Test] = &[
     test!(others_of_the_same_user_can_neither_read_nor_trace_the_vault),
@@ -32,8 +32,8 @@ pub const TESTS: &[Test] = &[
     test!(a_vault_that_a_filter_ends_names_the_signal_and_the_group_of_calls),
     test!(a_device_process_without_its_sandbox_is_named_and_can_be_refused),
     test!(a_system_without_sandboxes_is_named_at_every_start_and_can_be_refused),
-    test!(a_file_is_refused_to_the_vault_which_lives),
-    test!(a_forbidden_system_call_ends_the_vault_and_it_comes_back),
+    test!(code_behind_the_vaults_walls_gets_no_file_and_ends_at_a_forbidden_call),
+    test!(breaks_out).part(),
     test!(the_vaults_memory_is_never_swapped),
     test!(the_vault_inherits_nothing_but_its_socket),
     test!(the_vault_of_a_bot_shows_no_key),
@@ -181,7 +181,7 @@ fn a_device_process_without_its_sandbox_is_named_and_can_be_refused() {
     let open = |walls| {
         let open = move || {
             seccompiler::apply_filter(&no_sandboxes()).unwrap();
-            let spawner = DirectSpawner::of_devices(DeviceFolders::default()).unwrap();
+            let spawner = DirectSpawner::of_devices(None).unwrap();
             let opener = device_process::opener_of(spawner, walls, |_| Some(DeviceId::Cpu));
             let options = SearchOptions { cpu_kernel: KernelChoice::Portable, ..SearchOptions::default() };
             opener.open(DeviceId::Cuda(0), &options).map(drop).map_err(|error| error.to_string())
@@ -195,39 +195,32 @@ fn a_device_process_without_its_sandbox_is_named_and_can_be_refused() {
     assert!(refused.contains("cuda:0") && refused.contains("`walls`"), "{refused}");
 }
 
-/// The vault at `home`. Skips the test if no system call can be forbidden to it.
-fn enclosed(home: &Home) -> Vault {
-    let vault = started(home);
-    if let Some(wall) = vault.missing_walls().iter().find(|wall| wall.loss.contains("seccomp")) {
-        skip(&wall.loss);
-    }
-    vault
+/// Opening a file fails behind the walls of the vault, and does not end it: the C library opens a file
+/// when a thread's heap shrinks. Any system call that answering does not need ends it.
+fn code_behind_the_vaults_walls_gets_no_file_and_ends_at_a_forbidden_call() {
+    let behind_walls = |attempt: &str| {
+        let output = child("safety::walls::breaks_out").env("ATTEMPT", attempt).output().unwrap();
+        if let Some(reason) = String::from_utf8_lossy(&output.stdout).lines().find(|line| line.contains("seccomp")) {
+            skip(reason);
+        }
+        output.status
+    };
+    assert_eq!(behind_walls("file").code(), Some(0));
+    assert_eq!(behind_walls("socket").signal(), Some(libc::SIGSYS));
 }
 
-/// Opening a file fails in the vault, and does not end it. The C library opens a file when a
-/// thread's heap shrinks. When that killed the vault, it lost its start points a dozen times in a
-/// burst of requests.
-fn a_file_is_refused_to_the_vault_which_lives() {
-    let home = Home::new(&[]);
-    let vault = enclosed(&home);
-    let before = vault.process_id();
-    assert!(matches!(vault.break_out(BreakOut::File), Err(VaultError::Failed)));
-    vault.open_start().unwrap();
-    assert_eq!(vault.process_id(), before);
-}
-
-fn a_forbidden_system_call_ends_the_vault_and_it_comes_back() {
-    let home = Home::new(&[]);
-    let vault = enclosed(&home);
-    let former = vault.process_id();
-    // Each vault that gets the request is killed. After a few, no further one gets it.
-    assert!(matches!(vault.break_out(BreakOut::Socket), Err(VaultError::Gone)));
-    // A request waits a moment for a new vault, which on a busy machine takes longer to start.
-    let back = Instant::now() + PATIENCE;
-    while let Err(error) = vault.open_start() {
-        assert!(matches!(error, VaultError::Gone) && Instant::now() < back, "{error}");
+/// Raises the walls of the vault around this process, and tries to break out.
+fn breaks_out() {
+    let attempt = std::env::var("ATTEMPT").unwrap();
+    let missing = [walls::hide(), walls::enclose(), walls::forbid_system_calls()].concat();
+    missing.iter().filter(|wall| wall.is_sandbox).for_each(|wall| println!("{}", wall.loss));
+    match attempt.as_str() {
+        "file" => {
+            let opened = fs::File::open("/dev/null").map(drop).map_err(|error| error.raw_os_error());
+            assert_eq!(opened, Err(Some(libc::EACCES)));
+        }
+        _ => drop(std::net::UdpSocket::bind("127.0.0.1:0")),
     }
-    assert_ne!(vault.process_id(), former);
 }
 
 fn the_vaults_memory_is_never_swapped() {
@@ -275,7 +268,7 @@ fn the_vault_of_a_bot_shows_no_key() {
     assert!(matches!(vault.redeem_locked(start, &hit, "x"), Err(VaultError::NotAsked)));
     assert!(matches!(vault.redeem_tweak(split, &split_hit), Err(VaultError::NotAsked)));
     assert_eq!(shown, b"");
-    let local = Vault::start_local_program(Path::new(env!("CARGO_BIN_EXE_npubbot"))).unwrap();
+    let local = Vault::start_local().unwrap();
     let (start, point) = local.open_start().unwrap();
     let hit = VerifiedHit::recompute(point, tweak).unwrap();
     local.redeem_to(start, &hit, &mut shown).unwrap();

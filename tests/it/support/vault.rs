@@ -9,7 +9,7 @@ use npubbot::message::OutgoingMessage;
 use npubbot::vault::{IdentityFile, PassphraseSource, Vault};
 use std::fs;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Starts the real vault process of a bot, without the bot. Makes the identity if there is none.
 pub fn started(home: &Home) -> Vault {
@@ -21,9 +21,8 @@ pub fn started(home: &Home) -> Vault {
 pub fn process_of(home: &Home) -> Vault {
     let file = home.data().join("identity.age");
     let means = PassphraseSource::AgeIdentityFile(home.age_identity());
-    let program = Path::new(env!("CARGO_BIN_EXE_npubbot"));
     let opening = IdentityFile { file, means, is_new: false };
-    Vault::start_program(program, opening, Some(home.settings())).unwrap()
+    Vault::start(opening, Some(home.settings())).unwrap()
 }
 
 /// A message to be sealed for `to`.

@@ -2,7 +2,7 @@
 //! standard input.
 
 use std::ffi::OsString;
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -11,10 +11,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// The end of the channel that is read from.
-pub struct Reader(UnixStream);
+pub type Reader = UnixStream;
 
 /// The end of the channel that is written to.
-pub struct Writer(UnixStream);
+pub type Writer = UnixStream;
 
 /// Ends the process at the other end.
 pub struct Closer(UnixStream);
@@ -35,13 +35,13 @@ impl Ends {
     /// Errors: the system has no room for more open files.
     pub fn of(socket: OwnedFd) -> io::Result<Ends> {
         let ours = UnixStream::from(socket);
-        Ok(Ends { reader: Reader(ours.try_clone()?), closer: Closer(ours.try_clone()?), writer: Writer(ours) })
+        Ok(Ends { reader: ours.try_clone()?, closer: Closer(ours.try_clone()?), writer: ours })
     }
 }
 
 impl From<Ends> for OwnedFd {
     fn from(ends: Ends) -> OwnedFd {
-        ends.writer.0.into()
+        ends.writer.into()
     }
 }
 
@@ -49,22 +49,6 @@ impl Closer {
     /// Closes the stream. The vault reads to the end of the stream, and then exits.
     pub fn close(&self) {
         let _ = self.0.shutdown(Shutdown::Both);
-    }
-}
-
-impl Read for Reader {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.0.read(into)
-    }
-}
-
-impl Write for Writer {
-    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
-        self.0.write(from)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
     }
 }
 
@@ -96,5 +80,5 @@ pub fn start(
 pub fn own_end() -> io::Result<(Reader, Writer)> {
     let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     stream.peer_addr()?;
-    Ok((Reader(stream.try_clone()?), Writer(stream)))
+    Ok((stream.try_clone()?, stream))
 }

@@ -30,43 +30,21 @@ pub type Missing = Vec<MissingWall>;
 /// reserved, and an allocation beyond the limit would fail.
 const LOCKED: u64 = 4 << 30;
 
-/// System calls that answering needs: the socket, memory, threads that wait and end, time, and
-/// randomness. Standard error may get the text of a panic.
-const ALLOWED: [libc::c_long; 33] = [
-    libc::SYS_read,
-    libc::SYS_write,
-    libc::SYS_writev,
-    libc::SYS_recvfrom,
-    libc::SYS_sendto,
-    libc::SYS_close,
-    libc::SYS_getrandom,
-    libc::SYS_futex,
-    libc::SYS_mmap,
-    libc::SYS_munmap,
-    libc::SYS_mremap,
-    libc::SYS_mprotect,
-    libc::SYS_madvise,
-    libc::SYS_brk,
-    libc::SYS_clock_gettime,
-    libc::SYS_gettimeofday,
-    libc::SYS_sched_yield,
-    libc::SYS_nanosleep,
-    libc::SYS_clock_nanosleep,
-    libc::SYS_getpid,
-    libc::SYS_gettid,
-    libc::SYS_tgkill,
-    libc::SYS_rt_sigaction,
-    libc::SYS_rt_sigprocmask,
-    libc::SYS_rt_sigreturn,
-    libc::SYS_sigaltstack,
-    libc::SYS_restart_syscall,
-    libc::SYS_exit,
-    libc::SYS_exit_group,
-    libc::SYS_set_robust_list,
-    libc::SYS_rseq,
-    libc::SYS_sched_getaffinity,
-    libc::SYS_munlock,
-];
+/// System calls that answering needs. Standard error may get the text of a panic.
+#[rustfmt::skip]
+const ALLOWED: &[libc::c_long] = &{
+    use libc::*;
+    [
+        // The socket.
+        SYS_read, SYS_write, SYS_writev, SYS_recvfrom, SYS_sendto, SYS_close,
+        // Memory and randomness.
+        SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_brk, SYS_munlock, SYS_getrandom,
+        // Threads that wait and end, signals of their own, and time.
+        SYS_futex, SYS_set_robust_list, SYS_rseq, SYS_sched_yield, SYS_sched_getaffinity, SYS_getpid, SYS_gettid,
+        SYS_tgkill, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack, SYS_restart_syscall,
+        SYS_nanosleep, SYS_clock_nanosleep, SYS_clock_gettime, SYS_gettimeofday, SYS_exit, SYS_exit_group,
+    ]
+};
 
 /// System calls that fail instead of ending the process. glibc's malloc opens
 /// `/proc/sys/vm/overcommit_memory` when a thread's heap shrinks, and goes on if it cannot.
@@ -76,91 +54,42 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_open,
 ];
 
-/// System calls that the network process has no use for: other programs and processes, the memory
-/// of others, mounts, keys of the kernel, and rights of files that it may not open.
-const DENIED: &[libc::c_long] = &[
-    libc::SYS_execve,
-    libc::SYS_execveat,
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_process_madvise,
-    libc::SYS_kcmp,
-    libc::SYS_pidfd_open,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_pidfd_send_signal,
-    libc::SYS_tkill,
-    libc::SYS_rt_sigqueueinfo,
-    libc::SYS_rt_tgsigqueueinfo,
-    libc::SYS_io_uring_setup,
-    libc::SYS_io_uring_enter,
-    libc::SYS_io_uring_register,
-    libc::SYS_listen,
-    libc::SYS_mount,
-    libc::SYS_umount2,
-    libc::SYS_pivot_root,
-    libc::SYS_chroot,
-    libc::SYS_move_mount,
-    libc::SYS_open_tree,
-    libc::SYS_fsopen,
-    libc::SYS_fsconfig,
-    libc::SYS_fsmount,
-    libc::SYS_fspick,
-    libc::SYS_mount_setattr,
-    libc::SYS_setns,
-    libc::SYS_unshare,
-    libc::SYS_name_to_handle_at,
-    libc::SYS_open_by_handle_at,
-    libc::SYS_add_key,
-    libc::SYS_request_key,
-    libc::SYS_keyctl,
-    libc::SYS_bpf,
-    libc::SYS_perf_event_open,
-    libc::SYS_userfaultfd,
-    libc::SYS_fanotify_init,
-    libc::SYS_personality,
-    libc::SYS_init_module,
-    libc::SYS_finit_module,
-    libc::SYS_delete_module,
-    libc::SYS_kexec_load,
-    libc::SYS_reboot,
-    libc::SYS_swapon,
-    libc::SYS_swapoff,
-    libc::SYS_acct,
-    libc::SYS_quotactl,
-    libc::SYS_syslog,
-    libc::SYS_settimeofday,
-    libc::SYS_clock_settime,
-    libc::SYS_clock_adjtime,
-    libc::SYS_adjtimex,
-    libc::SYS_sethostname,
-    libc::SYS_setdomainname,
-    libc::SYS_fchmodat,
-    FCHMODAT2,
-    libc::SYS_fchownat,
-    libc::SYS_setxattr,
-    libc::SYS_lsetxattr,
-    libc::SYS_removexattr,
-    libc::SYS_lremovexattr,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_kexec_file_load,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_fork,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_vfork,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_chmod,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_chown,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_lchown,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_iopl,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_ioperm,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_modify_ldt,
-];
+/// System calls that the network process has no use for.
+#[rustfmt::skip]
+const DENIED: &[libc::c_long] = &{
+    use libc::*;
+    [
+        // Other programs and processes, and their memory.
+        SYS_execve, SYS_execveat, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_process_madvise,
+        SYS_kcmp, SYS_pidfd_open, SYS_pidfd_getfd, SYS_pidfd_send_signal, SYS_tkill, SYS_rt_sigqueueinfo,
+        SYS_rt_tgsigqueueinfo, SYS_personality,
+        // Requests that no filter sees, and sockets to listen at.
+        SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_listen,
+        // Mounts and namespaces.
+        SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_move_mount, SYS_open_tree, SYS_fsopen, SYS_fsconfig,
+        SYS_fsmount, SYS_fspick, SYS_mount_setattr, SYS_setns, SYS_unshare,
+        // Rights of files that it may not open.
+        SYS_name_to_handle_at, SYS_open_by_handle_at, SYS_fchmodat, FCHMODAT2, SYS_fchownat, SYS_setxattr,
+        SYS_lsetxattr, SYS_removexattr, SYS_lremovexattr, SYS_fanotify_init,
+        // Keys, programs and settings of the kernel.
+        SYS_add_key, SYS_request_key, SYS_keyctl, SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_init_module,
+        SYS_finit_module, SYS_delete_module, SYS_kexec_load, SYS_reboot, SYS_swapon, SYS_swapoff, SYS_acct,
+        SYS_quotactl, SYS_syslog, SYS_settimeofday, SYS_clock_settime, SYS_clock_adjtime, SYS_adjtimex,
+        SYS_sethostname, SYS_setdomainname,
+    ]
+};
+/// Those that only x86-64 has.
+#[cfg(target_arch = "x86_64")]
+#[rustfmt::skip]
+const DENIED_OLD: &[libc::c_long] = &{
+    use libc::*;
+    [
+        SYS_fork, SYS_vfork, SYS_chmod, SYS_chown, SYS_lchown, SYS_kexec_file_load, SYS_iopl, SYS_ioperm,
+        SYS_modify_ldt,
+    ]
+};
+#[cfg(not(target_arch = "x86_64"))]
+const DENIED_OLD: &[libc::c_long] = &[];
 /// The number of `fchmodat2` on every architecture. Some versions of libc do not name it.
 const FCHMODAT2: libc::c_long = 452;
 /// Kinds of sockets that the network process may make. It needs netlink to look up names.
@@ -195,37 +124,25 @@ pub fn enclose_network(files: &NetworkFiles) -> Missing {
 
 /// System calls that make sockets, and that make, rename or delete files. A device process has no use
 /// for them once its device is open.
-const CHANGING: &[libc::c_long] = &[
-    libc::SYS_openat2,
-    libc::SYS_socket,
-    libc::SYS_socketpair,
-    libc::SYS_connect,
-    libc::SYS_unlinkat,
-    libc::SYS_renameat2,
-    libc::SYS_linkat,
-    libc::SYS_symlinkat,
-    libc::SYS_mkdirat,
-    libc::SYS_mknodat,
-    libc::SYS_truncate,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_creat,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_unlink,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_rename,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_renameat,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_link,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_symlink,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_mkdir,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_rmdir,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_mknod,
-];
+#[rustfmt::skip]
+const CHANGING: &[libc::c_long] = &{
+    use libc::*;
+    [
+        SYS_openat2, SYS_socket, SYS_socketpair, SYS_connect, SYS_unlinkat, SYS_renameat2, SYS_linkat, SYS_symlinkat,
+        SYS_mkdirat, SYS_mknodat, SYS_truncate,
+    ]
+};
+/// Those that only x86-64 has.
+#[cfg(target_arch = "x86_64")]
+#[rustfmt::skip]
+const CHANGING_OLD: &[libc::c_long] = &{
+    use libc::*;
+    [
+        SYS_creat, SYS_unlink, SYS_rename, SYS_renameat, SYS_link, SYS_symlink, SYS_mkdir, SYS_rmdir, SYS_mknod,
+    ]
+};
+#[cfg(not(target_arch = "x86_64"))]
+const CHANGING_OLD: &[libc::c_long] = &[];
 
 /// Takes new files, sockets, programs and other processes from all threads of a device process, those
 /// of its driver too. Call it once the device is open. Files that exist stay open to it: a driver opens
@@ -240,7 +157,7 @@ pub fn enclose_device() -> Missing {
 
 /// Refuses [`CHANGING`], and opening a file that does not exist.
 fn deny_changes() -> Result<BpfProgram, seccompiler::Error> {
-    let mut rules: Rules = CHANGING.iter().map(|&call| (call, Vec::new())).collect();
+    let mut rules: Rules = CHANGING.iter().chain(CHANGING_OLD).map(|&call| (call, Vec::new())).collect();
     let makes = SeccompCmpOp::MaskedEq(libc::O_CREAT as u64);
     let makes_file = |flags| SeccompCondition::new(flags, SeccompCmpArgLen::Dword, makes.clone(), libc::O_CREAT as u64);
     rules.insert(libc::SYS_openat, vec![SeccompRule::new(vec![makes_file(2)?])?]);
@@ -252,7 +169,7 @@ fn deny_changes() -> Result<BpfProgram, seccompiler::Error> {
 /// Refuses [`DENIED`], other processes than this one, sockets of this machine, signals to others,
 /// and requests to a terminal.
 fn deny_calls() -> Result<BpfProgram, seccompiler::Error> {
-    let mut rules: Rules = DENIED.iter().map(|&call| (call, Vec::new())).collect();
+    let mut rules: Rules = DENIED.iter().chain(DENIED_OLD).map(|&call| (call, Vec::new())).collect();
     let condition =
         |argument, operator, value| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value);
     let other_kinds: Result<Vec<_>, _> =

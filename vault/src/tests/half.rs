@@ -1,12 +1,11 @@
 //! Split keys: the asker's half, our blinded start points, and the tweak that joins them.
 
 use super::*;
-use crate::half::HeldHalf;
-use crate::half::{CombinedKey, Half};
+use crate::half::Half;
 use crate::identity::HalfInit;
 use crate::key::{HalfPoint, SplitTweak};
-use crate::link::Link;
 use crate::pattern::Pattern;
+use crate::process::Link;
 use crate::request::SecretOutput;
 use crate::secrets::Secrets;
 use nostr::nips::nip49::EncryptedSecretKey;
@@ -15,22 +14,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tempfile::TempDir;
 
-fn text_of(half: &Half) -> String {
-    half.text().unwrap().as_str().unwrap().to_owned()
-}
-
-fn nsec_of(key: &CombinedKey) -> String {
-    key.nsec().unwrap().as_str().unwrap().to_owned()
-}
-
 /// The handle to a half, with the vault in this process.
-fn held(opening: HalfInit) -> Result<HalfVault, VaultError> {
+fn held(init: HalfInit) -> Result<HalfVault, VaultError> {
     let unlock = |means: &PassphraseSource| match means {
         PassphraseSource::AgeIdentityFile(file) => Ok(Unlock::AgeIdentityFile(file.clone())),
         PassphraseSource::PassphraseFile(file) => Ok(Unlock::Passphrase(std::fs::read_to_string(file).unwrap().into())),
         PassphraseSource::Person { .. } => Err("nobody is here".to_owned()),
     };
-    HalfVault::of(Link::Here(Arc::new(Secrets::of_half(HeldHalf::begin(opening, unlock)?)?)))
+    HalfVault::of(Link::Here(Arc::new(Secrets::of_half(Half::begin(init, unlock)?)?)))
+}
+
+/// A new half that is not stored.
+pub(super) fn new() -> HalfVault {
+    held(HalfInit::New(None)).unwrap()
 }
 
 fn typed(text: impl Into<String>) -> Result<HalfVault, VaultError> {
@@ -50,60 +46,52 @@ fn answer(vault: &Vault, half: &HalfPoint, rng: &mut StdRng) -> (SplitTweak, Npu
     (vault.redeem_tweak(start, &hit).unwrap(), hit.npub())
 }
 
+/// Also if the point was sent as an npub, which loses the sign of the half.
 #[test]
 fn half_and_tweak_make_the_key_that_was_found() {
     let (vault, mut rng) = (vault(), seeded());
-    for _ in 0..30 {
-        let half = Half::draw().unwrap();
-        let (split, npub) = answer(&vault, &half.point(), &mut rng);
-        let key = half.combine(&split.to_string().parse().unwrap(), &[]).unwrap();
-        assert_eq!(key.npub(), npub);
-        assert_eq!(npub_of(&nsec_of(&key)), npub);
-    }
-}
-
-#[test]
-fn a_point_given_as_an_npub_works_whatever_the_sign_of_its_half() {
-    let (vault, mut rng) = (vault(), seeded());
     for _ in 0..20 {
-        let half = Half::draw().unwrap();
+        let half = new();
         let as_npub = Npub(half.point().public_key().x_only_public_key().0.serialize()).to_string();
-        let (split, npub) = answer(&vault, &as_npub.parse().unwrap(), &mut rng);
-        assert_eq!(npub_of(&nsec_of(&half.combine(&split, &[]).unwrap())), npub);
+        for point in [half.point(), as_npub.parse().unwrap()] {
+            let (split, npub) = answer(&vault, &point, &mut rng);
+            let (split, mut nsec) = (split.to_string().parse().unwrap(), Vec::new());
+            assert_eq!(half.combine(&split, &[]).unwrap(), npub);
+            half.write_nsec(&split, &[], &mut nsec).unwrap();
+            assert_eq!(npub_of(std::str::from_utf8(&nsec).unwrap()), npub);
+        }
     }
+    // Locked with a password, as NIP-49 has it.
+    let half = new();
+    let (split, npub) = answer(&vault, &half.point(), &mut rng);
+    let locked = EncryptedSecretKey::from_bech32(&half.ncryptsec(&split, &[], "correct horse").unwrap()).unwrap();
+    assert_eq!(Npub(Keys::new(locked.decrypt("correct horse").unwrap()).public_key().to_bytes()), npub);
+    assert!(locked.decrypt("battery staple").is_err());
 }
 
 #[test]
 fn a_tweak_for_another_half_or_another_request_is_refused() {
     let (vault, mut rng) = (vault(), seeded());
-    let (own, other) = (Half::draw().unwrap(), Half::draw().unwrap());
+    let (own, other) = (new(), new());
     let (split, npub) = answer(&vault, &own.point(), &mut rng);
     assert!(matches!(other.combine(&split, &[]), Err(VaultError::OtherHalf)));
     let prefix = |text: &str| Pattern::parse(text).unwrap();
     let right = prefix(&npub.to_string()[..9]);
     let wrong = prefix(if right.as_str().starts_with('q') { "p" } else { "q" });
-    let refused = own.combine(&split, std::slice::from_ref(&wrong));
+    let refused = own.write_nsec(&split, std::slice::from_ref(&wrong), &mut Vec::new());
     assert!(matches!(refused, Err(VaultError::OtherKey(other)) if other == npub));
     assert!(own.combine(&split, &[wrong, right]).is_ok());
     // The offset that makes the sum zero.
-    let text = text_of(&own);
-    let half = secret::HalfKey::parse(&text).unwrap();
-    let mut nothing = split;
-    nothing.tweak = Tweak { offset: zeroing_offset(&text), rotation: Rotation::ALL[1] };
-    assert!(half.combine(&nothing.tweak, false).is_none());
+    let (_, bytes) = bech32::decode(&shown(&own)).unwrap();
+    let half = secp256k1::SecretKey::from_slice(&bytes[1..]).unwrap();
+    let offset = Offset::from_scalar(half.negate().into());
+    let nothing = SplitTweak { tweak: Tweak { offset, rotation: Rotation::ALL[1] }, ..split };
     assert!(matches!(own.combine(&nothing, &[]), Err(VaultError::NoKey)));
-}
-
-/// The offset `n - h` for a half `h`, which makes the sum zero. Decodes `h` from the half's text.
-fn zeroing_offset(text: &str) -> Offset {
-    let (_, bytes) = bech32::decode(text).unwrap();
-    let key = secp256k1::SecretKey::from_slice(&bytes[1..]).unwrap();
-    Offset::from_scalar(key.negate().into())
 }
 
 #[test]
 fn one_start_point_gives_one_tweak() {
-    let (vault, mut rng, half) = (vault(), seeded(), Half::draw().unwrap());
+    let (vault, mut rng, half) = (vault(), seeded(), new());
     let (start, point) = vault.open_split_start(&half.point()).unwrap();
     let hit = hit(point, &mut rng);
     assert!(vault.redeem_tweak(start, &hit).is_ok());
@@ -124,18 +112,14 @@ fn one_start_point_gives_one_tweak() {
 #[test]
 fn points_are_blinded_with_a_new_secret_each_time() {
     let (vault, mut rng) = (vault(), seeded());
-    // Points that an attacker would choose: ±G, the rotations of G, and small multiples of it.
-    let generator = PublicKey::from_secret_key(SECP256K1, &secp256k1::SecretKey::from_slice(&one()).unwrap());
-    let mut chosen = vec![generator, generator.negate(SECP256K1)];
-    for rotation in Rotation::ALL {
-        chosen.push(generator.mul_tweak(SECP256K1, &rotation.scalar()).unwrap());
-    }
-    for multiple in [2u8, 3, 77, 255] {
+    let times_g = |multiple: u8| {
         let mut scalar = [0; 32];
         scalar[31] = multiple;
-        chosen.push(generator.mul_tweak(SECP256K1, &Scalar::from_be_bytes(scalar).unwrap()).unwrap());
-    }
-    for point in chosen {
+        PublicKey::from_secret_key(SECP256K1, &secp256k1::SecretKey::from_slice(&scalar).unwrap())
+    };
+    // Points that an attacker would choose: -G, the rotations of G, and small multiples of it.
+    let rotated = Rotation::ALL.map(|rotation| times_g(1).mul_tweak(SECP256K1, &rotation.scalar()).unwrap());
+    for point in [2, 3, 77, 255].map(times_g).into_iter().chain(rotated).chain([times_g(1).negate(SECP256K1)]) {
         let half = HalfPoint::new(point);
         let (_, first) = vault.open_split_start(&half).unwrap();
         let (_, second) = vault.open_split_start(&half).unwrap();
@@ -144,15 +128,8 @@ fn points_are_blinded_with_a_new_secret_each_time() {
         let (split, npub) = answer(&vault, &half, &mut rng);
         assert_eq!(crate::key::candidate(&StartPoint::new(point), &split.tweak), Some(npub));
     }
-    let broken = vault.with_source(no_randomness);
-    let refused = broken.open_split_start(&Half::draw().unwrap().point());
+    let refused = vault.with_source(no_randomness).open_split_start(&new().point());
     assert!(matches!(refused, Err(VaultError::NoRandomness)));
-}
-
-fn one() -> [u8; 32] {
-    let mut one = [0; 32];
-    one[31] = 1;
-    one
 }
 
 #[test]
@@ -181,12 +158,21 @@ fn a_half_survives_its_file_and_its_text() {
     for debug in [format!("{half:?}"), format!("{:?}", half.point())] {
         assert!(!debug.contains(&text[10..20]), "{debug}");
     }
+    // A file that could be written can be read.
+    let long = Pattern::parse(&"q".repeat(51)).unwrap();
+    for (count, fits) in [(0, true), (77, true), (78, false), (1000, false)] {
+        let (path, prefixes) = (folder.path().join(format!("{count}.age")), vec![long.clone(); count]);
+        let half = held(HalfInit::New(Some((path.clone().into(), means())))).unwrap();
+        match half.keep(&path, &prefixes) {
+            Ok(()) => assert_eq!(held(HalfInit::File(path, means())).unwrap().patterns(), prefixes, "{count}"),
+            Err(error) => assert!(!fits && !path.exists() && error.to_string().contains("name fewer"), "{error}"),
+        }
+    }
 }
 
 #[test]
 fn a_half_is_locked_for_the_file_that_was_named_and_shown_by_its_own_vault_alone() {
-    let printed = held(HalfInit::New(None)).unwrap();
-    let path = PathBuf::from("/nowhere/half.age");
+    let (printed, path) = (new(), PathBuf::from("/nowhere/half.age"));
     assert!(matches!(printed.keep(&path, &[]), Err(VaultError::NotAsked)), "no file was named");
     let nobody = held(HalfInit::File(path, PassphraseSource::Person { prompt: String::new(), twice: false }));
     assert!(matches!(nobody, Err(VaultError::Locked { .. })));
@@ -196,54 +182,4 @@ fn a_half_is_locked_for_the_file_that_was_named_and_shown_by_its_own_vault_alone
     let (folder, identity) = (TempDir::new().unwrap(), "identity.age");
     let bot = Vault::create(&folder.path().join(identity), &super::identity::key_file(folder.path(), "key")).unwrap();
     assert!(matches!(HalfVault::of(bot.link), Err(VaultError::NotAsked)));
-}
-
-#[test]
-fn a_file_of_a_half_that_could_be_written_can_be_read() {
-    let folder = TempDir::new().unwrap();
-    let key = folder.path().join("age-identity.txt");
-    let identity = age::x25519::Identity::generate();
-    std::fs::write(&key, age::secrecy::ExposeSecret::expose_secret(&identity.to_string())).unwrap();
-    let means = || PassphraseSource::AgeIdentityFile(key.clone());
-    let long = Pattern::parse(&"q".repeat(51)).unwrap();
-    let mut refused = 0;
-    for count in [0, 1, 62, 76, 77, 78, 79, 1000] {
-        let (path, prefixes) = (folder.path().join(format!("{count}.age")), vec![long.clone(); count]);
-        let half = held(HalfInit::New(Some((path.clone().into(), means())))).unwrap();
-        match half.keep(&path, &prefixes) {
-            Ok(()) => assert_eq!(held(HalfInit::File(path, means())).unwrap().patterns(), prefixes, "{count}"),
-            Err(error) => {
-                assert!(!path.exists() && error.to_string().contains("name fewer"), "{error}");
-                refused += 1;
-            }
-        }
-    }
-    assert_eq!(refused, 3, "a line of 78 prefixes and more");
-}
-
-#[test]
-fn the_handle_combines_as_the_half_does() {
-    let (vault, mut rng) = (vault(), seeded());
-    let half = held(HalfInit::New(None)).unwrap();
-    let (split, npub) = answer(&vault, &half.point(), &mut rng);
-    let right = [Pattern::parse(&npub.to_string()[5..9]).unwrap()];
-    assert_eq!(half.combine(&split, &right).unwrap(), npub);
-    let mut nsec = Vec::new();
-    half.write_nsec(&split, &right, &mut nsec).unwrap();
-    assert_eq!(npub_of(std::str::from_utf8(&nsec).unwrap()), npub);
-    let wrong = [Pattern::parse(if right[0].as_str().starts_with('q') { "p" } else { "q" }).unwrap()];
-    let refused = half.write_nsec(&split, &wrong, &mut nsec);
-    assert!(matches!(refused, Err(VaultError::OtherKey(_))), "{refused:?}");
-    let other = typed(shown(&held(HalfInit::New(None)).unwrap())).unwrap();
-    assert!(matches!(other.combine(&split, &right), Err(VaultError::OtherHalf)));
-}
-
-#[test]
-fn a_key_is_locked_as_nip_49_has_it() {
-    let (vault, mut rng, half) = (vault(), seeded(), Half::draw().unwrap());
-    let (split, npub) = answer(&vault, &half.point(), &mut rng);
-    let locked = half.combine(&split, &[]).unwrap().ncryptsec("correct horse").unwrap();
-    let read = EncryptedSecretKey::from_bech32(&locked).unwrap();
-    assert_eq!(Npub(Keys::new(read.decrypt("correct horse").unwrap()).public_key().to_bytes()), npub);
-    assert!(read.decrypt("battery staple").is_err());
 }

@@ -25,10 +25,6 @@ fn folder() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-fn reason(result: Result<Vault, VaultError>) -> String {
-    result.unwrap_err().to_string()
-}
-
 #[test]
 fn an_identity_survives_reopening() {
     let (folder, path) = folder();
@@ -42,19 +38,30 @@ fn an_identity_survives_reopening() {
     assert_eq!(names, ["identity.age"], "nothing else is left behind");
     let bytes = fs::read(&path).unwrap();
     assert!(!bytes.windows(5).any(|window| window == b"nsec1"));
+    // A key file may come from an editor of Windows.
+    let Unlock::AgeIdentityFile(file) = &unlock else { unreachable!() };
+    let key = fs::read_to_string(file).unwrap().lines().nth(1).unwrap().to_owned();
+    fs::write(file, format!("\u{feff}{key}\r\n")).unwrap();
+    Vault::open(&path, &unlock).unwrap();
 }
 
 #[test]
-fn a_passphrase_opens_what_it_locked_and_another_does_not() {
+fn what_does_not_open_an_identity_is_told_with_the_reason() {
     let (folder, path) = folder();
+    let other = folder.path().join("other.age");
+    let key = key_file(folder.path(), "key");
     let made = Vault::create(&path, &passphrase("correct horse")).unwrap();
+    Vault::create(&other, &key).unwrap();
     assert_eq!(Vault::open(&path, &passphrase("correct horse")).unwrap().public_key(), made.public_key());
-    let wrong = Vault::open(&path, &passphrase("battery staple"));
-    assert!(matches!(wrong, Err(VaultError::WrongKey { .. })));
-    assert!(reason(wrong).contains("wrong passphrase"));
-    let key = Vault::open(&path, &key_file(folder.path(), "key"));
-    assert!(matches!(key, Err(VaultError::WrongKey { .. })));
-    assert!(reason(key).contains("give the passphrase"));
+    for (file, unlock, expected) in [
+        (&path, passphrase("battery staple"), "wrong passphrase"),
+        (&path, key, "give the passphrase"),
+        (&other, key_file(folder.path(), "another"), "another key"),
+        (&other, passphrase("x"), "name the key's file"),
+    ] {
+        let refused = Vault::open(file, &unlock).unwrap_err();
+        assert!(matches!(refused, VaultError::WrongKey { .. }) && refused.to_string().contains(expected), "{refused}");
+    }
 }
 
 #[test]
@@ -80,17 +87,6 @@ fn two_creations_at_once_leave_one_identity() {
     });
     assert_eq!(made.len(), 1);
     assert_eq!(Vault::open(&path, &unlock).unwrap().public_key(), made[0].public_key());
-}
-
-#[test]
-fn another_age_key_does_not_open_it_and_the_reason_says_so() {
-    let (folder, path) = folder();
-    Vault::create(&path, &key_file(folder.path(), "key")).unwrap();
-    let other = Vault::open(&path, &key_file(folder.path(), "other"));
-    assert!(matches!(other, Err(VaultError::WrongKey { .. })));
-    assert!(reason(other).contains("another key"));
-    let worded = Vault::open(&path, &passphrase("x"));
-    assert!(reason(worded).contains("name the key's file"));
 }
 
 #[test]
@@ -123,18 +119,7 @@ fn a_file_that_is_no_identity_is_told_from_one_that_does_not_open() {
 }
 
 #[test]
-fn a_key_file_may_come_from_an_editor_of_windows() {
-    let (folder, path) = folder();
-    let unlock = key_file(folder.path(), "key");
-    Vault::create(&path, &unlock).unwrap();
-    let Unlock::AgeIdentityFile(file) = &unlock else { unreachable!() };
-    let key = fs::read_to_string(file).unwrap().lines().nth(1).unwrap().to_owned();
-    fs::write(file, format!("\u{feff}{key}\r\n")).unwrap();
-    Vault::open(&path, &unlock).unwrap();
-}
-
-#[test]
-fn an_empty_passphrase_or_key_file_makes_no_identity() {
+fn without_passphrase_key_or_randomness_no_identity_is_made() {
     let (folder, path) = folder();
     let empty = folder.path().join("empty");
     fs::write(&empty, "# nothing here\n").unwrap();
@@ -143,12 +128,9 @@ fn an_empty_passphrase_or_key_file_makes_no_identity() {
         assert!(matches!(Vault::create(&path, &unlock), Err(VaultError::WrongKey { .. })));
         assert!(!path.exists());
     }
-}
-
-#[test]
-fn without_randomness_no_identity_is_made() {
-    let (folder, path) = folder();
-    let unlock = key_file(folder.path(), "key");
-    assert!(matches!(crate::identity::create(&path, &unlock, no_randomness), Err(VaultError::NoRandomness)));
+    assert!(matches!(
+        crate::identity::create(&path, &key_file(folder.path(), "key"), no_randomness),
+        Err(VaultError::NoRandomness)
+    ));
     assert!(!path.exists());
 }

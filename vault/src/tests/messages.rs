@@ -89,32 +89,16 @@ async fn the_nsec_is_a_message_of_its_own_after_the_one_that_explains() {
 }
 
 #[tokio::test]
-async fn a_message_of_nothing_but_escapes_has_room() {
+async fn a_message_of_nothing_but_escapes_has_room_and_an_unsealable_one_is_refused() {
     let (vault, to) = (vault(), Keys::generate());
     let hostile = "\u{1}".repeat(2000);
     let written = OutgoingMessage { text: hostile.clone(), subject: Some(hostile.clone()), ..message(&to) };
     assert_eq!(read(&to, &vault.seal(&written).unwrap()).await.rumor.content, hostile);
-}
-
-#[test]
-fn an_invalid_receiver_or_too_long_a_text_is_refused() {
-    let (vault, to) = (vault(), Keys::generate());
     let nobody = OutgoingMessage { to: Asker([0; 32]), ..message(&to) };
     let endless = OutgoingMessage { text: "x".repeat(70_000), ..message(&to) };
     for unsealable in [nobody, endless] {
         assert!(matches!(vault.seal(&unsealable), Err(VaultError::Unsealable)));
     }
-}
-
-#[test]
-fn the_bot_opens_what_it_sealed_to_itself() {
-    let vault = vault().with_clock(Clock::at(NOW));
-    let us = Asker(vault.public_key().to_bytes());
-    let to_us = OutgoingMessage { to: us, ..message(&Keys::generate()) };
-    let opened = vault.open_one(&VerifiedEvent::check(event(&vault.seal(&to_us).unwrap())).unwrap()).unwrap();
-    let Opened::Message(rumor) = opened else { panic!("a message of our own") };
-    assert_eq!((rumor.author, rumor.kind, rumor.created_at, rumor.other_receivers), (us, 14, NOW, 0));
-    assert_eq!(rumor.content, to_us.text);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! vault::tests::related -- --ignored --nocapture`
 
 use super::*;
-use crate::secret::{SecretText, Start};
+use crate::secret::Start;
 use secp256k1::{PublicKey, SECP256K1, SecretKey, XOnlyPublicKey};
 use std::collections::{HashMap, HashSet};
 
@@ -159,11 +159,8 @@ fn attack_all_pairs(keys: usize, bits: u32) {
     assert_eq!((solved, delivered.len()), (0, keys));
 
     for _ in 0..5 {
-        let unburnt = [tweak(&mut rng, bits), tweak(&mut rng, bits)].map(|tweak| {
-            let mut nsec = SecretText::with_capacity(100);
-            Start::draw(repeating).unwrap().derive(&tweak).unwrap().write_nsec(&mut nsec).unwrap();
-            secret_of(nsec.as_bytes())
-        });
+        let unburnt = [tweak(&mut rng, bits), tweak(&mut rng, bits)]
+            .map(|tweak| secret_of(Start::draw(repeating).unwrap().derive(&tweak).unwrap().nsec().unwrap().as_bytes()));
         assert!(attack.betrays(&unburnt[0], &npub(&unburnt[1])), "two keys of one start are solved");
     }
 }

@@ -3,7 +3,6 @@
 use super::decoupled::{announced_at, wrap};
 use super::wraps::Forger;
 use super::*;
-use crate::half::Half;
 use crate::key::HalfPoint;
 use crate::message::{EncryptionKey, Ticket};
 use crate::pattern::Family;
@@ -101,7 +100,7 @@ fn a_ticket_with_any_bit_altered_is_refused_and_spends_nothing() {
 #[test]
 fn an_order_with_another_field_does_not_fit_the_mac() {
     let (forger, mut rng, thief) = (forger(), seeded(), Keys::generate());
-    let half = Half::draw().unwrap().point();
+    let half = half::new().point();
     let Ticket(genuine) = forger.ticket("q");
     let (order, mac) = genuine.split_at(genuine.len() - 32);
     let order: Order = postcard::from_bytes(order).unwrap();
@@ -149,11 +148,11 @@ fn any(keys: &Keys) -> Order {
 #[test]
 fn a_tweak_is_for_the_half_in_the_ticket_and_a_whole_key_for_a_ticket_without_one() {
     let (forger, mut rng) = (forger(), seeded());
-    let (own, other) = (Half::draw().unwrap(), Half::draw().unwrap());
+    let (own, other) = (half::new(), half::new());
     let letters = crate::pattern::ALPHABET.iter().map(|&letter| format!(" {}", char::from(letter))).collect::<String>();
-    let of_half = |half: &Half| forger.ticket(&format!("{}{letters}", half.point()));
+    let of_half = |half: &HalfVault| forger.ticket(&format!("{}{letters}", half.point()));
     let whole = forger.ticket(letters.trim());
-    let mut reveal = |at: &Half, ticket: &Ticket| {
+    let mut reveal = |at: &HalfVault, ticket: &Ticket| {
         let (start, point) = forger.vault.open_split_start(&at.point()).unwrap();
         forger.vault.reveal(start, &hit(point, &mut rng), ticket)
     };

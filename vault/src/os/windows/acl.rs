@@ -16,9 +16,8 @@ use windows_sys::Win32::Security::Authorization::{
 };
 use windows_sys::Win32::Security::{
     ACCESS_ALLOWED_ACE, ACL, DACL_SECURITY_INFORMATION, EqualSid, GetAce, GetTokenInformation, IsWellKnownSid,
-    OWNER_SECURITY_INFORMATION, PSECURITY_DESCRIPTOR, PSID, SECURITY_ATTRIBUTES, TOKEN_ELEVATION, TOKEN_QUERY,
-    TOKEN_USER, TokenElevation, TokenUser, WinBuiltinAdministratorsSid, WinCreatorOwnerRightsSid, WinCreatorOwnerSid,
-    WinLocalSystemSid,
+    OWNER_SECURITY_INFORMATION, PSECURITY_DESCRIPTOR, PSID, SECURITY_ATTRIBUTES, TOKEN_QUERY, TOKEN_USER, TokenUser,
+    WinBuiltinAdministratorsSid, WinCreatorOwnerRightsSid, WinCreatorOwnerSid, WinLocalSystemSid,
 };
 use windows_sys::Win32::System::SystemServices::{
     ACCESS_ALLOWED_ACE_TYPE, ACCESS_DENIED_ACE_TYPE, ACCESS_DENIED_OBJECT_ACE_TYPE,
@@ -35,24 +34,19 @@ impl Drop for Local {
     }
 }
 
-/// The token of this process.
-fn token() -> io::Result<OwnedHandle> {
-    let mut token: HANDLE = null_mut();
-    // SAFETY: `token` is a place for a handle, which is ours if the call succeeds.
-    unsafe {
-        match OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &mut token) {
-            0 => Err(io::Error::last_os_error()),
-            _ => Ok(OwnedHandle::from_raw_handle(token)),
-        }
-    }
-}
-
 /// The security identifier of the user that this process runs as.
 struct User(Vec<u64>);
 
 impl User {
     fn of_this_process() -> io::Result<User> {
-        let token = token()?;
+        let mut token: HANDLE = null_mut();
+        // SAFETY: `token` is a place for a handle, which is ours if the call succeeds.
+        let token = unsafe {
+            match OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &mut token) {
+                0 => return Err(io::Error::last_os_error()),
+                _ => OwnedHandle::from_raw_handle(token),
+            }
+        };
         // A `TOKEN_USER`, and behind it the identifier, of 68 bytes at most.
         let mut memory = vec![0u64; 32];
         let (size, mut used) = (std::mem::size_of_val(memory.as_slice()) as u32, 0);
@@ -83,44 +77,23 @@ impl User {
     }
 }
 
-/// Whether this process has the rights of an administrator.
-pub fn is_elevated() -> bool {
-    let Ok(token) = token() else { return false };
-    let (mut elevation, mut used) = (TOKEN_ELEVATION::default(), 0);
-    let size = size_of::<TOKEN_ELEVATION>() as u32;
-    // SAFETY: the place has the size that is given.
-    let read = unsafe {
-        GetTokenInformation(token.as_raw_handle(), TokenElevation, (&raw mut elevation).cast(), size, &mut used)
-    };
-    read != 0 && elevation.TokenIsElevated != 0
-}
-
-/// The beginning of the identifiers of services' own accounts.
-const SERVICES: &str = "S-1-5-80-";
-
-/// A security descriptor for this user only. If the user is a service, the administrators have
-/// access too: nobody can log in as the service, so they look after it, as root does on Unix.
+/// A security descriptor for this user only.
 pub struct Own(Local);
-
-/// Adds the administrators to an entry for a service.
-fn with_administrators(entry: &str, user: &str) -> String {
-    if user.starts_with(SERVICES) { format!("{entry}{}", entry.replace("{user}", "BA")) } else { entry.to_owned() }
-}
 
 impl Own {
     /// The descriptor of a file: all rights, for this user.
     pub fn file() -> io::Result<Own> {
-        Own::with_administrators("(A;;FA;;;{user})")
+        Own::parse("(A;;FA;;;{user})")
     }
 
     /// The descriptor of a folder: the same rights, inherited by everything made in it.
     pub fn folder() -> io::Result<Own> {
-        Own::with_administrators("(A;OICI;FA;;;{user})")
+        Own::parse("(A;OICI;FA;;;{user})")
     }
 
     /// The descriptor of a pipe.
     pub fn pipe() -> io::Result<Own> {
-        Own::with_administrators("(A;;GA;;;{user})")
+        Own::parse("(A;;GA;;;{user})")
     }
 
     /// The descriptor of a process: this user may end it, wait for it and see that it runs
@@ -129,20 +102,11 @@ impl Own {
         Own::parse("(A;;0x101001;;;{user})(A;;0x20000;;;OW)")
     }
 
-    fn with_administrators(entry: &str) -> io::Result<Own> {
-        Own::parse(&with_administrators(entry, &User::of_this_process()?.text()?))
-    }
-
-    /// A descriptor with these entries, protected from entries of the folder above, owned by this
-    /// user.
+    /// A descriptor with these entries, in the security descriptor definition language. It is protected
+    /// from entries of the folder above, and owned by this user.
     fn parse(entries: &str) -> io::Result<Own> {
         let user = User::of_this_process()?.text()?;
-        Own::read(&format!("O:{user}D:P{entries}").replace("{user}", &user))
-    }
-
-    /// A descriptor in the security descriptor definition language.
-    pub fn read(text: &str) -> io::Result<Own> {
-        let text = wide::text(text);
+        let text = wide::text(format!("O:{user}D:P{entries}").replace("{user}", &user));
         let mut descriptor: PSECURITY_DESCRIPTOR = null_mut();
         // SAFETY: the text ends with 0; the descriptor is ours if the call succeeds.
         unsafe {
@@ -257,15 +221,6 @@ pub fn is_own(file: &impl AsRawHandle) -> io::Result<bool> {
     Ok(unsafe { EqualSid(user.sid(), security.owner) != 0 })
 }
 
-/// Whether an open file or folder belongs to the administrators.
-///
-/// Errors: the system does not say.
-pub fn is_of_administrators(file: &impl AsRawHandle) -> io::Result<bool> {
-    let security = Security::of(file)?;
-    // SAFETY: the owner is a valid identifier.
-    Ok(unsafe { IsWellKnownSid(security.owner, WinBuiltinAdministratorsSid) != 0 })
-}
-
 /// Gives everybody all rights to a file or folder, for tests.
 #[cfg(any(test, feature = "test-util"))]
 pub fn permit_everybody(path: &std::path::Path) -> io::Result<()> {
@@ -284,15 +239,4 @@ pub fn permit_everybody(path: &std::path::Path) -> io::Result<()> {
         )
     };
     if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error.cast_signed())) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_administrators_look_after_what_a_service_makes_and_nothing_else() {
-        assert_eq!(with_administrators("(A;;FA;;;{user})", "S-1-5-21-1-2-3-1001"), "(A;;FA;;;{user})");
-        assert_eq!(with_administrators("(A;;FA;;;{user})", "S-1-5-80-1-2-3-4-5"), "(A;;FA;;;{user})(A;;FA;;;BA)");
-    }
 }

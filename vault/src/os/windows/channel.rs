@@ -2,7 +2,7 @@
 //! input and output.
 
 use std::ffi::OsString;
-use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::io::{self, PipeReader, PipeWriter};
 use std::os::windows::io::{AsHandle, AsRawHandle, OwnedHandle};
 use std::os::windows::process::CommandExt;
 use std::path::Path;
@@ -15,10 +15,10 @@ use windows_sys::Win32::System::Threading::{CREATE_NO_WINDOW, TerminateProcess};
 const KEPT_VARIABLES: [&str; 2] = ["SystemRoot", "SystemDrive"];
 
 /// The end of the channel that is read from.
-pub struct Reader(PipeReader);
+pub type Reader = PipeReader;
 
 /// The end of the channel that is written to.
-pub struct Writer(PipeWriter);
+pub type Writer = PipeWriter;
 
 /// Ends the process at the other end.
 pub struct Closer(OwnedHandle);
@@ -38,22 +38,6 @@ impl Closer {
     pub fn close(&self) {
         // SAFETY: the handle is open.
         unsafe { TerminateProcess(self.0.as_raw_handle(), 0) };
-    }
-}
-
-impl Read for Reader {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.0.read(into)
-    }
-}
-
-impl Write for Writer {
-    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
-        self.0.write(from)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
     }
 }
 
@@ -82,7 +66,7 @@ pub fn start(
     // closes the pipes.
     drop(command);
     let closer = Closer(child.as_handle().try_clone_to_owned()?);
-    Ok((child, Ends { reader: Reader(ours_in), writer: Writer(ours_out), closer }))
+    Ok((child, Ends { reader: ours_in, writer: ours_out, closer }))
 }
 
 /// The vault's side of the channel.
@@ -91,7 +75,7 @@ pub fn start(
 pub fn own_end() -> io::Result<(Reader, Writer)> {
     let input = pipe(io::stdin().as_handle().try_clone_to_owned()?)?;
     let output = pipe(io::stdout().as_handle().try_clone_to_owned()?)?;
-    Ok((Reader(input.into()), Writer(output.into())))
+    Ok((input.into(), output.into()))
 }
 
 fn pipe(handle: OwnedHandle) -> io::Result<OwnedHandle> {

@@ -7,21 +7,12 @@ pub mod walls;
 pub mod wide;
 
 use windows_sys::Win32::System::Console::{CTRL_BREAK_EVENT, CTRL_C_EVENT, SetConsoleCtrlHandler};
-use windows_sys::Win32::System::Threading::SetProcessShutdownParameters;
-
-/// The place of the vault in the order in which programs end with a session; higher numbers end
-/// first.
-const ENDS_LATE: u32 = 0x200;
 
 /// Keeps Ctrl-C and a closed window from ending the vault, because the bot needs the vault to stop
 /// cleanly.
 pub fn leave_terminal() {
     // SAFETY: the handler is a function of this program.
-    unsafe {
-        SetConsoleCtrlHandler(Some(ignored), 1);
-        // At the end of a session other programs end first: they have 0x280 by default.
-        SetProcessShutdownParameters(ENDS_LATE, 0);
-    }
+    unsafe { SetConsoleCtrlHandler(Some(ignored), 1) };
 }
 
 /// Ignores Ctrl-C. After any other event the process would end when the last handler returns, so

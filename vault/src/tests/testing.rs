@@ -1,7 +1,8 @@
 //! Methods of [`Vault`] for tests only. They need a vault whose secrets are in this process.
 
 use super::error::VaultError;
-use super::link::Link;
+use super::identity::Unlock;
+use super::process::Link;
 use super::public::PublicSettings;
 #[cfg(test)]
 use super::random::Source;
@@ -9,13 +10,32 @@ use super::random::Source;
 use super::secret::Signing;
 use super::secrets::Secrets;
 use super::start_points::StartId;
-use super::ticket::{Order, Reader};
+use super::ticket::{Asked, Order, Reader, Wanted};
 use super::vault::Vault;
 use crate::key::VerifiedHit;
-use crate::message::{GiftWrap, OutgoingMessage, Ticket};
+use crate::key::{HalfPoint, StartPoint};
+use crate::message::{Asker, GiftWrap, OutgoingMessage, RumorId, Ticket};
+use crate::pattern::ALPHABET;
+use std::path::Path;
 use std::sync::Arc;
 
 impl Vault {
+    /// Makes a new identity in this process, and writes it to a new file at `path` (permissions
+    /// 0600), locked with `unlock`.
+    ///
+    /// Errors: [`VaultError::FileExists`], [`VaultError::File`], [`VaultError::WrongKey`] if
+    /// `unlock` is empty or holds no key, [`VaultError::NoRandomness`].
+    pub fn create(path: &Path, unlock: &Unlock) -> Result<Vault, VaultError> {
+        Secrets::create(path, unlock).map(Vault::here)
+    }
+
+    /// Opens the identity in `path` in this process.
+    ///
+    /// Errors: [`VaultError::File`], [`VaultError::WrongKey`].
+    pub fn open(path: &Path, unlock: &Unlock) -> Result<Vault, VaultError> {
+        Secrets::open(path, unlock).map(Vault::here)
+    }
+
     /// The same vault, with a reader of messages.
     pub fn with_reader(self, reader: Reader) -> Vault {
         self.with(|secrets| secrets.with_reader(reader))
@@ -41,6 +61,14 @@ impl Vault {
         self.redeem(start, hit, &ticket, None, message)
     }
 
+    /// Draws a blinding secret, 256 bits from the operating system, and returns the blinded point
+    /// of an asker's half.
+    ///
+    /// Errors: [`VaultError::NoRandomness`], [`VaultError::Gone`].
+    pub fn open_split_start(&self, half: &HalfPoint) -> Result<(StartId, StartPoint), VaultError> {
+        self.open_starts(1, Some(half))?.pop().ok_or(VaultError::Failed)
+    }
+
     /// The same vault, which signs what these settings allow.
     pub fn with_settings(self, settings: PublicSettings) -> Vault {
         self.with(|secrets| secrets.with_settings(Some(settings)))
@@ -61,5 +89,15 @@ impl Vault {
         let secrets = change(self.here_only().expect("a vault of this process"));
         self.link = Link::Here(Arc::new(secrets));
         self
+    }
+}
+
+impl Order {
+    /// An order for any key, which no message asked for.
+    pub fn any_key(asker: Asker, half: Option<HalfPoint>) -> Order {
+        let letters = ALPHABET.iter().map(|&letter| char::from(letter).to_string());
+        let wanted = Wanted::Patterns(letters.map(|letter| letter.parse().expect("a letter is a pattern")).collect());
+        let (rumor, asked) = (RumorId([0; 32]), Asked { wanted, half });
+        Order { asker, rumor, dated: 0, encryption_key: None, asked }
     }
 }
