@@ -1,13 +1,12 @@
 //! Rights, crashes, other processes, the console.
 
 use std::io;
-use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use windows_sys::Win32::System::Console::{
     ENABLE_VIRTUAL_TERMINAL_PROCESSING, GetConsoleMode, GetStdHandle, STD_ERROR_HANDLE, SetConsoleMode,
 };
 use windows_sys::Win32::System::Diagnostics::Debug::{SEM_FAILCRITICALERRORS, SEM_NOGPFAULTERRORBOX, SetErrorMode};
 use windows_sys::Win32::System::ErrorReporting::{WER_FAULT_REPORTING_FLAG_NOHEAP, WerSetFlags};
-use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcess, PROCESS_TERMINATE, TerminateProcess};
+use windows_sys::Win32::System::Threading::{GetCurrentProcess, TerminateProcess};
 
 /// `false`: an administrator's bot is as any other.
 pub fn is_root() -> bool {
