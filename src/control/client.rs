@@ -1,14 +1,19 @@
 //! The operator's side of the local socket.
 
 use super::protocol::{OperatorCommand, ReplyLine, SocketReply, SocketRequest, VERSION, socket};
-use crate::os::local_client::Client;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use crate::os::local_socket::{ClientStream, connect};
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
 use thiserror::Error;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::time::error::Elapsed;
+use tokio::time::{sleep, timeout};
 
 /// The longest wait for a line of the answer.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(40);
+/// Pause before another attempt at a socket that takes no connection now.
+const BUSY_PAUSE: Duration = Duration::from_millis(20);
 /// The longest answer that is read, in bytes.
 const ANSWER_BYTES: u64 = 256 << 20;
 
@@ -43,40 +48,62 @@ pub enum ControlError {
     },
 }
 
-/// Sends a request to the bot of a data folder and gives each line of its answer to `each`.
+/// Sends a request to the bot of a data folder and gives each line of its answer to `each`. Call it
+/// outside of tasks.
 ///
 /// Errors: [`ControlError`]. If the bot refuses the request, that is no error: the answer says so
 /// ([`ReplyLine::Refused`]).
-pub fn ask(data: &Path, command: OperatorCommand, mut each: impl FnMut(ReplyLine)) -> Result<(), ControlError> {
-    let path = socket(data);
-    let no_answer = |error: io::Error| ControlError::NoAnswer {
-        reason: match error.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                format!("it said nothing for {} seconds", ANSWER_TIMEOUT.as_secs())
+pub fn ask(data: &Path, command: OperatorCommand, each: impl FnMut(ReplyLine)) -> Result<(), ControlError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(no_answer)?.block_on(ask_at(&socket(data), data, command, each))
+}
+
+async fn ask_at(
+    path: &Path,
+    data: &Path,
+    command: OperatorCommand,
+    mut each: impl FnMut(ReplyLine),
+) -> Result<(), ControlError> {
+    let mut stream = match timeout(ANSWER_TIMEOUT, connect_when_free(path)).await {
+        Ok(connected) => connected.map_err(|error| match error.kind() {
+            ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::NotADirectory => {
+                ControlError::NothingRuns { folder: data.display().to_string() }
             }
-            // The socket's queue is full of connections that were not accepted yet.
-            io::ErrorKind::NotConnected => "it takes no more connections".to_owned(),
-            _ => error.to_string(),
-        },
+            ErrorKind::PermissionDenied => ControlError::NotYours { socket: path.display().to_string() },
+            _ => no_answer(error),
+        })?,
+        Err(_) => return Err(ControlError::NoAnswer { reason: "it takes no more connections".to_owned() }),
     };
-    let mut client = Client::open(&path, ANSWER_TIMEOUT).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::NotADirectory => {
-            ControlError::NothingRuns { folder: data.display().to_string() }
-        }
-        io::ErrorKind::PermissionDenied => ControlError::NotYours { socket: path.display().to_string() },
-        _ => no_answer(error),
-    })?;
     let mut request =
         serde_json::to_vec(&SocketRequest { v: VERSION, command }).map_err(|error| no_answer(error.into()))?;
     request.push(b'\n');
-    client.write_all(&request).map_err(no_answer)?;
-    for line in BufReader::new(client.take(ANSWER_BYTES)).lines() {
-        let answer: SocketReply = serde_json::from_str(&line.map_err(no_answer)?)
-            .map_err(|error| ControlError::OtherVersion { reason: error.to_string() })?;
+    timeout(ANSWER_TIMEOUT, stream.write_all(&request)).await.map_err(too_late)?.map_err(no_answer)?;
+    let mut lines = BufReader::new(stream.take(ANSWER_BYTES)).lines();
+    while let Some(line) = timeout(ANSWER_TIMEOUT, lines.next_line()).await.map_err(too_late)?.map_err(no_answer)? {
+        let answer: SocketReply =
+            serde_json::from_str(&line).map_err(|error| ControlError::OtherVersion { reason: error.to_string() })?;
         match answer.reply {
             ReplyLine::End => return Ok(()),
             reply => each(reply),
         }
     }
     Err(ControlError::NoAnswer { reason: "it closed the connection".to_owned() })
+}
+
+/// Connects once the socket takes a connection.
+async fn connect_when_free(path: &Path) -> io::Result<ClientStream> {
+    loop {
+        match connect(path).await {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => sleep(BUSY_PAUSE).await,
+            connected => return connected,
+        }
+    }
+}
+
+fn no_answer(error: io::Error) -> ControlError {
+    ControlError::NoAnswer { reason: error.to_string() }
+}
+
+fn too_late(_: Elapsed) -> ControlError {
+    ControlError::NoAnswer { reason: format!("it said nothing for {} seconds", ANSWER_TIMEOUT.as_secs()) }
 }

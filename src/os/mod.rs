@@ -8,7 +8,7 @@
 //! - [`process`]: rights, crashes, other processes, the terminal
 //! - [`signals`]: requests to stop and to reload
 //! - [`manager`]: the service manager that started the bot
-//! - [`local_socket`], [`local_client`]: the socket between a running bot and its operator
+//! - [`local_socket`]: the socket between a running bot and its operator
 //! - [`terminal`]: hidden input
 //! - [`tree`]: the supervisor and the network process of `serve`, on Linux
 //! - [`walls`]: the walls of this process
@@ -16,7 +16,6 @@
 
 #[cfg(target_os = "linux")]
 pub mod linux;
-pub mod local_client;
 #[cfg(unix)]
 mod unix;
 pub mod walls;

@@ -60,7 +60,8 @@ pub async fn doctor(config: &Path, data: &Path, identity: &Path) -> Vec<Finding>
     let config = Config::load(config);
     let mut findings = device_findings(config.as_ref().ok().map(|config| &config.search), data);
     findings.extend(folder_findings(data, identity));
-    let of_bot = ask_running_bot(data);
+    let folder = data.to_owned();
+    let of_bot = tokio::task::spawn_blocking(move || ask_running_bot(&folder)).await.unwrap_or_default();
     // A running bot looks at its disk itself.
     if !of_bot.iter().any(|found| found.what == DISK_CHECK) {
         findings.extend(free_bytes(data).and_then(disk_finding));
