@@ -69,8 +69,6 @@ pub enum BotState {
     Alive,
     /// The program is about to end.
     Stopping,
-    /// The program ends now, as requested.
-    Stopped,
 }
 
 /// Stand-ins for services of Linux, on systems that lack or do not need them.

@@ -36,7 +36,6 @@ use crate::config::Config;
 use crate::control::ControlServer;
 use crate::ledger::LedgerError;
 use crate::log_writer;
-use crate::os::manager::{self, BotState};
 use crate::os::process;
 use crate::os::signals::Stops;
 use crate::roster::task;
@@ -105,9 +104,8 @@ enum RunEnd {
     Reloaded(Box<Config>),
 }
 
-/// The bot's vault, and the settings of public events that it was started with.
+/// The bot's vault, which can be started anew with other settings of public events.
 struct ConfiguredVault {
-    settings: PublicSettings,
     vault: Vault,
     /// Starts another vault with these settings; `None` if a person would have to type the
     /// passphrase again.
@@ -122,12 +120,12 @@ impl ConfiguredVault {
     /// Returns what the operator has to do if it stays for another reason.
     fn follow(&mut self, config: &Config) -> Option<&'static str> {
         let settings = public_settings(config);
-        if settings == self.settings {
+        if self.vault.settings() == Some(&settings) {
             return None;
         }
         match (self.start)(&settings) {
             Ok(Some(vault)) if vault.public_key() == self.vault.public_key() => {
-                (self.settings, self.vault) = (settings, vault);
+                self.vault = vault;
                 return None;
             }
             Ok(Some(_)) => tracing::error!("the identity file holds another identity now; {UNCHANGED}"),
@@ -396,8 +394,6 @@ pub(super) fn listen_for_stop() -> anyhow::Result<Shutdown> {
 /// for the first one, so a thread kills the process after [`EXIT_TIMEOUT`].
 fn end_process(code: i32) -> ! {
     log_writer::flush(EXIT_TIMEOUT);
-    // Otherwise the service manager would start the service again.
-    let _ = manager::tell(BotState::Stopped);
     let last = std::thread::Builder::new().name("last".to_owned());
     let killer = last.spawn(move || {
         std::thread::sleep(EXIT_TIMEOUT);

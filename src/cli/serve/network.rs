@@ -68,8 +68,7 @@ impl NetworkProcess {
             .name("supervisor".to_owned())
             .spawn(move || listening.listen(&tell, &stopper, take))?;
 
-        let settings = public_settings(&config);
-        let vault = Vault::started_by(Arc::clone(&link) as Arc<dyn Spawner>, Some(settings.clone()))?;
+        let vault = Vault::started_by(Arc::clone(&link) as Arc<dyn Spawner>, Some(public_settings(&config)))?;
         walls::check("vault", vault.missing_walls(), are_required)?;
         #[cfg(any(test, feature = "test-util"))]
         tree::attack_if_asked(&data, vault.process_id());
@@ -81,7 +80,7 @@ impl NetworkProcess {
                 Vault::started_by(Arc::clone(&spawner) as Arc<dyn Spawner>, Some(Clone::clone(settings))).map(Some)
             }
         };
-        let vault = ConfiguredVault { settings, vault, start: Box::new(start) };
+        let vault = ConfiguredVault { vault, start: Box::new(start) };
         let devices = Arc::clone(&link) as Arc<dyn Spawner>;
         let manager = ServiceManager::told_by(init.watchdog, move |state| link.channel.send(&Ask::State(state)));
         Bot { data, vault, devices, shutdown, reload, manager, sockets }.run(config, runtime()?)

@@ -32,8 +32,6 @@ pub mod manager {
             BotState::Ready => NotifyState::Ready,
             BotState::Alive => NotifyState::Watchdog,
             BotState::Stopping => NotifyState::Stopping,
-            // systemd sees the process end.
-            BotState::Stopped => return Ok(()),
         }])
     }
 }

@@ -12,7 +12,6 @@ pub const TESTS: &[Test] = &[
     test!(a_report_of_bench_names_version_system_device_rate_and_power),
     test!(bad_flags_are_explained),
     test!(another_passphrase_replaces_the_first),
-    test!(service_names_the_unit_where_windows_has_no_part),
     test!(what_only_a_person_can_repair_exits_with_the_code_that_stops_restarts),
     test!(advice_names_what_works_where_it_is_given),
     test!(the_unit_has_a_memory_limit_and_restarts_only_what_a_restart_mends),
@@ -161,17 +160,6 @@ fn another_passphrase_replaces_the_first() {
     assert_eq!(fs::read(&file).unwrap(), before);
     let names: Vec<_> = fs::read_dir(folder.path().join("data")).unwrap().map(|one| one.unwrap().file_name()).collect();
     assert!(!names.iter().any(|name| name.to_string_lossy().ends_with(".new")), "{names:?}");
-}
-
-fn service_names_the_unit_where_windows_has_no_part() {
-    for action in ["install", "remove", "run"] {
-        let (_folder, flags) = folder_with_passphrase();
-        // `remove` does not open the identity, so it takes only `--data`.
-        let flags = if action == "remove" { &flags[..2] } else { &flags[..] };
-        let refused = run(&[&["service"], with(action, flags).as_slice()].concat());
-        assert!(stderr(&refused).contains("docs/operators/npubbot.service"), "{action}: {}", stderr(&refused));
-        assert_eq!(refused.status.code(), Some(2), "{action}");
-    }
 }
 
 fn what_only_a_person_can_repair_exits_with_the_code_that_stops_restarts() {

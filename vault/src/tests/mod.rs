@@ -5,6 +5,8 @@ mod decoupled;
 mod half;
 mod identity;
 mod messages;
+#[cfg(unix)]
+mod process;
 mod public;
 mod related;
 mod start_points;
