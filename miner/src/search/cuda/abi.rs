@@ -148,57 +148,52 @@ pub struct Search {
     pub step: Point,
 }
 
-const _: () = {
-    assert!(size_of::<Point>() == 64 && offset_of!(Point, y) == 32);
-    assert!(size_of::<Suspect>() == 16 && size_of::<Counters>() == 16 && size_of::<Interval>() == 16);
-    assert!(offset_of!(Suspect, step) == 4 && offset_of!(Suspect, entry) == 8 && offset_of!(Suspect, which) == 12);
-    assert!(offset_of!(Counters, hits) == 4 && offset_of!(Counters, skipped) == 8);
-    assert!(offset_of!(Interval, last) == 8);
-    assert!(size_of::<DeviceMember>() == 24 && size_of::<DeviceChecks>() == 32);
-    assert!(offset_of!(DeviceMember, last) == 8 && offset_of!(DeviceMember, words) == 16);
-    assert!(
-        offset_of!(DeviceChecks, members) == 8
-            && offset_of!(DeviceChecks, words) == 16
-            && offset_of!(DeviceChecks, checksums) == 24
-    );
-    assert!(size_of::<DeviceTextTest>() == 196);
-    assert!(size_of::<WholeSearch>() == 32 + 32 * FIRST_BITS as usize + 4 * ACCEPTED_WORDS as usize);
-    assert!(offset_of!(DeviceTextTest, places) == 84 && offset_of!(DeviceTextTest, run) == 124);
-    assert!(offset_of!(DeviceTextTest, run_mask) == 132);
-    assert!(offset_of!(WholeSearch, key_tests) == 16 && offset_of!(WholeSearch, first_bits) == 32);
-    assert!(
-        size_of::<DeviceScreen>()
-            == 32 + 32 * RUN_ROUNDS as usize + 16 + 64 * MASKED_ROUNDS as usize + 512 * PARITY_GROUPS as usize
-    );
-    assert!(
-        offset_of!(DeviceScreen, has_runs) == 16
-            && offset_of!(DeviceScreen, run) == 32
-            && offset_of!(DeviceScreen, extra) == 128
-    );
-    assert!(
-        offset_of!(DeviceScreen, masked) == 144
-            && offset_of!(DeviceScreen, parities) == 144 + 64 * MASKED_ROUNDS as usize
-    );
-    assert!(size_of::<Search>() == 14 * 8 + 8 * 4 + 64);
-    assert!(
-        offset_of!(Search, groups) == 32 && offset_of!(Search, centres) == 56 && offset_of!(Search, counters) == 80
-    );
-    assert!(offset_of!(Search, intervals) == 104 && offset_of!(Search, interval_count) == 112);
-    assert!(offset_of!(Search, entries) == 124 && offset_of!(Search, hit_capacity) == 140);
-    assert!(offset_of!(Search, step) == 144);
-};
-
-/// Marks structures that may be passed to kernels and may lie in device memory.
-macro_rules! shared {
-    ($($structure:ty)*) => {$(
+/// Asserts the size of a structure and the offsets of some fields. Such a structure may be passed to
+/// kernels and may lie in device memory.
+macro_rules! layout {
+    ($structure:ident, $size:expr $(, $field:ident at $offset:expr)*) => {
+        const _: () = assert!(size_of::<$structure>() == $size $(&& offset_of!($structure, $field) == $offset)*);
         // SAFETY: plain numbers in C layout, with no padding.
         unsafe impl DeviceRepr for $structure {}
         // SAFETY: zeroed memory is a valid value.
         unsafe impl ValidAsZeroBits for $structure {}
-    )*};
+    };
 }
 
-shared!(Point Suspect Counters Interval DeviceMember DeviceChecks DeviceTextTest WholeSearch DeviceScreen Search);
+/// Bytes of [`WholeSearch::first_bits`], and of [`DeviceScreen::run`] and [`DeviceScreen::masked`].
+const FIRST_BITS_BYTES: usize = 32 * FIRST_BITS as usize;
+const RUN_BYTES: usize = 32 * RUN_ROUNDS as usize;
+const MASKED_BYTES: usize = 64 * MASKED_ROUNDS as usize;
+
+layout!(Point, 64, y at 32);
+layout!(Suspect, 16, step at 4, entry at 8, which at 12);
+layout!(Counters, 16, hits at 4, skipped at 8);
+layout!(Interval, 16, last at 8);
+layout!(DeviceMember, 24, last at 8, words at 16);
+layout!(DeviceChecks, 32, members at 8, words at 16, checksums at 24);
+layout!(DeviceTextTest, 196, places at 84, run at 124, run_mask at 132);
+layout!(WholeSearch, 32 + FIRST_BITS_BYTES + 4 * ACCEPTED_WORDS as usize, key_tests at 16, first_bits at 32);
+layout!(
+    DeviceScreen,
+    48 + RUN_BYTES + MASKED_BYTES + 512 * PARITY_GROUPS as usize,
+    has_runs at 16,
+    run at 32,
+    extra at 32 + RUN_BYTES,
+    masked at 48 + RUN_BYTES,
+    parities at 48 + RUN_BYTES + MASKED_BYTES
+);
+layout!(
+    Search,
+    14 * 8 + 8 * 4 + 64,
+    groups at 32,
+    centres at 56,
+    counters at 80,
+    intervals at 104,
+    interval_count at 112,
+    entries at 124,
+    hit_capacity at 140,
+    step at 144
+);
 
 /// The words of a structure, in the order of its fields.
 pub fn words_of<T: DeviceRepr>(structure: &T) -> Vec<u32> {

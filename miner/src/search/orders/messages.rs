@@ -26,24 +26,13 @@ const LONGEST_TEXT: usize = 64;
 
 /// Why bytes are not a message.
 #[derive(Debug, Error)]
-pub enum WireError {
-    /// The message is larger than any message of its kind.
-    #[error("{0} bytes are more than such a message has")]
-    TooLarge(usize),
-    /// The bytes do not decode.
-    #[error("it does not decode")]
-    Malformed,
-    /// The worker speaks another version than the bot.
-    #[error("it speaks version {theirs} of the fleet's messages, and this bot {ours}; both need the same npubbot")]
-    Version {
-        /// The worker's version.
-        theirs: u16,
-        /// The bot's version.
-        ours: u16,
-    },
-    /// A part of the message is out of bounds.
-    #[error("{0}")]
-    OutOfBounds(&'static str),
+#[error("{0}")]
+pub struct WireError(pub String);
+
+impl From<&str> for WireError {
+    fn from(reason: &str) -> WireError {
+        WireError(reason.to_owned())
+    }
 }
 
 /// A message from the bot to a device.
@@ -82,19 +71,21 @@ pub enum Refusal {
     Device,
 }
 
+const NOT_A_MESSAGE: &str = "it does not decode";
+
 /// Encodes a message.
 pub fn encode(message: &impl Serialize) -> Result<Vec<u8>, WireError> {
-    postcard::to_stdvec(message).map_err(|_| WireError::Malformed)
+    postcard::to_stdvec(message).map_err(|_| NOT_A_MESSAGE.into())
 }
 
 /// Decodes a message of at most `largest` bytes, with nothing after it.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8], largest: usize) -> Result<T, WireError> {
     if bytes.len() > largest {
-        return Err(WireError::TooLarge(bytes.len()));
+        return Err(WireError(format!("{} bytes are more than such a message has", bytes.len())));
     }
     match postcard::take_from_bytes(bytes) {
         Ok((message, [])) => Ok(message),
-        _ => Err(WireError::Malformed),
+        _ => Err(NOT_A_MESSAGE.into()),
     }
 }
 
@@ -115,7 +106,7 @@ impl ToDevice {
         let message = decode(bytes, LARGEST_ORDER)?;
         match &message {
             ToDevice::Order { starts, .. } if starts.is_empty() || starts.len() > MOST_STARTS => {
-                Err(WireError::OutOfBounds("an order has too many or no start points"))
+                Err("an order has too many or no start points".into())
             }
             _ => Ok(message),
         }
@@ -137,13 +128,13 @@ impl LaunchReport {
     /// Checks the claims about an order with this number of start points.
     pub fn check(&self, starts: usize, most_hits: usize) -> Result<(), WireError> {
         if self.hits.len() > most_hits {
-            return Err(WireError::OutOfBounds("an answer has too many hits"));
+            return Err("an answer has too many hits".into());
         }
         if !(1..=MOST_CANDIDATES).contains(&self.candidates) {
-            return Err(WireError::OutOfBounds("an answer claims no candidates, or more than any device tests"));
+            return Err("an answer claims no candidates, or more than any device tests".into());
         }
         if self.hits.iter().any(|hit| hit.start >= starts) {
-            return Err(WireError::OutOfBounds("a hit names a start point that the order did not have"));
+            return Err("a hit names a start point that the order did not have".into());
         }
         Ok(())
     }
