@@ -76,7 +76,10 @@ pub fn is_present(folder: &Path) -> bool {
 ///
 /// Errors: the file cannot be read.
 pub fn used_halves(folder: &Path) -> Result<Vec<u8>, LedgerError> {
-    read_used_halves(folder)
+    match std::fs::read(folder.join(USED_HALVES_FILE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        read => read.map_err(LedgerError::UsedHalves),
+    }
 }
 
 /// Makes the ledger of `folder` from a copy and from files of used halves.
@@ -94,7 +97,7 @@ pub fn restore(folder: &Path, ledger: &Path, halves: &[Vec<u8>]) -> Result<(), L
     let copy = Connection::open_with_flags(ledger, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     open::refuse_newer(&copy, folder)?;
     check(&copy, ledger)?;
-    let generation = super::rows::read_meta(&copy, "generation")?.unwrap_or(0);
+    let generation = read_meta(&copy, "generation")?.unwrap_or(0);
     drop(copy);
     let mut history = History { generation, ..History::default() };
     for text in halves {
@@ -349,22 +352,12 @@ impl UsedHalves {
     }
 }
 
-/// Content of the file in `folder`; empty if there is none.
-///
-/// Errors: the file cannot be read.
-pub(super) fn read_used_halves(folder: &Path) -> Result<Vec<u8>, LedgerError> {
-    match std::fs::read(folder.join(USED_HALVES_FILE)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        read => read.map_err(LedgerError::UsedHalves),
-    }
-}
-
 /// The records of the file in `folder`, without making or changing it.
 ///
-/// Errors: as [`read_used_halves`] and [`read_lines`].
+/// Errors: as [`used_halves`] and [`read_lines`].
 pub(super) fn read_history(folder: &Path) -> Result<History, LedgerError> {
     let mut history = History::default();
-    read_lines(&read_used_halves(folder)?, &folder.join(USED_HALVES_FILE), &mut history)?;
+    read_lines(&used_halves(folder)?, &folder.join(USED_HALVES_FILE), &mut history)?;
     Ok(history)
 }
 

@@ -103,8 +103,9 @@ impl Backlog {
         self.waiting.push_back(QueuedRequest { arrival, request: OnceCell::new(), comes_first: None });
     }
 
-    /// Takes messages that can be decided independently, oldest first: one per asker, and one request
-    /// for a split key.
+    /// Takes messages that can be decided independently: one per asker, and one request for a split
+    /// key. The oldest come first; if there are more than a batch, those of askers who have one for
+    /// which `is_first` is true.
     ///
     /// While there are more messages than `limits` allow for all askers together, only those for
     /// which `is_first` is true are answered at once: of askers with an open job, of friends, and
@@ -115,6 +116,13 @@ impl Backlog {
         is_first: impl Fn(&QueuedRequest) -> bool,
         now: Instant,
     ) -> Vec<QueuedRequest> {
+        if self.waiting.len() > MAX_BATCH {
+            // With all of their messages, so that the order of these is kept.
+            let asker = |next: &QueuedRequest| next.arrival.message.author;
+            let first = self.waiting.iter_mut().filter_map(|next| next.comes_first(&is_first).then(|| asker(next)));
+            let first: HashSet<Asker> = first.collect();
+            self.waiting.make_contiguous().sort_by_key(|next| !first.contains(&asker(next)));
+        }
         let (mut askers, mut has_half) = (HashSet::new(), false);
         let mut taken = Vec::new();
         let mut left = VecDeque::new();
@@ -354,6 +362,19 @@ mod tests {
         assert!(backlog.take(&mut limits, is_first, now).is_empty());
         let later = now + Duration::from_secs(3);
         assert_eq!(askers(&backlog.take(&mut limits, is_first, later)), [11, 12, 13], "the others in order");
+    }
+
+    #[test]
+    fn whoever_comes_first_does_not_wait_for_the_batches_of_others() {
+        let now = Instant::now();
+        let mut backlog = Backlog::default();
+        (1..=200).chain([500, 201, 500]).for_each(|asker| backlog.push(message(asker, "help")));
+        let known = message(500, "").message.author;
+        let is_first = |message: &QueuedRequest| message.arrival.message.author == known;
+        let mut next = || askers(&backlog.take(&mut AnswerLimits::new(100, 1000, now), is_first, now));
+        assert_eq!(next(), [500].into_iter().chain(1..64).collect::<Vec<_>>());
+        assert_eq!(next(), [500].into_iter().chain(64..127).collect::<Vec<_>>());
+        assert_eq!(next()[0], 127);
     }
 
     /// However many new askers come, about the limit is served in each minute, and each of them has

@@ -60,29 +60,6 @@ fn quota_times_of_a_clock_that_was_far_ahead_do_not_count() {
 }
 
 #[test]
-fn finished_wraps_go_when_they_expire_and_unfinished_ones_stay() {
-    let bench = bench();
-    let (id, other) = (bench.accept(1, 10), bench.accept(1, 11));
-    let message = bench.found(id, 1, 50);
-    bench.found(other, 1, 51);
-    bench.ledger.acknowledge(message.id, "wss://a").unwrap();
-    bench.finish(message.id).unwrap();
-    bench.clock.set(NOW + 30 * DAY - 1);
-    bench.ledger.delete_expired().unwrap();
-    assert_eq!(numbers(&bench.ledger.asker_view(asker(1)).unwrap().results), [other.0, id.0]);
-    bench.clock.set(NOW + 30 * DAY);
-    bench.ledger.delete_expired().unwrap();
-    assert!(bench.ledger.asker_view(asker(1)).unwrap().results.is_empty(), "an expired result is offered to nobody");
-    assert!(bench.result_of(other).is_some());
-    let dated = NOW + 30 * DAY;
-    let resend = AnsweredMessage { effect: Effect::Resend(id), reply: None, dated, ..reply(1, 20) };
-    assert_eq!(bench.ledger.answer(&resend).unwrap(), Recorded::Now);
-    assert!(bench.result_of(id).is_none());
-    let totals = bench.ledger.totals().unwrap();
-    assert_eq!((totals.delivered, totals.found), (1, 1), "jobs are kept");
-}
-
-#[test]
 fn last_contact_is_never_in_the_future() {
     let bench = bench();
     let last = || bench.ledger.last_contact().unwrap();

@@ -6,19 +6,6 @@ use std::time::Duration;
 const NINETY_DAYS: Duration = Duration::from_secs(90 * DAY);
 
 #[test]
-fn a_rule_survives_a_restart_until_it_is_removed() {
-    let bench = bench();
-    bench.ledger.set_standing(asker(1), Standing::Denied).unwrap();
-    bench.ledger.set_standing(asker(2), Standing::Friend).unwrap();
-    bench.ledger.set_standing(asker(1), Standing::Friend).unwrap();
-    let bench = bench.reopened();
-    let rules = bench.ledger.standings().unwrap();
-    assert_eq!(rules, [(asker(1), Standing::Friend), (asker(2), Standing::Friend)], "the last one holds");
-    bench.ledger.set_standing(asker(1), Standing::Ordinary).unwrap();
-    assert_eq!(bench.ledger.standings().unwrap(), [(asker(2), Standing::Friend)]);
-}
-
-#[test]
 fn a_denial_cancels_the_open_jobs_of_that_asker_and_keeps_a_found_result() {
     let bench = bench();
     let (open, found, other) = (bench.accept(1, 1), bench.accept(1, 2), bench.accept(2, 3));

@@ -387,11 +387,6 @@ mod tests {
     }
 
     #[test]
-    fn a_draw_is_for_a_gpu_where_only_hard_patterns_are_searched() {
-        assert_eq!(Lane::EVERY.map(|lane| CanarySeed::new(None, lane).for_gpu), [false, true, false]);
-    }
-
-    #[test]
     fn every_rate_gets_a_canary_that_is_found_often_enough() {
         for rate in [1.0, 1e3, 40e6, 81e6, 1e9, 7e9, 130e9, 178e9, 1e12] {
             let frequency = rate / choose_canary(Some(Rate(rate))).difficulty().candidates();

@@ -452,17 +452,6 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_does_not_search_is_found_out() {
-        let (honest, idle) = (record(), record());
-        for _ in 0..50 {
-            honest.judge(0, 4.0, 4);
-            idle.judge(0, 4.0, 1);
-        }
-        assert!(!honest.is_out());
-        assert!(idle.is_out());
-    }
-
-    #[test]
     fn a_device_that_drops_hits_is_out_begins_anew_and_stays_known_to_the_operator() {
         let (record, half) = (record(), Record::new(&device(DeviceId::Cpu)));
         for _ in 0..3 {
@@ -531,32 +520,6 @@ mod tests {
     fn an_honest_device_stays_in_use_for_millions_of_hits() {
         let mut random = crate::scheduler::tests::seeded();
         assert_eq!(until_out(1.0, 250_000, &mut random), None);
-    }
-
-    /// Mean number of expected hits until the test notices a device that reports the share
-    /// `reported` of its hits, while the test assumes the share `guessed`.
-    fn mean_until_missing(guessed: f64, reported: f64, random: &mut StdRng) -> f64 {
-        const RUNS: u32 = 200;
-        let mut launches = 0u64;
-        for _ in 0..RUNS {
-            let mut test = Shortfall::to(guessed);
-            launches += 1;
-            while test.note(2.0, poisson(2.0 * reported, random)).is_none() {
-                launches += 1;
-            }
-        }
-        2.0 * launches as f64 / f64::from(RUNS)
-    }
-
-    #[test]
-    fn missing_hits_are_noticed_after_the_stated_number() {
-        let mut random = crate::scheduler::tests::seeded();
-        for (guessed, reported, stated) in [(0.5, 0.5, 196.0), (0.9, 0.0, 300.0), (0.9, 0.5, 640.0), (0.9, 0.9, 5600.0)]
-        {
-            let mean = mean_until_missing(guessed, reported, &mut random);
-            println!("{guessed}: a device that reports {reported} is noticed after {mean:.0} expected hits");
-            assert!((mean / stated - 1.0).abs() < 0.15, "{guessed}, {reported}: {mean}");
-        }
     }
 
     /// The score of an honest device reaches a height `h` once in `e^h` launches or more rarely, so

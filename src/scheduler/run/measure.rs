@@ -367,14 +367,6 @@ mod tests {
     }
 
     #[test]
-    fn patterns_are_as_long_as_enough_hits_allow() {
-        assert_eq!(length_for(80e6 * 10.0, 1), 4);
-        assert_eq!(length_for(80e6 * 10.0, 10_000), 6);
-        assert_eq!(length_for(130e9 * 10.0, 1), 6);
-        assert_eq!(length_for(0.0, 1), SHORTEST_PATTERN);
-    }
-
-    #[test]
     fn more_patterns_than_exist_are_an_error() {
         assert!(matches!(random_patterns(20, 1), Err(MeasureError::Patterns(_))));
         assert_eq!(random_patterns(16, 1).unwrap().len(), 16);

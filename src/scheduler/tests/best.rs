@@ -1,17 +1,13 @@
 //! Tests of jobs without a target: their patterns, and the time they are searched for.
 
-use crate::job::{Asker, BestSearch, JobId, JobSpec, Priority};
+use crate::job::{Asker, JobId, JobSpec, Priority};
 use crate::key::HalfPoint;
-use crate::pattern::{Best, MOST_KEPT, Pattern, Rate};
+use crate::pattern::{Pattern, Rate};
 use crate::scheduler::run::pool::{NextStep, Pool, PoolDevice};
-use crate::scheduler::{Find, FindHandler, FindOutcome, Lane, Owner, Pass, Scheduler};
-use crate::search::{DeviceChoice, SearchOptions};
-use crate::vault::{StartId, Vault};
+use crate::scheduler::{Lane, Owner, Pass};
+use crate::vault::StartId;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Sender};
-use std::time::{Duration, Instant};
-
-const PATIENCE: Duration = Duration::from_secs(300);
+use std::time::Duration;
 
 fn best(text: &str, half: Option<u8>) -> JobSpec {
     let split = half.map(|asker| JobSpec::for_tests(&["qqqqqq"], Some(Asker([asker; 32]))));
@@ -156,57 +152,4 @@ fn time_counts_only_while_a_job_is_searched_for() {
     }
     pool.remove(JobId(1));
     assert!(pool.best().is_empty());
-}
-
-/// Keeps each find, as the service does.
-struct Kept {
-    search: BestSearch,
-    told: Sender<Option<Pattern>>,
-}
-
-impl FindHandler for Kept {
-    fn found(&mut self, find: Find) -> FindOutcome {
-        let rarest = self.search.best.family.rarest(&find.hit.npub());
-        assert_eq!(rarest.as_ref(), Some(&find.pattern));
-        assert!(self.search.is_beaten_by(&find.pattern), "{} after {:?}", find.pattern, self.search.kept);
-        self.search.kept = rarest;
-        self.told.send(Some(find.pattern)).unwrap();
-        FindOutcome::Kept
-    }
-
-    fn finish_search(&mut self, job: JobId) -> FindOutcome {
-        assert_eq!(job, JobId(7));
-        self.told.send(None).unwrap();
-        FindOutcome::Done
-    }
-}
-
-/// Each key that is kept is rarer than the one before, there are few, and the job ends after its
-/// time.
-#[test]
-fn a_search_without_a_target_keeps_ever_rarer_keys_and_ends() {
-    let options = SearchOptions { devices: DeviceChoice::Cpu, threads: Some(1), ..SearchOptions::default() };
-    let (told, events) = mpsc::channel();
-    let best: Best = "best zeros 2s".parse().unwrap();
-    let handler = Kept { search: BestSearch::new(best), told };
-    let scheduler = Scheduler::start(&options, Vault::without_identity().unwrap(), handler).unwrap();
-    let until = Instant::now() + 2 * PATIENCE;
-    while scheduler.rate().is_none() {
-        assert!(Instant::now() < until, "no rate");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    scheduler.add(JobId(7), JobSpec::local_best(best));
-    let mut kept = Vec::new();
-    while let Some(pattern) = events.recv_timeout(PATIENCE).unwrap() {
-        kept.push(pattern.difficulty().candidates());
-    }
-    assert!(kept.is_sorted_by(|one, next| one < next), "{kept:?}");
-    assert!((1..=MOST_KEPT).contains(&kept.len()), "{kept:?}");
-    // The job leaves the pool after the handler's answer. The handler was told once.
-    while scheduler.open_jobs() > 0 {
-        assert!(Instant::now() < until, "the job stays");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    drop(scheduler);
-    assert!(events.recv().is_err(), "it ends once");
 }

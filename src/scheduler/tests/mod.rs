@@ -2,7 +2,6 @@
 
 mod best;
 mod canaries;
-mod fairness;
 mod forged;
 mod selection;
 mod starving;

@@ -155,18 +155,6 @@ fn a_launch_that_ended_early_does_not_change_the_stretch() {
 }
 
 #[test]
-fn before_the_first_launch_every_pattern_is_searched() {
-    let pool = Pool::default();
-    for job in 1..=1000 {
-        pool.insert(JobId(job), JobSpec::for_tests(&["qqqq"], None));
-    }
-    let NextStep::Search(PlannedLaunch { pass, .. }) = pool.next(&mut pool.add_device(Lane::All), None) else {
-        panic!("jobs are open")
-    };
-    assert_eq!(jobs(&pass).len(), 1000);
-}
-
-#[test]
 fn a_job_outside_the_pass_does_not_change_it() {
     let mut device = Device::new();
     for job in 1..=100 {
@@ -188,15 +176,6 @@ fn a_job_outside_the_pass_does_not_change_it() {
     assert_eq!(device.jobs(), [4, 5, 6, 7, 8, 9, 10, 11, 12]);
     device.open(300, &["zzzzzzzz"]);
     assert_eq!(device.jobs()[0], 300, "a rare pattern is searched from the next launch on");
-}
-
-#[test]
-fn a_job_that_comes_while_the_pass_has_room_is_searched_at_once() {
-    let mut device = Device::new();
-    device.open(1, &["qqqq"]);
-    assert_eq!(device.jobs(), [1]);
-    device.open(2, &["pppp"]);
-    assert_eq!(device.jobs(), [1, 2]);
 }
 
 /// Each job has twenty hits per start point, more than is worth verifying beside a rare job.

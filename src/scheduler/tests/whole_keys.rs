@@ -68,23 +68,6 @@ fn the_two_kinds_take_turns_and_no_launch_has_both() {
 }
 
 #[test]
-fn a_split_job_keeps_half_of_the_time_beside_both_kinds() {
-    let pool = Pool::default();
-    pool.insert(JobId(1), spec(&["m0ctane"], None));
-    pool.insert(JobId(2), spec(&["*cafe7x"], None));
-    pool.insert(JobId(3), spec(&["*al7ce*"], Some(Asker([1; 32]))));
-    let mut held = pool.add_device(Lane::All);
-    held.set_device(1, false);
-    launches(&pool, &mut held, (4, 6.0));
-    let had = launches(&pool, &mut held, (1000, 6.0));
-    for (job, expected) in [(1, 0.25), (2, 0.25), (3, 0.5)] {
-        let (part, pass) = &had[&vec![job]];
-        assert!((part / expected - 1.0).abs() < 0.02, "job {job}: {part}");
-        assert_eq!(pass.half.is_some(), job == 3);
-    }
-}
-
-#[test]
 fn a_rate_is_estimated_until_it_is_measured() {
     use crate::scheduler::run::health::Record;
     use crate::search::{DeviceId, DeviceInfo};
