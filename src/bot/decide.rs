@@ -8,8 +8,8 @@ use super::policy::{
     too_long,
 };
 use super::reply::{
-    BotReply, as_many_as_fit, bad_point, bad_words, cancel_one, foreign_language, help, instead, languages, lines,
-    needs_sealed, nothing_to_resend, offer, resting, split_help, status,
+    BotReply, as_many_as_fit, bad_point, bad_words, cancel_one, fits, foreign_language, help, instead, languages,
+    lines, needs_sealed, nothing_to_resend, offer, resting, split_help, status,
 };
 use super::request::{AskerRequest, Intent, MessageForm, MessageReading, RequestedKeys};
 use crate::job::{BestSearch, JobId, JobSpec, RumorId, TimeClass};
@@ -41,13 +41,15 @@ fn say(reply: BotReply) -> Decision {
 const IGNORE: Decision = (Effect::Nothing, None);
 
 /// Decides what to do about a message. If it is a command that could be a prefix, a line of the
-/// answer says how to search for that prefix.
+/// answer says how to search for that prefix, if there is room for it.
 pub fn decide(request: &AskerRequest, reading: &MessageReading, facts: &Facts<'_>) -> Decision {
     let t = TextTable::of(reading.language);
     let (effect, reply) = decide_intent(t, request, &reading.intent, facts);
     let shadowed = reading.shadowed.as_ref().filter(|_| !matches!(reading.intent, Intent::Offer(..)));
     let itself = shadowed.map(|prefix| say!(t, "search-for-it", prefix = prefix.to_string()));
-    (effect, reply.map(|reply| reply.and(itself)))
+    let with_itself =
+        |reply: BotReply| Some(reply.clone().and(itself)).filter(|longer| fits(&longer.text)).unwrap_or(reply);
+    (effect, reply.map(with_itself))
 }
 
 fn decide_intent(t: &TextTable, request: &AskerRequest, intent: &Intent, facts: &Facts<'_>) -> Decision {

@@ -46,10 +46,14 @@ pub(super) fn lines(parts: impl IntoIterator<Item = String>) -> String {
     parts.into_iter().collect::<Vec<_>>().join("\n")
 }
 
+/// Whether a text has the length of an answer.
+pub(super) fn fits(text: &str) -> bool {
+    text.chars().count() <= MOST_CHARACTERS && text.lines().count() <= MOST_LINES
+}
+
 /// The text with as many of up to `most` items as fit into an answer, but at least one.
 pub(super) fn as_many_as_fit(most: usize, with: impl Fn(usize) -> String) -> String {
-    let fits = |text: &String| text.chars().count() <= MOST_CHARACTERS && text.lines().count() <= MOST_LINES;
-    (2..=most).rev().map(&with).find(fits).unwrap_or_else(|| with(1))
+    (2..=most).rev().map(&with).find(|text| fits(text)).unwrap_or_else(|| with(1))
 }
 
 pub(super) fn help(t: &TextTable, facts: &Facts<'_>) -> BotReply {
