@@ -93,7 +93,7 @@ fn bad_flags_are_explained() {
         (&["mine", "cat", "--time", "soon"], "--time"),
         (&["mine", "-f", "/nonexistent/list"], "/nonexistent/list"),
         (&["explain", "best"], "comes alone and with a time"),
-        (&["mine", "cat", "--device", "gpu"], "no device"),
+        (&["mine", "cat", "--device", "gpu"], "not a device"),
         (&["bench", "--gpu-memory", "half"], "a whole number and MB or GB"),
         (&["bench", "--seconds", "soon"], "number of seconds"),
         (&["bench", "--device", "cuda:99"], "cuda:99"),

@@ -119,14 +119,14 @@ fn inputs() -> Vec<(Number, Number)> {
             }
         }
     };
-    pairs.extend((0..6000).map(|round| (number(round % 3), number(round / 3 % 3))));
+    pairs.extend((0..RANDOM_PAIRS).map(|round| (number(round % 3), number(round / 3 % 3))));
     pairs
 }
 
 fn check(run: impl Fn(Operation, &[(Number, Number)]) -> Vec<Number>) {
     let pairs = inputs();
     let mut rng = seeded();
-    let random: Vec<(Number, Number)> = (0..6000).map(|_| (rng.random(), rng.random())).collect();
+    let random: Vec<(Number, Number)> = (0..RANDOM_PAIRS).map(|_| (rng.random(), rng.random())).collect();
     let of_any = OPERATIONS.map(|operation| (operation, &pairs));
     for (operation, pairs) in of_any.into_iter().chain(QUICK_OPERATIONS.map(|operation| (operation, &random))) {
         let results = run(operation, pairs);
@@ -162,7 +162,11 @@ fn is_right(operation: Operation, a: &Number, b: &Number, result: &Number) -> bo
 /// two.
 const PRODUCTS: usize = 12;
 
-/// Checks the errors of truncated products, and that sums of twelve stay within the slack.
+/// Random pairs of factors, the last of [`inputs`].
+const RANDOM_PAIRS: usize = 6000;
+
+/// Checks the errors of truncated products, and that sums of twelve stay within the slack. Pairs of
+/// edge values are not summed: their neighbours share a factor, so their errors are alike.
 fn check_top_words(
     operation: Operation,
     pairs: &[(Number, Number)],
@@ -178,7 +182,7 @@ fn check_top_words(
         error
     };
     let errors: Vec<i32> = pairs.iter().zip(results).map(error).collect();
-    let sums = errors.chunks_exact(PRODUCTS).map(|twelve| {
+    let sums = errors[errors.len() - RANDOM_PAIRS..].chunks_exact(PRODUCTS).map(|twelve| {
         // Products with odd powers of y are added for one point and subtracted for the other.
         twelve.iter().map(|&error| if rng.random() { error } else { -error }).sum::<i32>().unsigned_abs()
     });
