@@ -64,7 +64,8 @@ impl Asker {
         let target =
             WorkTarget::new(&key(self.bot), &key(self.keys.public_key()), WorkDay::of(Timestamp::now().as_secs()));
         let (tried, stop) = (AtomicU64::new(0), AtomicBool::new(false));
-        format!("{text}\n{}", target.search(bits, 0, 2, &tried, &stop).unwrap())
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        format!("{text}\n{}", target.search(bits, 0, threads, &tried, &stop).unwrap())
     }
 
     pub async fn publish(&self, event: &Event) {
@@ -211,7 +212,10 @@ impl Asker {
         loop {
             let text = self.next_that(|text| is_result(text) || price(text).is_some()).await.content;
             match price(&text) {
-                Some(bits) => self.send(&self.with_work_of(bits, request)).await,
+                Some(bits) => {
+                    println!("{bits} bits for {request}");
+                    self.send(&self.with_work_of(bits, request)).await;
+                }
                 None => return DeliveredKey::read(&text).unwrap_or_else(|| panic!("no key in: {text}")),
             }
         }
