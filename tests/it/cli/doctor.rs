@@ -1,7 +1,6 @@
 //! `npubbot doctor` on a healthy installation, and on one where everything is wrong.
 
 use super::control::{operate, started};
-use crate::support::asker::Asker;
 use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
 use crate::support::program::{run, stdout};
@@ -20,7 +19,6 @@ pub const TESTS: &[Test] = &[
     test!(a_configured_device_that_is_missing_is_named),
     test!(a_running_bot_tells_what_only_it_knows),
     test!(a_relays_own_reason_is_shown),
-    test!(a_clock_that_is_behind_is_told_before_anybody_is_lost),
 ];
 
 fn doctor(config: &Path, data: &Path) -> Output {
@@ -179,21 +177,4 @@ async fn a_relays_own_reason_is_shown() {
     .await;
     let said = stdout(&doctor(&home.config_file(), &home.data()));
     assert!(line(&said, "connections").contains("says: ") && said.contains("BAD   connections"), "{said}");
-}
-
-/// The bot's clock is twelve hours behind. What others write seems to come from the future.
-async fn a_clock_that_is_behind_is_told_before_anybody_is_lost() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let clock = Clock::at(Clock::System.now() - 43_200);
-    let bot = home.start_at(clock.clone()).await;
-    for _ in 0..3 {
-        Asker::connect(&relay.url(), bot.public_key).await.send("help").await;
-    }
-    until("the metrics show it", || async {
-        let metrics = bot.service.monitor().metrics().await.unwrap();
-        let behind = metrics.lines().find_map(|line| line.strip_prefix("npubbot_clock_behind_seconds "))?;
-        (40_000.0..50_000.0).contains(&behind.parse::<f64>().unwrap()).then_some(())
-    })
-    .await;
 }
