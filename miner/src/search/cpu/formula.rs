@@ -207,9 +207,10 @@ impl<'a, F: SimdField, const W: usize> Row<'a, F, W> {
         Row { centres, entry, products, rotated: [Rotated { a: zero, b: zero }; W] }
     }
 
-    /// Computes the products of an entry. `between` is called after each product.
+    /// Computes the products of an entry; those for top words if `is_rotated`. `between` is called
+    /// after each product.
     #[inline(always)]
-    pub fn compute(&mut self, entry: &'a Entry<F>, q: &[F; W], between: &mut impl Between) {
+    pub fn compute(&mut self, entry: &'a Entry<F>, q: &[F; W], is_rotated: bool, between: &mut impl Between) {
         self.entry = entry;
         for (w, q) in q.iter().enumerate() {
             let (centre, products, rotated) = (&self.centres[w], &mut self.products[w], &mut self.rotated[w]);
@@ -225,10 +226,12 @@ impl<'a, F: SimdField, const W: usize> Row<'a, F, W> {
             between.product();
             products.y[0] = e0.square_plus(centre.minus_g_2);
             between.product();
-            rotated.b = centre.y.times_constant(&entry.beta_y_2);
-            between.product();
             products.a = F::sum(F::from_constant(&entry.minus_u), centre.a);
-            rotated.a = F::sum(F::from_constant(&entry.minus_beta_u), centre.beta_a);
+            if is_rotated {
+                rotated.b = centre.y.times_constant(&entry.beta_y_2);
+                rotated.a = F::sum(F::from_constant(&entry.minus_beta_u), centre.beta_a);
+            }
+            between.product();
         }
     }
 

@@ -180,8 +180,8 @@ impl WholeField for Fe {
 
 impl WordField for Fe {
     #[inline(always)]
-    fn product_less(a: Fe, b: Fe, c: Fe, d: Fe) -> Fe {
-        a.mul_plus(b, Fe::sub(Fe::ZERO, c.add(d)))
+    fn product_less(a: &Fe, b: &Fe, c: Fe, d: Fe) -> Fe {
+        a.mul_plus(*b, Fe::sub(Fe::ZERO, c.add(d)))
     }
 
     /// If the upper 64 bits of the result are all ones, it may be wrong.
@@ -208,7 +208,7 @@ impl WordField for Fe {
     }
 
     #[inline(always)]
-    fn loose_words(self) -> ([u64; 4], u8) {
+    fn loose_words(&self) -> ([u64; 4], u8) {
         (self.0, u8::from(self.top() == u64::MAX))
     }
 

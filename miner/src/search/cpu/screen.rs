@@ -34,6 +34,9 @@ pub struct Place {
 /// A first test of the candidates of up to [`SLOTS`] entries. Each method has its own type, so that
 /// the inner loop is compiled for only one.
 pub trait Screen<F: Screened>: Zeroable {
+    /// Whether the screen reads top words, for which an entry takes one more product.
+    const READS_TOP_WORDS: bool = true;
+
     /// Prepares for another filter. Called before the first slot with it. `plain` is
     /// [`super::table::Table::plain`].
     fn begin(&mut self, _filter: &Filter, _plain: &[Entry<Fe>]) {}

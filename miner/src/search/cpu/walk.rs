@@ -245,7 +245,7 @@ pub fn walk_round<F: Screened, N: Screen<F>, const W: usize>(
                 shared[w] = shared[w].mul(factor(cubes[w], entry));
                 steps.product();
             }
-            row.compute(entry, q, &mut steps);
+            row.compute(entry, q, N::READS_TOP_WORDS, &mut steps);
             screen.add(filter, &row, Place { entry: end - 1 - slot, slot: (slot + LAG) * W });
         }
         // A walk that is over ends with these entries. Those before have set the flag: a screen may

@@ -79,14 +79,14 @@ pub trait WholeField: TextField {
 pub trait WordField: WholeField<Quick = QuickWords> {
     /// `a·b - c - d`. Each is a product, a constant, a difference or the x of a centre; one of a and b
     /// may be a sum of two of [`TextField::plus`].
-    fn product_less(a: Self, b: Self, c: Self, d: Self) -> Self;
+    fn product_less(a: &Self, b: &Self, c: Self, d: Self) -> Self;
 
     /// `-a - b` for a result of [`WordField::product_less`] and a product with a prepared factor.
     fn minus_sum(a: Self, b: Self) -> Self;
 
     /// The number, a result of those or a product with a prepared factor, in words of 64 bits; and
     /// bits of the lanes in which it may be p or more, or wrong.
-    fn loose_words(self) -> ([Self::Word; 4], u8);
+    fn loose_words(&self) -> ([Self::Word; 4], u8);
 
     /// The number in a lane of four words.
     fn lane_of(words: &[Self::Word; 4], lane: usize) -> Fe;
@@ -101,61 +101,56 @@ pub fn may_pass_by_words<F: WordField>(
     products: &Products<F>,
     at: usize,
 ) -> bool {
-    let turned = [screen.turned(at, 0), screen.turned(at, 1), screen.turned(at, 2)];
-    let [first, second] = loose_keys(products, centre.x, &turned, &screen.beta);
+    let factors = factors_of_keys(products, &screen.beta);
     for n in 0..6 {
-        let third = F::minus_sum(first[n], second[n]);
-        if passes(&screen.quick, tests, first[n])
-            || passes(&screen.quick, tests, second[n])
-            || passes(&screen.quick, tests, third)
-        {
+        let keys = loose_keys(&factors, n, centre.x, screen.turned(at, n / 2), &screen.beta);
+        if passes(&screen.quick, tests, &keys) {
             return true;
         }
     }
     false
 }
 
-/// The keys `x(A ± λ^k·I)` and `β·x(A ± λ^k·I)` of an entry, each at `2k + sign`, for
-/// [`WordField::loose_words`]. `turned` is `β^k·xi`.
+/// The keys `β^j·x(A ± λ^k·I)` of the point `2k + sign`, for [`WordField::loose_words`]. `turned` is
+/// `β^k·xi`.
 #[inline(always)]
 pub fn loose_keys<F: WordField>(
-    products: &Products<F>,
+    (sum, difference, s): &(F, F, [F; 3]),
+    n: usize,
     x: F,
-    turned: &[F; 3],
+    turned: F,
     beta: &F::ConstantFactor,
-) -> [[F; 6]; 2] {
-    let (sum, difference, s) = factors_of_keys(products, beta);
-    // Each step is taken for all points before the next, because a product is a long chain.
-    let mut first = [sum; 6];
-    for k in 0..3 {
-        first[2 * k] = F::product_less(sum, s[k], x, turned[k]);
-        first[2 * k + 1] = F::product_less(difference, s[k], x, turned[k]);
-    }
-    let mut second = first;
-    for n in 0..6 {
-        second[n] = first[n].times_constant(beta);
-    }
-    [first, second]
+) -> [F; 3] {
+    let first = F::product_less(if n % 2 == 0 { sum } else { difference }, &s[n / 2], x, turned);
+    let second = first.times_constant(beta);
+    [first, second, F::minus_sum(first, second)]
 }
 
-/// Whether a key passes the quick tests and a test of its text in some lane. A key that may be p or
-/// more counts as passed.
+/// Whether one of the keys passes the quick tests and a test of its text in some lane. A key that may
+/// be p or more counts as passed.
 #[inline(always)]
-pub fn passes<F: WordField>(quick: &QuickWords, tests: &TextTests, key: F) -> bool {
-    let (words, unsure) = key.loose_words();
-    let mut lanes = quick.passing(&words);
-    if unsure | lanes == 0 {
+pub fn passes<F: WordField>(quick: &QuickWords, tests: &TextTests, keys: &[F; 3]) -> bool {
+    let (one, two, three) = (keys[0].loose_words(), keys[1].loose_words(), keys[2].loose_words());
+    let lanes = [quick.passing(&one.0), quick.passing(&two.0), quick.passing(&three.0)];
+    let unsure = one.1 | two.1 | three.1;
+    if unsure | lanes[0] | lanes[1] | lanes[2] == 0 {
         return false;
     }
-    let mut is_passed = unsure != 0;
-    while lanes != 0 && !is_passed {
-        is_passed = passes_a_test(tests, F::lane_of(&words, lanes.trailing_zeros() as usize));
-        lanes &= lanes - 1;
-    }
-    is_passed
+    unsure != 0 || is_one::<F>(&[one.0, two.0, three.0], lanes, tests)
+}
+
+/// Whether one of the keys in these lanes passes a test of its text.
+#[cold]
+fn is_one<F: WordField>(words: &[[F::Word; 4]; 3], lanes: [u8; 3], tests: &TextTests) -> bool {
+    let is_one = |(words, lanes): (&[F::Word; 4], u8)| {
+        (0..F::LANES).any(|lane| lanes >> lane & 1 == 1 && passes_a_test(tests, F::lane_of(words, lane)))
+    };
+    words.iter().zip(lanes).any(is_one)
 }
 
 impl<F: WholeField + Screened> Screen<F> for WholeScreen<F> {
+    const READS_TOP_WORDS: bool = false;
+
     fn begin(&mut self, filter: &Filter, plain: &[Entry<Fe>]) {
         self.has_quick = 0;
         if let Some(tests) = filter.quick_tests() {
@@ -248,7 +243,7 @@ impl<F: WholeField> WholeScreen<F> {
 /// The factors of an entry's points: `a + b`, `a - b`, and `y0 + β^k·y1 + β^2k·y2` for k = 0, 1, 2.
 /// `beta` is β.
 #[inline(always)]
-fn factors_of_keys<F: TextField>(products: &Products<F>, beta: &F::ConstantFactor) -> (F, F, [F; 3]) {
+pub fn factors_of_keys<F: TextField>(products: &Products<F>, beta: &F::ConstantFactor) -> (F, F, [F; 3]) {
     let Products { y: [y0, y1, y2], a, b, .. } = *products;
     // β² is -1 - β, and β⁴ is β.
     let turned = y1.sub(y2).times_constant(beta);

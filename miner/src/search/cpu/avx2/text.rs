@@ -188,8 +188,8 @@ impl TextField for Fe4 {
 
 impl WordField for Fe4 {
     #[inline(always)]
-    fn product_less(a: Fe4, b: Fe4, c: Fe4, d: Fe4) -> Fe4 {
-        product_plus(&a, &b, &multiple_less(1, &c, &d))
+    fn product_less(a: &Fe4, b: &Fe4, c: Fe4, d: Fe4) -> Fe4 {
+        product_plus(a, b, &multiple_less(1, &c, &d))
     }
 
     #[inline(always)]
@@ -198,7 +198,7 @@ impl WordField for Fe4 {
     }
 
     #[inline(always)]
-    fn loose_words(self) -> ([__m256i; 4], u8) {
+    fn loose_words(&self) -> ([__m256i; 4], u8) {
         let d = carried(self.0, false);
         // SAFETY: the contract above.
         let large = unsafe { _mm256_cmpgt_epi64(d[8], all(TOP_DIGIT - 1)) };
