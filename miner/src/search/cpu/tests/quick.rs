@@ -258,8 +258,10 @@ fn keys_pass_the_quick_tests_if_and_only_if_a_text_among_them_passes() {
                         let expected = keys.iter().any(passes);
                         assert_eq!(one_passes_by_words::<Fe>(&quick, &tests, keys), expected, "{texts:?}: {keys:?}");
                         if avx2::is_supported() {
+                            // A key that may be p or more counts as passed.
+                            let is_unsure = keys.iter().any(|key| key.top() >> 40 == (1 << 24) - 1);
                             let by_vectors = one_passes_by_words::<Fe4>(&quick, &tests, keys);
-                            assert_eq!(by_vectors, expected, "{texts:?}: {keys:?}");
+                            assert_eq!(by_vectors, expected || is_unsure, "{texts:?}: {keys:?}");
                         }
                         (passing, all) = (passing + u32::from(expected), all + 1);
                     }
