@@ -121,7 +121,7 @@ pub fn loose_keys<F: WordField>(
     turned: F,
     beta: &F::ConstantFactor,
 ) -> [F; 3] {
-    let first = F::product_less(if n % 2 == 0 { sum } else { difference }, &s[n / 2], x, turned);
+    let first = F::product_less(if n.is_multiple_of(2) { sum } else { difference }, &s[n / 2], x, turned);
     let second = first.times_constant(beta);
     [first, second, F::minus_sum(first, second)]
 }
