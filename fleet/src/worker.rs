@@ -277,8 +277,8 @@ mod tests {
     fn set(set: u64, base: Option<u64>, removed: &[&str], added: &[&str]) -> ToDevice {
         let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
         let (removed, added) = (owned(removed), owned(added));
-        let (is_first, is_last, forgotten) = (true, true, Vec::new());
-        ToDevice::Patterns(PatternChange { set, base, is_first, is_last, removed, added, forgotten })
+        let (is_first, is_last, forgotten, is_only) = (true, true, Vec::new(), false);
+        ToDevice::Patterns(PatternChange { set, base, is_first, is_last, removed, added, forgotten, is_only })
     }
 
     fn order(order: u64, set: u64, starts: Vec<StartPoint>) -> ToDevice {

@@ -19,8 +19,7 @@ pub const TESTS: &[Test] = &[
     test!(a_key_is_delivered_that_only_a_worker_searched_for).slow(),
     test!(the_operator_sees_the_workers_of_a_running_bot).slow(),
     test!(no_start_point_is_used_by_two_workers).slow(),
-    test!(a_killed_worker_costs_seconds_and_one_that_is_started_again_works)
-        .long("alone: beside other tests the worker's low priority starves it until it is dropped"),
+    test!(a_killed_worker_costs_seconds_and_one_that_is_started_again_works).slow(),
 ];
 
 /// The bot runs in the test's process. The worker is a process of its own, as operators run it.

@@ -50,6 +50,9 @@ pub struct PatternChange {
     pub added: Vec<String>,
     /// The numbers of sets to forget, once the new one is complete.
     pub forgotten: Vec<u64>,
+    /// Whether to forget all others then. A bot that begins a session does not know the sets of
+    /// earlier ones.
+    pub is_only: bool,
 }
 
 /// The sets that a device has received, by number.
@@ -80,7 +83,7 @@ impl ReceivedSets {
     /// Takes a part of a change. If a part is wrong, too large or out of sequence, the sets stay as
     /// they are, and orders that need the change are refused.
     pub fn take(&mut self, part: PatternChange) {
-        let PatternChange { set, base, is_first, is_last, removed, added, forgotten } = part;
+        let PatternChange { set, base, is_first, is_last, removed, added, forgotten, is_only } = part;
         if is_first {
             self.coming = Some(PartialChange { set, base, removed: Vec::new(), added: Vec::new(), bytes: 0 });
         }
@@ -96,20 +99,20 @@ impl ReceivedSets {
             return;
         }
         if is_last {
-            self.finish(coming, &forgotten);
+            self.finish(coming, |number| is_only || forgotten.contains(number));
         } else {
             self.coming = Some(coming);
         }
     }
 
-    fn finish(&mut self, change: PartialChange, forgotten: &[u64]) {
+    fn finish(&mut self, change: PartialChange, is_forgotten: impl Fn(&u64) -> bool) {
         let PartialChange { set, base, removed, added, .. } = change;
         let mut patterns = match base.map(|base| self.sets.get(&base)) {
             None => BTreeMap::new(),
             Some(Some(base)) => base.patterns.clone(),
             Some(None) => return,
         };
-        forgotten.iter().for_each(|number| drop(self.sets.remove(number)));
+        self.sets.retain(|number, _| !is_forgotten(number));
         removed.iter().for_each(|text| drop(patterns.remove(text)));
         patterns.extend(added);
         let bytes: usize = patterns.values().map(bytes_of).sum();
@@ -184,9 +187,10 @@ impl SentSets {
         };
         let bytes = patterns.iter().map(|(_, pattern)| bytes_of(pattern)).sum();
         let forgotten = self.forget(patterns.len(), bytes);
+        let is_only = self.sets.is_empty();
         self.last = self.last.wrapping_add(1);
         self.sets.insert(self.last, SentSet { patterns: Arc::clone(patterns), bytes, used: launches });
-        (self.last, parts(self.last, base, &change, &forgotten))
+        (self.last, parts(self.last, base, &change, &forgotten, is_only))
     }
 
     /// Forgets sets to make room for one of `coming` patterns and `bytes`. Returns their numbers.
@@ -207,7 +211,7 @@ impl SentSets {
 }
 
 /// A change as messages of the allowed size.
-fn parts(set: u64, base: Option<u64>, change: &Difference, forgotten: &[u64]) -> Vec<ToDevice> {
+fn parts(set: u64, base: Option<u64>, change: &Difference, forgotten: &[u64], is_only: bool) -> Vec<ToDevice> {
     let mut parts: Vec<(Vec<String>, Vec<String>)> = vec![Default::default()];
     let mut bytes = 0;
     let removed = change.removed.iter().map(|text| (true, text.clone()));
@@ -226,7 +230,7 @@ fn parts(set: u64, base: Option<u64>, change: &Difference, forgotten: &[u64]) ->
     let message = |(at, (removed, added))| {
         let (is_first, is_last) = (at == 0, at == last);
         let forgotten = if is_last { forgotten.to_vec() } else { Vec::new() };
-        ToDevice::Patterns(PatternChange { set, base, is_first, is_last, removed, added, forgotten })
+        ToDevice::Patterns(PatternChange { set, base, is_first, is_last, removed, added, forgotten, is_only })
     };
     parts.into_iter().enumerate().map(message).collect()
 }
@@ -370,6 +374,17 @@ mod tests {
     }
 
     #[test]
+    fn a_session_makes_room_for_its_sets_whatever_earlier_ones_left() {
+        let mut pair = Pair::new();
+        for session in 0..3 {
+            pair.sent = SentSets::new(1000 * session);
+            for at in 0..SETS {
+                pair.share(&set(&["m0ctane", &"q".repeat(at + 1)]));
+            }
+        }
+    }
+
+    #[test]
     fn one_job_more_among_many_costs_a_few_bytes_and_a_large_set_goes_in_parts() {
         let number = |at: usize| format!("{at:012}").replace('1', "q").parse().unwrap();
         let mut all: Vec<Pattern> = (0..100_000).map(number).collect();
@@ -408,7 +423,8 @@ mod tests {
     fn part(set: u64, base: Option<u64>, removed: &[&str], added: &[&str]) -> PatternChange {
         let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
         let (removed, added) = (owned(removed), owned(added));
-        PatternChange { set, base, is_first: true, is_last: true, removed, added, forgotten: Vec::new() }
+        let (is_first, is_last, is_only) = (true, true, false);
+        PatternChange { set, base, is_first, is_last, removed, added, forgotten: Vec::new(), is_only }
     }
 
     #[test]
