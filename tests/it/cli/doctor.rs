@@ -11,6 +11,7 @@ use npubbot::ledger::{Ledger, Post};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Output;
+use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
     test!(a_healthy_installation_is_reported_and_nothing_is_changed),
@@ -19,6 +20,7 @@ pub const TESTS: &[Test] = &[
     test!(a_configured_device_that_is_missing_is_named),
     test!(a_running_bot_tells_what_only_it_knows),
     test!(a_relays_own_reason_is_shown),
+    test!(a_clock_that_is_behind_is_told_before_anybody_is_lost),
 ];
 
 fn doctor(config: &Path, data: &Path) -> Output {
@@ -177,4 +179,16 @@ async fn a_relays_own_reason_is_shown() {
     .await;
     let said = stdout(&doctor(&home.config_file(), &home.data()));
     assert!(line(&said, "connections").contains("says: ") && said.contains("BAD   connections"), "{said}");
+}
+
+async fn a_clock_that_is_behind_is_told_before_anybody_is_lost() {
+    let relay = TestRelay::start_with(Manner::Ahead(Duration::from_secs(43_200))).await;
+    let home = Home::new(&[relay.url()]);
+    let bot = home.start().await;
+    until("the metrics show it", || async {
+        let metrics = bot.service.monitor().metrics().await.unwrap();
+        let behind = metrics.lines().find_map(|line| line.strip_prefix("npubbot_clock_behind_seconds "))?;
+        (40_000.0..50_000.0).contains(&behind.parse::<f64>().unwrap()).then_some(())
+    })
+    .await;
 }

@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{broadcast, watch};
 use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 
 /// How the relay behaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +50,8 @@ pub enum Manner {
     Cutting,
     /// Answers no query for DM relay lists.
     Reserved,
+    /// Names the time (`Date`) when a connection opens, this far ahead.
+    Ahead(Duration),
 }
 
 /// When the relay sends the challenge of NIP-42.
@@ -244,7 +247,16 @@ async fn listen(listener: TcpListener, shared: Arc<Shared>, stopped: watch::Rece
 
 async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
     stream.set_nodelay(true).ok()?;
-    let socket = tokio_tungstenite::accept_async(stream).await.ok()?;
+    let manner = shared.manner;
+    #[expect(clippy::result_large_err, reason = "the type is the library's")]
+    let date = move |_: &Request, mut response: Response| {
+        if let Manner::Ahead(by) = manner {
+            let date = httpdate::fmt_http_date(SystemTime::now() + by);
+            response.headers_mut().insert("date", date.parse().unwrap());
+        }
+        Ok(response)
+    };
+    let socket = tokio_tungstenite::accept_hdr_async(stream, date).await.ok()?;
     let (mut out, mut incoming) = socket.split();
     let mut news = shared.news.subscribe();
     let mut blurts = shared.blurts.subscribe();
