@@ -303,26 +303,32 @@ mod tests {
         assert!(bench.is_open(job) && bench.results.context.ledger.due_messages(9).unwrap().is_empty());
     }
 
-    /// The first key is written at once, later ones at intervals; the last is the result.
+    /// The first key is written at once, later ones at intervals; the last is the result. A search
+    /// that finds only one key shows nothing, so another one follows.
     #[test]
     fn of_the_keys_of_a_search_without_a_target_few_are_written() {
-        let mut bench = bench();
         let best: Best = "best zeros 2s".parse().unwrap();
-        bench.best = Some(Box::new(BestSearch::new(best)));
-        let (job, ledger) = (bench.accept(None), bench.results.context.ledger.clone());
-        let options = SearchOptions { devices: DeviceChoice::Cpu, threads: Some(1), ..SearchOptions::default() };
-        let mut results = Results::new(bench.results.context.clone());
-        results.write_at += Duration::from_secs(86_400);
-        let (told, found) = std::sync::mpsc::channel();
-        let handler = Observed { results, told };
-        let scheduler = Scheduler::start(&options, bench.results.context.vault.clone(), handler).unwrap();
-        scheduler.add(job, JobSpec::local_best(best));
-        let mut in_ledger: Vec<Pattern> = found.iter().map_while(|kept| kept).collect();
-        drop(scheduler);
+        let mut in_ledger = Vec::new();
+        while in_ledger.len() < 2 {
+            let mut bench = bench();
+            bench.best = Some(Box::new(BestSearch::new(best)));
+            let (job, ledger) = (bench.accept(None), bench.results.context.ledger.clone());
+            let options = SearchOptions { devices: DeviceChoice::Cpu, threads: Some(1), ..SearchOptions::default() };
+            let mut results = Results::new(bench.results.context.clone());
+            results.write_at += Duration::from_secs(86_400);
+            let (told, found) = std::sync::mpsc::channel();
+            let handler = Observed { results, told };
+            let scheduler = Scheduler::start(&options, bench.results.context.vault.clone(), handler).unwrap();
+            scheduler.add(job, JobSpec::local_best(best));
+            in_ledger = found.iter().map_while(|kept| kept).collect::<Vec<Pattern>>();
+            drop(scheduler);
+            assert!(
+                !bench.is_open(job) && ledger.due_messages(9).unwrap().iter().any(|due| due.result_of == Some(job))
+            );
+        }
         println!("{in_ledger:?}");
         in_ledger.dedup();
         assert_eq!(in_ledger.len(), 1, "the first one");
-        assert!(!bench.is_open(job) && ledger.due_messages(9).unwrap().iter().any(|due| due.result_of == Some(job)));
     }
 
     /// Passes finds on. Tells which key the ledger has after each, then the end.
