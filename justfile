@@ -28,7 +28,7 @@ long-test NAME:
 load:
     NPUBBOT_BENCH=load cargo test --release --test it
 
-# Judges what strangers, rare jobs and an idle bot may cost.
+# Judges what strangers and an idle bot may cost.
 economy:
     NPUBBOT_BENCH=economy cargo test --release --test it
 

@@ -47,7 +47,7 @@ use tokio::task::JoinSet;
 
 /// Time limit for the first measured rate at the start. Without a rate the bot cannot tell an
 /// expected time.
-const FIRST_RATE_TIMEOUT: Duration = Duration::from_secs(20);
+const FIRST_RATE_TIMEOUT: Duration = Duration::from_secs(if cfg!(feature = "test-util") { 200 } else { 20 });
 /// Time limits of a clean stop: first for its tasks, then for launches in flight, then for the
 /// relays. All together it takes less than two seconds.
 const TASKS_END_TIMEOUT: Duration = Duration::from_millis(700);

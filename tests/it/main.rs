@@ -34,13 +34,13 @@ fn main() -> std::process::ExitCode {
         conversation: best, conventions, hours, languages, patterns, refusals, requests, split,
                 unsolicited;
         delivery;
-        fleet: flood, kills, scale, server, trust, work;
+        fleet: flood, server, trust, work;
         fuzz_corpora;
-        gpu: arithmetic, checks, hits, processes, secrets, workers;
+        gpu: arithmetic, checks, hits, processes, secrets;
         presence;
         relays: clients, interop, liars, proxy, relay_quirks;
         reliability: answers, clock, damage, disk, load, parts, person, power_loss, process, soak,
-                starvation, steps;
+                steps;
         safety: captured, chosen_points, copies, economy, floods, halves, leaks, memory, network,
                 walls, wraps;
         windows;

@@ -2,7 +2,7 @@
 
 use crate::cli::control::operate;
 use crate::support::asker::Asker;
-use crate::support::bot::{Home, assert_clean};
+use crate::support::bot::{Home, assert_clean, at_relay};
 use crate::support::harness::{Test, figure, test};
 use crate::support::relay::TestRelay;
 use crate::support::{until, wait_for};
@@ -24,9 +24,7 @@ const STATUS: u16 = 30315;
 /// Kinds that are published once and stay: profile, relay list, encryption key, DM relay list,
 /// handler and its recommendation, and the daily note.
 const LASTING: [u16; 7] = [0, 10002, 10044, 10050, 31989, 31990, 1];
-/// Limits under which the bot accepts a request that it never finds during a test.
-const PATIENT: &str =
-    "[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\njobs_per_day = 1000\n";
+const MANY_JOBS: &str = "[limits]\njobs_per_day = 1000\n";
 
 /// The public events queued in the ledger, by kind.
 fn queued(home: &Home) -> HashMap<u16, Event> {
@@ -120,8 +118,7 @@ fn assert_apart(statuses: &[Event]) {
 }
 
 async fn the_status_is_true_and_published_at_most_every_five_minutes() {
-    let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], PATIENT);
+    let (relay, home) = at_relay(MANY_JOBS).await;
     let clock = Clock::at(Timestamp::now().as_secs());
     let running = home.start_at(clock.clone()).await;
     let bot = running.public_key;
@@ -164,8 +161,7 @@ async fn the_status_is_true_and_published_at_most_every_five_minutes() {
 
 /// The bot stops and starts while its relays are down, so they never get the status "asleep".
 async fn an_outdated_status_is_not_published() {
-    let mut relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (mut relay, home) = at_relay("").await;
     let clock = Clock::at(Timestamp::now().as_secs());
     let running = home.start_at(clock.clone()).await;
     let bot = running.public_key;
@@ -239,8 +235,7 @@ async fn profile_lists_and_handler_match_the_configuration() {
 
 /// The vault signs only what it was told at its start, so a reload starts it again.
 async fn a_reload_publishes_the_new_profile_and_relay_list() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (relay, home) = at_relay("").await;
     let process = home.spawn().await;
     let bot = process.public_key;
     let named = |name: &'static str| {

@@ -2,9 +2,8 @@
 //! the program that runs it in a console (`tests/windows/console.c`).
 
 use crate::support::asker::{Asker, DeliveredKey};
-use crate::support::bot::Home;
+use crate::support::bot::{self, Home, at_relay};
 use crate::support::harness::{Test, figure, skip, test};
-use crate::support::relay::TestRelay;
 use nostr_sdk::prelude::*;
 use std::ffi::OsStr;
 use std::fs;
@@ -98,8 +97,7 @@ fn under_wine_a_half_is_made_and_combined() {
 /// An age key in a file of `folder`.
 fn age_key(folder: &Path) -> PathBuf {
     let file = folder.join("key.txt");
-    let key = age::x25519::Identity::generate().to_string();
-    fs::write(&file, age::secrecy::ExposeSecret::expose_secret(&key)).unwrap();
+    fs::write(&file, bot::age_key()).unwrap();
     file
 }
 
@@ -170,8 +168,7 @@ impl Console {
 ///
 /// Returns the exit code of the bot that was ended, the time that its end took, and its log.
 async fn end_in_the_middle(deed: &str) -> (u32, Duration, String) {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (relay, home) = at_relay("").await;
     let bot = Console::serve(&home);
     let mut asker = Asker::connect(&relay.url(), bot.bot).await;
     let accepted = asker.ask("m0cta").await;

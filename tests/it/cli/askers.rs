@@ -2,7 +2,7 @@
 
 use super::control::{LONG, lines, met_started, operate, started};
 use crate::support::asker::Asker;
-use crate::support::bot::{Home, Met};
+use crate::support::bot::{Home, Met, at_relay};
 use crate::support::harness::{Test, test};
 use crate::support::program::{stderr, stdout};
 use crate::support::relay::TestRelay;
@@ -27,8 +27,7 @@ fn listed(home: &Home, flags: &[&str]) -> Vec<Value> {
 }
 
 async fn askers_are_listed_with_their_jobs_and_messages() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (relay, home) = at_relay("").await;
     let bot = started(&home).await;
     for wrong in ["cat", "npub1qqqq", ""] {
         let said = operate(&home, &["deny", wrong]);

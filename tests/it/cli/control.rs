@@ -2,10 +2,9 @@
 //! same machine.
 
 use crate::support::asker::Asker;
-use crate::support::bot::{BotProcess, Home, Met};
+use crate::support::bot::{BotProcess, Home, Met, at_relay};
 use crate::support::harness::{Test, skip, test};
 use crate::support::program::{command, stderr, stdout};
-use crate::support::relay::TestRelay;
 use crate::support::until;
 use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
@@ -52,8 +51,7 @@ pub(super) async fn started(home: &Home) -> BotProcess {
 
 /// An asker who meets a bot as a process whose socket is open.
 pub(super) async fn met_started(extra: &str) -> Met<BotProcess> {
-    let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], extra);
+    let (relay, home) = at_relay(extra).await;
     let bot = started(&home).await;
     let asker = Asker::connect(&relay.url(), bot.public_key).await;
     Met { relay, home, bot, asker }
@@ -165,8 +163,7 @@ async fn a_paused_search_finds_nothing_until_it_resumes() {
 /// A nightly restart does not end a pause, and the pause ends by itself.
 async fn a_pause_ends_when_its_time_is_over() {
     const NOW: u64 = 1_800_000_000;
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (_relay, home) = at_relay("").await;
     let clock = Clock::at(NOW);
     home.vault();
     Ledger::open(&npubbot::ledger::folder(&home.data()), clock.clone()).unwrap().set_paused(NOW + 100).unwrap();
@@ -259,8 +256,7 @@ async fn a_wrong_configuration_changes_nothing_and_a_right_one_is_taken_up() {
 }
 
 async fn nobody_else_on_the_machine_opens_the_socket() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (_relay, home) = at_relay("").await;
     let _bot = started(&home).await;
     let socket = home.data().join("control.sock");
     assert_eq!(std::fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
@@ -281,8 +277,7 @@ async fn nobody_else_on_the_machine_opens_the_socket() {
 }
 
 async fn garbage_floods_and_slow_connections_do_not_keep_the_operator_out() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (_relay, home) = at_relay("").await;
     let _bot = started(&home).await;
     let connect = || UnixStream::connect(home.data().join("control.sock")).unwrap();
     let answer = |request: &[u8]| {
@@ -311,22 +306,20 @@ async fn garbage_floods_and_slow_connections_do_not_keep_the_operator_out() {
 /// operator pauses a bot that hangs, is told that it does not answer, and starts over.
 async fn a_request_whose_sender_has_left_is_not_carried_out() {
     use rustix::process::{Pid, Signal, kill_process};
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (_relay, home) = at_relay("").await;
     let bot = started(&home).await;
-    let network = crate::support::vault::network_of(bot.pid()) as i32;
-    let signal = |signal| kill_process(Pid::from_raw(network).unwrap(), signal).unwrap();
+    let network = crate::support::vault::network_of(bot.pid());
     let request = |text: &[u8]| {
         let mut stream = UnixStream::connect(home.data().join("control.sock")).unwrap();
         stream.write_all(text).unwrap();
         stream
     };
-    signal(Signal::STOP);
+    crate::support::vault::stop(network).await;
     drop(request(b"{\"v\":1,\"command\":{\"do\":\"pause\"}}\n"));
     // An operator who sends no more but still reads has not left.
     let waiting = request(b"{\"v\":1,\"command\":{\"do\":\"show\",\"job\":99}}\n");
     waiting.shutdown(std::net::Shutdown::Write).unwrap();
-    signal(Signal::CONT);
+    kill_process(Pid::from_raw(network as i32).unwrap(), Signal::CONT).unwrap();
     let mut answer = String::new();
     BufReader::new(waiting).read_line(&mut answer).unwrap();
     assert!(answer.contains("no job has the number 99"), "{answer}");

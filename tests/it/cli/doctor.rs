@@ -1,7 +1,7 @@
 //! `npubbot doctor` on a healthy installation, and on one where everything is wrong.
 
 use super::control::{operate, started};
-use crate::support::bot::Home;
+use crate::support::bot::{Home, at_relay};
 use crate::support::harness::{Test, test};
 use crate::support::program::{run, stdout};
 use crate::support::relay::{Manner, TestRelay};
@@ -34,8 +34,7 @@ fn line<'a>(text: &'a str, what: &str) -> &'a str {
 }
 
 async fn a_healthy_installation_is_reported_and_nothing_is_changed() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (_relay, home) = at_relay("").await;
     let output = doctor(&home.config_file(), &home.data());
     let said = stdout(&output);
     assert!(!output.status.success() && line(&said, "identity").starts_with("BAD"), "nothing can serve yet: {said}");
@@ -128,8 +127,7 @@ fn every_problem_is_named_with_its_remedy() {
 
 /// A device named in the configuration is checked even if this machine lacks it.
 async fn a_configured_device_that_is_missing_is_named() {
-    let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], "[search]\ndevice = \"cuda:99\"\n");
+    let (relay, home) = at_relay("[search]\ndevice = \"cuda:99\"\n").await;
     let output = doctor(&home.config_file(), &home.data());
     let said = stdout(&output);
     assert!(!output.status.success(), "{said}");
@@ -142,8 +140,7 @@ async fn a_configured_device_that_is_missing_is_named() {
 
 /// Nobody outside the bot can see that its search is paused or that a relay went away.
 async fn a_running_bot_tells_what_only_it_knows() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (relay, home) = at_relay("").await;
     let _bot = started(&home).await;
     std::fs::set_permissions(home.data(), PermissionsExt::from_mode(0o700)).unwrap();
     // A bot on a busy machine serves before its relay is connected and its rate measured.

@@ -1,7 +1,7 @@
 //! `npubbot mine`: what it finds, where patterns come from, and when it ends.
 
 use crate::support::harness::{Test, test};
-use crate::support::program::{command, run, run_with_input, stderr, stdout};
+use crate::support::program::{command, run, stderr, stdout};
 use npubbot::key::Npub;
 use npubbot::pattern::{ALPHABET, Pattern};
 use serde_json::Value;
@@ -14,17 +14,12 @@ pub const TESTS: &[Test] = &[
     test!(mine_finds_patterns_of_every_kind_and_says_which_was_met),
     test!(mine_appends_locked_keys_to_a_file_of_its_own),
     test!(mine_without_a_target_prints_the_rarest_key_and_how_rare_it_is),
-    test!(mine_reads_a_list),
     test!(mine_counts_what_it_printed_when_its_time_is_over),
     test!(mine_without_a_count_ends_with_its_time_or_a_signal),
-    test!(mine_and_bench_take_a_hundred_thousand_words_of_a_file),
-    test!(a_kind_that_compares_whole_keys_is_mined_alone_several_times_and_for_a_half),
+    test!(mine_takes_a_hundred_thousand_words_of_a_file),
 ];
 
 const ONE_THREAD: [&str; 4] = ["--device", "cpu", "--threads", "1"];
-
-/// Patterns that need a comparison of whole keys. Each is easy.
-const WHOLE_KEYS: [&str; 3] = ["*ca", "=4*", "hex:*be"];
 
 /// The JSON objects of standard output.
 fn objects(output: &Output) -> Vec<Value> {
@@ -49,10 +44,15 @@ fn key_of(line: &Value) -> nostr::Keys {
 }
 
 fn mine_finds_patterns_of_every_kind_and_says_which_was_met() {
-    let several = run(&[&["mine", "cat", "dad", "--count", "3", "--json"], &ONE_THREAD[..]].concat());
-    assert_eq!(objects(&several).iter().map(key_of).count(), 3);
-    let kinds = ["~cat", "[5s]a?[qt]", "?q7q", "=4", "hex:c0d", "zeros:14", "words:4", "m0ct*[pqrz]"];
-    for kind in kinds {
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("list");
+    // Of these patterns only the easy ones are found in a lifetime.
+    fs::write(&list, "# mine\nm0ctanem0ctane\n\n=3 ,m0ctanem0ctanex\n").unwrap();
+    let several = ["mine", "-f", list.to_str().unwrap(), "--count", "3", "--json"];
+    let several = objects(&run(&[&several, &ONE_THREAD[..]].concat()));
+    assert!(several.len() == 3 && several.iter().all(|line| line["pattern"] == "=3"), "{several:?}");
+    several.iter().for_each(|line| drop(key_of(line)));
+    for kind in ["~cat", "hex:c0d", "words:4", "ca*[pqrz]"] {
         let output = run(&[&["mine", kind, "--json"], &ONE_THREAD[..]].concat());
         let line = only(&output);
         assert_eq!(line["pattern"], kind, "{line}");
@@ -65,7 +65,7 @@ fn mine_finds_patterns_of_every_kind_and_says_which_was_met() {
 }
 
 fn mine_without_a_target_prints_the_rarest_key_and_how_rare_it_is() {
-    let output = run(&[&["mine", "best", "zeros", "2s", "--json"], &ONE_THREAD[..]].concat());
+    let output = run(&[&["mine", "best", "zeros", "1s", "--json"], &ONE_THREAD[..]].concat());
     let line = only(&output);
     let keys = nostr::Keys::parse(line["nsec"].as_str().unwrap()).unwrap();
     let key = keys.public_key().to_hex();
@@ -79,9 +79,6 @@ fn mine_without_a_target_prints_the_rarest_key_and_how_rare_it_is() {
     let (npub, kept) = (stdout(&output), fs::read_to_string(file).unwrap());
     assert!(kept.starts_with(&npub) && kept.lines().count() == 2, "{npub} {kept}");
     assert!(stderr(&output).contains("as 1 key in"), "{}", stderr(&output));
-    let split = ["--split", "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"];
-    let output = run(&[&["mine", "best", "zeros", "1s", "--json"], &split[..], &ONE_THREAD[..]].concat());
-    assert!(only(&output)["tweak"].as_str().unwrap().starts_with("ntweak1"));
 }
 
 fn mine_appends_locked_keys_to_a_file_of_its_own() {
@@ -104,21 +101,9 @@ fn mine_appends_locked_keys_to_a_file_of_its_own() {
     assert_eq!(mode & 0o777, 0o600);
 }
 
-/// What a list may have: `cli::patterns`.
-fn mine_reads_a_list() {
-    let folder = tempfile::tempdir().unwrap();
-    let list = folder.path().join("list");
-    // Of these patterns only the easy one is found in a lifetime.
-    fs::write(&list, "# mine\nm0ctanem0ctane\n\n=3 ,m0ctanem0ctanex\n").unwrap();
-    let mine = ["mine", "-f", list.to_str().unwrap(), "--json", "--count", "2"];
-    let lines = objects(&run(&[&mine[..], &ONE_THREAD].concat()));
-    assert!(lines.len() == 2 && lines.iter().all(|line| line["pattern"] == "=3"), "{lines:?}");
-    lines.iter().for_each(|line| drop(key_of(line)));
-}
-
-/// Easy patterns: their hits come faster than keys are printed.
+/// One that is not found, and easy patterns, whose hits come faster than keys are printed.
 fn mine_counts_what_it_printed_when_its_time_is_over() {
-    for pattern in ["zeros:1", "=2*", "q"] {
+    for pattern in ["m0ctanem0ctane", "=2*"] {
         let count = ["mine", pattern, "--count", "1000000", "--time", "1s", "--json"];
         let output = run(&[&count, &ONE_THREAD[..]].concat());
         assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
@@ -131,16 +116,13 @@ fn mine_counts_what_it_printed_when_its_time_is_over() {
 
 fn mine_without_a_count_ends_with_its_time_or_a_signal() {
     let began = Instant::now();
-    let output = run(&[&["mine", "cat", "--count", "0", "--time", "4s", "--json"], &ONE_THREAD[..]].concat());
+    let output = run(&[&["mine", "cat", "--count", "0", "--time", "1s", "--json"], &ONE_THREAD[..]].concat());
     let took = began.elapsed();
-    assert!(took >= Duration::from_secs(4), "{took:?}");
+    assert!(took >= Duration::from_secs(1), "{took:?}");
     // On a busy machine it may find nothing in that time.
     for line in stdout(&output).lines() {
         key_of(&serde_json::from_str(line).unwrap());
     }
-    let output = run(&[&["mine", "m0ctanem0ctane", "--time", "1s"], &ONE_THREAD[..]].concat());
-    assert!(!output.status.success() && stdout(&output).is_empty(), "{}", stdout(&output));
-    assert!(stderr(&output).contains("the time is over: 0 found, 1 missing"), "{}", stderr(&output));
     // A signal ends the search between two keys of the file, not within one.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("keys");
@@ -165,7 +147,7 @@ fn mine_without_a_count_ends_with_its_time_or_a_signal() {
     }
 }
 
-fn mine_and_bench_take_a_hundred_thousand_words_of_a_file() {
+fn mine_takes_a_hundred_thousand_words_of_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("words");
     let word = |number: usize| {
@@ -183,40 +165,6 @@ fn mine_and_bench_take_a_hundred_thousand_words_of_a_file() {
         assert!(words.contains(&line["npub"].as_str().unwrap()[5..10].to_owned()), "{line}");
         key_of(&line);
     }
-    let bench = ["bench", "--words", file.to_str().unwrap(), "--seconds", "0.2", "--json"];
-    let line = only(&run(&[&bench[..], &ONE_THREAD[..]].concat()));
-    assert_eq!((&line["patterns"], &line["hits_wrong"]), (&100_000.into(), &0.into()), "{line}");
-    let (expected, found) = (line["hits_expected"].as_f64().unwrap(), line["hits_found"].as_f64().unwrap());
-    // Five standard deviations: by chance, one run in two million fails.
-    assert!(expected > 100.0 && (found - expected).abs() <= 5.0 * expected.sqrt(), "{line}");
     let refused = mine(100_001);
     assert!(stderr(&refused).contains("at most 100000 words; split it"), "{}", stderr(&refused));
-}
-
-fn a_kind_that_compares_whole_keys_is_mined_alone_several_times_and_for_a_half() {
-    for kind in WHOLE_KEYS {
-        let lines = objects(&run(&[&["mine", kind, "--count", "2", "--json"], &ONE_THREAD[..]].concat()));
-        assert_eq!(lines.len(), 2, "{kind}");
-        assert_ne!(lines[0]["npub"], lines[1]["npub"]);
-        for line in lines {
-            assert_eq!(line["pattern"], kind);
-            key_of(&line);
-        }
-        let made = run(&["split", "new", kind, "--print"]);
-        assert!(made.status.success(), "{}", stderr(&made));
-        let made = stdout(&made);
-        let (half, request) = made.split_once('\n').unwrap();
-        let request: Vec<&str> = request.split_whitespace().collect();
-        assert_eq!((request[0], request[2]), ("split", kind), "{made}");
-        let mined = only(&run(&[&["mine", kind, "--split", request[1], "--json"], &ONE_THREAD[..]].concat()));
-        let combined = run_with_input(&["combine", mined["tweak"].as_str().unwrap(), "--prefix", kind], half);
-        let combined: Vec<String> = stdout(&combined).lines().map(str::to_owned).collect();
-        let keys = nostr::Keys::parse(&combined[1]).unwrap();
-        assert_eq!(mined["npub"], combined[0]);
-        let pattern: Pattern = kind.parse().unwrap();
-        assert!(pattern.matches(&Npub(keys.public_key().to_bytes())), "{combined:?}");
-        // `combine` refuses a pattern that the key of this tweak does not have.
-        let other = run_with_input(&["combine", mined["tweak"].as_str().unwrap(), "--prefix", "zzzzzz"], half);
-        assert!(!other.status.success() && stdout(&other).is_empty(), "{}", stdout(&other));
-    }
 }

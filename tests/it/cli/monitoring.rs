@@ -2,11 +2,12 @@
 
 use super::control::{LONG, answering, operate, started};
 use crate::support::asker::Asker;
-use crate::support::bot::{ChildGuard, Home, assert_clean};
+use crate::support::bot::{ChildGuard, Home, assert_clean, at_relay};
 use crate::support::harness::{Test, skip, test};
 use crate::support::program::stdout;
 use crate::support::relay::TestRelay;
-use crate::support::{until, wait_for};
+use crate::support::vault::stop;
+use crate::support::{PATIENCE, until, wait_for};
 use nostr_sdk::prelude::*;
 use rustix::process::Signal;
 use std::collections::BTreeSet;
@@ -38,7 +39,7 @@ fn home_with_metrics(relay: &TestRelay) -> (Home, SocketAddr) {
 /// Status and body of a page.
 pub fn get(address: SocketAddr, path: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n").unwrap();
     let mut reply = String::new();
     stream.read_to_string(&mut reply).unwrap();
@@ -152,7 +153,7 @@ fn told(manager: &UnixDatagram, patience: Duration) -> Option<String> {
 
 /// Reads the messages to the service manager up to this one. Fails if it does not come.
 fn told_until(manager: &UnixDatagram, expected: &str) {
-    while let Some(said) = told(manager, Duration::from_secs(60)) {
+    while let Some(said) = told(manager, PATIENCE) {
         if said == expected {
             return;
         }
@@ -169,14 +170,13 @@ fn drain(manager: &UnixDatagram) {
 const TOO_LATE: Duration = Duration::from_secs(6);
 
 async fn systemd_hears_that_the_bot_serves_lives_and_stops() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (_relay, home) = at_relay("").await;
     let (manager, mut bot) = managed(&home, None);
     told_until(&manager, "READY=1");
     for _ in 0..3 {
         told_until(&manager, "WATCHDOG=1");
     }
-    bot.signal(Signal::STOP);
+    stop(bot.0.id()).await;
     drain(&manager);
     assert_eq!(told(&manager, TOO_LATE), None, "a stopped process says nothing");
     bot.signal(Signal::CONT);
@@ -207,8 +207,7 @@ async fn a_bot_whose_ledger_hangs_gives_no_sign_of_life() {
 }
 
 async fn json_logs_are_an_object_a_line() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (_relay, home) = at_relay("").await;
     let log = home.folder.path().join("json-log");
     let file = std::fs::File::create(&log).unwrap();
     let mut command = home.command();

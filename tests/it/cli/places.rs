@@ -1,13 +1,13 @@
 //! Folders, variables, version, completions, manual pages, and the questions of `init`.
 
-use crate::support::bot::{ChildGuard, Home};
-use crate::support::harness::{Test, skip, test};
+use crate::support::bot::{ChildGuard, Home, age_key};
+use crate::support::harness::{Test, test};
 use crate::support::program::{command, run, run_at_home, stderr, stdout};
+use crate::support::terminal::{Terminal, at_terminal};
 use crate::support::until;
 use npubbot::os::files::is_open_to_others;
 use std::ffi::OsString;
 use std::fs;
-use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -26,9 +26,8 @@ pub const TESTS: &[Test] = &[
 /// A home folder with an age key, and its path for `--age-identity`.
 fn home() -> (tempfile::TempDir, String) {
     let home = tempfile::tempdir().unwrap();
-    let key = age::x25519::Identity::generate().to_string();
     let file = home.path().join("key.txt");
-    fs::write(&file, age::secrecy::ExposeSecret::expose_secret(&key)).unwrap();
+    fs::write(&file, age_key()).unwrap();
     for folder in ["one", "two"] {
         fs::create_dir(home.path().join(folder)).unwrap();
     }
@@ -92,31 +91,17 @@ fn a_variable_stands_for_a_flag_and_a_flag_comes_first() {
     );
 }
 
-/// The answers are typed into a terminal that util-linux's `script` makes.
-fn on_a_terminal_init_asks_and_writes_the_answers() {
-    if Command::new("script").arg("--version").output().is_err() {
-        skip("there is no `script` (util-linux), which makes a terminal");
-    }
+async fn on_a_terminal_init_asks_and_writes_the_answers() {
     let (home, key) = home();
     let config = home.path().join(".config/npubbot/relays.toml");
-    let typed = format!("'{}' init --age-identity '{key}'", env!("CARGO_BIN_EXE_npubbot"));
-    let mut child = Command::new("script")
-        .args(["-qec", &typed, "/dev/null"])
-        .env("HOME", home.path())
-        .env_remove("XDG_CONFIG_HOME")
-        .env_remove("XDG_DATA_HOME")
-        .current_dir(home.path().join("one"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let answers = "Ann's bot\nhttps://no.example\nwss://one.example, wss://two.example\ncuda:7\nno\n";
-    child.stdin.take().unwrap().write_all(answers.as_bytes()).unwrap();
-    let said = String::from_utf8_lossy(&child.wait_with_output().unwrap().stdout).into_owned();
-    assert!(
-        said.contains("https://no.example is not the address of a relay") && said.contains("npubbot serve"),
-        "{said}"
-    );
+    let (mut terminal, theirs) = Terminal::new();
+    let mut init = command();
+    init.args(["init", "--age-identity", &key]).env("HOME", home.path()).stdout(theirs.try_clone().unwrap());
+    let mut init = ChildGuard(at_terminal(&mut init, theirs).spawn().unwrap());
+    terminal.types("Ann's bot\nhttps://no.example\nwss://one.example, wss://two.example\ncuda:7\nno\n");
+    assert!(init.ended().await.success(), "{}", terminal.text());
+    terminal.shows("https://no.example is not the address of a relay").await;
+    terminal.shows("npubbot serve").await;
     let written = npubbot::config::Config::load(&config).unwrap();
     assert_eq!(written.bot.name, "Ann's bot");
     assert!(!written.bot.live_status && !written.bot.daily_note);

@@ -1,10 +1,9 @@
 //! `npubbot top` on a terminal: drawn, resized, and left as it was.
 
 use super::control::{LONG, lines, met_started, operate, started};
-use crate::support::bot::{ChildGuard, Home, Met};
+use crate::support::bot::{ChildGuard, Home, Met, at_relay};
 use crate::support::harness::{Test, test};
 use crate::support::program::{command, stderr, stdout};
-use crate::support::relay::TestRelay;
 use crate::support::terminal::{Terminal, at_terminal};
 use crate::support::until;
 use std::process::Stdio;
@@ -58,8 +57,7 @@ async fn top_shows_jobs_pauses_follows_the_terminals_size_and_restores_it() {
 }
 
 async fn top_needs_a_terminal_and_a_bot() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (_relay, home) = at_relay("").await;
     let none = operate(&home, &["top"]);
     assert_eq!(none.status.code(), Some(3), "{}", stderr(&none));
     let _bot = started(&home).await;

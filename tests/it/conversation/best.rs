@@ -6,11 +6,9 @@ use crate::support::harness::{Test, test};
 use crate::support::hex;
 use crate::support::program::{run, run_with_input, stderr};
 use crate::support::{until, wait_for};
-use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
     test!(the_rarest_key_comes_when_the_time_is_up_with_how_rare_it_is),
-    test!(a_prefix_beside_a_search_without_a_target_is_found_meanwhile),
     test!(the_best_so_far_survives_a_kill_and_is_what_comes),
     test!(the_operator_ends_a_search_and_its_asker_gets_the_best_so_far),
     test!(a_split_search_without_a_target_gives_one_tweak_for_its_half),
@@ -49,15 +47,11 @@ fn number_after(text: &str, word: &str) -> u32 {
 
 async fn the_rarest_key_comes_when_the_time_is_up_with_how_rare_it_is() {
     let Met { relay, home, bot: running, mut asker } = met("").await;
-    let began = Instant::now();
     let acceptance = asker.ask("best zeros 3s, please").await;
     for part in ["Job #1: searching for best zeros 3s.", "zero bits at its start", "in about 3 seconds", "cancel 1"] {
         assert!(acceptance.contains(part), "{part}: {acceptance}");
     }
     let result = asker.next_result().await;
-    // The bot counts the time in candidates, at the rate of its first measurement. So the search
-    // may take less than three seconds.
-    assert!(began.elapsed() >= Duration::from_secs(1), "the time was searched");
     let key = DeliveredKey::read(&result).unwrap();
     let bits = number_after(&result, "zeros:");
     // A quiet machine finds a key with 22 zero bits or more. Beside two compilers the search gets
@@ -66,23 +60,10 @@ async fn the_rarest_key_comes_when_the_time_is_up_with_how_rare_it_is() {
     assert!(result.starts_with("Job #1 is done: this is the rarest key I saw."), "{result}");
     assert!(result.contains("as 1 key in"), "{result}");
     // Nothing is left of the keys that were not the rarest.
-    assert_eq!(relay.wraps_to(asker.keys.public_key()).len(), 3, "an acceptance, a result");
+    let mail = asker.mail_on(&relay).await;
+    assert_eq!((mail.texts.len(), mail.explanations, mail.keys.len()), (1, 1, 1), "an acceptance, a result");
     assert_eq!(home.count("SELECT count(*) FROM best"), Some(0));
     wait_for("delivered", || running.service.totals().unwrap().delivered == 1).await;
-}
-
-async fn a_prefix_beside_a_search_without_a_target_is_found_meanwhile() {
-    let Met { relay, home, bot: running, mut asker } = met("").await;
-    asker.ask("best 10m").await;
-    let mut other = Asker::connect(&relay.url(), running.public_key).await;
-    other.ask("cat").await;
-    other.next_key().await.assert_starts_with("cat");
-    assert_eq!(running.service.totals().unwrap().accepted, 1, "the search for the best goes on");
-    wait_for("a best so far", || home.count(KEPT) == Some(1)).await;
-    let status = asker.ask("status").await;
-    assert!(status.contains("best 10m") && status.contains("so far as rare as 1 key in"), "{status}");
-    asker.ask("cancel 1").await;
-    assert_eq!(home.count("SELECT count(*) FROM best"), Some(0), "nothing is kept of a cancelled job");
 }
 
 async fn the_best_so_far_survives_a_kill_and_is_what_comes() {
@@ -110,7 +91,7 @@ async fn the_best_so_far_survives_a_kill_and_is_what_comes() {
     assert!(zeros(&key.npub) >= 12, "{}", key.npub);
     let wraps = relay.wraps_to(asker.keys.public_key());
     assert!(wraps.iter().any(|wrap| wrap.id.as_bytes()[..] == kept[..]), "the result that was sealed before the kill");
-    assert_eq!(wraps.len() as i64, 1 + 2 * nth, "an acceptance, a result");
+    assert_eq!(asker.mail_on(&relay).await.keys.len() as i64, nth, "a key a search");
     process.kill();
     home.assert_sound();
 }
@@ -119,8 +100,10 @@ async fn the_operator_ends_a_search_and_its_asker_gets_the_best_so_far() {
     let Met { relay: _relay, home, bot: process, mut asker } = met_process("").await;
     for nth in 1.. {
         let goes_on = begin_best(&mut asker, &home, nth).await;
+        let status = asker.ask(&format!("{}status", " ".repeat(nth as usize))).await;
         let cancelled = run(&["jobs", "cancel", &nth.to_string(), "--data", home.data().to_str().unwrap()]);
         if goes_on && cancelled.status.success() {
+            assert!(status.contains("best zeros") && status.contains("so far as rare as 1 key in"), "{status}");
             break;
         }
         // The search was over before.

@@ -1,7 +1,7 @@
 //! Conventions of Nostr: old clients (NIP-04), silence and deletion on request, and public events.
 
 use crate::support::asker::Asker;
-use crate::support::bot::{Home, Met, met};
+use crate::support::bot::{Home, Met, at_relay, met};
 use crate::support::harness::{Test, figure, test};
 use crate::support::relay::{Manner, TestRelay};
 use crate::support::{until, wait_for};
@@ -104,8 +104,7 @@ async fn a_request_that_is_deleted_is_cancelled_also_if_it_comes_after_its_delet
 }
 
 async fn an_asker_who_asks_relays_to_vanish_is_erased_here_too() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (relay, home) = at_relay("").await;
     let running = home.start().await;
     let (mut gone, mut stays) = (
         Asker::connect(&relay.url(), running.public_key).await,

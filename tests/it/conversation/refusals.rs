@@ -1,9 +1,8 @@
 //! Every message gets one answer, and a refusal says what would work.
 
 use crate::support::asker::{Asker, DeliveredKey};
-use crate::support::bot::{Home, Met, met};
+use crate::support::bot::{Met, met};
 use crate::support::harness::{Test, test};
-use crate::support::relay::TestRelay;
 use crate::support::until;
 
 pub const TESTS: &[Test] = &[
@@ -12,19 +11,11 @@ pub const TESTS: &[Test] = &[
     test!(an_asker_who_asks_too_often_gets_one_notice_and_then_silence),
 ];
 
-const LIMITS: &str = "\
-    [limits]\n\
-    open_jobs_per_asker = 2\n\
-    jobs_per_day = 4\n\
-    prefixes_per_job = 3\n\
-    longest_expected_time = \"2 h\"\n";
+const LIMITS: &str = "[limits]\nopen_jobs_per_asker = 2\njobs_per_day = 4\n";
 
 async fn limits_are_named_when_they_are_reached() {
-    let relay = TestRelay::start().await;
     // Eight characters take hours on a CPU: these jobs stay open.
-    let limits = LIMITS.replace("2 h", "3650 days") + "give_up_after = \"3650 days\"\n";
-    let running = Home::with(&[relay.url()], &limits).start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay, home: _home, bot: running, mut asker } = met(LIMITS).await;
     assert!(asker.ask("qqqqqqqq").await.contains("#1"));
     // Spelled differently: the same text within the same second would be the same message.
     let again = asker.ask("npub1qqqqqqqq").await;
@@ -55,14 +46,14 @@ async fn a_result_is_sent_again_as_the_same_event() {
     let Met { relay, home: _home, bot: _running, mut asker } = met("").await;
     asker.ask("cat").await;
     asker.next_key().await.assert_starts_with("cat");
-    let before = relay.wraps_to(asker.keys.public_key()).len();
     let answer = asker.ask("resend").await;
     assert!(answer.contains("#1"), "{answer}");
     assert!(DeliveredKey::read(&answer).is_none(), "{answer}");
     // Only the answer is a new event: the result was sent again under its old id.
     let last = asker.ask("help").await;
     assert!(DeliveredKey::read(&last).is_none(), "{last}");
-    assert_eq!(relay.wraps_to(asker.keys.public_key()).len(), before + 2);
+    let mail = asker.mail_on(&relay).await;
+    assert_eq!((mail.texts.len(), mail.keys.len()), (3, 1), "an acceptance, two answers, one key: {:?}", mail.texts);
 }
 
 async fn an_asker_who_asks_too_often_gets_one_notice_and_then_silence() {

@@ -3,7 +3,7 @@
 //! relay that cannot serve.
 
 use crate::support::asker::Asker;
-use crate::support::bot::{Home, Met, met};
+use crate::support::bot::{Home, Met, at_relay, met};
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
@@ -19,12 +19,8 @@ pub const TESTS: &[Test] = &[
     test!(a_dm_relay_that_says_it_cannot_serve_is_named_to_the_operator),
 ];
 
-/// Limits under which the bot accepts a request that it never finds during a test.
-const PATIENT: &str = "[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\n";
-
 async fn an_asker_is_told_once_that_a_job_takes_long_and_once_that_it_is_given_up() {
-    let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], PATIENT);
+    let (relay, home) = at_relay("").await;
     let clock = Clock::at(Timestamp::now().as_secs());
     let running = home.start_at(clock.clone()).await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
@@ -68,18 +64,7 @@ async fn files_and_groups_get_a_short_answer_and_reactions_and_receipts_none() {
     let Met { relay, home: _home, bot: running, asker } = met("").await;
     let from = Forger { author: asker.keys.clone(), ..Forger::new(running.public_key) };
     let (to_bot, other) = (Tag::public_key(running.public_key), Keys::generate().public_key());
-    let answers = || async { relay.wraps_to(asker.keys.public_key()).len() };
-    let text = |number: usize| {
-        let (relay, keys) = (&relay, asker.keys.clone());
-        async move {
-            let there = || async { Some(relay.wraps_to(keys.public_key())).filter(|wraps| wraps.len() == number) };
-            let mut texts = Vec::new();
-            for wrap in until("an answer", there).await {
-                texts.push(UnwrappedGift::from_gift_wrap(&keys, &wrap).await.unwrap().rumor.content);
-            }
-            texts.join("\n")
-        }
-    };
+    let text = async |number: usize| relay.has(number, &asker.keys).await.join("\n");
 
     // A reaction (7), other kinds that need no answer, and unknown kinds are ignored.
     for kind in [7, 16, 10, 1059, 25050, 30078] {
@@ -104,7 +89,7 @@ async fn files_and_groups_get_a_short_answer_and_reactions_and_receipts_none() {
     // At last the bot gets an ordinary request. Only its acceptance and its key come after the
     // answers above.
     asker.publish(&from.honest("dad", 0)).await;
-    until("acceptance and key", || async { (answers().await == 6).then_some(()) }).await;
+    text(6).await;
 }
 
 async fn a_dm_relay_that_says_it_cannot_serve_is_named_to_the_operator() {

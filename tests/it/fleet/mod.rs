@@ -1,8 +1,6 @@
 //! Workers on other machines, over a real NATS server with TLS and credentials.
 
 pub mod flood;
-pub mod kills;
-pub mod scale;
 pub mod server;
 pub mod trust;
 pub mod work;

@@ -1,12 +1,12 @@
 //! Workers that lie, idle or repeat, and the operator's view of them.
 
-use crate::support::fleet::{Headquarters, NatsServer, Twisted, claims, elapsed};
+use crate::support::fleet::{Headquarters, NatsServer, Twisted, claims};
 use crate::support::harness::{Test, test};
 use crate::support::until;
 use npubbot::key::{Offset, Rotation, Tweak};
 use npubbot::scheduler::Health;
 use npubbot::search::ClaimedHit;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub const TESTS: &[Test] = &[test!(workers_that_forge_hits_or_do_no_work_are_named_and_dropped).slow()];
 
@@ -18,10 +18,8 @@ async fn dropped(bot: &Headquarters, worker: &str, reason: &str) {
         until("the device is out", || async { bot.device(worker).filter(|device| device.health != Health::Working) })
             .await;
     assert!(matches!(&device.health, Health::Out(text) if text.contains(reason)), "{:?}", device.health);
-    let began = Instant::now();
-    // A worker says hello every two seconds, so five seconds are enough to see that it does not
-    // come back.
-    until("five seconds pass", || async { elapsed(began, Duration::from_secs(5)).then_some(()) }).await;
+    // A worker says hello every two seconds, so that it would come back within five.
+    tokio::time::sleep(Duration::from_secs(5)).await;
     let after = bot.device(worker).unwrap();
     assert_eq!((after.health, after.candidates), (device.health, device.candidates));
     bot.goes_on("honest").await;
@@ -43,7 +41,7 @@ async fn workers_that_forge_hits_or_do_no_work_are_named_and_dropped() {
     let _idler = server.work("idler", Twisted::new(|_, _| claims(Vec::new(), 1 << 30)));
     dropped(&bot, "liar", "hits were wrong").await;
     dropped(&bot, "idler", "it does not really search").await;
+    // The idler claims 2·10^10 a second; a core does less than 10^9.
     let rate = bot.scheduler.rate().unwrap();
-    let honest = bot.device("honest").unwrap().rate.unwrap();
-    assert!(rate.0 < 2.0 * honest.0 + 1e6, "the claims of the idler are in the rate of all: {rate}");
+    assert!(rate.0 < 1e9, "the claims of the idler are in the rate of all: {rate}");
 }

@@ -6,4 +6,3 @@ pub mod hits;
 pub mod host_probe;
 pub mod processes;
 pub mod secrets;
-pub mod workers;

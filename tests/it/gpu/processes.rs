@@ -1,9 +1,8 @@
 //! Devices in processes of their own: a fault ends one process, and nothing else.
 
-use super::hits::random_start;
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
-use crate::support::harness::{Test, figure, needs_gpu, test};
+use crate::support::harness::{Test, needs_gpu, test};
 use crate::support::relay::TestRelay;
 use crate::support::vault::{about, children_of, kill};
 use crate::support::{until, wait_for};
@@ -11,20 +10,16 @@ use npubbot::clock::Clock;
 use npubbot::config::Walls;
 use npubbot::device_process;
 use npubbot::job::{JobId, JobSpec};
-use npubbot::pattern::{ALPHABET, Pattern, PatternSet};
+use npubbot::pattern::{ALPHABET, Pattern};
 use npubbot::scheduler::{DeviceOpener, Find, FindOutcome, Health, Scheduler};
 use npubbot::search::cpu::KernelChoice;
-use npubbot::search::{DeviceChoice, DeviceId, Launch, SearchOptions, Searcher, Surroundings, cuda};
+use npubbot::search::{DeviceChoice, DeviceId, SearchOptions, Surroundings};
 use npubbot::vault::{DirectSpawner, Vault};
-use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 pub const TESTS: &[Test] = &[
     test!(a_killed_device_process_costs_no_find_and_stops_no_other_device).slow(),
     test!(a_gpu_that_traps_under_requests_is_back_within_seconds_and_each_asker_has_one_key),
-    test!(gpus_keep_their_rate_in_processes).long("2 min for each GPU: `just economy`").measures("economy"),
 ];
 
 /// Jobs, and kills among their finds.
@@ -127,60 +122,4 @@ async fn a_gpu_that_traps_under_requests_is_back_within_seconds_and_each_asker_h
     println!("{}", failures.join("\n"));
     assert!(failures.iter().any(|line| line.contains("cuda:0") && line.contains("CUDA error")), "it has trapped");
     assert!(failures.iter().all(|line| line.contains("cuda:0")), "the others never stop");
-}
-
-/// Launches of one measurement.
-const LAUNCHES: usize = 150;
-
-/// Candidates a second of these searchers together, each on its thread.
-fn rate(searchers: &mut [Box<dyn Searcher>], patterns: &Arc<PatternSet>) -> f64 {
-    let began = Instant::now();
-    let candidates: u64 = std::thread::scope(|scope| {
-        let search = |searcher: &mut Box<dyn Searcher>| {
-            let mut rng = StdRng::seed_from_u64(crate::support::seed());
-            let (mut submitted, mut candidates) = (0, 0);
-            for collected in 0..LAUNCHES {
-                while submitted < (collected + searcher.in_flight()).min(LAUNCHES) {
-                    let starts = (0..searcher.starts()).map(|_| random_start(&mut rng)).collect();
-                    searcher.submit(Launch { starts, patterns: Arc::clone(patterns), remaining: None }).unwrap();
-                    submitted += 1;
-                }
-                candidates += searcher.collect().unwrap().candidates;
-            }
-            candidates
-        };
-        let threads: Vec<_> = searchers.iter_mut().map(|searcher| scope.spawn(move || search(searcher))).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
-    });
-    candidates as f64 / began.elapsed().as_secs_f64()
-}
-
-/// Rates in this process and in processes, in turns, for one pattern and for 10,000.
-fn gpus_keep_their_rate_in_processes() {
-    needs_gpu();
-    let gpus = cuda::device_count().unwrap();
-    let options = SearchOptions::default();
-    let processes = device_process::opener(DirectSpawner::of_devices(None).unwrap(), Walls::Optional);
-    let mut rng = StdRng::seed_from_u64(crate::support::seed());
-    let mut random = |_| -> Pattern {
-        let text: String = (0..8).map(|_| char::from(ALPHABET[rng.random_range(0..32)])).collect();
-        Pattern::parse(&text).unwrap()
-    };
-    for count in [1, 10_000] {
-        let patterns = Arc::new(PatternSet::new((0..count).map(&mut random).collect()));
-        let mut lost = Vec::new();
-        for _ in 0..3 {
-            let measure = |opener: &DeviceOpener| {
-                let open = |gpu| opener.open(DeviceId::Cuda(gpu), &options).unwrap();
-                let mut searchers: Vec<Box<dyn Searcher>> = (0..gpus).map(open).collect();
-                rate(&mut searchers, &patterns);
-                rate(&mut searchers, &patterns)
-            };
-            let (here, there) = (measure(&DeviceOpener::here()), measure(&processes));
-            println!("{gpus} GPUs, {count} patterns: {:.2} G/s here, {:.2} in processes", here / 1e9, there / 1e9);
-            lost.push(1.0 - there / here);
-        }
-        lost.sort_by(f64::total_cmp);
-        figure("the part of the rate that is lost in processes", lost[1], 0.01);
-    }
 }

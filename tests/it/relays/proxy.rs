@@ -2,6 +2,7 @@
 
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
+use crate::support::dm_list;
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
 use crate::support::socks::Socks;
@@ -26,8 +27,7 @@ async fn behind_a_proxy_every_relay_is_named_to_it_and_none_is_looked_up() {
     let running = home.start().await;
     let mut asker = Asker::connect_without_relay_list(&relay.url(), running.public_key).await;
     let list = RelayUrl::parse(&format!("ws://{theirs}")).unwrap();
-    let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(list));
-    asker.client.send_event_builder(list).await.unwrap();
+    asker.publish(&dm_list(&asker.keys, &[list])).await;
     asker.send("cat").await;
     assert!(DeliveredKey::read(&asker.next_result().await).unwrap().npub.starts_with("npub1cat"));
     let asked = proxy.asked();

@@ -2,7 +2,7 @@
 //! rate and size limits. (Relays that lie: `liars.rs`.)
 
 use crate::support::asker::{Asker, DeliveredKey};
-use crate::support::bot::Home;
+use crate::support::bot::{Home, at_relay};
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, figure, test};
 use crate::support::relay::{Challenge, Manner, TestRelay};
@@ -34,7 +34,7 @@ async fn the_bot_authenticates_however_a_relay_asks_for_it() {
 }
 
 async fn a_subscription_that_went_silent_is_noticed_and_renewed() {
-    let relay = TestRelay::start_with(Manner::Deaf).await;
+    let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
     let mut config = home.config();
     // More often than the configuration file allows.
@@ -56,8 +56,7 @@ async fn a_subscription_that_went_silent_is_noticed_and_renewed() {
 /// then forgets the subscription, and accepts no new one for a relay that is often unreachable. The
 /// bot subscribes again all the same.
 async fn a_subscription_that_was_closed_before_the_relay_went_is_made_again() {
-    let mut relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (mut relay, home) = at_relay("").await;
     let _bot = home.spawn().await;
     until("subscribed", || async { relay.is_subscribed().then_some(()) }).await;
     let told = |what: &str| home.log().matches(what).count();
@@ -83,51 +82,26 @@ async fn a_subscription_that_was_closed_before_the_relay_went_is_made_again() {
     until("subscribed once more", || async { relay.is_subscribed().then_some(()) }).await;
 }
 
-/// An asker with these DM relays, whose list is published at `at`.
-async fn somebody(bot: PublicKey, lists: &[&TestRelay], at: &TestRelay) -> Forger {
-    let forger = Forger::new(bot);
-    let list = EventBuilder::new(Kind::InboxRelays, "").tags(lists.iter().map(|relay| Tag::relay(relay.url())));
-    publish(&at.url(), &list.sign_with_keys(&forger.author).unwrap()).await;
-    forger
-}
-
-/// Waits until `relay` has `messages` messages to this asker, and returns their texts.
-async fn texts(relay: &TestRelay, asker: &Keys, messages: usize) -> Vec<String> {
-    let wraps = until("messages", || async {
-        let mut wraps = relay.wraps_to(asker.public_key());
-        // The same event may be sent twice, if the connection closed before its OK. It counts as
-        // one message.
-        wraps.sort_by_key(|wrap| wrap.id);
-        wraps.dedup_by_key(|wrap| wrap.id);
-        Some(wraps).filter(|wraps| wraps.len() >= messages)
-    })
-    .await;
-    assert_eq!(wraps.len(), messages);
-    let mut texts = Vec::new();
-    for wrap in wraps {
-        texts.push(UnwrappedGift::from_gift_wrap(asker, &wrap).await.unwrap().rumor.content);
-    }
-    texts
-}
-
 async fn messages_pass_both_ways_through_a_relay_that_closes_idle_connections() {
     let (idle, good) =
         (TestRelay::start_with(Manner::Impatient(Duration::from_secs(1))).await, TestRelay::start().await);
     let running = Home::new(&[idle.url(), good.url()]).start().await;
     wait_for("the bot came back", || idle.counts().connections > 1).await;
     // A request, and its answers, go through the relay that closes idle connections.
-    let asker = somebody(running.public_key, &[&idle], &idle).await;
+    let asker = Forger::new(running.public_key);
+    asker.lists(&[&idle], &idle, 0).await;
     publish(&idle.url(), &asker.honest("dad", 0)).await;
-    let texts_of = texts(&idle, &asker.author, 3).await;
+    let texts_of = idle.has(3, &asker.author).await;
     assert!(texts_of.iter().any(|text| DeliveredKey::read(text).is_some()), "{texts_of:?}");
 
     // A message that is due while the connection is closed is sent as soon as there is a new one.
-    let asker = somebody(running.public_key, &[&idle], &good).await;
+    let asker = Forger::new(running.public_key);
+    asker.lists(&[&idle], &good, 0).await;
     let request = asker.honest("help", 0);
     wait_for("the connection is closed", || !idle.is_subscribed()).await;
     let began = Instant::now();
     publish(&good.url(), &request).await;
-    texts(&idle, &asker.author, 1).await;
+    idle.has(1, &asker.author).await;
     let took = began.elapsed();
     running.service.stop().await;
     figure("a message to a relay that had closed the connection", took, Duration::from_secs(10));
@@ -137,9 +111,9 @@ async fn a_relay_that_limits_the_rate_gets_everything_a_little_later() {
     for manner in [Manner::Limiting(3), Manner::HangingUp(3)] {
         let (limiting, good) = (TestRelay::start_with(manner).await, TestRelay::start().await);
         let running = Home::new(&[good.url()]).start().await;
-        let mut askers = Vec::new();
-        for _ in 0..16 {
-            askers.push(somebody(running.public_key, &[&limiting], &good).await);
+        let askers: Vec<Forger> = (0..16).map(|_| Forger::new(running.public_key)).collect();
+        for asker in &askers {
+            asker.lists(&[&limiting], &good, 0).await;
         }
         let client = Client::default();
         client.add_relay(good.url()).await.unwrap();
@@ -149,7 +123,7 @@ async fn a_relay_that_limits_the_rate_gets_everything_a_little_later() {
             publish_with(&client, &asker.honest("help", 0)).await;
         }
         for asker in &askers {
-            texts(&limiting, &asker.author, 1).await;
+            limiting.has(1, &asker.author).await;
         }
         let took = began.elapsed();
         println!("{manner:?}: {} messages were refused", limiting.counts().refusals);
@@ -167,9 +141,10 @@ async fn a_relay_that_will_never_accept_a_message_is_skipped_and_logged() {
         let (bad, good) = (TestRelay::start_with(manner).await, TestRelay::start().await);
         let home = Home::new(&[good.url()]);
         let bot = home.spawn().await;
-        let asker = somebody(bot.public_key, &[&bad, &good], &good).await;
+        let asker = Forger::new(bot.public_key);
+        asker.lists(&[&bad, &good], &good, 0).await;
         publish(&good.url(), &asker.honest("help", 0)).await;
-        texts(&good, &asker.author, 1).await;
+        good.has(1, &asker.author).await;
         let finished = "SELECT (SELECT max(seq) FROM sqlite_sequence WHERE name = 'outbox') = 1 AND NOT EXISTS (SELECT 1 FROM outbox)";
         wait_for("it is done", || home.count(finished) == Some(1)).await;
         assert_eq!(bad.counts().refusals, 1, "asked once");

@@ -1,9 +1,8 @@
 //! Every message gets an answer (R3).
 
-use crate::support::asker::{Asker, explains_a_result, is_late_notice, is_result};
-use crate::support::bot::Home;
+use crate::support::asker::{explains_a_result, is_late_notice, is_result};
+use crate::support::bot::{Met, met};
 use crate::support::harness::{Test, figure, test};
-use crate::support::relay::TestRelay;
 use nostr_sdk::prelude::{EventBuilder, EventId, UnwrappedGift};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -43,9 +42,7 @@ fn random_text(rng: &mut StdRng) -> String {
 async fn random_texts_get_an_answer_each() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     // A relay without a limit of events per minute.
-    let relay = TestRelay::start().await;
-    let running = Home::new(&[relay.url()]).start().await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let Met { relay, home: _home, bot: running, mut asker } = met("").await;
     let mut texts: HashMap<EventId, String> = HashMap::new();
     let mut longest = Duration::ZERO;
     for _ in 0..TEXTS {

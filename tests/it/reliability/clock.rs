@@ -1,7 +1,7 @@
 //! Days in seconds: downtime (R4), relays that are gone for days (R6), and clocks that jump (R8).
 
 use crate::support::asker::{Asker, DeliveredKey};
-use crate::support::bot::Home;
+use crate::support::bot::{Home, at_relay};
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, figure, gate, test};
 use crate::support::log::Log;
@@ -27,8 +27,7 @@ const DAY: u64 = 86_400;
 /// dated up to two days back.
 async fn three_days_offline_lose_no_message() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (relay, home) = at_relay("").await;
     let back = Clock::System.now();
     let left = back - 3 * DAY;
     let running = home.start_at(Clock::at(left)).await;
@@ -159,8 +158,7 @@ async fn a_relay_gone_for_six_days_gets_the_same_event_and_after_fourteen_days_i
 /// R8. During a job the clock jumps and stays wrong until the key is delivered; then it is set
 /// right.
 async fn a_clock_that_jumps_during_a_job_loses_and_doubles_nothing() {
-    let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], "[limits]\njobs_per_day = 1000\n");
+    let (relay, home) = at_relay("[limits]\njobs_per_day = 1000\n").await;
     let right = Clock::System.now();
     let clock = Clock::at(right);
     let running = home.start_at(clock.clone()).await;
@@ -208,8 +206,7 @@ async fn a_clock_that_jumps_during_a_job_loses_and_doubles_nothing() {
 /// for expired jobs, they do not end. With such a clock every job is late, even for a slow search.
 async fn a_clock_thirty_years_ahead_does_not_end_jobs() {
     let limits = "[limits]\nlongest_expected_time = \"3000 days\"\ngive_up_after = \"3000 days\"\n";
-    let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], limits);
+    let (relay, home) = at_relay(limits).await;
     let right = Clock::System.now();
     let clock = Clock::at(right);
     let running = home.start_at(clock.clone()).await;

@@ -1,7 +1,7 @@
 //! Many askers at once: the time until a request is accepted, and the cost of a burst of requests
 //! and of an idle bot. `just load` and `just economy` measure.
 
-use crate::support::bot::Home;
+use crate::support::bot::at_relay;
 use crate::support::dm_list;
 use crate::support::harness::{Test, figure, test};
 use crate::support::relay::TestRelay;
@@ -87,8 +87,7 @@ impl Askers {
 }
 
 async fn measure(askers: usize, paced: usize, burst: usize) -> (Duration, Duration, Duration) {
-    let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], "[search]\ndevice = \"cpu\"\nthreads = 1\n");
+    let (relay, home) = at_relay("[search]\ndevice = \"cpu\"\nthreads = 1\n").await;
     let (bot, clients) = (home.spawn().await, Askers::gather(&relay).await);
     let vault = vault_of(bot.pid());
     // The first request includes work that is done only once.
@@ -130,8 +129,7 @@ async fn a_hundred_askers_and_a_burst_of_a_thousand_are_accepted_in_time() {
 }
 
 async fn an_idle_bot_uses_almost_no_processor_time() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (_relay, home) = at_relay("").await;
     let bot = home.spawn().await;
     // The sleeps wait for nothing. Usage is measured over the second one.
     tokio::time::sleep(Duration::from_secs(5)).await;

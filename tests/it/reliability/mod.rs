@@ -10,5 +10,4 @@ pub mod person;
 pub mod power_loss;
 pub mod process;
 pub mod soak;
-pub mod starvation;
 pub mod steps;

@@ -3,7 +3,7 @@
 
 use crate::cli::control::{answering, operate};
 use crate::support::asker::Asker;
-use crate::support::bot::{ChildGuard, Home};
+use crate::support::bot::{ChildGuard, Home, at_relay};
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
 use crate::support::terminal::{Terminal, at_terminal};
@@ -25,11 +25,10 @@ pub const TESTS: &[Test] = &[
 /// A prefix that no test finds.
 const LONG: &str = "qqqqqqqq";
 /// Longer than any part needs to answer a check.
-const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(120);
 
 async fn each_task_and_thread_that_is_killed_is_seen_and_started_again() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (relay, home) = at_relay("").await;
     let vault = started(&home);
     let public_key = vault.public_key();
     let service = Service::start(home.config(), &home.data(), vault, Clock::System).await.unwrap();

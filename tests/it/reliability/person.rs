@@ -2,10 +2,9 @@
 
 use crate::cli::control::{answering, operate};
 use crate::support::asker::Asker;
-use crate::support::bot::{ChildGuard, Home};
+use crate::support::bot::{ChildGuard, at_relay};
 use crate::support::harness::{Test, test};
 use crate::support::program::{self, stdout};
-use crate::support::relay::TestRelay;
 use crate::support::terminal::{Terminal, at_terminal};
 use crate::support::vault::{kill, next_vault};
 use crate::support::{locked, until, wait_for};
@@ -17,8 +16,7 @@ pub const TESTS: &[Test] = &[test!(a_vault_that_needs_a_person_asks_at_the_termi
 const PASSPHRASE: &str = "correct horse";
 
 async fn a_vault_that_needs_a_person_asks_at_the_terminal_and_doctor_says_so() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (relay, home) = at_relay("").await;
     let bot_key = home.vault().public_key();
     let nsec = home.keys().secret_key().to_bech32().unwrap();
     std::fs::write(home.data().join("identity.age"), locked(PASSPHRASE, &nsec)).unwrap();

@@ -3,7 +3,7 @@
 //! (S13).
 
 use crate::support::asker::{Asker, DeliveredKey};
-use crate::support::bot::{ChildGuard, Home, Met, assert_clean, met_process};
+use crate::support::bot::{ChildGuard, Home, Met, assert_clean, at_relay, met_process};
 use crate::support::harness::{Test, figure, test};
 use crate::support::relay::TestRelay;
 use crate::support::vault::{about, kill, next_vault};
@@ -67,8 +67,7 @@ async fn each_is_served_once(relay: &TestRelay, home: &Home, askers: &[(Asker, &
 /// R1. Sends `jobs` requests, each of its own asker, and kills the bot at `kills` random moments.
 async fn killed_again_and_again(jobs: usize, kills: usize) {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
-    let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], SLOW);
+    let (relay, home) = at_relay(SLOW).await;
     let askers = askers(&relay, &home, jobs, ["cats", "dads", "ham", "rus", "zap", "q"]).await;
     let mut left = askers.iter();
     for kill in 0..kills {
@@ -102,8 +101,7 @@ async fn fifty_jobs_survive_two_hundred_kills() {
 
 async fn six_jobs_survive_twelve_kills_of_the_vault() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
-    let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], SLOW);
+    let (relay, home) = at_relay(SLOW).await;
     let bot = home.spawn().await;
     let askers = askers(&relay, &home, 6, ["cats", "dad", "ham", "rus", "zap", "q"]).await;
     let (mut left, mut longest) = (askers.iter(), Duration::ZERO);
@@ -224,8 +222,7 @@ async fn a_hanging_thread_does_not_delay_the_end() {
 
 /// A bot with a job that would take a day. A thread hangs, or will hang, at `place`.
 async fn hanging_at(place: &str) -> (TestRelay, Home, ChildGuard) {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (relay, home) = at_relay("").await;
     Asker::connect(&relay.url(), home.vault().public_key()).await.send("qqqqqqqq").await;
     let bot = home.spawn_faulty(&format!("hang:{place}"));
     home.logs("serving", 1).await;
@@ -237,8 +234,7 @@ async fn hanging_at(place: &str) -> (TestRelay, Home, ChildGuard) {
 /// S13. Every job has a different pattern and a different asker.
 async fn with_ten_thousand_open_jobs_it_serves() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (relay, home) = at_relay("").await;
     let bot = home.vault().public_key();
     drop(Ledger::open(&npubbot::ledger::folder(&home.data()), Clock::System).unwrap());
     let mut patterns = HashSet::new();

@@ -3,12 +3,12 @@
 //! the test's process; `power_loss` has kills during writes.
 
 use crate::support::asker::{Asker, DeliveredKey};
-use crate::support::bot::{ChildGuard, Home, assert_clean};
+use crate::support::bot::{ChildGuard, Home, assert_clean, at_relay};
 use crate::support::harness::{Test, figure, test};
 use crate::support::relay::{Manner, TestRelay};
 use crate::support::vault::{kill, next_vault, vault_of};
-use crate::support::{until, wait_for};
-use nostr_sdk::prelude::{EventBuilder, EventId, Kind, Tag};
+use crate::support::{dm_list, until, wait_for};
+use nostr_sdk::prelude::EventId;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use rustix::process::Signal;
@@ -96,8 +96,8 @@ async fn run(row: Row) -> Duration {
     let home = Home::new(&urls);
     let mut asker = Asker::connect_without_relay_list(&relay.url(), home.vault().public_key()).await;
     let mut away = (row.extra == Extra::RelayAway).then(|| TestRelay::away(Manner::Honest));
-    let lists = std::iter::once(relay.url()).chain(away.as_ref().map(TestRelay::url)).map(Tag::relay);
-    asker.client.send_event_builder(EventBuilder::new(Kind::InboxRelays, "").tags(lists)).await.unwrap();
+    let lists: Vec<_> = std::iter::once(relay.url()).chain(away.as_ref().map(TestRelay::url)).collect();
+    asker.publish(&dm_list(&asker.keys, &lists)).await;
     if row.extra == Extra::Downtime {
         let bot = home.spawn().await;
         asker.ask("help").await;
@@ -318,8 +318,7 @@ async fn each_promise_survives_a_kill_at_a_random_step() {
 }
 
 async fn a_message_that_always_panics_has_an_answer_and_the_next_one_too() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (relay, home) = at_relay("").await;
     let mut bot = home.spawn_faulty("panics:decide:before");
     let mut asker = Asker::connect(&relay.url(), home.vault().public_key()).await;
     for text in ["dad", "help"] {
@@ -331,8 +330,7 @@ async fn a_message_that_always_panics_has_an_answer_and_the_next_one_too() {
 }
 
 async fn a_message_whose_sending_always_panics_delays_no_other() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (relay, home) = at_relay("").await;
     // Only results fail: acceptances and other answers are sent.
     let mut bot = home.spawn_faulty("panics:send:before");
     let mut asker = Asker::connect(&relay.url(), home.vault().public_key()).await;

@@ -131,28 +131,18 @@ impl Meeting {
     }
 }
 
-/// Points at which a search without blinding would meet a zero, and some of their relatives.
+/// Points at which a search without blinding would meet a zero. Blinding makes all alike;
+/// `search::cpu` and `gpu::hits` search at such points themselves.
 fn chosen(rng: &mut StdRng) -> Vec<(String, SecretKey)> {
-    let mut chosen: Vec<(String, SecretKey)> = Vec::new();
-    // Around the end of the table and around the next centre.
-    let near = [TABLE - 1, TABLE, TABLE + 1, 2 * TABLE + 1];
-    let multiples = [1, 2, rng.random_range(3..500), rng.random_range(5_000..1 << 40)].into_iter().chain(near);
-    chosen.extend(multiples.map(|i| (format!("{i}·G"), small(i))));
-    let centre = rng.random_range(2..1 << 20) * (2 * TABLE + 1);
-    let i = rng.random_range(1..=TABLE);
-    for step in [small(i), turned(small(i), Rotation::ALL[rng.random_range(1..3)])] {
-        chosen.push((format!("({centre} + {i}, perhaps turned)·G"), sum(small(centre), step)));
-        chosen.push((format!("({centre} - {i}, perhaps turned)·G"), sum(small(centre), step.negate())));
-    }
-    // Half of G: its x has 90 leading zero bits.
-    chosen.push(("G/2".to_owned(), SecretKey::from_slice(&HALF).unwrap()));
+    // G, the end of the table, another multiple, and half of G, whose x has 90 leading zero bits.
+    let multiples = [1, TABLE, rng.random_range(5_000..1 << 40)].map(|i| (format!("{i}·G"), small(i)));
+    let half = ("G/2".to_owned(), SecretKey::from_slice(&HALF).unwrap());
     // The bot treats all six relatives alike, so any of them may stand for the point.
-    for (name, secret) in &mut chosen {
+    let mut relative = |(name, secret): (String, SecretKey)| {
         let member = rng.random_range(0..6);
-        *secret = family(*secret)[member];
-        name.push_str(&format!(", relative {member}"));
-    }
-    chosen
+        (format!("{name}, relative {member}"), family(secret)[member])
+    };
+    multiples.into_iter().chain([half]).map(&mut relative).collect()
 }
 
 /// 1/2 modulo n.

@@ -2,8 +2,7 @@
 //! honest one arrive before it, after it, and from another relay. They are not believed, do not
 //! reach the vault, and do not block the honest event.
 
-use crate::support::asker::Asker;
-use crate::support::bot::Home;
+use crate::support::bot::{Home, Met, met_process};
 use crate::support::forger::{Forger, altered, other_signature};
 use crate::support::harness::{Test, test};
 use crate::support::relay::{Manner, TestRelay};
@@ -38,10 +37,7 @@ fn junk(forger: &Forger, number: u64) -> Event {
 }
 
 async fn forged_copies_before_and_after_an_honest_wrap_do_not_reach_the_vault() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let bot = home.spawn().await;
-    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    let Met { relay, home, bot, mut asker } = met_process("").await;
     asker.ask("help").await;
     let forger = Forger::new(bot.public_key);
     let honest = asker.wrap("qqqqqqqq").await;

@@ -4,13 +4,12 @@
 //! environment and whole memory of the process that talks to strangers.
 //! The long form: `cargo test --test it safety::leaks -- --ignored --nocapture`
 use crate::support::asker::Asker;
-use crate::support::bot::Home;
+use crate::support::bot::at_relay;
 use crate::support::harness::{Test, test};
 use crate::support::leaks::{Needle, Search, forms_of, plant};
-use crate::support::relay::TestRelay;
 use crate::support::vault::{memory, next_vault};
 use crate::support::wait_for;
-use nostr_sdk::prelude::{ToBech32, UnwrappedGift};
+use nostr_sdk::prelude::ToBech32;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -22,20 +21,9 @@ pub const TESTS: &[Test] = &[
 /// Jobs per asker.
 const EACH: usize = 5;
 
-/// The nsecs that an asker received. Only the test's process decrypts them.
-async fn keys_of(relay: &TestRelay, asker: &Asker) -> Vec<String> {
-    let mut keys = Vec::new();
-    for wrap in relay.wraps_to(asker.keys.public_key()).iter() {
-        let text = UnwrappedGift::from_gift_wrap(&asker.keys, wrap).await.unwrap().rumor.content;
-        keys.extend(text.lines().find(|line| line.starts_with("nsec1")).map(str::to_owned));
-    }
-    keys
-}
-
 async fn jobs_leave_no_key_behind(jobs: usize) {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
-    let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], "[limits]\nopen_jobs_per_asker = 100\njobs_per_day = 100\n");
+    let (relay, home) = at_relay("[limits]\nopen_jobs_per_asker = 100\njobs_per_day = 100\n").await;
     let bot = home.vault().public_key();
     // Release builds have no faults, so there is no panic.
     let process = home.spawn_faulty_at("panic:redeem:after", "trace");
@@ -57,7 +45,10 @@ async fn jobs_leave_no_key_behind(jobs: usize) {
     let forms = identity.len();
     let mut needles = identity.clone();
     for asker in &askers {
-        needles.extend(keys_of(&relay, asker).await.iter().flat_map(|nsec| forms_of(nsec)));
+        // Only the test's process decrypts what they received.
+        let texts = relay.texts_to(&asker.keys).await;
+        let nsecs = texts.iter().filter_map(|text| text.lines().find(|line| line.starts_with("nsec1")));
+        needles.extend(nsecs.flat_map(forms_of));
     }
     assert!(forms > 10 && needles.len() == forms * (1 + all as usize));
     assert!(home.log().contains("TRACE"), "the log is at trace level");

@@ -1,9 +1,8 @@
 //! The walls around the process that talks to strangers, tried by code that runs inside it, and the
 //! ends of the processes of `serve`.
 
-use crate::support::bot::{ChildGuard, Home, met_process};
+use crate::support::bot::{ChildGuard, Home, at_relay, met_process};
 use crate::support::harness::{Test, test};
-use crate::support::relay::TestRelay;
 use crate::support::vault::{about, is_running, kill, network_of, next_vault};
 use crate::support::wait_for;
 use rustix::process::Signal;
@@ -48,8 +47,7 @@ async fn attacked(home: &Home, has_walls: bool) -> BTreeMap<String, i32> {
 }
 
 async fn code_in_the_network_process_gets_nothing() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (_relay, home) = at_relay("").await;
     let got = attacked(&home, true).await;
     let by_landlock: Vec<&str> = BY_LANDLOCK.split_whitespace().collect();
     for name in &by_landlock {
@@ -68,8 +66,7 @@ async fn code_in_the_network_process_gets_nothing() {
 
 /// The positive control: the attempts are ones that would succeed.
 async fn without_walls_the_same_code_gets_what_it_wants() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (_relay, home) = at_relay("").await;
     let got = attacked(&home, false).await;
     for name in WANTED.split_whitespace() {
         assert_eq!(got.get(name), Some(&0), "{name}: {got:?}");

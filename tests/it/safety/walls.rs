@@ -1,10 +1,9 @@
 //! The walls around the vault process, tested from outside and from inside, and with an attacker at
 //! its socket.
 
-use crate::support::bot::{ChildGuard, Home};
+use crate::support::bot::{ChildGuard, Home, at_relay};
 use crate::support::half::Half;
 use crate::support::harness::{Test, child, skip, test};
-use crate::support::relay::TestRelay;
 use crate::support::until;
 use crate::support::vault::{about, next_vault, started};
 use nostr_sdk::{Keys, ToBech32};
@@ -60,8 +59,7 @@ fn as_ordinary_user(command: &mut Command) {
 }
 
 async fn others_of_the_same_user_can_neither_read_nor_trace_the_vault() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (_relay, home) = at_relay("").await;
     let mut command = home.command();
     if rustix::process::geteuid().is_root() {
         give_away(home.folder.path());
@@ -151,8 +149,7 @@ fn serve_under(filter: BpfProgram, home: &Home, arguments: &[&str]) -> Command {
 }
 
 async fn a_system_without_sandboxes_is_named_at_every_start_and_can_be_refused() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (_relay, home) = at_relay("").await;
     let log = home.folder.path().join("log");
     let mut command = serve_under(no_sandboxes(), &home, &["-q"]);
     command.stdout(Stdio::null()).stderr(fs::File::create(&log).unwrap());
@@ -239,8 +236,7 @@ fn the_vaults_memory_is_never_swapped() {
 }
 
 async fn the_vault_inherits_nothing_but_its_socket() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
+    let (_relay, home) = at_relay("").await;
     let process = home.spawn().await;
     let vault = next_vault(process.pid(), None).await;
     let Ok(environment) = fs::read(about(vault, "environ")) else { skip("only root can look at the vault") };

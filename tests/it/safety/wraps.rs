@@ -1,7 +1,7 @@
 //! S6: whatever a wrap contains, at worst it is ignored, and the next asker is answered.
 
 use crate::support::asker::Asker;
-use crate::support::bot::Home;
+use crate::support::bot::{Home, Met, met_process};
 use crate::support::forger::{Forger, altered, other_signature};
 use crate::support::harness::{Test, figure, test};
 use crate::support::relay::TestRelay;
@@ -133,10 +133,7 @@ fn rumors_that_are_wrong(forger: &Forger) -> Hostile {
 }
 
 async fn hostile_wraps_have_no_effect_and_an_honest_one_is_accepted() {
-    let relay = TestRelay::start().await;
-    let home = Home::new(&[relay.url()]);
-    let process = home.spawn().await;
-    let mut asker = Asker::connect(&relay.url(), process.public_key).await;
+    let Met { relay, home, bot: process, mut asker } = met_process("").await;
     // The answer shows that the bot is subscribed. From here on it receives everything that is
     // pushed.
     asker.ask("help").await;
@@ -168,8 +165,7 @@ async fn hostile_wraps_have_no_effect_and_an_honest_one_is_accepted() {
 /// the bot's own subscription.
 async fn unsolicited_events_of_an_external_relay_are_ignored() {
     let (ours, theirs) = (TestRelay::start().await, TestRelay::start().await);
-    let patient = "[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\n";
-    let running = Home::with(&[ours.url()], patient).start().await;
+    let running = Home::new(&[ours.url()]).start().await;
     let forger = Forger::new(running.public_key);
     publish(&ours.url(), &dm_list(&forger.author, &[theirs.url()])).await;
     publish(&ours.url(), &forger.honest("help", 0)).await;

@@ -7,15 +7,40 @@ use super::{until, wait_for};
 use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
 use npubbot::config::Config;
+use npubbot::search::Searcher;
+use npubbot::search::cpu::{CpuSearcher, KernelChoice};
 use npubbot::service::{Service, public_settings};
 use npubbot::vault::{PublicSettings, Unlock, Vault};
+use serde_json::json;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+
+/// A new age key as text.
+pub fn age_key() -> String {
+    age::secrecy::ExposeSecret::expose_secret(&age::x25519::Identity::generate().to_string()).to_owned()
+}
+
+/// Keeps rates of the processor in a data folder, as an earlier start does. So no start measures, and
+/// what a bot promises does not depend on how busy the machine is when it starts.
+fn keep_rates(data: &Path) {
+    let folder = npubbot::ledger::folder(data);
+    let file = folder.join("devices.json");
+    if file.exists() {
+        return;
+    }
+    let processor = CpuSearcher::open(Some(1), KernelChoice::Auto).unwrap();
+    let rates = json!({ "choice": null, "top_words": 5e8, "whole_keys": 2e8 });
+    let devices = json!({ "form": 2, "devices": { processor.calibration_key().unwrap(): rates } });
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).unwrap();
+    fs::write(&file, devices.to_string()).unwrap();
+    fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+}
 
 /// A data folder, an age key that opens it, and a configuration.
 pub struct Home {
@@ -32,9 +57,7 @@ impl Home {
     /// A home whose configuration also has the lines `extra`.
     pub fn with(relays: &[RelayUrl], extra: &str) -> Home {
         let folder = tempfile::tempdir().unwrap();
-        let identity = age::x25519::Identity::generate();
-        let text = age::secrecy::ExposeSecret::expose_secret(&identity.to_string()).to_owned();
-        fs::write(folder.path().join("age-identity.txt"), text).unwrap();
+        fs::write(folder.path().join("age-identity.txt"), age_key()).unwrap();
         let home = Home { folder, relays: relays.to_vec(), extra: extra.to_owned() };
         fs::write(home.config_file(), home.config_text()).unwrap();
         home
@@ -110,6 +133,7 @@ impl Home {
 
     pub fn vault(&self) -> Vault {
         fs::create_dir_all(self.data()).unwrap();
+        keep_rates(&self.data());
         let (file, unlock) = (self.data().join("identity.age"), Unlock::AgeIdentityFile(self.age_identity()));
         let vault = if file.exists() { Vault::open(&file, &unlock) } else { Vault::create(&file, &unlock) };
         vault.unwrap().with_reader(npubbot::bot::asked).with_settings(self.settings())
@@ -130,7 +154,6 @@ impl Home {
         let vault = self.vault();
         let public_key = vault.public_key();
         let service = Service::start(config, &self.data(), vault, clock).await.unwrap();
-        wait_for_rates(&service).await;
         RunningBot { service, public_key }
     }
 
@@ -230,17 +253,6 @@ impl Home {
     }
 }
 
-/// Waits for the rates of the devices, at most a minute. A bot on a busy machine serves before they
-/// are measured, and then it accepts only short patterns.
-async fn wait_for_rates(service: &Service) {
-    let began = Instant::now();
-    while service.scheduler().devices().iter().any(|device| device.rate.is_none())
-        && began.elapsed() < Duration::from_secs(60)
-    {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
 /// The bot within the test's process.
 pub struct RunningBot {
     pub service: Service,
@@ -255,10 +267,16 @@ pub struct Met<B> {
     pub asker: Asker,
 }
 
-/// An asker who meets a bot within the test's process. Its configuration also has the lines `extra`.
-pub async fn met(extra: &str) -> Met<RunningBot> {
+/// A relay, and the home of a bot on it, whose configuration also has the lines `extra`.
+pub async fn at_relay(extra: &str) -> (TestRelay, Home) {
     let relay = TestRelay::start().await;
     let home = Home::with(&[relay.url()], extra);
+    (relay, home)
+}
+
+/// An asker who meets a bot within the test's process. Its configuration also has the lines `extra`.
+pub async fn met(extra: &str) -> Met<RunningBot> {
+    let (relay, home) = at_relay(extra).await;
     let bot = home.start().await;
     let asker = Asker::connect(&relay.url(), bot.public_key).await;
     Met { relay, home, bot, asker }
@@ -266,8 +284,7 @@ pub async fn met(extra: &str) -> Met<RunningBot> {
 
 /// An asker who meets `npubbot serve`.
 pub async fn met_process(extra: &str) -> Met<BotProcess> {
-    let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], extra);
+    let (relay, home) = at_relay(extra).await;
     let bot = home.spawn().await;
     let asker = Asker::connect(&relay.url(), bot.public_key).await;
     Met { relay, home, bot, asker }

@@ -20,9 +20,9 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
-use tokio::runtime::{self, Runtime};
+use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
 /// Environment variable that names the server's program. Without it, `nats-server` in the `PATH` is
@@ -85,13 +85,13 @@ impl NatsServer {
         }
     }
 
-    /// The id of the running server's process.
-    pub fn pid(&self) -> u32 {
-        self.running.as_ref().expect("the server runs").id()
-    }
-
     pub fn url(&self) -> String {
         format!("tls://localhost:{}", self.port)
+    }
+
+    /// The lines of a bot's configuration that name this server.
+    pub fn config(&self) -> String {
+        format!("[fleet]\nserver = \"{}\"\ncredentials = \"{}\"\n", self.url(), self.file("bot").display())
     }
 
     pub fn file(&self, user: &str) -> PathBuf {
@@ -133,17 +133,13 @@ pub struct InProcess {
     _task: JoinHandle<Result<(), FleetError>>,
 }
 
-/// Names of the threads of a [`Headquarters`] that work for the devices of workers: the threads of
-/// these devices, of the verifier and of the connection. Simulated workers run on other threads.
-pub const BOT_THREADS: [&str; 3] = ["worker ", "verifier", "bot"];
-
 /// A bot's scheduler and its fleet, without the rest of a bot. Its own device tests one candidate
 /// in fifty milliseconds.
 pub struct Headquarters {
     pub scheduler: Arc<Scheduler>,
     pub fleet: Fleet,
     pub finds: Arc<Mutex<Vec<Find>>>,
-    /// The runtime of the connection, whose threads have names; `None` once dropped.
+    /// The runtime of the connection; `None` once dropped.
     runtime: Option<Runtime>,
     _stopper: Stopper,
 }
@@ -177,8 +173,7 @@ impl Headquarters {
         let memory = MemoryFile::with(credentials.certificate()).unwrap();
         let credentials = credentials.with_certificate_in(memory.path(), memory);
         let attached = Arc::clone(&scheduler);
-        let runtime = runtime::Builder::new_multi_thread().worker_threads(2).thread_name("bot").enable_all().build();
-        let runtime = runtime.unwrap();
+        let runtime = Runtime::new().unwrap();
         let attach = move |searcher| attached.attach(searcher);
         runtime.spawn(fleet.clone().run(Arc::new(credentials), attach, async move { shutdown.stopped().await }));
         Headquarters { scheduler, fleet, finds, runtime: Some(runtime), _stopper: stopper }
@@ -316,9 +311,4 @@ impl Searcher for Twisted {
 /// launch.
 pub fn claims(hits: Vec<ClaimedHit>, candidates: u64) -> LaunchReport {
     LaunchReport { candidates, hits, busy: Duration::from_millis(50), is_cut_short: false }
-}
-
-/// Whether `time` has passed since `since`.
-pub fn elapsed(since: Instant, time: Duration) -> bool {
-    since.elapsed() >= time
 }

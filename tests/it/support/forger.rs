@@ -1,5 +1,6 @@
 //! Builds gift wraps step by step, so that a test can make any step wrong.
 
+use super::relay::TestRelay;
 use nostr_sdk::nips::nip44::{self, Version};
 use nostr_sdk::prelude::*;
 use serde_json::Value;
@@ -15,6 +16,13 @@ impl Forger {
     /// An asker with a fresh key.
     pub fn new(bot: PublicKey) -> Forger {
         Forger { bot, author: Keys::generate(), now: Timestamp::now().as_secs() }
+    }
+
+    /// Publishes the author's DM relay list at the relay `at`, dated `later` seconds from now.
+    pub async fn lists(&self, relays: &[&TestRelay], at: &TestRelay, later: u64) {
+        let list = EventBuilder::new(Kind::InboxRelays, "").tags(relays.iter().map(|relay| Tag::relay(relay.url())));
+        let list = list.custom_created_at(Timestamp::now() + later).sign_with_keys(&self.author).unwrap();
+        super::publish(&at.url(), &list).await;
     }
 
     pub fn rumor(&self, text: &str) -> UnsignedEvent {

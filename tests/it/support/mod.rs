@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 /// The longest time that a test waits for anything. Successful tests need far less. The search has
 /// the lowest priority: beside two compilers on two cores it gets a hundredth of the time.
-pub const PATIENCE: Duration = Duration::from_secs(300);
+pub const PATIENCE: Duration = Duration::from_secs(400);
 
 /// Waits until `condition` returns a value. Fails after [`PATIENCE`], with `what` in the message. A
 /// condition may be dear, so the pauses grow to a tenth of the time waited.

@@ -1,6 +1,7 @@
 //! A relay on loopback. It checks no event, keeps what it has when it is stopped and started again on
 //! the same port, and misbehaves in the way that a test asks for.
 
+use super::asker::is_late_notice;
 use futures_util::{SinkExt, StreamExt};
 use nostr_sdk::prelude::*;
 use serde_json::{Value, json};
@@ -31,9 +32,6 @@ pub enum Manner {
     Late(Duration),
     /// Demands authentication of readers and writers (NIP-42), with the challenge at this time.
     Asking(Challenge),
-    /// After [`TestRelay::go_deaf`], accepts events but does not forward them to existing
-    /// connections. New connections work.
-    Deaf,
     /// Answers no query until [`TestRelay::let_answer`].
     Waiting,
     /// Closes a connection on which the client sent nothing for this long.
@@ -182,7 +180,8 @@ impl TestRelay {
         Arc::strong_count(&self.shared.inbox) > 1
     }
 
-    /// From now on, existing connections receive no events.
+    /// From now on the relay accepts events but does not forward them to existing connections. New
+    /// connections work.
     pub fn go_deaf(&self) {
         self.shared.deaf.store(true, Ordering::SeqCst);
     }
@@ -198,6 +197,26 @@ impl TestRelay {
         let mut seen = HashSet::new();
         wraps.retain(|wrap| seen.insert(wrap.id));
         wraps
+    }
+
+    /// The texts of the messages to a reader that were published here, except notices of late jobs.
+    pub async fn texts_to(&self, reader: &Keys) -> Vec<String> {
+        let mut texts = Vec::new();
+        for wrap in self.wraps_to(reader.public_key()) {
+            texts.push(UnwrappedGift::from_gift_wrap(reader, &wrap).await.unwrap().rumor.content);
+        }
+        texts.retain(|text| !is_late_notice(text));
+        texts
+    }
+
+    /// Waits until so many of these messages are here, and returns them. Fails if there are more.
+    pub async fn has(&self, messages: usize, reader: &Keys) -> Vec<String> {
+        let texts = super::until("messages", || async {
+            Some(self.texts_to(reader).await).filter(|texts| texts.len() >= messages)
+        })
+        .await;
+        assert_eq!(texts.len(), messages, "{texts:?}");
+        texts
     }
 
     /// The events published here that match the filter, those of a kind in the order of arrival,

@@ -89,12 +89,14 @@ impl Terminal {
     }
 }
 
-/// Makes a terminal standard input and error of a command, in a session of its own.
+/// Makes a terminal standard input and error of a command, in a session of its own, in which keys
+/// may interrupt. (A test in the background has inherited that SIGINT is ignored.)
 pub fn at_terminal(command: &mut Command, terminal: OwnedFd) -> &mut Command {
     command.stdin(Stdio::from(terminal.try_clone().unwrap())).stderr(Stdio::from(terminal));
-    // SAFETY: both calls may be made between fork and exec.
+    // SAFETY: these calls may be made between fork and exec.
     unsafe {
         command.pre_exec(|| {
+            [libc::SIGINT, libc::SIGQUIT].iter().for_each(|&signal| _ = libc::signal(signal, libc::SIG_DFL));
             let done = libc::setsid() >= 0 && libc::ioctl(0, libc::TIOCSCTTY, 0) >= 0;
             if done { Ok(()) } else { Err(std::io::Error::last_os_error()) }
         })

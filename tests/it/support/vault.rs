@@ -86,6 +86,14 @@ pub fn kill(id: u32) {
     rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
 }
 
+/// Stops a process (SIGSTOP), and waits until it stands still.
+pub async fn stop(id: u32) {
+    let pid = rustix::process::Pid::from_raw(id as i32).expect("no process has the id 0");
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    let stands = || fs::read_to_string(about(id, "stat")).unwrap_or_default().contains(") T ");
+    super::wait_for("the process is stopped", stands).await;
+}
+
 /// A file about a process, below `/proc`.
 pub fn about(id: u32, file: &str) -> PathBuf {
     PathBuf::from(format!("/proc/{id}/{file}"))

@@ -191,8 +191,7 @@ fn open_sockets(pid: u32) -> u64 {
 /// Floods a new bot with one verb, while each victim asks for keys.
 async fn flood(verb: (&'static str, &str), manner: Manner, budget: Flood) -> Cost {
     let (ours, theirs) = (TestRelay::start().await, HostileRelay::start(manner).await);
-    let limits = "[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\n";
-    let home = Home::with(&[ours.url()], limits);
+    let home = Home::new(&[ours.url()]);
     let bot = home.spawn_at_level("info").await;
     until("the bot listens", || async { ours.is_subscribed().then_some(()) }).await;
     // A person for each turn: a newcomer is one only once. The first turn is calm.

@@ -235,7 +235,7 @@ fn equal_characters_at_every_place_pass_the_quick_tests() {
 fn keys_pass_the_quick_tests_if_and_only_if_a_text_among_them_passes() {
     let mut random = random();
     let (mut passing, mut all, mut without) = (0, 0, 0);
-    for _ in 0..150 {
+    for _ in 0..60 {
         let key = Fe(random.random()).canonical();
         let text = npub_of(key).to_string();
         for texts in patterns_of(&mut random, &text[5..]) {
@@ -275,7 +275,7 @@ fn keys_pass_the_quick_tests_if_and_only_if_a_text_among_them_passes() {
         }
     }
     println!("{passing} of {all} pass, {without} sets have no quick tests");
-    assert!(passing > all / 400 && passing < all / 4 && without < 300);
+    assert!(passing > all / 400 && passing < all / 4 && without < 120);
     if !is_supported() {
         no_ifma("its quick tests");
     }
