@@ -160,11 +160,6 @@ impl JobSpec {
         }
         PatternSet::new(self.patterns.clone()).difficulty()
     }
-
-    /// The asker of a split job; `None` for a job of the pool.
-    pub fn split_asker(&self) -> Option<Asker> {
-        self.half.map(|_| self.asker)
-    }
 }
 
 impl fmt::Debug for JobSpec {

@@ -188,12 +188,13 @@ fn write_all(output: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The shortest time between two log lines of one cause.
-const LOG_PAUSE: Duration = Duration::from_secs(60);
-
-/// Limits log lines of one cause to one per minute.
+/// Limits log lines of one cause to one per minute or hour.
 #[derive(Debug)]
-pub(crate) struct LogLimit(Mutex<Option<LastLogLine>>);
+pub(crate) struct LogLimit {
+    /// The shortest time between two lines.
+    pause: Duration,
+    last: Mutex<Option<LastLogLine>>,
+}
 
 /// The last log line of a cause.
 #[derive(Debug)]
@@ -203,16 +204,21 @@ struct LastLogLine {
 }
 
 impl LogLimit {
-    /// A limit under which no line was written yet.
+    /// A limit of one line per minute, of which none was written yet.
     pub const fn new() -> LogLimit {
-        LogLimit(Mutex::new(None))
+        LogLimit { pause: Duration::from_secs(60), last: Mutex::new(None) }
+    }
+
+    /// A limit of one line per hour, for a trouble that may last for days, such as a full disk.
+    pub const fn hourly() -> LogLimit {
+        LogLimit { pause: Duration::from_secs(3600), last: Mutex::new(None) }
     }
 
     /// Whether to write a line now. If so, returns the number of lines skipped since the last one.
     pub fn next(&self, now: Instant) -> Option<u64> {
-        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *recent {
-            Some(last) if now.saturating_duration_since(last.at) < LOG_PAUSE => {
+            Some(last) if now.saturating_duration_since(last.at) < self.pause => {
                 last.skipped += 1;
                 None
             }
@@ -274,9 +280,12 @@ mod tests {
 
     #[test]
     fn a_cause_has_one_line_a_minute_with_the_number_skipped() {
+        static HOURLY: LogLimit = LogLimit::hourly();
         let (limit, start) = (LogLimit::new(), Instant::now());
         let next = |seconds| limit.next(start + Duration::from_secs(seconds));
         assert_eq!((next(0), next(1), next(59)), (Some(0), None, None));
         assert_eq!((next(60), next(61), next(200)), (Some(2), None, Some(1)));
+        let hourly = [0, 3599, 3600].map(|seconds| LogLimit::next(&HOURLY, start + Duration::from_secs(seconds)));
+        assert_eq!(hourly, [Some(0), None, Some(1)]);
     }
 }

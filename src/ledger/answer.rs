@@ -10,7 +10,6 @@ use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
 use crate::language::Language;
 use crate::message::GiftWrap;
 use rusqlite::{OptionalExtension, Transaction, params};
-use std::fmt;
 
 /// One message with its effect and its answer.
 #[derive(Clone, Debug)]
@@ -59,7 +58,7 @@ impl AnsweredMessage {
 }
 
 /// The effect of a message, besides its answer. Its `Debug` output shows no pattern.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Effect {
     /// No effect.
     Nothing,
@@ -83,21 +82,6 @@ pub enum Effect {
     Forget,
 }
 
-impl fmt::Debug for Effect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Effect::Nothing => f.write_str("Nothing"),
-            Effect::Accept(id, spec) => write!(f, "Accept {id}, {spec:?}"),
-            Effect::Cancel(jobs) => write!(f, "Cancel {jobs:?}"),
-            Effect::Resend(job) => write!(f, "Resend {job}"),
-            Effect::Redirect => f.write_str("Redirect"),
-            Effect::Stop => f.write_str("Stop"),
-            Effect::Start => f.write_str("Start"),
-            Effect::Forget => f.write_str("Forget"),
-        }
-    }
-}
-
 /// Outcome of T1 for one message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Recorded {
@@ -116,8 +100,7 @@ impl Ledger {
     /// Number of the next accepted job. No other caller may accept a job between this call and the
     /// T1 that uses the number.
     pub fn next_job(&self) -> Result<JobId, LedgerError> {
-        let query = "SELECT max(coalesce((SELECT max(id) FROM job), 0),
-                                coalesce((SELECT value FROM meta WHERE name = 'last_job'), 0)) + 1";
+        let query = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'job'), 0) + 1";
         self.reading(|connection| Ok(JobId(connection.prepare_cached(query)?.query_row([], |row| row.get(0))?)))
     }
 
@@ -230,9 +213,17 @@ fn apply_effect(transaction: &Transaction<'_>, answer: &AnsweredMessage, now: i6
             return Ok(ended);
         }
         Effect::Resend(job) => make_due_again(transaction, *job, answer, now)?,
-        Effect::Redirect => super::askers::redirect(transaction, answer.asker, now)?,
-        Effect::Stop => return super::askers::opt_out(transaction, answer.asker, now),
-        Effect::Start => super::askers::opt_in(transaction, answer.asker)?,
+        Effect::Redirect => {
+            transaction
+                .prepare_cached("INSERT OR REPLACE INTO redirected (asker, at) VALUES (?1, ?2)")?
+                .execute(params![answer.asker.0, now])?;
+        }
+        Effect::Stop => {
+            let silent = "INSERT OR IGNORE INTO silent (asker, since) VALUES (?1, ?2)";
+            transaction.execute(silent, params![answer.asker.0, now])?;
+            return super::askers::cancel_all(transaction, answer.asker);
+        }
+        Effect::Start => _ = transaction.execute("DELETE FROM silent WHERE asker = ?1", [answer.asker.0])?,
         Effect::Forget => return Ok(super::askers::forget(transaction, answer.asker, i64::MAX, now)?.1),
     }
     Ok(Vec::new())

@@ -3,7 +3,7 @@
 
 use super::jobs::JobState;
 use super::open::Ledger;
-use super::rows::{DAY, LedgerError, read_language, read_meta, record_last_job, seconds, unsigned, write_meta};
+use super::rows::{DAY, LedgerError, read_language, read_meta, seconds, unsigned, write_meta};
 use crate::job::{Asker, JobId};
 use crate::key::Npub;
 use crate::language::Language;
@@ -47,42 +47,11 @@ impl Ledger {
     }
 }
 
-/// Whether an asker sent `stop` and has not sent `start` since.
-pub(super) fn is_silent(connection: &Connection, asker: Asker) -> Result<bool, LedgerError> {
-    Ok(connection.prepare_cached("SELECT 1 FROM silent WHERE asker = ?1")?.exists([asker.0])?)
-}
-
-/// Whether a message of an asker by NIP-04 was answered in the last day.
-pub(super) fn is_redirected(connection: &Connection, asker: Asker, now: i64) -> Result<bool, LedgerError> {
-    let query = "SELECT 1 FROM redirected WHERE asker = ?1 AND at > ?2 - ?3 AND at <= ?2 + ?3";
-    Ok(connection.prepare_cached(query)?.exists(params![asker.0, now, DAY])?)
-}
-
-/// Records that a message of an asker by NIP-04 is answered.
-pub(super) fn redirect(transaction: &Transaction<'_>, asker: Asker, now: i64) -> Result<(), LedgerError> {
-    transaction
-        .prepare_cached("INSERT OR REPLACE INTO redirected (asker, at) VALUES (?1, ?2)")?
-        .execute(params![asker.0, now])?;
-    Ok(())
-}
-
-/// Records a stop and cancels the asker's jobs, which are returned.
-pub(super) fn opt_out(transaction: &Transaction<'_>, asker: Asker, now: i64) -> Result<Vec<JobId>, LedgerError> {
-    transaction.execute("INSERT OR IGNORE INTO silent (asker, since) VALUES (?1, ?2)", params![asker.0, now])?;
-    cancel_all(transaction, asker)
-}
-
 /// Cancels all accepted jobs of an asker, which are returned.
 pub(super) fn cancel_all(transaction: &Transaction<'_>, asker: Asker) -> Result<Vec<JobId>, LedgerError> {
     let mut cancel = transaction
         .prepare_cached("UPDATE job SET state = 'cancelled' WHERE asker = ?1 AND state = 'accepted' RETURNING id")?;
     Ok(cancel.query_map([asker.0], |row| row.get(0).map(JobId))?.collect::<rusqlite::Result<_>>()?)
-}
-
-/// Lets an asker who sent `stop` get messages again.
-pub(super) fn opt_in(transaction: &Transaction<'_>, asker: Asker) -> Result<(), LedgerError> {
-    transaction.execute("DELETE FROM silent WHERE asker = ?1", [asker.0])?;
-    Ok(())
 }
 
 /// Number of the newest language rows, which are always kept. Older rows are kept only for askers
@@ -129,16 +98,15 @@ pub(super) fn delete_old_languages(transaction: &Transaction<'_>) -> Result<(), 
 /// Deletes jobs and messages up to the time `until`. Returns the number of rows deleted, and the
 /// accepted jobs among them.
 ///
-/// What stays: the highest job number, so that none is given twice. The ids of messages, until no
-/// relay can replay them; otherwise an old request would become a new job. Spent work, while it counts. The times of
-/// the last day's jobs, for that day, so that a deletion does not open a second quota.
+/// What stays: the ids of messages, until no relay can replay them; otherwise an old request would
+/// become a new job. Spent work, while it counts. The times of the last day's jobs, for that day, so
+/// that a deletion does not open a second quota.
 pub(super) fn forget(
     transaction: &Transaction<'_>,
     asker: Asker,
     until: i64,
     now: i64,
 ) -> Result<(usize, Vec<JobId>), LedgerError> {
-    record_last_job(transaction)?;
     let mut gone = 0;
     for statement in [
         // A result is deleted with its job, even if it was found after `until`.
@@ -165,6 +133,15 @@ pub(super) fn forget(
     let mut ended: Vec<JobId> = deleted.iter().filter(is_open).map(|(job, _)| *job).collect();
     ended.sort_unstable();
     Ok((gone + deleted.len(), ended))
+}
+
+/// How an asker is treated. One whom the operator's people follow is a friend, unless there is a
+/// rule.
+pub(super) fn standing(connection: &Connection, asker: Asker) -> Result<Standing, LedgerError> {
+    let query = "SELECT coalesce((SELECT rule FROM rule WHERE asker = ?1),
+                                 (SELECT 'friend' FROM followed WHERE asker = ?1))";
+    let word: Option<String> = connection.prepare_cached(query)?.query_row([asker.0], |row| row.get(0))?;
+    Ok(word.as_deref().map_or_else(Standing::default, Standing::parse))
 }
 
 /// Number of the newest jobs whose askers are listed, besides the askers with open jobs.
@@ -218,14 +195,9 @@ pub struct AskerTotals {
 }
 
 impl Ledger {
-    /// The askers who are not ordinary ones.
-    pub fn standings(&self) -> Result<Vec<(Asker, Standing)>, LedgerError> {
-        self.reading(|connection| {
-            let mut statement = connection.prepare_cached("SELECT asker, rule FROM rule")?;
-            let rows = statement.query_map([], |row| Ok((row.get(0).map(Asker)?, row.get::<_, String>(1)?)))?;
-            let standings = rows.map(|row| row.map(|(asker, word)| (asker, Standing::parse(&word))));
-            Ok(standings.collect::<rusqlite::Result<_>>()?)
-        })
+    /// How an asker is treated.
+    pub fn standing(&self, asker: Asker) -> Result<Standing, LedgerError> {
+        self.reading(|connection| standing(connection, asker))
     }
 
     /// The askers whom the operator's people follow, as last looked up.

@@ -11,7 +11,7 @@
 //! after the last cleaning.
 
 use super::open::Ledger;
-use super::rows::{DAY, LedgerError, RowKind, read_meta, record_last_job, seconds, set_aside, unsigned, write_meta};
+use super::rows::{DAY, LedgerError, read_meta, seconds, set_aside, unsigned, write_meta};
 use crate::duration::humanize;
 use crate::job::Asker;
 use crate::log_writer::LogLimit;
@@ -209,7 +209,6 @@ impl LedgerBudget {
             transaction.query_row("SELECT count(*) FROM job WHERE state <> 'accepted'", [], |row| row.get(0))?;
         let over = unsigned(ended).saturating_sub(self.ended_jobs);
         if over > 0 {
-            record_last_job(transaction)?;
             transaction.execute(
                 "DELETE FROM job WHERE id IN
                      (SELECT id FROM job WHERE state <> 'accepted' AND NOT EXISTS
@@ -306,7 +305,7 @@ impl Ledger {
         self.reading(|connection| match read_meta(connection, "last_contact")? {
             // We never write such a value. Treat it as a first start, so that no message is missed.
             Some(at) if at < 0 => {
-                set_aside(connection, RowKind::Cursor, &[(0, format!("value {at}"))], now);
+                set_aside(connection, "cursor", &[(0, format!("value {at}"))], now);
                 Ok(None)
             }
             at => Ok(at.map(|at| unsigned(at.min(now)))),
@@ -341,7 +340,6 @@ impl Ledger {
     pub fn delete_old_jobs(&self, keep: Duration) -> Result<usize, LedgerError> {
         let before = self.now().saturating_sub(seconds(keep.as_secs()));
         let deleted = self.write(|transaction| {
-            record_last_job(transaction)?;
             let deleted = transaction
                 .prepare_cached(
                     "DELETE FROM job WHERE id IN

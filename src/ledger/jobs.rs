@@ -3,8 +3,9 @@
 //! For a job without a target the ledger keeps the sealed result of the best key so far. A rarer
 //! key's result replaces it; the last one becomes the job's result when the time is up.
 
+use super::askers::Standing;
 use super::open::Ledger;
-use super::outbox::queue;
+use super::outbox::queue_about;
 use super::rows::{DAY, JOB_COLUMNS, LedgerError, jobs, seconds, unsigned, write_meta};
 use crate::fault;
 use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
@@ -82,6 +83,8 @@ pub struct AskerView {
     pub redirected: bool,
     /// Language of the conversation.
     pub language: Language,
+    /// How the operator wants the asker to be treated.
+    pub standing: Standing,
 }
 
 /// Number of jobs in each state.
@@ -158,25 +161,20 @@ impl Ledger {
     /// Errors: [`LedgerError::Misaddressed`] if the notice is sealed to somebody other than the
     /// job's asker.
     pub fn tell_late(&self, job: JobId, notice: &GiftWrap) -> Result<bool, LedgerError> {
+        let first = "UPDATE job SET notice_at = NULL WHERE id = ?1 AND state = 'accepted' AND notice_at IS NOT NULL";
+        self.tell(job, notice, first)
+    }
+
+    /// Queues a notice about a job, if the statement `first` changes a row. Returns whether it did.
+    pub(super) fn tell(&self, job: JobId, notice: &GiftWrap, first: &str) -> Result<bool, LedgerError> {
         let now = self.now();
-        let done = self.write(|transaction| {
-            let told: Option<([u8; 32], String)> = transaction
-                .prepare_cached(
-                    "UPDATE job SET notice_at = NULL WHERE id = ?1 AND state = 'accepted' AND notice_at IS NOT NULL
-                     RETURNING asker, seen_on",
-                )?
-                .query_row([job.0], |row| Ok((row.get(0)?, row.get(1)?)))
-                .optional()?;
-            let Some((asker, seen_on)) = told else {
+        let told = self.write(|transaction| {
+            if transaction.prepare_cached(first)?.execute([job.0])? == 0 {
                 return Ok(None);
-            };
-            if notice.to.0 != asker {
-                return Err(LedgerError::Misaddressed);
             }
-            queue(transaction, self.budget(), notice, None, &seen_on, now)?;
-            Ok(Some(()))
+            queue_about(transaction, self.budget(), job, notice, None, now).map(Some)
         })?;
-        Ok(done.is_some())
+        Ok(told.is_some())
     }
 
     /// All accepted jobs, oldest first.
@@ -230,20 +228,15 @@ pub(super) fn end_job(
     message: &GiftWrap,
     now: i64,
 ) -> Result<Option<()>, LedgerError> {
-    let ended: Option<([u8; 32], String, Option<[u8; 32]>)> = transaction
-        .prepare_cached(
-            "UPDATE job SET state = ?2 WHERE id = ?1 AND state = 'accepted' RETURNING asker, seen_on, half_family",
-        )?
-        .query_row(params![job.0, state.word()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+    let ended: Option<Option<[u8; 32]>> = transaction
+        .prepare_cached("UPDATE job SET state = ?2 WHERE id = ?1 AND state = 'accepted' RETURNING half_family")?
+        .query_row(params![job.0, state.word()], |row| row.get(0))
         .optional()?;
-    let Some((asker, seen_on, family)) = ended else {
+    let Some(family) = ended else {
         return Ok(None);
     };
-    if message.to.0 != asker {
-        return Err(LedgerError::Misaddressed);
-    }
     let result_of = (state == JobState::Found).then_some(job);
-    queue(transaction, ledger.budget(), message, result_of, &seen_on, now)?;
+    queue_about(transaction, ledger.budget(), job, message, result_of, now)?;
     fault::before("found");
     if let Some(family) = family.filter(|_| state == JobState::Found) {
         record_used_half(transaction, &family)?;
@@ -290,9 +283,12 @@ fn read_asker_view(connection: &Connection, asker: Asker, now: i64) -> Result<As
             .prepare_cached("SELECT 1 FROM job WHERE asker = ?1 AND state = 'delivered'")?
             .exists([asker.0])?,
         accepted_last_day,
-        silent: super::askers::is_silent(connection, asker)?,
-        redirected: super::askers::is_redirected(connection, asker, now)?,
+        silent: connection.prepare_cached("SELECT 1 FROM silent WHERE asker = ?1")?.exists([asker.0])?,
+        redirected: connection
+            .prepare_cached("SELECT 1 FROM redirected WHERE asker = ?1 AND at > ?2 - ?3 AND at <= ?2 + ?3")?
+            .exists(params![asker.0, now, DAY])?,
         language: super::askers::language(connection, asker)?,
+        standing: super::askers::standing(connection, asker)?,
     })
 }
 

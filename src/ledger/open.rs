@@ -52,11 +52,7 @@ pub fn folder(data: &Path) -> PathBuf {
 /// Errors: [`LedgerError::InUse`], [`LedgerError::Folder`].
 pub fn lock(data: &Path) -> Result<FolderLock, LedgerError> {
     let ledger = folder(data);
-    let unusable = |reason: std::io::Error| LedgerError::Folder {
-        folder: ledger.display().to_string(),
-        reason: reason.to_string(),
-    };
-    files::create_folder(&ledger).map_err(unusable)?;
+    files::create_folder(&ledger).map_err(|error| LedgerError::folder(&ledger, error))?;
     let lock = FolderLock::take(data, BOT_LOCK_FILE)?;
     let until = Instant::now() + LOCK_TIMEOUT;
     loop {
@@ -100,10 +96,7 @@ impl Ledger {
     ///
     /// Errors: as [`Ledger::open`].
     pub fn open_with(folder: &Path, clock: Clock, budget: LedgerBudget) -> Result<Ledger, LedgerError> {
-        let unusable = |reason: std::io::Error| LedgerError::Folder {
-            folder: folder.display().to_string(),
-            reason: reason.to_string(),
-        };
+        let unusable = |error: std::io::Error| LedgerError::folder(folder, error);
         files::create_folder(folder).map_err(unusable)?;
         let lock = FolderLock::take(folder, LOCK_FILE)?;
         let path = folder.join(LEDGER_FILE);
@@ -246,10 +239,8 @@ fn connect(path: &Path, folder: &Path) -> Result<Connection, LedgerError> {
     connection.pragma_update(None, "auto_vacuum", INCREMENTAL_VACUUM)?;
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if mode != "wal" {
-        return Err(LedgerError::Folder {
-            folder: folder.display().to_string(),
-            reason: "its file system cannot keep a write-ahead log; choose a folder on a local disk".to_owned(),
-        });
+        let reason = "its file system cannot keep a write-ahead log; choose a folder on a local disk";
+        return Err(LedgerError::folder(folder, reason));
     }
     // NORMAL could lose the last commits in a power failure.
     connection.pragma_update(None, "synchronous", "FULL")?;
@@ -310,15 +301,14 @@ impl FolderLock {
     /// Errors: [`LedgerError::InUse`] if this process or another holds it; [`LedgerError::Folder`]
     /// if the file cannot be made or the file system has no locks.
     fn take(folder: &Path, lock: &str) -> Result<FolderLock, LedgerError> {
-        let name = || folder.display().to_string();
-        let unusable = |reason: std::io::Error| LedgerError::Folder {
-            folder: name(),
-            reason: format!("{lock} cannot be locked ({reason}); choose a folder on a local disk that you can write"),
+        let unusable = |error: std::io::Error| {
+            let remedy = "choose a folder on a local disk that you can write";
+            LedgerError::folder(folder, format!("{lock} cannot be locked ({error}); {remedy}"))
         };
         let file = files::open(&folder.join(lock), Access::Write).map_err(unusable)?;
         match file.try_lock() {
             Ok(()) => Ok(FolderLock { file }),
-            Err(TryLockError::WouldBlock) => Err(LedgerError::InUse { folder: name() }),
+            Err(TryLockError::WouldBlock) => Err(LedgerError::InUse { folder: folder.display().to_string() }),
             Err(TryLockError::Error(error)) => Err(unusable(error)),
         }
     }

@@ -3,7 +3,7 @@
 use super::budget::LedgerBudget;
 use super::open::Ledger;
 use super::rows::{
-    DAY, LedgerError, RowKind, column, read_meta, read_relays, seconds, set_aside, unreadable, unsigned, write_meta,
+    DAY, LedgerError, column, read_meta, read_relays, seconds, set_aside, unreadable, unsigned, write_meta,
     write_relays,
 };
 use crate::fault;
@@ -187,6 +187,26 @@ pub(super) fn queue(
     if result_of.is_none() { budget.drop_answers(transaction) } else { Ok(()) }
 }
 
+/// Puts a wrap about a job into the outbox, with the relays where its asker's message was seen.
+///
+/// Errors: [`LedgerError::Misaddressed`] if it is sealed to somebody other than the job's asker.
+pub(super) fn queue_about(
+    transaction: &Transaction<'_>,
+    budget: &LedgerBudget,
+    job: JobId,
+    wrap: &GiftWrap,
+    result_of: Option<JobId>,
+    now: i64,
+) -> Result<(), LedgerError> {
+    let query = "SELECT asker, seen_on FROM job WHERE id = ?1";
+    let (asker, seen_on): ([u8; 32], String) =
+        transaction.prepare_cached(query)?.query_row([job.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    if wrap.to.0 != asker {
+        return Err(LedgerError::Misaddressed);
+    }
+    queue(transaction, budget, wrap, result_of, &seen_on, now)
+}
+
 /// Messages that are due, in the order of [`Ledger::due_messages`]. Unreadable rows are set aside.
 fn read_due_messages(
     connection: &Connection,
@@ -216,7 +236,7 @@ fn read_due_messages(
             }
         }
     }
-    set_aside(connection, RowKind::Message, &unreadable, now);
+    set_aside(connection, "message", &unreadable, now);
     Ok(messages)
 }
 
@@ -381,7 +401,7 @@ fn read_due_posts(connection: &Connection, now: i64) -> Result<Vec<DuePost>, Led
         }
     }
     drop(rows);
-    set_aside(connection, RowKind::Post, &set_asides, now);
+    set_aside(connection, "post", &set_asides, now);
     Ok(due)
 }
 

@@ -24,13 +24,13 @@
 use super::jobs::Job;
 use super::open;
 use super::open::{LEDGER_FILE, Ledger};
-use super::outbox::queue;
 use super::rows::{JOB_COLUMNS, LedgerError, jobs, read_meta, unsigned};
 use crate::job::JobId;
 use crate::message::GiftWrap;
 use crate::os::{Access, files};
+use nostr::hashes::hex::{DisplayHex, FromHex};
 use rusqlite::backup::{Backup, StepResult};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -48,7 +48,7 @@ const BUSY_PAUSES: u32 = 200;
 pub fn copy(folder: &Path, to: &Path) -> Result<(), LedgerError> {
     let from = Connection::open_with_flags(folder.join(LEDGER_FILE), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     open::refuse_newer(&from, folder)?;
-    files::create_new(to).map_err(|error| unusable(to, &error))?;
+    files::create_new(to).map_err(|error| LedgerError::folder(to, error))?;
     let mut copy = Connection::open(to)?;
     let backup = Backup::new(&from, &mut copy)?;
     // All pages in one step. In several steps, a busy writer could restart the copy for ever.
@@ -61,7 +61,7 @@ pub fn copy(folder: &Path, to: &Path) -> Result<(), LedgerError> {
             _ => std::thread::sleep(BUSY_PAUSE),
         }
     }
-    Err(unusable(folder, &io::Error::other("the ledger stays busy; try again")))
+    Err(LedgerError::folder(folder, "the ledger stays busy; try again"))
 }
 
 /// Whether `folder` has a ledger, or the used halves of one.
@@ -92,7 +92,7 @@ pub fn used_halves(folder: &Path) -> Result<Vec<u8>, LedgerError> {
 /// halves cannot be read. After an error no file is left.
 pub fn restore(folder: &Path, ledger: &Path, halves: &[Vec<u8>]) -> Result<(), LedgerError> {
     if is_present(folder) {
-        return Err(unusable(folder, &io::Error::other("there is a ledger already; it is not overwritten")));
+        return Err(LedgerError::folder(folder, "there is a ledger already; it is not overwritten"));
     }
     let copy = Connection::open_with_flags(ledger, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     open::refuse_newer(&copy, folder)?;
@@ -123,7 +123,7 @@ pub fn restore(folder: &Path, ledger: &Path, halves: &[Vec<u8>]) -> Result<(), L
     write().map_err(|error| {
         let _ = fs::remove_file(&target);
         let _ = fs::remove_file(&halves);
-        unusable(folder, &error)
+        LedgerError::folder(folder, error)
     })
 }
 
@@ -134,10 +134,6 @@ pub(super) fn check(connection: &Connection, path: &Path) -> Result<(), LedgerEr
         "ok" => Ok(()),
         _ => Err(LedgerError::Corrupt(format!("{}: {verdict}", path.display()))),
     }
-}
-
-fn unusable(path: &Path, error: &io::Error) -> LedgerError {
-    LedgerError::Folder { folder: path.display().to_string(), reason: error.to_string() }
 }
 
 impl Ledger {
@@ -189,22 +185,7 @@ impl Ledger {
     /// Errors: [`LedgerError::Misaddressed`] if the notice is sealed to somebody other than the
     /// job's asker.
     pub fn tell_lost(&self, job: JobId, notice: &GiftWrap) -> Result<bool, LedgerError> {
-        let now = self.now();
-        let told = self.write(|transaction| {
-            if transaction.execute("DELETE FROM lost_job WHERE job = ?1", params![job.0])? == 0 {
-                return Ok(None);
-            }
-            let (asker, seen_on): ([u8; 32], String) =
-                transaction.query_row("SELECT asker, seen_on FROM job WHERE id = ?1", [job.0], |row| {
-                    Ok((row.get(0)?, row.get(1)?))
-                })?;
-            if notice.to.0 != asker {
-                return Err(LedgerError::Misaddressed);
-            }
-            queue(transaction, self.budget(), notice, None, &seen_on, now)?;
-            Ok(Some(()))
-        })?;
-        Ok(told.is_some())
+        self.tell(job, notice, "DELETE FROM lost_job WHERE job = ?1")
     }
 }
 
@@ -289,10 +270,9 @@ impl UsedHalves {
             file.seek(SeekFrom::End(0))?;
             Ok(UsedHalves { file, generation: history.generation, last_use: history.last_use })
         };
-        open().map_err(|error: io::Error| LedgerError::Folder {
-            folder: folder.display().to_string(),
-            reason: format!("{USED_HALVES_FILE} cannot be used: {error}"),
-        })
+        let unusable =
+            |error: io::Error| LedgerError::folder(folder, format!("{USED_HALVES_FILE} cannot be used: {error}"));
+        open().map_err(unusable)
     }
 
     /// Records a start at `generation`, and families that the file lacks.
@@ -401,11 +381,7 @@ pub(super) fn closed_text(families: &[Family], generation: i64) -> String {
 
 /// Writes the record of a use.
 fn write_use(lines: &mut String, generation: i64, family: &Family) {
-    let _ = write!(lines, "{generation} used ");
-    for byte in family {
-        let _ = write!(lines, "{byte:02x}");
-    }
-    lines.push('\n');
+    let _ = writeln!(lines, "{generation} used {}", family.as_hex());
 }
 
 /// Reads a record into the history; `false` if the line is none.
@@ -415,9 +391,9 @@ fn read_line(line: &[u8], history: &mut History) -> bool {
     let Some(generation) = words.first().and_then(|word| word.parse().ok()) else { return false };
     let family = match words[1..] {
         ["start" | "closed"] => None,
-        ["used", digits] => match family(digits) {
-            Some(family) => Some(family),
-            None => return false,
+        ["used", digits] => match Family::from_hex(digits) {
+            Ok(family) => Some(family),
+            Err(_) => return false,
         },
         _ => return false,
     };
@@ -426,16 +402,4 @@ fn read_line(line: &[u8], history: &mut History) -> bool {
     history.families.extend(family);
     history.last_use = family;
     true
-}
-
-/// Reads 64 hexadecimal digits.
-fn family(digits: &str) -> Option<Family> {
-    let mut family = Family::default();
-    if digits.len() != 64 || !digits.is_ascii() {
-        return None;
-    }
-    for (place, at) in family.iter_mut().zip((0..64).step_by(2)) {
-        *place = u8::from_str_radix(&digits[at..at + 2], 16).ok()?;
-    }
-    Some(family)
 }

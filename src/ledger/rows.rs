@@ -9,6 +9,7 @@ use crate::language::Language;
 use crate::pattern::Pattern;
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Params, Row, Transaction, params};
+use std::path::Path;
 use std::time::Duration;
 use thiserror::Error;
 
@@ -56,7 +57,7 @@ pub(super) fn jobs(
             }
         }
     }
-    set_aside(connection, RowKind::Job, &unreadable, now);
+    set_aside(connection, "job", &unreadable, now);
     Ok(jobs)
 }
 
@@ -163,16 +164,6 @@ pub(super) fn write_meta(transaction: &Transaction<'_>, name: &str, value: i64) 
     Ok(())
 }
 
-/// Stores the highest job number before rows of jobs are deleted, so that no number is given twice.
-pub(super) fn record_last_job(transaction: &Transaction<'_>) -> Result<(), LedgerError> {
-    let last: Option<i64> = transaction.query_row("SELECT max(id) FROM job", [], |row| row.get(0))?;
-    let recorded = read_meta(transaction, "last_job")?;
-    if let Some(last) = last.max(recorded).filter(|last| recorded != Some(*last)) {
-        write_meta(transaction, "last_job", last)?;
-    }
-    Ok(())
-}
-
 /// Unix seconds as SQLite stores them.
 pub(super) fn seconds(unix: u64) -> i64 {
     i64::try_from(unix).unwrap_or(i64::MAX)
@@ -181,31 +172,6 @@ pub(super) fn seconds(unix: u64) -> i64 {
 /// A number of SQLite as an unsigned one. A negative number reads as 0.
 pub(super) fn unsigned(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
-}
-
-/// The table of an unreadable row.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum RowKind {
-    /// A row of the table `job`.
-    Job,
-    /// A row of the table `outbox`.
-    Message,
-    /// A row of the table `post`.
-    Post,
-    /// The cursor of the inbox in `meta`.
-    Cursor,
-}
-
-impl RowKind {
-    /// The word in the column `kind`.
-    fn word(self) -> &'static str {
-        match self {
-            RowKind::Job => "job",
-            RowKind::Message => "message",
-            RowKind::Post => "post",
-            RowKind::Cursor => "cursor",
-        }
-    }
 }
 
 /// A row that was set aside.
@@ -230,16 +196,17 @@ pub(super) fn list_quarantined(connection: &Connection) -> Result<Vec<Quarantine
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Sets rows aside, and logs each once.
-pub(super) fn set_aside(connection: &Connection, kind: RowKind, rows: &[(i64, String)], now: i64) {
+/// Sets rows aside, and logs each once. `kind`: `job`, `message`, `post`, or `cursor` for that of the
+/// inbox in `meta`.
+pub(super) fn set_aside(connection: &Connection, kind: &str, rows: &[(i64, String)], now: i64) {
     for (row, reason) in rows {
         let added = connection
             .prepare_cached("INSERT OR IGNORE INTO quarantine (kind, row, reason, at) VALUES (?1, ?2, ?3, ?4)")
-            .and_then(|mut insert| insert.execute(params![kind.word(), row, reason, now]));
+            .and_then(|mut insert| insert.execute(params![kind, row, reason, now]));
         // On a full disk the row cannot be recorded. It is then logged each time, and still
         // skipped.
         if !matches!(added, Ok(0)) {
-            tracing::error!(row = %format!("{} {row}", kind.word()), reason, "a row cannot be read and is set aside");
+            tracing::error!(row = %format!("{kind} {row}"), reason, "a row cannot be read and is set aside");
         }
     }
 }
@@ -310,6 +277,11 @@ impl From<rusqlite::Error> for LedgerError {
 }
 
 impl LedgerError {
+    /// A folder that cannot be used.
+    pub(super) fn folder(folder: &Path, reason: impl ToString) -> LedgerError {
+        LedgerError::Folder { folder: folder.display().to_string(), reason: reason.to_string() }
+    }
+
     /// Whether the system refuses the file to this user.
     pub fn is_refused(&self) -> bool {
         use ErrorCode::{CannotOpen, PermissionDenied, ReadOnly};

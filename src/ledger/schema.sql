@@ -21,7 +21,7 @@ CREATE TABLE spent (
 
 -- Accepted jobs.
 CREATE TABLE job (
-    id             INTEGER PRIMARY KEY CHECK (id > 0),
+    id             INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id > 0), -- none is given twice
     asker          BLOB NOT NULL CHECK (length(asker) = 32),
     rumor          BLOB NOT NULL CHECK (length(rumor) = 32),
     ticket         BLOB NOT NULL, -- the vault's ticket for what the message asked for
@@ -187,7 +187,7 @@ CREATE TABLE quarantine (
     PRIMARY KEY (kind, row)
 ) STRICT, WITHOUT ROWID;
 
--- Single numbers by name: last_contact, cleaned_at, last_job, posted_day, generation, restored_at,
+-- Single numbers by name: last_contact, cleaned_at, posted_day, generation, restored_at,
 -- answers_dropped, paused_until, seen_from, and four sizes that triggers keep: answers, results that no relay
 -- has, and results that one has, in bytes (with 1000 a row for columns and indices); ids of
 -- messages in rows.

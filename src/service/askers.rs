@@ -1,102 +1,29 @@
 //! Askers as the operator wants them treated: messages of a denied asker are ignored, and a friend
 //! has higher limits. Friends are those whom the operator allowed as such, and those whom the npubs
 //! of `friends_of` follow.
-//!
-//! The ledger keeps both tables. Every message is checked against them, so a copy is in memory. Only
-//! the operator and these npubs add rows, so strangers cannot make the tables grow.
 
 use super::context::{Handles, or_warn};
 use crate::config::Limits;
-use crate::job::{Asker, JobId};
-use crate::ledger::{Ledger, LedgerError, Standing};
+use crate::job::Asker;
+use crate::ledger::{LedgerError, Standing};
 use crate::nostr::follows;
 use nostr::{FromBech32, PublicKey};
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::collections::HashSet;
 
 /// Factor by which a friend's limits on open jobs and on jobs a day exceed those of other askers.
 const FRIEND_FACTOR: usize = 10;
 
-/// The standings of askers, and a count of ignored messages.
-#[derive(Debug, Default)]
-pub(super) struct Access {
-    standings: RwLock<HashMap<Asker, Standing>>,
-    followed: RwLock<HashSet<Asker>>,
-    ignored: AtomicU64,
-}
-
-impl Access {
-    /// Loads the standings from the ledger.
-    pub fn load(ledger: &Ledger) -> Result<Access, LedgerError> {
-        let standings = RwLock::new(ledger.standings()?.into_iter().collect());
-        let followed = RwLock::new(ledger.followed()?);
-        Ok(Access { standings, followed, ignored: AtomicU64::new(0) })
+/// The limits for an asker: the configured ones, with some raised for a friend.
+pub(super) fn limits_of(limits: &Limits, is_friend: bool) -> Cow<'_, Limits> {
+    if !is_friend {
+        return Cow::Borrowed(limits);
     }
-
-    /// Sets how an asker is treated, here and in the ledger. Returns the jobs that a denial
-    /// cancelled. A message being answered at this moment may still become a job.
-    pub fn set(&self, ledger: &Ledger, asker: Asker, standing: Standing) -> Result<Vec<JobId>, LedgerError> {
-        let cancelled = ledger.set_standing(asker, standing)?;
-        self.standings.write().unwrap_or_else(PoisonError::into_inner).insert(asker, standing);
-        Ok(cancelled)
-    }
-
-    /// Whether the messages of this asker are ignored. If so, the call counts one ignored message.
-    pub fn ignores(&self, asker: Asker) -> bool {
-        let is_denied = self.standing(asker) == Standing::Denied;
-        if is_denied {
-            self.ignored.fetch_add(1, Ordering::Relaxed);
-        }
-        is_denied
-    }
-
-    /// Messages ignored since the service started.
-    pub fn ignored(&self) -> u64 {
-        self.ignored.load(Ordering::Relaxed)
-    }
-
-    /// Whether the asker is a friend.
-    pub fn is_friend(&self, asker: Asker) -> bool {
-        match self.standing(asker) {
-            Standing::Denied => false,
-            Standing::Friend => true,
-            Standing::Ordinary => self.followed.read().unwrap_or_else(PoisonError::into_inner).contains(&asker),
-        }
-    }
-
-    /// Replaces those whom the npubs of `friends_of` follow, here and in the ledger.
-    fn set_followed(&self, ledger: &Ledger, followed: HashSet<Asker>) -> Result<(), LedgerError> {
-        let mut known = self.followed.write().unwrap_or_else(PoisonError::into_inner);
-        if *known != followed {
-            ledger.set_followed(&followed)?;
-            tracing::info!(friends = followed.len(), "friends of `friends_of` are looked up");
-            *known = followed;
-        }
-        Ok(())
-    }
-
-    /// The limits for an asker: the configured ones, with some raised for a friend.
-    pub fn limits<'a>(&self, asker: Asker, limits: &'a Limits) -> Cow<'a, Limits> {
-        if !self.is_friend(asker) {
-            return Cow::Borrowed(limits);
-        }
-        Cow::Owned(Limits {
-            open_jobs_per_asker: limits.open_jobs_per_asker.saturating_mul(FRIEND_FACTOR),
-            jobs_per_day: limits.jobs_per_day.saturating_mul(FRIEND_FACTOR),
-            ..limits.clone()
-        })
-    }
-
-    /// Those whom the npubs of `friends_of` follow.
-    pub fn followed(&self) -> HashSet<Asker> {
-        self.followed.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn standing(&self, asker: Asker) -> Standing {
-        self.standings.read().unwrap_or_else(PoisonError::into_inner).get(&asker).copied().unwrap_or_default()
-    }
+    Cow::Owned(Limits {
+        open_jobs_per_asker: limits.open_jobs_per_asker.saturating_mul(FRIEND_FACTOR),
+        jobs_per_day: limits.jobs_per_day.saturating_mul(FRIEND_FACTOR),
+        ..limits.clone()
+    })
 }
 
 impl Handles {
@@ -111,9 +38,17 @@ impl Handles {
                 "whom some npubs of `friends_of` follow is not on the relays; earlier friends stay"
             );
         }
-        let kept = if missing > 0 { context.access.followed() } else { HashSet::new() };
-        let recorded = context.access.set_followed(&context.ledger, found.into_iter().chain(kept).collect());
-        or_warn(recorded, "friends could not be recorded yet");
+        let record = || -> Result<(), LedgerError> {
+            let before = context.ledger.followed()?;
+            let kept = before.iter().copied().filter(|_| missing > 0);
+            let friends: HashSet<Asker> = found.into_iter().chain(kept).collect();
+            if friends != before {
+                context.ledger.set_followed(&friends)?;
+                tracing::info!(friends = friends.len(), "friends of `friends_of` are looked up");
+            }
+            Ok(())
+        };
+        or_warn(record(), "friends could not be recorded yet");
     }
 }
 
@@ -133,12 +68,13 @@ pub(super) fn parse_npub(npub: &str) -> Result<Asker, String> {
 }
 
 /// Sets how an asker is treated. Returns a message for the operator. A denial cancels the asker's
-/// open jobs, and the asker is not told.
+/// open jobs, and the asker is not told. A message being answered at this moment may still become a
+/// job.
 ///
 /// Errors: a message for the operator, if the text is not an npub or the ledger fails.
 pub(super) fn set_standing(bot: &Handles, npub: &str, to: Standing) -> Result<String, String> {
     let context = &bot.context;
-    let cancelled = context.access.set(&context.ledger, parse_npub(npub)?, to).map_err(|error| error.to_string())?;
+    let cancelled = context.ledger.set_standing(parse_npub(npub)?, to).map_err(|error| error.to_string())?;
     for &job in &cancelled {
         bot.scheduler.remove(job);
     }

@@ -5,12 +5,12 @@
 //! then. The counts are in memory, for a bounded number of askers. At worst, an attacker with many
 //! keys makes the bot forget the counts of other askers.
 
-use super::askers::Access;
 use super::monitor::Pulse;
 use crate::bot::{self, AskerRequest, BotReply};
 use crate::job::Asker;
 use crate::language::Language;
 use crate::ledger::Effect;
+use crate::log_writer::LogLimit;
 use crate::nostr::{Arrival, SeenIds};
 use crate::token_bucket::TokenBucket;
 use hashlink::LinkedHashMap;
@@ -24,8 +24,7 @@ use std::time::{Duration, Instant};
 pub(super) const MAX_BATCH: usize = 64;
 /// The most messages that wait. Beyond this number only those that come first are kept. The rest stay on the relays.
 const MAX_WAITING: usize = 1000;
-/// Time between two log lines about messages left on the relays.
-const DROPPED_LOG_PERIOD: Duration = Duration::from_secs(60);
+static TOO_MANY: LogLimit = LogLimit::new();
 
 /// A message that waits for its turn.
 pub(super) struct QueuedRequest {
@@ -75,19 +74,17 @@ impl QueuedRequest {
 /// The waiting messages, oldest first.
 #[derive(Default)]
 pub(super) struct Backlog {
-    access: Arc<Access>,
     pulse: Arc<Pulse>,
     seen: SeenIds,
     waiting: VecDeque<QueuedRequest>,
+    /// Messages dropped since the last line of the log about them.
     dropped: u64,
-    told: Option<Instant>,
 }
 
 impl Backlog {
-    /// An empty backlog. `access` knows whose messages are ignored; `pulse` is told how many wait;
-    /// `seen` takes back what is dropped.
-    pub fn new(access: Arc<Access>, pulse: Arc<Pulse>, seen: SeenIds) -> Backlog {
-        Backlog { access, pulse, seen, waiting: VecDeque::new(), dropped: 0, told: None }
+    /// An empty backlog. `pulse` is told how many wait; `seen` takes back what is dropped.
+    pub fn new(pulse: Arc<Pulse>, seen: SeenIds) -> Backlog {
+        Backlog { pulse, seen, waiting: VecDeque::new(), dropped: 0 }
     }
 
     /// Whether no message waits.
@@ -95,11 +92,8 @@ impl Backlog {
         self.waiting.is_empty()
     }
 
-    /// Adds a message. If its asker is denied, the message is only counted and takes no turn.
+    /// Adds a message.
     pub fn push(&mut self, arrival: Arrival) {
-        if self.access.ignores(arrival.message.author) {
-            return;
-        }
         self.waiting.push_back(QueuedRequest { arrival, request: OnceCell::new(), comes_first: None });
     }
 
@@ -155,17 +149,11 @@ impl Backlog {
         self.dropped += (before - left.len()) as u64;
         self.waiting = left;
         self.pulse.waiting.store(self.waiting.len() as u64, Ordering::Relaxed);
-        self.log_dropped(now);
-        taken
-    }
-
-    /// Logs, once a minute, how many messages were dropped.
-    fn log_dropped(&mut self, now: Instant) {
-        let is_due = self.told.is_none_or(|told| now.saturating_duration_since(told) >= DROPPED_LOG_PERIOD);
-        if self.dropped > 0 && is_due {
+        if self.dropped > 0 && TOO_MANY.next(now).is_some() {
             tracing::warn!(messages = self.dropped, "too many messages; these are fetched again later");
-            (self.dropped, self.told) = (0, Some(now));
+            self.dropped = 0;
         }
+        taken
     }
 }
 

@@ -1,13 +1,11 @@
 //! The state that all parts of the service share.
 
-use super::askers::Access;
 use super::backlog::NewAskers;
 use super::monitor::Pulse;
 use crate::clock::Clock;
-use crate::config::{Config, Limits};
+use crate::config::Config;
 #[cfg(feature = "fleet")]
 use crate::fleet::Fleet;
-use crate::job::Asker;
 use crate::ledger::{Job, Ledger};
 use crate::message::{Answered, OutgoingMessage};
 use crate::nostr::{Arrival, EncryptionKeys, Relays};
@@ -15,10 +13,9 @@ use crate::roster::Roster;
 use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
 use crate::vault::Vault;
-use std::borrow::Cow;
 use std::fmt::Display;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// The least time after which relays may delete a message about a job. The outbox tries for 14 days,
@@ -28,23 +25,6 @@ const RESULT_LIFE: Duration = Duration::from_secs(16 * 86_400);
 /// The value of a result. Its error is a warning in the log, with this text.
 pub(super) fn or_warn<T>(result: Result<T, impl Display>, text: &str) -> Option<T> {
     result.inspect_err(|error| tracing::warn!(%error, "{text}")).ok()
-}
-
-/// Time between two lines of the log about a trouble that lasts.
-const LOG_AGAIN_AFTER: Duration = Duration::from_secs(3600);
-
-/// A line of the log about a trouble that may last for days, such as a full disk: at once, then once
-/// an hour.
-#[derive(Debug, Default)]
-pub(super) struct HourlyLine(Option<Instant>);
-
-impl HourlyLine {
-    /// Whether the line is due. If so, it counts as written.
-    pub fn is_due(&mut self) -> bool {
-        let is_due = self.0.is_none_or(|written| written.elapsed() > LOG_AGAIN_AFTER);
-        self.0 = if is_due { Some(Instant::now()) } else { self.0 };
-        is_due
-    }
 }
 
 /// The wake-ups by which parts of the service tell each other of new work. Each has one waiting
@@ -74,7 +54,6 @@ pub(super) struct ServiceContext {
     pub config: Arc<Config>,
     pub wakes: Wakes,
     pub encryption_keys: Arc<EncryptionKeys>,
-    pub access: Arc<Access>,
     pub pulse: Arc<Pulse>,
     pub new_askers: NewAskers,
     /// The tasks and threads of the service; those of the search are on the scheduler's roster.
@@ -121,7 +100,6 @@ impl ServiceContext {
             config: Arc::new(Config::embedded_default().unwrap()),
             wakes: Wakes::default(),
             encryption_keys: Arc::default(),
-            access: Arc::default(),
             pulse: Arc::default(),
             new_askers: NewAskers::new(1000),
             roster: Roster::default(),
@@ -129,11 +107,6 @@ impl ServiceContext {
             fleet: None,
             shutdown,
         }
-    }
-
-    /// Whether an asker is a friend of the operator, and the asker's limits.
-    pub fn limits_of(&self, asker: Asker) -> (bool, Cow<'_, Limits>) {
-        (self.access.is_friend(asker), self.access.limits(asker, &self.config.limits))
     }
 
     /// The answer to a message.
@@ -165,16 +138,5 @@ impl ServiceContext {
             expires_at: now.max(job.accepted_at) + self.config.bot.answers_expire_after.max(RESULT_LIFE).as_secs(),
             not_before: job.accepted_at + 1,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_lasting_trouble_is_told_at_once_and_not_again_within_the_hour() {
-        let mut line = HourlyLine::default();
-        assert_eq!([line.is_due(), line.is_due(), line.is_due()], [true, false, false]);
     }
 }

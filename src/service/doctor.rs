@@ -337,7 +337,7 @@ pub(super) async fn check_running(bot: &Handles, up: Duration) -> Vec<Finding> {
     findings.extend(bot.relays.clock_behind().and_then(clock_finding));
     findings.extend(walls::missing().iter().flat_map(|(process, missing)| wall_findings(process, missing)));
     findings.extend(vault_findings(bot.context.vault.trouble(), bot.context.vault.refusals()));
-    let dropped = causes_text(&bot.context.vault.dropped(), bot.context.access.ignored());
+    let dropped = causes_text(&bot.context.vault.dropped(), bot.context.pulse.denied());
     findings.push(good("messages", format!("not answered since the start: {dropped}")));
     findings.extend(restart_findings(&bot.restarts(), log_writer::lost_lines()));
     findings.extend(bot.context.ledger.free_bytes().and_then(disk_finding));

@@ -1,11 +1,12 @@
 //! Periodic work: expires jobs, deletes old rows, writes the hourly line of the log, looks up keys
 //! and requests to vanish.
 
-use super::context::{Handles, HourlyLine, or_warn};
+use super::context::{Handles, or_warn};
 use super::doctor::clock_finding;
 use crate::bot::notices;
 use crate::job::{Asker, JobId};
 use crate::ledger::{Job, LedgerError};
+use crate::log_writer::LogLimit;
 use crate::memory;
 use crate::message::GiftWrap;
 use crate::nostr::vanish_requests;
@@ -31,7 +32,7 @@ impl Handles {
         let (mut ticks, mut turns) = (tokio::time::interval(ROUND), self.context.clock.turns());
         let mut rounds: u32 = 0;
         let (began, began_at) = (Instant::now(), self.context.clock.now());
-        let (mut counted, mut clock_line) = ((0, 0), HourlyLine::default());
+        let (mut counted, clock_line) = ((0, 0), LogLimit::hourly());
         loop {
             let tick = async {
                 tokio::select! { _ = ticks.tick() => {} () = turns.next() => {} }
@@ -42,7 +43,7 @@ impl Handles {
                 () = tick => {
                     // A wall clock that jumps ahead must not expire every job. So the time is at
                     // most the time of the start plus the time measured since.
-                    self.log_clock(&mut clock_line);
+                    self.log_clock(&clock_line);
                     self.give_up_old_jobs(self.context.clock.now().min(began_at + began.elapsed().as_secs()));
                     self.tell_askers();
                     self.end_pause();
@@ -83,7 +84,7 @@ impl Handles {
                 unsent_messages = totals.unsent_messages,
                 delivered = totals.delivered,
                 relays = connected,
-                dropped = %causes_text(&self.context.vault.dropped(), self.context.access.ignored()),
+                dropped = %causes_text(&self.context.vault.dropped(), self.context.pulse.denied()),
                 heap = memory::heap_in_use(),
                 "alive"
             ),
@@ -98,7 +99,7 @@ impl Handles {
         let scheduler = Arc::clone(&self.scheduler);
         let energy = tokio::task::spawn_blocking(move || scheduler.energy()).await.unwrap_or_default();
         let candidates = self.scheduler.candidates();
-        let used = energy.iter().map(|device| device.joules).sum::<f64>() as u64;
+        let used = energy.iter().map(|(_, joules)| joules).sum::<f64>() as u64;
         let new = (candidates.saturating_sub(counted.0), used.saturating_sub(counted.1));
         if new.0 == 0 && new.1 < IDLE_JOULES {
             return counted;
@@ -108,8 +109,10 @@ impl Handles {
     }
 
     /// Warns that the clock differs from others.
-    fn log_clock(&self, line: &mut HourlyLine) {
-        if let Some(found) = self.relays.clock_behind().and_then(clock_finding).filter(|_| line.is_due()) {
+    fn log_clock(&self, line: &LogLimit) {
+        if let Some(found) =
+            self.relays.clock_behind().and_then(clock_finding).filter(|_| line.next(Instant::now()).is_some())
+        {
             tracing::warn!("{}", found.text);
         }
     }

@@ -35,7 +35,6 @@ use crate::search::Surroundings;
 use crate::shutdown::{self, Shutdown, Stopper};
 use crate::vault::{DirectSpawner, PublicSettings, Spawner, Vault};
 use crate::web::PAGE_SHA256;
-use askers::Access;
 use context::{Handles, ServiceContext, Wakes};
 use operator::OperatorRequests;
 use results::Results;
@@ -111,7 +110,6 @@ impl Service {
         let (stopper, shutdown) = shutdown::pair();
         let context = ServiceContext {
             vault: vault.with_clock(clock.clone()),
-            access: Arc::new(Access::load(&ledger)?),
             ledger,
             clock,
             new_askers: backlog::NewAskers::new(config.limits.new_askers_per_minute),

@@ -1,14 +1,16 @@
 //! Requests: each message is read, decided, answered and recorded in one transaction (T1), and only
 //! then acted upon.
 
+use super::askers::limits_of;
 use super::backlog::{AnswerLimits, AnswerVerdict, Backlog, MAX_BATCH, QueuedRequest, limit_answer};
-use super::context::{HourlyLine, ServiceContext, or_warn};
+use super::context::{ServiceContext, or_warn};
 use crate::bot::{self, AskerRequest, BotReply, Facts};
 use crate::config::Who;
 use crate::fault;
 use crate::job::{Asker, JobId, Priority};
 use crate::key::{Npub, Work};
-use crate::ledger::{AnsweredMessage, Effect, LedgerError, Recorded};
+use crate::ledger::{AnsweredMessage, AskerView, Effect, LedgerError, Recorded, Standing};
+use crate::log_writer::LogLimit;
 use crate::memory;
 use crate::message::OutgoingMessage;
 use crate::nostr::{Arrival, SeenIds};
@@ -53,17 +55,22 @@ impl Requests {
     /// Messages that arrived during one transaction share the next one. After a panic, a backfill
     /// brings the messages that waited.
     pub fn run(&self, messages: &mut mpsc::Receiver<Arrival>) {
-        let mut backlog =
-            Backlog::new(Arc::clone(&self.context.access), Arc::clone(&self.context.pulse), self.seen.clone());
+        let mut backlog = Backlog::new(Arc::clone(&self.context.pulse), self.seen.clone());
+        // A message of a denied asker is only counted and takes no turn.
+        let push = |backlog: &mut Backlog, arrival: Arrival| match self.context.ledger.standing(arrival.message.author)
+        {
+            Ok(Standing::Denied) => _ = self.context.pulse.denied.fetch_add(1, Ordering::Relaxed),
+            _ => backlog.push(arrival),
+        };
         loop {
             self.context.roster.check("requests");
             if backlog.is_empty() {
                 let Some(arrival) = messages.blocking_recv() else { return };
-                backlog.push(arrival);
+                push(&mut backlog, arrival);
             }
             for _ in 0..MAX_BATCH {
                 let Ok(arrival) = messages.try_recv() else { break };
-                backlog.push(arrival);
+                push(&mut backlog, arrival);
             }
             if self.context.shutdown.is_stopping() {
                 // The relay still has these messages. They are answered after the next start.
@@ -84,49 +91,42 @@ impl Requests {
         self.limits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers messages in one transaction, or one by one if that fails.
-    fn attend(&self, messages: &[QueuedRequest]) {
-        if messages.len() > 1 {
-            match catch_unwind(AssertUnwindSafe(|| self.handle(messages))) {
-                Ok(Ok(())) => return,
-                Ok(Err(error)) => tracing::warn!(%error, "messages cannot be answered together"),
-                Err(_) => {
-                    tracing::error!("answering messages together panicked; one by one shows which it was");
-                    self.add_open_jobs();
-                }
-            }
-        }
-        for message in messages {
-            self.attend_one(message);
-        }
-    }
-
-    /// Answers one message. No answer is given before it is recorded, so this waits while the disk
-    /// is full, for example. A message that can never be recorded is dropped and holds up no other.
-    fn attend_one(&self, queued: &QueuedRequest) {
-        let (mut panics, mut line) = (0, HourlyLine::default());
+    /// Answers messages in one transaction, or one by one if that fails. No answer is given before
+    /// it is recorded, so this waits while the disk is full, for example. A message that can never
+    /// be recorded is dropped and holds up no other.
+    fn attend(&self, queued: &[QueuedRequest]) {
+        let (mut panics, line) = (0, LogLimit::hourly());
         loop {
-            match catch_unwind(AssertUnwindSafe(|| self.handle(std::slice::from_ref(queued)))) {
+            let handled = catch_unwind(AssertUnwindSafe(|| self.handle(queued)));
+            if handled.is_err() {
+                panics += 1;
+                let rumors = queued.iter().map(|queued| queued.arrival.message.id).collect::<Vec<_>>();
+                tracing::error!(?rumors, panics, "answering messages panicked");
+                self.add_open_jobs();
+            }
+            let [one] = queued else {
+                if let Ok(Err(error)) = &handled {
+                    tracing::warn!(%error, "messages cannot be answered together");
+                }
+                if !matches!(handled, Ok(Ok(()))) {
+                    queued.iter().for_each(|one| self.attend(std::slice::from_ref(one)));
+                }
+                return;
+            };
+            match handled {
                 Ok(Ok(())) => return,
                 // A disk may be full for days, and a vault may wait for its passphrase.
                 Ok(Err(error)) if is_transient(&error) => {
-                    if line.is_due() {
+                    if line.next(Instant::now()).is_some() {
                         tracing::error!(%error, "a message cannot be answered yet");
                     }
                 }
                 Ok(Err(error)) => {
-                    let rumor = queued.arrival.message.id;
+                    let rumor = one.arrival.message.id;
                     return tracing::error!(?rumor, %error, "a message is left out until the next start");
                 }
-                Err(_) => {
-                    panics += 1;
-                    tracing::error!(rumor = ?queued.arrival.message.id, panics, "answering a message panicked");
-                    self.add_open_jobs();
-                    if panics > 1 {
-                        return self.apologise(&queued.arrival);
-                    }
-                    continue;
-                }
+                Err(_) if panics > 1 => return self.apologise(&one.arrival),
+                Err(_) => continue,
             }
             if self.context.shutdown.is_stopping() {
                 return;
@@ -232,7 +232,8 @@ impl Requests {
         let message = &arrival.message;
         let author = message.author;
         let asker = self.context.ledger.asker_view(author)?;
-        let (is_friend, limits) = self.context.limits_of(author);
+        let is_friend = asker.standing == Standing::Friend;
+        let limits = limits_of(&self.context.config.limits, is_friend);
         let now = self.context.clock.now();
         let work = unspent_work(&self.context, request, author)?;
         let priority = match work {
@@ -369,8 +370,8 @@ fn unspent_work(
 /// has taken a result or has an open job, or with proof of work.
 fn comes_first(context: &ServiceContext, message: &QueuedRequest) -> bool {
     let author = message.arrival.message.author;
-    context.access.is_friend(author)
-        || context.ledger.asker_view(author).is_ok_and(|asker| asker.served || !asker.open.is_empty())
+    let is_known = |asker: AskerView| asker.standing == Standing::Friend || asker.served || !asker.open.is_empty();
+    context.ledger.asker_view(author).is_ok_and(is_known)
         || unspent_work(context, message.request(), author).is_ok_and(|work| work.is_some())
 }
 
@@ -380,7 +381,6 @@ mod tests {
     use crate::clock::Clock;
     use crate::job::{JobSpec, RumorId, Ticket};
     use crate::key::{WorkDay, WorkTarget};
-    use crate::ledger::Standing;
     use std::sync::atomic::{AtomicBool, AtomicU64};
 
     #[test]
@@ -396,7 +396,7 @@ mod tests {
         ledger
             .answer(&AnsweredMessage { ticket, effect, ..AnsweredMessage::ignored(asker(1), RumorId([1; 32]), 0) })
             .unwrap();
-        context.access.set(ledger, asker(2), Standing::Friend).unwrap();
+        ledger.set_standing(asker(2), Standing::Friend).unwrap();
         assert_eq!(first(), [true, true, false]);
         let effect = Effect::Cancel(vec![JobId(1)]);
         ledger.answer(&AnsweredMessage { effect, ..AnsweredMessage::ignored(asker(1), RumorId([2; 32]), 0) }).unwrap();

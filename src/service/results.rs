@@ -1,11 +1,12 @@
 //! Turns a find into a sealed result and records it (T2). A start point can be redeemed only once,
 //! so its result is either recorded or lost for ever.
 
-use super::context::{HourlyLine, ServiceContext};
+use super::context::ServiceContext;
 use crate::bot::notices::{self, ResultKind};
 use crate::fault;
 use crate::job::JobId;
 use crate::ledger::{Job, LedgerError};
+use crate::log_writer::LogLimit;
 use crate::message::GiftWrap;
 use crate::pattern::Pattern;
 use crate::scheduler::{Find, FindHandler, FindOutcome};
@@ -127,7 +128,7 @@ impl Results {
     /// Runs T2, or a part of it. Until it is recorded, the sealed result exists only here, so this
     /// waits while the disk fails. Returns `Done` also for a job that has ended meanwhile.
     fn record(&self, job: JobId, what: &str, transaction: impl Fn() -> Result<bool, LedgerError>) -> FindOutcome {
-        let mut line = HourlyLine::default();
+        let line = LogLimit::hourly();
         loop {
             match transaction() {
                 Ok(recorded) => {
@@ -139,7 +140,7 @@ impl Results {
                     return FindOutcome::Done;
                 }
                 Err(error) if error.is_transient() && !self.context.shutdown.is_stopping() => {
-                    if line.is_due() {
+                    if line.next(Instant::now()).is_some() {
                         tracing::error!(%job, %error, "a result cannot be recorded yet");
                     }
                     std::thread::sleep(RETRY_PAUSE);

@@ -1,24 +1,9 @@
 //! Halves that can be used once, `stop` and `delete`, notices, days and public events.
 
 use super::*;
-use crate::key::HalfPoint;
 use crate::language::Language;
-use secp256k1::{PublicKey, SECP256K1, SecretKey};
-
-fn half(byte: u8) -> HalfPoint {
-    HalfPoint::new(PublicKey::from_secret_key(SECP256K1, &SecretKey::from_slice(&[byte; 32]).unwrap()))
-}
 
 impl Bench {
-    fn accept_with(&self, asker: u8, rumor: u8, change: impl FnOnce(&mut JobSpec)) -> JobId {
-        let id = self.ledger.next_job().unwrap();
-        let mut answer = request(asker, rumor, id);
-        let Effect::Accept(_, job) = &mut answer.effect else { unreachable!() };
-        change(job);
-        assert_eq!(self.ledger.answer(&answer).unwrap(), Recorded::Now);
-        id
-    }
-
     fn say(&self, asker: u8, rumor: u8, effect: Effect) {
         assert_eq!(self.ledger.answer(&AnsweredMessage { effect, ..reply(asker, rumor) }).unwrap(), Recorded::Now);
     }

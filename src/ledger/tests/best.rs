@@ -13,14 +13,11 @@ fn pattern(text: &str) -> Pattern {
 
 impl Bench {
     fn accept_best(&self, from: u8, rumor: u8, half: Option<HalfPoint>) -> JobId {
-        let id = self.ledger.next_job().unwrap();
         let search = BestSearch::new("best zeros 10m".parse().unwrap());
-        let local = JobSpec::local(search.best.family.floor());
-        let spec =
-            JobSpec { asker: asker(from), best: Some(Box::new(search)), half, expires_at: NOW + 7 * DAY, ..local };
-        let answer = AnsweredMessage { effect: Effect::Accept(id, spec), ..reply(from, rumor) };
-        assert_eq!(self.ledger.answer(&answer).unwrap(), Recorded::Now);
-        id
+        self.accept_with(from, rumor, |job| {
+            job.patterns = search.best.family.floor();
+            (job.best, job.half) = (Some(Box::new(search)), half);
+        })
     }
 
     fn keep(&self, job: JobId, text: &str, number: u8) -> bool {

@@ -16,8 +16,10 @@ mod trouble;
 use super::*;
 use crate::clock::Clock;
 use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
+use crate::key::HalfPoint;
 use crate::message::GiftWrap;
 use crate::pattern::Pattern;
+use secp256k1::{PublicKey, SECP256K1, SecretKey};
 use tempfile::TempDir;
 
 const NOW: u64 = 1_800_000_000;
@@ -48,8 +50,16 @@ impl Bench {
 
     /// Accepts a request that `asker` sent in the message `rumor`, and returns the job's number.
     fn accept(&self, asker: u8, rumor: u8) -> JobId {
+        self.accept_with(asker, rumor, |_| {})
+    }
+
+    /// Like [`Bench::accept`], with a changed job.
+    fn accept_with(&self, asker: u8, rumor: u8, change: impl FnOnce(&mut JobSpec)) -> JobId {
         let id = self.ledger.next_job().unwrap();
-        assert_eq!(self.ledger.answer(&request(asker, rumor, id)).unwrap(), Recorded::Now);
+        let mut answer = request(asker, rumor, id);
+        let Effect::Accept(_, job) = &mut answer.effect else { unreachable!() };
+        change(job);
+        assert_eq!(self.ledger.answer(&answer).unwrap(), Recorded::Now);
         id
     }
 
@@ -79,6 +89,10 @@ impl Bench {
 
 fn asker(number: u8) -> Asker {
     Asker([number; 32])
+}
+
+fn half(byte: u8) -> HalfPoint {
+    HalfPoint::new(PublicKey::from_secret_key(SECP256K1, &SecretKey::from_slice(&[byte; 32]).unwrap()))
 }
 
 fn wrap(to: u8, number: u8) -> GiftWrap {

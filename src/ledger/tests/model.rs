@@ -5,12 +5,10 @@
 mod reference;
 
 use super::*;
-use crate::key::HalfPoint;
 use crate::language::Language;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use reference::Reference;
-use secp256k1::{PublicKey, SECP256K1, SecretKey};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Steps in an ordinary run.

@@ -100,11 +100,7 @@ fn damage_of_the_file_is_noticed_while_it_is_open() {
     let bench = bench();
     for rumor in 0..200 {
         let patterns = patterns("qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq ".repeat(20).trim_end());
-        let id = bench.ledger.next_job().unwrap();
-        let mut request = request(1, rumor, id);
-        let Effect::Accept(_, job) = &mut request.effect else { unreachable!() };
-        job.patterns = patterns;
-        bench.ledger.answer(&request).unwrap();
+        bench.accept_with(1, rumor, |job| job.patterns = patterns);
     }
     let Bench { folder, clock, ledger } = bench;
     ledger.close();

@@ -1,27 +1,16 @@
 //! Restored backups, and ledgers of other bots.
 
 use super::*;
-use crate::key::HalfPoint;
 use crate::ledger::restore::USED_HALVES_FILE;
 use crate::ledger::{Inspection, inspect};
 use nostr::Keys;
-use secp256k1::{PublicKey, SECP256K1, SecretKey};
 use std::fs;
 use std::path::Path;
-
-fn half(byte: u8) -> HalfPoint {
-    HalfPoint::new(PublicKey::from_secret_key(SECP256K1, &SecretKey::from_slice(&[byte; 32]).unwrap()))
-}
 
 impl Bench {
     /// Accepts a split job for the half `byte`.
     fn accept_split(&self, rumor: u8, byte: u8) -> JobId {
-        let id = self.ledger.next_job().unwrap();
-        let mut request = request(1, rumor, id);
-        let Effect::Accept(_, job) = &mut request.effect else { unreachable!() };
-        job.half = Some(half(byte));
-        assert_eq!(self.ledger.answer(&request).unwrap(), Recorded::Now);
-        id
+        self.accept_with(1, rumor, |job| job.half = Some(half(byte)))
     }
 
     /// A backup of the ledger, without the file of used halves.

@@ -70,32 +70,6 @@ fn a_panic_between_rows_leaves_nothing_behind() {
     assert_eq!(half, 0);
 }
 
-#[test]
-fn the_file_holds_nothing_but_wraps_keys_and_patterns() {
-    let bench = bench();
-    let columns: Vec<String> = {
-        let connection = bench.ledger.read();
-        let query = "SELECT m.name || '.' || c.name FROM sqlite_master m, pragma_table_info(m.name) c
-                     WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid";
-        let mut statement = connection.prepare(query).unwrap();
-        statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
-    };
-    let expected = "acknowledged.message acknowledged.relay best.job best.searched best.pattern best.wrap best.json \
-         best.expires_at day.day day.candidates day.accepted day.delivered day.joules followed.asker job.id job.asker job.rumor \
-         job.ticket job.subject job.patterns job.best job.state job.accepted_at job.expires_at \
-         job.notice_at job.seen_on job.split_point job.half_family job.encryption_key job.time_class job.priority \
-         language.asker \
-         language.code language.since lost_job.job meta.name meta.value outbox.id outbox.wrap \
-         outbox.asker outbox.result_of outbox.json outbox.expires_at outbox.queued_at outbox.due_at \
-         outbox.due_set_at outbox.attempts outbox.finished outbox.seen_on owner.bot post.id post.topic \
-         post.json post.relays post.queued_at post.expires_at posted.post posted.relay quarantine.kind \
-         quarantine.row quarantine.reason quarantine.at redirected.asker redirected.at rule.asker \
-         rule.rule rule.since seen.asker seen.rumor seen.dated silent.asker silent.since spent.asker \
-         spent.number spent.at started.asker \
-         started.at used_half.family";
-    assert_eq!(columns.join(" "), expected, "a new column is looked at twice: it must hold no secret in the clear");
-}
-
 /// This query runs every half minute, with up to ten thousand open jobs. The index finds the
 /// expired ones without reading another row.
 #[test]
@@ -116,23 +90,4 @@ fn jobs_past_their_time_are_found_without_reading_the_others() {
     }
     bench.ledger.expire(early, &wrap(1, 50)).unwrap();
     assert!(bench.ledger.overdue_jobs(NOW + 60).unwrap().is_empty());
-}
-
-#[test]
-fn the_frequent_questions_use_an_index() {
-    let bench = bench();
-    let connection = bench.ledger.read();
-    for question in [
-        "SELECT id FROM job WHERE state = 'accepted' ORDER BY id",
-        "SELECT id FROM job WHERE asker = x'00' AND accepted_at > 5",
-        "SELECT id FROM outbox WHERE finished = 0 AND (due_at <= 5 OR due_set_at > 5) ORDER BY due_at, id LIMIT 9",
-        "SELECT id FROM outbox WHERE result_of = 5",
-        "DELETE FROM seen WHERE dated < 5",
-        "DELETE FROM outbox WHERE finished = 1 AND expires_at <= 5",
-    ] {
-        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {question}")).unwrap();
-        let plan: Vec<String> =
-            statement.query_map([], |row| row.get(3)).unwrap().collect::<rusqlite::Result<_>>().unwrap();
-        assert!(plan.iter().all(|step| !step.starts_with("SCAN") || step.contains("INDEX")), "{question}: {plan:?}");
-    }
 }

@@ -14,7 +14,7 @@ use crate::roster::Roster;
 use crate::scheduler::Health;
 use std::convert::Infallible;
 use std::future::pending;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::{Mutex, watch};
@@ -165,6 +165,8 @@ pub struct Pulse {
     pub waiting: AtomicU64,
     /// Messages decided on since the start.
     pub answered: AtomicU64,
+    /// Messages of denied askers, which were ignored.
+    pub denied: AtomicU64,
     /// Messages refused because the table of ids is full and they are too old.
     pub too_old: AtomicU64,
 }
@@ -173,6 +175,11 @@ pub struct Pulse {
 pub struct Attending<'a>(&'a Pulse);
 
 impl Pulse {
+    /// Messages of denied askers since the start.
+    pub fn denied(&self) -> u64 {
+        self.denied.load(Ordering::Relaxed)
+    }
+
     /// Notes that a batch of messages is in progress until the value is dropped.
     pub fn attend(&self) -> Attending<'_> {
         self.set_attending(Some(Instant::now()));
