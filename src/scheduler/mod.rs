@@ -46,7 +46,7 @@ mod run {
 mod tests;
 
 pub use plan::jobs::{PatternLoad, RoomTaken};
-pub use plan::pass::{Owner, Pass};
+pub use plan::pass::Pass;
 pub use plan::profile::Lane;
 pub use plan::prospects::{Shares, WaitEstimate};
 pub use plan::rest::Rest;
@@ -55,7 +55,6 @@ pub use run::health::{DeviceStatus, Health};
 pub use run::measure::{KindMeasurement, MeasureError, Measurement, Trial, measure};
 pub use run::verify::{CollectedLaunch, Find, PatternMatch, VerifiedFinds, verify};
 pub use run::verify::{FindHandler, FindOutcome};
-pub use run::watch::DeviceEnergy;
 
 /// For `benches/scheduler.rs`.
 #[doc(hidden)]
@@ -65,12 +64,11 @@ use crate::clock::Clock;
 use crate::job::{Asker, BestSearch, JobId, JobSpec, Priority};
 use crate::pattern::{Effort, Pattern, Rate, rate_in_turns};
 use crate::roster::Roster;
-use crate::search::{SearchError, SearchOptions, Searcher, SensorValues, Surroundings};
+use crate::search::{DeviceId, SearchError, SearchOptions, Searcher, SensorValues, Surroundings};
 use crate::vault::Vault;
 use plan::profile::Compared;
 use run::device_threads::DeviceThreads;
 use run::verify::{Delivered, LAUNCHES_WAITING};
-use run::watch::EnergyMeters;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
@@ -82,7 +80,6 @@ const STEPS: usize = 1 << 20;
 pub struct Scheduler {
     pool: Arc<Pool>,
     devices: DeviceThreads,
-    energy: EnergyMeters,
     vault: Vault,
     /// The channel to the verifier, for devices added later; `None` at the end.
     launches: Option<SyncSender<Delivered>>,
@@ -113,8 +110,7 @@ impl Scheduler {
         let devices =
             DeviceThreads::start(options, opener, surroundings, shared, vault.clone(), started, roster.clone())?;
         let verifier = run::verify::spawn_verifier(receiver, Arc::clone(&pool), vault.clone(), handler, roster.clone());
-        let energy = EnergyMeters::default();
-        Ok(Scheduler { pool, devices, energy, vault, launches: Some(sender), verifier: Some(verifier), roster })
+        Ok(Scheduler { pool, devices, vault, launches: Some(sender), verifier: Some(verifier), roster })
     }
 
     /// Adds a device that can come and go. It searches patterns hard enough for a GPU until it
@@ -182,11 +178,11 @@ impl Scheduler {
         self.devices.devices().iter().map(|device| device.candidates).sum()
     }
 
-    /// The energy used by each device with a readable counter since the first call. Must be called
-    /// at least once a minute, because the counters of processors wrap. Takes some milliseconds,
-    /// and longer the first time.
-    pub fn energy(&self) -> Vec<DeviceEnergy> {
-        self.energy.read(&self.devices.devices_with_sensors())
+    /// The energy, in joules, used by each device with a readable counter since the first call. Must
+    /// be called at least once a minute, because the counters of processors wrap. Takes some
+    /// milliseconds, and longer the first time.
+    pub fn energy(&self) -> Vec<(DeviceId, f64)> {
+        self.devices.energy()
     }
 
     /// The values of the sensors of each device, in the order of [`Scheduler::devices`].

@@ -17,13 +17,13 @@
 
 use super::jobs::{OpenJobs, Selection, split_pass};
 use super::pass::{CanarySeed, Pass};
-use super::profile::{Compared, DeviceProfile, DeviceRates, HitBudget, Lane, hits_worth_verifying};
+use super::profile::{Compared, DeviceProfile, DeviceRates, HitBudget, Lane, hits_worth_verifying, stretch_bits};
 use super::split_line::Seats;
 use crate::job::{Asker, JobId, JobSpec};
 use crate::pattern::Pattern;
 use crate::search::LaunchReport;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 /// All devices of one lane, taken together.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -52,8 +52,7 @@ impl PlannedLaunch {
     }
 }
 
-/// The passes and accounts of one device. A pass is reused until the jobs change so much that it no
-/// longer serves them, because each new pass makes the device build a new filter.
+/// The passes and accounts of one device.
 #[derive(Debug)]
 pub struct DevicePlan {
     lane: Lane,
@@ -63,9 +62,8 @@ pub struct DevicePlan {
     /// The value of [`OpenJobs::changes`] when the passes were made.
     made_for: Option<u64>,
     share: FairShare,
-    pool_pass: Option<PoolPass>,
-    /// The pool's pass of the patterns that need whole keys compared.
-    whole_pass: Option<PoolPass>,
+    /// The pool's passes for each kind of launches ([`Compared`]).
+    pool: [Option<PoolPasses>; 2],
     seats: Seats,
     seat_passes: BTreeMap<JobId, Arc<Pass>>,
     budget: HitBudget,
@@ -73,33 +71,6 @@ pub struct DevicePlan {
     speed: Option<f64>,
     /// The rates of this device, as of the last launch.
     rates: DeviceRates,
-}
-
-/// The pool's passes, and the selection they were made from.
-#[derive(Debug)]
-struct PoolPass {
-    selection: Selection,
-    /// The value of [`OpenJobs::raises`] when the pass was made.
-    raises: u64,
-    /// The pass with all selected patterns.
-    whole: Arc<Pass>,
-    /// The pass without plentiful patterns, if these are rationed.
-    rare_alone: Option<Arc<Pass>>,
-}
-
-impl PoolPass {
-    fn new(selection: Selection, jobs: &OpenJobs, canary: &CanarySeed, shared: &mut SharedPasses) -> PoolPass {
-        let mut pass = |rare_alone: bool| {
-            let make = || selection.pass(jobs.all(), canary.clone(), rare_alone);
-            shared.pass(&selection, jobs.raises(), canary, rare_alone, make)
-        };
-        PoolPass {
-            whole: pass(false),
-            rare_alone: selection.is_rationed().then(|| pass(true)),
-            selection,
-            raises: jobs.raises(),
-        }
-    }
 }
 
 impl DevicePlan {
@@ -111,8 +82,7 @@ impl DevicePlan {
             exhaustive,
             made_for: None,
             share: FairShare::default(),
-            pool_pass: None,
-            whole_pass: None,
+            pool: [None, None],
             seats: Seats::default(),
             seat_passes: BTreeMap::new(),
             budget: HitBudget::default(),
@@ -152,7 +122,7 @@ impl DevicePlan {
 
     /// Sets the stretch that is expected before the first launch.
     pub fn expect_candidates_per_start(&mut self, stretch: f64) {
-        self.budget.begin(stretch);
+        self.budget.stretch_bits = Some(stretch_bits(stretch));
     }
 
     /// Plans the next launch; `None` if no job has a pattern for this lane. `rates` are the rates
@@ -160,21 +130,21 @@ impl DevicePlan {
     pub fn next(
         &mut self,
         jobs: &mut OpenJobs,
-        shared: &mut SharedPasses,
+        plans: &mut PoolPlans,
         totals: LaneTotals,
         rates: DeviceRates,
     ) -> Option<PlannedLaunch> {
         self.rates = rates;
         if !self.is_current(jobs) {
-            self.renew(jobs, shared, totals);
+            self.renew(jobs, plans, totals);
             self.made_for = Some(jobs.changes());
         }
         let (turn, charged) = self.share.next()?;
         let pass = match turn {
-            ShareMember::Pool(Compared::WholeKeys) => self.whole_pass.as_ref().map(|held| Arc::clone(&held.whole)),
-            ShareMember::Pool(Compared::TopWords) => self.pool_pass.as_ref().map(|held| match &held.rare_alone {
-                Some(rare_alone) if self.budget.is_overdrawn() => Arc::clone(rare_alone),
-                _ => Arc::clone(&held.whole),
+            ShareMember::Pool(compared) => self.pool[compared as usize].as_ref().map(|passes| {
+                let is_rationed = compared == Compared::TopWords && self.budget.is_overdrawn();
+                let rare_alone = passes.rare_alone.as_ref().filter(|_| is_rationed);
+                Arc::clone(rare_alone.unwrap_or(&passes.whole))
             }),
             ShareMember::Seated(_, job) => self.seat_passes.get(&job).map(Arc::clone),
             ShareMember::Waiting => {
@@ -200,12 +170,26 @@ impl DevicePlan {
             self.speed = Some(report.candidates as f64 / report.busy.as_secs_f64());
         }
         // Without rare patterns, plentiful ones slow nobody down, so their hits need no budget.
-        let is_rationed = self.pool_pass.as_ref().is_some_and(|held| held.rare_alone.is_some());
+        let passes = self.pool[Compared::TopWords as usize].as_ref();
+        let is_rationed = passes.is_some_and(|passes| passes.rare_alone.is_some());
         let part = if is_rationed { launch.pass.plentiful_part() } else { 0.0 };
-        let budget = hits_worth_verifying(totals.in_flight, is_rationed, self.budget.part());
+        let budget = hits_worth_verifying(totals.in_flight, is_rationed);
         if self.budget.record(report, starts, part, budget) {
             // The stretch decides which patterns are rare, so the passes must be made again.
             self.made_for = None;
+        }
+    }
+
+    /// The properties that decide the passes of launches of this kind.
+    fn profile(&self, compared: Compared) -> DeviceProfile {
+        // Without a stretch every pattern counts as rare, and a pass has all rare patterns.
+        let stretch_bits = self.budget.stretch_bits.filter(|_| !self.exhaustive);
+        let slower = self.rates.cost(compared).log2().round().max(0.0) as u32;
+        DeviceProfile {
+            lane: self.lane,
+            compared,
+            stretch_bits: stretch_bits.map(|bits| bits.saturating_sub(slower)),
+            early_stop: self.early_stop,
         }
     }
 
@@ -224,33 +208,16 @@ impl DevicePlan {
         }
     }
 
-    /// Adapts passes and shares to the current jobs. Keeps a pass that still serves them.
-    fn renew(&mut self, jobs: &OpenJobs, shared: &mut SharedPasses, totals: LaneTotals) {
-        // Without a stretch every pattern counts as rare, and a pass has all rare patterns.
-        let stretch = self.budget.candidates_per_start().filter(|_| !self.exhaustive);
-        let (part, early_stop) = (self.budget.part(), self.early_stop);
-        let mut kinds = Vec::new();
+    /// Adapts passes and shares to the current jobs.
+    fn renew(&mut self, jobs: &OpenJobs, plans: &mut PoolPlans, totals: LaneTotals) {
+        let has_work = |compared: &Compared| jobs.pool_index(*compared).has_work_for(self.lane);
+        let kinds: Vec<Compared> = Compared::ALL.into_iter().filter(has_work).collect();
         for compared in Compared::ALL {
-            let held = match compared {
-                Compared::TopWords => &mut self.pool_pass,
-                Compared::WholeKeys => &mut self.whole_pass,
-            };
-            let index = jobs.pool_index(compared);
-            if !index.has_work_for(self.lane) {
-                *held = None;
-                continue;
-            }
-            kinds.push(compared);
-            let stretch = stretch.map(|stretch| stretch / self.rates.cost(compared));
-            let device = DeviceProfile { lane: self.lane, compared, stretch, part, early_stop };
-            let newest = Selection::new(index, jobs.all(), device, totals.in_flight);
-            let keeps = |held: &PoolPass| {
-                held.raises == jobs.raises() && held.selection.still_serves(&newest, jobs.all(), totals.in_flight)
-            };
-            if !held.as_ref().is_some_and(keeps) {
+            let passes = || {
                 let canary = CanarySeed::new(self.rates.of(compared), self.lane);
-                *held = Some(PoolPass::new(newest, jobs, &canary, shared));
-            }
+                plans.passes(jobs, self.profile(compared), &canary, totals.in_flight)
+            };
+            self.pool[compared as usize] = kinds.contains(&compared).then(passes);
         }
         self.seats = jobs.split_line().seats(self.lane, totals.rate);
         let mut before = std::mem::take(&mut self.seat_passes);
@@ -276,46 +243,59 @@ fn is_of(pass: &Pass, spec: &JobSpec, lane: Lane) -> bool {
     pass.patterns.iter().skip(1).map(|(_, pattern)| pattern).eq(now)
 }
 
-/// The passes in use, which devices with canaries of the same kind share.
-#[derive(Debug, Default)]
-pub struct SharedPasses(Vec<SharedPass>);
-
-#[derive(Debug)]
-struct SharedPass {
-    selection: Selection,
-    /// The value of [`super::jobs::OpenJobs::raises`] when the pass was made.
-    raises: u64,
-    /// The bits of the canary's seed, and whether it is for a GPU.
-    canary: (u32, bool),
-    /// Whether the pass has only rare patterns.
-    rare_alone: bool,
-    pass: Weak<Pass>,
+/// The pool's passes for one kind of launches.
+#[derive(Clone, Debug)]
+struct PoolPasses {
+    /// The pass with all selected patterns.
+    whole: Arc<Pass>,
+    /// The pass without plentiful patterns, if these are rationed.
+    rare_alone: Option<Arc<Pass>>,
 }
 
-impl SharedPasses {
-    /// Returns the pass of this selection, without plentiful patterns if `rare_alone`. Makes it
-    /// only if no device with such a canary has it in use.
-    pub fn pass(
-        &mut self,
-        selection: &Selection,
-        raises: u64,
-        canary: &CanarySeed,
-        rare_alone: bool,
-        make: impl FnOnce() -> Pass,
-    ) -> Arc<Pass> {
-        let canary = (canary.pattern.bits(), canary.for_gpu);
-        let is_it = |one: &&SharedPass| {
-            (one.raises, one.canary, one.rare_alone) == (raises, canary, rare_alone)
-                && one.selection.has_pass_of(selection)
-        };
-        if let Some(pass) = self.0.iter().filter(is_it).find_map(|one| one.pass.upgrade()) {
-            return pass;
+/// The pool's passes, and the selection they were made from.
+#[derive(Debug)]
+struct PoolPlan {
+    /// The value of [`OpenJobs::changes`] when the selection was last compared with the jobs.
+    checked_for: u64,
+    /// The value of [`OpenJobs::raises`] when the passes were made.
+    raises: u64,
+    selection: Selection,
+    passes: PoolPasses,
+}
+
+impl PoolPlan {
+    fn new(selection: Selection, jobs: &OpenJobs, canary: &CanarySeed) -> PoolPlan {
+        let pass = |rare_alone: bool| Arc::new(selection.pass(jobs.all(), canary.clone(), rare_alone));
+        let passes = PoolPasses { whole: pass(false), rare_alone: selection.is_rationed().then(|| pass(true)) };
+        PoolPlan { checked_for: jobs.changes(), raises: jobs.raises, passes, selection }
+    }
+}
+
+/// The pool's passes in use, by the properties of devices, the bits of their canaries, and whether
+/// these are for a GPU. Devices that have all of this in common share them. They stay in use until
+/// the jobs change so much that they no longer serve them, because each new pass makes a device
+/// build a new filter.
+#[derive(Debug, Default)]
+pub struct PoolPlans(BTreeMap<(DeviceProfile, u32, bool), PoolPlan>);
+
+impl PoolPlans {
+    /// The passes for a device with these properties. `in_flight` is the number of start points in
+    /// flight on all devices.
+    fn passes(&mut self, jobs: &OpenJobs, device: DeviceProfile, canary: &CanarySeed, in_flight: usize) -> PoolPasses {
+        // Those that no device has in use.
+        self.0.retain(|_, plan| Arc::strong_count(&plan.passes.whole) > 1);
+        let newest = || Selection::new(jobs.pool_index(device.compared), jobs.all(), device, in_flight);
+        let key = (device, canary.pattern.bits(), canary.for_gpu);
+        let plan = self.0.entry(key).or_insert_with(|| PoolPlan::new(newest(), jobs, canary));
+        if plan.checked_for != jobs.changes() {
+            let newest = newest();
+            let serves = plan.raises == jobs.raises && plan.selection.still_serves(&newest, jobs.all(), in_flight);
+            match serves {
+                true => plan.checked_for = jobs.changes(),
+                false => *plan = PoolPlan::new(newest, jobs, canary),
+            }
         }
-        self.0.retain(|one| one.pass.strong_count() > 0);
-        let pass = Arc::new(make());
-        let (selection, weak) = (selection.clone(), Arc::downgrade(&pass));
-        self.0.push(SharedPass { selection, raises, canary, rare_alone, pass: weak });
-        pass
+        plan.passes.clone()
     }
 }
 
@@ -544,39 +524,5 @@ mod tests {
         assert_near(&parts(&mut share, &[POOL, whole], 10_000), &[0.5, 0.5]);
         share.renew(&[Compared::WholeKeys], &seats(&[], false));
         assert_near(&parts(&mut share, &[whole], 100), &[1.0]);
-    }
-
-    #[test]
-    fn new_askers_without_end_do_not_overtake_an_old_one() {
-        let mut share = FairShare::default();
-        let mut own = 0;
-        for number in 0..1000 {
-            // The other seat goes to a new asker each time, and all of these sort before the old
-            // one.
-            share.renew(&[], &seats(&[(number as u8 % 200, &[1]), (255, &[2])], false));
-            let (turn, charged) = share.next().unwrap();
-            share.settle(turn, charged, 100.0);
-            own += usize::from(turn == seated(255, 2));
-        }
-        assert!(own >= 490, "{own} of 1000 launches");
-    }
-
-    #[test]
-    fn a_pool_that_comes_late_has_every_other_launch_from_then_on() {
-        let mut share = FairShare::default();
-        let askers: Vec<(u8, &[i64])> = (0..32).map(|asker| (asker, &[1i64][..])).collect();
-        share.renew(&[], &seats(&askers, true));
-        for _ in 0..1000 {
-            let (turn, charged) = share.next().unwrap();
-            share.settle(turn, charged, 100.0);
-        }
-        share.renew(&[Compared::TopWords], &seats(&askers, true));
-        let mut launches = 0;
-        for number in 1..=1000 {
-            let (turn, charged) = share.next().unwrap();
-            share.settle(turn, charged, 100.0);
-            launches += usize::from(turn == POOL);
-            assert!(launches >= number / 2, "{launches} of {number}");
-        }
     }
 }

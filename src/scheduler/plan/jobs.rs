@@ -35,10 +35,8 @@ use super::profile::{Compared, DeviceProfile, Goal, Lane};
 use super::split_line::{Seats, SplitLine};
 use crate::job::{BestSearch, JobId, JobSpec, Priority, TimeClass};
 use crate::pattern::Pattern;
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{AddAssign, SubAssign};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// All open jobs: those of the pool indexed by pattern, split jobs in their line. A change costs
@@ -46,33 +44,24 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub struct OpenJobs {
     jobs: BTreeMap<JobId, JobSpec>,
-    pool: PatternIndex,
-    /// The jobs of the pool with patterns that need whole keys compared.
-    pool_whole: PatternIndex,
+    /// The jobs of the pool with patterns for each kind of launches ([`Compared`]).
+    pool: [PatternIndex; 2],
     split: SplitLine,
-    /// Jobs without a target.
-    best: BTreeSet<JobId>,
     /// The room that all open jobs take.
     room: RoomTaken,
     /// Number of changes so far. A device compares this number to learn whether its passes may be
     /// out of date.
     changes: u64,
-    /// Number of times that the patterns of a job of the pool were replaced.
-    raises: u64,
+    /// Number of times so far that the patterns of a job of the pool were replaced.
+    pub raises: u64,
 }
 
 impl OpenJobs {
     /// Adds a job. Replaces a job of the same number.
     pub fn insert(&mut self, job: JobId, spec: JobSpec) {
+        self.raises += u64::from(self.jobs.contains_key(&job));
         self.remove(job);
-        if spec.best.is_some() {
-            self.best.insert(job);
-        }
-        if spec.half.is_some() {
-            self.split.insert(job, &spec);
-        } else {
-            self.index(job, &spec);
-        }
+        self.index(job, None, Some(&spec));
         self.room.add(&spec);
         self.jobs.insert(job, spec);
     }
@@ -80,14 +69,9 @@ impl OpenJobs {
     /// Removes a job. An unknown number is ignored.
     pub fn remove(&mut self, job: JobId) {
         self.changes += 1;
-        self.best.remove(&job);
         if let Some(spec) = self.jobs.remove(&job) {
             self.room.remove(&spec);
-            if spec.half.is_some() {
-                self.split.remove(job, &spec);
-            } else {
-                self.unindex(job, &spec);
-            }
+            self.index(job, Some(&spec), None);
         }
     }
 
@@ -103,29 +87,21 @@ impl OpenJobs {
             spec.patterns = patterns;
         }
         let spec = spec.clone();
-        if spec.half.is_some() {
-            self.split.renew(job, &before, &spec);
-        } else {
-            self.unindex(job, &before);
-            self.index(job, &spec);
-            self.raises += 1;
-        }
+        self.index(job, Some(&before), Some(&spec));
+        self.raises += 1;
         self.changes += 1;
     }
 
-    fn index(&mut self, job: JobId, spec: &JobSpec) {
-        self.pool.insert(job, spec, Compared::TopWords);
-        self.pool_whole.insert(job, spec, Compared::WholeKeys);
-    }
-
-    fn unindex(&mut self, job: JobId, spec: &JobSpec) {
-        self.pool.remove(job, spec, Compared::TopWords);
-        self.pool_whole.remove(job, spec, Compared::WholeKeys);
-    }
-
-    /// Number of times so far that the patterns of a job of the pool were replaced.
-    pub fn raises(&self) -> u64 {
-        self.raises
+    /// Replaces the entries of a job: none before for a new job, none now for one that is gone.
+    fn index(&mut self, job: JobId, before: Option<&JobSpec>, now: Option<&JobSpec>) {
+        if now.or(before).is_some_and(|spec| spec.half.is_some()) {
+            return self.split.change(job, before, now);
+        }
+        for compared in Compared::ALL {
+            let index = &mut self.pool[compared as usize];
+            before.into_iter().for_each(|spec| index.remove(job, spec, compared));
+            now.into_iter().for_each(|spec| index.insert(job, spec, compared));
+        }
     }
 
     /// Adds time that a job was searched for. Returns whether the job has no target and its search
@@ -136,14 +112,9 @@ impl OpenJobs {
         search.is_over()
     }
 
-    /// Whether some open job has no target.
-    pub fn has_best(&self) -> bool {
-        !self.best.is_empty()
-    }
-
     /// The open jobs without a target.
     pub fn best(&self) -> impl Iterator<Item = (JobId, &BestSearch)> {
-        self.best.iter().filter_map(|job| Some((*job, self.jobs.get(job)?.best.as_deref()?)))
+        self.jobs.iter().filter_map(|(job, spec)| Some((*job, spec.best.as_deref()?)))
     }
 
     /// Number of open jobs.
@@ -168,10 +139,7 @@ impl OpenJobs {
 
     /// The jobs of the pool with patterns for launches of this kind.
     pub fn pool_index(&self, compared: Compared) -> &PatternIndex {
-        match compared {
-            Compared::TopWords => &self.pool,
-            Compared::WholeKeys => &self.pool_whole,
-        }
+        &self.pool[compared as usize]
     }
 
     /// The split jobs.
@@ -305,14 +273,9 @@ const RARE_TOGETHER: f64 = 1.0;
 #[derive(Debug, Default)]
 pub struct PatternIndex {
     turns: [JobsByBits; TURNS],
-    /// The lists that [`PatternIndex::rare_jobs`] has made since the last change.
-    rare: RefCell<RareJobs>,
 }
 
 type JobsByBits = BTreeMap<u32, BTreeSet<JobId>>;
-
-/// Lists of jobs, by lane and by the least bits of their patterns.
-type RareJobs = BTreeMap<(Lane, u32), Arc<[JobId]>>;
 
 /// Turns of jobs with a target, one for each priority.
 const TARGET_TURNS: usize = Priority::EVERY.len();
@@ -328,7 +291,6 @@ fn turn(spec: &JobSpec) -> usize {
 impl PatternIndex {
     /// Adds a job under the bits of each of its patterns for launches of a kind.
     pub fn insert(&mut self, job: JobId, spec: &JobSpec, compared: Compared) {
-        self.rare.get_mut().clear();
         for pattern in spec.patterns.iter().filter(|pattern| compared.takes(pattern)) {
             self.turns[turn(spec)].entry(pattern.bits()).or_default().insert(job);
         }
@@ -336,7 +298,6 @@ impl PatternIndex {
 
     /// Removes a job. `spec` and `compared` must be those it was inserted with.
     pub fn remove(&mut self, job: JobId, spec: &JobSpec, compared: Compared) {
-        self.rare.get_mut().clear();
         let by_bits = &mut self.turns[turn(spec)];
         for pattern in spec.patterns.iter().filter(|pattern| compared.takes(pattern)) {
             if let Some(jobs) = by_bits.get_mut(&pattern.bits()) {
@@ -393,14 +354,6 @@ impl PatternIndex {
         self.classes(lane, TARGET_TURNS).any(|(bits, _)| bits >= rare_from)
     }
 
-    /// The jobs with patterns of at least `rare_from` bits, in turn. All callers get the same list
-    /// until the index changes.
-    pub fn rare_jobs(&self, lane: Lane, rare_from: u32) -> Arc<[JobId]> {
-        let mut rare = self.rare.borrow_mut();
-        let make = || self.jobs(lane, |bits| bits >= rare_from).collect();
-        Arc::clone(rare.entry((lane, rare_from)).or_insert_with(make))
-    }
-
     /// The jobs with patterns of these bits, in turn, and the oldest first within a turn.
     pub fn jobs(&self, lane: Lane, bits: impl Fn(u32) -> bool + Copy) -> impl Iterator<Item = JobId> {
         self.turns.iter().flat_map(move |by_bits| {
@@ -440,7 +393,7 @@ pub struct Selection {
     /// Whether a job with a target has a rare pattern.
     has_rare: bool,
     /// Jobs with rare patterns, in turn.
-    rare: Arc<[JobId]>,
+    rare: Vec<JobId>,
     /// Jobs whose plentiful patterns are in the pass, in turn.
     plentiful: Vec<JobId>,
     /// Whether every job is in the selection.
@@ -457,7 +410,8 @@ impl Selection {
         in_flight: usize,
     ) -> Selection {
         let rare_from = index.rare_from(device);
-        let (rare, has_rare) = (index.rare_jobs(device.lane, rare_from), index.has_rare(device.lane, rare_from));
+        let rare = index.jobs(device.lane, |bits| bits >= rare_from).collect();
+        let has_rare = index.has_rare(device.lane, rare_from);
         let is_plentiful = |bits| bits < rare_from;
         let mut filling = Filling::new(SPARE_FACTOR * in_flight, device.goal(in_flight, has_rare));
         let mut waiting = index.jobs(device.lane, is_plentiful);
@@ -485,17 +439,8 @@ impl Selection {
         let mut filling = Filling::new(in_flight, goal);
         let open = self.plentiful.iter().filter_map(|job| jobs.get(job));
         open.for_each(|spec| filling.take(hits(spec, self.device, self.rare_from)));
-        let same = (self.device, self.rare_from) == (newest.device, newest.rare_from) && self.rare == newest.rare;
+        let same = self.rare_from == newest.rare_from && self.rare == newest.rare;
         same && !self.is_all && filling.is_full()
-    }
-
-    /// Whether a pass of this selection can serve `other`: both have the same patterns, and the
-    /// same patterns are rare.
-    pub fn has_pass_of(&self, other: &Selection) -> bool {
-        let kind = |selection: &Selection| (selection.device.lane, selection.device.compared, selection.rare_from);
-        // Compares the pointers of the lists. Equal lists are not enough: the patterns of their
-        // jobs may have changed in between.
-        Arc::ptr_eq(&self.rare, &other.rare) && kind(self) == kind(other) && self.plentiful == other.plentiful
     }
 
     /// Whether hits of plentiful patterns slow down the search for rare ones, so that some launches
@@ -517,8 +462,7 @@ impl Selection {
             patterns.into_iter()
         };
         let plentiful: &[JobId] = if rare_alone { &[] } else { &self.plentiful };
-        let timed = |job: &JobId| Some((*job, jobs[job].best.as_ref()?.kept.is_some()));
-        let timed = self.rare.iter().chain(plentiful).filter_map(timed).collect();
+        let timed = self.rare.iter().chain(plentiful).filter_map(|job| has_key(*job, &jobs[job])).collect();
         Pass::new(patterns(&self.rare, true), patterns(plentiful, false), None, canary).with_timed(timed)
     }
 }
@@ -526,7 +470,13 @@ impl Selection {
 /// Makes the pass of a split job, which is searched alone at its asker's half point.
 pub fn split_pass(id: JobId, spec: &JobSpec, lane: Lane, canary: impl Into<CanarySeed>) -> Pass {
     let patterns = spec.patterns.iter().filter(|pattern| lane.takes(pattern.bits()));
-    Pass::new(patterns.map(|pattern| (id, pattern)), std::iter::empty(), spec.half, canary)
+    let pass = Pass::new(patterns.map(|pattern| (id, pattern)), std::iter::empty(), spec.half, canary);
+    pass.with_timed(has_key(id, spec).into_iter().collect())
+}
+
+/// Whether a job without a target has a key already; `None` for a job with a target.
+fn has_key(id: JobId, spec: &JobSpec) -> Option<(JobId, bool)> {
+    Some((id, spec.best.as_ref()?.kept.is_some()))
 }
 
 /// Expected hits per start point of a job's plentiful patterns.

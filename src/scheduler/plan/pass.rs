@@ -18,17 +18,9 @@ const SPARE_STARTS: usize = 16;
 /// Of so many start points, one serves the oldest job first.
 const OLDEST_FIRST: u64 = 16;
 
-/// The owner of a pattern and of its hits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Owner {
-    /// The job that asked for the pattern.
-    Job(JobId),
-    /// Nobody. The number of hits is compared with the expected number, to tell whether a device
-    /// really searches.
-    Canary,
-}
-
-/// The patterns that every candidate of a launch is tested against, with their owners.
+/// The patterns that every candidate of a launch is tested against, with their jobs. One is a
+/// canary: the number of its hits is compared with the expected number, to tell whether a device
+/// really searches.
 #[derive(Debug)]
 pub struct Pass {
     /// The canary first, then rare patterns, then plentiful ones.
@@ -38,10 +30,10 @@ pub struct Pass {
     pub half: Option<HalfPoint>,
     /// The chance that one candidate matches the canary.
     pub canary_chance: f64,
-    /// The owner of each pattern, the canary included.
-    owners: Vec<Owner>,
+    /// The job that asked for each pattern; `None` for the canary.
+    owners: Vec<Option<JobId>>,
     /// The jobs without a target, and whether each has a key already.
-    timed: BTreeMap<JobId, bool>,
+    pub timed: BTreeMap<JobId, bool>,
     /// Index of the first plentiful pattern.
     plentiful_from: usize,
     /// The part of the expected hits that belongs to plentiful patterns, 0 to 1.
@@ -50,8 +42,6 @@ pub struct Pass {
     remaining: OnceLock<Option<Remaining>>,
     /// The values of [`Pass::precedence`] of each pattern, computed at its first use.
     precedences: OnceLock<Vec<[u32; 2]>>,
-    /// The jobs in ascending order, for [`Pass::searches_for`]; computed at its first use.
-    jobs: OnceLock<Vec<JobId>>,
 }
 
 /// The chance that one candidate matches.
@@ -68,11 +58,11 @@ impl Pass {
         canary: impl Into<CanarySeed>,
     ) -> Pass {
         let canary = canary.into();
-        let (mut owners, mut patterns) = (vec![Owner::Canary], vec![canary.pattern.clone()]);
+        let (mut owners, mut patterns) = (vec![None], vec![canary.pattern.clone()]);
         let mut all = 0.0;
         let mut take = |(job, pattern): (JobId, &Pattern)| {
             all += chance(pattern);
-            owners.push(Owner::Job(job));
+            owners.push(Some(job));
             patterns.push(pattern.clone());
             (all, owners.len())
         };
@@ -90,7 +80,6 @@ impl Pass {
             canary_chance,
             remaining: OnceLock::new(),
             precedences: OnceLock::new(),
-            jobs: OnceLock::new(),
         }
     }
 
@@ -120,27 +109,8 @@ impl Pass {
         if self.patterns.compares_whole_keys() { Compared::WholeKeys } else { Compared::TopWords }
     }
 
-    /// Whether the pass has a pattern of this job.
-    pub fn searches_for(&self, job: JobId) -> bool {
-        let sorted = || {
-            let mut jobs: Vec<JobId> = self.jobs().collect();
-            jobs.sort_unstable();
-            jobs
-        };
-        self.jobs.get_or_init(sorted).binary_search(&job).is_ok()
-    }
-
-    /// The job of each pattern, without the canary. A job occurs once for each of its
-    /// patterns.
-    fn jobs(&self) -> impl Iterator<Item = JobId> {
-        self.owners.iter().filter_map(|owner| match owner {
-            Owner::Job(job) => Some(*job),
-            Owner::Canary => None,
-        })
-    }
-
-    /// The owner of a pattern.
-    pub fn owner(&self, pattern: PatternId) -> Owner {
+    /// The job that asked for a pattern; `None` for the canary.
+    pub fn owner(&self, pattern: PatternId) -> Option<JobId> {
         self.owners[pattern.0]
     }
 
@@ -155,20 +125,16 @@ impl Pass {
 
     fn all_precedences(&self) -> Vec<[u32; 2]> {
         let bits = |pattern: usize| self.patterns.get(PatternId(pattern)).bits();
-        let job_of = |pattern: usize| match self.owners[pattern] {
-            Owner::Job(job) => Some(job),
-            Owner::Canary => None,
-        };
         // Patterns of one class stand in turn.
         let in_turn = |pattern: usize| {
-            let has_key = job_of(pattern).and_then(|job| self.timed.get(&job));
+            let has_key = self.owners[pattern].and_then(|job| self.timed.get(&job));
             match has_key {
                 Some(has_key) => (2 + i64::from(*has_key), Reverse(bits(pattern)), pattern),
                 None if pattern < self.plentiful_from => (0, Reverse(bits(pattern)), pattern),
                 None => (1, Reverse(0), pattern),
             }
         };
-        let by_age = |pattern: usize| match (in_turn(pattern), job_of(pattern)) {
+        let by_age = |pattern: usize| match (in_turn(pattern), self.owners[pattern]) {
             ((1.., ..), Some(JobId(age))) => (age.max(1), Reverse(0), pattern),
             (rare, _) => rare,
         };
@@ -184,7 +150,7 @@ impl Pass {
     /// Whether a job with a target has a rare pattern.
     fn has_rare(&self) -> bool {
         let rare = self.owners[1..self.plentiful_from].iter();
-        rare.into_iter().any(|owner| matches!(owner, Owner::Job(job) if !self.timed.contains_key(job)))
+        rare.flatten().any(|job| !self.timed.contains_key(job))
     }
 
     /// Number of start points with a match after which the others of a launch are not worth
@@ -216,10 +182,10 @@ impl Pass {
         self.plentiful_part
     }
 
-    /// The owner of each pattern.
+    /// The job of each pattern but the canary.
     #[cfg(test)]
-    pub fn owners(&self) -> &[Owner] {
-        &self.owners
+    pub fn jobs(&self) -> Vec<JobId> {
+        self.owners.iter().copied().flatten().collect()
     }
 }
 

@@ -4,9 +4,10 @@
 use crate::pattern::{Pattern, Rate};
 use crate::search::LaunchReport;
 
-/// Expected hits per start point below which a pattern is rare. Patterns of 36 bits are rare on
-/// devices that test up to 1.4 G candidates per start point; an H200 tests 0.5 G.
-const RARE: f64 = 1.0 / 50.0;
+/// A pattern is rare from this many bits above those of the stretch: it has at most one hit in 64
+/// start points. Patterns of 36 bits are rare on devices that test up to 1 G candidates per start
+/// point; an H200 tests 0.5 G.
+const RARE_BITS: u32 = 6;
 
 /// Hits per start point worth verifying while rare patterns are searched. Verifying a hit takes 50
 /// µs, and a CPU core searches a start point in 50 ms, so 8 hits cost 1 %.
@@ -20,25 +21,22 @@ const HITS_IN_FLIGHT: f64 = 512.0;
 /// after four hits, so after a twenty-fifth of the time.
 pub const EARLY_STOP_HITS: f64 = 100.0;
 
-/// Hits per start point worth verifying. `in_flight` is the number of start points in flight,
-/// `part` is [`DeviceProfile::part`].
-pub fn hits_worth_verifying(in_flight: usize, beside_rare: bool, part: f64) -> f64 {
+/// Hits per start point worth verifying. `in_flight` is the number of start points in flight.
+pub fn hits_worth_verifying(in_flight: usize, beside_rare: bool) -> f64 {
     let most = HITS_IN_FLIGHT / in_flight.max(1) as f64;
-    if beside_rare { most.min(HITS_BESIDE_RARE * part) } else { most }
+    if beside_rare { most.min(HITS_BESIDE_RARE) } else { most }
 }
 
 /// The properties of a device that decide which patterns its passes hold.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct DeviceProfile {
     /// The patterns that the device searches.
     pub lane: Lane,
     /// The part of a key that the passes compare.
     pub compared: Compared,
-    /// Candidates tested per start point. `None` before the first launch is collected; until then
-    /// every pattern counts as rare.
-    pub stretch: Option<f64>,
-    /// `stretch` divided by the longest one so far, 0 to 1. It shrinks on a busy processor.
-    pub part: f64,
+    /// Binary logarithm of the stretch: the candidates tested per start point. `None` before the
+    /// first launch is collected; until then every pattern counts as rare.
+    pub stretch_bits: Option<u32>,
     /// Whether the device has an early stop ([`crate::search::Searcher::early_stop`]).
     pub early_stop: bool,
 }
@@ -51,7 +49,7 @@ impl DeviceProfile {
 
     /// Expected hits per start point of one pattern of `bits` bits.
     pub fn hits(self, bits: u32) -> f64 {
-        self.stretch.map_or(0.0, |stretch| stretch * (-f64::from(bits)).exp2())
+        self.stretch_bits.map_or(0.0, |stretch| (f64::from(stretch) - f64::from(bits)).exp2())
     }
 
     /// The hits of plentiful patterns that a start point should have.
@@ -59,14 +57,19 @@ impl DeviceProfile {
         if self.early_stop {
             Goal { least: EARLY_STOP_HITS, most: f64::INFINITY }
         } else {
-            Goal { least: 0.0, most: hits_worth_verifying(in_flight, beside_rare, self.part) }
+            Goal { least: 0.0, most: hits_worth_verifying(in_flight, beside_rare) }
         }
     }
 
     /// The fewest bits of a rare pattern, if the rare patterns together have few hits.
     pub fn rare_from(self) -> u32 {
-        self.stretch.map_or(0, |stretch| (stretch / RARE).log2().max(0.0) as u32 + 1)
+        self.stretch_bits.map_or(0, |stretch| stretch + RARE_BITS)
     }
+}
+
+/// The binary logarithm of a number of candidates, rounded.
+pub fn stretch_bits(candidates: f64) -> u32 {
+    candidates.max(1.0).log2().round() as u32
 }
 
 /// The hits of plentiful patterns that a start point should have.
@@ -91,10 +94,8 @@ const TOLERANCE: f64 = 0.75;
 /// hits is within the budget.
 #[derive(Debug, Default)]
 pub struct HitBudget {
-    /// Binary logarithm of the candidates per start point, rounded.
-    per_start_bits: Option<f64>,
-    /// The largest `per_start_bits` so far.
-    longest_bits: f64,
+    /// Binary logarithm of the stretch, rounded; `None` before the first launch.
+    pub stretch_bits: Option<u32>,
     /// Hits per start point above the budget, not yet compensated by launches without plentiful
     /// patterns.
     owed: f64,
@@ -105,20 +106,7 @@ pub struct HitBudget {
 impl HitBudget {
     /// Candidates tested per start point; `None` before the first launch.
     pub fn candidates_per_start(&self) -> Option<f64> {
-        self.per_start_bits.map(f64::exp2)
-    }
-
-    /// Sets the stretch that is expected before the first launch.
-    pub fn begin(&mut self, stretch: f64) {
-        let bits = stretch.max(1.0).log2().round();
-        (self.per_start_bits, self.longest_bits) = (Some(bits), bits);
-    }
-
-    /// The stretch (candidates per start point) divided by the longest so far, 0 to 1. Launches
-    /// take about the same time on a busy processor and on an idle one, so this is the part of the
-    /// processor that the search has.
-    pub fn part(&self) -> f64 {
-        self.per_start_bits.map_or(1.0, |bits| (bits - self.longest_bits).exp2())
+        self.stretch_bits.map(|bits| f64::from(bits).exp2())
     }
 
     /// Records a launch over `starts` start points. `plentiful_part` is the part of its expected
@@ -128,11 +116,10 @@ impl HitBudget {
         let candidates = report.candidates.max(1) as f64 / starts.max(1) as f64;
         let hits = report.hits.len() as f64 / starts.max(1) as f64;
         let bits = candidates.log2();
-        let off = self.per_start_bits.map_or(f64::INFINITY, |known| bits - known);
+        let off = self.stretch_bits.map_or(f64::INFINITY, |known| bits - f64::from(known));
         let has_changed = off > TOLERANCE || (off < -TOLERANCE && !report.is_cut_short);
         if has_changed {
-            self.per_start_bits = Some(bits.round());
-            self.longest_bits = self.longest_bits.max(bits.round());
+            self.stretch_bits = Some(stretch_bits(candidates));
         }
         let share = self.candidates_per_start().map_or(1.0, |stretch| (candidates / stretch).min(1.0));
         self.budget = budget;

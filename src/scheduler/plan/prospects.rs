@@ -3,7 +3,7 @@
 
 use super::device_plan::{POOL_PART, WAITING_PART};
 use super::jobs::{OpenJobs, PatternIndex, RoomTaken};
-use super::profile::{Compared, DeviceProfile, EARLY_STOP_HITS, Lane};
+use super::profile::{Compared, DeviceProfile, EARLY_STOP_HITS, Lane, stretch_bits};
 use super::split_line::Seats;
 use crate::job::{Asker, JobSpec, Priority};
 use std::time::Duration;
@@ -133,7 +133,8 @@ impl WaitEstimate {
     pub fn new(index: &PatternIndex, serving: Serving, priority: Priority) -> WaitEstimate {
         let early_stop = serving.early_stop;
         let (lane, compared) = (serving.lane, Compared::TopWords);
-        let device = DeviceProfile { lane, compared, stretch: Some(serving.stretch), part: 1.0, early_stop };
+        let stretch_bits = Some(stretch_bits(serving.stretch));
+        let device = DeviceProfile { lane, compared, stretch_bits, early_stop };
         let rare_from = index.rare_from(device);
         let has_rare = index.has_rare(device.lane, rare_from);
         let worth = device.goal(serving.starts, has_rare).most;

@@ -101,37 +101,19 @@ struct AskerJobs {
 }
 
 impl SplitLine {
-    /// Adds a split job. Jobs of the pool are ignored.
-    pub fn insert(&mut self, job: JobId, spec: &JobSpec) {
-        let Some(asker) = spec.split_asker() else { return };
-        self.len += 1;
-        for lane in Lane::EVERY.into_iter().filter(|&lane| lane.takes_any(&spec.patterns)) {
-            let line = self.lines.entry(lane).or_default();
-            line.change(asker, |jobs| _ = jobs.insert(job, Work::of(lane, spec)));
-        }
-    }
-
-    /// Removes a job. `spec` must be the one it was inserted with.
-    pub fn remove(&mut self, job: JobId, spec: &JobSpec) {
-        let Some(asker) = spec.split_asker() else { return };
-        self.len -= 1;
-        for lane in Lane::EVERY.into_iter().filter(|&lane| lane.takes_any(&spec.patterns)) {
-            let line = self.lines.entry(lane).or_default();
-            line.change(asker, |jobs| _ = jobs.remove(&job));
-        }
-    }
-
-    /// Replaces the patterns of a job. Its asker keeps the count of turns, because the job is not
-    /// new.
-    pub fn renew(&mut self, job: JobId, before: &JobSpec, spec: &JobSpec) {
-        let Some(asker) = spec.split_asker() else { return };
+    /// Replaces the patterns of a split job: none before for a new job, none now for one that is
+    /// gone. The asker of a job that stays keeps the count of turns.
+    pub fn change(&mut self, job: JobId, before: Option<&JobSpec>, now: Option<&JobSpec>) {
+        let Some(asker) = now.or(before).map(|spec| spec.asker) else { return };
+        self.len = self.len + usize::from(now.is_some()) - usize::from(before.is_some());
         for lane in Lane::EVERY {
-            let (had, has) = (lane.takes_any(&before.patterns), lane.takes_any(&spec.patterns));
-            if had || has {
+            let of_lane = |spec: &&JobSpec| lane.takes_any(&spec.patterns);
+            let (had, has) = (before.filter(of_lane).is_some(), now.filter(of_lane));
+            if had || has.is_some() {
                 let line = self.lines.entry(lane).or_default();
                 line.change(asker, |jobs| match has {
-                    true => _ = jobs.insert(job, Work::of(lane, spec)),
-                    false => _ = jobs.remove(&job),
+                    Some(spec) => _ = jobs.insert(job, Work::of(lane, spec)),
+                    None => _ = jobs.remove(&job),
                 });
             }
         }
@@ -246,7 +228,7 @@ mod tests {
     fn line(jobs: &[(i64, i64, &str)]) -> SplitLine {
         let mut line = SplitLine::default();
         for &(job, of, text) in jobs {
-            line.insert(JobId(job), &JobSpec::for_tests(&[text], Some(asker(of))));
+            line.change(JobId(job), None, Some(&JobSpec::for_tests(&[text], Some(asker(of)))));
         }
         line
     }
@@ -283,7 +265,7 @@ mod tests {
         let first: Vec<i64> = (0..4).map(|_| turn(&mut line)).collect();
         assert_eq!(first, [5, 6, 7, 8]);
         for job in [11, 12] {
-            line.insert(JobId(job), &JobSpec::for_tests(&["pppp"], Some(asker(11))));
+            line.change(JobId(job), None, Some(&JobSpec::for_tests(&["pppp"], Some(asker(11)))));
         }
         let next: Vec<i64> = (0..6).map(|_| turn(&mut line)).collect();
         assert_eq!(next, [9, 10, 11, 5, 6, 7]);
@@ -298,7 +280,7 @@ mod tests {
         assert_eq!((line.len(), line.askers(), line.askers_before(asker(2))), (3, 2, Some(1)));
         line.take_turn(Lane::All, &Seats::default());
         for (job, of, text) in [(2, 1, "qqqqqq"), (1, 1, "qq"), (3, 2, "qqqq")] {
-            line.remove(JobId(job), &JobSpec::for_tests(&[text], Some(asker(of))));
+            line.change(JobId(job), Some(&JobSpec::for_tests(&[text], Some(asker(of)))), None);
         }
         assert_eq!((line.len(), line.askers(), line.new_askers()), (0, 0, 0));
         for one in line.lines.values() {

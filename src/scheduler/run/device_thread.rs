@@ -16,6 +16,7 @@ use super::device_threads::DeviceOpener;
 use super::health::{Health, LastLaunch, Record};
 use super::pool::{NextStep, Pool, PoolDevice};
 use super::verify::{CollectedLaunch, Delivered, reach};
+use super::watch::Watch;
 use crate::backoff::Backoff;
 use crate::fault;
 use crate::key::StartPoint;
@@ -26,13 +27,13 @@ use crate::scheduler::plan::pass::Pass;
 use crate::scheduler::plan::profile::{Compared, DeviceRates, Lane};
 use crate::scheduler::plan::rest::Duty;
 use crate::search::{Calibrations, DeviceId, Expected, Launch, SearchError, SearchOptions, Searcher};
-use crate::vault::{StartId, Vault, VaultError};
+use crate::vault::{StartId, Vault};
+use anyhow::bail;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
-use thiserror::Error;
 
 /// The time that an idle device compares whole keys before that rate is measured.
 const WARM_UP_WHOLE: Duration = Duration::from_millis(100);
@@ -44,27 +45,12 @@ const FIRST_RETRY_PAUSE: Duration = Duration::from_secs(1);
 const LAST_RETRY_PAUSE: Duration = Duration::from_secs(300);
 /// A device that has worked this long pauses only [`FIRST_RETRY_PAUSE`] after its next failure.
 const RECOVERED_AFTER: Duration = Duration::from_secs(60);
+/// Time between two questions to the [`Watch`].
+const WATCH_EVERY: Duration = Duration::from_millis(500);
 /// The longest sleep of an idle thread before it checks for new work, or for the end.
 const IDLE_CHECK_EVERY: Duration = Duration::from_millis(500);
 /// The longest sleep of a thread before it checks for the end, while its device pauses or rests.
 const END_CHECK_EVERY: Duration = Duration::from_millis(50);
-
-/// Why a device was taken out of use.
-#[derive(Debug, Error)]
-enum Failure {
-    /// The device failed.
-    #[error(transparent)]
-    Search(#[from] SearchError),
-    /// No start point can be drawn.
-    #[error(transparent)]
-    Vault(#[from] VaultError),
-    /// The device's claims are not believed, for this reason.
-    #[error("{0}")]
-    Distrusted(String),
-    /// The device's thread panicked.
-    #[error("its thread panicked, as the log says; it is tried again, and a newer version or driver may help")]
-    Panicked,
-}
 
 /// A launch submitted and not yet collected.
 struct InFlight {
@@ -84,6 +70,8 @@ pub struct DeviceThread {
     pub stands_in_for: Vec<Arc<Record>>,
     /// The health and counters of the device.
     pub record: Arc<Record>,
+    /// Decides when the device rests; `None` if nothing makes it rest.
+    pub watch: Option<Watch>,
     /// The pool of open jobs.
     pub pool: Arc<Pool>,
     /// The vault, which draws start points.
@@ -111,7 +99,7 @@ impl DeviceThread {
                 None => self.work(None),
             };
             let Err(failure) = ended else { return };
-            self.record.take_out(failure.to_string());
+            self.record.lock().view.health = Health::Out(failure.to_string());
             if self.pool.is_closed() {
                 // At the end of the process, the driver may shut down before this thread ends.
                 tracing::debug!(device = %self.id, %failure, "a device failed at the end");
@@ -131,7 +119,7 @@ impl DeviceThread {
     }
 
     /// Searches until the pool closes or the device fails.
-    fn work(&self, open: Option<Box<dyn Searcher>>) -> Result<(), Failure> {
+    fn work(&self, open: Option<Box<dyn Searcher>>) -> anyhow::Result<()> {
         let mut in_flight = VecDeque::new();
         let search = || {
             let mut searcher = match (open, &self.opener) {
@@ -142,7 +130,9 @@ impl DeviceThread {
             self.record.put_back(&*searcher);
             self.search(searcher.as_mut(), &mut in_flight)
         };
-        let result = catch_unwind(AssertUnwindSafe(search)).unwrap_or(Err(Failure::Panicked));
+        let result = catch_unwind(AssertUnwindSafe(search)).unwrap_or_else(|_| {
+            bail!("its thread panicked, as the log says; it is tried again, and a newer version or driver may help")
+        });
         // Launches in flight are dropped with their start points. Nothing is lost: the search has
         // no memory.
         for launch in in_flight {
@@ -151,7 +141,7 @@ impl DeviceThread {
         result
     }
 
-    fn search(&self, searcher: &mut dyn Searcher, in_flight: &mut VecDeque<InFlight>) -> Result<(), Failure> {
+    fn search(&self, searcher: &mut dyn Searcher, in_flight: &mut VecDeque<InFlight>) -> anyhow::Result<()> {
         let trial = Arc::new(Pass::canary_alone(None));
         let mut held = self.pool.add_device(self.lane);
         // A device whose rates are not kept is measured before it gets jobs.
@@ -159,11 +149,16 @@ impl DeviceThread {
         let calibrations = &self.options.calibrations;
         let mut first = FirstRates::new(searcher, &self.record, &mut held, calibrations, holds_jobs);
         let warm_up = || PlannedLaunch::warm_up(Arc::clone(&trial));
-        let duty = Duty::new(self.record.share());
-        let mut timing = Timing { busy_since: Instant::now(), measure_from: first.measure_from(), whole: None, duty };
+        let (now, duty) = (Instant::now(), Duty::new(self.record.lock().share));
+        let mut timing =
+            Timing { busy_since: now, watched: now, measure_from: first.measure_from(), whole: None, duty };
         loop {
             if self.roster.as_ref().is_some_and(|(roster, name)| roster.is_condemned(name)) {
                 return Ok(());
+            }
+            if let Some(watch) = self.watch.as_ref().filter(|_| timing.watched.elapsed() >= WATCH_EVERY) {
+                watch.look(&self.record);
+                timing.watched = Instant::now();
             }
             // A device may change the number of its launches in flight.
             held.set_device(searcher.starts() * searcher.in_flight().max(1), searcher.early_stop());
@@ -221,7 +216,7 @@ impl DeviceThread {
         searcher: &mut dyn Searcher,
         in_flight: &mut VecDeque<InFlight>,
         planned: PlannedLaunch,
-    ) -> Result<(), Failure> {
+    ) -> anyhow::Result<()> {
         let pass = Arc::clone(&planned.pass);
         reach(fault::before, &pass, "draw");
         let starts = self.vault.open_starts(searcher.starts(), pass.half.as_ref())?;
@@ -242,7 +237,7 @@ impl DeviceThread {
         in_flight: &mut VecDeque<InFlight>,
         held: &mut PoolDevice,
         timing: &mut Timing,
-    ) -> Result<(), Failure> {
+    ) -> anyhow::Result<()> {
         let pass = &in_flight.front().expect("a launch was submitted").planned.pass;
         reach(fault::before, pass, "collect");
         let report = searcher.collect()?;
@@ -259,11 +254,13 @@ impl DeviceThread {
         timing.busy_since = now;
         if let Some(stretch) = stretch {
             let (starts, candidates) = (starts.len(), report.candidates);
-            self.record.note_launch(LastLaunch { starts, candidates, stretch, early_stop: searcher.early_stop() });
+            let last = LastLaunch { starts, candidates, stretch, early_stop: searcher.early_stop() };
+            self.record.lock().last = Some(last);
         }
         match wall.filter(|_| !report.is_cut_short) {
             Some(wall) => self.record.add_measurement(compared, report.candidates, wall),
-            None => self.record.add_warm_up(report.candidates),
+            // They do not affect the rate.
+            None => self.record.lock().view.candidates += report.candidates,
         }
         let launch = CollectedLaunch { device: self.at, pass: planned.pass, starts, report };
         // Sending cannot fail: the verifier ends after all devices.
@@ -272,10 +269,10 @@ impl DeviceThread {
     }
 
     /// Fails if the verifier has found that the device's claims cannot be believed.
-    fn believed(&self) -> Result<(), Failure> {
+    fn believed(&self) -> anyhow::Result<()> {
         match self.record.view().health {
             Health::Working => Ok(()),
-            Health::Out(reason) => Err(Failure::Distrusted(reason)),
+            Health::Out(reason) => bail!(reason),
         }
     }
 
@@ -312,9 +309,9 @@ impl DeviceThread {
     }
 
     fn idle(&self, held: &PoolDevice) {
-        self.record.set_idle(true);
+        self.record.lock().idle = true;
         self.pool.wait(held, IDLE_CHECK_EVERY);
-        self.record.set_idle(false);
+        self.record.lock().idle = false;
     }
 
     /// Sleeps until the pause is over or the pool closes.
@@ -430,6 +427,8 @@ pub(super) struct Timing {
     /// When the device began to work after a break, or ended the previous launch. The time since
     /// then is the wall time of the next launch.
     pub busy_since: Instant,
+    /// When the [`Watch`] was last asked.
+    pub watched: Instant,
     /// When the warm-up ends.
     pub measure_from: Instant,
     /// The measurement of whole keys, once it began.

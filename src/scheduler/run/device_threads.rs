@@ -18,7 +18,8 @@ use crate::scheduler::plan::prospects::Serving;
 use crate::scheduler::plan::rest::Rest;
 use crate::search::cpu::KernelChoice;
 use crate::search::{
-    self, DeviceChoice, DeviceId, DeviceInfo, SearchError, SearchOptions, Searcher, Sensors, Surroundings, cuda,
+    self, DeviceChoice, DeviceId, DeviceInfo, Restraints, SearchError, SearchOptions, Searcher, Sensors, Surroundings,
+    cuda,
 };
 use crate::vault::Vault;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,7 +32,8 @@ pub struct DeviceThreads {
     devices: Mutex<Vec<DeviceEntry>>,
     /// Locked while a device is added, so that each device has one thread at a time.
     attaching: Mutex<()>,
-    watch: Option<(Arc<Watch>, JoinHandle<()>)>,
+    /// What attached devices keep to: the hours. Their own machines watch power supply and heat.
+    for_attached: (Restraints, Arc<Surroundings>),
 }
 
 struct DeviceEntry {
@@ -66,12 +68,7 @@ impl DeviceThreads {
             record
         };
         let records: Vec<Arc<Record>> = opened.iter().map(record).collect();
-        let share = |record: &Record| options.restraints.caps_of(record.view().id).share;
-        records.iter().for_each(|record| record.set_share(share(record).unwrap_or(1.0)));
-        let watch = Watch::new(&options.restraints, Arc::new(surroundings), &records).map(|watch| {
-            let watch = Arc::new(watch);
-            (Arc::clone(&watch), watch.spawn(Arc::clone(&pool), roster.clone()))
-        });
+        let surroundings = Arc::new(surroundings);
         let gpus: Vec<Arc<Record>> = opened
             .iter()
             .zip(&records)
@@ -81,6 +78,9 @@ impl DeviceThreads {
         let start = |(at, opened): (usize, OpenedDevice)| {
             let OpenedDevice { info, searcher, options, is_side } = opened;
             let record = Arc::clone(&records[at]);
+            let share = options.restraints.caps_of(info.id).share.unwrap_or(1.0);
+            record.set_share(share);
+            let watch = Watch::new(&options.restraints, Arc::clone(&surroundings), &record);
             let lane = match (has_gpu, info.id) {
                 (false, _) => Lane::All,
                 (true, DeviceId::Cpu) => Lane::Easy,
@@ -92,6 +92,7 @@ impl DeviceThreads {
                 lane,
                 stands_in_for: if info.id == DeviceId::Cpu { gpus.clone() } else { Vec::new() },
                 record: Arc::clone(&record),
+                watch,
                 pool: Arc::clone(&pool),
                 vault: vault.clone(),
                 launches: launches.clone(),
@@ -108,7 +109,8 @@ impl DeviceThreads {
             DeviceEntry { record, is_side, thread: Some(thread.expect("the system starts threads")) }
         };
         let devices = Mutex::new(opened.into_iter().enumerate().map(start).collect());
-        Ok(DeviceThreads { devices, attaching: Mutex::default(), watch })
+        let hours = Restraints { hours: options.restraints.hours.clone(), ..Restraints::default() };
+        Ok(DeviceThreads { devices, attaching: Mutex::default(), for_attached: (hours, surroundings) })
     }
 
     /// Adds a device that can come and go. It searches patterns hard enough for a GPU, in the
@@ -138,15 +140,15 @@ impl DeviceThreads {
         let known = devices.iter().position(is_known);
         let at = known.unwrap_or(devices.len());
         let record = known.map_or_else(|| Arc::new(Record::new(&info)), |at| Arc::clone(&devices[at].record));
-        if let (None, Some((watch, _))) = (known, &self.watch) {
-            watch.add_attached(&record);
-        }
+        let (hours, surroundings) = &self.for_attached;
+        let watch = Watch::new(hours, Arc::clone(surroundings), &record);
         let device = DeviceThread {
             at,
             id: info.id,
             lane: Lane::Hard,
             stands_in_for: Vec::new(),
             record: Arc::clone(&record),
+            watch,
             pool,
             vault,
             launches,
@@ -178,7 +180,7 @@ impl DeviceThreads {
     pub fn serving(&self) -> Option<Serving> {
         let mut serving: Option<Serving> = None;
         for record in self.working() {
-            let (Some(Rate(rate)), Some(last)) = (record.rate(), record.last_launch()) else { continue };
+            let (Some(Rate(rate)), Some(last)) = (record.rate(), record.lock().last) else { continue };
             let rate = rate * record.part();
             let lane = if record.view().id == DeviceId::Cpu { Lane::All } else { Lane::Hard };
             let all = serving.get_or_insert(Serving {
@@ -214,7 +216,17 @@ impl DeviceThreads {
     pub fn devices_with_sensors(&self) -> Vec<(DeviceStatus, Sensors)> {
         let devices = self.lock();
         let main = devices.iter().filter(|device| !device.is_side);
-        main.map(|device| (device.record.view(), device.record.sensors())).collect()
+        main.map(|device| (device.record.view(), device.record.lock().sensors.clone())).collect()
+    }
+
+    /// Each device of [`DeviceThreads::devices`] that has a readable counter of energy, with the
+    /// joules used since it was first read.
+    pub fn energy(&self) -> Vec<(DeviceId, f64)> {
+        let devices = self.lock();
+        let main = devices.iter().filter(|device| !device.is_side).map(|device| Arc::clone(&device.record));
+        let records: Vec<Arc<Record>> = main.collect();
+        drop(devices);
+        records.iter().filter_map(|record| Some((record.view().id, record.read_energy()?))).collect()
     }
 
     /// The reason why all working devices rest: that of the device that goes on first. `None` if
@@ -230,7 +242,7 @@ impl DeviceThreads {
 
     /// Whether every device is measured, has nothing in flight and waits for work.
     pub fn are_idle(&self) -> bool {
-        self.lock().iter().all(|device| device.record.is_idle())
+        self.lock().iter().all(|device| device.record.lock().idle)
     }
 
     /// Waits for every thread to end. The pool must be closed.
@@ -240,9 +252,6 @@ impl DeviceThreads {
                 // A panic is caught and logged inside the thread.
                 let _ = thread.join();
             }
-        }
-        if let Some((_, watch)) = self.watch.take() {
-            let _ = watch.join();
         }
     }
 
@@ -392,7 +401,10 @@ fn opened(searcher: Box<dyn Searcher>, options: &SearchOptions) -> OpenedDevice 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Clock;
+    use crate::hours::Hours;
     use crate::scheduler::tests::{FakeDevice, device};
+    use crate::search::{Caps, RemoteId};
 
     /// The devices that are opened, or tried again later, on a machine with `gpus` GPUs and a
     /// processor without IFMA. The GPUs in `bad` do not open.
@@ -441,6 +453,47 @@ mod tests {
         );
         assert_eq!(names(CudaOrdinal(2), auto, 3, &[1]).unwrap(), ["cuda:2", "cpu beside"]);
         assert_eq!(names(Cpu, auto, 3, &[]).unwrap(), ["cpu"]);
+    }
+
+    #[test]
+    fn an_attached_device_keeps_the_hours_and_not_the_battery_or_the_share_of_this_machine() {
+        let (sys, clock, pool) = (tempfile::tempdir().unwrap(), Clock::at(23 * 3600), Arc::new(Pool::default()));
+        let supply = sys.path().join("class/power_supply/BAT0");
+        std::fs::create_dir_all(&supply).unwrap();
+        for (file, text) in [("type", "Battery\n"), ("status", "Discharging\n")] {
+            std::fs::write(supply.join(file), text).unwrap();
+        }
+        let restraints = Restraints {
+            hours: Some(Hours::parse("22:00-07:00", "UTC").unwrap()),
+            pause_on_battery: true,
+            caps: Caps { share: Some(0.5), ..Caps::default() },
+            ..Restraints::default()
+        };
+        let options = SearchOptions { restraints, ..SearchOptions::default() };
+        let opener = DeviceOpener::new(|| Err("none".to_owned()), |id, _| Ok(Box::new(FakeDevice(device(id)))));
+        let (surroundings, vault) =
+            (Surroundings::below(sys.path(), clock.clone()), Vault::without_identity().unwrap());
+        // Nobody verifies them.
+        let (launches, _) = std::sync::mpsc::sync_channel(64);
+        let (all, sender) = ((Arc::clone(&pool), vault.clone()), launches.clone());
+        let mut threads =
+            DeviceThreads::start(&options, opener, surroundings, all.0, all.1, sender, Roster::default()).unwrap();
+        let id = DeviceId::Remote(RemoteId { worker: "ann".parse().unwrap(), device: 0 });
+        threads.attach(Box::new(FakeDevice(device(id))), Arc::clone(&pool), vault, launches);
+        let rests = || {
+            let devices = threads.devices();
+            let rest = |at: usize| devices[at].rest.as_ref().map(Rest::name);
+            ([rest(0), rest(1)], [devices[0].part, devices[1].part])
+        };
+        assert_eq!(rests(), ([Some("battery"), None], [0.5, 1.0]));
+        clock.set(7 * 3600 + 86_400);
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while rests().0 != [Some("hours"); 2] {
+            assert!(std::time::Instant::now() < until, "{:?}", rests());
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        pool.close();
+        threads.join();
     }
 
     #[test]

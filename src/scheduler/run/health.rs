@@ -18,43 +18,53 @@ const AVERAGED_OVER: f64 = 1.0;
 /// The record of a device, written by its thread and by the verifier.
 #[derive(Debug)]
 pub struct Record {
-    inner: Mutex<Inner>,
+    inner: Mutex<DeviceRecord>,
+    energy: Mutex<EnergyMeter>,
 }
 
+/// The energy that a device has used.
+#[derive(Debug, Default)]
+struct EnergyMeter {
+    /// Joules since the first reading.
+    joules: f64,
+    /// The last value of the device's counter; `None` before the first reading.
+    counter: Option<f64>,
+}
+
+/// What is recorded of a device.
 #[derive(Debug)]
-struct Inner {
-    view: DeviceStatus,
-    sensors: Sensors,
+pub struct DeviceRecord {
+    /// The state of the device, as displays have it.
+    pub view: DeviceStatus,
+    /// The sensors of the device, without values before it is open.
+    pub sensors: Sensors,
     canaries: Canaries,
-    /// Why the device's claims are no longer believed.
-    verdict: Option<String>,
     /// Candidates and their wall time in seconds, averaged: for top words, for whole keys.
     averages: [(f64, f64); 2],
     /// The rate where whole keys are compared.
     whole_keys_rate: Option<Rate>,
-    last: Option<LastLaunch>,
-    idle: bool,
-    /// The share of the device's time in which the operator lets it search.
-    share: f64,
+    /// The last launch.
+    pub last: Option<LastLaunch>,
+    /// Whether the device waits for work.
+    pub idle: bool,
+    /// The share of its time in which the operator lets it search.
+    pub share: f64,
 }
 
 impl Record {
     /// The record of a device that works and has not searched yet.
     pub fn new(info: &DeviceInfo) -> Record {
-        let view = DeviceStatus::new(info.id, info.name.clone(), info.kernel.clone(), info.threads);
-        Record {
-            inner: Mutex::new(Inner {
-                view,
-                sensors: Sensors::unknown(),
-                canaries: Canaries::default(),
-                verdict: None,
-                averages: [(0.0, 0.0); 2],
-                whole_keys_rate: None,
-                last: None,
-                idle: false,
-                share: 1.0,
-            }),
-        }
+        let inner = Mutex::new(DeviceRecord {
+            view: DeviceStatus::new(info.id, info.name.clone(), info.kernel.clone(), info.threads),
+            sensors: Sensors::unknown(),
+            canaries: Canaries::default(),
+            averages: [(0.0, 0.0); 2],
+            whole_keys_rate: None,
+            last: None,
+            idle: false,
+            share: 1.0,
+        });
+        Record { inner, energy: Mutex::default() }
     }
 
     /// The current state of the device.
@@ -86,21 +96,6 @@ impl Record {
         inner.whole_keys_rate = inner.whole_keys_rate.or(kept.whole_keys);
     }
 
-    /// Remembers the last launch.
-    pub fn note_launch(&self, last: LastLaunch) {
-        self.lock().last = Some(last);
-    }
-
-    /// The last launch.
-    pub fn last_launch(&self) -> Option<LastLaunch> {
-        self.lock().last
-    }
-
-    /// Counts `candidates` of the warm-up. They do not affect the rate.
-    pub fn add_warm_up(&self, candidates: u64) {
-        self.lock().view.candidates += candidates;
-    }
-
     /// Counts `candidates` tested in `wall` time, and adapts the rate of launches of this kind.
     pub fn add_measurement(&self, compared: Compared, candidates: u64, wall: Duration) {
         let mut inner = self.lock();
@@ -116,33 +111,20 @@ impl Record {
         }
     }
 
-    /// Counts hits that verified.
-    pub fn add_hits(&self, hits: u64) {
-        self.lock().view.hits += hits;
-    }
-
     /// Counts the wrong hits and canary hits of a launch. Takes the device out of use if its claims
     /// cannot be believed.
     pub fn judge(&self, hits_wrong: u64, canary_expected: f64, canary_found: u64) {
         let mut inner = self.lock();
         inner.view.hits_wrong += hits_wrong;
         let disproved = inner.canaries.note(canary_expected, canary_found);
-        if inner.view.hits_wrong >= WRONG_HITS_ALLOWED {
-            inner.verdict = Some(format!("{} of its hits were wrong", inner.view.hits_wrong));
-        } else if let Some(reason) = disproved {
-            if inner.verdict.is_none() {
-                inner.tell_of_verdict(&reason);
-            }
-            inner.verdict = Some(reason);
+        if let Some(reason) = disproved.as_ref().filter(|_| inner.view.health == Health::Working) {
+            inner.tell_of_verdict(reason);
         }
-        if let Some(reason) = inner.verdict.clone() {
+        let wrong = (inner.view.hits_wrong >= WRONG_HITS_ALLOWED)
+            .then(|| format!("{} of its hits were wrong", inner.view.hits_wrong));
+        if let Some(reason) = wrong.or(disproved) {
             inner.view.health = Health::Out(reason);
         }
-    }
-
-    /// Takes the device out of use for this reason.
-    pub fn take_out(&self, reason: String) {
-        self.lock().view.health = Health::Out(reason);
     }
 
     /// Puts the device back in use with a clean record. Its candidates stay counted.
@@ -157,29 +139,25 @@ impl Record {
         inner.view.kernel = info.kernel.clone();
         inner.view.health = Health::Working;
         inner.view.hits_wrong = 0;
-        inner.verdict = None;
         inner.canaries = Canaries::default();
     }
 
-    #[cfg(test)]
-    pub fn set_sensors(&self, sensors: Sensors) {
-        self.lock().sensors = sensors;
-    }
-
-    /// The sensors of the device, without values before it is open.
-    pub fn sensors(&self) -> Sensors {
-        self.lock().sensors.clone()
+    /// Reads the device's counter of energy. Returns the joules used since it was first read; `None`
+    /// if it cannot be read. Takes some milliseconds, and longer the first time.
+    pub fn read_energy(&self) -> Option<f64> {
+        let mut meter = self.energy.lock().unwrap_or_else(PoisonError::into_inner);
+        let sensors = self.lock().sensors.clone();
+        let counter = sensors.joules()?;
+        let before = meter.counter.replace(counter).unwrap_or(counter);
+        // A device that is opened again has a counter that begins again.
+        meter.joules += if counter < before { counter } else { counter - before };
+        Some(meter.joules)
     }
 
     /// Sets the share of its time in which the device searches.
     pub fn set_share(&self, share: f64) {
         let mut inner = self.lock();
         (inner.share, inner.view.part) = (share, share);
-    }
-
-    /// The share of its time in which the device searches.
-    pub fn share(&self) -> f64 {
-        self.lock().share
     }
 
     /// Sets why the device rests, and the share of its time that heat leaves. Returns the previous
@@ -207,27 +185,18 @@ impl Record {
         inner.view.warnings.push(warning);
     }
 
-    /// Sets whether the device waits for work.
-    pub fn set_idle(&self, idle: bool) {
-        self.lock().idle = idle;
-    }
-
-    /// Whether the device waits for work.
-    pub fn is_idle(&self) -> bool {
-        self.lock().idle
-    }
-
     /// Whether the device was taken out.
     pub fn is_out(&self) -> bool {
         self.lock().view.health != Health::Working
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    /// The record. It must be locked for a moment only.
+    pub fn lock(&self) -> MutexGuard<'_, DeviceRecord> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Inner {
+impl DeviceRecord {
     /// Warns the operator, who may not notice: the device is soon tried again and then seems to
     /// work. Replaces the warning about an earlier verdict.
     fn tell_of_verdict(&mut self, reason: &str) {
@@ -421,11 +390,23 @@ impl Shortfall {
 mod tests {
     use super::*;
     use crate::scheduler::tests::{FakeDevice, device, poisson};
-    use crate::search::DeviceId;
+    use crate::search::{DeviceId, SensorValues};
     use rand::rngs::StdRng;
 
     fn record() -> Record {
         Record::new(&device(DeviceId::Cpu))
+    }
+
+    #[test]
+    fn a_device_with_a_counter_tells_its_energy_also_when_it_is_opened_again() {
+        let (record, sensors) = (record(), Sensors::unknown());
+        record.lock().sensors = sensors.clone();
+        let read = |joules| {
+            sensors.tell(SensorValues::default(), joules);
+            record.read_energy()
+        };
+        let counters = [None, Some(100.0), None, Some(400.0), Some(0.0), Some(50.0)];
+        assert_eq!(counters.map(read), [None, Some(0.0), None, Some(300.0), Some(300.0), Some(350.0)]);
     }
 
     #[test]

@@ -224,15 +224,21 @@ fn measure_with(
     }
     threads.join();
     let devices = threads.devices();
-    if let Some(Health::Out(reason)) = devices.iter().map(|device| &device.health).find(|h| **h != Health::Working) {
-        return Err(MeasureError::Device(reason.clone()));
-    }
+    all_work(&devices)?;
     let wall = ended - began;
     let joules = watts.flatten().map(|watts| watts * wall.as_secs_f64());
     let clocks = clocks.into_iter().chain(std::iter::repeat(None));
     let hardware =
         sensors.iter().zip(clocks).map(|(device, megahertz)| Hardware { driver: device.driver(), megahertz });
     Ok(Measurement { joules, hardware: hardware.collect(), ..evaluate(launches, devices, characters, wall) })
+}
+
+/// Fails if a device was taken out of use.
+fn all_work(devices: &[DeviceStatus]) -> Result<(), MeasureError> {
+    devices.iter().try_for_each(|device| match &device.health {
+        Health::Working => Ok(()),
+        Health::Out(reason) => Err(MeasureError::Device(reason.clone())),
+    })
 }
 
 /// Waits for every device's first measured rate.
@@ -242,10 +248,7 @@ fn first_rate(threads: &DeviceThreads, launches: &mpsc::Receiver<Delivered>) -> 
         // The warm-up's launches are not part of the trial.
         let _ = launches.recv_timeout(Duration::from_millis(10));
         let devices = threads.devices();
-        if let Some(Health::Out(reason)) = devices.iter().map(|device| &device.health).find(|h| **h != Health::Working)
-        {
-            return Err(MeasureError::Device(reason.clone()));
-        }
+        all_work(&devices)?;
         if devices.iter().all(|device| device.rate.is_some()) && threads.are_idle() {
             while launches.try_recv().is_ok() {}
             return Ok(threads.rate().unwrap_or_default());

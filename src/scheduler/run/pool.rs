@@ -2,15 +2,13 @@
 
 use crate::job::{Asker, BestSearch, JobId, JobSpec, Priority};
 use crate::pattern::{Pattern, Rate};
-use crate::scheduler::plan::device_plan::{DevicePlan, LaneTotals, PlannedLaunch, SharedPasses};
+use crate::scheduler::plan::device_plan::{DevicePlan, LaneTotals, PlannedLaunch, PoolPlans};
 use crate::scheduler::plan::jobs::OpenJobs;
 use crate::scheduler::plan::pass::Pass;
 use crate::scheduler::plan::profile::{Compared, DeviceRates, Lane};
 use crate::scheduler::plan::prospects::{Serving, Shares, WaitEstimate};
-use crate::scheduler::plan::split_line::Seats;
 use crate::search::LaunchReport;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,7 +17,7 @@ use std::time::Duration;
 pub struct Pool {
     state: Mutex<PoolState>,
     changed: Condvar,
-    devices: Arc<PoolDevices>,
+    devices: SubscribedDevices,
     /// Whether every candidate is tested against every pattern, regardless of how many keys a start
     /// point can yield.
     exhaustive: bool,
@@ -28,7 +26,7 @@ pub struct Pool {
 #[derive(Debug, Default)]
 struct PoolState {
     jobs: OpenJobs,
-    shared: SharedPasses,
+    plans: PoolPlans,
     closed: bool,
     /// Whether the operator has paused the search.
     paused: bool,
@@ -58,7 +56,7 @@ impl Pool {
 
     /// Adds a job. Replaces a job of the same number.
     pub fn insert(&self, job: JobId, mut spec: JobSpec) {
-        spec.begin(self.devices.totals(Lane::All).rate.map(Rate));
+        spec.begin(totals(&self.devices, Lane::All).rate.map(Rate));
         self.change(|state| state.jobs.insert(job, spec));
     }
 
@@ -72,15 +70,13 @@ impl Pool {
     /// devices together had searched it. Returns the jobs whose search is over
     /// ([`BestSearch::is_over`]).
     pub fn count(&self, pass: &Pass, candidates: u64) -> Vec<JobId> {
-        let rate = self.devices.totals(Lane::All).rate;
-        let mut state = self.lock();
-        if !state.jobs.has_best() {
+        if pass.timed.is_empty() {
             return Vec::new();
         }
+        let rate = totals(&self.devices, Lane::All).rate;
         let time = rate.and_then(|rate| Duration::try_from_secs_f64(candidates as f64 / rate).ok());
-        let searched: Vec<JobId> =
-            state.jobs.best().map(|(job, _)| job).filter(|&job| pass.searches_for(job)).collect();
-        searched.into_iter().filter(|&job| state.jobs.count(job, time.unwrap_or_default())).collect()
+        let mut state = self.lock();
+        pass.timed.keys().copied().filter(|&job| state.jobs.count(job, time.unwrap_or_default())).collect()
     }
 
     /// The open jobs without a target, with their best keys so far.
@@ -137,14 +133,18 @@ impl Pool {
 
     /// Creates the plan of a device of this lane.
     pub fn add_device(&self, lane: Lane) -> PoolDevice {
-        PoolDevice::new(DevicePlan::new(lane, self.exhaustive), Arc::clone(&self.devices))
+        let mut devices = lock(&self.devices);
+        let number = devices.last_key_value().map_or(0, |(last, _)| last + 1);
+        devices.insert(number, SubscribedDevice { lane, rate: None, in_flight: 0 });
+        let plan = DevicePlan::new(lane, self.exhaustive);
+        PoolDevice { plan, devices: Arc::clone(&self.devices), number, part: 1.0 }
     }
 
     /// The next step of the device with these rates.
     pub fn next(&self, subscription: &mut PoolDevice, rates: impl Into<DeviceRates>) -> NextStep {
         let (lane, rates) = (subscription.plan.lane(), rates.into());
         subscription.note_rate(rates);
-        let totals = self.devices.totals(lane);
+        let totals = totals(&self.devices, lane);
         let mut state = self.lock();
         if state.closed {
             return NextStep::End;
@@ -152,15 +152,17 @@ impl Pool {
         if state.paused {
             return NextStep::Wait;
         }
-        let PoolState { jobs, shared, .. } = &mut *state;
-        subscription.plan.next(jobs, shared, totals, rates).map_or(NextStep::Wait, NextStep::Search)
+        let PoolState { jobs, plans, .. } = &mut *state;
+        subscription.plan.next(jobs, plans, totals, rates).map_or(NextStep::Wait, NextStep::Search)
     }
 
     /// The open jobs and their shares of the devices, from the view of this asker.
     pub fn shares(&self, asker: Asker) -> Shares {
-        let totals = self.devices.totals(Lane::All);
+        let rate = totals(&self.devices, Lane::All).rate;
         let state = self.lock();
-        Shares::new(&state.jobs, &seats(&state, totals), asker)
+        // Those on a device that searches all patterns.
+        let seats = state.jobs.split_line().seats(Lane::All, rate);
+        Shares::new(&state.jobs, &seats, asker)
     }
 
     /// Number of askers of split jobs who have had no turn while waiting.
@@ -202,33 +204,30 @@ impl Pool {
     }
 }
 
-/// The seats from which askers are answered: those on a device that searches all patterns.
-fn seats(state: &PoolState, totals: LaneTotals) -> Seats {
-    state.jobs.split_line().seats(Lane::All, totals.rate)
+/// The subscribed devices, by subscription number.
+type SubscribedDevices = Arc<Mutex<BTreeMap<usize, SubscribedDevice>>>;
+
+/// The figures of a device that the plans of other devices and the shares told to askers need.
+#[derive(Debug)]
+struct SubscribedDevice {
+    lane: Lane,
+    /// Candidates per second; `None` before the first measurement.
+    rate: Option<f64>,
+    /// Start points that may be in flight at once.
+    in_flight: usize,
 }
 
-/// The subscribed devices.
-#[derive(Debug, Default)]
-pub(super) struct PoolDevices {
-    /// Start points that may be in flight at once, on all devices.
-    in_flight: AtomicUsize,
-    subscribed: AtomicUsize,
-    /// Lane and rate of each measured device, in candidates per second, by subscription number.
-    rates: Mutex<BTreeMap<usize, (Lane, f64)>>,
+fn lock(devices: &SubscribedDevices) -> MutexGuard<'_, BTreeMap<usize, SubscribedDevice>> {
+    devices.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl PoolDevices {
-    /// The devices of one lane. [`Lane::All`] means those of every lane.
-    pub fn totals(&self, lane: Lane) -> LaneTotals {
-        let rates = self.rates();
-        let of_lane = rates.values().filter(|(other, _)| lane == Lane::All || lane == *other);
-        let rate: f64 = of_lane.map(|(_, rate)| rate).sum();
-        LaneTotals { in_flight: self.in_flight.load(Ordering::Relaxed), rate: (rate > 0.0).then_some(rate) }
-    }
-
-    fn rates(&self) -> MutexGuard<'_, BTreeMap<usize, (Lane, f64)>> {
-        self.rates.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// The devices of one lane. [`Lane::All`] means those of every lane.
+fn totals(devices: &SubscribedDevices, lane: Lane) -> LaneTotals {
+    let devices = lock(devices);
+    let of_lane = devices.values().filter(|device| lane == Lane::All || lane == device.lane);
+    let rate: f64 = of_lane.filter_map(|device| device.rate).sum();
+    let in_flight = devices.values().map(|device| device.in_flight).sum();
+    LaneTotals { in_flight, rate: (rate > 0.0).then_some(rate) }
 }
 
 /// The plan of one device, kept up to date with the pool.
@@ -236,27 +235,19 @@ impl PoolDevices {
 pub struct PoolDevice {
     /// The plan.
     pub plan: DevicePlan,
-    devices: Arc<PoolDevices>,
+    devices: SubscribedDevices,
     /// The number of this subscription.
     number: usize,
-    /// Start points that this device may have in flight.
-    in_flight: usize,
     /// The share of its time that the device can search.
     pub part: f64,
 }
 
 impl PoolDevice {
-    /// The subscription of a further device.
-    pub(super) fn new(plan: DevicePlan, devices: Arc<PoolDevices>) -> PoolDevice {
-        let number = devices.subscribed.fetch_add(1, Ordering::Relaxed);
-        PoolDevice { plan, devices, number, in_flight: 0, part: 1.0 }
-    }
-
     /// Notes the rate of the device, for the plans of other devices and for the shares told to
     /// askers.
     pub fn note_rate(&self, rates: DeviceRates) {
-        if let Some(Rate(rate)) = rates.top_words {
-            self.devices.rates().insert(self.number, (self.plan.lane(), rate * self.part));
+        if let (Some(Rate(rate)), Some(device)) = (rates.top_words, lock(&self.devices).get_mut(&self.number)) {
+            (device.lane, device.rate) = (self.plan.lane(), Some(rate * self.part));
         }
     }
 
@@ -264,21 +255,21 @@ impl PoolDevice {
     /// ([`crate::search::Searcher::early_stop`]).
     pub fn set_device(&mut self, in_flight: usize, early_stop: bool) {
         self.plan.set_early_stop(early_stop);
-        self.devices.in_flight.fetch_add(in_flight, Ordering::Relaxed);
-        self.devices.in_flight.fetch_sub(std::mem::replace(&mut self.in_flight, in_flight), Ordering::Relaxed);
+        if let Some(device) = lock(&self.devices).get_mut(&self.number) {
+            device.in_flight = in_flight;
+        }
     }
 
     /// Records a collected launch over `starts` start points.
     pub fn settle(&mut self, launch: &PlannedLaunch, report: &LaunchReport, starts: usize) {
-        let totals = self.devices.totals(self.plan.lane());
+        let totals = totals(&self.devices, self.plan.lane());
         self.plan.settle(launch, report, starts, totals);
     }
 }
 
 impl Drop for PoolDevice {
     fn drop(&mut self) {
-        self.devices.in_flight.fetch_sub(self.in_flight, Ordering::Relaxed);
-        self.devices.rates().remove(&self.number);
+        lock(&self.devices).remove(&self.number);
     }
 }
 
@@ -286,23 +277,16 @@ impl Drop for PoolDevice {
 mod tests {
     use super::*;
     use crate::pattern::PatternId;
-    use crate::scheduler::plan::pass::{Owner, Pass};
+    use crate::scheduler::tests::{pass, planned};
 
     fn patterns(texts: &[&str]) -> JobSpec {
         JobSpec::for_tests(texts, None)
     }
 
-    fn owners(pool: &Pool, lane: Lane) -> Vec<Owner> {
+    fn jobs(pool: &Pool, lane: Lane) -> Vec<JobId> {
         match pool.next(&mut pool.add_device(lane), None) {
-            NextStep::Search(launch) => launch.pass.owners().to_vec(),
+            NextStep::Search(launch) => launch.pass.jobs(),
             NextStep::Wait | NextStep::End => Vec::new(),
-        }
-    }
-
-    fn pass(pool: &Pool, subscription: &mut PoolDevice) -> Arc<Pass> {
-        match pool.next(subscription, None) {
-            NextStep::Search(launch) => launch.pass,
-            other => panic!("{other:?}"),
         }
     }
 
@@ -311,14 +295,14 @@ mod tests {
         let pool = Pool::default();
         let (easy, hard) = (JobId(1), JobId(2));
         pool.insert(easy, patterns(&["qqq"]));
-        assert!(owners(&pool, Lane::Hard).is_empty(), "an easy job alone leaves a GPU idle");
+        assert!(jobs(&pool, Lane::Hard).is_empty(), "an easy job alone leaves a GPU idle");
         pool.insert(hard, patterns(&["qqqq", "pp"]));
-        assert_eq!(owners(&pool, Lane::Hard), [Owner::Canary, Owner::Job(hard)]);
-        let both = [Owner::Canary, Owner::Job(easy), Owner::Job(hard), Owner::Job(hard)];
-        assert_eq!(owners(&pool, Lane::Easy), both, "four characters are for both");
+        assert_eq!(jobs(&pool, Lane::Hard), [hard]);
+        let both = [easy, hard, hard];
+        assert_eq!(jobs(&pool, Lane::Easy), both, "four characters are for both");
         pool.insert(hard, patterns(&["qqqqq", "pp"]));
-        assert_eq!(owners(&pool, Lane::Easy), both[..3]);
-        assert_eq!(owners(&pool, Lane::All).len(), 4);
+        assert_eq!(jobs(&pool, Lane::Easy), both[..2]);
+        assert_eq!(jobs(&pool, Lane::All).len(), 3);
         let mut held = pool.add_device(Lane::Easy);
         let patterns = |held: &mut PoolDevice| pass(&pool, held).patterns.len();
         assert_eq!(patterns(&mut held), 3);
@@ -350,7 +334,7 @@ mod tests {
             (pool.add_device(Lane::Hard), pool.add_device(Lane::Hard), pool.add_device(Lane::Hard));
         let first = pass(&pool, &mut one);
         assert!(Arc::ptr_eq(&first, &pass(&pool, &mut other)));
-        let NextStep::Search(own) = pool.next(&mut faster, Some(Rate(1e12))) else { panic!("no launch") };
+        let own = planned(&pool, &mut faster, Some(Rate(1e12)));
         assert!(!Arc::ptr_eq(&first, &own.pass), "a faster device has a rarer canary");
         pool.remove(JobId(1));
         pool.insert(JobId(3), patterns(&["pppppp"]));
@@ -365,27 +349,6 @@ mod tests {
         assert_eq!(all.patterns.len(), 3);
         pool.remove(JobId(2));
         assert_eq!(pass(&pool, &mut other).patterns.len(), 2);
-    }
-
-    #[test]
-    fn a_split_job_has_a_pass_of_its_own() {
-        let pool = Pool::default();
-        let asker = Asker([1; 32]);
-        pool.insert(JobId(1), patterns(&["qqqqq"]));
-        pool.insert(JobId(2), JobSpec::for_tests(&["ppppp"], Some(asker)));
-        pool.insert(JobId(3), JobSpec::for_tests(&["qq"], Some(asker)));
-        let mut held = pool.add_device(Lane::Hard);
-        let mut turns = Vec::new();
-        for _ in 0..4 {
-            let pass = pass(&pool, &mut held);
-            turns.push((pass.half.is_some(), pass.owners()[1..].to_vec()));
-        }
-        let count = |job| turns.iter().filter(|(_, owners)| *owners == [Owner::Job(JobId(job))]).count();
-        assert_eq!((count(1), count(2), count(3)), (2, 2, 0), "{turns:?}");
-        assert!(turns.iter().all(|(split, owners)| *split == (*owners == [Owner::Job(JobId(2))])));
-        pool.remove(JobId(1));
-        assert!(pass(&pool, &mut held).half.is_some());
-        assert!(pool.shares(asker).part_of_one_more < pool.shares(Asker([2; 32])).part_of_one_more);
     }
 
     #[test]

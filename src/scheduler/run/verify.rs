@@ -10,7 +10,7 @@ use crate::job::JobId;
 use crate::key::{HalfPoint, StartPoint, VerifiedHit};
 use crate::pattern::{Pattern, PatternId, by_difficulty};
 use crate::roster::Roster;
-use crate::scheduler::plan::pass::{Owner, Pass};
+use crate::scheduler::plan::pass::Pass;
 use crate::search::{ClaimedHit, LaunchReport};
 use crate::vault::{StartId, Vault};
 use std::cell::Cell;
@@ -26,7 +26,7 @@ use std::time::Instant;
 pub struct CollectedLaunch {
     /// Index of the device among all devices.
     pub device: usize,
-    /// The patterns and their owners.
+    /// The patterns and their jobs.
     pub pass: Arc<Pass>,
     /// The start points, in the order of the launch.
     pub starts: Vec<(StartId, StartPoint)>,
@@ -150,8 +150,8 @@ pub(super) fn verify_until(
             verified.hits_right += u64::from(!matches.is_empty());
             for pattern in matches {
                 match launch.pass.owner(pattern) {
-                    Owner::Canary => verified.canary_found += 1,
-                    Owner::Job(job) => found.push(PatternMatch { job, pattern, start: claim.start, hit }),
+                    None => verified.canary_found += 1,
+                    Some(job) => found.push(PatternMatch { job, pattern, start: claim.start, hit }),
                 }
             }
         }
@@ -268,7 +268,7 @@ fn settle(launch: &CollectedLaunch, record: &Record, pool: &Pool, handler: &mut 
     reach(fault::after, &launch.pass, "verify");
     let Some(verified) = verified else { return };
     let expected = launch.report.candidates as f64 * verified.share * launch.pass.canary_chance;
-    record.add_hits(verified.hits_right);
+    record.lock().view.hits += verified.hits_right;
     record.judge(verified.hits_wrong, expected, verified.canary_found);
     if verified.hits_wrong > 0 {
         tracing::warn!(device = %record.view().id, wrong = verified.hits_wrong, "hits that match nothing were dropped");
@@ -324,8 +324,8 @@ mod tests {
     use crate::job::JobSpec;
     use crate::key::{Offset, Rotation, Tweak};
     use crate::scheduler::plan::profile::Lane;
-    use crate::scheduler::run::pool::{NextStep, Pool};
-    use crate::scheduler::tests::poisson;
+    use crate::scheduler::run::pool::Pool;
+    use crate::scheduler::tests::{pass, poisson};
     use crate::vault::Vault;
     use rand::Rng;
     use std::cell::Cell;
@@ -336,14 +336,12 @@ mod tests {
         let pool = Pool::default();
         pool.insert(JobId(1), JobSpec::local(vec![Pattern::parse("q").unwrap()]));
         pool.insert(JobId(2), JobSpec::local(vec![Pattern::parse("qq").unwrap()]));
-        let NextStep::Search(planned) = pool.next(&mut pool.add_device(Lane::All), None) else {
-            panic!("two jobs are open")
-        };
+        let pass = pass(&pool, &mut pool.add_device(Lane::All));
         let vault = Vault::without_identity().unwrap();
         let starts = vec![vault.open_start().unwrap(), vault.open_start().unwrap()];
         let tweaks = (1..3000)
             .map(|step| Tweak { offset: Offset::of_point(0, step, Rotation::ALL[0]), rotation: Rotation::ALL[1] });
-        let requested = planned.pass.patterns.iter().skip(1).map(|(_, pattern)| pattern.clone()).collect::<Vec<_>>();
+        let requested = pass.patterns.iter().skip(1).map(|(_, pattern)| pattern.clone()).collect::<Vec<_>>();
         let is_hit = |tweak: &Tweak| {
             let npub = VerifiedHit::recompute(starts[0].1, *tweak).unwrap().npub();
             requested.iter().any(|pattern| pattern.matches(&npub))
@@ -351,7 +349,7 @@ mod tests {
         let hits = tweaks.filter(is_hit).map(|tweak| ClaimedHit { start: 0, tweak }).collect();
         CollectedLaunch {
             device: 0,
-            pass: planned.pass,
+            pass,
             starts,
             report: LaunchReport { candidates: 3000, hits, ..LaunchReport::default() },
         }
@@ -436,9 +434,7 @@ mod tests {
     fn a_key_within_the_intervals_that_does_not_match_is_no_wrong_hit() {
         let pool = Pool::default();
         pool.insert(JobId(1), JobSpec::local(vec!["a*q".parse().unwrap()]));
-        let NextStep::Search(planned) = pool.next(&mut pool.add_device(Lane::All), None) else {
-            panic!("a job is open")
-        };
+        let pass = pass(&pool, &mut pool.add_device(Lane::All));
         let vault = Vault::without_identity().unwrap();
         let starts = vec![vault.open_start().unwrap()];
         let tweaks = (1..2000)
@@ -450,7 +446,7 @@ mod tests {
         let hits: Vec<ClaimedHit> = tweaks.filter(begins).map(|tweak| ClaimedHit { start: 0, tweak }).collect();
         assert!(hits.len() > 20, "{}", hits.len());
         let report = LaunchReport { candidates: 2000, hits, ..LaunchReport::default() };
-        let verified = verify(&CollectedLaunch { device: 0, pass: planned.pass, starts, report });
+        let verified = verify(&CollectedLaunch { device: 0, pass, starts, report });
         assert_eq!(verified.hits_wrong, 0);
         assert!(verified.by_start.iter().flatten().all(|find| find.hit.npub().to_string().ends_with('q')));
     }

@@ -1,12 +1,12 @@
 //! Tests of jobs without a target: their patterns, and the time they are searched for.
 
+use super::{pass, planned};
 use crate::job::{Asker, JobId, JobSpec, Priority};
 use crate::key::HalfPoint;
 use crate::pattern::{Pattern, Rate};
-use crate::scheduler::run::pool::{NextStep, Pool, PoolDevice};
-use crate::scheduler::{Lane, Owner, Pass};
+use crate::scheduler::Lane;
+use crate::scheduler::run::pool::{Pool, PoolDevice};
 use crate::vault::StartId;
-use std::sync::Arc;
 use std::time::Duration;
 
 fn best(text: &str, half: Option<u8>) -> JobSpec {
@@ -22,16 +22,9 @@ fn pattern(text: &str) -> Pattern {
     text.parse().unwrap()
 }
 
-fn pass(pool: &Pool, held: &mut PoolDevice, rate: Option<Rate>) -> Arc<Pass> {
-    match pool.next(held, rate) {
-        NextStep::Search(planned) => planned.pass,
-        other => panic!("{other:?}"),
-    }
-}
-
 /// The patterns of the next pass, without the canary.
 fn texts(pool: &Pool, held: &mut PoolDevice) -> Vec<String> {
-    let pass = pass(pool, held, None);
+    let pass = pass(pool, held);
     pass.patterns.iter().skip(1).map(|(_, pattern)| pattern.to_string()).collect()
 }
 
@@ -51,7 +44,7 @@ fn a_raised_job_is_searched_for_rarer_keys_on_every_device_and_others_keep_their
     pool.raise(JobId(2), &pattern("zeros:64"));
     pool.raise(JobId(9), &pattern("zeros:31"));
     assert_eq!(texts(&pool, &mut one), raised, "nothing is rarer, so the job ends");
-    assert_eq!(pool.count(&pass(&pool, &mut one, None), 1), [JobId(2)]);
+    assert_eq!(pool.count(&pass(&pool, &mut one), 1), [JobId(2)]);
 }
 
 /// A start point yields one key. Jobs without a target get one only where no other job has a hit,
@@ -69,13 +62,10 @@ fn jobs_are_served_in_turn_and_those_without_a_target_last() {
     }
     pool.insert(JobId(7), JobSpec::for_tests(&["m0ctane"], None));
     let mut order = |start| {
-        let pass = pass(&pool, &mut held, None);
+        let pass = pass(&pool, &mut held);
         let mut patterns: Vec<_> = pass.patterns.iter().map(|(id, _)| id).collect();
         patterns.sort_by_key(|&id| pass.precedence(id, StartId(start)));
-        let jobs = patterns.into_iter().filter_map(|id| match pass.owner(id) {
-            Owner::Job(job) => Some(job.0),
-            Owner::Canary => None,
-        });
+        let jobs = patterns.into_iter().filter_map(|id| Some(pass.owner(id)?.0));
         jobs.collect::<Vec<i64>>()
     };
     pool.raise(JobId(1), &pattern("zeros:40"));
@@ -90,7 +80,7 @@ fn a_raised_split_job_keeps_its_turns_and_its_seat() {
     assert_eq!(texts(&pool, &mut held), ["zeros:20"]);
     pool.raise(JobId(1), &pattern("zeros:30"));
     assert_eq!(texts(&pool, &mut held), ["zeros:31"]);
-    assert!(pass(&pool, &mut held, None).half.is_some());
+    assert!(pass(&pool, &mut held).half.is_some());
     // An asker who waits for a seat does not come first again when the job is raised.
     let hard = || JobSpec::for_tests(&["qqqqqqqqqqqq"], Some(Asker([9; 32])));
     let line = Pool::default();
@@ -102,7 +92,7 @@ fn a_raised_split_job_keeps_its_turns_and_its_seat() {
     line.insert(JobId(51), hard());
     let before = line.new_split_askers();
     while line.new_split_askers() > before - 10 {
-        pass(&line, &mut held, None);
+        pass(&line, &mut held);
     }
     let waiting = line.new_split_askers();
     line.raise(JobId(50), &pattern("zeros:30"));
@@ -116,14 +106,14 @@ fn a_raised_split_job_keeps_its_turns_and_its_seat() {
 fn split_jobs_without_a_target_take_seats_for_their_time() {
     use crate::scheduler::plan::split_line::SplitLine;
     let mut line = SplitLine::default();
-    (1..=20).for_each(|asker| line.insert(JobId(i64::from(asker)), &best("best zeros 10m", Some(asker))));
+    (1..=20).for_each(|asker| line.change(JobId(i64::from(asker)), None, Some(&best("best zeros 10m", Some(asker)))));
     let seated = |rate| line.seats(Lane::All, rate).askers.len();
     assert_eq!([1e4, 80e6, 178e9].map(|rate| seated(Some(rate))), [6, 6, 6]);
     let mut begun = SplitLine::default();
     (1..=20u8).for_each(|asker| {
         let mut spec = best("best zeros 10m", Some(asker));
         spec.best.as_mut().unwrap().searched = Duration::from_secs(300);
-        begun.insert(JobId(i64::from(asker)), &spec);
+        begun.change(JobId(i64::from(asker)), None, Some(&spec));
     });
     assert_eq!(begun.seats(Lane::All, Some(80e6)).askers.len(), 12, "half of it is done");
 }
@@ -138,15 +128,15 @@ fn time_counts_only_while_a_job_is_searched_for() {
     let searched = || pool.best().first().map(|(_, search)| search.searched).unwrap();
     // Two devices of a million candidates a second each: a million candidates are half a second.
     let mut second = pool.add_device(Lane::All);
-    pass(&pool, &mut second, Some(Rate(1e6)));
+    planned(&pool, &mut second, Some(Rate(1e6)));
     for _ in 0..10 {
-        let pass = pass(&pool, &mut held, Some(Rate(1e6)));
+        let pass = planned(&pool, &mut held, Some(Rate(1e6))).pass;
         assert_eq!(pool.count(&pass, 1_000_000), [], "nothing is kept, so it is not over");
     }
     assert_eq!(searched(), Duration::from_millis(2500), "every other launch is the split job's");
     pool.raise(JobId(1), &pattern("zeros:24"));
     while searched() < Duration::from_secs(10) {
-        let pass = pass(&pool, &mut held, Some(Rate(1e6)));
+        let pass = planned(&pool, &mut held, Some(Rate(1e6))).pass;
         let over = pool.count(&pass, 1_000_000);
         assert_eq!(over.is_empty(), searched() < Duration::from_secs(10), "{:?}", searched());
     }

@@ -1,23 +1,22 @@
 //! Promise S5 (`docs/developers/promises`): whatever a device claims, only true keys are delivered,
 //! and a lying device is taken out of use.
 
-use super::seeded;
+use super::{pass, seeded, verify_all};
 use crate::job::{Asker, JobId, JobSpec};
 use crate::key::{Npub, Offset, Rotation, Tweak, VerifiedHit};
 use crate::message::OutgoingMessage;
 use crate::pattern::{Pattern, PatternId};
-use crate::roster::Roster;
 use crate::scheduler::run::health::Record;
-use crate::scheduler::run::pool::{NextStep, Pool};
-use crate::scheduler::run::verify::{Delivered, FindOutcome, spawn_verifier};
-use crate::scheduler::{CollectedLaunch, Find, Health, Lane, Owner, Pass, verify};
-use crate::search::{ClaimedHit, DeviceId, DeviceInfo, LaunchReport};
+use crate::scheduler::run::pool::Pool;
+use crate::scheduler::run::verify::FindOutcome;
+use crate::scheduler::{CollectedLaunch, Find, Health, Lane, Pass, verify};
+use crate::search::{ClaimedHit, LaunchReport};
 use crate::vault::Vault;
 use nostr::nips::nip59::UnwrappedGift;
 use nostr::{Event, FromBech32, JsonUtil, Keys, SecretKey};
 use rand::Rng;
 use secp256k1::Scalar;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex};
 
 const EACH: usize = 1_000;
 
@@ -36,10 +35,7 @@ impl Bench {
     fn new(request: &str) -> Bench {
         let pool = Arc::new(Pool::default());
         pool.insert(JOB, JobSpec::local(vec![Pattern::parse(request).unwrap()]));
-        let pass = match pool.next(&mut pool.add_device(Lane::All), None) {
-            NextStep::Search(planned) => planned.pass,
-            other => panic!("{other:?}"),
-        };
+        let pass = pass(&pool, &mut pool.add_device(Lane::All));
         Bench { pool, pass, vault: Vault::without_identity().unwrap(), asker: Keys::generate() }
     }
 
@@ -59,9 +55,6 @@ impl Bench {
     /// Verifies the launches as `Scheduler` does. Returns the keys that the asker can read, and the
     /// device's record.
     async fn settle(&self, launches: Vec<CollectedLaunch>) -> (Vec<Npub>, Arc<Record>) {
-        let info =
-            DeviceInfo { id: DeviceId::Cpu, name: "liar".into(), kernel: "liar".into(), threads: 1, warning: None };
-        let record = Arc::new(Record::new(&info));
         let wraps = Arc::new(Mutex::new(Vec::new()));
         let (vault, post, to) = (self.vault.clone(), Arc::clone(&wraps), Asker(self.asker.public_key().to_bytes()));
         let redeem = move |find: Find| {
@@ -79,15 +72,7 @@ impl Bench {
             }
             FindOutcome::GoesOn
         };
-        let (sender, receiver) = mpsc::sync_channel::<Delivered>(64);
-        let verifier = spawn_verifier(receiver, Arc::clone(&self.pool), self.vault.clone(), redeem, Roster::default());
-        for launch in launches {
-            sender
-                .send(Delivered { launch, record: Arc::clone(&record), collected: std::time::Instant::now() })
-                .unwrap();
-        }
-        drop(sender);
-        verifier.join().unwrap();
+        let record = verify_all(&self.pool, &self.vault, launches, redeem);
         let mut keys = Vec::new();
         let wraps: Vec<_> = wraps.lock().unwrap().drain(..).collect();
         for wrap in wraps {
@@ -212,5 +197,4 @@ async fn a_true_hit_is_delivered_and_a_second_hit_of_its_start_point_is_not() {
     assert_eq!(delivered.len(), 1);
     assert!(request.matches(&delivered[0]));
     assert_eq!((record.view().hits_wrong, record.view().health), (0, Health::Working));
-    assert_eq!(bench.pass.owner(PatternId(0)), Owner::Canary);
 }

@@ -8,10 +8,19 @@ mod starving;
 mod sybils;
 mod whole_keys;
 
+use crate::roster::Roster;
+use crate::scheduler::plan::device_plan::PlannedLaunch;
+use crate::scheduler::plan::profile::DeviceRates;
+use crate::scheduler::run::health::Record;
+use crate::scheduler::run::pool::{NextStep, Pool, PoolDevice};
+use crate::scheduler::run::verify::{Delivered, spawn_verifier};
+use crate::scheduler::{CollectedLaunch, FindHandler, Pass};
 use crate::search::{DeviceId, DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
+use crate::vault::Vault;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use std::time::Duration;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 
 /// The description of a device of the tests.
 pub(in crate::scheduler) fn device(id: DeviceId) -> DeviceInfo {
@@ -42,6 +51,37 @@ impl Searcher for FakeDevice {
         std::thread::sleep(Duration::from_millis(1));
         Ok(LaunchReport { candidates: 1000, busy: Duration::from_millis(1), ..LaunchReport::default() })
     }
+}
+
+/// Verifies launches of one device as `Scheduler` does. Returns the device's record.
+pub fn verify_all(
+    pool: &Arc<Pool>,
+    vault: &Vault,
+    launches: impl IntoIterator<Item = CollectedLaunch>,
+    handler: impl FindHandler,
+) -> Arc<Record> {
+    let record = Arc::new(Record::new(&device(DeviceId::Cpu)));
+    let (sender, receiver) = mpsc::sync_channel(64);
+    let verifier = spawn_verifier(receiver, Arc::clone(pool), vault.clone(), handler, Roster::default());
+    for launch in launches {
+        sender.send(Delivered { launch, record: Arc::clone(&record), collected: Instant::now() }).unwrap();
+    }
+    drop(sender);
+    verifier.join().unwrap();
+    record
+}
+
+/// The next launch of a device.
+pub fn planned(pool: &Pool, held: &mut PoolDevice, rates: impl Into<DeviceRates>) -> PlannedLaunch {
+    match pool.next(held, rates) {
+        NextStep::Search(planned) => planned,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The pass of the next launch of a device without a rate.
+pub fn pass(pool: &Pool, held: &mut PoolDevice) -> Arc<Pass> {
+    planned(pool, held, None).pass
 }
 
 /// A generator with a printed seed, which `NPUBBOT_TEST_SEED` sets.

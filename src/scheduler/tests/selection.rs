@@ -1,13 +1,13 @@
 //! Tests of the selection: the jobs in a pass when there are more jobs than its start points can
 //! serve.
 
-use super::seeded;
+use super::{pass, seeded};
 use crate::job::{JobId, JobSpec, Priority};
 use crate::key::{Offset, Rotation, Tweak};
 use crate::pattern::{ALPHABET, Pattern, PatternId};
 use crate::scheduler::plan::device_plan::PlannedLaunch;
-use crate::scheduler::run::pool::{NextStep, Pool, PoolDevice};
-use crate::scheduler::{Lane, Owner, Pass};
+use crate::scheduler::run::pool::{Pool, PoolDevice};
+use crate::scheduler::{Lane, Pass};
 use crate::search::{ClaimedHit, LaunchReport};
 use crate::vault::StartId;
 use rand::Rng;
@@ -51,10 +51,7 @@ impl Device {
     }
 
     fn pass(&mut self) -> Arc<Pass> {
-        match self.pool.next(&mut self.held, None) {
-            NextStep::Search(planned) => planned.pass,
-            other => panic!("{other:?}"),
-        }
+        pass(&self.pool, &mut self.held)
     }
 
     /// The jobs of the next pass, each once per pattern.
@@ -69,11 +66,7 @@ fn warm_up() -> PlannedLaunch {
 
 /// The jobs of a pass, each once per pattern.
 fn jobs(pass: &Pass) -> Vec<i64> {
-    let job = |owner: &Owner| match owner {
-        Owner::Job(job) => Some(job.0),
-        Owner::Canary => None,
-    };
-    pass.owners().iter().filter_map(job).collect()
+    pass.jobs().into_iter().map(|job| job.0).collect()
 }
 
 fn report(hits: usize) -> LaunchReport {
@@ -136,7 +129,7 @@ fn a_measurement_tests_every_candidate_against_every_pattern() {
     held.set_device(STARTS, true);
     held.settle(&warm_up(), &report(0), STARTS);
     (1..=1000).for_each(|job| pool.insert(JobId(job), JobSpec::for_tests(&["qqqq"], None)));
-    let NextStep::Search(PlannedLaunch { pass, .. }) = pool.next(&mut held, None) else { panic!("jobs are open") };
+    let pass = pass(&pool, &mut held);
     assert_eq!(jobs(&pass).len(), 1000);
     assert!(pass.remaining().is_none());
 }
@@ -217,13 +210,13 @@ fn serve(device: &mut Device, rng: &mut StdRng) -> Vec<i64> {
         let mut found: Vec<PatternId> = (1..hits.len()).filter(found).map(PatternId).collect();
         expected += hits.iter().skip(1).sum::<f64>();
         found.sort_by_key(|&id| pass.precedence(id, StartId(device.starts)));
-        let is_open = |id: &PatternId| matches!(pass.owner(*id), Owner::Job(job) if device.pool.contains(job));
+        let is_open = |id: &PatternId| pass.owner(*id).is_some_and(|job| device.pool.contains(job));
         let hardest = found.iter().filter(|id| is_open(id)).map(|&id| hits[id.0]).fold(f64::INFINITY, f64::min);
         let Some(first) = found.into_iter().find(is_open) else { continue };
         // Patterns with fewer than 0.02 hits per start point (one in fifty) are rare. A hit of one
         // must win.
         assert!(hardest >= 0.02 || hits[first.0] == hardest, "a rare hit was lost to an easier one");
-        let Owner::Job(job) = pass.owner(first) else { panic!("the canary has no start") };
+        let job = pass.owner(first).expect("the canary has no start");
         device.pool.remove(job);
         done.push(job.0);
     }

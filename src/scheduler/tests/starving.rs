@@ -1,21 +1,18 @@
 //! Promise S9 (`docs/developers/promises`): ten thousand easy jobs cost a rare one neither
 //! candidates nor hits.
 
-use super::seeded;
+use super::{pass, seeded, verify_all};
 use crate::job::{JobId, JobSpec};
 use crate::key::{Offset, Rotation, Tweak, VerifiedHit};
 use crate::pattern::{ALPHABET, Pattern};
-use crate::roster::Roster;
-use crate::scheduler::plan::device_plan::PlannedLaunch;
-use crate::scheduler::run::health::Record;
-use crate::scheduler::run::pool::{NextStep, Pool};
-use crate::scheduler::run::verify::{Delivered, FindOutcome, spawn_verifier};
+use crate::scheduler::run::pool::Pool;
+use crate::scheduler::run::verify::FindOutcome;
 use crate::scheduler::{CollectedLaunch, Find, Lane};
-use crate::search::{ClaimedHit, DeviceId, DeviceInfo, LaunchReport};
+use crate::search::{ClaimedHit, LaunchReport};
 use crate::vault::Vault;
 use rand::Rng;
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, mpsc};
 
 /// Open easy jobs at the start.
 const EASY_JOBS: usize = 10_000;
@@ -43,7 +40,7 @@ fn ten_thousand_easy_jobs_cost_a_rare_one_no_candidate_and_no_hit() {
     let (mut alone, mut beside_easy_jobs, mut finds, mut launches) = (0, 0, 0, 0);
     let mut spent = HashSet::new();
     while pool.len() > 1 {
-        let NextStep::Search(PlannedLaunch { pass, .. }) = pool.next(&mut held, None) else { panic!("jobs are open") };
+        let pass = pass(&pool, &mut held);
         let starts: Vec<_> = (0..STARTS).map(|_| vault.open_start().unwrap()).collect();
         let mut hits = Vec::new();
         let mut has_rare = false;
@@ -83,23 +80,12 @@ fn ten_thousand_easy_jobs_cost_a_rare_one_no_candidate_and_no_hit() {
     assert!(finds > 20 && growth < 0.02, "{finds}, {growth}");
 }
 
-/// Verifies one launch as the scheduler does, and ends every job that is found.
+/// Verifies one launch, and ends every job that is found.
 fn settle(pool: &Arc<Pool>, vault: &Vault, launch: CollectedLaunch) -> Vec<Find> {
-    let info =
-        DeviceInfo { id: DeviceId::Cpu, name: "seeded".into(), kernel: "seeded".into(), threads: 1, warning: None };
-    let finds = Arc::new(Mutex::new(Vec::new()));
-    let kept = Arc::clone(&finds);
-    let keep = move |find: Find| {
-        kept.lock().unwrap().push(find);
+    let (found, finds) = mpsc::channel();
+    verify_all(pool, vault, [launch], move |find: Find| {
+        found.send(find).unwrap();
         FindOutcome::Done
-    };
-    let (sender, receiver) = mpsc::sync_channel(1);
-    let verifier = spawn_verifier(receiver, Arc::clone(pool), vault.clone(), keep, Roster::default());
-    sender
-        .send(Delivered { launch, record: Arc::new(Record::new(&info)), collected: std::time::Instant::now() })
-        .unwrap();
-    drop(sender);
-    verifier.join().unwrap();
-    let finds = finds.lock().unwrap();
-    finds.clone()
+    });
+    finds.iter().collect()
 }

@@ -1,12 +1,11 @@
 //! Thousands of split jobs, each of a fresh key, beside honest requests.
 
-use super::seeded;
+use super::{planned, seeded};
 use crate::job::{Asker, JobId, JobSpec};
 use crate::pattern::{PatternId, Rate};
 use crate::scheduler::Lane;
 use crate::scheduler::plan::device_plan::PlannedLaunch;
-use crate::scheduler::plan::pass::Owner;
-use crate::scheduler::run::pool::{NextStep, Pool, PoolDevice};
+use crate::scheduler::run::pool::{Pool, PoolDevice};
 use crate::search::LaunchReport;
 use rand::Rng;
 use rand::rngs::StdRng;
@@ -63,9 +62,7 @@ impl Attack {
 
     /// Runs one launch. Returns its split job; `None` if it was for the pool.
     fn launch(&mut self) -> Option<JobId> {
-        let NextStep::Search(planned) = self.pool.next(&mut self.device, Some(Rate(RATE))) else {
-            panic!("jobs are open")
-        };
+        let planned = planned(&self.pool, &mut self.device, Some(Rate(RATE)));
         let report = LaunchReport { candidates: CANDIDATES, ..LaunchReport::default() };
         self.device.settle(&planned, &report, 1);
         let job = split_job(&planned)?;
@@ -79,10 +76,7 @@ impl Attack {
 }
 
 fn split_job(planned: &PlannedLaunch) -> Option<JobId> {
-    match planned.pass.owner(PatternId(1)) {
-        Owner::Job(job) => planned.pass.half.map(|_| job),
-        Owner::Canary => None,
-    }
+    planned.pass.half.and_then(|_| planned.pass.owner(PatternId(1)))
 }
 
 /// The limit is relative to the launches that a request needs without attackers: one for easy
@@ -169,7 +163,7 @@ fn an_asker_is_told_the_shares_that_launches_have() {
         let told = jobs.shares(Asker([1; 32]));
         let (mut of_pool, mut of_second, launches) = (0, 0, 12_000);
         for _ in 0..launches {
-            let NextStep::Search(planned) = jobs.next(&mut device, None) else { panic!("jobs are open") };
+            let planned = planned(&jobs, &mut device, None);
             device.settle(&planned, &LaunchReport { candidates: 1000, ..LaunchReport::default() }, 1);
             of_pool += usize::from(split_job(&planned).is_none());
             of_second += usize::from(split_job(&planned) == Some(JobId(2)));

@@ -1,10 +1,11 @@
 //! Tests of jobs with patterns that the first 32 bits restrict too little, beside other jobs.
 
+use super::planned;
 use crate::job::{Asker, JobId, JobSpec};
 use crate::pattern::Rate;
 use crate::scheduler::plan::profile::{Compared, DeviceRates, WHOLE_KEYS_COST};
-use crate::scheduler::run::pool::{NextStep, Pool, PoolDevice};
-use crate::scheduler::{Lane, Owner, Pass};
+use crate::scheduler::run::pool::{Pool, PoolDevice};
+use crate::scheduler::{Lane, Pass};
 use crate::search::LaunchReport;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,17 +23,13 @@ fn spec(texts: &[&str], asker: Option<Asker>) -> JobSpec {
 fn launches(pool: &Pool, held: &mut PoolDevice, (count, cost): (usize, f64)) -> BTreeMap<Vec<i64>, (f64, Arc<Pass>)> {
     let mut had: BTreeMap<Vec<i64>, (f64, Arc<Pass>)> = BTreeMap::new();
     for _ in 0..count {
-        let NextStep::Search(planned) = pool.next(held, Some(Rate(1e9))) else { panic!("jobs are open") };
+        let planned = planned(pool, held, Some(Rate(1e9)));
         let pass = Arc::clone(&planned.pass);
         // All launches take the same time.
         let busy = std::time::Duration::from_millis(100);
         let candidates = if pass.compared() == Compared::TopWords { CANDIDATES } else { CANDIDATES / cost } as u64;
         held.settle(&planned, &LaunchReport { candidates, busy, ..LaunchReport::default() }, 1);
-        let jobs = pass.owners().iter().filter_map(|owner| match owner {
-            Owner::Job(job) => Some(job.0),
-            Owner::Canary => None,
-        });
-        let mut jobs: Vec<i64> = jobs.collect();
+        let mut jobs: Vec<i64> = pass.jobs().into_iter().map(|job| job.0).collect();
         jobs.sort_unstable();
         had.entry(jobs).or_insert((0.0, pass)).0 += 1.0 / count as f64;
     }
@@ -70,9 +67,8 @@ fn the_two_kinds_take_turns_and_no_launch_has_both() {
 #[test]
 fn a_rate_is_estimated_until_it_is_measured() {
     use crate::scheduler::run::health::Record;
-    use crate::search::{DeviceId, DeviceInfo};
-    let info = DeviceInfo { id: DeviceId::Cpu, name: "test".into(), kernel: "test".into(), threads: 1, warning: None };
-    let record = Record::new(&info);
+    use crate::search::DeviceId;
+    let record = Record::new(&super::device(DeviceId::Cpu));
     let second = std::time::Duration::from_secs(1);
     assert_eq!(record.rate_of(Compared::WholeKeys), None);
     record.add_measurement(Compared::TopWords, 4000, second);
@@ -95,7 +91,7 @@ fn the_canary_of_each_kind_follows_its_measured_rate() {
     held.set_device(1, false);
     let rates = DeviceRates { top_words: Some(Rate(150e9)), whole_keys: Some(Rate(150e6)) };
     for _ in 0..8 {
-        let NextStep::Search(planned) = pool.next(&mut held, rates) else { panic!("jobs are open") };
+        let planned = planned(&pool, &mut held, rates);
         let rate = rates.of(planned.pass.compared()).unwrap();
         let a_second = rate.0 * planned.pass.canary_chance;
         assert!((5.0..321.0).contains(&a_second), "{a_second} of {:?}", planned.pass.patterns);

@@ -85,8 +85,7 @@ impl RunningDevice {
         expected: Option<Expected>,
         calibrations: &Calibrations,
     ) -> RunningDevice {
-        let info =
-            DeviceInfo { id: DeviceId::Cpu, name: "fake".into(), kernel: "none".into(), threads: 1, warning: None };
+        let info = crate::scheduler::tests::device(DeviceId::Cpu);
         let (record, pool) = (Arc::new(Record::new(&info)), Arc::new(Pool::default()));
         for (number, text) in jobs.iter().enumerate() {
             pool.insert(JobId(number as i64 + 1), JobSpec::local(vec![text.parse().unwrap()]));
@@ -98,6 +97,7 @@ impl RunningDevice {
             lane: Lane::All,
             stands_in_for: Vec::new(),
             record: Arc::clone(&record),
+            watch: None,
             pool: Arc::clone(&pool),
             vault: Vault::without_identity().unwrap(),
             launches,
@@ -147,7 +147,7 @@ fn kept_in_memory(all: BTreeMap<String, Calibration>) -> Calibrations {
 fn a_starved_device_shows_both_rates_before_it_waits_for_work() {
     // Its first launch outlasts warm-up and measurement, as on an overloaded machine.
     let running = RunningDevice::start(&[], WARM_UP + MEASURE * 2, None, &Calibrations::default());
-    running.until("the device waits for work", |running| running.record.is_idle());
+    running.until("the device waits for work", |running| running.record.lock().idle);
     // Estimates for askers need both rates.
     let rates = running.record.rates();
     assert!(rates.top_words.is_some() && rates.cost(Compared::WholeKeys) > 100.0, "{rates:?}");
@@ -188,14 +188,14 @@ fn a_job_that_compares_whole_keys_does_not_keep_the_other_rate_from_being_measur
 fn a_second_start_measures_nothing_and_keeps_the_rates_of_its_jobs() {
     let calibrations = kept_in_memory(BTreeMap::new());
     let first = RunningDevice::start(&[], Duration::from_millis(1), None, &calibrations);
-    first.until("the device waits for work", |running| running.record.is_idle());
+    first.until("the device waits for work", |running| running.record.lock().idle);
     assert!(!first.end().is_empty());
     let kept = calibrations.get(KEY).unwrap();
     assert!(kept.top_words.is_some() && kept.whole_keys.is_some(), "{kept:?}");
 
     let expected = Some(Expected { rate: 1e6, stretch: 1000.0 });
     let second = RunningDevice::start(&[], Duration::from_millis(1), expected, &calibrations);
-    second.until("the device waits for work", |running| running.record.is_idle());
+    second.until("the device waits for work", |running| running.record.lock().idle);
     let rates = DeviceRates { top_words: kept.top_words.map(Rate), whole_keys: kept.whole_keys.map(Rate) };
     assert_eq!(second.record.rates(), rates);
     assert!(second.end().is_empty(), "nothing is measured");
