@@ -441,15 +441,11 @@ pub fn inspect(folder: &Path) -> Result<Inspection, LedgerError> {
 
 impl Ledger {
     /// Sizes of the ledger.
-    ///
-    /// Errors: [`LedgerError`].
     pub fn sizes(&self) -> Result<Sizes, LedgerError> {
         self.reading(|connection| sizes(connection, *self.budget()))
     }
 
     /// Rows that were set aside, oldest first, at most 100.
-    ///
-    /// Errors: [`LedgerError`].
     pub fn quarantined(&self) -> Result<Vec<Quarantined>, LedgerError> {
         self.reading(rows::list_quarantined)
     }

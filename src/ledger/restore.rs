@@ -165,15 +165,11 @@ impl Ledger {
 
     /// Time at which a restore of an older ledger was noticed, Unix seconds. The lost ledger may
     /// have answered requests from before that time, so they are refused.
-    ///
-    /// Errors: [`LedgerError`].
     pub fn restored_at(&self) -> Result<Option<u64>, LedgerError> {
         self.reading(|connection| Ok(read_meta(connection, "restored_at")?.map(unsigned)))
     }
 
     /// Split jobs that expired because of a restore, and whose askers were not told, oldest first.
-    ///
-    /// Errors: [`LedgerError`].
     pub fn lost_jobs(&self) -> Result<Vec<Job>, LedgerError> {
         let query = format!("SELECT {JOB_COLUMNS} FROM job JOIN lost_job ON lost_job.job = job.id ORDER BY job.id");
         let now = self.now();

@@ -97,7 +97,9 @@ impl Requests {
     fn attend(&self, queued: &[QueuedRequest]) {
         let (mut panics, line) = (0, LogLimit::hourly());
         loop {
+            self.context.pulse.set_attending(Some(Instant::now()));
             let handled = catch_unwind(AssertUnwindSafe(|| self.handle(queued)));
+            self.context.pulse.set_attending(None);
             if handled.is_err() {
                 panics += 1;
                 let rumors = queued.iter().map(|queued| queued.arrival.message.id).collect::<Vec<_>>();
@@ -174,7 +176,6 @@ impl Requests {
     /// Decides new messages, seals the answers, records everything in one transaction (T1), and
     /// acts upon it.
     fn handle(&self, messages: &[QueuedRequest]) -> anyhow::Result<()> {
-        let _attending = self.context.pulse.attend();
         let ledger = &self.context.ledger;
         let mut next_job = ledger.next_job()?;
         let (mut answers, mut replies, mut wraps) = (Vec::new(), Vec::new(), Vec::new());

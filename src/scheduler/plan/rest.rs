@@ -65,17 +65,6 @@ impl fmt::Display for Rest {
     }
 }
 
-/// The values that the decision depends on, at one moment.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Conditions {
-    /// Unix seconds.
-    pub now: u64,
-    /// Whether the machine runs on its battery; `None` without one.
-    pub on_battery: Option<bool>,
-    /// The temperature of the device, degrees Celsius; `None` if it cannot be read.
-    pub celsius: Option<f64>,
-}
-
 /// Decides when one device rests. Remembers when the battery was last used and whether the device
 /// was hot.
 #[derive(Debug)]
@@ -99,9 +88,10 @@ impl RestRule {
         RestRule { hours, pause_on_battery, hottest, is_hot: false, last_battery: None, part: 1.0, noted: None }
     }
 
-    /// Why the device must rest now; `None` if it need not.
-    pub fn decide(&mut self, conditions: Conditions) -> Option<Rest> {
-        let Conditions { now, on_battery, celsius } = conditions;
+    /// Why the device must rest at `now` (Unix seconds); `None` if it need not. `on_battery`: whether
+    /// the machine runs on its battery, if it has one. `celsius`: the temperature of the device, if
+    /// it can be read.
+    pub fn decide(&mut self, now: u64, on_battery: Option<bool>, celsius: Option<f64>) -> Option<Rest> {
         let heat = self.heat(celsius);
         let battery = self.battery(now, on_battery);
         let closed = self.hours.as_ref().filter(|hours| !hours.contain(now));
@@ -191,14 +181,10 @@ impl Duty {
 mod tests {
     use super::*;
 
-    fn at(now: u64) -> Conditions {
-        Conditions { now, ..Conditions::default() }
-    }
-
     #[test]
     fn a_hot_device_rests_until_it_is_clearly_cooler() {
         let mut rule = RestRule::new(None, false, Some(80.0));
-        let mut rests = |celsius| rule.decide(Conditions { celsius, ..at(1) }).is_some();
+        let mut rests = |celsius| rule.decide(1, None, celsius).is_some();
         let readings = [79.9, 80.0, 79.0, 75.0, 74.9, 79.9, 80.1, 90.0, 74.0].map(Some);
         let expected = [false, true, true, true, false, false, true, true, false];
         assert_eq!(readings.map(&mut rests), expected);
@@ -209,28 +195,27 @@ mod tests {
     #[test]
     fn devices_go_on_a_minute_after_the_battery_and_a_clock_set_back_holds_nobody() {
         let mut rule = RestRule::new(None, true, None);
-        let mut rests = |now, on_battery| rule.decide(Conditions { on_battery, ..at(now) }).is_some();
+        let mut rests = |now, on_battery| rule.decide(now, on_battery, None).is_some();
         assert!(!rests(1000, None) && !rests(1000, Some(false)), "servers and desktops");
         assert!(rests(1001, Some(true)));
         assert!(rests(1060, Some(false)) && !rests(1061, Some(false)));
         assert!(rests(2000, Some(true)) && rests(2059, Some(false)) && !rests(2060, Some(false)));
         assert!(rests(5000, Some(true)) && !rests(100, Some(false)), "the clock was set back");
         let mut indifferent = RestRule::new(None, false, None);
-        assert_eq!(indifferent.decide(Conditions { on_battery: Some(true), ..at(1) }), None);
+        assert_eq!(indifferent.decide(1, Some(true), None), None);
     }
 
     #[test]
     fn the_hours_come_first_and_say_when_they_begin() {
         let hours = Hours::parse("22:00-07:00", "UTC").unwrap();
         let mut rule = RestRule::new(Some(hours), true, Some(80.0));
-        let hot = |now| Conditions { now, on_battery: Some(true), celsius: Some(90.0) };
-        let rest = rule.decide(hot(7 * 3600)).unwrap();
+        let rest = rule.decide(7 * 3600, Some(true), Some(90.0)).unwrap();
         assert_eq!(rest.to_string(), "until 22:00 UTC (schedule)");
         assert!(matches!(rest, Rest::Hours { until: Some(until), .. } if until == 22 * 3600));
-        assert_eq!(rule.decide(hot(22 * 3600)), Some(Rest::Battery));
-        let rest = rule.decide(Conditions { on_battery: None, ..hot(22 * 3600 + 60) }).unwrap();
+        assert_eq!(rule.decide(22 * 3600, Some(true), Some(90.0)), Some(Rest::Battery));
+        let rest = rule.decide(22 * 3600 + 60, None, Some(90.0)).unwrap();
         assert_eq!(rest.to_string(), "at 90 °C until 75 °C");
-        assert_eq!(rule.decide(Conditions { celsius: Some(70.0), ..at(22 * 3600 + 60) }), None);
+        assert_eq!(rule.decide(22 * 3600 + 60, None, Some(70.0)), None);
     }
 
     #[test]
@@ -240,11 +225,11 @@ mod tests {
         // Alternately hot and cool, a minute each, for two hours.
         for second in 0..7200 {
             let celsius = Some(if second / 60 % 2 == 0 { 90.0 } else { 60.0 });
-            rule.decide(Conditions { celsius, ..at(second) });
+            rule.decide(second, None, celsius);
         }
         assert!((rule.part() - 0.5).abs() < 0.05, "{}", rule.part());
         for second in 7200..20_000 {
-            rule.decide(Conditions { celsius: Some(90.0), ..at(second) });
+            rule.decide(second, None, Some(90.0));
         }
         assert_eq!(rule.part(), LEAST_PART, "a job is never told that it takes for ever");
     }

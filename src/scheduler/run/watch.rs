@@ -1,7 +1,7 @@
 //! Makes devices rest by time, power supply and temperature.
 
 use super::health::Record;
-use crate::scheduler::plan::rest::{Conditions, RestRule};
+use crate::scheduler::plan::rest::RestRule;
 use crate::search::{Restraints, Surroundings};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -34,7 +34,7 @@ impl Watch {
         let sensors = record.lock().sensors.clone();
         let celsius = self.needs_temperature.then(|| sensors.read().celsius).flatten();
         let mut rule = self.rule.lock().unwrap_or_else(PoisonError::into_inner);
-        let rest = rule.decide(Conditions { now, on_battery, celsius });
+        let rest = rule.decide(now, on_battery, celsius);
         let before = record.set_rest(rest.clone(), rule.part());
         let device = record.view().id;
         match (before.map(|rest| rest.name()), rest) {

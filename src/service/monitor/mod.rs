@@ -171,19 +171,10 @@ pub struct Pulse {
     pub too_old: AtomicU64,
 }
 
-/// A guard that marks a batch as in progress until the guard is dropped, also by a panic.
-pub struct Attending<'a>(&'a Pulse);
-
 impl Pulse {
     /// Messages of denied askers since the start.
     pub fn denied(&self) -> u64 {
         self.denied.load(Ordering::Relaxed)
-    }
-
-    /// Notes that a batch of messages is in progress until the value is dropped.
-    pub fn attend(&self) -> Attending<'_> {
-        self.set_attending(Some(Instant::now()));
-        Attending(self)
     }
 
     /// Time that the present batch has taken; `None` between two batches.
@@ -191,14 +182,9 @@ impl Pulse {
         self.attending.lock().unwrap_or_else(PoisonError::into_inner).map(|since| since.elapsed())
     }
 
-    fn set_attending(&self, since: Option<Instant>) {
+    /// Notes that a batch of messages began, or `None` once it has ended.
+    pub fn set_attending(&self, since: Option<Instant>) {
         *self.attending.lock().unwrap_or_else(PoisonError::into_inner) = since;
-    }
-}
-
-impl Drop for Attending<'_> {
-    fn drop(&mut self) {
-        self.0.set_attending(None);
     }
 }
 
@@ -275,7 +261,6 @@ impl ServiceManager {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::panic::{AssertUnwindSafe, catch_unwind};
 
     #[test]
     fn a_bot_is_ready_with_a_relay_a_device_and_room_on_its_disk() {
@@ -292,21 +277,5 @@ mod tests {
             assert_eq!(part.is_some(), expected.is_some());
             assert!(part.is_none_or(|part| part.contains(expected.unwrap())), "{part:?}");
         }
-    }
-
-    #[test]
-    fn a_batch_is_noted_until_it_ends_also_by_a_panic() {
-        let pulse = Pulse::default();
-        assert_eq!(pulse.attending_for(), None);
-        let batch = pulse.attend();
-        assert!(pulse.attending_for().is_some());
-        drop(batch);
-        assert_eq!(pulse.attending_for(), None);
-        let panicking = AssertUnwindSafe(|| {
-            let _batch = pulse.attend();
-            panic!("a panic of the test");
-        });
-        assert!(catch_unwind(panicking).is_err());
-        assert_eq!(pulse.attending_for(), None);
     }
 }
