@@ -106,7 +106,7 @@ pub fn hits(data: &[u8]) {
     let starts = vec![vault.open_start().expect("randomness"), vault.open_start().expect("randomness")];
     let claims: Vec<ClaimedHit> = data.chunks_exact(42).take(64).map(claim).collect();
     let report = LaunchReport { candidates: 1, hits: claims.clone(), ..LaunchReport::default() };
-    let verified = verify(&CollectedLaunch { device: 0, pass: Arc::clone(pass), starts: starts.clone(), report });
+    let verified = verify(&CollectedLaunch { pass: Arc::clone(pass), starts: starts.clone(), report });
     let distinct: HashSet<ClaimedHit> = claims.into_iter().collect();
     let key = |claim: &ClaimedHit| Some(VerifiedHit::recompute(starts.get(claim.start)?.1, claim.tweak)?.npub());
     let right = distinct.iter().filter_map(key).filter(|npub| !pass.patterns.matches(npub).is_empty()).count() as u64;

@@ -1,7 +1,6 @@
 //! One bad row stops nothing; a damaged file stops everything.
 
 use super::*;
-use rusqlite::ErrorCode;
 use std::fs;
 
 fn places(bench: &Bench) -> Vec<String> {
@@ -75,24 +74,6 @@ fn a_result_with_unreadable_relays_is_sent_again_to_new_ones() {
     let again = AnsweredMessage { effect: Effect::Resend(job), reply: None, ..reply(1, 11) };
     assert_eq!(bench.ledger.answer(&again).unwrap(), Recorded::Now);
     assert_eq!(bench.result_of(job).unwrap().seen_on, again.seen_on);
-}
-
-#[test]
-fn only_errors_that_pass_are_tried_again() {
-    let of = |code| {
-        let failure = rusqlite::ffi::Error { code, extended_code: 0 };
-        LedgerError::from(rusqlite::Error::SqliteFailure(failure, None))
-    };
-    for code in [ErrorCode::DiskFull, ErrorCode::DatabaseBusy, ErrorCode::SystemIoFailure, ErrorCode::ReadOnly] {
-        assert!(of(code).is_transient(), "{code:?}");
-    }
-    for code in [ErrorCode::DatabaseCorrupt, ErrorCode::NotADatabase] {
-        assert!(!of(code).is_transient() && matches!(of(code), LedgerError::Corrupt(_)), "{code:?}");
-        assert!(of(code).to_string().contains("restore a backup"));
-    }
-    for error in [of(ErrorCode::ConstraintViolation), LedgerError::Misaddressed] {
-        assert!(!error.is_transient(), "{error}");
-    }
 }
 
 #[test]

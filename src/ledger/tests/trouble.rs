@@ -52,24 +52,6 @@ fn a_disk_that_became_read_only_is_an_error_and_not_the_end() {
     assert!(bench.ledger.found(id, &wrap(1, 50)).unwrap());
 }
 
-#[test]
-fn a_panic_between_rows_leaves_nothing_behind() {
-    let bench = bench();
-    let ledger = bench.ledger.clone();
-    let died = std::thread::spawn(move || {
-        let _ = ledger.write(|transaction| -> Result<Option<()>, LedgerError> {
-            transaction.execute("INSERT INTO meta (name, value) VALUES ('half', 1)", []).unwrap();
-            panic!("in mid-transaction");
-        });
-    })
-    .join();
-    assert!(died.is_err());
-    bench.accept(1, 10);
-    let half: i64 =
-        bench.ledger.read().query_row("SELECT count(*) FROM meta WHERE name = 'half'", [], |row| row.get(0)).unwrap();
-    assert_eq!(half, 0);
-}
-
 /// This query runs every half minute, with up to ten thousand open jobs. The index finds the
 /// expired ones without reading another row.
 #[test]

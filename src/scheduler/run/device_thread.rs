@@ -60,8 +60,6 @@ struct InFlight {
 
 /// One device and its thread.
 pub struct DeviceThread {
-    /// The index of this device among all devices.
-    pub at: usize,
     /// The device.
     pub id: DeviceId,
     /// The patterns that the device searches.
@@ -262,7 +260,7 @@ impl DeviceThread {
             // They do not affect the rate.
             None => self.record.lock().view.candidates += report.candidates,
         }
-        let launch = CollectedLaunch { device: self.at, pass: planned.pass, starts, report };
+        let launch = CollectedLaunch { pass: planned.pass, starts, report };
         // Sending cannot fail: the verifier ends after all devices.
         let _ = self.launches.send(Delivered { launch, record: Arc::clone(&self.record), collected: now });
         self.believed()

@@ -75,9 +75,8 @@ impl DeviceThreads {
             .filter(|(device, _)| is_gpu(device))
             .map(|(_, record)| record.clone())
             .collect();
-        let start = |(at, opened): (usize, OpenedDevice)| {
+        let start = |(opened, record): (OpenedDevice, Arc<Record>)| {
             let OpenedDevice { info, searcher, options, is_side } = opened;
-            let record = Arc::clone(&records[at]);
             let share = options.restraints.caps_of(info.id).share.unwrap_or(1.0);
             record.set_share(share);
             let watch = Watch::new(&options.restraints, Arc::clone(&surroundings), &record);
@@ -87,7 +86,6 @@ impl DeviceThreads {
                 (true, _) => Lane::Hard,
             };
             let device = DeviceThread {
-                at,
                 id: info.id,
                 lane,
                 stands_in_for: if info.id == DeviceId::Cpu { gpus.clone() } else { Vec::new() },
@@ -108,7 +106,7 @@ impl DeviceThreads {
             let thread = std::thread::Builder::new().name(name).spawn(run);
             DeviceEntry { record, is_side, thread: Some(thread.expect("the system starts threads")) }
         };
-        let devices = Mutex::new(opened.into_iter().enumerate().map(start).collect());
+        let devices = Mutex::new(opened.into_iter().zip(records).map(start).collect());
         let hours = Restraints { hours: options.restraints.hours.clone(), ..Restraints::default() };
         Ok(DeviceThreads { devices, attaching: Mutex::default(), for_attached: (hours, surroundings) })
     }
@@ -138,12 +136,10 @@ impl DeviceThreads {
         }
         let mut devices = self.lock();
         let known = devices.iter().position(is_known);
-        let at = known.unwrap_or(devices.len());
         let record = known.map_or_else(|| Arc::new(Record::new(&info)), |at| Arc::clone(&devices[at].record));
         let (hours, surroundings) = &self.for_attached;
         let watch = Watch::new(hours, Arc::clone(surroundings), &record);
         let device = DeviceThread {
-            at,
             id: info.id,
             lane: Lane::Hard,
             stands_in_for: Vec::new(),
@@ -159,7 +155,10 @@ impl DeviceThreads {
         let run = move || device.run(Some(Ok(searcher)));
         let thread = std::thread::Builder::new().name(info.id.to_string()).spawn(run);
         let device = DeviceEntry { record, is_side: false, thread: Some(thread.expect("the system starts threads")) };
-        if known.is_some() { devices[at] = device } else { devices.push(device) }
+        match known {
+            Some(at) => devices[at] = device,
+            None => devices.push(device),
+        }
     }
 
     /// Candidates per second of all working devices together, scaled by the share of time that each

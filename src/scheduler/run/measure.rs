@@ -198,6 +198,7 @@ fn measure_with(
     pool.insert(JobId(1), JobSpec { half, ..JobSpec::local(patterns) });
     let ends = began + Duration::from_secs_f64(trial.seconds);
     let (mut launches, mut ended, mut watts, mut clocks) = (Vec::new(), began, None, Vec::new());
+    let mut busy: HashMap<_, Duration> = HashMap::new();
     loop {
         let now = Instant::now();
         // A busy machine may take longer than the trial to begin.
@@ -208,8 +209,9 @@ fn measure_with(
         }
         tick((now - began).as_secs_f64() / trial.seconds);
         match receiver.recv_timeout(Duration::from_millis(50)) {
-            Ok(Delivered { launch, collected, .. }) if launch.pass.patterns.len() > 1 => {
+            Ok(Delivered { launch, collected, record }) if launch.pass.patterns.len() > 1 => {
                 ended = ended.max(collected);
+                *busy.entry(Arc::as_ptr(&record)).or_default() += launch.report.busy;
                 launches.push(launch);
                 // Read once, while all devices still work. Reading eight GPUs takes 40 ms.
                 if pool.is_closed() && watts.is_none() {
@@ -230,7 +232,8 @@ fn measure_with(
     let clocks = clocks.into_iter().chain(std::iter::repeat(None));
     let hardware =
         sensors.iter().zip(clocks).map(|(device, megahertz)| Hardware { driver: device.driver(), megahertz });
-    Ok(Measurement { joules, hardware: hardware.collect(), ..evaluate(launches, devices, characters, wall) })
+    let busy = busy.into_values().max().unwrap_or_default();
+    Ok(Measurement { joules, busy, hardware: hardware.collect(), ..evaluate(launches, devices, characters, wall) })
 }
 
 /// Fails if a device was taken out of use.
@@ -323,11 +326,10 @@ fn evaluate(
             .map(|(candidates, busy)| KindMeasurement { compares_whole_keys, candidates, busy })
     };
     let kinds = Option::zip(kind(false), kind(true)).map_or_else(Vec::new, |(one, other)| vec![one, other]);
-    let busy_on = |device| launches.iter().filter(|h| h.device == device).map(|h| h.report.busy).sum::<Duration>();
     Measurement {
         characters,
         wall,
-        busy: (0..=devices.len()).map(busy_on).max().unwrap_or_default(),
+        busy: Duration::ZERO,
         candidates,
         hits_expected: launches.iter().map(&mut expected).sum(),
         hits_found,

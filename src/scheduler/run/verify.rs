@@ -24,8 +24,6 @@ use std::time::Instant;
 /// A collected launch, with the data for verifying it.
 #[derive(Debug)]
 pub struct CollectedLaunch {
-    /// Index of the device among all devices.
-    pub device: usize,
     /// The patterns and their jobs.
     pub pass: Arc<Pass>,
     /// The start points, in the order of the launch.
@@ -347,12 +345,7 @@ mod tests {
             requested.iter().any(|pattern| pattern.matches(&npub))
         };
         let hits = tweaks.filter(is_hit).map(|tweak| ClaimedHit { start: 0, tweak }).collect();
-        CollectedLaunch {
-            device: 0,
-            pass,
-            starts,
-            report: LaunchReport { candidates: 3000, hits, ..LaunchReport::default() },
-        }
+        CollectedLaunch { pass, starts, report: LaunchReport { candidates: 3000, hits, ..LaunchReport::default() } }
     }
 
     #[test]
@@ -446,7 +439,7 @@ mod tests {
         let hits: Vec<ClaimedHit> = tweaks.filter(begins).map(|tweak| ClaimedHit { start: 0, tweak }).collect();
         assert!(hits.len() > 20, "{}", hits.len());
         let report = LaunchReport { candidates: 2000, hits, ..LaunchReport::default() };
-        let verified = verify(&CollectedLaunch { device: 0, pass, starts, report });
+        let verified = verify(&CollectedLaunch { pass, starts, report });
         assert_eq!(verified.hits_wrong, 0);
         assert!(verified.by_start.iter().flatten().all(|find| find.hit.npub().to_string().ends_with('q')));
     }
@@ -457,8 +450,7 @@ mod tests {
         let mut hits = once.report.hits.clone();
         hits.extend(once.report.hits.clone());
         let report = LaunchReport { hits, ..once.report.clone() };
-        let twice =
-            verify(&CollectedLaunch { device: 0, pass: Arc::clone(&once.pass), starts: once.starts.clone(), report });
+        let twice = verify(&CollectedLaunch { pass: Arc::clone(&once.pass), starts: once.starts.clone(), report });
         assert_eq!(twice.hits_right, verify(&once).hits_right);
     }
 }

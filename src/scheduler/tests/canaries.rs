@@ -35,7 +35,7 @@ fn an_honest_processor_finds_its_canary_as_often_as_expected_also_where_launches
             expected += report.candidates as f64 * pass.canary_chance;
             cut_short += u32::from(report.is_cut_short);
             let ids: Vec<_> = starts.iter().map(|&(id, _)| id).collect();
-            found += verify(&CollectedLaunch { device: 0, pass: Arc::clone(&pass), starts, report }).canary_found;
+            found += verify(&CollectedLaunch { pass: Arc::clone(&pass), starts, report }).canary_found;
             vault.discard(&ids);
         }
         println!("{jobs:?}: {found} of {expected:.0}, {cut_short} launches were cut short");

@@ -43,7 +43,7 @@ impl Bench {
     fn launch(&self, hits: Vec<ClaimedHit>) -> CollectedLaunch {
         let starts = vec![self.vault.open_start().unwrap(), self.vault.open_start().unwrap()];
         let report = LaunchReport { candidates: 1, hits, ..LaunchReport::default() };
-        CollectedLaunch { device: 0, pass: Arc::clone(&self.pass), starts, report }
+        CollectedLaunch { pass: Arc::clone(&self.pass), starts, report }
     }
 
     /// The first true hit at the first start point of `launch`.

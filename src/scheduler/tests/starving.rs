@@ -57,7 +57,7 @@ fn ten_thousand_easy_jobs_cost_a_rare_one_no_candidate_and_no_hit() {
         }
         let candidates = (STARTS * CANDIDATES) as u64;
         let report = LaunchReport { candidates, hits, ..LaunchReport::default() };
-        let found = settle(&pool, &vault, CollectedLaunch { device: 0, pass, starts, report });
+        let found = settle(&pool, &vault, CollectedLaunch { pass, starts, report });
         assert!(found.iter().all(|find| spent.insert(find.start)), "a start point gave two keys");
         launches += 1;
         // If the rare job were alone, the launch with its first match would end it.

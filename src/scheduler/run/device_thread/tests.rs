@@ -92,7 +92,6 @@ impl RunningDevice {
         }
         let (launches, collected) = mpsc::sync_channel(64);
         let device = DeviceThread {
-            at: 0,
             id: DeviceId::Cpu,
             lane: Lane::All,
             stands_in_for: Vec::new(),
