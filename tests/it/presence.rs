@@ -28,9 +28,7 @@ const MANY_JOBS: &str = "[limits]\njobs_per_day = 1000\n";
 
 /// The public events queued in the ledger, by kind.
 fn queued(home: &Home) -> HashMap<u16, Event> {
-    let file = home.data().join("ledger/ledger.sqlite");
-    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
-    let Ok(ledger) = rusqlite::Connection::open_with_flags(file, flags) else { return HashMap::new() };
+    let Some(ledger) = home.reading() else { return HashMap::new() };
     let read = || -> rusqlite::Result<Vec<String>> {
         ledger.prepare("SELECT json FROM post")?.query_map([], |row| row.get(0))?.collect()
     };
@@ -59,7 +57,7 @@ async fn queued_public_events_survive_a_kill_and_are_published_once() {
     // Gives the bot totals for yesterday that are not zero, so that it writes a note. The totals of
     // today are set too, in case midnight passes during the test.
     {
-        let ledger = rusqlite::Connection::open(home.data().join("ledger/ledger.sqlite")).unwrap();
+        let ledger = home.sql();
         for day in [Timestamp::now().as_secs() / DAY - 1, Timestamp::now().as_secs() / DAY] {
             let figures = "INSERT OR REPLACE INTO day (day, candidates, accepted, delivered) VALUES (?1, 5000, 7, 5)";
             ledger.execute(figures, [day as i64]).unwrap();

@@ -75,14 +75,13 @@ fn the_ticket_is_for_every_key_that_a_decision_searches_for() {
     // Words of other languages than the chat's make them another search.
     let mixed = ["haelfte", "halfte", "hälfte", "demi", "mitad", "best 50s", "please best 50s,"]
         .map(|words| [format!("{words} {POINT} catcat"), format!("{words} cara"), format!("{words} {POINT} best 10m")]);
-    // A message of people in one of the six languages of a chat, and in every state of it.
-    let told = told.enumerate().map(|(at, message)| (message, at % 6, 6));
+    // A message of people in one of the six languages and four states of a chat, in turn.
+    let told = told.enumerate().map(|(at, message)| (message, at % 24, 24));
     for (message, first, step) in told.chain(mixed.into_iter().flatten().map(|message| (message, 0, 1))) {
         let ticket = asked(&rumor(&message));
-        let languages = Language::ALL.into_iter().skip(first).step_by(step);
-        for (language, context) in
-            languages.flat_map(|language| ["new", "known", "job", "done"].map(|context| (language, context)))
-        {
+        let of_state = |context| Language::ALL.map(|language| (language, context));
+        let chats = ["new", "known", "job", "done"].into_iter().flat_map(of_state);
+        for (language, context) in chats.skip(first).step_by(step) {
             let Some(asker) = asker(context, language) else { continue };
             let request = read(&rumor(&message));
             let Intent::Search(target, half) = request.reading(&asker).intent else { continue };

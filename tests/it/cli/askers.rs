@@ -1,10 +1,10 @@
 //! The operator's commands about askers of a running bot.
 
-use super::control::{LONG, lines, met_started, operate, started};
+use super::control::{LONG, met_started, operate, started};
 use crate::support::asker::Asker;
 use crate::support::bot::{Home, Met, at_relay};
 use crate::support::harness::{Test, test};
-use crate::support::program::{stderr, stdout};
+use crate::support::program::{objects, stderr, stdout};
 use crate::support::relay::TestRelay;
 use crate::support::until;
 use nostr_sdk::prelude::*;
@@ -23,7 +23,7 @@ fn npub(asker: &Asker) -> String {
 }
 
 fn listed(home: &Home, flags: &[&str]) -> Vec<Value> {
-    lines(&operate(home, &[&["askers", "--json"], flags].concat()))
+    objects(&operate(home, &[&["askers", "--json"], flags].concat()))
 }
 
 async fn askers_are_listed_with_their_jobs_and_messages() {
@@ -51,7 +51,7 @@ async fn askers_are_listed_with_their_jobs_and_messages() {
     assert_eq!((&askers[0]["asker"], figures(&askers[0])), (&npub(&busy).into(), [1, 0, 2]));
     assert_eq!((&askers[1]["asker"], figures(&askers[1])), (&npub(&done).into(), [0, 1, 1]));
     let first = operate(&home, &["askers", "--json", "--limit", "1"]);
-    assert_eq!(lines(&first), askers[..1]);
+    assert_eq!(objects(&first), askers[..1]);
     assert!(stderr(&first).contains("only the first 1 are shown; --limit"), "{}", stderr(&first));
     let text = stdout(&operate(&home, &["askers"]));
     assert!(text.contains(&format!("{}  1 open, 0 done, 2 messages", npub(&busy))), "{text}");
@@ -64,7 +64,7 @@ async fn a_denied_asker_is_ignored_also_after_a_restart_until_allowed() {
     assert!(asker.ask(LONG).await.contains("#1"));
     let denied = operate(&home, &["deny", &npub(&asker)]);
     assert!(denied.status.success() && stderr(&denied).contains("1 open jobs are cancelled"), "{}", stderr(&denied));
-    assert!(lines(&operate(&home, &["jobs", "--json"])).is_empty());
+    assert!(objects(&operate(&home, &["jobs", "--json"])).is_empty());
 
     let ignored = async |least: u32| {
         until("the messages are counted", || async {
@@ -121,7 +121,7 @@ async fn a_friend_has_ten_times_the_jobs_and_not_one_more() {
     assert!(!ask(&mut asker, 11).await.contains("#11"), "ten is the limit of a friend");
     assert!(operate(&home, &["allow", &npub(&asker)]).status.success());
     assert_eq!(listed(&home, &[])[0]["standing"], "ordinary");
-    assert_eq!(lines(&operate(&home, &["jobs", "--json"])).len(), 10, "accepted jobs go on");
+    assert_eq!(objects(&operate(&home, &["jobs", "--json"])).len(), 10, "accepted jobs go on");
 }
 
 async fn a_friend_owes_no_proof_of_work_in_a_flood() {

@@ -4,8 +4,6 @@ use crate::support::bot::{Home, Met, age_key, met_process};
 use crate::support::half::Half;
 use crate::support::harness::{Test, test};
 use crate::support::program::{command, stderr, stdout};
-use npubbot::clock::Clock;
-use npubbot::ledger::Ledger;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -46,7 +44,7 @@ fn restore(home: &Home, file: &Path, flags: &[&str]) -> Output {
 fn idle() -> Home {
     let home = Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
     drop(home.vault());
-    drop(Ledger::open(&npubbot::ledger::folder(&home.data()), Clock::System).unwrap());
+    drop(home.ledger());
     home
 }
 
@@ -215,7 +213,7 @@ fn a_backup_of_a_later_version_is_refused() {
         assert!(!home.folder.path().join("evil").exists() && !elsewhere(&home).0.join("evil").exists());
     }
     // A ledger of a later schema.
-    let ledger = rusqlite::Connection::open(home.data().join("ledger/ledger.sqlite")).unwrap();
+    let ledger = home.sql();
     ledger.pragma_update(None, "user_version", 999).unwrap();
     drop(ledger);
     let key = home.age_identity();

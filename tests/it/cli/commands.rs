@@ -2,9 +2,7 @@
 
 use crate::support::bot::{Home, age_key};
 use crate::support::harness::{Test, test};
-use crate::support::program::{command, run, stderr, stdout};
-use npubbot::clock::Clock;
-use npubbot::ledger::Ledger;
+use crate::support::program::{command, object, objects, run, run_alone, stderr, stdout};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -23,20 +21,9 @@ pub const TESTS: &[Test] = &[
     test!(the_demo_ends_with_a_verified_key_of_any_kind),
 ];
 
-/// Standard output as a single JSON object.
-fn json(output: &Output) -> serde_json::Value {
-    assert!(output.status.success(), "{}", stderr(output));
-    assert_eq!(stdout(output).lines().count(), 1, "{}", stdout(output));
-    serde_json::from_str(&stdout(output)).unwrap()
-}
-
-const ONE_THREAD: [&str; 4] = ["--device", "cpu", "--threads", "1"];
-
 fn explain_gives_an_object_for_each_pattern() {
-    let output = run(&[&["explain", "m0ctane,*cafe", "--json"], &ONE_THREAD[..]].concat());
-    assert!(output.status.success(), "{}", stderr(&output));
-    let lines: Vec<serde_json::Value> =
-        stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let output = run_alone(&["explain", "m0ctane,*cafe", "--json"]);
+    let lines = objects(&output);
     assert_eq!((lines.len(), &lines[1]["nearest"]), (2, &"cafe".into()));
     let (mean, rate) = (lines[0]["expected_seconds"].as_f64().unwrap(), lines[0]["rate"].as_f64().unwrap());
     assert!((mean * rate / 2f64.powi(35) - 1.0).abs() < 1e-6, "{}", lines[0]);
@@ -47,7 +34,7 @@ fn explain_gives_an_object_for_each_pattern() {
 
 fn bench_finds_the_expected_number_of_hits() {
     for patterns in [&["--patterns", "1"][..], &["--patterns", "1000"], &["*ca", "m0ct"], &["=4*"]] {
-        let line = json(&run(&[&["bench", "--seconds", "0.3", "--json"], &ONE_THREAD[..], patterns].concat()));
+        let line = object(&run_alone(&[&["bench", "--seconds", "0.3", "--json"][..], patterns].concat()));
         let (expected, found) = (line["hits_expected"].as_f64().unwrap(), line["hits_found"].as_f64().unwrap());
         // Five standard deviations: by chance, one run in two million fails.
         assert!((found - expected).abs() <= 5.0 * expected.sqrt().max(1.0), "{line}");
@@ -67,7 +54,7 @@ fn bench_finds_the_expected_number_of_hits() {
 }
 
 fn a_report_of_bench_names_version_system_device_rate_and_power() {
-    let said = stdout(&run(&[&["bench", "--seconds", "0.2", "--report"], &ONE_THREAD[..]].concat()));
+    let said = stdout(&run_alone(&["bench", "--seconds", "0.2", "--report"]));
     let block = said.strip_prefix("```text\n").and_then(|rest| rest.strip_suffix("\n```\n")).expect("one block");
     let system = format!("system: {} {}", std::env::consts::OS, std::env::consts::ARCH);
     let parts =
@@ -254,7 +241,7 @@ fn serve_makes_no_identity_and_refuses_another_bots_ledger_and_a_wrong_configura
     };
     // The ledger of another bot.
     let other = nostr::Keys::generate().public_key();
-    Ledger::open(&npubbot::ledger::folder(&home.data()), Clock::System).unwrap().claim(&other).unwrap();
+    home.ledger().claim(&other).unwrap();
     refused(&nostr::ToBech32::to_bech32(&other).unwrap());
     // A ledger whose identity is lost: a new identity beside it would be another bot.
     fs::remove_file(&identity).unwrap();
@@ -290,7 +277,7 @@ fn without_a_terminal_the_error_asks_for_a_passphrase_file() {
 
 fn the_demo_ends_with_a_verified_key_of_any_kind() {
     let output = run(&["demo", "--prefix", "cat", "--device", "cpu", "--json"]);
-    let line = json(&output);
+    let line = object(&output);
     assert_eq!(line["prefix"], "cat");
     assert_eq!(line["verified"], true);
     for said in ["asker | cat", "bot | "] {
@@ -299,7 +286,7 @@ fn the_demo_ends_with_a_verified_key_of_any_kind() {
     assert!(line["npub"].as_str().unwrap().starts_with("npub1cat"), "{line}");
     assert!(line["seconds"].as_f64().unwrap() > 0.0);
     for kind in ["~cat", "*7e"] {
-        let line = json(&run(&["demo", "--prefix", kind, "--device", "cpu", "--json"]));
+        let line = object(&run(&["demo", "--prefix", kind, "--device", "cpu", "--json"]));
         assert_eq!((&line["pattern"], &line["verified"], line.get("prefix")), (&kind.into(), &true.into(), None));
         let (npub, found) = (line["npub"].as_str().unwrap(), line["found"].as_str().unwrap());
         assert!(npub[5..].contains(found) && found.len() >= 2, "{line}");

@@ -4,7 +4,7 @@
 use crate::support::asker::Asker;
 use crate::support::bot::{BotProcess, Home, Met, at_relay};
 use crate::support::harness::{Test, skip, test};
-use crate::support::program::{command, stderr, stdout};
+use crate::support::program::{command, objects, stderr, stdout};
 use crate::support::until;
 use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
@@ -62,11 +62,6 @@ pub async fn answering(home: &Home) {
     until("the bot answers", || async { operate(home, &["status"]).status.success().then_some(()) }).await;
 }
 
-pub(super) fn lines(output: &Output) -> Vec<serde_json::Value> {
-    assert!(output.status.success(), "{}", stderr(output));
-    stdout(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 fn where_nothing_runs_every_command_says_so_with_code_3() {
     let home = Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
     std::fs::create_dir(home.data()).unwrap();
@@ -103,7 +98,7 @@ async fn status_has_the_promised_fields_and_names_nobody() {
     let npub = bot.public_key.to_bech32().unwrap();
     assert!(asker.ask(LONG).await.contains("#1"));
 
-    let status = lines(&operate(&home, &["status", "--json"]));
+    let status = objects(&operate(&home, &["status", "--json"]));
     let [status] = &status[..] else { panic!("one object: {status:?}") };
     let fields: Vec<&str> = status.as_object().unwrap().keys().map(String::as_str).collect();
     let mut promised =
@@ -120,11 +115,11 @@ async fn status_has_the_promised_fields_and_names_nobody() {
     assert!(!text.contains(&person) && !text.contains(LONG), "{text}");
     assert!(stdout(&operate(&home, &["status"])).contains("1 open jobs"));
 
-    let jobs = lines(&operate(&home, &["jobs", "--json"]));
+    let jobs = objects(&operate(&home, &["jobs", "--json"]));
     assert_eq!(jobs.len(), 1, "an object a line");
     assert_eq!((&jobs[0]["job"], &jobs[0]["asker"]), (&1.into(), &person.into()));
     assert_eq!((&jobs[0]["patterns"][0], &jobs[0]["kind"]), (&LONG.into(), &"pool".into()));
-    let shown = lines(&operate(&home, &["jobs", "show", "1", "--json"]));
+    let shown = objects(&operate(&home, &["jobs", "show", "1", "--json"]));
     assert!(shown.len() == 1 && shown[0]["patterns"] == jobs[0]["patterns"], "{shown:?}");
     let missing = operate(&home, &["jobs", "show", "2"]);
     assert_eq!(missing.status.code(), Some(2));
@@ -134,7 +129,7 @@ async fn status_has_the_promised_fields_and_names_nobody() {
     assert!(cancelled.status.success() && stderr(&cancelled).contains("asker is told"), "{}", stderr(&cancelled));
     let notice = asker.next_text().await;
     assert!(notice.contains("#1 is given up"), "{notice}");
-    assert!(lines(&operate(&home, &["jobs", "--json"])).is_empty());
+    assert!(objects(&operate(&home, &["jobs", "--json"])).is_empty());
     assert_eq!(operate(&home, &["jobs", "cancel", "1"]).status.code(), Some(2), "it is gone");
 }
 
@@ -147,16 +142,16 @@ async fn a_paused_search_finds_nothing_until_it_resumes() {
     // it.
     asker.ask("help").await;
     asker.ask("status").await;
-    let status = &lines(&operate(&home, &["status", "--json"]))[0];
+    let status = &objects(&operate(&home, &["status", "--json"]))[0];
     assert_eq!((&status["open_jobs"], &status["devices"][0]["state"]), (&1.into(), &"paused".into()));
     // A restart starts the devices again, but not the search.
     bot.kill();
     let _bot = started(&home).await;
-    let status = &lines(&operate(&home, &["status", "--json"]))[0];
+    let status = &objects(&operate(&home, &["status", "--json"]))[0];
     assert_eq!((&status["open_jobs"], &status["devices"][0]["state"]), (&1.into(), &"paused".into()));
     assert!(operate(&home, &["resume"]).status.success());
     asker.next_key().await.assert_starts_with("cat");
-    let status = &lines(&operate(&home, &["status", "--json"]))[0];
+    let status = &objects(&operate(&home, &["status", "--json"]))[0];
     assert_eq!(status["devices"][0]["state"], "working");
 }
 
@@ -183,12 +178,12 @@ async fn ended_jobs_are_listed_until_their_asker_is_erased() {
     asker.ask(LONG).await;
     let all = ["jobs", "--all", "--asker", &npub, "--json"];
     let states = until("the key is delivered", || async {
-        let states = lines(&operate(&home, &all)).iter().map(|job| job["state"].clone()).collect::<Vec<_>>();
+        let states = objects(&operate(&home, &all)).iter().map(|job| job["state"].clone()).collect::<Vec<_>>();
         states.contains(&"delivered".into()).then_some(states)
     })
     .await;
     assert_eq!(states, ["accepted", "delivered"], "the newest first");
-    let today = lines(&operate(&home, &["stats", "--json"])).pop().unwrap();
+    let today = objects(&operate(&home, &["stats", "--json"])).pop().unwrap();
     assert_eq!((&today["jobs_accepted"], &today["jobs_delivered"]), (&2.into(), &1.into()), "{today}");
     assert!(stdout(&operate(&home, &["stats"])).contains(today["date"].as_str().unwrap()));
     let shown = stdout(&operate(&home, &["jobs", "show", "1"]));
@@ -252,7 +247,7 @@ async fn a_wrong_configuration_changes_nothing_and_a_right_one_is_taken_up() {
     home.logs("serving; Ctrl-C stops", served + 1).await;
     answering(&home).await;
     assert!(!asker.ask("qqqqqqqp").await.contains("#2"), "the new limit holds");
-    assert_eq!(lines(&operate(&home, &["jobs", "--json"])).len(), 1, "the job goes on");
+    assert_eq!(objects(&operate(&home, &["jobs", "--json"])).len(), 1, "the job goes on");
 }
 
 async fn nobody_else_on_the_machine_opens_the_socket() {
@@ -323,7 +318,7 @@ async fn a_request_whose_sender_has_left_is_not_carried_out() {
     let mut answer = String::new();
     BufReader::new(waiting).read_line(&mut answer).unwrap();
     assert!(answer.contains("no job has the number 99"), "{answer}");
-    let status = &lines(&operate(&home, &["status", "--json"]))[0];
+    let status = &objects(&operate(&home, &["status", "--json"]))[0];
     assert_eq!(status["devices"][0]["state"], "working");
     assert!(!home.log().contains("the operator paused"), "{}", home.log());
 }

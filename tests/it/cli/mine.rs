@@ -1,13 +1,13 @@
 //! `npubbot mine`: what it finds, where patterns come from, and when it ends.
 
 use crate::support::harness::{Test, test};
-use crate::support::program::{command, run, stderr, stdout};
+use crate::support::program::{command, object, objects, run_alone, stderr, stdout};
 use npubbot::key::Npub;
 use npubbot::pattern::{ALPHABET, Pattern};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
@@ -18,21 +18,6 @@ pub const TESTS: &[Test] = &[
     test!(mine_without_a_count_ends_with_its_time_or_a_signal),
     test!(mine_takes_a_hundred_thousand_words_of_a_file),
 ];
-
-const ONE_THREAD: [&str; 4] = ["--device", "cpu", "--threads", "1"];
-
-/// The JSON objects of standard output.
-fn objects(output: &Output) -> Vec<Value> {
-    assert!(output.status.success(), "{}", stderr(output));
-    stdout(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-/// The JSON object that makes up the whole standard output.
-fn only(output: &Output) -> Value {
-    let mut objects = objects(output);
-    assert_eq!(objects.len(), 1, "{}", stdout(output));
-    objects.remove(0)
-}
 
 /// The key of a line. Checks that it belongs to the line's npub and has the line's pattern.
 fn key_of(line: &Value) -> nostr::Keys {
@@ -49,12 +34,12 @@ fn mine_finds_patterns_of_every_kind_and_says_which_was_met() {
     // Of these patterns only the easy ones are found in a lifetime.
     fs::write(&list, "# mine\nm0ctanem0ctane\n\n=3 ,m0ctanem0ctanex\n").unwrap();
     let several = ["mine", "-f", list.to_str().unwrap(), "--count", "3", "--json"];
-    let several = objects(&run(&[&several, &ONE_THREAD[..]].concat()));
+    let several = objects(&run_alone(&several));
     assert!(several.len() == 3 && several.iter().all(|line| line["pattern"] == "=3"), "{several:?}");
     several.iter().for_each(|line| drop(key_of(line)));
     for kind in ["~cat", "hex:c0d", "words:4", "ca*[pqrz]"] {
-        let output = run(&[&["mine", kind, "--json"], &ONE_THREAD[..]].concat());
-        let line = only(&output);
+        let output = run_alone(&["mine", kind, "--json"]);
+        let line = object(&output);
         assert_eq!(line["pattern"], kind, "{line}");
         let keys = key_of(&line);
         let npub = nostr::ToBech32::to_bech32(&keys.public_key()).unwrap();
@@ -65,8 +50,8 @@ fn mine_finds_patterns_of_every_kind_and_says_which_was_met() {
 }
 
 fn mine_without_a_target_prints_the_rarest_key_and_how_rare_it_is() {
-    let output = run(&[&["mine", "best", "zeros", "1s", "--json"], &ONE_THREAD[..]].concat());
-    let line = only(&output);
+    let output = run_alone(&["mine", "best", "zeros", "1s", "--json"]);
+    let line = object(&output);
     let keys = nostr::Keys::parse(line["nsec"].as_str().unwrap()).unwrap();
     let key = keys.public_key().to_hex();
     let zeros = u64::from_str_radix(&key[..16], 16).unwrap().leading_zeros();
@@ -75,7 +60,7 @@ fn mine_without_a_target_prints_the_rarest_key_and_how_rare_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("keys");
     let file = file.to_str().unwrap();
-    let output = run(&[&["mine", "best 1s", "-o", file], &ONE_THREAD[..]].concat());
+    let output = run_alone(&["mine", "best 1s", "-o", file]);
     let (npub, kept) = (stdout(&output), fs::read_to_string(file).unwrap());
     assert!(kept.starts_with(&npub) && kept.lines().count() == 2, "{npub} {kept}");
     assert!(stderr(&output).contains("as 1 key in"), "{}", stderr(&output));
@@ -89,7 +74,7 @@ fn mine_appends_locked_keys_to_a_file_of_its_own() {
     fs::write(&password, "correct horse\n").unwrap();
     let [keys_text, words, password] = [&keys, &words, &password].map(|path| path.to_str().unwrap());
     let flags = ["mine", "--words", words, "-o", keys_text, "--ncryptsec", "--password-file", password, "--count", "2"];
-    let output = run(&[&flags[..], &ONE_THREAD].concat());
+    let output = run_alone(&flags);
     assert!(output.status.success(), "{}", stderr(&output));
     let kept = fs::read_to_string(&keys).unwrap();
     let lines: Vec<&str> = kept.lines().collect();
@@ -105,7 +90,7 @@ fn mine_appends_locked_keys_to_a_file_of_its_own() {
 fn mine_counts_what_it_printed_when_its_time_is_over() {
     for pattern in ["m0ctanem0ctane", "=2*"] {
         let count = ["mine", pattern, "--count", "1000000", "--time", "1s", "--json"];
-        let output = run(&[&count, &ONE_THREAD[..]].concat());
+        let output = run_alone(&count);
         assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
         // On a busy machine it may find nothing in that time.
         let printed = stdout(&output).lines().count();
@@ -116,7 +101,7 @@ fn mine_counts_what_it_printed_when_its_time_is_over() {
 
 fn mine_without_a_count_ends_with_its_time_or_a_signal() {
     let began = Instant::now();
-    let output = run(&[&["mine", "cat", "--count", "0", "--time", "1s", "--json"], &ONE_THREAD[..]].concat());
+    let output = run_alone(&["mine", "cat", "--count", "0", "--time", "1s", "--json"]);
     let took = began.elapsed();
     assert!(took >= Duration::from_secs(1), "{took:?}");
     // On a busy machine it may find nothing in that time.
@@ -128,7 +113,7 @@ fn mine_without_a_count_ends_with_its_time_or_a_signal() {
     let file = folder.path().join("keys");
     let mut child = command()
         .args(["mine", "ca", "--count", "0", "-o", file.to_str().unwrap()])
-        .args(ONE_THREAD)
+        .args(["--device", "cpu", "--threads", "1"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -157,7 +142,7 @@ fn mine_takes_a_hundred_thousand_words_of_a_file() {
     let words: Vec<String> = (0..100_001).map(word).collect();
     let mine = |count: usize| {
         fs::write(&file, words[..count].join("\n")).unwrap();
-        run(&[&["mine", "--words", file.to_str().unwrap(), "--count", "3", "--json"], &ONE_THREAD[..]].concat())
+        run_alone(&["mine", "--words", file.to_str().unwrap(), "--count", "3", "--json"])
     };
     let lines = objects(&mine(100_000));
     assert_eq!(lines.len(), 3);

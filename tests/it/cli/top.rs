@@ -1,9 +1,9 @@
 //! `npubbot top` on a terminal: drawn, resized, and left as it was.
 
-use super::control::{LONG, lines, met_started, operate, started};
+use super::control::{LONG, met_started, operate, started};
 use crate::support::bot::{ChildGuard, Home, Met, at_relay};
 use crate::support::harness::{Test, test};
-use crate::support::program::{command, stderr, stdout};
+use crate::support::program::{command, objects, stderr, stdout};
 use crate::support::terminal::{Terminal, at_terminal};
 use crate::support::until;
 use std::process::Stdio;
@@ -26,8 +26,8 @@ async fn top_shows_jobs_pauses_follows_the_terminals_size_and_restores_it() {
     assert!(asker.ask(LONG).await.contains("#1"));
     // Later frames write only what changed, so the first one must show a device and the job.
     until("the search runs", || async {
-        let status = &lines(&operate(&home, &["status", "--json"]))[0];
-        let jobs = lines(&operate(&home, &["jobs", "--json"]));
+        let status = &objects(&operate(&home, &["status", "--json"]))[0];
+        let jobs = objects(&operate(&home, &["jobs", "--json"]));
         (status["devices"][0]["state"] == "working" && jobs.len() == 1).then_some(())
     })
     .await;
@@ -50,7 +50,7 @@ async fn top_shows_jobs_pauses_follows_the_terminals_size_and_restores_it() {
     assert!(top.ended().await.success());
     assert!(terminal.has(libc::ICANON), "keys are read by lines again");
     until("the search is paused", || async {
-        let status = &lines(&operate(&home, &["status", "--json"]))[0];
+        let status = &objects(&operate(&home, &["status", "--json"]))[0];
         (status["devices"][0]["state"] == "paused").then_some(())
     })
     .await;

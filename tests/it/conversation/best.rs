@@ -47,8 +47,8 @@ fn number_after(text: &str, word: &str) -> u32 {
 
 async fn the_rarest_key_comes_when_the_time_is_up_with_how_rare_it_is() {
     let Met { relay, home, bot: running, mut asker } = met("").await;
-    let acceptance = asker.ask("best zeros 3s, please").await;
-    for part in ["Job #1: searching for best zeros 3s.", "zero bits at its start", "in about 3 seconds", "cancel 1"] {
+    let acceptance = asker.ask("best zeros 2s, please").await;
+    for part in ["Job #1: searching for best zeros 2s.", "zero bits at its start", "in about 2 seconds", "cancel 1"] {
         assert!(acceptance.contains(part), "{part}: {acceptance}");
     }
     let result = asker.next_result().await;
@@ -72,7 +72,7 @@ async fn the_best_so_far_survives_a_kill_and_is_what_comes() {
     let (ledger, kept) = loop {
         begin_best(&mut asker, &home, nth).await;
         process.kill();
-        let ledger = rusqlite::Connection::open(home.data().join("ledger/ledger.sqlite")).unwrap();
+        let ledger = home.sql();
         let kept = ledger.query_row("SELECT wrap FROM best", [], |row| row.get::<_, Vec<u8>>(0));
         if let Ok(kept) = kept {
             break (ledger, kept);

@@ -4,23 +4,25 @@
 //! binary can be copied to a machine with a GPU: `it gpu::secrets --nocapture --test-threads 1`.
 //! Tests that cannot run are listed as skipped.
 
+use crate::support::bot::Home;
 use crate::support::half::Half;
 use crate::support::harness::{Test, needs_gpu, skip, test};
 use crate::support::leaks::{FORMS, Found, Pieces, Secret, minus, start_secret_of};
+use crate::support::vault::message_to;
 use cudarc::driver::sys::CUmemPool_attribute::{
     self, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
 };
 use cudarc::driver::sys::CUmemoryPool;
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, PinnedHostSlice, result};
-use nostr_sdk::prelude::{Event, JsonUtil, Keys, UnwrappedGift};
+use nostr_sdk::prelude::{Event, JsonUtil, Keys, PublicKey, UnwrappedGift};
 use npubbot::clock::Clock;
 use npubbot::job::{Asker, JobId, JobSpec};
 use npubbot::key::{SplitTweak, VerifiedHit};
-use npubbot::message::{GiftWrap, OutgoingMessage};
+use npubbot::message::GiftWrap;
 use npubbot::pattern::{ALPHABET, Pattern};
 use npubbot::scheduler::{DeviceOpener, Find, FindOutcome, Health, Scheduler};
 use npubbot::search::{DeviceChoice, DeviceId, SearchOptions, Surroundings};
-use npubbot::vault::{Order, Unlock, Vault};
+use npubbot::vault::{Order, Vault};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use secp256k1::{SECP256K1, SecretKey};
@@ -72,33 +74,17 @@ fn ask(rng: &mut StdRng, job: i64, characters: i64) -> Asked {
 
 /// A vault with an identity file, like the bot's, and the secret of that identity.
 fn vault() -> (Vault, SecretKey) {
-    use age::secrecy::ExposeSecret;
-    let folder = tempfile::tempdir().unwrap();
-    let (key_file, identity) = (folder.path().join("key"), folder.path().join("identity.age"));
-    let key = age::x25519::Identity::generate();
-    std::fs::write(&key_file, key.to_string().expose_secret()).unwrap();
-    let vault = Vault::create(&identity, &Unlock::AgeIdentityFile(key_file)).unwrap();
-    let locked = std::fs::read(&identity).unwrap();
-    let opened = age::Decryptor::new(&locked[..]).unwrap().decrypt(std::iter::once(&key as &dyn age::Identity));
-    let text = std::io::read_to_string(opened.unwrap()).unwrap();
-    let secret = number_in(text.lines().find(|line| line.starts_with("nsec1")).unwrap());
+    let home = Home::new(&[]);
+    let vault = home.vault();
+    let secret = SecretKey::from_slice(home.keys().secret_key().as_secret_bytes()).unwrap();
     assert_eq!(secret.x_only_public_key(SECP256K1).0.serialize(), vault.public_key().to_bytes());
     (vault, secret)
 }
 
 /// Seals a found key, or with `split` a tweak, for its asker, as `service::results` does.
-fn redeem(vault: &Vault, find: &Find, to: Asker, split: bool) -> Delivered {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
-    let mut message = OutgoingMessage {
-        to,
-        encryption_key: None,
-        text: "Here it is:".to_owned(),
-        in_reply_to: None,
-        subject: None,
-        expires_at: now + 86_400,
-        not_before: 0,
-    };
-    let ticket = vault.ticket_for_tests(&Order::any_key(to, find.half)).unwrap();
+fn redeem(vault: &Vault, find: &Find, to: PublicKey, split: bool) -> Delivered {
+    let mut message = message_to(to, "Here it is:");
+    let ticket = vault.ticket_for_tests(&Order::any_key(message.to, find.half)).unwrap();
     let (wrap, tweak) = if split {
         let tweak = vault.reveal(find.start, &find.hit, &ticket).unwrap();
         message.text = tweak.to_string();
@@ -142,10 +128,8 @@ fn secrets_of(asked: &Asked, delivered: &Delivered, text: &str) -> Vec<Secret> {
 fn twenty_jobs(rng: &mut StdRng, options: &SearchOptions, characters: fn(i64) -> i64) -> (Scheduler, Vec<Secret>) {
     let (vault, identity) = vault();
     let jobs: HashMap<JobId, Asked> = (1..=JOBS).map(|job| (JobId(job), ask(rng, job, characters(job)))).collect();
-    let askers: HashMap<JobId, (Asker, bool)> = jobs
-        .iter()
-        .map(|(&job, asked)| (job, (Asker(asked.keys.public_key().to_bytes()), asked.half.is_some())))
-        .collect();
+    let askers: HashMap<JobId, (PublicKey, bool)> =
+        jobs.iter().map(|(&job, asked)| (job, (asked.keys.public_key(), asked.half.is_some()))).collect();
     let (sender, finds) = mpsc::channel();
     let (purse, to) = (vault.clone(), askers.clone());
     let on_find = move |find: Find| {
@@ -158,7 +142,8 @@ fn twenty_jobs(rng: &mut StdRng, options: &SearchOptions, characters: fn(i64) ->
     for (&job, asked) in &jobs {
         let half = asked.half.as_ref().map(Half::point);
         let patterns = vec![asked.pattern.clone()];
-        scheduler.add(job, JobSpec { asker: askers[&job].0, half, ..JobSpec::local(patterns) });
+        let asker = Asker(askers[&job].0.to_bytes());
+        scheduler.add(job, JobSpec { asker, half, ..JobSpec::local(patterns) });
     }
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let mut secrets = vec![Secret::new("the bot's identity", identity)];

@@ -121,7 +121,7 @@ async fn a_relay_gone_for_six_days_gets_the_same_event_and_after_fourteen_days_i
     wait_for("a key is found", || totals().found == 1).await;
     request_of_somebody_out_of_reach(&living, &gone.url(), running.public_key, start).await;
     wait_for("the other key is found", || totals().found == 2).await;
-    let ledger = rusqlite::Connection::open(home.data().join("ledger/ledger.sqlite")).unwrap();
+    let ledger = home.sql();
     let result = |job: i64| -> Vec<u8> {
         ledger.query_row("SELECT wrap FROM outbox WHERE result_of = ?1", [job], |row| row.get(0)).unwrap()
     };

@@ -5,7 +5,6 @@ use crate::support::asker::Asker;
 use crate::support::bot::{Home, Met, met_process};
 use crate::support::harness::{Test, test};
 
-use rusqlite::Connection;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::OpenOptions;
 use std::io::{Seek, SeekFrom, Write};
@@ -14,10 +13,6 @@ pub const TESTS: &[Test] = &[
     test!(a_message_that_can_never_be_recorded_holds_up_nobody),
     test!(damage_after_a_reload_is_not_taken_for_a_wrong_configuration),
 ];
-
-fn ledger(home: &Home) -> Connection {
-    Connection::open(home.data().join("ledger/ledger.sqlite")).unwrap()
-}
 
 async fn a_message_that_can_never_be_recorded_holds_up_nobody() {
     let Met { relay, home, bot, asker: mut unlucky } = met_process("").await;
@@ -29,13 +24,13 @@ async fn a_message_that_can_never_be_recorded_holds_up_nobody() {
     let trigger = format!(
         "CREATE TRIGGER bad BEFORE INSERT ON seen WHEN NEW.asker = x'{key}' BEGIN SELECT RAISE(ABORT, 'bad row'); END"
     );
-    ledger(&home).execute_batch(&trigger).unwrap();
+    home.sql().execute_batch(&trigger).unwrap();
     unlucky.send("help").await;
     home.logs("is left out until the next start", 1).await;
     lucky.ask("help").await;
     // The next start finds the message on the relay.
     bot.kill();
-    ledger(&home).execute_batch("DROP TRIGGER bad").unwrap();
+    home.sql().execute_batch("DROP TRIGGER bad").unwrap();
     let bot = home.spawn().await;
     unlucky.next_text().await;
     bot.kill();
@@ -44,7 +39,7 @@ async fn a_message_that_can_never_be_recorded_holds_up_nobody() {
 /// Overwrites all pages of the ledger except the first.
 fn damage(home: &Home) {
     // A write by another program makes the bot read its pages again.
-    ledger(home).execute_batch("CREATE TABLE other (x); PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    home.sql().execute_batch("CREATE TABLE other (x); PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
     let mut file = OpenOptions::new().write(true).open(home.data().join("ledger/ledger.sqlite")).unwrap();
     let bytes = file.metadata().unwrap().len() - 4096;
     file.seek(SeekFrom::Start(4096)).unwrap();

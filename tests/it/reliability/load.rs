@@ -7,7 +7,7 @@ use crate::support::harness::{Test, figure, test};
 use crate::support::relay::TestRelay;
 use crate::support::usage;
 use crate::support::vault::vault_of;
-use crate::support::{PATIENCE, connect};
+use crate::support::{PATIENCE, connect, publish_with};
 use nostr_sdk::prelude::*;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ async fn requests(relay: &TestRelay, clients: &Askers, bot: PublicKey, askers: u
     let mut requests = Vec::new();
     for number in 0..askers {
         let keys = Keys::generate();
-        clients.writer.send_event(&dm_list(&keys, &[relay.url()])).await.unwrap();
+        publish_with(&clients.writer, &dm_list(&keys, &[relay.url()])).await;
         requests.push((keys.public_key(), EventBuilder::private_msg(&keys, bot, request(number), []).await.unwrap()));
     }
     requests
@@ -50,7 +50,7 @@ async fn acceptances(clients: &Askers, requests: Vec<(PublicKey, Event)>, at_onc
             let Some((asker, event)) = left.next() else { break };
             sent.insert(asker, Instant::now());
             let client = client.clone();
-            tokio::spawn(async move { client.send_event(&event).await.map(|_| ()) });
+            tokio::spawn(async move { publish_with(&client, &event).await });
         }
         let next = tokio::time::timeout(PATIENCE, notifications.recv());
         let Ok(RelayPoolNotification::Event { event, .. }) = next.await.expect("an acceptance") else { continue };

@@ -9,7 +9,6 @@ use crate::support::relay::TestRelay;
 use crate::support::vault::{about, kill, next_vault};
 use crate::support::{program, wait_for};
 use npubbot::clock::Clock;
-use npubbot::ledger::Ledger;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use rustix::process::Signal;
@@ -166,7 +165,7 @@ fn assert_ended_well(home: &Home, is_clean: bool) {
     assert!(!is_clean || !home.data().join("ledger/ledger.sqlite-wal").exists(), "the log is folded into the file");
     home.assert_sound();
     assert_eq!(home.count(OPEN), Some(1));
-    drop(Ledger::open(&npubbot::ledger::folder(&home.data()), Clock::System).expect("the lock is free"));
+    drop(home.ledger());
 }
 
 /// R11. The job would take a day, so every stop happens during a launch.
@@ -236,13 +235,13 @@ async fn with_ten_thousand_open_jobs_it_serves() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let (relay, home) = at_relay("").await;
     let bot = home.vault().public_key();
-    drop(Ledger::open(&npubbot::ledger::folder(&home.data()), Clock::System).unwrap());
+    drop(home.ledger());
     let mut patterns = HashSet::new();
     while patterns.len() < 10_000 {
         let character = |_| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
         patterns.insert((0..12).map(character).collect::<String>());
     }
-    let mut file = rusqlite::Connection::open(home.data().join("ledger/ledger.sqlite")).unwrap();
+    let mut file = home.sql();
     let write = file.transaction().unwrap();
     let now = Clock::System.now() as i64;
     for pattern in &patterns {

@@ -10,7 +10,7 @@ use crate::support::harness::{Test, test};
 use crate::support::relay::{Manner, TestRelay};
 use crate::support::usage::status;
 use crate::support::vault::network_of;
-use crate::support::{dm_list, wait_for};
+use crate::support::{dm_list, publish_with, wait_for};
 use nostr_sdk::prelude::{Client, Event, EventBuilder, Keys, Kind, Tag, Timestamp};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -134,10 +134,10 @@ async fn junk(batches: RangeInclusive<usize>, writer: &Client, asker: &Forger, h
             let junk = EventBuilder::new(Kind::GiftWrap, format!("{batch} {number}"))
                 .tag(Tag::public_key(asker.bot))
                 .custom_created_at(Timestamp::now() - JUNK_AGE);
-            writer.send_event(&junk.sign_with_keys(&once).unwrap()).await.unwrap();
+            publish_with(writer, &junk.sign_with_keys(&once).unwrap()).await;
         }
         // The bot processes this message after everything that came before.
-        writer.send_event(&asker.honest(&format!("hello {batch}"), 0)).await.unwrap();
+        publish_with(writer, &asker.honest(&format!("hello {batch}"), 0)).await;
         let is_done = || async { (home.count("SELECT count(*) FROM seen") == Some(batch as i64)).then_some(()) };
         crate::support::until("the junk is dealt with", is_done).await;
     }
@@ -154,7 +154,7 @@ async fn soak(messages: usize, pace: Duration, batches: usize) {
     let (mut relay, home, process, writer) = start(KEPT * messages).await;
     let askers: Vec<Forger> = (0..ASKERS).map(|_| Forger::new(process.public_key)).collect();
     for asker in &askers {
-        writer.send_event(&dm_list(&asker.author, &[relay.url()])).await.unwrap();
+        publish_with(&writer, &dm_list(&asker.author, &[relay.url()])).await;
     }
     let at_start = usage(process.pid()).threads;
     junk(1..=batches, &writer, &askers[0], &home).await;
@@ -209,7 +209,7 @@ async fn soak(messages: usize, pace: Duration, batches: usize) {
     // at rest.
     for _ in 0..AT_REST {
         let noted = heap(&home).len();
-        writer.send_event(&askers[0].honest("hello", 0)).await.unwrap();
+        publish_with(&writer, &askers[0].honest("hello", 0)).await;
         wait_for("the bot reads it", || heap(&home).len() > noted).await;
     }
     let heap = heap(&home).split_off(heap_before);

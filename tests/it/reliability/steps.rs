@@ -104,7 +104,7 @@ async fn run(row: Row) -> Duration {
         bot.kill();
     }
     // Only a job without a target keeps a key.
-    let (request, prefix) = if row.step == "keep" { ("best zeros 2s", "qqqq") } else { (&*row.prefix, &*row.prefix) };
+    let (request, prefix) = if row.step == "keep" { ("best zeros 1s", "qqqq") } else { (&*row.prefix, &*row.prefix) };
     asker.send(request).await;
     if row.extra == Extra::Message {
         asker.send("help").await;

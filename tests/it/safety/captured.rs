@@ -12,14 +12,14 @@ use crate::support::harness::{Test, child, test};
 use crate::support::leaks::{Needle, Pieces, Search, Secret, forms_of, start_secret_of};
 use crate::support::program;
 use crate::support::relay::TestRelay;
-use crate::support::vault::{Region, memory, next_vault, opened};
+use crate::support::vault::{Region, memory, message_to, next_vault, opened};
 use nostr_sdk::nips::nip04;
 use nostr_sdk::nips::nip44::v2::ConversationKey;
 use nostr_sdk::{Event, EventBuilder, JsonUtil, Keys, Kind, PublicKey, ToBech32};
 use npubbot::clock::Clock;
 use npubbot::config::Config;
 use npubbot::control::ControlServer;
-use npubbot::job::{Asker as Author, EncryptionKey, Ticket};
+use npubbot::job::{EncryptionKey, Ticket};
 use npubbot::key::{Npub, Offset, Rotation, StartPoint, Tweak, VerifiedHit};
 use npubbot::ledger::{Job, Ledger};
 use npubbot::message::OutgoingMessage;
@@ -199,15 +199,8 @@ impl Attacker {
 
     /// A message to the attacker.
     fn message(&self, text: &str) -> OutgoingMessage {
-        OutgoingMessage {
-            to: Author(self.npub.to_bytes()),
-            encryption_key: Some(EncryptionKey(self.npub.to_bytes())),
-            text: text.to_owned(),
-            in_reply_to: None,
-            subject: None,
-            expires_at: 2_000_000_000,
-            not_before: 0,
-        }
+        let encryption_key = Some(EncryptionKey(self.npub.to_bytes()));
+        OutgoingMessage { encryption_key, ..message_to(self.npub, text) }
     }
 }
 

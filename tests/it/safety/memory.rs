@@ -19,7 +19,8 @@ const KEYS: usize = 20;
 /// Runs in the child process: prints a wrap with a key on each line, and waits until it is killed.
 fn seal_keys() {
     let vault = Vault::without_identity().unwrap().with_clock(Clock::at(1_800_000_000));
-    let message = message_to(&std::env::var("TEST_ASKER").unwrap().parse().unwrap(), "Your key is ready.");
+    let asker: Keys = std::env::var("TEST_ASKER").unwrap().parse().unwrap();
+    let message = message_to(asker.public_key(), "Your key is ready.");
     let offset = Offset::of_point(1 << 40, 77, Rotation::ALL[2]);
     for number in 0..KEYS {
         let (start, point) = vault.open_start().unwrap();

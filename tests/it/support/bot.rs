@@ -7,6 +7,7 @@ use super::{until, wait_for};
 use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
 use npubbot::config::Config;
+use npubbot::ledger::Ledger;
 use npubbot::search::Searcher;
 use npubbot::search::cpu::{CpuSearcher, KernelChoice};
 use npubbot::service::{Service, public_settings};
@@ -234,9 +235,13 @@ impl Home {
     /// The result of a query for one number in the ledger, while the bot may be running. `None` if
     /// there is no ledger yet.
     pub fn count(&self, query: &str) -> Option<i64> {
+        self.reading()?.query_row(query, [], |row| row.get(0)).ok()
+    }
+
+    /// The ledger's file, for reading while the bot may be running. `None` if there is none yet.
+    pub fn reading(&self) -> Option<rusqlite::Connection> {
         let file = self.data().join("ledger/ledger.sqlite");
-        let ledger = rusqlite::Connection::open_with_flags(file, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
-        ledger.query_row(query, [], |row| row.get(0)).ok()
+        rusqlite::Connection::open_with_flags(file, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).ok()
     }
 
     /// Waits until the bot has no message left to send. `when` says at which point of the test.
@@ -245,10 +250,19 @@ impl Home {
         wait_for(&format!("{when}: all is sent"), || self.count(unsent) == Some(0)).await;
     }
 
+    /// The ledger of a bot that does not run. Makes one if there is none.
+    pub fn ledger(&self) -> Ledger {
+        Ledger::open(&npubbot::ledger::folder(&self.data()), Clock::System).expect("the lock is free")
+    }
+
+    /// The file of the ledger, opened by another program.
+    pub fn sql(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.data().join("ledger/ledger.sqlite")).unwrap()
+    }
+
     /// Checks that SQLite finds the ledger sound.
     pub fn assert_sound(&self) {
-        let ledger = rusqlite::Connection::open(self.data().join("ledger/ledger.sqlite")).unwrap();
-        let sound: String = ledger.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+        let sound: String = self.sql().query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
         assert_eq!(sound, "ok");
     }
 }

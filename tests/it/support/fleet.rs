@@ -22,7 +22,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tempfile::TempDir;
-use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
 /// Environment variable that names the server's program. Without it, `nats-server` in the `PATH` is
@@ -139,8 +138,6 @@ pub struct Headquarters {
     pub scheduler: Arc<Scheduler>,
     pub fleet: Fleet,
     pub finds: Arc<Mutex<Vec<Find>>>,
-    /// The runtime of the connection; `None` once dropped.
-    runtime: Option<Runtime>,
     _stopper: Stopper,
 }
 
@@ -148,9 +145,6 @@ impl Drop for Headquarters {
     fn drop(&mut self) {
         self.scheduler.close();
         self.fleet.close();
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
     }
 }
 
@@ -173,10 +167,9 @@ impl Headquarters {
         let memory = MemoryFile::with(credentials.certificate()).unwrap();
         let credentials = credentials.with_certificate_in(memory.path(), memory);
         let attached = Arc::clone(&scheduler);
-        let runtime = Runtime::new().unwrap();
         let attach = move |searcher| attached.attach(searcher);
-        runtime.spawn(fleet.clone().run(Arc::new(credentials), attach, async move { shutdown.stopped().await }));
-        Headquarters { scheduler, fleet, finds, runtime: Some(runtime), _stopper: stopper }
+        tokio::spawn(fleet.clone().run(Arc::new(credentials), attach, async move { shutdown.stopped().await }));
+        Headquarters { scheduler, fleet, finds, _stopper: stopper }
     }
 
     pub fn order(&self, job: i64, prefix: &str) {

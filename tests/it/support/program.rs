@@ -1,5 +1,6 @@
 //! Runs the program `npubbot` to its end.
 
+use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -35,6 +36,23 @@ pub fn run_with_input(arguments: &[&str], input: &str) -> Output {
     // A program that refuses its arguments may exit before it reads.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
+}
+
+/// Runs a command that searches with one thread.
+pub fn run_alone(arguments: &[&str]) -> Output {
+    run(&[arguments, &["--device", "cpu", "--threads", "1"]].concat())
+}
+
+/// The JSON objects that a successful command printed, one a line.
+pub fn objects(output: &Output) -> Vec<Value> {
+    assert!(output.status.success(), "{}", stderr(output));
+    stdout(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The one JSON object that a successful command printed.
+pub fn object(output: &Output) -> Value {
+    let [object] = &objects(output)[..] else { panic!("{}", stdout(output)) };
+    object.clone()
 }
 
 pub fn stdout(output: &Output) -> String {

@@ -3,7 +3,7 @@
 use super::bot::Home;
 use super::until;
 use nostr_sdk::nips::nip44;
-use nostr_sdk::{Event, JsonUtil, Keys, UnsignedEvent};
+use nostr_sdk::{Event, JsonUtil, Keys, PublicKey, UnsignedEvent};
 use npubbot::job::Asker;
 use npubbot::message::OutgoingMessage;
 use npubbot::vault::{IdentityFile, PassphraseSource, Vault};
@@ -26,9 +26,9 @@ pub fn process_of(home: &Home) -> Vault {
 }
 
 /// A message to be sealed for `to`.
-pub fn message_to(to: &Keys, text: &str) -> OutgoingMessage {
+pub fn message_to(to: PublicKey, text: &str) -> OutgoingMessage {
     OutgoingMessage {
-        to: Asker(to.public_key().to_bytes()),
+        to: Asker(to.to_bytes()),
         encryption_key: None,
         text: text.to_owned(),
         in_reply_to: None,
