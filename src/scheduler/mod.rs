@@ -64,13 +64,12 @@ use crate::clock::Clock;
 use crate::job::{Asker, BestSearch, JobId, JobSpec, Priority};
 use crate::pattern::{Effort, Pattern, Rate, rate_in_turns};
 use crate::roster::Roster;
-use crate::search::{DeviceId, SearchError, SearchOptions, Searcher, SensorValues, Surroundings};
+use crate::search::{Restraints, SearchError, SearchOptions, Surroundings};
 use crate::vault::Vault;
-use plan::profile::Compared;
-use run::device_threads::DeviceThreads;
-use run::verify::{Delivered, LAUNCHES_WAITING};
-use std::sync::Arc;
+use run::device_threads::DeviceEntry;
+use run::verify::Delivered;
 use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 /// The most steps for computing the difficulties of one job. A step takes some tens of nanoseconds.
@@ -79,7 +78,12 @@ const STEPS: usize = 1 << 20;
 /// The running search: the pool, one thread a device, and the verifier.
 pub struct Scheduler {
     pool: Arc<Pool>,
-    devices: DeviceThreads,
+    /// The devices opened at the start, and those attached later.
+    devices: Mutex<Vec<DeviceEntry>>,
+    /// Locked while a device is added, so that each device has one thread at a time.
+    attaching: Mutex<()>,
+    /// What attached devices keep to: the hours. Their own machines watch power supply and heat.
+    for_attached: (Restraints, Arc<Surroundings>),
     vault: Vault,
     /// The channel to the verifier, for devices added later; `None` at the end.
     launches: Option<SyncSender<Delivered>>,
@@ -103,22 +107,11 @@ impl Scheduler {
         vault: Vault,
         handler: impl FindHandler,
     ) -> Result<Scheduler, SearchError> {
-        let pool = Arc::new(Pool::default());
-        let (sender, receiver) = std::sync::mpsc::sync_channel(LAUNCHES_WAITING);
-        let roster = Roster::default();
-        let (shared, started) = (Arc::clone(&pool), sender.clone());
-        let devices =
-            DeviceThreads::start(options, opener, surroundings, shared, vault.clone(), started, roster.clone())?;
-        let verifier = run::verify::spawn_verifier(receiver, Arc::clone(&pool), vault.clone(), handler, roster.clone());
-        Ok(Scheduler { pool, devices, vault, launches: Some(sender), verifier: Some(verifier), roster })
-    }
-
-    /// Adds a device that can come and go. It searches patterns hard enough for a GPU until it
-    /// fails; then it must be added again.
-    pub fn attach(&self, searcher: Box<dyn Searcher>) {
-        if let Some(launches) = self.launches.clone().filter(|_| !self.pool.is_closed()) {
-            self.devices.attach(searcher, Arc::clone(&self.pool), self.vault.clone(), launches);
-        }
+        let (mut scheduler, launches) =
+            Scheduler::start_devices(options, opener, surroundings, Pool::default(), vault)?;
+        let (pool, vault, roster) = (Arc::clone(&scheduler.pool), scheduler.vault.clone(), scheduler.roster.clone());
+        scheduler.verifier = Some(run::verify::spawn_verifier(launches, pool, vault, handler, roster));
+        Ok(scheduler)
     }
 
     /// The threads of the search on this machine.
@@ -144,7 +137,7 @@ impl Scheduler {
     /// Estimates how long a new job of the pool waits for those before it. Zero while no device has
     /// a measured rate.
     pub fn wait_estimate(&self, priority: Priority) -> WaitEstimate {
-        self.devices.serving().map_or_else(WaitEstimate::default, |serving| self.pool.wait_estimate(serving, priority))
+        self.serving().map_or_else(WaitEstimate::default, |serving| self.pool.wait_estimate(serving, priority))
     }
 
     /// Removes a job. Later finds for it are dropped.
@@ -157,55 +150,15 @@ impl Scheduler {
         self.pool.len()
     }
 
-    /// Candidates per second of all working devices together, by wall time, as last measured.
-    /// `None` before the first measurement, or if no device works.
-    pub fn rate(&self) -> Option<Rate> {
-        self.devices.rate()
-    }
-
-    /// The rate of launches that compare whole keys. It is estimated until it has been measured.
-    pub fn whole_keys_rate(&self) -> Option<Rate> {
-        self.devices.rate_of(Compared::WholeKeys)
-    }
-
     /// The rate of a job of the pool with these patterns. Patterns of both kinds take turns.
     pub fn rate_for(&self, patterns: &[Pattern]) -> Option<Rate> {
         rate_in_turns(patterns, self.rate()?, self.whole_keys_rate()?, &mut Effort::steps(STEPS))
-    }
-
-    /// Candidates tested since the start.
-    pub fn candidates(&self) -> u64 {
-        self.devices.devices().iter().map(|device| device.candidates).sum()
-    }
-
-    /// The energy, in joules, used by each device with a readable counter since the first call. Must
-    /// be called at least once a minute, because the counters of processors wrap. Takes some
-    /// milliseconds, and longer the first time.
-    pub fn energy(&self) -> Vec<(DeviceId, f64)> {
-        self.devices.energy()
-    }
-
-    /// The values of the sensors of each device, in the order of [`Scheduler::devices`].
-    pub fn sensors(&self) -> Vec<SensorValues> {
-        self.devices.devices_with_sensors().into_iter().map(|(_, sensors)| sensors.read()).collect()
-    }
-
-    /// The state of each device.
-    pub fn devices(&self) -> Vec<DeviceStatus> {
-        let is_paused = self.is_paused();
-        self.devices.devices().into_iter().map(|device| device.with_state(is_paused)).collect()
     }
 
     /// Pauses the search after the launches in flight, or resumes it. During a pause jobs stay
     /// open, and new ones can be added. Devices resume within half a second.
     pub fn pause(&self, paused: bool) {
         self.pool.pause(paused);
-    }
-
-    /// The reason why all working devices rest: that of the device that goes on first. `None` if
-    /// some working device does not rest.
-    pub fn rest(&self) -> Option<Rest> {
-        self.devices.rest()
     }
 
     /// Whether the search stands still and nobody knows until when: because of the operator's
@@ -231,7 +184,7 @@ impl Drop for Scheduler {
     /// start points; their jobs are searched again after the next start.
     fn drop(&mut self) {
         self.pool.close();
-        self.devices.join();
+        self.join_devices();
         drop(self.launches.take());
         if let Some(verifier) = self.verifier.take() {
             // If the verifier panicked, the log has the panic.

@@ -100,7 +100,7 @@ impl OperatorRequests {
         let scheduler = &self.handles.scheduler;
         let status = self.status().await?;
         Ok(View {
-            sensors: scheduler.sensors(),
+            sensors: scheduler.sensor_values(),
             status,
             is_paused: scheduler.is_paused(),
             candidates: scheduler.candidates(),

@@ -9,52 +9,45 @@
 use super::device_thread::DeviceThread;
 use super::health::{DeviceStatus, Record};
 use super::pool::Pool;
-use super::verify::Delivered;
+use super::verify::{Delivered, LAUNCHES_WAITING};
 use super::watch::Watch;
 use crate::pattern::Rate;
 use crate::roster::Roster;
+use crate::scheduler::Scheduler;
 use crate::scheduler::plan::profile::{Compared, Lane};
 use crate::scheduler::plan::prospects::Serving;
 use crate::scheduler::plan::rest::Rest;
 use crate::search::cpu::KernelChoice;
 use crate::search::{
-    self, DeviceChoice, DeviceId, DeviceInfo, Restraints, SearchError, SearchOptions, Searcher, Sensors, Surroundings,
-    cuda,
+    self, DeviceChoice, DeviceId, DeviceInfo, Restraints, SearchError, SearchOptions, Searcher, SensorValues, Sensors,
+    Surroundings, cuda,
 };
 use crate::vault::Vault;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// The threads of all devices: those opened at the start, and those attached later.
-pub struct DeviceThreads {
-    devices: Mutex<Vec<DeviceEntry>>,
-    /// Locked while a device is added, so that each device has one thread at a time.
-    attaching: Mutex<()>,
-    /// What attached devices keep to: the hours. Their own machines watch power supply and heat.
-    for_attached: (Restraints, Arc<Surroundings>),
-}
-
-struct DeviceEntry {
+/// One device and its thread.
+pub struct DeviceEntry {
     record: Arc<Record>,
     /// Whether the device is the CPU thread beside GPUs. Its rate is not included in the total.
     is_side: bool,
     thread: Option<JoinHandle<()>>,
 }
 
-impl DeviceThreads {
-    /// Opens the devices chosen by `options` and starts their threads. The CPU thread beside GPUs
-    /// sleeps until there is a pattern too easy for them.
-    pub fn start(
+impl Scheduler {
+    /// Opens the devices chosen by `options` and starts their threads. Nobody verifies their launches
+    /// yet. The CPU thread beside GPUs sleeps until there is a pattern too easy for them.
+    pub(in crate::scheduler) fn start_devices(
         options: &SearchOptions,
         opener: DeviceOpener,
         surroundings: Surroundings,
-        pool: Arc<Pool>,
+        pool: Pool,
         vault: Vault,
-        launches: SyncSender<Delivered>,
-        roster: Roster,
-    ) -> Result<DeviceThreads, SearchError> {
+    ) -> Result<(Scheduler, Receiver<Delivered>), SearchError> {
+        let (launches, collected) = sync_channel(LAUNCHES_WAITING);
+        let (pool, roster) = (Arc::new(pool), Roster::default());
         let mut opened = open_all(options, &opener)?;
         // A measurement includes neither the CPU thread beside GPUs nor a GPU that does not open.
         opened.retain(|device| !(pool.is_exhaustive() && (device.is_side || device.searcher.is_err())));
@@ -108,19 +101,16 @@ impl DeviceThreads {
         };
         let devices = Mutex::new(opened.into_iter().zip(records).map(start).collect());
         let hours = Restraints { hours: options.restraints.hours.clone(), ..Restraints::default() };
-        Ok(DeviceThreads { devices, attaching: Mutex::default(), for_attached: (hours, surroundings) })
+        let (attaching, for_attached) = (Mutex::default(), (hours, surroundings));
+        let launches = Some(launches);
+        Ok((Scheduler { pool, devices, attaching, for_attached, vault, launches, verifier: None, roster }, collected))
     }
 
     /// Adds a device that can come and go. It searches patterns hard enough for a GPU, in the
-    /// operator's hours. A device that comes back keeps its counts. A device that is gone already
-    /// is not added.
-    pub fn attach(
-        &self,
-        mut searcher: Box<dyn Searcher>,
-        pool: Arc<Pool>,
-        vault: Vault,
-        launches: SyncSender<Delivered>,
-    ) {
+    /// operator's hours, until it fails; then it must be added again. A device that comes back keeps
+    /// its counts. A device that is gone already is not added.
+    pub fn attach(&self, mut searcher: Box<dyn Searcher>) {
+        let Some(launches) = self.launches.clone().filter(|_| !self.pool.is_closed()) else { return };
         let _attaching = self.attaching.lock().unwrap_or_else(PoisonError::into_inner);
         // If this one is still open, an earlier one of the same name has ended.
         if searcher.check().is_err() {
@@ -145,8 +135,8 @@ impl DeviceThreads {
             stands_in_for: Vec::new(),
             record: Arc::clone(&record),
             watch,
-            pool,
-            vault,
+            pool: Arc::clone(&self.pool),
+            vault: self.vault.clone(),
             launches,
             options: SearchOptions::default(),
             opener: None,
@@ -168,15 +158,20 @@ impl DeviceThreads {
         self.rate_of(Compared::TopWords)
     }
 
+    /// The rate of launches that compare whole keys. It is estimated until it has been measured.
+    pub fn whole_keys_rate(&self) -> Option<Rate> {
+        self.rate_of(Compared::WholeKeys)
+    }
+
     /// The rate of all working devices for launches of this kind.
-    pub fn rate_of(&self, compared: Compared) -> Option<Rate> {
+    fn rate_of(&self, compared: Compared) -> Option<Rate> {
         let part = |record: &Arc<Record>| Some((record.rate_of(compared)?, record.part()));
         let rates: Vec<f64> = self.working().iter().filter_map(part).map(|(Rate(rate), part)| rate * part).collect();
         (!rates.is_empty()).then(|| Rate(rates.iter().sum()))
     }
 
     /// The capacity of the working devices together. `None` before the first measurement.
-    pub fn serving(&self) -> Option<Serving> {
+    pub(in crate::scheduler) fn serving(&self) -> Option<Serving> {
         let mut serving: Option<Serving> = None;
         for record in self.working() {
             let (Some(Rate(rate)), Some(last)) = (record.rate(), record.lock().last) else { continue };
@@ -206,26 +201,37 @@ impl DeviceThreads {
         devices.iter().filter(counts).map(|device| Arc::clone(&device.record)).collect()
     }
 
-    /// Every device except the CPU thread beside GPUs.
+    /// The state of each device except the CPU thread beside GPUs.
     pub fn devices(&self) -> Vec<DeviceStatus> {
-        self.lock().iter().filter(|device| !device.is_side).map(|device| device.record.view()).collect()
+        let is_paused = self.is_paused();
+        self.records().iter().map(|record| record.view().with_state(is_paused)).collect()
     }
 
-    /// The devices of [`DeviceThreads::devices`], with their sensors.
-    pub fn devices_with_sensors(&self) -> Vec<(DeviceStatus, Sensors)> {
-        let devices = self.lock();
-        let main = devices.iter().filter(|device| !device.is_side);
-        main.map(|device| (device.record.view(), device.record.lock().sensors.clone())).collect()
+    /// Candidates tested since the start.
+    pub fn candidates(&self) -> u64 {
+        self.records().iter().map(|record| record.view().candidates).sum()
     }
 
-    /// Each device of [`DeviceThreads::devices`] that has a readable counter of energy, with the
-    /// joules used since it was first read.
+    /// The values of the sensors of each device, in the order of [`Scheduler::devices`].
+    pub fn sensor_values(&self) -> Vec<SensorValues> {
+        self.sensors().iter().map(Sensors::read).collect()
+    }
+
+    /// The sensors of each device, in the order of [`Scheduler::devices`].
+    pub(super) fn sensors(&self) -> Vec<Sensors> {
+        self.records().iter().map(|record| record.lock().sensors.clone()).collect()
+    }
+
+    /// The energy, in joules, used by each device with a readable counter since the first call. Must
+    /// be called at least once a minute, because the counters of processors wrap. Takes some
+    /// milliseconds, and longer the first time.
     pub fn energy(&self) -> Vec<(DeviceId, f64)> {
-        let devices = self.lock();
-        let main = devices.iter().filter(|device| !device.is_side).map(|device| Arc::clone(&device.record));
-        let records: Vec<Arc<Record>> = main.collect();
-        drop(devices);
-        records.iter().filter_map(|record| Some((record.view().id, record.read_energy()?))).collect()
+        self.records().iter().filter_map(|record| Some((record.view().id, record.read_energy()?))).collect()
+    }
+
+    /// The records of the devices, without the CPU thread beside GPUs.
+    fn records(&self) -> Vec<Arc<Record>> {
+        self.lock().iter().filter(|device| !device.is_side).map(|device| Arc::clone(&device.record)).collect()
     }
 
     /// The reason why all working devices rest: that of the device that goes on first. `None` if
@@ -240,12 +246,12 @@ impl DeviceThreads {
     }
 
     /// Whether every device is measured, has nothing in flight and waits for work.
-    pub fn are_idle(&self) -> bool {
+    pub(super) fn are_idle(&self) -> bool {
         self.lock().iter().all(|device| device.record.lock().idle)
     }
 
     /// Waits for every thread to end. The pool must be closed.
-    pub fn join(&mut self) {
+    pub(in crate::scheduler) fn join_devices(&self) {
         for device in self.lock().iter_mut() {
             if let Some(thread) = device.thread.take() {
                 // A panic is caught and logged inside the thread.
@@ -456,7 +462,7 @@ mod tests {
 
     #[test]
     fn an_attached_device_keeps_the_hours_and_not_the_battery_or_the_share_of_this_machine() {
-        let (sys, clock, pool) = (tempfile::tempdir().unwrap(), Clock::at(23 * 3600), Arc::new(Pool::default()));
+        let (sys, clock) = (tempfile::tempdir().unwrap(), Clock::at(23 * 3600));
         let supply = sys.path().join("class/power_supply/BAT0");
         std::fs::create_dir_all(&supply).unwrap();
         for (file, text) in [("type", "Battery\n"), ("status", "Discharging\n")] {
@@ -472,13 +478,12 @@ mod tests {
         let opener = DeviceOpener::new(|| Err("none".to_owned()), |id, _| Ok(Box::new(FakeDevice(device(id)))));
         let (surroundings, vault) =
             (Surroundings::below(sys.path(), clock.clone()), Vault::without_identity().unwrap());
+        let (threads, launches) =
+            Scheduler::start_devices(&options, opener, surroundings, Pool::default(), vault).unwrap();
         // Nobody verifies them.
-        let (launches, _) = std::sync::mpsc::sync_channel(64);
-        let (all, sender) = ((Arc::clone(&pool), vault.clone()), launches.clone());
-        let mut threads =
-            DeviceThreads::start(&options, opener, surroundings, all.0, all.1, sender, Roster::default()).unwrap();
+        drop(launches);
         let id = DeviceId::Remote(RemoteId { worker: "ann".parse().unwrap(), device: 0 });
-        threads.attach(Box::new(FakeDevice(device(id))), Arc::clone(&pool), vault, launches);
+        threads.attach(Box::new(FakeDevice(device(id))));
         let rests = || {
             let devices = threads.devices();
             let rest = |at: usize| devices[at].rest.as_ref().map(Rest::name);
@@ -491,8 +496,6 @@ mod tests {
             assert!(std::time::Instant::now() < until, "{:?}", rests());
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        pool.close();
-        threads.join();
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! Measures how fast the devices search, over wall time. The number of hits proves the rate.
 
-use super::device_threads::{DeviceOpener, DeviceThreads};
+use super::device_threads::DeviceOpener;
 use super::health::{DeviceStatus, Health};
 use super::pool::Pool;
-use super::verify::{CollectedLaunch, Delivered, LAUNCHES_WAITING, verify};
+use super::verify::{CollectedLaunch, Delivered, verify};
 use crate::clock::Clock;
 use crate::job::{JobId, JobSpec};
 use crate::key::HalfPoint;
 use crate::pattern::{ALPHABET, Difficulty, Pattern, PatternSet, Rate};
-use crate::roster::Roster;
+use crate::scheduler::Scheduler;
 use crate::scheduler::plan::profile::Lane;
 use crate::search::{DeviceId, SearchError, SearchOptions, Sensors, Surroundings};
 use crate::vault::{Vault, VaultError};
@@ -165,22 +165,21 @@ fn measure_with(
     trial: &Trial,
     mut tick: impl FnMut(f64),
 ) -> Result<Measurement, MeasureError> {
-    let pool = Arc::new(Pool::exhaustive());
-    let (sender, receiver) = mpsc::sync_channel(LAUNCHES_WAITING);
     // A half point that belongs to nobody; the vault has its secret.
     let half = trial.split.then(|| vault.open_start()).transpose()?;
-    let (surroundings, shared) = (Surroundings::new(Clock::System), Arc::clone(&pool));
-    let mut threads = DeviceThreads::start(options, opener, surroundings, shared, vault, sender, Roster::default())?;
-    if threads.devices().iter().any(|device| device.id != DeviceId::Cpu)
+    let surroundings = Surroundings::new(Clock::System);
+    let (mut scheduler, receiver) = Scheduler::start_devices(options, opener, surroundings, Pool::exhaustive(), vault)?;
+    // The channel ends with the devices.
+    drop(scheduler.launches.take());
+    let pool = Arc::clone(&scheduler.pool);
+    if scheduler.devices().iter().any(|device| device.id != DeviceId::Cpu)
         && let Some(pattern) = trial.chosen.iter().find(|pattern| !Lane::Hard.takes(pattern.bits()))
     {
-        pool.close();
-        threads.join();
         // The CPU thread beside GPUs is not measured.
         let reason = "is too easy for a GPU: the CPU searches it; take a longer one, or --device cpu";
         return Err(MeasureError::Patterns(format!("{pattern} {reason}")));
     }
-    let rate = first_rate(&threads, &receiver)?;
+    let rate = first_rate(&scheduler, &receiver)?;
     let characters = match trial.characters {
         Some(characters) => characters,
         None => length_for(rate.0 * trial.seconds, trial.patterns),
@@ -190,7 +189,7 @@ fn measure_with(
         chosen => chosen.to_vec(),
     };
 
-    let sensors: Vec<Sensors> = threads.devices_with_sensors().into_iter().map(|(_, sensors)| sensors).collect();
+    let sensors = scheduler.sensors();
     let joules = || sensors.iter().map(Sensors::joules).sum::<Option<f64>>();
     let before = joules();
     let began = Instant::now();
@@ -224,8 +223,8 @@ fn measure_with(
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    threads.join();
-    let devices = threads.devices();
+    scheduler.join_devices();
+    let devices = scheduler.devices();
     all_work(&devices)?;
     let wall = ended - began;
     let joules = watts.flatten().map(|watts| watts * wall.as_secs_f64());
@@ -245,16 +244,16 @@ fn all_work(devices: &[DeviceStatus]) -> Result<(), MeasureError> {
 }
 
 /// Waits for every device's first measured rate.
-fn first_rate(threads: &DeviceThreads, launches: &mpsc::Receiver<Delivered>) -> Result<Rate, MeasureError> {
+fn first_rate(scheduler: &Scheduler, launches: &mpsc::Receiver<Delivered>) -> Result<Rate, MeasureError> {
     let deadline = Instant::now() + FIRST_RATE_TIMEOUT;
     loop {
         // The warm-up's launches are not part of the trial.
         let _ = launches.recv_timeout(Duration::from_millis(10));
-        let devices = threads.devices();
+        let devices = scheduler.devices();
         all_work(&devices)?;
-        if devices.iter().all(|device| device.rate.is_some()) && threads.are_idle() {
+        if devices.iter().all(|device| device.rate.is_some()) && scheduler.are_idle() {
             while launches.try_recv().is_ok() {}
-            return Ok(threads.rate().unwrap_or_default());
+            return Ok(scheduler.rate().unwrap_or_default());
         }
         if Instant::now() > deadline {
             return Err(MeasureError::Device(format!("it showed no rate within {} s", FIRST_RATE_TIMEOUT.as_secs())));
