@@ -44,7 +44,7 @@ impl Run {
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| TempDir::new()).unwrap();
         let clock = Clock::at(NOW);
         let ledger = Some(Ledger::open(folder.path(), clock.clone()).unwrap());
-        let (reference, halves, keys) = (Reference::new(NOW), Vec::new(), BTreeSet::new());
+        let (reference, halves, keys) = (Reference::default(), Vec::new(), BTreeSet::new());
         let rng = StdRng::seed_from_u64(seed);
         Run { rng, folder, clock, ledger, reference, backup: None, halves, keys, wraps: 0, rumors: Vec::new() }
     }
@@ -105,7 +105,7 @@ impl Run {
         }
         let (dated, number) = (self.rumors[number - 1], number as u64);
         let rumor = RumorId(numbered(2, number));
-        let effect = if request { self.request(from) } else { self.other(from) };
+        let effect = if request { self.request(from) } else { self.other() };
         let reply = self.rng.random_bool(0.9).then(|| self.wrap(from));
         let is_new = self.rng.random_bool(0.2) && !matches!(effect, Effect::Forget);
         let language = is_new.then(|| Language::ALL[self.rng.random_range(0..Language::ALL.len())]);
@@ -158,7 +158,7 @@ impl Run {
         Effect::Accept(id, JobSpec { half: half.map(|half| self.halves[half]), ..spec })
     }
 
-    fn other(&mut self, _from: u8) -> Effect {
+    fn other(&mut self) -> Effect {
         match self.rng.random_range(0..22) {
             0..8 => Effect::Nothing,
             8..12 => Effect::Cancel(vec![self.job(), self.job()]),

@@ -246,7 +246,7 @@ impl DeviceThread {
         let of_top_words = compared == Compared::TopWords;
         let stretch = held.plan.candidates_per_start().filter(|_| of_top_words);
         let now = Instant::now();
-        let is_measured = timing.busy_since >= timing.measure_from(&planned.pass);
+        let is_measured = timing.busy_since >= timing.measure_from;
         let wall = is_measured.then(|| now - timing.busy_since);
         timing.duty.work(now - timing.busy_since);
         timing.busy_since = now;
@@ -279,18 +279,16 @@ impl DeviceThread {
     /// the beginning, the first launch for a job that compares whole keys measures the rate.
     fn whole_keys_trial(&self, timing: &mut Timing) -> Option<PlannedLaunch> {
         let now = Instant::now();
-        let is_wanted = match &timing.whole {
-            None => self.record.rates().whole_keys.is_none(),
-            Some(trial) => self.record.rates().whole_keys.is_none() || now < trial.measure_from + MEASURE_WHOLE,
-        };
+        let is_measuring = timing.whole.is_some() && now < timing.measure_from + MEASURE_WHOLE;
+        let is_wanted = is_measuring || self.record.rates().whole_keys.is_none();
         if !is_wanted || self.pool.is_exhaustive() || self.pool.is_paused() || self.must_rest(timing) {
             return None;
         }
-        let trial = timing.whole.get_or_insert_with(|| WholeKeysTrial {
-            pass: Arc::new(Pass::canary_alone_of_whole_keys(self.record.rate_of(Compared::WholeKeys))),
-            measure_from: now + WARM_UP_WHOLE,
+        let pass = timing.whole.get_or_insert_with(|| {
+            timing.measure_from = now + WARM_UP_WHOLE;
+            Arc::new(Pass::canary_alone_of_whole_keys(self.record.rate_of(Compared::WholeKeys)))
         });
-        Some(PlannedLaunch::warm_up(Arc::clone(&trial.pass)))
+        Some(PlannedLaunch::warm_up(Arc::clone(pass)))
     }
 
     /// Whether the operator's hours or limits (battery, heat, share of time) forbid the device to
@@ -427,26 +425,10 @@ pub(super) struct Timing {
     pub busy_since: Instant,
     /// When the [`Watch`] was last asked.
     pub watched: Instant,
-    /// When the warm-up ends.
+    /// When the last warm-up ends.
     pub measure_from: Instant,
-    /// The measurement of whole keys, once it began.
-    pub whole: Option<WholeKeysTrial>,
+    /// The pass for measuring whole keys, once that began.
+    pub whole: Option<Arc<Pass>>,
     /// The device's alternation of work and rest.
     pub duty: Duty,
-}
-
-/// The measurement of the rate at which whole keys are compared.
-pub(super) struct WholeKeysTrial {
-    /// The pass of the canary.
-    pub pass: Arc<Pass>,
-    /// When the warm-up ends.
-    pub measure_from: Instant,
-}
-
-impl Timing {
-    /// The time from which launches of this pass count in the rate.
-    pub fn measure_from(&self, pass: &Arc<Pass>) -> Instant {
-        let trial = self.whole.as_ref().filter(|trial| Arc::ptr_eq(&trial.pass, pass));
-        trial.map_or(self.measure_from, |trial| trial.measure_from)
-    }
 }

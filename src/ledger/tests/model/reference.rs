@@ -44,10 +44,6 @@ pub(super) struct Reference {
 type View = (Vec<i64>, Vec<i64>, Vec<u64>, [bool; 3]);
 
 impl Reference {
-    pub fn new(_now: u64) -> Reference {
-        Reference::default()
-    }
-
     /// Records a message as seen. Returns whether it is new.
     pub fn sees(&mut self, from: u8, number: u64) -> bool {
         self.seen.insert((from, number))
