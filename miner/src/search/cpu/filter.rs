@@ -33,19 +33,35 @@ pub enum Lookup {
     Loads,
 }
 
+/// Models of Intel's family 6 with AVX-512 IFMA on which gathers are the faster method: Sapphire Rapids,
+/// Emerald Rapids (measured: `docs/performance.md`) and Granite Rapids. Earlier ones are affected by
+/// Gather Data Sampling (Intel's article 785676), and their microcode makes gathers slow. AMD's Zen 4
+/// splits a gather into dozens of operations (measured: `docs/developers/tried.md`).
+#[cfg(target_arch = "x86_64")]
+const FAST_GATHERS: [u32; 4] = [0x8f, 0xcf, 0xad, 0xae];
+
 impl Lookup {
-    /// The faster method on this processor. AMD's split a gather into dozens of operations.
+    /// The faster method on this processor.
+    #[cfg(target_arch = "x86_64")]
     fn of_this_processor() -> Lookup {
-        #[cfg(target_arch = "x86_64")]
-        {
-            #[allow(unused_unsafe, reason = "older compilers call the function unsafe")]
-            // SAFETY: every processor of this architecture has the instruction.
-            let vendor = unsafe { std::arch::x86_64::__cpuid(0) };
-            if vendor.ebx != u32::from_le_bytes(*b"Auth") {
-                return Lookup::Gathers;
-            }
-        }
+        #[allow(unused_unsafe, reason = "older compilers call the function unsafe")]
+        // SAFETY: every processor of this architecture has the instruction.
+        let (vendor, processor) = unsafe { (std::arch::x86_64::__cpuid(0), std::arch::x86_64::__cpuid(1)) };
+        Lookup::of(vendor.ebx.to_le_bytes(), processor.eax)
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn of_this_processor() -> Lookup {
         Lookup::Loads
+    }
+
+    /// The faster method on a processor, by the first letters of its vendor and its signature.
+    #[cfg(target_arch = "x86_64")]
+    pub fn of(vendor: [u8; 4], signature: u32) -> Lookup {
+        let family = (signature >> 8 & 0xf) + (signature >> 20 & 0xff);
+        let model = (signature >> 4 & 0xf) | (signature >> 12 & 0xf0);
+        let is_fast = vendor == *b"Genu" && family == 6 && FAST_GATHERS.contains(&model);
+        if is_fast { Lookup::Gathers } else { Lookup::Loads }
     }
 }
 
@@ -178,8 +194,9 @@ impl Filter {
     pub fn is_marked(&self, top: u64) -> bool {
         let (bucket, place) = bucket_of(top, self.place_bits);
         let Some(rank) = self.rank(bucket) else { return false };
-        let [one, two] = [self.places[0][rank], self.places[1][rank]];
-        (one >> 16..=one & 0xffff).contains(&place) || (two >> 16..=two & 0xffff).contains(&place)
+        // Without a branch, which would be taken by half of the words.
+        let is_in = |range: u32| (range >> 16 <= place) & (place <= range & 0xffff);
+        is_in(self.places[0][rank]) | is_in(self.places[1][rank])
     }
 
     /// Whether this exact top word is in an interval.

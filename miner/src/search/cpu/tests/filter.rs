@@ -38,3 +38,13 @@ fn the_filter_passes_every_possible_match() {
         assert_eq!(filter.matches_exactly(top), within);
     }
 }
+
+/// Signatures of an EPYC (Zen 4), and of Xeons: Emerald Rapids, Ice Lake.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn gathers_are_chosen_where_they_are_known_to_be_fast() {
+    assert_eq!(Lookup::of(*b"Auth", 0x00a1_0f11), Lookup::Loads);
+    assert_eq!(Lookup::of(*b"Genu", 0x000c_06f2), Lookup::Gathers);
+    assert_eq!(Lookup::of(*b"Genu", 0x0006_06a6), Lookup::Loads);
+    assert_eq!(Lookup::of(*b"Auth", 0x000c_06f2), Lookup::Loads);
+}
