@@ -7,7 +7,7 @@ use super::lookup::LoadScreen;
 use super::marks::{self, CellScreen};
 use super::quick::Quick8;
 use super::reduce::{
-    FOLD_256, LIMB, TOP_LIMB, carried, limbs, reduced, reduced_at_259, square_columns, top_of_product,
+    FOLD_256, LIMB, TOP_LIMB, carried, limbs, reduced, reduced_at_259, square_columns, top_of_product, uppers,
 };
 use super::vector::{all, and, high, load, low, minus, plus, right, store};
 use crate::pattern::TextTests;
@@ -33,10 +33,10 @@ impl SimdField for Fe8 {
     const LANES: usize = 8;
 
     /// A top word has 32 bits here. In units of 2^-32, the top word of a product is too low by less
-    /// than 0.72, and by less than 1 for its dropped fraction. So its rotation by β² is less than
-    /// 3.5 too high. A candidate sums six such terms and two exact top words, and each term may
-    /// wrap once: within ±(6·3.5 + 2 + 6).
-    const SLACK: u64 = 32 << 32;
+    /// than 0.01, and by less than 1 for its dropped fraction. So its rotation by β² is less than
+    /// 2.1 too high. A candidate sums six such terms and two exact top words, and each term may
+    /// wrap once: within ±(6·2.1 + 2 + 6).
+    const SLACK: u64 = 21 << 32;
 
     type Constant = [u64; 5];
     type ConstantFactor = [[u64; 5]; 5];
@@ -180,7 +180,8 @@ impl SimdField for Fe8 {
 
     #[inline(always)]
     fn top_words_of_products(a: &Fe8, b: &Fe8, y: &Fe8) -> __m512i {
-        let top_words = upper_halves(top_of_product(a.0, y.0), top_of_product(b.0, y.0));
+        let y = uppers(y.0);
+        let top_words = upper_halves(top_of_product(a.0, &y), top_of_product(b.0, &y));
         // SAFETY: the processor has the instructions (the contract of `super`).
         unsafe {
             let swapped = _mm512_shuffle_i64x2::<0b01_00_11_10>(top_words, top_words);

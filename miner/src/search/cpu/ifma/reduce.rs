@@ -92,32 +92,48 @@ pub fn square_columns(a: [__m512i; 5]) -> [__m512i; 10] {
     c
 }
 
-/// The upper 64 bits of a·y, too low by less than 46,910·2^16 units of 2^-64.
+/// A number y, prepared for [`top_of_product`].
+pub struct Uppers {
+    /// The limbs 4, 3, 2 and 1 of y: the limb 4 of `y·2^(52·i)` modulo p for i = 0…3, without the carry
+    /// into that of i = 3.
+    limbs: [__m512i; 4],
+    /// Limb 4 for i = 3.
+    third: __m512i,
+    /// Limbs 4 and 3 for i = 4.
+    fourth: [__m512i; 2],
+}
+
+/// Prepares a product or a square: its limb 4 is below 2^48 + 2^6.
 ///
-/// They are l4 with its fraction: column 4, and the parts of columns 8 and 9 that folding by
-/// 2^260 = 2^36 + 15,632 adds to it. A unit of l4 is 2^-48, so 2^16 units of 2^-64. 2^36 times
-/// column 8 is column 8 in units of 2^-64. These parts are dropped:
-///
-/// - the carry into l4 from a sum of seven values of 2^52 and a little: at most 8 units of l4,
-/// - 15,632 times column 8, a sum of three such values: less than 46,896 units of l4,
-/// - the carries that 2^36 times column 8 misses: 6 units of l4.
+/// 2^260 is 2^36 + 15,632. So `y·2^208` has y0 in limb 4, and y4 times that in the limbs 4 and 3.
 #[inline(always)]
-pub fn top_of_product(a: [__m512i; 5], y: [__m512i; 5]) -> __m512i {
-    let mut limb = high(all(0), a[0], y[3]);
-    limb = low(limb, a[0], y[4]);
-    limb = high(limb, a[1], y[2]);
-    limb = low(limb, a[1], y[3]);
-    limb = high(limb, a[2], y[1]);
-    limb = low(limb, a[2], y[2]);
-    limb = high(limb, a[3], y[0]);
-    limb = low(limb, a[3], y[1]);
-    limb = low(limb, a[4], y[0]);
-    let column_9 = high(all(0), a[4], y[4]);
-    let mut column_8 = low(all(0), a[4], y[4]);
-    column_8 = high(column_8, a[3], y[4]);
-    column_8 = high(column_8, a[4], y[3]);
-    limb = low(limb, column_9, all(FOLD_260));
-    plus(left::<16>(limb), column_8)
+pub fn uppers([y0, y1, y2, y3, y4]: [__m512i; 5]) -> Uppers {
+    let fold = all(FOLD_260);
+    let third = low(high(all(0), y3, fold), y4, fold);
+    let upper = plus(high(and(y0, all(LIMB)), y4, fold), right::<52>(third));
+    Uppers { limbs: [y4, y3, y2, y1], third: plus(y1, right::<52>(upper)), fourth: [upper, third] }
+}
+
+/// The upper 64 bits of a·y, too low by less than 16·2^16 units of 2^-64, and 2^64 times any number.
+///
+/// They are limb 4 with its fraction, which has 16 bits. It is the sum of `a_i·(y·2^(52·i) mod p)`, of
+/// which two limbs each are kept. In units of 2^208, a_i times the limbs below is less than 1, for i =
+/// 2, of which a carry is missing, and for i = 4 less than 3; each of five upper halves drops less than 1.
+#[inline(always)]
+pub fn top_of_product(a: [__m512i; 5], y: &Uppers) -> __m512i {
+    let [y4, y3, y2, y1] = y.limbs;
+    let [upper, lower] = y.fourth;
+    let mut limb = high(all(0), a[0], y3);
+    limb = low(limb, a[0], y4);
+    limb = high(limb, a[1], y2);
+    limb = low(limb, a[1], y3);
+    limb = high(limb, a[2], y1);
+    limb = low(limb, a[2], y2);
+    limb = high(limb, a[3], upper);
+    limb = low(limb, a[3], y.third);
+    limb = high(limb, a[4], lower);
+    limb = low(limb, a[4], upper);
+    left::<16>(limb)
 }
 
 /// The five limbs of a number.
