@@ -173,7 +173,7 @@ fn ledger(error: &LedgerError) -> Repair {
 fn control(error: &ControlError) -> Repair {
     match error {
         ControlError::NothingRuns { .. } => Repair::Start,
-        ControlError::NotYours { .. } | ControlError::OtherVersion { .. } => Repair::Person,
+        ControlError::NotYours { .. } | ControlError::OtherVersion { .. } | ControlError::Refused(_) => Repair::Person,
         ControlError::NoAnswer { .. } => Repair::Time,
     }
 }

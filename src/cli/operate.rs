@@ -236,13 +236,9 @@ fn reload(folders: &FolderFlags) -> anyhow::Result<()> {
         std::thread::sleep(RELOAD_PERIOD);
         let mut outcome = None;
         control::ask(&data, OperatorCommand::Reloaded, |line| outcome = Some(line))?;
-        match outcome {
-            Some(ReplyLine::Refused(reason)) => bail!("{reason}"),
-            Some(ReplyLine::Said(text)) => {
-                note!("{text}");
-                return Ok(());
-            }
-            _ => {}
+        if let Some(ReplyLine::Said(text)) = outcome {
+            note!("{text}");
+            return Ok(());
         }
     }
 }
@@ -318,16 +314,11 @@ fn ask<T>(
     command: OperatorCommand,
     pick: impl Fn(ReplyLine) -> Option<T>,
 ) -> anyhow::Result<Vec<T>> {
-    let (mut lines, mut refused) = (Vec::new(), None);
-    let data = folders.find()?.data;
-    control::ask(&data, command, |line| match line {
-        ReplyLine::Refused(reason) => refused = Some(reason),
+    let mut lines = Vec::new();
+    control::ask(&folders.find()?.data, command, |line| match line {
         ReplyLine::Said(text) => note!("{text}"),
         line => lines.extend(pick(line)),
     })?;
-    if let Some(reason) = refused {
-        bail!("{reason}");
-    }
     Ok(lines)
 }
 

@@ -1,6 +1,6 @@
 //! The operator's side of the local socket.
 
-use super::protocol::{OperatorCommand, ReplyLine, SocketReply, SocketRequest, VERSION, socket};
+use super::protocol::{OperatorCommand, ReplyLine, socket};
 use crate::os::local_socket::{ClientStream, connect};
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -40,6 +40,9 @@ pub enum ControlError {
         /// The reason.
         reason: String,
     },
+    /// The bot does not carry the request out.
+    #[error("{0}")]
+    Refused(String),
     /// This program does not understand the bot's answer.
     #[error("the running bot answers as another version does ({reason}); use the program that it runs, or restart it")]
     OtherVersion {
@@ -50,9 +53,6 @@ pub enum ControlError {
 
 /// Sends a request to the bot of a data folder and gives each line of its answer to `each`. Call it
 /// outside of tasks.
-///
-/// Errors: [`ControlError`]. If the bot refuses the request, that is no error: the answer says so
-/// ([`ReplyLine::Refused`]).
 pub fn ask(data: &Path, command: OperatorCommand, each: impl FnMut(ReplyLine)) -> Result<(), ControlError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(no_answer)?.block_on(ask_at(&socket(data), data, command, each))
@@ -74,16 +74,15 @@ async fn ask_at(
         })?,
         Err(_) => return Err(ControlError::NoAnswer { reason: "it takes no more connections".to_owned() }),
     };
-    let mut request =
-        serde_json::to_vec(&SocketRequest { v: VERSION, command }).map_err(|error| no_answer(error.into()))?;
+    let mut request = serde_json::to_vec(&command).map_err(|error| no_answer(error.into()))?;
     request.push(b'\n');
     timeout(ANSWER_TIMEOUT, stream.write_all(&request)).await.map_err(too_late)?.map_err(no_answer)?;
     let mut lines = BufReader::new(stream.take(ANSWER_BYTES)).lines();
+    let mut refused = None;
     while let Some(line) = timeout(ANSWER_TIMEOUT, lines.next_line()).await.map_err(too_late)?.map_err(no_answer)? {
-        let answer: SocketReply =
-            serde_json::from_str(&line).map_err(|error| ControlError::OtherVersion { reason: error.to_string() })?;
-        match answer.reply {
-            ReplyLine::End => return Ok(()),
+        match serde_json::from_str(&line).map_err(|error| ControlError::OtherVersion { reason: error.to_string() })? {
+            ReplyLine::End => return refused.map_or(Ok(()), Err),
+            ReplyLine::Refused(reason) => refused = Some(ControlError::Refused(reason)),
             reply => each(reply),
         }
     }

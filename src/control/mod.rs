@@ -6,9 +6,9 @@
 //! answer has room for one.
 //!
 //! ```text
-//! → {"v":1,"command":{"do":"cancel","job":5}}
-//! ← {"v":1,"reply":{"said":"job #5 is given up; its asker is told"}}
-//! ← {"v":1,"reply":"end"}
+//! → {"do":"cancel","job":5}
+//! ← {"said":"job #5 is given up; its asker is told"}
+//! ← "end"
 //! ```
 
 mod client;

@@ -11,9 +11,6 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-/// The version of these messages. A request of another version is refused with a reason.
-pub(super) const VERSION: u32 = 1;
-
 /// The socket's path in a data folder.
 pub fn socket(data: &Path) -> PathBuf {
     data.join("control.sock")
@@ -81,9 +78,9 @@ pub enum OperatorCommand {
     },
     /// Search again.
     Resume,
-    /// Read the configuration again.
+    /// Read the configuration again. [`OperatorCommand::Reloaded`] says what has come of it.
     Reload,
-    /// Say what has come of the last reload; nothing while the bot takes it up.
+    /// Say what has come of the last reload; nothing until that is known.
     Reloaded,
 }
 
@@ -217,37 +214,18 @@ pub struct Finding {
     pub text: String,
 }
 
-/// A request with its version.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct SocketRequest {
-    pub v: u32,
-    pub command: OperatorCommand,
-}
-
-/// A request read for its version only, because its command may be unknown.
-#[derive(Debug, Deserialize)]
-pub(super) struct AnyRequest {
-    pub v: u32,
-}
-
-/// A line of an answer with its version.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct SocketReply {
-    pub v: u32,
-    pub reply: ReplyLine,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Scripts read these texts, so a changed name needs another [`VERSION`].
+    /// Scripts read these texts.
     #[test]
     fn the_messages_have_these_texts() {
-        let request = SocketRequest { v: VERSION, command: OperatorCommand::Cancel { job: 5 } };
-        assert_eq!(serde_json::to_string(&request).unwrap(), r#"{"v":1,"command":{"do":"cancel","job":5}}"#);
-        let answer = SocketReply { v: VERSION, reply: ReplyLine::End };
-        assert_eq!(serde_json::to_string(&answer).unwrap(), r#"{"v":1,"reply":"end"}"#);
+        let request = serde_json::to_string(&OperatorCommand::Cancel { job: 5 }).unwrap();
+        assert_eq!(request, r#"{"do":"cancel","job":5}"#);
+        let answer =
+            [ReplyLine::Said("done".to_owned()), ReplyLine::End].map(|line| serde_json::to_string(&line).unwrap());
+        assert_eq!(answer, [r#"{"said":"done"}"#, r#""end""#]);
         for wrong in [r#"{"do":"nsec"}"#, r#"{"do":"show"}"#, r#"{}"#] {
             assert!(serde_json::from_str::<OperatorCommand>(wrong).is_err(), "{wrong}");
         }

@@ -1,6 +1,6 @@
 //! The bot's side of the local socket.
 
-use super::protocol::{AnyRequest, OperatorCommand, ReplyLine, SocketReply, SocketRequest, VERSION, socket};
+use super::protocol::{OperatorCommand, ReplyLine, socket};
 use crate::os::local_socket::{Connection, LocalListener, finish, is_closed};
 use crate::shutdown::Shutdown;
 use std::io;
@@ -94,7 +94,7 @@ async fn serve<F: Future<Output = Vec<ReplyLine>>>(
             Err(reason) => vec![ReplyLine::Refused(reason)],
         };
         for reply in replies.into_iter().chain([ReplyLine::End]) {
-            let mut text = serde_json::to_vec(&SocketReply { v: VERSION, reply })?;
+            let mut text = serde_json::to_vec(&reply)?;
             text.push(b'\n');
             connection.write_all(&text).await?;
         }
@@ -109,18 +109,10 @@ fn read(line: &[u8]) -> Result<OperatorCommand, String> {
     if !line.ends_with(b"\n") {
         return Err(format!("a request is one line of at most {REQUEST_BYTES} bytes"));
     }
-    match serde_json::from_slice::<AnyRequest>(line) {
-        Ok(request) if request.v != VERSION => Err(format!(
-            "the running npubbot is {} and speaks version {VERSION} of the local socket, not {}; use the same program",
-            env!("CARGO_PKG_VERSION"),
-            request.v
-        )),
-        Ok(_) => serde_json::from_slice::<SocketRequest>(line).map(|request| request.command).map_err(|error| {
-            let version = env!("CARGO_PKG_VERSION");
-            format!("this request is not known to the running npubbot {version}; use the same program ({error})")
-        }),
-        Err(error) => Err(format!("this is not a request: {error}")),
-    }
+    serde_json::from_slice(line).map_err(|error| {
+        let version = env!("CARGO_PKG_VERSION");
+        format!("this is not a request that the running npubbot {version} knows; use the same program ({error})")
+    })
 }
 
 #[cfg(test)]
@@ -129,13 +121,12 @@ mod tests {
 
     #[test]
     fn a_request_that_is_wrong_is_refused_with_words() {
-        assert_eq!(read(b"{\"v\":1,\"command\":{\"do\":\"pause\"}}\n"), Ok(OperatorCommand::Pause { seconds: None }));
-        let cases: [(&[u8], &str); 5] = [
+        assert_eq!(read(b"{\"do\":\"pause\"}\n"), Ok(OperatorCommand::Pause { seconds: None }));
+        let cases: [(&[u8], &str); 4] = [
             (b"", "one line"),
-            (b"{\"v\":1", "one line"),
+            (b"{\"do\"", "one line"),
             (b"hello\n", "not a request"),
-            (b"{\"v\":2,\"command\":{\"do\":\"future\"}}\n", "version 1"),
-            (b"{\"v\":1,\"command\":{\"do\":\"nsec\"}}\n", "not known"),
+            (b"{\"do\":\"nsec\"}\n", "`nsec`"),
         ];
         for (line, expected) in cases {
             let reason = read(line).unwrap_err();

@@ -37,10 +37,7 @@ impl Top {
         let data = self.folders.find()?.data;
         let mut model = TopModel::default();
         // Asked before the terminal changes: if no bot runs, an error line is enough.
-        match ask(&data, OperatorCommand::View)? {
-            Ok(view) => view.into_iter().for_each(|view| model.take(*view, Instant::now())),
-            Err(reason) => model.fail(reason),
-        }
+        ask(&data, OperatorCommand::View)?.into_iter().for_each(|view| model.take(*view, Instant::now()));
         if !std::io::stdout().is_terminal() {
             bail!("`top` needs a terminal; `npubbot status` prints to files and pipes");
         }
@@ -105,7 +102,7 @@ type ViewResult = Result<Option<Box<View>>, String>;
 fn start_asking(data: PathBuf) -> std::io::Result<(Sender<OperatorCommand>, Receiver<ViewResult>)> {
     let (sender, commands) = channel();
     let (answer, answers) = channel();
-    let ask = move |command| ask(&data, command).unwrap_or_else(|error| Err(error.to_string()));
+    let ask = move |command| ask(&data, command).map_err(|error| error.to_string());
     let run = move || {
         loop {
             let carried_out = match commands.recv_timeout(VIEW_PERIOD) {
@@ -126,13 +123,13 @@ fn start_asking(data: PathBuf) -> std::io::Result<(Sender<OperatorCommand>, Rece
 
 /// Sends a command to the bot of a data folder.
 ///
-/// Errors: no bot runs, or it does not answer.
-fn ask(data: &Path, command: OperatorCommand) -> Result<ViewResult, control::ControlError> {
-    let mut answer = Ok(None);
-    control::ask(data, command, |line| match line {
-        ReplyLine::View(view) => answer = Ok(Some(view)),
-        ReplyLine::Refused(reason) => answer = Err(reason),
-        _ => {}
+/// Errors: no bot runs, it does not answer, or it refuses.
+fn ask(data: &Path, command: OperatorCommand) -> Result<Option<Box<View>>, control::ControlError> {
+    let mut answer = None;
+    control::ask(data, command, |line| {
+        if let ReplyLine::View(view) = line {
+            answer = Some(view);
+        }
     })?;
     Ok(answer)
 }
