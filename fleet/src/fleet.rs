@@ -17,7 +17,7 @@ use super::wire::{Hello, LARGEST_HELLO};
 use async_nats::jetstream::{self, consumer, stream};
 use async_nats::{Client, Event};
 use futures_util::StreamExt;
-use npubbot_miner::search::orders::{Differences, LARGEST_ORDER};
+use npubbot_miner::search::orders::LARGEST_ORDER;
 use npubbot_miner::search::{RemoteId, Searcher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -111,7 +111,6 @@ impl Fleet {
     }
 
     async fn serve(&self, client: Client, attach: impl Fn(Box<dyn Searcher>) + Clone + Send + Sync + 'static) {
-        let differences = Differences::default();
         let listen = async {
             let mut hellos = Hellos::new(client.clone());
             loop {
@@ -121,7 +120,7 @@ impl Fleet {
                 });
                 for (id, hello) in fetched {
                     if let Some(session) = self.hear(id, &hello) {
-                        tokio::spawn(welcome(client.clone(), session, differences.clone(), attach.clone()));
+                        tokio::spawn(welcome(client.clone(), session, attach.clone()));
                     }
                 }
                 tokio::time::sleep(LOOK).await;
@@ -209,18 +208,13 @@ impl Fleet {
 }
 
 /// Sets up a new session and passes its device on. Returns when the session is over.
-async fn welcome(
-    client: Client,
-    session: Arc<Session>,
-    differences: Differences,
-    attach: impl Fn(Box<dyn Searcher>) + Send + 'static,
-) {
+async fn welcome(client: Client, session: Arc<Session>, attach: impl Fn(Box<dyn Searcher>) + Send + 'static) {
     let served = async {
         prepare(&client, session.id).await?;
         let mut answers = client.subscribe(subjects::answers(session.id)).await?;
         client.flush().await?;
         let (outgoing, mut orders) = mpsc::channel(OUTGOING);
-        let searcher = RemoteSearcher::new(Arc::clone(&session), outgoing, differences)?;
+        let searcher = RemoteSearcher::new(Arc::clone(&session), outgoing)?;
         let (info, version) = (searcher.info(), &session.hello.program);
         tracing::info!(device = %info.id, name = info.name, kernel = info.kernel, version, "a worker's device has come");
         // The scheduler may wait for the thread of the previous session.

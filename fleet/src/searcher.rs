@@ -8,7 +8,7 @@
 use super::session::{End, Session};
 use npubbot_miner::key::{StartPoint, VerifiedHit};
 use npubbot_miner::pattern::{PatternId, PatternSet};
-use npubbot_miner::search::orders::{Differences, SentSets, ToDevice, encode};
+use npubbot_miner::search::orders::{SentSets, ToDevice, encode};
 use npubbot_miner::search::{ClaimedHit, DeviceId, DeviceInfo, Launch, LaunchReport, RemoteId, SearchError, Searcher};
 use npubbot_miner::token_bucket::TokenBucket;
 use std::collections::{HashSet, VecDeque};
@@ -40,8 +40,6 @@ pub struct RemoteSearcher {
     last_order: u64,
     /// The sets that the worker has.
     sets: SentSets,
-    /// The differences between sets, shared with all devices.
-    differences: Differences,
     /// The launches in transit, oldest first.
     launches: VecDeque<Launch>,
     pace: TokenBucket,
@@ -54,11 +52,7 @@ impl RemoteSearcher {
     /// The device of a session. `outgoing` takes messages for it, and has room for [`MOST_ORDERS`].
     ///
     /// Errors: the system gives no randomness.
-    pub fn new(
-        session: Arc<Session>,
-        outgoing: mpsc::Sender<Vec<u8>>,
-        differences: Differences,
-    ) -> Result<RemoteSearcher, SearchError> {
+    pub fn new(session: Arc<Session>, outgoing: mpsc::Sender<Vec<u8>>) -> Result<RemoteSearcher, SearchError> {
         let hello = &session.hello;
         let info = DeviceInfo {
             id: DeviceId::Remote(session.id),
@@ -75,7 +69,6 @@ impl RemoteSearcher {
             outgoing,
             last_order,
             sets: SentSets::new(random(session_id)?),
-            differences,
             launches: VecDeque::new(),
             pace: TokenBucket::new(ORDERS.0, ORDERS.1),
             between: None,
@@ -169,7 +162,7 @@ impl Searcher for RemoteSearcher {
         self.session.pause(self.pace.take(now).max(of_worker));
         self.check()?;
         self.last_order = self.last_order.wrapping_add(1);
-        let messages = self.sets.order(self.last_order, &launch, &self.differences);
+        let messages = self.sets.order(self.last_order, &launch);
         self.session.note_order(self.last_order, given);
         messages.iter().try_for_each(|message| self.send(message))?;
         self.launches.push_back(launch);
@@ -289,7 +282,7 @@ mod tests {
         let id = RemoteId { worker: "ann".parse().unwrap(), device: 0 };
         let session = Arc::new(Session::new(id, hello, new_pace(), Arc::default()));
         let (outgoing, sent) = mpsc::channel(256);
-        (RemoteSearcher::new(Arc::clone(&session), outgoing, Differences::default()).unwrap(), session, sent)
+        (RemoteSearcher::new(Arc::clone(&session), outgoing).unwrap(), session, sent)
     }
 
     fn launch(patterns: &[&str]) -> Launch {

@@ -18,4 +18,4 @@ pub use messages::{
     decode, encode, is_text, text,
 };
 pub use process::{DeviceProcess, ProcessPipe, serve_device};
-pub use sets::{Differences, PatternChange, ReceivedSets, SentSets};
+pub use sets::{PatternChange, ReceivedSets, SentSets};

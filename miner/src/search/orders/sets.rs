@@ -9,7 +9,7 @@ use crate::pattern::{Pattern, PatternSet};
 use crate::search::Launch;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 
 /// The most sets that a device keeps.
 const SETS: usize = 8;
@@ -24,8 +24,6 @@ const INTERVAL_BYTES: usize = 64;
 const PART: usize = LARGEST_ORDER / 2;
 /// A set that this many launches did not use is forgotten when another one comes.
 const UNUSED_LAUNCHES: u64 = 16;
-/// Number of differences that are kept. Some devices may be a few changes behind the others.
-const DIFFERENCES_KEPT: usize = 16;
 
 /// The bytes that a pattern counts for.
 fn bytes_of(pattern: &Pattern) -> usize {
@@ -154,8 +152,8 @@ impl SentSets {
     }
 
     /// The messages for a launch: the change of patterns that it needs, if any, and the order.
-    pub fn order(&mut self, order: u64, launch: &Launch, differences: &Differences) -> Vec<ToDevice> {
-        let (set, mut messages) = self.share(&launch.patterns, differences);
+    pub fn order(&mut self, order: u64, launch: &Launch) -> Vec<ToDevice> {
+        let (set, mut messages) = self.share(&launch.patterns);
         messages.push(ToDevice::Order { order, set, starts: launch.starts.clone() });
         messages
     }
@@ -163,7 +161,7 @@ impl SentSets {
     /// Notes that a launch searches for these patterns. Returns the number of their set, and the
     /// messages that the device needs before the order. Takes constant time for a set that the
     /// device has.
-    fn share(&mut self, patterns: &Arc<PatternSet>, differences: &Differences) -> (u64, Vec<ToDevice>) {
+    fn share(&mut self, patterns: &Arc<PatternSet>) -> (u64, Vec<ToDevice>) {
         self.launches += 1;
         let launches = self.launches;
         if let Some((&number, set)) = self.sets.iter_mut().find(|(_, set)| Arc::ptr_eq(&set.patterns, patterns)) {
@@ -174,7 +172,7 @@ impl SentSets {
         let alike = self.sets.iter_mut().min_by_key(|(_, set)| (apart(set), launches - set.used));
         let (change, base) = match alike {
             Some((&number, set)) => {
-                let change = differences.between(&set.patterns, patterns);
+                let change = Difference::new(&set.patterns, patterns);
                 if change.is_none() {
                     // The same patterns, in another order or of other jobs.
                     (set.patterns, set.used) = (Arc::clone(patterns), launches);
@@ -183,7 +181,7 @@ impl SentSets {
                 let base = (!change.is_whole).then_some(number);
                 (change, base)
             }
-            None => (Arc::new(Difference::whole(patterns)), None),
+            None => (Difference::whole(texts_of(patterns)), None),
         };
         let bytes = patterns.iter().map(|(_, pattern)| bytes_of(pattern)).sum();
         let forgotten = self.forget(patterns.len(), bytes);
@@ -249,8 +247,8 @@ impl Difference {
         !self.is_whole && self.removed.is_empty() && self.added.is_empty()
     }
 
-    fn whole(now: &PatternSet) -> Difference {
-        Difference { removed: Vec::new(), added: texts_of(now).into_iter().collect(), is_whole: true }
+    fn whole(texts: BTreeSet<String>) -> Difference {
+        Difference { removed: Vec::new(), added: texts.into_iter().collect(), is_whole: true }
     }
 
     fn new(before: &PatternSet, now: &PatternSet) -> Difference {
@@ -258,7 +256,7 @@ impl Difference {
         let removed: Vec<String> = old.difference(&new).cloned().collect();
         let added: Vec<String> = new.difference(&old).cloned().collect();
         match removed.len() + added.len() > new.len() {
-            true => Difference::whole(now),
+            true => Difference::whole(new),
             false => Difference { removed, added, is_whole: false },
         }
     }
@@ -266,36 +264,6 @@ impl Difference {
 
 fn texts_of(set: &PatternSet) -> BTreeSet<String> {
     set.iter().map(|(_, pattern)| pattern.to_string()).collect()
-}
-
-/// The newest differences. When a job comes or goes, every device needs the same one, and computing
-/// it takes time in proportion to the sets. Cheap to clone; clones share them.
-#[derive(Clone, Default)]
-pub struct Differences(Arc<Mutex<Vec<KnownDifference>>>);
-
-struct KnownDifference {
-    before: Weak<PatternSet>,
-    now: Weak<PatternSet>,
-    difference: Arc<Difference>,
-}
-
-impl Differences {
-    fn between(&self, before: &Arc<PatternSet>, now: &Arc<PatternSet>) -> Arc<Difference> {
-        let is = |weak: &Weak<PatternSet>, set: &Arc<PatternSet>| weak.as_ptr() == Arc::as_ptr(set);
-        // Stays locked while the difference is computed, because the other devices want the same
-        // one.
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = all.iter().find(|known| is(&known.before, before) && is(&known.now, now)) {
-            return Arc::clone(&known.difference);
-        }
-        let difference = Arc::new(Difference::new(before, now));
-        all.retain(|known| known.now.strong_count() > 0 && known.before.strong_count() > 0);
-        let surplus = (all.len() + 1).saturating_sub(DIFFERENCES_KEPT);
-        all.drain(..surplus);
-        let (before, now) = (Arc::downgrade(before), Arc::downgrade(now));
-        all.push(KnownDifference { before, now, difference: Arc::clone(&difference) });
-        difference
-    }
 }
 
 #[cfg(test)]
@@ -321,7 +289,7 @@ mod tests {
         /// Searches for these patterns. Returns the number of their set, and the messages before the
         /// order. The device has the patterns then.
         fn share(&mut self, patterns: &Arc<PatternSet>) -> (u64, Vec<PatternChange>) {
-            let (number, messages) = self.sent.share(patterns, &Differences::default());
+            let (number, messages) = self.sent.share(patterns);
             let change = |message| match message {
                 ToDevice::Patterns(change) => change,
                 ToDevice::Order { .. } => panic!("an order"),
@@ -367,9 +335,9 @@ mod tests {
         let large = |text: &str| Arc::new(PatternSet::new(vec![text.parse().unwrap(); MOST_PATTERNS / 2 - 1]));
         let mut sets = SentSets::new(0);
         for text in ["qq", "pp"] {
-            sets.share(&large(text), &Differences::default());
+            sets.share(&large(text));
         }
-        let third = sets.share(&large("zz"), &Differences::default()).1;
+        let third = sets.share(&large("zz")).1;
         assert!(matches!(&third[..], [ToDevice::Patterns(change)] if change.forgotten == [1]), "too large together");
     }
 
@@ -398,26 +366,6 @@ mod tests {
         assert_eq!(next.len(), 1);
         let size = encode(&ToDevice::Patterns(next[0].clone())).unwrap().len();
         assert!(size < 64, "{size} bytes");
-    }
-
-    #[test]
-    fn a_difference_is_found_once_for_all_devices_and_few_are_kept() {
-        let numbered = |patterns: usize| {
-            let text = |at: usize| format!("{at:08}").replace('1', "q");
-            Arc::new(PatternSet::new((0..patterns).map(|at| text(at).parse().unwrap()).collect()))
-        };
-        let (all, old) = (Differences::default(), numbered(100));
-        let sets: Vec<_> = (0..3 * DIFFERENCES_KEPT).map(|more| numbered(101 + more)).collect();
-        for (more, new) in sets.iter().enumerate() {
-            let first = all.between(&old, new);
-            assert_eq!((first.removed.len(), first.added.len()), (0, 1 + more));
-            assert!(Arc::ptr_eq(&first, &all.clone().between(&old, new)));
-        }
-        assert_eq!(all.0.lock().unwrap().len(), DIFFERENCES_KEPT);
-        assert!(all.between(&old, &numbered(100)).is_none(), "another set of the same patterns");
-        drop(sets);
-        all.between(&old, &numbered(101));
-        assert_eq!(all.0.lock().unwrap().len(), 1, "none of sets that are gone");
     }
 
     fn part(set: u64, base: Option<u64>, removed: &[&str], added: &[&str]) -> PatternChange {
