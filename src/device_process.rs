@@ -3,20 +3,17 @@
 
 use crate::config::Walls;
 use crate::device_cache;
+use crate::frame;
 use crate::os::process;
 use crate::os::walls::{NoWalls, check};
 use crate::scheduler::DeviceOpener;
-use crate::search::orders::{DeviceProcess, Differences, ProcessPipe, serve_device};
+use crate::search::orders::{DeviceProcess, ProcessPipe, serve_device};
 use crate::search::{self, DeviceId, SearchError};
-use crate::vault::frame;
 use crate::vault::os::{channel, leave_terminal, program, walls};
-use crate::vault::{MissingWall, ProcessRequest, Spawned, Spawner};
-use std::io::{self, BufRead, BufReader, Read};
+use crate::vault::{MAX_FRAME, MissingWall, ProcessRequest, Spawned, Spawner, log_lines};
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-
-/// The most bytes of the log of one device process that are logged.
-const MAX_LOG_BYTES: u64 = 64 << 10;
 
 /// Opens each GPU in a process of its own, and processors in this process. A process that lacks its
 /// sandbox is not used if `walls` are required.
@@ -32,14 +29,14 @@ pub fn opener_of(
     walls: Walls,
     opens: impl Fn(DeviceId) -> Option<DeviceId> + Send + Sync + 'static,
 ) -> DeviceOpener {
-    let (counts, differences) = (Arc::clone(&spawner), Differences::default());
+    let counts = Arc::clone(&spawner);
     let count = move || DeviceProcess::count_gpus(start(&*counts).map_err(|error| error.to_string())?);
     DeviceOpener::new(count, move |id, options| match opens(id) {
         None => search::open(id, options),
         Some(device) => {
             let failed = |error: io::Error| SearchError::DeviceFailed { device: id, reason: error.to_string() };
             let pipe = start(&*spawner).map_err(failed)?;
-            let process = DeviceProcess::open(pipe, id, device, options, differences.clone())?;
+            let process = DeviceProcess::open(pipe, id, device, options)?;
             let missing = process.missing_walls().iter().map(MissingWall::sandbox).collect();
             let refused =
                 |error: NoWalls| SearchError::NoSuchDevice { asked: id.to_string(), reason: error.to_string() };
@@ -50,25 +47,14 @@ pub fn opener_of(
 }
 
 fn start(spawner: &dyn Spawner) -> io::Result<ProcessPipe> {
-    let Spawned { ends, errors, mut process } = spawner.start(&ProcessRequest::Device)?;
-    if let Some(errors) = errors {
-        log_lines(errors)?;
-    }
+    let Spawned { ends, mut process } = spawner.start(&ProcessRequest::Device)?;
+    // Its log.
+    log_lines(ends.errors, |line| match line.strip_prefix("INFO ") {
+        Some(line) => tracing::info!(line, "a device process says"),
+        None => tracing::warn!(line, "a device process says"),
+    })?;
     let end = Box::new(move || process.end().status);
     Ok(ProcessPipe { reader: Box::new(ends.reader), writer: Box::new(ends.writer), end })
-}
-
-/// Starts a thread that logs what a device process writes to its standard error: its own log.
-fn log_lines(errors: impl Read + Send + 'static) -> io::Result<()> {
-    let copy = move || {
-        for line in BufReader::new(errors.take(MAX_LOG_BYTES)).lines().map_while(Result::ok) {
-            match line.strip_prefix("INFO ") {
-                Some(line) => tracing::info!(line, "a device process says"),
-                None => tracing::warn!(line, "a device process says"),
-            }
-        }
-    };
-    std::thread::Builder::new().name("device log".to_owned()).spawn(copy).map(drop)
 }
 
 /// Serves the bot that started this process: opens the device that it asks for, and searches on it
@@ -78,7 +64,7 @@ fn log_lines(errors: impl Read + Send + 'static) -> io::Result<()> {
 pub fn serve() -> io::Result<()> {
     program::close_inherited_files();
     let (mut reader, writer) = channel::own_end()?;
-    let kernels: Option<PathBuf> = frame::read(&mut reader)?.and_then(|mut items| items.pop()).flatten();
+    let kernels: Option<PathBuf> = frame::read(&mut reader, MAX_FRAME)?.ok_or(io::ErrorKind::UnexpectedEof)?;
     leave_terminal();
     let log = tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).without_time().with_target(false);
     log.with_max_level(tracing::Level::INFO).init();

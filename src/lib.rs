@@ -48,4 +48,4 @@ pub use npubbot_miner::{clock, duration, hours, key, pattern, search};
 #[doc(inline)]
 pub use npubbot_vault::{self as vault, message};
 
-use npubbot_miner::token_bucket;
+use npubbot_miner::{frame, token_bucket};

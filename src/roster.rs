@@ -45,7 +45,6 @@ struct Part {
     /// Times it was started again.
     restarts: u64,
     /// Whether a test has asked it to panic.
-    #[cfg(any(test, feature = "test-util"))]
     is_condemned: bool,
 }
 
@@ -124,17 +123,11 @@ impl Roster {
         assert!(!self.is_condemned(name), "a test ends {name}");
     }
 
-    /// Whether a test has asked for the end of this thread, once.
-    #[cfg(any(test, feature = "test-util"))]
-    pub fn is_condemned(&self, name: &str) -> bool {
-        self.lock().get_mut(name).is_some_and(|part| std::mem::take(&mut part.is_condemned))
-    }
-
-    /// Always `false`: only tests ask for it.
-    #[cfg(not(any(test, feature = "test-util")))]
+    /// Whether a test has asked for the end of this thread, once; in other builds `false`.
     #[inline]
-    pub fn is_condemned(&self, _: &str) -> bool {
-        false
+    pub fn is_condemned(&self, name: &str) -> bool {
+        cfg!(any(test, feature = "test-util"))
+            && self.lock().get_mut(name).is_some_and(|part| std::mem::take(&mut part.is_condemned))
     }
 
     /// Ends a task or thread by a panic, at once or when it takes up work. Returns whether there is

@@ -4,6 +4,7 @@
 //! - [`pattern`]: patterns of keys: grammar, difficulty, whether a full key matches
 //! - [`search`]: testing candidates, on every device behind one trait
 //! - [`clock`], [`duration`], [`hours`]: time as people write it, and a clock for tests
+//! - [`frame`]: messages between the processes of a bot
 //! - [`token_bucket`]: a bound on a rate
 //!
 //! This is the only package of the project that is optimised in a debug build. The bot exports
@@ -11,6 +12,7 @@
 
 pub mod clock;
 pub mod duration;
+pub mod frame;
 #[cfg(feature = "search")]
 pub mod hours;
 pub mod key;

@@ -6,7 +6,7 @@ use super::output::{note, stdout};
 use super::patterns::{SearchTarget, not_accepted_by_bots, parse_target};
 use crate::bot::MOST_SPLIT_PREFIXES;
 use crate::key::SplitTweak;
-use crate::os::{Access, files};
+use crate::os::files;
 use crate::vault::HalfVault;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
@@ -188,7 +188,7 @@ impl Combine {
 fn mark_used(half: &Path, tweak: &SplitTweak) -> io::Result<Vec<String>> {
     let mut path = half.as_os_str().to_owned();
     path.push(".used");
-    let mut file = files::open(Path::new(&path), Access::ReadAppend)?;
+    let mut file = files::open_to_append(Path::new(&path))?;
     let mut text = String::new();
     file.read_to_string(&mut text)?;
     let earlier: Vec<String> = text.lines().map(str::to_owned).collect();

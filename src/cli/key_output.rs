@@ -2,7 +2,7 @@
 
 use super::output::stdout;
 use crate::key::Npub;
-use crate::os::{Access, files};
+use crate::os::files;
 use crate::scheduler::Find;
 use crate::vault::{Vault, VaultError};
 use anyhow::{Context, bail};
@@ -105,7 +105,7 @@ impl KeyFile {
     /// Errors: it cannot be written, or others may read it.
     pub fn open(path: &Path) -> anyhow::Result<KeyFile> {
         let named = || format!("{} cannot be written", path.display());
-        let file = files::open(path, Access::Append).with_context(named)?;
+        let file = files::open_to_append(path).with_context(named)?;
         if !file.metadata().with_context(named)?.is_file() {
             bail!("{} is not a regular file; name one for the keys", path.display());
         }

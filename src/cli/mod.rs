@@ -124,7 +124,7 @@ enum CliCommand {
     /// Talk to strangers for a bot. `serve` starts it.
     #[cfg(supervised)]
     #[command(hide = true)]
-    Network(serve::NetworkProcess),
+    Network,
     /// Search on one device. `serve` starts it.
     #[command(hide = true)]
     Device,
@@ -160,6 +160,7 @@ impl Cli {
         Cli::from_arg_matches(&command_line().get_matches()).unwrap_or_else(|error| error.exit())
     }
 
+    /// Runs the command.
     ///
     /// Errors: their text says what is wrong and what would work; [`end`] tells whether a restart
     /// can help.
@@ -174,8 +175,8 @@ impl Cli {
         log_writer::take_panics();
         // It starts its log behind its walls, because the log is a thread.
         #[cfg(supervised)]
-        if let CliCommand::Network(network) = self.command {
-            return network.run();
+        if matches!(self.command, CliCommand::Network) {
+            return serve::serve_network();
         }
         let log = self.log.start(self.command.usual_log_level());
         if let Err(error) = core_dumps {
@@ -205,7 +206,7 @@ impl Cli {
             CliCommand::Fleet(fleet) => fleet.run(),
             CliCommand::Vault => identity::serve_vault(),
             #[cfg(supervised)]
-            CliCommand::Network(network) => network.run(),
+            CliCommand::Network => serve::serve_network(),
             CliCommand::Device => serve_device(),
             CliCommand::Completions { shell } => {
                 let mut text = Vec::new();

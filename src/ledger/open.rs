@@ -4,8 +4,8 @@ use super::budget::{LedgerBudget, Sizes, sizes};
 use super::restore::{Family, History, HistoryVerdict, UsedHalves, check, judge, read_history};
 use super::rows::{self, LedgerError, Quarantined, read_meta, seconds, unsigned, write_meta};
 use crate::clock::Clock;
+use crate::os::files;
 use crate::os::files::free_bytes;
-use crate::os::{Access, files};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use std::collections::HashSet;
 use std::fs::{File, TryLockError};
@@ -102,7 +102,7 @@ impl Ledger {
         let path = folder.join(LEDGER_FILE);
         // SQLite would make the file with the permissions of the umask. The WAL gets the
         // permissions of the file.
-        files::open(&path, Access::Append).map_err(unusable)?;
+        files::open(&path).map_err(unusable)?;
         let mut connection = connect(&path, folder).map_err(|error| with_path(error, &path))?;
         let mut history = read_history(folder)?;
         if !history.exists && read_meta(&connection, "generation")?.is_none() {
@@ -305,7 +305,7 @@ impl FolderLock {
             let remedy = "choose a folder on a local disk that you can write";
             LedgerError::folder(folder, format!("{lock} cannot be locked ({error}); {remedy}"))
         };
-        let file = files::open(&folder.join(lock), Access::Write).map_err(unusable)?;
+        let file = files::open(&folder.join(lock)).map_err(unusable)?;
         match file.try_lock() {
             Ok(()) => Ok(FolderLock { file }),
             Err(TryLockError::WouldBlock) => Err(LedgerError::InUse { folder: folder.display().to_string() }),

@@ -27,7 +27,7 @@ use super::open::{LEDGER_FILE, Ledger};
 use super::rows::{JOB_COLUMNS, LedgerError, jobs, read_meta, unsigned};
 use crate::job::JobId;
 use crate::message::GiftWrap;
-use crate::os::{Access, files};
+use crate::os::files;
 use nostr::hashes::hex::{DisplayHex, FromHex};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
@@ -259,7 +259,7 @@ impl UsedHalves {
                 new.persist(&path).map_err(|error| error.error)?;
                 files::sync_folder(folder)?;
             }
-            let mut file = files::open(&path, Access::ReadWrite)?;
+            let mut file = files::open(&path)?;
             if history.exists {
                 file.set_len(history.length)?;
             }

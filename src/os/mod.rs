@@ -35,31 +35,6 @@ pub use npubbot_vault::os::BYTE_ORDER_MARK;
 
 use serde::{Deserialize, Serialize};
 
-/// Way to open an existing or new file. No way truncates the file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Access {
-    /// Writing, from the beginning.
-    Write,
-    /// Reading and writing, from the beginning.
-    ReadWrite,
-    /// Writing at the end.
-    Append,
-    /// Reading from the beginning, and writing at the end.
-    ReadAppend,
-}
-
-impl Access {
-    /// Whether this way allows reading.
-    pub fn reads(self) -> bool {
-        matches!(self, Access::ReadWrite | Access::ReadAppend)
-    }
-
-    /// Whether everything is written at the end.
-    pub fn appends(self) -> bool {
-        matches!(self, Access::Append | Access::ReadAppend)
-    }
-}
-
 /// The state that a service manager is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum BotState {
@@ -74,8 +49,6 @@ pub enum BotState {
 /// Stand-ins for services of Linux, on systems that lack or do not need them.
 #[cfg(not(target_os = "linux"))]
 pub mod kernel {
-    use std::io;
-    use std::path::PathBuf;
     use tokio::net::TcpStream;
 
     /// A second handle to a TCP connection, which does not exist here.
@@ -91,28 +64,6 @@ pub mod kernel {
         pub fn acknowledge_at_once(&self) {}
     }
 
-    /// A file in memory, which does not exist here.
-    pub struct MemoryFile;
-
-    impl MemoryFile {
-        /// No file.
-        ///
-        /// Errors: always.
-        pub fn with(_: &str) -> io::Result<MemoryFile> {
-            Err(io::ErrorKind::Unsupported.into())
-        }
-
-        /// No path.
-        pub fn path(&self) -> PathBuf {
-            PathBuf::new()
-        }
-    }
-
     /// Does nothing: only glibc's malloc needs it.
     pub fn tune_malloc() {}
-
-    /// `false`: this is not Linux.
-    pub fn is_wsl() -> bool {
-        false
-    }
 }

@@ -11,7 +11,7 @@ use crate::ledger::{self, Inspection, LedgerError, Quarantined, Sizes};
 use crate::log_writer;
 use crate::nostr::{RelayFigures, nip11, reach};
 use crate::os::files::{self, free_bytes};
-use crate::os::{kernel, walls};
+use crate::os::walls;
 use crate::scheduler::{DeviceStatus, Health, Rest};
 use crate::search::cpu::describe_kernel;
 use crate::search::cuda::probe;
@@ -123,12 +123,6 @@ fn device_findings(wanted: Option<&SearchOptions>, data: &Path) -> Vec<Finding> 
     };
     findings.push(kernels);
     findings.push(good("CPU", describe_kernel()));
-    if kernel::is_wsl() {
-        let slow = "this Linux runs within Windows, where launches on a GPU take longer to start; npubbot.exe on Windows \
-                    itself is faster";
-        let none = "this Linux runs within Windows; for a GPU the driver of Windows is enough, install none here";
-        findings.push(if has_gpus { weak("WSL", slow) } else { good("WSL", none) });
-    }
     let gpus: Vec<usize> = found.gpus.iter().filter(|gpu| gpu.check.is_ok()).map(|gpu| gpu.ordinal).collect();
     findings.extend(wanted.into_iter().flat_map(|options| choice_findings(options, &gpus)));
     findings
@@ -277,12 +271,11 @@ fn ask_running_bot(data: &Path) -> Vec<Finding> {
     let mut findings = Vec::new();
     let asked = control::ask(data, OperatorCommand::Doctor, |line| match line {
         ReplyLine::Finding(found) => findings.push(found),
-        ReplyLine::Refused(reason) => findings.push(weak("running bot", reason)),
         _ => {}
     });
     findings.extend(asked.err().map(|error| match error {
         ControlError::NothingRuns { .. } => good("running bot", "none answers on the local socket"),
-        ControlError::NotYours { .. } => weak("running bot", error.to_string()),
+        ControlError::NotYours { .. } | ControlError::Refused(_) => weak("running bot", error.to_string()),
         error => broken("running bot", error.to_string()),
     }));
     findings

@@ -21,9 +21,9 @@ pub type Outcome = Result<String, String>;
 
 /// Changes to the whole program that a running service cannot make itself.
 pub struct ProcessControls {
-    /// Reads the configuration again and, if it is valid, makes the bot use it.
-    pub reload: Box<dyn Fn() -> Outcome + Send + Sync>,
-    /// What has come of the last reload; `None` while the bot takes it up.
+    /// Has the configuration read again and, if it is valid, used.
+    pub reload: Box<dyn Fn() + Send + Sync>,
+    /// What has come of the last reload; `None` until that is known.
     pub reloaded: Box<dyn Fn() -> Option<Outcome> + Send + Sync>,
     /// The last lines of the log, oldest first.
     pub recent_log: Box<dyn Fn() -> Vec<String> + Send + Sync>,
@@ -71,7 +71,10 @@ impl OperatorRequests {
             OperatorCommand::Erase { npub } => Ok(said(askers::erase(&self.handles, &npub))),
             OperatorCommand::Pause { seconds } => self.pause(seconds).map(|text| said(Ok(text))),
             OperatorCommand::Resume => self.resume().map(|text| said(Ok(text))),
-            OperatorCommand::Reload => Ok(said((self.controls.reload)())),
+            OperatorCommand::Reload => {
+                (self.controls.reload)();
+                Ok(Vec::new())
+            }
             OperatorCommand::Reloaded => Ok((self.controls.reloaded)().map_or_else(Vec::new, said)),
         };
         lines.unwrap_or_else(|error| said(Err(format!("the ledger cannot be read: {error}"))))

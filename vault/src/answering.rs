@@ -2,40 +2,22 @@
 //! channel.
 
 use super::error::VaultError;
-use super::frame::{self, Sender, lock};
 use super::half::Half;
 use super::identity::{PassphraseSource, Ready, Unlock, VaultInit};
-use super::request::{Answer, Request};
+use super::lock;
+use super::public::Policy;
+use super::request::{MAX_FRAME, Request};
 use super::secrets::Secrets;
 use super::ticket::Reader;
-use crate::os::channel::{self, Reader as Input, Writer as Output};
+use crate::frame;
+use crate::os::channel;
 use crate::os::{self, program, walls};
-use std::collections::VecDeque;
-use std::io;
+use std::io::{self, PipeReader, PipeWriter};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 
 /// The most threads that answer requests.
 const MOST_THREADS: usize = 16;
-
-/// The stream of requests, and those that were read but not yet taken by a thread, each with its number.
-struct Incoming {
-    stream: Input,
-    read: VecDeque<(u64, Request)>,
-}
-
-impl Incoming {
-    /// Takes the next request; `None` at the end of the stream.
-    fn next(&mut self) -> io::Result<Option<(u64, Request)>> {
-        while self.read.is_empty() {
-            match frame::read(&mut self.stream)? {
-                Some(items) => self.read.extend(items),
-                None => return Ok(None),
-            }
-        }
-        Ok(self.read.pop_front())
-    }
-}
 
 /// Serves the bot that started this process, until the bot closes the channel. `unlock` obtains the
 /// passphrase or key that the bot named; its error is a text for the operator. `reader` reads the
@@ -46,29 +28,25 @@ impl Incoming {
 pub fn answer(unlock: impl FnOnce(&PassphraseSource) -> Result<Unlock, String>, reader: Reader) -> io::Result<()> {
     program::name_vault();
     program::close_inherited_files();
-    let (input, output) = channel::own_end()?;
-    let mut incoming = Incoming { stream: input, read: VecDeque::new() };
-    let sender = Sender::new(output);
-    let greet = |greeting: Result<Ready, VaultError>| sender.send([frame::encode(&greeting)?]);
+    let (mut input, output) = channel::own_end()?;
+    let output = Mutex::new(output);
+    let greet = |greeting: Result<Ready, VaultError>| frame::write(&mut *lock(&output), &greeting, MAX_FRAME);
     let mut missing_walls = walls::hide();
-    // If no first item arrives, the bot has ended already.
-    let Some(beginning) = frame::read::<VaultInit>(&mut incoming.stream)?.and_then(|mut items| items.pop()) else {
-        return Ok(());
-    };
+    let beginning = frame::read::<VaultInit>(&mut input, MAX_FRAME)?.ok_or(io::ErrorKind::UnexpectedEof)?;
     let secrets = match open(beginning, unlock) {
-        Ok(secrets) => secrets.with_reader(reader),
+        Ok(secrets) => Secrets { reader, ..secrets },
         Err(error) => return greet(Err(error)),
     };
     os::leave_terminal();
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     missing_walls.extend(walls::enclose());
-    let (incoming, all_there) = (Mutex::new(incoming), Barrier::new(threads));
+    let (input, all_there) = (Mutex::new(input), Barrier::new(threads));
     std::thread::scope(|scope| {
         // Locked until the walls are up, so that no thread takes a request earlier.
-        let closed = lock(&incoming);
+        let closed = lock(&input);
         let work = || {
             all_there.wait();
-            serve(&incoming, &secrets, &sender)
+            serve(&input, &secrets, &output)
         };
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
         all_there.wait();
@@ -76,7 +54,7 @@ pub fn answer(unlock: impl FnOnce(&PassphraseSource) -> Result<Unlock, String>, 
         let ready = Ready { key: secrets.public_key().to_bytes(), missing_walls };
         let greeted = greet(Ok(ready));
         drop(closed);
-        let ended = greeted.and_then(|()| serve(&incoming, &secrets, &sender));
+        let ended = greeted.and_then(|()| serve(&input, &secrets, &output));
         others.into_iter().filter_map(|thread| thread.join().ok()).fold(ended, Result::and)
     })
 }
@@ -95,14 +73,15 @@ fn open(
         true => Secrets::create(&opening.file, &unlock),
         false => Secrets::open(&opening.file, &unlock),
     };
-    Ok(secrets?.with_settings(settings))
+    Ok(Secrets { policy: Arc::new(Policy::new(settings)), ..secrets? })
 }
 
 /// Answers requests, until the stream ends.
-fn serve(incoming: &Mutex<Incoming>, secrets: &Secrets, sender: &Sender<Output>) -> io::Result<()> {
+fn serve(input: &Mutex<PipeReader>, secrets: &Secrets, output: &Mutex<PipeWriter>) -> io::Result<()> {
     loop {
-        let Some((number, request)) = lock(incoming).next()? else { return Ok(()) };
-        let answer = catch_unwind(AssertUnwindSafe(|| secrets.answer(request)));
-        sender.send([frame::encode(&(number, &answer.unwrap_or(Answer::Refused(VaultError::Failed))))?])?;
+        let read = frame::read::<(u64, Request)>(&mut *lock(input), MAX_FRAME)?;
+        let Some((number, request)) = read else { return Ok(()) };
+        let answer = catch_unwind(AssertUnwindSafe(|| secrets.answer(request))).unwrap_or(Err(VaultError::Failed));
+        frame::write(&mut *lock(output), &(number, answer), MAX_FRAME)?;
     }
 }

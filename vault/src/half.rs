@@ -6,11 +6,13 @@ use super::error::VaultError;
 use super::identity::{HalfInit, PassphraseSource, Unlock, VaultInit};
 use super::process::{Link, Process};
 use super::random;
-use super::request::{Answer, Form, HalfRequest, Request, SecretOutput};
+use super::request::{Answer, Form, HalfDescription, HalfRequest, Request, SecretOutput};
 use super::secret::{DerivedKey, HalfKey, NHALF_LENGTH, SecretText};
+use super::secrets::encode;
 use super::spawner::DirectSpawner;
 use crate::key::{HalfPoint, Npub, SplitTweak};
 use crate::pattern::Pattern;
+use serde::de::DeserializeOwned;
 use std::fmt::{self, Write as _};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -75,27 +77,25 @@ impl Half {
     ///
     /// Errors: those of [`HalfVault::combine`]; [`VaultError::File`]; [`VaultError::NotAsked`] if the half
     /// is to be locked, but [`Half::begin`] was given no file.
-    pub(super) fn answer(&self, request: HalfRequest) -> Result<Answer, VaultError> {
-        Ok(match request {
-            HalfRequest::Describe => Answer::Half { point: self.point, patterns: self.patterns.clone() },
-            HalfRequest::Lock { patterns } => Answer::Locked(self.lock(&patterns)?),
+    pub(super) fn answer(&self, request: HalfRequest) -> Answer {
+        match request {
+            HalfRequest::Describe => encode(&HalfDescription { point: self.point, patterns: self.patterns.clone() }),
+            HalfRequest::Lock { patterns } => encode(&self.lock(&patterns)?),
             HalfRequest::Show => {
                 let mut text = SecretText::with_capacity(NHALF_LENGTH);
                 self.key.write_text(&mut text).map_err(|_| VaultError::NotAHalf)?;
-                Answer::SecretOutput(text.to_output()?)
+                encode(&text.to_output()?)
             }
             HalfRequest::Combine { tweak, patterns, form } => {
                 let (key, npub) = self.combine(&tweak, &patterns)?;
                 match form {
-                    None => Answer::Combined(npub),
-                    Some(Form::Nsec) => Answer::SecretOutput(key.nsec()?.to_output()?),
-                    Some(Form::Locked(password)) => {
-                        Answer::SecretOutput(SecretOutput(key.ncryptsec(&password.0, random::system)?))
-                    }
-                    Some(Form::Tweak) => return Err(VaultError::NotAsked),
+                    None => encode(&npub),
+                    Some(Form::Nsec) => encode(&key.nsec()?.to_output()?),
+                    Some(Form::Locked(password)) => encode(&SecretOutput(key.ncryptsec(&password.0, random::system)?)),
+                    Some(Form::Tweak) => Err(VaultError::NotAsked),
                 }
             }
-        })
+        }
     }
 
     /// Encrypts the half and these patterns, and returns the bytes of an age file.
@@ -182,10 +182,8 @@ impl HalfVault {
 
     /// The handle to the half that the vault behind `link` holds.
     pub(super) fn of(link: Link) -> Result<HalfVault, VaultError> {
-        match link.ask(Request::Half(HalfRequest::Describe))? {
-            Answer::Half { point, patterns } => Ok(HalfVault { link, point, patterns }),
-            _ => Err(VaultError::Failed),
-        }
+        let HalfDescription { point, patterns } = link.ask(Request::Half(HalfRequest::Describe))?;
+        Ok(HalfVault { link, point, patterns })
     }
 
     /// The public half point, which is sent to the bot.
@@ -204,17 +202,15 @@ impl HalfVault {
     ///
     /// Errors: [`VaultError::FileExists`], [`VaultError::File`], [`VaultError::HalfGone`].
     pub fn keep(&self, path: &Path, patterns: &[Pattern]) -> Result<(), VaultError> {
-        match self.ask(HalfRequest::Lock { patterns: patterns.to_vec() })? {
-            Answer::Locked(bytes) => age_file::write(path, &bytes, random::system),
-            _ => Err(VaultError::Failed),
-        }
+        let locked: Vec<u8> = self.ask(HalfRequest::Lock { patterns: patterns.to_vec() })?;
+        age_file::write(path, &locked, random::system)
     }
 
     /// Writes `nhalf1…`, without a line break, for askers who store it elsewhere.
     ///
     /// Errors: [`VaultError::HalfGone`], [`VaultError::Output`].
     pub fn write_to(&self, output: &mut dyn Write) -> Result<(), VaultError> {
-        write(&self.show(HalfRequest::Show)?, output)
+        write(&self.ask(HalfRequest::Show)?, output)
     }
 
     /// The npub of the key that half and tweak give, if it matches one of `patterns`. An empty list
@@ -223,10 +219,7 @@ impl HalfVault {
     /// Errors: [`VaultError::OtherHalf`], [`VaultError::NoKey`], [`VaultError::OtherKey`],
     /// [`VaultError::HalfGone`].
     pub fn combine(&self, tweak: &SplitTweak, patterns: &[Pattern]) -> Result<Npub, VaultError> {
-        match self.ask(combine(tweak, patterns, None))? {
-            Answer::Combined(npub) => Ok(npub),
-            _ => Err(VaultError::Failed),
-        }
+        self.ask(combine(tweak, patterns, None))
     }
 
     /// Writes the nsec of the combined key, without a line break.
@@ -238,7 +231,7 @@ impl HalfVault {
         patterns: &[Pattern],
         output: &mut dyn Write,
     ) -> Result<(), VaultError> {
-        write(&self.show(combine(tweak, patterns, Some(Form::Nsec)))?, output)
+        write(&self.ask(combine(tweak, patterns, Some(Form::Nsec)))?, output)
     }
 
     /// The combined key, locked with a password (NIP-49).
@@ -246,17 +239,10 @@ impl HalfVault {
     /// Errors: as [`HalfVault::combine`], and [`VaultError::NoRandomness`].
     pub fn ncryptsec(&self, tweak: &SplitTweak, patterns: &[Pattern], password: &str) -> Result<String, VaultError> {
         let form = Form::Locked(SecretOutput(password.to_owned()));
-        Ok(self.show(combine(tweak, patterns, Some(form)))?.0.clone())
+        self.ask::<SecretOutput>(combine(tweak, patterns, Some(form))).map(|shown| shown.0.clone())
     }
 
-    fn show(&self, request: HalfRequest) -> Result<SecretOutput, VaultError> {
-        match self.ask(request)? {
-            Answer::SecretOutput(shown) => Ok(shown),
-            _ => Err(VaultError::Failed),
-        }
-    }
-
-    fn ask(&self, request: HalfRequest) -> Result<Answer, VaultError> {
+    fn ask<T: DeserializeOwned>(&self, request: HalfRequest) -> Result<T, VaultError> {
         self.link.ask(Request::Half(request))
     }
 }

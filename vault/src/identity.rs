@@ -76,8 +76,8 @@ mod any_path {
     }
 }
 
-/// What a person must do before a vault can start again, if the passphrase was typed.
-pub const NEEDS_PERSON: &str = "the passphrase of the identity must be typed at the terminal where the bot was started";
+/// Why a vault does not start again, if its passphrase was typed.
+pub const NEEDS_PERSON: &str = "its passphrase was typed, so it cannot be started again; stop the bot and start it";
 
 /// The source of the passphrase or key, for the vault process. It contains neither of them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -109,17 +109,6 @@ impl PassphraseSource {
     pub fn is_person(&self) -> bool {
         matches!(self, PassphraseSource::Person { .. })
     }
-
-    /// The means for another start of the vault process, with the same identity.
-    pub fn again(self) -> PassphraseSource {
-        match self {
-            PassphraseSource::Person { .. } => PassphraseSource::Person {
-                prompt: "The vault process has ended. Passphrase of the bot's identity, to start it again: ".to_owned(),
-                twice: false,
-            },
-            file => file,
-        }
-    }
 }
 
 /// The first item that a vault process reads.
@@ -134,25 +123,16 @@ pub(super) enum VaultInit {
 }
 
 impl VaultInit {
-    /// The first item for another start of the vault process, when the identity exists already.
-    pub(super) fn again(self) -> VaultInit {
+    /// The first item for another start of the vault process, when the identity exists already. `None`
+    /// if a person would have to type the passphrase again.
+    pub(super) fn again(self) -> Option<VaultInit> {
         match self {
-            VaultInit::Bot(opening, settings) => {
-                VaultInit::Bot(IdentityFile { is_new: false, means: opening.means.again(), ..opening }, settings)
-            }
+            VaultInit::Bot(identity, settings) => (!identity.means.is_person())
+                .then(|| VaultInit::Bot(IdentityFile { is_new: false, ..identity }, settings)),
             // A new half cannot replace a lost one, and nobody is asked to type a half a second
             // time. The next process has no half, so the command fails, and the person can run it
             // again.
-            VaultInit::Local | VaultInit::Half(_) => VaultInit::Local,
-        }
-    }
-
-    /// The action that a person must take before the process can start again, for the bot's
-    /// terminal and `doctor`.
-    pub(super) fn need(&self) -> Option<&'static str> {
-        match self {
-            VaultInit::Bot(IdentityFile { means: PassphraseSource::Person { .. }, .. }, _) => Some(NEEDS_PERSON),
-            _ => None,
+            VaultInit::Local | VaultInit::Half(_) => Some(VaultInit::Local),
         }
     }
 }

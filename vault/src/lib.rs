@@ -23,8 +23,6 @@
 mod age_file;
 mod answering;
 mod error;
-#[doc(hidden)]
-pub mod frame;
 mod half;
 mod identity;
 pub mod message;
@@ -49,7 +47,8 @@ mod vault;
 #[cfg(test)]
 mod tests;
 
-use npubbot_miner::{clock, key, pattern};
+use npubbot_miner::{clock, frame, key, pattern};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use age_file::{BackupKey, decrypt, encrypt};
 pub use answering::answer;
@@ -59,8 +58,14 @@ pub use identity::{IdentityFile, NEEDS_PERSON, PassphraseSource, Unlock, inspect
 pub use message::{ANNOUNCEMENT, Announcement, Claim, Opened, Rumor, VerifiedEvent};
 pub use os::MissingWall;
 pub use public::{BotSigner, PublicRelay, PublicSettings};
-pub use spawner::{DirectSpawner, Process, ProcessEnd, ProcessRequest, Spawned, Spawner};
+pub use request::MAX_FRAME;
+pub use spawner::{DirectSpawner, Process, ProcessEnd, ProcessRequest, Spawned, Spawner, log_lines};
 pub use start_points::StartId;
 pub use ticket::{Asked, Order, Reader, Wanted};
 pub use unwrap::GIFT_WRAPS;
 pub use vault::Vault;
+
+/// Locks a mutex. A poisoned lock is accepted, because no holder leaves its data half changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

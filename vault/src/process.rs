@@ -1,22 +1,23 @@
 //! The bot's side of the vault process: starts it, sends requests, and starts it again if it ends.
 
 use super::error::VaultError;
-use super::frame::{self, Sender, lock};
 use super::identity::Ready;
-use super::request::{Answer, Request};
+use super::lock;
+use super::request::{Answer, MAX_FRAME, Request};
 use super::secrets::Secrets;
-use super::spawner::{self, ProcessEnd, ProcessRequest, Spawned, Spawner};
+use super::spawner::{self, ProcessEnd, ProcessRequest, Spawned, Spawner, log_lines};
+use crate::frame;
 use crate::os::MissingWall;
-use crate::os::channel::{Closer, Reader, Writer};
+use serde::de::DeserializeOwned;
 use std::collections::HashMap;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, PipeReader, PipeWriter, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 /// Longest time that a request waits for the next vault process after one has ended. Longer than a
 /// start takes, shorter than the time that a clean stop may take.
-const RESTART_TIMEOUT: Duration = Duration::from_millis(1500);
+pub(super) const RESTART_TIMEOUT: Duration = Duration::from_millis(1500);
 /// Limit on how many times a request is sent, if the vault process ends before it answers. It stops
 /// a request that makes every vault process end.
 const ATTEMPTS: usize = 3;
@@ -47,9 +48,8 @@ struct Shared {
 /// The connection, and the requests that have no answer yet.
 #[derive(Default)]
 struct State {
-    /// `None` while there is no process.
-    sender: Option<Arc<Sender<Writer>>>,
-    closer: Option<Closer>,
+    /// `None` while there is no process. A process ends once its writer is closed.
+    writer: Option<Arc<Mutex<PipeWriter>>>,
     process_id: Option<u32>,
     is_closed: bool,
     /// Why the last start failed.
@@ -62,9 +62,8 @@ struct State {
 /// A process that has opened its identity.
 struct Started {
     child: Child,
-    reader: Reader,
-    sender: Sender<Writer>,
-    closer: Closer,
+    reader: PipeReader,
+    writer: PipeWriter,
     key: nostr::PublicKey,
     missing_walls: Vec<MissingWall>,
 }
@@ -112,7 +111,7 @@ impl Process {
     /// Why there is no process; `None` while it works.
     pub(super) fn trouble(&self) -> Option<String> {
         let state = lock(&self.shared.state);
-        match (&state.sender, &state.trouble) {
+        match (&state.writer, &state.trouble) {
             (Some(_), _) => None,
             (None, trouble) => Some(trouble.clone().unwrap_or_else(|| VaultError::Gone.to_string())),
         }
@@ -121,20 +120,16 @@ impl Process {
     /// Sends requests together and waits for their answers, in the order of the requests. If the
     /// process ends meanwhile, waits at most `patience` for the next one and asks again.
     pub(super) fn ask(&self, requests: &[Request], patience: Duration) -> Result<Vec<Answer>, VaultError> {
-        let mut answers: Vec<Option<Answer>> = requests.iter().map(|_| None).collect();
         let deadline = Instant::now().checked_add(patience);
         for _ in 0..ATTEMPTS {
-            let open: Vec<usize> = (0..answers.len()).filter(|&at| answers[at].is_none()).collect();
-            let answered = self.shared.send(requests, &open, deadline)?;
-            // The loop ends when each request has its answer, or the process has ended.
-            for (at, answer) in answered {
-                answers[at] = Some(answer);
-            }
-            if answers.iter().all(Option::is_some) {
-                break;
+            // They end when each request has its answer, or the process has ended.
+            let mut answers: Vec<(usize, Answer)> = self.shared.send(requests, deadline)?.iter().collect();
+            if answers.len() == requests.len() {
+                answers.sort_unstable_by_key(|(at, _)| *at);
+                return Ok(answers.into_iter().map(|(_, answer)| answer).collect());
             }
         }
-        answers.into_iter().collect::<Option<Vec<_>>>().ok_or(VaultError::Gone)
+        Err(VaultError::Gone)
     }
 }
 
@@ -142,34 +137,31 @@ impl Drop for Process {
     fn drop(&mut self) {
         let mut state = lock(&self.shared.state);
         state.is_closed = true;
-        if let Some(closer) = &state.closer {
-            closer.close();
-        }
+        state.writer = None;
         self.shared.changed.notify_all();
     }
 }
 
 impl Shared {
-    /// Sends the requests with the indices `open`, once there is a process.
+    /// Sends requests, once there is a process. Each answer comes with the place of its request.
     fn send(
         &self,
         requests: &[Request],
-        open: &[usize],
         deadline: Option<Instant>,
     ) -> Result<mpsc::Receiver<(usize, Answer)>, VaultError> {
         let mut state = self.wait(lock(&self.state), deadline)?;
-        let sender = state.sender.clone().ok_or(VaultError::Gone)?;
+        let writer = state.writer.clone().ok_or(VaultError::Gone)?;
         let (answer, answered) = mpsc::channel();
-        let mut items = Vec::with_capacity(open.len());
-        for &at in open {
+        let mut frames = Vec::new();
+        for (at, request) in requests.iter().enumerate() {
             state.last += 1;
-            items.push(frame::encode(&(state.last, &requests[at])).map_err(|_| VaultError::Failed)?);
+            frames.extend(frame::encode(&(state.last, request), MAX_FRAME).map_err(|_| VaultError::Failed)?);
             let number = state.last;
             state.waiting.insert(number, (at, answer.clone()));
         }
         drop(state);
         // If this fails, the process has ended, and the watching thread sees that.
-        let _ = sender.send(items);
+        let _ = lock(&writer).write_all(&frames);
         Ok(answered)
     }
 
@@ -179,7 +171,7 @@ impl Shared {
         mut state: MutexGuard<'a, State>,
         deadline: Option<Instant>,
     ) -> Result<MutexGuard<'a, State>, VaultError> {
-        while state.sender.is_none() {
+        while state.writer.is_none() {
             let left = deadline.map_or(LAST_PAUSE, |deadline| deadline.saturating_duration_since(Instant::now()));
             if state.is_closed || left.is_zero() {
                 return Err(VaultError::Gone);
@@ -190,10 +182,9 @@ impl Shared {
     }
 
     /// Makes a process the current one. Returns it and the reader of its answers.
-    fn connect(&self, started: Started) -> (Child, Reader) {
+    fn connect(&self, started: Started) -> (Child, PipeReader) {
         let mut state = lock(&self.state);
-        state.closer = Some(started.closer);
-        state.sender = Some(Arc::new(started.sender));
+        state.writer = Some(Arc::new(Mutex::new(started.writer)));
         state.process_id = Some(started.child.id());
         state.trouble = None;
         self.changed.notify_all();
@@ -202,16 +193,13 @@ impl Shared {
 
     /// Passes each answer to the caller that waits for it. When the process ends, starts the next
     /// one.
-    fn watch(&self, mut child: Child, mut reader: Reader) {
+    fn watch(&self, mut child: Child, mut reader: PipeReader) {
         loop {
             let began = Instant::now();
-            while let Ok(Some(answers)) = frame::read::<(u64, Answer)>(&mut reader) {
-                let mut state = lock(&self.state);
-                for (number, answer) in answers {
-                    if let Some((at, to)) = state.waiting.remove(&number) {
-                        // If nobody waits any more, the answer is not needed.
-                        let _ = to.send((at, answer));
-                    }
+            while let Ok(Some((number, answer))) = frame::read::<(u64, Answer)>(&mut reader, MAX_FRAME) {
+                if let Some((at, to)) = lock(&self.state).waiting.remove(&number) {
+                    // If nobody waits any more, the answer is not needed.
+                    let _ = to.send((at, answer));
                 }
             }
             let is_closed = self.disconnect();
@@ -232,24 +220,16 @@ impl Shared {
     /// closed.
     fn disconnect(&self) -> bool {
         let mut state = lock(&self.state);
-        (state.sender, state.closer, state.process_id) = (None, None, None);
+        (state.writer, state.process_id) = (None, None);
         state.waiting.clear();
         state.is_closed
     }
 
     /// Starts the process again, until it works; `None` once the vault is closed.
-    fn restart(&self, mut pause: Duration) -> Option<(Child, Reader)> {
-        let mut failed = String::new();
+    fn restart(&self, mut pause: Duration) -> Option<(Child, PipeReader)> {
         loop {
             if self.is_closed_within(pause) {
                 return None;
-            }
-            if let Some(need) = self.spawner.need() {
-                // Afterwards the terminal asks, and the state says what is needed.
-                if failed.is_empty() {
-                    tracing::error!("no message is opened and no key found: {need}");
-                }
-                lock(&self.state).trouble = Some(format!("{failed}{need}"));
             }
             match self.try_restart() {
                 Ok(next) => {
@@ -260,13 +240,12 @@ impl Shared {
                     pause = (pause * 2).clamp(FIRST_PAUSE, LAST_PAUSE);
                     tracing::error!(%error, retry_in = ?pause, "the vault process cannot be started");
                     lock(&self.state).trouble = Some(error.to_string());
-                    failed = format!("{error}; ");
                 }
             }
         }
     }
 
-    fn try_restart(&self) -> Result<(Child, Reader), VaultError> {
+    fn try_restart(&self) -> Result<(Child, PipeReader), VaultError> {
         let mut started = spawn(&*self.spawner)?;
         if self.spawner.is_bot() && started.key != self.key {
             started.child.end();
@@ -284,36 +263,17 @@ impl Shared {
 
 /// Starts a process and makes it open its identity or half.
 fn spawn(spawner: &dyn Spawner) -> Result<Started, VaultError> {
-    let Spawned { mut ends, errors, process: mut child } = spawner.start(&ProcessRequest::Vault).map_err(no_process)?;
-    if let Some(errors) = errors {
-        log_errors(errors).map_err(no_process)?;
-    }
+    let Spawned { mut ends, process: mut child } = spawner.start(&ProcessRequest::Vault).map_err(no_process)?;
+    // The text of a panic. The process could not log by itself without waiting for a reader that sleeps.
+    log_lines(ends.errors, |line| tracing::error!(line, "the vault process wrote this")).map_err(no_process)?;
     let (key, missing_walls) = greet(&mut ends.reader, &mut child).inspect_err(|_| drop(child.end()))?;
-    Ok(Started {
-        child,
-        reader: ends.reader,
-        sender: Sender::new(ends.writer),
-        closer: ends.closer,
-        key,
-        missing_walls,
-    })
-}
-
-/// Starts a thread that logs what a process writes to its standard error: the text of a panic. The
-/// process could not log by itself without waiting for a reader that sleeps.
-fn log_errors(errors: impl Read + Send + 'static) -> std::io::Result<()> {
-    let copy = move || {
-        for line in BufReader::new(errors).lines().map_while(Result::ok) {
-            tracing::error!(line, "the vault process wrote this");
-        }
-    };
-    std::thread::Builder::new().name("vault log".to_owned()).spawn(copy).map(drop)
+    Ok(Started { child, reader: ends.reader, writer: ends.writer, key, missing_walls })
 }
 
 /// Waits for the key of the identity and the missing walls of a new process. This may take until a
 /// person has typed a passphrase.
-fn greet(reader: &mut Reader, child: &mut Child) -> Result<(nostr::PublicKey, Vec<MissingWall>), VaultError> {
-    match frame::read::<Result<Ready, VaultError>>(reader).map(|greeting| greeting.and_then(|mut items| items.pop())) {
+fn greet(reader: &mut PipeReader, child: &mut Child) -> Result<(nostr::PublicKey, Vec<MissingWall>), VaultError> {
+    match frame::read::<Result<Ready, VaultError>>(reader, MAX_FRAME) {
         Ok(Some(greeting)) => {
             let Ready { key, missing_walls } = greeting?;
             Ok((nostr::PublicKey::from_slice(&key).map_err(no_process)?, missing_walls))
@@ -359,45 +319,33 @@ impl Link {
     /// Sends one request and returns the answer.
     ///
     /// Errors: the reason why the vault refuses the request; [`VaultError::Gone`].
-    pub(super) fn ask(&self, request: Request) -> Result<Answer, VaultError> {
-        let answer = match self {
-            Link::Here(secrets) => secrets.answer(request),
-            Link::Process(process) => process.ask(&[request], RESTART_TIMEOUT)?.pop().ok_or(VaultError::Failed)?,
-        };
-        match answer {
-            Answer::Refused(error) => Err(error),
-            answer => Ok(answer),
-        }
+    pub(super) fn ask<T: DeserializeOwned>(&self, request: Request) -> Result<T, VaultError> {
+        decode(self.ask_one(&request, RESTART_TIMEOUT))
+    }
+
+    fn ask_one(&self, request: &Request, patience: Duration) -> Answer {
+        self.ask_all(std::slice::from_ref(request), patience)?.pop().ok_or(VaultError::Failed)?
     }
 
     /// Sends requests to the vault together and returns the answers, in the order of the requests.
     /// A vault process works on all cores.
-    pub(super) fn ask_all(&self, requests: Vec<Request>) -> Result<Vec<Answer>, VaultError> {
+    pub(super) fn ask_all(&self, requests: &[Request], patience: Duration) -> Result<Vec<Answer>, VaultError> {
         match self {
-            Link::Process(process) => process.ask(&requests, RESTART_TIMEOUT),
-            Link::Here(secrets) => Ok(answer_here(secrets, requests)),
+            Link::Process(process) => process.ask(requests, patience),
+            Link::Here(secrets) => Ok(requests.iter().map(|request| secrets.answer(request.clone())).collect()),
         }
     }
 
     /// Like [`Link::ask_all`], but waits as long as the vault process is away. If the process ends
     /// again and again, the requests are sent one by one, and only the request that ends the
     /// process is refused.
-    pub(super) fn ask_patiently(&self, requests: Vec<Request>) -> Vec<Answer> {
-        let process = match self {
-            Link::Process(process) => process,
-            Link::Here(secrets) => return answer_here(secrets, requests),
-        };
-        let alone = |request| match process.ask(std::slice::from_ref(request), Duration::MAX) {
-            Ok(mut answers) => answers.pop().unwrap_or(Answer::Refused(VaultError::Failed)),
-            Err(error) => Answer::Refused(error),
-        };
-        match process.ask(&requests, Duration::MAX) {
-            Ok(answers) => answers,
-            Err(_) => requests.iter().map(alone).collect(),
-        }
+    pub(super) fn ask_patiently(&self, requests: &[Request]) -> Vec<Answer> {
+        self.ask_all(requests, Duration::MAX)
+            .unwrap_or_else(|_| requests.iter().map(|request| self.ask_one(request, Duration::MAX)).collect())
     }
 }
 
-fn answer_here(secrets: &Secrets, requests: Vec<Request>) -> Vec<Answer> {
-    requests.into_iter().map(|request| secrets.answer(request)).collect()
+/// The item of an answer.
+pub(super) fn decode<T: DeserializeOwned>(answer: Answer) -> Result<T, VaultError> {
+    postcard::from_bytes(&answer?).map_err(|_| VaultError::Failed)
 }

@@ -5,10 +5,10 @@
 //! them. Somebody who takes it over can publish what the bot publishes anyway, and little else.
 
 use super::error::VaultError;
-use super::frame::lock;
+use super::lock;
 use super::message::ANNOUNCEMENT;
 use super::process::Link;
-use super::request::{Answer, Request};
+use super::request::Request;
 use super::secret::Signing;
 use nostr::signer::SignerBackend;
 use nostr::util::BoxedFuture;
@@ -288,49 +288,31 @@ impl Policy {
     }
 }
 
-/// Number of requests that the vault's policy refused. An honest bot makes none, so each is a sign
-/// of a bug or of a captured process. Clones share the number.
-#[derive(Clone, Default)]
-pub(super) struct Refusals(Arc<AtomicU64>);
-
-impl Refusals {
-    /// Counts a refusal by the policy, and logs the 1st, 2nd, 4th, 8th and so on.
-    fn count(&self, error: &VaultError) {
-        if matches!(error, VaultError::Unsigned { .. }) {
-            let count = self.0.fetch_add(1, Ordering::Relaxed) + 1;
-            if count.is_power_of_two() {
-                tracing::error!(%error, count, "the vault refuses to sign: a bug, or the bot's process is captured");
-            }
-        }
-    }
-
-    pub(super) fn number(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 /// Signer of the bot's public events, within the policy above. It refuses to encrypt and
 /// decrypt. Messages go through `Vault::seal` and `Vault::open_all`.
 #[derive(Clone)]
 pub struct BotSigner {
-    link: Link,
-    refusals: Refusals,
+    pub(super) link: Link,
+    /// Number of events that the policy refused. An honest bot makes none, so each is a sign of a bug
+    /// or of a captured process.
+    pub(super) refusals: Arc<AtomicU64>,
 }
 
 impl BotSigner {
-    pub(super) fn new(link: Link, refusals: Refusals) -> BotSigner {
-        BotSigner { link, refusals }
-    }
-
     /// Signs an event with the bot's key, if the policy allows it. Waits for the vault.
     ///
     /// Errors: the policy does not allow the event, or the vault is away.
     pub fn sign(&self, unsigned: UnsignedEvent) -> Result<Event, SignerError> {
-        let answer = self.link.ask(Request::Sign(unsigned.as_json()));
-        match answer.inspect_err(|error| self.refusals.count(error)).map_err(SignerError::backend)? {
-            Answer::Signed(event) => Event::from_json(event).map_err(SignerError::backend),
-            _ => Err(SignerError::backend(VaultError::Failed)),
+        let signed: Result<String, _> = self.link.ask(Request::Sign(unsigned.as_json()));
+        if let Err(error @ VaultError::Unsigned { .. }) = &signed {
+            let count = self.refusals.fetch_add(1, Ordering::Relaxed) + 1;
+            // The log has the 1st, 2nd, 4th, 8th and so on.
+            if count.is_power_of_two() {
+                tracing::error!(%error, count, "the vault refuses to sign: a bug, or the bot's process is captured");
+            }
         }
+        let signed = signed.map_err(SignerError::backend)?;
+        Event::from_json(signed).map_err(SignerError::backend)
     }
 }
 

@@ -1,12 +1,12 @@
 //! The holder of every secret. It answers requests, and nothing leaves it except in an answer.
 
 use super::error::{UnwrapError, VaultError};
-use super::frame::lock;
 use super::half::Half;
 use super::identity::Unlock;
+use super::lock;
 use super::message::Announcement;
 use super::message::{GiftWrap, Opened, OutgoingMessage, Rumor, Ticket, VerifiedEvent};
-use super::public::{DATE_ALLOWANCE, Policy, PublicSettings};
+use super::public::{DATE_ALLOWANCE, Policy};
 use super::random::{self, Source};
 use super::request::{Answer, Form, Hit, Request, SecretOutput};
 use super::seal::without_keys;
@@ -18,6 +18,7 @@ use crate::clock::Clock;
 use crate::key::{SplitTweak, StartPoint, VerifiedHit, candidate};
 use nostr::{Event, JsonUtil};
 use npubbot_miner::token_bucket::TokenBucket;
+use serde::Serialize;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -28,19 +29,19 @@ pub(super) const MOST_STARTS: u32 = 8192;
 /// The identity, the open start points, and the reader of messages. Clones share all of it.
 #[derive(Clone)]
 pub(super) struct Secrets {
-    bot: Arc<Signing>,
-    starts: Arc<StartPoints>,
-    source: Source,
+    pub(super) bot: Arc<Signing>,
+    pub(super) starts: Arc<StartPoints>,
+    pub(super) source: Source,
     /// The clock that dates and judges all events. No request has a say in it.
-    clock: Clock,
-    policy: Arc<Policy>,
-    reader: Reader,
+    pub(super) clock: Clock,
+    pub(super) policy: Arc<Policy>,
+    pub(super) reader: Reader,
     /// Whether the keys are for the person at this machine. If so, there is no stored identity.
-    is_local: bool,
+    pub(super) is_local: bool,
     /// The half of the person at this machine.
-    half: Option<Arc<Half>>,
-    opened: Arc<Mutex<TokenBucket>>,
-    redeemed: Arc<Mutex<TokenBucket>>,
+    pub(super) half: Option<Arc<Half>>,
+    pub(super) opened: Arc<Mutex<TokenBucket>>,
+    pub(super) redeemed: Arc<Mutex<TokenBucket>>,
 }
 
 /// The most messages opened: per second, and in one burst. By default a bot decrypts 2,000 a
@@ -96,32 +97,6 @@ impl Secrets {
         })
     }
 
-    /// The same secrets, with a reader of messages.
-    pub(super) fn with_reader(&self, reader: Reader) -> Secrets {
-        Secrets { reader, ..self.clone() }
-    }
-
-    /// The same secrets, with a policy for public events that begins anew.
-    pub(super) fn with_settings(&self, settings: Option<PublicSettings>) -> Secrets {
-        Secrets { policy: Arc::new(Policy::new(settings)), ..self.clone() }
-    }
-
-    /// The same secrets, with another clock.
-    pub(super) fn with_clock(&self, clock: Clock) -> Secrets {
-        Secrets { clock, ..self.clone() }
-    }
-
-    /// The same secrets, with another source of randomness.
-    #[cfg(test)]
-    pub(super) fn with_source(&self, source: Source) -> Secrets {
-        Secrets { source, ..self.clone() }
-    }
-
-    #[cfg(test)]
-    pub(super) fn bot_for_tests(&self) -> &Signing {
-        &self.bot
-    }
-
     /// Makes the ticket of an order without a message that asks for it.
     #[cfg(any(test, feature = "test-util"))]
     pub(super) fn issue(&self, order: &Order) -> Result<Ticket, VaultError> {
@@ -144,67 +119,64 @@ impl Secrets {
             let wait = lock(bucket).take(Instant::now());
             std::thread::sleep(wait);
         }
-        let answer = self.try_answer(request).unwrap_or_else(Answer::Refused);
+        let answer = self.try_answer(request);
         secret::clear_stack_below();
         answer
     }
 
-    fn try_answer(&self, request: Request) -> Result<Answer, VaultError> {
-        Ok(match request {
+    fn try_answer(&self, request: Request) -> Answer {
+        match request {
             Request::OpenStarts { count, half } => {
                 let open = |_| match &half {
                     None => self.starts.open(self.source),
                     Some(half) => self.starts.open_split(half, self.source),
                 };
-                Answer::Starts((0..count.min(MOST_STARTS)).map(open).collect::<Result<_, _>>()?)
+                encode(&(0..count.min(MOST_STARTS)).map(open).collect::<Result<Vec<_>, _>>()?)
             }
-            Request::Discard(starts) => {
-                self.starts.discard(&starts);
-                Answer::Done
-            }
+            Request::Discard(starts) => encode(&self.starts.discard(&starts)),
             Request::Redeem { start, hit, ticket, announcement, message } => {
                 let order = self.order(Author::Verified, &ticket)?;
                 let announced = announcement.as_deref().and_then(Announcement::verify);
                 let encryption_key = order.encryption_key_now(announced.as_ref());
                 let message = OutgoingMessage { to: order.asker, encryption_key, ..without_keys_in(message) };
-                Answer::Sealed(self.redeem(start, &hit, &order, &message)?)
+                encode(&self.redeem(start, &hit, &order, &message)?)
             }
             Request::Reveal { start, hit, ticket } => {
                 let order = self.order(Author::Verified, &ticket)?;
-                Answer::Tweak(self.reveal(start, &hit, Some(&order))?)
+                encode(&self.reveal(start, &hit, Some(&order))?)
             }
-            Request::Show { .. } | Request::Half(_) if !self.is_local => return Err(VaultError::NotAsked),
-            Request::Half(request) => self.half.as_ref().ok_or(VaultError::HalfGone)?.answer(request)?,
-            Request::Show { start, hit, form } => Answer::SecretOutput(self.show(start, &hit, form)?),
+            Request::Show { .. } | Request::Half(_) if !self.is_local => Err(VaultError::NotAsked),
+            Request::Half(request) => self.half.as_ref().ok_or(VaultError::HalfGone)?.answer(request),
+            Request::Show { start, hit, form } => encode(&self.show(start, &hit, form)?),
             Request::Confirm { ticket, announcement } => {
                 let order = self.order(Author::Claimed, &ticket)?;
                 let announced = Announcement::verify(&announcement);
                 if !announced.is_some_and(|announced| announced.confirms(order.asker, order.encryption_key)) {
                     return Err(VaultError::ForeignTicket);
                 }
-                Answer::Ticket(ticket::issue(&self.bot, Author::Verified, &order)?)
+                encode(&ticket::issue(&self.bot, Author::Verified, &order)?)
             }
             Request::Seal { message, to_copy } => {
                 let (message, to_copy) = (without_keys_in(message), to_copy.as_deref().map(without_keys));
-                Answer::Sealed(self.seal(&message, to_copy.as_deref())?)
+                encode(&self.seal(&message, to_copy.as_deref())?)
             }
             Request::SealNip04(message) => {
                 let message = without_keys_in(message);
-                Answer::Sealed(seal::as_nip04(&self.bot, self.source, self.clock.now(), &message)?)
+                encode(&seal::as_nip04(&self.bot, self.source, self.clock.now(), &message)?)
             }
             Request::Unwrap(json) => {
                 let opened = event(&json).and_then(|wrap| unwrap::unwrap(&self.bot, &wrap));
                 let recent = opened.and_then(|opened| self.refuse_old(opened));
-                Answer::Opened(recent.map(|opened| self.with_ticket(opened)))
+                encode(&recent.map(|opened| self.with_ticket(opened)))
             }
-            Request::OpenNip04(json) => Answer::Opened(
-                event(&json)
+            Request::OpenNip04(json) => encode(
+                &event(&json)
                     .and_then(|event| VerifiedEvent::check(event).ok_or(UnwrapError::ForgedSeal))
                     .and_then(|message| unwrap::open_nip04(&self.bot, &message))
                     .and_then(|rumor| self.refuse_old(Opened::Message(rumor))),
             ),
-            Request::Sign(json) => Answer::Signed(self.policy.sign(&self.bot, self.clock.now(), &json)?),
-        })
+            Request::Sign(json) => encode(&self.policy.sign(&self.bot, self.clock.now(), &json)?),
+        }
     }
 
     /// The message, unless it is older than any that a bot answers. The author's signature covers
@@ -304,6 +276,14 @@ fn recompute(point: Option<StartPoint>, hit: &Hit) -> Result<VerifiedHit, VaultE
     VerifiedHit::recompute(point, hit.tweak).ok_or(VaultError::ForeignHit)
 }
 
+/// The item of an answer.
+pub(super) fn encode(item: &impl Serialize) -> Answer {
+    postcard::to_stdvec(item).map_err(|_| VaultError::Failed)
+}
+
 fn event(json: &str) -> Result<Event, UnwrapError> {
+    if json.len() > unwrap::MAX_WRAP {
+        return Err(UnwrapError::TooLarge);
+    }
     Event::from_json(json).map_err(|_| UnwrapError::NotAWrap)
 }

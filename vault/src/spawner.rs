@@ -2,20 +2,25 @@
 //! this process ([`DirectSpawner`]) or, in a bot with walls, by the supervisor, which alone may.
 
 use super::error::VaultError;
-use super::frame::{self, Sender, lock};
-use super::identity::{IdentityFile, VaultInit};
+use super::identity::{IdentityFile, NEEDS_PERSON, VaultInit};
+use super::lock;
 use super::public::PublicSettings;
+use super::request::MAX_FRAME;
+use crate::frame;
 use crate::os::channel::{self, Ends};
 use crate::os::{self, program};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, BufRead, BufReader, PipeReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr};
+use std::process::Child;
 use std::sync::{Arc, Mutex};
 
 /// The name of the program in lists of processes.
 const NAME: &str = "npubbot";
+
+/// The most bytes of the log of one process that are logged.
+const MAX_LOG_BYTES: u64 = 64 << 10;
 
 /// A process that a bot may start. It names no path and holds no secret: paths and the source of
 /// the passphrase are the spawner's.
@@ -53,9 +58,6 @@ pub trait Spawner: Send + Sync {
     /// Errors: it cannot be started.
     fn start(&self, request: &ProcessRequest) -> io::Result<Spawned>;
 
-    /// What a person must do before the vault can start again; `None` if nobody is asked.
-    fn need(&self) -> Option<&'static str>;
-
     /// Whether each vault must have the same identity: the vault is a bot's.
     fn is_bot(&self) -> bool;
 }
@@ -64,8 +66,6 @@ pub trait Spawner: Send + Sync {
 pub struct Spawned {
     /// Our side of the channel to it.
     pub ends: Ends,
-    /// What it writes to standard error, which is not inherited.
-    pub errors: Option<ChildStderr>,
     /// The process.
     pub process: Box<dyn Process>,
 }
@@ -120,7 +120,8 @@ impl Process for Child {
 /// walls.
 pub struct DirectSpawner {
     program: PathBuf,
-    /// The first item of the next vault; `None` if this spawner starts none.
+    /// The first item of the next vault; `None` if this spawner starts none, or a person has typed the
+    /// passphrase of the last one.
     vault: Mutex<Option<VaultInit>>,
     /// The first item of each device process: the folder above that of compiled kernels; `None` to keep
     /// none.
@@ -164,16 +165,14 @@ impl Spawner for DirectSpawner {
     fn start(&self, request: &ProcessRequest) -> io::Result<Spawned> {
         let mut vault = lock(&self.vault);
         let first = match request {
-            ProcessRequest::Vault => frame::encode(vault.as_ref().ok_or(io::ErrorKind::Unsupported)?)?,
-            ProcessRequest::Device => frame::encode(&self.kernels)?,
+            ProcessRequest::Vault => {
+                frame::encode(vault.as_ref().ok_or_else(|| io::Error::other(NEEDS_PERSON))?, MAX_FRAME)?
+            }
+            ProcessRequest::Device => frame::encode(&self.kernels, MAX_FRAME)?,
         };
-        let spawned = spawn(&self.program, request, first)?;
-        *vault = vault.take().map(VaultInit::again);
+        let spawned = spawn(&self.program, request, &first)?;
+        *vault = vault.take().and_then(VaultInit::again);
         Ok(spawned)
-    }
-
-    fn need(&self) -> Option<&'static str> {
-        lock(&self.vault).as_ref().and_then(VaultInit::need)
     }
 
     fn is_bot(&self) -> bool {
@@ -182,7 +181,7 @@ impl Spawner for DirectSpawner {
 }
 
 /// Starts a process and sends it its first item.
-fn spawn(program: &Path, request: &ProcessRequest, first: Vec<u8>) -> io::Result<Spawned> {
+fn spawn(program: &Path, request: &ProcessRequest, first: &[u8]) -> io::Result<Spawned> {
     let is_for_driver = |name: &OsStr| {
         DRIVER_VARIABLES.iter().chain(&TEST_VARIABLES).any(|begin| name.to_string_lossy().starts_with(begin))
     };
@@ -190,11 +189,20 @@ fn spawn(program: &Path, request: &ProcessRequest, first: Vec<u8>) -> io::Result
         ProcessRequest::Vault => Vec::new(),
         ProcessRequest::Device => std::env::vars_os().filter(|(name, _)| is_for_driver(name)).collect(),
     };
-    let (mut child, ends) = channel::start(program, NAME, request.command(), &environment)?;
-    let errors = child.stderr.take();
-    let Ends { reader, writer, closer } = ends;
-    let sender = Sender::new(writer);
+    let (child, mut ends) = channel::start(program, NAME, request.command(), environment)?;
     // If this fails, the process has ended, and who reads from it sees that.
-    let _ = sender.send([first]);
-    Ok(Spawned { ends: Ends { reader, writer: sender.into_stream(), closer }, errors, process: Box::new(child) })
+    let _ = ends.writer.write_all(first);
+    Ok(Spawned { ends, process: Box::new(child) })
+}
+
+/// Starts a thread that gives what a process writes to its standard error to `log`, line by line: its
+/// first 64 KiB.
+///
+/// Errors: the system has no room for a thread.
+pub fn log_lines(errors: PipeReader, log: fn(&str)) -> io::Result<()> {
+    let copy = move || {
+        let lines = BufReader::new(errors.take(MAX_LOG_BYTES)).lines();
+        lines.map_while(Result::ok).for_each(|line| log(&line));
+    };
+    std::thread::Builder::new().name("process log".to_owned()).spawn(copy).map(drop)
 }

@@ -1,12 +1,13 @@
 //! The table of open start points. A start point is removed before it is used, and never put back.
 
 use super::error::VaultError;
+use super::lock;
 use super::random::Source;
 use super::secret::{SplitStart, Start};
 use crate::key::{HalfPoint, StartPoint};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 /// Number of an open start point. It says nothing about the secret.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -69,7 +70,7 @@ impl StartPoints {
     }
 
     fn keep(&self, start: Kind) -> StartId {
-        let mut open = self.lock();
+        let mut open = lock(&self.open);
         open.last += 1;
         let id = StartId(open.last);
         open.starts.insert(id, start);
@@ -82,7 +83,7 @@ impl StartPoints {
     /// Removes one of our own start points. A split start point with this number is removed too,
     /// but refused.
     pub(super) fn spend(&self, id: StartId) -> Result<Start, VaultError> {
-        match self.lock().starts.remove(&id) {
+        match lock(&self.open).starts.remove(&id) {
             Some(Kind::Own(start)) => Ok(start),
             Some(Kind::Split(_)) | None => Err(VaultError::StartSpent),
         }
@@ -90,7 +91,7 @@ impl StartPoints {
 
     /// Removes a split start point. One of our own with this number is removed too, but refused.
     pub(super) fn spend_split(&self, id: StartId) -> Result<SplitStart, VaultError> {
-        match self.lock().starts.remove(&id) {
+        match lock(&self.open).starts.remove(&id) {
             Some(Kind::Split(start)) => Ok(start),
             Some(Kind::Own(_)) | None => Err(VaultError::StartSpent),
         }
@@ -98,14 +99,9 @@ impl StartPoints {
 
     /// Removes start points. Unknown numbers are ignored.
     pub(super) fn discard(&self, ids: &[StartId]) {
-        let mut open = self.lock();
+        let mut open = lock(&self.open);
         for id in ids {
             open.starts.remove(id);
         }
-    }
-
-    /// Locks the table. A poisoned lock is accepted: no method leaves the table half changed.
-    fn lock(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,14 +10,13 @@ use super::secret::Signing;
 use nostr::nips::{nip04, nip44};
 use nostr::{Event, EventId, JsonUtil, Kind, PublicKey, UnsignedEvent};
 use std::collections::BTreeSet;
-use std::io;
 
 /// Kinds of gift wraps (NIP-59). Relays do not store the second, the ephemeral one.
 pub const GIFT_WRAPS: [Kind; 2] = [Kind::GiftWrap, Kind::Custom(21059)];
 
 /// Largest wrap, in bytes of JSON. The longest text that NIP-44 allows in a seal in a wrap has
 /// 40,000 bytes, and its wrap 77,000.
-const MAX_WRAP: usize = 128 * 1024;
+pub(super) const MAX_WRAP: usize = 128 * 1024;
 
 /// Longest subject, bytes. A longer one is ignored.
 const LONGEST_SUBJECT: usize = 256;
@@ -28,9 +27,6 @@ const MOST_DELETED: usize = 64;
 /// Opens a message of kind 4 (NIP-04), without a ticket. Such a message has no seal and no rumor,
 /// and its author is public.
 pub(super) fn open_nip04(bot: &Signing, message: &VerifiedEvent) -> Result<Rumor, UnwrapError> {
-    if !has_bearable_size(message) {
-        return Err(UnwrapError::TooLarge);
-    }
     if message.kind != Kind::EncryptedDirectMessage {
         return Err(UnwrapError::NotAWrap);
     }
@@ -54,17 +50,14 @@ pub(super) fn open_nip04(bot: &Signing, message: &VerifiedEvent) -> Result<Rumor
     })
 }
 
-/// Opens `wrap` with the bot's key, without a ticket. The checks are in the order of
-/// [`UnwrapError`].
+/// Opens `wrap` with the bot's key, without a ticket. The caller has checked its size. The checks are
+/// in the order of [`UnwrapError`].
 ///
 /// A seal may name its encryption key in an `n` tag (kind 10044). The author's signature covers the
 /// tag. Without the tag, the key that signed the seal also encrypted it.
 ///
 /// The wrap's own signature is by a one-time key and proves nothing; the inbox has checked it.
 pub(super) fn unwrap(bot: &Signing, wrap: &Event) -> Result<Opened, UnwrapError> {
-    if !has_bearable_size(wrap) {
-        return Err(UnwrapError::TooLarge);
-    }
     if !GIFT_WRAPS.contains(&wrap.kind) {
         return Err(UnwrapError::NotAWrap);
     }
@@ -143,26 +136,4 @@ fn receivers<'a>(tags: impl Iterator<Item = &'a [String]>) -> impl Iterator<Item
         [name, key, ..] if name == "p" => PublicKey::from_hex(key).ok(),
         _ => None,
     })
-}
-
-/// Whether an event is within the size limit of wraps.
-pub(super) fn has_bearable_size(event: &Event) -> bool {
-    event.content.len() <= MAX_WRAP && json_length(event).is_some_and(|length| length <= MAX_WRAP)
-}
-
-/// Length of the event's JSON in bytes, computed without storing the JSON.
-fn json_length(event: &Event) -> Option<usize> {
-    struct Counting(usize);
-    impl io::Write for Counting {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut counting = Counting(0);
-    serde_json::to_writer(&mut counting, event).ok()?;
-    Some(counting.0)
 }

@@ -2,12 +2,9 @@
 
 use super::error::{UnwrapError, VaultError};
 use super::identity::{IdentityFile, VaultInit};
-use super::message::Announcement;
-use super::message::{Claim, GiftWrap, Opened, OutgoingMessage, Rumor, Ticket, VerifiedEvent};
-use super::process::Link;
-use super::process::Process;
-use super::public::PublicSettings;
-use super::public::{BotSigner, Refusals};
+use super::message::{Announcement, Claim, GiftWrap, Opened, OutgoingMessage, Rumor, Ticket, VerifiedEvent};
+use super::process::{Link, Process, RESTART_TIMEOUT, decode};
+use super::public::{BotSigner, PublicSettings};
 use super::request::{Answer, Form, Request, SecretOutput};
 use super::secrets::{MOST_STARTS, Secrets};
 use super::spawner::{DirectSpawner, Spawner};
@@ -33,7 +30,8 @@ pub struct Vault {
     pub(super) link: Link,
     /// What its public events are made of; `None` if it signs none.
     settings: Option<Arc<PublicSettings>>,
-    refusals: Refusals,
+    /// Events that the vault's policy refused to sign.
+    refusals: Arc<AtomicU64>,
     /// Messages that did not open, counted in the order of [`UnwrapError::ALL`].
     dropped: Arc<[AtomicU64; UnwrapError::ALL.len()]>,
 }
@@ -89,21 +87,23 @@ impl Vault {
     }
 
     fn of(link: Link) -> Vault {
-        Vault { link, settings: None, refusals: Refusals::default(), dropped: Arc::default() }
+        Vault { link, settings: None, refusals: Arc::default(), dropped: Arc::default() }
     }
 
     /// The same vault with another clock, if its secrets are in this process, as in tests. A vault
     /// process has the system's clock.
     pub fn with_clock(self, clock: Clock) -> Vault {
         match &self.link {
-            Link::Here(secrets) => Vault { link: Link::Here(Arc::new(secrets.with_clock(clock))), ..self },
+            Link::Here(secrets) => {
+                Vault { link: Link::Here(Arc::new(Secrets { clock, ..secrets.as_ref().clone() })), ..self }
+            }
             Link::Process(_) => self,
         }
     }
 
     /// Number of requests that the vault refused by its policy. An honest bot makes none.
     pub fn refusals(&self) -> u64 {
-        self.refusals.number()
+        self.refusals.load(Ordering::Relaxed)
     }
 
     /// The bot's public key.
@@ -145,10 +145,12 @@ impl Vault {
         let mut starts = Vec::with_capacity(count);
         while starts.len() < count {
             let some = (count - starts.len()).min(MOST_STARTS as usize) as u32;
-            match self.link.ask(Request::OpenStarts { count: some, half: half.copied() })? {
-                Answer::Starts(more) if more.len() == some as usize => starts.extend(more),
-                _ => return Err(VaultError::Failed),
+            let more: Vec<(StartId, StartPoint)> =
+                self.link.ask(Request::OpenStarts { count: some, half: half.copied() })?;
+            if more.len() != some as usize {
+                return Err(VaultError::Failed);
             }
+            starts.extend(more);
         }
         Ok(starts)
     }
@@ -157,7 +159,7 @@ impl Vault {
     /// does no harm: a vault process that has ended has lost its start points.
     pub fn discard(&self, starts: &[StartId]) {
         for some in starts.chunks(MOST_STARTS as usize) {
-            let _ = self.link.ask(Request::Discard(some.to_vec()));
+            let _ = self.link.ask::<()>(Request::Discard(some.to_vec()));
         }
     }
 
@@ -181,7 +183,7 @@ impl Vault {
     ) -> Result<GiftWrap, VaultError> {
         let (hit, ticket, message) = (hit.into(), ticket.clone(), message.clone());
         let announcement = announcement.map(|announcement| announcement.json().to_owned());
-        sealed(self.link.ask(Request::Redeem { start, hit, ticket, announcement, message })?)
+        self.link.ask(Request::Redeem { start, hit, ticket, announcement, message })
     }
 
     /// Spends the start point and writes the nsec, without a line break, to `output`. The vault of
@@ -209,10 +211,7 @@ impl Vault {
     }
 
     fn show(&self, start: StartId, hit: &VerifiedHit, form: Form) -> Result<SecretOutput, VaultError> {
-        match self.link.ask(Request::Show { start, hit: hit.into(), form })? {
-            Answer::SecretOutput(shown) => Ok(shown),
-            _ => Err(VaultError::Failed),
-        }
+        self.link.ask(Request::Show { start, hit: hit.into(), form })
     }
 
     /// The secrets, if they are in this process.
@@ -230,10 +229,7 @@ impl Vault {
     /// Errors: [`VaultError::ForeignTicket`], which spends nothing; [`VaultError::StartSpent`],
     /// [`VaultError::ForeignHit`], [`VaultError::NotAsked`], [`VaultError::Gone`].
     pub fn reveal(&self, start: StartId, hit: &VerifiedHit, ticket: &Ticket) -> Result<SplitTweak, VaultError> {
-        match self.link.ask(Request::Reveal { start, hit: hit.into(), ticket: ticket.clone() })? {
-            Answer::Tweak(split) => Ok(split),
-            _ => Err(VaultError::Failed),
-        }
+        self.link.ask(Request::Reveal { start, hit: hit.into(), ticket: ticket.clone() })
     }
 
     /// Seals a message to its asker: rumor, seal and wrap (NIP-17, NIP-59).
@@ -248,23 +244,22 @@ impl Vault {
     ///
     /// Errors: as [`Vault::seal`].
     pub fn seal_pair(&self, message: &OutgoingMessage, to_copy: String) -> Result<GiftWrap, VaultError> {
-        let (message, to_copy) = (message.clone(), Some(to_copy));
-        sealed(self.link.ask(Request::Seal { message, to_copy })?)
+        self.link.ask(Request::Seal { message: message.clone(), to_copy: Some(to_copy) })
     }
 
     /// Encrypts a message to its asker as kind 4 (NIP-04), for clients without NIP-17.
     ///
     /// Errors: as [`Vault::seal`].
     pub fn seal_nip04(&self, message: &OutgoingMessage) -> Result<GiftWrap, VaultError> {
-        sealed(self.link.ask(Request::SealNip04(message.clone()))?)
+        self.link.ask(Request::SealNip04(message.clone()))
     }
 
     /// Seals messages, on all cores, and returns the wraps in their order.
     ///
     /// Errors: those of [`Vault::seal`], if it fails for any message.
     pub fn seal_all(&self, messages: Vec<OutgoingMessage>) -> Result<Vec<GiftWrap>, VaultError> {
-        let requests = messages.into_iter().map(|message| Request::Seal { message, to_copy: None }).collect();
-        self.link.ask_all(requests)?.into_iter().map(sealed).collect()
+        let requests: Vec<_> = messages.into_iter().map(|message| Request::Seal { message, to_copy: None }).collect();
+        self.link.ask_all(&requests, RESTART_TIMEOUT)?.into_iter().map(decode).collect()
     }
 
     /// Opens gift wraps and messages of kind 4 (NIP-04) to us, on all cores. Checks each as far as
@@ -272,11 +267,10 @@ impl Vault {
     /// rumor, and looks up the author of a claim. Waits as long as the vault process is away,
     /// because a message that fails to open is ignored for good.
     pub fn open_all(&self, events: &[VerifiedEvent]) -> Vec<Result<Opened, UnwrapError>> {
-        // A larger event is not sent to the vault, which would refuse it too.
-        let is_small = |event: &&VerifiedEvent| unwrap::has_bearable_size(event);
-        let requests = events.iter().filter(is_small).map(open_request).collect();
-        let mut answers = self.link.ask_patiently(requests).into_iter();
-        let opened = events.iter().map(|event| match is_small(&event) {
+        let requests: Vec<_> = events.iter().map(open_request).collect();
+        let is_sent: Vec<bool> = requests.iter().map(Option::is_some).collect();
+        let mut answers = self.link.ask_patiently(&requests.into_iter().flatten().collect::<Vec<_>>()).into_iter();
+        let opened = is_sent.into_iter().map(|is_sent| match is_sent {
             true => answers.next().map_or(Err(UnwrapError::Unanswered), opened),
             false => Err(UnwrapError::TooLarge),
         });
@@ -298,8 +292,8 @@ impl Vault {
         let rumor = self.count(claim.confirm(announcement))?;
         let (Some(ticket), Some(announcement)) = (&rumor.ticket, announcement) else { return Ok(rumor) };
         let (ticket, announcement) = (ticket.clone(), announcement.json().to_owned());
-        match self.link.ask_patiently(vec![Request::Confirm { ticket, announcement }]).pop() {
-            Some(Answer::Ticket(ticket)) => Ok(Rumor { ticket: Some(ticket), ..rumor }),
+        match self.link.ask_patiently(&[Request::Confirm { ticket, announcement }]).pop().map(decode) {
+            Some(Ok(ticket)) => Ok(Rumor { ticket: Some(ticket), ..rumor }),
             // The bot's own check above passed, so the vault ended before it answered.
             _ => self.count(Err(UnwrapError::Unanswered)),
         }
@@ -318,32 +312,20 @@ impl Vault {
 
     /// A signer for public events.
     pub fn signer(&self) -> BotSigner {
-        BotSigner::new(self.link.clone(), self.refusals.clone())
+        BotSigner { link: self.link.clone(), refusals: Arc::clone(&self.refusals) }
     }
 }
 
-fn open_request(event: &VerifiedEvent) -> Request {
-    match event.kind == nostr::Kind::EncryptedDirectMessage {
-        true => Request::OpenNip04(event.as_json()),
-        false => Request::Unwrap(event.as_json()),
-    }
+/// The request to open an event; `None` for one that is larger than the vault opens.
+fn open_request(event: &VerifiedEvent) -> Option<Request> {
+    let json = Some(event.as_json()).filter(|json| json.len() <= unwrap::MAX_WRAP)?;
+    let is_nip04 = event.kind == nostr::Kind::EncryptedDirectMessage;
+    Some(if is_nip04 { Request::OpenNip04(json) } else { Request::Unwrap(json) })
 }
 
 fn opened(answer: Answer) -> Result<Opened, UnwrapError> {
-    match answer {
-        Answer::Opened(opened) => opened,
-        Answer::Refused(error) => {
-            tracing::error!(%error, "a message could not be opened");
-            Err(UnwrapError::Unanswered)
-        }
-        _ => Err(UnwrapError::Unanswered),
-    }
-}
-
-pub(super) fn sealed(answer: Answer) -> Result<GiftWrap, VaultError> {
-    match answer {
-        Answer::Sealed(wrap) => Ok(wrap),
-        Answer::Refused(error) => Err(error),
-        _ => Err(VaultError::Failed),
-    }
+    decode(answer).unwrap_or_else(|error| {
+        tracing::error!(%error, "a message could not be opened");
+        Err(UnwrapError::Unanswered)
+    })
 }

@@ -3,10 +3,9 @@
 use super::{Bot, ConfiguredVault, Reload, RunningLog, Serve, Sockets, listen_for_stop, read_again, runtime};
 use crate::config::{Config, Walls};
 use crate::control::ControlServer;
-use crate::os::signals::Hangups;
 use crate::os::walls;
 use crate::service::{MetricsServer, ServiceManager, public_settings};
-use crate::vault::{DirectSpawner, MissingWall, PublicSettings, Vault};
+use crate::vault::{DirectSpawner, MissingWall, NEEDS_PERSON, PublicSettings, Vault, VaultError};
 use crate::web::WebServer;
 use std::sync::Arc;
 
@@ -25,20 +24,20 @@ impl Serve {
         // Signals are caught from here on, before the npub is printed, because a program that reads
         // the npub may send one at once. Before this point there is nothing to shut down.
         let shutdown = listen_for_stop()?;
-        let start = move |settings: &PublicSettings| match again.means.is_person() {
-            true => Ok(None),
-            false => Vault::start(again.clone(), Some(settings.clone())).map(Some),
+        let start = move |settings: PublicSettings| match again.means.is_person() {
+            true => Err(VaultError::Process { reason: NEEDS_PERSON.to_owned() }),
+            false => Vault::start(again.clone(), Some(settings)),
         };
         let vault = ConfiguredVault { vault, start: Box::new(start) };
         let file = folders.config;
-        let read = move |reload: &Reload| reload.take(read_again(&file).map(|(_, config)| config), &file);
+        let read = move |reload: &Reload| reload.take(read_again(&file).map(|(_, config)| config));
         let reload = Arc::new(Reload::new(Box::new(read), self.search, log));
         let runtime = runtime()?;
         let (page, metrics) = (WebServer::listen(&config.web)?, config.web.metrics);
         let metrics = metrics.map(MetricsServer::bind).transpose()?;
+        // On Windows its first pipe belongs to the runtime.
         let control = {
             let _within = runtime.enter();
-            listen_for_hangup(&reload)?;
             ControlServer::open(&folders.data)
         };
         let manager = ServiceManager::from_environment();
@@ -46,19 +45,4 @@ impl Serve {
         let devices = DirectSpawner::of_devices(Some(folders.data.clone()))?;
         Bot { data: folders.data, vault, devices, shutdown, reload, manager, sockets }.run(config, runtime)
     }
-}
-
-/// Reads the configuration at each SIGHUP, from now on. A program with a terminal does not:
-/// there the signal means that the terminal is gone, and ends the program as usual.
-fn listen_for_hangup(reload: &Arc<Reload>) -> std::io::Result<()> {
-    let Some(mut hangups) = Hangups::listen()? else { return Ok(()) };
-    let reload = Arc::clone(reload);
-    tokio::spawn(async move {
-        while hangups.next().await.is_some() {
-            let reload = Arc::clone(&reload);
-            // The log has the outcome. A panic ends this one attempt.
-            let _ = tokio::task::spawn_blocking(move || (reload.read)(&reload)).await;
-        }
-    });
-    Ok(())
 }

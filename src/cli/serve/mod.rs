@@ -25,7 +25,7 @@ mod network;
 mod supervisor;
 
 #[cfg(supervised)]
-pub(super) use network::NetworkProcess;
+pub(super) use network::serve_network;
 
 use super::identity::IdentityFlags;
 use super::log::RunningLog;
@@ -107,12 +107,11 @@ enum RunEnd {
 /// The bot's vault, which can be started anew with other settings of public events.
 struct ConfiguredVault {
     vault: Vault,
-    /// Starts another vault with these settings; `None` if a person would have to type the
-    /// passphrase again.
+    /// Starts another vault with these settings.
     start: Box<StartVault>,
 }
 
-type StartVault = dyn Fn(&PublicSettings) -> Result<Option<Vault>, VaultError> + Send + Sync;
+type StartVault = dyn Fn(PublicSettings) -> Result<Vault, VaultError> + Send + Sync;
 
 impl ConfiguredVault {
     /// Replaces the vault by one with the settings of this configuration, if they differ. Nobody is
@@ -123,13 +122,12 @@ impl ConfiguredVault {
         if self.vault.settings() == Some(&settings) {
             return None;
         }
-        match (self.start)(&settings) {
-            Ok(Some(vault)) if vault.public_key() == self.vault.public_key() => {
+        match (self.start)(settings) {
+            Ok(vault) if vault.public_key() == self.vault.public_key() => {
                 self.vault = vault;
                 return None;
             }
-            Ok(Some(_)) => tracing::error!("the identity file holds another identity now; {UNCHANGED}"),
-            Ok(None) => tracing::warn!("the passphrase was typed, and the vault must be started again; {UNCHANGED}"),
+            Ok(_) => tracing::error!("the identity file holds another identity now; {UNCHANGED}"),
             Err(error) => tracing::error!(%error, "the vault cannot be started again; {UNCHANGED}"),
         }
         Some(UNCHANGED)
@@ -289,11 +287,9 @@ async fn wait_for_damage(service: &Service) -> LedgerError {
     }
 }
 
-type ReadConfig = dyn Fn(&Reload) -> Result<String, String> + Send + Sync;
-
 /// Takes a new configuration on request, and hands it to the loop of the bot.
 struct Reload {
-    read: Box<ReadConfig>,
+    read: Box<dyn Fn(&Reload) + Send + Sync>,
     flags: SearchFlags,
     log: RunningLog,
     /// A checked configuration that the bot has not taken yet.
@@ -304,9 +300,8 @@ struct Reload {
 }
 
 impl Reload {
-    /// `read` gives a new configuration to [`Reload::take`], whose result it returns. `flags` replace
-    /// values of each one.
-    fn new(read: Box<ReadConfig>, flags: SearchFlags, log: RunningLog) -> Reload {
+    /// `read` has a new configuration given to [`Reload::take`]. `flags` replace values of each one.
+    fn new(read: Box<dyn Fn(&Reload) + Send + Sync>, flags: SearchFlags, log: RunningLog) -> Reload {
         Reload { read, flags, log, next: Mutex::default(), changed: Notify::new(), outcome: Mutex::default() }
     }
 
@@ -324,7 +319,10 @@ impl Reload {
     fn controls(self: &Arc<Reload>) -> ProcessControls {
         let [read, outcome, recent] = [(); 3].map(|()| Arc::clone(self));
         ProcessControls {
-            reload: Box::new(move || (read.read)(&read)),
+            reload: Box::new(move || {
+                *read.lock_outcome() = None;
+                (read.read)(&read);
+            }),
             reloaded: Box::new(move || outcome.lock_outcome().clone()),
             recent_log: Box::new(move || recent.log.recent.lines()),
         }
@@ -339,21 +337,18 @@ impl Reload {
         self.lock_outcome().get_or_insert(outcome);
     }
 
-    /// Takes what was read from `file`. Returns the text for the operator.
-    fn take(&self, read: Result<Config, String>, file: &Path) -> Result<String, String> {
+    /// Takes a configuration that was read, or why it cannot be used.
+    fn take(&self, read: Result<Config, String>) {
         match read {
             Ok(config) => {
                 tracing::info!("the configuration is read again");
-                *self.lock_outcome() = None;
                 *self.next.lock().unwrap_or_else(PoisonError::into_inner) =
                     Some(Box::new(self.flags.in_config(config)));
                 self.changed.notify_one();
-                let file = file.display();
-                Ok(format!("{file} is right"))
             }
             Err(error) => {
                 tracing::warn!(error, "the configuration is wrong, so the old one stays");
-                Err(format!("{error}; the old configuration stays"))
+                self.finish(Err(format!("{error}; the old configuration stays")));
             }
         }
     }

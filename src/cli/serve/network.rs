@@ -2,8 +2,7 @@
 //! asks of the supervisor.
 
 use super::supervisor::{Ask, NetworkInit, Tell};
-use super::{Bot, ConfiguredVault, Reload, STOP_TIMEOUT, Sockets, end_process, runtime};
-use super::{LATE_STOP, NOT_CLEAN, public_settings};
+use super::{Bot, ConfiguredVault, NOT_CLEAN, Reload, Sockets, end_process, public_settings, runtime};
 use crate::cli::PART_OF_SERVE;
 use crate::config::{Config, Walls};
 use crate::control::ControlServer;
@@ -15,83 +14,61 @@ use crate::shutdown::{self, Stopper};
 use crate::vault::{Process, ProcessEnd, ProcessRequest, Spawned, Spawner, Vault};
 use crate::web::WebServer;
 use anyhow::Context;
-use clap::Args;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
-use std::time::Duration;
 
-/// Longest wait for the supervisor to read the configuration.
-const RELOAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// Serves as the network process until the supervisor asks for a stop. The supervisor tells it
+/// everything.
+///
+/// Errors: standard input is not the channel of a supervisor; those of the bot.
+pub(in crate::cli) fn serve_network() -> anyhow::Result<()> {
+    let (channel, init) = begin().context(PART_OF_SERVE)?;
+    let data = PathBuf::from(init.data);
+    let config = init.search.in_config(Config::parse(&init.config, &init.config_file.to_string_lossy())?);
+    let sockets = Sockets {
+        page: WebServer::listen(&config.web)?,
+        metrics: config.web.metrics.map(MetricsServer::bind).transpose()?,
+        control: ControlServer::open(&data),
+    };
+    let secrets: Vec<PathBuf> = init.secrets.into_iter().map(PathBuf::from).collect();
+    let read = crate::service::files_to_read(&config, &data);
+    let missing = tree::enclose_network(vec![ledger::folder(&data)], read, &secrets);
+    let log = init.log.start("info");
+    let are_required = config.vault.walls == Walls::Required;
+    walls::check("network", missing, are_required)?;
+    let (tell, told) = mpsc::channel();
+    let link = Arc::new(Link { channel, answers: Mutex::new(told) });
+    let (stopper, shutdown) = shutdown::pair();
+    let ask = Arc::clone(&link);
+    // What was read comes to `take`.
+    let read = move |_: &Reload| drop(ask.channel.send(&Ask::Reload));
+    let reload = Arc::new(Reload::new(Box::new(read), init.search, log));
+    let (listening, taking) = (Arc::clone(&link), Arc::clone(&reload));
+    let file = init.config_file.to_string_lossy().into_owned();
+    let take = move |read: Result<String, String>| {
+        taking.take(read.and_then(|text| Config::parse(&text, &file).map_err(|error| error.to_string())));
+    };
+    std::thread::Builder::new().name("supervisor".to_owned()).spawn(move || listening.listen(&tell, &stopper, take))?;
 
-/// `npubbot network`. It has no flags: the supervisor tells it everything.
-#[derive(Args, Debug)]
-pub(in crate::cli) struct NetworkProcess {}
-
-impl NetworkProcess {
-    /// Serves until the supervisor asks for a stop.
-    ///
-    /// Errors: standard input is not the channel of a supervisor; those of the bot.
-    pub fn run(self) -> anyhow::Result<()> {
-        let (channel, init) = begin().context(PART_OF_SERVE)?;
-        let data = PathBuf::from(init.data);
-        let config = init.search.in_config(Config::parse(&init.config, &init.config_file.to_string_lossy())?);
-        let sockets = Sockets {
-            page: WebServer::listen(&config.web)?,
-            metrics: config.web.metrics.map(MetricsServer::bind).transpose()?,
-            control: ControlServer::open(&data),
-        };
-        let secrets: Vec<PathBuf> = init.secrets.into_iter().map(PathBuf::from).collect();
-        let read = crate::service::files_to_read(&config, &data);
-        let missing = tree::enclose_network(vec![ledger::folder(&data)], read, &secrets);
-        let log = init.log.start("info");
-        let are_required = config.vault.walls == Walls::Required;
-        walls::check("network", missing, are_required)?;
-        let (tell, told) = mpsc::channel();
-        let link = Arc::new(Link {
-            channel,
-            answers: Mutex::new(told),
-            outcomes: Mutex::default(),
-            asks_person: init.asks_person,
-        });
-        let (stopper, shutdown) = shutdown::pair();
-        let ask = Arc::clone(&link);
-        let reload = Arc::new(Reload::new(Box::new(move |_| ask.reload()), init.search, log));
-        let (listening, taking) = (Arc::clone(&link), Arc::clone(&reload));
-        let file = PathBuf::from(init.config_file);
-        let take = move |read: Result<String, String>| {
-            let name = file.display().to_string();
-            let config = read.and_then(|text| Config::parse(&text, &name).map_err(|error| error.to_string()));
-            taking.take(config, &file)
-        };
-        std::thread::Builder::new()
-            .name("supervisor".to_owned())
-            .spawn(move || listening.listen(&tell, &stopper, take))?;
-
-        let vault = Vault::started_by(Arc::clone(&link) as Arc<dyn Spawner>, Some(public_settings(&config)))?;
-        walls::check("vault", vault.missing_walls(), are_required)?;
-        #[cfg(any(test, feature = "test-util"))]
-        tree::attack_if_asked(&data, vault.process_id());
-        link.channel.send(&Ask::Opened)?;
-        let spawner = Arc::clone(&link);
-        let start = move |settings: &_| match spawner.asks_person {
-            true => Ok(None),
-            false => {
-                Vault::started_by(Arc::clone(&spawner) as Arc<dyn Spawner>, Some(Clone::clone(settings))).map(Some)
-            }
-        };
-        let vault = ConfiguredVault { vault, start: Box::new(start) };
-        let devices = Arc::clone(&link) as Arc<dyn Spawner>;
-        let manager = ServiceManager::told_by(init.watchdog, move |state| link.channel.send(&Ask::State(state)));
-        Bot { data, vault, devices, shutdown, reload, manager, sockets }.run(config, runtime()?)
-    }
+    let vault = Vault::started_by(Arc::clone(&link) as Arc<dyn Spawner>, Some(public_settings(&config)))?;
+    walls::check("vault", vault.missing_walls(), are_required)?;
+    #[cfg(any(test, feature = "test-util"))]
+    tree::attack_if_asked(&data, vault.process_id());
+    link.channel.send(&Ask::Opened)?;
+    let spawner = Arc::clone(&link);
+    let start = move |settings| Vault::started_by(Arc::clone(&spawner) as Arc<dyn Spawner>, Some(settings));
+    let vault = ConfiguredVault { vault, start: Box::new(start) };
+    let devices = Arc::clone(&link) as Arc<dyn Spawner>;
+    let manager = ServiceManager::told_by(init.watchdog, move |state| link.channel.send(&Ask::State(state)));
+    Bot { data, vault, devices, shutdown, reload, manager, sockets }.run(config, runtime()?)
 }
 
 /// Becomes the network process and reads the first item.
 fn begin() -> io::Result<(Channel, NetworkInit)> {
     tree::follow_supervisor()?;
     let channel = Channel::own_end()?;
-    match channel.receive()?.and_then(|mut items: Vec<Tell>| items.pop()) {
+    match channel.receive()? {
         Some(Tell::Begin(init)) => Ok((channel, *init)),
         _ => Err(io::ErrorKind::InvalidData.into()),
     }
@@ -108,9 +85,6 @@ struct Link {
     channel: Channel,
     /// Locked from a request to its answer.
     answers: Mutex<mpsc::Receiver<Answer>>,
-    /// Those who wait for what became of a configuration.
-    outcomes: Mutex<Vec<mpsc::Sender<Result<String, String>>>>,
-    asks_person: bool,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -123,28 +97,25 @@ impl Link {
         self: &Arc<Link>,
         answers: &mpsc::Sender<Answer>,
         stopper: &Stopper,
-        take: impl Fn(Result<String, String>) -> Result<String, String>,
+        take: impl Fn(Result<String, String>),
     ) {
-        while let Ok(Some(items)) = self.channel.receive::<Tell>() {
-            for item in items {
-                let answer = match item {
-                    Tell::Started(started) => Answer::Started(self.started(started)),
-                    Tell::Ended(end) => Answer::Ended(end),
-                    Tell::Configuration(read) => {
-                        let outcome = take(read);
-                        for waiting in lock(&self.outcomes).drain(..) {
-                            let _ = waiting.send(outcome.clone());
-                        }
-                        continue;
-                    }
-                    Tell::Stop => {
-                        stop(stopper);
-                        continue;
-                    }
-                    Tell::Begin(_) => continue,
-                };
-                let _ = answers.send(answer);
-            }
+        while let Ok(Some(item)) = self.channel.receive() {
+            let answer = match item {
+                Tell::Started(started) => Answer::Started(self.started(started)),
+                Tell::Ended(end) => Answer::Ended(end),
+                Tell::Configuration(read) => {
+                    take(read);
+                    continue;
+                }
+                Tell::Stop => {
+                    tracing::info!("stopping; send the signal again to end at once");
+                    // The supervisor ends this process if that takes too long.
+                    stopper.stop();
+                    continue;
+                }
+                Tell::Begin(_) => continue,
+            };
+            let _ = answers.send(answer);
         }
         // The supervisor is gone, and the kernel ends this process; on a kernel that does not:
         end_process(NOT_CLEAN);
@@ -154,28 +125,6 @@ impl Link {
         let id = started.map_err(io::Error::other)?;
         self.channel.receive_process(Box::new(ChildOfSupervisor { id, link: Arc::clone(self) }))
     }
-
-    /// Has the supervisor read the configuration. Returns what became of it.
-    fn reload(&self) -> Result<String, String> {
-        let (outcome, arrived) = mpsc::channel();
-        lock(&self.outcomes).push(outcome);
-        let asked = self.channel.send(&Ask::Reload).map_err(|error| error.to_string());
-        let no_answer = |_| "the supervisor does not answer".to_owned();
-        asked.and_then(|()| arrived.recv_timeout(RELOAD_TIMEOUT).map_err(no_answer)?)
-    }
-}
-
-/// Asks for a clean stop, and ends the process if that takes too long.
-fn stop(stopper: &Stopper) {
-    tracing::info!("stopping; send the signal again to end at once");
-    stopper.stop();
-    let end = || {
-        std::thread::sleep(STOP_TIMEOUT);
-        tracing::warn!("{LATE_STOP}");
-        end_process(NOT_CLEAN);
-    };
-    // Without it the supervisor ends this process.
-    let _ = std::thread::Builder::new().name("last".to_owned()).spawn(end);
 }
 
 impl Spawner for Link {
@@ -186,10 +135,6 @@ impl Spawner for Link {
             Ok(Answer::Started(spawned)) => spawned,
             Ok(Answer::Ended(_)) | Err(_) => Err(io::ErrorKind::InvalidData.into()),
         }
-    }
-
-    fn need(&self) -> Option<&'static str> {
-        self.asks_person.then_some(crate::vault::NEEDS_PERSON)
     }
 
     fn is_bot(&self) -> bool {

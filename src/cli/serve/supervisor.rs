@@ -25,8 +25,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
-/// Time that the network process may take to end by itself, beyond its own time limit.
-const GRACE: Duration = Duration::from_millis(200);
 /// The most vaults at once: a new one is started before the one that it replaces ends.
 const MAX_VAULTS: usize = 2;
 /// The most device processes at once.
@@ -76,16 +74,8 @@ pub(super) struct NetworkInit {
     pub log: LogFlags,
     /// The files that nobody but the vault reads.
     pub secrets: Vec<OsString>,
-    /// Whether a person types the passphrase at each start of a vault.
-    pub asks_person: bool,
     /// The longest time between two signs of life for the service manager.
     pub watchdog: Option<Duration>,
-}
-
-/// Something that happened to the network process.
-enum NetworkEvent {
-    Asked(Ask),
-    Ended,
 }
 
 impl Serve {
@@ -115,7 +105,6 @@ impl Serve {
             search: self.search.clone(),
             log: log.flags,
             secrets,
-            asks_person: identity.means.is_person(),
             watchdog: manager::watchdog(),
         };
         let vaults = DirectSpawner::of_bot(identity.clone(), settings.clone())?;
@@ -135,17 +124,14 @@ impl Serve {
             starts: TokenBucket::new(START_RATE.0, START_RATE.1),
             is_opened: false,
         };
-        let (event, events) = mpsc::unbounded_channel();
+        let (asked, asks) = mpsc::unbounded_channel();
         let listen = move || {
-            while let Ok(Some(asked)) = channel.receive::<Ask>() {
-                if !asked.into_iter().all(|ask| event.send(NetworkEvent::Asked(ask)).is_ok()) {
-                    return;
-                }
+            while let Ok(Some(ask)) = channel.receive() {
+                let _ = asked.send(ask);
             }
-            let _ = event.send(NetworkEvent::Ended);
         };
         std::thread::Builder::new().name("network".to_owned()).spawn(listen)?;
-        let ended = runtime.block_on(supervisor.run(events, stops, hangups));
+        let ended = runtime.block_on(supervisor.run(asks, stops, hangups));
         // The network process may not delete it.
         let _ = std::fs::remove_file(control::socket(&folders.data));
         drop(lock);
@@ -176,7 +162,7 @@ impl Supervisor {
     /// Serves the network process until it ends. Returns the exit code.
     async fn run(
         mut self,
-        mut events: mpsc::UnboundedReceiver<NetworkEvent>,
+        mut asks: mpsc::UnboundedReceiver<Ask>,
         mut stops: Stops,
         mut hangups: Option<Hangups>,
     ) -> Result<i32, VaultError> {
@@ -189,13 +175,13 @@ impl Supervisor {
                 }
             };
             tokio::select! {
-                event = events.recv() => match event {
-                    Some(NetworkEvent::Asked(ask)) => self.answer(ask),
-                    Some(NetworkEvent::Ended) | None => return self.ended(),
+                ask = asks.recv() => match ask {
+                    Some(ask) => self.answer(ask),
+                    None => return self.ended(),
                 },
                 () = stops.next() => match deadline {
                     None if self.is_opened => {
-                        deadline = Some(tokio::time::Instant::now() + STOP_TIMEOUT + GRACE);
+                        deadline = Some(tokio::time::Instant::now() + STOP_TIMEOUT);
                         self.tell(&Tell::Stop);
                     }
                     Some(_) => return self.end(INTERRUPTED),

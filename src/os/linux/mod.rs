@@ -5,14 +5,8 @@
 mod attack;
 pub mod tree;
 
-use std::fs::File;
-use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::PathBuf;
+use std::os::fd::{AsFd, OwnedFd};
 use tokio::net::TcpStream;
-
-/// File with the release of the kernel.
-const RELEASE: &str = "/proc/sys/kernel/osrelease";
 
 /// A second handle to a TCP connection.
 pub struct Tcp(OwnedFd);
@@ -29,26 +23,6 @@ impl Tcp {
     pub fn acknowledge_at_once(&self) {
         // Without it the connection still works, only slower.
         let _ = rustix::net::sockopt::set_tcp_quickack(&self.0, true);
-    }
-}
-
-/// A file in memory. It exists as long as this value.
-pub struct MemoryFile(OwnedFd);
-
-impl MemoryFile {
-    /// A file with this text.
-    ///
-    /// Errors: there is no `/proc`, or no room.
-    pub fn with(text: &str) -> io::Result<MemoryFile> {
-        let file = MemoryFile(rustix::fs::memfd_create("npubbot", rustix::fs::MemfdFlags::CLOEXEC)?);
-        File::from(file.0.try_clone()?).write_all(text.as_bytes())?;
-        std::fs::metadata(file.path())?;
-        Ok(file)
-    }
-
-    /// The file's path, for this process.
-    pub fn path(&self) -> PathBuf {
-        PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd()))
     }
 }
 
@@ -74,32 +48,6 @@ pub fn tune_malloc() {
             let arenas = std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
             mallopt(M_ARENA_MAX, c_int::try_from(arenas).unwrap_or(c_int::MAX));
             mallopt(M_MMAP_THRESHOLD, 128 << 10);
-        }
-    }
-}
-
-/// Whether this Linux runs within Windows (WSL).
-pub fn is_wsl() -> bool {
-    std::fs::read_to_string(RELEASE).is_ok_and(|release| is_of_wsl(&release))
-}
-
-/// Whether the release of a kernel is Microsoft's for WSL 1 or 2. Microsoft's kernels for data
-/// centres have other releases.
-fn is_of_wsl(release: &str) -> bool {
-    release.to_ascii_lowercase().contains("microsoft")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kernels_of_wsl_are_told_from_others() {
-        for release in ["5.15.153.1-microsoft-standard-WSL2\n", "4.4.0-19041-Microsoft\n"] {
-            assert!(is_of_wsl(release), "{release}");
-        }
-        for release in ["6.1.0-18-amd64\n", "6.8.0-1021-azure\n", "6.12.10-arch1-1\n", ""] {
-            assert!(!is_of_wsl(release), "{release}");
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The processes of `serve`: the supervisor starts the network process and hands it files.
 
-use npubbot_vault::frame::{self, Sender};
+use crate::frame;
 use npubbot_vault::os::channel::Ends;
 use npubbot_vault::os::program;
 use npubbot_vault::os::walls::{self, NetworkFiles};
-use npubbot_vault::{MissingWall, Process, Spawned};
+use npubbot_vault::{MAX_FRAME, MissingWall, Process, Spawned};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, recvmsg, sendmsg,
@@ -20,12 +20,13 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 #[cfg(any(test, feature = "test-util"))]
 pub use super::attack::attack_if_asked;
 
-/// The files of a started process: its channel and its standard error.
-const FILES: usize = 2;
+/// The files of a started process: the pipes of its channel.
+const FILES: usize = 3;
 /// The byte that carries files.
 const MARK: u8 = 0xf1;
 /// Variables that name files of secrets, or speak to the service manager.
@@ -61,12 +62,12 @@ const THIS_PROCESS: &str = "/proc/self";
 /// One end of the channel between supervisor and network process.
 pub struct Channel {
     socket: UnixStream,
-    writer: Sender<UnixStream>,
+    writer: Mutex<UnixStream>,
 }
 
 impl Channel {
     fn of(socket: UnixStream) -> io::Result<Channel> {
-        Ok(Channel { writer: Sender::new(socket.try_clone()?), socket })
+        Ok(Channel { writer: Mutex::new(socket.try_clone()?), socket })
     }
 
     /// The network process's end.
@@ -82,22 +83,22 @@ impl Channel {
     ///
     /// Errors: the other process has ended; the item is too large.
     pub fn send(&self, item: &impl Serialize) -> io::Result<()> {
-        self.writer.send([frame::encode(item)?])
+        frame::write(&mut *self.writer.lock().unwrap_or_else(PoisonError::into_inner), item, MAX_FRAME)
     }
 
-    /// Reads the next items; `None` if the other process has ended.
+    /// Reads the next item; `None` if the other process has ended.
     ///
     /// Errors: what comes is not an item.
-    pub fn receive<T: DeserializeOwned>(&self) -> io::Result<Option<Vec<T>>> {
-        frame::read(&mut &self.socket)
+    pub fn receive<T: DeserializeOwned>(&self) -> io::Result<Option<T>> {
+        frame::read(&mut &self.socket, MAX_FRAME)
     }
 
     /// Sends our side of the channel to a started process, after an item. Returns the process.
     ///
     /// Errors: the other process has ended.
     pub fn send_process(&self, spawned: Spawned) -> io::Result<Box<dyn Process>> {
-        let errors = spawned.errors.ok_or(io::ErrorKind::InvalidInput)?;
-        self.send_files([spawned.ends.into(), errors.into()])?;
+        let Ends { reader, writer, errors } = spawned.ends;
+        self.send_files([reader.into(), writer.into(), errors.into()])?;
         Ok(spawned.process)
     }
 
@@ -105,8 +106,9 @@ impl Channel {
     ///
     /// Errors: none follows, or the other process has ended.
     pub fn receive_process(&self, process: Box<dyn Process>) -> io::Result<Spawned> {
-        let [channel, errors] = self.receive_files()?;
-        Ok(Spawned { ends: Ends::of(channel)?, errors: Some(errors.into()), process })
+        let [reader, writer, errors] = self.receive_files()?;
+        let ends = Ends { reader: reader.into(), writer: writer.into(), errors: errors.into() };
+        Ok(Spawned { ends, process })
     }
 
     fn send_files(&self, files: [OwnedFd; FILES]) -> io::Result<()> {

@@ -1,7 +1,6 @@
 //! Files and folders of one user, room on a disk, and the usual places.
 
-use crate::os::Access;
-use etcetera::{AppStrategy, AppStrategyArgs, choose_app_strategy};
+use etcetera::{BaseStrategy, choose_base_strategy};
 #[cfg(any(test, feature = "test-util"))]
 pub use npubbot_vault::os::files::make_link;
 use npubbot_vault::os::files::{FILE, FOLDER};
@@ -27,16 +26,23 @@ pub const SERVICE_CREDENTIAL: Option<&str> = Some(
 /// The commands that check and start it.
 pub const SERVICE_NEXT: Option<&str> = Some("  sudo npubbot doctor\n  sudo systemctl enable --now npubbot");
 
-/// Opens a file. A missing one is made for its owner only; an existing one keeps its permissions.
+/// Opens a file for reading and writing, from the beginning. A missing one is made for its owner only;
+/// an existing one keeps its content and permissions.
 ///
 /// Errors: those of the file system.
-pub fn open(file: &Path, access: Access) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(access.reads()).mode(FILE);
-    match access.appends() {
-        true => options.append(true),
-        false => options.write(true).truncate(false),
-    };
+pub fn open(file: &Path) -> io::Result<File> {
+    open_as(file, OpenOptions::new().write(true))
+}
+
+/// Like [`open`], but writes at the end.
+///
+/// Errors: those of the file system.
+pub fn open_to_append(file: &Path) -> io::Result<File> {
+    open_as(file, OpenOptions::new().append(true))
+}
+
+fn open_as(file: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    options.read(true).mode(FILE);
     match options.clone().create_new(true).open(file) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => options.create(true).open(file),
         Err(error) => Err(error),
@@ -74,21 +80,13 @@ pub fn free_bytes(folder: &Path) -> Option<u64> {
 
 /// The folders of this user for configuration and data; `None` without a home folder.
 pub fn user_folders() -> Option<(PathBuf, PathBuf)> {
-    places().map(|places| (places.config_dir(), places.data_dir()))
+    let places = choose_base_strategy().ok()?;
+    Some((places.config_dir().join("npubbot"), places.data_dir().join("npubbot")))
 }
 
 /// The folder of this user for caches; `None` without a home folder.
 pub fn cache_folder() -> Option<PathBuf> {
-    places().map(|places| places.cache_dir())
-}
-
-fn places() -> Option<impl AppStrategy> {
-    let app = AppStrategyArgs {
-        top_level_domain: "org".to_owned(),
-        author: "npubbot".to_owned(),
-        app_name: "npubbot".to_owned(),
-    };
-    choose_app_strategy(app).ok()
+    choose_base_strategy().ok().map(|places| places.cache_dir().join("npubbot"))
 }
 
 /// The folders of this machine's service for configuration and data.

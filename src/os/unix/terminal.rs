@@ -1,8 +1,7 @@
 //! Hidden input at the terminal.
 
 use rpassword::{ConfigBuilder, read_password_with_config};
-use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 use std::fs::File;
@@ -14,8 +13,8 @@ const QUIT: u8 = 0x1c;
 const SUSPEND: u8 = 0x1a;
 
 /// Shows `prompt` and reads a line that is not shown. However the question ends, the terminal shows
-/// again what is typed, and Ctrl-C then ends the program as usual. `is_vault`: standard input is
-/// the channel to the bot, and the question ends with the bot.
+/// again what is typed, and Ctrl-C then ends the program as usual. `is_vault`: standard input comes
+/// from the bot, and the question ends with the bot.
 ///
 /// Errors: there is no terminal; Ctrl-C, Ctrl-D; the bot has ended.
 pub fn ask_hidden(prompt: &str, is_vault: bool) -> io::Result<String> {
@@ -66,12 +65,11 @@ impl Hidden {
     /// Errors: the terminal is gone; the bot has ended.
     fn check(&self) -> io::Result<()> {
         tcgetattr(&self.terminal)?;
-        // The bot writes nothing while it waits.
-        let is_over = || match recv(io::stdin(), &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
-            Ok((_, read)) => read == 0,
-            Err(error) => error != Errno::AGAIN,
-        };
-        if self.is_vault && is_over() { Err(io::Error::other("the bot has ended")) } else { Ok(()) }
+        let stdin = io::stdin();
+        // Asks only whether the other end is closed.
+        let mut input = [PollFd::new(&stdin, PollFlags::empty())];
+        let is_over = self.is_vault && poll(&mut input, Some(&Timespec::default()))? > 0;
+        if is_over { Err(io::Error::other("the bot has ended")) } else { Ok(()) }
     }
 }
 

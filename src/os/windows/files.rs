@@ -1,7 +1,6 @@
 //! Files and folders of one user, room on a disk, and the usual places.
 
 use super::{acl, wide};
-use crate::os::Access;
 use etcetera::BaseStrategy;
 use etcetera::base_strategy::Windows;
 #[cfg(any(test, feature = "test-util"))]
@@ -32,17 +31,19 @@ pub const SERVICE_NEXT: Option<&str> = None;
 /// The command that gives the passphrase to this machine's service, if it is a single one.
 pub const SERVICE_CREDENTIAL: Option<&str> = None;
 
-/// Opens a file. A missing one is made for this user only; an existing one keeps its access control
-/// list.
+/// Opens a file for reading and writing, from the beginning. A missing one is made for this user only;
+/// an existing one keeps its content and access control list.
 ///
 /// Errors: those of the file system.
-pub fn open(file: &Path, access: Access) -> io::Result<File> {
-    let read = if access.reads() { GENERIC_READ } else { 0 };
-    let write = match access.appends() {
-        true => (FILE_GENERIC_WRITE & !FILE_WRITE_DATA) | FILE_APPEND_DATA,
-        false => GENERIC_WRITE,
-    };
-    open_as(file, read | write, OPEN_ALWAYS)
+pub fn open(file: &Path) -> io::Result<File> {
+    open_as(file, GENERIC_READ | GENERIC_WRITE, OPEN_ALWAYS)
+}
+
+/// Like [`open`], but writes at the end.
+///
+/// Errors: those of the file system.
+pub fn open_to_append(file: &Path) -> io::Result<File> {
+    open_as(file, GENERIC_READ | (FILE_GENERIC_WRITE & !FILE_WRITE_DATA) | FILE_APPEND_DATA, OPEN_ALWAYS)
 }
 
 /// The command that closes a file or folder to others.

@@ -32,7 +32,6 @@ pub mod manager {
 
 /// Ctrl-C, Ctrl-Break and the closed window. At log-off the system ends the process at once.
 pub mod signals {
-    use std::convert::Infallible;
     use std::io;
     use tokio::signal::windows::{CtrlBreak, CtrlC, CtrlClose, ctrl_break, ctrl_c, ctrl_close};
 
@@ -58,23 +57,6 @@ pub mod signals {
                 _ = self.stop.recv() => {}
                 _ = self.close.recv() => {}
             }
-        }
-    }
-
-    /// Requests to read the configuration again. Windows has no signal for that, only `npubbot reload`.
-    pub struct Hangups(Infallible);
-
-    impl Hangups {
-        /// Always `None`.
-        ///
-        /// Errors: none on Windows.
-        pub fn listen() -> io::Result<Option<Hangups>> {
-            Ok(None)
-        }
-
-        /// Waits for the next request.
-        pub async fn next(&mut self) -> Option<()> {
-            match self.0 {}
         }
     }
 }

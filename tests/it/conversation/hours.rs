@@ -71,7 +71,7 @@ async fn the_operator_sees_why_devices_rest_and_a_reload_ends_it() {
     let changed =
         fs::read_to_string(home.config_file()).unwrap().replace(&format!("\"{schedule}\"\n"), &format!("\"\"\n{half}"));
     fs::write(home.config_file(), changed).unwrap();
-    assert!(says("reload").contains("is right"), "it is taken up");
+    assert!(says("reload").contains("has taken it up"), "it is taken up");
     assert!(DeliveredKey::read(&asker.next_result().await).unwrap().npub.starts_with("npub1dad"));
     until("the share is shown", || async { says("doctor").contains("50 % of the time").then_some(()) }).await;
     bot.kill();

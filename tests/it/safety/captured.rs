@@ -84,11 +84,8 @@ async fn serve_captured() {
     let settings = public_settings(&config);
     let vault = Vault::start(identity, Some(settings.clone())).unwrap();
     let mut service = Service::start(config, &data, vault.clone(), Clock::System).await.unwrap();
-    let controls = ProcessControls {
-        reloaded: Box::new(|| None),
-        reload: Box::new(|| Err("not in this test".to_owned())),
-        recent_log: Box::new(Vec::new),
-    };
+    let controls =
+        ProcessControls { reloaded: Box::new(|| None), reload: Box::new(|| {}), recent_log: Box::new(Vec::new) };
     service.serve_control_socket(ControlServer::open(&data).unwrap(), controls);
     let ledger = service.ledger().clone();
     let attack = move || match Attacker::new(vault, &ledger, settings).and_then(|attacker| attacker.run()) {

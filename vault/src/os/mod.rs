@@ -3,7 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-#[cfg(unix)]
 pub mod channel;
 #[cfg(target_os = "linux")]
 pub mod linux;
@@ -25,8 +24,12 @@ pub use elsewhere::walls;
 pub use linux as program;
 #[cfg(unix)]
 pub use unix::{files, is_forbidden_call, leave_terminal};
+#[cfg(unix)]
+use unix::{own_pipes, prepare};
 #[cfg(windows)]
-pub use windows::{channel, files, is_forbidden_call, leave_terminal, walls};
+pub use windows::{files, is_forbidden_call, leave_terminal, walls};
+#[cfg(windows)]
+use windows::{own_pipes, prepare};
 
 /// A wall around a process that could not be raised.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

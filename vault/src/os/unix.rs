@@ -1,8 +1,11 @@
 //! Linux, macOS and other Unix systems.
 
 use rustix::process::{Signal, setpgid};
-use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
+use rustix::stdio::dup2_stdout;
+use std::io::{self, PipeReader, PipeWriter};
+use std::os::fd::AsFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus};
 
 /// Files and folders of one user.
 pub mod files {
@@ -101,6 +104,20 @@ pub mod files {
 pub fn leave_terminal() {
     // It fails only for the leader of a session, which is in a group of its own already.
     let _ = setpgid(None, None);
+}
+
+/// Sets the name of a process in lists of processes.
+pub fn prepare(command: &mut Command, name: &str) {
+    command.arg0(name);
+}
+
+/// Standard input and output, of which the latter is standard error from then on: a library that
+/// prints must not write to the bot.
+pub fn own_pipes() -> io::Result<(PipeReader, PipeWriter)> {
+    let input = io::stdin().as_fd().try_clone_to_owned()?;
+    let output = io::stdout().as_fd().try_clone_to_owned()?;
+    dup2_stdout(io::stderr())?;
+    Ok((input.into(), output.into()))
 }
 
 /// Whether a system call filter ended a process.

@@ -5,7 +5,7 @@
 //! | --- | --- | --- | --- |
 //! | files | none | its folder, read and written; some of the system's, read | no new ones |
 //! | network | none | outgoing; no socket of this machine, no port to listen at | none |
-//! | system calls | 33 allowed, others end it | [`DENIED`] and some arguments are refused | [`CHANGING`] too |
+//! | system calls | 31 allowed, others end it | [`DENIED`] and some arguments are refused | [`CHANGING`] too |
 //! | its memory | hidden from other processes, and locked | as any other | as any other |
 
 use super::MissingWall;
@@ -35,8 +35,8 @@ const LOCKED: u64 = 4 << 30;
 const ALLOWED: &[libc::c_long] = &{
     use libc::*;
     [
-        // The socket.
-        SYS_read, SYS_write, SYS_writev, SYS_recvfrom, SYS_sendto, SYS_close,
+        // The pipes.
+        SYS_read, SYS_write, SYS_writev, SYS_close,
         // Memory and randomness.
         SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_brk, SYS_munlock, SYS_getrandom,
         // Threads that wait and end, signals of their own, and time.

@@ -5,7 +5,6 @@ mod decoupled;
 mod half;
 mod identity;
 mod messages;
-#[cfg(unix)]
 mod process;
 mod public;
 mod related;

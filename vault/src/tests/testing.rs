@@ -3,7 +3,7 @@
 use super::error::VaultError;
 use super::identity::Unlock;
 use super::process::Link;
-use super::public::PublicSettings;
+use super::public::{Policy, PublicSettings};
 #[cfg(test)]
 use super::random::Source;
 #[cfg(test)]
@@ -38,7 +38,7 @@ impl Vault {
 
     /// The same vault, with a reader of messages.
     pub fn with_reader(self, reader: Reader) -> Vault {
-        self.with(|secrets| secrets.with_reader(reader))
+        self.with(|secrets| Secrets { reader, ..secrets })
     }
 
     /// A ticket that no message asked for.
@@ -71,22 +71,22 @@ impl Vault {
 
     /// The same vault, which signs what these settings allow.
     pub fn with_settings(self, settings: PublicSettings) -> Vault {
-        self.with(|secrets| secrets.with_settings(Some(settings)))
+        self.with(|secrets| Secrets { policy: Arc::new(Policy::new(Some(settings))), ..secrets })
     }
 
     /// The same vault, with another source of randomness.
     #[cfg(test)]
     pub(super) fn with_source(self, source: Source) -> Vault {
-        self.with(|secrets| secrets.with_source(source))
+        self.with(|secrets| Secrets { source, ..secrets })
     }
 
     #[cfg(test)]
     pub(super) fn bot_for_tests(&self) -> &Signing {
-        self.here_only().expect("a vault of this process").bot_for_tests()
+        &self.here_only().expect("a vault of this process").bot
     }
 
-    fn with(mut self, change: impl FnOnce(&Secrets) -> Secrets) -> Vault {
-        let secrets = change(self.here_only().expect("a vault of this process"));
+    fn with(mut self, change: impl FnOnce(Secrets) -> Secrets) -> Vault {
+        let secrets = change(self.here_only().expect("a vault of this process").clone());
         self.link = Link::Here(Arc::new(secrets));
         self
     }

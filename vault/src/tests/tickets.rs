@@ -8,7 +8,7 @@ use crate::message::{EncryptionKey, Ticket};
 use crate::pattern::Family;
 use nostr::nips::nip44;
 use nostr::{Timestamp, ToBech32, UnsignedEvent};
-use request::{Answer, Request};
+use request::Request;
 
 /// Date of the messages of these tests, Unix seconds.
 const DATE: u64 = 1_800_000_000;
@@ -183,7 +183,7 @@ fn the_ticket_of_a_claim_gives_no_key_before_its_author_confirms_it() {
     // skipped here.
     let confirm = |json: &str| {
         let (ticket, announcement) = (claimed.clone(), json.to_owned());
-        forger.vault.link.ask(Request::Confirm { ticket, announcement })
+        forger.vault.link.ask::<Ticket>(Request::Confirm { ticket, announcement })
     };
     let of = |by: &Keys, key: &Keys| announced_at(by, &[&["n", &hex(key)]], now).json().to_owned();
     let forged = genuine.json().replace(&hex(&forger.author), &hex(&stranger));
@@ -191,7 +191,7 @@ fn the_ticket_of_a_claim_gives_no_key_before_its_author_confirms_it() {
     for announcement in refused {
         assert!(matches!(confirm(&announcement), Err(VaultError::ForeignTicket)), "{announcement}");
     }
-    let Ok(Answer::Ticket(ticket)) = confirm(genuine.json()) else { panic!("it is the author's own") };
+    let ticket = confirm(genuine.json()).expect("it is the author's own");
     let sealed = redeem(&ticket, &mut rng).unwrap();
     assert_eq!(sealed.to, asker(&forger.author));
     assert!(opened_by(&signer, &sealed).is_some() && opened_by(&forger.author, &sealed).is_none());

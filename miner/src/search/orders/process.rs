@@ -8,12 +8,12 @@
 //! reader thread ◀── answers, values of sensors, or why the device failed
 //! ```
 //!
-//! A frame is its length (4 bytes, little-endian) and a message. An empty frame, or the end of the
-//! stream, ends the process. The bot believes the process as far as any device: its claims are
+//! An empty [`frame`], or the end of the stream, ends the process. The bot believes the process as far as any device: its claims are
 //! bounded here, and verified like all others.
 
-use super::messages::{Answer, LARGEST_ORDER, MOST_STARTS, Refusal, ToDevice, carry_out, decode, encode, text};
-use super::sets::{Differences, ReceivedSets, SentSets};
+use super::messages::{Answer, LARGEST_ORDER, MOST_STARTS, Refusal, ToDevice, carry_out, text};
+use super::sets::{ReceivedSets, SentSets};
+use crate::frame;
 use crate::search::calibration::{Calibration, Calibrations, Choice};
 use crate::search::device::{DeviceId, DeviceInfo};
 use crate::search::error::SearchError;
@@ -22,7 +22,6 @@ use crate::search::restraints::{Caps, Restraints};
 use crate::search::searcher::{Expected, Launch, LaunchReport, Searcher};
 use crate::search::sensors::{SensorValues, Sensors};
 use crate::search::{cuda, open};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read, Write};
@@ -101,32 +100,6 @@ struct Opened {
     missing_walls: Vec<String>,
 }
 
-fn write_frame(to: &mut dyn Write, message: &impl Serialize) -> io::Result<()> {
-    let bytes = encode(message).map_err(io::Error::other)?;
-    to.write_all(&(bytes.len() as u32).to_le_bytes())?;
-    to.write_all(&bytes)?;
-    to.flush()
-}
-
-/// Reads the next message of at most `largest` bytes; `None` at the end.
-fn read_frame<T: DeserializeOwned>(from: &mut dyn Read, largest: usize) -> io::Result<Option<T>> {
-    let mut length = [0; 4];
-    if from.read(&mut length[..1])? == 0 {
-        return Ok(None);
-    }
-    from.read_exact(&mut length[1..])?;
-    let length = u32::from_le_bytes(length) as usize;
-    if length == 0 {
-        return Ok(None);
-    }
-    if length > largest {
-        return Err(io::Error::other(format!("a message of {length} bytes is too large")));
-    }
-    let mut bytes = vec![0; length];
-    from.read_exact(&mut bytes)?;
-    decode(&bytes, largest).map(Some).map_err(io::Error::other)
-}
-
 /// Whether a device can have this rate or number of candidates.
 fn is_figure(figure: f64) -> bool {
     figure > 0.0 && figure < 1e18
@@ -154,7 +127,6 @@ pub struct DeviceProcess {
     pipe: OpenPipe,
     sensors: Sensors,
     sets: SentSets,
-    differences: Differences,
     last_order: u64,
     /// The orders in transit with their numbers of start points, oldest first.
     orders: VecDeque<(u64, usize)>,
@@ -172,7 +144,6 @@ impl DeviceProcess {
     }
 
     /// Opens a device in the process at the other end of the pipe. The bot knows it as `id`.
-    /// `differences` are shared with the other devices.
     ///
     /// Errors: the device does not open; the process is not one.
     pub fn open(
@@ -180,7 +151,6 @@ impl DeviceProcess {
         id: DeviceId,
         device: DeviceId,
         options: &SearchOptions,
-        differences: Differences,
     ) -> Result<DeviceProcess, SearchError> {
         let (mut pipe, sensors) = OpenPipe::new(pipe, id);
         pipe.send(&DeviceRequest::Open {
@@ -211,7 +181,7 @@ impl DeviceProcess {
         let sets = SentSets::new(0);
         let walls = opened.missing_walls.iter().take(MOST_MISSING_WALLS).map(|loss| reason(loss)).collect();
         let opened = Opened { missing_walls: walls, ..opened };
-        Ok(DeviceProcess { info, opened, pipe, sensors, sets, differences, last_order: 0, orders: VecDeque::new() })
+        Ok(DeviceProcess { info, opened, pipe, sensors, sets, last_order: 0, orders: VecDeque::new() })
     }
 
     /// What each wall that the process lacks would have prevented.
@@ -260,7 +230,7 @@ impl Searcher for DeviceProcess {
             return Err(SearchError::START_COUNT);
         }
         self.last_order += 1;
-        for message in self.sets.order(self.last_order, &launch, &self.differences) {
+        for message in self.sets.order(self.last_order, &launch) {
             self.pipe.send(&message)?;
         }
         self.orders.push_back((self.last_order, given));
@@ -313,7 +283,7 @@ impl OpenPipe {
     }
 
     fn send(&mut self, message: &impl Serialize) -> Result<(), SearchError> {
-        write_frame(&mut *self.writer, message).map_err(|_| match self.received.try_recv() {
+        frame::write(&mut *self.writer, message, LARGEST_ORDER).map_err(|_| match self.received.try_recv() {
             Ok(Err(error)) => error,
             _ => self.ended(),
         })
@@ -356,7 +326,7 @@ impl Drop for OpenPipe {
 fn read_all(reader: &mut dyn Read, device: DeviceId, to: &SyncSender<Received>, sensors: &Sensors) {
     let failed = |reason: String| Err(SearchError::DeviceFailed { device, reason });
     loop {
-        let received = match read_frame(reader, LARGEST_ANSWER) {
+        let received = match frame::read(reader, LARGEST_ANSWER) {
             Ok(None) => return,
             Ok(Some(FromProcess::Sensors(values, joules))) => {
                 sensors.tell(values, joules);
@@ -368,9 +338,7 @@ fn read_all(reader: &mut dyn Read, device: DeviceId, to: &SyncSender<Received>, 
             Ok(Some(FromProcess::Failed { reason: text, .. })) => failed(reason(&text)),
             Ok(Some(message)) => Ok(message),
             // A process that is killed may leave a part of a message.
-            Err(error) if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset) => {
-                return;
-            }
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return,
             Err(error) => failed(format!("its process sends what is no message: {error}")),
         };
         let is_last = received.is_err();
@@ -378,6 +346,10 @@ fn read_all(reader: &mut dyn Read, device: DeviceId, to: &SyncSender<Received>, 
             return;
         }
     }
+}
+
+fn answer(to: &mut impl Write, message: &FromProcess) -> io::Result<()> {
+    frame::write(to, message, LARGEST_ANSWER)
 }
 
 /// Serves the bot at the other end of the pipe: opens the device that it asks for, and carries out
@@ -394,24 +366,24 @@ pub fn serve_device(
     enclose: impl FnOnce() -> Vec<String>,
     give_up: impl FnOnce() + Send + 'static,
 ) -> io::Result<()> {
-    let request = match read_frame(&mut reader, LARGEST_ORDER)? {
+    let request = match frame::read(&mut reader, LARGEST_ORDER)? {
         None => return Ok(()),
-        Some(DeviceRequest::Count) => return write_frame(&mut writer, &FromProcess::Counted(cuda::device_count())),
+        Some(DeviceRequest::Count) => return answer(&mut writer, &FromProcess::Counted(cuda::device_count())),
         Some(request) => request,
     };
     let opened = open_requested(request, kernels);
     let (mut searcher, opened) = match opened {
         Ok(opened) => opened,
-        Err(error) => return write_frame(&mut writer, &FromProcess::from(error)),
+        Err(error) => return answer(&mut writer, &FromProcess::from(error)),
     };
     let sensors = searcher.sensors();
     // The first reading opens them, while files can be opened.
-    write_frame(&mut writer, &FromProcess::Sensors(sensors.read(), sensors.joules()))?;
+    answer(&mut writer, &FromProcess::Sensors(sensors.read(), sensors.joules()))?;
     let opened = Opened { missing_walls: enclose(), ..opened };
-    write_frame(&mut writer, &FromProcess::Opened(opened))?;
+    answer(&mut writer, &FromProcess::Opened(opened))?;
     let writer = Arc::new(Mutex::new(writer));
     let send =
-        move |message: &FromProcess| write_frame(&mut *writer.lock().unwrap_or_else(PoisonError::into_inner), message);
+        move |message: &FromProcess| answer(&mut *writer.lock().unwrap_or_else(PoisonError::into_inner), message);
     let tell = {
         let send = send.clone();
         move || {
@@ -424,7 +396,7 @@ pub fn serve_device(
     let (to, orders) = mpsc::sync_channel(MOST_WAITING);
     let receive = move || {
         let mut sets = ReceivedSets::default();
-        while let Ok(Some(message)) = read_frame::<ToDevice>(&mut reader, LARGEST_ORDER) {
+        while let Ok(Some(message)) = frame::read::<ToDevice>(&mut reader, LARGEST_ORDER) {
             if let Some(order) = sets.receive(message)
                 && to.send(order).is_err()
             {

@@ -1,12 +1,19 @@
 //! Windows.
 
 pub mod acl;
-pub mod channel;
 pub mod files;
 pub mod walls;
 pub mod wide;
 
-use windows_sys::Win32::System::Console::{CTRL_BREAK_EVENT, CTRL_C_EVENT, SetConsoleCtrlHandler};
+use std::io::{self, PipeReader, PipeWriter};
+use std::os::windows::io::AsHandle;
+use std::os::windows::process::CommandExt;
+use std::process::Command;
+use windows_sys::Win32::System::Console::{CTRL_BREAK_EVENT, CTRL_C_EVENT, GetConsoleCP, SetConsoleCtrlHandler};
+use windows_sys::Win32::System::Threading::CREATE_NO_WINDOW;
+
+/// Variables that the system needs to find its libraries.
+const KEPT_VARIABLES: [&str; 2] = ["SystemRoot", "SystemDrive"];
 
 /// Keeps Ctrl-C and a closed window from ending the vault, because the bot needs the vault to stop
 /// cleanly.
@@ -24,6 +31,23 @@ unsafe extern "system" fn ignored(event: u32) -> i32 {
         }
     }
     1
+}
+
+/// Keeps what the system needs of the environment. Without a console, as in a service, the process
+/// gets no window.
+pub fn prepare(command: &mut Command, _: &str) {
+    command.envs(KEPT_VARIABLES.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    // SAFETY: it reads a number.
+    if unsafe { GetConsoleCP() } == 0 {
+        command.creation_flags(CREATE_NO_WINDOW);
+    }
+}
+
+/// Standard input and output.
+pub fn own_pipes() -> io::Result<(PipeReader, PipeWriter)> {
+    let input = io::stdin().as_handle().try_clone_to_owned()?;
+    let output = io::stdout().as_handle().try_clone_to_owned()?;
+    Ok((input.into(), output.into()))
 }
 
 /// Whether a system call filter ended a process: Windows has none.
