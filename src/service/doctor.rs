@@ -269,9 +269,10 @@ fn ledger_findings(quarantined: &[Quarantined], sizes: &Sizes, restored_at: Opti
 /// The findings of the running bot itself.
 fn ask_running_bot(data: &Path) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let asked = control::ask(data, OperatorCommand::Doctor, |line| match line {
-        ReplyLine::Finding(found) => findings.push(found),
-        _ => {}
+    let asked = control::ask(data, OperatorCommand::Doctor, |line| {
+        if let ReplyLine::Finding(found) = line {
+            findings.push(found);
+        }
     });
     findings.extend(asked.err().map(|error| match error {
         ControlError::NothingRuns { .. } => good("running bot", "none answers on the local socket"),
