@@ -44,16 +44,15 @@ impl Outbox {
                 earliest = now + if under_way.is_busy() { READ_PAUSE_WHEN_BUSY } else { Duration::ZERO };
             }
             if now >= leave_at {
-                outbox.relays.leave_idle_external().await;
+                outbox.relays.leave_idle_external();
                 leave_at = now + LEAVE_IDLE;
             }
-            let all_ended = under_way.all_ended();
             fault::after("round");
             tokio::select! {
                 () = shutdown.stopped() => return recorder.finish().await,
                 () = wake.notified() => read_at = earliest,
                 Some(attempt) = under_way.next_ended() => recorder.add(attempt),
-                recorded = recorder.next(all_ended) => {
+                recorded = recorder.next() => {
                     if under_way.is_full() {
                         read_at = earliest;
                     } else if recorded.iter().any(|attempt| attempt.next != NextAttempt::Finished) {
@@ -91,7 +90,7 @@ const RECORD_AGAIN_AFTER: Duration = Duration::from_secs(2);
 pub(super) struct AttemptRecorder {
     ledger: Ledger,
     ended: Vec<Attempt>,
-    /// The time at which `ended` is recorded, even if other attempts are still running.
+    /// The time at which `ended` is recorded.
     due: Instant,
     recording: Option<(Vec<Attempt>, JoinHandle<()>)>,
 }
@@ -110,17 +109,13 @@ impl AttemptRecorder {
         self.ended.push(attempt);
     }
 
-    /// Records the ended attempts and returns them. Never returns while there are none. `at_once`:
-    /// whether to record without waiting for others, because no other attempt is running.
-    /// Cancel-safe.
-    pub async fn next(&mut self, at_once: bool) -> Vec<Attempt> {
+    /// Records the ended attempts and returns them. Never returns while there are none. Cancel-safe.
+    pub async fn next(&mut self) -> Vec<Attempt> {
         if self.recording.is_none() {
             if self.ended.is_empty() {
                 return std::future::pending().await;
             }
-            if !at_once {
-                tokio::time::sleep_until(self.due.into()).await;
-            }
+            tokio::time::sleep_until(self.due.into()).await;
             let (ledger, ended) = (self.ledger.clone(), std::mem::take(&mut self.ended));
             let attempts = ended.clone();
             self.recording = Some((ended, tokio::task::spawn_blocking(move || record(&ledger, &attempts))));
@@ -136,7 +131,7 @@ impl AttemptRecorder {
     /// Records the remaining attempts.
     pub async fn finish(mut self) {
         while self.recording.is_some() || !self.ended.is_empty() {
-            self.next(true).await;
+            self.next().await;
         }
     }
 }
@@ -191,11 +186,6 @@ impl UnderWay {
     /// The next messages to send.
     pub fn due(&self) -> Result<Vec<DueMessage>, LedgerError> {
         self.outbox.ledger.due_messages_except(READ_PER_CLASS, |message| self.messages.contains_key(&message))
-    }
-
-    /// Whether no attempt is running.
-    pub fn all_ended(&self) -> bool {
-        self.attempts.is_empty()
     }
 
     /// Whether reading the due messages takes long, because many are in progress.

@@ -10,19 +10,15 @@ use super::host::{Host, Hosts, Resolver};
 use super::publish::MAX_EVENTS_IN_PROGRESS;
 use super::slots::{Admission, MAX_CONNECTIONS, Slots, Visitor};
 use super::transport::{Proxy, Transport};
+use futures_util::FutureExt;
 use hashlink::LruCache;
 use nostr_sdk::{Client, ClientOptions, NostrSigner, Relay, RelayOptions, RelayPoolOptions, RelayStatus, RelayUrl};
-use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::Semaphore;
 
 /// Time limit for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(7);
-/// The most further relays that wait to be dialled. Thousands would make the first relay of an asker
-/// wait behind them.
-const FURTHER_DIALS: usize = 32;
 /// The most unread messages of one relay: an OK for each event in progress, and a few notices. The
 /// library's default of 2,048 would reserve half a megabyte for each relay that is dialled.
 const UNREAD_PER_EXTERNAL: usize = 128;
@@ -35,10 +31,6 @@ pub(super) struct ExternalRelays {
     resolver: Resolver,
     proxy: Option<Proxy>,
     known: Arc<Mutex<KnownRelays>>,
-    /// Held while relays are added to the client or removed from it. Neither waits for the network.
-    changing: Arc<tokio::sync::Mutex<()>>,
-    /// Places for further relays of askers that wait for `changing`.
-    further: Arc<Semaphore>,
 }
 
 impl ExternalRelays {
@@ -57,8 +49,7 @@ impl ExternalRelays {
         let transport = Transport::to_external(public_only, resolver.clone()).through(proxy);
         let builder = Client::builder().signer(signer).websocket_transport(transport);
         let client = builder.database(NullDatabase).opts(options).build();
-        let further = Arc::new(Semaphore::new(FURTHER_DIALS));
-        ExternalRelays { client, resolver, proxy, known: Arc::default(), changing: Arc::default(), further }
+        ExternalRelays { client, resolver, proxy, known: Arc::default() }
     }
 
     fn known(&self) -> MutexGuard<'_, KnownRelays> {
@@ -72,10 +63,10 @@ impl ExternalRelays {
     /// ago, [`super::error::NO_ROOM`] while too many names of its domain are looked up.
     pub async fn hosts(&self, url: &RelayUrl, has_answered: bool, urgent: bool) -> Result<Hosts, NostrError> {
         let hosts = Hosts::by_name(url);
-        if has_answered && self.client.relay(url).await.is_ok_and(|relay| relay.is_connected()) {
+        if has_answered && self.known().slots.get(url).is_some_and(Relay::is_connected) {
             return Ok(hosts);
         }
-        if self.known().is_unreachable(&hosts.named) {
+        if is_unreachable(&self.known().unreachable, &hosts.named) {
             return Err(NostrError::not_connected(url));
         }
         if self.proxy.is_some() {
@@ -105,17 +96,9 @@ impl ExternalRelays {
     /// Errors: [`super::error::NO_ROOM`] if there is no slot for this visitor,
     /// [`NostrError::NotConnected`] if the relay cannot be reached.
     pub async fn visit(&self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Relay, NostrError> {
-        // Most visitors in a flood get no slot. They learn that here, without waiting for the lock
-        // `changing`.
         let asking = AskAgain::new();
         let relay = loop {
-            let look = self.known().look(url, hosts, visitor)?;
-            let relay = match look {
-                Look::Active(relay) => Some(*relay),
-                Look::Room { is_first } => self.dial_whole(url, hosts, visitor, is_first).await?,
-                Look::Later => None,
-            };
-            match relay {
+            match self.admit(url, hosts, visitor)? {
                 Some(relay) => break relay,
                 None if asking.pause().await => {}
                 None => return Err(NostrError::no_room(url)),
@@ -126,7 +109,7 @@ impl ExternalRelays {
             return Ok(relay);
         }
         let mut known = self.known();
-        if !known.slots.holds(url) {
+        if known.slots.get(url).is_none() {
             // Another visitor got the slot, which says nothing about the host.
             return Err(NostrError::no_room(url));
         }
@@ -136,63 +119,38 @@ impl ExternalRelays {
         Err(NostrError::not_connected(url))
     }
 
-    /// Runs [`ExternalRelays::dial`] in a task. The task runs to its end even if this future is
-    /// dropped, because the outbox ends attempts early. A relay that was half added or removed
-    /// would stay in the client for ever, and the client takes only [`MAX_CONNECTIONS`] relays.
+    /// Returns a relay that is connected or being dialled; `None` if it has no slot but may get one
+    /// soon. Waits for nothing.
     ///
-    /// Errors: [`super::error::NO_ROOM`] if it is not the first relay of its asker and
-    /// [`FURTHER_DIALS`] others wait.
-    async fn dial_whole(
-        &self,
-        url: &RelayUrl,
-        hosts: &Hosts,
-        visitor: Visitor,
-        is_first: bool,
-    ) -> Result<Option<Relay>, NostrError> {
-        let further = || Arc::clone(&self.further).try_acquire_owned().map_err(|_| NostrError::no_room(url));
-        let place = if is_first { None } else { Some(further()?) };
-        let (this, url, hosts) = (self.clone(), url.clone(), hosts.clone());
-        let gone = NostrError::not_connected(&url);
-        let dial = async move {
-            let _place = place;
-            this.dial(&url, &hosts, visitor).await
-        };
-        tokio::spawn(dial).await.unwrap_or(Err(gone))
-    }
-
-    /// Dials a relay, unless it is connected or being dialled already. Returns `None` if it has no
-    /// slot but may get one soon.
-    async fn dial(&self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Option<Relay>, NostrError> {
-        let _changing = self.changing.lock().await;
-        let admission = {
-            let mut known = self.known();
-            match known.look(url, hosts, visitor)? {
-                Look::Active(relay) => return Ok(Some(*relay)),
-                Look::Later => return Ok(None),
-                Look::Room { .. } => known.admit(url, hosts, visitor),
-            }
-        };
-        for url in &admission.leaving {
-            self.leave(url).await;
+    /// Errors: [`NostrError::NotConnected`] if the host could not be reached a moment ago,
+    /// [`super::error::NO_ROOM`] if there is no slot.
+    fn admit(&self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Option<Relay>, NostrError> {
+        let KnownRelays { slots, unreachable } = &mut *self.known();
+        if !slots.get(url).is_some_and(is_active) && is_unreachable(unreachable, &hosts.named) {
+            return Err(NostrError::not_connected(url));
         }
-        if !admission.granted {
-            return if admission.is_first { Ok(None) } else { Err(NostrError::no_room(url)) };
+        // An inactive relay is added again, because the library might never recover its connection.
+        let dial = |leaving: &[RelayUrl]| {
+            leaving.iter().for_each(|url| self.leave(url));
+            let options = RelayOptions::new()
+                .reconnect(false)
+                .verify_subscriptions(true)
+                .notification_channel_size(UNREAD_PER_EXTERNAL);
+            at_once(self.client.pool().add_relay(url, options))?.ok()?;
+            let relay = at_once(self.client.pool().relay(url))?.ok()?;
+            relay.connect();
+            Some(relay)
+        };
+        match slots.admit(url, &hosts.limited, visitor, Instant::now(), is_active, dial) {
+            Admission::Granted(relay) => Ok(Some(relay)),
+            Admission::Later => Ok(None),
+            Admission::Refused => Err(NostrError::no_room(url)),
         }
-        let options = RelayOptions::new()
-            .reconnect(false)
-            .verify_subscriptions(true)
-            .notification_channel_size(UNREAD_PER_EXTERNAL);
-        let failed = |error: nostr_relay_pool::pool::Error| NostrError::relay(url, error);
-        self.client.pool().add_relay(url, options).await.map_err(failed)?;
-        let relay = self.client.pool().relay(url).await.map_err(failed)?;
-        self.known().relays.insert(url.clone(), relay.clone());
-        relay.connect();
-        Ok(Some(relay))
     }
 
     /// Whether a relay has a slot.
     pub fn holds(&self, url: &RelayUrl) -> bool {
-        self.known().slots.holds(url)
+        self.known().slots.get(url).is_some()
     }
 
     /// Records that a relay answered. Its connection is kept in preference to those that have not.
@@ -200,18 +158,15 @@ impl ExternalRelays {
         self.known().slots.answered(url);
     }
 
-    async fn leave(&self, url: &RelayUrl) {
+    fn leave(&self, url: &RelayUrl) {
         // An error means that the relay is gone already.
-        let _ = self.client.force_remove_relay(url).await;
+        let _ = at_once(self.client.force_remove_relay(url));
     }
 
     /// Disconnects from relays that were not used for a while.
-    pub async fn leave_idle(&self) {
-        let _changing = self.changing.lock().await;
-        let idle = self.known().remove_idle();
-        for url in &idle {
-            self.leave(url).await;
-        }
+    pub fn leave_idle(&self) {
+        let mut known = self.known();
+        known.slots.remove_idle(Instant::now(), LINGER).iter().for_each(|url| self.leave(url));
     }
 
     /// Disconnects from all relays.
@@ -227,84 +182,29 @@ const REMEMBERED_UNREACHABLE: usize = 1000;
 /// Time after which an unused connection is closed.
 pub(super) const LINGER: Duration = Duration::from_secs(600);
 
-/// The external relays in the client, with their slots, and the hosts that could not be reached.
-pub(super) struct KnownRelays {
-    pub slots: Slots,
-    /// The relays in the client: one per slot.
-    pub relays: HashMap<RelayUrl, Relay>,
+/// The external relays, and the hosts that could not be reached.
+struct KnownRelays {
+    /// The relays in the client: one per slot. Both change only while this is locked.
+    slots: Slots<Relay>,
     /// The hosts that could not be reached, and when.
-    pub unreachable: LruCache<Host, Instant>,
+    unreachable: LruCache<Host, Instant>,
 }
 
 impl Default for KnownRelays {
     fn default() -> KnownRelays {
-        let unreachable = LruCache::new(REMEMBERED_UNREACHABLE);
-        KnownRelays { slots: Slots::default(), relays: HashMap::new(), unreachable }
+        KnownRelays { slots: Slots::default(), unreachable: LruCache::new(REMEMBERED_UNREACHABLE) }
     }
 }
 
-impl KnownRelays {
-    /// Whether a host could not be reached a moment ago.
-    pub fn is_unreachable(&self, named: &Host) -> bool {
-        self.unreachable.peek(named).is_some_and(|at| at.elapsed() < DIAL_AGAIN_AFTER)
-    }
-
-    /// Removes the relays that were not used for a while, with their slots, and returns them. The
-    /// caller removes them from the client.
-    pub fn remove_idle(&mut self) -> Vec<RelayUrl> {
-        let idle = self.slots.remove_idle(Instant::now(), LINGER);
-        idle.iter().for_each(|url| _ = self.relays.remove(url));
-        idle
-    }
-
-    fn is_active(&self, url: &RelayUrl) -> bool {
-        self.relays.get(url).is_some_and(is_active)
-    }
-
-    /// Requests a slot for a relay that is not active. The caller removes the leaving relays from
-    /// the client. If the client has this relay, it leaves too and is added again, because the
-    /// library might never recover its connection.
-    pub fn admit(&mut self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Admission {
-        let KnownRelays { slots, relays, .. } = self;
-        let is_active = |url: &RelayUrl| relays.get(url).is_some_and(is_active);
-        let admission = slots.admit(url, &hosts.limited, visitor, Instant::now(), is_active);
-        admission.leaving.iter().for_each(|url| _ = relays.remove(url));
-        admission
-    }
-
-    /// Looks up the relay or the slot that a visitor can have at once. The client is not changed.
-    ///
-    /// Errors: [`NostrError::NotConnected`] if the host could not be reached a moment ago,
-    /// [`super::error::NO_ROOM`] if there is no slot.
-    pub fn look(&mut self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Look, NostrError> {
-        let now = Instant::now();
-        if let Some(relay) = self.relays.get(url).filter(|relay| is_active(relay)) {
-            self.slots.admit(url, &hosts.limited, visitor, now, |_| true);
-            return Ok(Look::Active(Box::new(relay.clone())));
-        }
-        if self.is_unreachable(&hosts.named) {
-            return Err(NostrError::not_connected(url));
-        }
-        let admission = self.slots.ask(url, &hosts.limited, visitor, now, |url| self.is_active(url));
-        match (admission.granted, admission.is_first) {
-            (true, is_first) => Ok(Look::Room { is_first }),
-            (false, true) => Ok(Look::Later),
-            (false, false) => Err(NostrError::no_room(url)),
-        }
-    }
+/// Whether a host could not be reached a moment ago.
+fn is_unreachable(unreachable: &LruCache<Host, Instant>, named: &Host) -> bool {
+    unreachable.peek(named).is_some_and(|at| at.elapsed() < DIAL_AGAIN_AFTER)
 }
 
-/// The answer to a visitor.
-pub(super) enum Look {
-    /// The relay is connected or being dialled.
-    Active(Box<Relay>),
-    /// There is a slot, so the relay may be dialled.
-    Room {
-        /// Whether it is the first relay of its asker.
-        is_first: bool,
-    },
-    /// There is no slot now, but there may be one soon.
-    Later,
+/// Adds a relay to the client or removes one. Neither waits for the network, and nobody else uses the
+/// client meanwhile. (Tokio's fairness could make it wait all the same.)
+fn at_once<T>(change: impl Future<Output = T>) -> Option<T> {
+    tokio::task::unconstrained(change).now_or_never()
 }
 
 fn is_active(relay: &Relay) -> bool {
@@ -427,43 +327,6 @@ mod tests {
         assert!(!relay.is_connected());
     }
 
-    /// The lock is fair, so thousands of further relays before it would hold up everybody's first.
-    #[tokio::test]
-    async fn few_further_relays_wait_to_be_dialled() {
-        let external = external();
-        let others = Arc::clone(&external.changing).lock_owned().await;
-        let mut visits = JoinSet::new();
-        for (number, url) in dead(3 * FURTHER_DIALS).await.into_iter().enumerate() {
-            let (external, visitor) = (external.clone(), Visitor { retries: true, ..visitor(number) });
-            visits.spawn(async move { external.visit_new(&url, visitor).await.unwrap_err().to_string() });
-        }
-        for _ in 0..2 * FURTHER_DIALS {
-            assert!(visits.join_next().await.unwrap().unwrap().contains(NO_ROOM));
-        }
-        assert_eq!(external.further.available_permits(), 0, "the others wait");
-        drop(others);
-        while let Some(visit) = visits.join_next().await {
-            visit.unwrap();
-        }
-        assert_eq!(external.further.available_permits(), FURTHER_DIALS);
-    }
-
-    #[tokio::test]
-    async fn a_visitor_without_a_slot_does_not_wait_for_others() {
-        let external = external();
-        // Nobody answers the handshake.
-        let (_listener, url) = listen().await;
-        let path = |number: usize| RelayUrl::parse(&format!("{url}/{number}")).unwrap();
-        for number in 0..MAX_PER_HOST {
-            let hosts = external.hosts(&path(number), false, false).await.unwrap();
-            assert!(external.dial(&path(number), &hosts, visitor(number)).await.unwrap().is_some());
-        }
-        let _others = external.changing.lock().await;
-        let again = Visitor { retries: true, ..visitor(100) };
-        let visited = tokio::time::timeout(CONNECT_TIMEOUT, external.visit_new(&path(100), again)).await;
-        assert!(matches!(&visited, Ok(Err(NostrError::Relay { reason, .. })) if reason == NO_ROOM), "{visited:?}");
-    }
-
     /// Whoever takes the slot of a relay that is being dialled says nothing about its host.
     #[tokio::test]
     async fn a_relay_whose_slot_was_taken_is_not_unreachable() {
@@ -480,7 +343,7 @@ mod tests {
         let later = Instant::now() + Duration::from_secs(1);
         let taken = external.known().slots.remove_idle(later, Duration::ZERO);
         assert_eq!(taken, std::slice::from_ref(&url));
-        external.leave(&url).await;
+        external.leave(&url);
         let visited = visit.await.unwrap();
         assert!(matches!(&visited, Err(NostrError::Relay { reason, .. }) if reason == NO_ROOM), "{visited:?}");
         assert!(external.hosts(&url, false, false).await.is_ok(), "it may be dialled at once");
@@ -507,7 +370,7 @@ mod tests {
         }
         let honest = url("honest".to_owned());
         let hosts = external.hosts(&honest, false, false).await.unwrap();
-        let dialled = external.dial(&honest, &hosts, visitor(200)).await.unwrap();
+        let dialled = external.admit(&honest, &hosts, visitor(200)).unwrap();
         assert!(dialled.is_some(), "another address has slots of its own");
     }
 }

@@ -121,8 +121,8 @@ impl Relays {
 
     /// Disconnects from external relays that were not used for a while, and forgets their rate
     /// limits.
-    pub(in crate::nostr) async fn leave_idle_external(&self) {
-        self.external.leave_idle().await;
+    pub(in crate::nostr) fn leave_idle_external(&self) {
+        self.external.leave_idle();
         self.throttle.forget_idle(Instant::now(), LINGER);
     }
 }
@@ -171,11 +171,18 @@ const REMEMBERED_FOR_ASKERS: usize = 10_000;
 
 /// The limits of all hosts.
 #[derive(Debug)]
-pub(in crate::nostr) struct Throttle {
-    limited: Mutex<HashMap<Host, RateLimit>>,
+pub(in crate::nostr) struct Throttle(Mutex<HostLimits>);
+
+#[derive(Debug)]
+struct HostLimits {
+    /// Hosts that limit our rate.
+    limited: HashMap<Host, RateLimit>,
     /// The events that hosts may still get on behalf of askers.
-    for_askers: Mutex<LruCache<(Asker, Host), TokenBucket>>,
-    pending: Mutex<AwaitedAnswers>,
+    for_askers: LruCache<(Asker, Host), TokenBucket>,
+    /// Hosts whose answers we await.
+    owed: HashMap<Host, Owed>,
+    /// Hosts that have answered.
+    answered: LruCache<Host, ()>,
 }
 
 /// A host that limits our rate.
@@ -185,13 +192,6 @@ struct RateLimit {
     /// When the next event may be sent.
     next: Instant,
     slowed_at: Instant,
-}
-
-/// Hosts whose answers we await, and hosts that have answered.
-#[derive(Debug)]
-struct AwaitedAnswers {
-    hosts: HashMap<Host, Owed>,
-    answered: LruCache<Host, ()>,
 }
 
 /// The answers that we await from one host.
@@ -247,17 +247,20 @@ pub(super) struct Delivery<'a> {
 
 impl Default for Throttle {
     fn default() -> Throttle {
-        let pending = AwaitedAnswers { hosts: HashMap::new(), answered: LruCache::new(REMEMBERED_ANSWERED) };
-        let for_askers = Mutex::new(LruCache::new(REMEMBERED_FOR_ASKERS));
-        Throttle { limited: Mutex::default(), for_askers, pending: Mutex::new(pending) }
+        Throttle(Mutex::new(HostLimits {
+            limited: HashMap::new(),
+            for_askers: LruCache::new(REMEMBERED_FOR_ASKERS),
+            owed: HashMap::new(),
+            answered: LruCache::new(REMEMBERED_ANSWERED),
+        }))
     }
 }
 
 impl Throttle {
     /// Reserves the next time at which an event may be sent; `None` if that is after `deadline`.
     pub(super) fn turn(&self, host: &Host, now: Instant, deadline: Instant) -> Option<Instant> {
-        let mut limited = self.limited();
-        let Some(limit) = limited.get_mut(host) else { return Some(now) };
+        let mut limits = self.lock();
+        let Some(limit) = limits.limited.get_mut(host) else { return Some(now) };
         let turn = limit.next.max(now);
         if turn > deadline {
             return None;
@@ -269,7 +272,7 @@ impl Throttle {
     /// Records that a host said `rate-limited`. Further refusals within the gap do not count: their
     /// events were sent earlier.
     pub(super) fn slow_down(&self, host: &Host, now: Instant) {
-        let mut limited = self.limited();
+        let limited = &mut self.lock().limited;
         let gap = match limited.get(host) {
             None => FIRST_GAP,
             Some(limit) if now.duration_since(limit.slowed_at) < limit.gap => return,
@@ -280,7 +283,7 @@ impl Throttle {
 
     /// Records that a host accepted an event: the gap becomes an eighth shorter.
     pub(super) fn speed_up(&self, host: &Host) {
-        let mut limited = self.limited();
+        let limited = &mut self.lock().limited;
         if let Some(limit) = limited.get_mut(host) {
             limit.gap = limit.gap * 7 / 8;
             if limit.gap < NO_GAP {
@@ -291,17 +294,16 @@ impl Throttle {
 
     /// Whether an external host may get another event on behalf of an asker now. Counts it.
     fn may_send_for(&self, asker: Asker, host: &Host, now: Instant) -> bool {
-        let mut for_askers = self.for_askers.lock().unwrap_or_else(PoisonError::into_inner);
         let full = || TokenBucket::full_at(now, 1, EVENTS_A_MINUTE);
-        for_askers.entry((asker, host.clone())).or_insert_with(full).try_take(now)
+        self.lock().for_askers.entry((asker, host.clone())).or_insert_with(full).try_take(now)
     }
 
     /// Starts a delivery if the host may get one now.
     pub(super) fn begin_delivery<'a>(&'a self, hosts: &'a Hosts, most: MostAtOnce, now: Instant) -> DeliveryStart<'a> {
-        let mut pending = self.pending();
-        let has_answered = pending.answered.get(&hosts.named).is_some();
+        let mut limits = self.lock();
+        let has_answered = limits.answered.get(&hosts.named).is_some();
         let new = Owed { deliveries: 0, since: now, is_suspect: false };
-        let owed = pending.hosts.entry(hosts.limited.clone()).or_insert(new);
+        let owed = limits.owed.entry(hosts.limited.clone()).or_insert(new);
         if owed.deliveries == 0 {
             owed.since = now;
         } else if owed.is_suspect || now.duration_since(owed.since) > SILENT_AFTER {
@@ -315,34 +317,31 @@ impl Throttle {
 
     /// Whether the host of this name answered the last time.
     pub(super) fn has_answered(&self, named: &Host) -> bool {
-        self.pending().answered.get(named).is_some()
+        self.lock().answered.get(named).is_some()
     }
 
     /// Forgets hosts that were idle for this long, because askers can list any number of hosts.
     pub(super) fn forget_idle(&self, now: Instant, idle: Duration) {
-        self.limited().retain(|_, limit| now < limit.next + idle);
-        self.pending().hosts.retain(|_, owed| owed.deliveries > 0 || now < owed.since + idle);
+        let mut limits = self.lock();
+        limits.limited.retain(|_, limit| now < limit.next + idle);
+        limits.owed.retain(|_, owed| owed.deliveries > 0 || now < owed.since + idle);
     }
 
-    fn pending(&self) -> MutexGuard<'_, AwaitedAnswers> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn limited(&self) -> MutexGuard<'_, HashMap<Host, RateLimit>> {
-        self.limited.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HostLimits> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Delivery<'_> {
     /// Records whether the host answered. An OK and a refusal are both answers.
     pub fn end(&self, answered: bool) {
-        let mut pending = self.throttle.pending();
+        let mut limits = self.throttle.lock();
         if answered {
-            pending.answered.insert(self.hosts.named.clone(), ());
+            limits.answered.insert(self.hosts.named.clone(), ());
         } else {
-            pending.answered.remove(&self.hosts.named);
+            limits.answered.remove(&self.hosts.named);
         }
-        if let Some(owed) = pending.hosts.get_mut(&self.hosts.limited) {
+        if let Some(owed) = limits.owed.get_mut(&self.hosts.limited) {
             owed.is_suspect = !answered;
             owed.since = Instant::now();
         }
@@ -351,11 +350,11 @@ impl Delivery<'_> {
 
 impl Drop for Delivery<'_> {
     fn drop(&mut self) {
-        let mut pending = self.throttle.pending();
-        if let Some(owed) = pending.hosts.get_mut(&self.hosts.limited) {
+        let all = &mut self.throttle.lock().owed;
+        if let Some(owed) = all.get_mut(&self.hosts.limited) {
             owed.deliveries -= 1;
             if owed.deliveries == 0 && !owed.is_suspect {
-                pending.hosts.remove(&self.hosts.limited);
+                all.remove(&self.hosts.limited);
             }
         }
     }
@@ -452,7 +451,10 @@ mod tests {
             begin(&throttle, host, now).unwrap().end(false);
         }
         let _delivery = begin(&throttle, &hosts[0], now);
-        let known = |throttle: &Throttle| (throttle.limited().len(), throttle.pending().hosts.len());
+        let known = |throttle: &Throttle| {
+            let limits = throttle.lock();
+            (limits.limited.len(), limits.owed.len())
+        };
         throttle.forget_idle(now + idle / 2, idle);
         assert_eq!(known(&throttle), (100, 100));
         throttle.forget_idle(now + idle * 2, idle);

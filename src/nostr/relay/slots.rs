@@ -50,28 +50,23 @@ const ANSWERED_LEAST_TIME: Duration = Duration::from_secs(3);
 const URGENT_TIME: Duration = Duration::from_secs(30);
 
 /// The answer to a request for a slot.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Admission {
-    /// Whether the relay has a slot now.
-    pub granted: bool,
-    /// Whether this is the first relay of an asker, which gets a slot within a second.
-    pub is_first: bool,
-    /// Relays that lose their slots to this one, or are disconnected already. The caller removes
-    /// them from the client.
-    pub leaving: Vec<RelayUrl>,
+#[derive(Debug)]
+pub(super) enum Admission<R> {
+    /// The relay has a slot, and this connection, which may still be being made.
+    Granted(R),
+    /// There is no slot now. The first relay of an asker gets one within a second.
+    Later,
+    /// There is no slot.
+    Refused,
 }
 
-impl Admission {
-    /// The answer for a relay that has a slot already.
-    const HAS_ONE: Admission = Admission { granted: true, is_first: false, leaving: Vec::new() };
-}
-
-/// All slots.
-#[derive(Debug, Default)]
-pub(super) struct Slots(HashMap<RelayUrl, ConnectionSlot>);
+/// All slots, each with its connection `R`.
+#[derive(Debug)]
+pub(super) struct Slots<R>(HashMap<RelayUrl, ConnectionSlot<R>>);
 
 #[derive(Debug)]
-struct ConnectionSlot {
+struct ConnectionSlot<R> {
+    relay: R,
     host: Host,
     asker: Asker,
     rank: Rank,
@@ -80,96 +75,83 @@ struct ConnectionSlot {
     answered: bool,
 }
 
-impl ConnectionSlot {
+impl<R> Default for Slots<R> {
+    fn default() -> Slots<R> {
+        Slots(HashMap::new())
+    }
+}
+
+impl<R> ConnectionSlot<R> {
     fn rank(&self, now: Instant) -> Rank {
-        if self.rank.is_urgent() && now >= self.used + URGENT_TIME { Rank::Further } else { self.rank }
+        let is_over = self.rank.is_urgent && now >= self.used + URGENT_TIME;
+        if is_over { Rank { is_first: false, is_urgent: false } } else { self.rank }
     }
 
     /// Whether this slot may be given to a connection of rank `by`.
     fn is_replaceable(&self, by: Rank, now: Instant) -> bool {
         let own = self.rank(now);
-        let since = match (by.cmp(&own), own) {
+        let since = match (by.cmp(&own), own.is_first) {
             _ if self.answered => self.used + ANSWERED_LEAST_TIME,
-            (Ordering::Greater, Rank::First) | (Ordering::Equal, _) if own != Rank::UrgentFirst => {
-                self.dialled + LEAST_TIME
-            }
-            (Ordering::Greater, _) => self.dialled,
-            (Ordering::Equal, _) => self.dialled + URGENT_LEAST_TIME,
-            (Ordering::Less, Rank::UrgentFirst) => return false,
+            (Ordering::Less, true) if own.is_urgent => return false,
             (Ordering::Less, _) => self.dialled + LONG_TIME,
+            (Ordering::Equal, true) if own.is_urgent => self.dialled + URGENT_LEAST_TIME,
+            (Ordering::Equal, _) | (Ordering::Greater, true) => self.dialled + LEAST_TIME,
+            (Ordering::Greater, false) => self.dialled,
         };
         now >= since
     }
 }
 
-impl Slots {
+impl<R: Clone> Slots<R> {
     /// Number of slots in use.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether a relay has a slot.
-    pub fn holds(&self, url: &RelayUrl) -> bool {
-        self.0.contains_key(url)
+    /// The connection of a relay that has a slot.
+    pub fn get(&self, url: &RelayUrl) -> Option<&R> {
+        self.0.get(url).map(|slot| &slot.relay)
     }
 
     /// Requests a slot. `host`: the host whose limits apply. `is_active`: whether a relay is
-    /// connected or being dialled; the slots of inactive relays are free.
+    /// connected or being dialled; the slots of inactive relays are free. `dial`: connects to the
+    /// relay, after it has left those that lose their slots to it or are inactive.
     pub fn admit(
         &mut self,
         url: &RelayUrl,
         host: &Host,
         visitor: Visitor,
         now: Instant,
-        is_active: impl Fn(&RelayUrl) -> bool,
-    ) -> Admission {
-        let rank = Rank::of(visitor, self.unanswered(visitor.asker).count());
-        if is_active(url)
-            && let Some(slot) = self.0.get_mut(url)
-        {
+        is_active: impl Fn(&R) -> bool,
+        dial: impl FnOnce(&[RelayUrl]) -> Option<R>,
+    ) -> Admission<R> {
+        let of_this_asker = self.unanswered(visitor.asker).filter(|own| *own != url).count();
+        let rank = Rank { is_first: !visitor.retries && of_this_asker == 0, is_urgent: visitor.urgent };
+        if let Some(slot) = self.0.get_mut(url).filter(|slot| is_active(&slot.relay)) {
             slot.rank = slot.rank(now).max(rank);
             slot.used = now;
-            return Admission::HAS_ONE;
+            return Admission::Granted(slot.relay.clone());
         }
-        let admission = self.ask(url, host, visitor, now, is_active);
-        if admission.granted {
-            let rank = Rank::of(visitor, self.unanswered(visitor.asker).filter(|own| *own != url).count());
-            admission.leaving.iter().for_each(|url| self.remove(url));
-            let (dialled, used, answered) = (now, now, false);
-            let slot = ConnectionSlot { host: host.clone(), asker: visitor.asker, rank, dialled, used, answered };
-            self.0.insert(url.clone(), slot);
-        }
-        admission
-    }
-
-    /// The answer that [`Slots::admit`] would give.
-    pub fn ask(
-        &self,
-        url: &RelayUrl,
-        host: &Host,
-        visitor: Visitor,
-        now: Instant,
-        is_active: impl Fn(&RelayUrl) -> bool,
-    ) -> Admission {
-        if self.holds(url) && is_active(url) {
-            return Admission::HAS_ONE;
-        }
-        let of_this_asker = self.unanswered(visitor.asker).filter(|own| *own != url).count();
-        let rank = Rank::of(visitor, of_this_asker);
-        // `is_active` is called once per relay, because a relay may disconnect between two calls.
-        // Every relay that loses its slot must be in `leaving`.
-        let mut leaving: Vec<&RelayUrl> = self.0.keys().filter(|url| !is_active(url)).collect();
-        let of_host = |slot: &ConnectionSlot| slot.host == *host;
-        let of_class = |slot: &ConnectionSlot| slot.rank(now).is_urgent() == visitor.urgent;
-        let any = |_: &ConnectionSlot| true;
+        let mut leaving: Vec<&RelayUrl> =
+            self.0.iter().filter(|(_, slot)| !is_active(&slot.relay)).map(|(url, _)| url).collect();
+        let of_host = |slot: &ConnectionSlot<R>| slot.host == *host;
+        let of_class = |slot: &ConnectionSlot<R>| slot.rank(now).is_urgent == visitor.urgent;
+        let any = |_: &ConnectionSlot<R>| true;
         let granted = (visitor.urgent || of_this_asker < MAX_PER_ASKER)
             && self.make_room(&of_host, MAX_PER_HOST, rank, now, &mut leaving)
             && self.make_room(&of_class, MAX_CONNECTIONS_OF_CLASS, rank, now, &mut leaving)
             && self.make_room(&any, MAX_CONNECTIONS, rank, now, &mut leaving);
-        let is_first = matches!(rank, Rank::First | Rank::UrgentFirst);
-        let leaving = if granted { leaving.into_iter().cloned().collect() } else { Vec::new() };
-        Admission { granted, is_first, leaving }
+        if !granted {
+            return if rank.is_first { Admission::Later } else { Admission::Refused };
+        }
+        let leaving: Vec<RelayUrl> = leaving.into_iter().cloned().collect();
+        leaving.iter().for_each(|url| self.remove(url));
+        let Some(relay) = dial(&leaving) else { return Admission::Refused };
+        let (host, asker) = (host.clone(), visitor.asker);
+        let slot = ConnectionSlot { relay: relay.clone(), host, asker, rank, dialled: now, used: now, answered: false };
+        self.0.insert(url.clone(), slot);
+        Admission::Granted(relay)
     }
 
     /// The relays that are visited for an asker and have not answered.
@@ -183,7 +165,7 @@ impl Slots {
     /// the longest unused. Returns whether there is room.
     fn make_room<'a>(
         &'a self,
-        which: &dyn Fn(&ConnectionSlot) -> bool,
+        which: &dyn Fn(&ConnectionSlot<R>) -> bool,
         most: usize,
         rank: Rank,
         now: Instant,
@@ -214,7 +196,7 @@ impl Slots {
 
     /// Removes and returns the relays that were unused for this long.
     pub fn remove_idle(&mut self, now: Instant, idle: Duration) -> Vec<RelayUrl> {
-        let is_idle = |slot: &ConnectionSlot| now.saturating_duration_since(slot.used) > idle;
+        let is_idle = |slot: &ConnectionSlot<R>| now.saturating_duration_since(slot.used) > idle;
         let urls: Vec<RelayUrl> = self.0.iter().filter(|(_, slot)| is_idle(slot)).map(|(url, _)| url.clone()).collect();
         urls.iter().for_each(|url| self.remove(url));
         urls
@@ -239,33 +221,11 @@ impl Visitor {
 
 /// The rank of a connection. Connections of a higher rank are kept first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Rank {
-    /// A connection to another relay of the asker, or for another attempt.
-    Further,
-    /// A further connection for an asker with a job.
-    UrgentFurther,
-    /// The first relay of the asker, at the first attempt.
-    First,
-    /// A first connection for an asker with a job.
-    UrgentFirst,
-}
-
-impl Rank {
-    /// The rank of a new connection. `others`: number of the asker's connections that have not
-    /// answered.
-    pub fn of(visitor: Visitor, others: usize) -> Rank {
-        match (visitor.retries || others > 0, visitor.urgent) {
-            (true, false) => Rank::Further,
-            (true, true) => Rank::UrgentFurther,
-            (false, false) => Rank::First,
-            (false, true) => Rank::UrgentFirst,
-        }
-    }
-
-    /// Whether the asker has a job.
-    pub fn is_urgent(self) -> bool {
-        matches!(self, Rank::UrgentFurther | Rank::UrgentFirst)
-    }
+struct Rank {
+    /// Whether it is to the first relay of its asker, at the first attempt.
+    is_first: bool,
+    /// Whether its asker has a job.
+    is_urgent: bool,
 }
 
 #[cfg(test)]
@@ -286,20 +246,24 @@ mod tests {
         Visitor { asker: asker(number), urgent, retries: false }
     }
 
-    fn admit(
-        slots: &mut Slots,
+    fn request(
+        slots: &mut Slots<RelayUrl>,
         url: &RelayUrl,
         visitor: Visitor,
         now: Instant,
         is_active: impl Fn(&RelayUrl) -> bool,
-    ) -> Admission {
-        slots.admit(url, &Host::from_url(url), visitor, now, is_active)
+    ) -> Admission<RelayUrl> {
+        slots.admit(url, &Host::from_url(url), visitor, now, is_active, |_| Some(url.clone()))
+    }
+
+    fn admit(slots: &mut Slots<RelayUrl>, url: &RelayUrl, visitor: Visitor, now: Instant) -> bool {
+        matches!(request(slots, url, visitor, now, |_| true), Admission::Granted(_))
     }
 
     #[test]
     fn a_host_and_an_asker_have_a_few_slots_each() {
         let (mut slots, now) = (Slots::default(), Instant::now());
-        let admitted = |slots: &mut Slots, host, path, who| admit(slots, &url(host, path), who, now, |_| true).granted;
+        let admitted = |slots: &mut Slots<RelayUrl>, host, path, who| admit(slots, &url(host, path), who, now);
         let of_one_host = (0..100).filter(|&path| admitted(&mut slots, 0, path, visitor(path, false))).count();
         assert_eq!(of_one_host, MAX_PER_HOST);
         let of_one_asker = (1..100).filter(|&host| admitted(&mut slots, host, 0, visitor(200, false))).count();
@@ -313,18 +277,18 @@ mod tests {
         let (mut slots, start) = (Slots::default(), Instant::now());
         for number in 0..10_000 {
             let now = start + Duration::from_millis(number as u64);
-            admit(&mut slots, &url(number, 0), visitor(number, false), now, |_| true);
+            admit(&mut slots, &url(number, 0), visitor(number, false), now);
             assert!(slots.len() <= MAX_CONNECTIONS_OF_CLASS);
         }
         let now = start + Duration::from_secs(11);
         let with_job: Vec<RelayUrl> = (20_000..20_000 + MAX_CONNECTIONS_OF_CLASS).map(|host| url(host, 0)).collect();
         for (number, url) in with_job.iter().enumerate() {
-            assert!(admit(&mut slots, url, visitor(number, true), now, |_| true).granted, "{number}");
+            assert!(admit(&mut slots, url, visitor(number, true), now), "{number}");
         }
         for number in 30_000..31_000 {
-            admit(&mut slots, &url(number, 0), visitor(number, false), now + Duration::from_secs(20), |_| true);
+            admit(&mut slots, &url(number, 0), visitor(number, false), now + Duration::from_secs(20));
         }
-        assert!(with_job.iter().all(|url| slots.holds(url)), "none of them is replaced while it is dialled");
+        assert!(with_job.iter().all(|url| slots.get(url).is_some()), "none of them is replaced while it is dialled");
         assert_eq!(slots.len(), MAX_CONNECTIONS);
     }
 
@@ -336,17 +300,17 @@ mod tests {
         for number in 0..3_000 {
             let now = start + Duration::from_millis(10 * number as u64);
             for address in 0..6 {
-                let granted = admit(&mut slots, &url(number, address), visitor(number, true), now, |_| true).granted;
+                let granted = admit(&mut slots, &url(number, address), visitor(number, true), now);
                 assert!(granted || address > 0, "{number}");
             }
             if number % 10 == 0 {
                 let url = url(number, 6);
-                assert!(admit(&mut slots, &url, visitor(10_000 + number, false), now, |_| true).granted, "{number}");
+                assert!(admit(&mut slots, &url, visitor(10_000 + number, false), now), "{number}");
                 firsts.push((url, now));
             }
             assert!(slots.len() <= MAX_CONNECTIONS);
             firsts.retain(|(url, dialled)| {
-                slots.holds(url) || {
+                slots.get(url).is_some() || {
                     assert!(now >= *dialled + LONG_TIME, "replaced after {:?}", now - *dialled);
                     false
                 }
@@ -363,21 +327,21 @@ mod tests {
             // Each asker lists six relays that say nothing, and is tried again 3 and 13 seconds
             // later.
             for address in 0..6 {
-                let granted = admit(&mut slots, &url(number, address), visitor(number, false), now, |_| true).granted;
+                let granted = admit(&mut slots, &url(number, address), visitor(number, false), now);
                 if address == 0 {
                     assert!(granted, "{number}");
                     firsts.push((url(number, 0), now));
                 }
             }
-            let further = admit(&mut slots, &url(number, 6), visitor(number, false), now, |_| true);
-            assert!(!further.granted && !further.is_first, "further relays ask once: they are many");
+            let further = request(&mut slots, &url(number, 6), visitor(number, false), now, |_| true);
+            assert!(matches!(further, Admission::Refused), "further relays ask once: they are many");
             for back in [600, 2_600] {
                 let Some(number) = usize::checked_sub(number, back) else { continue };
                 let again = Visitor { retries: true, ..visitor(number, false) };
-                (0..6).for_each(|address| _ = admit(&mut slots, &url(number, address), again, now, |_| true));
+                (0..6).for_each(|address| _ = admit(&mut slots, &url(number, address), again, now));
             }
             firsts.retain(|(url, dialled)| {
-                let is_kept = slots.holds(url);
+                let is_kept = slots.get(url).is_some();
                 assert!(is_kept || now >= *dialled + LEAST_TIME, "replaced after {:?}", now - *dialled);
                 is_kept
             });
@@ -385,38 +349,22 @@ mod tests {
     }
 
     #[test]
-    fn a_relay_that_disconnects_at_any_moment_leaves_with_its_slot() {
-        for moment in 0..8 {
-            let (mut slots, now) = (Slots::default(), Instant::now());
-            for host in 0..4 {
-                admit(&mut slots, &url(host, 0), visitor(host, false), now, |_| true);
-            }
-            let looks = std::cell::Cell::new(0);
-            let is_active = |known: &RelayUrl| {
-                looks.set(looks.get() + 1);
-                *known != url(0, 0) || looks.get() <= moment
-            };
-            let admission = admit(&mut slots, &url(9, 0), visitor(9, false), now, is_active);
-            assert_eq!(slots.holds(&url(0, 0)), !admission.leaving.contains(&url(0, 0)), "after {moment} looks");
-        }
-    }
-
-    #[test]
     fn an_unanswered_relay_is_replaced_before_one_that_answers() {
         let (mut slots, now) = (Slots::default(), Instant::now());
         let good = url(0, 0);
-        admit(&mut slots, &good, visitor(0, false), now, |_| true);
+        admit(&mut slots, &good, visitor(0, false), now);
         slots.answered(&good);
         for number in 1..2 * MAX_CONNECTIONS_OF_CLASS {
             let now = now + LEAST_TIME * number as u32;
-            assert!(admit(&mut slots, &url(number, 0), visitor(number, false), now, |_| true).granted, "{number}");
+            assert!(admit(&mut slots, &url(number, 0), visitor(number, false), now), "{number}");
         }
-        assert!(slots.holds(&good));
+        assert!(slots.get(&good).is_some());
         // The slot of a disconnected relay is free at once.
         let mut slots = Slots::default();
         for number in 0..2 * MAX_CONNECTIONS_OF_CLASS {
-            let gone = |known: &RelayUrl| *known == good;
-            assert!(admit(&mut slots, &url(number, 0), visitor(number, false), now, gone).granted, "{number}");
+            let only_this = |known: &RelayUrl| *known == good;
+            let admission = request(&mut slots, &url(number, 0), visitor(number, false), now, only_this);
+            assert!(matches!(admission, Admission::Granted(_)), "{number}");
         }
         assert_eq!(slots.len(), 2);
     }
