@@ -3,15 +3,20 @@
 //! All inbox relays are queried concurrently, beside the live stream, so that a silent relay does
 //! not delay the others. Each is queried page by page.
 
-use super::queue::{Arrival, ArrivedEvent, MAX_AGE};
+use super::InboxItem;
+use super::queue::{Arrival, MAX_AGE};
 use crate::backoff::Backoff;
 use crate::log_writer::LogLimit;
 use crate::nostr::relay::connections::Relays;
 use crate::nostr::relay::error::{NostrError, escape_for_log};
 use crate::nostr::relay::query::Fetched;
 use crate::vault::GIFT_WRAPS;
-use nostr_sdk::{Filter, Kind, RelayUrl, Timestamp};
+use futures_util::FutureExt;
+use futures_util::future::join_all;
+use futures_util::stream::{Stream, poll_fn};
+use nostr_sdk::{Event, Filter, Kind, RelayUrl, Timestamp};
 use std::collections::{HashMap, HashSet};
+use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -44,31 +49,35 @@ static IGNORES_UNTIL: LogLimit = LogLimit::new();
 /// Starts backfills and runs one at a time.
 pub(super) struct Backfill {
     schedule: Schedule,
-    running: Option<BackfillRun>,
+    /// The backfill under way. It ends with the inbox.
+    running: JoinSet<()>,
+    /// Fetched events. The next page waits until these are processed.
+    fetched: mpsc::Sender<InboxItem<Box<Event>>>,
     /// Where to go on at relays that had more than [`MAX_PAGES`].
     rest: HashMap<RelayUrl, Timestamp>,
     /// When the first of the latest incomplete backfills began.
     incomplete_since: Option<u64>,
 }
 
-/// A backfill under way.
-struct BackfillRun {
-    /// When the backfill began, in Unix seconds by the bot's clock.
+/// The result of a backfill.
+pub(super) struct BackfillEnd {
+    /// When it began, in Unix seconds by the bot's clock.
     began: u64,
-    /// Fetched events. The next page waits until these are processed.
-    events: mpsc::Receiver<ArrivedEvent>,
-    fetching: JoinSet<(RelayUrl, Result<Option<Timestamp>, NostrError>)>,
+    relays: Vec<(RelayUrl, Result<Option<Timestamp>, NostrError>)>,
 }
 
 impl Backfill {
-    /// The first backfill is due at once.
-    pub fn new() -> Backfill {
-        Backfill {
+    /// The first backfill is due at once. Also returns the stream of what backfills fetch.
+    pub fn new() -> (Backfill, impl Stream<Item = InboxItem<Box<Event>>>) {
+        let (fetched, mut events) = mpsc::channel(1);
+        let backfill = Backfill {
             schedule: Schedule::new(Instant::now()),
-            running: None,
+            running: JoinSet::new(),
+            fetched,
             rest: HashMap::new(),
             incomplete_since: None,
-        }
+        };
+        (backfill, poll_fn(move |context| events.poll_recv(context)))
     }
 
     /// Makes the next backfill due after this pause, because events may have been missed.
@@ -83,55 +92,53 @@ impl Backfill {
 
     /// Whether to start a backfill now.
     pub fn is_due(&self) -> bool {
-        self.running.is_none() && self.schedule.is_due(Instant::now())
+        self.running.is_empty() && self.schedule.is_due(Instant::now())
     }
 
     /// Fetches all wraps since `since` from every inbox relay, and where the last backfill did not
     /// come to the end, only the rest. `began`: now, by the bot's clock.
     pub fn start(&mut self, relays: &Relays, since: Timestamp, began: u64) {
-        let mut fetching = JoinSet::new();
-        let (fetched, events) = mpsc::channel(1);
-        for url in relays.ours(|relay| relay.inbox) {
-            let (relays, fetched) = (relays.clone(), fetched.clone());
-            let until = self.rest.get(&url).copied();
-            fetching.spawn(async move {
-                let ended = fetch_all(&relays, &url, since, until, &fetched).await;
-                (url, ended)
-            });
-        }
+        let fetching: Vec<_> = relays
+            .ours(|relay| relay.inbox)
+            .into_iter()
+            .map(|url| {
+                let (relays, fetched) = (relays.clone(), self.fetched.clone());
+                let until = self.rest.get(&url).copied();
+                async move {
+                    let ended = AssertUnwindSafe(fetch_all(&relays, &url, since, until, &fetched)).catch_unwind().await;
+                    let ended = ended.unwrap_or_else(|_| Err(NostrError::silent(&url)));
+                    (url, ended)
+                }
+            })
+            .collect();
+        let fetched = self.fetched.clone();
         self.schedule.began(Instant::now());
-        self.running = Some(BackfillRun { began, events, fetching });
-    }
-
-    /// The next event of the backfill under way, `None` at its end. Never returns while there is
-    /// none. Cancel-safe.
-    pub async fn next(&mut self) -> Option<ArrivedEvent> {
-        match &mut self.running {
-            Some(running) => running.events.recv().await,
-            None => std::future::pending().await,
-        }
+        self.running.spawn(async move {
+            let end = BackfillEnd { began, relays: join_all(fetching).await };
+            // An error means that the inbox has ended.
+            let _ = fetched.send(InboxItem::BackfillEnd(end)).await;
+        });
     }
 
     /// Ends the backfill after its last event. Returns the time up to which nothing is missing: when
     /// it began, or the first of the incomplete ones before it. Returns `None` if an inbox relay did
     /// not answer, because it may have events that the others lack; if one has more than it may send
     /// at once; or if something was missed meanwhile.
-    pub async fn end(&mut self) -> Option<u64> {
-        let mut running = self.running.take()?;
+    pub fn end(&mut self, BackfillEnd { began, relays }: BackfillEnd) -> Option<u64> {
+        self.running.detach_all();
         let mut complete = true;
-        while let Some(ended) = running.fetching.join_next().await {
+        for (url, ended) in relays {
             match ended {
-                Ok((url, Ok(None))) => {
+                Ok(None) => {
                     self.rest.remove(&url);
                     continue;
                 }
-                Ok((url, Ok(Some(until)))) => _ = self.rest.insert(url, until),
-                Ok((_, Err(error))) => tracing::debug!(%error, "a backfill is incomplete"),
-                Err(error) => tracing::error!(%error, "fetching from a relay panicked"),
+                Ok(Some(until)) => _ = self.rest.insert(url, until),
+                Err(error) => tracing::debug!(%error, "a backfill is incomplete"),
             }
             complete = false;
         }
-        let since = *self.incomplete_since.get_or_insert(running.began);
+        let since = *self.incomplete_since.get_or_insert(began);
         let is_complete = self.schedule.ended(complete, Instant::now());
         if is_complete {
             self.incomplete_since = None;
@@ -223,7 +230,7 @@ async fn fetch_all(
     url: &RelayUrl,
     since: Timestamp,
     mut until: Option<Timestamp>,
-    out: &mpsc::Sender<ArrivedEvent>,
+    out: &mpsc::Sender<InboxItem<Box<Event>>>,
 ) -> Result<Option<Timestamp>, NostrError> {
     let mut ids = HashSet::new();
     let mut full_second: Option<Timestamp> = None;
@@ -241,7 +248,7 @@ async fn fetch_all(
         for event in page {
             if ids.insert(event.id) {
                 let arrival = Arrival { id: event.id.to_bytes(), message: event, relay: url.clone() };
-                if out.send(arrival).await.is_err() {
+                if out.send(InboxItem::Message(arrival)).await.is_err() {
                     // The backfill was abandoned.
                     return Ok(None);
                 }
@@ -298,22 +305,20 @@ mod tests {
         relays.disconnect().await;
     }
 
-    #[tokio::test]
-    async fn a_backfill_goes_on_where_the_last_one_had_to_stop_and_the_cursor_waits_for_it() {
+    #[test]
+    fn a_backfill_goes_on_where_the_last_one_had_to_stop_and_the_cursor_waits_for_it() {
         let url = RelayUrl::parse("wss://relay.example").unwrap();
-        let mut backfill = Backfill::new();
-        let mut run = async |began, ended: Result<Option<u64>, NostrError>| {
-            let mut fetching = JoinSet::new();
-            let (ended, url) = (ended.map(|until| until.map(Timestamp::from)), url.clone());
-            fetching.spawn(async move { (url, ended) });
-            backfill.running = Some(BackfillRun { began, events: mpsc::channel(1).1, fetching });
-            (backfill.end().await, backfill.rest.values().next().map(Timestamp::as_secs))
+        let (mut backfill, _fetched) = Backfill::new();
+        let mut run = |began, ended: Result<Option<u64>, NostrError>| {
+            let ended = ended.map(|until| until.map(Timestamp::from));
+            let until = backfill.end(BackfillEnd { began, relays: vec![(url.clone(), ended)] });
+            (until, backfill.rest.values().next().map(Timestamp::as_secs))
         };
-        assert_eq!(run(100, Ok(Some(70))).await, (None, Some(70)));
-        assert_eq!(run(200, Err(NostrError::silent(&url))).await, (None, Some(70)));
-        assert_eq!(run(300, Ok(Some(40))).await, (None, Some(40)));
-        assert_eq!(run(400, Ok(None)).await, (Some(100), None), "nothing is missing up to the first of them");
-        assert_eq!(run(500, Ok(None)).await, (Some(500), None));
+        assert_eq!(run(100, Ok(Some(70))), (None, Some(70)));
+        assert_eq!(run(200, Err(NostrError::silent(&url))), (None, Some(70)));
+        assert_eq!(run(300, Ok(Some(40))), (None, Some(40)));
+        assert_eq!(run(400, Ok(None)), (Some(100), None), "nothing is missing up to the first of them");
+        assert_eq!(run(500, Ok(None)), (Some(500), None));
     }
 
     /// Runs a backfill that begins at `at` and ends at once. Returns the seconds until the next is

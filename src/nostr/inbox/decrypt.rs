@@ -4,23 +4,26 @@
 //! Anybody can claim to be anybody, so lookups and memory are bounded. A claim that finds no room
 //! is left to a backfill.
 
-use super::queue::{Arrival, ArrivedEvent};
+use super::InboxItem;
+use super::queue::Arrival;
 use super::seen::SeenIds;
 use crate::clock::Clock;
+use crate::config::Limits;
 use crate::fault;
-use crate::nostr::relay::connections::Relays;
+use crate::nostr::relay::connections::{Relays, wait_until};
 use crate::nostr::relay::published::EncryptionKeys;
+use crate::token_bucket::TokenBucket;
 use crate::vault::{Claim, Opened, Rumor, UnwrapError, Vault, VerifiedEvent};
-use futures_util::StreamExt;
-use futures_util::stream::FuturesOrdered;
-use std::collections::{HashMap, VecDeque};
+use futures_util::stream::{self, Stream, StreamExt};
+use nostr_sdk::Event;
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, mpsc};
-use tokio::task::{Id, JoinHandle, JoinSet};
+use tokio::task::{Id, JoinSet};
 
-/// The most events in a batch, and so the most that wait for the next one.
+/// The most events in a batch.
 const MAX_BATCH: usize = 16;
 /// The most batches processed at once.
 const MAX_BATCHES: usize = 8;
@@ -39,76 +42,54 @@ pub(super) enum Outcome {
     Forged,
 }
 
-/// Events being verified and decrypted, in batches. Those that arrive while no further batch may
-/// start share the next one, so that the vault gets them in one call.
-pub(super) struct Decryptions {
+/// Verifies and decrypts events at the rate of `limits`, in order of arrival. At most one batch per
+/// core is processed at a time, and never more than [`MAX_BATCHES`]. Events that arrive meanwhile
+/// share the next one, so that the vault gets them in one call.
+pub(super) fn open(
+    events: impl Stream<Item = InboxItem<Box<Event>>>,
+    limits: Limits,
     vault: Vault,
-    /// Events for the next batch.
-    waiting: Vec<ArrivedEvent>,
-    batches: FuturesOrdered<JoinHandle<Vec<Arrival<Outcome>>>>,
-    /// The most batches in progress.
-    most: usize,
-    /// Processed events that were not taken yet.
-    done: VecDeque<Arrival<Outcome>>,
-}
-
-impl Decryptions {
-    /// Decrypts with the key in `vault`. At most one batch per core is processed at a time, and
-    /// never more than [`MAX_BATCHES`].
-    pub fn new(vault: Vault) -> Decryptions {
-        let most = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_BATCHES);
-        Decryptions { vault, waiting: Vec::new(), batches: FuturesOrdered::new(), most, done: VecDeque::new() }
-    }
-
-    /// Whether another event may be added.
-    pub fn has_room(&self) -> bool {
-        self.waiting.len() < MAX_BATCH
-    }
-
-    /// Adds an event.
-    pub fn add(&mut self, arrival: ArrivedEvent) {
-        self.waiting.push(arrival);
-        self.start();
-    }
-
-    /// The next processed event in order of arrival; `None` if none is being processed.
-    /// Cancel-safe.
-    pub async fn next(&mut self) -> Option<Arrival<Outcome>> {
-        loop {
-            if let Some(decrypted) = self.done.pop_front() {
-                return Some(decrypted);
-            }
-            match self.batches.next().await? {
-                Ok(batch) => self.done.extend(batch),
-                Err(error) => tracing::error!(%error, "wraps are ignored"),
-            }
-            self.start();
+) -> impl Stream<Item = InboxItem<Outcome>> {
+    let mut bucket = TokenBucket::new(limits.wraps_per_second, limits.wraps_burst);
+    let limited = events.then(move |item| {
+        let now = Instant::now();
+        let turn = if matches!(item, InboxItem::Message(_)) { now + bucket.take(now) } else { now };
+        async move {
+            fault::before("receive");
+            wait_until(turn).await;
+            fault::after("receive");
+            item
         }
-    }
-
-    /// Starts a batch with the waiting events, if another batch may run.
-    fn start(&mut self) {
-        if self.batches.len() < self.most && !self.waiting.is_empty() {
-            let (vault, batch) = (self.vault.clone(), std::mem::take(&mut self.waiting));
-            // The vault may be another process, so this call blocks.
-            self.batches.push_back(tokio::task::spawn_blocking(move || decrypt(&vault, batch)));
-        }
-    }
+    });
+    let batches = limited.ready_chunks(MAX_BATCH).map(move |batch| {
+        let vault = vault.clone();
+        // The vault may be another process, so this call blocks.
+        tokio::task::spawn_blocking(move || decrypt(&vault, batch))
+    });
+    let most = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_BATCHES);
+    // An error means that the bot is stopping.
+    batches.buffered(most).flat_map(|batch| stream::iter(batch.unwrap_or_default()))
 }
 
 /// Verifies events and opens the genuine ones.
-fn decrypt(vault: &Vault, batch: Vec<ArrivedEvent>) -> Vec<Arrival<Outcome>> {
-    let (mut decrypted, mut genuine) = (Vec::new(), Vec::new());
-    for arrival in batch {
-        let (event, arrival) = arrival.take();
-        let event = VerifiedEvent::check(*event);
-        decrypted.push(arrival.with(if event.is_some() { Outcome::Ignored } else { Outcome::Forged }));
-        genuine.extend(event);
-    }
-    let to_open = decrypted.iter_mut().filter(|arrival| matches!(arrival.message, Outcome::Ignored));
-    for (arrival, outcome) in to_open.zip(open_all(vault, &genuine)) {
-        arrival.message = outcome;
-    }
+fn decrypt(vault: &Vault, batch: Vec<InboxItem<Box<Event>>>) -> Vec<InboxItem<Outcome>> {
+    let mut genuine = Vec::new();
+    let mut verify = |item| match item {
+        InboxItem::BackfillEnd(end) => InboxItem::BackfillEnd(end),
+        InboxItem::Message(arrival) => {
+            let (event, arrival): (Box<Event>, _) = arrival.take();
+            let event = catch_unwind(|| VerifiedEvent::check(*event)).ok().flatten();
+            let outcome = if event.is_some() { Outcome::Ignored } else { Outcome::Forged };
+            genuine.extend(event);
+            InboxItem::Message(arrival.with(outcome))
+        }
+    };
+    let mut decrypted: Vec<InboxItem<Outcome>> = batch.into_iter().map(&mut verify).collect();
+    let to_open = decrypted.iter_mut().filter_map(|item| match item {
+        InboxItem::Message(Arrival { message: outcome @ Outcome::Ignored, .. }) => Some(outcome),
+        _ => None,
+    });
+    to_open.zip(open_all(vault, &genuine)).for_each(|(outcome, opened)| *outcome = opened);
     decrypted
 }
 
@@ -231,47 +212,58 @@ impl ClaimLookups {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nostr_sdk::{Event, EventBuilder, Keys, Kind, RelayUrl, Tag};
+    use crate::config::Config;
+    use futures_util::{FutureExt, future};
+    use nostr_sdk::{EventBuilder, Keys, Kind, RelayUrl, Tag};
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
-    fn arrived(event: Event, relay: &RelayUrl) -> ArrivedEvent {
-        Arrival { id: event.id.to_bytes(), message: Box::new(event), relay: relay.clone() }
+    fn arrived(event: Event) -> InboxItem<Box<Event>> {
+        let relay = RelayUrl::parse("wss://relay.example").unwrap();
+        InboxItem::Message(Arrival { id: event.id.to_bytes(), message: Box::new(event), relay })
+    }
+
+    /// A wrap that cannot be decrypted.
+    fn junk(vault: &Vault, text: &str) -> Event {
+        let junk = EventBuilder::new(Kind::GiftWrap, text).tag(Tag::public_key(vault.public_key()));
+        junk.sign_with_keys(&Keys::generate()).unwrap()
+    }
+
+    fn limits() -> Limits {
+        Config::embedded_default().unwrap().limits
+    }
+
+    async fn outcomes(vault: Vault, events: Vec<Event>) -> Vec<Arrival<Outcome>> {
+        let opened = open(stream::iter(events.into_iter().map(arrived)), limits(), vault);
+        let message = |item| future::ready(if let InboxItem::Message(arrival) = item { Some(arrival) } else { None });
+        opened.filter_map(message).collect().await
     }
 
     #[tokio::test]
     async fn a_forged_event_is_told_from_an_undecryptable_one() {
         let vault = Vault::without_identity().unwrap();
-        let (url, us) = (RelayUrl::parse("wss://relay.example").unwrap(), Tag::public_key(vault.public_key()));
-        let junk = EventBuilder::new(Kind::GiftWrap, "junk").tag(us).sign_with_keys(&Keys::generate()).unwrap();
+        let junk = junk(&vault, "junk");
         let mut forged = junk.clone();
         forged.content = "other junk under the same id".to_owned();
-        let mut decryptions = Decryptions::new(vault);
-        for event in [junk, forged] {
-            decryptions.add(arrived(event, &url));
-        }
-        assert!(matches!(decryptions.next().await.unwrap().message, Outcome::Ignored));
-        assert!(matches!(decryptions.next().await.unwrap().message, Outcome::Forged));
-        assert!(decryptions.next().await.is_none());
+        let outcomes = outcomes(vault, vec![junk, forged]).await;
+        assert!(matches!(outcomes[0].message, Outcome::Ignored) && matches!(outcomes[1].message, Outcome::Forged));
+        assert_eq!(outcomes.len(), 2);
     }
 
     #[tokio::test]
-    async fn events_wait_for_a_batch_in_bounded_number_and_come_out_in_order() {
+    async fn events_come_out_in_order_and_few_are_processed_at_once() {
         let vault = Vault::without_identity().unwrap();
-        let (url, us) = (RelayUrl::parse("wss://relay.example").unwrap(), Tag::public_key(vault.public_key()));
-        let mut decryptions = Decryptions::new(vault);
-        let (mut added, mut most) = (Vec::new(), 0);
-        while decryptions.has_room() {
-            let event = EventBuilder::new(Kind::GiftWrap, added.len().to_string()).tag(us.clone());
-            let event = event.sign_with_keys(&Keys::generate()).unwrap();
-            added.push(event.id.to_bytes());
-            decryptions.add(arrived(event, &url));
-            most = most.max(decryptions.batches.len());
-        }
-        // `next` was not called, so no batch has ended and each has one event.
-        assert_eq!((most, added.len()), (decryptions.most, decryptions.most + MAX_BATCH));
-        let mut ended = Vec::new();
-        while let Some(decrypted) = decryptions.next().await {
-            ended.push(decrypted.id);
-        }
-        assert_eq!(ended, added);
+        let events: Vec<Event> = (0..3 * MAX_BATCH).map(|number| junk(&vault, &number.to_string())).collect();
+        let ids: Vec<[u8; 32]> = events.iter().map(|event| event.id.to_bytes()).collect();
+        let opened: Vec<[u8; 32]> = outcomes(vault.clone(), events.clone()).await.iter().map(|one| one.id).collect();
+        assert_eq!(opened, ids);
+        let taken = AtomicUsize::new(0);
+        let endless = stream::repeat_with(|| {
+            taken.fetch_add(1, Ordering::Relaxed);
+            arrived(events[0].clone())
+        });
+        let mut opened = std::pin::pin!(open(endless, limits(), vault));
+        // One poll fills all places.
+        let _ = opened.next().now_or_never();
+        assert!(taken.load(Ordering::Relaxed) <= MAX_BATCH * MAX_BATCHES);
     }
 }

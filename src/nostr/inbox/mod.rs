@@ -16,7 +16,7 @@ pub use queue::Arrival;
 pub use seen::SeenIds;
 pub use subscription::{Awaited, Watchdog};
 
-use super::relay::connections::{Relays, wait_until};
+use super::relay::connections::Relays;
 use super::relay::published::EncryptionKeys;
 use crate::clock::Clock;
 use crate::config::Limits;
@@ -24,15 +24,16 @@ use crate::fault;
 use crate::job::Asker;
 use crate::ledger::Ledger;
 use crate::shutdown::Shutdown;
-use crate::token_bucket::TokenBucket;
 use crate::vault::{Claim, Vault};
-use backfill::Backfill;
-use decrypt::{ClaimLookups, Decryptions, Outcome};
+use backfill::{Backfill, BackfillEnd};
+use decrypt::{ClaimLookups, Outcome};
+use futures_util::{StreamExt, future, stream};
 use nostr_sdk::{EventId, Filter};
-use queue::{ArrivedEvent, Entrance, EventQueue, Source, is_acceptable, is_answerable};
+use queue::{Entrance, Source, is_acceptable, is_answerable};
 use seen::Unanswered;
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use subscription::InboxSubscription;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::{JoinError, JoinSet};
@@ -65,12 +66,15 @@ pub struct Inbox {
     pub resubscribe: Arc<Notify>,
 }
 
+/// What passes through the inbox, in order.
+enum InboxItem<T> {
+    Message(Arrival<T>),
+    /// Every event of a backfill passed.
+    BackfillEnd(BackfillEnd),
+}
+
 /// The parts of a running inbox.
 struct InboxState {
-    queue: EventQueue,
-    seen: SeenIds,
-    bucket: TokenBucket,
-    decryptions: Decryptions,
     claims: ClaimLookups,
     backfill: Backfill,
     subscription: InboxSubscription,
@@ -80,9 +84,9 @@ struct InboxState {
 impl InboxState {
     /// Leaves a message that the vault did not open to a backfill after a pause, if it may be tried
     /// again.
-    fn fetch_again(&mut self, id: [u8; 32]) {
+    fn fetch_again(&mut self, id: [u8; 32], seen: &SeenIds) {
         if let Some(pause) = self.unanswered.pause(id) {
-            self.seen.forget(&id);
+            seen.forget(&id);
             self.backfill.missed(pause);
         } else {
             let event = EventId::from_byte_array(id);
@@ -104,11 +108,12 @@ impl Inbox {
 
     async fn receive(&self, out: &mpsc::Sender<Arrival>) {
         let relays = self.relays.ours(|relay| relay.inbox);
-        let (queue, seen, closed) = (EventQueue::default(), self.seen.clone(), Arc::new(Notify::new()));
+        let (bot, seen, closed) = (self.relays.bot(), self.seen.clone(), Arc::new(Notify::new()));
         seen.clear();
+        let (queue, live) = queue::event_queue();
         let entrance = Entrance {
-            queue: queue.clone(),
-            source: Source { bot: self.relays.bot(), relays, subscription: SUBSCRIPTION },
+            queue,
+            source: Source { bot, relays, subscription: SUBSCRIPTION },
             awaited: self.awaited.clone(),
             seen: seen.clone(),
             closed: Arc::clone(&closed),
@@ -117,11 +122,16 @@ impl Inbox {
         let notifications = self.relays.notifications();
         let mut draining = JoinSet::new();
         draining.spawn(entrance.drain(notifications));
+        let (backfill, stored) = Backfill::new();
+        // A backfill also fetches copies of events that came before.
+        let stored = stored.filter(move |item| {
+            future::ready(match item {
+                InboxItem::Message(arrival) => is_acceptable(&arrival.message, &bot) && seen.insert(arrival.id),
+                InboxItem::BackfillEnd(_) => true,
+            })
+        });
+        let mut opened = pin!(decrypt::open(stream::select(live, stored), self.limits.clone(), self.vault.clone()));
         let mut parts = InboxState {
-            queue,
-            seen,
-            bucket: TokenBucket::new(self.limits.wraps_per_second, self.limits.wraps_burst),
-            decryptions: Decryptions::new(self.vault.clone()),
             claims: ClaimLookups::new(
                 self.relays.clone(),
                 Arc::clone(&self.encryption_keys),
@@ -129,7 +139,7 @@ impl Inbox {
                 self.clock.clone(),
                 self.seen.clone(),
             ),
-            backfill: Backfill::new(),
+            backfill,
             subscription: InboxSubscription::new(self.relays.clone(), SUBSCRIPTION),
             unanswered: Unanswered::default(),
         };
@@ -146,16 +156,10 @@ impl Inbox {
                     parts.backfill.missed(Duration::ZERO);
                 }
                 _ = checks.tick() => self.check_connections(&mut parts).await,
-                Some(decrypted) = parts.decryptions.next() => self.forward(&mut parts, decrypted, out).await,
                 ended = draining.join_next() => return end_of(ended),
-                next = next(&parts.queue, &mut parts.backfill), if parts.decryptions.has_room() => match next {
-                    InboxEvent::Live(arrival) => self.decrypt(&mut parts, arrival).await,
-                    InboxEvent::Stored(arrival) => {
-                        if is_acceptable(&arrival.message, &self.relays.bot()) && parts.seen.insert(arrival.id) {
-                            self.decrypt(&mut parts, arrival).await;
-                        }
-                    }
-                    InboxEvent::BackfillEnd => self.end_backfill(&mut parts, out).await,
+                Some(item) = opened.next() => match item {
+                    InboxItem::Message(opened) => self.forward(&mut parts, opened, out).await,
+                    InboxItem::BackfillEnd(end) => self.end_backfill(&mut parts, end),
                 },
             }
         }
@@ -184,13 +188,10 @@ impl Inbox {
         })
     }
 
-    /// Forwards the rest of a backfill. Then records the last contact, if nothing was missed: after a
-    /// crash, messages whose authors are still being looked up are fetched again.
-    async fn end_backfill(&self, parts: &mut InboxState, out: &mpsc::Sender<Arrival>) {
-        while let Some(decrypted) = parts.decryptions.next().await {
-            self.forward(parts, decrypted, out).await;
-        }
-        let Some(began) = parts.backfill.end().await else { return };
+    /// Records the last contact after a backfill, if nothing was missed: after a crash, messages whose
+    /// authors are still being looked up are fetched again.
+    fn end_backfill(&self, parts: &mut InboxState, end: BackfillEnd) {
+        let Some(began) = parts.backfill.end(end) else { return };
         parts.subscription.works();
         let contact = parts.claims.oldest().map_or(began, |lookup| lookup.min(began));
         fault::before("movecursor");
@@ -198,15 +199,6 @@ impl Inbox {
             tracing::warn!(%error, "the last contact could not be recorded");
         }
         fault::after("movecursor");
-    }
-
-    /// Starts to decrypt an event.
-    async fn decrypt(&self, parts: &mut InboxState, arrival: ArrivedEvent) {
-        fault::before("receive");
-        let now = Instant::now();
-        wait_until(now + parts.bucket.take(now)).await;
-        fault::after("receive");
-        parts.decryptions.add(arrival);
     }
 
     /// Forwards a message; a claim waits for its author to be looked up. The ledger detects
@@ -223,9 +215,9 @@ impl Inbox {
             }
             Outcome::Claim(claim) => self.look_up_author(parts, arrival.with(claim), out),
             Outcome::Ignored => {}
-            Outcome::Unanswered => parts.fetch_again(arrival.id),
+            Outcome::Unanswered => parts.fetch_again(arrival.id, &self.seen),
             Outcome::Forged => {
-                if parts.seen.forget(&arrival.id) {
+                if self.seen.forget(&arrival.id) {
                     // The genuine event may have been skipped as a copy. A backfill brings it.
                     parts.backfill.missed(Duration::ZERO);
                 }
@@ -243,7 +235,7 @@ impl Inbox {
             return;
         }
         if !parts.claims.begin(claimed, out) {
-            parts.seen.give_back(&id);
+            self.seen.give_back(&id);
         }
     }
 }
@@ -255,22 +247,5 @@ fn end_of(draining: Option<Result<(), JoinError>>) {
         && error.is_panic()
     {
         std::panic::resume_unwind(error.into_panic());
-    }
-}
-
-/// The next input.
-enum InboxEvent {
-    /// An event of the subscription.
-    Live(ArrivedEvent),
-    /// An event that a backfill fetched. It may be a copy of one that came before.
-    Stored(ArrivedEvent),
-    BackfillEnd,
-}
-
-/// Live and backfilled wraps, chosen at random.
-async fn next(queue: &EventQueue, backfill: &mut Backfill) -> InboxEvent {
-    tokio::select! {
-        arrival = queue.next() => InboxEvent::Live(arrival),
-        fetched = backfill.next() => fetched.map_or(InboxEvent::BackfillEnd, InboxEvent::Stored),
     }
 }

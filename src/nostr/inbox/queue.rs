@@ -2,15 +2,16 @@
 //! relays send for our subscription, of a fitting kind and size. Events that do not fit into the queue
 //! are left to a backfill.
 
+use super::InboxItem;
 use super::seen::SeenIds;
 use super::subscription::Awaited;
 use crate::fault;
 use crate::nostr::relay::reports::RelayReports;
 use crate::vault::{GIFT_WRAPS, Rumor};
+use futures_util::stream::{Stream, StreamExt, poll_fn};
 use nostr_sdk::{Event, Kind, PublicKey, RelayMessage, RelayPoolNotification, RelayUrl, SubscriptionId};
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::{Notify, broadcast};
+use std::sync::Arc;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, broadcast, mpsc};
 
 /// The most events that wait.
 const MAX_WAITING: usize = 4096;
@@ -22,53 +23,26 @@ const BYTES_AN_EVENT: usize = 2048;
 /// An event that was not verified yet.
 pub(super) type ArrivedEvent = Arrival<Box<Event>>;
 
-/// The waiting events, oldest first. Cheap to clone; clones share them.
-#[derive(Clone, Debug, Default)]
+/// The way into the queue.
 pub(super) struct EventQueue {
-    waiting: Arc<Mutex<WaitingEvents>>,
-    filled: Arc<Notify>,
+    waiting: mpsc::Sender<(ArrivedEvent, OwnedSemaphorePermit)>,
+    /// The bytes that are left.
+    room: Arc<Semaphore>,
 }
 
-#[derive(Debug, Default)]
-struct WaitingEvents {
-    events: VecDeque<ArrivedEvent>,
-    bytes: usize,
+/// A queue, and the stream of the waiting events, oldest first.
+pub(super) fn event_queue() -> (EventQueue, impl Stream<Item = InboxItem<Box<Event>>>) {
+    let (waiting, mut events) = mpsc::channel(MAX_WAITING);
+    let next = poll_fn(move |context| events.poll_recv(context));
+    let room = Arc::new(Semaphore::new(WAITING_BYTES));
+    (EventQueue { waiting, room }, next.map(|(arrival, _room)| InboxItem::Message(arrival)))
 }
 
 impl EventQueue {
     /// Adds an event. Returns `false` if there is no room.
     pub fn push(&self, arrival: ArrivedEvent) -> bool {
-        let mut waiting = self.lock();
-        let bytes = waiting.bytes + size(&arrival);
-        if waiting.events.len() == MAX_WAITING || bytes > WAITING_BYTES {
-            return false;
-        }
-        waiting.bytes = bytes;
-        waiting.events.push_back(arrival);
-        drop(waiting);
-        self.filled.notify_one();
-        true
-    }
-
-    fn pop(&self) -> Option<ArrivedEvent> {
-        let mut waiting = self.lock();
-        let arrival = waiting.events.pop_front()?;
-        waiting.bytes -= size(&arrival);
-        Some(arrival)
-    }
-
-    /// The oldest event. Only one caller may wait. Cancel-safe.
-    pub async fn next(&self) -> ArrivedEvent {
-        loop {
-            if let Some(arrival) = self.pop() {
-                return arrival;
-            }
-            self.filled.notified().await;
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, WaitingEvents> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        let room = Arc::clone(&self.room).try_acquire_many_owned(size(&arrival) as u32);
+        room.is_ok_and(|room| self.waiting.try_send((arrival, room)).is_ok())
     }
 }
 
@@ -214,6 +188,7 @@ fn is_recent(created_at: u64, now: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt;
     use nostr_sdk::{EventBuilder, Keys, Kind, Tag};
     use std::borrow::Cow;
     use std::time::Duration;
@@ -231,15 +206,22 @@ mod tests {
         RelayPoolNotification::Message { relay_url: url.clone(), message }
     }
 
-    fn entrance(bot: &Keys, ours: &RelayUrl) -> Entrance {
-        Entrance {
-            queue: EventQueue::default(),
+    fn entrance(bot: &Keys, ours: &RelayUrl) -> (Entrance, impl Iterator<Item = Event>) {
+        let (queue, waiting) = event_queue();
+        let mut waiting = Box::pin(waiting);
+        let entrance = Entrance {
+            queue,
             source: Source { bot: bot.public_key(), relays: vec![ours.clone()], subscription: "inbox" },
             awaited: Awaited::default(),
             seen: SeenIds::default(),
             closed: Arc::default(),
             reports: RelayReports::default(),
-        }
+        };
+        let next = move || match tokio::task::unconstrained(waiting.next()).now_or_never()?? {
+            InboxItem::Message(arrival) => Some(*arrival.message),
+            InboxItem::BackfillEnd(_) => None,
+        };
+        (entrance, std::iter::from_fn(next))
     }
 
     #[tokio::test]
@@ -247,8 +229,8 @@ mod tests {
         let bot = Keys::generate();
         let ours = RelayUrl::parse("wss://ours.example").unwrap();
         let theirs = RelayUrl::parse("wss://theirs.example").unwrap();
-        let entrance = entrance(&bot, &ours);
-        let (queue, closed) = (entrance.queue.clone(), Arc::clone(&entrance.closed));
+        let (entrance, mut waiting) = entrance(&bot, &ours);
+        let closed = Arc::clone(&entrance.closed);
         let (library, stream) = broadcast::channel(16);
         let draining = tokio::spawn(entrance.drain(stream));
         library.send(event(&theirs, "inbox", &wrap(&bot, "an external relay's"))).unwrap();
@@ -263,8 +245,8 @@ mod tests {
         library.send(close(&theirs)).unwrap();
         library.send(RelayPoolNotification::Shutdown).unwrap();
         draining.await.unwrap();
-        assert_eq!(queue.pop().unwrap().message.content, "ours");
-        assert!(queue.pop().is_none());
+        assert_eq!(waiting.next().unwrap().content, "ours");
+        assert!(waiting.next().is_none());
         assert!(
             tokio::time::timeout(Duration::ZERO, closed.notified()).await.is_err(),
             "an external relay closes nothing"
@@ -276,7 +258,7 @@ mod tests {
     async fn an_event_of_the_wrong_size_kind_or_receiver_is_not_queued() {
         let (bot, other) = (Keys::generate(), Keys::generate());
         let ours = RelayUrl::parse("wss://ours.example").unwrap();
-        let entrance = entrance(&bot, &ours);
+        let (entrance, mut waiting) = entrance(&bot, &ours);
         let largest = 128 * 1024;
         let tags = |count: usize| vec![Tag::public_key(bot.public_key()); count];
         let made = |kind, length: usize, tags: Vec<Tag>| {
@@ -293,18 +275,18 @@ mod tests {
         ] {
             entrance.admit(ours.clone(), refused);
         }
-        assert!(entrance.queue.pop().is_none());
+        assert!(waiting.next().is_none());
         entrance.admit(ours.clone(), made(Kind::GiftWrap, largest, tags(1)));
-        assert_eq!(entrance.queue.pop().unwrap().message.content.len(), largest);
+        assert_eq!(waiting.next().unwrap().content.len(), largest);
         entrance.admit(ours.clone(), made(Kind::Custom(21059), 1, tags(1)));
-        assert!(entrance.queue.pop().is_some(), "an ephemeral wrap");
+        assert!(waiting.next().is_some(), "an ephemeral wrap");
     }
 
     #[tokio::test]
     async fn a_message_to_ourselves_does_not_queue_behind_a_flood() {
         let bot = Keys::generate();
         let ours = RelayUrl::parse("wss://ours.example").unwrap();
-        let entrance = entrance(&bot, &ours);
+        let (entrance, _waiting) = entrance(&bot, &ours);
         let awaited = entrance.awaited.clone();
         let (library, stream) = broadcast::channel(2 * MAX_WAITING);
         tokio::spawn(entrance.drain(stream));
@@ -322,7 +304,7 @@ mod tests {
     async fn the_number_of_waiting_events_and_their_bytes_are_bounded() {
         let bot = Keys::generate();
         let ours = RelayUrl::parse("wss://ours.example").unwrap();
-        let entrance = entrance(&bot, &ours);
+        let (entrance, mut waiting) = entrance(&bot, &ours);
         let event = wrap(&bot, "one");
         let arrival = |length: usize| {
             let mut event = event.clone();
@@ -334,12 +316,10 @@ mod tests {
         entrance.admit(ours.clone(), event.clone());
         assert!(!entrance.seen.forget(&event.id.to_bytes()), "another copy of it is not skipped");
         tokio::time::timeout(TEST_TIMEOUT, entrance.seen.lost.notified()).await.expect("a backfill brings it");
-        for _ in 0..MAX_WAITING {
-            entrance.queue.next().await;
-        }
+        assert_eq!(waiting.by_ref().count(), MAX_WAITING);
         let fit = (0..10).take_while(|_| entrance.queue.push(arrival(WAITING_BYTES / 4))).count();
         assert_eq!(fit, 3);
-        entrance.queue.next().await;
+        assert!(waiting.next().is_some());
         assert!(entrance.queue.push(arrival(WAITING_BYTES / 4)), "the room is free again");
     }
 
