@@ -77,7 +77,7 @@ pub(super) async fn start(handles: Handles) -> JoinSet<()> {
         let _ = tokio::time::timeout(FIRST_RELAY_TIMEOUT, handles.look_up_friends()).await;
     }
     presence.wake();
-    let mut publisher = Publisher::new(relays, ledger);
+    let publisher = Publisher { relays, ledger };
     // Relays that connect later get the announcement from the publisher's task.
     let _ = tokio::time::timeout(FIRST_RELAY_TIMEOUT, publisher.round()).await;
 

@@ -102,7 +102,6 @@ impl WebServer {
 
 impl Site {
     fn answer(&self, request: &Request<impl Body>) -> Response<Full<Bytes>> {
-        let is_head = request.method() == Method::HEAD;
         let is_page = request.uri().path() == "/page";
         let encoding = COMPRESSED.into_iter().find(|(name, _)| is_page && accepts(request, name));
         let page = encoding.map_or(PAGE.as_bytes(), |(_, compressed)| compressed);
@@ -117,8 +116,7 @@ impl Site {
             (&Method::GET | &Method::HEAD, _) => (StatusCode::NOT_FOUND, "text/plain; charset=utf-8", b"Not here.\n"),
             _ => (StatusCode::METHOD_NOT_ALLOWED, "text/plain; charset=utf-8", b"GET and HEAD only.\n"),
         };
-        let shown = if is_head { Bytes::new() } else { Bytes::from_static(body) };
-        let mut response = Response::new(Full::new(shown));
+        let mut response = Response::new(Full::new(Bytes::from_static(body)));
         *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.extend(self.headers.clone());
@@ -145,9 +143,6 @@ impl Site {
                 headers.insert(name, HeaderValue::from_static("cross-origin"));
             }
             _ => {}
-        }
-        if is_head {
-            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
         }
         response
     }

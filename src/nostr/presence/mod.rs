@@ -8,16 +8,15 @@ use super::relay::connections::Relays;
 use crate::backoff::Backoff;
 use crate::clock::Clock;
 use crate::config::{Config, RelayEntry};
-use crate::ledger::{DayFigures, DuePost, Ledger, LedgerError, Post};
+use crate::ledger::{DayFigures, Ledger, LedgerError, Post};
 use crate::shutdown::Shutdown;
 use crate::vault::{BotSigner, PublicRelay, PublicSettings};
 use base64::prelude::{BASE64_STANDARD as STANDARD, Engine};
 use nostr::nips::nip38::{LiveStatus, StatusType};
 use nostr_sdk::{Event, EventBuilder, JsonUtil, Kind, RelayUrl, Tag, TagKind, Tags, Timestamp, UnsignedEvent};
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
@@ -274,89 +273,72 @@ fn picture(page: Option<&str>) -> String {
     }
 }
 
-/// The longest time between two rounds. Each round sends the events that are due.
-const ROUND_EVERY: Duration = Duration::from_secs(15);
-/// The first pause before an event is sent again to a relay that did not accept it. Later pauses
-/// double up to [`LAST_POST_PAUSE`].
-const FIRST_POST_PAUSE: Duration = Duration::from_secs(15);
-/// The longest pause before an event is sent again to a relay that did not accept it.
-const LAST_POST_PAUSE: Duration = Duration::from_secs(3600);
+/// The first pause before a round that sends what some relay did not accept. Later pauses double up
+/// to [`LAST_ROUND_PAUSE`]; a new event has its round at once.
+const FIRST_ROUND_PAUSE: Duration = Duration::from_secs(15);
+/// The longest pause between two rounds.
+const LAST_ROUND_PAUSE: Duration = Duration::from_secs(3600);
 /// Time limit at shutdown for the last status to be queued, and again for it to be sent.
 const GOODBYE_TIMEOUT: Duration = Duration::from_millis(700);
 
 /// Sends public events.
 #[derive(Clone)]
 pub struct Publisher {
-    relays: Relays,
-    ledger: Ledger,
-    /// The time of the next attempt, by event and relay that did not accept it.
-    refused: HashMap<(i64, String), (Instant, Backoff)>,
+    /// The connections to relays.
+    pub relays: Relays,
+    /// The ledger that holds the queue.
+    pub ledger: Ledger,
 }
 
 impl Publisher {
-    /// Sends the events queued in `ledger`.
-    pub fn new(relays: Relays, ledger: Ledger) -> Publisher {
-        Publisher { relays, ledger, refused: HashMap::new() }
-    }
-
     /// Sends queued events until the shutdown, then the last status. `posted` announces new events,
     /// `goodbye` the last one.
-    pub async fn run(mut self, posted: Arc<Notify>, goodbye: Arc<Notify>, mut shutdown: Shutdown) {
+    pub async fn run(self, posted: Arc<Notify>, goodbye: Arc<Notify>, mut shutdown: Shutdown) {
+        let mut pauses = Backoff::new(FIRST_ROUND_PAUSE, LAST_ROUND_PAUSE);
         loop {
             tokio::select! {
                 () = shutdown.stopped() => break,
-                () = self.round() => {}
+                is_complete = self.round() => if is_complete { pauses.reset() },
             }
             tokio::select! {
                 () = shutdown.stopped() => break,
                 () = posted.notified() => {}
-                () = tokio::time::sleep(ROUND_EVERY) => {}
+                () = tokio::time::sleep(pauses.next_pause()) => {}
             }
         }
         let _ = tokio::time::timeout(GOODBYE_TIMEOUT, goodbye.notified()).await;
         let _ = tokio::time::timeout(GOODBYE_TIMEOUT, self.round()).await;
     }
 
-    /// Sends every due event to each relay that lacks it. Skips relays whose pause is not over.
-    pub async fn round(&mut self) {
+    /// Sends every due event to each relay that lacks it. Returns whether all accepted theirs.
+    pub async fn round(&self) -> bool {
         let due = self.ledger.due_posts().unwrap_or_else(|error| {
             tracing::warn!(%error, "public events cannot be read yet");
             Vec::new()
         });
-        let known: Vec<i64> = due.iter().map(|post| post.id).collect();
-        self.refused.retain(|(post, _), _| known.contains(post));
         let mut sending = JoinSet::new();
         for (post, url) in due.iter().flat_map(|post| post.left.iter().map(move |url| (post, url))) {
-            self.start(&mut sending, post, url);
-        }
-        while let Some(sent) = sending.join_next().await {
-            let Ok((post, url, accepted)) = sent else { continue };
-            if accepted {
-                self.refused.remove(&(post, url.clone()));
-                if let Err(error) = self.ledger.post_reached(post, &url) {
-                    tracing::warn!(%error, "a public event could not be recorded as sent; it is sent again");
+            let (Ok(event), Ok(parsed)) = (Event::from_json(&post.json), RelayUrl::parse(url)) else { continue };
+            let (relays, topic, id, url) = (self.relays.clone(), post.topic.clone(), post.id, url.to_owned());
+            sending.spawn(async move {
+                let sent = relays.publish(&parsed, &event).await;
+                if let Err(error) = &sent {
+                    tracing::debug!(%error, topic, "a public event is not accepted yet");
                 }
-            } else {
-                let new = || (Instant::now(), Backoff::new(FIRST_POST_PAUSE, LAST_POST_PAUSE));
-                let (again, backoff) = self.refused.entry((post, url)).or_insert_with(new);
-                *again = Instant::now() + backoff.next_pause();
+                (id, url, sent.is_ok())
+            });
+        }
+        let mut is_complete = true;
+        while let Some(sent) = sending.join_next().await {
+            let Ok((post, url, true)) = sent else {
+                is_complete = false;
+                continue;
+            };
+            if let Err(error) = self.ledger.post_reached(post, &url) {
+                tracing::warn!(%error, "a public event could not be recorded as sent; it is sent again");
             }
         }
-    }
-
-    fn start(&self, sending: &mut JoinSet<(i64, String, bool)>, post: &DuePost, url: &str) {
-        let waits = self.refused.get(&(post.id, url.to_owned())).is_some_and(|(at, _)| *at > Instant::now());
-        let (Ok(event), Ok(parsed), false) = (Event::from_json(&post.json), RelayUrl::parse(url), waits) else {
-            return;
-        };
-        let (relays, topic, id, url) = (self.relays.clone(), post.topic.clone(), post.id, url.to_owned());
-        sending.spawn(async move {
-            let sent = relays.publish(&parsed, &event).await;
-            if let Err(error) = &sent {
-                tracing::debug!(%error, topic, "a public event is not accepted yet");
-            }
-            (id, url, sent.is_ok())
-        });
+        is_complete
     }
 }
 
