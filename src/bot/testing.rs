@@ -32,20 +32,8 @@ pub fn decisions(file: &str) -> Vec<(String, String)> {
 
 /// The label of the decision about one message.
 pub fn label_of(message: &str, asker: &AskerView) -> String {
-    let rumor = Rumor {
-        id: RumorId([1; 32]),
-        author: Asker([2; 32]),
-        kind: 14,
-        content: message.to_owned(),
-        created_at: NOW,
-        subject: None,
-        deletes: Vec::new(),
-        encryption_key: None,
-        other_receivers: 0,
-        ticket: None,
-    };
     let limits = limits();
-    let request = read(&rumor);
+    let request = read(&rumor(message));
     let reading = request.reading(asker);
     label(&reading, decide(&request, &reading, &Facts::idle(&limits, asker, Rate(RATE), NOW)))
 }
@@ -109,27 +97,44 @@ pub fn limits() -> Limits {
     }
 }
 
-/// An asker in one of the contexts of the lists.
-pub fn asker(context: &str, language: Language) -> Option<AskerView> {
-    let job = |id: i64| Job {
+/// A message with this text.
+pub fn rumor(text: &str) -> Rumor {
+    Rumor {
+        id: RumorId([1; 32]),
+        author: Asker([2; 32]),
+        kind: 14,
+        content: text.to_owned(),
+        created_at: NOW,
+        subject: None,
+        deletes: Vec::new(),
+        encryption_key: None,
+        other_receivers: 0,
+        ticket: None,
+    }
+}
+
+/// An open job for a pattern, accepted a minute ago.
+pub fn job(id: i64, pattern: &str, language: Language) -> Job {
+    let spec = JobSpec::local(pattern.parse().into_iter().collect());
+    Job {
         ticket: Ticket(Vec::new()),
         id: JobId(id),
-        rumor: RumorId([3; 32]),
+        rumor: RumorId([1; 32]),
         state: JobState::Accepted,
         accepted_at: NOW - 60,
         seen_on: Vec::new(),
-        spec: JobSpec {
-            asker: Asker([2; 32]),
-            expires_at: NOW + 86_400,
-            ..JobSpec::local("m0ctane5".parse().into_iter().collect())
-        },
+        spec: JobSpec { asker: Asker([2; 32]), expires_at: NOW + 86_400, ..spec },
         language,
-    };
+    }
+}
+
+/// An asker in one of the contexts of the lists.
+pub fn asker(context: &str, language: Language) -> Option<AskerView> {
     let known = AskerView { language, ..AskerView::default() };
     Some(match context {
         "new" => AskerView::default(),
         "known" => known,
-        "job" => AskerView { open: vec![job(7)], ..known },
+        "job" => AskerView { open: vec![job(7, "m0ctane5", language)], ..known },
         "done" => AskerView { results: vec![JobId(6)], ..known },
         _ => return None,
     })

@@ -5,48 +5,12 @@ use crate::bot::notices::ResultKind;
 use crate::bot::policy::LONGEST_BEST;
 use crate::job::BestSearch;
 use crate::key::Npub;
-use crate::pattern::Best;
-
-fn accepted(text: &str) -> (JobSpec, Best) {
-    let (Effect::Accept(_, spec), _) = decide_for(text, &nobody()) else { panic!("{text:?}") };
-    let best = spec.best.as_ref().unwrap().best;
-    (spec, best)
-}
 
 fn open(best: &str, kept: Option<&str>) -> Job {
-    let mut job = job(3, "cat", JobState::Accepted);
+    let mut job = job(3, "cat");
     let kept = kept.map(|text| text.parse().unwrap());
     job.spec.best = Some(Box::new(BestSearch { kept, ..BestSearch::new(best.parse().unwrap()) }));
     job
-}
-
-#[test]
-fn a_request_without_a_target_is_understood_as_people_write_it() {
-    for (text, best) in [
-        ("best 10m", "best 10m"),
-        ("BEST zeros 5 min", "best zeros 5m"),
-        ("best words 90 s!", "best words 1m30s"),
-        ("find best 1m", "best 1m"),
-        ("best 10m please", "best 10m"),
-        ("surprise", "best words 10s"),
-        ("Surprise!", "best words 10s"),
-        ("surprise me please 🚀", "best words 10s"),
-        ("please find me a surprise", "best words 10s"),
-        ("find surprise", "best words 10s"),
-    ] {
-        let (spec, read) = accepted(text);
-        assert_eq!(read.to_string(), best, "{text}");
-        assert_eq!((spec.patterns, spec.half), (read.family.floor(), None));
-    }
-    for (text, best) in [("best zeros 10m", "best zeros 10m"), ("surprise", "best words 10s")] {
-        let (spec, read) = accepted(&format!("split {POINT} {text}"));
-        assert!(spec.half.is_some() && read.to_string() == best, "{text}");
-    }
-    for text in ["best", "best cat", "best 10m cat", "best zeros", "surprise cat dad", "cat surprise", "best 10"] {
-        assert_eq!(refused(text).topic, "bad-word", "{text}");
-    }
-    assert!(["bad-word", "chat-answer", "seed-answer"].contains(&refused("12 best words").topic));
-    assert_eq!(requested("find ~best"), ["~best"], "the word as a pattern");
 }
 
 #[test]
@@ -58,6 +22,7 @@ fn the_acceptance_says_when_the_result_comes() {
     let shared = Facts { rate: Some(Rate(80e6)), shares, ..idle };
     let (Effect::Accept(_, spec), Some(reply)) = decide(&rumor("best 10m"), &shared) else { panic!("a job") };
     assert!(reply.text.contains("in about 20 min"), "{reply:?}");
+    assert_eq!(spec.patterns, spec.best.unwrap().best.family.floor());
     assert_eq!(spec.notice_at, Some(NOW + 1800), "told that it is late after half as long again");
     let unmeasured = Facts { rate: None, ..shared };
     let (Effect::Accept(..), Some(reply)) = decide(&rumor("best 10m"), &unmeasured) else { panic!("a job") };

@@ -76,7 +76,7 @@ fn a_pause_without_an_end_is_said_and_a_status_counts_the_hours_only() {
     let said = text(decide(&rumor("m0ctane"), &stopped));
     assert!(said.contains("My devices rest now. They search again as soon as they can."), "{said}");
     // Accepted a minute ago, outside the hours: nothing was searched since.
-    asker.open = vec![super::job(1, "m0ctane", crate::ledger::JobState::Accepted)];
+    asker.open = vec![super::job(1, "m0ctane")];
     let said = text(decide(&rumor("status"), &facts(&night, &limits, &asker)));
     assert!(said.contains("chance so far 0 %") && said.contains("My devices rest until"), "{said}");
     let said = text(decide(&rumor("status"), &Facts { hours: None, ..facts(&night, &limits, &asker) }));

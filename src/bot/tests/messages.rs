@@ -3,6 +3,7 @@
 use super::*;
 use crate::bot::asked;
 use crate::bot::reading::read_text;
+use crate::bot::reply::fits;
 use crate::bot::request::{ChatContext, Intent};
 use crate::bot::testing::{asker, decisions, label_of};
 use crate::bot::text::{MessageText, words};
@@ -18,6 +19,8 @@ const GIVEN: &str = include_str!("../../../tests/messages/given.tsv");
 const MORE: &str = include_str!("../../../tests/messages/more.tsv");
 /// Messages that were written before the reading was. Nothing is tuned to them.
 const UNSEEN: &str = include_str!("../../../tests/messages/unseen.tsv");
+/// Forms that the manual names and their like. All of them are read rightly.
+const FORMS: &str = include_str!("../../../tests/messages/forms.tsv");
 
 /// Whether two labels are the same in a context: the only job is all jobs.
 fn is_same(label: &str, wanted: &str, context: &str) -> bool {
@@ -57,7 +60,7 @@ fn judge(file: &str) -> Judgement {
 
 #[test]
 fn messages_are_read_as_their_senders_mean_them() {
-    for (file, least, most_harmful) in [(GIVEN, 0.95, 0), (MORE, 0.95, 0), (UNSEEN, 0.9, 1)] {
+    for (file, least, most_harmful) in [(GIVEN, 0.95, 0), (MORE, 0.95, 0), (UNSEEN, 0.9, 1), (FORMS, 1.0, 0)] {
         let (wrong, harmful, counts) = judge(file);
         let all: usize = counts.values().map(|(_, all)| all).sum();
         let right = all - wrong.len();
@@ -71,7 +74,7 @@ fn messages_are_read_as_their_senders_mean_them() {
 #[test]
 fn the_ticket_is_for_every_key_that_a_decision_searches_for() {
     let of_table = |line: &str| line.split('\t').nth(3).map(|message| message.replace("\\n", "\n"));
-    let told = GIVEN.lines().chain(UNSEEN.lines()).chain(MORE.lines()).skip(1).filter_map(of_table);
+    let told = [GIVEN, UNSEEN, MORE, FORMS].into_iter().flat_map(str::lines).skip(1).filter_map(of_table);
     // Words of other languages than the chat's make them another search.
     let mixed = ["haelfte", "halfte", "hälfte", "demi", "mitad", "best 50s", "please best 50s,"]
         .map(|words| [format!("{words} {POINT} catcat"), format!("{words} cara"), format!("{words} {POINT} best 10m")]);
@@ -187,9 +190,9 @@ pub(super) fn ready_lines(text: &str) -> Vec<String> {
 fn every_line_that_is_ready_to_send_is_accepted() {
     let mut seen = 0;
     for language in Language::ALL {
-        for (state, message) in SHOWN.into_iter().filter(|(state, _)| !["busy", "spent"].contains(state)) {
+        for (state, message) in shown(language).filter(|(state, _)| !["busy", "spent"].contains(state)) {
             let asker = shown_asker(state, language);
-            let answer = say_in(&message.replace("POINT", POINT), &asker);
+            let answer = say_in(&message, &asker);
             for line in ready_lines(&answer) {
                 seen += 1;
                 let label = label_of(&line, &asker);
@@ -210,60 +213,24 @@ fn say_in(message: &str, asker: &AskerView) -> String {
 }
 
 /// Messages whose answers are shown in the snapshot of each language, each with the state of the
-/// chat: as in `tests/messages`, or `busy` for an asker who may have no further job.
-const SHOWN: [(&str, &str); 47] = [
-    ("new", "m0ctane"),
-    ("new", "cat dad"),
-    ("known", "m0ctane ~cat"),
-    ("job", "aeaeaeaea"),
-    ("new", "best words 10m"),
-    ("new", "surprise"),
-    ("new", "split POINT m0ctane"),
-    ("new", "split POINT best zeros 10m"),
-    ("known", "olivia"),
-    ("known", "Jürgen"),
-    ("known", "b%b"),
-    ("known", "сafe"),
-    ("known", "cafe$"),
-    ("known", "find b0b"),
-    ("known", "please get me cafe"),
-    ("known", "qqqqqqqqqqqqqq"),
-    ("known", "find *[ql][ql][ql][ql][ql][ql][ql][ql]*"),
-    ("known", "best 1h"),
-    ("job", "m0ctane5"),
-    ("busy", "cat"),
-    ("spent", "cat"),
-    ("new", "🚀"),
-    ("new", " \u{202e} "),
-    ("known", "3 cat"),
-    ("known", "help"),
-    ("known", "help split"),
-    ("known", "explain"),
-    ("known", "explain *cafe"),
-    ("known", "explain m0ctane ~Satoshi"),
-    ("known", "explain best words 10m"),
-    ("known", "status"),
-    ("busy", "status"),
-    ("job", "cancel"),
-    ("busy", "cancel 9"),
-    ("known", "cancel"),
-    ("done", "resend"),
-    ("done", "resend 3"),
-    ("known", "resend"),
-    ("job", "stop"),
-    ("known", "stop"),
-    ("job", "delete"),
-    ("known", "split m0ctane"),
-    ("known", "split POINT"),
-    ("known", "split 02ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff m0ctane"),
-    ("known", "split POINT b0b"),
-    ("known", "lang"),
-    ("known", "nsec1vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5"),
-];
+/// chat: as in the other lists, or `busy` for an asker who may have no further job, and `spent`.
+const SHOWN: &str = include_str!("../../../tests/messages/shown.tsv");
+
+/// The states and messages of [`SHOWN`] for a language.
+fn shown(language: Language) -> impl Iterator<Item = (&'static str, String)> {
+    let row = move |line: &'static str| {
+        let mut columns = line.split('\t');
+        let code = columns.next()?;
+        let is_for_this = code == "*" || code == language.code();
+        let (state, message) = (columns.next()?, columns.next()?.replace("POINT", POINT));
+        is_for_this.then(|| (state, message.replace("\\u{202e}", "\u{202e}")))
+    };
+    SHOWN.lines().skip(1).filter_map(row)
+}
 
 /// An asker of [`SHOWN`].
 fn shown_asker(state: &str, language: Language) -> AskerView {
-    let jobs = ["m0ctane", "sugar", "cats"].into_iter().zip(3..).map(|(text, id)| job(id, text, JobState::Accepted));
+    let jobs = ["m0ctane", "sugar", "cats"].into_iter().zip(3..).map(|(text, id)| job(id, text));
     let known = asker("known", language).unwrap();
     match state {
         "busy" => AskerView { open: jobs.collect(), results: vec![JobId(2)], ..known },
@@ -274,53 +241,13 @@ fn shown_asker(state: &str, language: Language) -> AskerView {
 
 #[test]
 fn answers_in_every_language() {
-    let spoken: [&[&str]; 6] = [
-        &["who are you?", "is it free?", "is it safe?", "how do I use the key?", "thanks!", "hello", "tell me a joke"],
-        &[
-            "あなたは誰ですか",
-            "無料ですか？",
-            "安全ですか？",
-            "どうやってログインするの？",
-            "ありがとう",
-            "こんにちは",
-            "ひろし",
-        ],
-        &[
-            "¿quién eres?",
-            "¿es gratis?",
-            "¿es seguro?",
-            "¿dónde pongo la clave?",
-            "gracias",
-            "hola",
-            "no, borra mis datos",
-        ],
-        &["quem é você?", "é de graça?", "é seguro?", "onde coloco a chave?", "obrigado", "oi", "apaga meus dados"],
-        &[
-            "wer bist du?",
-            "was kostet das?",
-            "ist das sicher?",
-            "wo gebe ich den Schlüssel ein?",
-            "danke",
-            "hallo",
-            "lösche meine Daten",
-        ],
-        &[
-            "qui es-tu ?",
-            "c'est gratuit ?",
-            "c'est sûr ?",
-            "où mettre la clé ?",
-            "merci",
-            "bonjour",
-            "efface mes données",
-        ],
-    ];
-    for (language, spoken) in Language::ALL.into_iter().zip(spoken) {
-        let said = |(state, message): (&str, &str)| {
-            let answer = say_in(&message.replace("POINT", POINT), &shown_asker(state, language));
-            format!("> {message} [{state}]\n{answer}")
+    for language in Language::ALL {
+        let said = |(state, message): (&str, String)| {
+            let answer = say_in(&message, &shown_asker(state, language));
+            assert!(fits(&answer), "{answer}");
+            format!("> {} [{state}]\n{answer}", message.replace(POINT, "POINT"))
         };
-        let spoken = spoken.iter().map(|message| ("known", *message));
-        let answers: Vec<String> = SHOWN.into_iter().chain(spoken).map(said).collect();
+        let answers: Vec<String> = shown(language).map(said).collect();
         insta::assert_snapshot!(format!("answers_{}", language.code()), answers.join("\n---\n"));
     }
 }

@@ -1,35 +1,77 @@
 //! The conversation as askers read it.
 
 mod best;
-mod given;
 mod hours;
 mod languages;
 mod manners;
 mod messages;
 mod patterns;
 mod price;
-mod reading;
 
-use self::given::{context, decide, decide_for, difficulty, job, limits, rumor, say};
-use super::testing::NOW;
-use super::{BotReply, Facts, read};
+use super::policy::difficulty_of;
+use super::testing::{self, NOW, rumor};
+use super::{BotReply, Decision, Facts, read};
 use crate::config::Limits;
 use crate::job::{JobId, JobSpec};
 use crate::key::HalfPoint;
 use crate::language::Language::English;
-use crate::ledger::{AskerView, Effect, HalfUse, Job, JobState};
-use crate::pattern::{Pattern, Rate};
+use crate::ledger::{AskerView, Effect, HalfUse, Job};
+use crate::pattern::{Difficulty, Pattern, Rate};
 use crate::scheduler::{Shares, WaitEstimate};
 use crate::vault::Rumor;
 use proptest::prelude::*;
 use std::time::Duration;
+
+/// Limits that the tests reach.
+fn limits() -> Limits {
+    Limits { open_jobs_per_asker: 2, jobs_per_day: 4, prefixes_per_job: 3, ..testing::limits() }
+}
+
+fn job(id: i64, pattern: &str) -> Job {
+    testing::job(id, pattern, English)
+}
+
+fn decide(rumor: &Rumor, facts: &Facts<'_>) -> Decision {
+    let request = read(rumor);
+    super::decide(&request, &request.reading(facts.asker), facts)
+}
+
+fn decide_for(text: &str, asker: &AskerView) -> Decision {
+    let (limits, rate) = (limits(), Some(Rate(80e6)));
+    let idle = context(&limits, asker);
+    let shares = Shares { pool_jobs: 3, ..idle.shares };
+    decide(&rumor(text), &Facts { shares, rate, next_job: JobId(12), ..idle })
+}
+
+/// Facts of an idle bot.
+fn context<'a>(limits: &'a Limits, asker: &'a AskerView) -> Facts<'a> {
+    let idle = Facts::idle(limits, asker, Rate(80e6), NOW);
+    Facts {
+        rate: None,
+        whole_keys_rate: Some(Rate(20e6)),
+        next_job: JobId(1),
+        shares: Shares { part_of_one_more: 0.25, own_split_part: 0.5, ..idle.shares },
+        queue: WaitEstimate { up_to_bits: 30, ..idle.queue },
+        ..idle
+    }
+}
+
+fn say(text: &str, asker: &AskerView) -> String {
+    decide_for(text, asker).1.map_or_else(String::new, |reply| reply.text)
+}
+
+/// The common difficulty of patterns.
+fn difficulty(text: &str) -> Difficulty {
+    let patterns: Vec<Pattern> = text.split(' ').map(|text| text.parse().unwrap()).collect();
+    difficulty_of(&patterns).unwrap()
+}
 
 fn nobody() -> AskerView {
     AskerView::default()
 }
 
 /// The topic of the reply to a message that starts no job.
-fn topic(decision: super::Decision) -> &'static str {
+fn topic(decision: Decision) -> &'static str {
     match decision {
         (Effect::Nothing, Some(reply)) => reply.topic,
         other => panic!("{other:?}"),
@@ -53,7 +95,7 @@ fn requested(text: &str) -> Vec<String> {
 
 #[test]
 fn cancel_and_resend_touch_only_the_askers_own() {
-    let open = vec![job(3, "m0ctane", JobState::Accepted), job(5, "sugar", JobState::Accepted)];
+    let open = vec![job(3, "m0ctane"), job(5, "sugar")];
     let asker = AskerView { open, results: vec![JobId(2)], accepted_last_day: Vec::new(), ..nobody() };
     let ids = |ids: &[i64]| ids.iter().map(|&id| JobId(id)).collect::<Vec<_>>();
     assert!(matches!(decide_for("cancel", &asker), (Effect::Cancel(jobs), _) if jobs == ids(&[3, 5])));
@@ -76,7 +118,7 @@ fn without_a_rate_nothing_long_is_promised() {
 #[test]
 fn beside_split_jobs_the_pool_promises_what_it_has() {
     let limits = limits();
-    let mut open = vec![job(3, "m0ctane", JobState::Accepted), job(4, "m0ctane", JobState::Accepted)];
+    let mut open = vec![job(3, "m0ctane"), job(4, "m0ctane")];
     open[1].spec.half = Some(POINT.parse::<HalfPoint>().unwrap());
     let asker = AskerView { open, ..nobody() };
     let (rate, idle) = (Some(Rate(80e6)), nobody());
@@ -129,20 +171,6 @@ proptest! {
 const POINT: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
 
 #[test]
-fn a_split_request_is_understood_and_says_what_comes_of_it() {
-    let split = |text: &str| match decide_for(text, &nobody()) {
-        (Effect::Accept(_, spec), _) => (spec.half.unwrap().to_string(), spec.patterns[0].to_string()),
-        other => panic!("{text:?}: {other:?}"),
-    };
-    let npub = "npub10xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqpkge6d";
-    for text in
-        [format!("split {POINT} m0ctane"), format!("/SPLIT m0ctane\n{POINT}"), format!("split nostr:{npub} m0ctane")]
-    {
-        assert_eq!(split(&text), (POINT.to_owned(), "m0ctane".to_owned()), "{text}");
-    }
-}
-
-#[test]
 fn a_split_job_that_waits_is_told_its_place() {
     let (limits, asker) = (limits(), nobody());
     let idle = context(&limits, &asker);
@@ -167,7 +195,7 @@ fn a_half_serves_once() {
 
 #[test]
 fn the_same_prefix_may_be_requested_with_and_without_a_half() {
-    let mut open = vec![job(3, "m0ctane", JobState::Accepted)];
+    let mut open = vec![job(3, "m0ctane")];
     open[0].spec.half = Some(POINT.parse::<HalfPoint>().unwrap());
     let asker = AskerView { open, ..nobody() };
     assert!(matches!(decide_for("m0ctane", &asker), (Effect::Accept(..), _)));
@@ -196,7 +224,7 @@ fn a_message_by_nip04_has_one_answer_a_day() {
 
 #[test]
 fn stop_start_and_delete_do_what_they_say() {
-    let open = vec![job(3, "m0ctane", JobState::Accepted)];
+    let open = vec![job(3, "m0ctane")];
     let asker = AskerView { open, ..nobody() };
     assert!(matches!(decide_for("STOP!", &asker), (Effect::Stop, Some(_))));
     let silent = AskerView { silent: true, ..nobody() };
@@ -215,5 +243,25 @@ fn a_late_job_has_its_notice_at_a_fitting_time() {
     // 1930 s.
     assert!(spec.notice_at.is_some_and(|at| (NOW + 1900..NOW + 1960).contains(&at)), "{:?}", spec.notice_at);
     assert!(spec.expires_at > spec.notice_at.unwrap());
-    insta::assert_snapshot!(crate::bot::notices::late(&job(3, "m0ctane", JobState::Accepted), NOW + 1900));
+    insta::assert_snapshot!(crate::bot::notices::late(&job(3, "m0ctane"), NOW + 1900));
+}
+
+#[test]
+fn nothing_of_a_secret_key_is_repeated() {
+    let key = "nsec1vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5";
+    let spaced: String = key.chars().map(|c| format!("{c} ")).collect::<String>().replacen("n s e c 1", "nsec1", 1);
+    for text in [
+        key.to_owned(),
+        key.to_uppercase(),
+        format!("my key is {key}, is it good?"),
+        format!("find {key}"),
+        format!("split {key} cat"),
+        key[..24].to_owned(),
+        spaced,
+        format!("nhalf1{}", &key[5..]),
+    ] {
+        assert_eq!(refused(&text).topic, "secret-key", "{text:?}");
+    }
+    let answer = say(key, &nobody());
+    assert!(!key.as_bytes().windows(6).any(|part| answer.as_bytes().windows(6).any(|said| said == part)), "{answer}");
 }

@@ -95,7 +95,7 @@ fn nobody_pays_while_it_is_calm() {
 fn beyond_half_a_place_is_for_one_job_an_asker_and_then_costs_work_and_lasts_a_day() {
     let mut bot = Bot::of_rate(80e6);
     let own = |bot: &Bot| {
-        let mut own = job(3, "m0ctane", JobState::Accepted);
+        let mut own = job(3, "m0ctane");
         own.spec = bot.accepted.last().unwrap().clone();
         AskerView { open: vec![own], ..nobody() }
     };
