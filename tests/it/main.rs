@@ -29,19 +29,19 @@ macro_rules! tables {
 fn main() -> std::process::ExitCode {
     support::harness::main(tables! {
         architecture;
-        cli: askers, backup, commands, mine, control, doctor, drivers, monitoring, output, page,
-                places, reference, top;
-        conversation: best, conventions, hours, languages, patterns, refusals, requests, split,
+        cli: askers, backup, commands, mine, control, doctor, drivers, monitoring,
+                places, reference;
+        conversation: best, conventions, hours, patterns, refusals, requests, split,
                 unsolicited;
         delivery;
-        fleet: flood, server, trust, work;
+        fleet: flood, server, work;
         fuzz_corpora;
         gpu: arithmetic, checks, hits, processes, secrets;
         presence;
-        relays: clients, interop, liars, proxy, relay_quirks;
-        reliability: answers, clock, damage, disk, load, parts, person, power_loss, process, soak,
+        relays: clients, interop, liars, relay_quirks;
+        reliability: clock, damage, load, parts, power_loss, process, soak,
                 steps;
-        safety: captured, chosen_points, copies, economy, floods, halves, leaks, memory, network,
+        safety: captured, chosen_points, copies, economy, floods, leaks,
                 walls, wraps;
         windows;
     })

@@ -8,8 +8,5 @@ pub mod doctor;
 pub mod drivers;
 pub mod mine;
 pub mod monitoring;
-pub mod output;
-pub mod page;
 pub mod places;
 pub mod reference;
-pub mod top;

@@ -3,7 +3,6 @@
 pub mod best;
 pub mod conventions;
 pub mod hours;
-pub mod languages;
 pub mod patterns;
 pub mod refusals;
 pub mod requests;

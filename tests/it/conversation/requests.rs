@@ -1,5 +1,5 @@
 //! The bot from an asker's view: the asker has a client of their own and reaches the bot only
-//! through a relay.
+//! through a relay. Answers come in the asker's language, also days later.
 
 use crate::support::asker::{Asker, DeliveredKey, is_result};
 use crate::support::bot::{Home, Met, met, met_process};
@@ -16,6 +16,7 @@ pub const TESTS: &[Test] = &[
     test!(a_replayed_wrap_starts_no_second_job),
     test!(a_rumor_is_understood_however_it_is_written),
     test!(a_result_found_while_the_relay_is_dead_is_delivered_after_a_kill).holding(SEARCH),
+    test!(answers_and_results_come_in_the_last_language_even_after_a_restart),
 ];
 
 async fn a_request_is_accepted_and_its_key_delivered() {
@@ -170,4 +171,23 @@ async fn a_result_found_while_the_relay_is_dead_is_delivered_after_a_kill() {
     let process = home.spawn().await;
     asker.next_key().await.assert_starts_with("cats");
     process.kill();
+}
+
+async fn answers_and_results_come_in_the_last_language_even_after_a_restart() {
+    let Met { relay, home, bot: running, mut asker } = met("").await;
+    let mut other = Asker::connect(&relay.url(), running.public_key).await;
+    assert!(asker.ask("m0c を探して").await.contains("を探します"));
+    assert!(asker.next_text().await.contains("秘密鍵だけです"), "the key, with Japanese words around it");
+    running.service.stop().await;
+
+    let _running = home.start().await;
+    assert!(asker.ask("cat").await.contains("npub1catを探します"), "a prefix tells no language");
+    let result = asker.next_text().await;
+    assert!(result.contains("秘密鍵だけです") && result.contains("\n再送"), "{result}");
+    let status = asker.ask("status").await;
+    assert!(status.contains("進行中のジョブはありません"), "nor does an English command: {status}");
+    assert!(other.ask("status").await.contains("You have no open job"), "other askers have their own language");
+    assert!(asker.ask("lang en").await.contains("I answer in English now"));
+    // Not "status" again: within a second that would be the same message, with the same id.
+    assert!(asker.ask("Status").await.contains("You have no open job"));
 }

@@ -1,14 +1,16 @@
-//! A worker's stolen credentials, a worker of another version, and the server's limits for a
-//! worker.
+//! Workers that lie or idle, a worker's stolen credentials, a worker of another version, and the
+//! server's limits for a worker.
 
 use super::server::client;
 use crate::support::bot::ChildGuard;
-use crate::support::fleet::{Headquarters, NatsServer, Twisted};
+use crate::support::fleet::{Headquarters, NatsServer, Twisted, claims};
 use crate::support::harness::{Test, test};
 use crate::support::{until, wait_for};
 use async_nats::Client;
 use npubbot::fleet::LARGEST_ANSWER;
+use npubbot::key::{Offset, Rotation, Tweak};
 use npubbot::scheduler::Health;
+use npubbot::search::ClaimedHit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -17,6 +19,7 @@ pub const TESTS: &[Test] = &[
     test!(a_flood_of_hellos_and_answers_hides_no_other_worker).slow(),
     test!(a_worker_of_another_version_is_named_and_gets_no_orders).slow(),
     test!(the_limits_of_a_worker_are_kept_by_the_server),
+    test!(workers_that_forge_hits_or_do_no_work_are_named_and_dropped).slow(),
 ];
 
 /// A hello as the wire has it.
@@ -110,4 +113,40 @@ async fn the_limits_of_a_worker_are_kept_by_the_server() {
         said.lock().unwrap().iter().any(is_refused).then_some(())
     })
     .await;
+}
+
+/// Waits until a worker is dropped, and checks that it gets no more work while an honest one does.
+async fn dropped(bot: &Headquarters, worker: &str, reason: &str) {
+    let said = bot.drops(worker).await;
+    assert!(said.contains(reason), "{said}");
+    let device =
+        until("the device is out", || async { bot.device(worker).filter(|device| device.health != Health::Working) })
+            .await;
+    assert!(matches!(&device.health, Health::Out(text) if text.contains(reason)), "{:?}", device.health);
+    // A worker says hello every two seconds, so that it would come back within five.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let after = bot.device(worker).unwrap();
+    assert_eq!((after.health, after.candidates), (device.health, device.candidates));
+    bot.goes_on("honest").await;
+    assert!(bot.finds.lock().unwrap().is_empty(), "nothing was found");
+}
+
+async fn workers_that_forge_hits_or_do_no_work_are_named_and_dropped() {
+    let server = NatsServer::start(&["liar", "idler", "honest"]).await;
+    let bot = Headquarters::start(&server);
+    let _honest = server.work("honest", Twisted::new(|_, report| report));
+    bot.order(1, "qqqqqqqqqqqq");
+    let mut number = 0;
+    let forged = move |_: &_, report: npubbot::search::LaunchReport| {
+        number += 1;
+        let tweak = Tweak { offset: Offset::of_point(number, 1, Rotation::ALL[0]), rotation: Rotation::ALL[1] };
+        claims(vec![ClaimedHit { start: 0, tweak }], report.candidates)
+    };
+    let _liar = server.work("liar", Twisted::new(forged));
+    let _idler = server.work("idler", Twisted::new(|_, _| claims(Vec::new(), 1 << 30)));
+    dropped(&bot, "liar", "hits were wrong").await;
+    dropped(&bot, "idler", "it does not really search").await;
+    // The idler claims 2·10^10 a second; a core does less than 10^9.
+    let rate = bot.scheduler.rate().unwrap();
+    assert!(rate.0 < 1e9, "the claims of the idler are in the rate of all: {rate}");
 }

@@ -2,5 +2,4 @@
 
 pub mod flood;
 pub mod server;
-pub mod trust;
 pub mod work;

@@ -1,12 +1,13 @@
 //! Relays with unusual behaviour: every form of AUTH, subscriptions that go silent, idle timeouts,
-//! rate and size limits. (Relays that lie: `liars.rs`.)
+//! rate and size limits; and relays behind a SOCKS5 proxy such as Tor's. (Relays that lie: `liars.rs`.)
 
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::{Home, at_relay};
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, figure, test};
 use crate::support::relay::{Challenge, Manner, TestRelay};
-use crate::support::{connect, publish, publish_with, until, wait_for};
+use crate::support::socks::Socks;
+use crate::support::{connect, dm_list, publish, publish_with, until, wait_for};
 use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
 use std::time::{Duration, Instant};
@@ -18,6 +19,7 @@ pub const TESTS: &[Test] = &[
     test!(messages_pass_both_ways_through_a_relay_that_closes_idle_connections).slow().measures("latency"),
     test!(a_relay_that_limits_the_rate_gets_everything_a_little_later).slow().measures("latency"),
     test!(a_relay_that_will_never_accept_a_message_is_skipped_and_logged),
+    test!(behind_a_proxy_every_relay_is_named_to_it_and_none_is_looked_up),
 ];
 
 async fn the_bot_authenticates_however_a_relay_asks_for_it() {
@@ -151,4 +153,35 @@ async fn a_relay_that_will_never_accept_a_message_is_skipped_and_logged() {
         let log = home.log();
         assert!(log.contains("is left out") && log.contains(&bad.url().to_string()), "{log}");
     }
+}
+
+fn onion(letter: &str) -> String {
+    format!("{}.onion", letter.repeat(56))
+}
+
+async fn behind_a_proxy_every_relay_is_named_to_it_and_none_is_looked_up() {
+    let relay = TestRelay::start().await;
+    let port = Url::parse(relay.url().as_str()).unwrap().port().unwrap();
+    let proxy = Socks::start(([127, 0, 0, 1], port).into()).await;
+    // Neither name exists, so a lookup fails.
+    let (ours, theirs) = (onion("a"), onion("b"));
+    let home = Home::with(
+        &[RelayUrl::parse(&format!("ws://{ours}")).unwrap()],
+        &format!("[network]\nproxy = \"{}\"\n", proxy.address),
+    );
+    let running = home.start().await;
+    let mut asker = Asker::connect_without_relay_list(&relay.url(), running.public_key).await;
+    let list = RelayUrl::parse(&format!("ws://{theirs}")).unwrap();
+    asker.publish(&dm_list(&asker.keys, &[list])).await;
+    asker.send("cat").await;
+    assert!(DeliveredKey::read(&asker.next_result().await).unwrap().npub.starts_with("npub1cat"));
+    let asked = proxy.asked();
+    for host in [&ours, &theirs] {
+        let one = asked.iter().find(|asked| asked.host == *host).unwrap_or_else(|| panic!("{host}: {asked:?}"));
+        assert!(one.is_name && one.port == 80, "{one:?}");
+        // The host is the user name, because Tor gives streams of different users different
+        // circuits.
+        assert_eq!(one.user, *host);
+    }
+    assert!(asked.iter().all(|asked| asked.is_name), "{asked:?}");
 }
