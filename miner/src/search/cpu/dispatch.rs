@@ -1,7 +1,12 @@
 //! Chooses the kernel at run time.
 
+#[cfg(target_arch = "x86_64")]
+use super::avx2::{self, Fe4};
+use super::ceiling::{self, Multiplies};
 use super::field::Fe;
 use super::filter::Filter;
+#[cfg(target_arch = "x86_64")]
+use super::ifma::{self, Fe8};
 use super::scratch::Scratch;
 use super::simd::SimdField;
 use super::table::Table;
@@ -13,12 +18,6 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
-
-#[cfg(target_arch = "x86_64")]
-use super::{
-    avx2::{self, Fe4},
-    ifma::{self, Fe8, VECTORS, walk_ifma},
-};
 
 /// The CPU kernel asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -61,128 +60,76 @@ impl fmt::Display for UnknownKernel {
 impl std::error::Error for UnknownKernel {}
 
 /// A kernel that this processor can run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kernel {
-    /// AVX-512 IFMA. Made only where [`ifma::is_supported`] is true.
-    #[cfg(target_arch = "x86_64")]
-    Ifma,
-    /// AVX2. Made only where [`avx2::is_supported`] is true.
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    /// Four limbs of 64 bits.
-    Portable,
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel {
+    /// Its name in flags and logs.
+    pub name: &'static str,
+    /// Centres per round.
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests walk whole rounds"))]
+    pub centres: u64,
+    /// Largest error of a top word.
+    slack: u64,
+    /// Its multiply instructions.
+    pub multiplies: Multiplies,
+    walker: fn() -> Walker,
 }
+
+/// [`walk`] with a kernel and the working memory of one thread.
+pub type Walker = Box<dyn FnMut(&StartPoint, u64, &WalkTarget) -> WalkResult>;
+
+/// The kernel of a field type with `$vectors` vectors of centres a round. Its table is computed at its
+/// first use, which takes some 10 ms.
+macro_rules! kernel {
+    ($name:literal, $field:ty, $vectors:expr, $multiplies:expr) => {
+        Kernel {
+            name: $name,
+            centres: ($vectors * <$field>::LANES) as u64,
+            slack: <$field as SimdField>::SLACK,
+            multiplies: $multiplies,
+            walker: || {
+                static TABLE: OnceLock<Table<$field>> = OnceLock::new();
+                let mut scratch = Scratch::<$field, { $vectors }>::new();
+                Box::new(move |start, rounds, target| {
+                    let table = TABLE.get_or_init(|| Table::new($vectors * <$field>::LANES));
+                    walk(table, start, rounds, target, &mut scratch)
+                })
+            },
+        }
+    };
+}
+
+/// AVX-512 IFMA. Used only where [`ifma::is_supported`] is true.
+#[cfg(target_arch = "x86_64")]
+const IFMA: Kernel = kernel!("ifma", Fe8, ifma::VECTORS, ceiling::IFMA);
+/// AVX2. Used only where [`avx2::is_supported`] is true.
+#[cfg(target_arch = "x86_64")]
+const AVX2: Kernel = kernel!("avx2", Fe4, 2, ceiling::AVX2);
+/// Four limbs of 64 bits. The processor overlaps the multiplications of four centres.
+const PORTABLE: Kernel = kernel!("portable", Fe, 4, ceiling::PORTABLE);
 
 impl Kernel {
     /// The kernel for a choice. Errors: this processor lacks the kernel.
     pub fn choose(choice: KernelChoice) -> Result<Kernel, SearchError> {
-        match choice {
-            KernelChoice::Portable => Ok(Kernel::Portable),
+        let lacking = match choice {
+            KernelChoice::Portable => return Ok(PORTABLE),
             #[cfg(target_arch = "x86_64")]
-            KernelChoice::Auto | KernelChoice::Ifma if ifma::is_supported() => Ok(Kernel::Ifma),
+            KernelChoice::Auto | KernelChoice::Ifma if ifma::is_supported() => return Ok(IFMA),
             #[cfg(target_arch = "x86_64")]
-            KernelChoice::Auto | KernelChoice::Avx2 if avx2::is_supported() => Ok(Kernel::Avx2),
-            KernelChoice::Auto => Ok(Kernel::Portable),
-            KernelChoice::Ifma => Err(SearchError::UnsupportedCpuKernel { asked: "AVX-512 IFMA" }),
-            KernelChoice::Avx2 => Err(SearchError::UnsupportedCpuKernel { asked: "AVX2" }),
-        }
-    }
-
-    /// The kernel's name in flags and logs.
-    pub fn name(self) -> &'static str {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Ifma => "ifma",
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 => "avx2",
-            Kernel::Portable => "portable",
-        }
+            KernelChoice::Auto | KernelChoice::Avx2 if avx2::is_supported() => return Ok(AVX2),
+            KernelChoice::Auto => return Ok(PORTABLE),
+            KernelChoice::Ifma => "AVX-512 IFMA",
+            KernelChoice::Avx2 => "AVX2",
+        };
+        Err(SearchError::UnsupportedCpuKernel { asked: lacking })
     }
 
     /// The filter of a pattern set.
     pub fn filter(self, patterns: &PatternSet) -> Filter {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Ifma => Filter::new(patterns, Fe8::SLACK),
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 => Filter::new(patterns, Fe4::SLACK),
-            Kernel::Portable => Filter::new(patterns, <Fe>::SLACK),
-        }
-    }
-
-    /// Centres per round.
-    #[cfg(test)]
-    pub fn centres(self) -> u64 {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Ifma => (VECTORS * Fe8::LANES) as u64,
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 => (avx2::VECTORS * Fe4::LANES) as u64,
-            Kernel::Portable => PORTABLE_CENTRES as u64,
-        }
+        Filter::new(patterns, self.slack)
     }
 
     /// A walker with its working memory, for one thread.
     pub fn walker(self) -> Walker {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Ifma => Walker(State::Ifma(ifma_scratch())),
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 => Walker(State::Avx2(Scratch::new())),
-            Kernel::Portable => Walker(State::Portable(Scratch::new())),
-        }
-    }
-}
-
-/// Centres per round of the portable kernel. The processor overlaps their multiplications.
-const PORTABLE_CENTRES: usize = 4;
-
-/// The table of the portable kernel. Computed at its first use, which takes some 10 ms.
-fn portable_table() -> &'static Table<Fe> {
-    static TABLE: OnceLock<Table<Fe>> = OnceLock::new();
-    TABLE.get_or_init(|| Table::new(PORTABLE_CENTRES))
-}
-
-#[cfg(target_arch = "x86_64")]
-fn ifma_table() -> &'static Table<Fe8> {
-    static TABLE: OnceLock<Table<Fe8>> = OnceLock::new();
-    TABLE.get_or_init(|| Table::new(VECTORS * Fe8::LANES))
-}
-
-#[cfg(target_arch = "x86_64")]
-fn avx2_table() -> &'static Table<Fe4> {
-    static TABLE: OnceLock<Table<Fe4>> = OnceLock::new();
-    TABLE.get_or_init(|| Table::new(avx2::VECTORS * Fe4::LANES))
-}
-
-#[cfg(target_arch = "x86_64")]
-fn ifma_scratch() -> Scratch<Fe8, VECTORS> {
-    Scratch::new()
-}
-
-/// A kernel with the working memory of one thread.
-pub struct Walker(State);
-
-enum State {
-    #[cfg(target_arch = "x86_64")]
-    Ifma(Scratch<Fe8, VECTORS>),
-    #[cfg(target_arch = "x86_64")]
-    Avx2(Scratch<Fe4, { avx2::VECTORS }>),
-    Portable(Scratch<Fe, PORTABLE_CENTRES>),
-}
-
-impl Walker {
-    /// [`walk`] with this kernel.
-    pub fn walk(&mut self, start: &StartPoint, rounds: u64, target: &WalkTarget) -> WalkResult {
-        match &mut self.0 {
-            State::Portable(scratch) => walk(portable_table(), start, rounds, target, scratch),
-            #[cfg(target_arch = "x86_64")]
-            State::Avx2(scratch) => walk(avx2_table(), start, rounds, target, scratch),
-            #[cfg(target_arch = "x86_64")]
-            State::Ifma(scratch) => {
-                // SAFETY: `Kernel::Ifma` is made only where `is_supported` is true.
-                unsafe { walk_ifma(ifma_table(), start, rounds, target, scratch) }
-            }
-        }
+        (self.walker)()
     }
 }

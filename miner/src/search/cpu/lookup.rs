@@ -1,6 +1,6 @@
-//! The screens of the vector kernels: one for a few intervals, one for many. The latter first looks up
-//! every top word in the filter's coarse bitmap. Words in filled buckets are collected, and looked up
-//! in the finer tables later.
+//! The screen of the vector kernels for many intervals. It first looks up every top word in the
+//! filter's coarse bitmap. Words in filled buckets are collected, and looked up in the finer tables
+//! later.
 
 use super::field::Fe;
 use super::filter::{COARSE_WORDS, Filter};
@@ -20,9 +20,6 @@ const WORDS_OF_SLOT: usize = 16 * STEPS;
 pub const ROOM: usize = WORDS_OF_SLOT * MOST_SLOTS + 16;
 /// A field type with `2·LANES` top words of 32 bits in a vector.
 pub trait VectorTopWords: Screened {
-    /// Whether a top word is at least `first`, and by at most `width`.
-    fn is_one_within(top_words: &[Self::TopWords; 9], first: u32, width: u32) -> bool;
-
     /// Collects the top words in filled coarse buckets, behind the `count` words that were collected
     /// before. Returns the new count.
     fn collect(
@@ -52,37 +49,6 @@ pub trait VectorTopWords: Screened {
             number += (filter.buckets()[bucket as usize / 32] >> (bucket % 32) & 1) as usize;
         }
         number
-    }
-}
-
-/// A screen for few intervals: compares every top word with every interval.
-#[derive(Debug)]
-pub struct CompareScreen<F> {
-    /// Bits of the slots with a top word in an interval.
-    suspects: u64,
-    field: PhantomData<F>,
-}
-
-// SAFETY: its only value is an integer.
-unsafe impl<F> Zeroable for CompareScreen<F> {}
-
-impl<F: VectorTopWords> Screen<F> for CompareScreen<F> {
-    #[inline(always)]
-    fn add<const W: usize>(&mut self, filter: &Filter, row: &Row<F, W>, place: Place) {
-        for w in 0..W {
-            let top_words = row.top_words(w);
-            let mut any = false;
-            for &(first, last) in filter.widened() {
-                let (first, last) = ((first >> 32) as u32, (last >> 32) as u32);
-                any |= F::is_one_within(&top_words, first, last.wrapping_sub(first));
-            }
-            self.suspects |= u64::from(any) << (place.slot + w);
-        }
-    }
-
-    #[inline(always)]
-    fn take_suspects(&mut self, _: &Filter, _: bool) -> u64 {
-        std::mem::take(&mut self.suspects)
     }
 }
 

@@ -4,9 +4,11 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 mod ceiling;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the kernels of x86-64 read all of it"))]
 mod cells;
 mod dispatch;
 mod field;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the kernels of x86-64 read all of it"))]
 mod filter;
 mod formula;
 #[cfg(target_arch = "x86_64")]
@@ -14,13 +16,14 @@ mod ifma;
 #[cfg(target_arch = "x86_64")]
 mod lookup;
 mod portable;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the kernels of x86-64 read all of it"))]
 mod quick;
 mod scratch;
 mod screen;
 mod searcher;
 mod simd;
 mod table;
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod tests;
 mod text;
 mod threads;

@@ -2,37 +2,11 @@
 
 use super::field::{FOLD, Fe};
 use super::filter::Filter;
-use super::formula::{Centre, Products, Row};
 use super::quick::{QuickTests, QuickWords};
-use super::screen::{Marks, Place, Screen, Screened};
+use super::screen::{CompareScreen, LookupScreen, Marks, Screened};
 use super::simd::{SimdField, Summand};
-use super::table::{Affine, Table};
-use super::walk::{Recorder, Round, confirm, walk_round};
-use super::whole::{WholeField, WholeScreen, WordField, may_pass_by_words};
+use super::whole::{KeysOf, WholeField, WholeScreen, WordField};
 use crate::pattern::TextTests;
-use bytemuck::Zeroable;
-
-/// A screen that looks up each top word at once, and keeps one bit per slot.
-#[derive(Debug, Zeroable)]
-pub struct LookupScreen(u64);
-
-impl Screen<Fe> for LookupScreen {
-    #[inline(always)]
-    fn add<const W: usize>(&mut self, filter: &Filter, row: &Row<Fe, W>, place: Place) {
-        for w in 0..W {
-            let mut any = false;
-            for [sum, difference] in row.top_words(w) {
-                any |= filter.is_marked(sum) | filter.is_marked(difference);
-            }
-            self.0 |= u64::from(any) << (place.slot + w);
-        }
-    }
-
-    #[inline(always)]
-    fn take_suspects(&mut self, _: &Filter, _: bool) -> u64 {
-        std::mem::take(&mut self.0)
-    }
-}
 
 impl SimdField for Fe {
     const LANES: usize = 1;
@@ -157,24 +131,12 @@ impl WholeField for Fe {
     }
 
     #[inline(never)]
-    fn may_pass(
-        screen: &WholeScreen<Fe>,
-        tests: &TextTests,
-        centre: &Centre<Fe>,
-        products: &Products<Fe>,
-        at: usize,
-    ) -> bool {
-        may_pass_by_words(screen, tests, centre, products, at)
+    fn may_pass(keys: &KeysOf<Fe>, tests: &TextTests) -> bool {
+        keys.may_pass_by_words(tests)
     }
 
-    fn whole_marks(
-        screen: &WholeScreen<Fe>,
-        filter: &Filter,
-        centre: &Centre<Fe>,
-        products: &Products<Fe>,
-        at: usize,
-    ) -> Marks {
-        screen.marks_of(filter, centre, products, at)
+    fn marks_of(keys: &KeysOf<Fe>, filter: &Filter) -> Marks {
+        keys.marks(filter)
     }
 }
 
@@ -220,9 +182,9 @@ impl WordField for Fe {
 
 impl Screened for Fe {
     const HAS_ONE_LOOKUP: bool = true;
-    const FEW_INTERVALS: usize = 0;
+    const FEW_INTERVALS: usize = 2;
 
-    type Few = LookupScreen;
+    type Few = CompareScreen;
     type Cells = LookupScreen;
     type Gathers = LookupScreen;
     type Loads = LookupScreen;
@@ -230,41 +192,19 @@ impl Screened for Fe {
 
     #[inline(always)]
     fn marks(filter: &Filter, top_words: &[[u64; 2]; 9]) -> Marks {
-        marks(filter, top_words)
+        let mut marks = [0; 9];
+        for (mark, &[sum, difference]) in marks.iter_mut().zip(top_words) {
+            *mark = u16::from(filter.is_marked(sum)) | u16::from(filter.is_marked(difference)) << 8;
+        }
+        marks
     }
 
-    #[inline(never)]
-    fn run_round<N: Screen<Fe>, const W: usize>(
-        table: &Table<Fe>,
-        round: &Round<Fe, W>,
-        prefixes: &mut [[Fe; W]],
-        screen: &mut N,
-        recorder: &mut Recorder,
-    ) -> (u64, Option<[Affine<Fe>; W]>) {
-        walk_round(table, round, prefixes, screen, recorder)
+    #[inline(always)]
+    fn is_one_within(top_words: &[[u64; 2]; 9], first: u32, width: u32) -> bool {
+        let mut any = false;
+        for top in top_words.as_flattened() {
+            any |= ((top >> 32) as u32).wrapping_sub(first) <= width;
+        }
+        any
     }
-
-    #[cold]
-    #[inline(never)]
-    fn run_confirm<N: Screen<Fe>, const W: usize>(
-        table: &Table<Fe>,
-        round: &Round<Fe, W>,
-        place: (Place, usize),
-        centre: &Centre<Fe>,
-        q: Fe,
-        screen: &N,
-        recorder: &mut Recorder,
-    ) {
-        confirm(table, round, place, centre, q, screen, recorder);
-    }
-}
-
-/// See [`Screened::marks`].
-#[inline(always)]
-pub fn marks(filter: &Filter, top_words: &[[u64; 2]; 9]) -> Marks {
-    let mut marks = [0; 9];
-    for (mark, &[sum, difference]) in marks.iter_mut().zip(top_words) {
-        *mark = u16::from(filter.is_marked(sum)) | u16::from(filter.is_marked(difference)) << 8;
-    }
-    marks
 }

@@ -5,7 +5,6 @@ use super::filter::Filter;
 use super::formula::{Centre, Products, Rotated, Row};
 use super::simd::SimdField;
 use super::table::{Affine, Entry, Table};
-#[expect(unused_imports, reason = "named in comments")]
 use super::walk::{Recorder, Round, confirm, walk_round};
 use bytemuck::Zeroable;
 
@@ -85,6 +84,49 @@ pub trait Screen<F: Screened>: Zeroable {
     }
 }
 
+/// A screen for few intervals: compares every top word with every interval.
+#[derive(Debug, Zeroable)]
+pub struct CompareScreen(u64);
+
+impl<F: Screened> Screen<F> for CompareScreen {
+    #[inline(always)]
+    fn add<const W: usize>(&mut self, filter: &Filter, row: &Row<F, W>, place: Place) {
+        for w in 0..W {
+            let top_words = row.top_words(w);
+            let mut any = false;
+            for &(first, last) in filter.widened() {
+                let (first, last) = ((first >> 32) as u32, (last >> 32) as u32);
+                any |= F::is_one_within(&top_words, first, last.wrapping_sub(first));
+            }
+            self.0 |= u64::from(any) << (place.slot + w);
+        }
+    }
+
+    #[inline(always)]
+    fn take_suspects(&mut self, _: &Filter, _: bool) -> u64 {
+        std::mem::take(&mut self.0)
+    }
+}
+
+/// A screen that looks up each top word at once, and keeps one bit per slot.
+#[derive(Debug, Zeroable)]
+pub struct LookupScreen(u64);
+
+impl<F: Screened> Screen<F> for LookupScreen {
+    #[inline(always)]
+    fn add<const W: usize>(&mut self, filter: &Filter, row: &Row<F, W>, place: Place) {
+        for w in 0..W {
+            let any = F::marks(filter, &row.top_words(w)) != [0; 9];
+            self.0 |= u64::from(any) << (place.slot + w);
+        }
+    }
+
+    #[inline(always)]
+    fn take_suspects(&mut self, _: &Filter, _: bool) -> u64 {
+        std::mem::take(&mut self.0)
+    }
+}
+
 /// A field type with its screens.
 pub trait Screened: SimdField {
     /// Whether the field has only one method of looking up top words, [`Screened::Loads`]. Then
@@ -109,20 +151,28 @@ pub trait Screened: SimdField {
     /// The screen that compares whole keys.
     type Whole: Screen<Self>;
 
+    /// Whether the upper 32 bits of a top word are at least `first`, and by at most `width`.
+    fn is_one_within(top_words: &[Self::TopWords; 9], first: u32, width: u32) -> bool;
+
     /// The candidates that may match, by their top words. Unmarked candidates do not match.
     fn marks(filter: &Filter, top_words: &[Self::TopWords; 9]) -> Marks;
 
     /// [`walk_round`], compiled for this field's instructions. A function of its own for each
     /// screen: the compiler's time grows faster than a function's length.
+    #[inline(never)]
     fn run_round<N: Screen<Self>, const W: usize>(
         table: &Table<Self>,
         round: &Round<Self, W>,
         prefixes: &mut [[Self; W]],
         screen: &mut N,
         recorder: &mut Recorder,
-    ) -> (u64, Option<[Affine<Self>; W]>);
+    ) -> (u64, Option<[Affine<Self>; W]>) {
+        walk_round(table, round, prefixes, screen, recorder)
+    }
 
     /// [`confirm`], likewise.
+    #[cold]
+    #[inline(never)]
     fn run_confirm<N: Screen<Self>, const W: usize>(
         table: &Table<Self>,
         round: &Round<Self, W>,
@@ -131,5 +181,7 @@ pub trait Screened: SimdField {
         q: Self,
         screen: &N,
         recorder: &mut Recorder,
-    );
+    ) {
+        confirm(table, round, place, centre, q, screen, recorder);
+    }
 }

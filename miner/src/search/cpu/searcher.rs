@@ -31,7 +31,7 @@ pub struct CpuSearcher {
 /// Describes the processor: its name, its number of cores, and the kernel it would search with.
 pub fn describe_kernel() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let kernel = Kernel::choose(KernelChoice::Auto).map_or("none", Kernel::name);
+    let kernel = Kernel::choose(KernelChoice::Auto).map_or("none", |kernel| kernel.name);
     format!("{}, {cores} cores, searches with the kernel {kernel}", name())
 }
 
@@ -43,7 +43,7 @@ impl CpuSearcher {
         let info = DeviceInfo {
             id: DeviceId::Cpu,
             name: name(),
-            kernel: kernel.name().to_owned(),
+            kernel: kernel.name.to_owned(),
             threads: count,
             warning: None,
         };

@@ -62,7 +62,7 @@ impl Threads {
                 let mut walker = kernel.walker();
                 for task in tasks {
                     let began = Instant::now();
-                    let walked = catch_unwind(AssertUnwindSafe(|| walker.walk(&task.start, task.rounds, &task.target)));
+                    let walked = catch_unwind(AssertUnwindSafe(|| walker(&task.start, task.rounds, &task.target)));
                     if outcome.send(walked.ok().map(|walked| (walked, began.elapsed()))).is_err() {
                         return;
                     }

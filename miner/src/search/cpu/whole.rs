@@ -55,24 +55,24 @@ pub trait WholeField: TextField {
     /// Converts quick tests into the form [`WholeField::Quick`].
     fn quick(tests: &QuickTests) -> Self::Quick;
 
-    /// Whether a candidate of an entry may match, by the quick tests. `false` is always right. `at`
-    /// is the entry's index in the table.
-    fn may_pass(
-        screen: &WholeScreen<Self>,
-        tests: &TextTests,
-        centre: &Centre<Self>,
-        products: &Products<Self>,
-        at: usize,
-    ) -> bool;
+    /// Whether a candidate may match, by the quick tests. `false` is always right.
+    fn may_pass(keys: &KeysOf<Self>, tests: &TextTests) -> bool;
 
-    /// Calls [`WholeScreen::marks_of`], compiled for the processor.
-    fn whole_marks(
-        screen: &WholeScreen<Self>,
-        filter: &Filter,
-        centre: &Centre<Self>,
-        products: &Products<Self>,
-        at: usize,
-    ) -> Marks;
+    /// Calls [`KeysOf::marks`], compiled for the processor.
+    fn marks_of(keys: &KeysOf<Self>, filter: &Filter) -> Marks;
+}
+
+/// The keys of an entry around a vector of centres, before they are computed.
+#[derive(Clone, Copy)]
+pub struct KeysOf<'a, F: WholeField> {
+    /// The screen that compares them.
+    pub screen: &'a WholeScreen<F>,
+    /// The centres.
+    pub centre: &'a Centre<F>,
+    /// The entry's products.
+    pub products: &'a Products<F>,
+    /// The entry's index in the table.
+    pub at: usize,
 }
 
 /// A field type whose keys are compared in words of 64 bits.
@@ -92,23 +92,20 @@ pub trait WordField: WholeField<Quick = QuickWords> {
     fn lane_of(words: &[Self::Word; 4], lane: usize) -> Fe;
 }
 
-/// [`WholeField::may_pass`] by words.
-#[inline(always)]
-pub fn may_pass_by_words<F: WordField>(
-    screen: &WholeScreen<F>,
-    tests: &TextTests,
-    centre: &Centre<F>,
-    products: &Products<F>,
-    at: usize,
-) -> bool {
-    let factors = factors_of_keys(products, &screen.beta);
-    for n in 0..6 {
-        let keys = loose_keys(&factors, n, centre.x, screen.turned(at, n / 2), &screen.beta);
-        if passes(&screen.quick, tests, &keys) {
-            return true;
+impl<F: WordField> KeysOf<'_, F> {
+    /// [`WholeField::may_pass`] by words.
+    #[inline(always)]
+    pub fn may_pass_by_words(&self, tests: &TextTests) -> bool {
+        let beta = &self.screen.beta;
+        let factors = factors_of_keys(self.products, beta);
+        for n in 0..6 {
+            let keys = loose_keys(&factors, n, self.centre.x, self.turned(n / 2), beta);
+            if passes(&self.screen.quick, tests, &keys) {
+                return true;
+            }
         }
+        false
     }
-    false
 }
 
 /// The keys `β^j·x(A ± λ^k·I)` of the point `2k + sign`, for [`WordField::loose_words`]. `turned` is
@@ -170,10 +167,11 @@ impl<F: WholeField + Screened> Screen<F> for WholeScreen<F> {
     #[inline(always)]
     fn add<const W: usize>(&mut self, filter: &Filter, row: &Row<F, W>, place: Place) {
         for w in 0..W {
-            let (centre, products) = (&row.centres[w], &row.products[w]);
+            let (screen, centre, products) = (&*self, &row.centres[w], &row.products[w]);
+            let keys = KeysOf { screen, centre, products, at: place.entry };
             let is_suspect = match filter.text_tests() {
-                Some(tests) if self.has_quick != 0 => F::may_pass(self, tests, centre, products, place.entry),
-                _ => F::whole_marks(self, filter, centre, products, place.entry) != [0; 9],
+                Some(tests) if self.has_quick != 0 => F::may_pass(&keys, tests),
+                _ => F::marks_of(&keys, filter) != [0; 9],
             };
             self.suspects |= u64::from(is_suspect) << (place.slot + w);
         }
@@ -186,38 +184,38 @@ impl<F: WholeField + Screened> Screen<F> for WholeScreen<F> {
 
     #[inline(always)]
     fn marks(&self, filter: &Filter, centre: &Centre<F>, _: &Entry<F>, products: &Products<F>, place: Place) -> Marks {
-        F::whole_marks(self, filter, centre, products, place.entry)
+        F::marks_of(&KeysOf { screen: self, centre, products, at: place.entry }, filter)
     }
 }
 
-impl<F: WholeField> WholeScreen<F> {
-    /// β^k·xi of the entry with this index.
+impl<F: WholeField> KeysOf<'_, F> {
+    /// β^k·xi of the entry.
     #[inline(always)]
-    pub fn turned(&self, at: usize, k: usize) -> F {
-        F::from_constant(&self.points[at].0[k]).0
+    pub fn turned(&self, k: usize) -> F {
+        F::from_constant(&self.screen.points[self.at].0[k]).0
     }
 
-    /// The candidates of an entry that pass a test. `at` is its index in the table.
+    /// The candidates that pass a test.
     #[inline(always)]
-    pub fn marks_of(&self, filter: &Filter, centre: &Centre<F>, products: &Products<F>, at: usize) -> Marks {
+    pub fn marks(&self, filter: &Filter) -> Marks {
         let mut marks = [0; 9];
         let Some(tests) = filter.text_tests() else { return marks };
-        let keys = self.keys(centre, products, at);
+        let keys = self.reduced();
         for (word, mark) in marks.iter_mut().enumerate() {
             let (k, j) = address(word);
-            let [sum, difference] = passing::<F>(tests, [keys[2 * k][j], keys[2 * k + 1][j]], &self.tables);
+            let [sum, difference] = passing::<F>(tests, [keys[2 * k][j], keys[2 * k + 1][j]], &self.screen.tables);
             *mark = u16::from(sum) | u16::from(difference) << 8;
         }
         marks
     }
 
-    /// The keys `β^j·x(A ± λ^k·I)` of an entry, each at `[2k + sign][j]`.
+    /// The keys `β^j·x(A ± λ^k·I)`, each at `[2k + sign][j]`.
     ///
     /// A product is a chain of some 80 cycles. Each step is taken for all six points before the
     /// next, so that the processor has other products to work on.
     #[inline(always)]
-    fn keys(&self, centre: &Centre<F>, products: &Products<F>, at: usize) -> [[F::Key; 3]; 6] {
-        let (sum, difference, s) = factors_of_keys(products, &self.beta);
+    fn reduced(&self) -> [[F::Key; 3]; 6] {
+        let (sum, difference, s) = factors_of_keys(self.products, &self.screen.beta);
         let mut points = [sum; 6];
         for k in 0..3 {
             points[2 * k] = sum.mul(s[k]);
@@ -225,11 +223,10 @@ impl<F: WholeField> WholeScreen<F> {
         }
         let mut first = [sum.key(); 6];
         for n in 0..6 {
-            let xi = F::from_constant(&self.points[at].0[n / 2]).0;
-            first[n] = points[n].key_less(centre.x, xi);
+            first[n] = points[n].key_less(self.centre.x, self.turned(n / 2));
         }
         for n in 0..6 {
-            points[n] = F::from_key(first[n]).times_constant(&self.beta);
+            points[n] = F::from_key(first[n]).times_constant(&self.screen.beta);
         }
         let mut keys = [[first[0]; 3]; 6];
         for n in 0..6 {

@@ -37,7 +37,7 @@ pub struct Fe4(pub [__m256i; 9]);
 
 /// A prepared factor: a number times 2^(29·i) modulo p, for i = 0…8.
 #[derive(Clone, Copy, Debug)]
-pub struct Factor4([[__m256i; 9]; 9]);
+pub struct Factor4(pub [[__m256i; 9]; 9]);
 
 #[inline(always)]
 pub fn all(value: i64) -> __m256i {

@@ -1,7 +1,7 @@
 //! Four numbers modulo p side by side: nine digits of 29 bits, with AVX2 (`vpmuludq`).
 //!
 //! **The contract of every `unsafe` in this module:** the processor has AVX2, BMI1, BMI2, LZCNT and
-//! POPCNT. `Kernel::Avx2` is made only where [`is_supported`] is true, and only its walks use [`Fe4`].
+//! POPCNT. The kernel is chosen only where [`is_supported`] is true, and only its walks use [`Fe4`].
 //! Everything here is inlined into the functions of the walk for a round and a confirmation.
 //!
 //! **Digits.** A number is `d0 + d1·2^29 + … + d8·2^232`. No digit needs a mask before a product,
@@ -18,21 +18,20 @@
 mod field;
 mod text;
 
+#[cfg(test)]
+pub use field::Factor4;
 pub use field::Fe4;
 
 use super::filter::{COARSE_BITS, COARSE_WORDS, Filter};
 use super::formula::Centre;
-use super::lookup::{CompareScreen, GatherScreen, ROOM, VectorTopWords};
-use super::screen::{Marks, Place, Screen, Screened};
+use super::lookup::{GatherScreen, ROOM, VectorTopWords};
+use super::screen::{CompareScreen, Marks, Place, Screen, Screened};
 use super::table::{Affine, Table};
 use super::walk::{Recorder, Round, confirm, walk_round};
 use super::whole::WholeScreen;
 use std::arch::x86_64::*;
 use std::hint::black_box;
 use std::time::Instant;
-
-/// Vectors of four centres a round.
-pub const VECTORS: usize = 2;
 
 /// Whether this processor has all instructions of the kernel.
 pub fn is_supported() -> bool {
@@ -62,7 +61,7 @@ impl Screened for Fe4 {
     const HAS_ONE_LOOKUP: bool = true;
     const FEW_INTERVALS: usize = 8;
 
-    type Few = CompareScreen<Fe4>;
+    type Few = CompareScreen;
     type Cells = GatherScreen<Fe4>;
     type Gathers = GatherScreen<Fe4>;
     type Loads = GatherScreen<Fe4>;
@@ -78,6 +77,20 @@ impl Screened for Fe4 {
             }
         }
         marks
+    }
+
+    #[inline(always)]
+    fn is_one_within(top_words: &[__m256i; 9], first: u32, width: u32) -> bool {
+        // SAFETY: the contract above.
+        unsafe {
+            let first = _mm256_set1_epi32(first as i32);
+            let mut least = _mm256_sub_epi32(top_words[0], first);
+            for &top in &top_words[1..] {
+                least = _mm256_min_epu32(least, _mm256_sub_epi32(top, first));
+            }
+            let within = _mm256_min_epu32(least, _mm256_set1_epi32(width as i32));
+            _mm256_movemask_epi8(_mm256_cmpeq_epi32(least, within)) != 0
+        }
     }
 
     fn run_round<N: Screen<Fe4>, const W: usize>(
@@ -153,20 +166,6 @@ static ORDERS: [[u8; 8]; 256] = {
 };
 
 impl VectorTopWords for Fe4 {
-    #[inline(always)]
-    fn is_one_within(top_words: &[__m256i; 9], first: u32, width: u32) -> bool {
-        // SAFETY: the contract above.
-        unsafe {
-            let first = _mm256_set1_epi32(first as i32);
-            let mut least = _mm256_sub_epi32(top_words[0], first);
-            for &top in &top_words[1..] {
-                least = _mm256_min_epu32(least, _mm256_sub_epi32(top, first));
-            }
-            let within = _mm256_min_epu32(least, _mm256_set1_epi32(width as i32));
-            _mm256_movemask_epi8(_mm256_cmpeq_epi32(least, within)) != 0
-        }
-    }
-
     #[inline(always)]
     fn collect(top_words: __m256i, coarse: &[u32; COARSE_WORDS], collected: &mut [u32; ROOM], count: usize) -> usize {
         // SAFETY: the contract above. An index has COARSE_BITS - 5 bits, so it is inside the bitmap. At

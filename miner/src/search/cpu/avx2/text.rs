@@ -5,12 +5,11 @@ use super::field::{DIGIT, FOLD_256, SIXTEEN_P, TOP_DIGIT, all, and, left, plus, 
 use crate::pattern::TextTests;
 use crate::search::cpu::field::Fe;
 use crate::search::cpu::filter::Filter;
-use crate::search::cpu::formula::{Centre, Products};
 use crate::search::cpu::quick::{QuickTests, QuickWords};
 use crate::search::cpu::screen::Marks;
 use crate::search::cpu::simd::{SimdField, Summand};
 use crate::search::cpu::text::{Lanes, TextField, checksum};
-use crate::search::cpu::whole::{WholeField, WholeScreen, WordField, may_pass_by_words};
+use crate::search::cpu::whole::{KeysOf, WholeField, WordField};
 use std::arch::x86_64::*;
 
 impl Lanes for __m256i {
@@ -220,52 +219,26 @@ impl WholeField for Fe4 {
     }
 
     #[inline(always)]
-    fn may_pass(
-        screen: &WholeScreen<Fe4>,
-        tests: &TextTests,
-        centre: &Centre<Fe4>,
-        products: &Products<Fe4>,
-        at: usize,
-    ) -> bool {
+    fn may_pass(keys: &KeysOf<Fe4>, tests: &TextTests) -> bool {
         // SAFETY: the contract above.
-        unsafe { may_pass(screen, tests, centre, products, at) }
+        unsafe { may_pass(keys, tests) }
     }
 
     #[inline(always)]
-    fn whole_marks(
-        screen: &WholeScreen<Fe4>,
-        filter: &Filter,
-        centre: &Centre<Fe4>,
-        products: &Products<Fe4>,
-        at: usize,
-    ) -> Marks {
+    fn marks_of(keys: &KeysOf<Fe4>, filter: &Filter) -> Marks {
         // SAFETY: the contract above.
-        unsafe { whole_marks(screen, filter, centre, products, at) }
+        unsafe { marks_of(keys, filter) }
     }
 }
 
-/// [`may_pass_by_words`], compiled for this kernel.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 #[inline(never)]
-fn may_pass(
-    screen: &WholeScreen<Fe4>,
-    tests: &TextTests,
-    centre: &Centre<Fe4>,
-    products: &Products<Fe4>,
-    at: usize,
-) -> bool {
-    may_pass_by_words(screen, tests, centre, products, at)
+fn may_pass(keys: &KeysOf<Fe4>, tests: &TextTests) -> bool {
+    keys.may_pass_by_words(tests)
 }
 
-/// [`WholeScreen::marks_of`], compiled for this kernel.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 #[inline(never)]
-fn whole_marks(
-    screen: &WholeScreen<Fe4>,
-    filter: &Filter,
-    centre: &Centre<Fe4>,
-    products: &Products<Fe4>,
-    at: usize,
-) -> Marks {
-    screen.marks_of(filter, centre, products, at)
+fn marks_of(keys: &KeysOf<Fe4>, filter: &Filter) -> Marks {
+    keys.marks(filter)
 }

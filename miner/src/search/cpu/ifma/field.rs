@@ -13,14 +13,14 @@ use super::vector::{all, and, high, load, low, minus, plus, right, store};
 use crate::pattern::TextTests;
 use crate::search::cpu::field::Fe;
 use crate::search::cpu::filter::Filter;
-use crate::search::cpu::formula::{Centre, Products};
-use crate::search::cpu::lookup::{CompareScreen, GatherScreen};
+use crate::search::cpu::formula::Centre;
+use crate::search::cpu::lookup::GatherScreen;
 use crate::search::cpu::quick::QuickTests;
-use crate::search::cpu::screen::{Marks, Place, Screen, Screened};
+use crate::search::cpu::screen::{CompareScreen, Marks, Place, Screen, Screened};
 use crate::search::cpu::simd::{SimdField, Summand};
 use crate::search::cpu::table::{Affine, Table};
 use crate::search::cpu::walk::{Recorder, Round, confirm, walk_round};
-use crate::search::cpu::whole::{WholeField, WholeScreen};
+use crate::search::cpu::whole::{KeysOf, WholeField, WholeScreen};
 use bytemuck::Zeroable;
 use std::arch::x86_64::*;
 
@@ -230,69 +230,43 @@ impl WholeField for Fe8 {
     }
 
     #[inline(always)]
-    fn may_pass(
-        screen: &WholeScreen<Fe8>,
-        tests: &TextTests,
-        centre: &Centre<Fe8>,
-        products: &Products<Fe8>,
-        at: usize,
-    ) -> bool {
+    fn may_pass(keys: &KeysOf<Fe8>, tests: &TextTests) -> bool {
         // SAFETY: the processor has the instructions (the contract of `super`).
-        unsafe { may_pass(screen, tests, centre, products, at) }
+        unsafe { may_pass(keys, tests) }
     }
 
     #[inline(always)]
-    fn whole_marks(
-        screen: &WholeScreen<Fe8>,
-        filter: &Filter,
-        centre: &Centre<Fe8>,
-        products: &Products<Fe8>,
-        at: usize,
-    ) -> Marks {
+    fn marks_of(keys: &KeysOf<Fe8>, filter: &Filter) -> Marks {
         // SAFETY: the processor has the instructions (the contract of `super`).
-        unsafe { whole_marks(screen, filter, centre, products, at) }
+        unsafe { marks_of(keys, filter) }
     }
 }
 
-/// [`WholeField::may_pass`], compiled for AVX-512 IFMA.
 #[target_feature(
     enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
 )]
 #[inline(never)]
-fn may_pass(
-    screen: &WholeScreen<Fe8>,
-    tests: &TextTests,
-    centre: &Centre<Fe8>,
-    products: &Products<Fe8>,
-    at: usize,
-) -> bool {
-    let factors = KeyFactors::new(products, centre.x, &screen.beta);
+fn may_pass(keys: &KeysOf<Fe8>, tests: &TextTests) -> bool {
+    let factors = KeyFactors::new(keys.products, keys.centre.x, &keys.screen.beta);
     let mut passes = false;
     for k in 0..3 {
-        passes |= screen.quick.passes_one(&factors.keys(k, screen.turned(at, k)), tests);
+        passes |= keys.screen.quick.passes_one(&factors.keys(k, keys.turned(k)), tests);
     }
     passes
 }
 
-/// [`WholeScreen::marks_of`], compiled for AVX-512 IFMA.
 #[target_feature(
     enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
 )]
 #[inline(never)]
-fn whole_marks(
-    screen: &WholeScreen<Fe8>,
-    filter: &Filter,
-    centre: &Centre<Fe8>,
-    products: &Products<Fe8>,
-    at: usize,
-) -> Marks {
-    screen.marks_of(filter, centre, products, at)
+fn marks_of(keys: &KeysOf<Fe8>, filter: &Filter) -> Marks {
+    keys.marks(filter)
 }
 
 impl Screened for Fe8 {
     const FEW_INTERVALS: usize = 3;
 
-    type Few = CompareScreen<Fe8>;
+    type Few = CompareScreen;
     type Cells = CellScreen;
     type Gathers = GatherScreen<Fe8>;
     type Loads = LoadScreen;
@@ -301,6 +275,11 @@ impl Screened for Fe8 {
     #[inline(always)]
     fn marks(filter: &Filter, top_words: &[__m512i; 9]) -> Marks {
         marks::marks(filter, top_words)
+    }
+
+    #[inline(always)]
+    fn is_one_within(top_words: &[__m512i; 9], first: u32, width: u32) -> bool {
+        marks::is_one_within(top_words, first, width)
     }
 
     fn run_round<N: Screen<Fe8>, const W: usize>(
@@ -328,33 +307,35 @@ impl Screened for Fe8 {
     }
 }
 
-with_instructions! {
-    #[inline(never)]
-    fn round_apart<N: Screen<Fe8>, const W: usize>(
-        table: &Table<Fe8>,
-        round: &Round<Fe8, W>,
-        prefixes: &mut [[Fe8; W]],
-        screen: &mut N,
-        recorder: &mut Recorder,
-    ) -> (u64, Option<[Affine<Fe8>; W]>) {
-        walk_round(table, round, prefixes, screen, recorder)
-    }
+#[target_feature(
+    enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
+)]
+#[inline(never)]
+fn round_apart<N: Screen<Fe8>, const W: usize>(
+    table: &Table<Fe8>,
+    round: &Round<Fe8, W>,
+    prefixes: &mut [[Fe8; W]],
+    screen: &mut N,
+    recorder: &mut Recorder,
+) -> (u64, Option<[Affine<Fe8>; W]>) {
+    walk_round(table, round, prefixes, screen, recorder)
 }
 
-with_instructions! {
-    #[cold]
-    #[inline(never)]
-    fn confirm_apart<N: Screen<Fe8>, const W: usize>(
-        table: &Table<Fe8>,
-        round: &Round<Fe8, W>,
-        place: (Place, usize),
-        centre: &Centre<Fe8>,
-        q: Fe8,
-        screen: &N,
-        recorder: &mut Recorder,
-    ) {
-        confirm(table, round, place, centre, q, screen, recorder);
-    }
+#[target_feature(
+    enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
+)]
+#[cold]
+#[inline(never)]
+fn confirm_apart<N: Screen<Fe8>, const W: usize>(
+    table: &Table<Fe8>,
+    round: &Round<Fe8, W>,
+    place: (Place, usize),
+    centre: &Centre<Fe8>,
+    q: Fe8,
+    screen: &N,
+    recorder: &mut Recorder,
+) {
+    confirm(table, round, place, centre, q, screen, recorder);
 }
 
 /// Bits of the differences among sixteen top words.

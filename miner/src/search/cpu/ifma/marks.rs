@@ -16,19 +16,6 @@ use std::arch::x86_64::*;
 
 impl VectorTopWords for Fe8 {
     #[inline(always)]
-    fn is_one_within(top_words: &[__m512i; 9], first: u32, width: u32) -> bool {
-        // SAFETY: the contract above.
-        unsafe {
-            let first = _mm512_set1_epi32(first as i32);
-            let mut least = _mm512_sub_epi32(top_words[0], first);
-            for &top in &top_words[1..] {
-                least = _mm512_min_epu32(least, _mm512_sub_epi32(top, first));
-            }
-            _mm512_cmple_epu32_mask(least, _mm512_set1_epi32(width as i32)) != 0
-        }
-    }
-
-    #[inline(always)]
     fn collect(top_words: __m512i, coarse: &[u32; COARSE_WORDS], collected: &mut [u32; ROOM], count: usize) -> usize {
         let marked = in_buckets(top_words, coarse);
         // SAFETY: the contract above; at most 144 top words a slot come before, so 16 more have room.
@@ -77,6 +64,20 @@ impl VectorTopWords for Fe8 {
             at += 16;
         }
         number
+    }
+}
+
+/// See [`crate::search::cpu::screen::Screened::is_one_within`].
+#[inline(always)]
+pub fn is_one_within(top_words: &[__m512i; 9], first: u32, width: u32) -> bool {
+    // SAFETY: the contract above.
+    unsafe {
+        let first = _mm512_set1_epi32(first as i32);
+        let mut least = _mm512_sub_epi32(top_words[0], first);
+        for &top in &top_words[1..] {
+            least = _mm512_min_epu32(least, _mm512_sub_epi32(top, first));
+        }
+        _mm512_cmple_epu32_mask(least, _mm512_set1_epi32(width as i32)) != 0
     }
 }
 

@@ -2,9 +2,9 @@
 //! `vpmadd52huq`).
 //!
 //! **The contract of every `unsafe` in this module:** the processor has AVX-512 F, DQ, BW, IFMA,
-//! VBMI, VBMI2 and VPOPCNTDQ, GFNI, POPCNT, BMI and LZCNT. [`walk_ifma`] is the one way in, and is
-//! called only where [`is_supported`] is true. Everything else here is inlined into
-//! it, or into the functions that it calls for a round and a confirmation.
+//! VBMI, VBMI2 and VPOPCNTDQ, GFNI, POPCNT, BMI and LZCNT. The kernel is chosen only where
+//! [`is_supported`] is true, and only its walks use [`Fe8`]. Everything in the loops is inlined into the
+//! functions of the walk for a round and a confirmation.
 //!
 //! **Limbs.** A number is `l0 + l1·2^52 + … + l4·2^208`. Of l0…l3 only the low 52 bits count: the
 //! bits above have already been carried into the next limb. The multiply instructions read only 52
@@ -18,16 +18,6 @@
 //! | a sum, one of the two at most being of the second kind | 2^51 + 2^49 | 2^259 + 2^257 |
 //!
 //! So a product is below 2^519, and its uppermost column below 2^52.
-
-/// Compiles a function for the instructions of this module's contract.
-macro_rules! with_instructions {
-    ($($function:tt)*) => {
-        #[target_feature(
-            enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
-        )]
-        $($function)*
-    };
-}
 
 mod field;
 mod keys;
@@ -45,23 +35,5 @@ pub use quick::{keys_of_lanes, one_passes};
 pub use text::{lanes_that_pass, words_of_lanes};
 pub use vector::{is_supported, multiplies_a_second};
 
-use super::scratch::Scratch;
-use super::table::Table;
-use super::walk::{WalkResult, WalkTarget, walk};
-use crate::key::StartPoint;
-
 /// Vectors of eight centres a round.
 pub const VECTORS: usize = 2;
-
-with_instructions! {
-    /// [`walk`], compiled for AVX-512 IFMA.
-    pub fn walk_ifma(
-        table: &Table<Fe8>,
-        start: &StartPoint,
-        rounds: u64,
-        target: &WalkTarget,
-        scratch: &mut Scratch<Fe8, VECTORS>,
-    ) -> WalkResult {
-        walk(table, start, rounds, target, scratch)
-    }
-}

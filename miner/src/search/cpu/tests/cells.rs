@@ -89,7 +89,7 @@ fn a_walk_finds_the_only_match_among_any_number_of_prefixes() {
         for kernel in kernels() {
             of_count[kernel.filter(&set).cells().map_or(0, |cells| cells.tables().len())] += 1;
             let (_, hits) = hits_of(kernel, &start, 2 * CENTRES, &set);
-            assert!(hits == HashSet::from([tweak]), "{}: {count} patterns, {tweak:?}", kernel.name());
+            assert!(hits == HashSet::from([tweak]), "{}: {count} patterns, {tweak:?}", kernel.name);
         }
     }
     println!("walks by number of tables: {of_count:?}");

@@ -95,7 +95,7 @@ fn starts(random: &mut StdRng) -> Vec<(String, SecretKey)> {
     starts.push((format!("centre {centre} is infinity"), small(centre * STEP).negate()));
     // The step from a centre to the next one of the same lane equals the centre itself.
     for kernel in kernels() {
-        let (step, centre) = (kernel.centres(), random.random_range(0..CENTRES));
+        let (step, centre) = (kernel.centres, random.random_range(0..CENTRES));
         if centre != step {
             starts.push((format!("centre {centre} is {step} steps"), with_centre(small(step * STEP), centre)));
         }
@@ -113,7 +113,7 @@ fn chosen_centres_give_no_wrong_hit_and_cost_no_other() {
         assert!(expected.hits.len() > 100, "{name}");
         for kernel in kernels() {
             let (candidates, hits) = hits_of(kernel, &point_of(&secret), CENTRES, &set);
-            let (kernel, wrong) = (kernel.name(), hits.difference(&expected.hits).count());
+            let (kernel, wrong) = (kernel.name, hits.difference(&expected.hits).count());
             assert_eq!((wrong, hits.len()), (0, expected.hits.len()), "{kernel}: {name}");
             assert_eq!(candidates, expected.candidates, "{kernel}: {name}");
             let whole = CENTRES * ENTRIES as u64 * 18;

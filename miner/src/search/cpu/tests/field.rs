@@ -1,6 +1,8 @@
 //! Field operations compared with slow, bit-by-bit ones.
 
 use super::*;
+#[cfg(target_arch = "x86_64")]
+use crate::search::cpu::avx2::Factor4;
 
 /// Values at which wrong carries, folds and comparisons show, and random values: uniform ones, and
 /// runs of ones and zeros.
@@ -130,22 +132,87 @@ fn difference_of(a: Fe, b: Fe) -> Fe {
 fn field_operations_agree_with_slow_ones() {
     let mut random = random();
     let values = values(&mut random);
-    check_field::<Fe>(&values);
-    if has_avx2() {
-        check_field::<Fe4>(&values);
+    for_each_field!(check_field(&values));
+}
+
+/// A number of the kernel `avx2` with the same digits in every lane.
+#[cfg(target_arch = "x86_64")]
+fn with_digits(digits: [u64; 9]) -> Fe4 {
+    Fe4(bytemuck::cast(digits.map(|digit| [digit; 4])))
+}
+
+/// Operations are right for digits at the bounds that `avx2` states, and keep those bounds.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn digits_at_their_bounds_are_reduced() {
+    if !has_avx2() {
+        return;
     }
-    if is_supported() {
-        check_field::<Fe8>(&values);
-    } else {
-        no_ifma("its field");
+    const PRODUCT: [u64; 2] = [(1 << 29) + (1 << 19) - 1, (1 << 24) - 1];
+    const BY_FACTOR: [u64; 2] = [PRODUCT[0], (1 << 26) - 1];
+    const SUM: [u64; 2] = [(1 << 30) + (1 << 20) - 1, (1 << 26) + (1 << 24) - 1];
+    let mut random = random();
+    let value = |digits: &[u64; 9]| {
+        digits.iter().rev().fold(Fe::ZERO, |value, &digit| {
+            let moved = slow_product(value, Fe::from_small(1 << 29));
+            slow_sum(moved, Fe::from_small(digit))
+        })
+    };
+    for round in 0..300 {
+        // All of the largest digits first.
+        let mut number = |[lower, top]: [u64; 2]| -> [u64; 9] {
+            std::array::from_fn(|at| {
+                let most = if at < 8 { lower } else { top };
+                let choices = [most, most, most - 1, (1 << 24) - 1, 1, 0];
+                if round == 0 { most } else { choices[random.random_range(0..6)] }
+            })
+        };
+        let (a, b, addend) = (number(SUM), number(SUM), number(BY_FACTOR));
+        let factor: [[u64; 9]; 9] = std::array::from_fn(|_| number(PRODUCT));
+        let constant: [[u64; 9]; 9] = std::array::from_fn(|_| number([(1 << 29) - 1, (1 << 24) - 1]));
+        let (x, y, z) = (value(&a), value(&b), value(&addend));
+        let by = |rows: &[[u64; 9]; 9]| {
+            let part = |(digit, row)| slow_product(Fe::from_small(digit), value(row));
+            a.into_iter().zip(rows).map(part).fold(Fe::ZERO, slow_sum)
+        };
+        let (fa, fb, fz) = (with_digits(a), with_digits(b), with_digits(addend));
+        let check = |number: Fe4, expected: Fe, [lower, top]: [u64; 2], what: &str| {
+            assert_eq!(number.lane(3).canonical().0, expected.0, "{what}: {a:x?}, {b:x?}, {addend:x?}");
+            let digits: [[u64; 4]; 9] = bytemuck::cast(number.0);
+            assert!(digits[..8].iter().all(|digit| digit[3] <= lower) && digits[8][3] <= top, "{what}: {digits:x?}");
+        };
+        let (xx, xy) = (slow_product(x, x), slow_product(x, y));
+        check(fa, x, SUM, "as it is");
+        check(fa.mul(fb), xy, PRODUCT, "mul");
+        check(fa.square(), xx, PRODUCT, "square");
+        check(fa.square_plus(fz.summand()), slow_sum(xx, z), PRODUCT, "square_plus");
+        check(fa.sub(fb), difference_of(x, y), PRODUCT, "sub");
+        let factor_of_digits = Factor4(factor.map(|row| with_digits(row).0));
+        check(fa.times_plus(&factor_of_digits, fz.summand()), slow_sum(by(&factor), z), BY_FACTOR, "times_plus");
+        check(
+            fa.times_constant(&constant.map(|row| row.map(|digit| digit as u32))),
+            by(&constant),
+            BY_FACTOR,
+            "times_constant",
+        );
+        let product = with_digits(number(PRODUCT));
+        check(Fe4::sum(fz.summand(), product.summand()), slow_sum(z, product.lane(3).canonical()), SUM, "sum");
+        for (top_words, expected) in [
+            (Fe4::top_words_of_products(&fa, &fb, &product), slow_product(slow_sum(x, y), product.lane(3).canonical())),
+            (Fe4::top_words_of_products(&fb, &fb, &product), slow_product(slow_sum(y, y), product.lane(3).canonical())),
+        ] {
+            let off = expected.top().wrapping_sub(Fe4::top_word(top_words, false, 3)).wrapping_add(Fe4::SLACK / 3);
+            assert!(off <= Fe4::SLACK / 3 * 2, "top word: {a:x?}, {b:x?}");
+        }
     }
 }
 
 /// Operations are right for limbs at their bounds, with leftover bits above the 52 that count.
+#[cfg(target_arch = "x86_64")]
 #[test]
 fn limbs_at_their_bounds_are_reduced() {
-    if !is_supported() {
-        return no_ifma("limbs at their bounds");
+    if !has_ifma() {
+        return;
     }
     let mut random = random();
     let power = |bits: usize| (0..bits).fold(Fe::ONE, |power, _| slow_sum(power, power));

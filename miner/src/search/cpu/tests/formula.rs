@@ -29,25 +29,16 @@ fn check_entry<F: SimdField>(table: &Table<F>, random: &mut StdRng, i: usize) {
     }
 }
 
+fn check_entries<F: SimdField>(random: &mut StdRng) {
+    let table = Table::<F>::new(1);
+    for round in 0..40 / F::LANES {
+        let i = [1, ENTRIES].get(round).copied().unwrap_or_else(|| random.random_range(1..=ENTRIES));
+        check_entry(&table, random, i);
+    }
+}
+
 #[test]
 fn all_18_candidates_of_an_entry_are_what_libsecp256k1_says() {
     let mut random = random();
-    let table = Table::<Fe>::new(1);
-    for round in 0..40 {
-        let i = [1, ENTRIES].get(round).copied().unwrap_or_else(|| random.random_range(1..=ENTRIES));
-        check_entry(&table, &mut random, i);
-    }
-    if has_avx2() {
-        let table = Table::<Fe4>::new(1);
-        (1..=20).for_each(|i| check_entry(&table, &mut random, i * 25));
-    }
-    if is_supported() {
-        let table = Table::<Fe8>::new(Fe8::LANES);
-        for round in 0..8 {
-            let i = [1, ENTRIES].get(round).copied().unwrap_or_else(|| random.random_range(1..=ENTRIES));
-            check_entry(&table, &mut random, i);
-        }
-    } else {
-        no_ifma("its candidates");
-    }
+    for_each_field!(check_entries(&mut random));
 }

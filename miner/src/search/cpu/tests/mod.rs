@@ -11,11 +11,13 @@ mod quick;
 mod walk;
 mod whole;
 
+#[cfg(target_arch = "x86_64")]
 use super::avx2::{self, Fe4};
 use super::dispatch::{Kernel, KernelChoice};
 use super::field::Fe;
 use super::filter::{Filter, Lookup};
-use super::ifma::{Fe8, is_supported};
+#[cfg(target_arch = "x86_64")]
+use super::ifma::{self, Fe8};
 use super::simd::SimdField;
 use super::table::{Affine, ENTRIES, STEP, multiple_of_generator};
 use super::walk::WalkTarget;
@@ -34,30 +36,48 @@ fn random() -> StdRng {
     StdRng::seed_from_u64(seed)
 }
 
-/// Prints which tests did not run, bypassing the test harness, which hides the output of passing
-/// tests.
-fn no_ifma(what: &str) {
+/// Whether a kernel can be tested. If not, prints that, bypassing the test harness, which hides the
+/// output of passing tests.
+#[cfg(target_arch = "x86_64")]
+fn has(kernel: &str, is_supported: bool) -> bool {
     use std::io::Write;
-    let line = "SKIPPED for the kernel `ifma`: this processor has no AVX-512 IFMA";
-    writeln!(std::io::stderr(), "{line} ({what})").expect("standard error is there");
+    if !is_supported {
+        writeln!(std::io::stderr(), "SKIPPED for the kernel `{kernel}`, which this processor lacks")
+            .expect("standard error is there");
+    }
+    is_supported
 }
 
-/// Whether the kernel `avx2` can be tested. Prints if not.
+#[cfg(target_arch = "x86_64")]
 fn has_avx2() -> bool {
-    use std::io::Write;
-    if !avx2::is_supported() {
-        let line = "SKIPPED for the kernel `avx2`: this processor has no AVX2";
-        writeln!(std::io::stderr(), "{line}").expect("standard error is there");
-    }
-    avx2::is_supported()
+    has("avx2", avx2::is_supported())
 }
 
-/// The kernels of this processor. Prints the names of those it lacks.
+#[cfg(target_arch = "x86_64")]
+fn has_ifma() -> bool {
+    has("ifma", ifma::is_supported())
+}
+
+/// Calls a function for the field type of every kernel that this processor can run.
+macro_rules! for_each_field {
+    ($function:ident($($argument:expr),*)) => {{
+        $function::<Fe>($($argument),*);
+        #[cfg(target_arch = "x86_64")]
+        if has_avx2() {
+            $function::<Fe4>($($argument),*);
+        }
+        #[cfg(target_arch = "x86_64")]
+        if has_ifma() {
+            $function::<Fe8>($($argument),*);
+        }
+    }};
+}
+use for_each_field;
+
+/// The kernels of this processor.
 fn kernels() -> Vec<Kernel> {
-    if !is_supported() {
-        no_ifma("its walks");
-    }
-    has_avx2();
+    #[cfg(target_arch = "x86_64")]
+    let _ = (has_avx2(), has_ifma());
     let choices = [KernelChoice::Portable, KernelChoice::Avx2, KernelChoice::Ifma];
     choices.into_iter().filter_map(|choice| Kernel::choose(choice).ok()).collect()
 }
@@ -99,14 +119,14 @@ const LOOKUPS: [Lookup; 2] = [Lookup::Gathers, Lookup::Loads];
 /// Walks `centres` centres, a multiple of [`CENTRES`]. Returns the number of candidates and the
 /// hits. Asserts that every method of looking up top words gives the same.
 fn hits_of(kernel: Kernel, start: &StartPoint, centres: u64, set: &PatternSet) -> (u64, HashSet<Tweak>) {
-    assert_eq!(CENTRES % kernel.centres(), 0);
+    assert_eq!(CENTRES % kernel.centres, 0);
     let [one, other] = LOOKUPS.map(|lookup| {
         let filter = kernel.filter(set).with_lookup(lookup);
-        let walked = kernel.walker().walk(start, centres / kernel.centres(), &target(filter, usize::MAX));
+        let walked = (kernel.walker())(start, centres / kernel.centres, &target(filter, usize::MAX));
         let hits: HashSet<Tweak> = walked.hits.iter().copied().collect();
         assert_eq!(hits.len(), walked.hits.len(), "no hit is reported twice");
         (walked.candidates, hits)
     });
-    assert!(one == other, "{}: {} hits by gathers, {} by loads", kernel.name(), one.1.len(), other.1.len());
+    assert!(one == other, "{}: {} hits by gathers, {} by loads", kernel.name, one.1.len(), other.1.len());
     one
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::pattern::TextTests;
 use crate::search::cpu::formula::Products;
+#[cfg(target_arch = "x86_64")]
 use crate::search::cpu::ifma::{keys_of_lanes, one_passes};
 use crate::search::cpu::quick::{QuickTests, QuickWords};
 use crate::search::cpu::text;
@@ -58,7 +59,9 @@ fn turned(xi: Fe) -> [Fe; 3] {
 }
 
 /// The keys of an entry in every lane, each at `[2k + sign][j]`, and whether they may be wrong.
-fn keys_by_words<F: WordField>(lanes: &[[Fe; 7]], turned: [Fe; 3]) -> [[Vec<(Fe, bool)>; 3]; 6] {
+type Keys = [[Vec<(Fe, bool)>; 3]; 6];
+
+fn keys_by_words<F: WordField>(lanes: &[[Fe; 7]], turned: [Fe; 3]) -> Keys {
     let vector = |at: usize| F::from_lanes(&lanes.iter().map(|lane| lane[at]).collect::<Vec<Fe>>());
     let products = Products::with_values([vector(0), vector(1), vector(2)], vector(3), vector(4));
     let turned = turned.map(|x| F::from_constant(&F::constant(x)).0);
@@ -72,13 +75,20 @@ fn keys_by_words<F: WordField>(lanes: &[[Fe; 7]], turned: [Fe; 3]) -> [[Vec<(Fe,
     })
 }
 
+#[cfg(target_arch = "x86_64")]
+fn keys_of_ifma(lanes: &[[Fe; 7]], turned: [Fe; 3]) -> Keys {
+    let vector = |at: usize| Fe8::from_lanes(&lanes.iter().map(|lane| lane[at]).collect::<Vec<Fe>>());
+    let products = Products::with_values([vector(0), vector(1), vector(2)], vector(3), vector(4));
+    let turned = turned.map(|x| Fe8::from_constant(&Fe8::constant(x)).0);
+    let (unsure, keys) = keys_of_lanes(&products, vector(5), turned, &Fe8::constant_factor(Fe::BETA));
+    keys.map(|keys| keys.map(|key| (0..8).map(|lane| (key[lane], unsure >> lane & 1 == 1)).collect()))
+}
+
 /// Whether one of these keys passes the quick tests and a test of its text, by the words of `F`.
-fn one_passes_by_words<F: WordField>(quick: &QuickTests, tests: &TextTests, keys: &[Fe]) -> bool {
+fn passes_by_words<F: WordField>(quick: &QuickTests, tests: &TextTests, keys: &[Fe; 8]) -> bool {
     let quick = QuickWords::new(quick);
     keys.chunks_exact(F::LANES).any(|keys| {
-        // Digits of π: a key that passes no test.
-        let pi = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344, 0xa409_3822_299f_31d0, 0x082e_fa98_ec4e_6c89];
-        let (key, other) = (F::from_lanes(keys), F::from_lanes(&[Fe(pi); 8]));
+        let (key, other) = (F::from_lanes(keys), F::from_lanes(&[OTHER; 8]));
         let of_three = [[key, other, other], [other, key, other], [other, other, key]];
         let passing = of_three.map(|keys| passes(&quick, tests, &keys));
         assert_eq!(passing, [passing[0]; 3]);
@@ -86,59 +96,78 @@ fn one_passes_by_words<F: WordField>(quick: &QuickTests, tests: &TextTests, keys
     })
 }
 
+#[cfg(target_arch = "x86_64")]
+fn passes_by_ifma(quick: &QuickTests, tests: &TextTests, keys: &[Fe; 8]) -> bool {
+    let passing: [bool; 6] = std::array::from_fn(|at| {
+        let mut six = [Fe8::from_lanes(&[OTHER; 8]); 6];
+        six[at] = Fe8::from_lanes(keys);
+        one_passes(quick, tests, six)
+    });
+    assert_eq!(passing, [passing[0]; 6]);
+    passing[0]
+}
+
+/// Digits of π: a key that passes no test.
+const OTHER: Fe = Fe([0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344, 0xa409_3822_299f_31d0, 0x082e_fa98_ec4e_6c89]);
+
+/// The functions of a kernel for whole keys: [`keys_by_words`] and [`passes_by_words`].
+struct Tested {
+    name: &'static str,
+    lanes: usize,
+    keys: fn(&[[Fe; 7]], [Fe; 3]) -> Keys,
+    passes: fn(&QuickTests, &TextTests, &[Fe; 8]) -> bool,
+}
+
+/// The kernels that this processor can run.
+fn tested() -> Vec<Tested> {
+    fn by_words<F: WordField>(name: &'static str) -> Tested {
+        Tested { name, lanes: F::LANES, keys: keys_by_words::<F>, passes: passes_by_words::<F> }
+    }
+    let mut tested = vec![by_words::<Fe>("portable")];
+    #[cfg(target_arch = "x86_64")]
+    if has_avx2() {
+        tested.push(by_words::<Fe4>("avx2"));
+    }
+    #[cfg(target_arch = "x86_64")]
+    if has_ifma() {
+        tested.push(Tested { name: "ifma", lanes: 8, keys: keys_of_ifma, passes: passes_by_ifma });
+    }
+    tested
+}
+
 #[test]
 fn the_eighteen_keys_of_an_entry_are_right_or_say_that_they_may_not_be() {
-    let mut random = random();
+    let (kernels, mut random) = (tested(), random());
     let (mut unsure, mut all) = (0, 0);
     for _ in 0..4_000 {
         let lanes: [[Fe; 7]; 8] = std::array::from_fn(|_| values(&mut random));
         // The entry is the same in every lane.
         let turned = turned(lanes[0][6]);
-        let expected = |lane: &[Fe; 7], address| {
-            let &[y0, y1, y2, a, b, x, _] = lane;
-            Products::with_values([y0, y1, y2], a, b).exact(x, lanes[0][6], address)
-        };
-        let addresses = (0..18).map(|at| (at / 6, at / 3 % 2, at % 3));
-        let mut check = |lanes: &[[Fe; 7]], keys: [[Vec<(Fe, bool)>; 3]; 6]| {
-            for (at, lane) in lanes.iter().enumerate() {
-                for (k, sign, j) in addresses.clone() {
-                    let ((key, is_unsure), expected) = (keys[2 * k + sign][j][at], expected(lane, (k, sign, j)));
-                    assert!(is_unsure || key.0 == expected.0, "{k} {sign} {j} of {lane:?}: {key:?} for {expected:?}");
-                    (unsure, all) = (unsure + u32::from(is_unsure), all + 1);
+        for kernel in &kernels {
+            let keys = lanes.chunks(kernel.lanes).map(|lanes| (lanes, (kernel.keys)(lanes, turned)));
+            for (lanes, keys) in keys {
+                for (at, &[y0, y1, y2, a, b, x, _]) in lanes.iter().enumerate() {
+                    for (k, sign, j) in (0..18).map(|at| (at / 6, at / 3 % 2, at % 3)) {
+                        let (key, is_unsure) = keys[2 * k + sign][j][at];
+                        let products = Products::with_values([y0, y1, y2], a, b);
+                        let expected = products.exact(x, turned[0], (k, sign, j));
+                        let name = kernel.name;
+                        assert!(is_unsure || key.0 == expected.0, "{name}: {k} {sign} {j} of {:?}", lanes[at]);
+                        (unsure, all) = (unsure + u32::from(is_unsure), all + 1);
+                    }
                 }
-            }
-        };
-        lanes.chunks(1).for_each(|lanes| check(lanes, keys_by_words::<Fe>(lanes, turned)));
-        if avx2::is_supported() {
-            lanes.chunks(4).for_each(|lanes| check(lanes, keys_by_words::<Fe4>(lanes, turned)));
-        }
-        if !is_supported() {
-            continue;
-        }
-        let vector = |at: usize| Fe8::from_lanes(&lanes.map(|lane| lane[at]));
-        let products = Products::with_values([vector(0), vector(1), vector(2)], vector(3), vector(4));
-        let turned = turned.map(|x| Fe8::from_constant(&Fe8::constant(x)).0);
-        let (unsure_lanes, keys) = keys_of_lanes(&products, vector(5), turned, &Fe8::constant_factor(Fe::BETA));
-        for (lane, values) in lanes.iter().enumerate() {
-            for (k, sign, j) in addresses.clone() {
-                let (key, expected) = (keys[2 * k + sign][j][lane], expected(values, (k, sign, j)));
-                let is_unsure = unsure_lanes >> lane & 1 == 1;
-                assert!(is_unsure || key.0 == expected.0, "{k} {sign} {j} of {values:?}: {key:?} for {expected:?}");
-                (unsure, all) = (unsure + u32::from(is_unsure), all + 1);
             }
         }
     }
     println!("{unsure} of {all} may not be right");
     assert!(unsure > 0 && unsure < all / 2);
-    if !is_supported() {
-        no_ifma("its keys");
-    }
 }
 
+#[cfg(target_arch = "x86_64")]
 #[test]
 fn the_keys_of_the_largest_factors_are_right() {
-    if !is_supported() {
-        return no_ifma("its largest factors");
+    if !has_ifma() {
+        return;
     }
     // The bounds of `ifma`, with bits above 2^52 in the lower limbs.
     let (lower, product) = ((1u64 << 57) - 1, (1u64 << 48) + 63);
@@ -206,7 +235,7 @@ fn set_equal(limbs: &mut [u64; 4], places: Range<usize>, value: u8) {
 
 #[test]
 fn equal_characters_at_every_place_pass_the_quick_tests() {
-    let mut random = random();
+    let (kernels, mut random) = (tested(), random());
     for (text, count) in [("=6*", 6), ("=7*", 7), ("=9*", 9)] {
         let tests = patterns(&[text]).text_tests().unwrap();
         let quick = QuickTests::new(&tests).unwrap();
@@ -216,24 +245,16 @@ fn equal_characters_at_every_place_pass_the_quick_tests() {
             set_equal(&mut limbs, from..from + count, value);
             let key = Fe(limbs).canonical();
             assert_eq!(text::passing::<Fe>(&tests, [key; 2], &())[0] & 1, 1, "{text} at {from}: {value}");
-            assert!(one_passes_by_words::<Fe>(&quick, &tests, &[key]), "{text} at {from}: {value}");
-            if avx2::is_supported() {
-                assert!(one_passes_by_words::<Fe4>(&quick, &tests, &[key; 4]), "{text} at {from}: {value}");
-            }
-            if is_supported() {
-                let vectors = [[Fe8::from_lanes(&[key; 8]); 3]; 6];
-                assert!(one_passes(&quick, &tests, &vectors), "{text} at {from}: {value}");
+            for kernel in &kernels {
+                assert!((kernel.passes)(&quick, &tests, &[key; 8]), "{}: {text} at {from}: {value}", kernel.name);
             }
         }
-    }
-    if !is_supported() {
-        no_ifma("its quick tests of equal characters");
     }
 }
 
 #[test]
 fn keys_pass_the_quick_tests_if_and_only_if_a_text_among_them_passes() {
-    let mut random = random();
+    let (kernels, mut random) = (tested(), random());
     let (mut passing, mut all, mut without) = (0, 0, 0);
     for _ in 0..60 {
         let key = Fe(random.random()).canonical();
@@ -247,38 +268,27 @@ fn keys_pass_the_quick_tests_if_and_only_if_a_text_among_them_passes() {
                 without += 1;
                 continue;
             };
-            for round in 0..12 {
+            for round in 0..6 {
                 let mut lanes = [[Fe::ONE; 8]; 18];
                 lanes.as_flattened_mut().iter_mut().for_each(|key| *key = Fe(random.random()).canonical());
                 let place = random.random_range(0..18);
                 lanes[place][random.random_range(0..8)] = if round == 0 { key } else { neighbour(&mut random, key) };
                 let passes = |key: &Fe| text::passing::<Fe>(&tests, [*key; 2], &())[0] & 1 == 1;
                 for keys in &lanes {
-                    for keys in keys.chunks_exact(4) {
-                        let expected = keys.iter().any(passes);
-                        assert_eq!(one_passes_by_words::<Fe>(&quick, &tests, keys), expected, "{texts:?}: {keys:?}");
-                        if avx2::is_supported() {
-                            // A key that may be p or more counts as passed.
-                            let is_unsure = keys.iter().any(|key| key.top() >> 40 == (1 << 24) - 1);
-                            let by_vectors = one_passes_by_words::<Fe4>(&quick, &tests, keys);
-                            assert_eq!(by_vectors, expected || is_unsure, "{texts:?}: {keys:?}");
-                        }
-                        (passing, all) = (passing + u32::from(expected), all + 1);
+                    let expected = keys.iter().any(passes);
+                    // A key that may be p or more counts as passed.
+                    let is_unsure = keys.iter().any(|key| key.top() >> 40 == (1 << 24) - 1);
+                    for kernel in &kernels {
+                        let passes = (kernel.passes)(&quick, &tests, keys);
+                        assert!(passes == expected || is_unsure, "{}: {texts:?}: {keys:?}", kernel.name);
                     }
-                }
-                if is_supported() {
-                    let vectors = std::array::from_fn(|n| std::array::from_fn(|j| Fe8::from_lanes(&lanes[3 * n + j])));
-                    let expected = lanes.as_flattened().iter().any(passes);
-                    assert_eq!(one_passes(&quick, &tests, &vectors), expected, "{texts:?}: {lanes:?}");
+                    (passing, all) = (passing + u32::from(expected), all + 1);
                 }
             }
         }
     }
     println!("{passing} of {all} pass, {without} sets have no quick tests");
     assert!(passing > all / 400 && passing < all / 4 && without < 120);
-    if !is_supported() {
-        no_ifma("its quick tests");
-    }
 }
 
 #[test]
@@ -286,26 +296,11 @@ fn a_key_that_may_be_p_or_more_passes_in_every_lane() {
     for text in ["*cafe7", "hex:*c0ffee", "*qwerty*", "=7*"] {
         let tests = patterns(&[text]).text_tests().unwrap();
         let quick = QuickTests::new(&tests).unwrap();
-        // A key of digits of π, which passes no test, and one whose upper 64 bits are all ones.
-        let low = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344, 0xa409_3822_299f_31d0];
-        let [large, other] = [u64::MAX, 0x082e_fa98_ec4e_6c89].map(|top| Fe([low[0], low[1], low[2], top]));
-        for place in 0..=18 * 8 {
-            let mut lanes = [[other; 8]; 18];
-            let is_large = lanes.as_flattened_mut().get_mut(place).map(|key| *key = large).is_some();
-            let by_words = one_passes_by_words::<Fe>(&quick, &tests, lanes.as_flattened());
-            assert_eq!(by_words, is_large, "{text}, place {place}");
-            if avx2::is_supported() {
-                let by_vectors = one_passes_by_words::<Fe4>(&quick, &tests, lanes.as_flattened());
-                assert_eq!(by_vectors, is_large, "{text}, place {place}");
-            }
-            if is_supported() {
-                let vectors = std::array::from_fn(|n| std::array::from_fn(|j| Fe8::from_lanes(&lanes[3 * n + j])));
-                assert_eq!(one_passes(&quick, &tests, &vectors), is_large, "{text}, place {place}");
-            }
+        for (kernel, place) in tested().iter().flat_map(|kernel| (0..=8).map(move |place| (kernel, place))) {
+            let mut keys = [OTHER; 8];
+            let is_large = keys.get_mut(place).map(|key| key.0[3] = u64::MAX).is_some();
+            assert_eq!((kernel.passes)(&quick, &tests, &keys), is_large, "{}: {text}, {place}", kernel.name);
         }
-    }
-    if !is_supported() {
-        no_ifma("its keys of p and more");
     }
 }
 

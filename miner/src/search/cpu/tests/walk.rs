@@ -61,7 +61,7 @@ fn a_walk_finds_every_match_and_nothing_else() {
         for kernel in kernels() {
             let (tested, hits) = hits_of(kernel, start, CENTRES, &set);
             assert_eq!(tested, CENTRES * ENTRIES as u64 * 18);
-            assert!(hits == expected, "{}: {} hits, {} expected", kernel.name(), hits.len(), expected.len());
+            assert!(hits == expected, "{}: {} hits, {} expected", kernel.name, hits.len(), expected.len());
         }
     }
 }
@@ -79,7 +79,7 @@ fn a_walk_finds_patterns_of_every_kind() {
         assert!(expected.len() > 50, "{}", expected.len());
         for kernel in kernels() {
             let (_, hits) = hits_of(kernel, start, CENTRES, &set);
-            assert!(hits == expected, "{}: {} hits, {} expected", kernel.name(), hits.len(), expected.len());
+            assert!(hits == expected, "{}: {} hits, {} expected", kernel.name, hits.len(), expected.len());
         }
     }
 }
@@ -100,7 +100,7 @@ fn a_walk_that_compares_whole_keys_finds_every_match() {
         for kernel in kernels() {
             let (tested, hits) = hits_of(kernel, start, CENTRES, &set);
             assert_eq!(tested, CENTRES * ENTRIES as u64 * 18);
-            assert!(hits == expected, "{}: {} hits, {} expected", kernel.name(), hits.len(), expected.len());
+            assert!(hits == expected, "{}: {} hits, {} expected", kernel.name, hits.len(), expected.len());
         }
     }
 }
@@ -121,7 +121,7 @@ fn a_walk_finds_the_only_match_wherever_it_is_in_an_entry() {
         let set = patterns(&[pattern]);
         for kernel in kernels() {
             let (_, hits) = hits_of(kernel, &start, CENTRES, &set);
-            assert!(hits.contains(&tweak), "{}: {pattern}, {tweak:?}", kernel.name());
+            assert!(hits.contains(&tweak), "{}: {pattern}, {tweak:?}", kernel.name);
         }
     }
 }
@@ -146,17 +146,17 @@ fn a_walk_with_too_many_hits_ends_early_and_counts_only_what_it_tested() {
     let start = point_of(&random_secret(&mut random));
     let set = patterns(&["q"]);
     for kernel in kernels() {
-        let a_round = kernel.centres() * ENTRIES as u64 * 18;
+        let a_round = kernel.centres * ENTRIES as u64 * 18;
         for lookup in LOOKUPS {
-            let walk = |most| kernel.walker().walk(&start, 50, &target(kernel.filter(&set).with_lookup(lookup), most));
+            let walk = |most| (kernel.walker())(&start, 50, &target(kernel.filter(&set).with_lookup(lookup), most));
             let (walked, whole) = (walk(1), walk(a_round as usize / 40));
             assert!(walked.is_cut_short);
             assert!(walked.candidates <= a_round / 8, "{}: it ends within the round", walked.candidates);
             assert!(whole.is_cut_short && whole.candidates > a_round / 2);
             // Its hits are all those of the candidates that it counts: of the last entries.
-            let entries = (walked.candidates / (18 * kernel.centres())) as i64;
+            let entries = (walked.candidates / (18 * kernel.centres)) as i64;
             let mut tested = HashSet::new();
-            for (centre, size) in (0..kernel.centres()).flat_map(|centre| (0..entries).map(move |n| (centre, n))) {
+            for (centre, size) in (0..kernel.centres).flat_map(|centre| (0..entries).map(move |n| (centre, n))) {
                 for (sign, k, j) in (0..18).map(|address| (address / 9, address / 3 % 3, address % 3)) {
                     let size = ENTRIES as i64 - size;
                     tested.insert(tweak(centre * STEP, if sign == 1 { -size } else { size }, k, j));
@@ -176,8 +176,8 @@ fn a_pattern_of_every_second_key_costs_a_part_of_a_round_and_a_few_hits() {
     for kernel in kernels() {
         let remaining = Remaining { filter: Arc::new(kernel.filter(&canary)), is_wanted: false, after: 4 };
         let target = WalkTarget { remaining: Some(remaining), ..target(kernel.filter(&all), usize::MAX) };
-        let walked = kernel.walker().walk(&start, 50, &target);
-        assert!(walked.is_cut_short && walked.candidates <= kernel.centres() * ENTRIES as u64 * 18 / 8);
+        let walked = (kernel.walker())(&start, 50, &target);
+        assert!(walked.is_cut_short && walked.candidates <= kernel.centres * ENTRIES as u64 * 18 / 8);
         assert!((4..20).contains(&walked.hits.len()), "{}", walked.hits.len());
     }
 }
@@ -190,15 +190,15 @@ fn an_early_stop_leaves_the_remaining_patterns() {
     let (rare, all) = (patterns(&["cat", "pan"]), patterns(&["cat", "pan", "q", "l7", "zz", "p0", "6mu"]));
     for kernel in kernels() {
         let filter = |set| Arc::new(kernel.filter(set));
-        let rounds = 160 / kernel.centres();
+        let rounds = 160 / kernel.centres;
         let walk = |set, remaining| {
             let target = WalkTarget { filter: filter(set), most_hits: usize::MAX, remaining };
-            kernel.walker().walk(&start, rounds, &target)
+            (kernel.walker())(&start, rounds, &target)
         };
         let everything: HashSet<Tweak> = walk(&all, None).hits.into_iter().collect();
         let rare_ones: HashSet<Tweak> = walk(&rare, None).hits.into_iter().collect();
         // A round has some hundred hits of the other patterns, so there are enough in the second.
-        let a_round = kernel.centres() * ENTRIES as u64 * 18 / 32;
+        let a_round = kernel.centres * ENTRIES as u64 * 18 / 32;
         let after = a_round as usize * 3 / 2;
         let remaining = |is_wanted| Some(Remaining { filter: filter(&rare), is_wanted, after });
         let gone_on = walk(&all, remaining(true));
