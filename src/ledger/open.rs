@@ -461,17 +461,3 @@ impl Ledger {
         self.reading(folder).ok()?
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_folder_has_room_and_a_missing_one_says_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        assert!(free_bytes(folder.path()).is_some_and(|bytes| bytes > 0 && bytes < 1 << 60));
-        assert_eq!(free_bytes(&folder.path().join("missing")), None);
-        let ledger = Ledger::open(folder.path(), crate::clock::Clock::System).unwrap();
-        assert!(ledger.free_bytes().is_some_and(|bytes| bytes > 0));
-    }
-}

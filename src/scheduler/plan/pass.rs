@@ -18,6 +18,10 @@ const SPARE_STARTS: usize = 16;
 /// Of so many start points, one serves the oldest job first.
 const OLDEST_FIRST: u64 = 16;
 
+/// The place of a pattern in the order of [`Pass::precedence`]: its class or the age of its job, its
+/// bits where the hardest come first, and its place in the pass.
+pub type Precedence = (i64, Reverse<u32>, usize);
+
 /// The patterns that every candidate of a launch is tested against, with their jobs. One is a
 /// canary: the number of its hits is compared with the expected number, to tell whether a device
 /// really searches.
@@ -40,8 +44,6 @@ pub struct Pass {
     plentiful_part: f64,
     /// The value of [`Pass::remaining`], computed at its first use.
     remaining: OnceLock<Option<Remaining>>,
-    /// The values of [`Pass::precedence`] of each pattern, computed at its first use.
-    precedences: OnceLock<Vec<[u32; 2]>>,
 }
 
 /// The chance that one candidate matches.
@@ -79,7 +81,6 @@ impl Pass {
             plentiful_from,
             canary_chance,
             remaining: OnceLock::new(),
-            precedences: OnceLock::new(),
         }
     }
 
@@ -118,33 +119,17 @@ impl Pass {
     /// patterns come first, hardest before easier. Then plentiful ones in turn; then jobs without a
     /// target, those without a key first. At one start point in sixteen, all that is not rare goes
     /// by age, so that no job waits for ever for those that come before it.
-    pub fn precedence(&self, pattern: PatternId, StartId(start): StartId) -> u32 {
-        let by_age = start % OLDEST_FIRST == OLDEST_FIRST - 1;
-        self.precedences.get_or_init(|| self.all_precedences())[pattern.0][usize::from(by_age)]
-    }
-
-    fn all_precedences(&self) -> Vec<[u32; 2]> {
-        let bits = |pattern: usize| self.patterns.get(PatternId(pattern)).bits();
-        // Patterns of one class stand in turn.
-        let in_turn = |pattern: usize| {
-            let has_key = self.owners[pattern].and_then(|job| self.timed.get(&job));
-            match has_key {
-                Some(has_key) => (2 + i64::from(*has_key), Reverse(bits(pattern)), pattern),
-                None if pattern < self.plentiful_from => (0, Reverse(bits(pattern)), pattern),
-                None => (1, Reverse(0), pattern),
-            }
-        };
-        let by_age = |pattern: usize| match (in_turn(pattern), self.owners[pattern]) {
-            ((1.., ..), Some(JobId(age))) => (age.max(1), Reverse(0), pattern),
-            (rare, _) => rare,
-        };
-        let mut precedences = vec![[0; 2]; self.owners.len()];
-        let mut in_order: Vec<usize> = (0..self.owners.len()).collect();
-        in_order.sort_by_key(|&pattern| in_turn(pattern));
-        in_order.iter().enumerate().for_each(|(place, &pattern)| precedences[pattern][0] = place as u32);
-        in_order.sort_by_key(|&pattern| by_age(pattern));
-        in_order.iter().enumerate().for_each(|(place, &pattern)| precedences[pattern][1] = place as u32);
-        precedences
+    pub fn precedence(&self, pattern: PatternId, StartId(start): StartId) -> Precedence {
+        let PatternId(at) = pattern;
+        let hardest_first = Reverse(self.patterns.get(pattern).bits());
+        let has_key = self.owners[at].and_then(|job| self.timed.get(&job));
+        match (has_key, self.owners[at]) {
+            (None, _) if at < self.plentiful_from => (0, hardest_first, at),
+            (_, Some(JobId(age))) if start % OLDEST_FIRST == OLDEST_FIRST - 1 => (age.max(1), Reverse(0), at),
+            // Patterns of one class stand in turn.
+            (None, _) => (1, Reverse(0), at),
+            (Some(has_key), _) => (2 + i64::from(*has_key), hardest_first, at),
+        }
     }
 
     /// Whether a job with a target has a rare pattern.

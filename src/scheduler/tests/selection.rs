@@ -263,25 +263,6 @@ fn nobody_starves_and_plentiful_jobs_are_served_by_age() {
     assert!(overtaken <= 40, "{overtaken}");
 }
 
-/// The oldest job has eight hits per start point. Harder jobs come as fast as they are served, and
-/// most start points have a hit of one.
-#[test]
-fn a_stream_of_harder_jobs_does_not_starve_the_oldest() {
-    let mut rng = seeded();
-    let mut device = Device::new();
-    device.open(1, &["qqqq", "pppp", "zzzz", "rrrr", "yyyy", "9999", "xxxx", "8888"]);
-    let (mut newest, mut launches) = (1, 0);
-    while device.pool.contains(JobId(1)) {
-        while device.pool.len() < 400 {
-            newest += 1;
-            device.open(newest, &[&random_request(&mut rng, 5..=5)]);
-        }
-        serve(&mut device, &mut rng);
-        launches += 1;
-        assert!(launches < 3, "the oldest job waits for younger ones");
-    }
-}
-
 /// A stream of friends' jobs, each with hits at every start point, leaves one in sixteen to the
 /// others, also to those without a target.
 #[test]
