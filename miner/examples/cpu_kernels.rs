@@ -1,7 +1,8 @@
 //! Measures the CPU kernels on one thread, in turn in one process, and compares the hits with the
 //! expected number: `just bench-kernels`.
 //!
-//!     cpu_kernels [SECONDS [RUNS]]
+//!     cpu_kernels [SECONDS [RUNS [KERNEL...]]]
+//!     cpu_kernels launch KERNEL PATTERN...     prints the candidates of one launch, for count_instructions.sh
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a measurement ends at its first error")]
 
@@ -15,16 +16,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The kernels, the one that the others are compared with first.
-const KERNELS: [&str; 3] = ["portable", "avx2", "ifma"];
+const KERNELS: [&str; 4] = ["portable", "neon", "avx2", "ifma"];
 /// Launches of each kernel in turn. They take 50 ms, so that all kernels see the same disturbances.
 const LAUNCHES: usize = 2;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1);
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [mode, kernel, texts @ ..] = arguments.as_slice()
+        && mode == "launch"
+    {
+        return launch(kernel.parse()?, texts);
+    }
+    let mut arguments = arguments.into_iter();
     let seconds: f64 = arguments.next().map_or(Ok(3.0), |text| text.parse())?;
     let runs: usize = arguments.next().map_or(Ok(3), |text| text.parse())?;
+    let mut kernels: Vec<String> = arguments.collect();
+    if kernels.is_empty() {
+        kernels = KERNELS.map(str::to_owned).to_vec();
+    }
     let mut searchers = Vec::new();
-    for name in KERNELS {
+    for name in kernels {
         searchers.extend(CpuSearcher::open(Some(1), name.parse::<KernelChoice>()?).map(|searcher| (name, searcher)));
     }
     let sets: [(&str, Vec<String>); 5] = [
@@ -57,6 +68,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Prints the number of candidates of a launch.
+fn launch(kernel: KernelChoice, texts: &[String]) -> Result<(), Box<dyn Error>> {
+    let patterns = texts.iter().map(|text| text.parse()).collect::<Result<Vec<_>, _>>()?;
+    let mut total = Total::default();
+    total.launch(&mut CpuSearcher::open(Some(1), kernel)?, &Arc::new(PatternSet::new(patterns)))?;
+    println!("{}", total.candidates);
+    Ok(())
+}
+
 /// The launches of a kernel.
 #[derive(Clone, Default)]
 struct Total {
@@ -69,13 +89,18 @@ impl Total {
     fn add(&mut self, searcher: &mut CpuSearcher, patterns: &Arc<PatternSet>) -> Result<(), Box<dyn Error>> {
         let before = processor_time()?;
         for _ in 0..LAUNCHES {
-            let secret = SecretKey::new(&mut secp256k1::rand::thread_rng());
-            let starts = vec![StartPoint::new(secret.public_key(SECP256K1))];
-            searcher.submit(Launch { starts, patterns: Arc::clone(patterns), remaining: None })?;
-            let report = searcher.collect()?;
-            (self.candidates, self.hits) = (self.candidates + report.candidates, self.hits + report.hits.len());
+            self.launch(searcher, patterns)?;
         }
         self.time += processor_time()? - before;
+        Ok(())
+    }
+
+    fn launch(&mut self, searcher: &mut CpuSearcher, patterns: &Arc<PatternSet>) -> Result<(), Box<dyn Error>> {
+        let secret = SecretKey::new(&mut secp256k1::rand::thread_rng());
+        let starts = vec![StartPoint::new(secret.public_key(SECP256K1))];
+        searcher.submit(Launch { starts, patterns: Arc::clone(patterns), remaining: None })?;
+        let report = searcher.collect()?;
+        (self.candidates, self.hits) = (self.candidates + report.candidates, self.hits + report.hits.len());
         Ok(())
     }
 

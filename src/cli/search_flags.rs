@@ -17,7 +17,7 @@ pub(super) struct SearchFlags {
     /// CPU threads [default: one per core].
     #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// CPU kernel: `auto`, `ifma`, `avx2` or `portable`.
+    /// CPU kernel: `auto`, `ifma`, `avx2`, `neon` or `portable`.
     #[arg(long, value_name = "KERNEL")]
     cpu_kernel: Option<KernelChoice>,
     /// Memory that the search may take on each GPU, like `512MB` or `4GB` [default: half of what is

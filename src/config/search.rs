@@ -20,7 +20,7 @@ struct SearchTable {
     /// CPU threads, 1 to 1024. Default: one per core.
     #[serde(deserialize_with = "optional_number::<1, 1024, _, _>")]
     threads: Option<usize>,
-    /// CPU kernel: `auto`, `ifma`, `avx2` or `portable`.
+    /// CPU kernel: `auto`, `ifma`, `avx2`, `neon` or `portable`.
     #[serde(deserialize_with = "choice")]
     cpu_kernel: KernelChoice,
     /// Whether a launch on a GPU takes at most 30 ms, so that a desktop stays smooth. Keys are

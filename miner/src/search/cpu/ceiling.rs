@@ -38,6 +38,9 @@ pub const AVX2: Multiplies = Multiplies {
 };
 /// With one centre: ten products of 21 instructions, and twelve top words of 12.
 pub const PORTABLE: Multiplies = Multiplies { count: 354.0, candidates: 18.0, a_second: multiplies_a_second };
+/// The same without the top words, which other units multiply.
+#[cfg(target_arch = "aarch64")]
+pub const NEON: Multiplies = Multiplies { count: 210.0, ..PORTABLE };
 /// Number of measurements. The highest rate counts, because other programs may run at the same
 /// time.
 const TURNS: usize = 16;

@@ -7,6 +7,8 @@ use super::field::Fe;
 use super::filter::Filter;
 #[cfg(target_arch = "x86_64")]
 use super::ifma::{self, Fe8};
+#[cfg(target_arch = "aarch64")]
+use super::neon::Fe2;
 use super::scratch::Scratch;
 use super::simd::SimdField;
 use super::table::Table;
@@ -29,6 +31,8 @@ pub enum KernelChoice {
     Ifma,
     /// AVX2: four numbers side by side.
     Avx2,
+    /// NEON: two numbers side by side, with products in scalar registers.
+    Neon,
     /// Four limbs of 64 bits, no special instructions.
     Portable,
 }
@@ -41,6 +45,7 @@ impl FromStr for KernelChoice {
             "auto" => Ok(KernelChoice::Auto),
             "ifma" => Ok(KernelChoice::Ifma),
             "avx2" => Ok(KernelChoice::Avx2),
+            "neon" => Ok(KernelChoice::Neon),
             "portable" => Ok(KernelChoice::Portable),
             _ => Err(UnknownKernel(text.to_owned())),
         }
@@ -53,7 +58,7 @@ pub struct UnknownKernel(String);
 
 impl fmt::Display for UnknownKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not a CPU kernel; use `auto`, `ifma`, `avx2` or `portable`", self.0)
+        write!(f, "`{}` is not a CPU kernel; use `auto`, `ifma`, `avx2`, `neon` or `portable`", self.0)
     }
 }
 
@@ -104,6 +109,8 @@ const IFMA: Kernel = kernel!("ifma", Fe8, ifma::VECTORS, ceiling::IFMA);
 /// AVX2. Used only where [`avx2::is_supported`] is true.
 #[cfg(target_arch = "x86_64")]
 const AVX2: Kernel = kernel!("avx2", Fe4, 2, ceiling::AVX2);
+#[cfg(target_arch = "aarch64")]
+const NEON: Kernel = kernel!("neon", Fe2, 2, ceiling::NEON);
 /// Four limbs of 64 bits. The processor overlaps the multiplications of four centres.
 const PORTABLE: Kernel = kernel!("portable", Fe, 4, ceiling::PORTABLE);
 
@@ -116,9 +123,14 @@ impl Kernel {
             KernelChoice::Auto | KernelChoice::Ifma if ifma::is_supported() => return Ok(IFMA),
             #[cfg(target_arch = "x86_64")]
             KernelChoice::Auto | KernelChoice::Avx2 if avx2::is_supported() => return Ok(AVX2),
+            #[cfg(target_arch = "aarch64")]
+            KernelChoice::Auto | KernelChoice::Neon => return Ok(NEON),
+            #[cfg(not(target_arch = "aarch64"))]
             KernelChoice::Auto => return Ok(PORTABLE),
             KernelChoice::Ifma => "AVX-512 IFMA",
             KernelChoice::Avx2 => "AVX2",
+            #[cfg(not(target_arch = "aarch64"))]
+            KernelChoice::Neon => "NEON",
         };
         Err(SearchError::UnsupportedCpuKernel { asked: lacking })
     }

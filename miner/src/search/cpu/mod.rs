@@ -15,6 +15,8 @@ mod formula;
 mod ifma;
 #[cfg(target_arch = "x86_64")]
 mod lookup;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod portable;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the kernels of x86-64 read all of it"))]
 mod quick;

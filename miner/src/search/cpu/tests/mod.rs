@@ -18,6 +18,8 @@ use super::field::Fe;
 use super::filter::{Filter, Lookup};
 #[cfg(target_arch = "x86_64")]
 use super::ifma::{self, Fe8};
+#[cfg(target_arch = "aarch64")]
+use super::neon::Fe2;
 use super::simd::SimdField;
 use super::table::{Affine, ENTRIES, STEP, multiple_of_generator};
 use super::walk::WalkTarget;
@@ -62,6 +64,8 @@ fn has_ifma() -> bool {
 macro_rules! for_each_field {
     ($function:ident($($argument:expr),*)) => {{
         $function::<Fe>($($argument),*);
+        #[cfg(target_arch = "aarch64")]
+        $function::<Fe2>($($argument),*);
         #[cfg(target_arch = "x86_64")]
         if has_avx2() {
             $function::<Fe4>($($argument),*);
@@ -78,7 +82,7 @@ use for_each_field;
 fn kernels() -> Vec<Kernel> {
     #[cfg(target_arch = "x86_64")]
     let _ = (has_avx2(), has_ifma());
-    let choices = [KernelChoice::Portable, KernelChoice::Avx2, KernelChoice::Ifma];
+    let choices = [KernelChoice::Portable, KernelChoice::Neon, KernelChoice::Avx2, KernelChoice::Ifma];
     choices.into_iter().filter_map(|choice| Kernel::choose(choice).ok()).collect()
 }
 

@@ -124,6 +124,8 @@ fn tested() -> Vec<Tested> {
         Tested { name, lanes: F::LANES, keys: keys_by_words::<F>, passes: passes_by_words::<F> }
     }
     let mut tested = vec![by_words::<Fe>("portable")];
+    #[cfg(target_arch = "aarch64")]
+    tested.push(by_words::<Fe2>("neon"));
     #[cfg(target_arch = "x86_64")]
     if has_avx2() {
         tested.push(by_words::<Fe4>("avx2"));
