@@ -7,6 +7,7 @@
 use super::{FleetError, subjects};
 use async_nats::rustls;
 use async_nats::{ClientError, ConnectError, ConnectErrorKind, ConnectOptions, Event};
+use std::any::Any;
 use std::error::Error;
 use std::fs;
 use std::io;
@@ -31,12 +32,16 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 pub struct Credentials {
     user: String,
     seed: String,
-    /// Their file, from which the library reads the certificate anew for each connection.
-    file: PathBuf,
+    /// The certificate that the server must show, as text.
+    certificate: String,
+    /// The file with the certificate. The library reads it anew for each connection.
+    certificate_file: PathBuf,
+    /// Keeps that file alive.
+    _owner: Option<Box<dyn Any + Send + Sync>>,
 }
 
 impl Credentials {
-    /// Reads credentials from a file, which must stay.
+    /// Reads credentials from a file.
     pub fn read(file: &Path) -> Result<Credentials, FleetError> {
         let unreadable = |error: io::Error| {
             FleetError::Refused(format!(
@@ -58,8 +63,21 @@ impl Credentials {
         if nkeys::KeyPair::from_seed(seed.trim()).is_err() {
             return Err(missing("a valid seed"));
         }
-        text.find(CERTIFICATE_BEGINS).ok_or_else(|| missing("the server's certificate"))?;
-        Ok(Credentials { user: user.trim().to_owned(), seed: seed.trim().to_owned(), file: file.to_owned() })
+        let begins = text.find(CERTIFICATE_BEGINS).ok_or_else(|| missing("the server's certificate"))?;
+        let (user, seed) = (user.trim().to_owned(), seed.trim().to_owned());
+        let certificate = text[begins..].to_owned();
+        Ok(Credentials { user, seed, certificate, certificate_file: file.to_owned(), _owner: None })
+    }
+
+    /// The certificate that the server must show, in PEM.
+    pub fn certificate(&self) -> &str {
+        &self.certificate
+    }
+
+    /// Reads the certificate from another file, which lives as long as its `owner`. Without this,
+    /// the credentials file must stay.
+    pub fn with_certificate_in(self, file: PathBuf, owner: impl Any + Send + Sync) -> Credentials {
+        Credentials { certificate_file: file, _owner: Some(Box::new(owner)), ..self }
     }
 
     /// The text of a user's credentials file.
@@ -81,7 +99,7 @@ impl Credentials {
         ConnectOptions::with_nkey(self.seed.clone())
             .name(format!("npubbot {}", self.user))
             .require_tls(true)
-            .add_root_certificates(self.file.clone())
+            .add_root_certificates(self.certificate_file.clone())
             .custom_inbox_prefix(subjects::inbox(&self.user))
             .connection_timeout(CONNECT)
             .ping_interval(PING)
@@ -132,6 +150,7 @@ mod tests {
         fs::write(&file, &good).unwrap();
         let read = Credentials::read(&file).unwrap();
         assert_eq!((read.user(), read.seed.as_str()), ("ann", seed.as_str()));
+        assert!(read.certificate().starts_with(CERTIFICATE_BEGINS) && !read.certificate().contains(&seed));
         for (part, named) in [(USER, "the name"), (SEED_BEGINS, "the seed"), (CERTIFICATE_BEGINS, "certificate")] {
             fs::write(&file, good.replace(part, "")).unwrap();
             let error = Credentials::read(&file).map(drop).unwrap_err().to_string();

@@ -7,11 +7,12 @@ use super::output::{note, stdout};
 use super::search_flags::SearchFlags;
 use super::serve::{THREADS_END_TIMEOUT, listen_for_stop, runtime};
 use crate::control::{OperatorCommand, ReplyLine};
-use crate::fleet::{Credentials, FOLDER, FleetStatus, Reloaded, Setup, WorkerStatus, run_worker};
+use crate::fleet::{FOLDER, FleetStatus, Reloaded, Setup, WorkerStatus, run_worker};
 use crate::os::{files, process};
 use crate::pattern::Rate;
 use crate::scheduler::open_devices;
 use crate::search::WorkerName;
+use crate::service::workers::credentials;
 use clap::{Args, Subcommand};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -192,7 +193,7 @@ fn address(text: &str) -> Result<String, String> {
 
 impl WorkerCommand {
     pub fn run(self) -> anyhow::Result<()> {
-        let credentials = Credentials::read(&self.creds)?;
+        let credentials = credentials(&self.creds)?;
         let devices = open_devices(&self.search.without_bot())?;
         for device in &devices {
             let info = device.info();

@@ -5,6 +5,7 @@ use super::program;
 use npubbot::clock::Clock;
 use npubbot::fleet::{BOT_CREDENTIALS, Credentials, FOLDER, Fleet, FleetError, FleetStatus, Setup, run_worker};
 use npubbot::job::{JobId, JobSpec};
+use npubbot::os::kernel::MemoryFile;
 use npubbot::pattern::Pattern;
 use npubbot::scheduler::{DeviceOpener, DeviceStatus, Find, FindOutcome, Health, Scheduler};
 use npubbot::search::cpu::{CpuSearcher, KernelChoice};
@@ -161,7 +162,10 @@ impl Headquarters {
         let scheduler = Arc::new(Scheduler::start_with(&options, opener, surroundings, vault, on_find).unwrap());
         let fleet = Fleet::new(&server.url());
         let (stopper, mut shutdown) = shutdown::pair();
+        // As the bot does: the certificate is kept in memory, so the files may go.
         let credentials = Credentials::read(&server.data.path().join(FOLDER).join(BOT_CREDENTIALS)).unwrap();
+        let memory = MemoryFile::with(credentials.certificate()).unwrap();
+        let credentials = credentials.with_certificate_in(memory.path(), memory);
         let attached = Arc::clone(&scheduler);
         let attach = move |searcher| attached.attach(searcher);
         tokio::spawn(fleet.clone().run(Arc::new(credentials), attach, async move { shutdown.stopped().await }));
