@@ -526,7 +526,10 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_differs_is_named_before_anybody_is_lost() {
+    fn a_disk_that_fills_and_a_clock_that_differs_are_named_before_anybody_is_lost() {
+        let verdict = |free| disk_finding(free).map(|found| found.verdict);
+        let expected = [Some(Severity::Broken), Some(Severity::Weak), Some(Severity::Weak), None];
+        assert_eq!([FULL_DISK_BYTES - 1, FULL_DISK_BYTES, LOW_DISK_BYTES - 1, LOW_DISK_BYTES].map(verdict), expected);
         assert_eq!([0, 59, -59].map(clock_finding), [None, None, None]);
         assert_eq!(clock_finding(-60).map(|found| found.verdict), Some(Severity::Weak));
         let late = clock_finding(43_200).unwrap();

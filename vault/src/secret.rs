@@ -167,14 +167,12 @@ impl HalfKey {
         Scalar::draw(source).map(HalfKey)
     }
 
-    /// Reads `nhalf1…`; `None` for anything else.
+    /// Reads `nhalf1…`; `None` for anything else. The number may be 0 or at least n.
     pub(super) fn parse(text: &str) -> Option<HalfKey> {
-        let scalar = Scalar::read(text, NHALF, NHALF_LENGTH, &[HALF_VERSION])?;
-        scalar.with_key(|_| ())?;
-        Some(HalfKey(scalar))
+        Scalar::read(text, NHALF, NHALF_LENGTH, &[HALF_VERSION]).map(HalfKey)
     }
 
-    /// `h·G`. Never `None` for a drawn or parsed half.
+    /// `h·G`; `None` if `h` is 0 or at least n. Never `None` for a drawn half.
     pub(super) fn point(&self) -> Option<HalfPoint> {
         self.0.with_key(|key| HalfPoint::new(PublicKey::from_secret_key(SECP256K1, key)))
     }

@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn the_part_that_heat_leaves_is_what_was_seen() {
-        let mut rule = RestRule::new(None, false, Some(80.0));
+        let mut rule = RestRule::new(None, true, Some(80.0));
         assert_eq!(rule.part(), 1.0);
         // Alternately hot and cool, a minute each, for two hours.
         for second in 0..7200 {
@@ -232,6 +232,9 @@ mod tests {
             rule.decide(second, None, Some(90.0));
         }
         assert_eq!(rule.part(), LEAST_PART, "a job is never told that it takes for ever");
+        rule.decide(Conditions { on_battery: Some(true), ..at(20_000) });
+        rule.decide(Conditions { celsius: Some(60.0), ..at(90_000) });
+        assert_eq!(rule.part(), LEAST_PART, "a rest for another reason says nothing of heat");
     }
 
     #[test]

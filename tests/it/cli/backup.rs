@@ -54,6 +54,10 @@ fn backed_up(home: &Home) -> (PathBuf, Vec<String>) {
     let key: age::x25519::Identity = fs::read_to_string(home.age_identity()).unwrap().trim().parse().unwrap();
     let made = backup(home, &file, &["--recipient", &key.to_public().to_string()]);
     assert!(made.status.success(), "{}", stderr(&made));
+    let archive = age::decrypt(&key, &fs::read(&file).unwrap()).unwrap();
+    for entry in tar::Archive::new(&archive[..]).entries().unwrap() {
+        assert_eq!(entry.unwrap().header().mode().unwrap(), 0o600, "also where another program unpacks it");
+    }
     (file, vec!["--age-identity".to_owned(), home.age_identity().display().to_string()])
 }
 
