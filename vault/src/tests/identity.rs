@@ -34,6 +34,7 @@ fn an_identity_survives_reopening() {
     for path in [path.as_path(), path.parent().unwrap()] {
         assert!(!files::is_open_to_others(path).unwrap(), "{}", path.display());
     }
+    files::create_folder(Path::new("")).expect("the folder of a relative path");
     let names: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["identity.age"], "nothing else is left behind");
     let bytes = fs::read(&path).unwrap();
@@ -115,6 +116,11 @@ fn a_file_that_is_no_identity_is_told_from_one_that_does_not_open() {
         fs::write(&path, &bytes).unwrap();
         let result = Vault::open(&path, &unlock);
         assert!(matches!(result, Err(VaultError::File { .. })), "{} bytes", bytes.len());
+    }
+    // Without the key, only the length tells.
+    for (length, is_whole) in [(62, false), (63, true)] {
+        fs::write(&path, holding(&"x".repeat(length))).unwrap();
+        assert_eq!(crate::identity::inspect(&path).is_ok(), is_whole, "{length} characters");
     }
 }
 

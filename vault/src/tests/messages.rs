@@ -3,7 +3,7 @@
 use super::*;
 use crate::clock::Clock;
 use nostr::nips::nip59::UnwrappedGift;
-use nostr::{Kind, Tag, Timestamp};
+use nostr::{EventId, Kind, Tag, Timestamp};
 
 const NOW: u64 = 1_800_000_000;
 const TWO_DAYS: u64 = 2 * 86_400;
@@ -35,6 +35,11 @@ async fn a_message_arrives_as_it_was_written() {
     let expected: [&[&str]; 3] =
         [&["p", &receiver, "wss://one"], &["e", &answered, "wss://one"], &["subject", "a \"subject\""]];
     assert_eq!(tags, expected);
+    let nip04 = event(&vault.seal_nip04(&written).unwrap());
+    let expires_at = Timestamp::from_secs(written.expires_at);
+    let answered = EventId::from_byte_array([0xab; 32]);
+    let expected = [Tag::public_key(to.public_key()), Tag::event(answered), Tag::expiration(expires_at)];
+    assert_eq!((nip04.kind, nip04.tags.as_slice()), (Kind::EncryptedDirectMessage, &expected[..]));
 }
 
 #[tokio::test]

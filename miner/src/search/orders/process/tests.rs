@@ -73,6 +73,7 @@ fn a_device_process_searches_as_its_device_does() {
     let mut process = DeviceProcess::open(served(), DEVICE, DeviceId::Cpu, &options).unwrap();
     let mut direct = open::open(DeviceId::Cpu, &options).unwrap();
     let (own, info) = (direct.info().clone(), process.info().clone());
+    assert!(!info.name.is_empty(), "the processor's name, or that it is a CPU");
     assert_eq!((info.id, info.name, info.threads), (DEVICE, text(&own.name), own.threads));
     assert_eq!((process.starts(), process.in_flight()), (direct.starts(), direct.in_flight()));
     assert_eq!(process.calibration_key(), direct.calibration_key());
