@@ -354,7 +354,7 @@ mod tests {
         let good = url(0, 0);
         admit(&mut slots, &good, visitor(0, false), now);
         slots.answered(&good);
-        admit(&mut slots, &good, visitor(0, false), now, |_| true);
+        admit(&mut slots, &good, visitor(0, false), now);
         for number in 1..2 * MAX_CONNECTIONS_OF_CLASS {
             let now = now + LEAST_TIME * number as u32;
             assert!(admit(&mut slots, &url(number, 0), visitor(number, false), now), "{number}");

@@ -232,8 +232,8 @@ mod tests {
             rule.decide(second, None, Some(90.0));
         }
         assert_eq!(rule.part(), LEAST_PART, "a job is never told that it takes for ever");
-        rule.decide(Conditions { on_battery: Some(true), ..at(20_000) });
-        rule.decide(Conditions { celsius: Some(60.0), ..at(90_000) });
+        rule.decide(20_000, Some(true), None);
+        rule.decide(90_000, None, Some(60.0));
         assert_eq!(rule.part(), LEAST_PART, "a rest for another reason says nothing of heat");
     }
 
