@@ -10,7 +10,6 @@ use super::connections::AskAgain;
 use super::transport::is_onion;
 use hashlink::LruCache;
 use nostr_sdk::{RelayUrl, Url};
-use std::collections::HashMap;
 use std::io::{Error, ErrorKind, Result};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -187,28 +186,16 @@ type ResolveName = dyn Fn(&str) -> Result<Vec<IpAddr>> + Send + Sync;
 /// Resolves host names and remembers them for a minute. Cheap to clone; clones share everything.
 #[derive(Clone)]
 pub(super) struct Resolver {
-    shared: Arc<Lookups>,
-}
-
-struct Lookups {
-    look_up: Box<ResolveName>,
+    look_up: Arc<ResolveName>,
     ordinary: Arc<Semaphore>,
     preferred: Arc<Semaphore>,
-    state: Mutex<LookupState>,
+    state: Arc<Mutex<LookupState>>,
 }
 
 struct LookupState {
     known: LruCache<String, (Vec<IpAddr>, Instant)>,
-    /// Lookups in progress, by the last two labels of the name.
-    under_way: HashMap<String, usize>,
-}
-
-/// The place of a lookup in progress. It is given back when the lookup ends, even if nobody waits
-/// for the result any more.
-struct LookupPermit {
-    shared: Arc<Lookups>,
-    domain: String,
-    _permit: OwnedSemaphorePermit,
+    /// The places of names that end in the same two labels.
+    domains: LruCache<String, Arc<Semaphore>>,
 }
 
 impl Default for Resolver {
@@ -227,11 +214,12 @@ impl std::fmt::Debug for Resolver {
 impl Resolver {
     /// Resolves with `look_up`, which may block.
     pub fn new(look_up: impl Fn(&str) -> Result<Vec<IpAddr>> + Send + Sync + 'static) -> Resolver {
-        let state = LookupState { known: LruCache::new(REMEMBERED_NAMES), under_way: HashMap::new() };
-        let semaphore = |lookups| Arc::new(Semaphore::new(lookups));
-        let (ordinary, preferred) = (semaphore(ORDINARY_LOOKUPS), semaphore(PREFERRED_LOOKUPS));
+        let (known, domains) = (LruCache::new(REMEMBERED_NAMES), LruCache::new(REMEMBERED_NAMES));
         Resolver {
-            shared: Arc::new(Lookups { look_up: Box::new(look_up), ordinary, preferred, state: Mutex::new(state) }),
+            look_up: Arc::new(look_up),
+            ordinary: Arc::new(Semaphore::new(ORDINARY_LOOKUPS)),
+            preferred: Arc::new(Semaphore::new(PREFERRED_LOOKUPS)),
+            state: Arc::new(Mutex::new(LookupState { known, domains })),
         }
     }
 
@@ -249,73 +237,54 @@ impl Resolver {
             return Ok(vec![address]);
         }
         let asking = AskAgain::new();
-        let permit = loop {
+        let places = loop {
             // Another task may have looked up the same name.
             if let Some(addresses) = self.remembered(&name) {
                 return Ok(addresses);
             }
-            match self.permit(&name, preferred).await {
-                Some(permit) => break permit,
+            match self.places(&name, preferred).await {
+                Some(places) => break places,
                 None if asking.pause().await => {}
                 None => return Err(Error::new(ErrorKind::WouldBlock, "too many names of this domain are looked up")),
             }
         };
+        let this = self.clone();
         let look_up = move || {
-            let mut addresses = (permit.shared.look_up)(&name)?;
+            // Given back when the lookup ends, even if nobody waits for its result any more.
+            let _places = places;
+            let mut addresses = (this.look_up)(&name)?;
             addresses.truncate(ADDRESSES_PER_NAME);
-            permit.shared.state().known.insert(name, (addresses.clone(), Instant::now()));
+            this.state().known.insert(name, (addresses.clone(), Instant::now()));
             Ok(addresses)
         };
         tokio::task::spawn_blocking(look_up).await.map_err(Error::other)?
     }
 
     fn remembered(&self, name: &str) -> Option<Vec<IpAddr>> {
-        let mut state = self.shared.state();
+        let mut state = self.state();
         let (addresses, found_at) = state.known.get(name)?;
         (found_at.elapsed() < ADDRESSES_FRESH_FOR).then(|| addresses.clone())
     }
 
-    /// Waits until the lookup of a name may start. `None` while too many lookups of its domain are
-    /// in progress.
-    async fn permit(&self, name: &str, preferred: bool) -> Option<LookupPermit> {
-        let domain = last_labels(name, 2);
-        let is_full = |lookups: &usize| *lookups >= LOOKUPS_PER_DOMAIN;
-        if self.shared.state().under_way.get(&domain).is_some_and(is_full) {
+    /// Waits until the lookup of a name may start: for a place among all, and one of its domain.
+    /// `None` while too many lookups of its domain are in progress.
+    async fn places(&self, name: &str, preferred: bool) -> Option<[OwnedSemaphorePermit; 2]> {
+        let new = || Arc::new(Semaphore::new(LOOKUPS_PER_DOMAIN));
+        let of_domain = Arc::clone(self.state().domains.entry(last_labels(name, 2)).or_insert_with(new));
+        if of_domain.available_permits() == 0 {
             return None;
         }
-        let ordinary = Arc::clone(&self.shared.ordinary).acquire_owned();
-        let further = Arc::clone(&self.shared.preferred).acquire_owned();
-        let permit = tokio::select! {
+        let ordinary = Arc::clone(&self.ordinary).acquire_owned();
+        let further = Arc::clone(&self.preferred).acquire_owned();
+        let of_all = tokio::select! {
             permit = ordinary => permit,
             permit = further, if preferred => permit,
         };
-        let _permit = permit.ok()?;
-        let mut state = self.shared.state();
-        let lookups = state.under_way.entry(domain.clone()).or_default();
-        if is_full(lookups) {
-            return None;
-        }
-        *lookups += 1;
-        drop(state);
-        Some(LookupPermit { shared: Arc::clone(&self.shared), domain, _permit })
+        Some([of_domain.try_acquire_owned().ok()?, of_all.ok()?])
     }
-}
 
-impl Lookups {
     fn state(&self) -> MutexGuard<'_, LookupState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for LookupPermit {
-    fn drop(&mut self) {
-        let mut state = self.shared.state();
-        if let Some(lookups) = state.under_way.get_mut(&self.domain) {
-            *lookups -= 1;
-            if *lookups == 0 {
-                state.under_way.remove(&self.domain);
-            }
-        }
     }
 }
 
@@ -441,7 +410,7 @@ mod tests {
             lookups.spawn(async move { resolver.resolve(&url(&host), false).await.map(|_| ()) });
         };
         let under_way = async |wanted: usize| {
-            while resolver.shared.ordinary.available_permits() > ORDINARY_LOOKUPS - wanted {
+            while resolver.ordinary.available_permits() > ORDINARY_LOOKUPS - wanted {
                 tokio::task::yield_now().await;
             }
         };
