@@ -52,20 +52,6 @@ pub struct Outbox {
     pub relay_lists: Arc<RelayLists>,
 }
 
-/// A relay, and its answer to the message.
-type Sent = (RelayUrl, Result<(), NostrError>);
-
-/// The result of sending a message once.
-#[derive(Default)]
-struct Published {
-    /// The relays that the message is meant for, including those that have it already.
-    tried: Vec<RelayUrl>,
-    /// Relays that accepted the message now.
-    reached: Vec<String>,
-    /// Relays that will never accept the message.
-    refused: usize,
-}
-
 impl Outbox {
     /// Sends a message to those of its asker's relays that do not have it. `cancel` ends the
     /// attempt early.
@@ -79,13 +65,13 @@ impl Outbox {
             urls = self.destination(message, kind) => urls,
             () = cancel.notified() => Vec::new(),
         };
-        let Published { tried, reached, refused } = self.publish(message, urls, cancel).await;
+        let (reached, refused) = self.publish(message, &urls, cancel).await;
         let has = |url: &RelayUrl| {
             let url = url.to_string();
             reached.contains(&url) || message.acknowledged_by.contains(&url)
         };
-        let have_it = tried.iter().filter(|url| has(url)).count();
-        let next = self.next(message, have_it, tried.len() - refused);
+        let have_it = urls.iter().filter(|url| has(url)).count();
+        let next = self.next(message, have_it, urls.len() - refused);
         Attempt { message: message.id, reached, next }
     }
 
@@ -130,14 +116,13 @@ impl Outbox {
         NextAttempt::Again(now + pause_after(message.attempts))
     }
 
-    /// Sends a message to these relays at once.
-    async fn publish(&self, message: &Arc<DueMessage>, urls: Vec<RelayUrl>, cancel: &Notify) -> Published {
-        let mut sending = JoinSet::new();
+    /// Sends a message to these relays at once. Returns those that accepted it now, and the number of
+    /// those that never will.
+    async fn publish(&self, message: &Arc<DueMessage>, urls: &[RelayUrl], cancel: &Notify) -> (Vec<String>, usize) {
         if message.result_of.is_some() {
             fault::before("send");
         }
-        self.send(&mut sending, message, &urls);
-        let mut published = Published { tried: urls, ..Published::default() };
+        let (mut sending, mut reached, mut refused) = (self.send(message, urls), Vec::new(), 0);
         loop {
             let sent = tokio::select! {
                 sent = sending.join_next() => sent,
@@ -145,7 +130,7 @@ impl Outbox {
                 () = cancel.notified() => None,
             };
             match sent {
-                None => return published,
+                None => return (reached, refused),
                 Some(Ok((url, Ok(())))) => {
                     // A key counts as delivered with the first OK, so that is recorded at once.
                     // Other messages are recorded at the end of the attempt.
@@ -155,14 +140,14 @@ impl Outbox {
                     {
                         tracing::warn!(%error, "a delivery is recorded later");
                     }
-                    published.reached.push(url.to_string());
+                    reached.push(url.to_string());
                 }
                 Some(Ok((url, Err(NostrError::Refused { reason, .. })))) => {
                     if let Some(skipped) = REFUSED.next(Instant::now()) {
                         let (message, url) = (message.id.0, escape_for_log(url));
                         tracing::warn!(message, url, reason, skipped, "a relay refuses a message and is left out");
                     }
-                    published.refused += 1;
+                    refused += 1;
                 }
                 Some(Ok((_, Err(error)))) => tracing::debug!(message = message.id.0, %error, "not delivered yet"),
                 Some(Err(error)) => tracing::error!(message = message.id.0, %error, "sending panicked"),
@@ -171,7 +156,8 @@ impl Outbox {
     }
 
     /// Starts to send to the relays that have not acknowledged the message yet.
-    fn send(&self, sending: &mut JoinSet<Sent>, message: &Arc<DueMessage>, urls: &[RelayUrl]) {
+    fn send(&self, message: &Arc<DueMessage>, urls: &[RelayUrl]) -> JoinSet<(RelayUrl, Result<(), NostrError>)> {
+        let mut sending = JoinSet::new();
         let is_result = message.result_of.is_some();
         let visitor = Visitor { asker: message.wrap.to, urgent: message.urgent, retries: message.attempts > 0 };
         for url in urls.iter().filter(|url| !message.acknowledged_by.contains(&url.to_string())).cloned() {
@@ -196,6 +182,7 @@ impl Outbox {
                 (url, sent)
             });
         }
+        sending
     }
 }
 
