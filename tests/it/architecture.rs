@@ -14,8 +14,9 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// The rooms from the bottom up. A room may import from itself and from the storeys below.
-const STOREYS: [&str; 11] = [
-    "clock duration fault frame hours language backoff log_writer memory os shutdown token_bucket key",
+const STOREYS: [&str; 12] = [
+    "frame",
+    "clock duration fault hours language backoff log_writer memory os shutdown token_bucket key",
     "pattern roster",
     "job",
     "message",
