@@ -382,14 +382,16 @@ mod tests {
         }
         // A worker that answers without searching. Its orders are limited in number all the same.
         let began = Instant::now();
-        let orders = ORDERS.1 + ORDERS.0;
+        let (orders, mut proven) = (ORDERS.1 + ORDERS.0, 0);
         for _ in 0..orders {
             searcher.submit(launch(&["qqqqq"])).unwrap();
-            answer(&searcher, &session, 1, Vec::new());
+            answer(&searcher, &session, 1 << 25, Vec::new());
             let report = searcher.collect().unwrap();
             assert!(report.busy <= began.elapsed(), "{:?}", report.busy);
+            proven = report.candidates;
             while sent.try_recv().is_ok() {}
         }
+        assert!(proven < 1 << 24, "{proven} candidates without one hit of the canary");
         assert!(began.elapsed() > Duration::from_millis(950), "{orders} orders in {:?}", began.elapsed());
     }
 

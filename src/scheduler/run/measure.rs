@@ -367,6 +367,9 @@ mod tests {
         for hard in ["m0ctane", "*al7cet*"] {
             let found = measured(hard).unwrap();
             assert!(found.candidates > 0 && found.candidates % 1000 == 0, "{hard}: {found:?}");
+            let wall = Duration::from_secs(2);
+            let told = Measurement { wall, candidates: 10, hits_expected: 4.0, hits_found: 10, ..found };
+            assert_eq!((told.rate(), told.deviation()), (Rate(5.0), 3.0));
         }
     }
 
