@@ -1,7 +1,7 @@
 //! An asker who talks to the bot through a relay, with keys and a client of their own.
 
 use super::relay::TestRelay;
-use super::{PATIENCE, connect, publish_with};
+use super::{PATIENCE, connect, publish_with, wait_for};
 use crate::support::dm_list;
 use nostr_sdk::prelude::*;
 use npubbot::bot::LEAST_BITS;
@@ -20,6 +20,8 @@ pub struct Asker {
     early: VecDeque<UnsignedEvent>,
     /// Messages of results whose other message has not come yet.
     halves_of_results: Vec<UnsignedEvent>,
+    /// The text that was asked last, and when.
+    last_asked: Option<(String, Timestamp)>,
 }
 
 impl Asker {
@@ -39,7 +41,8 @@ impl Asker {
         client.add_relay(relay).await.unwrap();
         connect(&client).await;
         let notifications = client.notifications();
-        let asker = Asker { keys, client, bot, notifications, early: VecDeque::new(), halves_of_results: Vec::new() };
+        let (early, halves_of_results) = (VecDeque::new(), Vec::new());
+        let asker = Asker { keys, client, bot, notifications, early, halves_of_results, last_asked: None };
         asker.listen().await;
         asker
     }
@@ -187,9 +190,13 @@ impl Asker {
     }
 
     /// Sends `text` and returns the answer. A key that is found at once may arrive before the
-    /// acceptance; it is kept for [`Asker::next_key`].
+    /// acceptance; it is kept for [`Asker::next_key`]. The same text twice in a second would be one
+    /// message, so this waits for the next second then.
     pub async fn ask(&mut self, text: &str) -> String {
+        let now = || Some((text.to_owned(), Timestamp::now()));
+        wait_for("the next second", || self.last_asked != now()).await;
         self.send(text).await;
+        self.last_asked = now();
         self.next_answer().await.content
     }
 
