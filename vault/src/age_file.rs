@@ -3,6 +3,7 @@
 
 use super::error::VaultError;
 use super::identity::Unlock;
+use super::random::Source;
 use super::secret::SecretText;
 use crate::os::{BYTE_ORDER_MARK, files};
 use age::secrecy::{ExposeSecret, SecretString};
@@ -10,8 +11,7 @@ use age::stream::StreamWriter;
 use age::{DecryptError, Decryptor, Encryptor, scrypt, x25519};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::Path;
-use tempfile::{NamedTempFile, PersistError};
+use std::path::{Path, PathBuf};
 
 /// Longest text that one of our files holds, in bytes. Checked when writing and when reading.
 pub(super) const MAX_TEXT: usize = 4096;
@@ -42,25 +42,25 @@ pub(super) fn wrong_key(path: &Path, reason: impl ToString) -> VaultError {
 /// Writes `text` to a new file at `path`, locked with `unlock` (permissions 0600).
 ///
 /// Errors: [`VaultError::FileExists`] if `path` exists, [`VaultError::File`],
-/// [`VaultError::WrongKey`] if `unlock` cannot lock a file.
-pub(super) fn create(path: &Path, unlock: &Unlock, text: &SecretText) -> Result<(), VaultError> {
+/// [`VaultError::WrongKey`] if `unlock` cannot lock a file, [`VaultError::NoRandomness`].
+pub(super) fn create(path: &Path, unlock: &Unlock, text: &SecretText, source: Source) -> Result<(), VaultError> {
     refuse_existing(path)?;
-    write(path, &FileKey::new(path, unlock)?.lock(path, text)?)
+    write(path, &FileKey::new(path, unlock)?.lock(path, text)?, source)
 }
 
 /// Writes `text` to the file at `path`, locked with `unlock`, in place of what it holds.
 ///
 /// Errors: as [`create`], but for the first.
-pub(super) fn replace(path: &Path, unlock: &Unlock, text: &SecretText) -> Result<(), VaultError> {
+pub(super) fn replace(path: &Path, unlock: &Unlock, text: &SecretText, source: Source) -> Result<(), VaultError> {
     let locked = FileKey::new(path, unlock)?.lock(path, text)?;
     // A link names the file that holds the identity.
     let target = path.canonicalize().map_err(|error| unusable(path, error))?;
-    write_at_once(&target, &locked, |new, path| new.persist(path)).map_err(|error| unusable(path, error))
+    write_at_once(&target, &locked, source, |new, path| fs::rename(new, path)).map_err(|error| unusable(path, error))
 }
 
 /// Writes a locked file's bytes to a new file at `path` (permissions 0600).
-pub(super) fn write(path: &Path, locked: &[u8]) -> Result<(), VaultError> {
-    write_at_once(path, locked, |new, path| new.persist_noclobber(path)).map_err(|error| match error.kind() {
+pub(super) fn write(path: &Path, locked: &[u8], source: Source) -> Result<(), VaultError> {
+    write_at_once(path, locked, source, |new, path| fs::hard_link(new, path)).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => VaultError::FileExists { path: path.display().to_string() },
         _ => unusable(path, error),
     })
@@ -247,21 +247,35 @@ fn age_identities(path: &Path, key_file: &Path) -> Result<Vec<x25519::Identity>,
     Ok(keys)
 }
 
-/// Writes a file atomically: writes to a temporary file, syncs it, puts it at `path`, and syncs the
-/// folder.
+/// Writes a file atomically: writes to a temporary name, syncs it, puts it at `path`, and syncs the
+/// folder. Linking fails if `path` exists; renaming replaces it.
 fn write_at_once(
     path: &Path,
     bytes: &[u8],
-    put: impl FnOnce(NamedTempFile, &Path) -> Result<File, PersistError>,
+    source: Source,
+    put: impl Fn(&Path, &Path) -> io::Result<()>,
 ) -> io::Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
     files::create_folder(folder)?;
-    let mut file = tempfile::Builder::new().prefix(".npubbot-").make_in(folder, files::create_new)?;
+    let mut number = [0; 8];
+    source(&mut number).map_err(io::Error::other)?;
+    let temporary = folder.join(format!(".npubbot-{:016x}.new", u64::from_le_bytes(number)));
+    let _removed = Removed(temporary.clone());
+    let mut file = files::create_new(&temporary)?;
     file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    put(file, path).map_err(|error| error.error)?;
+    file.sync_all()?;
+    put(&temporary, path)?;
     files::sync_folder(folder)
+}
+
+/// A temporary file that is deleted on drop.
+struct Removed(PathBuf);
+
+impl Drop for Removed {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
 }

@@ -203,7 +203,7 @@ impl HalfVault {
     /// Errors: [`VaultError::FileExists`], [`VaultError::File`], [`VaultError::HalfGone`].
     pub fn keep(&self, path: &Path, patterns: &[Pattern]) -> Result<(), VaultError> {
         let locked: Vec<u8> = self.ask(HalfRequest::Lock { patterns: patterns.to_vec() })?;
-        age_file::write(path, &locked)
+        age_file::write(path, &locked, random::system)
     }
 
     /// Writes `nhalf1…`, without a line break, for askers who store it elsewhere.

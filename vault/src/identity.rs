@@ -3,7 +3,7 @@
 use super::age_file::{self, unusable};
 use super::error::VaultError;
 use super::public::PublicSettings;
-use super::random::Source;
+use super::random::{self, Source};
 use super::request::SecretOutput;
 use super::secret::Signing;
 use crate::os::MissingWall;
@@ -20,7 +20,7 @@ pub(super) fn create(path: &Path, unlock: &Unlock, source: Source) -> Result<Sig
     age_file::refuse_existing(path)?;
     let bot = Signing::draw(source)?;
     let line = bot.nsec_line().map_err(|error| unusable(path, error))?;
-    age_file::create(path, unlock, &line)?;
+    age_file::create(path, unlock, &line, source)?;
     Ok(bot)
 }
 
@@ -30,7 +30,7 @@ pub(super) fn create(path: &Path, unlock: &Unlock, source: Source) -> Result<Sig
 /// Errors: as [`age_file::open`] and [`age_file::create`].
 pub fn relock(path: &Path, old: &Unlock, new: &Unlock) -> Result<(), VaultError> {
     open(path, old)?;
-    age_file::replace(path, new, &age_file::open(path, old)?)
+    age_file::replace(path, new, &age_file::open(path, old)?, random::system)
 }
 
 /// Checks an identity file without opening it.
