@@ -83,6 +83,7 @@ pub(super) struct RunningLog {
     /// The last lines.
     pub recent: RecentLines,
     /// The flags that it was started with.
+    #[cfg_attr(not(supervised), expect(dead_code, reason = "only the supervisor hands them on"))]
     pub flags: LogFlags,
 }
 
