@@ -296,14 +296,17 @@ impl Publisher {
     pub async fn run(self, posted: Arc<Notify>, goodbye: Arc<Notify>, mut shutdown: Shutdown) {
         let mut pauses = Backoff::new(FIRST_ROUND_PAUSE, LAST_ROUND_PAUSE);
         loop {
-            tokio::select! {
+            let is_complete = tokio::select! {
                 () = shutdown.stopped() => break,
-                is_complete = self.round() => if is_complete { pauses.reset() },
+                is_complete = self.round() => is_complete,
+            };
+            if is_complete {
+                pauses.reset();
             }
             tokio::select! {
                 () = shutdown.stopped() => break,
                 () = posted.notified() => {}
-                () = tokio::time::sleep(pauses.next_pause()) => {}
+                () = tokio::time::sleep(pauses.next_pause()), if !is_complete => {}
             }
         }
         let _ = tokio::time::timeout(GOODBYE_TIMEOUT, goodbye.notified()).await;
@@ -312,10 +315,13 @@ impl Publisher {
 
     /// Sends every due event to each relay that lacks it. Returns whether all accepted theirs.
     pub async fn round(&self) -> bool {
-        let due = self.ledger.due_posts().unwrap_or_else(|error| {
-            tracing::warn!(%error, "public events cannot be read yet");
-            Vec::new()
-        });
+        let due = match self.ledger.due_posts() {
+            Ok(due) => due,
+            Err(error) => {
+                tracing::warn!(%error, "public events cannot be read yet");
+                return false;
+            }
+        };
         let mut sending = JoinSet::new();
         for (post, url) in due.iter().flat_map(|post| post.left.iter().map(move |url| (post, url))) {
             let (Ok(event), Ok(parsed)) = (Event::from_json(&post.json), RelayUrl::parse(url)) else { continue };
@@ -336,6 +342,7 @@ impl Publisher {
             };
             if let Err(error) = self.ledger.post_reached(post, &url) {
                 tracing::warn!(%error, "a public event could not be recorded as sent; it is sent again");
+                is_complete = false;
             }
         }
         is_complete

@@ -8,8 +8,8 @@
 //! reader thread ◀── answers, values of sensors, or why the device failed
 //! ```
 //!
-//! An empty [`frame`], or the end of the stream, ends the process. The bot believes the process as far as any device: its claims are
-//! bounded here, and verified like all others.
+//! An empty [`frame`], or the end of the stream, ends the process. The bot believes the process as
+//! far as any device: its claims are bounded here, and verified like all others.
 
 use super::messages::{Answer, LARGEST_ORDER, MOST_STARTS, Refusal, ToDevice, carry_out, text};
 use super::sets::{ReceivedSets, SentSets};
