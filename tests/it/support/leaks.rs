@@ -1,9 +1,9 @@
 //! Searches for secrets in places that must hold none: files, the memory of a process, the memory of
 //! a device.
 //!
-//! [`Search`] finds texts and numbers as a whole. [`Pieces`] is for gigabytes of memory and many
-//! secrets: it looks at every byte for any eight-byte piece of any form of a secret. So it also finds
-//! half of a number, and a number whose halves are far apart, as the kernels store their products.
+//! A [`Needle`] is a whole text or number, or an eight-byte piece of a number ([`pieces_of`]). Pieces
+//! find half of a number too, and a number whose halves are far apart, as the kernels store their
+//! products.
 
 use super::vault::{about, mappings, memory, network_of};
 use aho_corasick::AhoCorasick;
@@ -12,7 +12,6 @@ use base64::engine::general_purpose::STANDARD;
 use nostr_sdk::prelude::{Keys, ToBech32};
 use npubbot::key::Rotation;
 use secp256k1::{Scalar, SecretKey};
-use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
@@ -61,10 +60,28 @@ impl<'a> Search<'a> {
         Search { needles, automaton: AhoCorasick::new(needles.iter().map(|needle| &needle.bytes)).unwrap() }
     }
 
-    /// The forms found in `haystack`, each as often as it is there.
-    pub fn bytes(&self, haystack: &[u8]) -> Vec<String> {
-        let found = self.automaton.find_overlapping_iter(haystack);
-        found.map(|found| self.needles[found.pattern().as_usize()].form.clone()).collect()
+    /// The forms found in `memory`, each as often as it is there.
+    pub fn bytes(&self, memory: &[u8]) -> Vec<String> {
+        self.places(memory).into_iter().map(|(_, form)| form.to_owned()).collect()
+    }
+
+    /// The forms found in `memory`, with their positions. All cores search.
+    pub fn places(&self, memory: &[u8]) -> Vec<(usize, &'a str)> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let share = memory.len().div_ceil(cores).max(1 << 20);
+        // What crosses the border of two shares begins in the first.
+        let look = |start: usize| {
+            let end = memory.len().min(start + share + self.automaton.max_pattern_len());
+            let found = self.automaton.find_overlapping_iter(&memory[start..end]);
+            let own = found.filter(|found| found.start() < share).take(MOST_FOUND);
+            let named = own.map(|found| (start + found.start(), &*self.needles[found.pattern().as_usize()].form));
+            named.collect::<Vec<_>>()
+        };
+        let look = &look;
+        std::thread::scope(|scope| {
+            let shares = (0..memory.len()).step_by(share).map(|start| scope.spawn(move || look(start)));
+            shares.collect::<Vec<_>>().into_iter().flat_map(|share| share.join().unwrap()).collect()
+        })
     }
 
     /// The files below `folder` that contain a needle.
@@ -172,118 +189,22 @@ fn highest_first(limbs: Vec<Vec<u8>>) -> Vec<u8> {
     limbs.into_iter().rev().flatten().collect()
 }
 
-/// A piece of a secret that was found in memory, and its position.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
-    pub at: usize,
-    /// Index of the secret in the given list.
-    pub secret: usize,
-    /// Indices of the relative and the form to which the piece belongs.
-    pub relative: usize,
-    pub form: usize,
-}
-
-/// Binary logarithm of the filter's size in bits: 128 KiB, which fits into a core's cache.
-const FILTER_BITS: u32 = 20;
-/// The most pieces that one search reports per core.
+/// The most needles that one search reports per core.
 const MOST_FOUND: usize = 10_000;
 
-/// All pieces of all secrets, indexed for the search.
-pub struct Pieces {
-    filter: Vec<u64>,
-    pieces: HashMap<u64, (usize, usize, usize)>,
-    /// How many numbers in some form there are: every relative of every secret in every form.
-    pub needles: usize,
-}
-
-/// Index of the filter bit for these eight bytes.
-fn place(piece: u64) -> usize {
-    (piece.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - FILTER_BITS)) as usize
-}
-
-impl Pieces {
-    pub fn of(secrets: &[Secret]) -> Pieces {
-        let mut pieces = Pieces { filter: vec![0; 1 << (FILTER_BITS - 6)], pieces: HashMap::new(), needles: 0 };
-        for (at, secret) in secrets.iter().enumerate() {
-            for (relative, number) in secret.relatives().enumerate() {
-                for (form, Form { write, .. }) in FORMS.iter().enumerate() {
-                    pieces.needles += 1;
-                    for piece in write(&number.secret_bytes()).chunks_exact(8) {
-                        let piece = u64::from_le_bytes(piece.try_into().unwrap());
-                        // Several forms may share a piece; the first one names it.
-                        pieces.pieces.entry(piece).or_insert((at, relative, form));
-                        pieces.filter[place(piece) / 64] |= 1 << (place(piece) % 64);
-                    }
-                }
+/// The eight-byte pieces of each secret: of every relative, in every form. Names have secret, relative
+/// and form.
+pub fn pieces_of(secrets: &[Secret]) -> Vec<Needle> {
+    let mut pieces = Vec::new();
+    for secret in secrets {
+        for (relative, number) in secret.relatives().enumerate() {
+            for Form { name, write } in FORMS {
+                let name = format!("{} (relative {relative}) as {name}", secret.name);
+                pieces.extend(write(&number.secret_bytes()).chunks_exact(8).map(|piece| Needle::new(&name, piece)));
             }
         }
-        pieces
     }
-
-    /// Number of different pieces.
-    pub fn len(&self) -> usize {
-        self.pieces.len()
-    }
-
-    /// Everything found in `memory`, with its position.
-    pub fn look(&self, memory: &[u8]) -> Vec<Found> {
-        self.look_and_count(memory).0
-    }
-
-    /// Searches at every byte of `memory`, on all cores. Also counts the bytes in words that are
-    /// not zero, since memory that nobody has written is zero.
-    pub fn look_and_count(&self, memory: &[u8]) -> (Vec<Found>, usize) {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        // A multiple of 8, and 7 bytes more for a piece that crosses the border.
-        let share = memory.len().div_ceil(cores).next_multiple_of(8).max(8);
-        std::thread::scope(|scope| {
-            let parts = (0..memory.len()).step_by(share).map(|start| {
-                let end = (start + share + 7).min(memory.len());
-                scope.spawn(move || self.look_alone(&memory[start..end], start))
-            });
-            let parts: Vec<_> = parts.collect();
-            let (mut all, mut written) = (Vec::new(), 0);
-            for part in parts {
-                let (found, words) = part.join().unwrap();
-                all.extend(found);
-                written += 8 * words;
-            }
-            (all, written.min(memory.len()))
-        })
-    }
-
-    fn look_alone(&self, memory: &[u8], start: usize) -> (Vec<Found>, usize) {
-        let (mut found, mut written) = (Vec::new(), 0);
-        let word = |at: usize| u64::from_le_bytes(memory[at..at + 8].try_into().unwrap());
-        let whole = memory.len() / 8 * 8;
-        let (mut at, mut low) = (0, if whole > 0 { word(0) } else { 0 });
-        while at + 16 <= whole {
-            let high = word(at + 8);
-            if low | high != 0 {
-                written += usize::from(low != 0);
-                self.test(low, start + at, &mut found);
-                for shift in 1..8 {
-                    self.test(low >> (8 * shift) | high << (64 - 8 * shift), start + at + shift, &mut found);
-                }
-            }
-            (at, low) = (at + 8, high);
-        }
-        for last in at..(memory.len() + 1).saturating_sub(8) {
-            self.test(word(last), start + last, &mut found);
-        }
-        written += usize::from(memory[at..].iter().any(|&byte| byte != 0));
-        (found, written)
-    }
-
-    fn test(&self, piece: u64, at: usize, found: &mut Vec<Found>) {
-        let place = place(piece);
-        if self.filter[place / 64] >> (place % 64) & 1 == 0 || found.len() == MOST_FOUND {
-            return;
-        }
-        if let Some(&(secret, relative, form)) = self.pieces.get(&piece) {
-            found.push(Found { at, secret, relative, form });
-        }
-    }
+    pieces
 }
 
 /// The secret of the start point at which the key was found: `λ^-rotation · key - offset` modulo n.
