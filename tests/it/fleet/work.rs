@@ -1,51 +1,29 @@
-//! Honest workers: they find keys, the operator sees them, and they come back after a kill.
+//! Honest workers: the operator sees them, and no start point is used by two.
 
-use crate::cli::control::{answering, operate};
 use crate::cli::monitoring::metric;
-use crate::support::asker::Asker;
-use crate::support::bot::{ChildGuard, at_relay};
+use crate::support::bot::{ChildGuard, Met, met_process};
 use crate::support::fleet::{Headquarters, NatsServer, Twisted};
 use crate::support::harness::{Test, test};
 use crate::support::program::stdout;
 use crate::support::{until, wait_for};
 use npubbot::job::JobId;
 use npubbot::key::StartPoint;
-use npubbot::scheduler::Health;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 pub const TESTS: &[Test] = &[
-    test!(a_key_is_delivered_that_only_a_worker_searched_for).slow(),
     test!(the_operator_sees_the_workers_of_a_running_bot).slow(),
     test!(no_start_point_is_used_by_two_workers).slow(),
-    test!(a_killed_worker_costs_seconds_and_one_that_is_started_again_works).slow(),
 ];
-
-/// The bot runs in the test's process. The worker is a process of its own, as operators run it.
-async fn a_key_is_delivered_that_only_a_worker_searched_for() {
-    let server = NatsServer::start(&["ann"]).await;
-    let (relay, home) = at_relay(&server.config()).await;
-    let running = home.start().await;
-    let _worker = ChildGuard(server.worker(&server.file("ann")).spawn().unwrap());
-    let worker =
-        || running.service.scheduler().devices().into_iter().find(|device| device.id.to_string() == "worker ann:0");
-    until("the worker comes", || async { worker().filter(|device| device.rate.is_some()) }).await;
-    assert!(running.service.fleet().unwrap().connected);
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
-    assert!(asker.ask("npub1cats").await.contains("cats"));
-    asker.next_key().await.assert_starts_with("cats");
-    until("the worker works", || async { worker().filter(|device| device.health == Health::Working) }).await;
-}
 
 async fn the_operator_sees_the_workers_of_a_running_bot() {
     let mut server = NatsServer::start(&["ann"]).await;
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let (_relay, home) = at_relay(&format!("{}[web]\nmetrics = \"{address}\"\n", server.config())).await;
-    let _bot = home.spawn().await;
-    answering(&home).await;
-    let fleet = || -> Value { serde_json::from_str(&stdout(&operate(&home, &["fleet", "--json"]))).unwrap() };
+    let Met { relay: _relay, home, bot: _bot, mut asker } =
+        met_process(&format!("{}[web]\nmetrics = \"{address}\"\n", server.config())).await;
+    let fleet = || -> Value { serde_json::from_str(&stdout(&home.operate(&["fleet", "--json"]))).unwrap() };
     until("the server is connected", || async { fleet()["connected"].as_bool().unwrap().then_some(()) }).await;
     assert_eq!((&fleet()["server"], &fleet()["workers"]), (&json!(server.url()), &json!([])));
     let worker = ChildGuard(server.worker(&server.file("ann")).spawn().unwrap());
@@ -60,14 +38,16 @@ async fn the_operator_sees_the_workers_of_a_running_bot() {
     assert_eq!((&shown["hits_wrong"], &shown["devices"][0]["id"]), (&json!(0), &json!("ann:0")));
     assert_eq!(shown["devices"][0]["version"], json!(env!("CARGO_PKG_VERSION")));
     let named = |text: &str| {
-        [operate(&home, &["fleet"]), operate(&home, &["doctor"])].map(|output| {
+        [home.operate(&["fleet"]), home.operate(&["doctor"])].map(|output| {
             let said = stdout(&output);
             assert!(said.contains(text), "{text} in {said}");
         })
     };
     named("hits");
     named("errors");
-    assert!(stdout(&operate(&home, &["status"])).contains("workers: 1 of 1 are there"));
+    assert!(stdout(&home.operate(&["status"])).contains("workers: 1 of 1 are there"));
+    asker.ask("cats").await;
+    asker.next_key().await.assert_starts_with("cats");
     for line in [
         "npubbot_fleet_connected 1",
         "npubbot_fleet_devices 1",
@@ -89,9 +69,9 @@ async fn the_operator_sees_the_workers_of_a_running_bot() {
     assert!(shown["state"].as_str().unwrap().starts_with("away: no "), "{shown}");
     server.kill();
     wait_for("the server is away", || !fleet()["connected"].as_bool().unwrap()).await;
-    let doctor = stdout(&operate(&home, &["doctor"]));
+    let doctor = stdout(&home.operate(&["doctor"]));
     assert!(doctor.contains("is away; they get no orders"), "{doctor}");
-    let status = stdout(&operate(&home, &["status"]));
+    let status = stdout(&home.operate(&["status"]));
     assert!(status.contains("is away; workers get no orders until it is back"), "{status}");
     metric(address, "npubbot_fleet_connected 0").await;
     // The connection to the server comes back without help, and the log has one line for each
@@ -150,26 +130,4 @@ async fn no_start_point_is_used_by_two_workers() {
     let used = used.lock().unwrap();
     let different: HashSet<&Vec<u8>> = used.iter().map(|(_, point, _)| point).collect();
     assert_eq!(different.len(), used.len());
-}
-
-async fn a_killed_worker_costs_seconds_and_one_that_is_started_again_works() {
-    let server = NatsServer::start(&["ann", "bob"]).await;
-    let bot = Headquarters::start(&server);
-    let worker = ChildGuard(server.worker(&server.file("ann")).spawn().unwrap());
-    bot.works("ann").await;
-    bot.order(1, "qqqqqqqqqqqq");
-    bot.goes_on("ann").await;
-    drop(worker);
-    // Either reason is right: on a loaded machine the worker's last order may be older than its
-    // last hello.
-    let ends = ["no sign of life", "no answer to an order"];
-    let is_out = |health: &Health| matches!(health, Health::Out(reason) if ends.iter().any(|end| reason.contains(end)));
-    until("it is missed", || async { bot.device("ann").filter(|device| is_out(&device.health)) }).await;
-    let _other = ChildGuard(server.worker(&server.file("bob")).spawn().unwrap());
-    bot.works("bob").await;
-    bot.order(2, "cafe");
-    bot.found(2).await;
-    let _again = ChildGuard(server.worker(&server.file("ann")).spawn().unwrap());
-    bot.goes_on("ann").await;
-    assert!(bot.refused().is_empty());
 }

@@ -156,7 +156,8 @@ impl Headquarters {
             kept.lock().unwrap().push(find);
             FindOutcome::Done
         };
-        let opener = DeviceOpener::new(|| Err(String::new()), |id, _| Ok(Box::new(Slow::new(id)) as Box<dyn Searcher>));
+        let opener =
+            DeviceOpener::new(|| Err(String::new()), |id, _| Ok(Box::new(Twisted::slow(id)) as Box<dyn Searcher>));
         let options = SearchOptions { devices: DeviceChoice::Cpu, ..SearchOptions::default() };
         let (vault, surroundings) = (Vault::without_identity().unwrap(), Surroundings::new(Clock::System));
         let scheduler = Arc::new(Scheduler::start_with(&options, opener, surroundings, vault, on_find).unwrap());
@@ -224,77 +225,56 @@ impl Headquarters {
     }
 }
 
-/// The bot's own device in these tests. It works, but is too slow to help.
-struct Slow {
-    info: DeviceInfo,
-}
-
-impl Slow {
-    fn new(id: DeviceId) -> Slow {
-        Slow { info: DeviceInfo { id, name: "slow".into(), kernel: "slow".into(), threads: 1, warning: None } }
-    }
-}
-
-impl Searcher for Slow {
-    fn info(&self) -> &DeviceInfo {
-        &self.info
-    }
-
-    fn starts(&self) -> usize {
-        1
-    }
-
-    fn in_flight(&self) -> usize {
-        1
-    }
-
-    fn submit(&mut self, _: Launch) -> Result<(), SearchError> {
-        Ok(())
-    }
-
-    fn collect(&mut self) -> Result<LaunchReport, SearchError> {
-        std::thread::sleep(Duration::from_millis(50));
-        Ok(LaunchReport { candidates: 1, busy: Duration::from_millis(50), ..LaunchReport::default() })
-    }
-}
-
-/// Changes the report of an honest device. It also sees the launch.
+/// Changes the report of a device. It also sees the launch.
 pub type Twist = Box<dyn FnMut(&Launch, LaunchReport) -> LaunchReport + Send>;
 
-/// An honest device of one thread, whose reports are changed on the way.
+/// A device whose reports are changed on the way. Without an inner device its reports are empty.
 pub struct Twisted {
-    inner: CpuSearcher,
+    inner: Option<CpuSearcher>,
+    info: DeviceInfo,
     launches: VecDeque<Launch>,
     twist: Twist,
 }
 
 impl Twisted {
+    /// An honest device of one thread.
     pub fn new(twist: impl FnMut(&Launch, LaunchReport) -> LaunchReport + Send + 'static) -> Twisted {
         let inner = CpuSearcher::open(Some(1), KernelChoice::Auto).unwrap();
-        Twisted { inner, launches: VecDeque::new(), twist: Box::new(twist) }
+        let (info, twist) = (inner.info().clone(), Box::new(twist));
+        Twisted { inner: Some(inner), info, launches: VecDeque::new(), twist }
+    }
+
+    /// The bot's own device in these tests. It works, but is too slow to help.
+    fn slow(id: DeviceId) -> Twisted {
+        let twist = |_: &Launch, _| {
+            std::thread::sleep(Duration::from_millis(50));
+            claims(Vec::new(), 1)
+        };
+        let info = DeviceInfo { id, name: "slow".into(), kernel: "slow".into(), threads: 1, warning: None };
+        Twisted { inner: None, info, launches: VecDeque::new(), twist: Box::new(twist) }
     }
 }
 
 impl Searcher for Twisted {
     fn info(&self) -> &DeviceInfo {
-        self.inner.info()
+        &self.info
     }
 
     fn starts(&self) -> usize {
-        self.inner.starts()
+        self.inner.as_ref().map_or(1, Searcher::starts)
     }
 
     fn in_flight(&self) -> usize {
-        self.inner.in_flight()
+        self.inner.as_ref().map_or(1, Searcher::in_flight)
     }
 
     fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
         self.launches.push_back(launch.clone());
-        self.inner.submit(launch)
+        self.inner.as_mut().map_or(Ok(()), |inner| inner.submit(launch))
     }
 
     fn collect(&mut self) -> Result<LaunchReport, SearchError> {
-        let report = self.inner.collect()?;
+        let report = self.inner.as_mut().map(Searcher::collect).transpose()?.unwrap_or_default();
         let launch = self.launches.pop_front().unwrap();
         Ok((self.twist)(&launch, report))
     }
