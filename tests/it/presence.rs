@@ -1,6 +1,5 @@
 //! The bot's public events: they are true, published once, not too often, and survive restarts.
 
-use crate::cli::control::operate;
 use crate::support::asker::Asker;
 use crate::support::bot::{Home, assert_clean, at_relay};
 use crate::support::harness::{Test, figure, test};
@@ -246,7 +245,7 @@ async fn a_reload_publishes_the_new_profile_and_relay_list() {
     until("the first profile", named("npubbot")).await;
     let home = home.reconfigured("[bot]\nname = \"another name\"\n");
     // The bot publishes before it opens its socket.
-    let reload = || async { operate(&home, &["reload"]).status.success().then_some(()) };
+    let reload = || async { home.operate(&["reload"]).status.success().then_some(()) };
     until("the bot reloads", reload).await;
     until("the second profile", named("another name")).await;
     assert!(!home.log().contains("refuses to sign"), "{}", home.log());

@@ -30,9 +30,7 @@ fn passphrase(home: &Home, text: &str) -> PathBuf {
 }
 
 fn backup(home: &Home, file: &Path, flags: &[&str]) -> Output {
-    let mut command = command();
-    command.arg("backup").arg(file).args(flags).arg("--data").arg(home.data()).arg("--config").arg(home.config_file());
-    command.output().unwrap()
+    home.program(&["backup"]).arg(file).args(flags).output().unwrap()
 }
 
 fn restore(home: &Home, file: &Path, flags: &[&str]) -> Output {

@@ -130,16 +130,8 @@ fn initialised() -> Home {
     home
 }
 
-/// A command for the bot of a home.
-fn of(home: &Home, arguments: &[&str]) -> Command {
-    let mut command = command();
-    command.args(arguments).arg("--data").arg(home.data()).arg("--config").arg(home.config_file());
-    command.arg("--age-identity").arg(home.age_identity());
-    command
-}
-
 fn run_of(home: &Home, arguments: &[&str]) -> Output {
-    of(home, arguments).output().unwrap()
+    home.unlocked(arguments).output().unwrap()
 }
 
 fn another_passphrase_replaces_the_first() {
@@ -208,7 +200,7 @@ fn advice_names_what_works_where_it_is_given() {
     assert!(said.contains("not a regular file") && !said.contains("chmod"), "{said}");
     let home = initialised();
     let as_other = |name: &str| {
-        let mut command = of(&home, &[name]);
+        let mut command = home.unlocked(&[name]);
         std::os::unix::process::CommandExt::uid(&mut command, 65_534);
         command.output()
     };

@@ -1,19 +1,18 @@
 //! The local socket of a running bot: the operator's requests, `npubbot top`, and the attempts of
 //! strangers on the same machine.
 
-use crate::support::asker::Asker;
-use crate::support::bot::{BotProcess, ChildGuard, Home, Met, at_relay};
+use crate::support::bot::{ChildGuard, Home, Met, SERVING, at_relay, met_process};
 use crate::support::harness::{Test, skip, test};
-use crate::support::program::{command, objects, stderr, stdout};
+use crate::support::program::{objects, stderr, stdout};
 use crate::support::terminal::{Terminal, at_terminal};
-use crate::support::until;
+use crate::support::{LONG, until};
 use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
 use npubbot::ledger::Ledger;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 pub const TESTS: &[Test] = &[
     test!(where_nothing_runs_every_command_says_so_with_code_3),
@@ -27,65 +26,16 @@ pub const TESTS: &[Test] = &[
     test!(a_request_whose_sender_has_left_is_not_carried_out),
     test!(an_answer_that_is_not_this_versions_is_named_and_no_command_waits_for_ever),
     test!(top_shows_jobs_pauses_follows_the_terminals_size_and_restores_it),
-    test!(top_needs_a_terminal_and_a_bot),
 ];
-
-/// A pattern that one core does not find within a test.
-pub(super) const LONG: &str = "qqqqqqqq";
-
-/// An operator's command for a bot.
-pub(super) fn operator_command(home: &Home, arguments: &[&str]) -> Command {
-    let mut command = command();
-    command.args(arguments).arg("--data").arg(home.data()).arg("--config").arg(home.config_file());
-    command
-}
-
-/// Runs an operator's command for a bot.
-pub fn operate(home: &Home, arguments: &[&str]) -> Output {
-    operator_command(home, arguments).output().unwrap()
-}
-
-/// The bot as a process whose socket is open.
-pub(super) async fn started(home: &Home) -> BotProcess {
-    let bot = home.spawn_at_level("info").await;
-    answering(home).await;
-    bot
-}
-
-/// An asker who meets a bot as a process whose socket is open.
-pub(super) async fn met_started(extra: &str) -> Met<BotProcess> {
-    let (relay, home) = at_relay(extra).await;
-    let bot = started(&home).await;
-    let asker = Asker::connect(&relay.url(), bot.public_key).await;
-    Met { relay, home, bot, asker }
-}
-
-/// Waits until the bot answers on its socket.
-pub async fn answering(home: &Home) {
-    until("the bot answers", || async { operate(home, &["status"]).status.success().then_some(()) }).await;
-}
 
 fn where_nothing_runs_every_command_says_so_with_code_3() {
     let home = Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
     std::fs::create_dir(home.data()).unwrap();
     let ask_all = || {
-        let commands: [&[&str]; 13] = [
-            &["stats"],
-            &["status"],
-            &["status", "--json"],
-            &["jobs"],
-            &["jobs", "show", "1"],
-            &["jobs", "cancel", "1"],
-            &["askers"],
-            &["deny", "npub1x"],
-            &["allow", "npub1x"],
-            &["pause"],
-            &["resume"],
-            &["top"],
-            &["reload"],
-        ];
-        for arguments in commands {
-            let output = operate(&home, arguments);
+        let commands = "stats,status,status --json,jobs,jobs show 1,jobs cancel 1,askers,deny npub1x,\
+                        allow npub1x,pause,resume,top,reload";
+        for arguments in commands.split(',') {
+            let output = home.operate(&arguments.split(' ').collect::<Vec<_>>());
             assert_eq!(output.status.code(), Some(3), "{arguments:?}: {}", stderr(&output));
             assert!(stderr(&output).contains("no bot runs") && stdout(&output).is_empty(), "{}", stderr(&output));
         }
@@ -97,11 +47,11 @@ fn where_nothing_runs_every_command_says_so_with_code_3() {
 }
 
 async fn status_has_the_promised_fields_and_names_nobody() {
-    let Met { relay: _relay, home, bot, mut asker } = met_started("").await;
+    let Met { relay: _relay, home, bot, mut asker } = met_process("").await;
     let npub = bot.public_key.to_bech32().unwrap();
     assert!(asker.ask(LONG).await.contains("#1"));
 
-    let status = objects(&operate(&home, &["status", "--json"]));
+    let status = objects(&home.operate(&["status", "--json"]));
     let [status] = &status[..] else { panic!("one object: {status:?}") };
     let fields: Vec<&str> = status.as_object().unwrap().keys().map(String::as_str).collect();
     let mut promised =
@@ -116,45 +66,45 @@ async fn status_has_the_promised_fields_and_names_nobody() {
     let person = asker.keys.public_key().to_bech32().unwrap();
     let text = status.to_string();
     assert!(!text.contains(&person) && !text.contains(LONG), "{text}");
-    assert!(stdout(&operate(&home, &["status"])).contains("1 open jobs"));
+    assert!(stdout(&home.operate(&["status"])).contains("1 open jobs"));
 
-    let jobs = objects(&operate(&home, &["jobs", "--json"]));
+    let jobs = objects(&home.operate(&["jobs", "--json"]));
     assert_eq!(jobs.len(), 1, "an object a line");
     assert_eq!((&jobs[0]["job"], &jobs[0]["asker"]), (&1.into(), &person.into()));
     assert_eq!((&jobs[0]["patterns"][0], &jobs[0]["kind"]), (&LONG.into(), &"pool".into()));
-    let shown = objects(&operate(&home, &["jobs", "show", "1", "--json"]));
+    let shown = objects(&home.operate(&["jobs", "show", "1", "--json"]));
     assert!(shown.len() == 1 && shown[0]["patterns"] == jobs[0]["patterns"], "{shown:?}");
-    let missing = operate(&home, &["jobs", "show", "2"]);
+    let missing = home.operate(&["jobs", "show", "2"]);
     assert_eq!(missing.status.code(), Some(2));
     assert!(stderr(&missing).contains("no job"), "{}", stderr(&missing));
 
-    let cancelled = operate(&home, &["jobs", "cancel", "1"]);
+    let cancelled = home.operate(&["jobs", "cancel", "1"]);
     assert!(cancelled.status.success() && stderr(&cancelled).contains("asker is told"), "{}", stderr(&cancelled));
     let notice = asker.next_text().await;
     assert!(notice.contains("#1 is given up"), "{notice}");
-    assert!(objects(&operate(&home, &["jobs", "--json"])).is_empty());
-    assert_eq!(operate(&home, &["jobs", "cancel", "1"]).status.code(), Some(2), "it is gone");
+    assert!(objects(&home.operate(&["jobs", "--json"])).is_empty());
+    assert_eq!(home.operate(&["jobs", "cancel", "1"]).status.code(), Some(2), "it is gone");
 }
 
 async fn a_paused_search_finds_nothing_until_it_resumes() {
-    let Met { relay: _relay, home, bot, mut asker } = met_started("").await;
-    let said = operate(&home, &["pause", "--for", "3d"]);
+    let Met { relay: _relay, home, bot, mut asker } = met_process("").await;
+    let said = home.operate(&["pause", "--for", "3d"]);
     assert!(said.status.success() && stderr(&said).contains("3 days at most"), "{}", stderr(&said));
     assert!(asker.ask("cat").await.contains("#1"), "messages are answered");
     // Two more exchanges take longer than an easy job, so a search that is not paused would find
     // it.
     asker.ask("help").await;
     asker.ask("status").await;
-    let status = &objects(&operate(&home, &["status", "--json"]))[0];
+    let status = &objects(&home.operate(&["status", "--json"]))[0];
     assert_eq!((&status["open_jobs"], &status["devices"][0]["state"]), (&1.into(), &"paused".into()));
     // A restart starts the devices again, but not the search.
     bot.kill();
-    let _bot = started(&home).await;
-    let status = &objects(&operate(&home, &["status", "--json"]))[0];
+    let _bot = home.spawn().await;
+    let status = &objects(&home.operate(&["status", "--json"]))[0];
     assert_eq!((&status["open_jobs"], &status["devices"][0]["state"]), (&1.into(), &"paused".into()));
-    assert!(operate(&home, &["resume"]).status.success());
+    assert!(home.operate(&["resume"]).status.success());
     asker.next_key().await.assert_starts_with("cat");
-    let status = &objects(&operate(&home, &["status", "--json"]))[0];
+    let status = &objects(&home.operate(&["status", "--json"]))[0];
     assert_eq!(status["devices"][0]["state"], "working");
 }
 
@@ -174,22 +124,22 @@ async fn a_pause_ends_when_its_time_is_over() {
 }
 
 async fn ended_jobs_are_listed_until_their_asker_is_erased() {
-    let Met { relay: _relay, home, bot: _bot, mut asker } = met_started("").await;
+    let Met { relay: _relay, home, bot: _bot, mut asker } = met_process("").await;
     let npub = asker.keys.public_key().to_bech32().unwrap();
     asker.ask("dad").await;
     asker.next_key().await.assert_starts_with("dad");
     asker.ask(LONG).await;
     let all = ["jobs", "--all", "--asker", &npub, "--json"];
     let states = until("the key is delivered", || async {
-        let states = objects(&operate(&home, &all)).iter().map(|job| job["state"].clone()).collect::<Vec<_>>();
+        let states = objects(&home.operate(&all)).iter().map(|job| job["state"].clone()).collect::<Vec<_>>();
         states.contains(&"delivered".into()).then_some(states)
     })
     .await;
     assert_eq!(states, ["accepted", "delivered"], "the newest first");
-    let today = objects(&operate(&home, &["stats", "--json"])).pop().unwrap();
+    let today = objects(&home.operate(&["stats", "--json"])).pop().unwrap();
     assert_eq!((&today["jobs_accepted"], &today["jobs_delivered"]), (&2.into(), &1.into()), "{today}");
-    assert!(stdout(&operate(&home, &["stats"])).contains(today["date"].as_str().unwrap()));
-    let shown = stdout(&operate(&home, &["jobs", "show", "1"]));
+    assert!(stdout(&home.operate(&["stats"])).contains(today["date"].as_str().unwrap()));
+    let shown = stdout(&home.operate(&["jobs", "show", "1"]));
     assert!(shown.starts_with("#1 delivered, accepted ") && shown.contains(" dad, npub1"), "{shown}");
     let in_file = |text: &str| {
         ["ledger.sqlite", "ledger.sqlite-wal"].iter().any(|name| {
@@ -198,21 +148,21 @@ async fn ended_jobs_are_listed_until_their_asker_is_erased() {
         })
     };
     assert!(in_file(LONG));
-    let said = stderr(&operate(&home, &["erase", &npub]));
+    let said = stderr(&home.operate(&["erase", &npub]));
     assert!(said.contains("(1 open)") && said.contains("overwritten"), "{said}");
     assert!(!in_file(LONG), "its pages are overwritten");
-    assert!(stdout(&operate(&home, &all[..2])).contains("There is no job."));
-    assert!(stderr(&operate(&home, &["erase", &npub])).contains("nothing of them"));
+    assert!(stdout(&home.operate(&all[..2])).contains("There is no job."));
+    assert!(stderr(&home.operate(&["erase", &npub])).contains("nothing of them"));
 }
 
 async fn a_wrong_configuration_changes_nothing_and_a_right_one_is_taken_up() {
-    let Met { relay: _relay, home, bot, mut asker } = met_started("").await;
+    let Met { relay: _relay, home, bot, mut asker } = met_process("").await;
     assert!(asker.ask(LONG).await.contains("#1"));
     let right = std::fs::read_to_string(home.config_file()).unwrap();
 
     std::fs::write(home.config_file(), format!("{right}\n[bot]\nnmae = \"x\"\n")).unwrap();
     let line = right.lines().count() + 3;
-    let wrong = operate(&home, &["reload"]);
+    let wrong = home.operate(&["reload"]);
     assert_eq!(wrong.status.code(), Some(2));
     let said = stderr(&wrong);
     assert!(said.contains(&format!("line {line}: `nmae` is not a key")) && said.contains("old"), "{said}");
@@ -232,30 +182,30 @@ async fn a_wrong_configuration_changes_nothing_and_a_right_one_is_taken_up() {
     let gone = right.replacen("device = \"cpu\"", "device = \"cuda:99\"", 1);
     assert_ne!(gone, right);
     std::fs::write(home.config_file(), &gone).unwrap();
-    let refused = operate(&home, &["reload"]);
+    let refused = home.operate(&["reload"]);
     assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
     assert!(stderr(&refused).contains("cuda:99") && stderr(&refused).contains("stays"), "{}", stderr(&refused));
     // A part that waits for the next start.
     std::fs::write(home.config_file(), format!("{right}\n[web]\nmetrics = \"127.0.0.1:1\"\n")).unwrap();
-    let partly = operate(&home, &["reload"]);
+    let partly = home.operate(&["reload"]);
     assert!(partly.status.code() == Some(2) && stderr(&partly).contains("changes of [web]"), "{}", stderr(&partly));
     std::fs::write(home.config_file(), &right).unwrap();
-    let taken = operate(&home, &["reload"]);
+    let taken = home.operate(&["reload"]);
     assert!(taken.status.success() && stderr(&taken).contains("has taken it up"), "{}", stderr(&taken));
 
     // A limit whose effect can be seen: one more job is too many now.
     std::fs::write(home.config_file(), right.replacen("[limits]\n", "[limits]\nopen_jobs_per_asker = 1\n", 1)).unwrap();
-    let served = home.log().matches("serving; Ctrl-C stops").count();
+    let served = home.times_served();
     hang_up().unwrap();
-    home.logs("serving; Ctrl-C stops", served + 1).await;
-    answering(&home).await;
+    home.logs(SERVING, served + 1).await;
+    home.answers().await;
     assert!(!asker.ask("qqqqqqqp").await.contains("#2"), "the new limit holds");
-    assert_eq!(objects(&operate(&home, &["jobs", "--json"])).len(), 1, "the job goes on");
+    assert_eq!(objects(&home.operate(&["jobs", "--json"])).len(), 1, "the job goes on");
 }
 
 async fn nobody_else_on_the_machine_opens_the_socket() {
     let (_relay, home) = at_relay("").await;
-    let _bot = started(&home).await;
+    let _bot = home.spawn().await;
     let socket = home.data().join("control.sock");
     assert_eq!(std::fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
     // The socket stays closed to others even if the folders above it are open to everybody.
@@ -276,7 +226,7 @@ async fn nobody_else_on_the_machine_opens_the_socket() {
 
 async fn garbage_floods_and_slow_connections_do_not_keep_the_operator_out() {
     let (_relay, home) = at_relay("").await;
-    let _bot = started(&home).await;
+    let _bot = home.spawn().await;
     let connect = || UnixStream::connect(home.data().join("control.sock")).unwrap();
     let answer = |request: &[u8]| {
         let mut stream = connect();
@@ -292,7 +242,7 @@ async fn garbage_floods_and_slow_connections_do_not_keep_the_operator_out() {
     assert!(long.is_empty() || long.contains("4096"), "a request of a mebibyte is not kept: {long}");
     // Every place is taken by a connection that says nothing. Each is closed after five seconds.
     let mut silent: Vec<UnixStream> = (0..8).map(|_| connect()).collect();
-    let output = operate(&home, &["status"]);
+    let output = home.operate(&["status"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let mut rest = Vec::new();
     silent[0].read_to_end(&mut rest).unwrap();
@@ -304,7 +254,7 @@ async fn garbage_floods_and_slow_connections_do_not_keep_the_operator_out() {
 async fn a_request_whose_sender_has_left_is_not_carried_out() {
     use rustix::process::{Pid, Signal, kill_process};
     let (_relay, home) = at_relay("").await;
-    let bot = started(&home).await;
+    let bot = home.spawn().await;
     let network = crate::support::vault::network_of(bot.pid());
     let request = |text: &[u8]| {
         let mut stream = UnixStream::connect(home.data().join("control.sock")).unwrap();
@@ -320,7 +270,7 @@ async fn a_request_whose_sender_has_left_is_not_carried_out() {
     let mut answer = String::new();
     BufReader::new(waiting).read_line(&mut answer).unwrap();
     assert!(answer.contains("no job has the number 99"), "{answer}");
-    let status = &objects(&operate(&home, &["status", "--json"]))[0];
+    let status = &objects(&home.operate(&["status", "--json"]))[0];
     assert_eq!(status["devices"][0]["state"], "working");
     assert!(!home.log().contains("the operator paused"), "{}", home.log());
 }
@@ -352,7 +302,7 @@ fn an_answer_that_is_not_this_versions_is_named_and_no_command_waits_for_ever() 
     for (text, expected) in cases {
         answers(&home, text);
         for command in ["status", "top"] {
-            let output = operate(&home, &[command]);
+            let output = home.operate(&[command]);
             // Another program, or another flag, is for a person to choose.
             let is_passing = ["it closed the connection", "did not answer"].contains(&expected);
             let code = if is_passing { 1 } else { 2 };
@@ -370,7 +320,7 @@ fn an_answer_that_is_not_this_versions_is_named_and_no_command_waits_for_ever() 
     rustix::net::listen(&listener, 0).unwrap();
     let waiting = new();
     rustix::net::connect(&waiting, &path).unwrap();
-    let output = operate(&home, &["status"]);
+    let output = home.operate(&["status"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("takes no more connections"), "{}", stderr(&output));
 }
@@ -378,23 +328,24 @@ fn an_answer_that_is_not_this_versions_is_named_and_no_command_waits_for_ever() 
 /// Starts `npubbot top` for a bot, at a terminal.
 fn top(home: &Home) -> (Terminal, ChildGuard) {
     let (terminal, theirs) = Terminal::new();
-    let mut command = command();
-    command.arg("top").arg("--data").arg(home.data()).arg("--config").arg(home.config_file());
+    let mut command = home.program(&["top"]);
     command.env("TERM", "xterm-256color").env("NO_COLOR", "1").stdout(Stdio::from(theirs.try_clone().unwrap()));
     let top = ChildGuard(at_terminal(&mut command, theirs).spawn().unwrap());
     (terminal, top)
 }
 
 async fn top_shows_jobs_pauses_follows_the_terminals_size_and_restores_it() {
-    let Met { relay: _relay, home, bot: _bot, mut asker } = met_started("").await;
+    let Met { relay: _relay, home, bot: _bot, mut asker } = met_process("").await;
     assert!(asker.ask(LONG).await.contains("#1"));
     // Later frames write only what changed, so the first one must show a device and the job.
     until("the search runs", || async {
-        let status = &objects(&operate(&home, &["status", "--json"]))[0];
-        let jobs = objects(&operate(&home, &["jobs", "--json"]));
+        let status = &objects(&home.operate(&["status", "--json"]))[0];
+        let jobs = objects(&home.operate(&["jobs", "--json"]));
         (status["devices"][0]["state"] == "working" && jobs.len() == 1).then_some(())
     })
     .await;
+    let piped = home.operate(&["top"]);
+    assert!(piped.status.code() == Some(2) && stderr(&piped).contains("needs a terminal"), "{}", stderr(&piped));
     let (mut terminal, mut top) = top(&home);
     // The texts have no blanks, because a blank over a blank is not written.
     for text in ["\x1b[?1049h", "searching", "Devices", LONG, "quit"] {
@@ -414,18 +365,8 @@ async fn top_shows_jobs_pauses_follows_the_terminals_size_and_restores_it() {
     assert!(top.ended().await.success());
     assert!(terminal.has(libc::ICANON), "keys are read by lines again");
     until("the search is paused", || async {
-        let status = &objects(&operate(&home, &["status", "--json"]))[0];
+        let status = &objects(&home.operate(&["status", "--json"]))[0];
         (status["devices"][0]["state"] == "paused").then_some(())
     })
     .await;
-}
-
-async fn top_needs_a_terminal_and_a_bot() {
-    let (_relay, home) = at_relay("").await;
-    let none = operate(&home, &["top"]);
-    assert_eq!(none.status.code(), Some(3), "{}", stderr(&none));
-    let _bot = started(&home).await;
-    let piped = operate(&home, &["top"]);
-    assert_eq!(piped.status.code(), Some(2));
-    assert!(stderr(&piped).contains("needs a terminal") && stdout(&piped).is_empty(), "{}", stderr(&piped));
 }

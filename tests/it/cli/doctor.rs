@@ -1,6 +1,5 @@
 //! `npubbot doctor` on a healthy installation, and on one where everything is wrong.
 
-use super::control::{operate, started};
 use crate::support::bot::{Home, at_relay};
 use crate::support::harness::{Test, test};
 use crate::support::program::{run, stdout};
@@ -34,7 +33,7 @@ fn line<'a>(text: &'a str, what: &str) -> &'a str {
 
 async fn a_healthy_installation_is_reported_and_nothing_is_changed() {
     let (_relay, home) = at_relay("").await;
-    let output = doctor(&home.config_file(), &home.data());
+    let output = home.operate(&["doctor"]);
     let said = stdout(&output);
     assert!(!output.status.success() && line(&said, "identity").starts_with("BAD"), "nothing can serve yet: {said}");
     assert!(line(&said, "relay ").starts_with("ok") && line(&said, "data folder").contains("npubbot init"));
@@ -47,10 +46,10 @@ async fn a_healthy_installation_is_reported_and_nothing_is_changed() {
     // While the bot runs, and after it has stopped.
     let running = home.start().await;
     std::fs::set_permissions(home.data(), PermissionsExt::from_mode(0o700)).unwrap();
-    let said = stdout(&doctor(&home.config_file(), &home.data()));
+    let said = stdout(&home.operate(&["doctor"]));
     assert!(line(&said, "ledger").contains("running") && line(&said, "identity").contains("keep a copy"), "{said}");
     running.service.stop().await;
-    let output = doctor(&home.config_file(), &home.data());
+    let output = home.operate(&["doctor"]);
     let said = stdout(&output);
     assert!(output.status.success(), "{said}");
     assert!(line(&said, "ledger").contains("sound") && line(&said, "data folder").starts_with("ok"), "{said}");
@@ -130,20 +129,20 @@ fn every_problem_is_named_with_its_remedy() {
 /// Nobody outside the bot can see that its search is paused or that a relay went away.
 async fn a_running_bot_tells_what_only_it_knows() {
     let (relay, home) = at_relay("").await;
-    let _bot = started(&home).await;
+    let _bot = home.spawn().await;
     std::fs::set_permissions(home.data(), PermissionsExt::from_mode(0o700)).unwrap();
     // A bot on a busy machine serves before its relay is connected and its rate measured.
     let said = until("the bot is connected and searches", || async {
-        let said = stdout(&doctor(&home.config_file(), &home.data()));
+        let said = stdout(&home.operate(&["doctor"]));
         (line(&said, "connections").starts_with("ok") && said.contains("cpu searches at")).then_some(said)
     })
     .await;
     assert!(line(&said, "running bot").contains("is up") && said.contains("0 open jobs"), "{said}");
     assert!(line(&said, "messages").contains("none"), "{said}");
-    assert!(operate(&home, &["pause"]).status.success());
+    assert!(home.operate(&["pause"]).status.success());
     relay.stop().await;
     until("the bot notices that its relay is gone", || async {
-        let said = stdout(&doctor(&home.config_file(), &home.data()));
+        let said = stdout(&home.operate(&["doctor"]));
         line(&said, "connections").starts_with("weak").then(|| {
             assert!(said.contains("BAD   connections"), "{said}");
             assert!(said.contains("weak  search") && said.contains("`npubbot resume`"), "{said}");
@@ -156,14 +155,14 @@ async fn a_running_bot_tells_what_only_it_knows() {
 async fn a_relays_own_reason_is_shown() {
     let relay = TestRelay::start_with(Manner::Forbidding).await;
     let home = Home::new(&[relay.url()]);
-    let _bot = started(&home).await;
+    let _bot = home.spawn().await;
     until("the relay's words are there", || async {
-        let status = stdout(&operate(&home, &["status"]));
+        let status = stdout(&home.operate(&["status"]));
         let refused = status.contains("\nBAD every connected relay refuses to show the bot its messages");
         (status.contains("connected    ws://") && status.contains("auth-required: not you") && refused).then_some(())
     })
     .await;
-    let said = stdout(&doctor(&home.config_file(), &home.data()));
+    let said = stdout(&home.operate(&["doctor"]));
     assert!(line(&said, "connections").contains("says: ") && said.contains("BAD   connections"), "{said}");
 }
 

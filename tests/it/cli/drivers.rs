@@ -1,7 +1,6 @@
 //! Commands on machines with the drivers of other versions, with broken drivers, and with a GPU that
 //! computes nothing.
 
-use super::control::{answering, operate};
 use crate::support::bot::{ChildGuard, Home, at_relay};
 use crate::support::harness::{Test, test};
 use crate::support::program::{command, stderr, stdout};
@@ -85,14 +84,14 @@ async fn the_bot_serves_with_the_cpu_and_says_why_the_gpu_is_out() {
     let (relay, home) = at_relay("[search]\ndevice = \"all\"\nthreads = 1\n").await;
     let log = driver.folder().join("log");
     let bot = serve(&home, &driver, &log);
-    answering(&home).await;
+    home.answers().await;
     let mut asker = crate::support::asker::Asker::connect(&relay.url(), home.vault().public_key()).await;
     asker.ask("m0").await;
     until("the CPU has found the key", || async {
         home.count("SELECT count(*) FROM job WHERE state = 'delivered'").filter(|&count| count == 1)
     })
     .await;
-    let status = stdout(&operate(&home, &["status"]));
+    let status = stdout(&home.operate(&["status"]));
     let is_named = status.contains("cuda:0") && status.contains(OUT);
     assert!(is_named, "{status}{}", fs::read_to_string(&log).unwrap());
     drop(bot);

@@ -1,13 +1,12 @@
 //! Monitoring of a bot: metrics, health, the signs of life for systemd, JSON logs.
 
-use super::control::{LONG, answering, operate, started};
 use crate::support::asker::Asker;
-use crate::support::bot::{ChildGuard, Home, assert_clean, at_relay};
+use crate::support::bot::{ChildGuard, Home, SERVING, assert_clean, at_relay};
 use crate::support::harness::{Test, skip, test};
 use crate::support::program::stdout;
 use crate::support::relay::TestRelay;
 use crate::support::vault::stop;
-use crate::support::{PATIENCE, until, wait_for};
+use crate::support::{LONG, PATIENCE, until, wait_for};
 use nostr_sdk::prelude::*;
 use rustix::process::Signal;
 use std::collections::BTreeSet;
@@ -56,11 +55,11 @@ pub async fn metric(address: SocketAddr, line: &str) -> String {
 async fn metrics_have_every_figure_and_name_no_asker() {
     let relay = TestRelay::start().await;
     let (home, address) = home_with_metrics(&relay);
-    let bot = started(&home).await;
+    let bot = home.spawn().await;
     let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
     asker.ask(LONG).await;
     let other = Keys::generate().public_key().to_bech32().unwrap();
-    assert!(operate(&home, &["deny", &other]).status.success());
+    assert!(home.operate(&["deny", &other]).status.success());
     let text = metric(address, "npubbot_jobs{state=\"accepted\"} 1").await;
     for name in named_in_dashboard_and_alerts() {
         assert!(text.contains(&format!("# TYPE {name} ")), "{name} is missing in {text}");
@@ -75,7 +74,7 @@ async fn metrics_have_every_figure_and_name_no_asker() {
     for secret in [LONG, &key.to_bech32().unwrap(), &key.to_hex(), &other, &bot.public_key.to_bech32().unwrap()] {
         assert!(!text.contains(secret), "{secret} in {text}");
     }
-    assert!(operate(&home, &["pause"]).status.success());
+    assert!(home.operate(&["pause"]).status.success());
     metric(address, "npubbot_search_paused 1").await;
     assert_eq!(get(address, "/other").0, 404);
 }
@@ -83,22 +82,21 @@ async fn metrics_have_every_figure_and_name_no_asker() {
 async fn readiness_follows_the_relay_and_health_does_not() {
     let mut relay = TestRelay::start().await;
     let (home, address) = home_with_metrics(&relay);
-    let _bot = started(&home).await;
+    let _bot = home.spawn().await;
     assert_eq!(get(address, "/healthz"), (200, "ok\n".to_owned()));
     wait_for("it is ready", || get(address, "/readyz") == (200, "ok\n".to_owned())).await;
     relay.stop().await;
     let missing = (503, "no relay is connected\n".to_owned());
     wait_for("readiness ends", || get(address, "/readyz") == missing).await;
     assert_eq!(get(address, "/healthz").0, 200, "a restart would not help");
-    let status = stdout(&operate(&home, &["status"]));
+    let status = stdout(&home.operate(&["status"]));
     assert!(status.contains("\nBAD the bot is connected to no relay, so nobody reaches it"), "{status}");
     relay.start_again().await;
     wait_for("readiness returns", || get(address, "/readyz").0 == 200).await;
     // The server of the metrics goes on when the configuration changes.
-    assert!(operate(&home, &["reload"]).status.success());
-    until("it serves again", || async { (home.log().matches("serving; Ctrl-C stops").count() == 2).then_some(()) })
-        .await;
-    answering(&home).await;
+    assert!(home.operate(&["reload"]).status.success());
+    home.logs(SERVING, 2).await;
+    home.answers().await;
     wait_for("it is ready again", || get(address, "/readyz").0 == 200).await;
 }
 
@@ -119,7 +117,7 @@ async fn promtool_finds_nothing_wrong() {
     }
     let relay = TestRelay::start().await;
     let (home, address) = home_with_metrics(&relay);
-    let _bot = started(&home).await;
+    let _bot = home.spawn().await;
     let text = metric(address, "npubbot_search_paused 0").await;
     let promtool = Command::new("promtool").args(["check", "metrics"]).stdin(Stdio::piped()).spawn();
     let mut promtool = promtool.unwrap();
@@ -214,7 +212,7 @@ async fn json_logs_are_an_object_a_line() {
     command.args(["--log", "json"]).stdout(Stdio::null()).stderr(file);
     let mut bot = ChildGuard(command.spawn().unwrap());
     let read = |log: &Path| std::fs::read_to_string(log).unwrap();
-    until("it serves", || async { read(&log).contains("serving; Ctrl-C stops").then_some(()) }).await;
+    until("it serves", || async { read(&log).contains(SERVING).then_some(()) }).await;
     bot.signal(Signal::TERM);
     bot.ended().await;
     let text = read(&log);

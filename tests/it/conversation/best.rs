@@ -4,7 +4,7 @@ use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::{Home, Met, met, met_process};
 use crate::support::harness::{Test, test};
 use crate::support::hex;
-use crate::support::program::{run, run_with_input, stderr};
+use crate::support::program::{run_with_input, stderr};
 use crate::support::{until, wait_for};
 
 pub const TESTS: &[Test] = &[
@@ -107,7 +107,7 @@ async fn the_operator_ends_a_search_and_its_asker_gets_the_best_so_far() {
     for nth in 1.. {
         let goes_on = begin_best(&mut asker, &home, nth).await;
         let status = asker.ask("status").await;
-        let cancelled = run(&["jobs", "cancel", &nth.to_string(), "--data", home.data().to_str().unwrap()]);
+        let cancelled = home.operate(&["jobs", "cancel", &nth.to_string()]);
         if goes_on && cancelled.status.success() {
             assert!(status.contains("best zeros") && status.contains("so far as rare as 1 key in"), "{status}");
             break;

@@ -1,6 +1,5 @@
 //! A bot whose devices search only at some hours: its answers to askers and the operator.
 
-use crate::cli::control::{answering, operate};
 use crate::cli::monitoring::get;
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::{Home, RunningBot};
@@ -53,12 +52,11 @@ async fn the_operator_sees_why_devices_rest_and_a_reload_ends_it() {
     let (schedule, port) = (hour(now, 7200), free_port());
     let metrics = format!("[web]\nmetrics = \"127.0.0.1:{port}\"\n");
     let home = Home::with(&[relay.url()], &search(&schedule, &metrics));
-    let bot = home.spawn_at_level("info").await;
-    answering(&home).await;
+    let bot = home.spawn().await;
     let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
     asker.ask("dad").await;
     let says = |command: &str| {
-        let output = operate(&home, &[command]);
+        let output = home.operate(&[command]);
         format!("{}{}", stdout(&output), stderr(&output))
     };
     let rests = format!("rests until {} UTC (schedule)", &schedule[..5]);

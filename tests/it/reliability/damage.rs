@@ -3,7 +3,7 @@
 //! no other asker. A damaged file ends the program, with an error that says to restore a backup.
 
 use crate::support::asker::Asker;
-use crate::support::bot::{Home, Met, met, met_process};
+use crate::support::bot::{Home, Met, SERVING, met, met_process};
 use crate::support::disk::{Trouble, unwatch, watch};
 use crate::support::harness::{Test, figure, gate, test};
 use crate::support::log::Log;
@@ -56,8 +56,7 @@ async fn damage_after_a_reload_is_not_taken_for_a_wrong_configuration() {
     let Met { relay: _relay, home, bot, mut asker } = met_process("").await;
     asker.ask("help").await;
     kill_process(Pid::from_raw(bot.pid() as i32).unwrap(), Signal::HUP).unwrap();
-    let served = "serving; Ctrl-C stops";
-    home.logs(served, 2).await;
+    home.logs(SERVING, 2).await;
     asker.ask("status").await;
     damage(&home);
     asker.send("status 1").await;

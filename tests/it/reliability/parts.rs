@@ -2,15 +2,14 @@
 //! whatever ended it, is seen by health and readiness and started again; and doctor says what to do
 //! about a vault whose passphrase was typed, and is in no file.
 
-use crate::cli::control::{answering, operate};
 use crate::support::asker::Asker;
 use crate::support::bot::{ChildGuard, Home, at_relay};
 use crate::support::harness::{Test, test};
-use crate::support::program::{self, stdout};
+use crate::support::program::stdout;
 use crate::support::relay::TestRelay;
 use crate::support::terminal::{Terminal, at_terminal};
-use crate::support::vault::{kill, next_vault, started};
-use crate::support::{locked, until, wait_for};
+use crate::support::vault::{kill, next_vault, process_of};
+use crate::support::{LONG, locked, until, wait_for};
 use nostr_sdk::ToBech32;
 use npubbot::clock::Clock;
 use npubbot::service::Service;
@@ -26,14 +25,12 @@ pub const TESTS: &[Test] = &[
     test!(a_vault_whose_passphrase_was_typed_is_not_started_again_and_doctor_says_so),
 ];
 
-/// A prefix that no test finds.
-const LONG: &str = "qqqqqqqq";
 /// Longer than any part needs to answer a check.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(120);
 
 async fn each_task_and_thread_that_is_killed_is_seen_and_started_again() {
     let (relay, home) = at_relay("").await;
-    let vault = started(&home);
+    let vault = process_of(&home);
     let public_key = vault.public_key();
     let service = Service::start(home.config(), &home.data(), vault, Clock::System).await.unwrap();
     let monitor = service.monitor();
@@ -123,14 +120,14 @@ fn reader_sleeps() -> Log {
 }
 
 async fn is_fine(what: &str, home: &Home, relay: &TestRelay, mut bot: ChildGuard) {
-    answering(home).await;
+    home.answers().await;
     let public_key = home.vault().public_key();
     for text in ["help", "qq"] {
         let mut asker = Asker::connect(&relay.url(), public_key).await;
         let answer = asker.ask(text).await;
         assert!(!answer.is_empty(), "{what}");
     }
-    assert!(operate(home, &["status"]).status.success(), "{what}");
+    assert!(home.operate(&["status"]).status.success(), "{what}");
     assert!(bot.0.try_wait().unwrap().is_none(), "{what}: the bot has ended");
     bot.signal(rustix::process::Signal::TERM);
     bot.ended().await;
@@ -144,15 +141,15 @@ async fn a_vault_whose_passphrase_was_typed_is_not_started_again_and_doctor_says
     let nsec = home.keys().secret_key().to_bech32().unwrap();
     std::fs::write(home.data().join("identity.age"), locked(PASSPHRASE, &nsec)).unwrap();
     let (mut terminal, theirs) = Terminal::new();
-    let mut command = program::command();
-    command.arg("serve").arg("--config").arg(home.config_file()).arg("--data").arg(home.data()).stdout(Stdio::null());
+    let mut command = home.program(&["serve"]);
+    command.stdout(Stdio::null());
     let bot = ChildGuard(at_terminal(&mut command, theirs).spawn().unwrap());
     drop(command);
     terminal.shows("Passphrase of the bot's identity: ").await;
     terminal.types_unseen(PASSPHRASE).await;
-    answering(&home).await;
+    home.answers().await;
     let about_vault = || {
-        let said = stdout(&operate(&home, &["doctor"]));
+        let said = stdout(&home.operate(&["doctor"]));
         said.lines().filter(|line| line.get(6..).is_some_and(|line| line.starts_with("vault"))).collect::<String>()
     };
     assert!(about_vault().contains("the vault answers"), "{}", about_vault());

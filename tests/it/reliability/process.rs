@@ -174,11 +174,9 @@ async fn stops_during_a_launch_are_clean() {
     assert!(asker.ask("qqqqqqqq").await.contains("#1"));
     bot.kill();
     for signal in [Signal::INT, Signal::TERM] {
-        let logged = |what: &str| home.log().matches(what).count();
-        let [served, alive] = ["serving", "alive"].map(logged);
+        let alive = home.log().matches("alive").count();
         let bot = home.spawn().await;
         // The log shows when the search runs.
-        home.logs("serving", served + 1).await;
         home.logs("alive", alive + 1).await;
         let log = home.log();
         let alive = log.lines().rfind(|line| line.contains("alive")).unwrap();
@@ -223,8 +221,7 @@ async fn a_hanging_thread_does_not_delay_the_end() {
 async fn hanging_at(place: &str) -> (TestRelay, Home, ChildGuard) {
     let (relay, home) = at_relay("").await;
     Asker::connect(&relay.url(), home.vault().public_key()).await.send("qqqqqqqq").await;
-    let bot = home.spawn_faulty(&format!("hang:{place}"));
-    home.logs("serving", 1).await;
+    let bot = home.serving(&format!("hang:{place}")).await;
     let hangs = format!("test fault: {place}");
     home.logs(if place.starts_with("stop") { "accepted" } else { &hangs }, 1).await;
     (relay, home, bot)
@@ -257,7 +254,6 @@ async fn with_ten_thousand_open_jobs_it_serves() {
     asker.send("help").await;
     let began = Instant::now();
     let bot = home.spawn().await;
-    home.logs("serving", 1).await;
     figure("the start with ten thousand jobs", began.elapsed(), Duration::from_secs(3));
     let answer = asker.next_text().await;
     assert!(answer.contains("Open jobs of all askers: 10000"), "{answer}");

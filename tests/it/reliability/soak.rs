@@ -121,8 +121,6 @@ async fn start(kept: usize) -> (TestRelay, Home, BotProcess, Client) {
     let writer = Client::default();
     writer.add_relay(relay.url()).await.unwrap();
     connect(&writer).await;
-    let serves = || async { home.log().contains("serving").then_some(()) };
-    crate::support::until("all threads of the bot are there", serves).await;
     (relay, home, process, writer)
 }
 

@@ -132,7 +132,7 @@ async fn run(row: Row) -> Duration {
         bot.signal(Signal::TERM);
         assert_clean(bot.ended().await, &home);
         took = began.elapsed();
-        bot = serving(&home, "").await;
+        bot = home.serving("").await;
     }
     let texts = 1 + usize::from(matches!(row.extra, Extra::Message | Extra::Downtime));
     until(&format!("{row:?}: everything arrives"), || async {
@@ -162,14 +162,6 @@ async fn run(row: Row) -> Duration {
     took
 }
 
-/// Starts the bot with a fault and waits until it serves.
-async fn serving(home: &Home, fault: &str) -> ChildGuard {
-    let served = home.log().matches("serving").count();
-    let bot = home.spawn_faulty(fault);
-    home.logs("serving", served + 1).await;
-    bot
-}
-
 /// Runs the bot to the row's step.
 async fn reach(row: &Row, home: &Home) -> ChildGuard {
     let place = format!("{}:{}", row.step, row.side);
@@ -180,7 +172,7 @@ async fn reach(row: &Row, home: &Home) -> ChildGuard {
     };
     let fault = format!("{how}:{place}");
     let mut bot = if row.step == "stop" {
-        let bot = serving(home, &fault).await;
+        let bot = home.serving(&fault).await;
         bot.signal(Signal::TERM);
         bot
     } else {
@@ -223,7 +215,7 @@ async fn harm(row: &Row, home: &Home, mut bot: ChildGuard, away: &mut Option<Tes
         Harm::Panic | Harm::KillVault => return bot,
         Harm::Abort | Harm::KillBot => {}
     }
-    serving(home, "").await
+    home.serving("").await
 }
 
 /// Runs the rows, some at a time, and fails if a promise is broken. Returns the rows' times.

@@ -61,7 +61,7 @@ async fn start(relay: &TestRelay, limits: &str) -> (Home, BotProcess) {
     let (device, limits) = (device(), format!("[limits]\n{limits}"));
     let home = Home::with(&[relay.url()], &format!("[search]\ndevice = \"{device}\"\nthreads = 1\n{limits}"));
     let bot = home.spawn().await;
-    until("the bot listens", || async { relay.is_subscribed().then_some(()) }).await;
+    wait_for("the bot listens", || relay.is_subscribed()).await;
     (home, bot)
 }
 

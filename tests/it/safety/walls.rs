@@ -2,10 +2,11 @@
 //! its socket; those around the process that talks to strangers, tried by code that runs inside it; and
 //! the ends of the processes of `serve`.
 
-use crate::support::bot::{ChildGuard, Home, at_relay, met_process};
+use crate::support::bot::{ChildGuard, Home, SERVING, at_relay, met_process};
 use crate::support::half::Half;
 use crate::support::harness::{Test, child, skip, test};
-use crate::support::vault::{about, is_running, kill, network_of, next_vault, started};
+use crate::support::program::stdout;
+use crate::support::vault::{about, is_running, kill, network_of, next_vault, process_of};
 use crate::support::{until, wait_for};
 use nostr_sdk::{Keys, ToBech32};
 use npubbot::config::Walls;
@@ -163,9 +164,7 @@ async fn a_system_without_sandboxes_is_named_at_every_start_and_can_be_refused()
     until("the log names both", named).await;
     assert!(said().contains("WARN"), "{}", said());
     let doctor = || async {
-        let mut doctor = crate::support::program::command();
-        doctor.arg("doctor").arg("--config").arg(home.config_file()).arg("--data").arg(home.data());
-        let found = String::from_utf8_lossy(&doctor.output().unwrap().stdout).into_owned();
+        let found = stdout(&home.operate(&["doctor"]));
         found.contains("a sandbox is missing").then_some(found)
     };
     let found = until("the bot answers the doctor", doctor).await;
@@ -225,7 +224,7 @@ fn breaks_out() {
 }
 
 fn the_vaults_memory_is_never_swapped() {
-    let vault = started(&Home::new(&[]));
+    let vault = process_of(&Home::new(&[]));
     if let Some(wall) = vault.missing_walls().iter().find(|wall| wall.loss.contains("swapped")) {
         skip(&wall.loss);
     }
@@ -256,7 +255,7 @@ async fn the_vault_inherits_nothing_but_its_pipes() {
 /// Only the vault of `mine`, which has no identity, shows keys.
 fn the_vault_of_a_bot_shows_no_key() {
     let home = Home::new(&[]);
-    let vault = started(&home);
+    let vault = process_of(&home);
     let half = Half::draw().point();
     let tweak = Tweak { offset: Offset::of_point(5, 7, Rotation::ALL[1]), rotation: Rotation::ALL[2] };
     let (start, point) = vault.open_start().unwrap();
@@ -313,7 +312,7 @@ async fn attacked(home: &Home, has_walls: bool) -> BTreeMap<String, i32> {
     let report = home.data().join("ledger/attack");
     wait_for("the attack has ended", || report.exists()).await;
     // The bot serves as if nothing had happened.
-    home.logs("serving; Ctrl-C stops", 1).await;
+    home.logs(SERVING, 1).await;
     let status = fs::read_to_string(about(network_of(bot.0.id()), "status")).unwrap();
     assert_eq!(status.contains("Seccomp:\t2") && status.contains("NoNewPrivs:\t1"), has_walls, "{status}");
     let report = fs::read_to_string(report).unwrap();

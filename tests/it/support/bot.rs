@@ -18,9 +18,12 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+
+/// The log of a bot that has started or has taken up a configuration.
+pub const SERVING: &str = "serving; Ctrl-C stops";
 
 /// A new age key as text.
 pub fn age_key() -> String {
@@ -158,20 +161,22 @@ impl Home {
         RunningBot { service, public_key }
     }
 
-    /// Starts `npubbot serve` with its debug log in the file that [`Home::log`] reads.
+    /// Starts `npubbot serve` with its debug log in the file that [`Home::log`] reads. Returns once it
+    /// serves.
     pub async fn spawn(&self) -> BotProcess {
         self.spawn_at_level("debug").await
     }
 
     /// Starts `npubbot serve` at this log level.
     pub async fn spawn_at_level(&self, level: &str) -> BotProcess {
-        let mut command = self.command();
+        let (mut command, served) = (self.command(), self.times_served());
         command.env("RUST_LOG", format!("off,npubbot={level}")).stdout(Stdio::piped()).stderr(self.open_log());
         let mut child = ChildGuard(command.spawn().unwrap());
         // The first line is the npub.
         let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
         let line = tokio::task::spawn_blocking(move || lines.next()).await.unwrap();
         let npub = line.expect("serve prints its npub").unwrap();
+        self.logs(SERVING, served + 1).await;
         BotProcess { child, public_key: PublicKey::from_bech32(&npub).unwrap() }
     }
 
@@ -187,6 +192,19 @@ impl Home {
         command.env("NPUBBOT_TEST_FAULT", fault).env("NPUBBOT_TEST_GATE", self.folder.path().join("gate"));
         command.env("RUST_LOG", level).env("RUST_BACKTRACE", "full");
         ChildGuard(command.stdout(Stdio::null()).stderr(self.open_log()).spawn().unwrap())
+    }
+
+    /// Starts `npubbot serve` with a fault. Returns once it serves.
+    pub async fn serving(&self, fault: &str) -> ChildGuard {
+        let served = self.times_served();
+        let bot = self.spawn_faulty(fault);
+        self.logs(SERVING, served + 1).await;
+        bot
+    }
+
+    /// How often the log says that a bot serves: at each start and after each reload.
+    pub fn times_served(&self) -> usize {
+        self.log().matches(SERVING).count()
     }
 
     /// Lets all threads pass the step at which a fault holds them.
@@ -221,10 +239,31 @@ impl Home {
     pub fn command(&self) -> Command {
         // `serve` does not make an identity, so make one first.
         drop(self.vault());
+        self.unlocked(&["serve"])
+    }
+
+    /// A command about this bot: with its data folder and its configuration.
+    pub fn program(&self, arguments: &[&str]) -> Command {
         let mut command = super::program::command();
-        command.arg("serve").arg("--config").arg(self.config_file()).arg("--data").arg(self.data());
+        command.args(arguments).arg("--config").arg(self.config_file()).arg("--data").arg(self.data());
+        command
+    }
+
+    /// A command that also has the key of the bot's identity.
+    pub fn unlocked(&self, arguments: &[&str]) -> Command {
+        let mut command = self.program(arguments);
         command.arg("--age-identity").arg(self.age_identity());
         command
+    }
+
+    /// Runs an operator's command about this bot.
+    pub fn operate(&self, arguments: &[&str]) -> Output {
+        self.program(arguments).output().unwrap()
+    }
+
+    /// Waits until the bot answers on its socket.
+    pub async fn answers(&self) {
+        until("the bot answers", || async { self.operate(&["status"]).status.success().then_some(()) }).await;
     }
 
     /// Whether the log says that a stop reached its time limit, so that the process ended at once.

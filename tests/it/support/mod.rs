@@ -29,6 +29,9 @@ use std::time::{Duration, Instant};
 /// the lowest priority: beside two compilers on two cores it gets a hundredth of the time.
 pub const PATIENCE: Duration = Duration::from_secs(400);
 
+/// A pattern that one core does not find within a test.
+pub const LONG: &str = "qqqqqqqq";
+
 /// Waits until `condition` returns a value. Fails after [`PATIENCE`], with `what` in the message. A
 /// condition may be dear, so the pauses grow to a tenth of the time waited.
 pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut condition: impl FnMut() -> F) -> T {

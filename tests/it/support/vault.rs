@@ -12,13 +12,8 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 /// Starts the real vault process of a bot, without the bot. Makes the identity if there is none.
-pub fn started(home: &Home) -> Vault {
-    drop(home.vault());
-    process_of(home)
-}
-
-/// Starts the real vault process of a bot that has an identity, without the bot.
 pub fn process_of(home: &Home) -> Vault {
+    drop(home.vault());
     let file = home.data().join("identity.age");
     let means = PassphraseSource::AgeIdentityFile(home.age_identity());
     let opening = IdentityFile { file, means, is_new: false };

@@ -4,14 +4,13 @@
 
 mod relays;
 
-use crate::cli::control::operate;
 use crate::support::asker::{Asker, explains_a_result, is_result};
 use crate::support::bot::Home;
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, figure, test};
 use crate::support::relay::TestRelay;
 use crate::support::vault::{network_of, next_vault};
-use crate::support::{dm_list, until, usage};
+use crate::support::{dm_list, usage, wait_for};
 use futures_util::stream::{self, StreamExt};
 use nostr_sdk::prelude::*;
 use relays::{HostileRelay, Manner};
@@ -195,7 +194,7 @@ async fn flood(verb: (&'static str, &str), manner: Manner, budget: Flood) -> Cos
     let (ours, theirs) = (TestRelay::start().await, HostileRelay::start(manner).await);
     let home = Home::new(&[ours.url()]);
     let bot = home.spawn_at_level("info").await;
-    until("the bot listens", || async { ours.is_subscribed().then_some(()) }).await;
+    wait_for("the bot listens", || ours.is_subscribed()).await;
     // A person for each turn: a newcomer is one only once. The first turn is calm.
     let mut people = Vec::new();
     for victim in Victim::ALL {
@@ -207,7 +206,7 @@ async fn flood(verb: (&'static str, &str), manner: Manner, budget: Flood) -> Cos
         people.push((victim, persons));
     }
     let friend = people[3].1[0].asker.keys.public_key().to_bech32().unwrap();
-    assert!(operate(&home, &["allow", "--friend", &friend]).status.success());
+    assert!(home.operate(&["allow", "--friend", &friend]).status.success());
     let known = &mut people[2].1[0].asker;
     ours.pour(&known.wrap("qqqqqqqq").await);
     assert!(known.next_text().await.contains("#1"));
