@@ -4,9 +4,8 @@
 
 use std::io::{self, ErrorKind, Write};
 use std::panic::PanicHookInfo;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -31,7 +30,7 @@ pub struct LogWriter;
 impl Write for LogWriter {
     /// Takes one or more whole lines.
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
-        push(lines.to_vec());
+        push(lines);
         Ok(lines.len())
     }
 
@@ -56,7 +55,7 @@ pub fn set_form(is_json: bool, is_dated: bool) {
 
 /// Sends the texts of panics to the log, where they can block nobody.
 pub fn take_panics() {
-    std::panic::set_hook(Box::new(|panic| push(line("ERROR", &describe(panic)))));
+    std::panic::set_hook(Box::new(|panic| push(&line("ERROR", &describe(panic)))));
 }
 
 /// Waits until every line so far is written, or failed to be, for at most `limit`.
@@ -68,11 +67,11 @@ pub fn flush(limit: Duration) {
 
 /// Number of lines since the start that could not be written.
 pub fn lost_lines() -> u64 {
-    STANDARD_ERROR.get().map_or(0, |queue| queue.totals.lost.load(Ordering::Relaxed))
+    STANDARD_ERROR.get().map_or(0, |queue| queue.lines().lost)
 }
 
-fn push(line: Vec<u8>) {
-    STANDARD_ERROR.get_or_init(|| LineQueue::new(io::stderr())).push(line);
+fn push(lines: &[u8]) {
+    STANDARD_ERROR.get_or_init(|| LineQueue::new(io::stderr())).push(lines);
 }
 
 fn describe(panic: &PanicHookInfo<'_>) -> String {
@@ -97,80 +96,75 @@ fn line(level: &str, message: &str) -> Vec<u8> {
     (line + "\n").into_bytes()
 }
 
-/// The queue of a thread that writes lines.
-struct LineQueue {
-    items: Sender<Item>,
-    totals: Arc<Totals>,
-}
-
-/// An item for the thread that writes.
-enum Item {
-    Line(Vec<u8>),
-    /// Answered once all items before it are done.
-    Flush(Sender<()>),
-}
+/// The lines that wait for the thread that writes them. Clones share them.
+#[derive(Clone, Default)]
+struct LineQueue(Arc<(Mutex<QueuedLines>, Condvar)>);
 
 #[derive(Default)]
-struct Totals {
-    waiting_bytes: AtomicUsize,
-    lost: AtomicU64,
+struct QueuedLines {
+    text: Vec<u8>,
+    is_writing: bool,
+    /// Lines that could not be written.
+    lost: u64,
 }
 
 impl LineQueue {
-    /// Starts the thread. Without it every line is lost.
+    /// Starts the thread. Without it the queue fills up, and every line is lost.
     fn new(output: impl Write + Send + 'static) -> LineQueue {
-        let (items, received) = mpsc::channel();
-        let totals = Arc::<Totals>::default();
-        let of_thread = Arc::clone(&totals);
+        let queue = LineQueue::default();
+        let of_thread = queue.clone();
         let thread = std::thread::Builder::new().name("log".to_owned());
-        let _ = thread.spawn(move || write_lines(received, output, &of_thread));
-        LineQueue { items, totals }
+        let _ = thread.spawn(move || of_thread.write_lines(output));
+        queue
     }
 
-    fn push(&self, line: Vec<u8>) {
-        let Totals { waiting_bytes, lost } = &*self.totals;
-        let length = line.len();
-        let has_room = waiting_bytes.fetch_add(length, Ordering::Relaxed) + length <= MAX_QUEUED_BYTES;
-        if !has_room || self.items.send(Item::Line(line)).is_err() {
-            waiting_bytes.fetch_sub(length, Ordering::Relaxed);
-            lost.fetch_add(1, Ordering::Relaxed);
+    fn lines(&self) -> MutexGuard<'_, QueuedLines> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, lines: &[u8]) {
+        let mut queued = self.lines();
+        if queued.text.len() + lines.len() > MAX_QUEUED_BYTES {
+            queued.lost += 1;
+        } else {
+            queued.text.extend(lines);
+            self.0.1.notify_all();
         }
     }
 
     fn flush(&self, limit: Duration) {
-        let (done, is_done) = mpsc::channel();
-        if self.items.send(Item::Flush(done)).is_ok() {
-            let _ = is_done.recv_timeout(limit);
-        }
+        let is_busy = |queued: &mut QueuedLines| queued.is_writing || !queued.text.is_empty();
+        drop(self.0.1.wait_timeout_while(self.lines(), limit, is_busy));
     }
-}
 
-/// Writes lines as they come; before one, how many lines were lost since that was last told.
-fn write_lines(items: Receiver<Item>, mut output: impl Write, totals: &Totals) {
-    let mut told = 0;
-    for item in items {
-        let text = match item {
-            Item::Line(text) => text,
-            Item::Flush(done) => {
-                let _ = done.send(());
-                continue;
+    /// Writes lines as they come; before one, how many lines were lost since that was last told.
+    fn write_lines(&self, mut output: impl Write) {
+        let mut told = 0;
+        loop {
+            let idle = |queued: &mut QueuedLines| queued.text.is_empty();
+            let mut queued = self.0.1.wait_while(self.lines(), idle).unwrap_or_else(PoisonError::into_inner);
+            let (text, mut lost) = (std::mem::take(&mut queued.text), queued.lost);
+            queued.is_writing = true;
+            drop(queued);
+            for next in text.split_inclusive(|&byte| byte == b'\n') {
+                let notice = match lost - told {
+                    0 => Vec::new(),
+                    // The last lost line may have been written in part.
+                    new => {
+                        let what = format!("{new} lines of the log were lost: they could not be written");
+                        [&b"\n"[..], &line("WARN", &what)].concat()
+                    }
+                };
+                let is_told = write_all(&mut output, &notice).is_ok();
+                told = if is_told { lost } else { told };
+                if !is_told || write_all(&mut output, next).is_err() {
+                    lost += 1;
+                    self.lines().lost += 1;
+                }
             }
-        };
-        totals.waiting_bytes.fetch_sub(text.len(), Ordering::Relaxed);
-        let lost = totals.lost.load(Ordering::Relaxed);
-        let notice = match lost - told {
-            0 => Vec::new(),
-            // The last lost line may have been written in part.
-            new => [&b"\n"[..], &line("WARN", &format!("{new} lines of the log were lost: they could not be written"))]
-                .concat(),
-        };
-        if write_all(&mut output, &notice).is_ok() {
-            told = lost;
-            if write_all(&mut output, &text).is_ok() {
-                continue;
-            }
+            self.lines().is_writing = false;
+            self.0.1.notify_all();
         }
-        totals.lost.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -234,12 +228,13 @@ impl LogLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::mpsc;
 
     /// A disk that is full for the first lines, and waits before each.
     struct Disk {
         refused: usize,
         written: Arc<Mutex<Vec<u8>>>,
-        go_on: Receiver<()>,
+        go_on: mpsc::Receiver<()>,
     }
 
     impl Write for Disk {
@@ -264,18 +259,17 @@ mod tests {
         let written = Arc::<Mutex<Vec<u8>>>::default();
         let queue = LineQueue::new(Disk { refused: 4, written: Arc::clone(&written), go_on });
         for number in 0..6 {
-            queue.push(format!("{number}\n").into_bytes());
+            queue.push(format!("{number}\n").as_bytes());
         }
-        // The disk still waits, so the queue is full now, and this line is lost at once.
-        queue.push(vec![b'x'; MAX_QUEUED_BYTES]);
-        assert_eq!(queue.totals.lost.load(Ordering::Relaxed), 1);
+        // The disk still waits, and this line is lost at once.
+        queue.push(&[b'x'; MAX_QUEUED_BYTES + 1]);
+        assert_eq!(queue.lines().lost, 1);
         drop(go);
         queue.flush(Duration::from_secs(60));
         let text = String::from_utf8(written.lock().unwrap().clone()).unwrap();
         assert!(text.starts_with("\n") && text.contains("WARN 5 lines of the log were lost"), "{text}");
         assert!(text.ends_with("\n4\n5\n"), "{text}");
-        assert_eq!(queue.totals.lost.load(Ordering::Relaxed), 5);
-        assert_eq!(queue.totals.waiting_bytes.load(Ordering::Relaxed), 0);
+        assert_eq!(queue.lines().lost, 5);
     }
 
     #[test]

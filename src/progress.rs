@@ -1,7 +1,7 @@
 //! Progress bar of a search. Invisible without a terminal.
 
 use crate::duration::humanize;
-use crate::pattern::{Difficulty, Pattern, Rate};
+use crate::pattern::{Difficulty, Rate};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Length of the bar, in steps.
@@ -24,18 +24,11 @@ impl SearchBar {
         SearchBar { bar, difficulty }
     }
 
-    /// A bar of a search without a target, which ends after a time.
-    pub fn of_time() -> SearchBar {
-        SearchBar::new(Difficulty::from_bits(0))
-    }
-
-    /// Shows a search without a target: the share of its time that is over, 0 to 1, and the rarest
-    /// pattern that its best key meets.
-    pub fn show_best(&self, part: f64, rate: Option<Rate>, rarest: Option<&Pattern>) {
+    /// Shows the part of a search that is over, 0 to 1, and what it has come to.
+    pub fn show_part(&self, part: f64, rate: Option<Rate>, found: &str) {
         self.bar.set_position((part.clamp(0.0, 1.0) * STEPS as f64) as u64);
         let pace = rate.map_or_else(|| "measuring".to_owned(), |rate| rate.to_string());
-        let rarest = rarest.map(|pattern| format!(", so far {pattern}: 1 key in {}", pattern.difficulty()));
-        self.bar.set_message(pace + &rarest.unwrap_or_default());
+        self.bar.set_message(pace + found);
     }
 
     /// Shows `searched` candidates, tested at `rate`.

@@ -15,15 +15,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  npubbot backup bot.age                                     ask for a passphrase
-  npubbot backup bot.age --passphrase-file secret.txt        for a timer
-  npubbot backup bot.age --recipient age1...                 only that key opens it
-  npubbot backup /backups --keep 7 --recipient age1...       a dated file there; the newest 7 stay
-
-The bot may be running. The file has the identity (still locked with its own passphrase), the ledger,
-the used halves and the configuration. `npubbot restore bot.age` makes the bot on another machine.")]
 pub(super) struct Backup {
     /// The new file, never overwritten; or a folder, for a file with the date in its name.
     #[arg(value_name = "FILE")]
@@ -86,14 +77,6 @@ fn delete_older(folder: &Path, keep: usize) -> anyhow::Result<()> {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  npubbot restore bot.age                                    ask for the backup's passphrase
-  npubbot restore bot.age --used-halves old/used-halves      with the newest file of the old machine
-
-Nothing is overwritten: the data folder must be without a bot. If there is another configuration, the
-backup's is written beside it as relays.toml.restored; the bot starts once you took it or deleted it.
-Root restores the bot of this machine's service. Never run the same bot on two machines.")]
 pub(super) struct Restore {
     /// The backup.
     #[arg(value_name = "FILE")]

@@ -3,10 +3,9 @@
 use super::output::{print_json, stdout};
 use super::patterns::{PatternFiles, SearchTarget, check_searchable, parse_target};
 use super::search_flags::SearchFlags;
-use crate::pattern::{Pattern, Rate};
+use crate::pattern::Pattern;
 use crate::scheduler::{DeviceStatus, Measurement, Trial, measure};
-use crate::search::cpu::multiply_ceiling;
-use crate::search::{DeviceId, SearchOptions};
+use crate::search::SearchOptions;
 use crate::vault::Vault;
 use anyhow::bail;
 use clap::Args;
@@ -19,14 +18,6 @@ use std::io::Write;
 const MAX_NAMED_PATTERNS: usize = 8;
 
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  npubbot bench                           every GPU, else the CPU, for 10 seconds
-  npubbot bench --device cpu --threads 1  one CPU thread
-  npubbot bench '~satoshi' words:7        the rate with these patterns
-  npubbot bench --words words.txt         the rate with a list of words
-  npubbot bench --patterns 10000 --json   10,000 patterns at once, for a script
-  npubbot bench --seconds 60 --report     a block to paste into an issue, for the table of rates")]
 pub(super) struct Bench {
     /// Patterns of any kind to search for, in place of random prefixes.
     #[arg(value_name = "PATTERN")]
@@ -75,15 +66,6 @@ fn check_hits(measured: &Measurement) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The rate that a CPU would have if it did nothing but multiply; `None` for other devices.
-fn ceiling(measured: &Measurement) -> Option<f64> {
-    let [device] = measured.devices.as_slice() else { return None };
-    if device.id != DeviceId::Cpu {
-        return None;
-    }
-    multiply_ceiling(device.kernel.parse().ok()?, device.threads).ok()
-}
-
 /// Parses the value of `--seconds`.
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds: f64 = text.parse().map_err(|_| "give a number of seconds, like 10 or 2.5".to_owned())?;
@@ -114,24 +96,24 @@ impl Bench {
         let measured =
             measure(&options, Vault::start_local()?, &trial, |share| bar.set_position((share * 100.0) as u64))?;
         bar.finish_and_clear();
-        let ceiling = ceiling(&measured);
         if self.json {
-            print_json(&result_json(&trial, &measured, ceiling))?;
-        } else if self.report {
+            print_json(&result_json(&trial, &measured))?;
+            return check_hits(&measured);
+        }
+        if self.report {
             let (version, system) = (super::long_version(), format!("{} {}", env::consts::OS, env::consts::ARCH));
             writeln!(stdout(), "```text\nnpubbot {version}\nsystem: {system}")?;
-            print_result(&trial, &measured, ceiling)?;
+        }
+        print_result(&trial, &measured)?;
+        if self.report {
             writeln!(stdout(), "```")?;
-        } else {
-            print_result(&trial, &measured, ceiling)?;
         }
         check_hits(&measured)
     }
 }
 
-/// The result as a JSON object. Power is `null` where it is not known, `multiply_ceiling` (measured
-/// after the search) and the share of it for other devices than a CPU.
-fn result_json(trial: &Trial, measured: &Measurement, ceiling: Option<f64>) -> Value {
+/// The result as a JSON object. Power is `null` where it is not known.
+fn result_json(trial: &Trial, measured: &Measurement) -> Value {
     let join = |text: fn(&DeviceStatus) -> String| measured.devices.iter().map(text).collect::<Vec<_>>().join(", ");
     json!({
         "device": join(|device| device.id.to_string()),
@@ -146,13 +128,11 @@ fn result_json(trial: &Trial, measured: &Measurement, ceiling: Option<f64>) -> V
         "hits_wrong": measured.hits_wrong,
         "watts": measured.watts(),
         "candidates_per_joule": measured.candidates_per_joule(),
-        "multiply_ceiling": ceiling,
-        "share_of_ceiling": ceiling.map(|ceiling| measured.rate().0 / ceiling),
     })
 }
 
 /// Prints the result for people.
-fn print_result(trial: &Trial, measured: &Measurement, ceiling: Option<f64>) -> anyhow::Result<()> {
+fn print_result(trial: &Trial, measured: &Measurement) -> anyhow::Result<()> {
     for (device, hardware) in measured.devices.iter().zip(&measured.hardware) {
         let driver = hardware.driver.as_ref().map_or_else(String::new, |version| format!(", driver {version}"));
         let clock = hardware.megahertz.map_or_else(String::new, |clock| format!(", {clock:.0} MHz"));
@@ -161,10 +141,6 @@ fn print_result(trial: &Trial, measured: &Measurement, ceiling: Option<f64>) -> 
     }
     let (wall, busy) = (measured.wall.as_secs_f64(), measured.busy.as_secs_f64());
     writeln!(stdout(), "{} over {wall:.2} s of wall time (device busy {:.1} %)", measured.rate(), 100.0 * busy / wall)?;
-    if let Some(ceiling) = ceiling {
-        let share = 100.0 * measured.rate().0 / ceiling;
-        writeln!(stdout(), "{share:.0} % of the {} that its multiply instructions alone would allow", Rate(ceiling))?;
-    }
     for kind in &measured.kinds {
         let what = if kind.compares_whole_keys { "whole keys" } else { "first 32 bits" };
         writeln!(stdout(), "  {what} compared: {} in {:.2} s of them", kind.rate(), kind.busy.as_secs_f64())?;

@@ -39,13 +39,6 @@ const SEARCH_TIMEOUT_FACTOR: f64 = 14.0;
 const MAX_EXPECTED_TIME: Duration = Duration::from_secs(600);
 
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  npubbot demo                        a word that this machine finds in seconds
-  npubbot demo --prefix cat           another prefix
-  npubbot demo --prefix '~cat'        a pattern of another kind
-  npubbot demo --page                 bot, relay and page, to try in a browser
-  npubbot demo --json | jq .npub      the result for a script; the conversation goes to standard error")]
 pub(super) struct Demo {
     /// Prefix or other pattern to ask for, as `mine` takes it, that this machine finds within ten
     /// minutes [default: a word that takes seconds].

@@ -2,7 +2,7 @@
 //! searches on this machine for a bot on another one.
 
 use super::folders::FolderFlags;
-use super::operate::show;
+use super::operate::{ask, print};
 use super::output::{note, stdout};
 use super::search_flags::SearchFlags;
 use super::serve::{THREADS_END_TIMEOUT, listen_for_stop, runtime};
@@ -18,15 +18,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  npubbot fleet                             the workers, and what their devices really do
-  npubbot fleet --json | jq '.workers[] | select(.connected | not).name'
-  npubbot fleet init --host nats.example    make a fleet
-  npubbot fleet add ann                     make the credentials of a worker
-  npubbot fleet remove ann                  revoke them
-
-Exit code 3: no bot runs.")]
 pub(super) struct FleetCommand {
     /// Print one JSON object.
     #[arg(long)]
@@ -41,7 +32,6 @@ pub(super) struct FleetCommand {
 #[derive(Subcommand, Debug)]
 enum SetupCommand {
     /// Write the configuration of a NATS server for workers, and the bot's credentials there.
-    #[command(after_help = "Examples:\n  npubbot fleet init --host nats.example")]
     Init {
         /// Name or address at which workers reach the server.
         #[arg(long, value_name = "HOST")]
@@ -51,14 +41,12 @@ enum SetupCommand {
         port: u16,
     },
     /// Make the credentials of a worker.
-    #[command(after_help = "Examples:\n  npubbot fleet add ann")]
     Add {
         /// Its name: a to z, 0 to 9 and -.
         #[arg(value_name = "NAME")]
         name: WorkerName,
     },
     /// Revoke the credentials of a worker.
-    #[command(after_help = "Examples:\n  npubbot fleet remove ann")]
     Remove {
         /// Its name.
         #[arg(value_name = "NAME")]
@@ -115,16 +103,15 @@ fn set_up(command: SetupCommand, data: &Path) -> anyhow::Result<()> {
 fn show_workers(folders: &FolderFlags, is_json: bool) -> anyhow::Result<()> {
     // If the fleet's files are not here, only the workers that have come are known.
     let added = Setup::open(&folders.find()?.data).map_or_else(|_| Vec::new(), |setup| setup.workers());
-    let fleet = |line| {
-        let ReplyLine::Fleet(mut fleet) = line else { return None };
-        for name in &added {
-            if !fleet.workers.iter().any(|worker| worker.name == name.as_str()) {
-                fleet.workers.push(never_seen(name));
-            }
+    for mut line in ask(folders, OperatorCommand::Fleet)? {
+        if let ReplyLine::Fleet(fleet) = &mut line {
+            let has_come = |name: &&WorkerName| fleet.workers.iter().any(|worker| worker.name == name.as_str());
+            let missing: Vec<_> = added.iter().filter(|name| !has_come(name)).map(never_seen).collect();
+            fleet.workers.extend(missing);
         }
-        Some(fleet)
-    };
-    show(folders, OperatorCommand::Fleet, is_json, fleet, fleet_text, "")
+        print(&line, is_json)?;
+    }
+    Ok(())
 }
 
 fn never_seen(name: &WorkerName) -> WorkerStatus {
@@ -132,7 +119,7 @@ fn never_seen(name: &WorkerName) -> WorkerStatus {
     WorkerStatus { name: name.to_string(), state, ..WorkerStatus::default() }
 }
 
-fn fleet_text(fleet: &FleetStatus) -> String {
+pub(super) fn fleet_text(fleet: &FleetStatus) -> String {
     let figures = |rate: Rate, hits: u64, wrong: u64, errors: u64| {
         let rate = if rate.0 > 0.0 { rate.to_string() } else { "-".to_owned() };
         format!("{rate:>10} {hits:>9} hits {wrong:>3} wrong {errors:>3} errors")
@@ -165,15 +152,6 @@ fn reload_server(setup: &Setup) {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  npubbot worker --nats tls://nats.example:4222 --creds ann.creds
-  npubbot worker --nats tls://nats.example:4222 --creds ann.creds --device cuda:1
-
-The bot's operator makes the file with `npubbot fleet add NAME`. A worker sees start points and
-patterns: no key, no secret, and nobody who asks. SIGINT and SIGTERM stop it.
-
-Exit codes: 0 stopped; 1 failed, a restart may help; 2 the server refuses the credentials.")]
 pub(super) struct WorkerCommand {
     /// Address of the bot's NATS server.
     #[arg(long, value_name = "URL", value_parser = address)]

@@ -21,14 +21,6 @@ pub(super) enum Split {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  npubbot split new m0ctane --out half.age    keep the half in a file
-  npubbot split new cat '~alice' --print      keep it yourself; the first one found counts
-  npubbot split new best 10m --out half.age   the rarest key of ten minutes
-
-Send the printed line to the bot. When the tweak arrives:
-  npubbot combine ntweak1... --half half.age")]
 pub(super) struct New {
     /// Pattern of any kind, as `mine` takes it. With several, the first one found counts.
     #[arg(required = true, value_name = "PATTERN")]
@@ -90,13 +82,6 @@ impl New {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  npubbot combine ntweak1... --half half.age               print npub and nsec
-  npubbot combine ntweak1... --half half.age --ncryptsec   lock the key with a password
-  npubbot combine ntweak1... --prefix m0ctane              type the half yourself
-
-This works offline. The nsec is printed once and stored nowhere.")]
 pub(super) struct Combine {
     /// The tweak that the bot sent, `ntweak1…`. It is not secret.
     #[arg(value_name = "TWEAK")]

@@ -156,12 +156,6 @@ fn ask_at_terminal(prompt: &str, twice: bool, is_vault: bool) -> anyhow::Result<
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  npubbot passphrase                                  ask for the old and the new passphrase
-  npubbot passphrase --new-passphrase-file new.txt    read the new one from a file
-
-The bot may be running: it needs the new one at its next start. Copies and backups keep the old one.")]
 pub(super) struct Passphrase {
     #[command(flatten)]
     identity: IdentityFlags,

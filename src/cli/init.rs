@@ -11,15 +11,6 @@ use nostr::{RelayUrl, ToBech32};
 use std::io::{BufRead, IsTerminal, Write};
 
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  npubbot init                                      ask for name, relays, device and a passphrase
-  npubbot init --name ann --relay wss://nos.lol --passphrase-file secret.txt
-                                                    without a terminal
-  npubbot init --data /srv/bot2 --config /srv/bot2/relays.toml
-                                                    a second bot on this machine
-
-It never changes a configuration or an identity that exists.")]
 pub(super) struct Init {
     /// The bot's name in its profile.
     #[arg(short, long, value_name = "NAME")]

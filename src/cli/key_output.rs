@@ -1,42 +1,94 @@
 //! The keys that `npubbot mine` finds: their text, and the file that they are appended to.
 
 use super::output::stdout;
+use crate::job::JobId;
 use crate::key::Npub;
 use crate::os::files;
-use crate::scheduler::Find;
+use crate::pattern::Pattern;
+use crate::progress::SearchBar;
+use crate::scheduler::{Find, FindHandler, FindOutcome};
 use crate::vault::{Vault, VaultError};
 use anyhow::{Context, bail};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
 use std::time::Instant;
 use zeroize::Zeroizing;
 
-/// Whether a key is lost because its vault process has ended: another one was started, and the
-/// search goes on.
-pub(super) fn is_lost(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(VaultError::StartSpent | VaultError::Gone))
+/// A message of the search to the command.
+pub(super) enum Event {
+    /// A key is the best so far.
+    Kept(Pattern),
+    /// A key was written, or something failed; and whether the search is over.
+    Written(anyhow::Result<()>, bool),
 }
 
-/// The form in which keys are written, and the place where they go.
-pub(super) struct KeyOutput {
+/// Writes each key that is found. Of a search without a target, keeps the best one so far in memory
+/// and writes it when the search is over.
+pub(super) struct FoundKeys {
     /// The vault that derives the keys.
     pub vault: Vault,
     /// Whether each key is a JSON object.
     pub json: bool,
     /// Whether tweaks are written in place of keys.
     pub is_split: bool,
+    /// Whether the search has no target.
+    pub is_best: bool,
     /// File that the keys are appended to, in place of standard output.
     pub file: Option<KeyFile>,
     /// The password that the keys are encrypted with (NIP-49), if any.
     pub password: Option<Zeroizing<String>>,
     /// Time at which the search began.
     pub began: Instant,
+    pub kept: Option<(Npub, Zeroizing<Vec<u8>>)>,
+    /// The number of keys after which the search is over; 0 for no end.
+    pub wanted: u32,
+    pub written: u32,
+    pub bar: SearchBar,
+    pub events: Sender<Event>,
 }
 
-impl KeyOutput {
+impl FindHandler for FoundKeys {
+    fn found(&mut self, find: Find) -> FindOutcome {
+        match self.lines(&find) {
+            Ok(lines) if self.is_best => {
+                self.kept = Some((find.hit.npub(), lines));
+                // The receiver lives as long as the scheduler, so this cannot fail.
+                let _ = self.events.send(Event::Kept(find.pattern));
+                FindOutcome::Kept
+            }
+            Ok(lines) => self.write(&find.hit.npub(), &lines),
+            // Another vault process was started, and the search goes on.
+            Err(error) if matches!(error.downcast_ref(), Some(VaultError::StartSpent | VaultError::Gone)) => {
+                FindOutcome::GoesOn
+            }
+            Err(error) => self.tell(Err(error)),
+        }
+    }
+
+    fn finish_search(&mut self, _: JobId) -> FindOutcome {
+        let Some((npub, lines)) = self.kept.take() else { return FindOutcome::GoesOn };
+        self.write(&npub, &lines)
+    }
+}
+
+impl FoundKeys {
+    fn write(&mut self, npub: &Npub, lines: &[u8]) -> FindOutcome {
+        let bar = self.bar.clone();
+        let written = bar.suspend(|| self.write_lines(npub, lines));
+        self.written = self.written.saturating_add(u32::from(written.is_ok()));
+        self.tell(written)
+    }
+
+    fn tell(&self, written: anyhow::Result<()>) -> FindOutcome {
+        let is_over = written.is_err() || self.is_best || (self.wanted > 0 && self.written >= self.wanted);
+        let _ = self.events.send(Event::Written(written, is_over));
+        if is_over { FindOutcome::Done } else { FindOutcome::GoesOn }
+    }
+
     /// Writes the lines of a key.
-    pub fn write_lines(&mut self, npub: &Npub, lines: &[u8]) -> anyhow::Result<()> {
+    fn write_lines(&mut self, npub: &Npub, lines: &[u8]) -> anyhow::Result<()> {
         let mut out = stdout();
         match &mut self.file {
             Some(file) => {
@@ -50,8 +102,8 @@ impl KeyOutput {
     }
 
     /// The lines of a key, or of a tweak, cleared when they are dropped because they hold the secret. Making them
-    /// spends the start point. `one_in`: the rarity of a key found without a target.
-    pub fn lines(&self, find: &Find, one_in: Option<f64>) -> anyhow::Result<Zeroizing<Vec<u8>>> {
+    /// spends the start point.
+    fn lines(&self, find: &Find) -> anyhow::Result<Zeroizing<Vec<u8>>> {
         let mut lines = Zeroizing::new(Vec::with_capacity(1024));
         let (npub, pattern) = (find.hit.npub(), &find.pattern);
         let name = match (self.is_split, &self.password) {
@@ -80,8 +132,8 @@ impl KeyOutput {
             return Ok(lines);
         }
         write!(lines, "\"")?;
-        if let Some(one_in) = one_in {
-            write!(lines, ",\"one_in\":{one_in:.0}")?;
+        if self.is_best {
+            write!(lines, ",\"one_in\":{:.0}", pattern.difficulty().candidates())?;
         }
         if !self.is_split {
             write!(lines, ",\"seconds\":{:.3}", self.began.elapsed().as_secs_f64())?;

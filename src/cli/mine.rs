@@ -2,26 +2,27 @@
 
 use super::exit::Passing;
 use super::identity::new_password;
-use super::key_output::{KeyFile, KeyOutput, is_lost};
+use super::key_output::{Event, FoundKeys, KeyFile};
 use super::output::note;
 use super::patterns::{PatternFiles, SearchTarget, check_searchable, note_on_turns, parse_target, time_text};
 use super::search_flags::SearchFlags;
 use crate::duration;
 use crate::job::{JobId, JobSpec};
-use crate::key::{HalfPoint, Npub};
-use crate::pattern::{Best, Pattern, PatternSet, Rate};
+use crate::key::HalfPoint;
+use crate::pattern::{Difficulty, Pattern, PatternSet, Rate};
 use crate::progress::SearchBar;
-use crate::scheduler::{Find, FindHandler, FindOutcome, Scheduler};
+use crate::scheduler::Scheduler;
 use crate::search::{DeviceChoice, SearchOptions};
 use crate::vault::Vault;
 use anyhow::{Context, bail};
 use clap::Args;
 use std::path::PathBuf;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
-use zeroize::Zeroizing;
 
 const PASSWORD_PROMPT: &str = "Choose a password for the keys: ";
+/// Time between two updates of the bar.
+const BAR_PERIOD: Duration = Duration::from_millis(100);
 /// A search expected to take longer than this gets a hint to cheaper patterns.
 const HINT_ABOVE: Duration = Duration::from_secs(60);
 
@@ -35,16 +36,6 @@ const CPU_ONLY_BELOW: f64 = (1u64 << 23) as f64;
 const SHORT_LAUNCHES_BELOW: f64 = (1u64 << 37) as f64;
 
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  npubbot mine m0ctane                    one key, printed as npub and nsec
-  npubbot mine cat,dxg --count 3          three keys, each with one of the prefixes
-  npubbot mine '~alice' 'm0ct*cafe'       look-alikes, or both ends
-  npubbot mine words:7 --count 0 -o keys  words of seven letters, until Ctrl-C
-  npubbot mine best words 10m             the rarest key of ten minutes, and how rare it is
-  npubbot mine m0c --split 02ab...        the tweak for somebody's half
-
-docs/askers/patterns.md has all kinds of patterns. Quote those with * ? [ or ~.")]
 pub(super) struct Mine {
     /// The characters after `npub1`, or another kind of pattern. With several, the first one found
     /// counts. `best 10m`, `best zeros 10m`, `best words 10m` and `surprise` have no target.
@@ -81,39 +72,114 @@ pub(super) struct Mine {
 impl Mine {
     pub fn run(self) -> anyhow::Result<()> {
         let target = self.target()?;
-        let vault = Vault::start_local()?;
-        let output = KeyOutput {
-            vault: vault.clone(),
-            json: self.json,
-            is_split: self.split.is_some(),
-            file: self.out.as_deref().map(KeyFile::open).transpose()?,
-            password: self
-                .ncryptsec
-                .then(|| new_password(self.password_file.as_deref(), PASSWORD_PROMPT))
-                .transpose()?,
-            began: Instant::now(),
-        };
-        let options = self.search.without_bot();
-        let (spec, bar, options) = match &target {
+        let (vault, options) = (Vault::start_local()?, self.search.without_bot());
+        let (spec, difficulty, options) = match &target {
             SearchTarget::Patterns(patterns) => {
                 let difficulty = PatternSet::new(patterns.clone()).difficulty();
                 let difficulty = difficulty.context("at least one pattern is needed")?;
                 let candidates = f64::from(self.count) * difficulty.candidates();
                 let options = options_for(options, candidates, self.search.names_a_device());
-                (JobSpec::local(patterns.clone()), SearchBar::new(difficulty), options)
+                (JobSpec::local(patterns.clone()), difficulty, options)
             }
-            SearchTarget::Best(best) => (JobSpec::local_best(*best), SearchBar::of_time(), options),
+            SearchTarget::Best(best) => (JobSpec::local_best(*best), Difficulty::from_bits(0), options),
         };
-        let (sender, events) = mpsc::channel();
-        let is_best = matches!(target, SearchTarget::Best(_));
-        let keys =
-            FoundKeys { output, is_best, kept: None, wanted: self.count, written: 0, bar: bar.clone(), events: sender };
+        let (bar, (sender, events)) = (SearchBar::new(difficulty), mpsc::channel());
+        let locked = self.ncryptsec.then(|| new_password(self.password_file.as_deref(), PASSWORD_PROMPT));
+        let keys = FoundKeys {
+            vault: vault.clone(),
+            json: self.json,
+            is_split: self.split.is_some(),
+            is_best: matches!(target, SearchTarget::Best(_)),
+            file: self.out.as_deref().map(KeyFile::open).transpose()?,
+            password: locked.transpose()?,
+            began: Instant::now(),
+            kept: None,
+            wanted: self.count,
+            written: 0,
+            bar: bar.clone(),
+            events: sender,
+        };
         let scheduler = Scheduler::start(&options, vault, keys)?;
         scheduler.add(JobId(1), JobSpec { half: self.split, ..spec });
-        match target {
-            SearchTarget::Patterns(patterns) => self.wait_for_keys(&patterns, scheduler, &events, &bar),
-            SearchTarget::Best(best) => wait_for_best(best, &scheduler, &events, &bar),
+        self.wait(&target, scheduler, &events, &bar)
+    }
+
+    /// Waits until the search is over or its time is, and shows how far it is.
+    fn wait(
+        &self,
+        target: &SearchTarget,
+        scheduler: Scheduler,
+        events: &Receiver<Event>,
+        bar: &SearchBar,
+    ) -> anyhow::Result<()> {
+        let patterns = match target {
+            SearchTarget::Patterns(patterns) => patterns.as_slice(),
+            SearchTarget::Best(_) => &[],
+        };
+        let turns = note_on_turns(patterns);
+        if let Some(said) = turns.filter(|_| self.split.is_none()) {
+            bar.suspend(|| note!("{said}"));
         }
+        let (began, mut found, mut rarest, mut is_hinted) = (Instant::now(), 0u32, None, false);
+        while self.time.is_none_or(|time| began.elapsed() < time) {
+            match events.recv_timeout(BAR_PERIOD) {
+                Ok(Event::Kept(pattern)) => rarest = Some(pattern),
+                Ok(Event::Written(written, is_over)) => {
+                    written?;
+                    found += 1;
+                    if is_over {
+                        break;
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => bail!(Passing("the search ended before its time".to_owned())),
+                Err(RecvTimeoutError::Timeout) => {
+                    let rate = scheduler.rate_for(patterns);
+                    match target {
+                        SearchTarget::Best(best) => {
+                            let searched = scheduler.best().first().map_or(Duration::ZERO, |(_, best)| best.searched);
+                            let so_far = |rarest: &Pattern| format!(", so far {rarest}: {}", one_in(rarest));
+                            let so_far = rarest.as_ref().map_or_else(String::new, so_far);
+                            let part = searched.as_secs_f64() / best.time.as_secs_f64();
+                            bar.show_part(part, scheduler.rate(), &so_far);
+                        }
+                        SearchTarget::Patterns(_) if self.count == 1 => {
+                            let searched = match rate {
+                                // Candidates of the two kernels do not count the same.
+                                Some(Rate(rate)) if turns.is_some() => (rate * began.elapsed().as_secs_f64()) as u64,
+                                _ => scheduler.candidates(),
+                            };
+                            bar.show(searched, rate);
+                        }
+                        SearchTarget::Patterns(_) => {
+                            let part = f64::from(found) / f64::from(self.count.max(1));
+                            bar.show_part(part, rate, &format!(", {found} found"));
+                        }
+                    }
+                    if let (Some(rate), false) = (rate, is_hinted) {
+                        is_hinted = true;
+                        bar.suspend(|| hint(patterns, rate));
+                    }
+                }
+            }
+        }
+        // From here on no key is printed, so those that were are counted.
+        scheduler.remove(JobId(1));
+        drop(scheduler);
+        bar.clear();
+        for event in events.try_iter() {
+            if let Event::Written(written, _) = event {
+                written?;
+                found += 1;
+            }
+        }
+        if let Some(pattern) = rarest {
+            note!("It fits {pattern}, as {} does.", one_in(&pattern));
+        }
+        let missing = self.count.max(1).saturating_sub(found);
+        if missing > 0 {
+            bail!(Passing(format!("the time is over: {found} found, {missing} missing")));
+        }
+        Ok(())
     }
 
     /// The request of the command line.
@@ -134,157 +200,11 @@ impl Mine {
         check_searchable(&all)?;
         Ok(SearchTarget::Patterns(all))
     }
-
-    /// Waits until enough keys are written, or the time is over.
-    fn wait_for_keys(
-        &self,
-        patterns: &[Pattern],
-        scheduler: Scheduler,
-        events: &Receiver<Event>,
-        bar: &SearchBar,
-    ) -> anyhow::Result<()> {
-        let turns = note_on_turns(patterns);
-        if let Some(said) = turns.filter(|_| self.split.is_none()) {
-            bar.suspend(|| note!("{said}"));
-        }
-        let began = Instant::now();
-        let (mut found_at, mut found_since, mut found, mut is_hinted) = (0, began, 0u32, false);
-        loop {
-            match next_event(events)? {
-                Some(Event::Kept(_)) => {}
-                Some(Event::Written(written, is_over)) => {
-                    written?;
-                    found += 1;
-                    (found_at, found_since) = (scheduler.candidates(), Instant::now());
-                    if is_over {
-                        break;
-                    }
-                }
-                None => {
-                    let rate = scheduler.rate_for(patterns);
-                    let searched = match rate {
-                        // Candidates of the two kernels do not count the same, so the bar shows
-                        // rate times time.
-                        Some(Rate(rate)) if turns.is_some() => (rate * found_since.elapsed().as_secs_f64()) as u64,
-                        _ => scheduler.candidates().saturating_sub(found_at),
-                    };
-                    bar.show(searched, rate);
-                    if let (Some(rate), false) = (rate, is_hinted) {
-                        is_hinted = true;
-                        bar.suspend(|| hint(patterns, rate));
-                    }
-                }
-            }
-            if self.time.is_some_and(|time| began.elapsed() >= time) {
-                break;
-            }
-        }
-        // From here on no key is printed, so those that were are counted.
-        scheduler.remove(JobId(1));
-        drop(scheduler);
-        bar.clear();
-        for event in events.try_iter() {
-            if let Event::Written(written, _) = event {
-                written?;
-                found += 1;
-            }
-        }
-        let missing = self.count.max(1).saturating_sub(found);
-        if missing > 0 {
-            bail!(Passing(format!("the time is over: {found} found, {missing} missing")));
-        }
-        Ok(())
-    }
 }
 
-/// Waits until the rarest key of a search without a target is written, and says how rare it is. A
-/// search that has found nothing when its time is over goes on to the first key.
-fn wait_for_best(best: Best, scheduler: &Scheduler, events: &Receiver<Event>, bar: &SearchBar) -> anyhow::Result<()> {
-    let mut rarest: Option<Pattern> = None;
-    loop {
-        match next_event(events)? {
-            Some(Event::Kept(pattern)) => rarest = Some(pattern),
-            Some(Event::Written(written, _)) => {
-                bar.clear();
-                written?;
-                if let Some(pattern) = rarest {
-                    note!("It fits {pattern}, as 1 key in {} does.", pattern.difficulty());
-                }
-                return Ok(());
-            }
-            None => {
-                let searched = scheduler.best().first().map_or(Duration::ZERO, |(_, search)| search.searched);
-                let part = searched.as_secs_f64() / best.time.as_secs_f64();
-                bar.show_best(part, scheduler.rate(), rarest.as_ref());
-            }
-        }
-    }
-}
-
-/// A message of the search to the command.
-enum Event {
-    /// A key is the best so far.
-    Kept(Pattern),
-    /// A key was written, or something failed; and whether the search is over.
-    Written(anyhow::Result<()>, bool),
-}
-
-/// The next message; `None` if the bar is due first.
-fn next_event(events: &Receiver<Event>) -> Result<Option<Event>, Passing> {
-    match events.recv_timeout(Duration::from_millis(100)) {
-        Ok(event) => Ok(Some(event)),
-        Err(RecvTimeoutError::Timeout) => Ok(None),
-        Err(RecvTimeoutError::Disconnected) => Err(Passing("the search ended before its time".to_owned())),
-    }
-}
-
-/// Writes each key that is found. Of a search without a target, keeps the best one so far in memory
-/// and writes it when the search is over.
-struct FoundKeys {
-    output: KeyOutput,
-    is_best: bool,
-    kept: Option<(Npub, Zeroizing<Vec<u8>>)>,
-    /// The number of keys after which the search is over; 0 for no end.
-    wanted: u32,
-    written: u32,
-    bar: SearchBar,
-    events: Sender<Event>,
-}
-
-impl FindHandler for FoundKeys {
-    fn found(&mut self, find: Find) -> FindOutcome {
-        let one_in = self.is_best.then(|| find.pattern.difficulty().candidates());
-        match self.output.lines(&find, one_in) {
-            Ok(lines) if self.is_best => {
-                self.kept = Some((find.hit.npub(), lines));
-                // The receiver lives as long as the scheduler, so this cannot fail.
-                let _ = self.events.send(Event::Kept(find.pattern));
-                FindOutcome::Kept
-            }
-            Ok(lines) => self.write(&find.hit.npub(), &lines),
-            Err(error) if is_lost(&error) => FindOutcome::GoesOn,
-            Err(error) => self.tell(Err(error)),
-        }
-    }
-
-    fn finish_search(&mut self, _: JobId) -> FindOutcome {
-        let Some((npub, lines)) = self.kept.take() else { return FindOutcome::GoesOn };
-        self.write(&npub, &lines)
-    }
-}
-
-impl FoundKeys {
-    fn write(&mut self, npub: &Npub, lines: &[u8]) -> FindOutcome {
-        let written = self.bar.suspend(|| self.output.write_lines(npub, lines));
-        self.written = self.written.saturating_add(u32::from(written.is_ok()));
-        self.tell(written)
-    }
-
-    fn tell(&self, written: anyhow::Result<()>) -> FindOutcome {
-        let is_over = written.is_err() || self.is_best || (self.wanted > 0 && self.written >= self.wanted);
-        let _ = self.events.send(Event::Written(written, is_over));
-        if is_over { FindOutcome::Done } else { FindOutcome::GoesOn }
-    }
+/// The share of keys that meet a pattern.
+fn one_in(pattern: &Pattern) -> String {
+    format!("1 key in {}", pattern.difficulty())
 }
 
 /// Options of a search that is expected to test this number of candidates, 0 if it has no end. The

@@ -28,53 +28,31 @@ mod work;
 
 pub use exit::end;
 
+use crate::control::OperatorCommand;
 use crate::device_process;
 use crate::log_writer;
 use crate::os::process;
 use crate::search::cuda;
 use anyhow::Context;
 use clap::builder::FalseyValueParser;
-use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::aot::{Shell, generate};
+use operate::RequestFlags;
 use output::stdout;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Examples at the end of `npubbot --help`.
-const EXAMPLES: &str = "\
-Examples:
-  npubbot demo                     see all of it on this machine
-  npubbot mine m0ctane             search for one key here
-  npubbot init                     make a bot's identity and configuration
-  npubbot serve                    run the bot
-  npubbot serve --device cuda:0    run it on the first GPU only
-  npubbot doctor                   check the installation
-  npubbot status                   look at the running bot
-
-`npubbot COMMAND --help` shows the options and examples of a command. Every option --some-option can
-also be given as the environment variable NPUBBOT_SOME_OPTION; secrets are read from files only.";
-
-/// Files and variables, for `npubbot --help` and the manual page.
-const FILES: &str = "\
-Files:
-  ~/.config/npubbot/relays.toml                     the configuration (--config)
-  ~/.local/share/npubbot                            identity, ledger and used halves (--data)
-  /etc/npubbot/relays.toml and /var/lib/npubbot     the same of the service
-
-Environment:
-  NPUBBOT_SOME_OPTION    as above
-  NO_COLOR               logs without colours
-  RUST_LOG               filter of the log, such as npubbot=debug, in place of --verbose and --quiet";
-
 /// A Nostr bot that finds vanity npubs and sends the nsec by encrypted message.
 #[derive(Parser, Debug)]
 #[command(name = "npubbot", version, long_version = long_version(), about, propagate_version = true)]
-#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}\n\n{FILES}", exit::EXIT_CODES))]
 pub struct Cli {
     #[command(flatten)]
     log: log::LogFlags,
     #[command(subcommand)]
     command: CliCommand,
+    /// The flags of a request to the running bot.
+    #[arg(skip)]
+    request: Option<RequestFlags>,
 }
 
 #[derive(Subcommand, Debug)]
@@ -87,7 +65,7 @@ enum CliCommand {
     /// Write a configuration and make a bot's identity.
     Init(init::Init),
     #[command(flatten)]
-    Operate(operate::Operate),
+    Operate(OperatorCommand),
     /// Watch the running bot: devices, jobs, relays, events.
     #[cfg(feature = "top")]
     Top(top::Top),
@@ -129,23 +107,12 @@ enum CliCommand {
     #[command(hide = true)]
     Device,
     /// Print the file with which a shell completes commands and options.
-    #[command(after_help = "\
-Examples:
-  npubbot completions bash > ~/.local/share/bash-completion/completions/npubbot
-  npubbot completions zsh > ~/.zfunc/_npubbot        (with ~/.zfunc in fpath)
-  npubbot completions fish > ~/.config/fish/completions/npubbot.fish
-
-The Debian package has installed them for all users.")]
     Completions {
         /// The shell.
         #[arg(value_name = "SHELL")]
         shell: Shell,
     },
     /// Write a manual page for every command.
-    #[command(after_help = "\
-Examples:
-  npubbot man ~/.local/share/man/man1    then: man npubbot-serve
-  npubbot man . && man ./npubbot.1       look at one without installing it")]
     Man {
         /// Folder for the pages. It is made if it does not exist.
         #[arg(value_name = "DIR")]
@@ -157,7 +124,12 @@ impl Cli {
     /// Parses the arguments of this process. If they ask for help or are wrong, prints a text and
     /// ends the process.
     pub fn from_arguments() -> Cli {
-        Cli::from_arg_matches(&command_line().get_matches()).unwrap_or_else(|error| error.exit())
+        let matches = command_line().get_matches();
+        let cli = Cli::from_arg_matches(&matches).and_then(|cli| {
+            let flags = matches.subcommand().filter(|_| matches!(cli.command, CliCommand::Operate(_)));
+            Ok(Cli { request: flags.map(|(_, flags)| RequestFlags::from_arg_matches(flags)).transpose()?, ..cli })
+        });
+        cli.unwrap_or_else(|error| error.exit())
     }
 
     /// Runs the command.
@@ -187,7 +159,7 @@ impl Cli {
             CliCommand::Demo(demo) => demo.run(),
             CliCommand::Serve(serve) => serve.run(log),
             CliCommand::Init(init) => init.run(),
-            CliCommand::Operate(operate) => operate.run(),
+            CliCommand::Operate(command) => self.request.map_or(Ok(()), |flags| flags.carry_out(command)),
             #[cfg(feature = "top")]
             CliCommand::Top(top) => top.run(),
             CliCommand::Passphrase(passphrase) => passphrase.run(),
@@ -234,14 +206,24 @@ fn serve_device() -> anyhow::Result<()> {
     device_process::serve().context(PART_OF_SERVE)
 }
 
+/// What `--help` says after the options: a section `== COMMAND` for each.
+const HELP: &str = include_str!("help.txt");
+
+/// The text of a section.
+fn help_of(command: &str) -> Option<&'static str> {
+    let (_, rest) = HELP.split_once(&format!("== {command}\n"))?;
+    Some(rest.split("\n== ").next().unwrap_or(rest).trim_end())
+}
+
 /// The whole command line, as clap knows it.
 fn command_line() -> clap::Command {
     let mut command = Cli::command();
-    for request in operate::Operate::augment_subcommands(clap::Command::new("requests")).get_subcommands() {
-        let help = format!("{}\n\nExit code 3: no bot runs.", request.get_after_help().cloned().unwrap_or_default());
-        command = command.mut_subcommand(request.get_name(), |request| request.after_help(help));
+    for request in OperatorCommand::augment_subcommands(clap::Command::new("requests")).get_subcommands() {
+        let about = request.get_about().cloned().unwrap_or_default();
+        command = command.mut_subcommand(request.get_name(), |part| RequestFlags::augment_args(part).about(about));
     }
-    with_variables(command)
+    let (examples, rest) = (help_of("npubbot").unwrap_or_default(), help_of("npubbot --help").unwrap_or_default());
+    completed(command, "").after_help(examples).after_long_help(format!("{examples}\n\n{rest}"))
 }
 
 impl CliCommand {
@@ -258,10 +240,11 @@ impl CliCommand {
     }
 }
 
-/// Gives each `--some-option` of a command and its subcommands the variable `NPUBBOT_SOME_OPTION`.
+/// Gives a command and its subcommands their sections of help, and each `--some-option` the variable
+/// `NPUBBOT_SOME_OPTION`. `above` has the names of the commands that it is a part of.
 ///
 /// An empty variable counts as unset. Help names the rule, not each variable. No option takes a secret, so no variable holds one.
-fn with_variables(command: clap::Command) -> clap::Command {
+fn completed(command: clap::Command, above: &str) -> clap::Command {
     let command = command.mut_args(|arg| {
         let Some(long) = arg.get_long().filter(|long| !matches!(*long, "help" | "version")) else { return arg };
         let name = format!("NPUBBOT_{}", long.to_uppercase().replace('-', "_"));
@@ -273,7 +256,14 @@ fn with_variables(command: clap::Command) -> clap::Command {
         // 0, no, false and off switch it off.
         if is_switch { arg.value_parser(FalseyValueParser::new()) } else { arg }
     });
-    command.mut_subcommands(with_variables)
+    command.mut_subcommands(|part| {
+        let name = format!("{above}{}", part.get_name());
+        let part = completed(part, &format!("{name} "));
+        match help_of(&name) {
+            Some(help) => part.after_help(help),
+            None => part,
+        }
+    })
 }
 
 /// The text of `npubbot --version` after the program's name. Its line about kernels names the

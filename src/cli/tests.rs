@@ -50,14 +50,18 @@ fn no_option_takes_a_secret() {
     });
 }
 
+/// And each section of `help.txt` is that of a command.
 #[test]
 fn every_command_has_examples() {
+    let mut sections = 2;
     all(&command_line(), &mut |command| {
         let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         let is_group = command.get_subcommands().next().is_some() && command.get_name() != "npubbot";
         let is_exempt = is_group || command.is_hide_set();
         assert!(is_exempt || help.contains("Examples:"), "{} has no examples", command.get_name());
+        sections += usize::from(help.contains("Examples:") && command.get_name() != "npubbot");
     });
+    assert_eq!(sections, super::HELP.matches("\n== ").count() + 1);
 }
 
 /// The Rust files and pages below a folder.

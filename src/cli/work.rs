@@ -17,11 +17,6 @@ const MAX_WORK_BITS: i64 = 44;
 const BAR_PERIOD: Duration = Duration::from_millis(50);
 
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  npubbot work npub1bot... npub1you... 20    2^20 hashes on average, on all cores
-
-Send the printed line to the bot in one message with your request. It counts once, today (UTC).")]
 pub(super) struct WorkCommand {
     /// The bot that asks for work.
     #[arg(value_name = "BOT")]

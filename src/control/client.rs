@@ -10,8 +10,8 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::time::error::Elapsed;
 use tokio::time::{sleep, timeout};
 
-/// The longest wait for a line of the answer.
-pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(40);
+/// The longest wait for the bot beyond [`OperatorCommand::time_limit`].
+const EXTRA_TIME: Duration = Duration::from_secs(10);
 /// Pause before another attempt at a socket that takes no connection now.
 const BUSY_PAUSE: Duration = Duration::from_millis(20);
 /// The longest answer that is read, in bytes.
@@ -51,20 +51,17 @@ pub enum ControlError {
     },
 }
 
-/// Sends a request to the bot of a data folder and gives each line of its answer to `each`. Call it
-/// outside of tasks.
-pub fn ask(data: &Path, command: OperatorCommand, each: impl FnMut(ReplyLine)) -> Result<(), ControlError> {
+/// Sends a request to the bot of a data folder. Returns the lines of its answer. Call it outside of
+/// tasks.
+pub fn ask(data: &Path, command: OperatorCommand) -> Result<Vec<ReplyLine>, ControlError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(no_answer)?.block_on(ask_at(&socket(data), data, command, each))
+    runtime.map_err(no_answer)?.block_on(ask_at(&socket(data), data, command))
 }
 
-async fn ask_at(
-    path: &Path,
-    data: &Path,
-    command: OperatorCommand,
-    mut each: impl FnMut(ReplyLine),
-) -> Result<(), ControlError> {
-    let mut stream = match timeout(ANSWER_TIMEOUT, connect_when_free(path)).await {
+async fn ask_at(path: &Path, data: &Path, command: OperatorCommand) -> Result<Vec<ReplyLine>, ControlError> {
+    let limit = command.time_limit() + EXTRA_TIME;
+    let too_late = |_: Elapsed| no_answer(io::Error::other(format!("it said nothing for {} seconds", limit.as_secs())));
+    let mut stream = match timeout(limit, connect_when_free(path)).await {
         Ok(connected) => connected.map_err(|error| match error.kind() {
             ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::NotADirectory => {
                 ControlError::NothingRuns { folder: data.display().to_string() }
@@ -76,14 +73,14 @@ async fn ask_at(
     };
     let mut request = serde_json::to_vec(&command).map_err(|error| no_answer(error.into()))?;
     request.push(b'\n');
-    timeout(ANSWER_TIMEOUT, stream.write_all(&request)).await.map_err(too_late)?.map_err(no_answer)?;
+    timeout(limit, stream.write_all(&request)).await.map_err(too_late)?.map_err(no_answer)?;
     let mut lines = BufReader::new(stream.take(ANSWER_BYTES)).lines();
-    let mut refused = None;
-    while let Some(line) = timeout(ANSWER_TIMEOUT, lines.next_line()).await.map_err(too_late)?.map_err(no_answer)? {
+    let mut answer = Vec::new();
+    while let Some(line) = timeout(limit, lines.next_line()).await.map_err(too_late)?.map_err(no_answer)? {
         match serde_json::from_str(&line).map_err(|error| ControlError::OtherVersion { reason: error.to_string() })? {
-            ReplyLine::End => return refused.map_or(Ok(()), Err),
-            ReplyLine::Refused(reason) => refused = Some(ControlError::Refused(reason)),
-            reply => each(reply),
+            ReplyLine::End => return Ok(answer),
+            ReplyLine::Refused(reason) => return Err(ControlError::Refused(reason)),
+            reply => answer.push(reply),
         }
     }
     Err(ControlError::NoAnswer { reason: "it closed the connection".to_owned() })
@@ -101,8 +98,4 @@ async fn connect_when_free(path: &Path) -> io::Result<ClientStream> {
 
 fn no_answer(error: io::Error) -> ControlError {
     ControlError::NoAnswer { reason: error.to_string() }
-}
-
-fn too_late(_: Elapsed) -> ControlError {
-    ControlError::NoAnswer { reason: format!("it said nothing for {} seconds", ANSWER_TIMEOUT.as_secs()) }
 }

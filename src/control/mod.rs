@@ -6,8 +6,8 @@
 //! answer has room for one.
 //!
 //! ```text
-//! → {"do":"cancel","job":5}
-//! ← {"said":"job #5 is given up; its asker is told"}
+//! → {"do":"resume"}
+//! ← {"said":"the devices search again"}
 //! ← "end"
 //! ```
 
@@ -15,6 +15,8 @@ mod client;
 mod protocol;
 mod server;
 
-pub use client::{ANSWER_TIMEOUT, ControlError, ask};
-pub use protocol::{Finding, JobStatus, MAX_LISTED, OperatorCommand, ReplyLine, Severity, Status, View, socket};
+pub use client::{ControlError, ask};
+pub use protocol::{
+    Finding, JobCommand, JobStatus, MAX_LISTED, OperatorCommand, ReplyLine, Severity, Status, View, socket,
+};
 pub use server::ControlServer;

@@ -1,15 +1,18 @@
 //! The messages of the local socket.
 
+use crate::duration;
 #[cfg(feature = "fleet")]
 use crate::fleet::FleetStatus;
-use crate::ledger::{AskerTotals, DayFigures, Standing};
+use crate::ledger::{AskerTotals, DayFigures};
 use crate::nostr::RelayFigures;
 use crate::pattern::Rate;
 use crate::scheduler::DeviceStatus;
 use crate::search::SensorValues;
+use clap::Subcommand;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The socket's path in a data folder.
 pub fn socket(data: &Path) -> PathBuf {
@@ -19,69 +22,102 @@ pub fn socket(data: &Path) -> PathBuf {
 /// The most askers, or jobs with ended ones, in one answer.
 pub const MAX_LISTED: usize = 10_000;
 
-/// A command of the operator.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+/// A command of the operator. Those that are commands of `npubbot` have the help of it.
+#[derive(Subcommand, Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum OperatorCommand {
-    /// Show the state of the bot.
+    /// Show the state of the running bot: rate, devices, relays, jobs.
     Status,
-    /// Show jobs, oldest first.
+    /// Show what the running bot did each day.
+    Stats,
+    /// Show the jobs of the running bot, or give one up.
     Jobs {
-        /// Whether to show ended jobs too. The newest [`MAX_LISTED`] are shown.
-        #[serde(default)]
+        /// What to do with one job; `None` lists jobs.
+        #[command(subcommand)]
+        command: Option<JobCommand>,
+        /// Show ended jobs too.
+        #[arg(long)]
         all: bool,
-        /// Only those of this asker, an npub.
-        #[serde(default)]
+        /// Show those of this asker only.
+        #[arg(long, value_name = "NPUB")]
         asker: Option<String>,
     },
+    /// Show who asks the running bot: open jobs, jobs done, messages.
+    Askers {
+        /// Show at most this many.
+        #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+        limit: u16,
+    },
+    /// Treat an asker as everybody again, or as a friend.
+    Allow {
+        /// Raise their limits tenfold and ask no proof of work of them.
+        #[arg(long)]
+        friend: bool,
+        /// The asker.
+        #[arg(value_name = "NPUB")]
+        npub: String,
+    },
+    /// Ignore an asker from now on.
+    Deny {
+        /// The asker.
+        #[arg(value_name = "NPUB")]
+        npub: String,
+    },
+    /// Delete what the running bot keeps of an asker.
+    Erase {
+        /// The asker.
+        #[arg(value_name = "NPUB")]
+        npub: String,
+    },
+    /// Stop the search of the running bot for a while.
+    Pause {
+        /// Go on by itself after this time.
+        #[arg(long = "for", value_name = "TIME", value_parser = seconds)]
+        seconds: Option<u64>,
+    },
+    /// Go on with the search.
+    Resume,
+    /// Have the running bot read its configuration again.
+    Reload,
+    /// The checks that only the running bot can make.
+    #[command(skip)]
+    Doctor,
+    /// The workers on other machines.
+    #[command(skip)]
+    Fleet,
+    /// Everything that `npubbot top` shows.
+    #[command(skip)]
+    View,
+}
+
+impl OperatorCommand {
+    /// Time to carry out the command and to read its answer. A reload starts the bot anew, which may
+    /// compile kernels.
+    pub fn time_limit(&self) -> Duration {
+        Duration::from_secs(if *self == OperatorCommand::Reload { 600 } else { 30 })
+    }
+}
+
+/// Commands under `npubbot jobs`.
+#[derive(Subcommand, Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobCommand {
     /// Show one job.
     Show {
-        /// The job's number.
+        /// Its number.
+        #[arg(value_name = "N")]
         job: i64,
     },
     /// Give a job up and tell its asker.
     Cancel {
-        /// The job's number.
+        /// Its number.
+        #[arg(value_name = "N")]
         job: i64,
     },
-    /// Show askers, those with the most open jobs first.
-    Askers {
-        /// The most askers to show.
-        most: usize,
-    },
-    /// Ignore an asker, make them an ordinary one, or a friend.
-    Rule {
-        /// The asker's npub.
-        npub: String,
-        /// How the asker is treated from now on.
-        standing: Standing,
-    },
-    /// Delete everything about an asker.
-    Erase {
-        /// The asker's npub.
-        npub: String,
-    },
-    /// Show what the bot did each day.
-    Stats,
-    /// Check the running bot.
-    Doctor,
-    /// Show the workers on other machines.
-    Fleet,
-    /// Show everything that `npubbot top` shows.
-    View,
-    /// Stop searching after the launches in flight, also after a restart. Messages are still
-    /// answered.
-    Pause {
-        /// Seconds after which the search goes on; `null` for never.
-        #[serde(default)]
-        seconds: Option<u64>,
-    },
-    /// Search again.
-    Resume,
-    /// Read the configuration again. [`OperatorCommand::Reloaded`] says what has come of it.
-    Reload,
-    /// Say what has come of the last reload; nothing until that is known.
-    Reloaded,
+}
+
+fn seconds(text: &str) -> Result<u64, String> {
+    duration::parse(text).map(|time| time.as_secs())
 }
 
 /// One line of an answer.
@@ -221,12 +257,12 @@ mod tests {
     /// Scripts read these texts.
     #[test]
     fn the_messages_have_these_texts() {
-        let request = serde_json::to_string(&OperatorCommand::Cancel { job: 5 }).unwrap();
-        assert_eq!(request, r#"{"do":"cancel","job":5}"#);
+        let request = serde_json::to_string(&OperatorCommand::Allow { friend: true, npub: "x".to_owned() }).unwrap();
+        assert_eq!(request, r#"{"do":"allow","friend":true,"npub":"x"}"#);
         let answer =
             [ReplyLine::Said("done".to_owned()), ReplyLine::End].map(|line| serde_json::to_string(&line).unwrap());
         assert_eq!(answer, [r#"{"said":"done"}"#, r#""end""#]);
-        for wrong in [r#"{"do":"nsec"}"#, r#"{"do":"show"}"#, r#"{}"#] {
+        for wrong in [r#"{"do":"nsec"}"#, r#"{"do":"deny"}"#, r#"{}"#] {
             assert!(serde_json::from_str::<OperatorCommand>(wrong).is_err(), "{wrong}");
         }
     }

@@ -18,8 +18,6 @@ const MAX_CONNECTIONS: usize = 8;
 const REQUEST_BYTES: u64 = 4096;
 /// Time to send a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time for a request to be carried out and its answer to be read.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Pause after a connection could not be accepted, for example for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
@@ -88,8 +86,10 @@ async fn serve<F: Future<Output = Vec<ReplyLine>>>(
         tracing::debug!("a request over the local socket came too late, and is not carried out");
         return Ok(());
     }
+    let request = read(&line);
+    let limit = request.as_ref().map_or(REQUEST_TIMEOUT, OperatorCommand::time_limit);
     let answer = async {
-        let replies = match read(&line) {
+        let replies = match request {
             Ok(command) => carry_out(command).await,
             Err(reason) => vec![ReplyLine::Refused(reason)],
         };
@@ -101,7 +101,7 @@ async fn serve<F: Future<Output = Vec<ReplyLine>>>(
         connection.flush().await?;
         finish(connection).await
     };
-    timeout(ANSWER_TIMEOUT, answer).await?
+    timeout(limit, answer).await?
 }
 
 /// Reads a request. Errors: the reason, as a text for the operator.

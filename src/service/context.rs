@@ -5,7 +5,7 @@ use super::monitor::Pulse;
 use crate::clock::Clock;
 use crate::config::Config;
 #[cfg(feature = "fleet")]
-use crate::fleet::Fleet;
+use crate::fleet::{Credentials, Fleet};
 use crate::ledger::{Job, Ledger};
 use crate::message::{Answered, OutgoingMessage};
 use crate::nostr::{Arrival, EncryptionKeys, Relays};
@@ -58,9 +58,10 @@ pub(super) struct ServiceContext {
     pub new_askers: NewAskers,
     /// The tasks and threads of the service; those of the search are on the scheduler's roster.
     pub roster: Roster,
-    /// The workers on other machines, if the configuration has a server for them.
+    /// The workers on other machines and the bot's credentials, if the configuration has a server for
+    /// them.
     #[cfg(feature = "fleet")]
-    pub fleet: Option<Fleet>,
+    pub fleet: Option<(Fleet, Arc<Credentials>)>,
     pub shutdown: Shutdown,
 }
 

@@ -2,7 +2,7 @@
 //! and requests to vanish.
 
 use super::context::{Handles, or_warn};
-use super::doctor::clock_finding;
+use super::doctor::{Report, check_clock};
 use crate::bot::notices;
 use crate::job::{Asker, JobId};
 use crate::ledger::{Job, LedgerError};
@@ -110,9 +110,9 @@ impl Handles {
 
     /// Warns that the clock differs from others.
     fn log_clock(&self, line: &LogLimit) {
-        if let Some(found) =
-            self.relays.clock_behind().and_then(clock_finding).filter(|_| line.next(Instant::now()).is_some())
-        {
+        let mut report = Report::default();
+        check_clock(&mut report, self.relays.clock_behind().unwrap_or(0));
+        if let Some(found) = report.0.first().filter(|_| line.next(Instant::now()).is_some()) {
             tracing::warn!("{}", found.text);
         }
     }

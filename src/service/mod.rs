@@ -19,24 +19,22 @@ pub(crate) mod workers;
 
 pub use doctor::{FULL_DISK_BYTES, doctor, need_identity};
 pub use monitor::{MetricsServer, Monitor, Monitors, ServiceManager};
-pub use operator::{Outcome, ProcessControls};
+pub use operator::{ProcessControls, ReloadRequest};
 
 use crate::clock::Clock;
 use crate::config::{Config, RelayEntry};
-use crate::control::ControlServer;
 use crate::device_cache;
 use crate::device_process;
 use crate::fault;
 use crate::ledger::{self, Ledger, LedgerError, Totals};
 use crate::nostr::{Reach, Relays, nip11};
-use crate::roster::{Roster, task};
+use crate::roster::Roster;
 use crate::scheduler::{DeviceOpener, Scheduler};
 use crate::search::Surroundings;
-use crate::shutdown::{self, Shutdown, Stopper};
+use crate::shutdown::{self, Stopper};
 use crate::vault::{DirectSpawner, PublicSettings, Spawner, Vault};
 use crate::web::PAGE_SHA256;
 use context::{Handles, ServiceContext, Wakes};
-use operator::OperatorRequests;
 use results::Results;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -101,7 +99,7 @@ impl Service {
             ledger.set_followed(&HashSet::new())?;
         }
         #[cfg(feature = "fleet")]
-        let (fleet, credentials) = workers::open(&config, data)?.unzip();
+        let fleet = workers::open(&config, data)?;
         #[cfg(not(feature = "fleet"))]
         anyhow::ensure!(
             config.fleet.is_none(),
@@ -140,46 +138,7 @@ impl Service {
         }
         let handles = Handles { context, scheduler, relays };
         let tasks = tasks::start(handles.clone()).await;
-        let service = Service { handles, stopper, tasks };
-        #[cfg(feature = "fleet")]
-        let service = service.with_workers(credentials);
-        Ok(service)
-    }
-
-    /// Serves the workers on other machines, if there is a server for them.
-    #[cfg(feature = "fleet")]
-    fn with_workers(mut self, credentials: Option<crate::fleet::Credentials>) -> Service {
-        let Some((fleet, credentials)) = self.handles.context.fleet.clone().zip(credentials.map(Arc::new)) else {
-            return self;
-        };
-        // A weak handle, so that a session that outlasts the stop does not keep the scheduler alive.
-        let scheduler = Arc::downgrade(&self.handles.scheduler);
-        let attach = move |searcher: Box<dyn crate::search::Searcher>| {
-            if let Some(scheduler) = scheduler.upgrade() {
-                scheduler.attach(searcher);
-            }
-        };
-        self.keep("workers", move |mut stop| {
-            let mut stopped = stop.clone();
-            let stopped = async move { stopped.stopped().await };
-            let serving = fleet.clone().run(Arc::clone(&credentials), attach.clone(), stopped);
-            async move {
-                serving.await;
-                // A server that cannot be used is in the log. The bot serves without it.
-                stop.stopped().await;
-            }
-        });
-        self
-    }
-
-    /// Starts a further task of the service.
-    fn keep<F>(&mut self, name: &'static str, run: impl FnMut(Shutdown) -> F + Send + 'static)
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
-        let (roster, stop) = (self.handles.context.roster.clone(), self.handles.context.shutdown.clone());
-        let task = task(&stop, run);
-        self.tasks.spawn(async move { roster.keep_task(name, task, stop).await });
+        Ok(Service { handles, stopper, tasks })
     }
 
     /// Ends a task or thread by a panic. Returns whether there is one of this name.
@@ -198,19 +157,6 @@ impl Service {
     /// The view of the running service for monitoring.
     pub fn monitor(&self) -> Monitor {
         Monitor::new(self.handles.clone())
-    }
-
-    /// Serves the operator's requests at the local socket.
-    pub fn serve_control_socket(&mut self, server: ControlServer, controls: ProcessControls) {
-        let requests = Arc::new(OperatorRequests::new(self.handles.clone(), controls));
-        self.keep("local socket", move |stop| {
-            let (server, requests) = (server.clone(), Arc::clone(&requests));
-            let carry_out = move |command| {
-                let requests = Arc::clone(&requests);
-                async move { requests.carry_out(command).await }
-            };
-            async move { server.run(carry_out, stop).await }
-        });
     }
 
     /// The search: rates, devices, candidates and open jobs.
@@ -243,7 +189,7 @@ impl Service {
         let Handles { context, scheduler, relays } = self.handles;
         scheduler.close();
         #[cfg(feature = "fleet")]
-        if let Some(fleet) = &context.fleet {
+        if let Some((fleet, _)) = &context.fleet {
             // Workers have orders for the next seconds. Nobody waits for their results.
             fleet.close();
         }

@@ -1,16 +1,17 @@
 //! The operator's requests over the local socket.
 
-use super::context::Handles;
+use super::monitor::Monitor;
 use super::{askers, doctor};
-use crate::control::{JobStatus, MAX_LISTED, OperatorCommand, ReplyLine, Status, View};
+use crate::control::{JobCommand, JobStatus, MAX_LISTED, OperatorCommand, ReplyLine, Status, View};
 use crate::duration::humanize;
 use crate::job::JobId;
 use crate::key::Npub;
-use crate::ledger::{Job, JobState, LedgerError};
+use crate::ledger::{Job, JobState, LedgerError, Standing};
 use crate::memory;
 use crate::pattern::{Difficulty, Rate};
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::block_in_place;
 
 /// The most jobs in one view, the oldest first.
@@ -19,79 +20,87 @@ const MAX_VIEW_JOBS: usize = 100;
 /// An outcome as a text for the operator.
 pub type Outcome = Result<String, String>;
 
-/// Changes to the whole program that a running service cannot make itself.
+/// Whoever wants the configuration taken up, and waits for the outcome.
+pub type ReloadRequest = oneshot::Sender<Outcome>;
+
+/// The means to what a running service cannot do itself.
 pub struct ProcessControls {
     /// Has the configuration read again and, if it is valid, used.
-    pub reload: Box<dyn Fn() + Send + Sync>,
-    /// What has come of the last reload; `None` until that is known.
-    pub reloaded: Box<dyn Fn() -> Option<Outcome> + Send + Sync>,
+    pub reload: mpsc::Sender<ReloadRequest>,
     /// The last lines of the log, oldest first.
     pub recent_log: Box<dyn Fn() -> Vec<String> + Send + Sync>,
 }
 
-/// Carries out the operator's requests.
-pub(super) struct OperatorRequests {
-    handles: Handles,
-    /// Time at which the bot was ready.
-    since: Instant,
-    controls: ProcessControls,
+impl ProcessControls {
+    /// Has the configuration taken up. Returns the line of the answer, once the outcome is known.
+    pub(super) async fn take_up_configuration(&self) -> Vec<ReplyLine> {
+        let (request, outcome) = oneshot::channel();
+        let _ = self.reload.send(request).await;
+        said(outcome.await.unwrap_or_else(|_| Err("the bot stops".to_owned())))
+    }
 }
 
-impl OperatorRequests {
-    /// Requests to a bot that is ready now.
-    pub fn new(handles: Handles, controls: ProcessControls) -> OperatorRequests {
-        OperatorRequests { handles, since: Instant::now(), controls }
-    }
-
-    /// Carries out a request and returns the lines of the answer, without the final
+impl Monitor {
+    /// Carries out an operator's request and returns the lines of the answer, without the final
     /// [`ReplyLine::End`].
-    pub async fn carry_out(&self, command: OperatorCommand) -> Vec<ReplyLine> {
-        let ledger = &self.handles.context.ledger;
+    pub(super) async fn carry_out(&self, command: OperatorCommand, controls: &ProcessControls) -> Vec<ReplyLine> {
+        let bot = &self.bot;
+        let ledger = &bot.context.ledger;
         let lines = match command {
             OperatorCommand::Status => self.status().await.map(|status| vec![ReplyLine::Status(status)]),
-            OperatorCommand::View => self.view().await.map(|view| vec![ReplyLine::View(Box::new(view))]),
+            OperatorCommand::View => {
+                self.view((controls.recent_log)()).await.map(|view| vec![ReplyLine::View(Box::new(view))])
+            }
             // Reading many jobs and computing their difficulties takes long.
-            OperatorCommand::Jobs { all, asker } => block_in_place(|| self.list_jobs(all, asker.as_deref())),
-            OperatorCommand::Show { job } => {
+            OperatorCommand::Jobs { command: None, all, asker } => {
+                block_in_place(|| self.list_jobs(all, asker.as_deref()))
+            }
+            OperatorCommand::Jobs { command: Some(JobCommand::Show { job }), .. } => {
                 ledger.job(JobId(job)).map(|found| vec![found.map_or_else(|| no_job(job), |found| self.job(&found))])
             }
-            OperatorCommand::Askers { most } => block_in_place(|| {
-                let most = most.min(MAX_LISTED);
+            OperatorCommand::Jobs { command: Some(JobCommand::Cancel { job }), .. } => {
+                self.cancel(job).map(|line| vec![line])
+            }
+            OperatorCommand::Askers { limit } => block_in_place(|| {
+                let most = limit.into();
                 let askers = ledger.list_askers(most + 1)?;
                 Ok(listed(askers.into_iter().map(ReplyLine::Asker), most, "--limit shows more"))
             }),
             OperatorCommand::Stats => ledger.days().map(|days| days.into_iter().map(ReplyLine::Day).collect()),
             OperatorCommand::Doctor => {
-                let findings = doctor::check_running(&self.handles, self.since.elapsed()).await;
+                let findings = doctor::check_running(&self.bot, self.uptime()).await;
                 Ok(findings.into_iter().map(ReplyLine::Finding).collect())
             }
             OperatorCommand::Fleet => Ok(vec![self.fleet()]),
-            OperatorCommand::Cancel { job } => self.cancel(job).map(|line| vec![line]),
-            OperatorCommand::Rule { npub, standing } => Ok(said(askers::set_standing(&self.handles, &npub, standing))),
-            OperatorCommand::Erase { npub } => Ok(said(askers::erase(&self.handles, &npub))),
+            OperatorCommand::Allow { friend, npub } => {
+                let standing = if friend { Standing::Friend } else { Standing::Ordinary };
+                Ok(said(askers::set_standing(&self.bot, &npub, standing)))
+            }
+            OperatorCommand::Deny { npub } => Ok(said(askers::set_standing(&self.bot, &npub, Standing::Denied))),
+            OperatorCommand::Erase { npub } => Ok(said(askers::erase(&self.bot, &npub))),
             OperatorCommand::Pause { seconds } => self.pause(seconds).map(|text| said(Ok(text))),
             OperatorCommand::Resume => self.resume().map(|text| said(Ok(text))),
-            OperatorCommand::Reload => {
-                (self.controls.reload)();
-                Ok(Vec::new())
-            }
-            OperatorCommand::Reloaded => Ok((self.controls.reloaded)().map_or_else(Vec::new, said)),
+            OperatorCommand::Reload => Ok(said(Err("the bot itself reloads".to_owned()))),
         };
         lines.unwrap_or_else(|error| said(Err(format!("the ledger cannot be read: {error}"))))
     }
 
+    fn uptime(&self) -> Duration {
+        self.since.elapsed().unwrap_or_default()
+    }
+
     async fn status(&self) -> Result<Status, LedgerError> {
-        let (context, scheduler) = (&self.handles.context, &self.handles.scheduler);
+        let (context, scheduler) = (&self.bot.context, &self.bot.scheduler);
         let totals = context.ledger.totals()?;
         Ok(Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             npub: Npub(context.vault.public_key().to_bytes()).to_string(),
-            uptime_seconds: self.since.elapsed().as_secs(),
+            uptime_seconds: self.uptime().as_secs(),
             rate: scheduler.rate(),
             devices: scheduler.devices(),
             #[cfg(feature = "fleet")]
-            fleet: self.handles.fleet_status(),
-            relays: self.handles.relays.figures().await,
+            fleet: self.bot.fleet_status(),
+            relays: self.bot.relays.figures().await,
             open_jobs: totals.accepted,
             undelivered: totals.unsent_messages,
             memory_bytes: memory::heap_in_use() as u64,
@@ -99,8 +108,8 @@ impl OperatorRequests {
         })
     }
 
-    async fn view(&self) -> Result<View, LedgerError> {
-        let scheduler = &self.handles.scheduler;
+    async fn view(&self, events: Vec<String>) -> Result<View, LedgerError> {
+        let scheduler = &self.bot.scheduler;
         let status = self.status().await?;
         Ok(View {
             sensors: scheduler.sensor_values(),
@@ -108,14 +117,14 @@ impl OperatorRequests {
             is_paused: scheduler.is_paused(),
             candidates: scheduler.candidates(),
             jobs: block_in_place(|| self.jobs(MAX_VIEW_JOBS))?,
-            messages_waiting: self.handles.context.pulse.waiting.load(Ordering::Relaxed),
-            events: (self.controls.recent_log)(),
+            messages_waiting: self.bot.context.pulse.waiting.load(Ordering::Relaxed),
+            events,
         })
     }
 
     #[cfg(feature = "fleet")]
     fn fleet(&self) -> ReplyLine {
-        self.handles.fleet_status().map_or_else(no_fleet, ReplyLine::Fleet)
+        self.bot.fleet_status().map_or_else(no_fleet, ReplyLine::Fleet)
     }
 
     #[cfg(not(feature = "fleet"))]
@@ -124,10 +133,10 @@ impl OperatorRequests {
     }
 
     fn cancel(&self, number: i64) -> Result<ReplyLine, LedgerError> {
-        let context = &self.handles.context;
+        let context = &self.bot.context;
         let Some(job) = context.ledger.open_job(JobId(number))? else { return Ok(no_job(number)) };
         let id = job.id;
-        if let Err(error) = self.handles.give_up_early(job, context.clock.now()) {
+        if let Err(error) = self.bot.give_up_early(job, context.clock.now()) {
             return Ok(ReplyLine::Refused(error.to_string()));
         }
         context.wakes.status.notify_one();
@@ -136,9 +145,9 @@ impl OperatorRequests {
     }
 
     fn pause(&self, seconds: Option<u64>) -> Result<String, LedgerError> {
-        let context = &self.handles.context;
+        let context = &self.bot.context;
         context.ledger.set_paused(seconds.map_or(u64::MAX, |seconds| context.clock.now().saturating_add(seconds)))?;
-        self.handles.scheduler.pause(true);
+        self.bot.scheduler.pause(true);
         tracing::info!(seconds, "the operator paused the search");
         let end =
             seconds.map_or_else(String::new, |seconds| format!(", {} at most", humanize(Duration::from_secs(seconds))));
@@ -146,8 +155,8 @@ impl OperatorRequests {
     }
 
     fn resume(&self) -> Result<String, LedgerError> {
-        self.handles.context.ledger.set_paused(0)?;
-        self.handles.scheduler.pause(false);
+        self.bot.context.ledger.set_paused(0)?;
+        self.bot.scheduler.pause(false);
         tracing::info!("the operator resumed the search");
         Ok("the devices search again".to_owned())
     }
@@ -157,7 +166,7 @@ impl OperatorRequests {
             Ok(asker) => asker,
             Err(reason) => return Ok(said(Err(reason))),
         };
-        let ledger = &self.handles.context.ledger;
+        let ledger = &self.bot.context.ledger;
         if all {
             let jobs = ledger.latest_jobs(asker, MAX_LISTED + 1)?;
             return Ok(listed(jobs.iter().rev().map(|job| self.job(job)), MAX_LISTED, "--asker shows those of one"));
@@ -169,7 +178,7 @@ impl OperatorRequests {
 
     /// The oldest open jobs.
     fn jobs(&self, most: usize) -> Result<Vec<JobStatus>, LedgerError> {
-        Ok(self.handles.context.ledger.open_jobs()?.iter().take(most).map(|job| self.job_status(job)).collect())
+        Ok(self.bot.context.ledger.open_jobs()?.iter().take(most).map(|job| self.job_status(job)).collect())
     }
 
     fn job(&self, job: &Job) -> ReplyLine {
@@ -177,7 +186,7 @@ impl OperatorRequests {
     }
 
     fn job_status(&self, job: &Job) -> JobStatus {
-        let (context, scheduler) = (&self.handles.context, &self.handles.scheduler);
+        let (context, scheduler) = (&self.bot.context, &self.bot.scheduler);
         let is_open = job.state == JobState::Accepted;
         // Takes long to compute.
         let difficulty = is_open.then(|| job.spec.difficulty()).flatten();

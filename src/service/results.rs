@@ -8,32 +8,23 @@ use crate::job::JobId;
 use crate::ledger::{Job, LedgerError};
 use crate::log_writer::LogLimit;
 use crate::message::GiftWrap;
-use crate::pattern::Pattern;
 use crate::scheduler::{Find, FindHandler, FindOutcome};
 use crate::vault::VaultError;
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// Pause before a failed transaction is tried again, for example on a full disk.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
-/// Time between two writes of best keys so far. What was found in it is searched again after a crash.
-const KEEP_EVERY: Duration = Duration::from_secs(30);
-
 /// Turns finds into results. Runs on the scheduler's verifier thread.
 pub(super) struct Results {
     context: ServiceContext,
-    /// The best keys so far of jobs without a target, where the ledger has an earlier one.
-    kept: HashMap<JobId, (Pattern, GiftWrap)>,
-    /// When these are written.
-    write_at: Instant,
 }
 
 impl FindHandler for Results {
-    /// Redeems a find. Records the result, or keeps it as the best so far of a job without a
-    /// target. If that fails, the search for the job goes on.
+    /// Redeems a find and records the result, that of a job without a target as its best so far. If
+    /// that fails, the search for the job goes on.
     fn found(&mut self, find: Find) -> FindOutcome {
-        let mut job = match self.context.ledger.open_job(find.job) {
+        let job = match self.context.ledger.open_job(find.job) {
             Ok(Some(job)) => job,
             Ok(None) => return FindOutcome::Done,
             Err(error) => {
@@ -41,10 +32,6 @@ impl FindHandler for Results {
                 return FindOutcome::GoesOn;
             }
         };
-        let is_first = job.spec.best.as_ref().is_some_and(|search| search.kept.is_none());
-        if let (Some(search), Some((pattern, _))) = (&mut job.spec.best, self.kept.get(&find.job)) {
-            search.kept = Some(pattern.clone());
-        }
         if !is_for(&job, &find) {
             tracing::error!(job = %job.id, "a find fits no pattern of its job; it is dropped and searched again");
             return FindOutcome::GoesOn;
@@ -58,48 +45,27 @@ impl FindHandler for Results {
             }
         };
         fault::after("redeem");
+        let ledger = &self.context.ledger;
         if job.spec.best.is_none() {
-            return self.record(job.id, "found", || self.context.ledger.found(job.id, &result));
+            return self.record(job.id, "found", || ledger.found(job.id, &result));
         }
-        self.kept.insert(job.id, (find.pattern, result));
-        if is_first || Instant::now() >= self.write_at {
-            self.write_kept();
+        match self.record(job.id, "kept", || ledger.keep_best(job.id, &find.pattern, &result)) {
+            FindOutcome::Done => FindOutcome::Kept,
+            other => other,
         }
-        FindOutcome::Kept
     }
 
     /// Makes the best key of a job without a target its result. If the ledger cannot record that,
     /// the search for the job goes on.
     fn finish_search(&mut self, job: JobId) -> FindOutcome {
-        let ledger = &self.context.ledger;
-        match self.kept.remove(&job) {
-            Some((_, result)) => self.record(job, "found", || ledger.found(job, &result)),
-            None => self.record(job, "found", || ledger.deliver_best(job)),
-        }
-    }
-}
-
-impl Drop for Results {
-    fn drop(&mut self) {
-        self.write_kept();
+        self.record(job, "found", || self.context.ledger.deliver_best(job))
     }
 }
 
 impl Results {
     /// Results of a service.
     pub fn new(context: ServiceContext) -> Results {
-        Results { context, kept: HashMap::new(), write_at: Instant::now() + KEEP_EVERY }
-    }
-
-    /// Writes the best keys so far, so that a restart goes on from them. Ended jobs need none.
-    fn write_kept(&mut self) {
-        self.write_at = Instant::now() + KEEP_EVERY;
-        let jobs: Vec<JobId> = self.kept.keys().copied().collect();
-        for job in jobs {
-            // After a panic, the others are still there.
-            let Some((pattern, result)) = self.kept.remove(&job) else { continue };
-            self.record(job, "kept", || self.context.ledger.keep_best(job, &pattern, &result));
-        }
+        Results { context }
     }
 
     fn redeem(&self, job: &Job, find: &Find) -> Result<GiftWrap, VaultError> {
@@ -174,9 +140,7 @@ mod tests {
     use crate::job::{Asker, BestSearch, EncryptionKey, JobId, JobSpec, RumorId};
     use crate::key::{HalfPoint, Offset, Rotation, StartPoint, Tweak, VerifiedHit};
     use crate::ledger::{AnsweredMessage, Effect};
-    use crate::pattern::Best;
-    use crate::scheduler::Scheduler;
-    use crate::search::{DeviceChoice, SearchOptions};
+    use crate::pattern::Pattern;
     use crate::shutdown::Stopper;
     use crate::vault::{ANNOUNCEMENT, Asked, Order, StartId, VerifiedEvent, Wanted};
     use nostr::nips::nip44;
@@ -302,56 +266,6 @@ mod tests {
             "nothing was kept"
         );
         assert!(bench.is_open(job) && bench.results.context.ledger.due_messages(9).unwrap().is_empty());
-    }
-
-    /// The first key is written at once, later ones at intervals; the last is the result. A search
-    /// that finds only one key shows nothing, so another one follows.
-    #[test]
-    fn of_the_keys_of_a_search_without_a_target_few_are_written() {
-        let best: Best = "best zeros 2s".parse().unwrap();
-        let mut in_ledger = Vec::new();
-        while in_ledger.len() < 2 {
-            let mut bench = bench();
-            bench.best = Some(Box::new(BestSearch::new(best)));
-            let (job, ledger) = (bench.accept(None), bench.results.context.ledger.clone());
-            let options = SearchOptions { devices: DeviceChoice::Cpu, threads: Some(1), ..SearchOptions::default() };
-            let mut results = Results::new(bench.results.context.clone());
-            results.write_at += Duration::from_secs(86_400);
-            let (told, found) = std::sync::mpsc::channel();
-            let handler = Observed { results, told };
-            let scheduler = Scheduler::start(&options, bench.results.context.vault.clone(), handler).unwrap();
-            scheduler.add(job, JobSpec::local_best(best));
-            in_ledger = found.iter().map_while(|kept| kept).collect::<Vec<Pattern>>();
-            drop(scheduler);
-            assert!(
-                !bench.is_open(job) && ledger.due_messages(9).unwrap().iter().any(|due| due.result_of == Some(job))
-            );
-        }
-        println!("{in_ledger:?}");
-        in_ledger.dedup();
-        assert_eq!(in_ledger.len(), 1, "the first one");
-    }
-
-    /// Passes finds on. Tells which key the ledger has after each, then the end.
-    struct Observed {
-        results: Results,
-        told: std::sync::mpsc::Sender<Option<Pattern>>,
-    }
-
-    impl FindHandler for Observed {
-        fn found(&mut self, find: Find) -> FindOutcome {
-            let job = find.job;
-            let outcome = self.results.found(find);
-            let job = self.results.context.ledger.open_job(job).unwrap().unwrap();
-            self.told.send(job.spec.best.unwrap().kept).unwrap();
-            outcome
-        }
-
-        fn finish_search(&mut self, job: JobId) -> FindOutcome {
-            let outcome = self.results.finish_search(job);
-            self.told.send(None).unwrap();
-            outcome
-        }
     }
 
     #[test]

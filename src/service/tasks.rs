@@ -71,6 +71,8 @@ pub(super) async fn start(handles: Handles) -> JoinSet<()> {
     };
     let requests = Arc::new(Requests::new(context, scheduler, seen));
     let (lookups, roster) = (handles.clone(), handles.context.roster.clone());
+    #[cfg(feature = "fleet")]
+    let of_workers = handles.context.fleet.is_some().then(|| handles.clone());
 
     if !config.bot.friends_of.is_empty() && handles.context.ledger.followed().is_ok_and(|known| known.is_empty()) {
         // Before the first request is decided on.
@@ -82,7 +84,7 @@ pub(super) async fn start(handles: Handles) -> JoinSet<()> {
     let _ = tokio::time::timeout(FIRST_RELAY_TIMEOUT, publisher.round()).await;
 
     let (stop, received) = (shutdown, Arc::new(Mutex::new(received)));
-    let table: [(&str, Task); 8] = [
+    let table: Vec<(&str, Task)> = vec![
         ("inbox", task(&stop, move |stop| inbox.clone().run(messages.clone(), stop))),
         ("requests", task(&stop, move |_| answer_messages(Arc::clone(&requests), Arc::clone(&received)))),
         ("outbox", task(&stop, move |stop| outbox.clone().run(Arc::clone(&wakes.outbox), stop))),
@@ -95,8 +97,12 @@ pub(super) async fn start(handles: Handles) -> JoinSet<()> {
         ("lookups", task(&stop, move |stop| lookups.clone().look_others_up(stop))),
         ("maintenance", task(&stop, move |stop| handles.clone().maintain(stop))),
     ];
+    #[cfg(feature = "fleet")]
+    let workers = of_workers.map(|bot| ("workers", task(&stop, move |stop| super::workers::serve(bot.clone(), stop))));
+    #[cfg(not(feature = "fleet"))]
+    let workers = None;
     let mut tasks = JoinSet::new();
-    for (name, task) in table {
+    for (name, task) in table.into_iter().chain(workers) {
         let (roster, stop) = (roster.clone(), stop.clone());
         tasks.spawn(async move { roster.keep_task(name, task, stop).await });
     }

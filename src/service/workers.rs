@@ -1,21 +1,23 @@
 //! The workers on other machines: the bot's connection to them, their metrics and their faults.
 
 use super::context::Handles;
-use super::doctor::{good, weak};
+use super::doctor::Report;
 use super::monitor::metrics::Page;
 use crate::config::Config;
-use crate::control::Finding;
 use crate::fleet::{
     BOT_CREDENTIALS, Credentials, FOLDER, Fleet, FleetError, FleetStatus, ProvenFigures, WorkerDeviceStatus,
+    WorkerStatus,
 };
 use crate::os::kernel::MemoryFile;
-use crate::search::DeviceId;
+use crate::search::{DeviceId, Searcher};
+use crate::shutdown::Shutdown;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The fleet of the configuration and the bot's credentials there; `None` without one.
-pub(super) fn open(config: &Config, data: &Path) -> Result<Option<(Fleet, Credentials)>, FleetError> {
+pub(super) fn open(config: &Config, data: &Path) -> Result<Option<(Fleet, Arc<Credentials>)>, FleetError> {
     let (Some(fleet), Some(file)) = (&config.fleet, credentials_file(config, data)) else { return Ok(None) };
-    Ok(Some((Fleet::new(&fleet.server), credentials(&file)?)))
+    Ok(Some((Fleet::new(&fleet.server), Arc::new(credentials(&file)?))))
 }
 
 /// The file of the bot's credentials; `None` without a fleet.
@@ -37,7 +39,7 @@ impl Handles {
     /// The state of all workers, with the figures that the scheduler has proven; `None` if the
     /// configuration has no server for them.
     pub fn fleet_status(&self) -> Option<FleetStatus> {
-        let fleet = self.context.fleet.as_ref()?;
+        let (fleet, _) = self.context.fleet.as_ref()?;
         let devices = self.scheduler.devices();
         Some(fleet.status(|id| {
             let device = devices.iter().find(|device| device.id == DeviceId::Remote(id))?;
@@ -47,18 +49,35 @@ impl Handles {
     }
 }
 
+/// Serves the workers until the shutdown. A server that cannot be used is in the log, and the bot
+/// serves without it.
+pub(super) async fn serve(bot: Handles, mut stop: Shutdown) {
+    if let Some((fleet, credentials)) = bot.context.fleet.clone() {
+        // A weak handle, so that a session that outlasts the stop does not keep the scheduler alive.
+        let scheduler = Arc::downgrade(&bot.scheduler);
+        let attach = move |searcher: Box<dyn Searcher>| {
+            if let Some(scheduler) = scheduler.upgrade() {
+                scheduler.attach(searcher);
+            }
+        };
+        let mut stopped = stop.clone();
+        fleet.run(credentials, attach, async move { stopped.stopped().await }).await;
+    }
+    stop.stopped().await;
+}
+
 /// Metrics of the workers on other machines. The rates and hits of their devices are among those of
 /// all devices.
-pub(super) fn add_metrics(page: &Page, fleet: &FleetStatus) -> prometheus::Result<()> {
-    page.gauge("fleet_connected", "Whether the server of the workers is connected.", fleet.connected)?;
+pub(super) fn add_metrics(page: &mut Page, fleet: &FleetStatus) {
+    page.one("fleet_connected", "Whether the server of the workers is connected.", fleet.connected);
     let there = fleet.devices().filter(|device| device.connected).count();
-    page.gauge("fleet_devices", "Devices of workers that are there.", there as f64)?;
+    page.one("fleet_devices", "Devices of workers that are there.", there as f64);
     let refused = fleet.workers.iter().filter(|worker| worker.refused.is_some()).count();
-    page.gauge("fleet_refused_workers", "Workers that get no orders, dropped or unreadable.", refused as f64)?;
+    page.one("fleet_refused_workers", "Workers that get no orders, dropped or unreadable.", refused as f64);
     let each = || fleet.devices().map(|device| (DeviceId::Remote(device.id).to_string(), device));
-    let errors = each().map(|(id, device)| ([id], device.errors));
+    let errors = each().map(|(id, device)| ([id], device.errors as f64));
     let help = "Times that a worker's device did nothing with its orders, failed or lied.";
-    page.counters("fleet_device_errors_total", help, ["device"], errors)?;
+    page.each("fleet_device_errors_total", help, ["device"], errors);
     // The label is this bot's version or `other`. So a device has at most two series, whatever
     // versions its worker reports.
     let own = env!("CARGO_PKG_VERSION");
@@ -66,49 +85,35 @@ pub(super) fn add_metrics(page: &Page, fleet: &FleetStatus) -> prometheus::Resul
         let version = if device.version == own { own } else { "other" };
         ([id, version.to_owned()], 1.0)
     });
-    page.gauges("fleet_device_info", "Version of a worker; always 1.", ["device", "version"], versions)
+    page.each("fleet_device_info", "Version of a worker; always 1.", ["device", "version"], versions);
 }
 
 /// The state of the server and of every worker, with their faults.
-pub(super) fn findings(fleet: &FleetStatus) -> Vec<Finding> {
-    let server = &fleet.server;
-    let mut findings = vec![match fleet.connected {
-        true => good("workers", format!("their server {server} is connected")),
+pub(super) fn check(report: &mut Report, fleet: &FleetStatus) {
+    let (server, own) = (&fleet.server, env!("CARGO_PKG_VERSION"));
+    match fleet.connected {
+        true => report.good("workers", format!("their server {server} is connected")),
         false => {
             let text = format!("their server {server} is away; they get no orders until it is back");
-            weak("workers", text)
+            report.weak("workers", text);
         }
-    }];
-    for worker in fleet.workers.iter().filter(|worker| worker.connected) {
-        let connected = || worker.devices.iter().filter(|device| device.connected);
-        let text = format!(
-            "{} has {} devices: {} proven, {} hits, {} wrong, {} errors",
-            worker.name,
-            connected().count(),
-            worker.proven_rate,
-            worker.hits,
-            worker.hits_wrong,
-            worker.errors
-        );
-        findings.push(good("workers", text));
-        findings.extend(connected().filter_map(version_fault));
     }
-    let faults = fleet.workers.iter().flat_map(|worker| worker.faults());
-    findings.extend(faults.map(|text| weak("workers", text)));
-    findings
-}
-
-/// The fault of a device with another version.
-fn version_fault(WorkerDeviceStatus { id, version, .. }: &WorkerDeviceStatus) -> Option<Finding> {
-    let own = env!("CARGO_PKG_VERSION");
-    (version != own).then(|| weak("workers", format!("{id} runs npubbot {version}, and the bot {own}")))
+    for worker in fleet.workers.iter().filter(|worker| worker.connected) {
+        let WorkerStatus { name, proven_rate, hits, hits_wrong, errors, .. } = worker;
+        let connected = || worker.devices.iter().filter(|device| device.connected);
+        let figures = format!("{proven_rate} proven, {hits} hits, {hits_wrong} wrong, {errors} errors");
+        report.good("workers", format!("{name} has {} devices: {figures}", connected().count()));
+        for WorkerDeviceStatus { id, version, .. } in connected().filter(|device| device.version != own) {
+            report.weak("workers", format!("{id} runs npubbot {version}, and the bot {own}"));
+        }
+    }
+    fleet.workers.iter().flat_map(WorkerStatus::faults).for_each(|text| report.weak("workers", text));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::Severity;
-    use crate::fleet::WorkerStatus;
+    use crate::control::{Finding, Severity};
     use crate::pattern::Rate;
 
     fn device() -> WorkerDeviceStatus {
@@ -130,6 +135,12 @@ mod tests {
     fn fleet(device: WorkerDeviceStatus) -> FleetStatus {
         let ann = WorkerStatus { name: "ann".to_owned(), connected: true, devices: vec![device], ..Default::default() };
         FleetStatus { server: "tls://nats.example:4222".to_owned(), connected: true, workers: vec![ann] }
+    }
+
+    fn findings(fleet: &FleetStatus) -> Vec<Finding> {
+        let mut report = Report::default();
+        check(&mut report, fleet);
+        report.0
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! `serve` where the system has no supervisor: one process, and its vault.
 
-use super::{Bot, ConfiguredVault, Reload, RunningLog, Serve, Sockets, listen_for_stop, read_again, runtime};
+use super::{Bot, MAX_RELOADS, Serve, Sockets, listen_for_stop, public_settings, read_again, runtime};
+use crate::cli::log::RunningLog;
 use crate::config::{Config, Walls};
 use crate::control::ControlServer;
-use crate::os::walls;
-use crate::service::{MetricsServer, ServiceManager, public_settings};
+use crate::os::{manager, walls};
+use crate::service::{MetricsServer, ServiceManager};
 use crate::vault::{DirectSpawner, MissingWall, NEEDS_PERSON, PublicSettings, Vault, VaultError};
 use crate::web::WebServer;
-use std::sync::Arc;
+use tokio::sync::mpsc;
 
 impl Serve {
     /// Runs the command as the bot itself.
@@ -24,14 +25,12 @@ impl Serve {
         // Signals are caught from here on, before the npub is printed, because a program that reads
         // the npub may send one at once. Before this point there is nothing to shut down.
         let shutdown = listen_for_stop()?;
-        let start = move |settings: PublicSettings| match again.means.is_person() {
+        let start_vault = move |settings: PublicSettings| match again.means.is_person() {
             true => Err(VaultError::Process { reason: NEEDS_PERSON.to_owned() }),
             false => Vault::start(again.clone(), Some(settings)),
         };
-        let vault = ConfiguredVault { vault, start: Box::new(start) };
-        let file = folders.config;
-        let read = move |reload: &Reload| reload.take(read_again(&file).map(|(_, config)| config));
-        let reload = Arc::new(Reload::new(Box::new(read), self.search, log));
+        let (file, flags) = (folders.config, self.search);
+        let read = move || read_again(&file).map(|(_, config)| flags.in_config(config));
         let runtime = runtime()?;
         let (page, metrics) = (WebServer::listen(&config.web)?, config.web.metrics);
         let metrics = metrics.map(MetricsServer::bind).transpose()?;
@@ -40,9 +39,18 @@ impl Serve {
             let _within = runtime.enter();
             ControlServer::open(&folders.data)
         };
-        let manager = ServiceManager::from_environment();
-        let sockets = Sockets { page, metrics, control };
-        let devices = DirectSpawner::of_devices(Some(folders.data.clone()))?;
-        Bot { data: folders.data, vault, devices, shutdown, reload, manager, sockets }.run(config, runtime)
+        let bot = Bot {
+            devices: DirectSpawner::of_devices(Some(folders.data.clone()))?,
+            data: folders.data,
+            vault,
+            start_vault: Box::new(start_vault),
+            shutdown,
+            read: Box::new(read),
+            reloads: mpsc::channel(MAX_RELOADS),
+            recent_log: log.recent,
+            manager: ServiceManager::new(manager::watchdog(), manager::tell),
+            sockets: Sockets { page, metrics, control },
+        };
+        bot.run(config, runtime)
     }
 }

@@ -27,8 +27,9 @@ mod supervisor;
 #[cfg(supervised)]
 pub(super) use network::serve_network;
 
+use super::exit::LOG_FLUSH_TIMEOUT;
 use super::identity::IdentityFlags;
-use super::log::RunningLog;
+use super::log::RecentLines;
 use super::output::stdout;
 use super::search_flags::SearchFlags;
 use crate::clock::Clock;
@@ -36,11 +37,13 @@ use crate::config::Config;
 use crate::control::ControlServer;
 use crate::ledger::LedgerError;
 use crate::log_writer;
+use crate::os::manager::BotState;
 use crate::os::process;
 use crate::os::signals::Stops;
-use crate::roster::task;
 use crate::scheduler::Health;
-use crate::service::{MetricsServer, Monitors, Outcome, ProcessControls, Service, ServiceManager, public_settings};
+use crate::service::{
+    MetricsServer, Monitors, ProcessControls, ReloadRequest, Service, ServiceManager, public_settings,
+};
 use crate::shutdown::{self, Shutdown};
 use crate::vault::{PublicSettings, Spawner, Vault, VaultError};
 use crate::web::{PAGE_SHA256, WebServer};
@@ -49,10 +52,13 @@ use nostr::ToBech32;
 use std::io::Write;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use tokio::sync::Notify;
+use tokio::sync::mpsc;
+
+/// The most requests to reload that wait. The operator's socket has as many connections.
+const MAX_RELOADS: usize = 8;
 
 /// Time limit for other threads after the service has ended.
 pub(super) const THREADS_END_TIMEOUT: Duration = Duration::from_millis(100);
@@ -62,8 +68,6 @@ const DAMAGE_CHECK_PERIOD: Duration = Duration::from_secs(1);
 
 /// Time limit of a clean shutdown.
 const STOP_TIMEOUT: Duration = Duration::from_millis(1700);
-/// Time limit of `exit`, which runs the exit handlers of libraries.
-const EXIT_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Exit code of a program that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
@@ -80,15 +84,6 @@ const MAX_RUNTIME_THREADS: usize = 4;
 
 /// Flags of `npubbot serve`.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  npubbot serve                                  ask for the passphrase
-  npubbot serve --passphrase-file secret.txt     for a service without a terminal
-  npubbot serve --device cuda:1                  search on the second GPU only
-
-Exit codes: 0 stopped; 1 failed, a restart may help; 2 the operator must change something first.
-SIGINT and SIGTERM stop it cleanly within two seconds. Without a terminal, SIGHUP reads the
-configuration again, like `npubbot reload`.")]
 pub(super) struct Serve {
     #[command(flatten)]
     identity: IdentityFlags,
@@ -96,43 +91,8 @@ pub(super) struct Serve {
     search: SearchFlags,
 }
 
-/// The end of one run of the service.
-enum RunEnd {
-    /// A signal asked for the end.
-    Stopped,
-    /// The operator has reloaded the configuration: this is the new one.
-    Reloaded(Box<Config>),
-}
-
-/// The bot's vault, which can be started anew with other settings of public events.
-struct ConfiguredVault {
-    vault: Vault,
-    /// Starts another vault with these settings.
-    start: Box<StartVault>,
-}
-
+/// What starts a vault with these settings of public events.
 type StartVault = dyn Fn(PublicSettings) -> Result<Vault, VaultError> + Send + Sync;
-
-impl ConfiguredVault {
-    /// Replaces the vault by one with the settings of this configuration, if they differ. Nobody is
-    /// asked for a passphrase a second time: a vault opened by hand stays as it is.
-    /// Returns what the operator has to do if it stays for another reason.
-    fn follow(&mut self, config: &Config) -> Option<&'static str> {
-        let settings = public_settings(config);
-        if self.vault.settings() == Some(&settings) {
-            return None;
-        }
-        match (self.start)(settings) {
-            Ok(vault) if vault.public_key() == self.vault.public_key() => {
-                self.vault = vault;
-                return None;
-            }
-            Ok(_) => tracing::error!("the identity file holds another identity now; {UNCHANGED}"),
-            Err(error) => tracing::error!(%error, "the vault cannot be started again; {UNCHANGED}"),
-        }
-        Some(UNCHANGED)
-    }
-}
 
 /// What follows after a change of the page or the metrics, whose sockets are open.
 const WEB_WAITS: &str = "changes of [web] take effect at the next start of the bot";
@@ -159,100 +119,144 @@ struct Sockets {
 /// A bot, and its connections to the person and the programs that started it.
 struct Bot {
     data: PathBuf,
-    vault: ConfiguredVault,
+    vault: Vault,
+    start_vault: Box<StartVault>,
     /// Starts the processes of GPUs.
     devices: Arc<dyn Spawner>,
     shutdown: Shutdown,
-    reload: Arc<Reload>,
+    /// Reads the configuration again. Its error is the reason, for the operator.
+    read: Box<dyn Fn() -> Result<Config, String> + Send + Sync>,
+    /// Requests to do so, of the operator and, by SIGHUP, of the system.
+    reloads: (mpsc::Sender<ReloadRequest>, mpsc::Receiver<ReloadRequest>),
+    recent_log: RecentLines,
     manager: ServiceManager,
     sockets: Sockets,
+}
+
+/// A configuration that is taken up: the former one, whether changes of `[web]` wait, and who asked.
+struct Reload {
+    former: Config,
+    is_web_changed: bool,
+    request: ReloadRequest,
 }
 
 impl Bot {
     /// Prints the npub and serves until shutdown.
     fn run(self, config: Config, runtime: Runtime) -> anyhow::Result<()> {
-        announce(&self.vault.vault.public_key().to_bech32()?);
-        let served = runtime.block_on(self.serve(config));
+        announce(&self.vault.public_key().to_bech32()?);
+        let served = runtime.block_on(async {
+            let (manager, monitors) = (self.manager.clone(), Monitors::default());
+            tokio::select! {
+                served = self.serve(config, &monitors) => served,
+                never = manager.watch(&monitors) => match never {},
+            }
+        });
         // Threads that still wait for a device or the network are abandoned.
         runtime.shutdown_timeout(THREADS_END_TIMEOUT);
         served
     }
 
     /// Runs the service, and again after each change of the configuration.
-    async fn serve(mut self, mut config: Config) -> anyhow::Result<()> {
-        let monitors = Monitors::default();
+    async fn serve(mut self, mut config: Config, monitors: &Monitors) -> anyhow::Result<()> {
+        self.open_sockets(&config, monitors)?;
+        let mut reload: Option<Reload> = None;
+        loop {
+            let unchanged = tokio::task::block_in_place(|| self.follow(&config));
+            let (vault, devices) = (self.vault.clone(), Arc::clone(&self.devices));
+            let started = tokio::select! {
+                started = Service::start_with(config.clone(), &self.data, vault, Clock::System, devices) => started,
+                () = self.shutdown.stopped() => return Ok(()),
+            };
+            let service = match (started, reload.take()) {
+                (Ok(service), None) => service,
+                (Ok(service), Some(Reload { is_web_changed, request, .. })) => {
+                    let waiting = [is_web_changed.then_some(WEB_WAITS), unchanged];
+                    let waiting: Vec<&str> = waiting.into_iter().flatten().collect();
+                    let _ = request.send(match waiting.as_slice() {
+                        [] => Ok("the bot has taken it up".to_owned()),
+                        waiting => Err(format!("the bot has taken it up, but for a part: {}", waiting.join("; "))),
+                    });
+                    service
+                }
+                // A device or relay that does not exist is only found by the start.
+                (Err(error), Some(Reload { former, request, .. })) => {
+                    tracing::error!(%error, "the new configuration does not work, so the old one stays");
+                    let _ = request.send(Err(format!("{error:#}; the old configuration stays")));
+                    config = former;
+                    continue;
+                }
+                (Err(error), None) => return Err(error),
+            };
+            monitors.set(Some(service.monitor()));
+            let end = self.run_service(&service).await;
+            monitors.set(None);
+            if !matches!(end, Ok(Some(_))) {
+                self.manager.tell(BotState::Stopping);
+            }
+            service.stop().await;
+            let Some((mut new, request)) = end? else { return Ok(()) };
+            let is_web_changed = new.web != config.web;
+            if is_web_changed {
+                tracing::warn!("{WEB_WAITS}");
+                new.web = config.web.clone();
+            }
+            reload = Some(Reload { former: std::mem::replace(&mut config, new), is_web_changed, request });
+        }
+    }
+
+    /// Serves the page, the metrics and the operator's socket, for as long as the bot runs.
+    fn open_sockets(&mut self, config: &Config, monitors: &Monitors) -> std::io::Result<()> {
         if let Some(listener) = self.sockets.page.take() {
-            self.serve_page(listener, &config, &monitors)?;
+            let page = Arc::new(WebServer::new(listener, &config.web, &config.relays, self.vault.public_key())?);
+            announce(page.link());
+            tracing::info!(sha256 = PAGE_SHA256, "serving the page for people without an account");
+            monitors.keep("page", &self.shutdown, move |stop| {
+                let page = Arc::clone(&page);
+                async move { page.run(stop).await }
+            });
         }
         if let Some(metrics) = self.sockets.metrics.take() {
             tracing::info!(address = ?metrics.address(), "serving metrics and health");
             metrics.start(monitors.clone(), self.shutdown.clone())?;
         }
-        let (mut former, mut is_web_changed): (Option<Config>, bool) = (None, false);
-        loop {
-            let unchanged = tokio::task::block_in_place(|| self.vault.follow(&config));
-            let (vault, devices) = (self.vault.vault.clone(), Arc::clone(&self.devices));
-            let started = tokio::select! {
-                started = Service::start_with(config.clone(), &self.data, vault, Clock::System, devices) => started,
-                () = self.shutdown.stopped() => return Ok(()),
-                never = self.manager.watch_start() => match never {},
-            };
-            let mut service = match (started, former.take()) {
-                (Ok(service), _) => service,
-                // A device or relay that does not exist is only found by the start.
-                (Err(error), Some(old)) => {
-                    tracing::error!(%error, "the new configuration does not work, so the old one stays");
-                    self.reload.finish(Err(format!("{error:#}; the old configuration stays")));
-                    config = old;
-                    continue;
-                }
-                (Err(error), None) => return Err(error),
-            };
-            let waiting = [is_web_changed.then_some(WEB_WAITS), unchanged];
-            let waiting: Vec<&str> = waiting.into_iter().flatten().collect();
-            self.reload.finish(match waiting.as_slice() {
-                [] => Ok("the bot has taken it up".to_owned()),
-                waiting => Err(format!("the bot has taken it up, but for a part: {}", waiting.join("; "))),
-            });
-            monitors.set(Some(service.monitor()));
-            let end = self.run_service(&mut service, &monitors).await;
-            monitors.set(None);
-            if !matches!(end, Ok(RunEnd::Reloaded(_))) {
-                self.manager.stopping();
+        match &self.sockets.control {
+            Ok(control) => {
+                let recent = self.recent_log.clone();
+                let recent_log = Box::new(move || recent.lines());
+                let controls = ProcessControls { reload: self.reloads.0.clone(), recent_log };
+                monitors.serve_control_socket(control.clone(), controls, &self.shutdown);
             }
-            service.stop().await;
-            match end? {
-                RunEnd::Stopped => return Ok(()),
-                RunEnd::Reloaded(mut new) => {
-                    is_web_changed = new.web != config.web;
-                    if is_web_changed {
-                        tracing::warn!("{WEB_WAITS}");
-                        new.web = config.web.clone();
-                    }
-                    former = Some(std::mem::replace(&mut config, *new));
-                }
+            Err(error) => {
+                tracing::warn!(%error, "the local socket cannot be opened, so `npubbot status` and its like do not work");
             }
         }
-    }
-
-    fn serve_page(&self, listener: TcpListener, config: &Config, monitors: &Monitors) -> std::io::Result<()> {
-        let bot = self.vault.vault.public_key();
-        let page = Arc::new(WebServer::new(listener, &config.web, &config.relays, bot)?);
-        announce(page.link());
-        tracing::info!(sha256 = PAGE_SHA256, "serving the page for people without an account");
-        let (roster, stop) = (monitors.roster().clone(), self.shutdown.clone());
-        let page = task(&self.shutdown, move |stop| {
-            let page = Arc::clone(&page);
-            async move { page.run(stop).await }
-        });
-        tokio::spawn(async move { roster.keep_task("page", page, stop).await });
         Ok(())
     }
 
-    /// Lets a started service run until something ends it.
+    /// Replaces the vault by one with the settings of this configuration, if they differ. Nobody is
+    /// asked for a passphrase a second time: a vault opened by hand stays as it is.
+    /// Returns what the operator has to do if it stays for another reason.
+    fn follow(&mut self, config: &Config) -> Option<&'static str> {
+        let settings = public_settings(config);
+        if self.vault.settings() == Some(&settings) {
+            return None;
+        }
+        match (self.start_vault)(settings) {
+            Ok(vault) if vault.public_key() == self.vault.public_key() => {
+                self.vault = vault;
+                return None;
+            }
+            Ok(_) => tracing::error!("the identity file holds another identity now; {UNCHANGED}"),
+            Err(error) => tracing::error!(%error, "the vault cannot be started again; {UNCHANGED}"),
+        }
+        Some(UNCHANGED)
+    }
+
+    /// Lets a started service run until a signal ends it, or there is a new configuration, which is
+    /// returned with its request.
     ///
     /// Errors: the ledger is damaged.
-    async fn run_service(&mut self, service: &mut Service, monitors: &Monitors) -> Result<RunEnd, LedgerError> {
+    async fn run_service(&mut self, service: &Service) -> Result<Option<(Config, ReloadRequest)>, LedgerError> {
         for device in service.scheduler().devices() {
             match &device.health {
                 Health::Working => tracing::info!(device = %device.id, name = device.name, kernel = device.kernel,
@@ -260,19 +264,24 @@ impl Bot {
                 Health::Out(reason) => tracing::warn!(device = %device.id, reason, "a device is not in use"),
             }
         }
-        match &self.sockets.control {
-            Ok(control) => service.serve_control_socket(control.clone(), self.reload.controls()),
-            Err(error) => {
-                tracing::warn!(%error, "the local socket cannot be opened, so `npubbot status` and its like do not work");
-            }
-        }
         tracing::info!("serving; Ctrl-C stops");
-        self.manager.ready();
-        tokio::select! {
-            () = self.shutdown.stopped() => Ok(RunEnd::Stopped),
-            damage = wait_for_damage(service) => Err(damage),
-            config = self.reload.next_config() => Ok(RunEnd::Reloaded(config)),
-            never = self.manager.watch(monitors) => match never {},
+        self.manager.tell(BotState::Ready);
+        loop {
+            let request = tokio::select! {
+                () = self.shutdown.stopped() => return Ok(None),
+                damage = wait_for_damage(service) => return Err(damage),
+                Some(request) = self.reloads.1.recv() => request,
+            };
+            match tokio::task::block_in_place(|| (self.read)()) {
+                Ok(config) => {
+                    tracing::info!("the configuration is read again");
+                    return Ok(Some((config, request)));
+                }
+                Err(error) => {
+                    tracing::warn!(error, "the configuration is wrong, so the old one stays");
+                    let _ = request.send(Err(format!("{error}; the old configuration stays")));
+                }
+            }
         }
     }
 }
@@ -287,74 +296,7 @@ async fn wait_for_damage(service: &Service) -> LedgerError {
     }
 }
 
-/// Takes a new configuration on request, and hands it to the loop of the bot.
-struct Reload {
-    read: Box<dyn Fn(&Reload) + Send + Sync>,
-    flags: SearchFlags,
-    log: RunningLog,
-    /// A checked configuration that the bot has not taken yet.
-    next: Mutex<Option<Box<Config>>>,
-    changed: Notify,
-    /// What has come of the last reload; `None` until that is known.
-    outcome: Mutex<Option<Outcome>>,
-}
-
-impl Reload {
-    /// `read` has a new configuration given to [`Reload::take`]. `flags` replace values of each one.
-    fn new(read: Box<dyn Fn(&Reload) + Send + Sync>, flags: SearchFlags, log: RunningLog) -> Reload {
-        Reload { read, flags, log, next: Mutex::default(), changed: Notify::new(), outcome: Mutex::default() }
-    }
-
-    /// Waits for a checked configuration.
-    async fn next_config(&self) -> Box<Config> {
-        loop {
-            if let Some(config) = self.next.lock().unwrap_or_else(PoisonError::into_inner).take() {
-                return config;
-            }
-            self.changed.notified().await;
-        }
-    }
-
-    /// The operator's changes to this process.
-    fn controls(self: &Arc<Reload>) -> ProcessControls {
-        let [read, outcome, recent] = [(); 3].map(|()| Arc::clone(self));
-        ProcessControls {
-            reload: Box::new(move || {
-                *read.lock_outcome() = None;
-                (read.read)(&read);
-            }),
-            reloaded: Box::new(move || outcome.lock_outcome().clone()),
-            recent_log: Box::new(move || recent.log.recent.lines()),
-        }
-    }
-
-    fn lock_outcome(&self) -> MutexGuard<'_, Option<Outcome>> {
-        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Records what has come of a reload, unless that is known.
-    fn finish(&self, outcome: Outcome) {
-        self.lock_outcome().get_or_insert(outcome);
-    }
-
-    /// Takes a configuration that was read, or why it cannot be used.
-    fn take(&self, read: Result<Config, String>) {
-        match read {
-            Ok(config) => {
-                tracing::info!("the configuration is read again");
-                *self.next.lock().unwrap_or_else(PoisonError::into_inner) =
-                    Some(Box::new(self.flags.in_config(config)));
-                self.changed.notify_one();
-            }
-            Err(error) => {
-                tracing::warn!(error, "the configuration is wrong, so the old one stays");
-                self.finish(Err(format!("{error}; the old configuration stays")));
-            }
-        }
-    }
-}
-
-/// Reads the configuration again. Errors: the reason, for the operator.
+/// Reads the configuration. Errors: the reason, for the operator.
 fn read_again(file: &Path) -> Result<(String, Config), String> {
     Config::read(file).map_err(|error| error.to_string())
 }
@@ -385,19 +327,10 @@ pub(super) fn listen_for_stop() -> anyhow::Result<Shutdown> {
     Ok(shutdown)
 }
 
-/// Ends the process. Exit handlers of libraries may hang, and a second call of `exit` would wait
-/// for the first one, so a thread kills the process after [`EXIT_TIMEOUT`].
+/// Ends the process without exit handlers of libraries, which may hang.
 fn end_process(code: i32) -> ! {
-    log_writer::flush(EXIT_TIMEOUT);
-    let last = std::thread::Builder::new().name("last".to_owned());
-    let killer = last.spawn(move || {
-        std::thread::sleep(EXIT_TIMEOUT);
-        process::end_now(code);
-    });
-    if killer.is_err() {
-        process::end_now(code);
-    }
-    std::process::exit(code)
+    log_writer::flush(LOG_FLUSH_TIMEOUT);
+    process::end_now(code)
 }
 
 /// Builds the multi-threaded runtime.

@@ -2,7 +2,7 @@
 //! asks of the supervisor.
 
 use super::supervisor::{Ask, NetworkInit, Tell};
-use super::{Bot, ConfiguredVault, NOT_CLEAN, Reload, Sockets, end_process, public_settings, runtime};
+use super::{Bot, MAX_RELOADS, NOT_CLEAN, ReloadRequest, Sockets, end_process, public_settings, runtime};
 use crate::cli::PART_OF_SERVE;
 use crate::config::{Config, Walls};
 use crate::control::ControlServer;
@@ -16,7 +16,8 @@ use crate::web::WebServer;
 use anyhow::Context;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use tokio::sync::oneshot;
 
 /// Serves as the network process until the supervisor asks for a stop. The supervisor tells it
 /// everything.
@@ -40,28 +41,41 @@ pub(in crate::cli) fn serve_network() -> anyhow::Result<()> {
     let (tell, told) = mpsc::channel();
     let link = Arc::new(Link { channel, answers: Mutex::new(told) });
     let (stopper, shutdown) = shutdown::pair();
-    let ask = Arc::clone(&link);
-    // What was read comes to `take`.
-    let read = move |_: &Reload| drop(ask.channel.send(&Ask::Reload));
-    let reload = Arc::new(Reload::new(Box::new(read), init.search, log));
-    let (listening, taking) = (Arc::clone(&link), Arc::clone(&reload));
-    let file = init.config_file.to_string_lossy().into_owned();
-    let take = move |read: Result<String, String>| {
-        taking.take(read.and_then(|text| Config::parse(&text, &file).map_err(|error| error.to_string())));
-    };
-    std::thread::Builder::new().name("supervisor".to_owned()).spawn(move || listening.listen(&tell, &stopper, take))?;
+    let (reload, reloads) = tokio::sync::mpsc::channel(MAX_RELOADS);
+    let (listening, asked) = (Arc::clone(&link), reload.clone());
+    std::thread::Builder::new()
+        .name("supervisor".to_owned())
+        .spawn(move || listening.listen(&tell, &stopper, &asked))?;
 
-    let vault = Vault::started_by(Arc::clone(&link) as Arc<dyn Spawner>, Some(public_settings(&config)))?;
+    let spawner = Arc::clone(&link) as Arc<dyn Spawner>;
+    let start = {
+        let spawner = Arc::clone(&spawner);
+        move |settings| Vault::started_by(Arc::clone(&spawner), Some(settings))
+    };
+    let vault = start(public_settings(&config))?;
     walls::check("vault", vault.missing_walls(), are_required)?;
     #[cfg(any(test, feature = "test-util"))]
     tree::attack_if_asked(&data, vault.process_id());
     link.channel.send(&Ask::Opened)?;
-    let spawner = Arc::clone(&link);
-    let start = move |settings| Vault::started_by(Arc::clone(&spawner) as Arc<dyn Spawner>, Some(settings));
-    let vault = ConfiguredVault { vault, start: Box::new(start) };
-    let devices = Arc::clone(&link) as Arc<dyn Spawner>;
-    let manager = ServiceManager::told_by(init.watchdog, move |state| link.channel.send(&Ask::State(state)));
-    Bot { data, vault, devices, shutdown, reload, manager, sockets }.run(config, runtime()?)
+    let (supervisor, flags, file) = (Arc::clone(&link), init.search, init.config_file);
+    let read = move || {
+        let text = supervisor.configuration()?;
+        let config = Config::parse(&text, &file.to_string_lossy()).map_err(|error| error.to_string())?;
+        Ok(flags.in_config(config))
+    };
+    let bot = Bot {
+        data,
+        vault,
+        start_vault: Box::new(start),
+        devices: spawner,
+        shutdown,
+        read: Box::new(read),
+        reloads: (reload, reloads),
+        recent_log: log.recent,
+        manager: ServiceManager::new(init.watchdog, move |state| link.channel.send(&Ask::State(state))),
+        sockets,
+    };
+    bot.run(config, runtime()?)
 }
 
 /// Becomes the network process and reads the first item.
@@ -78,6 +92,7 @@ fn begin() -> io::Result<(Channel, NetworkInit)> {
 enum Answer {
     Started(io::Result<Spawned>),
     Ended(ProcessEnd),
+    Configuration(Result<String, String>),
 }
 
 /// The channel to the supervisor.
@@ -87,24 +102,22 @@ struct Link {
     answers: Mutex<mpsc::Receiver<Answer>>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Link {
     /// Reads what the supervisor says, until this process ends.
     fn listen(
         self: &Arc<Link>,
         answers: &mpsc::Sender<Answer>,
         stopper: &Stopper,
-        take: impl Fn(Result<String, String>),
+        reloads: &tokio::sync::mpsc::Sender<ReloadRequest>,
     ) {
         while let Ok(Some(item)) = self.channel.receive() {
             let answer = match item {
                 Tell::Started(started) => Answer::Started(self.started(started)),
                 Tell::Ended(end) => Answer::Ended(end),
-                Tell::Configuration(read) => {
-                    take(read);
+                Tell::Configuration(read) => Answer::Configuration(read),
+                Tell::Reload => {
+                    // Nobody waits for the outcome, which is in the log.
+                    let _ = reloads.try_send(oneshot::channel().0);
                     continue;
                 }
                 Tell::Stop => {
@@ -121,6 +134,22 @@ impl Link {
         end_process(NOT_CLEAN);
     }
 
+    /// Asks the supervisor, and waits for its answer.
+    fn ask(&self, ask: &Ask) -> io::Result<Answer> {
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        self.channel.send(ask)?;
+        answers.recv().map_err(|_| io::Error::other("the supervisor does not answer"))
+    }
+
+    /// The text of the configuration as the file has it now.
+    fn configuration(&self) -> Result<String, String> {
+        match self.ask(&Ask::Configuration) {
+            Ok(Answer::Configuration(read)) => read,
+            Ok(_) => Err("the supervisor answers something else".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
     fn started(self: &Arc<Link>, started: Result<u32, String>) -> io::Result<Spawned> {
         let id = started.map_err(io::Error::other)?;
         self.channel.receive_process(Box::new(ChildOfSupervisor { id, link: Arc::clone(self) }))
@@ -129,11 +158,9 @@ impl Link {
 
 impl Spawner for Link {
     fn start(&self, request: &ProcessRequest) -> io::Result<Spawned> {
-        let answers = lock(&self.answers);
-        self.channel.send(&Ask::Start(request.clone()))?;
-        match answers.recv() {
-            Ok(Answer::Started(spawned)) => spawned,
-            Ok(Answer::Ended(_)) | Err(_) => Err(io::ErrorKind::InvalidData.into()),
+        match self.ask(&Ask::Start(request.clone()))? {
+            Answer::Started(spawned) => spawned,
+            _ => Err(io::ErrorKind::InvalidData.into()),
         }
     }
 
@@ -154,10 +181,8 @@ impl Process for ChildOfSupervisor {
     }
 
     fn end(&mut self) -> ProcessEnd {
-        let answers = lock(&self.link.answers);
-        let answer = self.link.channel.send(&Ask::End(self.id)).ok().and_then(|()| answers.recv().ok());
-        match answer {
-            Some(Answer::Ended(end)) => end,
+        match self.link.ask(&Ask::End(self.id)) {
+            Ok(Answer::Ended(end)) => end,
             _ => ProcessEnd::unknown("the supervisor does not answer".to_owned()),
         }
     }

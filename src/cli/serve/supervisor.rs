@@ -1,9 +1,8 @@
 //! The supervisor: reads flags and configuration, and starts the other processes.
 
-use super::super::log::LogFlags;
+use super::super::log::{LogFlags, RunningLog};
 use super::super::search_flags::SearchFlags;
-use super::{INTERRUPTED, LATE_STOP, NOT_CLEAN, RunningLog, STOP_TIMEOUT, Serve, public_settings, read_again};
-use crate::cli::exit::LOG_FLUSH_TIMEOUT;
+use super::{INTERRUPTED, LATE_STOP, LOG_FLUSH_TIMEOUT, NOT_CLEAN, STOP_TIMEOUT, Serve, public_settings, read_again};
 use crate::config::Config;
 use crate::control;
 use crate::ledger;
@@ -40,7 +39,7 @@ pub(super) enum Ask {
     /// End a process that was started. Answered by [`Tell::Ended`].
     End(u32),
     /// Read the configuration again. Answered by [`Tell::Configuration`].
-    Reload,
+    Configuration,
     /// The vault is open: a stop is a clean one from now on.
     Opened,
     /// Tell the service manager.
@@ -58,6 +57,8 @@ pub(super) enum Tell {
     Ended(ProcessEnd),
     /// The text of the configuration, which is right; or what is wrong with it.
     Configuration(Result<String, String>),
+    /// Take up the configuration, as SIGHUP asks.
+    Reload,
     /// Stop cleanly.
     Stop,
 }
@@ -188,7 +189,7 @@ impl Supervisor {
                     // There is nothing to shut down yet.
                     None => return self.end(0),
                 },
-                Some(()) = hangup => self.reload(),
+                Some(()) = hangup => self.tell(&Tell::Reload),
                 () = async { tokio::time::sleep_until(deadline.unwrap_or_else(tokio::time::Instant::now)).await },
                     if deadline.is_some() => {
                         tracing::warn!("{LATE_STOP}");
@@ -213,7 +214,7 @@ impl Supervisor {
                 };
                 self.tell(&Tell::Ended(end));
             }
-            Ask::Reload => self.reload(),
+            Ask::Configuration => self.read_configuration(),
             Ask::Opened => self.is_opened = true,
             Ask::State(state) => {
                 if let Err(error) = manager::tell(state) {
@@ -246,7 +247,7 @@ impl Supervisor {
 
     /// Reads the configuration again. Later vaults have its settings, unless a person types the
     /// passphrase.
-    fn reload(&mut self) {
+    fn read_configuration(&mut self) {
         let read = read_again(&self.config_file).and_then(|(text, config)| {
             self.follow(public_settings(&self.search.in_config(config))).map_err(|error| error.to_string())?;
             Ok(text)

@@ -27,9 +27,10 @@ pub fn no_core_dumps() -> io::Result<()> {
 }
 
 /// Ends this process at once, without the exit handlers of libraries.
-pub fn end_now(code: i32) {
+pub fn end_now(code: i32) -> ! {
     // SAFETY: it ends this process.
     unsafe { TerminateProcess(GetCurrentProcess(), code.cast_unsigned()) };
+    std::process::abort()
 }
 
 /// `None`: Windows has no way to tell a server of another console to read its configuration again.

@@ -8,14 +8,17 @@ pub use server::MetricsServer;
 
 use super::context::Handles;
 use super::doctor::FULL_DISK_BYTES;
+use super::operator::ProcessControls;
+use crate::control::{ControlServer, OperatorCommand};
 use crate::nostr::RelayFigures;
-use crate::os::manager::{self, BotState};
-use crate::roster::Roster;
+use crate::os::manager::BotState;
+use crate::roster::{Roster, task};
 use crate::scheduler::Health;
+use crate::shutdown::Shutdown;
 use std::convert::Infallible;
 use std::future::pending;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::{Mutex, watch};
 use tokio::time::timeout;
@@ -29,8 +32,8 @@ const HEALTH_TIMEOUT: Duration = Duration::from_secs(5);
 /// A running service. Cheap to clone.
 #[derive(Clone)]
 pub struct Monitor {
-    bot: Handles,
-    since: SystemTime,
+    pub(super) bot: Handles,
+    pub(super) since: SystemTime,
     /// Locked during a query of the ledger, so that only one can hang.
     asking: Arc<Mutex<()>>,
 }
@@ -106,42 +109,81 @@ fn missing_part(is_connected: bool, works: bool, free: Option<u64>) -> Option<&'
     }
 }
 
-/// The running service, if there is one, and what runs beside it: the servers for monitoring and of
-/// the page. A change of the configuration replaces the service. Cheap to clone; clones share all.
-#[derive(Clone, Default)]
+/// The running service, and what runs beside it: the servers for monitoring, of the page and of the
+/// operator's socket. A change of the configuration replaces the service. Cheap to clone; clones
+/// share all.
+#[derive(Clone)]
 pub struct Monitors {
-    running: Arc<RwLock<Option<Monitor>>>,
+    /// While a service starts or stops: since when.
+    running: Arc<watch::Sender<Result<Monitor, Instant>>>,
     roster: Roster,
+}
+
+impl Default for Monitors {
+    fn default() -> Monitors {
+        Monitors { running: Arc::new(watch::channel(Err(Instant::now())).0), roster: Roster::default() }
+    }
 }
 
 impl Monitors {
     /// Sets the running service; `None` while one starts or stops.
     pub fn set(&self, monitor: Option<Monitor>) {
-        *self.running.write().unwrap_or_else(PoisonError::into_inner) = monitor;
+        drop(self.running.send_replace(monitor.ok_or_else(Instant::now)));
     }
 
     /// The running service.
     ///
     /// Errors: one starts or stops.
     fn running(&self) -> Result<Monitor, String> {
-        let running = self.running.read().unwrap_or_else(PoisonError::into_inner).clone();
-        running.ok_or_else(|| "the bot starts".to_owned())
+        self.running.borrow().clone().map_err(|_| "the bot starts".to_owned())
     }
 
     /// The tasks and threads beside the service.
-    pub(crate) fn roster(&self) -> &Roster {
+    fn roster(&self) -> &Roster {
         &self.roster
     }
 
-    /// Whether the bot works. A bot that is still starting counts as healthy, because the service
-    /// manager limits the time of a start.
+    /// Starts a task beside the service, until the shutdown.
+    pub fn keep<F>(&self, name: &'static str, stop: &Shutdown, run: impl FnMut(Shutdown) -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (roster, task, stop) = (self.roster.clone(), task(stop, run), stop.clone());
+        tokio::spawn(async move { roster.keep_task(name, task, stop).await });
+    }
+
+    /// Serves the operator's requests at the local socket. While a service starts, they wait.
+    pub fn serve_control_socket(&self, server: ControlServer, controls: ProcessControls, stop: &Shutdown) {
+        let (running, controls) = (Arc::clone(&self.running), Arc::new(controls));
+        let carry_out = move |command| {
+            let (mut running, controls) = (running.subscribe(), Arc::clone(&controls));
+            async move {
+                if command == OperatorCommand::Reload {
+                    return controls.take_up_configuration().await;
+                }
+                let started = running.wait_for(Result::is_ok).await.ok().and_then(|running| running.clone().ok());
+                match started {
+                    Some(monitor) => monitor.carry_out(command, &controls).await,
+                    None => Vec::new(),
+                }
+            }
+        };
+        self.keep("local socket", stop, move |stop| {
+            let (server, carry_out) = (server.clone(), carry_out.clone());
+            async move { server.run(carry_out, stop).await }
+        });
+    }
+
+    /// Whether the bot works. A bot that is still starting counts as healthy for ten minutes.
     ///
     /// Errors: the part that is gone or does not answer within `patience`.
     async fn health(&self, patience: Duration) -> Result<(), String> {
         check_none_gone(self.roster.gone())?;
-        match self.running() {
+        let running = self.running.borrow().clone();
+        match running {
             Ok(monitor) => monitor.check(patience).await,
-            Err(_) => Ok(()),
+            Err(since) if since.elapsed() < MAX_START_TIME => Ok(()),
+            Err(_) => Err("the start takes too long".to_owned()),
         }
     }
 }
@@ -191,7 +233,7 @@ impl Pulse {
 /// Number of signs of life in each period of the watchdog. The bot may take the time between two
 /// signs to answer a check.
 const SIGNS_PER_PERIOD: u32 = 3;
-/// The longest time for which a start gives signs of life. It is long because NVRTC may compile all
+/// The longest time for which a start counts as healthy. It is long because NVRTC may compile all
 /// kernels.
 const MAX_START_TIME: Duration = Duration::from_secs(600);
 
@@ -204,27 +246,12 @@ pub struct ServiceManager {
 }
 
 impl ServiceManager {
-    /// Reads the settings from the environment (`NOTIFY_SOCKET`, `WATCHDOG_USEC`).
-    pub fn from_environment() -> ServiceManager {
-        ServiceManager::told_by(manager::watchdog(), manager::tell)
-    }
-
     /// A service manager that wants a sign of life in each `period`, and is told by `tell`.
-    pub fn told_by(
+    pub fn new(
         period: Option<Duration>,
         tell: impl Fn(BotState) -> std::io::Result<()> + Send + Sync + 'static,
     ) -> ServiceManager {
         ServiceManager { every: period.map(|period| period / SIGNS_PER_PERIOD), tell: Arc::new(tell) }
-    }
-
-    /// Says that the bot serves.
-    pub fn ready(&self) {
-        self.send(BotState::Ready);
-    }
-
-    /// Says that the bot stops.
-    pub fn stopping(&self) {
-        self.send(BotState::Stopping);
     }
 
     /// Gives signs of life while the bot lives. Run it in the main loop, so that a loop that hangs
@@ -233,25 +260,15 @@ impl ServiceManager {
         let Some(every) = self.every else { return pending().await };
         loop {
             match monitors.health(every).await {
-                Ok(()) => self.send(BotState::Alive),
+                Ok(()) => self.tell(BotState::Alive),
                 Err(reason) => tracing::error!(reason, "the bot hangs; the service manager gets no sign of life"),
             }
             tokio::time::sleep(every).await;
         }
     }
 
-    /// Gives signs of life during a start, for ten minutes at most.
-    pub async fn watch_start(&self) -> Infallible {
-        let Some(every) = self.every else { return pending().await };
-        let begun = tokio::time::Instant::now();
-        while begun.elapsed() < MAX_START_TIME {
-            self.send(BotState::Alive);
-            tokio::time::sleep(every).await;
-        }
-        pending().await
-    }
-
-    fn send(&self, state: BotState) {
+    /// Tells a state.
+    pub fn tell(&self, state: BotState) {
         if let Err(error) = (self.tell)(state) {
             tracing::debug!(%error, "the service manager cannot be told");
         }

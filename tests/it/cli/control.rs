@@ -264,7 +264,7 @@ async fn a_request_whose_sender_has_left_is_not_carried_out() {
     crate::support::vault::stop(network).await;
     drop(request(b"{\"do\":\"pause\"}\n"));
     // An operator who sends no more but still reads has not left.
-    let waiting = request(b"{\"do\":\"show\",\"job\":99}\n");
+    let waiting = request(b"{\"do\":\"jobs\",\"command\":{\"show\":{\"job\":99}},\"all\":false}\n");
     waiting.shutdown(std::net::Shutdown::Write).unwrap();
     kill_process(Pid::from_raw(network as i32).unwrap(), Signal::CONT).unwrap();
     let mut answer = String::new();
@@ -347,7 +347,6 @@ async fn top_shows_jobs_pauses_follows_the_terminals_size_and_restores_it() {
     let piped = home.operate(&["top"]);
     assert!(piped.status.code() == Some(2) && stderr(&piped).contains("needs a terminal"), "{}", stderr(&piped));
     let (mut terminal, mut top) = top(&home);
-    // The texts have no blanks, because a blank over a blank is not written.
     for text in ["\x1b[?1049h", "searching", "Devices", LONG, "quit"] {
         terminal.draws(text).await;
     }
@@ -357,7 +356,7 @@ async fn top_shows_jobs_pauses_follows_the_terminals_size_and_restores_it() {
     terminal.draws(LONG).await;
     terminal.types("\x1b[B");
     terminal.resize(60, 20);
-    terminal.draws("small:").await;
+    terminal.draws("quit").await;
     // A key at the moment of a resize counts, also while the one before is drawn.
     (61..79).for_each(|columns| terminal.resize(columns, 20));
     terminal.types("q");

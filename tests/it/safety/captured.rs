@@ -23,7 +23,7 @@ use npubbot::key::{Npub, Offset, Rotation, StartPoint, Tweak, VerifiedHit};
 use npubbot::ledger::{Job, Ledger};
 use npubbot::message::OutgoingMessage;
 use npubbot::pattern::Pattern;
-use npubbot::service::{ProcessControls, Service, public_settings};
+use npubbot::service::{Monitors, ProcessControls, Service, public_settings};
 use npubbot::vault::{IdentityFile, PassphraseSource, PublicSettings, StartId, Vault};
 use secp256k1::SecretKey;
 use std::io::{BufRead, BufReader, Lines, Write};
@@ -82,10 +82,11 @@ async fn serve_captured() {
     let config = Config::load(&home.join("relays.toml")).unwrap();
     let settings = public_settings(&config);
     let vault = Vault::start(identity, Some(settings.clone())).unwrap();
-    let mut service = Service::start(config, &data, vault.clone(), Clock::System).await.unwrap();
-    let controls =
-        ProcessControls { reloaded: Box::new(|| None), reload: Box::new(|| {}), recent_log: Box::new(Vec::new) };
-    service.serve_control_socket(ControlServer::open(&data).unwrap(), controls);
+    let service = Service::start(config, &data, vault.clone(), Clock::System).await.unwrap();
+    let controls = ProcessControls { reload: tokio::sync::mpsc::channel(1).0, recent_log: Box::new(Vec::new) };
+    let (monitors, (_stopper, shutdown)) = (Monitors::default(), npubbot::shutdown::pair());
+    monitors.set(Some(service.monitor()));
+    monitors.serve_control_socket(ControlServer::open(&data).unwrap(), controls, &shutdown);
     let ledger = service.ledger().clone();
     let attack = move || match Attacker::new(vault, &ledger, settings).and_then(|attacker| attacker.run()) {
         Ok(()) => println!("done"),
