@@ -1,18 +1,20 @@
-//! The outbox task: starts an attempt for each due message, and records how they ended (T3),
-//! several in one transaction, because each waits for the disk and acceptances (T1) wait behind it.
+//! The outbox task: starts an attempt for each due message, and records how they ended (T3).
 //!
-//! The attempts in progress. Their number is bounded. Some places are reserved for results and for
+//! The number of messages in progress is bounded. Some places are reserved for results and for
 //! askers with a job, and some for all other messages.
 
 use super::Outbox;
 use crate::fault;
-use crate::ledger::{Attempt, DueMessage, Ledger, LedgerError, MessageId, NextAttempt};
+use crate::ledger::{Attempt, DueMessage, Ledger, MessageId, NextAttempt};
 use crate::shutdown::Shutdown;
+use futures_util::FutureExt;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
-use tokio::task::{Id, JoinHandle, JoinSet};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
 
 /// The longest pause between two reads of the ledger. It is short, because setting the clock can
 /// make messages due earlier.
@@ -28,9 +30,13 @@ const LEAVE_IDLE: Duration = Duration::from_secs(10);
 impl Outbox {
     /// Sends due messages until the shutdown; `wake` announces new ones.
     pub async fn run(self, wake: Arc<Notify>, mut shutdown: Shutdown) {
-        let mut recorder = AttemptRecorder::new(self.ledger.clone());
         let outbox = Arc::new(self);
-        let mut under_way = UnderWay::new(Arc::clone(&outbox));
+        let (ended, to_record) = mpsc::channel();
+        let (done, mut recorded) = unbounded_channel();
+        let ledger = outbox.ledger.clone();
+        let recorder = tokio::task::spawn_blocking(move || record(&ledger, &to_record, &done));
+        let mut messages = MessagesInProgress::default();
+        let mut attempts: JoinSet<Attempt> = JoinSet::new();
         // The time of the next read. A read costs as much as sending a few messages.
         let mut read_at = Instant::now();
         let mut earliest = read_at;
@@ -39,9 +45,11 @@ impl Outbox {
             fault::before("round");
             let now = Instant::now();
             if now >= read_at {
-                under_way.start(due(&under_way), now);
+                for (message, cancel) in messages.start(outbox.due(&messages), now) {
+                    attempts.spawn(Arc::clone(&outbox).attempt_or_later(message, cancel));
+                }
                 read_at = now + outbox.until_next_due();
-                earliest = now + if under_way.is_busy() { READ_PAUSE_WHEN_BUSY } else { Duration::ZERO };
+                earliest = now + if messages.0.len() < BUSY_FROM { Duration::ZERO } else { READ_PAUSE_WHEN_BUSY };
             }
             if now >= leave_at {
                 outbox.relays.leave_idle_external();
@@ -49,20 +57,44 @@ impl Outbox {
             }
             fault::after("round");
             tokio::select! {
-                () = shutdown.stopped() => return recorder.finish().await,
+                () = shutdown.stopped() => break,
                 () = wake.notified() => read_at = earliest,
-                Some(attempt) = under_way.next_ended() => recorder.add(attempt),
-                recorded = recorder.next() => {
-                    if under_way.is_full() {
+                Some(Ok(attempt)) = attempts.join_next() => {
+                    messages.0.entry(attempt.message).and_modify(|message| message.has_ended = true);
+                    // An error means that the recorder has ended, which it does after this task.
+                    let _ = ended.send(attempt);
+                }
+                Some(recorded) = recorded.recv() => {
+                    if messages.is_full() {
                         read_at = earliest;
                     } else if recorded.iter().any(|attempt| attempt.next != NextAttempt::Finished) {
                         read_at = read_at.min(Instant::now() + outbox.until_next_due());
                     }
-                    recorded.iter().for_each(|attempt| under_way.recorded(attempt.message));
+                    recorded.iter().for_each(|attempt| _ = messages.0.remove(&attempt.message));
                 }
                 () = tokio::time::sleep_until(read_at.into()) => {}
             }
         }
+        // The attempts that have ended are recorded.
+        drop(ended);
+        let _ = recorder.await;
+    }
+
+    /// [`Outbox::attempt`]. After a panic the message counts as one that no relay accepted.
+    async fn attempt_or_later(self: Arc<Self>, message: Arc<DueMessage>, cancel: Arc<Notify>) -> Attempt {
+        AssertUnwindSafe(self.attempt(&message, &cancel)).catch_unwind().await.unwrap_or_else(|_| {
+            tracing::error!(message = message.id.0, "sending a message panicked; it is tried again");
+            Attempt { message: message.id, reached: Vec::new(), next: self.next(&message, 0, 0) }
+        })
+    }
+
+    /// The due messages that are not in progress.
+    fn due(&self, messages: &MessagesInProgress) -> Vec<DueMessage> {
+        let due = self.ledger.due_messages_except(READ_PER_CLASS, |message| messages.0.contains_key(&message));
+        due.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the outbox cannot be read yet");
+            Vec::new()
+        })
     }
 
     fn until_next_due(&self) -> Duration {
@@ -74,73 +106,27 @@ impl Outbox {
     }
 }
 
-fn due(under_way: &UnderWay) -> Vec<DueMessage> {
-    under_way.due().unwrap_or_else(|error| {
-        tracing::warn!(%error, "the outbox cannot be read yet");
-        Vec::new()
-    })
-}
-
 /// Time that an ended attempt waits for others to join its transaction.
 const GATHER_TIME: Duration = Duration::from_millis(10);
 /// Pause after a transaction failed.
 const RECORD_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// Ended attempts that are not recorded yet.
-pub(super) struct AttemptRecorder {
-    ledger: Ledger,
-    ended: Vec<Attempt>,
-    /// The time at which `ended` is recorded.
-    due: Instant,
-    recording: Option<(Vec<Attempt>, JoinHandle<()>)>,
-}
-
-impl AttemptRecorder {
-    /// A recorder that writes to `ledger`.
-    pub fn new(ledger: Ledger) -> AttemptRecorder {
-        AttemptRecorder { ledger, ended: Vec::new(), due: Instant::now(), recording: None }
-    }
-
-    /// Adds an ended attempt.
-    pub fn add(&mut self, attempt: Attempt) {
-        if self.ended.is_empty() {
-            self.due = Instant::now() + GATHER_TIME;
-        }
-        self.ended.push(attempt);
-    }
-
-    /// Records the ended attempts and returns them. Never returns while there are none. Cancel-safe.
-    pub async fn next(&mut self) -> Vec<Attempt> {
-        if self.recording.is_none() {
-            if self.ended.is_empty() {
-                return std::future::pending().await;
+/// Records attempts until no more can come, several in one transaction, because each waits for the
+/// disk and acceptances (T1) wait behind it. Attempts that cannot be recorded stay due.
+fn record(ledger: &Ledger, ended: &mpsc::Receiver<Attempt>, done: &UnboundedSender<Vec<Attempt>>) {
+    while let Ok(first) = ended.recv() {
+        std::thread::sleep(GATHER_TIME);
+        let attempts: Vec<Attempt> = std::iter::once(first).chain(ended.try_iter()).collect();
+        match catch_unwind(AssertUnwindSafe(|| ledger.record_attempts(&attempts))) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "attempts could not be recorded");
+                std::thread::sleep(RECORD_AGAIN_AFTER);
             }
-            tokio::time::sleep_until(self.due.into()).await;
-            let (ledger, ended) = (self.ledger.clone(), std::mem::take(&mut self.ended));
-            let attempts = ended.clone();
-            self.recording = Some((ended, tokio::task::spawn_blocking(move || record(&ledger, &attempts))));
+            Err(_) => tracing::error!("recording attempts panicked; they stay due"),
         }
-        if let Some((_, recording)) = &mut self.recording
-            && let Err(error) = recording.await
-        {
-            tracing::error!(%error, "recording attempts panicked; they stay due");
-        }
-        self.recording.take().map_or_else(Vec::new, |(recorded, _)| recorded)
-    }
-
-    /// Records the remaining attempts.
-    pub async fn finish(mut self) {
-        while self.recording.is_some() || !self.ended.is_empty() {
-            self.next().await;
-        }
-    }
-}
-
-/// Records attempts. If that fails, they stay due.
-fn record(ledger: &Ledger, attempts: &[Attempt]) {
-    if let Err(error) = ledger.record_attempts(attempts) {
-        tracing::warn!(%error, "attempts could not be recorded");
-        std::thread::sleep(RECORD_AGAIN_AFTER);
+        // An error means that the outbox is stopping.
+        let _ = done.send(attempts);
     }
 }
 
@@ -163,176 +149,128 @@ const FURTHER_ATTEMPT_TIME: Duration = Duration::from_millis(500);
 const BUSY_FROM: usize = 64;
 
 /// Messages whose attempts are in progress or not recorded yet.
-pub(super) struct UnderWay {
-    outbox: Arc<Outbox>,
-    /// The messages, and whether each is urgent.
-    messages: HashMap<MessageId, bool>,
-    attempts: JoinSet<Attempt>,
-    running: HashMap<Id, RunningAttempt>,
-}
+#[derive(Default)]
+struct MessagesInProgress(HashMap<MessageId, InProgress>);
 
-struct RunningAttempt {
-    message: Arc<DueMessage>,
+struct InProgress {
+    urgent: bool,
+    /// Whether it was tried before.
+    is_repeated: bool,
     started: Instant,
+    /// Whether the attempt waits only to be recorded.
+    has_ended: bool,
     cancel: Arc<Notify>,
 }
 
-impl UnderWay {
-    /// Starts with no messages. They are sent through `outbox`.
-    pub fn new(outbox: Arc<Outbox>) -> UnderWay {
-        UnderWay { outbox, messages: HashMap::new(), attempts: JoinSet::new(), running: HashMap::new() }
-    }
-
-    /// The next messages to send.
-    pub fn due(&self) -> Result<Vec<DueMessage>, LedgerError> {
-        self.outbox.ledger.due_messages_except(READ_PER_CLASS, |message| self.messages.contains_key(&message))
-    }
-
-    /// Whether reading the due messages takes long, because many are in progress.
-    pub fn is_busy(&self) -> bool {
-        self.messages.len() >= BUSY_FROM
+impl MessagesInProgress {
+    /// The numbers of messages of each class: not urgent, urgent.
+    fn of_classes(&self) -> [usize; 2] {
+        let urgent = self.0.values().filter(|message| message.urgent).count();
+        [self.0.len() - urgent, urgent]
     }
 
     /// Whether some due messages may have found no place.
-    pub fn is_full(&self) -> bool {
-        self.messages.len() >= MAX_MESSAGES
-            || self.of_classes().into_iter().any(|messages| messages >= MAX_MESSAGES_OF_CLASS)
+    fn is_full(&self) -> bool {
+        let of_classes = self.of_classes();
+        !(has_room(of_classes, false) && has_room(of_classes, true))
     }
 
-    /// The numbers of messages of each class: not urgent, urgent.
-    fn of_classes(&self) -> [usize; 2] {
-        let urgent = self.messages.values().filter(|urgent| **urgent).count();
-        [self.messages.len() - urgent, urgent]
-    }
-
-    /// Starts an attempt for each of these messages, as far as there is room. For each new message
+    /// Adds these messages as far as there is room, and returns those added. For each new message
     /// without room, ends one running attempt of its class.
-    pub fn start(&mut self, due: Vec<DueMessage>, now: Instant) {
-        let (mut of_classes, mut waiting) = (self.of_classes(), [0, 0]);
+    fn start(&mut self, due: Vec<DueMessage>, now: Instant) -> Vec<(Arc<DueMessage>, Arc<Notify>)> {
+        let (mut of_classes, mut started, mut waiting) = (self.of_classes(), Vec::new(), [0, 0]);
         for message in due {
-            let class = usize::from(message.urgent);
-            if !has_room(self.messages.len(), of_classes[class]) {
-                waiting[class] += usize::from(message.attempts == 0);
+            let (urgent, is_repeated) = (message.urgent, message.attempts > 0);
+            if !has_room(of_classes, urgent) {
+                waiting[usize::from(urgent)] += usize::from(!is_repeated);
                 continue;
             }
-            of_classes[class] += 1;
-            self.messages.insert(message.id, message.urgent);
-            let (outbox, message, cancel) = (Arc::clone(&self.outbox), Arc::new(message), Arc::new(Notify::new()));
-            let (sent, cancelled) = (Arc::clone(&message), Arc::clone(&cancel));
-            let task = self.attempts.spawn(async move { outbox.attempt(&sent, &cancelled).await });
-            self.running.insert(task.id(), RunningAttempt { message, started: now, cancel });
+            of_classes[usize::from(urgent)] += 1;
+            let cancel = Arc::<Notify>::default();
+            let place = InProgress { urgent, is_repeated, started: now, has_ended: false, cancel: Arc::clone(&cancel) };
+            self.0.insert(message.id, place);
+            started.push((Arc::new(message), cancel));
         }
-        self.end_longest(false, waiting[0], now);
-        self.end_longest(true, waiting[1], now);
+        for (urgent, count) in [(false, waiting[0]), (true, waiting[1])].into_iter().filter(|(_, count)| *count > 0) {
+            self.in_order_of_ending(urgent, now)
+                .iter()
+                .take(count)
+                .for_each(|(_, message)| message.cancel.notify_one());
+        }
+        started
     }
 
-    /// Ends up to `count` attempts of a class, in the order of [`in_order_of_ending`].
-    fn end_longest(&self, urgent: bool, count: usize, now: Instant) {
-        if count == 0 {
-            return;
-        }
-        let longest = in_order_of_ending(self.running.values(), urgent, now);
-        longest.iter().take(count).for_each(|running| running.cancel.notify_one());
-    }
-
-    /// The next attempt that ended; `None` while there is none. Cancel-safe.
-    pub async fn next_ended(&mut self) -> Option<Attempt> {
-        let (task, attempt) = match self.attempts.join_next_with_id().await? {
-            Ok((task, attempt)) => (task, Some(attempt)),
-            Err(error) => (error.id(), None),
+    /// The attempts of a class that may be ended, in the order of ending: repeated attempts before
+    /// first ones, and among equals the longest first.
+    fn in_order_of_ending(&self, urgent: bool, now: Instant) -> Vec<(&MessageId, &InProgress)> {
+        let least_time = |message: &InProgress| match (message.is_repeated, urgent) {
+            (true, _) => FURTHER_ATTEMPT_TIME,
+            (false, true) => URGENT_ATTEMPT_TIME,
+            (false, false) => ATTEMPT_TIME,
         };
-        let message = self.running.remove(&task)?.message;
-        Some(attempt.unwrap_or_else(|| {
-            // Counts as an attempt that no relay accepted.
-            tracing::error!(message = message.id.0, "sending a message panicked; it is tried again");
-            Attempt { message: message.id, reached: Vec::new(), next: self.outbox.next(&message, 0, 0) }
-        }))
-    }
-
-    /// Notes that an attempt is recorded: the message may be sent again when it is due.
-    pub fn recorded(&mut self, message: MessageId) {
-        self.messages.remove(&message);
+        let may_end = |(_, message): &(&MessageId, &InProgress)| {
+            message.urgent == urgent && !message.has_ended && now >= message.started + least_time(message)
+        };
+        let mut longest: Vec<_> = self.0.iter().filter(may_end).collect();
+        longest.sort_by_key(|(_, message)| (!message.is_repeated, message.started));
+        longest
     }
 }
 
-/// The attempts of a class that may be ended, in the order of ending: repeated attempts before
-/// first ones, and among equals the longest first.
-fn in_order_of_ending<'a>(
-    running: impl Iterator<Item = &'a RunningAttempt>,
-    urgent: bool,
-    now: Instant,
-) -> Vec<&'a RunningAttempt> {
-    let least_time = |running: &RunningAttempt| match (running.message.attempts, urgent) {
-        (1.., _) => FURTHER_ATTEMPT_TIME,
-        (0, true) => URGENT_ATTEMPT_TIME,
-        (0, false) => ATTEMPT_TIME,
-    };
-    let may_end =
-        |running: &&RunningAttempt| running.message.urgent == urgent && now >= running.started + least_time(running);
-    let mut longest: Vec<&RunningAttempt> = running.filter(may_end).collect();
-    longest.sort_by_key(|running| (running.message.attempts == 0, running.started));
-    longest
-}
-
-/// Whether there is room for another message. `all`: messages in progress; `of_class`: those of its
-/// class.
-fn has_room(all: usize, of_class: usize) -> bool {
-    all < MAX_MESSAGES && of_class < MAX_MESSAGES_OF_CLASS
+/// Whether there is room for another message of a class, beside these numbers of each.
+fn has_room(of_classes: [usize; 2], urgent: bool) -> bool {
+    of_classes[0] + of_classes[1] < MAX_MESSAGES && of_classes[usize::from(urgent)] < MAX_MESSAGES_OF_CLASS
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::Asker;
-    use crate::message::GiftWrap;
+
+    fn in_progress(urgent: bool, is_repeated: bool, started: Instant) -> InProgress {
+        InProgress { urgent, is_repeated, started, has_ended: false, cancel: Arc::default() }
+    }
 
     #[test]
     fn results_have_places_that_chatter_does_not_get() {
-        let start = |messages: &mut Vec<bool>, is_urgent: bool| {
-            let of_class = messages.iter().filter(|urgent| **urgent == is_urgent).count();
-            if has_room(messages.len(), of_class) {
-                messages.push(is_urgent);
+        let now = Instant::now();
+        let start = |messages: &mut MessagesInProgress, urgent: bool| {
+            if has_room(messages.of_classes(), urgent) {
+                messages.0.insert(MessageId(messages.0.len() as i64), in_progress(urgent, false, now));
             }
         };
         // Chatter has reserved places too, because an attacker creates jobs as easily as keys.
         for first in [false, true] {
-            let mut messages = Vec::new();
-            (0..2 * MAX_MESSAGES).for_each(|_| start(&mut messages, first));
-            assert_eq!(messages.len(), MAX_MESSAGES_OF_CLASS);
-            (0..2 * MAX_MESSAGES).for_each(|_| start(&mut messages, !first));
-            assert_eq!(messages.len(), MAX_MESSAGES);
+            let mut messages = MessagesInProgress::default();
+            (0..2 * MAX_MESSAGES_OF_CLASS).for_each(|_| start(&mut messages, first));
+            assert_eq!(messages.0.len(), MAX_MESSAGES_OF_CLASS);
+            assert!(messages.is_full());
+            (0..2 * MAX_MESSAGES_OF_CLASS).for_each(|_| start(&mut messages, !first));
+            assert_eq!(messages.0.len(), MAX_MESSAGES);
         }
     }
 
     #[test]
     fn further_attempts_make_room_before_first_ones_and_each_has_its_least_time() {
         let now = Instant::now() + Duration::from_secs(60);
-        let running = |id, urgent, attempts, millis| {
-            let wrap = GiftWrap { id: [0; 32], to: Asker([0; 32]), json: String::new(), expires_at: 0 };
-            let (seen_on, acknowledged_by) = (Vec::new(), Vec::new());
-            let id = MessageId(id);
-            let message =
-                DueMessage { id, result_of: None, urgent, wrap, queued_at: 0, attempts, seen_on, acknowledged_by };
-            RunningAttempt {
-                message: Arc::new(message),
-                started: now - Duration::from_millis(millis),
-                cancel: Arc::default(),
-            }
+        let running = |(id, urgent, is_repeated, millis)| {
+            (MessageId(id), in_progress(urgent, is_repeated, now - Duration::from_millis(millis)))
         };
         let all = [
-            running(1, false, 0, 9000),
-            running(2, false, 0, 1499),
-            running(3, false, 0, 1500),
-            running(4, false, 1, 499),
-            running(5, false, 1, 500),
-            running(6, false, 7, 600),
-            running(11, true, 0, 2999),
-            running(12, true, 0, 3000),
-            running(13, true, 2, 500),
+            (1, false, false, 9000),
+            (2, false, false, 1499),
+            (3, false, false, 1500),
+            (4, false, true, 499),
+            (5, false, true, 500),
+            (6, false, true, 600),
+            (7, false, true, 9000),
+            (11, true, false, 2999),
+            (12, true, false, 3000),
+            (13, true, true, 500),
         ];
-        let order = |urgent| -> Vec<i64> {
-            in_order_of_ending(all.iter(), urgent, now).iter().map(|running| running.message.id.0).collect()
-        };
+        let mut messages = MessagesInProgress(all.map(running).into());
+        messages.0.entry(MessageId(7)).and_modify(|message| message.has_ended = true);
+        let order =
+            |urgent| -> Vec<i64> { messages.in_order_of_ending(urgent, now).iter().map(|(id, _)| id.0).collect() };
         assert_eq!((order(false), order(true)), (vec![6, 5, 1, 3], vec![13, 12]));
     }
 }
