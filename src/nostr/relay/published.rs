@@ -137,14 +137,8 @@ struct RelayList {
     found_at: Instant,
 }
 
-/// The result of looking up a list.
-enum ListLookup {
-    Found(EventRank, RelayList),
-    Absent,
-    /// Some relays have no list, but more relays could not be asked.
-    Unsure,
-    Failed,
-}
+/// A list that was looked up: `None` if relays could not be asked, `Some(None)` if there is none.
+type ListLookup = Option<Option<(EventRank, RelayList)>>;
 
 /// Looks up relay lists and remembers them for a while.
 #[derive(Debug, Default)]
@@ -168,10 +162,7 @@ impl RelayLists {
         let listed = match self.lists.fresh(asker).filter(|_| !options.fresh) {
             Some(list) => list.map_or_else(Vec::new, |list| list.urls),
             None => {
-                let lookup = match self.look_up(relays, key, Kind::InboxRelays, &seen).await {
-                    ListLookup::Unsure if options.attempts >= BELIEVED_AFTER => ListLookup::Absent,
-                    lookup => lookup,
-                };
+                let lookup = look_up_list(relays, key, Kind::InboxRelays, &seen, options.attempts).await;
                 let Some(listed) = self.learn(asker, lookup, Instant::now()) else { return Vec::new() };
                 listed
             }
@@ -179,10 +170,9 @@ impl RelayLists {
         if !listed.is_empty() || !options.fall_back {
             return listed;
         }
-        let mut urls = match self.look_up(relays, key, Kind::RelayList, &seen).await {
-            ListLookup::Found(_, list) => list.urls,
-            ListLookup::Unsure | ListLookup::Failed if options.attempts < BELIEVED_AFTER => return Vec::new(),
-            ListLookup::Absent | ListLookup::Unsure | ListLookup::Failed => Vec::new(),
+        let mut urls = match look_up_list(relays, key, Kind::RelayList, &seen, options.attempts).await {
+            None if options.attempts < BELIEVED_AFTER => return Vec::new(),
+            lookup => lookup.flatten().map_or_else(Vec::new, |(_, list)| list.urls),
         };
         let seen = usable(relays, seen).into_iter().filter(|url| !urls.contains(url));
         urls.extend(seen.collect::<Vec<_>>());
@@ -192,39 +182,35 @@ impl RelayLists {
         urls
     }
 
-    async fn look_up(&self, relays: &Relays, key: PublicKey, kind: Kind, seen: &[RelayUrl]) -> ListLookup {
-        let asked = relays_to_ask(relays, seen);
-        let newest = look_up_newest(relays, &asked, key, kind, LIST_TIMEOUT, true).await;
-        match newest.event {
-            Some(event) => {
-                let list = RelayList { urls: usable(relays, urls_of(&event)), found_at: Instant::now() };
-                ListLookup::Found(rank(&event), list)
-            }
-            // A list is absent only if at least as many relays said so as did not answer.
-            None if newest.answered > 0 && newest.answered >= newest.failed => ListLookup::Absent,
-            None if newest.answered > 0 => ListLookup::Unsure,
-            None => ListLookup::Failed,
-        }
-    }
-
     /// Combines a lookup with earlier ones; `None` if nothing is known. A list does not disappear
     /// because the relay that has it is away.
     fn learn(&self, asker: Asker, lookup: ListLookup, now: Instant) -> Option<Vec<RelayUrl>> {
         let is_valid = |list: &RelayList| now.saturating_duration_since(list.found_at) < LIST_VALID_FOR;
-        let found = match lookup {
-            ListLookup::Failed | ListLookup::Unsure => {
-                return self.lists.get(asker).filter(is_valid).map(|list| list.urls);
-            }
-            ListLookup::Found(rank, list) => Some((rank, list)),
-            ListLookup::Absent => None,
-        };
-        Some(self.lists.learn(asker, found, true, is_valid).map_or_else(Vec::new, |list| list.urls))
+        match lookup {
+            None => self.lists.get(asker).filter(is_valid).map(|list| list.urls),
+            Some(found) => Some(self.lists.learn(asker, found, true, is_valid).map_or_else(Vec::new, |list| list.urls)),
+        }
     }
 
     /// Makes the next call look the asker's list up again. It may be out of date if its relays do
     /// not accept messages.
     pub(in crate::nostr) fn doubt(&self, asker: Asker) {
         self.lists.doubt(asker);
+    }
+}
+
+async fn look_up_list(relays: &Relays, key: PublicKey, kind: Kind, seen: &[RelayUrl], attempts: u32) -> ListLookup {
+    let asked = relays_to_ask(relays, seen);
+    let newest = look_up_newest(relays, &asked, key, kind, LIST_TIMEOUT, true).await;
+    // A list is absent if at least as many relays said so as did not answer. After some attempts any
+    // relay is enough.
+    let is_sure = newest.answered >= newest.failed || attempts >= BELIEVED_AFTER;
+    let listed = |event: VerifiedEvent| {
+        (rank(&event), RelayList { urls: usable(relays, urls_of(&event)), found_at: Instant::now() })
+    };
+    match newest.event {
+        None if newest.answered == 0 || !is_sure => None,
+        event => Some(event.map(listed)),
     }
 }
 
@@ -469,23 +455,23 @@ mod tests {
         let (lists, asker, now) = (RelayLists::default(), asker(1), Instant::now());
         let list = |name: &str, dated: u64| {
             let urls = vec![url(&format!("wss://{name}.example"))];
-            ListLookup::Found((dated.into(), Reverse(EventId::all_zeros())), RelayList { urls, found_at: now })
+            Some(Some(((dated.into(), Reverse(EventId::all_zeros())), RelayList { urls, found_at: now })))
         };
-        assert_eq!(lists.learn(asker, ListLookup::Failed, now), None);
+        assert_eq!(lists.learn(asker, None, now), None);
         let newer = lists.learn(asker, list("newer", 2), now).unwrap();
         let almost = now + LIST_VALID_FOR - Duration::from_secs(1);
         for at in [now, almost] {
-            for lookup in [ListLookup::Failed, ListLookup::Unsure, ListLookup::Absent, list("older", 1)] {
+            for lookup in [None, Some(None), list("older", 1)] {
                 assert_eq!(lists.learn(asker, lookup, at).as_ref(), Some(&newer));
             }
         }
-        assert_eq!(lists.learn(asker, ListLookup::Failed, now + LIST_VALID_FOR), None);
-        assert_eq!(lists.learn(asker, ListLookup::Absent, now + LIST_VALID_FOR), Some(Vec::new()), "there is none");
+        assert_eq!(lists.learn(asker, None, now + LIST_VALID_FOR), None);
+        assert_eq!(lists.learn(asker, Some(None), now + LIST_VALID_FOR), Some(Vec::new()), "there is none");
         lists.learn(asker, list("newer", 2), now);
         lists.doubt(asker);
         assert_eq!(lists.lists.fresh(asker), None);
-        assert_eq!(lists.learn(asker, ListLookup::Failed, now).as_ref(), Some(&newer));
-        assert_eq!(lists.learn(asker, ListLookup::Absent, now), Some(Vec::new()), "a doubted list may be absent");
+        assert_eq!(lists.learn(asker, None, now).as_ref(), Some(&newer));
+        assert_eq!(lists.learn(asker, Some(None), now), Some(Vec::new()), "a doubted list may be absent");
     }
 
     #[tokio::test]
