@@ -15,19 +15,16 @@ pub struct SeenIds {
     pub(super) lost: Arc<Notify>,
 }
 
+/// Number of ids that are remembered, the most recent ones.
+const REMEMBERED_IDS: usize = 100_000;
+
 impl Default for SeenIds {
-    /// Remembers the 100,000 most recent ids.
     fn default() -> SeenIds {
-        SeenIds::new(100_000)
+        SeenIds { ids: Arc::new(Mutex::new(LruCache::new(REMEMBERED_IDS))), lost: Arc::default() }
     }
 }
 
 impl SeenIds {
-    /// Remembers at most `capacity` ids, the most recent ones.
-    pub fn new(capacity: usize) -> SeenIds {
-        SeenIds { ids: Arc::new(Mutex::new(LruCache::new(capacity))), lost: Arc::default() }
-    }
-
     /// Leaves an event that found no room, or was not processed for another reason, to a backfill.
     pub fn give_back(&self, id: &[u8; 32]) {
         self.forget(id);
@@ -104,16 +101,16 @@ mod tests {
 
     #[test]
     fn ids_are_remembered_up_to_the_capacity_and_the_oldest_forgotten() {
-        let seen = SeenIds::new(1000);
+        let (seen, last) = (SeenIds::default(), 100_000);
         let id = |number: u32| {
             let mut id = [0; 32];
             id[..4].copy_from_slice(&number.to_be_bytes());
             id
         };
-        assert!((0..=1000).all(|number| seen.insert(id(number))));
-        assert!(!seen.insert(id(1)) && !seen.clone().insert(id(1000)));
+        assert!((0..=last).all(|number| seen.insert(id(number))));
+        assert!(!seen.insert(id(1)) && !seen.clone().insert(id(last)));
         assert!(seen.insert(id(0)), "the oldest is forgotten");
-        assert!(seen.forget(&id(1000)), "a copy was skipped");
-        assert!(seen.insert(id(1000)) && !seen.forget(&id(1000)));
+        assert!(seen.forget(&id(last)), "a copy was skipped");
+        assert!(seen.insert(id(last)) && !seen.forget(&id(last)));
     }
 }

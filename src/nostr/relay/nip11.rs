@@ -99,10 +99,11 @@ mod tests {
         };
         assert!(problems_of("{}").is_empty());
         assert!(problems_of(r#"{"auth_required":true,"max_message_length":131072}"#).is_empty(), "AUTH is no problem");
+        assert!(problems_of(r#"{"min_pow_difficulty":0,"max_message_length":0}"#).is_empty(), "no limits");
         for bad in [
             r#"{"payment_required":true}"#,
             r#"{"created_at_lower_limit":900}"#,
-            r#"{"min_pow_difficulty":20}"#,
+            r#"{"min_pow_difficulty":1}"#,
             r#"{"max_message_length":4096}"#,
         ] {
             let problems = problems_of(bad);

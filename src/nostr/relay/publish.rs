@@ -363,7 +363,10 @@ impl Drop for Delivery<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nostr_sdk::RelayUrl;
+    use crate::nostr::tests::{accept, connect, listen};
+    use futures_util::{SinkExt, StreamExt};
+    use nostr_sdk::{EventBuilder, Keys, RelayUrl};
+    use tokio_tungstenite::tungstenite::Message;
 
     fn host(name: &str) -> Hosts {
         Hosts::by_name(&RelayUrl::parse(&format!("wss://{name}.example")).unwrap())
@@ -374,6 +377,26 @@ mod tests {
             DeliveryStart::Now(delivery) => Some(delivery),
             DeliveryStart::Soon | DeliveryStart::Later => None,
         }
+    }
+
+    #[tokio::test]
+    async fn an_event_that_a_relay_puts_off_is_sent_again_in_its_turn() {
+        let event = EventBuilder::text_note("").sign_with_keys(&Keys::generate()).unwrap();
+        let (id, (listener, url)) = (event.id, listen().await);
+        let relay = tokio::spawn(async move {
+            let mut socket = accept(&listener).await;
+            for answer in [r#"false,"rate-limited: slow down""#, r#"true,"""#] {
+                // The library pings in between.
+                let is_event = |message: Message| message.to_text().is_ok_and(|text| text.starts_with(r#"["EVENT""#));
+                while !is_event(socket.next().await.unwrap().unwrap()) {}
+                socket.send(Message::text(format!(r#"["OK","{id}",{answer}]"#))).await.unwrap();
+            }
+            socket
+        });
+        let relays = connect(&url).await;
+        relays.publish(&url, &event).await.unwrap();
+        drop(relay.await.unwrap());
+        relays.disconnect().await;
     }
 
     #[test]
