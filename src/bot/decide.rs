@@ -15,7 +15,7 @@ use super::request::{AskerRequest, Intent, MessageForm, MessageReading, Requeste
 use crate::job::{BestSearch, JobId, JobSpec, RumorId, TimeClass};
 use crate::key::HalfPoint;
 use crate::ledger::Effect;
-use crate::pattern::{Best, Difficulty, Pattern, Rate};
+use crate::pattern::{Best, Pattern};
 use std::time::Duration;
 
 /// Expected time, in seconds, above which the acceptance mentions split keys.
@@ -155,34 +155,35 @@ fn search(
     facts: &Facts<'_>,
 ) -> Decision {
     let is_split = half.is_some();
-    let (search, counted, device_time) = match target {
-        RequestedKeys::Patterns(patterns) => {
-            let counted = &patterns[..patterns.len().min(facts.limits.prefixes_per_job)];
-            let Some(difficulty) = difficulty_of(counted) else { return say(reply!(t, "nothing")) };
-            let rate = match is_split {
-                true => facts.split_rate(counted, facts.shares.part_of_one_more),
-                false => facts.pool_rate(counted),
-            };
-            let of_all = facts.split_rate(counted, 1.0).and_then(|rate| difficulty.expected_time(rate));
-            (PlannedSearch::Patterns { patterns, difficulty, rate }, counted, of_all.unwrap_or_default())
-        }
-        RequestedKeys::Best(best) => (PlannedSearch::Best(*best), &[][..], best.time),
+    let (patterns, best) = match target {
+        RequestedKeys::Patterns(patterns) => (patterns.as_slice(), None),
+        RequestedKeys::Best(best) => (&[][..], Some(*best)),
     };
-    let is_best = matches!(search, PlannedSearch::Best(_));
-    let place = facts.place_for(counted, is_best, is_split, device_time);
-    if let Some(reply) = refusal(t, request.asker, &search, is_split, &place, facts) {
+    let counted = &patterns[..patterns.len().min(facts.limits.prefixes_per_job)];
+    let difficulty = difficulty_of(counted);
+    if best.is_none() && difficulty.is_none() {
+        return say(reply!(t, "nothing"));
+    }
+    let rate = match is_split {
+        true => facts.split_rate(counted, facts.shares.part_of_one_more),
+        false => facts.pool_rate(counted),
+    };
+    let of_all = facts.split_rate(counted, 1.0).and_then(|rate| difficulty?.expected_time(rate));
+    let device_time = best.map_or(of_all.unwrap_or_default(), |best| best.time);
+    let place = facts.place_for(counted, best.is_some(), is_split, device_time);
+    let search = PlannedSearch { patterns, best, difficulty, rate, is_split };
+    if let Some(reply) = refusal(t, request.asker, &search, &place, facts) {
         return say(reply);
     }
     let rests = resting(t, facts);
-    let (patterns, best, text) = match search {
-        PlannedSearch::Patterns { patterns, difficulty, rate } => {
+    let text = match best {
+        None => {
             let room = MEANINGS_ACCEPTED.saturating_sub(rests.as_ref().map_or(0, |text| text.chars().count()));
-            (patterns.to_vec(), None, text_of_patterns(t, patterns, (difficulty, rate), is_split, room, facts))
+            text_of_patterns(t, &search, room, facts)
         }
-        PlannedSearch::Best(best) => {
-            (best.family.floor(), Some(Box::new(BestSearch::new(best))), text_of_best(t, best, is_split, facts))
-        }
+        Some(best) => text_of_best(t, best, is_split, facts),
     };
+    let patterns = best.map_or_else(|| patterns.to_vec(), |best| best.family.floor());
     let queue = if is_split { Duration::ZERO } else { facts.queue_for(&patterns) };
     let accepted = reply!(t, "accepted", job = facts.next_job.to_string(), patterns = text.name);
     let reply = accepted
@@ -196,7 +197,7 @@ fn search(
     let spec = JobSpec {
         asker: request.asker,
         patterns,
-        best,
+        best: best.map(|best| Box::new(BestSearch::new(best))),
         half,
         encryption_key: request.encryption_key,
         subject: request.subject.clone(),
@@ -209,20 +210,14 @@ fn search(
 }
 
 /// `room`: characters available for the meanings of the patterns.
-fn text_of_patterns(
-    t: &TextTable,
-    patterns: &[Pattern],
-    (difficulty, rate): (Difficulty, Option<Rate>),
-    is_split: bool,
-    room: usize,
-    facts: &Facts<'_>,
-) -> SearchText {
-    let takes = rate.and_then(|rate| facts.takes(difficulty, rate));
+fn text_of_patterns(t: &TextTable, search: &PlannedSearch<'_>, room: usize, facts: &Facts<'_>) -> SearchText {
+    let PlannedSearch { patterns, difficulty, rate, is_split, .. } = *search;
+    let takes = difficulty.zip(rate).and_then(|(difficulty, rate)| facts.takes(difficulty, rate));
     let mut about = all_meanings(t, patterns, room);
-    about.push(odds(t, difficulty));
+    about.extend(difficulty.map(|difficulty| odds(t, difficulty)));
     about.push(takes.map_or_else(|| say!(t, "no-speed-yet"), |takes| expected(t, takes)));
     let mut hints = Vec::new();
-    let seconds = rate.and_then(|rate| difficulty.expected_time(rate)).map_or(0, |time| time.as_secs());
+    let seconds = rate.and_then(|rate| difficulty?.expected_time(rate)).map_or(0, |time| time.as_secs());
     if !is_split && seconds >= CHEAPER_HINT_SECONDS {
         hints.extend(cheaper_one(patterns, rate, facts).map(|cheaper| looks_alike(t, &cheaper)));
     }

@@ -194,14 +194,16 @@ const UNMEASURED_CHARACTERS: u32 = 6;
 pub(super) const LONGEST_BEST: Duration = Duration::from_secs(600);
 
 /// A search that is not accepted yet.
-pub(super) enum PlannedSearch<'a> {
-    /// For any of these patterns, with their common difficulty and the rate of their search.
-    Patterns {
-        patterns: &'a [Pattern],
-        difficulty: Difficulty,
-        rate: Option<Rate>,
-    },
-    Best(Best),
+pub(super) struct PlannedSearch<'a> {
+    /// The patterns, any of which is searched for; empty for `best`.
+    pub patterns: &'a [Pattern],
+    /// A search without a target.
+    pub best: Option<Best>,
+    /// The common difficulty of the patterns.
+    pub difficulty: Option<Difficulty>,
+    /// The rate of the search for the patterns.
+    pub rate: Option<Rate>,
+    pub is_split: bool,
 }
 
 /// The refusal of a search, or `None` if it is accepted.
@@ -209,30 +211,20 @@ pub(super) fn refusal(
     t: &TextTable,
     author: Asker,
     search: &PlannedSearch<'_>,
-    is_split: bool,
     place: &Place,
     facts: &Facts<'_>,
 ) -> Option<BotReply> {
-    let by_target = match search {
-        PlannedSearch::Best(best) => not_served(t, is_split, facts).or_else(|| too_long(t, *best, facts)),
-        PlannedSearch::Patterns { patterns, .. } => {
-            let refused = patterns.iter().find(|pattern| !accepted_by_bot(pattern));
-            let asked = Some(patterns.len()).filter(|asked| *asked > facts.limits.prefixes_per_job);
-            refused
-                .map(|pattern| not_searched(t, pattern))
-                .or_else(|| not_served(t, is_split, facts))
-                .or_else(|| asked.map(|asked| too_many_prefixes(t, asked, facts)))
-        }
-    };
-    by_target
-        .or_else(|| already_searching(t, search, facts).filter(|_| !is_split))
+    let refused = search.patterns.iter().find(|pattern| !accepted_by_bot(pattern));
+    let asked = Some(search.patterns.len()).filter(|asked| *asked > facts.limits.prefixes_per_job);
+    refused
+        .map(|pattern| not_searched(t, pattern))
+        .or_else(|| not_served(t, search.is_split, facts))
+        .or_else(|| search.best.and_then(|best| too_long(t, best, facts)))
+        .or_else(|| asked.map(|asked| too_many_prefixes(t, asked, facts)))
+        .or_else(|| already_searching(t, search, facts))
         .or_else(|| too_many(t, facts))
-        .or_else(|| match search {
-            PlannedSearch::Best(_) => None,
-            PlannedSearch::Patterns { patterns, difficulty, rate } => {
-                too_wide(t, patterns).or_else(|| too_hard(t, patterns, *difficulty, is_split, *rate, facts))
-            }
-        })
+        .or_else(|| too_wide(t, search.patterns))
+        .or_else(|| too_hard(t, search, facts))
         // The work is asked for last, so nobody does it for a request that is refused anyway.
         .or_else(|| no_place(t, author, place, facts))
 }
@@ -317,28 +309,23 @@ fn too_wide(t: &TextTable, patterns: &[Pattern]) -> Option<BotReply> {
     (asked > JOB_TEXT_TESTS).then(|| reply!(t, "too-many-ends", asked = asked, allowed = JOB_TEXT_TESTS))
 }
 
-/// The refusal of a search that an open job of the asker makes already, in the pool.
+/// The refusal of a search of the pool that an open job of the asker makes already.
 fn already_searching(t: &TextTable, search: &PlannedSearch<'_>, facts: &Facts<'_>) -> Option<BotReply> {
-    let is_same = |job: &&Job| match search {
-        PlannedSearch::Best(best) => job.spec.best.as_ref().is_some_and(|own| own.best == *best),
-        PlannedSearch::Patterns { patterns, .. } => {
-            let set = |patterns: &[Pattern]| patterns.iter().cloned().collect::<HashSet<Pattern>>();
-            job.spec.best.is_none() && set(&job.spec.patterns) == set(patterns)
-        }
+    let set = |patterns: &[Pattern]| patterns.iter().cloned().collect::<HashSet<Pattern>>();
+    let is_same = |job: &&Job| {
+        let best = job.spec.best.as_ref().map(|own| own.best);
+        job.spec.half.is_none()
+            && best == search.best
+            && (best.is_some() || set(&job.spec.patterns) == set(search.patterns))
     };
-    let job = facts.asker.open.iter().filter(|job| job.spec.half.is_none()).find(is_same)?.id;
+    let job = facts.asker.open.iter().filter(|_| !search.is_split).find(is_same)?.id;
     Some(reply!(t, "already-searching", job = job.to_string(), number = number(job)))
 }
 
 /// The refusal of a request that takes too long, or whose time is unknown.
-fn too_hard(
-    t: &TextTable,
-    patterns: &[Pattern],
-    difficulty: Difficulty,
-    is_split: bool,
-    rate: Option<Rate>,
-    facts: &Facts<'_>,
-) -> Option<BotReply> {
+fn too_hard(t: &TextTable, search: &PlannedSearch<'_>, facts: &Facts<'_>) -> Option<BotReply> {
+    let PlannedSearch { patterns, rate, is_split, .. } = *search;
+    let difficulty = search.difficulty?;
     let of_prefix = |characters: u32| Difficulty::from_bits(5 * characters);
     let Some(rate) = rate else {
         let is_long = difficulty.candidates() > of_prefix(UNMEASURED_CHARACTERS).candidates();
