@@ -16,9 +16,9 @@ use crate::pattern::{Pattern, PatternError};
 use std::time::Duration;
 
 /// The most characters of a message: some twenty lines on a phone.
-pub(super) const MOST_CHARACTERS: usize = 1500;
+const MOST_CHARACTERS: usize = 1500;
 /// The most lines of a message.
-pub(super) const MOST_LINES: usize = 20;
+const MOST_LINES: usize = 20;
 /// The most jobs with a line each in a status.
 const JOBS_SHOWN: usize = 5;
 /// Characters available for a job's prefixes in a line of a status.

@@ -71,22 +71,6 @@ impl MessageText {
     }
 }
 
-/// The words of a phrase in the tables, as [`MessageText::read`] reads them. Most are one plain word
-/// or Japanese letters, which need no look for lines, links and marks.
-pub(super) fn words(text: &str) -> Vec<String> {
-    if text.bytes().all(|byte| byte.is_ascii_lowercase()) && !text.is_empty() {
-        return vec![text.to_owned()];
-    }
-    let folded = fold(text);
-    if folded.chars().all(is_japanese_letter) {
-        return folded.chars().map(|c| plain(c.encode_utf8(&mut [0; 4]))).collect();
-    }
-    if folded.chars().all(|c| c.is_alphabetic() && !is_japanese_letter(c)) {
-        return vec![plain(&folded)];
-    }
-    MessageText::read(text).tokens.into_iter().map(|token| token.word).collect()
-}
-
 /// The lines that the author wrote: no quotes of earlier messages, signatures, Markdown comments or
 /// code fences. If all lines are quoted, they count as the author's.
 fn own_lines(text: &str) -> Vec<&str> {

@@ -6,7 +6,7 @@
 //! capitals, and hiragana or katakana make no difference.
 
 use super::phrases::TextTable;
-use super::text::{Token, TokenKind, plain, words};
+use super::text::{MessageText, Token, TokenKind, plain};
 use crate::language::Language;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -162,9 +162,8 @@ impl PhraseMatch {
 
 struct Vocabulary {
     phrases: Vec<Phrase>,
-    /// Phrases by their first word, or by the first two letters of a first stem.
-    by_word: HashMap<String, Vec<usize>>,
-    by_stem: HashMap<String, Vec<usize>>,
+    /// Phrases by the first two letters of their first word.
+    by_start: HashMap<String, Vec<usize>>,
 }
 
 static ALL: LazyLock<Vocabulary> = LazyLock::new(Vocabulary::read);
@@ -175,7 +174,7 @@ fn two_letters(word: &str) -> String {
 
 impl Vocabulary {
     fn read() -> Vocabulary {
-        let mut all = Vocabulary { phrases: Vec::new(), by_word: HashMap::new(), by_stem: HashMap::new() };
+        let mut all = Vocabulary { phrases: Vec::new(), by_start: HashMap::new() };
         for (language, file) in WORDS {
             let mut class = None;
             for line in file.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -210,11 +209,7 @@ impl Vocabulary {
         for part in &parts {
             let PhrasePart::OneOf(choices) = part else { break };
             for word in choices.iter().filter_map(|choice| choice.first()) {
-                let (by, key) = match word.is_stem {
-                    true => (&mut self.by_stem, two_letters(&word.text)),
-                    false => (&mut self.by_word, word.text.clone()),
-                };
-                let phrases = by.entry(key).or_default();
+                let phrases = self.by_start.entry(two_letters(&word.text)).or_default();
                 if phrases.last() != Some(&index) {
                     phrases.push(index);
                 }
@@ -252,24 +247,25 @@ fn part(text: &str) -> Option<PhrasePart> {
 /// The words of one alternative: the characters of a Japanese one.
 fn sequence(text: &str) -> Vec<Word> {
     let (text, is_stem) = text.strip_suffix('*').map_or((text, false), |text| (text, true));
-    let words = words(&text.replace('_', " "));
-    let last = words.len().saturating_sub(1);
-    words.into_iter().enumerate().map(|(at, text)| Word { text, is_stem: is_stem && at == last }).collect()
+    // Most are one plain word, and there are thousands.
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return vec![Word { text: text.to_owned(), is_stem }];
+    }
+    let tokens = MessageText::read(&text.replace('_', " ")).tokens;
+    let last = tokens.len().saturating_sub(1);
+    tokens
+        .into_iter()
+        .enumerate()
+        .map(|(at, token)| Word { text: token.word, is_stem: is_stem && at == last })
+        .collect()
 }
 
 /// Finds the phrases of all tables in a text. Of one phrase at one place, the longest.
 pub(super) fn find(tokens: &[Token]) -> Vec<PhraseMatch> {
     let mut found = Vec::new();
-    for (start, token) in tokens.iter().enumerate() {
-        let exact = ALL.by_word.get(&token.word).into_iter().flatten();
-        let stems = ALL.by_stem.get(&two_letters(&token.word)).into_iter().flatten();
-        let mut before = None;
-        for &index in exact.chain(stems) {
+    for (start, token) in tokens.iter().enumerate().filter(|(_, token)| token.kind != TokenKind::Link) {
+        for &index in ALL.by_start.get(&two_letters(&token.word)).into_iter().flatten() {
             let phrase = &ALL.phrases[index];
-            // A phrase whose first part has several words is listed once a word.
-            if before.replace(index) == Some(index) || matches!(token.kind, TokenKind::Link) {
-                continue;
-            }
             let mut at = Vec::new();
             if match_parts(&phrase.parts, tokens, start, &mut at) && !at.is_empty() {
                 let Phrase { class, language, digit, is_shown, .. } = *phrase;

@@ -3,10 +3,9 @@
 use super::patterns::KINDS;
 use super::{NOW, POINT, context, job, limits, rumor};
 use crate::bot::notices::ResultKind;
-use crate::bot::phrases::{FILES, shown};
-use crate::bot::reading::read_text;
-use crate::bot::reply::{MOST_CHARACTERS, MOST_LINES};
-use crate::bot::request::{ChatContext, Intent, MessageReading, OfferReason, RequestedKeys};
+use crate::bot::phrases::FILES;
+use crate::bot::reply::fits;
+use crate::bot::request::{Intent, MessageReading, OfferReason, RequestedKeys};
 use crate::bot::text::is_invisible;
 use crate::bot::{BotReply, Facts, decide, notices, read};
 use crate::config::Limits;
@@ -18,11 +17,10 @@ use crate::ledger::{AskerView, Job};
 use crate::pattern::{Best, Family, Pattern, PatternError, Rate};
 use crate::scheduler::{Shares, WaitEstimate};
 use crate::vault::Rumor;
-use proptest::prelude::*;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// Errors that random texts hardly ever cause.
+/// Errors with the longest values.
 fn errors() -> Vec<PatternError> {
     let number = |keyword: &'static str, nearest: Option<&str>| {
         let (nearest, example) = (nearest.map(str::to_owned), format!("{keyword}7"));
@@ -52,60 +50,48 @@ fn errors() -> Vec<PatternError> {
     ]
 }
 
-/// Random values for the replies.
-#[derive(Clone, Debug)]
+/// Values for the replies.
 struct Filling {
-    /// At least one.
     patterns: Vec<Pattern>,
-    /// At least one.
     jobs: Vec<JobId>,
-    /// Text of an asker.
-    text: String,
     count: usize,
     seconds: u64,
     rate: Option<Rate>,
     yes: bool,
 }
 
-fn filling() -> impl Strategy<Value = Filling> {
-    let prefix = "[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{1,51}".prop_map(|text| Pattern::parse(&text).unwrap());
-    let other = prop::sample::select(KINDS.to_vec()).prop_map(|text| text.parse().unwrap());
-    let pattern = prop_oneof![prefix, other];
-    let jobs = prop::collection::vec((1..=i64::MAX).prop_map(JobId), 1..40);
-    let rate = prop::option::of((1.0..1e15).prop_map(Rate));
-    let numbers = (0..=usize::MAX, any::<u64>(), rate, any::<bool>());
-    (prop::collection::vec(pattern, 1..=64), jobs, text(), numbers).prop_map(
-        |(patterns, jobs, text, (count, seconds, rate, yes))| Filling {
-            patterns,
-            jobs,
-            text,
-            count,
-            seconds: seconds >> (count % 64),
-            rate,
-            yes,
-        },
-    )
+/// The longest values, with other kinds of patterns for each number.
+fn longest(number: usize) -> Filling {
+    let plain = std::iter::repeat_n("q".repeat(51), 32);
+    let kinds = KINDS.iter().cycle().skip(number).take(32).map(ToString::to_string);
+    let texts: Vec<String> =
+        if number.is_multiple_of(4) { plain.chain(kinds).collect() } else { kinds.chain(plain).collect() };
+    Filling {
+        patterns: texts.iter().map(|text| text.parse().unwrap()).collect(),
+        jobs: (0..40).map(|job| JobId(i64::MAX - job)).collect(),
+        count: usize::MAX - number,
+        seconds: u64::MAX >> (7 * number % 64),
+        rate: Some(Rate(1e15)).filter(|_| !number.is_multiple_of(5)),
+        yes: number % 12 < 6,
+    }
 }
 
-/// Any text, and text that a client could show as markup if it is repeated.
-fn text() -> impl Strategy<Value = String> {
-    const MARKS: &str = "**b**¦*b*¦_b_¦__b__¦`b`¦```¦# b¦## b¦#¦> b¦- b¦1. b¦~~b~~¦||b||¦[b](http://b.example)¦![b](b)¦<b>¦\
-        </b>¦<!--b-->¦<script>¦&lt;b&gt;¦\n# b¦\n- b¦---¦===¦|b|b|¦\\*b\\*¦b0b¦oops¦npub1bob¦nostr:npub1¦\u{202e}b¦\u{200b}#\u{200b} b";
-    let marks = prop::sample::select(MARKS.split('¦').collect::<Vec<_>>());
-    let marked = prop::collection::vec(marks, 1..12).prop_map(|marks| marks.join(" "));
-    prop_oneof![marked, any::<String>(), "[!-~ ]{0,200}"]
+/// The shortest values.
+fn shortest() -> Filling {
+    let patterns = vec!["q".parse().unwrap()];
+    Filling { patterns, jobs: vec![JobId(1)], count: 0, seconds: 0, rate: None, yes: false }
 }
 
 /// Messages that start no search, with these values.
 fn intents(filling: &Filling) -> Vec<Intent> {
-    let Filling { patterns, jobs, count, yes, .. } = filling.clone();
+    let Filling { patterns, jobs, count, yes, .. } = filling;
     let nearest = yes.then(|| patterns[0].clone());
     let mut intents = vec![
         Intent::Explain(RequestedKeys::Patterns(patterns.clone())),
         Intent::Explain(RequestedKeys::Best(best(filling))),
         Intent::BadPoint(None),
         Intent::Unsupported(nearest),
-        Intent::TooManyWords(count),
+        Intent::TooManyWords(*count),
         Intent::Help,
         Intent::SplitHelp,
         Intent::Status,
@@ -128,7 +114,6 @@ fn intents(filling: &Filling) -> Vec<Intent> {
     intents.extend(half_errors.map(|error| Intent::BadPoint(Some(error))));
     let words = |errors: &[PatternError]| errors.iter().map(|error| ("q".to_owned(), error.clone())).collect();
     intents.extend(errors().chunks(3).map(|errors| Intent::BadWords(words(errors))));
-    // The asker's words are repeated in the form in which they were read.
     let reasons = [
         OfferReason::Impossible('b'),
         OfferReason::Accent,
@@ -138,8 +123,6 @@ fn intents(filling: &Filling) -> Vec<Intent> {
         OfferReason::Change(jobs[0]),
     ];
     intents.extend(reasons.map(|reason| Intent::Offer(patterns.clone(), reason)));
-    let read = read_text(&filling.text, &ChatContext::default()).intent;
-    intents.extend(Some(read).filter(|read| matches!(read, Intent::BadWords(_))));
     let fixed = ids_after("Say(", &[include_str!("../message.rs"), include_str!("../reading.rs")]);
     intents.extend(fixed.into_iter().map(Intent::Say));
     intents
@@ -159,7 +142,8 @@ fn ids_after(code: &str, sources: &[&'static str]) -> HashSet<&'static str> {
 
 /// Replies to every kind of message, with these values.
 fn replies(filling: &Filling, language: Language) -> Vec<BotReply> {
-    let Filling { patterns, jobs, count, rate, yes, .. } = filling.clone();
+    let Filling { patterns, jobs, count, rate, yes, .. } = filling;
+    let (count, rate, yes) = (*count, *rate, *yes);
     let limits = Limits {
         prefixes_per_job: 64,
         open_jobs_per_asker: if yes { 64 } else { usize::MAX },
@@ -250,33 +234,6 @@ fn notices(filling: &Filling, language: Language) -> Vec<String> {
     ]
 }
 
-/// Patterns that the texts show as examples. Like those of askers they have marks such as `~`.
-const EXAMPLES: [&str; 7] =
-    ["*[lq][lq][lq][lq][lq][lq][lq][lq]*", "~hanako", "~m0ctane", "*m0ct*@12", "*m0ct", "[s5]at0sh", "[s5]"];
-
-/// The patterns and words that the texts of a filling may show, the longest first: its own, the
-/// examples, and the suggestions of errors.
-fn shown_words(filling: &Filling) -> Vec<String> {
-    let mut shown_words: Vec<String> = filling.patterns.iter().map(Pattern::to_string).collect();
-    if let Intent::BadWords(words) = read_text(&filling.text, &ChatContext::default()).intent {
-        for (word, error) in words {
-            shown_words.push(shown(&word));
-            shown_words.extend(error.suggestions().into_iter().map(str::to_owned));
-            if let PatternError::Forbidden { character, .. } = error {
-                // The character stands alone, in the quotes of each language.
-                let quotes = [("“", "”"), ("„", "“"), ("«", "»"), ("« ", " »"), ("「", "」")];
-                shown_words.extend(quotes.map(|(open, close)| format!("{open}{character}{close}")));
-            }
-        }
-    }
-    shown_words.extend(EXAMPLES.map(str::to_owned));
-    shown_words.extend(errors().iter().flat_map(PatternError::suggestions).map(str::to_owned));
-    shown_words.retain(|word| !word.is_empty());
-    shown_words.sort_by_key(|word| std::cmp::Reverse(word.len()));
-    shown_words.dedup();
-    shown_words
-}
-
 /// A text with `x` in place of each pattern, such as a look-alike that the bot suggests.
 fn without_patterns(text: &str) -> String {
     let ends = |c: char| c.is_whitespace() || ".,:;：、。「」“”„«»".contains(c);
@@ -314,26 +271,30 @@ fn no_text_of_the_tables_has_markup() {
     }
 }
 
-proptest! {
-    // Each case tries every answer, so a few cases are enough.
-    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.min(24), ..ProptestConfig::default() })]
-
-    #[test]
-    fn everything_that_is_said_is_plain_and_short(
-        filling in filling(),
-        language in prop::sample::select(Language::ALL.to_vec()),
-    ) {
-        let replies = replies(&filling, language);
-        let shown_words = shown_words(&filling);
-        for text in replies.into_iter().map(|reply| reply.text).chain(notices(&filling, language)) {
+/// The longest and the shortest values, in every answer and notice.
+#[test]
+fn everything_that_is_said_is_plain_and_short() {
+    let errors = errors();
+    let fillings = (0..4 * Language::ALL.len()).map(longest).chain(Language::ALL.map(|_| shortest()));
+    for (filling, language) in fillings.zip(Language::ALL.into_iter().cycle()) {
+        let said = replies(&filling, language).into_iter().map(|reply| reply.text);
+        for text in said.chain(notices(&filling, language)) {
             let hidden = text.chars().find(|&c| is_invisible(c) || (c.is_control() && c != '\n'));
-            prop_assert_eq!(hidden, None, "{:?}", text);
-            let plain = shown_words.iter().fold(text.clone(), |text, word| text.replace(word, "x"));
-            let plain = without_patterns(&plain);
-            prop_assert_eq!(markup(&plain), None, "{}", text);
-            let length = text.chars().count();
-            prop_assert!(length <= MOST_CHARACTERS && !text.trim().is_empty(), "{} characters: {}", length, text);
-            prop_assert!(text.lines().count() <= MOST_LINES, "{}", text);
+            assert_eq!(hidden, None, "{text:?}");
+            let own = filling.patterns.iter().map(Pattern::as_str);
+            let shown = own.chain(errors.iter().flat_map(PatternError::suggestions));
+            let plain = shown.fold(text.clone(), |text, shown| text.replace(shown, "x"));
+            assert_eq!(markup(&without_patterns(&plain)), None, "{text}");
+            assert!(fits(&text) && !text.trim().is_empty(), "{} characters: {text}", text.chars().count());
         }
+    }
+}
+
+/// Words of the asker, repeated in the form in which they were read.
+#[test]
+fn no_hidden_character_of_an_asker_is_repeated() {
+    for text in ["\u{202e}b%b", "b\u{200b}%\u{200b}b", "find \u{202e}b0b oops\u{7}%", "b%\u{feff}b <b>%</b>"] {
+        let answer = super::say(text, &AskerView::default());
+        assert!(!answer.contains(|c: char| is_invisible(c) || (c.is_control() && c != '\n')), "{answer:?}");
     }
 }

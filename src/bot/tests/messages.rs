@@ -6,8 +6,7 @@ use crate::bot::reading::read_text;
 use crate::bot::reply::fits;
 use crate::bot::request::{ChatContext, Intent};
 use crate::bot::testing::{asker, decisions, label_of};
-use crate::bot::text::{MessageText, words};
-use crate::bot::vocabulary::{WORDS, example};
+use crate::bot::vocabulary::example;
 use crate::language::Language;
 use crate::vault::Wanted;
 use proptest::prelude::*;
@@ -140,15 +139,6 @@ fn the_manual_shows_what_is_understood() {
             let label = label_of(example, &asker("job", language).unwrap());
             assert!(is_same(&label, expected, "job"), "{example}: {label}");
         }
-    }
-}
-
-#[test]
-fn the_words_of_the_tables_are_read_as_those_of_messages() {
-    for piece in WORDS.iter().flat_map(|(_, file)| file.split(|c: char| c.is_whitespace() || ",|?*_…[]".contains(c)))
-    {
-        let tokens = MessageText::read(piece).tokens;
-        assert_eq!(words(piece), tokens.into_iter().map(|token| token.word).collect::<Vec<_>>(), "{piece}");
     }
 }
 
