@@ -4,9 +4,9 @@
 #[cfg(test)]
 mod tests;
 
-use jiff::civil::{Date, Time};
+use jiff::Timestamp;
+use jiff::civil::Time;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
-use jiff::{Timestamp, ToSpan};
 use std::time::Duration;
 
 /// The spelling that [`Hours::parse`] reads, for error texts.
@@ -73,10 +73,7 @@ impl Hours {
 
     /// Whether a time in Unix seconds is within the hours.
     pub fn contain(&self, unix_seconds: u64) -> bool {
-        timestamp(unix_seconds).is_none_or(|at| self.contain_local(at))
-    }
-
-    fn contain_local(&self, at: Timestamp) -> bool {
+        let Some(at) = timestamp(unix_seconds) else { return true };
         let local = self.zone.to_datetime(at);
         let minute = 60 * u16::from(local.hour().unsigned_abs()) + u16::from(local.minute().unsigned_abs());
         self.spans.iter().any(|span| span.has(minute))
@@ -91,49 +88,29 @@ impl Hours {
     /// The times, in Unix seconds, at which the hours begin or end within `days` days from a time
     /// on.
     fn changes(&self, unix_seconds: u64, days: u32) -> Vec<u64> {
-        let (Some(from), Some(until)) =
-            (timestamp(unix_seconds), timestamp(unix_seconds.saturating_add(u64::from(days) * 86_400)))
-        else {
-            return Vec::new();
-        };
-        let mut edges = self.edges(from, until);
-        // If clocks jump over an edge, the hours change at the jump.
-        let jumps = self.zone.following(from).map(|jump| jump.timestamp());
-        edges.extend(jumps.take_while(|&jump| jump <= until));
-        edges.retain(|&edge| edge > from && edge <= until);
-        edges.sort_unstable();
-        edges.dedup();
-        let mut is_open = self.contain_local(from);
-        edges.retain(|&edge| {
-            let was_open = std::mem::replace(&mut is_open, self.contain_local(edge));
-            was_open != is_open
-        });
-        edges.into_iter().filter_map(|edge| u64::try_from(edge.as_second()).ok()).collect()
-    }
-
-    /// The beginnings and ends of all spans, from the local day before `from` to the local day
-    /// after `until`. When clocks are set back, some times of day occur twice, and both are
-    /// returned.
-    fn edges(&self, from: Timestamp, until: Timestamp) -> Vec<Timestamp> {
-        let date = |at: Timestamp| self.zone.to_datetime(at).date();
-        let first = date(from).yesterday().unwrap_or_else(|_| date(from));
-        let last = date(until).tomorrow().unwrap_or_else(|_| date(until));
-        let mut edges = Vec::new();
-        for day in first.series(1.day()).take_while(|&day| day <= last) {
-            for minute in self.spans.iter().flat_map(|span| [span.from, span.to]) {
-                edges.extend(self.moments(day, minute));
+        let until = unix_seconds.saturating_add(u64::from(days) * 86_400);
+        let (mut at, mut is_open, mut changes) = (unix_seconds, self.contain(unix_seconds), Vec::new());
+        while let Some(edge) = self.next_edge(at).filter(|&edge| edge <= until) {
+            at = edge;
+            if self.contain(at) != is_open {
+                is_open = !is_open;
+                changes.push(at);
             }
         }
-        edges
+        changes
     }
 
-    fn moments(&self, day: Date, minute: u16) -> Vec<Timestamp> {
-        let day = if minute == MINUTES_A_DAY { day.tomorrow().ok() } else { Some(day) };
-        let minute = minute % MINUTES_A_DAY;
-        let time = Time::new((minute / 60) as i8, (minute % 60) as i8, 0, 0).ok();
-        let Some((day, time)) = day.zip(time) else { return Vec::new() };
-        let local = self.zone.to_ambiguous_timestamp(day.to_datetime(time));
-        [local.earlier(), local.later()].into_iter().flatten().collect()
+    /// The next time, in Unix seconds, at which the clock shows the beginning or the end of a span, or
+    /// jumps: the hours can change at a jump, too.
+    fn next_edge(&self, unix_seconds: u64) -> Option<u64> {
+        let now = timestamp(unix_seconds)?;
+        let local = self.zone.to_datetime(now).time();
+        let passed = Time::midnight().duration_until(local).as_secs();
+        let ahead = |minute: u16| (60 * i64::from(minute) - passed - 1).rem_euclid(86_400) + 1;
+        let edge = self.spans.iter().flat_map(|span| [span.from, span.to]).map(ahead).min()?;
+        let jump = self.zone.following(now).next().map(|jump| jump.timestamp().as_second());
+        let edge = unix_seconds.checked_add(edge.unsigned_abs())?;
+        Some(jump.and_then(|jump| u64::try_from(jump).ok()).map_or(edge, |jump| jump.min(edge)))
     }
 
     /// The time of day in the zone, with the zone's abbreviation: `22:00 CET`.

@@ -288,9 +288,6 @@ fn read_part(text: &str, is_alike: bool, whole: &str, effort: &mut Effort) -> Re
         };
         sets.push(set);
         written += &own;
-        if sets.len() > NPUB_CHARACTERS {
-            return Err(PatternError::TooMany(sets.len()));
-        }
     }
     Ok(WrittenPart { text: written, sets })
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Pattern`] is a plain prefix, or alternatives of shapes. From the shapes follow the intervals
 //! that devices filter by (`set.rs`), the tests of keys for devices (`key_tests.rs`), and the exact
-//! chance of a match or, where that takes too long, an estimate (`chance.rs`). `grammar.rs` reads
+//! chance of a match (`chance.rs`). `grammar.rs` reads
 //! what people write. A search without a target ([`Best`]) asks for patterns that become rarer.
 
 mod best;

@@ -1,7 +1,7 @@
 //! The patterns of one launch: which of them match a key, and the intervals that a device filters
 //! by.
 
-use super::chance::{Effort, chance_of_any, estimated_chance};
+use super::chance::{Effort, chance_of_any};
 use super::characters::CharacterSet;
 use super::difficulty::Difficulty;
 use super::key_tests::{Checks, TextTest, TextTests};
@@ -120,9 +120,8 @@ impl PatternSet {
     }
 
     /// Expected number of candidates until any pattern matches; `None` for the empty set. A key
-    /// that has several patterns is counted once. For a set that is too intricate for that, the
-    /// difficulty is an estimate from random texts. For a set with thousands of parts anywhere, the
-    /// chances of the patterns are added.
+    /// that has several patterns is counted once. For a set that is too intricate for that, the chances
+    /// of the patterns are added.
     pub fn difficulty(&self) -> Option<Difficulty> {
         self.difficulty_within(&mut Effort::full())
     }
@@ -137,7 +136,7 @@ impl PatternSet {
             return Some(Difficulty::from_chance(share_of(self.intervals())));
         }
         let shapes: Vec<_> = self.iter().flat_map(|(_, pattern)| pattern.shapes()).collect();
-        match chance_of_any(&shapes, effort).or_else(|| estimated_chance(&shapes, effort)) {
+        match chance_of_any(&shapes, effort) {
             Some(chance) => Some(Difficulty::from_chance(chance)),
             None => Difficulty::any_of(self.iter().map(|(_, pattern)| pattern.difficulty())),
         }

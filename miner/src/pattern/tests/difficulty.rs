@@ -120,3 +120,14 @@ fn known_difficulties() {
     // Of 54 places, five would need one of these characters where only q and s can be.
     assert!((Difficulty::from_bits(25).candidates() / pattern("*al7ce*").difficulty().candidates() - 49.0).abs() < 0.1);
 }
+
+#[test]
+fn the_chances_of_a_set_that_is_too_intricate_are_added() {
+    let overlapping: Vec<Pattern> = ["*cat*", "*cats*"].map(pattern).into();
+    let set = PatternSet::new(overlapping.clone());
+    let sum = Difficulty::any_of(overlapping.iter().map(Pattern::difficulty));
+    assert_eq!(set.difficulty_within(&mut super::super::Effort::steps(1)), sum);
+    // A key that has both patterns counts once.
+    let (both, one) = (set.difficulty().unwrap().candidates(), overlapping[0].difficulty().candidates());
+    assert!((both / one - 1.0).abs() < 1e-12, "{both} {one}");
+}

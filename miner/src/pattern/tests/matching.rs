@@ -154,9 +154,20 @@ fn no_key_that_matches_is_outside_the_intervals_of_a_set() {
 
 #[test]
 fn the_ends_of_the_intervals_are_exact() {
-    for text in
-        ["m0ct", "[s5]at0", "=7", "zeros:40", "hex:0000c0de", "~al1ce", "words:6", "?m0ct", "*al*@4", "m0ct??ne"]
-    {
+    for text in [
+        "m0ct",
+        "[s5]at0",
+        "=7",
+        "zeros:40",
+        "hex:0000c0de",
+        "~al1ce",
+        "words:6",
+        "?m0ct",
+        "*al*@4",
+        "m0ct??ne",
+        "m0ctane?0cta",
+        "m0ctane?0cta[qp]",
+    ] {
         let set = PatternSet::new(vec![pattern(text)]);
         assert!(set.is_exact(), "{text}");
         let at = |top: u64, fill: u8| {

@@ -3,7 +3,6 @@
 
 mod best;
 mod difficulty;
-mod estimate;
 mod grammar;
 mod matching;
 mod naive;

@@ -360,7 +360,7 @@ mod tests {
         let (_, whole) = pair.share(&Arc::new(PatternSet::new(all.clone())));
         let sizes = whole.iter().map(|change| encode(&ToDevice::Patterns(change.clone())).unwrap().len());
         let sizes: Vec<usize> = sizes.collect();
-        assert!(sizes.len() > 2 && sizes.iter().all(|&size| size <= LARGEST_ORDER), "{sizes:?}");
+        assert!(sizes.len() > 2 && sizes.iter().all(|&size| size <= PART + 64), "{sizes:?}");
         all[77] = "m0ctane".parse().unwrap();
         let (_, next) = pair.share(&Arc::new(PatternSet::new(all)));
         assert_eq!(next.len(), 1);
