@@ -15,7 +15,7 @@ const CHARACTERS: usize = 58;
 /// further group of tests costs more than the additional keys that pass.
 const LEAST_COMMON: usize = 10;
 /// Number of bits of a key. The bits of the checksum are numbered after them.
-const KEY_BITS: usize = 256;
+pub const KEY_BITS: usize = 256;
 /// The most bits that a group of tests compares.
 const MOST_COMMON: usize = 64;
 
@@ -174,7 +174,7 @@ fn even_parities(tests: &[&Bits]) -> Vec<[u32; 8]> {
 }
 
 /// The bits of the key whose parity is this bit of the text, up to a constant.
-fn mask_of(bit: usize) -> [u32; 8] {
+pub fn mask_of(bit: usize) -> [u32; 8] {
     let mut mask = [0; 8];
     if bit < KEY_BITS {
         mask[bit / 32] = 1 << (bit % 32);

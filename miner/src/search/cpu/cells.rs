@@ -38,14 +38,14 @@ pub struct CellTable {
 pub struct CellTables(Vec<CellTable>);
 
 impl CellTables {
-    /// The cells of intervals of top words, both ends included. `None` if there are no intervals,
-    /// or too many cells.
-    pub fn new(intervals: &[(u64, u64)]) -> Option<CellTables> {
-        let cell = |top: u64| (top >> (32 + CELL_SHIFT)) as u32;
+    /// The cells of intervals of the upper 32 bits of top words, both ends included. `None` if there are
+    /// no intervals, or too many cells.
+    pub fn new(intervals: &[(u32, u32)]) -> Option<CellTables> {
         let mut cells = Vec::new();
         for &(first, last) in intervals {
-            let first = cells.last().map_or(cell(first), |&newest: &u32| cell(first).max(newest + 1));
-            cells.extend((first..=cell(last)).take(MOST_CELLS + 1 - cells.len()));
+            let (first, last) = (first >> CELL_SHIFT, last >> CELL_SHIFT);
+            let first = cells.last().map_or(first, |&newest: &u32| first.max(newest + 1));
+            cells.extend((first..=last).take(MOST_CELLS + 1 - cells.len()));
             if cells.len() > MOST_CELLS {
                 return None;
             }

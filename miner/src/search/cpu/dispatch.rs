@@ -2,7 +2,6 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::avx2::{self, Fe4};
-use super::ceiling::{self, Multiplies};
 use super::field::Fe;
 use super::filter::Filter;
 #[cfg(target_arch = "x86_64")]
@@ -17,9 +16,8 @@ use crate::key::StartPoint;
 use crate::pattern::PatternSet;
 use crate::search::error::SearchError;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::str::FromStr;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// The CPU kernel asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -38,31 +36,19 @@ pub enum KernelChoice {
 }
 
 impl FromStr for KernelChoice {
-    type Err = UnknownKernel;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<KernelChoice, UnknownKernel> {
+    fn from_str(text: &str) -> Result<KernelChoice, String> {
         match text {
             "auto" => Ok(KernelChoice::Auto),
             "ifma" => Ok(KernelChoice::Ifma),
             "avx2" => Ok(KernelChoice::Avx2),
             "neon" => Ok(KernelChoice::Neon),
             "portable" => Ok(KernelChoice::Portable),
-            _ => Err(UnknownKernel(text.to_owned())),
+            _ => Err(format!("`{text}` is not a CPU kernel; use `auto`, `ifma`, `avx2`, `neon` or `portable`")),
         }
     }
 }
-
-/// The error for a text that names no CPU kernel.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct UnknownKernel(String);
-
-impl fmt::Display for UnknownKernel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not a CPU kernel; use `auto`, `ifma`, `avx2`, `neon` or `portable`", self.0)
-    }
-}
-
-impl std::error::Error for UnknownKernel {}
 
 /// A kernel that this processor can run.
 #[derive(Clone, Copy, Debug)]
@@ -74,23 +60,20 @@ pub struct Kernel {
     pub centres: u64,
     /// Largest error of a top word.
     slack: u64,
-    /// Its multiply instructions.
-    pub multiplies: Multiplies,
     walker: fn() -> Walker,
 }
 
 /// [`walk`] with a kernel and the working memory of one thread.
-pub type Walker = Box<dyn FnMut(&StartPoint, u64, &WalkTarget) -> WalkResult>;
+pub type Walker = Box<dyn FnMut(&StartPoint, u64, &WalkTarget) -> WalkResult + Send>;
 
 /// The kernel of a field type with `$vectors` vectors of centres a round. Its table is computed at its
 /// first use, which takes some 10 ms.
 macro_rules! kernel {
-    ($name:literal, $field:ty, $vectors:expr, $multiplies:expr) => {
+    ($name:literal, $field:ty, $vectors:expr) => {
         Kernel {
             name: $name,
             centres: ($vectors * <$field>::LANES) as u64,
             slack: <$field as SimdField>::SLACK,
-            multiplies: $multiplies,
             walker: || {
                 static TABLE: OnceLock<Table<$field>> = OnceLock::new();
                 let mut scratch = Scratch::<$field, { $vectors }>::new();
@@ -105,14 +88,14 @@ macro_rules! kernel {
 
 /// AVX-512 IFMA. Used only where [`ifma::is_supported`] is true.
 #[cfg(target_arch = "x86_64")]
-const IFMA: Kernel = kernel!("ifma", Fe8, ifma::VECTORS, ceiling::IFMA);
+const IFMA: Kernel = kernel!("ifma", Fe8, ifma::VECTORS);
 /// AVX2. Used only where [`avx2::is_supported`] is true.
 #[cfg(target_arch = "x86_64")]
-const AVX2: Kernel = kernel!("avx2", Fe4, 2, ceiling::AVX2);
+const AVX2: Kernel = kernel!("avx2", Fe4, 2);
 #[cfg(target_arch = "aarch64")]
-const NEON: Kernel = kernel!("neon", Fe2, 2, ceiling::NEON);
+const NEON: Kernel = kernel!("neon", Fe2, 2);
 /// Four limbs of 64 bits. The processor overlaps the multiplications of four centres.
-const PORTABLE: Kernel = kernel!("portable", Fe, 4, ceiling::PORTABLE);
+const PORTABLE: Kernel = kernel!("portable", Fe, 4);
 
 impl Kernel {
     /// The kernel for a choice. Errors: this processor lacks the kernel.
@@ -136,7 +119,7 @@ impl Kernel {
     }
 
     /// The filter of a pattern set.
-    pub fn filter(self, patterns: &PatternSet) -> Filter {
+    pub fn filter(self, patterns: &Arc<PatternSet>) -> Filter {
         Filter::new(patterns, self.slack)
     }
 

@@ -1,13 +1,14 @@
 //! The filter tells whether a candidate with a given top word may match. One lookup in a bitmap
 //! decides that for nearly all candidates, and finer tables for the rest.
 //!
-//! A **top word** is the upper 64 bits of x, or an approximation of them. Its upper 32 bits consist
-//! of the number of a **bucket** and a **place** in the bucket.
+//! A **top word** is the upper 64 bits of x, or an approximation of them. The filter compares its upper
+//! 32 bits, of which the uppermost select a **bucket**.
 
 use super::cells::CellTables;
 use super::quick::QuickTests;
 use crate::key::Npub;
 use crate::pattern::{PatternSet, TextTests};
+use std::sync::Arc;
 
 /// Upper bits that select a bucket of the coarse bitmap. Its 16 KiB stay in the L1 cache.
 pub const COARSE_BITS: u32 = 17;
@@ -17,8 +18,8 @@ pub const COARSE_WORDS: usize = 1 << (COARSE_BITS - 5);
 const LEAST_BITS: u32 = 16;
 /// Most upper bits that select a bucket of the fine bitmap: 128 KiB, which fits into the L2 cache.
 const MOST_BITS: u32 = 20;
-/// A range of places that contains none: its first place is greater than its last.
-const NOWHERE: u32 = 0xffff << 16;
+/// An interval that contains nothing.
+const EMPTY: (u32, u32) = (u32::MAX, 0);
 /// At most one bucket in 2^9 should be filled, so that the tables behind the bitmap are rarely
 /// needed.
 const SPARSITY_BITS: u32 = 9;
@@ -68,8 +69,7 @@ impl Lookup {
 /// The intervals of a pattern set, widened by the error of an approximate top word.
 #[derive(Clone, Debug)]
 pub struct Filter {
-    /// Number of bits of a place in a bucket: the lower 12 to 16 of a top word's upper 32 bits. The
-    /// bits above them select the bucket.
+    /// Number of lower bits that do not select a bucket, of the 32 of a top word.
     place_bits: u32,
     /// One bit per bucket, 32 per word: set if an interval overlaps the bucket.
     buckets: Vec<u32>,
@@ -77,21 +77,15 @@ pub struct Filter {
     coarse: Box<[u32; COARSE_WORDS]>,
     /// For each word of `buckets`, the number of bits set in the words before it.
     ranks: Vec<u32>,
-    /// For each bucket whose bit is set, in order, two ranges of places, `first << 16 | last`. They
-    /// cover the bucket's part of all intervals.
-    places: [Vec<u32>; 2],
-    /// The intervals, disjoint and sorted, both ends included.
-    exact: Vec<(u64, u64)>,
-    /// For each bucket whose bit is set, the index of the first exact interval that ends in it or
-    /// later. The last element is the number of intervals.
-    first_exact: Vec<u32>,
-    /// The widened intervals, disjoint and sorted, both ends included.
-    widened: Vec<(u64, u64)>,
+    /// For each bucket whose bit is set, in order, the index of the first interval that ends in it or
+    /// later.
+    first: Vec<u32>,
+    /// The widened intervals, disjoint and sorted, both ends included. Then come three that are empty.
+    padded: Vec<(u32, u32)>,
     /// The widened intervals as cells, if they are few.
     cells: Option<CellTables>,
     lookup: Lookup,
-    /// The patterns, unless the intervals alone decide whether a key matches.
-    whole: Option<PatternSet>,
+    patterns: Arc<PatternSet>,
     /// The tests of whole texts, if the first 32 bits of a key decide too little for some pattern.
     text_tests: Option<TextTests>,
     /// Quick tests, passed by every key that passes `text_tests`. `None` if none are selective
@@ -102,63 +96,32 @@ pub struct Filter {
 impl Filter {
     /// Builds the filter of a pattern set. `slack` is the largest error of a top word in both
     /// directions.
-    pub fn new(patterns: &PatternSet, slack: u64) -> Filter {
-        let exact = patterns.intervals().to_vec();
-        let mut widened = Vec::with_capacity(exact.len() + 1);
-        for &(first, last) in &exact {
-            // Errors wrap modulo 2^64: a top word near zero may appear near 2^64, and the other way
-            // round.
-            let (low, high) = (first.wrapping_sub(slack), last.wrapping_add(slack));
-            if low > first && high < last {
-                // Both ends wrap around: every top word is in the interval.
-                widened.push((0, u64::MAX));
-            } else if low > first || high < last {
-                widened.extend([(0, high), (low, u64::MAX)]);
-            } else {
-                widened.push((low, high));
-            }
-        }
-        let widened = joined(widened);
-        let wanted = (widened.len() as u64).next_power_of_two().trailing_zeros() + SPARSITY_BITS;
+    pub fn new(patterns: &Arc<PatternSet>, slack: u64) -> Filter {
+        let mut padded = widened(patterns.intervals(), slack);
+        let wanted = (padded.len() as u64).next_power_of_two().trailing_zeros() + SPARSITY_BITS;
         let place_bits = 32 - wanted.clamp(LEAST_BITS, MOST_BITS);
         let mut buckets = vec![0u32; 1 << (32 - place_bits - 5)];
-        let mut places = [Vec::with_capacity(widened.len()), Vec::with_capacity(widened.len())];
-        let (mut first_exact, mut newest) = (Vec::with_capacity(widened.len() + 1), None);
+        let (mut first_intervals, mut newest) = (Vec::with_capacity(padded.len()), None);
         let mut coarse = Box::new([0; COARSE_WORDS]);
-        for &(first, last) in &widened {
-            for bucket in first >> (64 - COARSE_BITS)..=last >> (64 - COARSE_BITS) {
+        for (at, &(first, last)) in padded.iter().enumerate() {
+            for bucket in first >> (32 - COARSE_BITS)..=last >> (32 - COARSE_BITS) {
                 coarse[bucket as usize / 32] |= 1 << (bucket % 32);
             }
-            let (first_bucket, first_place) = bucket_of(first, place_bits);
-            let (last_bucket, last_place) = bucket_of(last, place_bits);
-            for bucket in first_bucket..=last_bucket {
-                let begin = if bucket == first_bucket { first_place } else { 0 };
-                let end = if bucket == last_bucket { last_place } else { (1 << place_bits) - 1 };
-                if newest == Some(bucket) {
-                    // A third and further intervals share the second range.
-                    let range: &mut u32 = places[1].last_mut().expect("the bucket has been begun");
-                    *range = (*range >> 16).min(begin) << 16 | (*range & 0xffff).max(end);
-                } else {
-                    buckets[bucket / 32] |= 1 << (bucket % 32);
-                    places[0].push(begin << 16 | end);
-                    places[1].push(NOWHERE);
-                    let begin = (bucket as u64) << (32 + place_bits);
-                    first_exact.push(exact.partition_point(|&(_, last)| last < begin) as u32);
-                    newest = Some(bucket);
+            for bucket in first >> place_bits..=last >> place_bits {
+                if newest.replace(bucket) != Some(bucket) {
+                    buckets[bucket as usize / 32] |= 1 << (bucket % 32);
+                    first_intervals.push(at as u32);
                 }
             }
         }
-        first_exact.push(exact.len() as u32);
         let mut before = 0;
-        let ranks = buckets
-            .iter()
-            .map(|word| {
-                let rank = before;
-                before += word.count_ones();
-                rank
-            })
-            .collect();
-        let whole = (!patterns.is_exact()).then(|| patterns.clone());
+        let mut ranks = Vec::with_capacity(buckets.len());
+        for word in &buckets {
+            ranks.push(before);
+            before += word.count_ones();
+        }
+        let cells = CellTables::new(&padded);
+        padded.extend([EMPTY; 3]);
         let text_tests = patterns.text_tests();
         let quick_tests = text_tests.as_ref().and_then(QuickTests::new);
         Filter {
@@ -166,13 +129,11 @@ impl Filter {
             buckets,
             coarse,
             ranks,
-            places,
-            exact,
-            first_exact,
-            cells: CellTables::new(&widened),
+            first: first_intervals,
+            padded,
+            cells,
             lookup: Lookup::of_this_processor(),
-            widened,
-            whole,
+            patterns: Arc::clone(patterns),
             text_tests,
             quick_tests,
         }
@@ -189,29 +150,28 @@ impl Filter {
         self.lookup
     }
 
-    /// Whether a candidate with this approximate top word may match. `false` is always right.
+    /// Whether a candidate with these upper 32 bits of an approximate top word may match. `false` is
+    /// always right.
     #[inline(always)]
-    pub fn is_marked(&self, top: u64) -> bool {
-        let (bucket, place) = bucket_of(top, self.place_bits);
-        let Some(rank) = self.rank(bucket) else { return false };
-        // Without a branch, which would be taken by half of the words.
-        let is_in = |range: u32| (range >> 16 <= place) & (place <= range & 0xffff);
-        is_in(self.places[0][rank]) | is_in(self.places[1][rank])
-    }
-
-    /// Whether this exact top word is in an interval.
-    pub fn matches_exactly(&self, top: u64) -> bool {
-        let (bucket, _) = bucket_of(top, self.place_bits);
-        let Some(rank) = self.rank(bucket) else { return false };
-        let (first, next) = (self.first_exact[rank] as usize, self.first_exact[rank + 1] as usize);
-        // This includes an interval that begins in this bucket and ends in a later one.
-        is_within(&self.exact[first..self.exact.len().min(next + 1)], top)
+    pub fn is_marked(&self, upper: u32) -> bool {
+        let bucket = upper >> self.place_bits;
+        let (word, bit) = (self.buckets[bucket as usize / 32], bucket % 32);
+        if word >> bit & 1 == 0 {
+            return false;
+        }
+        let rank = self.ranks[bucket as usize / 32] + (word & ((1 << bit) - 1)).count_ones();
+        let near = &self.padded[self.first[rank as usize] as usize..];
+        // Without a branch on the first two, which would be taken by half of the words. Hardly any
+        // bucket has more.
+        let is_in = |&(first, last): &(u32, u32)| (first <= upper) & (upper <= last);
+        is_in(&near[0])
+            | is_in(&near[1])
+            | (near[2].0 <= upper && near[2..].iter().take_while(|near| near.0 <= upper).any(is_in))
     }
 
     /// Whether the candidate with this exact x-coordinate matches a pattern.
     pub fn matches(&self, npub: &Npub) -> bool {
-        let top = u64::from_be_bytes(npub.0[..8].try_into().expect("eight bytes"));
-        self.matches_exactly(top) && self.whole.as_ref().is_none_or(|patterns| !patterns.matches(npub).is_empty())
+        if self.patterns.is_exact() { self.patterns.may_match(npub) } else { !self.patterns.matches(npub).is_empty() }
     }
 
     /// The tests of whole texts; `None` if the intervals suffice.
@@ -225,15 +185,7 @@ impl Filter {
         self.quick_tests.as_ref()
     }
 
-    /// The number of buckets before this one whose bits are set; `None` if its own is not.
-    #[inline(always)]
-    fn rank(&self, bucket: usize) -> Option<usize> {
-        let (word, bit) = (self.buckets[bucket / 32], bucket % 32);
-        let rank = self.ranks[bucket / 32] + (word & ((1 << bit) - 1)).count_ones();
-        (word >> bit & 1 == 1).then_some(rank as usize)
-    }
-
-    /// Number of bits of a place in a bucket.
+    /// Number of lower bits that do not select a bucket.
     #[inline(always)]
     pub fn place_bits(&self) -> u32 {
         self.place_bits
@@ -257,35 +209,36 @@ impl Filter {
         self.cells.as_ref()
     }
 
-    /// The widened intervals.
+    /// The widened intervals, disjoint and sorted, both ends included.
     #[inline(always)]
-    pub fn widened(&self) -> &[(u64, u64)] {
-        &self.widened
+    pub fn intervals(&self) -> &[(u32, u32)] {
+        &self.padded[..self.padded.len() - 3]
     }
 }
 
-/// The bucket of a top word, and its place there.
-#[inline(always)]
-fn bucket_of(top: u64, place_bits: u32) -> (usize, u32) {
-    let upper = (top >> 32) as u32;
-    ((upper >> place_bits) as usize, upper & ((1 << place_bits) - 1))
-}
-
-/// The intervals, sorted and merged where they overlap.
-fn joined(mut intervals: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
-    intervals.sort_unstable();
-    let mut joined: Vec<(u64, u64)> = Vec::with_capacity(intervals.len());
-    for (first, last) in intervals {
-        match joined.last_mut() {
-            Some(before) if first <= before.1 => before.1 = before.1.max(last),
-            _ => joined.push((first, last)),
+/// The upper 32 bits of intervals that are widened by `slack` at both ends, sorted and merged where
+/// they overlap.
+fn widened(exact: &[(u64, u64)], slack: u64) -> Vec<(u32, u32)> {
+    let mut intervals = Vec::with_capacity(exact.len() + 4);
+    for &(first, last) in exact {
+        // Errors wrap modulo 2^64: a top word near zero may appear near 2^64, and the other way round.
+        let (low, high) = (first.wrapping_sub(slack), last.wrapping_add(slack));
+        if low > first && high < last {
+            // Both ends wrap around: every top word is in the interval.
+            intervals.push((0, u64::MAX));
+        } else if low > first || high < last {
+            intervals.extend([(0, high), (low, u64::MAX)]);
+        } else {
+            intervals.push((low, high));
         }
     }
-    joined
-}
-
-/// Whether a top word is in one of these intervals.
-fn is_within(intervals: &[(u64, u64)], top: u64) -> bool {
-    let at = intervals.partition_point(|&(_, last)| last < top);
-    intervals.get(at).is_some_and(|&(first, _)| first <= top)
+    intervals.sort_unstable();
+    let mut widened: Vec<(u32, u32)> = Vec::with_capacity(intervals.len() + 3);
+    for (first, last) in intervals.into_iter().map(|(first, last)| ((first >> 32) as u32, (last >> 32) as u32)) {
+        match widened.last_mut() {
+            Some(before) if first <= before.1 => before.1 = before.1.max(last),
+            _ => widened.push((first, last)),
+        }
+    }
+    widened
 }

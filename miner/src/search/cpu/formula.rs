@@ -97,6 +97,12 @@ pub trait Between {
     fn product(&mut self);
 }
 
+/// Nothing else is done.
+impl Between for () {
+    #[inline(always)]
+    fn product(&mut self) {}
+}
+
 /// The products whose sums are the 18 candidates of an entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Products<F> {
@@ -108,79 +114,12 @@ pub struct Products<F> {
     pub b: F,
 }
 
-/// βa and βb of an entry, for top words.
-#[derive(Clone, Copy, Debug)]
-pub struct Rotated<F> {
-    a: F,
-    b: F,
-}
-
-impl<F: SimdField> Rotated<F> {
-    /// Computes βa and βb of an entry around a centre.
-    #[inline(always)]
-    pub fn new(centre: &Centre<F>, entry: &Entry<F>) -> Rotated<F> {
-        Rotated {
-            a: F::sum(F::from_constant(&entry.minus_beta_u), centre.beta_a),
-            b: centre.y.times_constant(&entry.beta_y_2),
-        }
-    }
-}
-
-/// Turn k and rotation j of the candidates in a word of [`Products::top_words`].
+/// Turn k and rotation j of the candidates in a word of [`Row::top_words`].
 pub fn address(word: usize) -> (usize, usize) {
     (word / 3, word % 3)
 }
 
 impl<F: SimdField> Products<F> {
-    /// The products of an entry around a centre. `q` is `2·xA/(z - u)`.
-    #[inline(always)]
-    pub fn new(centre: &Centre<F>, entry: &Entry<F>, q: F) -> Products<F> {
-        let e1 = q.times_constant(&entry.e1);
-        let b = centre.y.times_constant(&entry.y_2);
-        let a = F::sum(F::from_constant(&entry.minus_u), centre.a);
-        let e0 = q.times_plus(&centre.e0, centre.g);
-        let y2 = e1.square();
-        let y1 = e1.mul(e0);
-        let y0 = e0.square_plus(centre.minus_g_2);
-        Products { y: [y0, y1, y2], a, b }
-    }
-
-    /// The approximate top words of all candidates `β^j·x(A ± λ^k·I)`, each at its [`address`].
-    /// Within [`SimdField::SLACK`] of the exact ones, modulo 2^64.
-    #[inline(always)]
-    pub fn top_words(&self, rotated: &Rotated<F>, centre: &Centre<F>, entry: &Entry<F>) -> [F::TopWords; 9] {
-        let zero = F::top_words(0);
-        let mut terms = [[zero; 3]; 3];
-        for (term, y) in terms.iter_mut().zip(&self.y) {
-            term[0] = F::top_words_of_products(&self.a, &self.b, y);
-            term[1] = F::top_words_of_products(&rotated.a, &rotated.b, y);
-        }
-        let [centre_zero, centre_one] = centre.x_top_words;
-        let [entry_zero, entry_one] = entry.x_top_words;
-        terms[0][0] = F::sub_top_words(terms[0][0], centre_zero);
-        terms[0][1] = F::sub_top_words(terms[0][1], centre_one);
-        terms[1][0] = F::sub_top_words(terms[1][0], F::top_words(entry_zero));
-        terms[1][1] = F::sub_top_words(terms[1][1], F::top_words(entry_one));
-        for term in &mut terms {
-            // β² is -1 - β.
-            term[2] = F::sub_top_words(F::sub_top_words(zero, term[0]), term[1]);
-        }
-        let mut top_words = [zero; 9];
-        for k in 0..3 {
-            for j in 0..3 {
-                let two = F::add_top_words(terms[0][j], terms[1][(j + k) % 3]);
-                top_words[k * 3 + j] = F::add_top_words(two, terms[2][(j + 2 * k) % 3]);
-            }
-        }
-        top_words
-    }
-
-    /// Products with these values, for tests.
-    #[cfg(test)]
-    pub fn with_values(y: [F; 3], a: F, b: F) -> Products<F> {
-        Products { y, a, b }
-    }
-
     /// The products of one lane.
     #[inline(always)]
     pub fn lane(&self, lane: usize) -> Products<Fe> {
@@ -196,7 +135,8 @@ pub struct Row<'a, F: SimdField, const W: usize> {
     entry: &'a Entry<F>,
     /// The products.
     pub products: [Products<F>; W],
-    rotated: [Rotated<F>; W],
+    /// βa and βb, for top words.
+    rotated: [[F; 2]; W],
 }
 
 impl<'a, F: SimdField, const W: usize> Row<'a, F, W> {
@@ -204,7 +144,12 @@ impl<'a, F: SimdField, const W: usize> Row<'a, F, W> {
     pub fn new(centres: &'a [Centre<F>; W], entry: &'a Entry<F>) -> Row<'a, F, W> {
         let zero = F::zeroed();
         let products = [Products { y: [zero; 3], a: zero, b: zero }; W];
-        Row { centres, entry, products, rotated: [Rotated { a: zero, b: zero }; W] }
+        Row { centres, entry, products, rotated: [[zero; 2]; W] }
+    }
+
+    /// The entry's x.
+    pub fn x(&self) -> Fe {
+        self.entry.x
     }
 
     /// Computes the products of an entry; those for top words if `is_rotated`. `between` is called
@@ -228,17 +173,52 @@ impl<'a, F: SimdField, const W: usize> Row<'a, F, W> {
             between.product();
             products.a = F::sum(F::from_constant(&entry.minus_u), centre.a);
             if is_rotated {
-                rotated.b = centre.y.times_constant(&entry.beta_y_2);
-                rotated.a = F::sum(F::from_constant(&entry.minus_beta_u), centre.beta_a);
+                rotated[1] = centre.y.times_constant(&entry.beta_y_2);
+                rotated[0] = F::sum(F::from_constant(&entry.minus_beta_u), centre.beta_a);
             }
             between.product();
         }
     }
 
-    /// The top words around the centres of a vector.
+    /// The approximate top words of all candidates `β^j·x(A ± λ^k·I)` around the centres of a vector,
+    /// each at its [`address`]. Within [`SimdField::SLACK`] of the exact ones, modulo 2^64.
     #[inline(always)]
     pub fn top_words(&self, w: usize) -> [F::TopWords; 9] {
-        self.products[w].top_words(&self.rotated[w], &self.centres[w], self.entry)
+        let (products, rotated, centre) = (&self.products[w], &self.rotated[w], &self.centres[w]);
+        let zero = F::top_words(0);
+        let mut terms = [[zero; 3]; 3];
+        for (term, y) in terms.iter_mut().zip(&products.y) {
+            term[0] = F::top_words_of_products(&products.a, &products.b, y);
+            term[1] = F::top_words_of_products(&rotated[0], &rotated[1], y);
+        }
+        let [centre_zero, centre_one] = centre.x_top_words;
+        let [entry_zero, entry_one] = self.entry.x_top_words;
+        terms[0][0] = F::sub_top_words(terms[0][0], centre_zero);
+        terms[0][1] = F::sub_top_words(terms[0][1], centre_one);
+        terms[1][0] = F::sub_top_words(terms[1][0], F::top_words(entry_zero));
+        terms[1][1] = F::sub_top_words(terms[1][1], F::top_words(entry_one));
+        for term in &mut terms {
+            // β² is -1 - β.
+            term[2] = F::sub_top_words(F::sub_top_words(zero, term[0]), term[1]);
+        }
+        let mut top_words = [zero; 9];
+        for k in 0..3 {
+            for j in 0..3 {
+                let two = F::add_top_words(terms[0][j], terms[1][(j + k) % 3]);
+                top_words[k * 3 + j] = F::add_top_words(two, terms[2][(j + 2 * k) % 3]);
+            }
+        }
+        top_words
+    }
+}
+
+impl<'a, F: SimdField> Row<'a, F, 1> {
+    /// The row of one vector of centres. `q` is `2·xA/(z - u)`.
+    #[inline(always)]
+    pub fn of(centre: &'a Centre<F>, entry: &'a Entry<F>, q: F) -> Row<'a, F, 1> {
+        let mut row = Row::new(std::array::from_ref(centre), entry);
+        row.compute(entry, &[q], true, &mut ());
+        row
     }
 }
 

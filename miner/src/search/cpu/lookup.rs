@@ -2,11 +2,10 @@
 //! filter's coarse bitmap. Words in filled buckets are collected, and looked up in the finer tables
 //! later.
 
-use super::field::Fe;
 use super::filter::{COARSE_WORDS, Filter};
-use super::formula::{Centre, Products, Rotated, Row};
+use super::formula::Row;
 use super::screen::{LAG, Marks, Place, SLOTS, STEPS, Screen, Screened};
-use super::table::Entry;
+use super::table::Table;
 use bytemuck::Zeroable;
 use std::marker::PhantomData;
 
@@ -66,7 +65,7 @@ pub struct GatherScreen<F> {
 unsafe impl<F> Zeroable for GatherScreen<F> {}
 
 impl<F: VectorTopWords> Screen<F> for GatherScreen<F> {
-    fn begin(&mut self, filter: &Filter, _: &[Entry<Fe>]) {
+    fn begin(&mut self, filter: &Filter, _: &Table<F>) {
         self.coarse.copy_from_slice(filter.coarse());
         self.collected.clear();
     }
@@ -88,8 +87,8 @@ impl<F: VectorTopWords> Screen<F> for GatherScreen<F> {
     }
 
     #[inline(always)]
-    fn marks(&self, _: &Filter, centre: &Centre<F>, entry: &Entry<F>, products: &Products<F>, place: Place) -> Marks {
-        self.collected.marks(centre, entry, products, place.slot - LAG_SLOTS)
+    fn marks(&self, _: &Filter, row: &Row<F, 1>, place: Place) -> Marks {
+        self.collected.marks(row, place.slot - LAG_SLOTS)
     }
 }
 
@@ -139,7 +138,7 @@ impl Collected {
         let (mut suspects, mut slot) = (0, 0);
         self.found_count = 0;
         for index in 0..kept {
-            if !filter.is_marked(u64::from(self.words[index]) << 32) {
+            if !filter.is_marked(self.words[index]) {
                 continue;
             }
             while self.ends[slot] <= self.kept[index] {
@@ -155,14 +154,8 @@ impl Collected {
 
     /// The candidates of an entry whose top words were found in this slot.
     #[inline(always)]
-    pub fn marks<F: VectorTopWords>(
-        &self,
-        centre: &Centre<F>,
-        entry: &Entry<F>,
-        products: &Products<F>,
-        slot: usize,
-    ) -> Marks {
-        let top_words = products.top_words(&Rotated::new(centre, entry), centre, entry);
+    pub fn marks<F: VectorTopWords>(&self, row: &Row<F, 1>, slot: usize) -> Marks {
+        let top_words = row.top_words(0);
         let mut marks = [0; 9];
         for &[_, word] in self.found[..self.found_count].iter().filter(|found| found[0] == slot as u32) {
             for at in 0..9 {

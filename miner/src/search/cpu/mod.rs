@@ -3,7 +3,6 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
-mod ceiling;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the kernels of x86-64 read all of it"))]
 mod cells;
 mod dispatch;
@@ -32,6 +31,5 @@ mod threads;
 mod walk;
 mod whole;
 
-pub use ceiling::multiply_ceiling;
-pub use dispatch::{KernelChoice, UnknownKernel};
+pub use dispatch::KernelChoice;
 pub use searcher::{CpuSearcher, describe_kernel};

@@ -8,9 +8,9 @@ use super::field::{FOLD, Fe};
 use super::filter::Filter;
 use super::quick::{QuickTests, QuickWords};
 use super::screen::{CompareScreen, LookupScreen, Marks, Screened};
-use super::simd::{SimdField, Summand};
-use super::text::{Lanes, TextField};
-use super::whole::{KeysOf, WholeField, WholeScreen, WordField};
+use super::simd::{SimdField, Summand, instructions};
+use super::text::{Lanes, checksum};
+use super::whole::{KeysOf, WholeField, WholeScreen, WordField, may_pass_by_words};
 use crate::pattern::TextTests;
 use bytemuck::Zeroable;
 use std::arch::aarch64::*;
@@ -309,28 +309,16 @@ impl SimdField for Fe2 {
     }
 
     #[inline(always)]
-    fn top_words(top: u64) -> uint32x4_t {
-        // SAFETY: the contract above.
-        unsafe { vdupq_n_u32((top >> 32) as u32) }
-    }
-
-    #[inline(always)]
     fn top_words_from_lanes(values: &[u64]) -> uint32x4_t {
         let words: [u32; 4] = std::array::from_fn(|at| (values[at / 2] >> 32) as u32);
         // SAFETY: the contract above; the array has four readable words.
         unsafe { vld1q_u32(words.as_ptr()) }
     }
 
-    #[inline(always)]
-    fn add_top_words(a: uint32x4_t, b: uint32x4_t) -> uint32x4_t {
-        // SAFETY: the contract above.
-        unsafe { vaddq_u32(a, b) }
-    }
-
-    #[inline(always)]
-    fn sub_top_words(a: uint32x4_t, b: uint32x4_t) -> uint32x4_t {
-        // SAFETY: the contract above.
-        unsafe { vsubq_u32(a, b) }
+    instructions! {
+        fn top_words(top: u64) -> uint32x4_t = vdupq_n_u32((top >> 32) as u32);
+        fn add_top_words(a: uint32x4_t, b: uint32x4_t) -> uint32x4_t = vaddq_u32(a, b);
+        fn sub_top_words(a: uint32x4_t, b: uint32x4_t) -> uint32x4_t = vsubq_u32(a, b);
     }
 
     #[inline(always)]
@@ -362,7 +350,7 @@ impl Screened for Fe2 {
         let mut marks = [0; 9];
         for (mark, &some) in marks.iter_mut().zip(top_words) {
             for (at, word) in stored(some).into_iter().enumerate() {
-                *mark |= u16::from(filter.is_marked(u64::from(word) << 32)) << (at / 2 + 8 * (at % 2));
+                *mark |= u16::from(filter.is_marked(word)) << (at / 2 + 8 * (at % 2));
             }
         }
         marks
@@ -383,46 +371,17 @@ impl Screened for Fe2 {
 }
 
 impl Lanes for uint64x2_t {
-    #[inline(always)]
-    fn all(word: u64) -> uint64x2_t {
-        // SAFETY: the contract above.
-        unsafe { vdupq_n_u64(word) }
-    }
+    /// No tables of its own: those of `pattern` serve one key at a time.
+    type Tables = ();
 
-    #[inline(always)]
-    fn and(self, other: uint64x2_t) -> uint64x2_t {
-        // SAFETY: the contract above.
-        unsafe { vandq_u64(self, other) }
-    }
-
-    #[inline(always)]
-    fn or(self, other: uint64x2_t) -> uint64x2_t {
-        // SAFETY: the contract above.
-        unsafe { vorrq_u64(self, other) }
-    }
-
-    #[inline(always)]
-    fn xor(self, other: uint64x2_t) -> uint64x2_t {
-        // SAFETY: the contract above.
-        unsafe { veorq_u64(self, other) }
-    }
-
-    #[inline(always)]
-    fn plus(self, other: uint64x2_t) -> uint64x2_t {
-        // SAFETY: the contract above.
-        unsafe { vaddq_u64(self, other) }
-    }
-
-    #[inline(always)]
-    fn left(self, bits: u32) -> uint64x2_t {
-        // SAFETY: the contract above.
-        unsafe { vshlq_u64(self, vdupq_n_s64(i64::from(bits))) }
-    }
-
-    #[inline(always)]
-    fn right(self, bits: u32) -> uint64x2_t {
-        // SAFETY: the contract above.
-        unsafe { vshlq_u64(self, vdupq_n_s64(-i64::from(bits))) }
+    instructions! {
+        fn all(word: u64) -> uint64x2_t = vdupq_n_u64(word);
+        fn and(self, other: uint64x2_t) -> uint64x2_t = vandq_u64(self, other);
+        fn or(self, other: uint64x2_t) -> uint64x2_t = vorrq_u64(self, other);
+        fn xor(self, other: uint64x2_t) -> uint64x2_t = veorq_u64(self, other);
+        fn plus(self, other: uint64x2_t) -> uint64x2_t = vaddq_u64(self, other);
+        fn left(self, bits: u32) -> uint64x2_t = vshlq_u64(self, vdupq_n_s64(i64::from(bits)));
+        fn right(self, bits: u32) -> uint64x2_t = vshlq_u64(self, vdupq_n_s64(-i64::from(bits)));
     }
 
     #[inline(always)]
@@ -437,17 +396,12 @@ impl Lanes for uint64x2_t {
         3
     }
 
-    #[inline(always)]
-    fn have_equal_parts(words: &[uint64x2_t; 4], values: &[u64; 4]) -> u8 {
-        let mut any = Self::all(0);
-        for at in 0..4 {
-            let value = Self::all(values[at]);
-            // SAFETY: the contract above.
-            let equal = unsafe { vceqq_u16(vreinterpretq_u16_u64(words[at]), vreinterpretq_u16_u64(value)) };
-            // SAFETY: the contract above.
-            any = any.or(unsafe { vreinterpretq_u64_u16(equal) });
-        }
-        any.filled()
+    fn tables() {}
+
+    fn checksums(key: &[uint64x2_t; 4], (): &()) -> uint64x2_t {
+        let [one, other] = [0, 1].map(|lane| u64::from(checksum(&Fe2::lane_of(key, lane))));
+        // SAFETY: the contract above.
+        unsafe { vcombine_u64(vcreate_u64(one), vcreate_u64(other)) }
     }
 }
 
@@ -459,53 +413,12 @@ fn limbs_of(Fe2([Fe(one), Fe(other)]): Fe2) -> [uint64x2_t; 4] {
     [pair(0), pair(1), pair(2), pair(3)]
 }
 
-impl TextField for Fe2 {
-    /// Both below p.
-    type Key = Fe2;
-    type Word = uint64x2_t;
-    /// No tables of its own: those of `pattern` serve one key at a time.
-    type Tables = ();
-
-    fn tables() {}
-
+impl WordField for Fe2 {
     #[inline(always)]
     fn plus(a: Fe2, b: Fe2) -> Fe2 {
         both!(at => a.0[at].add(b.0[at]))
     }
 
-    #[inline(always)]
-    fn key(self) -> Fe2 {
-        both!(at => self.0[at].key())
-    }
-
-    #[inline(always)]
-    fn key_less(self, a: Fe2, b: Fe2) -> Fe2 {
-        both!(at => self.0[at].key_less(a.0[at], b.0[at]))
-    }
-
-    #[inline(always)]
-    fn key_of_negative(a: Fe2, b: Fe2) -> Fe2 {
-        both!(at => Fe::key_of_negative(a.0[at], b.0[at]))
-    }
-
-    #[inline(always)]
-    fn from_key(key: Fe2) -> Fe2 {
-        key
-    }
-
-    #[inline(always)]
-    fn words(key: Fe2) -> [uint64x2_t; 4] {
-        limbs_of(key)
-    }
-
-    fn checksum(key: Fe2, (): &()) -> uint64x2_t {
-        let [one, other] = key.0.map(|key| Fe::checksum(key, &()));
-        // SAFETY: the contract above.
-        unsafe { vcombine_u64(vcreate_u64(one), vcreate_u64(other)) }
-    }
-}
-
-impl WordField for Fe2 {
     #[inline(always)]
     fn product_less(a: &Fe2, b: &Fe2, c: Fe2, d: Fe2) -> Fe2 {
         both!(at => product_plus(a.0[at], b.0[at], Fe::sub(Fe::ZERO, c.0[at].add(d.0[at]))))
@@ -523,29 +436,35 @@ impl WordField for Fe2 {
     }
 
     #[inline(always)]
-    fn lane_of(words: &[uint64x2_t; 4], lane: usize) -> Fe {
-        let limb = |at: usize| {
+    fn have_equal_parts(words: &[uint64x2_t; 4], values: &[u64; 4]) -> u8 {
+        let mut any = uint64x2_t::all(0);
+        for at in 0..4 {
+            let value = uint64x2_t::all(values[at]);
             // SAFETY: the contract above.
-            let both = unsafe { [vgetq_lane_u64::<0>(words[at]), vgetq_lane_u64::<1>(words[at])] };
-            both[lane]
-        };
-        Fe([limb(0), limb(1), limb(2), limb(3)])
+            let equal = unsafe { vceqq_u16(vreinterpretq_u16_u64(words[at]), vreinterpretq_u16_u64(value)) };
+            // SAFETY: the contract above.
+            any = any.or(unsafe { vreinterpretq_u64_u16(equal) });
+        }
+        any.filled()
+    }
+
+    #[inline(always)]
+    fn lane_of(words: &[uint64x2_t; 4], lane: usize) -> [u64; 4] {
+        // SAFETY: the contract above.
+        words.map(|word| unsafe { [vgetq_lane_u64::<0>(word), vgetq_lane_u64::<1>(word)] }[lane])
     }
 }
 
 impl WholeField for Fe2 {
+    type Word = uint64x2_t;
     type Quick = QuickWords;
 
     fn quick(tests: &QuickTests) -> QuickWords {
         QuickWords::new(tests)
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn may_pass(keys: &KeysOf<Fe2>, tests: &TextTests) -> bool {
-        keys.may_pass_by_words(tests)
-    }
-
-    fn marks_of(keys: &KeysOf<Fe2>, filter: &Filter) -> Marks {
-        keys.marks(filter)
+        may_pass_by_words(keys, tests)
     }
 }

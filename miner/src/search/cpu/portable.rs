@@ -5,7 +5,7 @@ use super::filter::Filter;
 use super::quick::{QuickTests, QuickWords};
 use super::screen::{CompareScreen, LookupScreen, Marks, Screened};
 use super::simd::{SimdField, Summand};
-use super::whole::{KeysOf, WholeField, WholeScreen, WordField};
+use super::whole::{KeysOf, WholeField, WholeScreen, WordField, may_pass_by_words};
 use crate::pattern::TextTests;
 
 impl SimdField for Fe {
@@ -124,23 +124,25 @@ impl SimdField for Fe {
 }
 
 impl WholeField for Fe {
+    type Word = u64;
     type Quick = QuickWords;
 
     fn quick(tests: &QuickTests) -> QuickWords {
         QuickWords::new(tests)
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn may_pass(keys: &KeysOf<Fe>, tests: &TextTests) -> bool {
-        keys.may_pass_by_words(tests)
-    }
-
-    fn marks_of(keys: &KeysOf<Fe>, filter: &Filter) -> Marks {
-        keys.marks(filter)
+        may_pass_by_words(keys, tests)
     }
 }
 
 impl WordField for Fe {
+    #[inline(always)]
+    fn plus(a: Fe, b: Fe) -> Fe {
+        a.add(b)
+    }
+
     #[inline(always)]
     fn product_less(a: &Fe, b: &Fe, c: Fe, d: Fe) -> Fe {
         a.mul_plus(*b, Fe::sub(Fe::ZERO, c.add(d)))
@@ -175,8 +177,18 @@ impl WordField for Fe {
     }
 
     #[inline(always)]
-    fn lane_of(words: &[u64; 4], _: usize) -> Fe {
-        Fe(*words)
+    fn have_equal_parts(words: &[u64; 4], values: &[u64; 4]) -> u8 {
+        let (words, values) = (bytemuck::cast_ref::<_, [u16; 16]>(words), bytemuck::cast_ref::<_, [u16; 16]>(values));
+        let mut any = [0; 16];
+        for at in 0..16 {
+            any[at] = if words[at] == values[at] { u16::MAX } else { 0 };
+        }
+        u8::from(bytemuck::cast::<[u16; 16], [u64; 4]>(any) != [0; 4])
+    }
+
+    #[inline(always)]
+    fn lane_of(words: &[u64; 4], _: usize) -> [u64; 4] {
+        *words
     }
 }
 
@@ -194,7 +206,8 @@ impl Screened for Fe {
     fn marks(filter: &Filter, top_words: &[[u64; 2]; 9]) -> Marks {
         let mut marks = [0; 9];
         for (mark, &[sum, difference]) in marks.iter_mut().zip(top_words) {
-            *mark = u16::from(filter.is_marked(sum)) | u16::from(filter.is_marked(difference)) << 8;
+            let is_marked = |top: u64| u16::from(filter.is_marked((top >> 32) as u32));
+            *mark = is_marked(sum) | is_marked(difference) << 8;
         }
         marks
     }

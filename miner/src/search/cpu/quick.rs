@@ -5,6 +5,7 @@
 //! comes from the characters that a pattern fixes, usually the last ones.
 
 use super::text::Lanes;
+use super::whole::WordField;
 use crate::pattern::TextTests;
 use crate::search::conditions::{Bits, Conditions, DATA_CHARACTERS, LEAST_BITS, parities_of_groups};
 use bytemuck::Zeroable;
@@ -168,10 +169,13 @@ fn values_of(runs: &[Bits]) -> Option<[Vec<[u16; WORDS]>; 2]> {
 /// The first even parities of a group, as masks of words of 64 bits.
 fn masks_of(parities: &[[u32; 8]]) -> [[u64; 4]; PARITIES] {
     let mut masks = [[0; 4]; PARITIES];
-    for (mask, halves) in masks.iter_mut().zip(parities) {
-        *mask = std::array::from_fn(|at| u64::from(halves[2 * at]) | u64::from(halves[2 * at + 1]) << 32);
-    }
+    masks.iter_mut().zip(parities).for_each(|(mask, limbs)| *mask = wide(limbs));
     masks
+}
+
+/// Limbs of 32 bits as words of 64.
+pub fn wide(limbs: &[u32; 8]) -> [u64; 4] {
+    std::array::from_fn(|at| u64::from(limbs[2 * at]) | u64::from(limbs[2 * at + 1]) << 32)
 }
 
 /// Number of parities of [`QuickWords`] that are computed together.
@@ -213,10 +217,10 @@ impl QuickWords {
 
     /// Bits of the lanes whose key passes a quick test.
     #[inline(always)]
-    pub fn passing<V: Lanes>(&self, key: &[V; 4]) -> u8 {
-        let mut lanes = key[0].and(V::all(self.low[0])).xor(V::all(self.low[1])).empty();
+    pub fn passing<F: WordField>(&self, key: &[F::Word; 4]) -> u8 {
+        let mut lanes = key[0].and(F::Word::all(self.low[0])).xor(F::Word::all(self.low[1])).empty();
         for group in &self.parities[..self.groups] {
-            let mut even = V::every_lane();
+            let mut even = F::Word::every_lane();
             for masks in group {
                 even &= are_even(key, masks);
                 // Few keys pass the first parities.
@@ -227,12 +231,12 @@ impl QuickWords {
             lanes |= even;
         }
         for values in &self.values[0][..self.counts[0]] {
-            lanes |= V::have_equal_parts(key, values);
+            lanes |= F::have_equal_parts(key, values);
         }
         if self.counts[1] != 0 {
             let odd = moved(key, 8);
             for values in &self.values[1][..self.counts[1]] {
-                lanes |= V::have_equal_parts(&odd, values);
+                lanes |= F::have_equal_parts(&odd, values);
             }
         }
         if self.equal[0] != 0 {

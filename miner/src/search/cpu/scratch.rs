@@ -4,10 +4,9 @@
 //! it uses them. That is one cause of slow runs, but not the only one; `docs/performance.md` has the
 //! figures.
 
-use super::field::Fe;
 use super::filter::{Filter, Lookup};
 use super::screen::{Screen, Screened};
-use super::table::{ENTRIES, Entry};
+use super::table::{ENTRIES, Table};
 use crate::search::os::advise_huge_pages;
 use bytemuck::Zeroable;
 use std::alloc::{Layout, alloc, handle_alloc_error};
@@ -47,26 +46,23 @@ pub enum Screens {
 
 impl<F: Screened, const W: usize> Memory<F, W> {
     /// Chooses the screen for a filter, and prepares it.
-    pub fn begin(&mut self, filter: &Filter, plain: &[Entry<Fe>]) -> Screens {
-        if filter.text_tests().is_some() {
-            self.whole.begin(filter, plain);
-            Screens::Whole
-        } else if filter.widened().len() <= F::FEW_INTERVALS {
-            self.few.begin(filter, plain);
-            Screens::Few
-        } else if F::HAS_ONE_LOOKUP {
-            self.loads.begin(filter, plain);
-            Screens::Loads
-        } else if filter.cells().is_some() {
-            self.cells.begin(filter, plain);
-            Screens::Cells
-        } else if filter.lookup() == Lookup::Gathers {
-            self.gathers.begin(filter, plain);
-            Screens::Gathers
-        } else {
-            self.loads.begin(filter, plain);
-            Screens::Loads
+    pub fn begin(&mut self, filter: &Filter, table: &Table<F>) -> Screens {
+        let screens = match filter.lookup() {
+            _ if filter.text_tests().is_some() => Screens::Whole,
+            _ if filter.intervals().len() <= F::FEW_INTERVALS => Screens::Few,
+            _ if F::HAS_ONE_LOOKUP => Screens::Loads,
+            _ if filter.cells().is_some() => Screens::Cells,
+            Lookup::Gathers => Screens::Gathers,
+            Lookup::Loads => Screens::Loads,
+        };
+        match screens {
+            Screens::Whole => self.whole.begin(filter, table),
+            Screens::Few => self.few.begin(filter, table),
+            Screens::Cells => self.cells.begin(filter, table),
+            Screens::Gathers => self.gathers.begin(filter, table),
+            Screens::Loads => self.loads.begin(filter, table),
         }
+        screens
     }
 }
 

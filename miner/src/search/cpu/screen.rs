@@ -1,11 +1,9 @@
 //! Screens: first tests of the candidates of some entries.
 
-use super::field::Fe;
 use super::filter::Filter;
-use super::formula::{Centre, Products, Rotated, Row};
+use super::formula::{Centre, Row};
 use super::simd::SimdField;
-use super::table::{Affine, Entry, Table};
-use super::walk::{Recorder, Round, confirm, walk_round};
+use super::table::Table;
 use bytemuck::Zeroable;
 
 /// Marked candidates of an entry in up to eight lanes: bit `8·sign + lane` of word `3·turn +
@@ -36,9 +34,8 @@ pub trait Screen<F: Screened>: Zeroable {
     /// Whether the screen reads top words, for which an entry takes one more product.
     const READS_TOP_WORDS: bool = true;
 
-    /// Prepares for another filter. Called before the first slot with it. `plain` is
-    /// [`super::table::Table::plain`].
-    fn begin(&mut self, _filter: &Filter, _plain: &[Entry<Fe>]) {}
+    /// Prepares for another filter. Called before the first slot with it.
+    fn begin(&mut self, _filter: &Filter, _table: &Table<F>) {}
 
     /// Prepares for other centres. Called at the beginning of a round.
     #[inline(always)]
@@ -61,15 +58,8 @@ pub trait Screen<F: Screened>: Zeroable {
     /// The candidates of an entry that may match. Unmarked candidates do not match. The entry is in
     /// a slot that [`Screen::take_suspects`] returned last.
     #[inline(always)]
-    fn marks(
-        &self,
-        filter: &Filter,
-        centre: &Centre<F>,
-        entry: &Entry<F>,
-        products: &Products<F>,
-        _place: Place,
-    ) -> Marks {
-        let top_words = products.top_words(&Rotated::new(centre, entry), centre, entry);
+    fn marks(&self, filter: &Filter, row: &Row<F, 1>, _place: Place) -> Marks {
+        let top_words = row.top_words(0);
         let mut marks = F::marks(filter, &top_words);
         for (word, mark) in marks.iter_mut().enumerate() {
             let mut bits = *mark;
@@ -77,7 +67,7 @@ pub trait Screen<F: Screened>: Zeroable {
                 let bit = bits.trailing_zeros() as usize;
                 bits &= bits - 1;
                 let top = F::top_word(top_words[word], bit / 8 == 1, bit % 8);
-                *mark &= !(u16::from(!filter.is_marked(top)) << bit);
+                *mark &= !(u16::from(!filter.is_marked((top >> 32) as u32)) << bit);
             }
         }
         marks
@@ -94,8 +84,7 @@ impl<F: Screened> Screen<F> for CompareScreen {
         for w in 0..W {
             let top_words = row.top_words(w);
             let mut any = false;
-            for &(first, last) in filter.widened() {
-                let (first, last) = ((first >> 32) as u32, (last >> 32) as u32);
+            for &(first, last) in filter.intervals() {
                 any |= F::is_one_within(&top_words, first, last.wrapping_sub(first));
             }
             self.0 |= u64::from(any) << (place.slot + w);
@@ -156,32 +145,4 @@ pub trait Screened: SimdField {
 
     /// The candidates that may match, by their top words. Unmarked candidates do not match.
     fn marks(filter: &Filter, top_words: &[Self::TopWords; 9]) -> Marks;
-
-    /// [`walk_round`], compiled for this field's instructions. A function of its own for each
-    /// screen: the compiler's time grows faster than a function's length.
-    #[inline(never)]
-    fn run_round<N: Screen<Self>, const W: usize>(
-        table: &Table<Self>,
-        round: &Round<Self, W>,
-        prefixes: &mut [[Self; W]],
-        screen: &mut N,
-        recorder: &mut Recorder,
-    ) -> (u64, Option<[Affine<Self>; W]>) {
-        walk_round(table, round, prefixes, screen, recorder)
-    }
-
-    /// [`confirm`], likewise.
-    #[cold]
-    #[inline(never)]
-    fn run_confirm<N: Screen<Self>, const W: usize>(
-        table: &Table<Self>,
-        round: &Round<Self, W>,
-        place: (Place, usize),
-        centre: &Centre<Self>,
-        q: Self,
-        screen: &N,
-        recorder: &mut Recorder,
-    ) {
-        confirm(table, round, place, centre, q, screen, recorder);
-    }
 }

@@ -1,7 +1,7 @@
 //! The processor as a search device.
 
 use super::dispatch::{Kernel, KernelChoice};
-use super::threads::{Task, Threads};
+use super::threads::Threads;
 use crate::search::device::{DeviceId, DeviceInfo};
 use crate::search::error::SearchError;
 use crate::search::os::processor_name;
@@ -11,8 +11,8 @@ use std::time::Duration;
 
 /// Intended duration of a launch, outside of tests.
 const LAUNCH: Duration = Duration::from_millis(50);
-/// Rounds of the first launch, before the speed is known.
-const FIRST_ROUNDS: u64 = 4;
+/// Rounds of the first launch, before the speed is known, and of the shortest: a walk may skip three.
+const LEAST_ROUNDS: u64 = 4;
 
 /// The processor as one device with several threads. Each thread searches at a start point of its
 /// own.
@@ -50,8 +50,8 @@ impl CpuSearcher {
         Ok(CpuSearcher {
             calibration_key: calibration_key(&info),
             info,
-            threads: Threads::start(count, kernel),
-            rounds: [FIRST_ROUNDS; 2],
+            threads: Threads::new(count, kernel),
+            rounds: [LEAST_ROUNDS; 2],
             submitted: VecDeque::new(),
             intended: LAUNCH,
         })
@@ -67,7 +67,7 @@ impl CpuSearcher {
     fn adapt(&mut self, kind: usize, busy: Duration) {
         let rounds = self.rounds[kind];
         let ideal = rounds as f64 * self.intended.as_secs_f64() / busy.as_secs_f64();
-        self.rounds[kind] = ideal.clamp(1.0, (rounds * 8) as f64) as u64;
+        self.rounds[kind] = ideal.clamp(LEAST_ROUNDS as f64, (rounds * 8) as f64) as u64;
     }
 }
 
@@ -105,13 +105,12 @@ impl Searcher for CpuSearcher {
         let target = self.threads.target(&launch);
         let kind = usize::from(launch.patterns.compares_whole_keys());
         let rounds = self.rounds[kind];
-        let task = |start| Task { start, rounds, target: target.clone() };
-        let walks = self.threads.run(launch.starts.iter().map(|&start| task(start)).collect());
+        let walks = self.threads.walk(&launch.starts, rounds, &target);
         let mut report = LaunchReport::default();
         for (start, walk) in walks.into_iter().enumerate() {
             let (walked, busy) = walk.ok_or_else(|| SearchError::DeviceFailed {
                 device: DeviceId::Cpu,
-                reason: "one of its threads panicked".to_owned(),
+                reason: "one of its threads did not start, or panicked".to_owned(),
             })?;
             report.candidates += walked.candidates;
             report.busy = report.busy.max(busy);
@@ -149,8 +148,8 @@ mod tests {
     fn each_kind_of_launch_has_its_own_length() {
         let mut searcher = CpuSearcher::open(Some(1), KernelChoice::Portable).unwrap();
         searcher.adapt(0, LAUNCH / 8);
-        searcher.adapt(1, LAUNCH * 2);
-        assert_eq!(searcher.rounds, [8 * FIRST_ROUNDS, FIRST_ROUNDS / 2]);
+        searcher.adapt(1, LAUNCH / 2);
+        assert_eq!(searcher.rounds, [8 * LEAST_ROUNDS, 2 * LEAST_ROUNDS]);
         let start = StartPoint::new(secp256k1::PublicKey::from_secret_key(
             secp256k1::SECP256K1,
             &secp256k1::SecretKey::from_slice(&[1; 32]).unwrap(),
@@ -158,7 +157,7 @@ mod tests {
         let patterns = Arc::new(PatternSet::new(vec!["*cafe7x".parse().unwrap()]));
         searcher.submit(Launch { starts: vec![start], patterns, remaining: None }).unwrap();
         searcher.collect().unwrap();
-        assert_eq!(searcher.rounds[0], 8 * FIRST_ROUNDS, "it was no launch of that kind");
-        assert_ne!(searcher.rounds[1], FIRST_ROUNDS / 2, "its own length follows its time");
+        assert_eq!(searcher.rounds[0], 8 * LEAST_ROUNDS, "it was no launch of that kind");
+        assert_ne!(searcher.rounds[1], 2 * LEAST_ROUNDS, "its own length follows its time");
     }
 }

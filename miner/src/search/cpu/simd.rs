@@ -7,6 +7,32 @@
 use super::field::Fe;
 use bytemuck::Zeroable;
 
+/// Work for the instructions of one kernel. [`SimdField::apart`] inlines it into a function of its
+/// own, which is compiled for them.
+pub trait Job {
+    /// The result.
+    type Output;
+
+    /// Does the work. Inlined always.
+    fn run(self) -> Self::Output;
+}
+
+/// Defines functions that are one expression each, inlined always.
+///
+/// Each relies on the contract of its module: the processor has the instructions.
+macro_rules! instructions {
+    ($($(#[$doc:meta])* $visible:vis fn $name:ident$(<const $n:ident: $kind:ty>)?($($arguments:tt)*) -> $result:ty = $value:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        $visible fn $name$(<const $n: $kind>)?($($arguments)*) -> $result {
+            // SAFETY: the contract of the module.
+            unsafe { $value }
+        }
+    )*};
+}
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub(super) use instructions;
+
 /// A number in the form that [`SimdField::sum`] can add directly.
 #[derive(Clone, Copy, Debug)]
 pub struct Summand<F>(pub F);
@@ -34,6 +60,14 @@ pub trait SimdField: Copy + Zeroable {
 
     /// The approximate top words of two numbers in each lane, a sum and a difference, modulo 2^64.
     type TopWords: Copy;
+
+    /// Does a job in a function that is compiled for this field's instructions.
+    ///
+    /// A function of its own for each job: the compiler's time grows faster than a function's length.
+    #[inline(never)]
+    fn apart<J: Job>(job: J) -> J::Output {
+        job.run()
+    }
 
     /// A number for the table.
     fn constant(value: Fe) -> Self::Constant;
@@ -128,9 +162,9 @@ pub trait SimdField: Copy + Zeroable {
         value
     }
 
-    /// Bits of the lanes that are zero.
+    /// Whether the number in some lane is zero.
     #[inline(always)]
-    fn zero_lanes(self) -> u32 {
-        (0..Self::LANES).filter(|&lane| self.lane(lane).is_zero()).fold(0, |mask, lane| mask | 1 << lane)
+    fn has_zero(self) -> bool {
+        (0..Self::LANES).any(|lane| self.lane(lane).is_zero())
     }
 }

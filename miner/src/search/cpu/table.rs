@@ -55,8 +55,6 @@ pub struct Entry<F: SimdField> {
 pub struct Table<F: SimdField> {
     /// The entries, in a huge page.
     pub entries: Box<HugePage<[Entry<F>; ENTRIES]>>,
-    /// The same entries as single numbers, for rounds in which a factor is zero.
-    pub plain: Vec<Entry<Fe>>,
     /// `c·STEP·G` for the centres c = 1, 2, … of a round.
     pub centres: Vec<PublicKey>,
     /// The step from the centres of one round to those of the next.
@@ -72,7 +70,6 @@ impl<F: SimdField> Table<F> {
         entries.0.iter_mut().zip(&points).for_each(|(entry, point)| *entry = Entry::new(point));
         Table {
             entries,
-            plain: points.iter().map(Entry::new).collect(),
             centres: (1..centres as u64).map(|centre| multiple_of_generator(centre * STEP)).collect(),
             step: Affine::from_point(&multiple_of_generator(centres as u64 * STEP)),
         }

@@ -1,7 +1,5 @@
 //! The texts of keys, and the tests of `pattern::TextTests` on them.
 
-use super::field::Fe;
-use super::simd::SimdField;
 use crate::pattern::{
     Anywhere, ChecksumTables, ChecksumTest, LOWEST_BITS, Run, TextTest, TextTests, TextWords, UNUSED_BITS, WORD_BITS,
 };
@@ -19,6 +17,9 @@ const WORD: u64 = (1 << WORD_BITS) - 1;
 
 /// A word of 64 bits in each lane.
 pub trait Lanes: Copy {
+    /// Tables of the checksum.
+    type Tables: Zeroable;
+
     /// The same word in every lane.
     fn all(word: u64) -> Self;
 
@@ -52,11 +53,24 @@ pub trait Lanes: Copy {
         self.filled() ^ Self::every_lane()
     }
 
-    /// Bits of the lanes in which a part of 16 bits is the same in a word and in the value.
-    fn have_equal_parts(words: &[Self; 4], values: &[u64; 4]) -> u8;
+    /// Computes the tables.
+    fn tables() -> Self::Tables;
+
+    /// The checksums of keys of four words, the lowest first.
+    fn checksums(key: &[Self; 4], tables: &Self::Tables) -> Self;
+
+    /// For each of two keys, bits of the lanes whose checksum may pass a test. The default sets all
+    /// bits.
+    #[inline(always)]
+    fn checksums_may_pass(_keys: [&[Self; 4]; 2], _test: &ChecksumTest, _tables: &Self::Tables) -> [u8; 2] {
+        [u8::MAX; 2]
+    }
 }
 
 impl Lanes for u64 {
+    /// No tables of its own: those of `pattern` serve one key at a time.
+    type Tables = ();
+
     #[inline(always)]
     fn all(word: u64) -> u64 {
         word
@@ -102,108 +116,59 @@ impl Lanes for u64 {
         1
     }
 
+    fn tables() {}
+
     #[inline(always)]
-    fn have_equal_parts(words: &[u64; 4], values: &[u64; 4]) -> u8 {
-        let (words, values) = (bytemuck::cast_ref::<_, [u16; 16]>(words), bytemuck::cast_ref::<_, [u16; 16]>(values));
-        let mut any = [0; 16];
-        for at in 0..16 {
-            any[at] = if words[at] == values[at] { u16::MAX } else { 0 };
-        }
-        u8::from(bytemuck::cast::<[u16; 16], [u64; 4]>(any) != [0; 4])
-    }
-}
-
-/// Operations of a field type that the comparison of whole keys needs beyond those of the walk.
-pub trait TextField: SimdField {
-    /// A number below p in each lane, except with a probability of 2^-100.
-    type Key: Copy;
-
-    /// A word of 64 bits in each lane.
-    type Word: Lanes;
-
-    /// Tables of the checksum.
-    type Tables: Zeroable;
-
-    /// Computes the tables.
-    fn tables() -> Self::Tables;
-
-    /// `a + b`. At most one of the two is a sum or a product with a prepared factor. The result may
-    /// only be multiplied, or added once more.
-    fn plus(a: Self, b: Self) -> Self;
-
-    /// The number, reduced.
-    fn key(self) -> Self::Key;
-
-    /// `self - a - b`, reduced. Each of the three is below p or a product.
-    fn key_less(self, a: Self, b: Self) -> Self::Key;
-
-    /// `-a - b`, reduced.
-    fn key_of_negative(a: Self::Key, b: Self::Key) -> Self::Key;
-
-    /// The reduced number as a field element.
-    fn from_key(key: Self::Key) -> Self;
-
-    /// The four words of keys, the lowest first.
-    fn words(key: Self::Key) -> [Self::Word; 4];
-
-    /// The checksums of keys.
-    fn checksum(key: Self::Key, tables: &Self::Tables) -> Self::Word;
-
-    /// For each of two keys, bits of the lanes whose checksum may pass a test. The default sets all
-    /// bits.
-    #[inline(always)]
-    fn checksums_may_pass(_keys: [Self::Key; 2], _test: &ChecksumTest, _tables: &Self::Tables) -> [u8; 2] {
-        [u8::MAX; 2]
+    fn checksums(key: &[u64; 4], (): &()) -> u64 {
+        u64::from(checksum(key))
     }
 }
 
 /// The text of keys, without the checksum.
 #[inline(always)]
-fn text<F: TextField>(key: F::Key) -> TextWords<F::Word> {
-    let [a, b, c, d] = F::words(key);
-    let mask = F::Word::all(WORD);
+fn text<V: Lanes>([a, b, c, d]: &[V; 4]) -> TextWords<V> {
+    let mask = V::all(WORD);
     [
         d.right(4),
         d.left(56).or(c.right(8)).and(mask),
         c.left(52).or(b.right(12)).and(mask),
         b.left(48).or(a.right(16)).and(mask),
-        a.and(F::Word::all(0xffff)).left(44),
+        a.and(V::all(0xffff)).left(44),
     ]
 }
 
 /// The text of keys.
 #[inline(always)]
-pub fn whole_text<F: TextField>(key: F::Key, tables: &F::Tables) -> TextWords<F::Word> {
-    let [t0, t1, t2, t3, last] = text::<F>(key);
-    [t0, t1, t2, t3, last.or(F::checksum(key, tables).left(UNUSED_BITS))]
+pub fn whole_text<V: Lanes>(key: &[V; 4], tables: &V::Tables) -> TextWords<V> {
+    let [t0, t1, t2, t3, last] = text(key);
+    [t0, t1, t2, t3, last.or(V::checksums(key, tables).left(UNUSED_BITS))]
 }
 
-/// Whether the text of a key passes one of the tests. Called for the few keys that passed quick
-/// tests.
+/// Whether the text of a key passes one of the tests. Called for few keys.
 #[cold]
 #[inline(never)]
-pub fn passes_a_test(tests: &TextTests, key: Fe) -> bool {
-    passing::<Fe>(tests, [key; 2], &())[0] & 1 == 1
+pub fn passes_a_test(tests: &TextTests, key: &[u64; 4]) -> bool {
+    passing(tests, [key; 2], &())[0] & 1 == 1
 }
 
 /// For each of two keys, bits of the lanes that pass one of the tests. The tests of checksums come
 /// last because most keys fail the cheaper ones.
 #[inline(always)]
-pub fn passing<F: TextField>(tests: &TextTests, keys: [F::Key; 2], tables: &F::Tables) -> [u8; 2] {
+pub fn passing<V: Lanes>(tests: &TextTests, keys: [&[V; 4]; 2], tables: &V::Tables) -> [u8; 2] {
     let mut lanes = [0; 2];
     if !tests.of_keys.is_empty() {
         for n in 0..2 {
-            lanes[n] = passes(&tests.of_keys, &text::<F>(keys[n]));
+            lanes[n] = passes(&tests.of_keys, &text(keys[n]));
         }
     }
     if tests.need_checksum() {
         let may_pass = match &tests.first {
-            Some(first) => F::checksums_may_pass(keys, first, tables),
+            Some(first) => V::checksums_may_pass(keys, first, tables),
             None => [u8::MAX; 2],
         };
         if may_pass != [0; 2] {
             for n in 0..2 {
-                lanes[n] |= passes(&tests.of_checksums, &whole_text::<F>(keys[n], tables));
+                lanes[n] |= passes(&tests.of_checksums, &whole_text(keys[n], tables));
             }
         }
     }
@@ -301,50 +266,6 @@ fn zero_characters<V: Lanes>(text: &TextWords<V>, places: &TextWords<u64>) -> u8
         lanes |= filled.and(places).xor(places).filled();
     }
     lanes
-}
-
-impl TextField for Fe {
-    type Key = Self;
-    type Word = u64;
-    /// No tables of its own: those of `pattern` serve one key at a time.
-    type Tables = ();
-
-    fn tables() {}
-
-    #[inline(always)]
-    fn plus(a: Self, b: Self) -> Self {
-        a.add(b)
-    }
-
-    #[inline(always)]
-    fn key(self) -> Self {
-        self.canonical()
-    }
-
-    #[inline(always)]
-    fn key_less(self, a: Self, b: Self) -> Self {
-        Fe::sub(Fe::sub(self, a), b).canonical()
-    }
-
-    #[inline(always)]
-    fn key_of_negative(a: Self, b: Self) -> Self {
-        Fe::sub(Fe::ZERO, a.add(b)).canonical()
-    }
-
-    #[inline(always)]
-    fn from_key(key: Self) -> Self {
-        key
-    }
-
-    #[inline(always)]
-    fn words(key: Self) -> [u64; 4] {
-        key.0
-    }
-
-    #[inline(always)]
-    fn checksum(key: Self, (): &()) -> u64 {
-        u64::from(checksum(&key.0))
-    }
 }
 
 /// The checksum of a key, by one lookup for each byte.

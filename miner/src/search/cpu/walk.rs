@@ -6,11 +6,11 @@
 
 use super::field::Fe;
 use super::filter::Filter;
-use super::formula::{Between, Centre, Products, Row, address, broadcast, cube, factor};
+use super::formula::{Between, Centre, Row, address, broadcast, cube, factor};
 use super::scratch::{Memory, Scratch, Screens};
 use super::screen::{LAG, Place, SLOTS, STEPS, Screen, Screened};
-use super::simd::SimdField;
-use super::table::{Affine, ENTRIES, STEP, Table, moved, multiple_of_generator};
+use super::simd::{Job, SimdField};
+use super::table::{Affine, ENTRIES, STEP, Table, moved};
 use crate::key::{Npub, Offset, Rotation, StartPoint, Tweak};
 use secp256k1::PublicKey;
 use std::marker::PhantomData;
@@ -100,11 +100,8 @@ impl<'a> Recorder<'a> {
 }
 
 /// The centres of a round.
-pub struct Round<F, const W: usize> {
+struct Round<F, const W: usize> {
     points: [Affine<F>; W],
-    /// For each vector, bits of the lanes whose centre is infinity. Such a lane holds some other
-    /// point. Its hits are dropped, and its candidates are not counted.
-    dead: [u32; W],
     /// Number of the first centre, `start point + number·STEP·G`. The other lanes follow, vector by
     /// vector.
     number: u64,
@@ -113,28 +110,18 @@ pub struct Round<F, const W: usize> {
 impl<F: SimdField, const W: usize> Round<F, W> {
     const CENTRES: u64 = (F::LANES * W) as u64;
 
-    /// The centres from `number` on, by libsecp256k1.
-    fn starting_at(table: &Table<F>, start: &StartPoint, number: u64) -> Round<F, W> {
-        let first = moved(start.public_key(), number * STEP);
-        let centre = |at: usize| match (at, first) {
-            (0, first) => first,
-            (_, None) => Some(table.centres[at - 1]),
-            (_, Some(first)) => first.combine(&table.centres[at - 1]).ok(),
-        };
-        let mut dead = [0; W];
-        let mut vector = |w: usize| {
-            let mut lane = |lane: usize| -> PublicKey {
-                centre(w * F::LANES + lane).unwrap_or_else(|| {
-                    dead[w] |= 1 << lane;
-                    multiple_of_generator(u64::MAX)
-                })
-            };
-            let points: Vec<Affine<Fe>> = (0..F::LANES).map(|at| Affine::from_point(&lane(at))).collect();
-            let (xs, ys): (Vec<Fe>, Vec<Fe>) = points.iter().map(|point| (point.x, point.y)).unzip();
-            Affine { x: F::from_lanes(&xs), y: F::from_lanes(&ys) }
-        };
-        let points = std::array::from_fn(&mut vector);
-        Round { points, dead, number }
+    /// The centres from `number` on, by libsecp256k1. `None` if one of them is infinity.
+    fn starting_at(table: &Table<F>, start: &StartPoint, number: u64) -> Option<Round<F, W>> {
+        let first = moved(start.public_key(), number * STEP)?;
+        let others = table.centres.iter().map(|distance| first.combine(distance).ok());
+        let centres: Option<Vec<PublicKey>> = std::iter::once(Some(first)).chain(others).collect();
+        let (xs, ys): (Vec<Fe>, Vec<Fe>) =
+            centres?.iter().map(Affine::from_point).map(|point| (point.x, point.y)).unzip();
+        let points = std::array::from_fn(|w| {
+            let lanes = w * F::LANES..(w + 1) * F::LANES;
+            Affine { x: F::from_lanes(&xs[lanes.clone()]), y: F::from_lanes(&ys[lanes]) }
+        });
+        Some(Round { points, number })
     }
 
     /// Number of the centre in a lane of a vector.
@@ -144,7 +131,10 @@ impl<F: SimdField, const W: usize> Round<F, W> {
 }
 
 /// Walks from `start` over at most `rounds` rounds of `W·LANES` centres, `start + c·STEP·G`.
-#[inline(always)]
+///
+/// A round is skipped, and its candidates are not counted, where the formula does not hold: a centre is
+/// infinity, ±λ^k times the point of an entry, or as far as the step to the next one. That occurs with
+/// a chosen start point, in at most three rounds, and otherwise with a probability of 2^-240.
 pub fn walk<F: Screened, const W: usize>(
     table: &Table<F>,
     start: &StartPoint,
@@ -156,118 +146,129 @@ pub fn walk<F: Screened, const W: usize>(
     let (mut walked, mut candidates) = (0, 0);
     let mut round = Round::starting_at(table, start, 0);
     let memory = scratch.memory();
-    let mut screens = memory.begin(recorder.filter, &table.plain);
+    let mut screens = memory.begin(recorder.filter, table);
     while walked < rounds && !recorder.is_over {
-        let Memory { prefixes, few, cells, gathers, loads, whole } = memory;
-        let (tested, next) = match screens {
-            Screens::Whole => F::run_round(table, &round, prefixes, whole, &mut recorder),
-            Screens::Few => F::run_round(table, &round, prefixes, few, &mut recorder),
-            Screens::Cells if !F::HAS_ONE_LOOKUP => F::run_round(table, &round, prefixes, cells, &mut recorder),
-            Screens::Gathers if !F::HAS_ONE_LOOKUP => F::run_round(table, &round, prefixes, gathers, &mut recorder),
-            _ => F::run_round(table, &round, prefixes, loads, &mut recorder),
-        };
-        candidates += tested;
+        let tested = round.as_ref().and_then(|round| {
+            let Memory { prefixes, few, cells, gathers, loads, whole } = memory;
+            let recorder = &mut recorder;
+            match screens {
+                Screens::Whole => F::apart(RoundJob { table, round, prefixes, screen: whole, recorder }),
+                Screens::Few => F::apart(RoundJob { table, round, prefixes, screen: few, recorder }),
+                Screens::Cells if !F::HAS_ONE_LOOKUP => {
+                    F::apart(RoundJob { table, round, prefixes, screen: cells, recorder })
+                }
+                Screens::Gathers if !F::HAS_ONE_LOOKUP => {
+                    F::apart(RoundJob { table, round, prefixes, screen: gathers, recorder })
+                }
+                _ => F::apart(RoundJob { table, round, prefixes, screen: loads, recorder }),
+            }
+        });
+        candidates += tested.as_ref().map_or(0, |(candidates, _)| *candidates);
         walked += 1;
         if recorder.stop_early() {
-            screens = memory.begin(recorder.filter, &table.plain);
+            screens = memory.begin(recorder.filter, table);
         }
         let number = walked * Round::<F, W>::CENTRES;
-        round = match next {
-            Some(points) if round.dead == [0; W] => Round { points, dead: round.dead, number },
-            _ => Round::starting_at(table, start, number),
+        round = match tested {
+            Some((_, points)) => Some(Round { points, number }),
+            None => Round::starting_at(table, start, number),
         };
     }
     WalkResult { candidates, hits: recorder.hits, is_cut_short: recorder.is_over }
 }
 
 /// Tests all entries around the centres, or some if the walk is over before. Returns the number of
-/// candidates tested, and the next centres: `None` if a factor was zero and they must be computed
-/// anew.
-#[inline(always)]
-pub fn walk_round<F: Screened, N: Screen<F>, const W: usize>(
-    table: &Table<F>,
-    round: &Round<F, W>,
-    prefixes: &mut [[F; W]],
-    screen: &mut N,
-    recorder: &mut Recorder,
-) -> (u64, Option<[Affine<F>; W]>) {
-    let filter = recorder.filter;
-    let points = &round.points;
-    let one = broadcast::<F>(Fe::ONE);
-    let step: Affine<F> = Affine { x: broadcast(table.step.x).0, y: broadcast(table.step.y).0 };
-    let mut cubes = [one; W];
-    for w in 0..W {
-        cubes[w] = cube(points[w].x);
-    }
-    let mut whole = [one.0; W];
-    for (prefix, entry) in prefixes.iter_mut().zip(&table.entries.0) {
+/// candidates tested, and the next centres; `None` if a factor is zero.
+struct RoundJob<'a, 'b, F: Screened, N, const W: usize> {
+    table: &'a Table<F>,
+    round: &'a Round<F, W>,
+    prefixes: &'a mut [[F; W]],
+    screen: &'a mut N,
+    recorder: &'a mut Recorder<'b>,
+}
+
+impl<F: Screened, N: Screen<F>, const W: usize> Job for RoundJob<'_, '_, F, N, W> {
+    type Output = Option<(u64, [Affine<F>; W])>;
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        let RoundJob { table, round, prefixes, screen, recorder } = self;
+        let filter = recorder.filter;
+        let points = &round.points;
+        let one = broadcast::<F>(Fe::ONE);
+        let step: Affine<F> = Affine { x: broadcast(table.step.x).0, y: broadcast(table.step.y).0 };
+        let mut cubes = [one; W];
         for w in 0..W {
-            prefix[w] = whole[w];
-            whole[w] = whole[w].mul(factor(cubes[w], entry));
+            cubes[w] = cube(points[w].x);
         }
-    }
-    // The same inversion also gives 1/x and the slope for the step to the next centre.
-    let (mut steps, mut inverses) = ([one.0; W], [one.0; W]);
-    for w in 0..W {
-        steps[w] = step.x.sub(points[w].x);
-        inverses[w] = whole[w].mul(steps[w]).mul(points[w].x);
-    }
-    // A single zero factor would make every inverse of its lane zero. It occurs with a chosen start
-    // point, and otherwise with a probability of 2^-240.
-    if !invert_all(&mut inverses) {
-        return (walk_round_with_zero(table, round, recorder), None);
-    }
-    let mut next = *points;
-    // Scaled by 2·xA, the shared inverse of a vector leads to q instead of t.
-    let mut shared = [one.0; W];
-    let mut centres = [None; W];
-    for w in 0..W {
-        let x = points[w].x;
-        centres[w] = Some(Centre::new(points[w], cubes[w], inverses[w].mul(whole[w]).mul(steps[w])));
-        let inverse = inverses[w].mul(x);
-        next[w] = add(&points[w], &step, inverse.mul(whole[w]));
-        shared[w] = inverse.mul(steps[w]).mul(F::sum(x.summand(), x.summand()));
-    }
-    let centres = centres.map(|centre| centre.expect("one was made for each vector"));
-    screen.begin_round(&centres);
-    let mut row = Row::new(&centres, &table.entries.0[0]);
-    let mut tested = ENTRIES;
-    for end in (1..=ENTRIES / (SLOTS / W)).rev().map(|part| part * (SLOTS / W)) {
-        for slot in 0..SLOTS / W {
-            let entry = &table.entries.0[end - 1 - slot];
-            let q = &mut prefixes[end - 1 - slot];
-            let mut steps = Steps { screen, next: 0, field: PhantomData };
+        let mut whole = [one.0; W];
+        for (prefix, entry) in prefixes.iter_mut().zip(&table.entries.0) {
             for w in 0..W {
-                q[w] = shared[w].mul(q[w]);
-                steps.product();
+                prefix[w] = whole[w];
+                whole[w] = whole[w].mul(factor(cubes[w], entry));
             }
-            for w in 0..W {
-                shared[w] = shared[w].mul(factor(cubes[w], entry));
-                steps.product();
+        }
+        // The same inversion also gives 1/x and the slope for the step to the next centre.
+        let (mut steps, mut inverses) = ([one.0; W], [one.0; W]);
+        for w in 0..W {
+            steps[w] = step.x.sub(points[w].x);
+            inverses[w] = whole[w].mul(steps[w]).mul(points[w].x);
+        }
+        // A single zero factor would make every inverse of its lane zero.
+        if !invert_all(&mut inverses) {
+            return None;
+        }
+        let mut next = *points;
+        // Scaled by 2·xA, the shared inverse of a vector leads to q instead of t.
+        let mut shared = [one.0; W];
+        let mut centres = [None; W];
+        for w in 0..W {
+            let x = points[w].x;
+            centres[w] = Some(Centre::new(points[w], cubes[w], inverses[w].mul(whole[w]).mul(steps[w])));
+            let inverse = inverses[w].mul(x);
+            next[w] = add(&points[w], &step, inverse.mul(whole[w]));
+            shared[w] = inverse.mul(steps[w]).mul(F::sum(x.summand(), x.summand()));
+        }
+        let centres = centres.map(|centre| centre.expect("one was made for each vector"));
+        screen.begin_round(&centres);
+        let mut row = Row::new(&centres, &table.entries.0[0]);
+        let mut tested = ENTRIES;
+        for end in (1..=ENTRIES / (SLOTS / W)).rev().map(|part| part * (SLOTS / W)) {
+            for slot in 0..SLOTS / W {
+                let entry = &table.entries.0[end - 1 - slot];
+                let q = &mut prefixes[end - 1 - slot];
+                let mut steps = Steps { screen, next: 0, field: PhantomData };
+                for w in 0..W {
+                    q[w] = shared[w].mul(q[w]);
+                    steps.product();
+                }
+                for w in 0..W {
+                    shared[w] = shared[w].mul(factor(cubes[w], entry));
+                    steps.product();
+                }
+                row.compute(entry, q, N::READS_TOP_WORDS, &mut steps);
+                screen.add(filter, &row, Place { entry: end - 1 - slot, slot: (slot + LAG) * W });
             }
-            row.compute(entry, q, N::READS_TOP_WORDS, &mut steps);
-            screen.add(filter, &row, Place { entry: end - 1 - slot, slot: (slot + LAG) * W });
+            // A walk that is over ends with these entries. Those before have set the flag: a screen may
+            // be late only if it is not told that these are the last ones.
+            let is_last = recorder.is_over || end == SLOTS / W;
+            let mut slots = screen.take_suspects(filter, is_last);
+            while slots != 0 {
+                cold_path();
+                let slot = slots.trailing_zeros() as usize;
+                slots &= slots - 1;
+                let (at, w) = (end - 1 + LAG - slot / W, slot % W);
+                let place = Place { entry: at, slot };
+                let (q, screen, recorder) = (prefixes[at][w], &*screen, &mut *recorder);
+                F::apart(Confirmation { table, round, place, w, centre: &centres[w], q, screen, recorder });
+            }
+            if is_last {
+                tested = ENTRIES - (end - SLOTS / W);
+                break;
+            }
         }
-        // A walk that is over ends with these entries. Those before have set the flag: a screen may
-        // be late only if it is not told that these are the last ones.
-        let is_last = recorder.is_over || end == SLOTS / W;
-        let mut slots = screen.take_suspects(filter, is_last);
-        while slots != 0 {
-            cold_path();
-            let slot = slots.trailing_zeros() as usize;
-            slots &= slots - 1;
-            let (at, w) = (end - 1 + LAG - slot / W, slot % W);
-            let place = Place { entry: at, slot };
-            F::run_confirm(table, round, (place, w), &centres[w], prefixes[at][w], &*screen, recorder);
-        }
-        if is_last {
-            tested = ENTRIES - (end - SLOTS / W);
-            break;
-        }
+        Some((CANDIDATES_AN_ENTRY * tested as u64 * Round::<F, W>::CENTRES, next))
     }
-    let alive = |dead: u32| F::LANES as u64 - u64::from(dead.count_ones());
-    let centres: u64 = round.dead.into_iter().map(alive).sum();
-    (CANDIDATES_AN_ENTRY * tested as u64 * centres, Some(next))
 }
 
 /// The steps of a screen between the products of an entry, [`STEPS`] for each vector.
@@ -292,7 +293,7 @@ fn invert_all<F: SimdField, const W: usize>(values: &mut [F; W]) -> bool {
     for w in 1..W {
         prefixes[w] = prefixes[w - 1].mul(values[w]);
     }
-    if prefixes[W - 1].zero_lanes() != 0 {
+    if prefixes[W - 1].has_zero() {
         return false;
     }
     let mut inverse = prefixes[W - 1].invert();
@@ -310,90 +311,43 @@ fn invert_all<F: SimdField, const W: usize>(values: &mut [F; W]) -> bool {
 #[inline(never)]
 fn cold_path() {}
 
-/// Recomputes the products of an entry and its marked candidates in full, and keeps the hits.
-#[inline(always)]
-pub fn confirm<F: Screened, N: Screen<F>, const W: usize>(
-    table: &Table<F>,
-    round: &Round<F, W>,
-    (place, w): (Place, usize),
-    centre: &Centre<F>,
+/// Recomputes the products of an entry and its marked candidates in full, and records the hits.
+struct Confirmation<'a, 'b, F: Screened, N, const W: usize> {
+    table: &'a Table<F>,
+    round: &'a Round<F, W>,
+    place: Place,
+    /// The vector of centres.
+    w: usize,
+    centre: &'a Centre<F>,
     q: F,
-    screen: &N,
-    recorder: &mut Recorder,
-) {
-    let (at, filter) = (place.entry, recorder.filter);
-    let entry = &table.entries.0[at];
-    let products = Products::new(centre, entry, q);
-    for (word, &marked) in screen.marks(filter, centre, entry, &products, place).iter().enumerate() {
-        let mut bits = marked;
-        while bits != 0 {
-            let bit = bits.trailing_zeros() as usize;
-            bits &= bits - 1;
-            let (sign, lane) = (bit / 8, bit % 8);
-            if lane < F::LANES && round.dead[w] >> lane & 1 == 0 {
-                let (products, centre_x) = (products.lane(lane), centre.x.lane(lane));
-                let (k, j) = address(word);
-                let number = round.number_of(w, lane);
-                keep(centre_x, entry.x, at, number, &products, (k, sign, j), recorder);
+    screen: &'a N,
+    recorder: &'a mut Recorder<'b>,
+}
+
+impl<F: Screened, N: Screen<F>, const W: usize> Job for Confirmation<'_, '_, F, N, W> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Confirmation { table, round, place, w, centre, q, screen, recorder } = self;
+        let entry = &table.entries.0[place.entry];
+        let row = Row::of(centre, entry, q);
+        for (word, mut marked) in screen.marks(recorder.filter, &row, place).into_iter().enumerate() {
+            while marked != 0 {
+                let bit = marked.trailing_zeros() as usize;
+                marked &= marked - 1;
+                let (sign, lane, (k, j)) = (bit / 8, bit % 8, address(word));
+                let x = row.products[0].lane(lane).exact(centre.x.lane(lane), entry.x, (k, sign, j));
+                let size = place.entry as i64 + 1;
+                let tweak = || {
+                    let centre = round.number_of(w, lane) * STEP;
+                    let offset = Offset::of_point(centre, if sign == 1 { -size } else { size }, Rotation::ALL[k]);
+                    Tweak { offset, rotation: Rotation::ALL[j] }
+                };
+                recorder.record(&Npub(x.to_be_bytes()), tweak);
             }
         }
     }
-}
-
-/// Keeps a candidate of an entry around one centre if it is a hit.
-#[cold]
-#[inline(never)]
-fn keep(
-    centre_x: Fe,
-    xi: Fe,
-    at: usize,
-    number: u64,
-    products: &Products<Fe>,
-    (k, sign, j): (usize, usize, usize),
-    recorder: &mut Recorder,
-) {
-    let npub = Npub(products.exact(centre_x, xi, (k, sign, j)).to_be_bytes());
-    let size = at as i64 + 1;
-    recorder.record(&npub, || tweak(number * STEP, if sign == 1 { -size } else { size }, k, j));
-}
-
-/// Tests a round in which a factor is zero, one centre at a time and with an inversion for each
-/// entry. An entry whose factor is zero is neither tested nor counted: the centre is ±λ^k times the
-/// entry's point, where the formula does not hold. Returns the number of candidates tested.
-#[cold]
-#[inline(never)]
-fn walk_round_with_zero<F: SimdField, const W: usize>(
-    table: &Table<F>,
-    round: &Round<F, W>,
-    recorder: &mut Recorder,
-) -> u64 {
-    let mut tested = 0;
-    for (w, lane) in (0..W).flat_map(|w| (0..F::LANES).map(move |lane| (w, lane))) {
-        if round.dead[w] >> lane & 1 != 0 {
-            continue;
-        }
-        let point = Affine { x: round.points[w].x.lane(lane), y: round.points[w].y.lane(lane) };
-        let z = cube(point.x);
-        let centre = Centre::new(point, z, point.x.invert());
-        for (at, entry) in table.plain.iter().enumerate() {
-            let factor = factor(z, entry);
-            if factor.is_zero() {
-                continue;
-            }
-            let products = Products::new(&centre, entry, point.x.double().mul(factor.invert()));
-            tested += CANDIDATES_AN_ENTRY;
-            for (word, sign) in (0..9).flat_map(|word| [(word, 0), (word, 1)]) {
-                let (k, j) = address(word);
-                keep(point.x, entry.x, at, round.number_of(w, lane), &products, (k, sign, j), recorder);
-            }
-        }
-    }
-    tested
-}
-
-fn tweak(centre: u64, step: i64, turn: usize, rotation: usize) -> Tweak {
-    let power = |power: usize| Rotation::ALL[power];
-    Tweak { offset: Offset::of_point(centre, step, power(turn)), rotation: power(rotation) }
 }
 
 /// Affine addition of two points with different x, given `1/(x2 - x1)`.

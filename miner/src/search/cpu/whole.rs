@@ -12,12 +12,12 @@
 
 use super::field::Fe;
 use super::filter::Filter;
-use super::formula::{Centre, Products, Row, address};
+use super::formula::{Centre, Products, Row};
 use super::quick::{QuickTests, QuickWords};
 use super::screen::{Marks, Place, Screen, Screened};
-use super::simd::SimdField;
-use super::table::{ENTRIES, Entry};
-use super::text::{TextField, passes_a_test, passing};
+use super::simd::{Job, SimdField};
+use super::table::{ENTRIES, Table};
+use super::text::{Lanes, passes_a_test, passing};
 use crate::pattern::TextTests;
 use bytemuck::Zeroable;
 
@@ -33,11 +33,11 @@ pub struct WholeScreen<F: WholeField> {
     points: [EntryPoints<F>; ENTRIES],
     /// β
     pub beta: F::ConstantFactor,
-    tables: F::Tables,
+    /// Tables of the checksum.
+    pub tables: <F::Word as Lanes>::Tables,
     /// Not zero once `points`, `beta` and `tables` are computed.
     is_ready: u32,
-    /// The quick tests of the filter, if `has_quick` is not zero.
-    pub quick: F::Quick,
+    quick: F::Quick,
     has_quick: u32,
     /// A bit for each slot of the screen whose entry has a key that may match.
     suspects: u64,
@@ -46,20 +46,20 @@ pub struct WholeScreen<F: WholeField> {
 // SAFETY: every field is `Zeroable`.
 unsafe impl<F: WholeField> Zeroable for WholeScreen<F> {}
 
-/// A field type that can search for whole keys. The functions of that search are compiled once for
-/// the processor, because they are too long to be inlined into the walk.
-pub trait WholeField: TextField {
+/// A field type that can search for whole keys.
+pub trait WholeField: SimdField {
+    /// A word of 64 bits of a key in each lane.
+    type Word: Lanes;
+
     /// Quick tests in the form that the processor's kernel reads.
     type Quick: Zeroable;
 
     /// Converts quick tests into the form [`WholeField::Quick`].
     fn quick(tests: &QuickTests) -> Self::Quick;
 
-    /// Whether a candidate may match, by the quick tests. `false` is always right.
+    /// Whether one of an entry's candidates may match, by the tests of texts, of which quick tests are
+    /// made first if there are some. `false` is always right.
     fn may_pass(keys: &KeysOf<Self>, tests: &TextTests) -> bool;
-
-    /// Calls [`KeysOf::marks`], compiled for the processor.
-    fn marks_of(keys: &KeysOf<Self>, filter: &Filter) -> Marks;
 }
 
 /// The keys of an entry around a vector of centres, before they are computed.
@@ -75,8 +75,41 @@ pub struct KeysOf<'a, F: WholeField> {
     pub at: usize,
 }
 
+impl<F: WholeField> KeysOf<'_, F> {
+    /// β^k·xi of the entry.
+    #[inline(always)]
+    pub fn turned(&self, k: usize) -> F {
+        F::from_constant(&self.screen.points[self.at].0[k]).0
+    }
+
+    /// The quick tests, if there are some.
+    #[inline(always)]
+    pub fn quick(&self) -> Option<&F::Quick> {
+        (self.screen.has_quick != 0).then_some(&self.screen.quick)
+    }
+}
+
+/// Calls [`WholeField::may_pass`], which is too long to be inlined into the walk.
+struct MayPass<'a, F: WholeField> {
+    keys: KeysOf<'a, F>,
+    tests: &'a TextTests,
+}
+
+impl<F: WholeField> Job for MayPass<'_, F> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        F::may_pass(&self.keys, self.tests)
+    }
+}
+
 /// A field type whose keys are compared in words of 64 bits.
 pub trait WordField: WholeField<Quick = QuickWords> {
+    /// `a + b`. At most one of the two is a sum or a product with a prepared factor. The result may
+    /// only be multiplied, or added once more.
+    fn plus(a: Self, b: Self) -> Self;
+
     /// `a·b - c - d`. Each is a product, a constant, a difference or the x of a centre; one of a and b
     /// may be a sum of two of [`TextField::plus`].
     fn product_less(a: &Self, b: &Self, c: Self, d: Self) -> Self;
@@ -88,24 +121,25 @@ pub trait WordField: WholeField<Quick = QuickWords> {
     /// bits of the lanes in which it may be p or more, or wrong.
     fn loose_words(&self) -> ([Self::Word; 4], u8);
 
+    /// Bits of the lanes in which a part of 16 bits is the same in a word and in the value.
+    fn have_equal_parts(words: &[Self::Word; 4], values: &[u64; 4]) -> u8;
+
     /// The number in a lane of four words.
-    fn lane_of(words: &[Self::Word; 4], lane: usize) -> Fe;
+    fn lane_of(words: &[Self::Word; 4], lane: usize) -> [u64; 4];
 }
 
-impl<F: WordField> KeysOf<'_, F> {
-    /// [`WholeField::may_pass`] by words.
-    #[inline(always)]
-    pub fn may_pass_by_words(&self, tests: &TextTests) -> bool {
-        let beta = &self.screen.beta;
-        let factors = factors_of_keys(self.products, beta);
-        for n in 0..6 {
-            let keys = loose_keys(&factors, n, self.centre.x, self.turned(n / 2), beta);
-            if passes(&self.screen.quick, tests, &keys) {
-                return true;
-            }
+/// [`WholeField::may_pass`] by words.
+#[inline(always)]
+pub fn may_pass_by_words<F: WordField>(keys: &KeysOf<F>, tests: &TextTests) -> bool {
+    let beta = &keys.screen.beta;
+    let factors = factors_of_keys(keys.products, beta);
+    for n in 0..6 {
+        let points = loose_keys(&factors, n, keys.centre.x, keys.turned(n / 2), beta);
+        if passes(keys.quick(), tests, &points, &keys.screen.tables) {
+            return true;
         }
-        false
     }
+    false
 }
 
 /// The keys `β^j·x(A ± λ^k·I)` of the point `2k + sign`, for [`WordField::loose_words`]. `turned` is
@@ -126,10 +160,19 @@ pub fn loose_keys<F: WordField>(
 /// Whether one of the keys passes the quick tests and a test of its text in some lane. A key that may
 /// be p or more counts as passed.
 #[inline(always)]
-pub fn passes<F: WordField>(quick: &QuickWords, tests: &TextTests, keys: &[F; 3]) -> bool {
+pub fn passes<F: WordField>(
+    quick: Option<&QuickWords>,
+    tests: &TextTests,
+    keys: &[F; 3],
+    tables: &<F::Word as Lanes>::Tables,
+) -> bool {
     let (one, two, three) = (keys[0].loose_words(), keys[1].loose_words(), keys[2].loose_words());
-    let lanes = [quick.passing(&one.0), quick.passing(&two.0), quick.passing(&three.0)];
     let unsure = one.1 | two.1 | three.1;
+    let Some(quick) = quick else {
+        let [first, second] = passing(tests, [&one.0, &two.0], tables);
+        return unsure | first | second | passing(tests, [&three.0; 2], tables)[0] != 0;
+    };
+    let lanes = [quick.passing::<F>(&one.0), quick.passing::<F>(&two.0), quick.passing::<F>(&three.0)];
     if unsure | lanes[0] | lanes[1] | lanes[2] == 0 {
         return false;
     }
@@ -140,7 +183,7 @@ pub fn passes<F: WordField>(quick: &QuickWords, tests: &TextTests, keys: &[F; 3]
 #[cold]
 fn is_one<F: WordField>(words: &[[F::Word; 4]; 3], lanes: [u8; 3], tests: &TextTests) -> bool {
     let is_one = |(words, lanes): (&[F::Word; 4], u8)| {
-        (0..F::LANES).any(|lane| lanes >> lane & 1 == 1 && passes_a_test(tests, F::lane_of(words, lane)))
+        (0..F::LANES).any(|lane| lanes >> lane & 1 == 1 && passes_a_test(tests, &F::lane_of(words, lane)))
     };
     words.iter().zip(lanes).any(is_one)
 }
@@ -148,17 +191,16 @@ fn is_one<F: WordField>(words: &[[F::Word; 4]; 3], lanes: [u8; 3], tests: &TextT
 impl<F: WholeField + Screened> Screen<F> for WholeScreen<F> {
     const READS_TOP_WORDS: bool = false;
 
-    fn begin(&mut self, filter: &Filter, plain: &[Entry<Fe>]) {
+    fn begin(&mut self, filter: &Filter, table: &Table<F>) {
         self.has_quick = 0;
         if let Some(tests) = filter.quick_tests() {
             (self.quick, self.has_quick) = (F::quick(tests), 1);
         }
         if self.is_ready == 0 {
             self.beta = F::constant_factor(Fe::BETA);
-            self.tables = F::tables();
-            for (points, entry) in self.points.iter_mut().zip(plain) {
-                let turned = entry.x.mul(Fe::BETA);
-                points.0 = [entry.x, turned, turned.mul(Fe::BETA)].map(|x| F::constant(x.canonical()));
+            self.tables = F::Word::tables();
+            for (points, entry) in self.points.iter_mut().zip(&table.entries.0) {
+                points.0 = turned(entry.x).map(F::constant);
             }
             self.is_ready = 1;
         }
@@ -166,13 +208,10 @@ impl<F: WholeField + Screened> Screen<F> for WholeScreen<F> {
 
     #[inline(always)]
     fn add<const W: usize>(&mut self, filter: &Filter, row: &Row<F, W>, place: Place) {
+        let Some(tests) = filter.text_tests() else { return };
         for w in 0..W {
-            let (screen, centre, products) = (&*self, &row.centres[w], &row.products[w]);
-            let keys = KeysOf { screen, centre, products, at: place.entry };
-            let is_suspect = match filter.text_tests() {
-                Some(tests) if self.has_quick != 0 => F::may_pass(&keys, tests),
-                _ => F::marks_of(&keys, filter) != [0; 9],
-            };
+            let keys = KeysOf { screen: self, centre: &row.centres[w], products: &row.products[w], at: place.entry };
+            let is_suspect = F::apart(MayPass { keys, tests });
             self.suspects |= u64::from(is_suspect) << (place.slot + w);
         }
     }
@@ -182,65 +221,44 @@ impl<F: WholeField + Screened> Screen<F> for WholeScreen<F> {
         std::mem::take(&mut self.suspects)
     }
 
+    /// One lane after the other: there are few suspects.
     #[inline(always)]
-    fn marks(&self, filter: &Filter, centre: &Centre<F>, _: &Entry<F>, products: &Products<F>, place: Place) -> Marks {
-        F::marks_of(&KeysOf { screen: self, centre, products, at: place.entry }, filter)
-    }
-}
-
-impl<F: WholeField> KeysOf<'_, F> {
-    /// β^k·xi of the entry.
-    #[inline(always)]
-    pub fn turned(&self, k: usize) -> F {
-        F::from_constant(&self.screen.points[self.at].0[k]).0
-    }
-
-    /// The candidates that pass a test.
-    #[inline(always)]
-    pub fn marks(&self, filter: &Filter) -> Marks {
+    fn marks(&self, filter: &Filter, row: &Row<F, 1>, _: Place) -> Marks {
         let mut marks = [0; 9];
         let Some(tests) = filter.text_tests() else { return marks };
-        let keys = self.reduced();
-        for (word, mark) in marks.iter_mut().enumerate() {
-            let (k, j) = address(word);
-            let [sum, difference] = passing::<F>(tests, [keys[2 * k][j], keys[2 * k + 1][j]], &self.screen.tables);
-            *mark = u16::from(sum) | u16::from(difference) << 8;
+        for lane in 0..F::LANES {
+            mark_lane(&row.products[0].lane(lane), row.centres[0].x.lane(lane), row.x(), tests, lane, &mut marks);
         }
         marks
     }
+}
 
-    /// The keys `β^j·x(A ± λ^k·I)`, each at `[2k + sign][j]`.
-    ///
-    /// A product is a chain of some 80 cycles. Each step is taken for all six points before the
-    /// next, so that the processor has other products to work on.
-    #[inline(always)]
-    fn reduced(&self) -> [[F::Key; 3]; 6] {
-        let (sum, difference, s) = factors_of_keys(self.products, &self.screen.beta);
-        let mut points = [sum; 6];
-        for k in 0..3 {
-            points[2 * k] = sum.mul(s[k]);
-            points[2 * k + 1] = difference.mul(s[k]);
+/// Marks the candidates of an entry around one centre whose texts pass a test, or may be wrong. `x` is
+/// the centre's, `xi` the entry's.
+#[cold]
+#[inline(never)]
+fn mark_lane(products: &Products<Fe>, x: Fe, xi: Fe, tests: &TextTests, lane: usize, marks: &mut Marks) {
+    let factors = factors_of_keys(products, &Fe::BETA);
+    let turned = turned(xi);
+    for n in 0..6 {
+        for (j, key) in loose_keys(&factors, n, x, turned[n / 2], &Fe::BETA).iter().enumerate() {
+            let (words, unsure) = key.loose_words();
+            let is_marked = unsure != 0 || passes_a_test(tests, &words);
+            marks[n / 2 * 3 + j] |= u16::from(is_marked) << (8 * (n % 2) + lane);
         }
-        let mut first = [sum.key(); 6];
-        for n in 0..6 {
-            first[n] = points[n].key_less(self.centre.x, self.turned(n / 2));
-        }
-        for n in 0..6 {
-            points[n] = F::from_key(first[n]).times_constant(&self.screen.beta);
-        }
-        let mut keys = [[first[0]; 3]; 6];
-        for n in 0..6 {
-            let beta_x = points[n].key();
-            keys[n] = [first[n], beta_x, F::key_of_negative(first[n], beta_x)];
-        }
-        keys
     }
+}
+
+/// `β^k·xi` for k = 0, 1, 2, below p.
+fn turned(xi: Fe) -> [Fe; 3] {
+    let turned = xi.mul(Fe::BETA);
+    [xi, turned, turned.mul(Fe::BETA)].map(Fe::canonical)
 }
 
 /// The factors of an entry's points: `a + b`, `a - b`, and `y0 + β^k·y1 + β^2k·y2` for k = 0, 1, 2.
 /// `beta` is β.
 #[inline(always)]
-pub fn factors_of_keys<F: TextField>(products: &Products<F>, beta: &F::ConstantFactor) -> (F, F, [F; 3]) {
+pub fn factors_of_keys<F: WordField>(products: &Products<F>, beta: &F::ConstantFactor) -> (F, F, [F; 3]) {
     let Products { y: [y0, y1, y2], a, b, .. } = *products;
     // β² is -1 - β, and β⁴ is β.
     let turned = y1.sub(y2).times_constant(beta);

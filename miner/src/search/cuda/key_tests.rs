@@ -5,8 +5,8 @@ use super::abi::{DeviceScreen, DeviceTextTest, WholeSearch};
 use super::constants::{
     ACCEPTED_WORDS, FIRST_BITS, LOW_TESTS, MASKED_ROUNDS, MOST_RUN, PARITIES, PARITY_GROUPS, RUN_ROUNDS, TEXT_WORDS,
 };
-use crate::pattern::{self, Anywhere, ChecksumTables, ChecksumTest, PatternSet, Run, TextTests, TextWords};
-use crate::search::conditions::{Bits, Conditions, DATA_CHARACTERS, LEAST_BITS, parities_of_groups};
+use crate::pattern::{self, Anywhere, ChecksumTest, PatternSet, Run, TextTests, TextWords};
+use crate::search::conditions::{Bits, Conditions, DATA_CHARACTERS, KEY_BITS, LEAST_BITS, mask_of, parities_of_groups};
 
 /// The tests of a pattern set in the device's layout, and the argument that counts them, without
 /// addresses.
@@ -36,11 +36,7 @@ fn first_bits(test: Option<&ChecksumTest>) -> ([[u32; 8]; FIRST_BITS as usize], 
         .take(FIRST_BITS as usize)
         .collect();
     for (parts, &(byte, bit)) in bits.iter_mut().zip(&compared) {
-        for place in 0..256 {
-            // The contribution of this bit of x to the checksum. Bits are counted from the lowest.
-            let part = ChecksumTables::get().bytes[31 - place / 8][1 << (place % 8)];
-            parts[place / 32] |= (part >> (8 * bytes[byte] + bit) & 1) << (place % 32);
-        }
+        *parts = mask_of(KEY_BITS + 8 * bytes[byte] + bit);
     }
     for sum in sums {
         let value = |at: usize| compared.get(at).map_or(0, |&(byte, bit)| u32::from(sum[byte]) >> bit & 1);

@@ -3,7 +3,7 @@
 //! The contract of every `unsafe` is that of the module `avx2`.
 
 use crate::search::cpu::field::Fe;
-use crate::search::cpu::simd::{SimdField, Summand};
+use crate::search::cpu::simd::{Job, SimdField, Summand, instructions};
 use bytemuck::Zeroable;
 use std::arch::asm;
 use std::arch::x86_64::*;
@@ -39,41 +39,15 @@ pub struct Fe4(pub [__m256i; 9]);
 #[derive(Clone, Copy, Debug)]
 pub struct Factor4(pub [[__m256i; 9]; 9]);
 
-#[inline(always)]
-pub fn all(value: i64) -> __m256i {
-    // SAFETY: the contract above.
-    unsafe { _mm256_set1_epi64x(value) }
-}
-
-#[inline(always)]
-pub fn plus(a: __m256i, b: __m256i) -> __m256i {
-    // SAFETY: the contract above.
-    unsafe { _mm256_add_epi64(a, b) }
-}
-
-/// The product of the lower halves of the lanes.
-#[inline(always)]
-pub fn times(a: __m256i, b: __m256i) -> __m256i {
-    // SAFETY: the contract above.
-    unsafe { _mm256_mul_epu32(a, b) }
-}
-
-#[inline(always)]
-pub fn and(a: __m256i, b: __m256i) -> __m256i {
-    // SAFETY: the contract above.
-    unsafe { _mm256_and_si256(a, b) }
-}
-
-#[inline(always)]
-pub fn right<const N: i32>(a: __m256i) -> __m256i {
-    // SAFETY: the contract above.
-    unsafe { _mm256_srli_epi64::<N>(a) }
-}
-
-#[inline(always)]
-pub fn left<const N: i32>(a: __m256i) -> __m256i {
-    // SAFETY: the contract above.
-    unsafe { _mm256_slli_epi64::<N>(a) }
+instructions! {
+    pub fn all(value: i64) -> __m256i = _mm256_set1_epi64x(value);
+    pub fn plus(a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi64(a, b);
+    pub fn minus(a: __m256i, b: __m256i) -> __m256i = _mm256_sub_epi64(a, b);
+    /// The product of the lower halves of the lanes.
+    pub fn times(a: __m256i, b: __m256i) -> __m256i = _mm256_mul_epu32(a, b);
+    pub fn and(a: __m256i, b: __m256i) -> __m256i = _mm256_and_si256(a, b);
+    pub fn right<const N: i32>(a: __m256i) -> __m256i = _mm256_srli_epi64::<N>(a);
+    pub fn left<const N: i32>(a: __m256i) -> __m256i = _mm256_slli_epi64::<N>(a);
 }
 
 /// Column k of the product of two numbers.
@@ -268,6 +242,17 @@ impl SimdField for Fe4 {
     /// upper.
     type TopWords = __m256i;
 
+    #[inline(always)]
+    fn apart<J: Job>(job: J) -> J::Output {
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+        #[inline(never)]
+        fn apart<J: Job>(job: J) -> J::Output {
+            job.run()
+        }
+        // SAFETY: the contract above.
+        unsafe { apart(job) }
+    }
+
     fn constant(value: Fe) -> [u64; 9] {
         digits(value)
     }
@@ -342,9 +327,7 @@ impl SimdField for Fe4 {
         let mut d = self.0;
         let mut carry = all(0);
         for at in 0..9 {
-            // SAFETY: the contract above.
-            let more = unsafe { _mm256_sub_epi64(all(SIXTEEN_P[at]), other.0[at]) };
-            let digit = plus(plus(d[at], more), carry);
+            let digit = plus(plus(d[at], minus(all(SIXTEEN_P[at]), other.0[at])), carry);
             carry = right::<29>(digit);
             d[at] = if at < 8 { and(digit, all(DIGIT)) } else { digit };
         }
@@ -399,18 +382,9 @@ impl SimdField for Fe4 {
     fn top_words_of_products(a: &Fe4, b: &Fe4, y: &Fe4) -> __m256i {
         let uppers = uppers(&y.0);
         let (a, b) = (truncated_product(&a.0, &uppers), truncated_product(&b.0, &uppers));
+        let (sum, difference) = (plus(plus(a, b), all(CENTRING)), left::<32>(minus(a, b)));
         // SAFETY: the contract above.
-        unsafe {
-            let sum = plus(plus(a, b), all(CENTRING));
-            let difference = left::<32>(_mm256_sub_epi64(a, b));
-            _mm256_blend_epi32::<0b1010_1010>(sum, difference)
-        }
-    }
-
-    #[inline(always)]
-    fn top_words(top: u64) -> __m256i {
-        // SAFETY: the contract above.
-        unsafe { _mm256_set1_epi32((top >> 32) as i32) }
+        unsafe { _mm256_blend_epi32::<0b1010_1010>(sum, difference) }
     }
 
     #[inline(always)]
@@ -419,16 +393,10 @@ impl SimdField for Fe4 {
         bytemuck::cast(words)
     }
 
-    #[inline(always)]
-    fn add_top_words(a: __m256i, b: __m256i) -> __m256i {
-        // SAFETY: the contract above.
-        unsafe { _mm256_add_epi32(a, b) }
-    }
-
-    #[inline(always)]
-    fn sub_top_words(a: __m256i, b: __m256i) -> __m256i {
-        // SAFETY: the contract above.
-        unsafe { _mm256_sub_epi32(a, b) }
+    instructions! {
+        fn top_words(top: u64) -> __m256i = _mm256_set1_epi32((top >> 32) as i32);
+        fn add_top_words(a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi32(a, b);
+        fn sub_top_words(a: __m256i, b: __m256i) -> __m256i = _mm256_sub_epi32(a, b);
     }
 
     #[inline(always)]

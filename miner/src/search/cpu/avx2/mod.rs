@@ -23,15 +23,10 @@ pub use field::Factor4;
 pub use field::Fe4;
 
 use super::filter::{COARSE_BITS, COARSE_WORDS, Filter};
-use super::formula::Centre;
 use super::lookup::{GatherScreen, ROOM, VectorTopWords};
-use super::screen::{CompareScreen, Marks, Place, Screen, Screened};
-use super::table::{Affine, Table};
-use super::walk::{Recorder, Round, confirm, walk_round};
+use super::screen::{CompareScreen, Marks, Screened};
 use super::whole::WholeScreen;
 use std::arch::x86_64::*;
-use std::hint::black_box;
-use std::time::Instant;
 
 /// Whether this processor has all instructions of the kernel.
 pub fn is_supported() -> bool {
@@ -40,21 +35,6 @@ pub fn is_supported() -> bool {
         && is_x86_feature_detected!("bmi2")
         && is_x86_feature_detected!("lzcnt")
         && is_x86_feature_detected!("popcnt")
-}
-
-/// Measures the `vpmuludq` instructions per second, with `times` of them in each of twelve chains.
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub fn multiplies_a_second(times: u64) -> f64 {
-    let factor = black_box(_mm256_set1_epi64x(3));
-    let mut products = [factor; 12];
-    let began = Instant::now();
-    for _ in 0..times {
-        for product in &mut products {
-            *product = _mm256_mul_epu32(*product, factor);
-        }
-    }
-    black_box(products);
-    (12 * times) as f64 / began.elapsed().as_secs_f64()
 }
 
 impl Screened for Fe4 {
@@ -73,7 +53,7 @@ impl Screened for Fe4 {
         for (mark, &some) in marks.iter_mut().zip(top_words) {
             let words: [u32; 8] = bytemuck::cast(some);
             for (at, word) in words.into_iter().enumerate() {
-                *mark |= u16::from(filter.is_marked(u64::from(word) << 32)) << (at / 2 + 8 * (at % 2));
+                *mark |= u16::from(filter.is_marked(word)) << (at / 2 + 8 * (at % 2));
             }
         }
         marks
@@ -92,59 +72,6 @@ impl Screened for Fe4 {
             _mm256_movemask_epi8(_mm256_cmpeq_epi32(least, within)) != 0
         }
     }
-
-    fn run_round<N: Screen<Fe4>, const W: usize>(
-        table: &Table<Fe4>,
-        round: &Round<Fe4, W>,
-        prefixes: &mut [[Fe4; W]],
-        screen: &mut N,
-        recorder: &mut Recorder,
-    ) -> (u64, Option<[Affine<Fe4>; W]>) {
-        // SAFETY: the contract above.
-        unsafe { round_apart(table, round, prefixes, screen, recorder) }
-    }
-
-    fn run_confirm<N: Screen<Fe4>, const W: usize>(
-        table: &Table<Fe4>,
-        round: &Round<Fe4, W>,
-        place: (Place, usize),
-        centre: &Centre<Fe4>,
-        q: Fe4,
-        screen: &N,
-        recorder: &mut Recorder,
-    ) {
-        // SAFETY: the contract above.
-        unsafe { confirm_apart(table, round, place, centre, q, screen, recorder) }
-    }
-}
-
-/// [`walk_round`], compiled for this kernel.
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-#[inline(never)]
-fn round_apart<N: Screen<Fe4>, const W: usize>(
-    table: &Table<Fe4>,
-    round: &Round<Fe4, W>,
-    prefixes: &mut [[Fe4; W]],
-    screen: &mut N,
-    recorder: &mut Recorder,
-) -> (u64, Option<[Affine<Fe4>; W]>) {
-    walk_round(table, round, prefixes, screen, recorder)
-}
-
-/// [`confirm`], compiled for this kernel.
-#[cold]
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-#[inline(never)]
-fn confirm_apart<N: Screen<Fe4>, const W: usize>(
-    table: &Table<Fe4>,
-    round: &Round<Fe4, W>,
-    place: (Place, usize),
-    centre: &Centre<Fe4>,
-    q: Fe4,
-    screen: &N,
-    recorder: &mut Recorder,
-) {
-    confirm(table, round, place, centre, q, screen, recorder);
 }
 
 /// For each set of eight elements, the order that brings them to the front.

@@ -1,55 +1,27 @@
 //! Whole keys, four side by side. The contract of every `unsafe` is that of the module `avx2`.
 
 use super::Fe4;
-use super::field::{DIGIT, FOLD_256, SIXTEEN_P, TOP_DIGIT, all, and, left, plus, product_plus, right, times};
+use super::field::{DIGIT, FOLD_256, SIXTEEN_P, TOP_DIGIT, all, and, left, minus, plus, product_plus, right, times};
 use crate::pattern::TextTests;
-use crate::search::cpu::field::Fe;
-use crate::search::cpu::filter::Filter;
 use crate::search::cpu::quick::{QuickTests, QuickWords};
-use crate::search::cpu::screen::Marks;
-use crate::search::cpu::simd::{SimdField, Summand};
-use crate::search::cpu::text::{Lanes, TextField, checksum};
-use crate::search::cpu::whole::{KeysOf, WholeField, WordField};
+use crate::search::cpu::simd::{SimdField, Summand, instructions};
+use crate::search::cpu::text::{Lanes, checksum};
+use crate::search::cpu::whole::{KeysOf, WholeField, WordField, may_pass_by_words};
 use std::arch::x86_64::*;
 
 impl Lanes for __m256i {
-    #[inline(always)]
-    fn all(word: u64) -> __m256i {
-        all(word as i64)
-    }
+    /// No tables of its own: those of `pattern` serve one key at a time.
+    type Tables = ();
 
-    #[inline(always)]
-    fn and(self, other: __m256i) -> __m256i {
-        and(self, other)
-    }
-
-    #[inline(always)]
-    fn or(self, other: __m256i) -> __m256i {
-        // SAFETY: the contract above.
-        unsafe { _mm256_or_si256(self, other) }
-    }
-
-    #[inline(always)]
-    fn xor(self, other: __m256i) -> __m256i {
-        // SAFETY: the contract above.
-        unsafe { _mm256_xor_si256(self, other) }
-    }
-
-    #[inline(always)]
-    fn plus(self, other: __m256i) -> __m256i {
-        plus(self, other)
-    }
-
-    #[inline(always)]
-    fn left(self, bits: u32) -> __m256i {
-        // SAFETY: the contract above.
-        unsafe { _mm256_sll_epi64(self, _mm_cvtsi32_si128(bits as i32)) }
-    }
-
-    #[inline(always)]
-    fn right(self, bits: u32) -> __m256i {
-        // SAFETY: the contract above.
-        unsafe { _mm256_srl_epi64(self, _mm_cvtsi32_si128(bits as i32)) }
+    instructions! {
+        fn all(word: u64) -> __m256i = _mm256_set1_epi64x(word as i64);
+        fn and(self, other: __m256i) -> __m256i = _mm256_and_si256(self, other);
+        fn or(self, other: __m256i) -> __m256i = _mm256_or_si256(self, other);
+        fn xor(self, other: __m256i) -> __m256i = _mm256_xor_si256(self, other);
+        fn plus(self, other: __m256i) -> __m256i = _mm256_add_epi64(self, other);
+        fn left(self, bits: u32) -> __m256i = _mm256_sll_epi64(self, _mm_cvtsi32_si128(bits as i32));
+        fn right(self, bits: u32) -> __m256i = _mm256_srl_epi64(self, _mm_cvtsi32_si128(bits as i32));
+        fn empty(self) -> u8 = _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(self, all(0)))) as u8;
     }
 
     #[inline(always)]
@@ -62,33 +34,12 @@ impl Lanes for __m256i {
         15
     }
 
-    #[inline(always)]
-    fn empty(self) -> u8 {
-        // SAFETY: the contract above.
-        unsafe { _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(self, all(0)))) as u8 }
-    }
+    fn tables() {}
 
-    #[inline(always)]
-    fn have_equal_parts(words: &[__m256i; 4], values: &[u64; 4]) -> u8 {
-        let mut any = all(0);
-        for at in 0..4 {
-            // SAFETY: the contract above.
-            any = any.or(unsafe { _mm256_cmpeq_epi16(words[at], all(values[at] as i64)) });
-        }
-        any.filled()
+    fn checksums(key: &[__m256i; 4], (): &()) -> __m256i {
+        let sums: [u64; 4] = std::array::from_fn(|lane| checksum(&Fe4::lane_of(key, lane)).into());
+        bytemuck::cast(sums)
     }
-}
-
-/// The number with all digits below 2^29. `is_whole` carries twice: the result is below 2^256 but with
-/// a probability of 2^-200. With one pass, a top digit of 2^24 or more may be left.
-#[inline(always)]
-fn carried(digits: [__m256i; 9], is_whole: bool) -> [__m256i; 9] {
-    let mut d = digits;
-    if is_whole {
-        d = one_pass(d);
-    }
-    let Fe4(folded) = fold_top_of(d);
-    one_pass(folded)
 }
 
 /// Carries once through all digits. The top digit keeps what is carried into it.
@@ -111,13 +62,12 @@ fn fold_top_of(mut d: [__m256i; 9]) -> Fe4 {
     Fe4(d)
 }
 
-/// `16p·n - a - b` by digits, which are not carried.
+/// `16p - a - b` by digits, which are not carried.
 #[inline(always)]
-fn multiple_less(n: i64, a: &Fe4, b: &Fe4) -> [__m256i; 9] {
+fn sixteen_p_less(a: &Fe4, b: &Fe4) -> [__m256i; 9] {
     let mut d = a.0;
     for at in 0..9 {
-        // SAFETY: the contract above.
-        d[at] = unsafe { _mm256_sub_epi64(_mm256_sub_epi64(all(n * SIXTEEN_P[at]), a.0[at]), b.0[at]) };
+        d[at] = minus(minus(all(SIXTEEN_P[at]), a.0[at]), b.0[at]);
     }
     d
 }
@@ -133,85 +83,50 @@ fn words_of(d: &[__m256i; 9]) -> [__m256i; 4] {
     ]
 }
 
-impl TextField for Fe4 {
-    /// Its digits are below 2^29, the top one below 2^24.
-    type Key = Fe4;
-    type Word = __m256i;
-    /// No tables of its own: those of `pattern` serve one key at a time.
-    type Tables = ();
-
-    fn tables() {}
-
+impl WordField for Fe4 {
     #[inline(always)]
     fn plus(a: Fe4, b: Fe4) -> Fe4 {
         Fe4::sum(Summand(a), Summand(b))
     }
 
     #[inline(always)]
-    fn key(self) -> Fe4 {
-        Fe4(carried(self.0, true))
-    }
-
-    #[inline(always)]
-    fn key_less(self, a: Fe4, b: Fe4) -> Fe4 {
-        let mut d = multiple_less(1, &a, &b);
-        for (digit, addend) in d.iter_mut().zip(self.0) {
-            *digit = plus(*digit, addend);
-        }
-        Fe4(carried(d, true))
-    }
-
-    #[inline(always)]
-    fn key_of_negative(a: Fe4, b: Fe4) -> Fe4 {
-        Fe4(carried(multiple_less(1, &a, &b), true))
-    }
-
-    #[inline(always)]
-    fn from_key(key: Fe4) -> Fe4 {
-        key
-    }
-
-    #[inline(always)]
-    fn words(key: Fe4) -> [__m256i; 4] {
-        words_of(&key.0)
-    }
-
-    fn checksum(key: Fe4, (): &()) -> __m256i {
-        let mut sums = [0; 4];
-        for (lane, sum) in sums.iter_mut().enumerate() {
-            *sum = u64::from(checksum(&key.lane(lane).0));
-        }
-        bytemuck::cast(sums)
-    }
-}
-
-impl WordField for Fe4 {
-    #[inline(always)]
     fn product_less(a: &Fe4, b: &Fe4, c: Fe4, d: Fe4) -> Fe4 {
-        product_plus(a, b, &multiple_less(1, &c, &d))
+        product_plus(a, b, &sixteen_p_less(&c, &d))
     }
 
     #[inline(always)]
     fn minus_sum(a: Fe4, b: Fe4) -> Fe4 {
-        Fe4(multiple_less(1, &a, &b))
+        Fe4(sixteen_p_less(&a, &b))
     }
 
     #[inline(always)]
     fn loose_words(&self) -> ([__m256i; 4], u8) {
-        let d = carried(self.0, false);
+        // All digits below 2^29, but a top digit of 2^24 or more may be left.
+        let d = one_pass(fold_top_of(self.0).0);
         // SAFETY: the contract above.
         let large = unsafe { _mm256_cmpgt_epi64(d[8], all(TOP_DIGIT - 1)) };
         (words_of(&d), large.filled())
     }
 
     #[inline(always)]
-    fn lane_of(words: &[__m256i; 4], lane: usize) -> Fe {
+    fn have_equal_parts(words: &[__m256i; 4], values: &[u64; 4]) -> u8 {
+        let mut any = all(0);
+        for at in 0..4 {
+            // SAFETY: the contract above.
+            any = any.or(unsafe { _mm256_cmpeq_epi16(words[at], all(values[at] as i64)) });
+        }
+        any.filled()
+    }
+
+    #[inline(always)]
+    fn lane_of(words: &[__m256i; 4], lane: usize) -> [u64; 4] {
         let words: [[u64; 4]; 4] = bytemuck::cast(*words);
-        Fe([words[0][lane], words[1][lane], words[2][lane], words[3][lane]])
+        words.map(|word| word[lane])
     }
 }
 
 impl WholeField for Fe4 {
+    type Word = __m256i;
     type Quick = QuickWords;
 
     fn quick(tests: &QuickTests) -> QuickWords {
@@ -220,25 +135,6 @@ impl WholeField for Fe4 {
 
     #[inline(always)]
     fn may_pass(keys: &KeysOf<Fe4>, tests: &TextTests) -> bool {
-        // SAFETY: the contract above.
-        unsafe { may_pass(keys, tests) }
+        may_pass_by_words(keys, tests)
     }
-
-    #[inline(always)]
-    fn marks_of(keys: &KeysOf<Fe4>, filter: &Filter) -> Marks {
-        // SAFETY: the contract above.
-        unsafe { marks_of(keys, filter) }
-    }
-}
-
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-#[inline(never)]
-fn may_pass(keys: &KeysOf<Fe4>, tests: &TextTests) -> bool {
-    keys.may_pass_by_words(tests)
-}
-
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-#[inline(never)]
-fn marks_of(keys: &KeysOf<Fe4>, filter: &Filter) -> Marks {
-    keys.marks(filter)
 }

@@ -9,17 +9,15 @@ use super::quick::Quick8;
 use super::reduce::{
     FOLD_256, LIMB, TOP_LIMB, carried, limbs, reduced, reduced_at_259, square_columns, top_of_product, uppers,
 };
+use super::text::passes_by_text;
 use super::vector::{all, and, high, load, low, minus, plus, right, store};
 use crate::pattern::TextTests;
 use crate::search::cpu::field::Fe;
 use crate::search::cpu::filter::Filter;
-use crate::search::cpu::formula::Centre;
 use crate::search::cpu::lookup::GatherScreen;
 use crate::search::cpu::quick::QuickTests;
-use crate::search::cpu::screen::{CompareScreen, Marks, Place, Screen, Screened};
-use crate::search::cpu::simd::{SimdField, Summand};
-use crate::search::cpu::table::{Affine, Table};
-use crate::search::cpu::walk::{Recorder, Round, confirm, walk_round};
+use crate::search::cpu::screen::{CompareScreen, Marks, Screened};
+use crate::search::cpu::simd::{Job, SimdField, Summand, instructions};
 use crate::search::cpu::whole::{KeysOf, WholeField, WholeScreen};
 use bytemuck::Zeroable;
 use std::arch::x86_64::*;
@@ -43,6 +41,19 @@ impl SimdField for Fe8 {
     type Factor = Factor8;
     /// Sixteen top words of 32 bits: the sums in the lower half, the differences in the upper.
     type TopWords = __m512i;
+
+    #[inline(always)]
+    fn apart<J: Job>(job: J) -> J::Output {
+        #[target_feature(
+            enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
+        )]
+        #[inline(never)]
+        fn apart<J: Job>(job: J) -> J::Output {
+            job.run()
+        }
+        // SAFETY: the processor has the instructions (the contract of `super`).
+        unsafe { apart(job) }
+    }
 
     fn constant(value: Fe) -> [u64; 5] {
         limbs(value)
@@ -190,28 +201,16 @@ impl SimdField for Fe8 {
     }
 
     #[inline(always)]
-    fn top_words(top: u64) -> __m512i {
-        // SAFETY: the processor has the instructions (the contract of `super`).
-        unsafe { _mm512_set1_epi32((top >> 32) as i32) }
-    }
-
-    #[inline(always)]
     fn top_words_from_lanes(values: &[u64]) -> __m512i {
         let mut lanes = [0; 8];
         lanes.copy_from_slice(&values[..8]);
         upper_halves(load(&lanes), load(&lanes))
     }
 
-    #[inline(always)]
-    fn add_top_words(a: __m512i, b: __m512i) -> __m512i {
-        // SAFETY: the processor has the instructions (the contract of `super`).
-        unsafe { _mm512_add_epi32(a, b) }
-    }
-
-    #[inline(always)]
-    fn sub_top_words(a: __m512i, b: __m512i) -> __m512i {
-        // SAFETY: the processor has the instructions (the contract of `super`).
-        unsafe { _mm512_sub_epi32(a, b) }
+    instructions! {
+        fn top_words(top: u64) -> __m512i = _mm512_set1_epi32((top >> 32) as i32);
+        fn add_top_words(a: __m512i, b: __m512i) -> __m512i = _mm512_add_epi32(a, b);
+        fn sub_top_words(a: __m512i, b: __m512i) -> __m512i = _mm512_sub_epi32(a, b);
     }
 
     #[inline(always)]
@@ -223,6 +222,7 @@ impl SimdField for Fe8 {
 }
 
 impl WholeField for Fe8 {
+    type Word = __m512i;
     type Quick = Quick8;
 
     fn quick(tests: &QuickTests) -> Quick8 {
@@ -231,36 +231,17 @@ impl WholeField for Fe8 {
 
     #[inline(always)]
     fn may_pass(keys: &KeysOf<Fe8>, tests: &TextTests) -> bool {
-        // SAFETY: the processor has the instructions (the contract of `super`).
-        unsafe { may_pass(keys, tests) }
+        let factors = KeyFactors::new(keys.products, keys.centre.x, &keys.screen.beta);
+        let mut passes = false;
+        for k in 0..3 {
+            let points = factors.keys(k, keys.turned(k));
+            passes |= match keys.quick() {
+                Some(quick) => quick.passes_one(&points, tests),
+                None => passes_by_text(&points, tests, &keys.screen.tables),
+            };
+        }
+        passes
     }
-
-    #[inline(always)]
-    fn marks_of(keys: &KeysOf<Fe8>, filter: &Filter) -> Marks {
-        // SAFETY: the processor has the instructions (the contract of `super`).
-        unsafe { marks_of(keys, filter) }
-    }
-}
-
-#[target_feature(
-    enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
-)]
-#[inline(never)]
-fn may_pass(keys: &KeysOf<Fe8>, tests: &TextTests) -> bool {
-    let factors = KeyFactors::new(keys.products, keys.centre.x, &keys.screen.beta);
-    let mut passes = false;
-    for k in 0..3 {
-        passes |= keys.screen.quick.passes_one(&factors.keys(k, keys.turned(k)), tests);
-    }
-    passes
-}
-
-#[target_feature(
-    enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
-)]
-#[inline(never)]
-fn marks_of(keys: &KeysOf<Fe8>, filter: &Filter) -> Marks {
-    keys.marks(filter)
 }
 
 impl Screened for Fe8 {
@@ -281,61 +262,6 @@ impl Screened for Fe8 {
     fn is_one_within(top_words: &[__m512i; 9], first: u32, width: u32) -> bool {
         marks::is_one_within(top_words, first, width)
     }
-
-    fn run_round<N: Screen<Fe8>, const W: usize>(
-        table: &Table<Fe8>,
-        round: &Round<Fe8, W>,
-        prefixes: &mut [[Fe8; W]],
-        screen: &mut N,
-        recorder: &mut Recorder,
-    ) -> (u64, Option<[Affine<Fe8>; W]>) {
-        // SAFETY: the processor has the instructions (the contract of `super`).
-        unsafe { round_apart(table, round, prefixes, screen, recorder) }
-    }
-
-    fn run_confirm<N: Screen<Fe8>, const W: usize>(
-        table: &Table<Fe8>,
-        round: &Round<Fe8, W>,
-        place: (Place, usize),
-        centre: &Centre<Fe8>,
-        q: Fe8,
-        screen: &N,
-        recorder: &mut Recorder,
-    ) {
-        // SAFETY: the processor has the instructions (the contract of `super`).
-        unsafe { confirm_apart(table, round, place, centre, q, screen, recorder) }
-    }
-}
-
-#[target_feature(
-    enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
-)]
-#[inline(never)]
-fn round_apart<N: Screen<Fe8>, const W: usize>(
-    table: &Table<Fe8>,
-    round: &Round<Fe8, W>,
-    prefixes: &mut [[Fe8; W]],
-    screen: &mut N,
-    recorder: &mut Recorder,
-) -> (u64, Option<[Affine<Fe8>; W]>) {
-    walk_round(table, round, prefixes, screen, recorder)
-}
-
-#[target_feature(
-    enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
-)]
-#[cold]
-#[inline(never)]
-fn confirm_apart<N: Screen<Fe8>, const W: usize>(
-    table: &Table<Fe8>,
-    round: &Round<Fe8, W>,
-    place: (Place, usize),
-    centre: &Centre<Fe8>,
-    q: Fe8,
-    screen: &N,
-    recorder: &mut Recorder,
-) {
-    confirm(table, round, place, centre, q, screen, recorder);
 }
 
 /// Bits of the differences among sixteen top words.
@@ -353,18 +279,9 @@ fn upper_halves(a: __m512i, b: __m512i) -> __m512i {
 
 /// Eight numbers modulo p.
 #[derive(Clone, Copy, Debug, Zeroable)]
-pub struct Fe8(pub(super) [__m512i; 5]);
+pub struct Fe8(pub [__m512i; 5]);
 
 /// A prepared factor: a number times `2^(52·i)` modulo p, for i = 0…4. So most of the folding of a
 /// product with it is done in advance.
 #[derive(Clone, Copy, Debug)]
 pub struct Factor8(pub(super) [[__m512i; 5]; 5]);
-
-#[cfg(test)]
-impl Fe8 {
-    /// The same limbs in every lane.
-    pub fn from_limbs(limbs: [u64; 5]) -> Fe8 {
-        assert!(super::vector::is_supported());
-        Fe8(limbs.map(|limb| super::vector::load(&[limb; 8])))
-    }
-}

@@ -16,7 +16,6 @@
 use super::field::Fe8;
 use super::reduce::{FOLD_256, FOLD_260, LIMB, TOP_LIMB, carried, folded};
 use super::vector::{all, and, high, low, minus, plus, right};
-use crate::search::cpu::field::Fe;
 use crate::search::cpu::formula::Products;
 use crate::search::cpu::simd::SimdField;
 use std::arch::x86_64::*;
@@ -80,11 +79,6 @@ pub fn unsure(keys: &[Limbs; 6]) -> u8 {
         sure = unsafe { _mm512_mask_cmplt_epu64_mask(sure, limbs[4], all(TOP_LIMB)) };
     }
     !sure
-}
-
-/// The number in this lane. Its top limb must be below 2^48 - 1.
-pub fn lane_of(limbs: &Limbs, lane: usize) -> Fe {
-    Fe8(*limbs).lane(lane)
 }
 
 /// `[a + b, a - b + 9p]`, and `y0 + β^k·y1 + β^2k·y2` plus a multiple of p for k = 0, 1, 2.

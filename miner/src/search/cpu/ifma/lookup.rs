@@ -4,12 +4,11 @@
 
 use super::VECTORS;
 use super::field::Fe8;
-use crate::search::cpu::field::Fe;
 use crate::search::cpu::filter::{COARSE_BITS, COARSE_WORDS, Filter};
-use crate::search::cpu::formula::{Centre, Products, Row};
+use crate::search::cpu::formula::Row;
 use crate::search::cpu::lookup::{Collected, ROOM};
 use crate::search::cpu::screen::{Marks, Place, STEPS, Screen};
-use crate::search::cpu::table::Entry;
+use crate::search::cpu::table::Table;
 use bytemuck::Zeroable;
 use std::arch::asm;
 use std::arch::x86_64::*;
@@ -33,7 +32,7 @@ pub struct LoadScreen {
 }
 
 impl Screen<Fe8> for LoadScreen {
-    fn begin(&mut self, filter: &Filter, _: &[Entry<Fe>]) {
+    fn begin(&mut self, filter: &Filter, _: &Table<Fe8>) {
         self.coarse.copy_from_slice(filter.coarse());
         self.collected.clear();
         self.is_fresh = 1;
@@ -75,15 +74,8 @@ impl Screen<Fe8> for LoadScreen {
     }
 
     #[inline(always)]
-    fn marks(
-        &self,
-        _: &Filter,
-        centre: &Centre<Fe8>,
-        entry: &Entry<Fe8>,
-        products: &Products<Fe8>,
-        place: Place,
-    ) -> Marks {
-        self.collected.marks(centre, entry, products, place.slot)
+    fn marks(&self, _: &Filter, row: &Row<Fe8, 1>, place: Place) -> Marks {
+        self.collected.marks(row, place.slot)
     }
 }
 

@@ -5,12 +5,11 @@
 
 use super::field::Fe8;
 use crate::search::cpu::cells::{CELL_SHIFT, MOST_TABLES, SLOTS_OF_TABLE};
-use crate::search::cpu::field::Fe;
 use crate::search::cpu::filter::{COARSE_BITS, COARSE_WORDS, Filter};
 use crate::search::cpu::formula::Row;
 use crate::search::cpu::lookup::{ROOM, VectorTopWords};
 use crate::search::cpu::screen::{Marks, Place, Screen};
-use crate::search::cpu::table::Entry;
+use crate::search::cpu::table::Table;
 use bytemuck::Zeroable;
 use std::arch::x86_64::*;
 
@@ -106,7 +105,7 @@ pub fn in_buckets(top_words: __m512i, buckets: &[u32; COARSE_WORDS]) -> u16 {
 
 /// A table for vectors of 32 numbers of 16 bits.
 #[derive(Clone, Copy, Debug, Zeroable)]
-struct Table {
+struct CellTable {
     slots: [[u16; SLOTS_OF_TABLE / 2]; 2],
     /// The shift, in every lane.
     shift: [u16; 32],
@@ -115,7 +114,7 @@ struct Table {
 /// A screen that looks every top word up in the filter's cells.
 #[derive(Debug, Zeroable)]
 pub struct CellScreen {
-    tables: [Table; MOST_TABLES],
+    tables: [CellTable; MOST_TABLES],
     /// Tables in use.
     count: usize,
     /// Bits of the slots with a top word in a cell.
@@ -123,7 +122,7 @@ pub struct CellScreen {
 }
 
 impl Screen<Fe8> for CellScreen {
-    fn begin(&mut self, filter: &Filter, _: &[Entry<Fe>]) {
+    fn begin(&mut self, filter: &Filter, _: &Table<Fe8>) {
         let Some(cells) = filter.cells() else { return };
         self.count = cells.tables().len();
         for (table, cells) in self.tables.iter_mut().zip(cells.tables()) {

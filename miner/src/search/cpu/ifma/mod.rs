@@ -20,20 +20,16 @@
 //! So a product is below 2^519, and its uppermost column below 2^52.
 
 mod field;
-mod keys;
+pub(super) mod keys;
 mod lookup;
 mod marks;
-mod quick;
+pub(super) mod quick;
 mod reduce;
-mod text;
+pub(super) mod text;
 mod vector;
 
 pub use field::Fe8;
-#[cfg(test)]
-pub use quick::{keys_of_lanes, one_passes};
-#[cfg(test)]
-pub use text::{lanes_that_pass, words_of_lanes};
-pub use vector::{is_supported, multiplies_a_second};
+pub use vector::is_supported;
 
 /// Vectors of eight centres a round.
 pub const VECTORS: usize = 2;

@@ -1,16 +1,14 @@
 //! Quick tests of whole keys, eight side by side. The contract of every `unsafe` is that of the
 //! module `ifma`.
 
-#[cfg(test)]
-use super::keys::KeyFactors;
-use super::keys::{Limbs, lane_of, unsure};
-use super::text::{matrices_of, transposed};
-use super::vector::{all, left, load, right};
+use super::field::Fe8;
+use super::keys::{Limbs, unsure};
+use super::text::{matrices_of, transposed, words_of};
+use super::vector::{all, load, right};
 use crate::pattern::TextTests;
 use crate::search::cpu::quick::{Equal, MOST_GROUPS, MOST_VALUES, PARITIES, QuickTests, WORDS};
+use crate::search::cpu::simd::SimdField;
 use crate::search::cpu::text::passes_a_test;
-#[cfg(test)]
-use crate::search::cpu::{field::Fe, formula::Products, ifma::Fe8};
 use bytemuck::Zeroable;
 use std::arch::x86_64::*;
 
@@ -166,37 +164,6 @@ impl Quick8 {
     }
 }
 
-/// The keys of every lane, with a bit for each lane in which one may be p or more, for tests. Quick
-/// tests let such a key pass.
-#[cfg(test)]
-pub fn keys_of_lanes(
-    products: &Products<Fe8>,
-    x: Fe8,
-    turned: [Fe8; 3],
-    beta: &[[u64; 5]; 5],
-) -> (u8, [[[Fe; 8]; 3]; 6]) {
-    assert!(super::vector::is_supported());
-    let factors = KeyFactors::new(products, x, beta);
-    let lanes = |limbs: Limbs| std::array::from_fn(|lane| lane_of(&limbs, lane));
-    let mut unsure_lanes = 0;
-    let mut points = [[[Fe::ZERO; 8]; 3]; 6];
-    for k in 0..3 {
-        let keys = factors.keys(k, turned[k]);
-        unsure_lanes |= unsure(&keys);
-        for (n, key) in keys.into_iter().enumerate() {
-            points[2 * k + n / 3][n % 3] = lanes(key);
-        }
-    }
-    (unsure_lanes, points)
-}
-
-/// Whether one of six vectors of keys passes quick tests, for tests.
-#[cfg(test)]
-pub fn one_passes(quick: &QuickTests, tests: &TextTests, keys: [Fe8; KEYS]) -> bool {
-    assert!(super::vector::is_supported());
-    Quick8::new(quick).passes_one(&keys.map(|key| key.0), tests)
-}
-
 /// Clears the bits of places at which some word of `differences` is zero. The lowest bit of a word
 /// does not count.
 #[inline(always)]
@@ -228,20 +195,6 @@ fn odd_words(&[a, b, c, d]: &[__m512i; 4]) -> [__m512i; 4] {
     // SAFETY: the processor has the instructions (the contract of `super`).
     unsafe {
         [_mm512_shrdi_epi64::<8>(a, b), _mm512_shrdi_epi64::<8>(b, c), _mm512_shrdi_epi64::<8>(c, d), right::<8>(d)]
-    }
-}
-
-/// The key in words of 64 bits.
-#[inline(always)]
-pub fn words_of(&[a, b, c, d, e]: &Limbs) -> [__m512i; 4] {
-    // SAFETY: the processor has the instructions (the contract of `super`). 0xca: a ? b : c.
-    unsafe {
-        [
-            _mm512_ternarylogic_epi64::<0xca>(all((1 << 52) - 1), a, left::<52>(b)),
-            _mm512_shldi_epi64::<40>(c, left::<12>(b)),
-            _mm512_shldi_epi64::<28>(d, left::<12>(c)),
-            _mm512_shldi_epi64::<16>(e, left::<12>(d)),
-        ]
     }
 }
 
@@ -283,24 +236,14 @@ fn exclusive_or(a: __m512i, b: __m512i, c: __m512i) -> __m512i {
     unsafe { _mm512_ternarylogic_epi64::<0x96>(a, b, c) }
 }
 
-/// Calls [`is_one`].
-#[inline(always)]
-fn has_one(keys: &[Limbs; KEYS], found: u64, tests: &TextTests) -> bool {
-    // SAFETY: the processor has the instructions (the contract of `super`).
-    unsafe { is_one(keys, found, tests) }
-}
-
 /// Whether one of the keys with these bits, eight for each, passes a test of its text.
 #[cold]
-#[target_feature(
-    enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
-)]
 #[inline(never)]
-fn is_one(keys: &[Limbs; KEYS], mut found: u64, tests: &TextTests) -> bool {
+fn has_one(keys: &[Limbs; KEYS], mut found: u64, tests: &TextTests) -> bool {
     while found != 0 {
         let bit = found.trailing_zeros() as usize;
         found &= found - 1;
-        if passes_a_test(tests, lane_of(&keys[bit / 8], bit % 8)) {
+        if passes_a_test(tests, &Fe8(keys[bit / 8]).lane(bit % 8).0) {
             return true;
         }
     }

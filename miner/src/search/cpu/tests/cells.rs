@@ -3,20 +3,18 @@
 use super::*;
 use crate::search::cpu::cells::{CELL_SHIFT, CellTables, SLOTS_OF_TABLE};
 
-const UNIT: u64 = 1 << 32;
-
-/// Random intervals, each up to `longest` units of the upper 32 bits long. Some are at the edges.
-fn intervals(random: &mut StdRng, count: usize, longest: u64) -> Vec<(u64, u64)> {
-    let mut firsts: Vec<u64> = (0..count).map(|_| random.random()).collect();
+/// Random intervals of up to `longest` numbers. Some are at the edges.
+fn intervals(random: &mut StdRng, count: usize, longest: u32) -> Vec<(u32, u32)> {
+    let mut firsts: Vec<u32> = (0..count).map(|_| random.random()).collect();
     firsts[0] = 0;
     if count.is_multiple_of(2) {
-        firsts.push(u64::MAX - UNIT / 2);
+        firsts.push(u32::MAX);
     }
-    firsts[count / 2] = (random.random::<u64>() >> 42 << 42).saturating_sub(3 * UNIT);
+    firsts[count / 2] = (random.random::<u32>() >> CELL_SHIFT << CELL_SHIFT).saturating_sub(3);
     firsts.sort_unstable();
-    let mut intervals: Vec<(u64, u64)> = Vec::new();
+    let mut intervals: Vec<(u32, u32)> = Vec::new();
     for first in firsts {
-        let last = first.saturating_add(random.random_range(0..longest * UNIT));
+        let last = first.saturating_add(random.random_range(0..longest));
         if intervals.last().is_none_or(|before| before.1 < first) {
             intervals.push((first, last));
         }
@@ -34,17 +32,15 @@ fn every_word_of_an_interval_passes_and_few_others_do() {
         let Some(cells) = CellTables::new(&set) else { continue };
         of_count[cells.tables().len()] += 1;
         for &(first, last) in &set {
-            for top in [first, last, first + (last - first) / 2, first + random.random_range(0..=last - first)] {
-                assert!(cells.passes((top >> 32) as u32), "{top:x} of {first:x} to {last:x}");
+            for upper in [first, last, first + (last - first) / 2, first + random.random_range(0..=last - first)] {
+                assert!(cells.passes(upper), "{upper:x} of {first:x} to {last:x}");
             }
         }
         let mut passing = 0;
         for _ in 0..10_000 {
             let upper: u32 = random.random();
-            let is_within = set.iter().any(|&(first, last)| {
-                let (first, last) = ((first >> 32) as u32 >> CELL_SHIFT, (last >> 32) as u32 >> CELL_SHIFT);
-                (first..=last).contains(&(upper >> CELL_SHIFT))
-            });
+            let cell = |upper: u32| upper >> CELL_SHIFT;
+            let is_within = set.iter().any(|&(first, last)| (cell(first)..=cell(last)).contains(&cell(upper)));
             passing += u32::from(cells.passes(upper) && !is_within);
         }
         // A word passes by chance with a probability of 2^-22 for each slot.
@@ -58,7 +54,7 @@ fn every_word_of_an_interval_passes_and_few_others_do() {
 fn no_too_many_or_too_long_intervals_are_no_cells() {
     assert!(CellTables::new(&[]).is_none());
     let mut random = random();
-    assert!(CellTables::new(&[(0, u64::MAX)]).is_none());
+    assert!(CellTables::new(&[(0, u32::MAX)]).is_none());
     assert!(CellTables::new(&intervals(&mut random, 1_000, 68)).is_none());
     assert!(CellTables::new(&intervals(&mut random, 100, 1 << 16)).is_none());
 }

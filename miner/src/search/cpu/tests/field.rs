@@ -135,123 +135,130 @@ fn field_operations_agree_with_slow_ones() {
     for_each_field!(check_field(&values));
 }
 
-/// A number of the kernel `avx2` with the same digits in every lane.
+/// The bounds of a number's parts that the vector kernels state, by where it comes from.
 #[cfg(target_arch = "x86_64")]
-fn with_digits(digits: [u64; 9]) -> Fe4 {
-    Fe4(bytemuck::cast(digits.map(|digit| [digit; 4])))
+#[derive(Clone, Copy)]
+enum Bound {
+    Product,
+    ByFactor,
+    Sum,
 }
 
-/// Operations are right for digits at the bounds that `avx2` states, and keep those bounds.
+/// Operations are right for numbers at their bounds, and keep those bounds. `number` makes one of random
+/// parts at a bound, `value` computes what it stands for.
+#[cfg(target_arch = "x86_64")]
+fn check_bounds<F: SimdField + std::fmt::Debug>(
+    mut number: impl FnMut(Bound) -> F,
+    value: impl Fn(F) -> Fe,
+    is_within: impl Fn(F, Bound) -> bool,
+) {
+    for _ in 0..400 {
+        let [a, b, z, product] = [Bound::Sum, Bound::Sum, Bound::ByFactor, Bound::Product].map(&mut number);
+        let [x, y, w, v] = [a, b, z, product].map(&value);
+        let check = |number: F, expected: Fe, bound: Bound, what: &str| {
+            assert_eq!(number.lane(1 % F::LANES).canonical().0, expected.0, "{what}: {a:x?}, {b:x?}, {z:x?}");
+            assert!(is_within(number, bound), "{what}: {number:x?} of {a:x?}, {b:x?}, {z:x?}");
+        };
+        let (xx, xv) = (slow_product(x, x), slow_product(x, v));
+        check(a, x, Bound::Sum, "as it is");
+        check(a.mul(b), slow_product(x, y), Bound::Product, "mul");
+        check(a.square(), xx, Bound::Product, "square");
+        check(a.square_plus(z.summand()), slow_sum(xx, w), Bound::Product, "square_plus");
+        check(a.sub(b), difference_of(x, y), Bound::Product, "sub");
+        check(a.times_plus(&product.factor(), z.summand()), slow_sum(xv, w), Bound::ByFactor, "times_plus");
+        check(a.times_constant(&F::constant_factor(v)), xv, Bound::ByFactor, "times_constant");
+        check(F::sum(z.summand(), product.summand()), slow_sum(w, v), Bound::Sum, "sum");
+        for (other, sum) in [(a, slow_sum(x, y)), (b, slow_sum(y, y))] {
+            let top = F::top_word(F::top_words_of_products(&other, &b, &product), false, 0);
+            let off = slow_product(sum, v).top().wrapping_sub(top).wrapping_add(F::SLACK / 3);
+            assert!(off <= F::SLACK / 3 * 2, "top word: {a:x?}, {b:x?}, {product:x?}");
+        }
+    }
+}
+
+/// The sum of parts, each times a power of `2^bits`.
+#[cfg(target_arch = "x86_64")]
+fn sum_of_parts(parts: &[u64], bits: u32) -> Fe {
+    let moved = |value: Fe| slow_product(value, Fe::from_small(1 << bits));
+    parts.iter().rev().fold(Fe::ZERO, |value, &part| slow_sum(moved(value), Fe::from_small(part)))
+}
+
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn digits_at_their_bounds_are_reduced() {
     if !has_avx2() {
         return;
     }
-    const PRODUCT: [u64; 2] = [(1 << 29) + (1 << 19) - 1, (1 << 24) - 1];
-    const BY_FACTOR: [u64; 2] = [PRODUCT[0], (1 << 26) - 1];
-    const SUM: [u64; 2] = [(1 << 30) + (1 << 20) - 1, (1 << 26) + (1 << 24) - 1];
-    let mut random = random();
-    let value = |digits: &[u64; 9]| {
-        digits.iter().rev().fold(Fe::ZERO, |value, &digit| {
-            let moved = slow_product(value, Fe::from_small(1 << 29));
-            slow_sum(moved, Fe::from_small(digit))
+    // Of the lower eight digits, and of the top one.
+    let most = |bound: Bound| match bound {
+        Bound::Product => [(1u64 << 29) + (1 << 19) - 1, (1 << 24) - 1],
+        Bound::ByFactor => [(1 << 29) + (1 << 19) - 1, (1 << 26) - 1],
+        Bound::Sum => [(1 << 30) + (1 << 20) - 1, (1 << 26) + (1 << 24) - 1],
+    };
+    let (mut random, mut made) = (random(), 0);
+    let mut number = |bound: Bound| -> [u64; 9] {
+        made += 1;
+        std::array::from_fn(|at| {
+            let most = most(bound)[usize::from(at == 8)];
+            // The first numbers have all of the largest digits.
+            let choices = [most, most, most - 1, (1 << 24) - 1, 1, 0];
+            if made <= 40 { most } else { choices[random.random_range(0..6)] }
         })
     };
-    for round in 0..300 {
-        // All of the largest digits first.
-        let mut number = |[lower, top]: [u64; 2]| -> [u64; 9] {
-            std::array::from_fn(|at| {
-                let most = if at < 8 { lower } else { top };
-                let choices = [most, most, most - 1, (1 << 24) - 1, 1, 0];
-                if round == 0 { most } else { choices[random.random_range(0..6)] }
-            })
-        };
-        let (a, b, addend) = (number(SUM), number(SUM), number(BY_FACTOR));
-        let factor: [[u64; 9]; 9] = std::array::from_fn(|_| number(PRODUCT));
-        let constant: [[u64; 9]; 9] = std::array::from_fn(|_| number([(1 << 29) - 1, (1 << 24) - 1]));
-        let (x, y, z) = (value(&a), value(&b), value(&addend));
-        let by = |rows: &[[u64; 9]; 9]| {
-            let part = |(digit, row)| slow_product(Fe::from_small(digit), value(row));
-            a.into_iter().zip(rows).map(part).fold(Fe::ZERO, slow_sum)
-        };
-        let (fa, fb, fz) = (with_digits(a), with_digits(b), with_digits(addend));
-        let check = |number: Fe4, expected: Fe, [lower, top]: [u64; 2], what: &str| {
-            assert_eq!(number.lane(3).canonical().0, expected.0, "{what}: {a:x?}, {b:x?}, {addend:x?}");
-            let digits: [[u64; 4]; 9] = bytemuck::cast(number.0);
-            assert!(digits[..8].iter().all(|digit| digit[3] <= lower) && digits[8][3] <= top, "{what}: {digits:x?}");
-        };
-        let (xx, xy) = (slow_product(x, x), slow_product(x, y));
-        check(fa, x, SUM, "as it is");
-        check(fa.mul(fb), xy, PRODUCT, "mul");
-        check(fa.square(), xx, PRODUCT, "square");
-        check(fa.square_plus(fz.summand()), slow_sum(xx, z), PRODUCT, "square_plus");
-        check(fa.sub(fb), difference_of(x, y), PRODUCT, "sub");
-        let factor_of_digits = Factor4(factor.map(|row| with_digits(row).0));
-        check(fa.times_plus(&factor_of_digits, fz.summand()), slow_sum(by(&factor), z), BY_FACTOR, "times_plus");
-        check(
-            fa.times_constant(&constant.map(|row| row.map(|digit| digit as u32))),
-            by(&constant),
-            BY_FACTOR,
-            "times_constant",
-        );
-        let product = with_digits(number(PRODUCT));
-        check(Fe4::sum(fz.summand(), product.summand()), slow_sum(z, product.lane(3).canonical()), SUM, "sum");
-        for (top_words, expected) in [
-            (Fe4::top_words_of_products(&fa, &fb, &product), slow_product(slow_sum(x, y), product.lane(3).canonical())),
-            (Fe4::top_words_of_products(&fb, &fb, &product), slow_product(slow_sum(y, y), product.lane(3).canonical())),
-        ] {
-            let off = expected.top().wrapping_sub(Fe4::top_word(top_words, false, 3)).wrapping_add(Fe4::SLACK / 3);
-            assert!(off <= Fe4::SLACK / 3 * 2, "top word: {a:x?}, {b:x?}");
-        }
+    let with_digits = |digits: [u64; 9]| Fe4(bytemuck::cast(digits.map(|digit| [digit; 4])));
+    let digits = |number: Fe4| bytemuck::cast::<_, [[u64; 4]; 9]>(number.0).map(|digit| digit[1]);
+    // Prepared factors of any digits: columns have their largest values.
+    for _ in 0..40 {
+        let (a, z, rows) = (number(Bound::Sum), number(Bound::ByFactor), [0; 9].map(|_| number(Bound::Product)));
+        let part = |(&digit, row): (&u64, &[u64; 9])| slow_product(Fe::from_small(digit), sum_of_parts(row, 29));
+        let expected = a.iter().zip(&rows).map(part).fold(sum_of_parts(&z, 29), slow_sum);
+        let product = with_digits(a).times_plus(&Factor4(rows.map(|row| with_digits(row).0)), with_digits(z).summand());
+        assert_eq!(product.lane(1).canonical().0, expected.0, "{a:x?} {z:x?} {rows:x?}");
+        let [lower, top] = most(Bound::ByFactor);
+        assert!(digits(product)[..8].iter().all(|&digit| digit <= lower) && digits(product)[8] <= top);
     }
+    check_bounds(
+        |bound| with_digits(number(bound)),
+        |number| sum_of_parts(&digits(number), 29),
+        |number, bound| {
+            let ([lower, top], digits) = (most(bound), digits(number));
+            digits[..8].iter().all(|&digit| digit <= lower) && digits[8] <= top
+        },
+    );
 }
 
-/// Operations are right for limbs at their bounds, with leftover bits above the 52 that count.
+/// A number of the kernel `ifma` with the same limbs in every lane.
+#[cfg(target_arch = "x86_64")]
+pub fn with_limbs(limbs: [u64; 5]) -> Fe8 {
+    Fe8(bytemuck::cast(limbs.map(|limb| [limb; 8])))
+}
+
+/// The lower limbs have leftover bits above the 52 that count.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn limbs_at_their_bounds_are_reduced() {
     if !has_ifma() {
         return;
     }
+    let most = |bound: Bound| match bound {
+        Bound::Product => (1u64 << 48) + (1 << 6) - 1,
+        Bound::ByFactor => (1 << 51) + (1 << 6) - 1,
+        Bound::Sum => (1 << 51) + (1 << 48) + (1 << 7) - 1,
+    };
     let mut random = random();
-    let power = |bits: usize| (0..bits).fold(Fe::ONE, |power, _| slow_sum(power, power));
-    let limb = |random: &mut StdRng| {
-        let value = [0, 1, (1 << 51) - 1, 1 << 51, (1 << 52) - 2, (1 << 52) - 1][random.random_range(0..6)];
-        value | random.random_range(0..1 << 12) << 52
+    let number = |bound: Bound| {
+        let mut limbs: [u64; 5] = std::array::from_fn(|_| {
+            let value = [0, 1, (1 << 51) - 1, 1 << 51, (1 << 52) - 2, (1 << 52) - 1][random.random_range(0..6)];
+            value | random.random_range(0..1 << 12) << 52
+        });
+        limbs[4] = [0, 1, (1 << 48) - 1, most(bound), most(bound), most(bound)][random.random_range(0..6)];
+        with_limbs(limbs)
     };
-    let top = |random: &mut StdRng| {
-        // The largest one is the sum of a product by a prepared factor and a product.
-        [0, 1, (1 << 48) - 1, (1 << 48) + 63, (1 << 51) + 63, (1 << 51) + (1 << 48) + 127][random.random_range(0..6)]
+    let limbs = |number: Fe8| bytemuck::cast::<_, [[u64; 8]; 5]>(number.0).map(|limb| limb[1]);
+    let value = |number: Fe8| {
+        let [a, b, c, d, top] = limbs(number);
+        let lower = [a, b, c, d].map(|limb| limb & ((1 << 52) - 1));
+        sum_of_parts(&[lower[0], lower[1], lower[2], lower[3], top], 52)
     };
-    for _ in 0..500 {
-        let mut number =
-            || [limb(&mut random), limb(&mut random), limb(&mut random), limb(&mut random), top(&mut random)];
-        let (a, b) = (number(), number());
-        let value = |limbs: [u64; 5]| {
-            limbs.iter().enumerate().fold(Fe::ZERO, |sum, (at, &limb)| {
-                let counts = if at < 4 { limb & ((1 << 52) - 1) } else { limb };
-                slow_sum(sum, slow_product(Fe::from_small(counts), power(52 * at)))
-            })
-        };
-        let (x, y) = (value(a), value(b));
-        let (fa, fb) = (Fe8::from_limbs(a), Fe8::from_limbs(b));
-        let same = |number: Fe8, expected: Fe, what: &str| {
-            assert_eq!(number.lane(3).canonical().0, expected.0, "{what}: {a:x?}, {b:x?}");
-        };
-        let xy = slow_product(x, y);
-        same(fa, x, "as it is");
-        same(fa.mul(fb), xy, "mul");
-        same(fa.square(), slow_product(x, x), "square");
-        same(fa.square_plus(fb.summand()), slow_sum(slow_product(x, x), y), "square_plus");
-        same(fa.times_plus(&fb.factor(), fb.summand()), slow_sum(xy, y), "times_plus");
-        same(fa.times_constant(&Fe8::constant_factor(y)), xy, "times_constant");
-        same(fa.sub(fb), difference_of(x, y), "sub");
-        let top_words = Fe8::top_words_of_products(&fa, &fb, &fb);
-        let expected = slow_sum(xy, slow_product(y, y)).top();
-        assert!(
-            expected.wrapping_sub(Fe8::top_word(top_words, false, 3)).wrapping_add(Fe8::SLACK / 3)
-                <= Fe8::SLACK / 3 * 2
-        );
-    }
+    check_bounds(number, value, |number, bound| limbs(number)[4] <= most(bound));
 }

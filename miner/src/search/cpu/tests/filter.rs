@@ -5,7 +5,7 @@ use crate::search::cpu::filter::COARSE_BITS;
 
 #[test]
 fn the_filter_passes_every_possible_match() {
-    const SLACK: u64 = 1 << 24;
+    const SLACK: u64 = 5 << 32;
     let mut random = random();
     let texts: Vec<String> = (0..300)
         .map(|_| {
@@ -23,20 +23,21 @@ fn the_filter_passes_every_possible_match() {
     };
     for &(first, last) in set.intervals() {
         for end in [first, last] {
-            assert!(filter.matches_exactly(end));
             for error in [0, 1, SLACK] {
                 for top in [end.wrapping_add(error), end.wrapping_sub(error)] {
-                    assert!(filter.is_marked(top) && in_coarse(top), "{end:x} ± {error}");
+                    assert!(filter.is_marked((top >> 32) as u32) && in_coarse(top), "{end:x} ± {error}");
                 }
             }
         }
     }
+    let mut marked = 0;
     for _ in 0..10_000 {
-        let top = random.random();
-        let at = set.intervals().partition_point(|&(_, last)| last < top);
-        let within = set.intervals().get(at).is_some_and(|&(first, _)| first <= top);
-        assert_eq!(filter.matches_exactly(top), within);
+        let upper: u32 = random.random();
+        let within = filter.intervals().iter().any(|&(first, last)| (first..=last).contains(&upper));
+        assert_eq!(filter.is_marked(upper), within);
+        marked += u32::from(within);
     }
+    assert!(marked > 100);
 }
 
 /// Signatures of an EPYC (Zen 4), and of Xeons: Emerald Rapids, Ice Lake.

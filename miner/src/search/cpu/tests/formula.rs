@@ -1,7 +1,7 @@
 //! The candidates of one entry compared with libsecp256k1.
 
 use super::*;
-use crate::search::cpu::formula::{Centre, Products, Rotated, address, cube, factor};
+use crate::search::cpu::formula::{Centre, Row, address, cube, factor};
 use crate::search::cpu::table::Table;
 
 /// Checks all 18 candidates of one entry around one centre per lane, exactly and by their top
@@ -14,14 +14,14 @@ fn check_entry<F: SimdField>(table: &Table<F>, random: &mut StdRng, i: usize) {
     let (z, entry) = (cube(x), &table.entries.0[i - 1]);
     let centre = Centre::new(Affine { x, y: F::from_lanes(&ys) }, z, x.invert());
     let q = F::sum(x.summand(), x.summand()).mul(factor(z, entry).invert());
-    let products = Products::new(&centre, entry, q);
-    let top_words = products.top_words(&Rotated::new(&centre, entry), &centre, entry);
+    let row = Row::of(&centre, entry, q);
+    let top_words = row.top_words(0);
     for (lane, start) in starts.iter().enumerate() {
         for (word, sign) in (0..9).flat_map(|word| [(word, 0), (word, 1)]) {
             let (k, j) = address(word);
             let step = if sign == 1 { -(i as i64) } else { i as i64 };
             let expected = candidate(start, &tweak(0, step, k, j)).unwrap();
-            let exact = products.lane(lane).exact(x.lane(lane), entry.x, (k, sign, j));
+            let exact = row.products[0].lane(lane).exact(x.lane(lane), entry.x, (k, sign, j));
             assert_eq!(npub_of(exact), expected, "i {i} k {k} sign {sign} j {j} lane {lane}");
             let off = F::top_word(top_words[word], sign == 1, lane).wrapping_sub(exact.top()).wrapping_add(F::SLACK);
             assert!(off <= 2 * F::SLACK, "top off by {}", off.wrapping_sub(F::SLACK) as i64);

@@ -106,8 +106,8 @@ fn tweak(centre: u64, step: i64, k: usize, j: usize) -> Tweak {
     Tweak { offset: Offset::of_point(centre, step, Rotation::ALL[k]), rotation: Rotation::ALL[j] }
 }
 
-fn patterns(texts: &[&str]) -> PatternSet {
-    PatternSet::new(texts.iter().map(|text| text.parse::<Pattern>().unwrap()).collect())
+fn patterns(texts: &[&str]) -> Arc<PatternSet> {
+    Arc::new(PatternSet::new(texts.iter().map(|text| text.parse::<Pattern>().unwrap()).collect()))
 }
 
 fn target(filter: Filter, most_hits: usize) -> WalkTarget {
@@ -122,7 +122,7 @@ const LOOKUPS: [Lookup; 2] = [Lookup::Gathers, Lookup::Loads];
 
 /// Walks `centres` centres, a multiple of [`CENTRES`]. Returns the number of candidates and the
 /// hits. Asserts that every method of looking up top words gives the same.
-fn hits_of(kernel: Kernel, start: &StartPoint, centres: u64, set: &PatternSet) -> (u64, HashSet<Tweak>) {
+fn hits_of(kernel: Kernel, start: &StartPoint, centres: u64, set: &Arc<PatternSet>) -> (u64, HashSet<Tweak>) {
     assert_eq!(CENTRES % kernel.centres, 0);
     let [one, other] = LOOKUPS.map(|lookup| {
         let filter = kernel.filter(set).with_lookup(lookup);

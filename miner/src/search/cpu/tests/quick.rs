@@ -1,12 +1,17 @@
 //! The quick tests of whole keys, compared with the tests of their texts.
 
+#[cfg(target_arch = "x86_64")]
+use super::field::with_limbs;
 use super::*;
 use crate::pattern::TextTests;
 use crate::search::cpu::formula::Products;
 #[cfg(target_arch = "x86_64")]
-use crate::search::cpu::ifma::{keys_of_lanes, one_passes};
+use crate::search::cpu::ifma::{
+    keys::{KeyFactors, unsure},
+    quick::Quick8,
+};
 use crate::search::cpu::quick::{QuickTests, QuickWords};
-use crate::search::cpu::text;
+use crate::search::cpu::text::{self, Lanes};
 use crate::search::cpu::whole::{WordField, factors_of_keys, loose_keys, passes};
 use std::ops::Range;
 
@@ -63,24 +68,42 @@ type Keys = [[Vec<(Fe, bool)>; 3]; 6];
 
 fn keys_by_words<F: WordField>(lanes: &[[Fe; 7]], turned: [Fe; 3]) -> Keys {
     let vector = |at: usize| F::from_lanes(&lanes.iter().map(|lane| lane[at]).collect::<Vec<Fe>>());
-    let products = Products::with_values([vector(0), vector(1), vector(2)], vector(3), vector(4));
+    let products = Products { y: [vector(0), vector(1), vector(2)], a: vector(3), b: vector(4) };
     let turned = turned.map(|x| F::from_constant(&F::constant(x)).0);
     let beta = F::constant_factor(Fe::BETA);
     let factors = factors_of_keys(&products, &beta);
     std::array::from_fn(|n| {
         loose_keys(&factors, n, vector(5), turned[n / 2], &beta).map(|key| {
             let (words, unsure) = key.loose_words();
-            (0..F::LANES).map(|lane| (F::lane_of(&words, lane), unsure >> lane & 1 == 1)).collect()
+            (0..F::LANES).map(|lane| (Fe(F::lane_of(&words, lane)), unsure >> lane & 1 == 1)).collect()
         })
     })
+}
+
+/// The keys of every lane, each at `[2k + sign][j]`, with a bit for each lane in which one may be p or
+/// more.
+#[cfg(target_arch = "x86_64")]
+fn keys_of_lanes(products: &Products<Fe8>, x: Fe8, turned: [Fe8; 3]) -> (u8, [[[Fe; 8]; 3]; 6]) {
+    let beta = Fe8::constant_factor(Fe::BETA);
+    let factors = KeyFactors::new(products, x, &beta);
+    let mut unsure_lanes = 0;
+    let mut points = [[[Fe::ZERO; 8]; 3]; 6];
+    for k in 0..3 {
+        let keys = factors.keys(k, turned[k]);
+        unsure_lanes |= unsure(&keys);
+        for (n, key) in keys.into_iter().enumerate() {
+            points[2 * k + n / 3][n % 3] = std::array::from_fn(|lane| Fe8(key).lane(lane));
+        }
+    }
+    (unsure_lanes, points)
 }
 
 #[cfg(target_arch = "x86_64")]
 fn keys_of_ifma(lanes: &[[Fe; 7]], turned: [Fe; 3]) -> Keys {
     let vector = |at: usize| Fe8::from_lanes(&lanes.iter().map(|lane| lane[at]).collect::<Vec<Fe>>());
-    let products = Products::with_values([vector(0), vector(1), vector(2)], vector(3), vector(4));
+    let products = Products { y: [vector(0), vector(1), vector(2)], a: vector(3), b: vector(4) };
     let turned = turned.map(|x| Fe8::from_constant(&Fe8::constant(x)).0);
-    let (unsure, keys) = keys_of_lanes(&products, vector(5), turned, &Fe8::constant_factor(Fe::BETA));
+    let (unsure, keys) = keys_of_lanes(&products, vector(5), turned);
     keys.map(|keys| keys.map(|key| (0..8).map(|lane| (key[lane], unsure >> lane & 1 == 1)).collect()))
 }
 
@@ -90,7 +113,7 @@ fn passes_by_words<F: WordField>(quick: &QuickTests, tests: &TextTests, keys: &[
     keys.chunks_exact(F::LANES).any(|keys| {
         let (key, other) = (F::from_lanes(keys), F::from_lanes(&[OTHER; 8]));
         let of_three = [[key, other, other], [other, key, other], [other, other, key]];
-        let passing = of_three.map(|keys| passes(&quick, tests, &keys));
+        let passing = of_three.map(|keys| passes(Some(&quick), tests, &keys, &F::Word::tables()));
         assert_eq!(passing, [passing[0]; 3]);
         passing[0]
     })
@@ -101,7 +124,7 @@ fn passes_by_ifma(quick: &QuickTests, tests: &TextTests, keys: &[Fe; 8]) -> bool
     let passing: [bool; 6] = std::array::from_fn(|at| {
         let mut six = [Fe8::from_lanes(&[OTHER; 8]); 6];
         six[at] = Fe8::from_lanes(keys);
-        one_passes(quick, tests, six)
+        Quick8::new(quick).passes_one(&six.map(|key| key.0), tests)
     });
     assert_eq!(passing, [passing[0]; 6]);
     passing[0]
@@ -151,7 +174,7 @@ fn the_eighteen_keys_of_an_entry_are_right_or_say_that_they_may_not_be() {
                 for (at, &[y0, y1, y2, a, b, x, _]) in lanes.iter().enumerate() {
                     for (k, sign, j) in (0..18).map(|at| (at / 6, at / 3 % 2, at % 3)) {
                         let (key, is_unsure) = keys[2 * k + sign][j][at];
-                        let products = Products::with_values([y0, y1, y2], a, b);
+                        let products = Products { y: [y0, y1, y2], a, b };
                         let expected = products.exact(x, turned[0], (k, sign, j));
                         let name = kernel.name;
                         assert!(is_unsure || key.0 == expected.0, "{name}: {k} {sign} {j} of {:?}", lanes[at]);
@@ -173,17 +196,17 @@ fn the_keys_of_the_largest_factors_are_right() {
     }
     // The bounds of `ifma`, with bits above 2^52 in the lower limbs.
     let (lower, product) = ((1u64 << 57) - 1, (1u64 << 48) + 63);
-    let y = Fe8::from_limbs([lower, lower, lower, lower, product]);
-    let a = Fe8::from_limbs([lower, lower, lower, lower, 2 * product]);
-    let b = Fe8::from_limbs([lower, lower, lower, lower, (1 << 51) + 63]);
+    let y = with_limbs([lower, lower, lower, lower, product]);
+    let a = with_limbs([lower, lower, lower, lower, 2 * product]);
+    let b = with_limbs([lower, lower, lower, lower, (1 << 51) + 63]);
     let xi = Fe::ZERO.sub(Fe::ONE).canonical();
     let turned = turned(xi);
     let constants = turned.map(|x| Fe8::from_constant(&Fe8::constant(x)).0);
-    let zero = Fe8::from_limbs([0; 5]);
+    let zero = with_limbs([0; 5]);
     for y in [[y, zero, y], [y, y, zero], [zero, y, y], [y, y, y]] {
         for (a, b) in [(a, b), (a, zero), (zero, b)] {
-            let products = Products::with_values(y, a, b);
-            let (unsure, keys) = keys_of_lanes(&products, y[0], constants, &Fe8::constant_factor(Fe::BETA));
+            let products = Products { y, a, b };
+            let (unsure, keys) = keys_of_lanes(&products, y[0], constants);
             assert_eq!(unsure, 0);
             for (k, sign, j) in (0..18).map(|at| (at / 6, at / 3 % 2, at % 3)) {
                 let expected = products.lane(0).exact(y[0].lane(0), xi, (k, sign, j));
@@ -246,7 +269,7 @@ fn equal_characters_at_every_place_pass_the_quick_tests() {
             let mut limbs = random.random();
             set_equal(&mut limbs, from..from + count, value);
             let key = Fe(limbs).canonical();
-            assert_eq!(text::passing::<Fe>(&tests, [key; 2], &())[0] & 1, 1, "{text} at {from}: {value}");
+            assert!(text::passes_a_test(&tests, &key.0), "{text} at {from}: {value}");
             for kernel in &kernels {
                 assert!((kernel.passes)(&quick, &tests, &[key; 8]), "{}: {text} at {from}: {value}", kernel.name);
             }
@@ -275,7 +298,7 @@ fn keys_pass_the_quick_tests_if_and_only_if_a_text_among_them_passes() {
                 lanes.as_flattened_mut().iter_mut().for_each(|key| *key = Fe(random.random()).canonical());
                 let place = random.random_range(0..18);
                 lanes[place][random.random_range(0..8)] = if round == 0 { key } else { neighbour(&mut random, key) };
-                let passes = |key: &Fe| text::passing::<Fe>(&tests, [*key; 2], &())[0] & 1 == 1;
+                let passes = |key: &Fe| text::passes_a_test(&tests, &key.0);
                 for keys in &lanes {
                     let expected = keys.iter().any(passes);
                     // A key that may be p or more counts as passed.
