@@ -141,10 +141,6 @@ fn print_result(trial: &Trial, measured: &Measurement) -> anyhow::Result<()> {
     }
     let (wall, busy) = (measured.wall.as_secs_f64(), measured.busy.as_secs_f64());
     writeln!(stdout(), "{} over {wall:.2} s of wall time (device busy {:.1} %)", measured.rate(), 100.0 * busy / wall)?;
-    for kind in &measured.kinds {
-        let what = if kind.compares_whole_keys { "whole keys" } else { "first 32 bits" };
-        writeln!(stdout(), "  {what} compared: {} in {:.2} s of them", kind.rate(), kind.busy.as_secs_f64())?;
-    }
     match measured.watts().zip(measured.candidates_per_joule()) {
         Some((watts, per_joule)) => writeln!(stdout(), "{watts:.0} W, {:.1} M candidates a joule", per_joule / 1e6)?,
         None => writeln!(stdout(), "power: not known")?,

@@ -1,15 +1,14 @@
 //! T1: a message and all its effects, recorded together or not at all.
 
 use super::budget::{LedgerBudget, seen_from};
-use super::jobs::JobState;
 use super::open::Ledger;
 use super::outbox::queue;
-use super::rows::{LedgerError, read_relays, seconds, write_patterns, write_relays};
+use super::rows::{LedgerError, execute, exists, query_first, read_relays, seconds, write_patterns, write_relays};
 use crate::fault;
 use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
 use crate::language::Language;
 use crate::message::GiftWrap;
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{Transaction, params};
 
 /// One message with its effect and its answer.
 #[derive(Clone, Debug)]
@@ -101,25 +100,25 @@ impl Ledger {
     /// T1 that uses the number.
     pub fn next_job(&self) -> Result<JobId, LedgerError> {
         let query = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'job'), 0) + 1";
-        self.reading(|connection| Ok(JobId(connection.prepare_cached(query)?.query_row([], |row| row.get(0))?)))
+        self.reading(|connection| connection.query_row(query, [], |row| row.get(0).map(JobId)))
     }
 
     /// Whether this message of this asker was answered.
     pub fn has_seen(&self, asker: Asker, rumor: RumorId) -> Result<bool, LedgerError> {
         let query = "SELECT 1 FROM seen WHERE asker = ?1 AND rumor = ?2";
-        self.reading(|connection| Ok(connection.prepare_cached(query)?.exists(params![asker.0, rumor.0])?))
+        self.reading(|connection| exists(connection, query, params![asker.0, rumor.0]))
     }
 
     /// Whether a message of this date is too old to be answered: see [`Recorded::TooOld`].
     pub fn is_too_old(&self, dated: u64) -> Result<bool, LedgerError> {
-        self.reading(|connection| Ok(seconds(dated) < seen_from(connection)?))
+        Ok(seconds(dated) < self.reading(seen_from)?)
     }
 
     /// Whether an asker's work of this number was spent. Numbers are kept for longer than their work
     /// counts, whatever date the messages have.
     pub fn has_spent(&self, asker: Asker, number: u64) -> Result<bool, LedgerError> {
         let query = "SELECT 1 FROM spent WHERE asker = ?1 AND number = ?2";
-        self.reading(|connection| Ok(connection.prepare_cached(query)?.exists(params![asker.0, number as i64])?))
+        self.reading(|connection| exists(connection, query, params![asker.0, number as i64]))
     }
 
     /// Records a message with its effect and its answer (T1). A second answer to the same message
@@ -140,11 +139,10 @@ impl Ledger {
     pub fn answer_all(&self, answers: &[AnsweredMessage]) -> Result<Vec<(Recorded, Vec<JobId>)>, LedgerError> {
         let now = self.now();
         let mut outcome = Vec::new();
+        // A replay alone makes no room for ids.
         self.write(|transaction| {
-            outcome = answers
-                .iter()
-                .map(|answer| record_answer(transaction, self.budget(), answer, now))
-                .collect::<Result<_, _>>()?;
+            let record = |answer| record_answer(transaction, self.budget(), answer, now);
+            outcome = answers.iter().map(record).collect::<Result<_, _>>()?;
             fault::before("answer");
             Ok(outcome.iter().any(|(recorded, _)| *recorded == Recorded::Now).then_some(()))
         })?;
@@ -201,12 +199,10 @@ fn apply_effect(transaction: &Transaction<'_>, answer: &AnsweredMessage, now: i6
             super::outbox::count_today(transaction, now, "accepted")?;
         }
         Effect::Cancel(jobs) => {
-            let mut cancel = transaction.prepare_cached(
-                "UPDATE job SET state = 'cancelled' WHERE id = ?1 AND asker = ?2 AND state = 'accepted'",
-            )?;
+            let cancel = "UPDATE job SET state = 'cancelled' WHERE id = ?1 AND asker = ?2 AND state = 'accepted'";
             let mut ended = Vec::new();
             for job in jobs {
-                if cancel.execute(params![job.0, answer.asker.0])? > 0 {
+                if execute(transaction, cancel, params![job.0, answer.asker.0])? > 0 {
                     ended.push(*job);
                 }
             }
@@ -214,16 +210,15 @@ fn apply_effect(transaction: &Transaction<'_>, answer: &AnsweredMessage, now: i6
         }
         Effect::Resend(job) => make_due_again(transaction, *job, answer, now)?,
         Effect::Redirect => {
-            transaction
-                .prepare_cached("INSERT OR REPLACE INTO redirected (asker, at) VALUES (?1, ?2)")?
-                .execute(params![answer.asker.0, now])?;
+            let redirected = "INSERT OR REPLACE INTO redirected (asker, at) VALUES (?1, ?2)";
+            execute(transaction, redirected, params![answer.asker.0, now])?;
         }
         Effect::Stop => {
             let silent = "INSERT OR IGNORE INTO silent (asker, since) VALUES (?1, ?2)";
-            transaction.execute(silent, params![answer.asker.0, now])?;
+            execute(transaction, silent, params![answer.asker.0, now])?;
             return super::askers::cancel_all(transaction, answer.asker);
         }
-        Effect::Start => _ = transaction.execute("DELETE FROM silent WHERE asker = ?1", [answer.asker.0])?,
+        Effect::Start => _ = execute(transaction, "DELETE FROM silent WHERE asker = ?1", [answer.asker.0])?,
         Effect::Forget => return Ok(super::askers::forget(transaction, answer.asker, i64::MAX, now)?.1),
     }
     Ok(Vec::new())
@@ -240,19 +235,17 @@ fn insert_job(
     if spec.asker != answer.asker {
         return Err(LedgerError::Misaddressed);
     }
-    transaction
-        .prepare_cached(
-            "INSERT INTO job (id, asker, rumor, subject, patterns, state, accepted_at, expires_at, seen_on,
-                              split_point, half_family, notice_at, encryption_key, best, ticket, time_class, priority)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
-        )?
-        .execute(params![
+    execute(
+        transaction,
+        "INSERT INTO job (id, asker, rumor, subject, patterns, state, accepted_at, expires_at, seen_on,
+                          split_point, half_family, notice_at, encryption_key, best, ticket, time_class, priority)
+         VALUES (?1, ?2, ?3, ?4, ?5, 'accepted', ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+        params![
             id.0,
             answer.asker.0,
             answer.rumor.0,
             spec.subject,
             write_patterns(&spec.patterns),
-            JobState::Accepted.word(),
             now,
             seconds(spec.expires_at),
             write_relays(&answer.seen_on),
@@ -264,7 +257,8 @@ fn insert_job(
             answer.ticket.as_ref().map(|ticket| &ticket.0),
             spec.class as i64,
             spec.priority as i64,
-        ])?;
+        ],
+    )?;
     Ok(())
 }
 
@@ -277,25 +271,22 @@ fn make_due_again(
     answer: &AnsweredMessage,
     now: i64,
 ) -> Result<(), LedgerError> {
-    let kept: Option<(i64, String)> = transaction
-        .prepare_cached("SELECT id, seen_on FROM outbox WHERE result_of = ?1 AND asker = ?2 AND expires_at > ?3")?
-        .query_row(params![job.0, answer.asker.0, now], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
+    let query = "SELECT id, seen_on FROM outbox WHERE result_of = ?1 AND asker = ?2 AND expires_at > ?3";
+    let values = params![job.0, answer.asker.0, now];
+    let kept = query_first(transaction, query, values, |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)))?;
     let Some((message, seen_on)) = kept else {
         return Ok(());
     };
     let mut relays = answer.seen_on.clone();
     // If the kept relays are unreadable, only the new ones remain.
-    let before = read_relays(&seen_on).unwrap_or_default();
+    let before = read_relays(seen_on).unwrap_or_default();
     relays.extend(before.into_iter().filter(|relay| !answer.seen_on.contains(relay)));
     relays.truncate(MAX_RELAYS_KEPT);
-    transaction
-        .prepare_cached(
-            "UPDATE outbox SET finished = 0, attempts = 0, queued_at = ?2, due_at = ?2, due_set_at = ?2, seen_on = ?3
-             WHERE id = ?1",
-        )?
-        .execute(params![message, now, write_relays(&relays)])?;
-    transaction.prepare_cached("DELETE FROM acknowledged WHERE message = ?1")?.execute([message])?;
+    let update =
+        "UPDATE outbox SET finished = 0, attempts = 0, queued_at = ?2, due_at = ?2, due_set_at = ?2, seen_on = ?3
+                  WHERE id = ?1";
+    execute(transaction, update, params![message, now, write_relays(&relays)])?;
+    execute(transaction, "DELETE FROM acknowledged WHERE message = ?1", [message])?;
     Ok(())
 }
 

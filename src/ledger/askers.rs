@@ -1,13 +1,14 @@
 //! Askers: those who want no more messages or their data deleted, their languages, the operator's
 //! rules for single ones, and the list that an operator sees.
 
-use super::jobs::JobState;
 use super::open::Ledger;
-use super::rows::{DAY, LedgerError, read_language, read_meta, seconds, unsigned, write_meta};
+use super::rows::{
+    DAY, LedgerError, execute, query_all, query_first, read_language, read_meta, seconds, unsigned, write_meta,
+};
 use crate::job::{Asker, JobId};
 use crate::key::Npub;
 use crate::language::Language;
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
@@ -25,13 +26,12 @@ impl Ledger {
 
     /// [`Ledger::forget`] for the operator: everything so far, and overwritten in the file.
     pub fn erase(&self, asker: Asker) -> Result<Option<Vec<JobId>>, LedgerError> {
-        let secure =
-            |is_on: bool| self.reading(|connection| Ok(connection.pragma_update(None, "secure_delete", is_on)?));
+        let secure = |is_on: bool| self.reading(|connection| connection.pragma_update(None, "secure_delete", is_on));
         secure(true)?;
         let erased = self.forget(asker, u64::MAX);
         // The log of writes holds earlier copies of the pages.
         let emptied =
-            self.reading(|connection| Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?));
+            self.reading(|connection| connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())));
         secure(false)?;
         emptied.and(erased)
     }
@@ -40,18 +40,14 @@ impl Ledger {
     pub fn askers(&self) -> Result<Vec<Asker>, LedgerError> {
         let query = "SELECT asker FROM job UNION SELECT asker FROM outbox UNION SELECT asker FROM silent
                      UNION SELECT asker FROM language ORDER BY asker";
-        self.reading(|connection| {
-            let mut statement = connection.prepare_cached(query)?;
-            Ok(statement.query_map([], |row| row.get(0).map(Asker))?.collect::<rusqlite::Result<Vec<_>>>()?)
-        })
+        self.reading(|connection| query_all(connection, query, [], |row| row.get(0).map(Asker)))
     }
 }
 
 /// Cancels all accepted jobs of an asker, which are returned.
 pub(super) fn cancel_all(transaction: &Transaction<'_>, asker: Asker) -> Result<Vec<JobId>, LedgerError> {
-    let mut cancel = transaction
-        .prepare_cached("UPDATE job SET state = 'cancelled' WHERE asker = ?1 AND state = 'accepted' RETURNING id")?;
-    Ok(cancel.query_map([asker.0], |row| row.get(0).map(JobId))?.collect::<rusqlite::Result<_>>()?)
+    let cancel = "UPDATE job SET state = 'cancelled' WHERE asker = ?1 AND state = 'accepted' RETURNING id";
+    Ok(query_all(transaction, cancel, [asker.0], |row| row.get(0).map(JobId))?)
 }
 
 /// Number of the newest language rows, which are always kept. Older rows are kept only for askers
@@ -60,11 +56,8 @@ const LANGUAGES_KEPT: i64 = 100_000;
 
 /// The language of an asker; English if none is kept.
 pub(super) fn language(connection: &Connection, asker: Asker) -> Result<Language, LedgerError> {
-    let code: Option<String> = connection
-        .prepare_cached("SELECT code FROM language WHERE asker = ?1")?
-        .query_row([asker.0], |row| row.get(0))
-        .optional()?;
-    Ok(read_language(code))
+    let query = "SELECT code FROM language WHERE asker = ?1";
+    Ok(read_language(query_first(connection, query, [asker.0], |row| row.get(0))?))
 }
 
 /// Sets the language of an asker. English takes no row.
@@ -74,13 +67,11 @@ pub(super) fn set_language(
     language: Language,
     now: i64,
 ) -> Result<(), LedgerError> {
-    if language == Language::default() {
-        transaction.prepare_cached("DELETE FROM language WHERE asker = ?1")?.execute([asker.0])?;
-        return Ok(());
-    }
-    transaction
-        .prepare_cached("INSERT OR REPLACE INTO language (asker, code, since) VALUES (?1, ?2, ?3)")?
-        .execute(params![asker.0, language.code(), now])?;
+    let insert = "INSERT OR REPLACE INTO language (asker, code, since) VALUES (?1, ?2, ?3)";
+    match language == Language::default() {
+        true => execute(transaction, "DELETE FROM language WHERE asker = ?1", [asker.0])?,
+        false => execute(transaction, insert, params![asker.0, language.code(), now])?,
+    };
     Ok(())
 }
 
@@ -116,21 +107,18 @@ pub(super) fn forget(
         "DELETE FROM language WHERE asker = ?1 AND since <= ?2",
         "DELETE FROM redirected WHERE asker = ?1 AND at <= ?2",
     ] {
-        gone += transaction.prepare_cached(statement)?.execute(params![asker.0, until])?;
+        gone += execute(transaction, statement, params![asker.0, until])?;
     }
-    transaction
-        .prepare_cached(
-            "INSERT INTO started (asker, at) SELECT asker, accepted_at FROM job
-             WHERE asker = ?1 AND accepted_at <= ?2 AND accepted_at > ?3",
-        )?
-        .execute(params![asker.0, until, now - DAY])?;
-    let mut delete =
-        transaction.prepare_cached("DELETE FROM job WHERE asker = ?1 AND accepted_at <= ?2 RETURNING id, state")?;
-    let deleted = delete
-        .query_map(params![asker.0, until], |row| Ok((JobId(row.get(0)?), row.get::<_, String>(1)?)))?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
-    let is_open = |(_, state): &&(JobId, String)| state == JobState::Accepted.word();
-    let mut ended: Vec<JobId> = deleted.iter().filter(is_open).map(|(job, _)| *job).collect();
+    execute(
+        transaction,
+        "INSERT INTO started (asker, at) SELECT asker, accepted_at FROM job
+         WHERE asker = ?1 AND accepted_at <= ?2 AND accepted_at > ?3",
+        params![asker.0, until, now - DAY],
+    )?;
+    let delete = "DELETE FROM job WHERE asker = ?1 AND accepted_at <= ?2 RETURNING id, state = 'accepted'";
+    let values = params![asker.0, until];
+    let deleted = query_all(transaction, delete, values, |row| Ok((JobId(row.get(0)?), row.get::<_, bool>(1)?)))?;
+    let mut ended: Vec<JobId> = deleted.iter().filter(|(_, is_open)| *is_open).map(|(job, _)| *job).collect();
     ended.sort_unstable();
     Ok((gone + deleted.len(), ended))
 }
@@ -140,8 +128,16 @@ pub(super) fn forget(
 pub(super) fn standing(connection: &Connection, asker: Asker) -> Result<Standing, LedgerError> {
     let query = "SELECT coalesce((SELECT rule FROM rule WHERE asker = ?1),
                                  (SELECT 'friend' FROM followed WHERE asker = ?1))";
-    let word: Option<String> = connection.prepare_cached(query)?.query_row([asker.0], |row| row.get(0))?;
-    Ok(word.as_deref().map_or_else(Standing::default, Standing::parse))
+    Ok(read_standing(connection.query_row(query, [asker.0], |row| row.get(0))?))
+}
+
+/// Reads the column `rule`. No row, or an unknown word of a later version, is ordinary.
+fn read_standing(word: Option<String>) -> Standing {
+    match word.as_deref() {
+        Some("denied") => Standing::Denied,
+        Some("friend") => Standing::Friend,
+        _ => Standing::Ordinary,
+    }
 }
 
 /// Number of the newest jobs whose askers are listed, besides the askers with open jobs.
@@ -158,23 +154,6 @@ pub enum Standing {
     Ordinary,
     /// Higher limits, and no proof of work.
     Friend,
-}
-
-impl Standing {
-    /// The word in the column `rule`; `None` for an ordinary asker.
-    fn word(self) -> Option<&'static str> {
-        match self {
-            Standing::Denied => Some("denied"),
-            Standing::Ordinary => None,
-            Standing::Friend => Some("friend"),
-        }
-    }
-
-    /// Reads the column `rule`. An unknown word, of a later version, is ordinary.
-    fn parse(word: &str) -> Standing {
-        let known = [Standing::Denied, Standing::Friend].into_iter().find(|standing| standing.word() == Some(word));
-        known.unwrap_or_default()
-    }
 }
 
 /// One asker with totals, for the operator.
@@ -202,28 +181,25 @@ impl Ledger {
 
     /// The askers whom the operator's people follow, as last looked up.
     pub fn followed(&self) -> Result<HashSet<Asker>, LedgerError> {
-        self.reading(|connection| {
-            let mut statement = connection.prepare_cached("SELECT asker FROM followed")?;
-            Ok(statement.query_map([], |row| row.get(0).map(Asker))?.collect::<rusqlite::Result<_>>()?)
-        })
+        let query = "SELECT asker FROM followed";
+        let followed = self.reading(|connection| query_all(connection, query, [], |row| row.get(0).map(Asker)))?;
+        Ok(followed.into_iter().collect())
     }
 
     /// Replaces the askers whom the operator's people follow.
     pub fn set_followed(&self, followed: &HashSet<Asker>) -> Result<(), LedgerError> {
-        self.write(|transaction| {
-            transaction.execute("DELETE FROM followed", [])?;
-            let mut insert = transaction.prepare_cached("INSERT INTO followed (asker) VALUES (?1)")?;
+        self.change(|transaction| {
+            execute(transaction, "DELETE FROM followed", [])?;
             for asker in followed {
-                insert.execute([asker.0])?;
+                execute(transaction, "INSERT INTO followed (asker) VALUES (?1)", [asker.0])?;
             }
-            Ok(Some(()))
-        })?;
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Records until when the operator paused the search, Unix seconds; 0 for not at all.
     pub fn set_paused(&self, until: u64) -> Result<(), LedgerError> {
-        self.write(|transaction| write_meta(transaction, "paused_until", seconds(until)).map(Some)).map(drop)
+        self.change(|transaction| write_meta(transaction, "paused_until", seconds(until)))
     }
 
     /// Until when the operator paused the search, Unix seconds; `None` if it is not paused now.
@@ -236,21 +212,18 @@ impl Ledger {
     /// numbers. A result that was found is still sent.
     pub fn set_standing(&self, asker: Asker, standing: Standing) -> Result<Vec<JobId>, LedgerError> {
         let now = self.now();
-        let cancelled = self.write(|transaction| {
-            let Some(word) = standing.word() else {
-                transaction.execute("DELETE FROM rule WHERE asker = ?1", [asker.0])?;
-                return Ok(Some(Vec::new()));
+        let set = "INSERT OR REPLACE INTO rule (asker, rule, since) VALUES (?1, ?2, ?3)";
+        self.change(|transaction| {
+            match standing {
+                Standing::Ordinary => execute(transaction, "DELETE FROM rule WHERE asker = ?1", [asker.0])?,
+                Standing::Friend => execute(transaction, set, params![asker.0, "friend", now])?,
+                Standing::Denied => {
+                    execute(transaction, set, params![asker.0, "denied", now])?;
+                    return cancel_all(transaction, asker);
+                }
             };
-            transaction.execute(
-                "INSERT OR REPLACE INTO rule (asker, rule, since) VALUES (?1, ?2, ?3)",
-                params![asker.0, word, now],
-            )?;
-            if standing != Standing::Denied {
-                return Ok(Some(Vec::new()));
-            }
-            cancel_all(transaction, asker).map(Some)
-        })?;
-        Ok(cancelled.unwrap_or_default())
+            Ok(Vec::new())
+        })
     }
 
     /// Askers with an open job, a rule, or one of the 10,000 newest jobs. Returns at most `most`:
@@ -268,23 +241,17 @@ impl Ledger {
                    (SELECT max(accepted_at) FROM job WHERE job.asker = listed.asker) AS last,
                    (SELECT rule FROM rule WHERE rule.asker = listed.asker)
             FROM listed ORDER BY open DESC, last DESC, asker LIMIT ?1";
-        self.reading(|connection| {
-            let mut statement = connection.prepare_cached(query)?;
-            let most = i64::try_from(most).unwrap_or(i64::MAX);
-            let rows = statement.query_map(params![most, JOBS_LOOKED_THROUGH], |row| {
-                Ok(AskerTotals {
-                    asker: Npub(row.get(0)?).to_string(),
-                    open_jobs: unsigned(row.get(1)?),
-                    done: unsigned(row.get(2)?),
-                    messages: unsigned(row.get(3)?),
-                    last_job_at: row.get::<_, Option<i64>>(4)?.map(unsigned),
-                    standing: row
-                        .get::<_, Option<String>>(5)?
-                        .as_deref()
-                        .map_or_else(Standing::default, Standing::parse),
-                })
-            })?;
-            Ok(rows.collect::<rusqlite::Result<_>>()?)
-        })
+        let read = |row: &Row<'_>| {
+            Ok(AskerTotals {
+                asker: Npub(row.get(0)?).to_string(),
+                open_jobs: unsigned(row.get(1)?),
+                done: unsigned(row.get(2)?),
+                messages: unsigned(row.get(3)?),
+                last_job_at: row.get::<_, Option<_>>(4)?.map(unsigned),
+                standing: read_standing(row.get(5)?),
+            })
+        };
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        self.reading(|connection| query_all(connection, query, params![most, JOBS_LOOKED_THROUGH], read))
     }
 }

@@ -11,7 +11,7 @@
 //! after the last cleaning.
 
 use super::open::Ledger;
-use super::rows::{DAY, LedgerError, read_meta, seconds, set_aside, unsigned, write_meta};
+use super::rows::{DAY, LedgerError, execute, read_meta, seconds, set_aside, unsigned, write_meta};
 use crate::duration::humanize;
 use crate::job::Asker;
 use crate::log_writer::LogLimit;
@@ -100,8 +100,6 @@ impl Sizes {
 /// This and the next limit the warnings about full tables.
 static IDS_FULL: LogLimit = LogLimit::new();
 static ANSWERS_FULL: LogLimit = LogLimit::new();
-/// The most answers that one query selects to be dropped.
-const ANSWERS_SELECTED: usize = 256;
 /// Ids deleted at a time when the table is full.
 const IDS_DELETED: u64 = 4096;
 /// The shortest time of which messages are accepted, however many ids there are, seconds. If more
@@ -118,15 +116,14 @@ impl LedgerBudget {
         }
         let delete = "DELETE FROM seen WHERE (asker, rumor) IN
             (SELECT asker, rumor FROM seen WHERE dated < ?1 ORDER BY dated LIMIT ?2)";
-        let mut delete = transaction.prepare_cached(delete)?;
         let some = self.seen.div_ceil(8).min(IDS_DELETED) as i64;
         // Many ids can have one date, so some of those that are not needed may be left.
-        if delete.execute(params![seen_from(transaction)?, some])? == 0 {
+        if execute(transaction, delete, params![seen_from(transaction)?, some])? == 0 {
             let next = "SELECT dated FROM seen ORDER BY dated LIMIT 1 OFFSET ?1";
-            let next: i64 = transaction.prepare_cached(next)?.query_row([some - 1], |row| row.get(0))?;
+            let next: i64 = transaction.query_row(next, [some - 1], |row| row.get(0))?;
             let from = next.saturating_add(1).min(now - LEAST_WINDOW);
             accept_from(transaction, from)?;
-            if delete.execute(params![from, some])? == 0 {
+            if execute(transaction, delete, params![from, some])? == 0 {
                 return Ok(false);
             }
             if let Some(skipped) = IDS_FULL.next(Instant::now()) {
@@ -143,35 +140,21 @@ impl LedgerBudget {
 
     /// If the budget for answers is exceeded, drops answers until an eighth of it is free again.
     pub(super) fn drop_answers(&self, transaction: &Transaction<'_>) -> Result<(), LedgerError> {
-        let mut bytes = number(transaction, "answer_bytes")?;
+        let bytes = number(transaction, "answer_bytes")?;
         if bytes <= self.answers {
             return Ok(());
         }
-        let enough = self.answers - self.answers / 8;
-        let mut dropped = 0;
-        for query in [
-            "SELECT id FROM outbox AS m WHERE result_of IS NULL AND NOT EXISTS
-                 (SELECT 1 FROM job WHERE job.asker = m.asker) ORDER BY id LIMIT ?1",
-            "SELECT id FROM outbox WHERE result_of IS NULL ORDER BY id LIMIT ?1",
-        ] {
-            while bytes > enough {
-                let oldest = transaction
-                    .prepare_cached(query)?
-                    .query_map([ANSWERS_SELECTED as i64], |row| row.get(0))?
-                    .collect::<rusqlite::Result<Vec<i64>>>()?;
-                if oldest.is_empty() {
-                    break;
-                }
-                for message in oldest {
-                    if bytes <= enough {
-                        break;
-                    }
-                    transaction.prepare_cached("DELETE FROM outbox WHERE id = ?1")?.execute([message])?;
-                    dropped += 1;
-                    bytes = number(transaction, "answer_bytes")?;
-                }
-            }
-        }
+        // Each with the bytes of those that go before it.
+        let drop = "
+            DELETE FROM outbox WHERE id IN (
+                SELECT id FROM (
+                    SELECT id, sum(bytes) OVER (ORDER BY is_known, id) - bytes AS before FROM (
+                        SELECT id, octet_length(json) + 1000 AS bytes,
+                               EXISTS (SELECT 1 FROM job WHERE job.asker = outbox.asker) AS is_known
+                        FROM outbox WHERE result_of IS NULL))
+                WHERE before < ?1)";
+        let excess = bytes - (self.answers - self.answers / 8);
+        let dropped = execute(transaction, drop, [seconds(excess)])? as i64;
         write_meta(transaction, "answers_dropped", read_meta(transaction, "answers_dropped")?.unwrap_or(0) + dropped)?;
         if let Some(skipped) = ANSWERS_FULL.next(Instant::now()) {
             tracing::warn!(
@@ -186,34 +169,26 @@ impl LedgerBudget {
 
     /// Deletes the oldest delivered results and the oldest ended jobs beyond the budget.
     pub(super) fn delete_old(&self, transaction: &Transaction<'_>) -> Result<(), LedgerError> {
-        while number(transaction, "result_bytes")? > self.results {
-            let deleted = transaction
-                .prepare_cached(
-                    "DELETE FROM outbox WHERE id IN (
-                         SELECT outbox.id FROM outbox JOIN job ON job.id = result_of
-                         WHERE finished = 1 AND state = 'delivered' ORDER BY outbox.id LIMIT 64)",
-                )?
-                .execute([])?;
-            if deleted == 0 {
-                break;
-            }
-        }
+        let results = "DELETE FROM outbox WHERE id IN (
+                           SELECT outbox.id FROM outbox JOIN job ON job.id = result_of
+                           WHERE finished = 1 AND state = 'delivered' ORDER BY outbox.id LIMIT 64)";
+        while number(transaction, "result_bytes")? > self.results && execute(transaction, results, [])? > 0 {}
         // Results that were given up, once there are many.
         if number(transaction, "undelivered_bytes")? > self.undelivered / 2 {
-            transaction.execute(
-                "DELETE FROM outbox WHERE finished = 1 AND result_of IN (SELECT id FROM job WHERE state = 'found')",
-                [],
-            )?;
+            let given_up =
+                "DELETE FROM outbox WHERE finished = 1 AND result_of IN (SELECT id FROM job WHERE state = 'found')";
+            execute(transaction, given_up, [])?;
         }
-        let ended: i64 =
+        let ended =
             transaction.query_row("SELECT count(*) FROM job WHERE state <> 'accepted'", [], |row| row.get(0))?;
         let over = unsigned(ended).saturating_sub(self.ended_jobs);
         if over > 0 {
-            transaction.execute(
+            execute(
+                transaction,
                 "DELETE FROM job WHERE id IN
                      (SELECT id FROM job WHERE state <> 'accepted' AND NOT EXISTS
                           (SELECT 1 FROM outbox WHERE outbox.result_of = job.id) ORDER BY id LIMIT ?1)",
-                params![i64::try_from(over).unwrap_or(i64::MAX)],
+                [seconds(over)],
             )?;
         }
         Ok(())
@@ -227,12 +202,9 @@ const SPENT_FOR: i64 = 2 * DAY;
 
 /// Remembers that an asker's work is spent.
 pub(super) fn spend(transaction: &Transaction<'_>, asker: Asker, number: u64, now: i64) -> Result<(), LedgerError> {
-    transaction
-        .prepare_cached("INSERT OR IGNORE INTO spent (asker, number, at) VALUES (?1, ?2, ?3)")?
-        .execute(params![asker.0, number as i64, now])?;
-    transaction
-        .prepare_cached("DELETE FROM spent WHERE rowid <= (SELECT max(rowid) FROM spent) - ?1")?
-        .execute([SPENT_KEPT])?;
+    let insert = "INSERT OR IGNORE INTO spent (asker, number, at) VALUES (?1, ?2, ?3)";
+    execute(transaction, insert, params![asker.0, number as i64, now])?;
+    execute(transaction, "DELETE FROM spent WHERE rowid <= (SELECT max(rowid) FROM spent) - ?1", [SPENT_KEPT])?;
     Ok(())
 }
 
@@ -274,7 +246,7 @@ impl Ledger {
     /// budget. Call it at least daily.
     pub fn delete_expired(&self) -> Result<(), LedgerError> {
         let now = self.now();
-        self.write(|transaction| {
+        self.change(|transaction| {
             let last = read_meta(transaction, "cleaned_at")?.unwrap_or(now);
             let trusted = now.min(last.saturating_add(DAY));
             write_meta(transaction, "cleaned_at", trusted)?;
@@ -293,7 +265,7 @@ impl Ledger {
                 let old = format!("DELETE FROM {table} WHERE at <= ?1 - ?2 OR at > ?1 + ?2");
                 transaction.execute(&old, [now, DAY])?;
             }
-            Ok(Some(()))
+            Ok(())
         })?;
         self.vacuum()
     }
@@ -302,14 +274,12 @@ impl Ledger {
     /// later than now, so that a clock that was ahead does not make the bot miss messages.
     pub fn last_contact(&self) -> Result<Option<u64>, LedgerError> {
         let now = self.now();
-        self.reading(|connection| match read_meta(connection, "last_contact")? {
+        let last = self.reading(|connection| read_meta(connection, "last_contact"))?;
+        if let Some(at @ ..0) = last {
             // We never write such a value. Treat it as a first start, so that no message is missed.
-            Some(at) if at < 0 => {
-                set_aside(connection, "cursor", &[(0, format!("value {at}"))], now);
-                Ok(None)
-            }
-            at => Ok(at.map(|at| unsigned(at.min(now)))),
-        })
+            set_aside(&self.read(), "cursor", 0, &format!("value {at}"), now);
+        }
+        Ok(last.filter(|&at| at >= 0).map(|at| unsigned(at.min(now))))
     }
 
     /// Records that every message up to `at` was fetched. A time in the future counts as now. The
@@ -317,12 +287,10 @@ impl Ledger {
     pub fn set_last_contact(&self, at: u64) -> Result<(), LedgerError> {
         let now = self.now();
         let at = seconds(at).min(now);
-        self.write(|transaction| {
+        self.change(|transaction| {
             let known = read_meta(transaction, "last_contact")?.filter(|&known| known <= now);
-            write_meta(transaction, "last_contact", known.map_or(at, |known| known.max(at)))?;
-            Ok(Some(()))
-        })?;
-        Ok(())
+            write_meta(transaction, "last_contact", known.map_or(at, |known| known.max(at)))
+        })
     }
 }
 
@@ -339,19 +307,12 @@ impl Ledger {
     /// message is answered twice, and no half serves twice.
     pub fn delete_old_jobs(&self, keep: Duration) -> Result<usize, LedgerError> {
         let before = self.now().saturating_sub(seconds(keep.as_secs()));
-        let deleted = self.write(|transaction| {
-            let deleted = transaction
-                .prepare_cached(
-                    "DELETE FROM job WHERE id IN
-                         (SELECT id FROM job WHERE state <> 'accepted' AND accepted_at <= ?1
-                              AND (state <> 'expired' OR expires_at <= ?1)
-                              AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.result_of = job.id)
-                              AND NOT EXISTS (SELECT 1 FROM lost_job WHERE lost_job.job = job.id)
-                          ORDER BY id LIMIT ?2)",
-                )?
-                .execute(params![before, MAX_JOBS_DELETED])?;
-            Ok((deleted > 0).then_some(deleted))
-        })?;
-        Ok(deleted.unwrap_or(0))
+        let delete = "DELETE FROM job WHERE id IN
+                          (SELECT id FROM job WHERE state <> 'accepted' AND accepted_at <= ?1
+                               AND (state <> 'expired' OR expires_at <= ?1)
+                               AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.result_of = job.id)
+                               AND NOT EXISTS (SELECT 1 FROM lost_job WHERE lost_job.job = job.id)
+                           ORDER BY id LIMIT ?2)";
+        self.change(|transaction| Ok(execute(transaction, delete, [before, MAX_JOBS_DELETED])?))
     }
 }

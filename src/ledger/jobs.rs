@@ -6,14 +6,16 @@
 use super::askers::Standing;
 use super::open::Ledger;
 use super::outbox::queue_about;
-use super::rows::{DAY, JOB_COLUMNS, LedgerError, jobs, seconds, unsigned, write_meta};
+use super::rows::{
+    DAY, JOB_COLUMNS, LedgerError, execute, exists, jobs, query_all, query_first, seconds, unsigned, write_meta,
+};
 use crate::fault;
 use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
 use crate::key::HalfPoint;
 use crate::language::Language;
 use crate::message::GiftWrap;
 use crate::pattern::Pattern;
-use rusqlite::{Connection, OptionalExtension, Params, Transaction, params};
+use rusqlite::{Connection, Params, Row, Transaction, params};
 use std::fmt;
 use std::time::Duration;
 
@@ -169,7 +171,7 @@ impl Ledger {
     pub(super) fn tell(&self, job: JobId, notice: &GiftWrap, first: &str) -> Result<bool, LedgerError> {
         let now = self.now();
         let told = self.write(|transaction| {
-            if transaction.prepare_cached(first)?.execute([job.0])? == 0 {
+            if execute(transaction, first, [job.0])? == 0 {
                 return Ok(None);
             }
             queue_about(transaction, self.budget(), job, notice, None, now).map(Some)
@@ -228,10 +230,8 @@ pub(super) fn end_job(
     message: &GiftWrap,
     now: i64,
 ) -> Result<Option<()>, LedgerError> {
-    let ended: Option<Option<[u8; 32]>> = transaction
-        .prepare_cached("UPDATE job SET state = ?2 WHERE id = ?1 AND state = 'accepted' RETURNING half_family")?
-        .query_row(params![job.0, state.word()], |row| row.get(0))
-        .optional()?;
+    let end = "UPDATE job SET state = ?2 WHERE id = ?1 AND state = 'accepted' RETURNING half_family";
+    let ended = query_first(transaction, end, params![job.0, state.word()], |row| row.get::<_, Option<[u8; 32]>>(0))?;
     let Some(family) = ended else {
         return Ok(None);
     };
@@ -239,7 +239,7 @@ pub(super) fn end_job(
     queue_about(transaction, ledger.budget(), job, message, result_of, now)?;
     fault::before("found");
     if let Some(family) = family.filter(|_| state == JobState::Found) {
-        record_used_half(transaction, &family)?;
+        execute(transaction, "INSERT OR IGNORE INTO used_half (family) VALUES (?1)", [family])?;
         // The file is written before this transaction is committed: a half that is not in the file
         // must not be used.
         let generation = ledger.used_halves().spend(&family)?;
@@ -255,64 +255,53 @@ const ATTEMPTS_UNTAKEN: u32 = 3;
 fn read_asker_view(connection: &Connection, asker: Asker, now: i64) -> Result<AskerView, LedgerError> {
     let open = format!("SELECT {JOB_COLUMNS} FROM job WHERE asker = ?1 AND state = 'accepted' ORDER BY id");
     // Only the numbers: reading the patterns of a month's jobs would take time.
-    let kept = connection
-        .prepare_cached(
-            "SELECT job.id, job.state = 'found', finished OR attempts >= ?3 FROM job
-             JOIN outbox ON outbox.result_of = job.id
-             WHERE job.asker = ?1 AND job.state IN ('found', 'delivered') AND outbox.expires_at > ?2 ORDER BY job.id DESC",
-        )?
-        .query_map(params![asker.0, now, ATTEMPTS_UNTAKEN], |row| Ok((JobId(row.get(0)?), row.get(1)?, row.get(2)?)))?
-        .collect::<rusqlite::Result<Vec<(JobId, bool, bool)>>>()?;
+    let kept = query_all(
+        connection,
+        "SELECT job.id, job.state = 'found', finished OR attempts >= ?3 FROM job
+         JOIN outbox ON outbox.result_of = job.id
+         WHERE job.asker = ?1 AND job.state IN ('found', 'delivered') AND outbox.expires_at > ?2 ORDER BY job.id DESC",
+        params![asker.0, now, ATTEMPTS_UNTAKEN],
+        |row| Ok((JobId(row.get(0)?), row.get::<_, bool>(1)?, row.get::<_, bool>(2)?)),
+    )?;
     // A clock that was set back leaves times in the future. Up to a day ahead they count as
     // now, so that a small step opens no second quota. Further ahead they do not count, so that
     // a large step locks nobody out.
-    let mut last_day = connection.prepare_cached(
-        "SELECT min(at, ?2) FROM (SELECT accepted_at AS at FROM job WHERE asker = ?1
-                                  UNION ALL SELECT at FROM started WHERE asker = ?1)
-         WHERE at > ?2 - ?3 AND at <= ?2 + ?3 ORDER BY at",
-    )?;
-    let accepted_last_day = last_day
-        .query_map(params![asker.0, now, DAY], |row| row.get(0).map(unsigned))?
-        .collect::<rusqlite::Result<Vec<u64>>>()?;
+    let last_day = "SELECT min(at, ?2) FROM (SELECT accepted_at AS at FROM job WHERE asker = ?1
+                                             UNION ALL SELECT at FROM started WHERE asker = ?1)
+                    WHERE at > ?2 - ?3 AND at <= ?2 + ?3 ORDER BY at";
+    let redirected = "SELECT 1 FROM redirected WHERE asker = ?1 AND at > ?2 - ?3 AND at <= ?2 + ?3";
+    let near = params![asker.0, now, DAY];
     Ok(AskerView {
         open: jobs(connection, &open, [asker.0], now)?,
         undelivered: kept.iter().filter(|(_, is_undelivered, _)| *is_undelivered).count(),
         untaken: kept.iter().any(|(_, is_undelivered, was_tried)| *is_undelivered && *was_tried),
         results: kept.into_iter().map(|(job, ..)| job).collect(),
-        served: connection
-            .prepare_cached("SELECT 1 FROM job WHERE asker = ?1 AND state = 'delivered'")?
-            .exists([asker.0])?,
-        accepted_last_day,
-        silent: connection.prepare_cached("SELECT 1 FROM silent WHERE asker = ?1")?.exists([asker.0])?,
-        redirected: connection
-            .prepare_cached("SELECT 1 FROM redirected WHERE asker = ?1 AND at > ?2 - ?3 AND at <= ?2 + ?3")?
-            .exists(params![asker.0, now, DAY])?,
+        served: exists(connection, "SELECT 1 FROM job WHERE asker = ?1 AND state = 'delivered'", [asker.0])?,
+        accepted_last_day: query_all(connection, last_day, near, |row| row.get(0).map(unsigned))?,
+        silent: exists(connection, "SELECT 1 FROM silent WHERE asker = ?1", [asker.0])?,
+        redirected: exists(connection, redirected, near)?,
         language: super::askers::language(connection, asker)?,
         standing: super::askers::standing(connection, asker)?,
     })
 }
 
 /// Number of jobs in each state, and of messages not sent yet.
-fn count_totals(connection: &Connection) -> Result<Totals, LedgerError> {
-    let mut totals = Totals::default();
-    let mut statement = connection.prepare_cached("SELECT state, count(*) FROM job GROUP BY state")?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let (state, count): (String, i64) = (row.get(0)?, row.get(1)?);
-        let place = match JobState::parse(&state) {
-            Some(JobState::Accepted) => &mut totals.accepted,
-            Some(JobState::Found) => &mut totals.found,
-            Some(JobState::Delivered) => &mut totals.delivered,
-            Some(JobState::Cancelled) => &mut totals.cancelled,
-            Some(JobState::Expired) => &mut totals.expired,
-            // The row is set aside when it is read.
-            None => continue,
-        };
-        *place = unsigned(count);
-    }
-    let unsent = "SELECT count(*) FROM outbox WHERE finished = 0";
-    totals.unsent_messages = unsigned(connection.query_row(unsent, [], |row| row.get(0))?);
-    Ok(totals)
+fn count_totals(connection: &Connection) -> rusqlite::Result<Totals> {
+    let query = "SELECT count(*) FILTER (WHERE state = 'accepted'), count(*) FILTER (WHERE state = 'found'),
+                        count(*) FILTER (WHERE state = 'delivered'), count(*) FILTER (WHERE state = 'cancelled'),
+                        count(*) FILTER (WHERE state = 'expired'),
+                        (SELECT count(*) FROM outbox WHERE finished = 0)
+                 FROM job INDEXED BY job_by_state";
+    connection.query_row(query, [], |row| {
+        Ok(Totals {
+            accepted: unsigned(row.get(0)?),
+            found: unsigned(row.get(1)?),
+            delivered: unsigned(row.get(2)?),
+            cancelled: unsigned(row.get(3)?),
+            expired: unsigned(row.get(4)?),
+            unsent_messages: unsigned(row.get(5)?),
+        })
+    })
 }
 
 impl Ledger {
@@ -324,13 +313,10 @@ impl Ledger {
     /// job's asker.
     pub fn keep_best(&self, job: JobId, pattern: &Pattern, result: &GiftWrap) -> Result<bool, LedgerError> {
         let kept = self.write(|transaction| {
-            let open: Option<([u8; 32], Option<String>)> = transaction
-                .prepare_cached(
-                    "SELECT asker, (SELECT pattern FROM best WHERE best.job = job.id) FROM job
-                     WHERE id = ?1 AND state = 'accepted' AND best IS NOT NULL",
-                )?
-                .query_row([job.0], |row| Ok((row.get(0)?, row.get(1)?)))
-                .optional()?;
+            let query = "SELECT asker, (SELECT pattern FROM best WHERE best.job = job.id) FROM job
+                         WHERE id = ?1 AND state = 'accepted' AND best IS NOT NULL";
+            let read = |row: &Row<'_>| Ok((row.get::<_, [u8; 32]>(0)?, row.get::<_, Option<String>>(1)?));
+            let open = query_first(transaction, query, [job.0], read)?;
             let Some((asker, before)) = open else { return Ok(None) };
             if result.to.0 != asker {
                 return Err(LedgerError::Misaddressed);
@@ -340,12 +326,12 @@ impl Ledger {
             if before.is_some_and(|before| before.difficulty() >= pattern.difficulty()) {
                 return Ok(None);
             }
-            transaction
-                .prepare_cached(
-                    "INSERT INTO best (job, pattern, wrap, json, expires_at) VALUES (?1, ?2, ?3, ?4, ?5)
-                     ON CONFLICT (job) DO UPDATE SET pattern = ?2, wrap = ?3, json = ?4, expires_at = ?5",
-                )?
-                .execute(params![job.0, pattern.as_str(), result.id, result.json, seconds(result.expires_at)])?;
+            execute(
+                transaction,
+                "INSERT INTO best (job, pattern, wrap, json, expires_at) VALUES (?1, ?2, ?3, ?4, ?5)
+                 ON CONFLICT (job) DO UPDATE SET pattern = ?2, wrap = ?3, json = ?4, expires_at = ?5",
+                params![job.0, pattern.as_str(), result.id, result.json, seconds(result.expires_at)],
+            )?;
             fault::before("keep");
             Ok(Some(()))
         })?;
@@ -356,18 +342,16 @@ impl Ledger {
     /// Records how long accepted jobs without a target have been searched. The time never
     /// decreases.
     pub fn record_searched(&self, searched: &[(JobId, Duration)]) -> Result<(), LedgerError> {
-        self.write(|transaction| {
-            let mut record = transaction.prepare_cached(
-                "INSERT INTO best (job, searched) SELECT id, ?2 FROM job
-                 WHERE id = ?1 AND state = 'accepted' AND best IS NOT NULL
-                 ON CONFLICT (job) DO UPDATE SET searched = max(searched, ?2)",
-            )?;
+        let record = "INSERT INTO best (job, searched) SELECT id, ?2 FROM job
+                      WHERE id = ?1 AND state = 'accepted' AND best IS NOT NULL
+                      ON CONFLICT (job) DO UPDATE SET searched = max(searched, ?2)";
+        self.change(|transaction| {
             for &(job, time) in searched {
-                record.execute(params![job.0, milliseconds(time)])?;
+                let milliseconds = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+                execute(transaction, record, params![job.0, milliseconds])?;
             }
-            Ok((!searched.is_empty()).then_some(()))
-        })?;
-        Ok(())
+            Ok(())
+        })
     }
 
     /// T2 of a job without a target: the kept result becomes the job's result. Returns `false` and
@@ -375,26 +359,19 @@ impl Ledger {
     pub fn deliver_best(&self, job: JobId) -> Result<bool, LedgerError> {
         let now = self.now();
         let done = self.write(|transaction| {
-            let kept = transaction
-                .prepare_cached(
-                    "SELECT best.wrap, best.json, best.expires_at, job.asker FROM best JOIN job ON job.id = best.job
-                     WHERE best.job = ?1 AND job.state = 'accepted' AND best.wrap IS NOT NULL",
-                )?
-                .query_row([job.0], |row| {
-                    let expires_at = unsigned(row.get(2)?);
-                    Ok(GiftWrap { id: row.get(0)?, json: row.get(1)?, expires_at, to: Asker(row.get(3)?) })
-                })
-                .optional()?;
+            let query =
+                "SELECT best.wrap, best.json, best.expires_at, job.asker FROM best JOIN job ON job.id = best.job
+                         WHERE best.job = ?1 AND job.state = 'accepted' AND best.wrap IS NOT NULL";
+            let kept = query_first(transaction, query, [job.0], |row| {
+                let expires_at = unsigned(row.get(2)?);
+                Ok(GiftWrap { id: row.get(0)?, json: row.get(1)?, expires_at, to: Asker(row.get(3)?) })
+            })?;
             let Some(result) = kept else { return Ok(None) };
             end_job(self, transaction, job, JobState::Found, &result, now)
         })?;
         fault::after("found");
         Ok(done.is_some())
     }
-}
-
-fn milliseconds(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Earlier use of a half.
@@ -410,20 +387,13 @@ impl Ledger {
     /// Earlier use of this half or a related one; `None` if it is fresh.
     pub fn half_use(&self, half: &HalfPoint) -> Result<Option<HalfUse>, LedgerError> {
         let family = half.family();
-        self.reading(|connection| {
-            if connection.prepare_cached("SELECT 1 FROM used_half WHERE family = ?1")?.exists([family])? {
-                return Ok(Some(HalfUse::Spent));
-            }
-            let open = connection
-                .prepare_cached("SELECT 1 FROM job WHERE half_family = ?1 AND state = 'accepted'")?
-                .exists([family])?;
-            Ok(open.then_some(HalfUse::Open))
+        let query = "SELECT EXISTS (SELECT 1 FROM used_half WHERE family = ?1),
+                            EXISTS (SELECT 1 FROM job WHERE half_family = ?1 AND state = 'accepted')";
+        let read = |row: &Row<'_>| Ok((row.get::<_, bool>(0)?, row.get::<_, bool>(1)?));
+        Ok(match self.reading(|connection| connection.query_row(query, [family], read))? {
+            (true, _) => Some(HalfUse::Spent),
+            (false, true) => Some(HalfUse::Open),
+            (false, false) => None,
         })
     }
-}
-
-/// Records that a key was found for a half of this family of related halves.
-pub(super) fn record_used_half(transaction: &Transaction<'_>, family: &[u8; 32]) -> Result<(), LedgerError> {
-    transaction.execute("INSERT OR IGNORE INTO used_half (family) VALUES (?1)", [family])?;
-    Ok(())
 }

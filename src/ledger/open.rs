@@ -2,7 +2,7 @@
 
 use super::budget::{LedgerBudget, Sizes, sizes};
 use super::restore::{Family, History, HistoryVerdict, UsedHalves, check, judge, read_history};
-use super::rows::{self, LedgerError, Quarantined, read_meta, seconds, unsigned, write_meta};
+use super::rows::{self, LedgerError, Quarantined, query_all, read_meta, seconds, unsigned, write_meta};
 use crate::clock::Clock;
 use crate::os::files;
 use crate::os::files::free_bytes;
@@ -152,12 +152,20 @@ impl Ledger {
         self.watch(run())
     }
 
-    /// Runs `work` on the connection, for reading.
-    pub(super) fn reading<T>(
+    /// Runs `work` in one immediate transaction, and commits it.
+    pub(super) fn change<T>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, LedgerError>,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, LedgerError>,
     ) -> Result<T, LedgerError> {
-        let done = work(&self.read());
+        self.write(|transaction| work(transaction).map(Some)).map(|done| done.expect("it was committed"))
+    }
+
+    /// Runs `work` on the connection, for reading.
+    pub(super) fn reading<T, E: Into<LedgerError>>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, E>,
+    ) -> Result<T, LedgerError> {
+        let done = work(&self.read()).map_err(Into::into);
         self.watch(done)
     }
 
@@ -187,25 +195,22 @@ impl Ledger {
 
     /// Gives free pages back to the file system.
     pub(super) fn vacuum(&self) -> Result<(), LedgerError> {
-        self.reading(|connection| {
-            let free: i64 = connection.query_row("PRAGMA freelist_count", [], |row| row.get(0))?;
-            if free > FREE_PAGES {
-                let mut vacuum = connection.prepare(&format!("PRAGMA incremental_vacuum({})", free - FREE_PAGES))?;
-                let mut rows = vacuum.query([])?;
-                while rows.next()?.is_some() {}
-            }
-            Ok(())
-        })
+        let free: i64 =
+            self.reading(|connection| connection.query_row("PRAGMA freelist_count", [], |row| row.get(0)))?;
+        if free > FREE_PAGES {
+            let vacuum = format!("PRAGMA incremental_vacuum({})", free - FREE_PAGES);
+            self.reading(|connection| query_all(connection, &vacuum, [], |_| Ok(())))?;
+        }
+        Ok(())
     }
 
     /// Closes the file for all clones and releases the lock. Waits for a transaction in progress;
     /// later ones fail before they write.
     pub fn close(&self) {
-        let is_recorded = self
-            .reading(|connection| Ok(read_meta(connection, "generation")? == Some(self.used_halves().generation())));
+        let recorded = self.reading(|connection| read_meta(connection, "generation"));
         // After a failed T2 the file of used halves is ahead of the ledger. The file then gets no
         // closing line, so that the next start does not take the difference for a restore.
-        if is_recorded.is_ok_and(|is_recorded| is_recorded) {
+        if recorded.is_ok_and(|generation| generation == Some(self.used_halves().generation())) {
             self.used_halves().close();
         }
         let closed = Connection::open_in_memory().and_then(|nothing| {
@@ -370,11 +375,8 @@ pub(super) fn align(
 /// The used families of the ledger that the file lacks.
 pub(super) fn missing_families(connection: &Connection, history: &History) -> Result<Vec<Family>, LedgerError> {
     let in_file: HashSet<&Family> = history.families.iter().collect();
-    let mut used = connection.prepare("SELECT family FROM used_half")?;
-    let used = used.query_map([], |row| row.get::<_, Family>(0))?;
-    Ok(used
-        .filter(|family| !family.as_ref().is_ok_and(|family| in_file.contains(family)))
-        .collect::<rusqlite::Result<_>>()?)
+    let used = query_all(connection, "SELECT family FROM used_half", [], |row| row.get::<_, Family>(0))?;
+    Ok(used.into_iter().filter(|family| !in_file.contains(family)).collect())
 }
 
 /// State of a data folder.
@@ -455,9 +457,6 @@ impl Ledger {
     /// Bytes that an ordinary user can still write on the disk of this ledger. `None` if the system
     /// does not say.
     pub fn free_bytes(&self) -> Option<u64> {
-        let folder = |connection: &Connection| {
-            Ok(connection.path().and_then(|path| Path::new(path).parent().and_then(free_bytes)))
-        };
-        self.reading(folder).ok()?
+        free_bytes(Path::new(self.read().path()?).parent()?)
     }
 }

@@ -3,14 +3,14 @@
 use super::budget::LedgerBudget;
 use super::open::Ledger;
 use super::rows::{
-    DAY, LedgerError, column, read_meta, read_relays, seconds, set_aside, unreadable, unsigned, write_meta,
-    write_relays,
+    DAY, LedgerError, column, execute, parsed, query_all, query_first, read_meta, read_relays, readable, seconds,
+    unsigned, write_meta, write_relays,
 };
 use crate::fault;
 use crate::hours::date;
 use crate::job::{Asker, JobId};
 use crate::message::GiftWrap;
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use rusqlite::{Connection, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
 /// Number of a message in the outbox.
@@ -49,7 +49,7 @@ pub struct Attempt {
     pub next: NextAttempt,
 }
 
-/// NextAttempt step after an attempt.
+/// The step after an attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NextAttempt {
     /// No more attempts: every relay that should have the message has it, or it is given up.
@@ -87,9 +87,9 @@ impl Ledger {
         let now = self.now();
         let query = "SELECT (SELECT min(due_at) FROM outbox WHERE finished = 0),
                             (SELECT max(due_set_at) FROM outbox WHERE finished = 0)";
-        let (due, set): (Option<i64>, Option<i64>) = self.reading(|connection| {
-            Ok(connection.prepare_cached(query)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?)
-        })?;
+        let read = |row: &Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?));
+        let found = self.reading(|connection| query_first(connection, query, [], read))?;
+        let (due, set) = found.unwrap_or_default();
         Ok(due.map(|due| unsigned(if set > Some(now) { due.min(now) } else { due })))
     }
 
@@ -97,8 +97,8 @@ impl Ledger {
     /// only once.
     pub fn record_attempts(&self, attempts: &[Attempt]) -> Result<(), LedgerError> {
         let now = self.now();
-        let mut delivers = false;
-        self.write(|transaction| {
+        let delivers = self.write(|transaction| {
+            let mut delivers = false;
             for attempt in attempts {
                 for relay in &attempt.reached {
                     delivers |= acknowledge(transaction, attempt.message, relay, now)?;
@@ -108,9 +108,9 @@ impl Ledger {
                     NextAttempt::Again(at) => postpone(transaction, attempt.message, seconds(at), now)?,
                 }
             }
-            Ok((!attempts.is_empty()).then_some(()))
+            Ok((!attempts.is_empty()).then_some(delivers))
         })?;
-        if delivers {
+        if delivers == Some(true) {
             fault::after("deliver");
         }
         Ok(())
@@ -120,7 +120,7 @@ impl Ledger {
     /// job becomes delivered. A deleted message or a repeated OK changes nothing.
     pub fn acknowledge(&self, message: MessageId, relay: &str) -> Result<(), LedgerError> {
         let now = self.now();
-        if self.write(|transaction| acknowledge(transaction, message, relay, now).map(Some))? == Some(true) {
+        if self.change(|transaction| acknowledge(transaction, message, relay, now))? {
             fault::after("deliver");
         }
         Ok(())
@@ -129,35 +129,30 @@ impl Ledger {
 
 /// Records an OK of a relay. Returns whether a job became delivered.
 fn acknowledge(transaction: &Transaction<'_>, message: MessageId, relay: &str, now: i64) -> Result<bool, LedgerError> {
-    transaction
-        .prepare_cached("INSERT OR IGNORE INTO acknowledged (message, relay) SELECT id, ?2 FROM outbox WHERE id = ?1")?
-        .execute(params![message.0, relay])?;
-    let delivered = transaction
-        .prepare_cached(
-            "UPDATE job SET state = 'delivered'
-             WHERE id = (SELECT result_of FROM outbox WHERE id = ?1) AND state = 'found'",
-        )?
-        .execute([message.0])?;
-    if delivered > 0 {
+    let insert = "INSERT OR IGNORE INTO acknowledged (message, relay) SELECT id, ?2 FROM outbox WHERE id = ?1";
+    execute(transaction, insert, params![message.0, relay])?;
+    let update = "UPDATE job SET state = 'delivered'
+                  WHERE id = (SELECT result_of FROM outbox WHERE id = ?1) AND state = 'found'";
+    let delivers = execute(transaction, update, [message.0])? > 0;
+    if delivers {
         count_today(transaction, now, "delivered")?;
         fault::before("deliver");
     }
-    Ok(delivered > 0)
+    Ok(delivers)
 }
 
 /// Counts an attempt and sets the time of the next.
 fn postpone(transaction: &Transaction<'_>, message: MessageId, due_at: i64, now: i64) -> Result<(), LedgerError> {
-    transaction
-        .prepare_cached("UPDATE outbox SET attempts = attempts + 1, due_at = ?2, due_set_at = ?3 WHERE id = ?1")?
-        .execute(params![message.0, due_at, now])?;
+    let update = "UPDATE outbox SET attempts = attempts + 1, due_at = ?2, due_set_at = ?3 WHERE id = ?1";
+    execute(transaction, update, params![message.0, due_at, now])?;
     Ok(())
 }
 
 /// Ends the attempts. A result is kept for `Effect::Resend` until it expires; other messages are
 /// deleted.
 fn finish(transaction: &Transaction<'_>, message: MessageId) -> Result<(), LedgerError> {
-    transaction.prepare_cached("DELETE FROM outbox WHERE id = ?1 AND result_of IS NULL")?.execute([message.0])?;
-    transaction.prepare_cached("UPDATE outbox SET finished = 1 WHERE id = ?1")?.execute([message.0])?;
+    execute(transaction, "DELETE FROM outbox WHERE id = ?1 AND result_of IS NULL", [message.0])?;
+    execute(transaction, "UPDATE outbox SET finished = 1 WHERE id = ?1", [message.0])?;
     Ok(())
 }
 
@@ -170,20 +165,10 @@ pub(super) fn queue(
     seen_on: &str,
     now: i64,
 ) -> Result<(), LedgerError> {
-    transaction
-        .prepare_cached(
-            "INSERT INTO outbox (wrap, asker, result_of, json, expires_at, queued_at, due_at, due_set_at, seen_on)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?6, ?7)",
-        )?
-        .execute(params![
-            wrap.id,
-            wrap.to.0,
-            result_of.map(|job| job.0),
-            wrap.json,
-            seconds(wrap.expires_at),
-            now,
-            seen_on,
-        ])?;
+    let insert = "INSERT INTO outbox (wrap, asker, result_of, json, expires_at, queued_at, due_at, due_set_at, seen_on)
+                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?6, ?7)";
+    let (job, expires_at) = (result_of.map(|job| job.0), seconds(wrap.expires_at));
+    execute(transaction, insert, params![wrap.id, wrap.to.0, job, wrap.json, expires_at, now, seen_on])?;
     if result_of.is_none() { budget.drop_answers(transaction) } else { Ok(()) }
 }
 
@@ -214,29 +199,17 @@ fn read_due_messages(
     is_under_way: &dyn Fn(MessageId) -> bool,
     now: i64,
 ) -> Result<Vec<DueMessage>, LedgerError> {
-    let [mut due, others] = choose_due(connection, limit, is_under_way, now)?;
-    due.extend(others);
-    let (mut messages, mut unreadable) = (Vec::with_capacity(due.len()), Vec::new());
-    {
-        let mut row = connection.prepare_cached(
-            "SELECT id, result_of, wrap, asker, json, expires_at, queued_at, attempts, seen_on
-             FROM outbox WHERE id = ?1",
-        )?;
-        let mut relays =
-            connection.prepare_cached("SELECT relay FROM acknowledged WHERE message = ?1 ORDER BY relay")?;
-        for (id, urgent) in due {
-            let mut rows = row.query([id])?;
-            let Some(row) = rows.next()? else { continue };
-            match due_message(row, urgent) {
-                Ok(message) => {
-                    let acknowledged_by = relays.query_map([id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-                    messages.push(DueMessage { acknowledged_by, ..message });
-                }
-                Err(column) => unreadable.push((id, column)),
-            }
-        }
+    let mut messages = Vec::new();
+    for (id, urgent) in choose_due(connection, limit, is_under_way, now)?.into_iter().flatten() {
+        messages.extend(query_first(connection, "SELECT * FROM outbox WHERE id = ?1", [id], |row| {
+            Ok(due_message(row, urgent).map_err(|column| (id, column)))
+        })?);
     }
-    set_aside(connection, "message", &unreadable, now);
+    let mut messages = readable(connection, "message", messages, now)?;
+    for message in &mut messages {
+        let relays = "SELECT relay FROM acknowledged WHERE message = ?1 ORDER BY relay";
+        message.acknowledged_by = query_all(connection, relays, [message.id.0], |row| row.get(0))?;
+    }
     Ok(messages)
 }
 
@@ -269,20 +242,19 @@ fn choose_due(
 
 /// A message from its row, without the relays that said OK. The error names the column.
 fn due_message(row: &Row<'_>, urgent: bool) -> Result<DueMessage, String> {
-    let seen_on: String = column(row, 8, "seen_on")?;
     Ok(DueMessage {
-        id: MessageId(column(row, 0, "id")?),
-        result_of: column::<Option<i64>>(row, 1, "result_of")?.map(JobId),
+        id: MessageId(column(row, "id")?),
+        result_of: column::<Option<_>>(row, "result_of")?.map(JobId),
         urgent,
         wrap: GiftWrap {
-            id: column(row, 2, "wrap")?,
-            to: Asker(column(row, 3, "asker")?),
-            json: column(row, 4, "json")?,
-            expires_at: unsigned(column(row, 5, "expires_at")?),
+            id: column(row, "wrap")?,
+            to: Asker(column(row, "asker")?),
+            json: column(row, "json")?,
+            expires_at: parsed(row, "expires_at", |at| Some(unsigned(at)))?,
         },
-        queued_at: unsigned(column(row, 6, "queued_at")?),
-        attempts: u32::try_from(column::<i64>(row, 7, "attempts")?).unwrap_or(u32::MAX),
-        seen_on: read_relays(&seen_on).ok_or_else(|| unreadable("seen_on"))?,
+        queued_at: parsed(row, "queued_at", |at| Some(unsigned(at)))?,
+        attempts: column(row, "attempts")?,
+        seen_on: parsed(row, "seen_on", read_relays)?,
         acknowledged_by: Vec::new(),
     })
 }
@@ -317,8 +289,7 @@ impl Ledger {
     /// Queues an event. It replaces the earlier event of its topic.
     pub fn post(&self, post: &Post) -> Result<(), LedgerError> {
         let now = self.now();
-        self.write(|transaction| replace_post(transaction, post, now).map(Some))?;
-        Ok(())
+        self.change(|transaction| replace_post(transaction, post, now))
     }
 
     /// Queues the daily post of a day. Returns `false` and changes nothing if that day or a later
@@ -337,17 +308,15 @@ impl Ledger {
 
     /// The last day that had its daily post, in days since 1970-01-01 (UTC).
     pub fn posted_day(&self) -> Result<Option<u64>, LedgerError> {
-        self.reading(|connection| Ok(read_meta(connection, "posted_day")?.map(unsigned)))
+        Ok(self.reading(|connection| read_meta(connection, "posted_day"))?.map(unsigned))
     }
 
     /// The current event of a topic, and when it was queued, Unix seconds.
     pub fn posted(&self, topic: &str) -> Result<Option<(String, u64)>, LedgerError> {
         let query = "SELECT json, queued_at FROM post WHERE topic = ?1";
-        let found: Option<(String, i64)> = self.reading(|connection| {
-            let mut statement = connection.prepare_cached(query)?;
-            Ok(statement.query_row([topic], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
-        })?;
-        Ok(found.map(|(json, at)| (json, unsigned(at))))
+        self.reading(|connection| {
+            query_first(connection, query, [topic], |row| Ok((row.get(0)?, unsigned(row.get(1)?))))
+        })
     }
 
     /// Events that are not expired and that at least one relay does not have yet.
@@ -358,50 +327,38 @@ impl Ledger {
 
     /// Records that a relay has the event.
     pub fn post_reached(&self, post: i64, relay: &str) -> Result<(), LedgerError> {
-        self.write(|transaction| {
-            transaction
-                .prepare_cached("INSERT OR IGNORE INTO posted (post, relay) SELECT id, ?2 FROM post WHERE id = ?1")?
-                .execute(params![post, relay])?;
-            Ok(Some(()))
-        })?;
-        Ok(())
+        let insert = "INSERT OR IGNORE INTO posted (post, relay) SELECT id, ?2 FROM post WHERE id = ?1";
+        self.change(|transaction| Ok(execute(transaction, insert, params![post, relay])?)).map(drop)
     }
 }
 
 /// Replaces the event of a topic.
 fn replace_post(transaction: &Transaction<'_>, post: &Post, now: i64) -> Result<(), LedgerError> {
-    transaction.execute("DELETE FROM post WHERE topic = ?1", [&post.topic])?;
-    transaction
-        .prepare_cached("INSERT INTO post (topic, json, relays, queued_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5)")?
-        .execute(params![post.topic, post.json, write_relays(&post.relays), now, post.expires_at.map(seconds)])?;
+    let (relays, expires_at) = (write_relays(&post.relays), post.expires_at.map(seconds));
+    execute(transaction, "DELETE FROM post WHERE topic = ?1", [&post.topic])?;
+    execute(
+        transaction,
+        "INSERT INTO post (topic, json, relays, queued_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![post.topic, post.json, relays, now, expires_at],
+    )?;
     Ok(())
 }
 
 /// Events that at least one relay does not have yet. Unreadable rows are set aside.
 fn read_due_posts(connection: &Connection, now: i64) -> Result<Vec<DuePost>, LedgerError> {
     let query = "SELECT id, topic, json, relays FROM post WHERE expires_at IS NULL OR expires_at > ?1 ORDER BY id";
-    let (mut due, mut set_asides) = (Vec::new(), Vec::new());
-    let mut statement = connection.prepare_cached(query)?;
-    let mut rows = statement.query([now])?;
-    let mut has = connection.prepare_cached("SELECT 1 FROM posted WHERE post = ?1 AND relay = ?2")?;
-    while let Some(row) = rows.next()? {
-        let (id, relays): (i64, String) = (row.get(0)?, row.get(3)?);
-        let Some(relays) = read_relays(&relays) else {
-            set_asides.push((id, unreadable("relays")));
-            continue;
-        };
-        let mut left = Vec::new();
-        for relay in relays {
-            if !has.exists(params![id, relay])? {
-                left.push(relay);
-            }
-        }
-        if !left.is_empty() {
-            due.push(DuePost { id, topic: row.get(1)?, json: row.get(2)?, left });
-        }
+    let read = |row: &Row<'_>| {
+        let (id, topic, json) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let left = parsed(row, "relays", read_relays).map_err(|column| (id, column));
+        Ok(left.map(|left| DuePost { id, topic, json, left }))
+    };
+    let mut due = readable(connection, "post", query_all(connection, query, [now], read)?, now)?;
+    for post in &mut due {
+        let has: Vec<String> =
+            query_all(connection, "SELECT relay FROM posted WHERE post = ?1", [post.id], |row| row.get(0))?;
+        post.left.retain(|relay| !has.contains(relay));
     }
-    drop(rows);
-    set_aside(connection, "post", &set_asides, now);
+    due.retain(|post| !post.left.is_empty());
     Ok(due)
 }
 
@@ -429,30 +386,25 @@ impl Ledger {
     /// Adds tested candidates, and the energy used if it is known, to today's totals.
     pub fn count_searched(&self, candidates: u64, joules: Option<u64>) -> Result<(), LedgerError> {
         let today = self.now() / DAY;
-        self.write(|transaction| {
-            transaction
-                .prepare_cached(
-                    "INSERT INTO day (day, candidates, joules) VALUES (?1, ?2, ?3) ON CONFLICT (day) DO UPDATE
-                     SET candidates = candidates + ?2, joules = iif(?3 IS NULL, joules, ifnull(joules, 0) + ?3)",
-                )?
-                .execute(params![
-                    today,
-                    i64::try_from(candidates).unwrap_or(i64::MAX),
-                    joules.map(|joules| joules as i64)
-                ])?;
-            transaction.execute("DELETE FROM day WHERE day < ?1", [today - DAYS_KEPT])?;
-            Ok(Some(()))
-        })?;
-        Ok(())
+        let (candidates, joules) = (seconds(candidates), joules.map(seconds));
+        self.change(|transaction| {
+            execute(
+                transaction,
+                "INSERT INTO day (day, candidates, joules) VALUES (?1, ?2, ?3) ON CONFLICT (day) DO UPDATE
+                 SET candidates = candidates + ?2, joules = iif(?3 IS NULL, joules, ifnull(joules, 0) + ?3)",
+                params![today, candidates, joules],
+            )?;
+            execute(transaction, "DELETE FROM day WHERE day < ?1", [today - DAYS_KEPT])?;
+            Ok(())
+        })
     }
 
     /// Totals of the kept days up to today, the oldest first. Days on which nothing happened have
     /// zeros.
     pub fn days(&self) -> Result<Vec<DayFigures>, LedgerError> {
         let today = unsigned(self.now() / DAY);
-        let first = self.reading(|connection| {
-            Ok(connection.query_row("SELECT min(day) FROM day", [], |row| row.get::<_, Option<i64>>(0))?)
-        })?;
+        let query = "SELECT min(day) FROM day";
+        let first: Option<i64> = self.reading(|connection| connection.query_row(query, [], |row| row.get(0)))?;
         let first = first.map_or(today, unsigned).max(today.saturating_sub(unsigned(DAYS_KEPT)));
         (first..=today).map(|day| self.day(day)).collect()
     }
@@ -467,29 +419,24 @@ impl Ledger {
         let date = date(day.saturating_mul(unsigned(DAY)));
         let day = i64::try_from(day).unwrap_or(i64::MAX);
         let query = "SELECT candidates, accepted, delivered, joules FROM day WHERE day = ?1";
-        let figures = self.reading(|connection| {
-            let mut statement = connection.prepare_cached(query)?;
-            let figures = statement.query_row([day], |row| {
-                Ok(DayFigures {
-                    candidates: unsigned(row.get(0)?),
-                    jobs_accepted: unsigned(row.get(1)?),
-                    jobs_delivered: unsigned(row.get(2)?),
-                    kwh: row.get::<_, Option<f64>>(3)?.map(|joules| joules / JOULES_A_KWH),
-                    ..DayFigures::default()
-                })
-            });
-            Ok(figures.optional()?)
-        })?;
+        let read = |row: &Row<'_>| {
+            Ok(DayFigures {
+                date: String::new(),
+                candidates: unsigned(row.get(0)?),
+                jobs_accepted: unsigned(row.get(1)?),
+                jobs_delivered: unsigned(row.get(2)?),
+                kwh: row.get::<_, Option<f64>>(3)?.map(|joules| joules / JOULES_A_KWH),
+            })
+        };
+        let figures = self.reading(|connection| query_first(connection, query, [day], read))?;
         Ok(DayFigures { date, ..figures.unwrap_or_default() })
     }
 }
 
 /// Adds one to today's column `what`: `accepted` or `delivered`.
 pub(super) fn count_today(transaction: &Transaction<'_>, now: i64, what: &'static str) -> Result<(), LedgerError> {
-    transaction
-        .prepare_cached(&format!(
-            "INSERT INTO day (day, {what}) VALUES (?1, 1) ON CONFLICT (day) DO UPDATE SET {what} = {what} + 1"
-        ))?
-        .execute([now / DAY])?;
+    let count =
+        format!("INSERT INTO day (day, {what}) VALUES (?1, 1) ON CONFLICT (day) DO UPDATE SET {what} = {what} + 1");
+    execute(transaction, &count, [now / DAY])?;
     Ok(())
 }

@@ -24,13 +24,13 @@
 use super::jobs::Job;
 use super::open;
 use super::open::{LEDGER_FILE, Ledger};
-use super::rows::{JOB_COLUMNS, LedgerError, jobs, read_meta, unsigned};
+use super::rows::{JOB_COLUMNS, LedgerError, execute, jobs, query_first, read_meta, unsigned};
 use crate::job::JobId;
 use crate::message::GiftWrap;
 use crate::os::files;
 use nostr::hashes::hex::{DisplayHex, FromHex};
 use rusqlite::backup::{Backup, StepResult};
-use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use rusqlite::{Connection, OpenFlags};
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -142,31 +142,26 @@ impl Ledger {
     /// Errors: [`LedgerError::OtherBot`] if it belongs to another one.
     pub fn claim(&self, bot: &nostr::PublicKey) -> Result<(), LedgerError> {
         let bot = bot.to_bytes();
-        let owner = self.reading(|connection| {
-            let owner: Option<[u8; 32]> =
-                connection.query_row("SELECT bot FROM owner", [], |row| row.get(0)).optional()?;
-            Ok(owner)
-        })?;
+        let query = "SELECT bot FROM owner";
+        let owner: Option<[u8; 32]> =
+            self.reading(|connection| query_first(connection, query, [], |row| row.get(0)))?;
         match owner {
             Some(owner) if owner == bot => Ok(()),
             Some(owner) => Err(LedgerError::OtherBot {
                 owner: crate::key::Npub(owner).to_string(),
                 bot: crate::key::Npub(bot).to_string(),
             }),
-            None => {
-                self.write(|transaction| {
-                    transaction.execute("INSERT INTO owner (bot) VALUES (?1)", [bot])?;
-                    Ok(Some(()))
-                })?;
+            None => self.change(|transaction| {
+                execute(transaction, "INSERT INTO owner (bot) VALUES (?1)", [bot])?;
                 Ok(())
-            }
+            }),
         }
     }
 
     /// Time at which a restore of an older ledger was noticed, Unix seconds. The lost ledger may
     /// have answered requests from before that time, so they are refused.
     pub fn restored_at(&self) -> Result<Option<u64>, LedgerError> {
-        self.reading(|connection| Ok(read_meta(connection, "restored_at")?.map(unsigned)))
+        Ok(self.reading(|connection| read_meta(connection, "restored_at"))?.map(unsigned))
     }
 
     /// Split jobs that expired because of a restore, and whose askers were not told, oldest first.

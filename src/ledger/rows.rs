@@ -6,7 +6,7 @@ use super::jobs::{Job, JobState};
 use crate::job::{Asker, BestSearch, EncryptionKey, JobId, JobSpec, Priority, RumorId, Ticket, TimeClass};
 use crate::key::HalfPoint;
 use crate::language::Language;
-use crate::pattern::Pattern;
+use crate::pattern::{Best, Pattern};
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Params, Row, Transaction, params};
 use std::path::Path;
@@ -32,12 +32,41 @@ impl JobState {
     }
 }
 
-/// Columns that [`jobs`] reads, in the order in which it reads them.
-pub(super) const JOB_COLUMNS: &str = "job.id, job.asker, job.rumor, job.subject, job.patterns, job.state, \
-     job.accepted_at, job.expires_at, job.seen_on, job.split_point, job.notice_at, \
-     (SELECT code FROM language WHERE language.asker = job.asker), job.encryption_key, job.best, \
-     (SELECT searched FROM best WHERE best.job = job.id), (SELECT pattern FROM best WHERE best.job = job.id), \
-     job.ticket, job.time_class, job.priority";
+/// Runs a statement. Its preparation is cached, as for the following. Returns the number of rows that
+/// it changes.
+pub(super) fn execute(connection: &Connection, sql: &str, values: impl Params) -> rusqlite::Result<usize> {
+    connection.prepare_cached(sql)?.execute(values)
+}
+
+/// All rows of a query.
+pub(super) fn query_all<T>(
+    connection: &Connection,
+    sql: &str,
+    values: impl Params,
+    read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    connection.prepare_cached(sql)?.query_map(values, read)?.collect()
+}
+
+/// The first row of a query; `None` if there is none.
+pub(super) fn query_first<T>(
+    connection: &Connection,
+    sql: &str,
+    values: impl Params,
+    read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Option<T>> {
+    connection.prepare_cached(sql)?.query_row(values, read).optional()
+}
+
+/// Whether a query has a row.
+pub(super) fn exists(connection: &Connection, sql: &str, values: impl Params) -> rusqlite::Result<bool> {
+    connection.prepare_cached(sql)?.exists(values)
+}
+
+/// Columns that [`jobs`] reads.
+pub(super) const JOB_COLUMNS: &str = "job.*, (SELECT code FROM language WHERE language.asker = job.asker) AS code, \
+     (SELECT searched FROM best WHERE best.job = job.id) AS searched, \
+     (SELECT pattern FROM best WHERE best.job = job.id) AS kept";
 
 /// Reads all jobs of a query that selects [`JOB_COLUMNS`]. Unreadable rows are set aside.
 pub(super) fn jobs(
@@ -46,79 +75,89 @@ pub(super) fn jobs(
     values: impl Params,
     now: i64,
 ) -> Result<Vec<Job>, LedgerError> {
-    let (mut jobs, mut unreadable) = (Vec::new(), Vec::new());
-    {
-        let mut statement = connection.prepare_cached(query)?;
-        let mut rows = statement.query(values)?;
-        while let Some(row) = rows.next()? {
-            match job(row) {
-                Ok(job) => jobs.push(job),
-                Err(column) => unreadable.push((row.get(0)?, column)),
-            }
+    let read = |row: &Row<'_>| {
+        let id = row.get("id")?;
+        Ok(job(row).map_err(|column| (id, column)))
+    };
+    readable(connection, "job", query_all(connection, query, values, read)?, now)
+}
+
+/// A row, or its number and the column that cannot be read.
+pub(super) type RowRead<T> = Result<T, (i64, String)>;
+
+/// The rows that could be read. The others are set aside, and each is logged once. `kind`: `job`,
+/// `message` or `post`.
+pub(super) fn readable<T>(
+    connection: &Connection,
+    kind: &str,
+    rows: Vec<RowRead<T>>,
+    now: i64,
+) -> Result<Vec<T>, LedgerError> {
+    let mut readable = Vec::with_capacity(rows.len());
+    for row in rows {
+        match row {
+            Ok(row) => readable.push(row),
+            Err((number, column)) => set_aside(connection, kind, number, &column, now),
         }
     }
-    set_aside(connection, "job", &unreadable, now);
-    Ok(jobs)
+    Ok(readable)
 }
 
-/// Reads a column; the error names it.
-pub(super) fn column<T: FromSql>(row: &Row<'_>, index: usize, name: &str) -> Result<T, String> {
-    row.get(index).map_err(|_| unreadable(name))
+/// Reads a column. The error names it.
+pub(super) fn column<T: FromSql>(row: &Row<'_>, name: &str) -> Result<T, String> {
+    parsed(row, name, Some)
 }
 
-/// The error text for a column that cannot be read.
-pub(super) fn unreadable(name: &str) -> String {
-    format!("column {name}")
+/// Reads a column and converts its value. The error names the column.
+pub(super) fn parsed<C: FromSql, T>(
+    row: &Row<'_>,
+    name: &str,
+    convert: impl FnOnce(C) -> Option<T>,
+) -> Result<T, String> {
+    row.get(name).ok().and_then(convert).ok_or_else(|| format!("column {name}"))
+}
+
+/// Reads a column that may be NULL and converts its value.
+fn parsed_option<C: FromSql, T>(
+    row: &Row<'_>,
+    name: &str,
+    convert: impl FnOnce(C) -> Option<T>,
+) -> Result<Option<T>, String> {
+    parsed(row, name, |value: Option<C>| value.map_or(Some(None), |value| convert(value).map(Some)))
 }
 
 /// Reads one job. The error names the column.
 fn job(row: &Row<'_>) -> Result<Job, String> {
-    let patterns: String = column(row, 4, "patterns")?;
-    let state: String = column(row, 5, "state")?;
-    let seen_on: String = column(row, 8, "seen_on")?;
-    let split: Option<[u8; 33]> = column(row, 9, "split_point")?;
-    let notice_at: Option<i64> = column(row, 10, "notice_at")?;
-    let encryption_key: Option<[u8; 32]> = column(row, 12, "encryption_key")?;
-    let best: Option<String> = column(row, 13, "best")?;
-    let read_point = |bytes: [u8; 33]| HalfPoint::from_bytes(&bytes).ok_or_else(|| unreadable("split_point"));
     Ok(Job {
-        id: JobId(column(row, 0, "id")?),
-        rumor: RumorId(column(row, 2, "rumor")?),
-        state: JobState::parse(&state).ok_or_else(|| unreadable("state"))?,
-        accepted_at: unsigned(column(row, 6, "accepted_at")?),
-        seen_on: read_relays(&seen_on).ok_or_else(|| unreadable("seen_on"))?,
-        ticket: Ticket(column(row, 16, "ticket")?),
+        id: JobId(column(row, "id")?),
+        rumor: RumorId(column(row, "rumor")?),
+        state: parsed(row, "state", |word: String| JobState::parse(&word))?,
+        accepted_at: parsed(row, "accepted_at", |at| Some(unsigned(at)))?,
+        seen_on: parsed(row, "seen_on", read_relays)?,
+        ticket: Ticket(column(row, "ticket")?),
         spec: JobSpec {
-            asker: Asker(column(row, 1, "asker")?),
-            patterns: read_patterns(&patterns).ok_or_else(|| unreadable("patterns"))?,
-            best: best.map(|text| best_search(row, &text).map(Box::new)).transpose()?,
-            half: split.map(read_point).transpose()?,
-            encryption_key: encryption_key.map(EncryptionKey),
-            subject: column(row, 3, "subject")?,
-            expires_at: unsigned(column(row, 7, "expires_at")?),
-            notice_at: notice_at.map(unsigned),
-            class: one_of(TimeClass::EVERY, row, 17, "time_class")?,
-            priority: one_of(Priority::EVERY, row, 18, "priority")?,
+            asker: Asker(column(row, "asker")?),
+            patterns: parsed(row, "patterns", read_patterns)?,
+            best: parsed_option(row, "best", |text: String| text.parse().ok())?
+                .map(|best| best_search(row, best))
+                .transpose()?,
+            half: parsed_option(row, "split_point", |bytes: [u8; 33]| HalfPoint::from_bytes(&bytes))?,
+            encryption_key: column::<Option<_>>(row, "encryption_key")?.map(EncryptionKey),
+            subject: column(row, "subject")?,
+            expires_at: parsed(row, "expires_at", |at| Some(unsigned(at)))?,
+            notice_at: column::<Option<_>>(row, "notice_at")?.map(unsigned),
+            class: parsed(row, "time_class", |place: u8| TimeClass::EVERY.get(usize::from(place)).copied())?,
+            priority: parsed(row, "priority", |place: u8| Priority::EVERY.get(usize::from(place)).copied())?,
         },
-        language: read_language(column(row, 11, "code")?),
+        language: read_language(column(row, "code")?),
     })
-}
-
-/// Reads a column that holds a place in this array.
-fn one_of<T: Copy, const N: usize>(every: [T; N], row: &Row<'_>, index: usize, name: &str) -> Result<T, String> {
-    let place = usize::try_from(column::<i64>(row, index, name)?).ok();
-    place.and_then(|place| every.get(place)).copied().ok_or_else(|| unreadable(name))
 }
 
 /// Reads a search without a target and its best key so far.
-fn best_search(row: &Row<'_>, text: &str) -> Result<BestSearch, String> {
-    let searched: Option<i64> = column(row, 14, "best.searched")?;
-    let kept: Option<String> = column(row, 15, "best.pattern")?;
-    Ok(BestSearch {
-        best: text.parse().map_err(|_| unreadable("best"))?,
-        searched: Duration::from_millis(unsigned(searched.unwrap_or(0))),
-        kept: kept.map(|text| text.parse()).transpose().map_err(|_| unreadable("best.pattern"))?,
-    })
+fn best_search(row: &Row<'_>, best: Best) -> Result<Box<BestSearch>, String> {
+    let searched = Duration::from_millis(unsigned(column::<Option<_>>(row, "searched")?.unwrap_or(0)));
+    let kept = parsed_option(row, "kept", |text: String| text.parse().ok())?;
+    Ok(Box::new(BestSearch { best, searched, kept }))
 }
 
 /// Reads the code of a language. English if there is none, or one that this version does not know.
@@ -133,7 +172,7 @@ pub(super) fn write_patterns(patterns: &[Pattern]) -> String {
 
 /// Reads the text that [`write_patterns`] writes; `None` unless every word is a pattern in its
 /// normal spelling.
-fn read_patterns(text: &str) -> Option<Vec<Pattern>> {
+fn read_patterns(text: String) -> Option<Vec<Pattern>> {
     text.split(' ').map(|word| word.parse().ok().filter(|pattern: &Pattern| pattern.as_str() == word)).collect()
 }
 
@@ -143,8 +182,8 @@ pub(super) fn write_relays(relays: &[String]) -> String {
 }
 
 /// Reads what [`write_relays`] writes.
-pub(super) fn read_relays(text: &str) -> Option<Vec<String>> {
-    serde_json::from_str(text).ok()
+pub(super) fn read_relays(text: String) -> Option<Vec<String>> {
+    serde_json::from_str(&text).ok()
 }
 
 /// Seconds in a day.
@@ -152,15 +191,13 @@ pub(super) const DAY: i64 = 86_400;
 
 /// Reads the number `name`; `None` if it was never set.
 pub(super) fn read_meta(connection: &Connection, name: &str) -> Result<Option<i64>, LedgerError> {
-    let mut statement = connection.prepare_cached("SELECT value FROM meta WHERE name = ?1")?;
-    Ok(statement.query_row([name], |row| row.get(0)).optional()?)
+    Ok(query_first(connection, "SELECT value FROM meta WHERE name = ?1", [name], |row| row.get(0))?)
 }
 
 /// Sets the number `name`.
 pub(super) fn write_meta(transaction: &Transaction<'_>, name: &str, value: i64) -> Result<(), LedgerError> {
-    transaction
-        .prepare_cached("INSERT INTO meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2")?
-        .execute(params![name, value])?;
+    let set = "INSERT INTO meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2";
+    execute(transaction, set, params![name, value])?;
     Ok(())
 }
 
@@ -188,26 +225,19 @@ pub struct Quarantined {
 /// Rows that were set aside, oldest first, at most 100.
 pub(super) fn list_quarantined(connection: &Connection) -> Result<Vec<Quarantined>, LedgerError> {
     let query = "SELECT kind, row, reason, at FROM quarantine ORDER BY at, kind, row LIMIT 100";
-    let mut statement = connection.prepare(query)?;
-    let rows = statement.query_map([], |row| {
+    Ok(query_all(connection, query, [], |row| {
         let (kind, number): (String, i64) = (row.get(0)?, row.get(1)?);
         Ok(Quarantined { place: format!("{kind} {number}"), reason: row.get(2)?, at: unsigned(row.get(3)?) })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    })?)
 }
 
-/// Sets rows aside, and logs each once. `kind`: `job`, `message`, `post`, or `cursor` for that of the
+/// Sets a row aside, and logs it once. `kind`: `job`, `message`, `post`, or `cursor` for that of the
 /// inbox in `meta`.
-pub(super) fn set_aside(connection: &Connection, kind: &str, rows: &[(i64, String)], now: i64) {
-    for (row, reason) in rows {
-        let added = connection
-            .prepare_cached("INSERT OR IGNORE INTO quarantine (kind, row, reason, at) VALUES (?1, ?2, ?3, ?4)")
-            .and_then(|mut insert| insert.execute(params![kind, row, reason, now]));
-        // On a full disk the row cannot be recorded. It is then logged each time, and still
-        // skipped.
-        if !matches!(added, Ok(0)) {
-            tracing::error!(row = %format!("{kind} {row}"), reason, "a row cannot be read and is set aside");
-        }
+pub(super) fn set_aside(connection: &Connection, kind: &str, row: i64, reason: &str, now: i64) {
+    let insert = "INSERT OR IGNORE INTO quarantine (kind, row, reason, at) VALUES (?1, ?2, ?3, ?4)";
+    // On a full disk the row cannot be recorded. It is then logged each time, and still skipped.
+    if !matches!(execute(connection, insert, params![kind, row, reason, now]), Ok(0)) {
+        tracing::error!(row = %format!("{kind} {row}"), reason, "a row cannot be read and is set aside");
     }
 }
 

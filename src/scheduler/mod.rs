@@ -52,7 +52,7 @@ pub use plan::prospects::{Shares, WaitEstimate};
 pub use plan::rest::Rest;
 pub use run::device_threads::{DeviceOpener, open_devices};
 pub use run::health::{DeviceStatus, Health};
-pub use run::measure::{KindMeasurement, MeasureError, Measurement, Trial, measure};
+pub use run::measure::{MeasureError, Measurement, Trial, measure};
 pub use run::verify::{CollectedLaunch, Find, PatternMatch, VerifiedFinds, verify};
 pub use run::verify::{FindHandler, FindOutcome};
 

@@ -1,6 +1,6 @@
 //! The plan of one device: decides the pass of each launch.
 //!
-//! Fair shares of a device, in levels.
+//! Shares of a device's time.
 //!
 //! ```text
 //! device ─┬─ pool ─┬─ top words                           1/2 · 1/2
@@ -9,30 +9,20 @@
 //!                        └─ waiting askers, in rotation   1/2 · 1/4
 //! ```
 //!
-//! Each level is divided among its members by candidates. Candidates of launches that compare whole
-//! keys count by the time they take ([`super::profile::DeviceRates::cost`]). If a member has no
-//! work, the others on its level get its share. The pool is one of only two members on its level,
-//! so it has every other launch, however many split jobs there are. It has its half at any time,
-//! not only on average.
+//! If a member has no work, the others beside it get its share. [`Turns`] gives each member its
+//! share at any time, not only on average. So the pool has every other launch, however many split
+//! jobs there are.
 
 use super::jobs::{OpenJobs, Selection, split_pass};
 use super::pass::{CanarySeed, Pass};
-use super::profile::{Compared, DeviceProfile, DeviceRates, HitBudget, Lane, hits_worth_verifying, stretch_bits};
+use super::profile::{Compared, DeviceProfile, DeviceRates, HitBudget, Lane, hits_worth_verifying};
 use super::split_line::Seats;
-use crate::job::{Asker, JobId, JobSpec};
+use crate::job::{JobId, JobSpec};
 use crate::pattern::Pattern;
 use crate::search::LaunchReport;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// All devices of one lane, taken together.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct LaneTotals {
-    /// Start points that may be in flight at once, on the devices of all lanes.
-    pub in_flight: usize,
-    /// Candidates per second; `None` while no device of the lane has been measured.
-    pub rate: Option<f64>,
-}
+use std::time::Duration;
 
 /// A planned launch.
 #[derive(Clone, Debug)]
@@ -41,7 +31,7 @@ pub struct PlannedLaunch {
     pub pass: Arc<Pass>,
     /// The turn that the launch is for; `None` for a warm-up.
     turn: Option<ShareMember>,
-    /// Candidates charged to that turn in advance.
+    /// Seconds charged to that turn in advance.
     charged: f64,
 }
 
@@ -61,14 +51,12 @@ pub struct DevicePlan {
     exhaustive: bool,
     /// The value of [`OpenJobs::changes`] when the passes were made.
     made_for: Option<u64>,
-    share: FairShare,
+    turns: Turns,
     /// The pool's passes for each kind of launches ([`Compared`]).
     pool: [Option<PoolPasses>; 2],
     seats: Seats,
     seat_passes: BTreeMap<JobId, Arc<Pass>>,
     budget: HitBudget,
-    /// Rate of the last launch by top words, in candidates per second of busy time.
-    speed: Option<f64>,
     /// The rates of this device, as of the last launch.
     rates: DeviceRates,
 }
@@ -81,19 +69,13 @@ impl DevicePlan {
             early_stop: false,
             exhaustive,
             made_for: None,
-            share: FairShare::default(),
+            turns: Turns::default(),
             pool: [None, None],
             seats: Seats::default(),
             seat_passes: BTreeMap::new(),
             budget: HitBudget::default(),
-            speed: None,
             rates: DeviceRates::default(),
         }
-    }
-
-    /// The patterns the device searches.
-    pub fn lane(&self) -> Lane {
-        self.lane
     }
 
     /// Changes the lane.
@@ -120,33 +102,29 @@ impl DevicePlan {
         self.budget.candidates_per_start()
     }
 
-    /// Sets the stretch that is expected before the first launch.
-    pub fn expect_candidates_per_start(&mut self, stretch: f64) {
-        self.budget.stretch_bits = Some(stretch_bits(stretch));
-    }
-
     /// Plans the next launch; `None` if no job has a pattern for this lane. `rates` are the rates
-    /// of this device. They decide its canaries.
+    /// of this device. They decide its canaries. `in_flight` is the number of start points in flight
+    /// on all devices.
     pub fn next(
         &mut self,
         jobs: &mut OpenJobs,
         plans: &mut PoolPlans,
-        totals: LaneTotals,
+        in_flight: usize,
         rates: DeviceRates,
     ) -> Option<PlannedLaunch> {
         self.rates = rates;
         if !self.is_current(jobs) {
-            self.renew(jobs, plans, totals);
+            self.renew(jobs, plans, in_flight);
             self.made_for = Some(jobs.changes());
         }
-        let (turn, charged) = self.share.next()?;
+        let (turn, charged) = self.turns.next()?;
         let pass = match turn {
             ShareMember::Pool(compared) => self.pool[compared as usize].as_ref().map(|passes| {
                 let is_rationed = compared == Compared::TopWords && self.budget.is_overdrawn();
                 let rare_alone = passes.rare_alone.as_ref().filter(|_| is_rationed);
                 Arc::clone(rare_alone.unwrap_or(&passes.whole))
             }),
-            ShareMember::Seated(_, job) => self.seat_passes.get(&job).map(Arc::clone),
+            ShareMember::Seated(job) => self.seat_passes.get(&job).map(Arc::clone),
             ShareMember::Waiting => {
                 let waiting = jobs.take_turn(self.lane, &self.seats);
                 waiting.map(|(job, spec)| Arc::new(split_pass(job, spec, self.lane, self.canary(spec))))
@@ -157,23 +135,20 @@ impl DevicePlan {
 
     /// Records a collected launch over `starts` start points: corrects its charge, and
     /// updates the stretch and the hit budget.
-    pub fn settle(&mut self, launch: &PlannedLaunch, report: &LaunchReport, starts: usize, totals: LaneTotals) {
+    pub fn settle(&mut self, launch: &PlannedLaunch, report: &LaunchReport, starts: usize, in_flight: usize) {
         if let Some(turn) = launch.turn {
-            self.share.settle(turn, launch.charged, self.charge_for(launch.pass.compared(), report));
+            self.turns.settle(turn, launch.charged, report.busy);
         }
         // The stretch counts launches by top words only: a figure for both kinds would change with
         // every turn.
         if launch.pass.compared() == Compared::WholeKeys {
             return;
         }
-        if !report.busy.is_zero() {
-            self.speed = Some(report.candidates as f64 / report.busy.as_secs_f64());
-        }
         // Without rare patterns, plentiful ones slow nobody down, so their hits need no budget.
         let passes = self.pool[Compared::TopWords as usize].as_ref();
         let is_rationed = passes.is_some_and(|passes| passes.rare_alone.is_some());
         let part = if is_rationed { launch.pass.plentiful_part() } else { 0.0 };
-        let budget = hits_worth_verifying(totals.in_flight, is_rationed);
+        let budget = hits_worth_verifying(in_flight, is_rationed);
         if self.budget.record(report, starts, part, budget) {
             // The stretch decides which patterns are rare, so the passes must be made again.
             self.made_for = None;
@@ -198,28 +173,18 @@ impl DevicePlan {
         CanarySeed::new(self.rates.of(compared_by(&spec.patterns)), self.lane)
     }
 
-    /// The charge of a launch: the number of candidates that a launch by top words tests in the
-    /// same time.
-    fn charge_for(&self, compared: Compared, report: &LaunchReport) -> f64 {
-        let busy = report.busy.as_secs_f64();
-        match (compared, self.speed) {
-            (Compared::WholeKeys, Some(speed)) if busy > 0.0 => busy * speed,
-            _ => report.candidates as f64 * self.rates.cost(compared),
-        }
-    }
-
     /// Adapts passes and shares to the current jobs.
-    fn renew(&mut self, jobs: &OpenJobs, plans: &mut PoolPlans, totals: LaneTotals) {
+    fn renew(&mut self, jobs: &OpenJobs, plans: &mut PoolPlans, in_flight: usize) {
         let has_work = |compared: &Compared| jobs.pool_index(*compared).has_work_for(self.lane);
         let kinds: Vec<Compared> = Compared::ALL.into_iter().filter(has_work).collect();
         for compared in Compared::ALL {
             let passes = || {
                 let canary = CanarySeed::new(self.rates.of(compared), self.lane);
-                plans.passes(jobs, self.profile(compared), &canary, totals.in_flight)
+                plans.passes(jobs, self.profile(compared), &canary, in_flight)
             };
             self.pool[compared as usize] = kinds.contains(&compared).then(passes);
         }
-        self.seats = jobs.split_line().seats(self.lane, totals.rate);
+        self.seats = jobs.split_line().seats(self.lane);
         let mut before = std::mem::take(&mut self.seat_passes);
         for &job in self.seats.askers.values().flatten() {
             let spec = &jobs.all()[&job];
@@ -227,7 +192,7 @@ impl DevicePlan {
             let held = before.remove(&job).filter(|pass| spec.best.is_none() || is_of(pass, spec, self.lane));
             self.seat_passes.insert(job, held.unwrap_or_else(make));
         }
-        self.share.renew(&kinds, &self.seats);
+        self.turns.renew(&parts(&kinds, &self.seats));
     }
 }
 
@@ -302,153 +267,105 @@ impl PoolPlans {
 /// The pool's share of a device while there are split jobs, 0 to 1.
 pub const POOL_PART: f64 = 0.5;
 /// The waiting askers' share of the split jobs' launches, 0 to 1.
-pub const WAITING_PART: f64 = 0.25;
+const WAITING_PART: f64 = 0.25;
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Side {
-    // Listed first, so that the pool wins a tie.
-    Pool,
-    Split,
+/// The share of a device, 0 to 1, of each of an asker's `own` jobs at a seat.
+pub fn seated_part(has_pool: bool, has_waiting: bool, askers: usize, own: usize) -> f64 {
+    let split_part = if has_pool { 1.0 - POOL_PART } else { 1.0 };
+    let seated_part = if has_waiting { 1.0 - WAITING_PART } else { 1.0 };
+    split_part * seated_part / askers.max(1) as f64 / own.max(1) as f64
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Group {
-    Seated,
-    Waiting,
+/// The members that have work, and their shares of a device. `kinds`: the kinds of launches that the
+/// pool has work for.
+fn parts(kinds: &[Compared], seats: &Seats) -> BTreeMap<ShareMember, f64> {
+    let has_pool = !kinds.is_empty();
+    let pool_part = if seats.askers.is_empty() { 1.0 } else { POOL_PART };
+    let of_kind = |&kind| (ShareMember::Pool(kind), pool_part / kinds.len() as f64);
+    let mut parts: BTreeMap<_, _> = kinds.iter().map(of_kind).collect();
+    for jobs in seats.askers.values() {
+        let part = seated_part(has_pool, seats.has_waiting, seats.askers.len(), jobs.len());
+        parts.extend(jobs.iter().map(|&job| (ShareMember::Seated(job), part)));
+    }
+    if seats.has_waiting {
+        parts.insert(ShareMember::Waiting, seated_part(has_pool, false, 1, 1) * WAITING_PART);
+    }
+    parts
 }
 
 /// The member whose turn a launch is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+// The pool is listed first, so that it wins a tie.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ShareMember {
     /// All jobs of the pool with patterns for launches of this kind.
     Pool(Compared),
     /// A split job that has a seat.
-    Seated(Asker, JobId),
+    Seated(JobId),
     /// The waiting asker who is next in the rotation.
     Waiting,
 }
 
-/// The accounts of one device. They count candidates, not launches, because launches on a busy
-/// processor differ in length.
+/// The shortest time that a launch is charged, seconds.
+const SHORTEST_LAUNCH: f64 = 1e-6;
+
+/// The accounts of one device: worst-case fair weighted fair queueing (WF2Q; Bennett and Zhang 1996).
+/// They count time, because launches differ in length.
+///
+/// A member's account is the time it has had, divided by its part. All accounts grow with `now`,
+/// the time of the whole device. The next launch is for a member that is not ahead of `now`: the
+/// one whose account would be least after it. So however many small members wait, a large one has
+/// its share in any span of a few launches.
 #[derive(Debug, Default)]
-pub struct FairShare {
-    sides: FairQueue<Side>,
-    kinds: FairQueue<Compared>,
-    groups: FairQueue<Group>,
-    askers: FairQueue<Asker>,
-    jobs: BTreeMap<Asker, FairQueue<JobId>>,
-    /// Candidates of the last launch. The next launch is charged this many until its own number is
-    /// known.
+struct Turns {
+    accounts: BTreeMap<ShareMember, Account>,
+    now: f64,
+    /// Seconds of the last launch. The next launch is charged this many until its own are known.
     last_launch: f64,
 }
 
-impl FairShare {
-    /// Sets the members that have work. `pool` lists the kinds of launches that the pool has work
-    /// for. Members that already had work keep their accounts.
-    pub fn renew(&mut self, pool: &[Compared], seats: &Seats) {
-        self.kinds.renew(pool.iter().map(|&compared| (compared, 1.0)));
-        let sides = [(Side::Pool, POOL_PART, !pool.is_empty()), (Side::Split, 1.0 - POOL_PART, !seats.is_empty())];
-        self.sides.renew(sides.into_iter().filter(|side| side.2).map(|(side, part, _)| (side, part)));
-        let waiting = seats.has_waiting.then_some((Group::Waiting, WAITING_PART));
-        self.groups.renew([(Group::Seated, 1.0 - WAITING_PART)].into_iter().chain(waiting));
-        self.askers.renew(seats.askers.keys().map(|&asker| (asker, 1.0)));
-        self.jobs.retain(|asker, _| seats.askers.contains_key(asker));
-        for (&asker, jobs) in &seats.askers {
-            self.jobs.entry(asker).or_default().renew(jobs.iter().map(|&job| (job, 1.0)));
-        }
+#[derive(Debug)]
+struct Account {
+    /// The member's share, above 0, up to 1.
+    part: f64,
+    /// Seconds so far, divided by `part`.
+    served: f64,
+}
+
+impl Turns {
+    /// Sets the members and their shares. Former members keep their accounts. A new one begins at
+    /// `now`, so that others need not wait until it has caught up.
+    fn renew(&mut self, parts: &BTreeMap<ShareMember, f64>) {
+        let before = std::mem::take(&mut self.accounts);
+        let account = |(member, &part): (&ShareMember, &f64)| {
+            let served = before.get(member).map_or(self.now, |account| account.served);
+            (*member, Account { part, served })
+        };
+        self.accounts = parts.iter().map(account).collect();
     }
 
-    /// Chooses the next turn and charges it. Returns the turn and the charge in candidates; `None`
-    /// if nobody has work.
-    pub fn next(&mut self) -> Option<(ShareMember, f64)> {
-        let turn = match (self.sides.next()?, self.groups.next()) {
-            (Side::Pool, _) => ShareMember::Pool(self.kinds.next()?),
-            (Side::Split, Some(Group::Waiting)) => ShareMember::Waiting,
-            (Side::Split, _) => {
-                let asker = self.askers.next()?;
-                ShareMember::Seated(asker, self.jobs.get(&asker)?.next()?)
-            }
-        };
-        let charged = self.last_launch.max(1.0);
+    /// Chooses the next turn and charges it. Returns the turn and the charge in seconds; `None` if
+    /// nobody has work.
+    fn next(&mut self) -> Option<(ShareMember, f64)> {
+        let charged = self.last_launch.max(SHORTEST_LAUNCH);
+        let least = self.accounts.values().map(|account| account.served).min_by(f64::total_cmp)?;
+        self.now = self.now.max(least);
+        let has_turn = self.accounts.iter().filter(|(_, account)| account.served <= self.now);
+        let after = |account: &Account| account.served + charged / account.part;
+        let (&turn, _) = has_turn.min_by(|(_, one), (_, other)| after(one).total_cmp(&after(other)))?;
         self.charge(turn, charged);
         Some((turn, charged))
     }
 
-    /// Corrects the charge of a launch once its candidates are known.
-    pub fn settle(&mut self, turn: ShareMember, charged: f64, candidates: f64) {
-        self.last_launch = candidates;
-        self.charge(turn, candidates - charged);
+    /// Corrects the charge of a launch once its time is known.
+    fn settle(&mut self, turn: ShareMember, charged: f64, busy: Duration) {
+        self.last_launch = busy.as_secs_f64().max(SHORTEST_LAUNCH);
+        self.charge(turn, self.last_launch - charged);
     }
 
-    fn charge(&mut self, turn: ShareMember, candidates: f64) {
-        let group = match turn {
-            ShareMember::Pool(compared) => {
-                self.kinds.charge(compared, candidates);
-                return self.sides.charge(Side::Pool, candidates);
-            }
-            ShareMember::Waiting => Group::Waiting,
-            ShareMember::Seated(asker, job) => {
-                self.askers.charge(asker, candidates);
-                if let Some(jobs) = self.jobs.get_mut(&asker) {
-                    jobs.charge(job, candidates);
-                }
-                Group::Seated
-            }
-        };
-        self.groups.charge(group, candidates);
-        self.sides.charge(Side::Split, candidates);
-    }
-}
-
-/// One level of a weighted fair queue. The key that was served least, relative to its part, is
-/// next. A level has few keys (seats are bounded), so a linear scan is fastest.
-#[derive(Debug)]
-pub struct FairQueue<K> {
-    entries: BTreeMap<K, Account>,
-    /// The largest `served` of any key so far.
-    most_served: f64,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Account {
-    /// The key's weight, above 0.
-    part: f64,
-    /// Candidates so far, divided by `part`.
-    served: f64,
-}
-
-impl<K> Default for FairQueue<K> {
-    fn default() -> FairQueue<K> {
-        FairQueue { entries: BTreeMap::new(), most_served: 0.0 }
-    }
-}
-
-impl<K: Ord + Copy> FairQueue<K> {
-    /// Replaces the keys and their parts. Old keys keep their accounts. The account of a new key
-    /// starts at `most_served`, so old keys need not wait until it has caught up. A new key waits
-    /// for at most one launch of each old key. However many new keys come, none overtakes an old
-    /// one twice.
-    pub fn renew(&mut self, parts: impl IntoIterator<Item = (K, f64)>) {
-        let start = self.most_served;
-        let before = std::mem::take(&mut self.entries);
-        let entry = |(key, part)| {
-            let served = before.get(&key).map_or(start, |entry: &Account| entry.served);
-            (key, Account { part, served })
-        };
-        self.entries = parts.into_iter().map(entry).collect();
-    }
-
-    /// The key whose turn it is; the smallest in a tie.
-    pub fn next(&self) -> Option<K> {
-        let least = self.entries.iter().min_by(|(_, a), (_, b)| a.served.total_cmp(&b.served));
-        least.map(|(&key, _)| key)
-    }
-
-    /// Adds candidates to a key's account, or subtracts them. An unknown key is ignored.
-    pub fn charge(&mut self, key: K, candidates: f64) {
-        if let Some(entry) = self.entries.get_mut(&key) {
-            entry.served += candidates / entry.part;
-            self.most_served = self.most_served.max(entry.served);
+    fn charge(&mut self, turn: ShareMember, seconds: f64) {
+        self.now += seconds;
+        if let Some(account) = self.accounts.get_mut(&turn) {
+            account.served += seconds / account.part;
         }
     }
 }
@@ -456,73 +373,70 @@ impl<K: Ord + Copy> FairQueue<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::Asker;
 
     const POOL: ShareMember = ShareMember::Pool(Compared::TopWords);
+    const WHOLE: ShareMember = ShareMember::Pool(Compared::WholeKeys);
 
     fn seats(askers: &[(u8, &[i64])], has_waiting: bool) -> Seats {
         let jobs = |jobs: &[i64]| jobs.iter().copied().map(JobId).collect();
         let askers = askers.iter().map(|&(asker, own)| (Asker([asker; 32]), jobs(own))).collect();
-        Seats { askers, has_waiting, is_full: false }
+        Seats { askers, has_waiting }
     }
 
-    fn seated(asker: u8, job: i64) -> ShareMember {
-        ShareMember::Seated(Asker([asker; 32]), JobId(job))
+    fn seated(job: i64) -> ShareMember {
+        ShareMember::Seated(JobId(job))
     }
 
-    /// Simulates `launches` launches of very different lengths. Returns the share of each of
-    /// `turns`.
-    fn parts(share: &mut FairShare, turns: &[ShareMember], launches: usize) -> Vec<f64> {
-        let mut had = vec![0.0; turns.len()];
-        for number in 0..launches {
-            let (turn, charged) = share.next().unwrap();
-            let at = turns.iter().position(|&one| one == turn).unwrap();
-            // Launches of the first turn are always long.
-            let candidates = if at == 0 { 900 } else { 100 + number as u32 % 7 * 50 };
-            share.settle(turn, charged, f64::from(candidates));
-            had[at] += f64::from(candidates);
-        }
-        let all: f64 = had.iter().sum();
-        had.into_iter().map(|one| one / all).collect()
-    }
-
-    fn assert_near(found: &[f64], expected: &[f64]) {
-        let off = found.iter().zip(expected).map(|(a, b)| (a - b).abs() / b).fold(0.0, f64::max);
-        assert!(found.len() == expected.len() && off < 0.05, "{found:?}, expected {expected:?}");
-    }
-
+    /// Each has its part in any hundred launches of very different lengths, also when others come
+    /// and go: newcomers get no launches for the time before they came.
     #[test]
-    fn each_has_its_part_and_newcomers_get_no_launches_for_the_time_before_they_came() {
-        let mut share = FairShare::default();
-        share.renew(&[Compared::TopWords], &seats(&[(1, &[1])], false));
-        assert_near(&parts(&mut share, &[POOL, seated(1, 1)], 1000), &[0.5, 0.5]);
-        share.renew(&[Compared::TopWords], &seats(&[(1, &[1]), (2, &[2])], false));
-        assert_near(&parts(&mut share, &[POOL, seated(1, 1), seated(2, 2)], 1000), &[0.5, 0.25, 0.25]);
-        share.renew(&[], &seats(&[(1, &[1])], false));
-        assert_near(&parts(&mut share, &[seated(1, 1)], 100), &[1.0]);
-        share.renew(&[Compared::TopWords], &seats(&[(1, &[1])], false));
-        assert_near(&parts(&mut share, &[POOL, seated(1, 1)], 1000), &[0.5, 0.5]);
-        share.renew(&[], &seats(&[], false));
-        assert!(share.next().is_none());
-    }
-
-    #[test]
-    fn parts_go_by_side_then_group_then_asker_then_job() {
-        let mut share = FairShare::default();
-        share.renew(&[Compared::TopWords], &seats(&[(1, &[1, 2, 3]), (2, &[4])], true));
-        let turns = [POOL, seated(1, 1), seated(1, 2), seated(1, 3), seated(2, 4), ShareMember::Waiting];
+    fn each_has_its_part_at_any_time_by_side_then_group_then_asker_then_job() {
+        use Compared::{TopWords, WholeKeys};
+        let (both, top, none) = (&[TopWords, WholeKeys][..], &[TopWords][..], &[][..]);
+        let waiting = ShareMember::Waiting;
         let third = 0.5 * 0.75 / 6.0;
-        assert_near(&parts(&mut share, &turns, 20_000), &[0.5, third, third, third, 3.0 * third, 0.125]);
-    }
-
-    #[test]
-    fn the_kinds_of_launches_share_the_pools_part_by_time() {
-        let mut share = FairShare::default();
-        share.renew(&Compared::ALL, &seats(&[(1, &[1])], false));
-        let whole = ShareMember::Pool(Compared::WholeKeys);
-        assert_near(&parts(&mut share, &[POOL, whole, seated(1, 1)], 10_000), &[0.25, 0.25, 0.5]);
-        share.renew(&Compared::ALL, &seats(&[], false));
-        assert_near(&parts(&mut share, &[POOL, whole], 10_000), &[0.5, 0.5]);
-        share.renew(&[Compared::WholeKeys], &seats(&[], false));
-        assert_near(&parts(&mut share, &[whole], 100), &[1.0]);
+        let mut turns = Turns::default();
+        for (kinds, askers, has_waiting, expected) in [
+            (top, &[(1, &[1][..])][..], false, &[(POOL, 0.5), (seated(1), 0.5)][..]),
+            (top, &[(1, &[1]), (2, &[2])], false, &[(POOL, 0.5), (seated(1), 0.25), (seated(2), 0.25)]),
+            (none, &[(1, &[1])], false, &[(seated(1), 1.0)]),
+            (both, &[(1, &[1])], false, &[(POOL, 0.25), (WHOLE, 0.25), (seated(1), 0.5)]),
+            (both, &[], false, &[(POOL, 0.5), (WHOLE, 0.5)]),
+            (
+                top,
+                &[(1, &[1, 2, 3]), (2, &[4])],
+                true,
+                &[
+                    (POOL, 0.5),
+                    (seated(1), third),
+                    (seated(2), third),
+                    (seated(3), third),
+                    (seated(4), 3.0 * third),
+                    (waiting, 0.125),
+                ],
+            ),
+        ] {
+            turns.renew(&parts(kinds, &seats(askers, has_waiting)));
+            for span in [100, 5000] {
+                let mut had = BTreeMap::new();
+                for number in 0..span {
+                    let (turn, charged) = turns.next().unwrap();
+                    // Launches of the first are always long.
+                    let millis = if turn == expected[0].0 { 90 } else { 10 + number % 7 * 5 };
+                    turns.settle(turn, charged, Duration::from_millis(millis));
+                    *had.entry(turn).or_insert(0.0) += millis as f64;
+                }
+                let all: f64 = had.values().sum();
+                for (member, part) in expected {
+                    let found = had[member] / all;
+                    let tolerance = if span == 100 { 0.5 } else { 0.02 };
+                    assert!((found / part - 1.0).abs() < tolerance, "{member:?}: {found} for {part} of {span}");
+                }
+                assert_eq!(had.len(), expected.len());
+            }
+        }
+        turns.renew(&parts(none, &seats(&[], false)));
+        assert!(turns.next().is_none());
     }
 }

@@ -90,14 +90,12 @@ impl Pass {
         Pass { timed, ..self }
     }
 
-    /// A pass with only the canary, to measure a device of this rate.
-    pub fn canary_alone(rate: Option<Rate>) -> Pass {
-        Pass::new(std::iter::empty(), std::iter::empty(), None, choose_canary(rate))
-    }
-
-    /// [`Pass::canary_alone`] for launches that compare whole keys.
-    pub fn canary_alone_of_whole_keys(rate: Option<Rate>) -> Pass {
-        Pass::new(std::iter::empty(), std::iter::empty(), None, canary_at_the_end(&choose_canary(rate)))
+    /// A pass with only the canary, to measure launches of this kind. `rate`: their rate, as far as
+    /// it is known.
+    pub fn canary_alone(compared: Compared, rate: Option<Rate>) -> Pass {
+        let canary = choose_canary(rate);
+        let canary = if compared == Compared::WholeKeys { canary_at_the_end(&canary) } else { canary };
+        Pass::new(std::iter::empty(), std::iter::empty(), None, canary)
     }
 
     /// Whether the pass has a pattern of some job. Warm-up passes have none.

@@ -169,13 +169,6 @@ impl Lane {
     pub fn takes_any(self, patterns: &[Pattern]) -> bool {
         patterns.iter().any(|pattern| self.takes(pattern.bits()))
     }
-
-    /// Expected candidates until one of these patterns matches. Patterns of other lanes do not
-    /// count. Infinite if no pattern is for this lane.
-    pub fn expected_candidates(self, patterns: &[Pattern]) -> f64 {
-        let taken = patterns.iter().filter(|pattern| self.takes(pattern.bits()));
-        1.0 / taken.map(|pattern| 1.0 / pattern.difficulty().candidates()).sum::<f64>()
-    }
 }
 
 /// The cost of a candidate in a launch that compares whole keys: its time, divided by the time of a

@@ -1,10 +1,10 @@
 //! What a further job can expect: its share of the devices, its place in line, and the time until it
 //! is searched.
 
-use super::device_plan::{POOL_PART, WAITING_PART};
+use super::device_plan::{POOL_PART, seated_part};
 use super::jobs::{OpenJobs, PatternIndex, RoomTaken};
 use super::profile::{Compared, DeviceProfile, EARLY_STOP_HITS, Lane, stretch_bits};
-use super::split_line::Seats;
+use super::split_line::SEATS;
 use crate::job::{Asker, JobSpec, Priority};
 use std::time::Duration;
 
@@ -42,20 +42,18 @@ impl Shares {
     }
 
     /// The shares that this asker is told.
-    pub fn new(jobs: &OpenJobs, seats: &Seats, asker: Asker) -> Shares {
+    pub fn new(jobs: &OpenJobs, asker: Asker) -> Shares {
+        // Those on a device that searches all patterns.
+        let seats = jobs.split_line().seats(Lane::All);
         let (split_jobs, askers, own) = (jobs.split_line().len(), seats.askers.len(), seats.jobs_of(asker));
         let pool_jobs = jobs.len() - split_jobs;
-        let split_part = if pool_jobs > 0 { 1.0 - POOL_PART } else { 1.0 };
-        let each = |askers: usize, own: usize, has_waiting: bool| {
-            let seated_part = if has_waiting { 1.0 - WAITING_PART } else { 1.0 };
-            split_part * seated_part / askers.max(1) as f64 / own.max(1) as f64
-        };
+        let each = |askers, own, has_waiting| seated_part(pool_jobs > 0, has_waiting, askers, own);
         // The kinds of launches share the pool's time equally.
         let beside = |other: Compared| if jobs.pool_index(other).is_empty() { 1.0 } else { 0.5 };
         let line = jobs.split_line();
         let place = line.askers_before(asker).map_or(line.askers() - askers, |before| before - askers.min(before));
         // A new asker takes a free seat, or else waits for one.
-        let takes_new_seat = own == 0 && !seats.is_full;
+        let (is_new, is_full) = (own == 0, askers == SEATS);
         Shares {
             pool_jobs,
             room: jobs.room(),
@@ -65,11 +63,11 @@ impl Shares {
             whole_keys_part: beside(Compared::TopWords),
             own_split_part: each(askers, own, seats.has_waiting),
             part_of_one_more: each(
-                askers + usize::from(takes_new_seat),
+                askers + usize::from(is_new && !is_full),
                 own + 1,
-                seats.has_waiting || (own == 0 && seats.is_full),
+                seats.has_waiting || (is_new && is_full),
             ),
-            place_of_one_more: (own == 0 && seats.is_full).then_some(place + 1),
+            place_of_one_more: (is_new && is_full).then_some(place + 1),
         }
     }
 

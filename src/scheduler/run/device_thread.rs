@@ -1,16 +1,9 @@
 //! The thread of one device. It draws fresh start points, keeps launches in flight and passes
 //! collected ones to the verifier. A device that fails is taken out of use and tried again later.
 //!
-//! The first rates of a device. Estimates for askers need them.
-//!
-//! | the device | before its first job | while it has none |
-//! | --- | --- | --- |
-//! | has rates of an earlier start | nothing | nothing |
-//! | has none | one short launch, if it does not say how long its launches are | measures itself |
-//! | is measured by `bench`, or its rates are not kept | measures itself | measures itself |
-//!
-//! Open jobs are searched at once, and their launches measure the device. If these launches only
-//! compare whole keys, the device measures itself between them after [`WARM_UP`] and [`MEASURE`].
+//! Estimates for askers need the rates of a device. Open jobs are searched at once, and their
+//! launches measure it. While there are none, it measures itself, if its rates are not kept from an
+//! earlier start ([`FirstRates`]).
 
 use super::device_threads::DeviceOpener;
 use super::health::{Health, LastLaunch, Record};
@@ -26,19 +19,16 @@ use crate::scheduler::plan::device_plan::PlannedLaunch;
 use crate::scheduler::plan::pass::Pass;
 use crate::scheduler::plan::profile::{Compared, DeviceRates, Lane};
 use crate::scheduler::plan::rest::Duty;
-use crate::search::{Calibrations, DeviceId, Expected, Launch, SearchError, SearchOptions, Searcher};
+use crate::search::{Calibrations, DeviceId, Launch, SearchError, SearchOptions, Searcher};
 use crate::vault::{StartId, Vault};
 use anyhow::bail;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The time that an idle device compares whole keys before that rate is measured.
-const WARM_UP_WHOLE: Duration = Duration::from_millis(100);
-/// The time that an idle device compares whole keys while that rate is measured.
-const MEASURE_WHOLE: Duration = Duration::from_millis(100);
 /// Pause before a failed device is tried again. Doubles with each failure.
 const FIRST_RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause before a retry.
@@ -85,16 +75,25 @@ pub struct DeviceThread {
 }
 
 impl DeviceThread {
+    /// Starts the thread. `first` is the open device, or why it did not open.
+    pub fn spawn(self, first: Result<Box<dyn Searcher>, SearchError>) -> JoinHandle<()> {
+        let (name, mut first) = (self.id.to_string(), Some(first));
+        let run = move || match &self.roster {
+            Some((roster, name)) => roster.keep_thread(name, || self.pool.is_closed(), || self.run(first.take())),
+            None => self.run(first.take()),
+        };
+        std::thread::Builder::new().name(name).spawn(run).expect("the system starts threads")
+    }
+
     /// Searches until the pool closes. Opens the device again after every failure, and at the
     /// beginning if `first` is not an open one.
-    pub fn run(&self, mut first: Option<Result<Box<dyn Searcher>, SearchError>>) {
+    fn run(&self, mut first: Option<Result<Box<dyn Searcher>, SearchError>>) {
         let mut backoff = Backoff::new(FIRST_RETRY_PAUSE, LAST_RETRY_PAUSE);
         while !self.pool.is_closed() {
             let began = Instant::now();
             let ended = match first.take() {
                 Some(Err(error)) => Err(error.into()),
-                Some(Ok(searcher)) => self.work(Some(searcher)),
-                None => self.work(None),
+                first => self.work(first.and_then(Result::ok)),
             };
             let Err(failure) = ended else { return };
             self.record.lock().view.health = Health::Out(failure.to_string());
@@ -140,16 +139,11 @@ impl DeviceThread {
     }
 
     fn search(&self, searcher: &mut dyn Searcher, in_flight: &mut VecDeque<InFlight>) -> anyhow::Result<()> {
-        let trial = Arc::new(Pass::canary_alone(None));
         let mut held = self.pool.add_device(self.lane);
-        // A device whose rates are not kept is measured before it gets jobs.
-        let holds_jobs = searcher.calibration_key().is_none() || self.pool.is_exhaustive();
-        let calibrations = &self.options.calibrations;
-        let mut first = FirstRates::new(searcher, &self.record, &mut held, calibrations, holds_jobs);
-        let warm_up = || PlannedLaunch::warm_up(Arc::clone(&trial));
+        let key = searcher.calibration_key().filter(|_| !self.pool.is_exhaustive());
+        let mut first = FirstRates::new(key, &self.record, &self.options.calibrations);
         let (now, duty) = (Instant::now(), Duty::new(self.record.lock().share));
-        let mut timing =
-            Timing { busy_since: now, watched: now, measure_from: first.measure_from(), whole: None, duty };
+        let mut timing = Timing { busy_since: now, watched: now, duty };
         loop {
             if self.roster.as_ref().is_some_and(|(roster, name)| roster.is_condemned(name)) {
                 return Ok(());
@@ -160,22 +154,26 @@ impl DeviceThread {
             }
             // A device may change the number of its launches in flight.
             held.set_device(searcher.starts() * searcher.in_flight().max(1), searcher.early_stop());
-            let (knows_launch_size, is_closed) = (held.plan.candidates_per_start().is_some(), self.pool.is_closed());
-            let next = if !is_closed && first.is_next(&self.record, knows_launch_size, self.must_rest(&timing)) {
-                NextStep::Search(warm_up())
-            } else if self.must_rest(&timing) {
-                held.part = self.record.part();
+            held.part = self.record.part();
+            let must_rest = self.must_rest(&timing);
+            // How long its launches are decides what it searches for.
+            let is_unknown = held.plan.candidates_per_start().is_none() && !must_rest;
+            let next = if !self.pool.is_closed() && (is_unknown || first.is_late(&self.record)) {
+                NextStep::Search(first.trial())
+            } else if must_rest {
                 held.note_rate(self.record.rates());
                 NextStep::Wait
             } else {
                 held.plan.set_lane(self.lane_now());
-                held.part = self.record.part();
-                self.pool.next(&mut held, first.rates(&self.record))
+                self.pool.next(&mut held, self.record.rates())
             };
             let next = match next {
-                NextStep::Wait if !first.is_over(&self.record) => NextStep::Search(warm_up()),
-                NextStep::Wait if in_flight.is_empty() => {
-                    self.whole_keys_trial(&mut timing).map_or(NextStep::Wait, NextStep::Search)
+                NextStep::Wait => {
+                    let is_free = in_flight.is_empty() && !must_rest && !self.pool.is_paused();
+                    if is_free && !self.pool.is_exhaustive() {
+                        first.measure_whole_keys(&self.record);
+                    }
+                    if first.is_over(&self.record) { NextStep::Wait } else { NextStep::Search(first.trial()) }
                 }
                 next => next,
             };
@@ -183,12 +181,12 @@ impl DeviceThread {
                 NextStep::Search(planned) => {
                     self.submit(searcher, in_flight, planned)?;
                     if in_flight.len() >= searcher.in_flight().max(1) {
-                        self.collect(searcher, in_flight, &mut held, &mut timing)?;
+                        self.collect(searcher, in_flight, &mut held, &mut timing, first.counts_from)?;
                         first.keep(&self.record, false);
                     }
                 }
                 NextStep::Wait | NextStep::End if !in_flight.is_empty() => {
-                    self.collect(searcher, in_flight, &mut held, &mut timing)?;
+                    self.collect(searcher, in_flight, &mut held, &mut timing, first.counts_from)?;
                 }
                 NextStep::Wait => {
                     searcher.check()?;
@@ -197,7 +195,10 @@ impl DeviceThread {
                         false if self.record.is_resting() => {
                             self.pool.wait_for_end(END_CHECK_EVERY);
                         }
-                        false => self.idle(&held),
+                        false => {
+                            self.record.lock().has_waited = true;
+                            self.pool.wait(&held, IDLE_CHECK_EVERY);
+                        }
                     }
                     timing.busy_since = Instant::now();
                 }
@@ -229,12 +230,14 @@ impl DeviceThread {
         Ok(())
     }
 
+    /// Collects the oldest launch. It counts as a measurement if it began after `counts_from`.
     fn collect(
         &self,
         searcher: &mut dyn Searcher,
         in_flight: &mut VecDeque<InFlight>,
         held: &mut PoolDevice,
         timing: &mut Timing,
+        counts_from: Instant,
     ) -> anyhow::Result<()> {
         let pass = &in_flight.front().expect("a launch was submitted").planned.pass;
         reach(fault::before, pass, "collect");
@@ -246,7 +249,7 @@ impl DeviceThread {
         let of_top_words = compared == Compared::TopWords;
         let stretch = held.plan.candidates_per_start().filter(|_| of_top_words);
         let now = Instant::now();
-        let is_measured = timing.busy_since >= timing.measure_from;
+        let is_measured = timing.busy_since >= counts_from;
         let wall = is_measured.then(|| now - timing.busy_since);
         timing.duty.work(now - timing.busy_since);
         timing.busy_since = now;
@@ -274,23 +277,6 @@ impl DeviceThread {
         }
     }
 
-    /// A launch that measures the rate at which whole keys are compared. Estimates for askers need
-    /// this rate. An idle device makes some such launches before it waits. If there are jobs from
-    /// the beginning, the first launch for a job that compares whole keys measures the rate.
-    fn whole_keys_trial(&self, timing: &mut Timing) -> Option<PlannedLaunch> {
-        let now = Instant::now();
-        let is_measuring = timing.whole.is_some() && now < timing.measure_from + MEASURE_WHOLE;
-        let is_wanted = is_measuring || self.record.rates().whole_keys.is_none();
-        if !is_wanted || self.pool.is_exhaustive() || self.pool.is_paused() || self.must_rest(timing) {
-            return None;
-        }
-        let pass = timing.whole.get_or_insert_with(|| {
-            timing.measure_from = now + WARM_UP_WHOLE;
-            Arc::new(Pass::canary_alone_of_whole_keys(self.record.rate_of(Compared::WholeKeys)))
-        });
-        Some(PlannedLaunch::warm_up(Arc::clone(pass)))
-    }
-
     /// Whether the operator's hours or limits (battery, heat, share of time) forbid the device to
     /// search now.
     fn must_rest(&self, timing: &Timing) -> bool {
@@ -302,12 +288,6 @@ impl DeviceThread {
     fn lane_now(&self) -> Lane {
         let gpus_are_out = !self.stands_in_for.is_empty() && self.stands_in_for.iter().all(|gpu| gpu.is_out());
         if gpus_are_out { Lane::All } else { self.lane }
-    }
-
-    fn idle(&self, held: &PoolDevice) {
-        self.record.lock().idle = true;
-        self.pool.wait(held, IDLE_CHECK_EVERY);
-        self.record.lock().idle = false;
     }
 
     /// Sleeps until the pause is over or the pool closes.
@@ -324,87 +304,82 @@ impl DeviceThread {
     }
 }
 
-#[cfg(test)]
-mod tests;
-
 /// The time that a device runs before it is measured.
-pub(super) const WARM_UP: Duration = Duration::from_millis(150);
+const WARM_UP: Duration = Duration::from_millis(150);
 /// The time for which the device is then measured.
-pub(super) const MEASURE: Duration = Duration::from_millis(200);
+const MEASURE: Duration = Duration::from_millis(200);
 /// The least relative change of a rate that makes the device save its rates again at the end.
 const WORTH_KEEPING: f64 = 0.02;
 
-/// The state of a device's first measurement.
-pub(super) struct FirstRates {
-    /// Whether jobs wait until the device has a rate.
-    holds_jobs: bool,
-    /// The measurement ends at this time, if there is a rate by then.
+/// The measurement of a device without rates: first where top words are compared, then whole keys.
+struct FirstRates {
+    /// The kind of launches that is measured now, or was last.
+    compared: Compared,
+    /// The pass that measures it.
+    pass: Arc<Pass>,
+    /// Launches that begin earlier are a warm-up.
+    counts_from: Instant,
+    /// The measurement ends at this time, if there is a rate by then. On an overloaded machine one
+    /// launch may outlast it.
     until: Instant,
-    expected: Option<Expected>,
     calibrations: Calibrations,
     /// The key of the device; `None` if its rates are not kept.
     key: Option<String>,
-    /// The saved rates.
+    /// The kept rates.
     kept: DeviceRates,
 }
 
 impl FirstRates {
-    /// Begins the measurement of a device, or takes the rates of an earlier start. `holds_jobs`
-    /// says whether jobs must wait for the measurement.
-    pub fn new(
-        searcher: &dyn Searcher,
-        record: &Record,
-        held: &mut PoolDevice,
-        calibrations: &Calibrations,
-        holds_jobs: bool,
-    ) -> FirstRates {
-        let now = Instant::now();
-        let key = searcher.calibration_key().filter(|_| !holds_jobs).map(str::to_owned);
-        let kept = key.as_deref().and_then(|key| calibrations.get(key)).unwrap_or_default();
+    /// Begins the measurement of a device with this key, or takes the rates of an earlier start.
+    fn new(key: Option<&str>, record: &Record, calibrations: &Calibrations) -> FirstRates {
+        let kept = key.and_then(|key| calibrations.get(key)).unwrap_or_default();
         let kept = DeviceRates { top_words: kept.top_words.map(Rate), whole_keys: kept.whole_keys.map(Rate) };
-        let expected = searcher.expected().filter(|_| !holds_jobs);
-        if let Some(Expected { stretch, .. }) = expected {
-            held.plan.expect_candidates_per_start(stretch);
-        }
         record.begin_with(kept);
-        let until = if kept.top_words.is_some() { now } else { now + WARM_UP + MEASURE };
-        FirstRates { holds_jobs, until, expected, calibrations: calibrations.clone(), key, kept }
-    }
-
-    /// When launches begin to count.
-    pub fn measure_from(&self) -> Instant {
-        if self.kept.top_words.is_some() { self.until + WARM_UP } else { self.until - MEASURE }
-    }
-
-    /// Whether the first measurement is over: its time has passed, and there is a rate. The time
-    /// alone is not enough, because on an overloaded machine one launch may outlast warm-up and
-    /// measurement.
-    pub fn is_over(&self, record: &Record) -> bool {
-        Instant::now() >= self.until && record.rate().is_some()
-    }
-
-    /// Whether the next launch must measure, even if there are jobs. A device that must rest takes
-    /// no jobs, so it measures itself first.
-    pub fn is_next(&self, record: &Record, knows_launch_size: bool, must_rest: bool) -> bool {
-        let is_late = Instant::now() >= self.until;
-        match self.is_over(record) {
-            true => !knows_launch_size && !must_rest && !self.holds_jobs,
-            false => self.holds_jobs || is_late || must_rest || !knows_launch_size,
+        let counts_from = Instant::now() + WARM_UP;
+        FirstRates {
+            compared: Compared::TopWords,
+            pass: Arc::new(Pass::canary_alone(Compared::TopWords, None)),
+            counts_from,
+            until: if kept.top_words.is_some() { Instant::now() } else { counts_from + MEASURE },
+            calibrations: calibrations.clone(),
+            key: key.map(str::to_owned),
+            kept,
         }
     }
 
-    /// The rates for planning launches: expected ones until they are measured.
-    pub fn rates(&self, record: &Record) -> DeviceRates {
+    /// Begins to measure where whole keys are compared, if only that rate is unknown.
+    fn measure_whole_keys(&mut self, record: &Record) {
+        if self.is_over(record) && record.rates().whole_keys.is_none() {
+            self.compared = Compared::WholeKeys;
+            self.pass = Arc::new(Pass::canary_alone(self.compared, record.rate_of(self.compared)));
+            self.counts_from = Instant::now() + WARM_UP;
+            self.until = self.counts_from + MEASURE;
+        }
+    }
+
+    /// A launch that measures.
+    fn trial(&self) -> PlannedLaunch {
+        PlannedLaunch::warm_up(Arc::clone(&self.pass))
+    }
+
+    /// Whether the measurement is over.
+    fn is_over(&self, record: &Record) -> bool {
         let rates = record.rates();
-        DeviceRates { top_words: rates.top_words.or(self.expected.map(|expected| Rate(expected.rate))), ..rates }
+        let rate = if self.compared == Compared::TopWords { rates.top_words } else { rates.whole_keys };
+        Instant::now() >= self.until && rate.is_some()
+    }
+
+    /// Whether the launches for jobs have not measured the device, because they compare whole keys.
+    fn is_late(&self, record: &Record) -> bool {
+        Instant::now() >= self.until && record.rate().is_none()
     }
 
     /// Saves the rates for the next start: the first ones, and at the end those that have changed.
-    pub fn keep(&mut self, record: &Record, is_end: bool) {
+    fn keep(&mut self, record: &Record, is_end: bool) {
         let Some(key) = self.key.as_deref().filter(|_| self.is_over(record)) else { return };
         let now = record.rates();
         let is_worth = |kept: Option<Rate>, now: Option<Rate>| match (kept, now) {
-            (Some(Rate(kept)), Some(Rate(now))) => is_end && (now / kept - 1.0).abs() > WORTH_KEEPING,
+            (Some(Rate(kept)), Some(Rate(now))) => is_end && (now - kept).abs() > WORTH_KEEPING * kept,
             (None, now) => now.is_some(),
             (Some(_), None) => false,
         };
@@ -418,17 +393,16 @@ impl FirstRates {
     }
 }
 
-/// The times for measuring rates.
-pub(super) struct Timing {
+/// The times of a device.
+struct Timing {
     /// When the device began to work after a break, or ended the previous launch. The time since
     /// then is the wall time of the next launch.
-    pub busy_since: Instant,
+    busy_since: Instant,
     /// When the [`Watch`] was last asked.
-    pub watched: Instant,
-    /// When the last warm-up ends.
-    pub measure_from: Instant,
-    /// The pass for measuring whole keys, once that began.
-    pub whole: Option<Arc<Pass>>,
-    /// The device's alternation of work and rest.
-    pub duty: Duty,
+    watched: Instant,
+    /// The alternation of work and rest.
+    duty: Duty,
 }
+
+#[cfg(test)]
+mod tests;

@@ -78,6 +78,7 @@ impl Scheduler {
                 (true, DeviceId::Cpu) => Lane::Easy,
                 (true, _) => Lane::Hard,
             };
+            let name = info.id.to_string();
             let device = DeviceThread {
                 id: info.id,
                 lane,
@@ -89,15 +90,9 @@ impl Scheduler {
                 launches: launches.clone(),
                 options,
                 opener: Some(opener.clone()),
-                roster: Some((roster.clone(), info.id.to_string())),
+                roster: Some((roster.clone(), name)),
             };
-            let (roster, pool, name, mut first) =
-                (roster.clone(), Arc::clone(&pool), info.id.to_string(), Some(searcher));
-            let run = move || {
-                roster.keep_thread(&info.id.to_string(), || pool.is_closed(), || device.run(first.take()));
-            };
-            let thread = std::thread::Builder::new().name(name).spawn(run);
-            DeviceEntry { record, is_side, thread: Some(thread.expect("the system starts threads")) }
+            DeviceEntry { record, is_side, thread: Some(device.spawn(searcher)) }
         };
         let devices = Mutex::new(opened.into_iter().zip(records).map(start).collect());
         let hours = Restraints { hours: options.restraints.hours.clone(), ..Restraints::default() };
@@ -142,9 +137,7 @@ impl Scheduler {
             opener: None,
             roster: None,
         };
-        let run = move || device.run(Some(Ok(searcher)));
-        let thread = std::thread::Builder::new().name(info.id.to_string()).spawn(run);
-        let device = DeviceEntry { record, is_side: false, thread: Some(thread.expect("the system starts threads")) };
+        let device = DeviceEntry { record, is_side: false, thread: Some(device.spawn(Ok(searcher))) };
         match known {
             Some(at) => devices[at] = device,
             None => devices.push(device),
@@ -245,9 +238,9 @@ impl Scheduler {
         rests?.into_iter().min_by_key(is_sooner)
     }
 
-    /// Whether every device is measured, has nothing in flight and waits for work.
+    /// Whether every device is measured and has nothing in flight, if there was no job yet.
     pub(super) fn are_idle(&self) -> bool {
-        self.lock().iter().all(|device| device.record.lock().idle)
+        self.lock().iter().all(|device| device.record.lock().has_waited)
     }
 
     /// Waits for every thread to end. The pool must be closed.

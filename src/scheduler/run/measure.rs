@@ -61,7 +61,7 @@ pub struct Measurement {
     pub characters: u32,
     /// Wall time from submitting the first launch to collecting the last one.
     pub wall: Duration,
-    /// The longest time that any device claims to have worked.
+    /// The time that a device claims to have worked, on average.
     pub busy: Duration,
     /// Candidates tested.
     pub candidates: u64,
@@ -71,8 +71,6 @@ pub struct Measurement {
     pub hits_found: u64,
     /// Hits that match no pattern of the measurement.
     pub hits_wrong: u64,
-    /// The work of each kind of launches, if there were both kinds.
-    pub kinds: Vec<KindMeasurement>,
     /// Energy that the devices used in `wall` time, by their power until the end of the trial;
     /// `None` if one of them has no readable counter.
     pub joules: Option<f64>,
@@ -87,24 +85,6 @@ pub struct Hardware {
     pub driver: Option<String>,
     /// Clock of the arithmetic units during the trial, megahertz, as the driver states it.
     pub megahertz: Option<f64>,
-}
-
-/// The work of one kind of launches.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct KindMeasurement {
-    /// Whether the launches compared whole keys.
-    pub compares_whole_keys: bool,
-    /// Candidates tested.
-    pub candidates: u64,
-    /// Time that the devices spent on these launches, all devices together.
-    pub busy: Duration,
-}
-
-impl KindMeasurement {
-    /// Candidates per second of one device's time.
-    pub fn rate(&self) -> Rate {
-        Rate(self.candidates as f64 / self.busy.as_secs_f64())
-    }
 }
 
 impl Measurement {
@@ -197,7 +177,6 @@ fn measure_with(
     pool.insert(JobId(1), JobSpec { half, ..JobSpec::local(patterns) });
     let ends = began + Duration::from_secs_f64(trial.seconds);
     let (mut launches, mut ended, mut watts, mut clocks) = (Vec::new(), began, None, Vec::new());
-    let mut busy: HashMap<_, Duration> = HashMap::new();
     loop {
         let now = Instant::now();
         // A busy machine may take longer than the trial to begin.
@@ -208,9 +187,8 @@ fn measure_with(
         }
         tick((now - began).as_secs_f64() / trial.seconds);
         match receiver.recv_timeout(Duration::from_millis(50)) {
-            Ok(Delivered { launch, collected, record }) if launch.pass.patterns.len() > 1 => {
+            Ok(Delivered { launch, collected, .. }) if launch.pass.patterns.len() > 1 => {
                 ended = ended.max(collected);
-                *busy.entry(Arc::as_ptr(&record)).or_default() += launch.report.busy;
                 launches.push(launch);
                 // Read once, while all devices still work. Reading eight GPUs takes 40 ms.
                 if pool.is_closed() && watts.is_none() {
@@ -231,8 +209,19 @@ fn measure_with(
     let clocks = clocks.into_iter().chain(std::iter::repeat(None));
     let hardware =
         sensors.iter().zip(clocks).map(|(device, megahertz)| Hardware { driver: device.driver(), megahertz });
-    let busy = busy.into_values().max().unwrap_or_default();
-    Ok(Measurement { joules, busy, hardware: hardware.collect(), ..evaluate(launches, devices, characters, wall) })
+    let (hits_found, hits_wrong) = count_hits(&launches);
+    Ok(Measurement {
+        characters,
+        wall,
+        busy: launches.iter().map(|launch| launch.report.busy).sum::<Duration>() / devices.len().max(1) as u32,
+        candidates: launches.iter().map(|launch| launch.report.candidates).sum(),
+        hits_expected: expected_hits(&launches),
+        hits_found,
+        hits_wrong,
+        joules,
+        hardware: hardware.collect(),
+        devices,
+    })
 }
 
 /// Fails if a device was taken out of use.
@@ -284,32 +273,24 @@ fn random_patterns(count: usize, characters: u32) -> Result<Vec<Pattern>, Measur
     Ok(texts.iter().filter_map(|text| Pattern::parse(text).ok()).collect())
 }
 
-/// Recomputes every hit, on all cores.
-fn evaluate(
-    launches: Vec<CollectedLaunch>,
-    devices: Vec<DeviceStatus>,
-    characters: u32,
-    wall: Duration,
-) -> Measurement {
+/// Recomputes every hit, on all cores. Returns the numbers of right and wrong ones.
+fn count_hits(launches: &[CollectedLaunch]) -> (u64, u64) {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = launches.len().div_ceil(threads).max(1);
-    let (mut hits_found, mut hits_wrong) = (0, 0);
+    let add = |sum: (u64, u64), one: (u64, u64)| (sum.0 + one.0, sum.1 + one.1);
+    let count = |launch: &CollectedLaunch| {
+        let verified = verify(launch);
+        (verified.hits_right, verified.hits_wrong)
+    };
     std::thread::scope(|scope| {
-        let verifying: Vec<_> = launches
-            .chunks(share)
-            .map(|share| {
-                scope.spawn(move || {
-                    share.iter().map(verify).fold((0, 0), |sum, one| (sum.0 + one.hits_right, sum.1 + one.hits_wrong))
-                })
-            })
-            .collect();
-        for verified in verifying {
-            let (right, wrong) = verified.join().expect("verification does not panic");
-            hits_found += right;
-            hits_wrong += wrong;
-        }
-    });
-    let candidates = launches.iter().map(|launch| launch.report.candidates).sum();
+        let shares = launches.chunks(launches.len().div_ceil(threads).max(1));
+        let threads: Vec<_> =
+            shares.map(|share| scope.spawn(move || share.iter().map(count).fold((0, 0), add))).collect();
+        threads.into_iter().map(|share| share.join().expect("verification does not panic")).fold((0, 0), add)
+    })
+}
+
+/// The number of hits that an honest device finds, on average.
+fn expected_hits(launches: &[CollectedLaunch]) -> f64 {
     // Most launches share a pass. Its difficulty may take a while to compute, so it is computed
     // once.
     let mut known: HashMap<*const PatternSet, f64> = HashMap::new();
@@ -318,26 +299,7 @@ fn evaluate(
         let difficulty = || patterns.difficulty().map_or(f64::INFINITY, Difficulty::candidates);
         launch.report.candidates as f64 / *known.entry(Arc::as_ptr(patterns)).or_insert_with(difficulty)
     };
-    let kind = |compares_whole_keys: bool| {
-        let own = launches.iter().filter(|launch| launch.pass.patterns.compares_whole_keys() == compares_whole_keys);
-        own.map(|launch| (launch.report.candidates, launch.report.busy))
-            .reduce(|(candidates, busy), (more, longer)| (candidates + more, busy + longer))
-            .map(|(candidates, busy)| KindMeasurement { compares_whole_keys, candidates, busy })
-    };
-    let kinds = Option::zip(kind(false), kind(true)).map_or_else(Vec::new, |(one, other)| vec![one, other]);
-    Measurement {
-        characters,
-        wall,
-        busy: Duration::ZERO,
-        candidates,
-        hits_expected: launches.iter().map(&mut expected).sum(),
-        hits_found,
-        hits_wrong,
-        kinds,
-        joules: None,
-        hardware: Vec::new(),
-        devices,
-    }
+    launches.iter().map(&mut expected).sum()
 }
 
 #[cfg(test)]

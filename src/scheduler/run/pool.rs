@@ -2,7 +2,7 @@
 
 use crate::job::{Asker, BestSearch, JobId, JobSpec, Priority};
 use crate::pattern::{Pattern, Rate};
-use crate::scheduler::plan::device_plan::{DevicePlan, LaneTotals, PlannedLaunch, PoolPlans};
+use crate::scheduler::plan::device_plan::{DevicePlan, PlannedLaunch, PoolPlans};
 use crate::scheduler::plan::jobs::OpenJobs;
 use crate::scheduler::plan::pass::Pass;
 use crate::scheduler::plan::profile::{Compared, DeviceRates, Lane};
@@ -56,7 +56,7 @@ impl Pool {
 
     /// Adds a job. Replaces a job of the same number.
     pub fn insert(&self, job: JobId, mut spec: JobSpec) {
-        spec.begin(totals(&self.devices, Lane::All).rate.map(Rate));
+        spec.begin(total_rate(&self.devices));
         self.change(|state| state.jobs.insert(job, spec));
     }
 
@@ -73,8 +73,8 @@ impl Pool {
         if pass.timed.is_empty() {
             return Vec::new();
         }
-        let rate = totals(&self.devices, Lane::All).rate;
-        let time = rate.and_then(|rate| Duration::try_from_secs_f64(candidates as f64 / rate).ok());
+        let time =
+            total_rate(&self.devices).and_then(|Rate(rate)| Duration::try_from_secs_f64(candidates as f64 / rate).ok());
         let mut state = self.lock();
         pass.timed.keys().copied().filter(|&job| state.jobs.count(job, time.unwrap_or_default())).collect()
     }
@@ -135,16 +135,16 @@ impl Pool {
     pub fn add_device(&self, lane: Lane) -> PoolDevice {
         let mut devices = lock(&self.devices);
         let number = devices.last_key_value().map_or(0, |(last, _)| last + 1);
-        devices.insert(number, SubscribedDevice { lane, rate: None, in_flight: 0 });
+        devices.insert(number, SubscribedDevice::default());
         let plan = DevicePlan::new(lane, self.exhaustive);
         PoolDevice { plan, devices: Arc::clone(&self.devices), number, part: 1.0 }
     }
 
     /// The next step of the device with these rates.
     pub fn next(&self, subscription: &mut PoolDevice, rates: impl Into<DeviceRates>) -> NextStep {
-        let (lane, rates) = (subscription.plan.lane(), rates.into());
+        let rates = rates.into();
         subscription.note_rate(rates);
-        let totals = totals(&self.devices, lane);
+        let in_flight = in_flight(&self.devices);
         let mut state = self.lock();
         if state.closed {
             return NextStep::End;
@@ -153,16 +153,12 @@ impl Pool {
             return NextStep::Wait;
         }
         let PoolState { jobs, plans, .. } = &mut *state;
-        subscription.plan.next(jobs, plans, totals, rates).map_or(NextStep::Wait, NextStep::Search)
+        subscription.plan.next(jobs, plans, in_flight, rates).map_or(NextStep::Wait, NextStep::Search)
     }
 
     /// The open jobs and their shares of the devices, from the view of this asker.
     pub fn shares(&self, asker: Asker) -> Shares {
-        let rate = totals(&self.devices, Lane::All).rate;
-        let state = self.lock();
-        // Those on a device that searches all patterns.
-        let seats = state.jobs.split_line().seats(Lane::All, rate);
-        Shares::new(&state.jobs, &seats, asker)
+        Shares::new(&self.lock().jobs, asker)
     }
 
     /// Number of askers of split jobs who have had no turn while waiting.
@@ -208,9 +204,8 @@ impl Pool {
 type SubscribedDevices = Arc<Mutex<BTreeMap<usize, SubscribedDevice>>>;
 
 /// The figures of a device that the plans of other devices and the shares told to askers need.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct SubscribedDevice {
-    lane: Lane,
     /// Candidates per second; `None` before the first measurement.
     rate: Option<f64>,
     /// Start points that may be in flight at once.
@@ -221,13 +216,15 @@ fn lock(devices: &SubscribedDevices) -> MutexGuard<'_, BTreeMap<usize, Subscribe
     devices.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The devices of one lane. [`Lane::All`] means those of every lane.
-fn totals(devices: &SubscribedDevices, lane: Lane) -> LaneTotals {
-    let devices = lock(devices);
-    let of_lane = devices.values().filter(|device| lane == Lane::All || lane == device.lane);
-    let rate: f64 = of_lane.filter_map(|device| device.rate).sum();
-    let in_flight = devices.values().map(|device| device.in_flight).sum();
-    LaneTotals { in_flight, rate: (rate > 0.0).then_some(rate) }
+/// The rate of all devices; `None` while no device has been measured.
+fn total_rate(devices: &SubscribedDevices) -> Option<Rate> {
+    let rate: f64 = lock(devices).values().filter_map(|device| device.rate).sum();
+    (rate > 0.0).then_some(Rate(rate))
+}
+
+/// Start points that may be in flight at once, on all devices.
+fn in_flight(devices: &SubscribedDevices) -> usize {
+    lock(devices).values().map(|device| device.in_flight).sum()
 }
 
 /// The plan of one device, kept up to date with the pool.
@@ -247,7 +244,7 @@ impl PoolDevice {
     /// askers.
     pub fn note_rate(&self, rates: DeviceRates) {
         if let (Some(Rate(rate)), Some(device)) = (rates.top_words, lock(&self.devices).get_mut(&self.number)) {
-            (device.lane, device.rate) = (self.plan.lane(), Some(rate * self.part));
+            device.rate = Some(rate * self.part);
         }
     }
 
@@ -262,8 +259,7 @@ impl PoolDevice {
 
     /// Records a collected launch over `starts` start points.
     pub fn settle(&mut self, launch: &PlannedLaunch, report: &LaunchReport, starts: usize) {
-        let totals = totals(&self.devices, self.plan.lane());
-        self.plan.settle(launch, report, starts, totals);
+        self.plan.settle(launch, report, starts, in_flight(&self.devices));
     }
 }
 

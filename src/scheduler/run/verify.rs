@@ -90,12 +90,12 @@ struct StartClaims {
 }
 
 impl StartClaims {
-    /// The part of a start point's canary hits that is expected among the kept claims. With `n`
-    /// claims of which `k` are kept it is `k / (n + 1)`, not `k / n`: given that a claim is a
-    /// canary's, there are `n` others on average (Palm). Without the 1 an honest device would seem
-    /// to drop hits.
+    /// The part of a start point's canary hits that is expected among the kept claims, if at most
+    /// [`MAX_CLAIMS_OF_START`] are. With `n` claims of which `k` are kept it is `k / (n + 1)`, not
+    /// `k / n`: given that a claim is a canary's, there are `n` others on average (Palm). Without
+    /// the 1 an honest device would seem to drop hits.
     fn share(&self) -> f64 {
-        if self.count < MAX_CLAIMS_OF_START { 1.0 } else { self.kept.len() as f64 / (self.count + 1) as f64 }
+        (MAX_CLAIMS_OF_START as f64 / (self.count + 1) as f64).min(1.0)
     }
 }
 

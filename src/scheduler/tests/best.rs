@@ -4,9 +4,13 @@ use super::{pass, planned};
 use crate::job::{Asker, JobId, JobSpec, Priority};
 use crate::key::HalfPoint;
 use crate::pattern::{Pattern, Rate};
-use crate::scheduler::Lane;
+use crate::scheduler::plan::device_plan::PlannedLaunch;
+use crate::scheduler::plan::profile::Compared;
 use crate::scheduler::run::pool::{Pool, PoolDevice};
+use crate::scheduler::{Lane, Pass};
+use crate::search::LaunchReport;
 use crate::vault::StartId;
+use std::sync::Arc;
 use std::time::Duration;
 
 fn best(text: &str, half: Option<u8>) -> JobSpec {
@@ -54,7 +58,8 @@ fn jobs_are_served_in_turn_and_those_without_a_target_last() {
     let pool = Pool::default();
     let mut held = pool.add_device(Lane::All);
     held.set_device(4, true);
-    held.plan.expect_candidates_per_start((1u64 << 25) as f64);
+    let report = LaunchReport { candidates: 1 << 25, ..LaunchReport::default() };
+    held.settle(&PlannedLaunch::warm_up(Arc::new(Pass::canary_alone(Compared::TopWords, None))), &report, 1);
     pool.insert(JobId(1), best("best zeros 10m", None));
     pool.insert(JobId(2), best("best zeros 10m", None));
     for (job, priority) in (3..).zip([Priority::New, Priority::Paid, Priority::Known, Priority::Friend]) {
@@ -99,23 +104,6 @@ fn a_raised_split_job_keeps_its_turns_and_its_seat() {
     assert_eq!(line.new_split_askers(), waiting, "a raised job is no new one");
     line.remove(JobId(50));
     assert_eq!(line.len(), 41);
-}
-
-/// Seats go to as many jobs as finish within an hour; a search without a target takes its own time.
-#[test]
-fn split_jobs_without_a_target_take_seats_for_their_time() {
-    use crate::scheduler::plan::split_line::SplitLine;
-    let mut line = SplitLine::default();
-    (1..=20).for_each(|asker| line.change(JobId(i64::from(asker)), None, Some(&best("best zeros 10m", Some(asker)))));
-    let seated = |rate| line.seats(Lane::All, rate).askers.len();
-    assert_eq!([1e4, 80e6, 178e9].map(|rate| seated(Some(rate))), [6, 6, 6]);
-    let mut begun = SplitLine::default();
-    (1..=20u8).for_each(|asker| {
-        let mut spec = best("best zeros 10m", Some(asker));
-        spec.best.as_mut().unwrap().searched = Duration::from_secs(300);
-        begun.change(JobId(i64::from(asker)), None, Some(&spec));
-    });
-    assert_eq!(begun.seats(Lane::All, Some(80e6)).askers.len(), 12, "half of it is done");
 }
 
 #[test]

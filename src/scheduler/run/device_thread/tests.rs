@@ -4,7 +4,7 @@ use super::*;
 use crate::job::{JobId, JobSpec};
 use crate::pattern::Rate;
 use crate::scheduler::plan::profile::DeviceRates;
-use crate::search::{Calibration, Calibrations, DeviceInfo, Expected, LaunchReport};
+use crate::search::{Calibration, Calibrations, DeviceInfo, LaunchReport};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, mpsc};
 use std::thread::JoinHandle;
@@ -26,7 +26,6 @@ struct Fake {
     info: DeviceInfo,
     /// The duration of its first launch.
     first_takes: Duration,
-    expected: Option<Expected>,
     record: Arc<Record>,
     compares_whole_keys: bool,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -47,10 +46,6 @@ impl Searcher for Fake {
 
     fn calibration_key(&self) -> Option<&str> {
         Some(KEY)
-    }
-
-    fn expected(&self) -> Option<Expected> {
-        self.expected
     }
 
     fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
@@ -79,12 +74,7 @@ struct RunningDevice {
 }
 
 impl RunningDevice {
-    fn start(
-        jobs: &[&str],
-        first_takes: Duration,
-        expected: Option<Expected>,
-        calibrations: &Calibrations,
-    ) -> RunningDevice {
+    fn start(jobs: &[&str], first_takes: Duration, calibrations: &Calibrations) -> RunningDevice {
         let info = crate::scheduler::tests::device(DeviceId::Cpu);
         let (record, pool) = (Arc::new(Record::new(&info)), Arc::new(Pool::default()));
         for (number, text) in jobs.iter().enumerate() {
@@ -108,7 +98,6 @@ impl RunningDevice {
         let mut fake = Fake {
             info,
             first_takes,
-            expected,
             record: Arc::clone(&record),
             compares_whole_keys: false,
             seen: Arc::clone(&seen),
@@ -145,8 +134,8 @@ fn kept_in_memory(all: BTreeMap<String, Calibration>) -> Calibrations {
 #[test]
 fn a_starved_device_shows_both_rates_before_it_waits_for_work() {
     // Its first launch outlasts warm-up and measurement, as on an overloaded machine.
-    let running = RunningDevice::start(&[], WARM_UP + MEASURE * 2, None, &Calibrations::default());
-    running.until("the device waits for work", |running| running.record.lock().idle);
+    let running = RunningDevice::start(&[], WARM_UP + MEASURE * 2, &Calibrations::default());
+    running.until("the device waits for work", |running| running.record.lock().has_waited);
     // Estimates for askers need both rates.
     let rates = running.record.rates();
     assert!(rates.top_words.is_some() && rates.cost(Compared::WholeKeys) > 100.0, "{rates:?}");
@@ -155,28 +144,25 @@ fn a_starved_device_shows_both_rates_before_it_waits_for_work() {
 
 #[test]
 fn a_job_that_is_there_is_searched_before_the_device_is_measured() {
-    for (expected, first) in [(None, [1, 2]), (Some(Expected { rate: 1e6, stretch: 1000.0 }), [2, 2])] {
-        let once = || {
-            let running =
-                RunningDevice::start(&["qqqqqqqqqq"], Duration::from_millis(1), expected, &Calibrations::default());
-            running.until("its launches measure the device", |running| running.record.rate().is_some());
-            let began = running.began;
-            (began, running.end())
-        };
-        // If the machine stalls between the first two launches, the second comes too late.
-        let timely = (0..50).map(|_| once()).find(|(began, seen)| seen[1].at - *began < WARM_UP);
-        let (began, seen) = timely.expect("a second launch during the warm-up");
-        let patterns: Vec<usize> = seen.iter().take(2).map(|seen| seen.patterns).collect();
-        assert_eq!(patterns, first, "a device that does not say how long its launches are makes one without jobs");
-        assert!(!seen[1].had_rate, "{seen:?}");
-        let mut later = seen[1..].iter().filter(|seen| seen.had_rate || seen.at - began < WARM_UP + MEASURE);
-        assert!(later.all(|seen| seen.patterns == 2), "{seen:?}");
-    }
+    let once = || {
+        let running = RunningDevice::start(&["qqqqqqqqqq"], Duration::from_millis(1), &Calibrations::default());
+        running.until("its launches measure the device", |running| running.record.rate().is_some());
+        let began = running.began;
+        (began, running.end())
+    };
+    // If the machine stalls between the first two launches, the second comes too late.
+    let timely = (0..50).map(|_| once()).find(|(began, seen)| seen[1].at - *began < WARM_UP);
+    let (began, seen) = timely.expect("a second launch during the warm-up");
+    let patterns: Vec<usize> = seen.iter().take(2).map(|seen| seen.patterns).collect();
+    assert_eq!(patterns, [1, 2], "the first launch says how long launches are");
+    assert!(!seen[1].had_rate, "{seen:?}");
+    let mut later = seen[1..].iter().filter(|seen| seen.had_rate || seen.at - began < WARM_UP + MEASURE);
+    assert!(later.all(|seen| seen.patterns == 2), "{seen:?}");
 }
 
 #[test]
 fn a_job_that_compares_whole_keys_does_not_keep_the_other_rate_from_being_measured() {
-    let running = RunningDevice::start(&["*cafe7x"], Duration::from_millis(1), None, &Calibrations::default());
+    let running = RunningDevice::start(&["*cafe7x"], Duration::from_millis(1), &Calibrations::default());
     running.until("the rate of top words is known", |running| running.record.rate().is_some());
     let rates = running.record.rates();
     assert!(rates.whole_keys.is_some() && rates.cost(Compared::WholeKeys) > 100.0, "{rates:?}");
@@ -186,22 +172,21 @@ fn a_job_that_compares_whole_keys_does_not_keep_the_other_rate_from_being_measur
 #[test]
 fn a_second_start_measures_nothing_and_keeps_the_rates_of_its_jobs() {
     let calibrations = kept_in_memory(BTreeMap::new());
-    let first = RunningDevice::start(&[], Duration::from_millis(1), None, &calibrations);
-    first.until("the device waits for work", |running| running.record.lock().idle);
+    let first = RunningDevice::start(&[], Duration::from_millis(1), &calibrations);
+    first.until("the device waits for work", |running| running.record.lock().has_waited);
     assert!(!first.end().is_empty());
     let kept = calibrations.get(KEY).unwrap();
     assert!(kept.top_words.is_some() && kept.whole_keys.is_some(), "{kept:?}");
 
-    let expected = Some(Expected { rate: 1e6, stretch: 1000.0 });
-    let second = RunningDevice::start(&[], Duration::from_millis(1), expected, &calibrations);
-    second.until("the device waits for work", |running| running.record.lock().idle);
+    let second = RunningDevice::start(&[], Duration::from_millis(1), &calibrations);
+    second.until("the device waits for work", |running| running.record.lock().has_waited);
     let rates = DeviceRates { top_words: kept.top_words.map(Rate), whole_keys: kept.whole_keys.map(Rate) };
     assert_eq!(second.record.rates(), rates);
-    assert!(second.end().is_empty(), "nothing is measured");
+    assert_eq!(second.end().len(), 1, "it only says how long its launches are");
 
     // Jobs correct an outdated rate, and the new one is saved at the end.
     calibrations.change(KEY, |calibration| calibration.top_words = Some(1e9));
-    let third = RunningDevice::start(&["qqqqqqqqqq"], Duration::from_millis(1), expected, &calibrations);
+    let third = RunningDevice::start(&["qqqqqqqqqq"], Duration::from_millis(1), &calibrations);
     third.until("the rate is measured anew", |running| running.record.rate().is_some_and(|Rate(rate)| rate < 1e8));
     third.end();
     assert!(calibrations.get(KEY).unwrap().top_words.is_some_and(|rate| rate < 1e8));
