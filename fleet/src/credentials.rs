@@ -7,12 +7,12 @@
 use super::{FleetError, subjects};
 use async_nats::rustls;
 use async_nats::{ClientError, ConnectError, ConnectErrorKind, ConnectOptions, Event};
-use std::any::Any;
 use std::error::Error;
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::Path;
 use std::time::Duration;
+use tempfile::NamedTempFile;
 
 const SEED_BEGINS: &str = "-----BEGIN USER NKEY SEED-----";
 const SEED_ENDS: &str = "-----END USER NKEY SEED-----";
@@ -32,12 +32,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 pub struct Credentials {
     user: String,
     seed: String,
-    /// The certificate that the server must show, as text.
-    certificate: String,
-    /// The file with the certificate. The library reads it anew for each connection.
-    certificate_file: PathBuf,
-    /// Keeps that file alive.
-    _owner: Option<Box<dyn Any + Send + Sync>>,
+    /// The certificate that the server must show. The library reads it anew for each connection, so
+    /// it is in a file of its own: that of the credentials may be gone.
+    certificate: NamedTempFile,
 }
 
 impl Credentials {
@@ -65,19 +62,9 @@ impl Credentials {
         }
         let begins = text.find(CERTIFICATE_BEGINS).ok_or_else(|| missing("the server's certificate"))?;
         let (user, seed) = (user.trim().to_owned(), seed.trim().to_owned());
-        let certificate = text[begins..].to_owned();
-        Ok(Credentials { user, seed, certificate, certificate_file: file.to_owned(), _owner: None })
-    }
-
-    /// The certificate that the server must show, in PEM.
-    pub fn certificate(&self) -> &str {
-        &self.certificate
-    }
-
-    /// Reads the certificate from another file, which lives as long as its `owner`. Without this,
-    /// the credentials file must stay.
-    pub fn with_certificate_in(self, file: PathBuf, owner: impl Any + Send + Sync) -> Credentials {
-        Credentials { certificate_file: file, _owner: Some(Box::new(owner)), ..self }
+        let mut certificate = NamedTempFile::new().map_err(unreadable)?;
+        certificate.write_all(&text.as_bytes()[begins..]).map_err(unreadable)?;
+        Ok(Credentials { user, seed, certificate })
     }
 
     /// The text of a user's credentials file.
@@ -99,7 +86,7 @@ impl Credentials {
         ConnectOptions::with_nkey(self.seed.clone())
             .name(format!("npubbot {}", self.user))
             .require_tls(true)
-            .add_root_certificates(self.certificate_file.clone())
+            .add_root_certificates(self.certificate.path().to_owned())
             .custom_inbox_prefix(subjects::inbox(&self.user))
             .connection_timeout(CONNECT)
             .ping_interval(PING)
@@ -150,7 +137,8 @@ mod tests {
         fs::write(&file, &good).unwrap();
         let read = Credentials::read(&file).unwrap();
         assert_eq!((read.user(), read.seed.as_str()), ("ann", seed.as_str()));
-        assert!(read.certificate().starts_with(CERTIFICATE_BEGINS) && !read.certificate().contains(&seed));
+        let certificate = fs::read_to_string(read.certificate.path()).unwrap();
+        assert!(certificate.starts_with(CERTIFICATE_BEGINS) && !certificate.contains(&seed));
         for (part, named) in [(USER, "the name"), (SEED_BEGINS, "the seed"), (CERTIFICATE_BEGINS, "certificate")] {
             fs::write(&file, good.replace(part, "")).unwrap();
             let error = Credentials::read(&file).map(drop).unwrap_err().to_string();

@@ -9,7 +9,7 @@
 //! only (`subjects.rs`).
 
 use super::credentials::{Credentials, is_refusal};
-use super::roll::{FleetStatus, ProvenFigures, Roll, Visit};
+use super::roll::{FleetStatus, ProvenFigures, Roll};
 use super::searcher::{MOST_ORDERS, RemoteSearcher};
 use super::session::{End, Session};
 use super::subjects;
@@ -49,24 +49,23 @@ pub struct Fleet {
 
 struct State {
     roll: Roll,
-    connected: bool,
-    /// Whether the log has said that the server is away.
-    is_told: bool,
-    /// Whether the log has said that the server refuses the bot.
-    is_refusal_told: bool,
-    since: Instant,
+    connection: Connection,
+}
+
+/// The connection to the server, as the log has told it.
+#[derive(PartialEq)]
+enum Connection {
+    /// None so far, since then.
+    New(Instant),
+    Connected,
+    Away,
+    Refused,
 }
 
 impl Fleet {
     /// A fleet whose server has this address. Nothing is connected yet.
     pub fn new(server: &str) -> Fleet {
-        let state = State {
-            roll: Roll::default(),
-            connected: false,
-            is_told: false,
-            is_refusal_told: false,
-            since: Instant::now(),
-        };
+        let state = State { roll: Roll::default(), connection: Connection::New(Instant::now()) };
         Fleet { server: server.into(), state: Arc::new(Mutex::new(state)) }
     }
 
@@ -74,9 +73,8 @@ impl Fleet {
     /// has any.
     pub fn status(&self, proven: impl Fn(RemoteId) -> Option<ProvenFigures>) -> FleetStatus {
         let state = self.lock();
-        let (server, connected) = (self.server.to_string(), state.connected);
-        let workers = FleetStatus::of(state.roll.devices(Instant::now(), proven), state.roll.refused());
-        FleetStatus { server, connected, ..workers }
+        let (server, connected) = (self.server.to_string(), state.connection == Connection::Connected);
+        FleetStatus { server, connected, workers: state.roll.workers(Instant::now(), proven) }
     }
 
     /// Ends all sessions at once. From now on nobody waits for the answers to their orders.
@@ -112,15 +110,17 @@ impl Fleet {
 
     async fn serve(&self, client: Client, attach: impl Fn(Box<dyn Searcher>) + Clone + Send + Sync + 'static) {
         let listen = async {
-            let mut hellos = Hellos::new(client.clone());
+            let mut consumer = None;
             loop {
-                let fetched = hellos.fetch().await.unwrap_or_else(|error| {
-                    tracing::debug!(%error, "the fleet cannot be heard");
-                    Vec::new()
-                });
-                for (id, hello) in fetched {
-                    if let Some(session) = self.hear(id, &hello) {
-                        tokio::spawn(welcome(client.clone(), session, attach.clone()));
+                match tokio::time::timeout(FETCH_TIMEOUT, fetch_hellos(&client, &mut consumer)).await {
+                    Ok(Ok(hellos)) => hellos
+                        .into_iter()
+                        .filter_map(|(id, hello)| self.hear(id, &hello))
+                        .for_each(|session| drop(tokio::spawn(welcome(client.clone(), session, attach.clone())))),
+                    // The server is away, or has forgotten the bot.
+                    failed => {
+                        tracing::debug!(?failed, "the fleet cannot be heard");
+                        consumer = None;
                     }
                 }
                 tokio::time::sleep(LOOK).await;
@@ -137,22 +137,11 @@ impl Fleet {
 
     /// Reads a hello. Returns the session that begins with it, if one does.
     fn hear(&self, id: RemoteId, bytes: &[u8]) -> Option<Arc<Session>> {
-        let mut state = self.lock();
+        let (mut state, now) = (self.lock(), Instant::now());
         match Hello::read(bytes) {
-            Ok(hello) => match state.roll.hear(id, hello, Instant::now()) {
-                Visit::Begins(session) => Some(session),
-                Visit::GoesOn => None,
-                Visit::TooOften { is_news } => {
-                    if is_news {
-                        tracing::warn!(worker = %id.worker, "a worker is started too often, or two machines share its credentials");
-                    }
-                    None
-                }
-            },
+            Ok(hello) => state.roll.hear(id, hello, now),
             Err(error) => {
-                if state.roll.refuse_message(id.worker, error.to_string(), Instant::now()) {
-                    tracing::warn!(worker = %id.worker, %error, "a worker gets no orders");
-                }
+                state.roll.refuse_message(id.worker, error.to_string(), now);
                 None
             }
         }
@@ -160,35 +149,31 @@ impl Fleet {
 
     fn look(&self) {
         let mut state = self.lock();
-        for (worker, reason) in state.roll.look(Instant::now()) {
-            tracing::warn!(%worker, reason, "a worker is dropped and gets no more orders until the bot is restarted");
-        }
-        if !state.connected && !state.is_told && state.since.elapsed() > FIRST_PATIENCE {
-            state.is_told = true;
+        state.roll.look();
+        if matches!(state.connection, Connection::New(since) if since.elapsed() > FIRST_PATIENCE) {
+            state.connection = Connection::Away;
             tracing::warn!(server = %self.server, "the fleet's server cannot be reached; workers get no orders until it can");
         }
     }
 
     /// Follows the connection. The log has one line when it is lost and one when it is back.
     fn note(&self, event: &Event) {
+        let mut state = self.lock();
         match event {
             Event::Connected => {
-                let mut state = self.lock();
-                (state.connected, state.is_told, state.is_refusal_told) = (true, false, false);
+                state.connection = Connection::Connected;
                 tracing::info!(server = %self.server, "the fleet's server is connected");
             }
             Event::Disconnected | Event::Closed => {
-                let mut state = self.lock();
-                let was_connected = std::mem::replace(&mut state.connected, false);
-                if was_connected {
-                    state.is_told = true;
+                if state.connection == Connection::Connected {
+                    state.connection = Connection::Away;
                     tracing::warn!(server = %self.server, "the fleet's server is away; workers get no orders until it is back");
                 }
                 drop(state);
                 self.end_all("the server is away");
             }
             event if is_refusal(event) => {
-                if !std::mem::replace(&mut self.lock().is_refusal_told, true) {
+                if std::mem::replace(&mut state.connection, Connection::Refused) != Connection::Refused {
                     tracing::warn!(server = %self.server, "the fleet's server refuses the bot's credentials; workers get no orders until it takes them");
                 }
             }
@@ -285,57 +270,35 @@ const BOT_FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 /// Time limit for a fetch.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The hellos of workers. The server keeps the newest one of each device, and the bot fetches them
-/// when it has time. So a worker that floods hellos hides no other worker, and costs the bot
-/// little.
-struct Hellos {
-    client: Client,
-    consumer: Option<consumer::PullConsumer>,
-}
-
-impl Hellos {
-    /// The hellos at the server of this connection.
-    fn new(client: Client) -> Hellos {
-        Hellos { client, consumer: None }
-    }
-
-    /// The newest hello of each device since the last fetch, not decoded yet, without those that
-    /// arrive during this one. The device is that of the hello's subject.
-    ///
-    /// Errors: the server is away, or has forgotten the bot. The next call starts over.
-    async fn fetch(&mut self) -> Result<Vec<(RemoteId, Vec<u8>)>, async_nats::Error> {
-        let fetched = match tokio::time::timeout(FETCH_TIMEOUT, self.fetch_all()).await {
-            Ok(fetched) => fetched,
-            Err(elapsed) => Err(elapsed.into()),
-        };
-        if fetched.is_err() {
-            self.consumer = None;
-        }
-        fetched
-    }
-
-    async fn fetch_all(&mut self) -> Result<Vec<(RemoteId, Vec<u8>)>, async_nats::Error> {
-        let consumer = match &mut self.consumer {
-            Some(consumer) => consumer,
-            none => none.insert(subscribe_to_hellos(&self.client).await?),
-        };
-        let mut heard = Vec::new();
-        for _ in 0..MOST_FETCHES {
-            let mut messages = consumer.fetch().max_messages(HELLOS_AT_ONCE).messages().await?;
-            let mut count = 0;
-            while let Some(message) = messages.next().await {
-                let message = message?;
-                count += 1;
-                if let Some(id) = subjects::of_hello(&message.subject) {
-                    heard.push((id, message.payload.to_vec()));
-                }
-            }
-            if count < HELLOS_AT_ONCE {
-                break;
+/// The newest hello of each device since the last call, not decoded yet, without those that arrive
+/// during this one. The device is that of the hello's subject.
+///
+/// The server keeps the newest hello of each device, and the bot fetches them when it has time. So a
+/// worker that floods hellos hides no other worker, and costs the bot little.
+async fn fetch_hellos(
+    client: &Client,
+    consumer: &mut Option<consumer::PullConsumer>,
+) -> Result<Vec<(RemoteId, Vec<u8>)>, async_nats::Error> {
+    let consumer = match consumer {
+        Some(consumer) => consumer,
+        none => none.insert(subscribe_to_hellos(client).await?),
+    };
+    let mut heard = Vec::new();
+    for _ in 0..MOST_FETCHES {
+        let mut messages = consumer.fetch().max_messages(HELLOS_AT_ONCE).messages().await?;
+        let mut count = 0;
+        while let Some(message) = messages.next().await {
+            let message = message?;
+            count += 1;
+            if let Some(id) = subjects::of_hello(&message.subject) {
+                heard.push((id, message.payload.to_vec()));
             }
         }
-        Ok(heard)
+        if count < HELLOS_AT_ONCE {
+            break;
+        }
     }
+    Ok(heard)
 }
 
 /// Makes the server keep hellos and pass on those that arrive from now on.

@@ -27,7 +27,7 @@ mod worker;
 pub use credentials::Credentials;
 pub use fleet::Fleet;
 pub use roll::{FleetStatus, ProvenFigures, WorkerDeviceStatus, WorkerStatus};
-pub use server::{BOT_CREDENTIALS, FOLDER, Reloaded, Setup};
+pub use server::{BOT_CREDENTIALS, FOLDER, Setup};
 pub use subjects::BOT;
 pub use wire::LARGEST_ANSWER;
 pub use worker::run_worker;

@@ -1,7 +1,7 @@
-//! The roll: a list of the workers' devices, with their sessions, the pauses before new ones, and
-//! the dropped workers; and what the operator sees of it. No I/O.
+//! The roll: a list of the workers' devices, with their sessions, and the dropped workers; and what the
+//! operator sees of it. No I/O but the log.
 
-use super::session::{End, Pace, Session, new_pace};
+use super::session::{End, Session, new_pace};
 use super::wire::Hello;
 use npubbot_miner::pattern::Rate;
 use npubbot_miner::search::{RemoteId, WorkerName};
@@ -19,24 +19,9 @@ const USELESS_AT_MOST: u32 = 5;
 /// The most sessions of one device that may begin within [`OFTEN`]. Each costs the bot a thread and
 /// some requests to the server.
 const BEGINNINGS: usize = 8;
-/// Period in which a device may begin [`BEGINNINGS`] sessions, and in which the log names a worker
-/// at most once.
+/// Period in which a device may begin [`BEGINNINGS`] sessions, and in which the log has one line at
+/// most about workers that are turned away.
 const OFTEN: Duration = Duration::from_secs(120);
-/// Pause after the first useless session. It doubles with each further one.
-const FIRST_PAUSE: Duration = Duration::from_secs(2);
-
-/// The consequence of a hello.
-pub enum Visit {
-    /// A session begins.
-    Begins(Arc<Session>),
-    /// No session begins: the device has one, or gets no orders now.
-    GoesOn,
-    /// No session begins: the device has begun too many.
-    TooOften {
-        /// Whether to tell the operator: the log has not named the worker within [`OFTEN`].
-        is_news: bool,
-    },
-}
 
 /// A device that has come at least once.
 struct Place {
@@ -48,8 +33,6 @@ struct Place {
     useless: u32,
     /// Useless sessions and lies so far.
     errors: u64,
-    /// Time before which the device gets no session.
-    not_before: Instant,
     /// The last [`BEGINNINGS`] times at which a session began.
     began: VecDeque<Instant>,
     /// When the device was last turned away because it had begun too many sessions.
@@ -65,80 +48,75 @@ pub struct Roll {
     /// Workers whose last hello could not be read, with the reasons.
     unread: BTreeMap<WorkerName, String>,
     /// When the log last named a worker in `unread`, or one that comes too often.
-    told: BTreeMap<WorkerName, Instant>,
-    /// The limits on start points, by worker.
-    paces: BTreeMap<WorkerName, Arc<Pace>>,
+    told: Option<Instant>,
 }
 
 impl Roll {
-    /// Takes a hello.
-    pub fn hear(&mut self, id: RemoteId, hello: Hello, now: Instant) -> Visit {
+    /// Takes a hello. Returns the session that begins with it: none if the device has one, or gets no
+    /// orders now.
+    pub fn hear(&mut self, id: RemoteId, hello: Hello, now: Instant) -> Option<Arc<Session>> {
         self.unread.remove(&id.worker);
         if self.dropped.contains_key(&id.worker) {
-            return Visit::GoesOn;
+            return None;
         }
-        if let Some(place) = self.places.get_mut(&id) {
-            if place.session.ended().is_none() && place.session.hello.session == hello.session {
-                place.session.seen();
-                return Visit::GoesOn;
-            }
-            place.note_end(now);
-            if place.comes_too_often(now) {
-                place.too_often = Some(now);
-                return Visit::TooOften { is_news: self.may_tell(id.worker, now) };
-            }
-            place.session.end(End::Gone("it was started again".to_owned()));
-            place.note_end(now);
-            if now < place.not_before || place.is_to_be_dropped() {
-                return Visit::GoesOn;
-            }
-        } else if self.places.len() >= MOST_PLACES {
-            return Visit::GoesOn;
+        // A worker's devices share a pace, which outlives their sessions.
+        let of_worker = self.places.range(RemoteId { device: 0, ..id }..).next();
+        let of_worker = of_worker.filter(|(beside, _)| beside.worker == id.worker);
+        let pace = of_worker.map_or_else(new_pace, |(_, place)| Arc::clone(&place.session.pace));
+        let Some(place) = self.places.get_mut(&id) else {
+            let session = Arc::new(Session::new(id, hello, pace, Arc::default()));
+            let room = self.places.len() < MOST_PLACES;
+            return room.then(|| Arc::clone(&self.places.entry(id).or_insert(Place::new(session, now)).session));
+        };
+        if place.session.ended().is_none() && place.session.hello.session == hello.session {
+            place.session.seen();
+            return None;
         }
-        let pace = Arc::clone(self.paces.entry(id.worker).or_insert_with(new_pace));
-        let proof = self.places.get(&id).map_or_else(Default::default, |place| Arc::clone(&place.session.proof));
-        let session = Arc::new(Session::new(id, hello, pace, proof));
-        match self.places.get_mut(&id) {
-            Some(place) => place.begin(&session, now),
-            None => drop(self.places.insert(id, Place::new(&session, now))),
+        if place.began.len() >= BEGINNINGS && place.began.front().is_some_and(|first| now < *first + OFTEN) {
+            place.too_often = Some(now);
+            if self.may_tell(now) {
+                tracing::warn!(worker = %id.worker, "a worker is started too often, or two machines share its credentials");
+            }
+            return None;
         }
-        Visit::Begins(session)
+        place.session.end(End::Gone("it was started again".to_owned()));
+        place.note_end();
+        if place.is_to_be_dropped() {
+            return None;
+        }
+        let session = Arc::new(Session::new(id, hello, pace, Arc::clone(&place.session.proof)));
+        place.begin(Arc::clone(&session), now);
+        Some(session)
     }
 
-    /// Whether the log may name a worker: at most once in [`OFTEN`].
-    fn may_tell(&mut self, worker: WorkerName, now: Instant) -> bool {
-        let may_tell = match self.told.get(&worker) {
-            Some(told) => now >= *told + OFTEN,
-            None => self.told.len() < MOST_REFUSED,
-        };
-        if may_tell {
-            self.told.insert(worker, now);
-        }
+    /// Whether the log may name a worker that is turned away.
+    fn may_tell(&mut self, now: Instant) -> bool {
+        let may_tell = self.told.is_none_or(|told| now >= told + OFTEN);
+        self.told = if may_tell { Some(now) } else { self.told };
         may_tell
     }
 
-    /// Notes that a worker's hello cannot be read. Returns whether to log it: at most once in
-    /// [`OFTEN`].
-    pub fn refuse_message(&mut self, worker: WorkerName, reason: String, now: Instant) -> bool {
+    /// Notes that a worker's hello cannot be read.
+    pub fn refuse_message(&mut self, worker: WorkerName, reason: String, now: Instant) {
         let is_news = self.unread.get(&worker) != Some(&reason);
         let has_room = self.unread.contains_key(&worker) || self.unread.len() < MOST_REFUSED;
         if is_news && has_room {
+            if self.may_tell(now) {
+                tracing::warn!(%worker, reason, "a worker gets no orders");
+            }
             self.unread.insert(worker, reason);
         }
-        is_news && has_room && self.may_tell(worker, now)
     }
 
-    /// Ends silent sessions, and counts ended ones. Returns the workers that this drops, with the
-    /// reasons.
-    pub fn look(&mut self, now: Instant) -> Vec<(WorkerName, String)> {
-        let mut dropped = Vec::new();
+    /// Ends silent sessions, and counts ended ones. Drops workers that lie or do nothing.
+    pub fn look(&mut self) {
         for (id, place) in &mut self.places {
             place.session.end_if_silent();
-            place.note_end(now);
+            place.note_end();
             if place.is_to_be_dropped() && !self.dropped.contains_key(&id.worker) {
                 let reason = place.session.ended().map_or_else(String::new, |end| end.reason().to_owned());
-                self.dropped.insert(id.worker, reason.clone());
-                dropped.push((id.worker, reason));
+                tracing::warn!(worker = %id.worker, reason, "a worker is dropped and gets no more orders until the bot is restarted");
+                self.dropped.insert(id.worker, reason);
             }
         }
         for (id, place) in &self.places {
@@ -146,7 +124,6 @@ impl Roll {
                 place.session.end(End::Gone("another device of the same worker was dropped".to_owned()));
             }
         }
-        dropped
     }
 
     /// The sessions that have not ended.
@@ -154,51 +131,27 @@ impl Roll {
         self.places.values().map(|place| &place.session).filter(|session| session.ended().is_none())
     }
 
-    /// The devices, by name. `proven`: the scheduler's figures of a device; `None` before it has
-    /// any.
-    pub fn devices(&self, now: Instant, proven: impl Fn(RemoteId) -> Option<ProvenFigures>) -> Vec<WorkerDeviceStatus> {
-        let status = |(id, place): (&RemoteId, &Place)| {
-            let Hello { name, kernel, program, .. } = place.session.hello.clone();
-            let (ended, found) = (place.session.ended(), proven(*id));
-            let state = match (&ended, &found) {
-                (Some(end), _) => format!("away: {}", end.reason()),
-                (None, Some(found)) => found.state.clone(),
-                (None, None) => "comes".to_owned(),
-            };
-            let found = found.unwrap_or_default();
-            WorkerDeviceStatus {
-                id: *id,
-                name,
-                kernel,
-                version: program,
-                connected: ended.is_none(),
-                proven_rate: found.rate,
-                hits: found.hits,
-                hits_wrong: place.session.proof.lock().unwrap_or_else(PoisonError::into_inner).hits_wrong(),
-                errors: place.errors,
-                state,
-                comes_too_often: place.too_often.is_some_and(|last| now < last + OFTEN),
-            }
-        };
-        self.places.iter().map(status).collect()
-    }
-
-    /// Workers that get no orders, and why.
-    pub fn refused(&self) -> Vec<(WorkerName, String)> {
-        let all = self.unread.iter().chain(&self.dropped);
-        all.map(|(worker, reason)| (*worker, reason.clone())).collect::<BTreeMap<_, _>>().into_iter().collect()
+    /// The workers, by name. `proven`: the scheduler's figures of a device; `None` before it has any.
+    pub fn workers(&self, now: Instant, proven: impl Fn(RemoteId) -> Option<ProvenFigures>) -> Vec<WorkerStatus> {
+        let mut workers: BTreeMap<WorkerName, (Vec<WorkerDeviceStatus>, Option<String>)> = BTreeMap::new();
+        for (id, place) in &self.places {
+            workers.entry(id.worker).or_default().0.push(place.status(*id, now, proven(*id)));
+        }
+        for (worker, reason) in self.unread.iter().chain(&self.dropped) {
+            workers.entry(*worker).or_default().1 = Some(reason.clone());
+        }
+        workers.into_iter().map(|(name, (devices, refused))| WorkerStatus::of(name, devices, refused)).collect()
     }
 }
 
 impl Place {
-    fn new(session: &Arc<Session>, now: Instant) -> Place {
-        let (session, began) = (Arc::clone(session), VecDeque::from([now]));
-        Place { session, is_noted: false, useless: 0, errors: 0, not_before: now, began, too_often: None }
+    fn new(session: Arc<Session>, now: Instant) -> Place {
+        Place { session, is_noted: false, useless: 0, errors: 0, began: VecDeque::from([now]), too_often: None }
     }
 
     /// Begins another session.
-    fn begin(&mut self, session: &Arc<Session>, now: Instant) {
-        (self.session, self.is_noted) = (Arc::clone(session), false);
+    fn begin(&mut self, session: Arc<Session>, now: Instant) {
+        (self.session, self.is_noted) = (session, false);
         self.began.push_back(now);
         if self.began.len() > BEGINNINGS {
             self.began.pop_front();
@@ -206,28 +159,42 @@ impl Place {
     }
 
     /// Notes how the session ended, once.
-    fn note_end(&mut self, now: Instant) {
+    fn note_end(&mut self) {
         let Some(end) = self.session.ended().filter(|_| !self.is_noted) else { return };
         self.is_noted = true;
         if self.session.has_answered() {
             self.useless = 0;
         }
-        if !matches!(end, End::Gone(_)) {
-            self.errors += 1;
-        }
-        if matches!(end, End::Useless(_)) {
-            self.not_before = now + FIRST_PAUSE * 2u32.pow(self.useless);
-            self.useless += 1;
-        }
-    }
-
-    /// Whether the device has begun so many sessions that it may not begin another now.
-    fn comes_too_often(&self, now: Instant) -> bool {
-        self.began.len() >= BEGINNINGS && self.began.front().is_some_and(|first| now < *first + OFTEN)
+        self.errors += u64::from(!matches!(end, End::Gone(_)));
+        self.useless += u32::from(matches!(end, End::Useless(_)));
     }
 
     fn is_to_be_dropped(&self) -> bool {
         matches!(self.session.ended(), Some(End::Distrusted(_))) || self.useless >= USELESS_AT_MOST
+    }
+
+    fn status(&self, id: RemoteId, now: Instant, proven: Option<ProvenFigures>) -> WorkerDeviceStatus {
+        let Hello { name, kernel, program, .. } = self.session.hello.clone();
+        let ended = self.session.ended();
+        let state = match (&ended, &proven) {
+            (Some(end), _) => format!("away: {}", end.reason()),
+            (None, Some(proven)) => proven.state.clone(),
+            (None, None) => "comes".to_owned(),
+        };
+        let proven = proven.unwrap_or_default();
+        WorkerDeviceStatus {
+            id,
+            name,
+            kernel,
+            version: program,
+            connected: ended.is_none(),
+            proven_rate: proven.rate,
+            hits: proven.hits,
+            hits_wrong: self.session.proof.lock().unwrap_or_else(PoisonError::into_inner).hits_wrong(),
+            errors: self.errors,
+            state,
+            comes_too_often: self.too_often.is_some_and(|last| now < last + OFTEN),
+        }
     }
 }
 
@@ -315,19 +282,6 @@ impl FleetStatus {
     pub fn devices(&self) -> impl Iterator<Item = &WorkerDeviceStatus> {
         self.workers.iter().flat_map(|worker| &worker.devices)
     }
-
-    /// The devices as workers, and the workers that get no orders for a reason.
-    pub(crate) fn of(devices: Vec<WorkerDeviceStatus>, refused: Vec<(WorkerName, String)>) -> FleetStatus {
-        let mut workers: BTreeMap<WorkerName, (Vec<WorkerDeviceStatus>, Option<String>)> = BTreeMap::new();
-        for device in devices {
-            workers.entry(device.id.worker).or_default().0.push(device);
-        }
-        for (worker, reason) in refused {
-            workers.entry(worker).or_default().1 = Some(reason);
-        }
-        let workers = workers.into_iter().map(|(name, (devices, refused))| WorkerStatus::of(name, devices, refused));
-        FleetStatus { workers: workers.collect(), ..FleetStatus::default() }
-    }
 }
 
 impl WorkerStatus {
@@ -373,95 +327,82 @@ mod tests {
         Hello::of_a_test(session, 1)
     }
 
-    fn begins(visit: Visit) -> Arc<Session> {
-        match visit {
-            Visit::Begins(session) => session,
-            Visit::GoesOn | Visit::TooOften { .. } => panic!("no session begins"),
-        }
+    /// The devices of all workers.
+    fn devices(roll: &Roll, now: Instant) -> Vec<WorkerDeviceStatus> {
+        roll.workers(now, |_| None).into_iter().flat_map(|worker| worker.devices).collect()
     }
 
-    fn goes_on(visit: &Visit) -> bool {
-        !matches!(visit, Visit::Begins(_))
+    /// The workers that get no orders, and why.
+    fn refused(roll: &Roll) -> Vec<(String, String)> {
+        let workers = roll.workers(Instant::now(), |_| None).into_iter();
+        workers.filter_map(|worker| Some((worker.name, worker.refused?))).collect()
     }
 
     #[test]
     fn a_device_has_one_session_and_a_restarted_worker_a_new_one() {
         let (mut roll, now) = (Roll::default(), Instant::now());
-        let first = begins(roll.hear(id("ann"), hello(1), now));
-        assert!(goes_on(&roll.hear(id("ann"), hello(1), now)));
-        begins(roll.hear(id("bob"), hello(1), now));
-        let second = begins(roll.hear(id("ann"), hello(2), now));
+        let first = roll.hear(id("ann"), hello(1), now).unwrap();
+        assert!(roll.hear(id("ann"), hello(1), now).is_none());
+        roll.hear(id("bob"), hello(1), now).unwrap();
+        let second = roll.hear(id("ann"), hello(2), now).unwrap();
         assert!(first.ended().is_some() && second.ended().is_none());
         second.end(End::Gone("the server is away".to_owned()));
-        begins(roll.hear(id("ann"), hello(2), now));
+        roll.hear(id("ann"), hello(2), now).unwrap();
         assert_eq!(roll.sessions().count(), 2);
     }
 
     #[test]
     fn what_a_device_has_proven_outlives_its_sessions() {
         let (mut roll, now) = (Roll::default(), Instant::now());
-        let first = begins(roll.hear(id("ann"), hello(1), now));
+        let first = roll.hear(id("ann"), hello(1), now).unwrap();
         first.proof.lock().unwrap().note_wrong_hit().unwrap();
-        let second = begins(roll.hear(id("ann"), hello(2), now));
+        let second = roll.hear(id("ann"), hello(2), now).unwrap();
         assert!(Arc::ptr_eq(&first.proof, &second.proof));
-        assert_eq!(roll.devices(now, |_| None)[0].hits_wrong, 1);
-        assert!(!Arc::ptr_eq(&first.proof, &begins(roll.hear(id("bob"), hello(1), now)).proof));
+        assert_eq!(devices(&roll, now)[0].hits_wrong, 1);
+        assert!(!Arc::ptr_eq(&first.proof, &roll.hear(id("bob"), hello(1), now).unwrap().proof));
     }
 
     #[test]
     fn a_distrusted_worker_never_comes_back_under_its_name() {
         let (mut roll, now) = (Roll::default(), Instant::now());
         let (lied, other) = (id("liar"), RemoteId { device: 1, ..id("liar") });
-        let session = begins(roll.hear(lied, hello(1), now));
-        let beside = begins(roll.hear(other, hello(1), now));
+        let session = roll.hear(lied, hello(1), now).unwrap();
+        let beside = roll.hear(other, hello(1), now).unwrap();
         session.end(End::Distrusted("3 of its hits were wrong".to_owned()));
-        assert!(goes_on(&roll.hear(lied, hello(2), now)), "not even before it is noted");
-        assert_eq!(roll.look(now), [(lied.worker, "3 of its hits were wrong".to_owned())]);
-        assert!(roll.look(now).is_empty(), "it is told once");
+        assert!(roll.hear(lied, hello(2), now).is_none(), "not even before it is noted");
+        roll.look();
         assert!(beside.ended().is_some());
         for device in 0..3 {
-            assert!(goes_on(&roll.hear(RemoteId { device, ..lied }, hello(3), now + Duration::from_secs(86_400))));
+            assert!(roll.hear(RemoteId { device, ..lied }, hello(3), now + Duration::from_secs(86_400)).is_none());
         }
-        assert_eq!(roll.refused().len(), 1);
-        begins(roll.hear(id("ann"), hello(1), now));
+        assert_eq!(refused(&roll), [("liar".to_owned(), "3 of its hits were wrong".to_owned())]);
+        roll.hear(id("ann"), hello(1), now).unwrap();
     }
 
     #[test]
-    fn a_worker_that_does_nothing_waits_longer_each_time_and_is_dropped() {
-        let (mut roll, mut now) = (Roll::default(), Instant::now());
-        let mut session = begins(roll.hear(id("idle"), hello(1), now));
-        let mut pauses = Vec::new();
-        loop {
+    fn a_worker_that_does_nothing_five_times_in_a_row_is_dropped() {
+        let (mut roll, now) = (Roll::default(), Instant::now());
+        for session in 1..=USELESS_AT_MOST {
+            let session = roll.hear(id("idle"), hello(session.into()), now).unwrap();
             session.end(End::Useless("no answer".to_owned()));
-            if !roll.look(now).is_empty() {
-                break;
-            }
-            let mut pause = 0;
-            session = loop {
-                match roll.hear(id("idle"), hello(1), now + Duration::from_secs(pause)) {
-                    Visit::Begins(session) => break session,
-                    Visit::GoesOn | Visit::TooOften { .. } => pause += 1,
-                }
-            };
-            pauses.push(pause);
-            now += Duration::from_secs(pause);
+            roll.look();
         }
-        assert_eq!(pauses, [2, 4, 8, 16]);
-        assert_eq!(roll.devices(now, |_| None)[0].errors, 5);
-        assert!(goes_on(&roll.hear(id("idle"), hello(99), now + Duration::from_secs(86_400))));
+        assert_eq!(devices(&roll, now)[0].errors, 5);
+        assert_eq!(refused(&roll), [("idle".to_owned(), "no answer".to_owned())]);
+        assert!(roll.hear(id("idle"), hello(99), now + Duration::from_secs(86_400)).is_none());
     }
 
     #[test]
     fn sessions_of_a_stolen_credential_begin_seldom() {
         let (mut roll, now) = (Roll::default(), Instant::now());
         let begun = |roll: &mut Roll, from: u64, at| {
-            (from..from + 1000).filter(|&session| !goes_on(&roll.hear(id("ann"), hello(session), at))).count()
+            (from..from + 1000).filter(|&session| roll.hear(id("ann"), hello(session), at).is_some()).count()
         };
         assert_eq!(begun(&mut roll, 0, now), BEGINNINGS);
         assert_eq!(begun(&mut roll, 1000, now + OFTEN - Duration::from_secs(1)), 0);
         assert_eq!(begun(&mut roll, 2000, now + OFTEN), BEGINNINGS);
-        begins(roll.hear(id("bob"), hello(1), now));
-        let often = |at| roll.devices(at, |_| None).iter().map(|device| device.comes_too_often).collect::<Vec<_>>();
+        roll.hear(id("bob"), hello(1), now).unwrap();
+        let often = |at| devices(&roll, at).iter().map(|device| device.comes_too_often).collect::<Vec<_>>();
         assert_eq!((often(now + OFTEN), often(now + OFTEN * 2)), (vec![true, false], vec![false, false]));
     }
 
@@ -470,7 +411,7 @@ mod tests {
         let (mut roll, now) = (Roll::default(), Instant::now());
         let mut pace = |worker, device, session| {
             let id = RemoteId { device, ..id(worker) };
-            Arc::clone(&begins(roll.hear(id, hello(session), now)).pace)
+            Arc::clone(&roll.hear(id, hello(session), now).unwrap().pace)
         };
         let first = pace("ann", 0, 1);
         for device in 1..MOST_DEVICES {
@@ -481,33 +422,11 @@ mod tests {
     }
 
     #[test]
-    fn two_machines_with_the_same_credentials_are_told_of_once_and_one_works() {
+    fn the_log_names_workers_that_are_turned_away_seldom() {
         let (mut roll, now) = (Roll::default(), Instant::now());
-        let (mut news, mut begun) = (0, 0);
-        for second in 0..100 {
-            for session in [1, 2] {
-                match roll.hear(id("ann"), hello(session), now + Duration::from_secs(second)) {
-                    Visit::Begins(_) => begun += 1,
-                    Visit::TooOften { is_news } => news += u32::from(is_news),
-                    Visit::GoesOn => {}
-                }
-            }
-        }
-        assert_eq!((begun, news, roll.sessions().count()), (BEGINNINGS, 1, 1));
-    }
-
-    #[test]
-    fn a_worker_of_changing_versions_is_told_of_seldom() {
-        let (mut roll, now) = (Roll::default(), Instant::now());
-        let told = |roll: &mut Roll, at: Instant| {
-            let is_told = |version: &u16| roll.refuse_message(id("ann").worker, format!("version {version}"), at);
-            (0..1000).filter(is_told).count()
-        };
-        assert_eq!(told(&mut roll, now), 1);
-        begins(roll.hear(id("ann"), hello(1), now));
-        assert_eq!(told(&mut roll, now + OFTEN - Duration::from_secs(1)), 0);
+        let told = |roll: &mut Roll, at: Instant| (0..1000).filter(|_| roll.may_tell(at)).count();
+        assert_eq!((told(&mut roll, now), told(&mut roll, now + OFTEN - Duration::from_secs(1))), (1, 0));
         assert_eq!(told(&mut roll, now + OFTEN), 1);
-        assert!(roll.refuse_message(id("bob").worker, "why".to_owned(), now));
     }
 
     #[test]
@@ -515,15 +434,15 @@ mod tests {
         let (mut roll, now) = (Roll::default(), Instant::now());
         for number in 0..MOST_PLACES + 10 {
             let name = format!("w{number}");
-            assert_eq!(goes_on(&roll.hear(id(&name), hello(1), now)), number >= MOST_PLACES);
-            assert_eq!(roll.refuse_message(name.parse().unwrap(), "why".to_owned(), now), number < MOST_REFUSED);
-            assert!(!roll.refuse_message(name.parse().unwrap(), "why".to_owned(), now), "it is told once");
+            assert_eq!(roll.hear(id(&name), hello(1), now).is_none(), number >= MOST_PLACES);
+            roll.refuse_message(name.parse().unwrap(), "why".to_owned(), now);
         }
+        assert_eq!(refused(&roll).len(), MOST_REFUSED);
     }
 
-    fn device(worker: &str, device: u8, state: &str, rate: f64, hits: u64) -> WorkerDeviceStatus {
+    fn device(device: u8, state: &str, rate: f64, hits: u64) -> WorkerDeviceStatus {
         WorkerDeviceStatus {
-            id: RemoteId { worker: worker.parse().unwrap(), device },
+            id: RemoteId { device, ..id("ann") },
             name: "NVIDIA H200".to_owned(),
             kernel: "sm_90".to_owned(),
             version: "0.1.0".to_owned(),
@@ -540,26 +459,20 @@ mod tests {
     #[test]
     fn a_worker_is_the_sum_of_its_devices_that_are_there() {
         let away = "away: no sign of life for 7 s";
-        let devices = vec![
-            device("ann", 0, "working", 1e9, 5),
-            device("ann", 1, away, 2e9, 7),
-            device("bob", 0, "paused", 4e9, 1),
-        ];
-        let refused = vec![("liar".parse().unwrap(), "3 of its hits were wrong".to_owned())];
-        let status = FleetStatus::of(devices, refused);
-        let told = |at: usize| {
-            let WorkerStatus { name, connected, proven_rate, hits, state, .. } = &status.workers[at];
-            (name.as_str(), *connected, proven_rate.0, *hits, state.as_str())
+        let of = |devices, refused| WorkerStatus::of("ann".parse().unwrap(), devices, refused);
+        let told = |status: &WorkerStatus| {
+            let WorkerStatus { connected, proven_rate, hits, hits_wrong, errors, state, .. } = status.clone();
+            (connected, proven_rate.0, hits, hits_wrong, errors, state)
         };
-        assert_eq!(told(0), ("ann", true, 1e9, 12, "working"));
-        assert_eq!(told(1), ("bob", true, 4e9, 1, "paused"));
-        assert_eq!(told(2), ("liar", false, 0.0, 0, "gets no orders: 3 of its hits were wrong"));
-        assert_eq!((status.workers[0].hits_wrong, status.workers[0].errors), (2, 4));
-        assert_eq!(status.workers[2].faults(), ["liar gets no orders: 3 of its hits were wrong"]);
-        let mut alone = device("ann", 1, away, 2e9, 7);
-        assert_eq!(FleetStatus::of(vec![alone.clone()], Vec::new()).workers[0].state, away);
+        let ann = vec![device(0, "working", 1e9, 5), device(1, away, 2e9, 7)];
+        assert_eq!(told(&of(ann.clone(), None)), (true, 1e9, 12, 2, 4, "working".to_owned()));
+        let liar = of(ann, Some("3 of its hits were wrong".to_owned()));
+        assert_eq!(told(&liar), (false, 1e9, 12, 2, 4, "gets no orders: 3 of its hits were wrong".to_owned()));
+        assert_eq!(liar.faults(), ["ann gets no orders: 3 of its hits were wrong"]);
+        let mut alone = device(1, away, 2e9, 7);
+        assert_eq!(of(vec![alone.clone()], None).state, away);
         (alone.connected, alone.comes_too_often) = (true, true);
-        let status = FleetStatus::of(vec![alone], Vec::new());
-        assert_eq!((status.workers[0].state.as_str(), status.workers[0].faults().len()), (TOO_OFTEN, 1));
+        let status = of(vec![alone], None);
+        assert_eq!((status.state.as_str(), status.faults().len()), (TOO_OFTEN, 1));
     }
 }

@@ -16,11 +16,10 @@ use nkeys::{KeyPair, KeyPairType};
 use npubbot_miner::search::WorkerName;
 use npubbot_miner::search::orders::LARGEST_ORDER;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// The folder of the fleet, in the data folder.
 pub const FOLDER: &str = "fleet";
@@ -31,10 +30,6 @@ const SERVER_CONFIG: &str = "nats-server.conf";
 const CERTIFICATE: &str = "server.pem";
 const CERTIFICATE_KEY: &str = "server-key.pem";
 const PROCESS: &str = "nats-server.pid";
-/// The name of the server's program. A process that runs another program is not the server.
-const PROGRAM: &str = "nats-server";
-/// Time for the server to finish the first of two reloads.
-const BETWEEN_RELOADS: Duration = Duration::from_millis(300);
 
 /// The content of `fleet.toml`.
 #[derive(Serialize, Deserialize)]
@@ -53,15 +48,6 @@ struct State {
 pub struct Setup {
     folder: PathBuf,
     state: State,
-}
-
-/// Whether the server was told of a change.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reloaded {
-    /// The server was told to read its configuration again.
-    Told,
-    /// No server of this fleet runs on this machine.
-    NotHere,
 }
 
 impl Setup {
@@ -143,21 +129,6 @@ impl Setup {
         Ok(())
     }
 
-    /// Tells the server of this fleet to read its configuration again, if it runs on this machine.
-    /// `tell` tells a process, if it runs the program of this name. Each call reloads twice: only the second reload lets a new account use services of another
-    /// one (seen with nats-server 2.15.1).
-    pub fn reload(&self, tell: impl Fn(u32, &str) -> Option<()>) -> Reloaded {
-        let first = self.tell_server(&tell);
-        std::thread::sleep(BETWEEN_RELOADS);
-        self.tell_server(&tell).and(first).map_or(Reloaded::NotHere, |()| Reloaded::Told)
-    }
-
-    fn tell_server(&self, tell: impl Fn(u32, &str) -> Option<()>) -> Option<()> {
-        let text = std::fs::read_to_string(self.folder.join(PROCESS)).ok()?;
-        // By now the number may belong to another process, so the program's name is checked.
-        tell(text.trim().parse().ok()?, PROGRAM)
-    }
-
     /// The address of the server, for workers.
     pub fn server(&self) -> String {
         format!("tls://{}:{}", self.state.host, self.state.port)
@@ -229,79 +200,60 @@ const CONNECTIONS: usize = 10_000;
 /// one while it reconnects. Each device's request for orders has a subscription.
 const OF_A_WORKER: (usize, usize) = (8, 256);
 
-/// The text of the configuration of a server that runs in the folder of its files.
-fn server_config<'a>(port: u16, bot: &'a str, workers: impl Iterator<Item = (WorkerName, &'a str)>) -> String {
-    let (mut exports, mut accounts) = (String::new(), String::new());
+/// The text of the configuration of a server that runs in the folder of its files. The server reads
+/// JSON.
+fn server_config<'a>(port: u16, bot: &str, workers: impl Iterator<Item = (WorkerName, &'a str)>) -> String {
+    let (mut exports, mut accounts) = (Vec::new(), serde_json::Map::new());
     for (name, key) in workers {
-        exports += &exports_to(name);
-        accounts += &account_of(name, key);
+        for (subject, _, is_streamed) in services_for(name) {
+            let answers = if is_streamed { "stream" } else { "singleton" };
+            exports.push(json!({ "service": subject, "response_type": answers, "accounts": [account(name)] }));
+        }
+        accounts.insert(account(name), account_of(name, key));
     }
+    let bot = json!({ "jetstream": "enabled", "users": users(bot, rights_of_bot()), "exports": exports });
+    accounts.insert(BOT.to_owned(), bot);
+    let config = json!({
+        "server_name": "npubbot-fleet",
+        "listen": format!("0.0.0.0:{port}"),
+        "pid_file": PROCESS,
+        "max_payload": LARGEST_ORDER + 1024,
+        "max_connections": CONNECTIONS,
+        // Without this, connections would be readable. No client may connect without TLS.
+        "tls": { "cert_file": CERTIFICATE, "key_file": CERTIFICATE_KEY, "timeout": 5 },
+        // Orders are kept in memory only, for seconds.
+        "jetstream": { "store_dir": "jetstream", "max_memory_store": MEMORY },
+        "accounts": accounts,
+    });
     format!(
-        "# Made by `npubbot fleet`, which writes it anew at each change. Its paths begin at this folder.\n\
-         server_name: npubbot-fleet\n\
-         listen: \"0.0.0.0:{port}\"\n\
-         pid_file: {}\n\
-         max_payload: {}\n\
-         max_connections: {CONNECTIONS}\n\
-         # Without this block, connections would be readable. No client may connect without TLS.\n\
-         tls {{\n  cert_file: {}\n  key_file: {}\n  timeout: 5\n}}\n\
-         # Orders are kept in memory only, for seconds.\n\
-         jetstream {{\n  store_dir: {}\n  max_memory_store: {MEMORY}\n}}\n\
-         accounts {{\n  {BOT} {{\n    jetstream: enabled\n{}    exports: [\n{exports}    ]\n  }}\n{accounts}}}\n",
-        quoted(PROCESS),
-        LARGEST_ORDER + 1024,
-        quoted(CERTIFICATE),
-        quoted(CERTIFICATE_KEY),
-        quoted("jetstream"),
-        user(bot, &rights_of_bot()),
+        "# Made by `npubbot fleet`, which writes it anew at each change. Its paths begin at this folder.\n{config:#}\n"
     )
-}
-
-/// The exports of the bot's account to a worker: the services that it may use.
-fn exports_to(worker: WorkerName) -> String {
-    let mut text = String::new();
-    for (subject, _, is_streamed) in services_for(worker) {
-        let answers = if is_streamed { "stream" } else { "singleton" };
-        let (subject, account) = (quoted(&subject), account(worker));
-        let _ = writeln!(text, "      {{ service: {subject}, response_type: {answers}, accounts: [{account}] }}");
-    }
-    text
 }
 
 /// The account of a worker. It sees no subjects of other workers.
-fn account_of(worker: WorkerName, key: &str) -> String {
+fn account_of(worker: WorkerName, key: &str) -> Value {
     let (connections, subscriptions) = OF_A_WORKER;
-    let mut text = format!("  {} {{\n", account(worker));
-    let _ = writeln!(
-        text,
-        "    limits {{ max_connections: {connections}, max_subscriptions: {subscriptions}, max_payload: {LARGEST_ANSWER} }}"
-    );
-    text += &user(key, &rights_of_worker(worker));
-    text += "    imports: [\n";
-    for (subject, local, _) in services_for(worker) {
-        let (subject, local) = (quoted(&subject), quoted(&local));
-        let _ = writeln!(text, "      {{ service: {{ account: {BOT}, subject: {subject} }}, to: {local} }}");
-    }
-    text + "    ]\n  }\n"
+    let imports = services_for(worker)
+        .map(|(subject, local, _)| json!({ "service": { "account": BOT, "subject": subject }, "to": local }));
+    json!({
+        "limits": {
+            "max_connections": connections,
+            "max_subscriptions": subscriptions,
+            "max_payload": LARGEST_ANSWER,
+        },
+        "users": users(key, rights_of_worker(worker)),
+        "imports": imports,
+    })
 }
 
 fn account(worker: WorkerName) -> String {
-    quoted(&format!("worker-{worker}"))
+    format!("worker-{worker}")
 }
 
-fn user(key: &str, (publish, subscribe): &Rights) -> String {
-    let list = |subjects: &[String]| subjects.iter().map(|one| quoted(one)).collect::<Vec<_>>().join(", ");
-    format!(
-        "    users: [{{\n      nkey: {key}\n      permissions: {{\n        \
-         publish: {{ allow: [{}] }}\n        subscribe: {{ allow: [{}] }}\n      }}\n    }}]\n",
-        list(publish),
-        list(subscribe)
-    )
-}
-
-/// A text in quotes, in which backslashes and quotes are escaped.
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+/// The only user of an account.
+fn users(key: &str, (publish, subscribe): Rights) -> Value {
+    let permissions = json!({ "publish": { "allow": publish }, "subscribe": { "allow": subscribe } });
+    json!([{ "nkey": key, "permissions": permissions }])
 }
 
 #[cfg(test)]
@@ -333,34 +285,13 @@ mod tests {
         let config = std::fs::read_to_string(setup.server_config()).unwrap();
         let seeds = ["ann", "bob", "bot"].map(|user| std::fs::read_to_string(setup.credentials(user)).unwrap());
         assert!(seeds.iter().all(|text| !text.lines().any(|line| line.starts_with("SU") && config.contains(line))));
-        assert_eq!(config.matches("nkey: U").count(), 3);
+        assert_eq!(config.matches("\"nkey\": \"U").count(), 3);
         let mut setup = Setup::open(data.path()).unwrap();
         setup.remove(ann).unwrap();
         assert!(setup.remove(ann).unwrap_err().to_string().contains("there is no worker"));
         assert!(!file.exists());
         let config = std::fs::read_to_string(setup.server_config()).unwrap();
-        assert!(config.matches("nkey: U").count() == 2 && !config.contains("npubbot.ann."), "{config}");
-        assert_eq!(setup.reload(|_, _| Some(())), Reloaded::NotHere);
-    }
-
-    #[test]
-    fn the_process_in_the_servers_file_is_told_twice_with_the_name_of_its_program() {
-        let data = tempfile::tempdir().unwrap();
-        let setup = Setup::init(data.path(), "nats.example", 4333).unwrap();
-        std::fs::write(
-            setup.folder.join(PROCESS),
-            "77
-",
-        )
-        .unwrap();
-        let told = std::cell::RefCell::new(Vec::new());
-        let tell = |process, program: &str| {
-            told.borrow_mut().push((process, program.to_owned()));
-            Some(())
-        };
-        assert_eq!(setup.reload(tell), Reloaded::Told);
-        assert_eq!(*told.borrow(), vec![(77, "nats-server".to_owned()); 2]);
-        assert_eq!(setup.reload(|_, _| None), Reloaded::NotHere, "another program by now");
+        assert!(config.matches("\"nkey\": \"U").count() == 2 && !config.contains("npubbot.ann."), "{config}");
     }
 
     #[test]

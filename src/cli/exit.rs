@@ -103,13 +103,11 @@ fn vault(error: &VaultError) -> u8 {
         | VaultError::NoKey
         | VaultError::OtherKey(_)
         | VaultError::Forbidden { .. } => PERSON,
-        VaultError::Output(error) => io(error),
         VaultError::NoRandomness
         | VaultError::StartSpent
         | VaultError::ForeignHit
         | VaultError::ForeignTicket
         | VaultError::NotAsked
-        | VaultError::HalfGone
         | VaultError::Unsealable
         | VaultError::Unsigned { .. }
         | VaultError::Process { .. }

@@ -7,12 +7,11 @@ use super::output::{note, stdout};
 use super::search_flags::SearchFlags;
 use super::serve::{THREADS_END_TIMEOUT, listen_for_stop, runtime};
 use crate::control::{OperatorCommand, ReplyLine};
-use crate::fleet::{FOLDER, FleetStatus, Reloaded, Setup, WorkerStatus, run_worker};
-use crate::os::{files, process};
+use crate::fleet::{Credentials, FOLDER, FleetStatus, Setup, WorkerStatus, run_worker};
+use crate::os::files;
 use crate::pattern::Rate;
 use crate::scheduler::open_devices;
 use crate::search::WorkerName;
-use crate::service::workers::credentials;
 use clap::{Args, Subcommand};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -84,7 +83,7 @@ fn set_up(command: SetupCommand, data: &Path) -> anyhow::Result<()> {
         SetupCommand::Add { name } => {
             let mut setup = Setup::open(data)?;
             let file = setup.add(name)?;
-            reload_server(&setup);
+            note_reload(data);
             note!("Copy this file to the worker's machine, where nobody else reads it, and start there:");
             note!("  npubbot worker --nats {} --creds {name}.creds", setup.server());
             writeln!(stdout(), "{}", file.display())?;
@@ -92,7 +91,7 @@ fn set_up(command: SetupCommand, data: &Path) -> anyhow::Result<()> {
         SetupCommand::Remove { name } => {
             let mut setup = Setup::open(data)?;
             setup.remove(name)?;
-            reload_server(&setup);
+            note_reload(data);
             note!("The credentials of {name} are worth nothing from then on.");
         }
     }
@@ -140,15 +139,12 @@ pub(super) fn fleet_text(fleet: &FleetStatus) -> String {
     text
 }
 
-/// Has the NATS server read its configuration again, or tells the operator how to do that.
-fn reload_server(setup: &Setup) {
-    match setup.reload(process::reload) {
-        Reloaded::Told => note!("The server was told to read its configuration again."),
-        Reloaded::NotHere => note!(
-            "No server of this fleet runs here. Where it runs, copy {} there and run twice: nats-server --signal reload",
-            setup.server_config().display()
-        ),
-    }
+/// Tells the operator how the NATS server reads its new configuration. Only the second time lets a new
+/// account use services of another one (seen with nats-server 2.15.1).
+fn note_reload(data: &Path) {
+    let process = files::quoted(&data.join(FOLDER).join("nats-server.pid"));
+    note!("Have the server read its configuration, by this command twice. If it runs elsewhere, copy");
+    note!("nats-server.conf there first:\n  nats-server --signal reload={process}");
 }
 
 #[derive(Args, Debug)]
@@ -171,7 +167,7 @@ fn address(text: &str) -> Result<String, String> {
 
 impl WorkerCommand {
     pub fn run(self) -> anyhow::Result<()> {
-        let credentials = credentials(&self.creds)?;
+        let credentials = Credentials::read(&self.creds)?;
         let devices = open_devices(&self.search.without_bot())?;
         for device in &devices {
             let info = device.info();

@@ -6,11 +6,11 @@ use super::output::{note, stdout};
 use super::patterns::{SearchTarget, not_accepted_by_bots, parse_target};
 use crate::bot::MOST_SPLIT_PREFIXES;
 use crate::key::SplitTweak;
-use crate::os::files;
-use crate::vault::HalfVault;
+use crate::os::{files, walls};
+use crate::vault::Half;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use std::io::{self, Cursor, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Commands under `npubbot split`.
@@ -56,19 +56,16 @@ impl New {
         if let Some(refusal) = patterns.iter().find_map(not_accepted_by_bots) {
             bail!("{refusal}; no half was made");
         }
-        let file = match &self.out {
-            Some(path) => Some((path.clone(), self.unlock.means("Choose a passphrase for your half: ", true)?)),
-            None => None,
-        };
-        let half = HalfVault::draw(file)?;
+        walls::hide_memory();
+        let half = Half::draw(self.out.as_deref())?;
         let mut out = stdout();
         if let Some(path) = &self.out {
-            half.keep(path, &patterns)?;
+            let unlock = self.unlock.unlock("Choose a passphrase for your half: ", true)?;
+            half.keep(path, &unlock, &patterns)?;
             note!("Your secret half is in {}. Keep it until the tweak comes.", path.display());
         } else {
             note!("Your secret half, shown once. Keep it until the tweak comes, and show nobody:");
-            half.write_to(&mut out)?;
-            writeln!(out)?;
+            writeln!(out, "{}", *half.text())?;
         }
         let words: Vec<String> = match &wanted {
             SearchTarget::Patterns(patterns) => patterns.iter().map(ToString::to_string).collect(),
@@ -115,18 +112,14 @@ impl Combine {
         if requested.is_empty() {
             bail!("the pattern you asked for is not known; give it with --prefix");
         }
-        let npub = half.combine(&tweak, &requested)?;
+        let (npub, mut key) = half.combine(&tweak, &requested, None)?;
         self.mark_used(&tweak);
-        let mut out = stdout();
         if self.ncryptsec {
             let password = new_password(self.password_file.as_deref(), "Choose a password for the key: ")?;
-            let locked = half.ncryptsec(&tweak, &requested, &password)?;
-            writeln!(out, "{npub}\n{locked}")?;
-        } else {
-            writeln!(out, "{npub}")?;
-            half.write_nsec(&tweak, &requested, &mut out)?;
-            writeln!(out)?;
+            key = half.combine(&tweak, &requested, Some(&password))?.1;
         }
+        let mut out = stdout();
+        writeln!(out, "{npub}\n{}", *key)?;
         out.flush()?;
         Ok(())
     }
@@ -149,17 +142,16 @@ impl Combine {
         }
     }
 
-    /// Starts the vault process with the half.
-    fn half(&self) -> anyhow::Result<HalfVault> {
+    /// The half in the file, or one that is typed or piped.
+    fn half(&self) -> anyhow::Result<Half> {
+        walls::hide_memory();
         if let Some(file) = &self.half {
-            let means = self.unlock.means("Passphrase of your half: ", false)?;
-            return Ok(HalfVault::open(file.clone(), means)?);
+            return Ok(Half::open(file, &self.unlock.unlock("Passphrase of your half: ", false)?)?);
         }
         let half = if std::io::stdin().is_terminal() {
-            let typed = ask("Your half (nhalf1…, not shown): ", false, "--half FILE")?;
-            HalfVault::read(Cursor::new(typed.as_bytes()))
+            Half::read(ask("Your half (nhalf1…, not shown): ", false, "--half FILE")?.as_bytes())
         } else {
-            HalfVault::read(std::io::stdin().lock())
+            Half::read(std::io::stdin().lock())
         };
         half.context("the half could not be read")
     }

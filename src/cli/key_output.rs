@@ -122,11 +122,8 @@ impl FoundKeys {
         } else {
             writeln!(lines, "{npub}")?;
         }
-        match &self.password {
-            _ if self.is_split => write!(lines, "{}", self.vault.redeem_tweak(find.start, &find.hit)?)?,
-            Some(password) => lines.extend(self.vault.redeem_locked(find.start, &find.hit, password)?.bytes()),
-            None => self.vault.redeem_to(find.start, &find.hit, &mut *lines)?,
-        }
+        let password = self.password.as_ref().map(|password| password.as_str());
+        lines.extend(self.vault.show(find.start, &find.hit, password)?.bytes());
         if !self.json {
             writeln!(lines)?;
             return Ok(lines);

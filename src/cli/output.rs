@@ -4,7 +4,6 @@
 //! (`print_stdout`, `print_stderr`).
 
 use crate::log_writer;
-use crate::vault::VaultError;
 use serde::Serialize;
 use std::fmt;
 use std::io::{self, Write};
@@ -50,12 +49,8 @@ pub(super) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
 /// `npubbot mine … | head -1`. Such a command has done its work.
 pub(super) fn is_reader_gone(error: &anyhow::Error) -> bool {
     let of_output = |error: &io::Error| error.get_ref().is_some_and(|inner| inner.is::<OutputError>());
-    let of_vault = error.downcast_ref().and_then(|error| match error {
-        VaultError::Output(error) => Some(error),
-        _ => None,
-    });
-    let causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
-    causes.chain(of_vault).any(|error| error.kind() == io::ErrorKind::BrokenPipe && of_output(error))
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes.any(|error| error.kind() == io::ErrorKind::BrokenPipe && of_output(error))
 }
 
 /// Writes a text for people to standard error, after the log lines before it. If that fails, nobody
@@ -81,7 +76,6 @@ mod tests {
         let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
         assert!(is_reader_gone(&error(broken())));
         assert!(is_reader_gone(&error(broken()).context("while the keys were written")));
-        assert!(is_reader_gone(&VaultError::Output(output_error(broken())).into()));
         assert!(!is_reader_gone(&broken().into()), "a relay or a bot is gone");
         let full = error(io::ErrorKind::StorageFull.into());
         assert!(!is_reader_gone(&full));

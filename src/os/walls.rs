@@ -1,6 +1,6 @@
 //! The walls that the processes of a bot lack, for the operator.
 
-use npubbot_vault::MissingWall;
+use npubbot_vault::{MissingWall, os};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use thiserror::Error;
@@ -40,6 +40,12 @@ pub fn check(process: &str, missing: Vec<MissingWall>, are_required: bool) -> Re
         Some(loss) => Err(NoWalls { process: process.to_owned(), loss }),
         None => Ok(()),
     }
+}
+
+/// Hides the memory of a command with a secret from other programs of the same user, and keeps it out
+/// of swap, where the system allows it.
+pub fn hide_memory() {
+    os::walls::hide();
 }
 
 /// The missing walls of each process.

@@ -78,17 +78,14 @@ impl Results {
             None => ResultKind::After(waited),
             Some(_) => ResultKind::Best,
         };
-        let ticket = &job.ticket;
-        if job.spec.half.is_some() {
-            // The ticket names the half. A tweak for another half would be useless, and would
-            // relate two keys.
-            let tweak = self.context.vault.reveal(find.start, &find.hit, ticket)?;
-            let explained = message(notices::tweak_found(job, &find.pattern, &npub, found));
-            return self.context.vault.seal_pair(&explained, tweak.to_string());
-        }
-        let explained = message(notices::key_found(job, &find.pattern, &npub, found));
+        // The ticket names the half, if there is one. A tweak for another half would be useless, and
+        // would relate two keys.
+        let text = match job.spec.half {
+            Some(_) => notices::tweak_found(job, &find.pattern, &npub, found),
+            None => notices::key_found(job, &find.pattern, &npub, found),
+        };
         let newer = self.context.encryption_keys.newer(job.spec.asker, job.accepted_at);
-        self.context.vault.redeem(find.start, &find.hit, ticket, newer.as_ref(), &explained)
+        self.context.vault.redeem(find.start, &find.hit, &job.ticket, newer.as_ref(), &message(text))
     }
 
     /// Runs T2, or a part of it. Until it is recorded, the sealed result exists only here, so this

@@ -8,7 +8,6 @@ use crate::fleet::{
     BOT_CREDENTIALS, Credentials, FOLDER, Fleet, FleetError, FleetStatus, ProvenFigures, WorkerDeviceStatus,
     WorkerStatus,
 };
-use crate::os::kernel::MemoryFile;
 use crate::search::{DeviceId, Searcher};
 use crate::shutdown::Shutdown;
 use std::path::{Path, PathBuf};
@@ -17,22 +16,13 @@ use std::sync::Arc;
 /// The fleet of the configuration and the bot's credentials there; `None` without one.
 pub(super) fn open(config: &Config, data: &Path) -> Result<Option<(Fleet, Arc<Credentials>)>, FleetError> {
     let (Some(fleet), Some(file)) = (&config.fleet, credentials_file(config, data)) else { return Ok(None) };
-    Ok(Some((Fleet::new(&fleet.server), Arc::new(credentials(&file)?))))
+    Ok(Some((Fleet::new(&fleet.server), Arc::new(Credentials::read(&file)?))))
 }
 
 /// The file of the bot's credentials; `None` without a fleet.
 pub(super) fn credentials_file(config: &Config, data: &Path) -> Option<PathBuf> {
     let fleet = config.fleet.as_ref()?;
     Some(fleet.credentials.clone().unwrap_or_else(|| data.join(FOLDER).join(BOT_CREDENTIALS)))
-}
-
-/// Reads credentials. Where the system has files in memory, their file may be gone afterwards.
-pub(crate) fn credentials(file: &Path) -> Result<Credentials, FleetError> {
-    let credentials = Credentials::read(file)?;
-    Ok(match MemoryFile::with(credentials.certificate()) {
-        Ok(memory) => credentials.with_certificate_in(memory.path(), memory),
-        Err(_) => credentials,
-    })
 }
 
 impl Handles {

@@ -4,9 +4,9 @@
 use super::error::VaultError;
 use super::identity::Unlock;
 use super::random::Source;
-use super::secret::SecretText;
+use super::secret::{SecretText, read_text};
 use crate::os::{BYTE_ORDER_MARK, files};
-use age::secrecy::{ExposeSecret, SecretString};
+use age::secrecy::ExposeSecret;
 use age::stream::StreamWriter;
 use age::{DecryptError, Decryptor, Encryptor, scrypt, x25519};
 use std::fs::{self, File};
@@ -43,27 +43,23 @@ pub(super) fn wrong_key(path: &Path, reason: impl ToString) -> VaultError {
 ///
 /// Errors: [`VaultError::FileExists`] if `path` exists, [`VaultError::File`],
 /// [`VaultError::WrongKey`] if `unlock` cannot lock a file, [`VaultError::NoRandomness`].
-pub(super) fn create(path: &Path, unlock: &Unlock, text: &SecretText, source: Source) -> Result<(), VaultError> {
+pub(super) fn create(path: &Path, unlock: &Unlock, text: &str, source: Source) -> Result<(), VaultError> {
     refuse_existing(path)?;
-    write(path, &FileKey::new(path, unlock)?.lock(path, text)?, source)
+    let locked = lock(path, unlock, text)?;
+    write_at_once(path, &locked, source, |new, path| fs::hard_link(new, path)).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => VaultError::FileExists { path: path.display().to_string() },
+        _ => unusable(path, error),
+    })
 }
 
 /// Writes `text` to the file at `path`, locked with `unlock`, in place of what it holds.
 ///
 /// Errors: as [`create`], but for the first.
-pub(super) fn replace(path: &Path, unlock: &Unlock, text: &SecretText, source: Source) -> Result<(), VaultError> {
-    let locked = FileKey::new(path, unlock)?.lock(path, text)?;
+pub(super) fn replace(path: &Path, unlock: &Unlock, text: &str, source: Source) -> Result<(), VaultError> {
+    let locked = lock(path, unlock, text)?;
     // A link names the file that holds the identity.
     let target = path.canonicalize().map_err(|error| unusable(path, error))?;
     write_at_once(&target, &locked, source, |new, path| fs::rename(new, path)).map_err(|error| unusable(path, error))
-}
-
-/// Writes a locked file's bytes to a new file at `path` (permissions 0600).
-pub(super) fn write(path: &Path, locked: &[u8], source: Source) -> Result<(), VaultError> {
-    write_at_once(path, locked, source, |new, path| fs::hard_link(new, path)).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => VaultError::FileExists { path: path.display().to_string() },
-        _ => unusable(path, error),
-    })
 }
 
 /// Fails early if `path` exists, before a secret is drawn or the user is asked for a passphrase.
@@ -80,10 +76,8 @@ pub(super) fn refuse_existing(path: &Path) -> Result<(), VaultError> {
 /// [`VaultError::WrongKey`] if `unlock` does not open it.
 pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<SecretText, VaultError> {
     let locked = read(path)?;
-    let mut text = SecretText::with_capacity(MAX_TEXT);
     let damaged = |error: io::Error| unusable(path, format!("it is damaged ({error}); restore a copy"));
-    text.fill_from(decrypt(path, unlock, locked.as_slice())?).map_err(damaged)?;
-    Ok(text)
+    read_text(decrypt(path, unlock, locked.as_slice())?, MAX_TEXT).map_err(damaged)
 }
 
 /// Checks a file without opening it: that it is an `age` file, and long enough for a text of
@@ -110,52 +104,41 @@ fn read(path: &Path) -> Result<Vec<u8>, VaultError> {
     fs::read(path).map_err(|error| unusable(path, error))
 }
 
-/// The passphrase or the public keys that lock a file, already read from their source.
-pub(super) enum FileKey {
-    Passphrase(SecretString),
-    Recipients(Vec<x25519::Recipient>),
+/// The bytes of a file that is locked with `unlock`.
+fn lock(path: &Path, unlock: &Unlock, text: &str) -> Result<Vec<u8>, VaultError> {
+    let mut locked = Vec::new();
+    let mut writer = encrypt_for(path, &recipients(path, unlock)?, &mut locked)?;
+    writer.write_all(text.as_bytes()).and_then(|()| writer.finish()).map_err(|error| unusable(path, error))?;
+    Ok(locked)
 }
 
-impl FileKey {
-    /// Reads the key or passphrase that `unlock` names. Errors name `path`, the file to lock.
-    ///
-    /// Errors: [`VaultError::WrongKey`] if the passphrase is empty or the key file gives no key.
-    pub(super) fn new(path: &Path, unlock: &Unlock) -> Result<FileKey, VaultError> {
-        match unlock {
-            Unlock::Passphrase(passphrase) if passphrase.expose_secret().is_empty() => {
-                Err(wrong_key(path, "an empty passphrase protects nothing; give one"))
-            }
-            Unlock::Passphrase(passphrase) => Ok(FileKey::Passphrase(passphrase.clone())),
-            Unlock::AgeIdentityFile(key_file) => {
-                let keys = age_identities(path, key_file)?;
-                Ok(FileKey::Recipients(keys.into_iter().map(|key| key.to_public()).collect()))
-            }
+/// The keys that lock a file at `path`. The list is never empty.
+///
+/// Errors: [`VaultError::WrongKey`] if the passphrase is empty or the key file gives no key.
+fn recipients(path: &Path, unlock: &Unlock) -> Result<Vec<Box<dyn age::Recipient>>, VaultError> {
+    match unlock {
+        Unlock::Passphrase(passphrase) if passphrase.expose_secret().is_empty() => {
+            Err(wrong_key(path, "an empty passphrase protects nothing; give one"))
+        }
+        Unlock::Passphrase(passphrase) => {
+            let mut key = scrypt::Recipient::new(passphrase.clone());
+            key.set_work_factor(SCRYPT_COST);
+            Ok(vec![Box::new(key)])
+        }
+        Unlock::AgeIdentityFile(key_file) => {
+            let keys = age_identities(path, key_file)?;
+            Ok(keys.into_iter().map(|key| Box::new(key.to_public()) as Box<dyn age::Recipient>).collect())
         }
     }
+}
 
-    /// Encrypts `text` and returns the bytes of the locked file. Errors name `path`.
-    ///
-    /// Errors: [`VaultError::File`] if `text` cannot be encrypted.
-    pub(super) fn lock(&self, path: &Path, text: &SecretText) -> Result<Vec<u8>, VaultError> {
-        let mut locked = Vec::new();
-        let mut writer = self.encrypt(path, &mut locked)?;
-        writer.write_all(text.as_bytes()).and_then(|()| writer.finish()).map_err(|error| unusable(path, error))?;
-        Ok(locked)
-    }
-
-    /// A writer that encrypts.
-    fn encrypt<W: Write>(&self, path: &Path, writer: W) -> Result<StreamWriter<W>, VaultError> {
-        let encryptor = match self {
-            FileKey::Passphrase(passphrase) => {
-                let mut key = scrypt::Recipient::new(passphrase.clone());
-                key.set_work_factor(SCRYPT_COST);
-                Encryptor::with_recipients(std::iter::once(&key as &dyn age::Recipient))
-            }
-            FileKey::Recipients(keys) => Encryptor::with_recipients(keys.iter().map(|key| key as &dyn age::Recipient)),
-        };
-        let encryptor = encryptor.map_err(|error| unusable(path, error))?;
-        encryptor.wrap_output(writer).map_err(|error| unusable(path, error))
-    }
+fn encrypt_for<W: Write>(
+    path: &Path,
+    keys: &[Box<dyn age::Recipient>],
+    writer: W,
+) -> Result<StreamWriter<W>, VaultError> {
+    let encryptor = Encryptor::with_recipients(keys.iter().map(|key| &**key)).map_err(|error| unusable(path, error))?;
+    encryptor.wrap_output(writer).map_err(|error| unusable(path, error))
 }
 
 /// What opens a backup.
@@ -171,16 +154,15 @@ pub enum BackupKey {
 /// Errors: [`VaultError::WrongKey`] for an empty passphrase, a file without a key, or an invalid
 /// recipient.
 pub fn encrypt<W: Write>(path: &Path, key: &BackupKey, writer: W) -> Result<StreamWriter<W>, VaultError> {
-    let key = match key {
-        BackupKey::Unlock(unlock) => FileKey::new(path, unlock)?,
+    let no_key = |text| wrong_key(path, format!("`{text}` is not a recipient; a recipient begins with age1"));
+    let keys = match key {
+        BackupKey::Unlock(unlock) => recipients(path, unlock)?,
         BackupKey::Recipient(text) => {
-            let key = text
-                .parse()
-                .map_err(|_| wrong_key(path, format!("`{text}` is not a recipient; a recipient begins with age1")))?;
-            FileKey::Recipients(vec![key])
+            let key: x25519::Recipient = text.parse().map_err(|_| no_key(text))?;
+            vec![Box::new(key) as Box<dyn age::Recipient>]
         }
     };
-    key.encrypt(path, writer)
+    encrypt_for(path, &keys, writer)
 }
 
 fn parse<R: BufRead>(path: &Path, mut locked: R) -> Result<Decryptor<R>, VaultError> {
@@ -237,9 +219,8 @@ pub fn decrypt<'a, R: Read + 'a>(path: &Path, unlock: &Unlock, reader: R) -> Res
 fn age_identities(path: &Path, key_file: &Path) -> Result<Vec<x25519::Identity>, VaultError> {
     let about = |reason: &str| wrong_key(path, format!("{}: {reason}", key_file.display()));
     let file = File::open(key_file).map_err(|error| about(&error.to_string()))?;
-    let mut text = SecretText::with_capacity(MAX_FILE as usize);
-    text.fill_from(file).map_err(|error| about(&error.to_string()))?;
-    let lines = text.as_str().unwrap_or_default().trim_start_matches(BYTE_ORDER_MARK).lines();
+    let text = read_text(file, MAX_FILE as usize).map_err(|error| about(&error.to_string()))?;
+    let lines = text.trim_start_matches(BYTE_ORDER_MARK).lines();
     let keys: Vec<x25519::Identity> = lines.filter_map(|line| line.trim().parse().ok()).collect();
     if keys.is_empty() {
         return Err(about("there is no AGE-SECRET-KEY-1 line in it; make one with age-keygen"));

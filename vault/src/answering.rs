@@ -1,8 +1,6 @@
-//! The vault process: opens the identity or a half, then answers requests until the bot closes the
-//! channel.
+//! The vault process: opens the identity, then answers requests until the bot closes the channel.
 
 use super::error::VaultError;
-use super::half::Half;
 use super::identity::{PassphraseSource, Ready, Unlock, VaultInit};
 use super::lock;
 use super::public::Policy;
@@ -66,7 +64,6 @@ fn open(
     let (opening, settings) = match beginning {
         VaultInit::Bot(opening, settings) => (opening, settings),
         VaultInit::Local => return Secrets::local(),
-        VaultInit::Half(opening) => return Secrets::of_half(Half::begin(opening, unlock)?),
     };
     let unlock = unlock(&opening.means).map_err(|reason| VaultError::Locked { reason })?;
     let secrets = match opening.is_new {
@@ -77,7 +74,7 @@ fn open(
 }
 
 /// Answers requests, until the stream ends.
-fn serve(input: &Mutex<PipeReader>, secrets: &Secrets, output: &Mutex<PipeWriter>) -> io::Result<()> {
+pub(super) fn serve(input: &Mutex<PipeReader>, secrets: &Secrets, output: &Mutex<PipeWriter>) -> io::Result<()> {
     loop {
         let read = frame::read::<(u64, Request)>(&mut *lock(input), MAX_FRAME)?;
         let Some((number, request)) = read else { return Ok(()) };

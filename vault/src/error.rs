@@ -111,9 +111,6 @@ pub enum VaultError {
     /// The key of half and tweak matches none of the prefixes.
     #[error("the key is not one you asked for: its npub is {0}. Do not use it; ask the operator")]
     OtherKey(Npub),
-    /// The half was only in a vault process that has ended.
-    #[error("the vault process has ended and the half in it is gone; run the command again")]
-    HalfGone,
     /// The receiver's key is not a point of the curve, or the text is too long for NIP-44.
     #[error("the answer could not be sealed")]
     Unsealable,
@@ -152,9 +149,4 @@ pub enum VaultError {
     /// A bug inside the vault, or an answer that does not fit the request.
     #[error("the vault failed at this request")]
     Failed,
-    /// Writing the key to the output failed. The error arises outside the vault process and is
-    /// never sent.
-    #[error("the key could not be written: {0}")]
-    #[serde(skip)]
-    Output(std::io::Error),
 }

@@ -4,7 +4,6 @@ use super::age_file::{self, unusable};
 use super::error::VaultError;
 use super::public::PublicSettings;
 use super::random::{self, Source};
-use super::request::SecretOutput;
 use super::secret::Signing;
 use crate::os::MissingWall;
 use age::secrecy::SecretString;
@@ -19,8 +18,7 @@ const NSEC: usize = 63;
 pub(super) fn create(path: &Path, unlock: &Unlock, source: Source) -> Result<Signing, VaultError> {
     age_file::refuse_existing(path)?;
     let bot = Signing::draw(source)?;
-    let line = bot.nsec_line().map_err(|error| unusable(path, error))?;
-    age_file::create(path, unlock, &line, source)?;
+    age_file::create(path, unlock, &bot.nsec_line(), source)?;
     Ok(bot)
 }
 
@@ -45,7 +43,6 @@ pub fn inspect(path: &Path) -> Result<(), VaultError> {
 /// Errors: as [`age_file::open`], and [`VaultError::File`] if the file holds no nsec.
 pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<Signing, VaultError> {
     let text = age_file::open(path, unlock)?;
-    let text = text.as_str().ok_or_else(|| unusable(path, "it holds no nsec; restore a copy"))?;
     text.lines()
         .map(str::trim)
         .find(|line| !line.is_empty() && !line.starts_with('#'))
@@ -118,8 +115,6 @@ pub(super) enum VaultInit {
     Bot(IdentityFile, Option<PublicSettings>),
     /// A vault without an identity. It shows keys to the person who started it.
     Local,
-    /// The vault of an asker's command, with that asker's half.
-    Half(HalfInit),
 }
 
 impl VaultInit {
@@ -129,23 +124,9 @@ impl VaultInit {
         match self {
             VaultInit::Bot(identity, settings) => (!identity.means.is_person())
                 .then(|| VaultInit::Bot(IdentityFile { is_new: false, ..identity }, settings)),
-            // A new half cannot replace a lost one, and nobody is asked to type a half a second
-            // time. The next process has no half, so the command fails, and the person can run it
-            // again.
-            VaultInit::Local | VaultInit::Half(_) => Some(VaultInit::Local),
+            VaultInit::Local => Some(VaultInit::Local),
         }
     }
-}
-
-/// The half with which the vault process of an asker's command begins.
-#[derive(Serialize, Deserialize)]
-pub(super) enum HalfInit {
-    /// A new half. If it will be stored, its file and the means that will lock the file.
-    New(Option<(OsString, PassphraseSource)>),
-    /// The half in a file, and the means that open it.
-    File(#[serde(with = "any_path")] PathBuf, PassphraseSource),
-    /// A half that was typed or piped to the command.
-    Text(SecretOutput),
 }
 
 /// The identity with which the vault process of a bot begins.

@@ -2,19 +2,15 @@
 //! are sealed.
 //!
 //! A secret leaves this package only sealed to its asker, or, for `npubbot mine`, `split` and
-//! `combine`, written once to the caller's output. The types that hold one are private to the
-//! package, so no other code can name them:
+//! `combine`, once as text for the person at this machine. The types that hold a bot's are private
+//! to the package, so no other code can name them:
 //!
 //! ```compile_fail,E0603
 //! use npubbot_vault::secret::Start;
 //! ```
 //!
-//! ```compile_fail,E0603
-//! use npubbot_vault::half::Half;
-//! ```
-//!
-//! Every command keeps these secrets in a separate process (`npubbot vault`), which [`answer`]s
-//! requests. [`Vault`] is the handle to it; the commands of askers use [`HalfVault`].
+//! A bot and `mine` keep these secrets in a separate process (`npubbot vault`), which [`answer`]s
+//! requests. [`Vault`] is the handle to it. The commands of askers use a [`Half`].
 //!
 //! One start point yields at most one key: two keys of one start secret reveal each other.
 //! `secrets` removes the start point from the table before it derives anything, so there is
@@ -53,7 +49,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub use age_file::{BackupKey, decrypt, encrypt};
 pub use answering::answer;
 pub use error::{UnwrapError, VaultError};
-pub use half::HalfVault;
+pub use half::Half;
 pub use identity::{IdentityFile, NEEDS_PERSON, PassphraseSource, Unlock, inspect as inspect_identity, relock};
 pub use message::{ANNOUNCEMENT, Announcement, Claim, Opened, Rumor, VerifiedEvent};
 pub use os::MissingWall;

@@ -178,10 +178,9 @@ pub enum Opened {
 
 impl Opened {
     /// The message, whether or not its author is verified.
-    pub(super) fn rumor(&self) -> &Rumor {
+    pub(super) fn rumor_mut(&mut self) -> &mut Rumor {
         match self {
-            Opened::Message(rumor) => rumor,
-            Opened::Claim(claim) => claim.unverified(),
+            Opened::Message(rumor) | Opened::Claim(Claim { rumor }) => rumor,
         }
     }
 }
@@ -201,11 +200,6 @@ pub struct Claim {
 impl Claim {
     pub(super) fn new(rumor: Rumor, signer: EncryptionKey) -> Claim {
         Claim { rumor: Rumor { encryption_key: Some(signer), ..rumor } }
-    }
-
-    /// The claim with this ticket.
-    pub(super) fn with_ticket(self, ticket: Option<Ticket>) -> Claim {
-        Claim { rumor: Rumor { ticket, ..self.rumor } }
     }
 
     /// The message as it claims to be. Its author is not verified: for lookups and limits only.
@@ -314,9 +308,14 @@ impl Announcement {
 /// The key in the first `n` tag; `None` if there is no such tag or its key is not a point of the
 /// curve.
 pub(super) fn named_key(tags: &Tags) -> Option<PublicKey> {
-    let named = tags.iter().find_map(|tag| match tag.as_slice() {
-        [name, key, ..] if name == "n" => Some(key),
-        _ => None,
-    })?;
+    let named = values(tags, "n").next()?;
     PublicKey::from_hex(named).ok().filter(|key| key.xonly().is_ok())
+}
+
+/// The values of the tags of this name.
+pub(super) fn values<'a>(tags: &'a Tags, name: &'a str) -> impl Iterator<Item = &'a String> {
+    tags.iter().filter_map(move |tag| match tag.as_slice() {
+        [named, value, ..] if named == name => Some(value),
+        _ => None,
+    })
 }

@@ -7,9 +7,8 @@
 use super::error::VaultError;
 use super::lock;
 use super::message::ANNOUNCEMENT;
-use super::process::Link;
-use super::request::Request;
 use super::secret::Signing;
+use super::vault::Vault;
 use nostr::signer::SignerBackend;
 use nostr::util::BoxedFuture;
 use nostr::{
@@ -18,9 +17,7 @@ use nostr::{
 };
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 /// The identifier of the handler (NIP-89).
 const HANDLER: &str = "npubbot";
@@ -154,11 +151,11 @@ struct Claimed<'a> {
     now: u64,
 }
 
-/// A kind of event that the vault signs.
+/// Kinds of events that the vault signs.
 struct Rule {
-    kind: u16,
+    kinds: &'static [u16],
     is_met_by: fn(&Claimed) -> bool,
-    /// The most signatures in `seconds`. For AUTH: for each relay.
+    /// The most signatures of each kind in `seconds`. For AUTH: for each relay.
     most: u32,
     seconds: u64,
 }
@@ -166,20 +163,15 @@ struct Rule {
 /// The events that the vault signs, all in the bot's own name and dated within an hour of the
 /// vault's clock. The bot deletes nothing (kind 5), so no deletion is signed.
 #[rustfmt::skip]
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 4] = [
     // Profile, relay lists, encryption key, recommendation, handler: as configured.
-    Rule { kind: 0, is_met_by: is_configured, most: 48, seconds: DAY },
-    Rule { kind: 10002, is_met_by: is_configured, most: 48, seconds: DAY },
-    Rule { kind: 10044, is_met_by: is_configured, most: 48, seconds: DAY },
-    Rule { kind: 10050, is_met_by: is_configured, most: 48, seconds: DAY },
-    Rule { kind: 31989, is_met_by: is_configured, most: 48, seconds: DAY },
-    Rule { kind: 31990, is_met_by: is_configured, most: 48, seconds: DAY },
+    Rule { kinds: &[0, 10002, 10044, 10050, 31989, 31990], is_met_by: is_configured, most: 48, seconds: DAY },
     // The daily note; more than one, if the first could not be queued.
-    Rule { kind: 1, is_met_by: is_daily_note, most: 12, seconds: DAY },
+    Rule { kinds: &[1], is_met_by: is_daily_note, most: 12, seconds: DAY },
     // The status: at most one in five minutes is new.
-    Rule { kind: 30315, is_met_by: is_status, most: 400, seconds: DAY },
+    Rule { kinds: &[30315], is_met_by: is_status, most: 400, seconds: DAY },
     // AUTH (NIP-42), to the bot's own relays only.
-    Rule { kind: 22242, is_met_by: is_own_auth, most: 30, seconds: MINUTE },
+    Rule { kinds: &[22242], is_met_by: is_own_auth, most: 30, seconds: MINUTE },
 ];
 
 fn is_configured(claimed: &Claimed) -> bool {
@@ -231,15 +223,11 @@ pub(super) struct Policy {
     settings: Option<PublicSettings>,
     /// The signatures of the current window, by kind and, for AUTH, relay. In memory only: after a
     /// restart of the vault the counts begin at zero.
-    signed: Mutex<HashMap<(u16, Option<RelayUrl>), Signatures>>,
+    signed: Mutex<HashMap<(u16, Option<RelayUrl>), WindowCount>>,
 }
 
-/// Signatures of one kind in one window of time.
-#[derive(Default)]
-struct Signatures {
-    window: u64,
-    count: u32,
-}
+/// The number of a window of time, and the signatures in it.
+type WindowCount = (u64, u32);
 
 impl Policy {
     pub(super) fn new(settings: Option<PublicSettings>) -> Policy {
@@ -254,7 +242,7 @@ impl Policy {
         let refused = |reason: String| VaultError::Unsigned { reason };
         let event = UnsignedEvent::from_json(json).map_err(|_| refused("this is not an event".to_owned()))?;
         let kind = event.kind.as_u16();
-        let rule = RULES.iter().find(|rule| rule.kind == kind);
+        let rule = RULES.iter().find(|rule| rule.kinds.contains(&kind));
         let rule = rule.ok_or_else(|| refused(format!("the bot does not sign events of kind {kind}")))?;
         if event.pubkey != bot.public_key() {
             return Err(refused("the bot signs in its own name only".to_owned()));
@@ -268,7 +256,7 @@ impl Policy {
             return Err(refused(format!("an event of kind {kind} is not what the vault's settings allow")));
         }
         let relay = auth_relay(&event).filter(|_| event.kind == Kind::Authentication);
-        if !self.has_room(rule, relay, now) {
+        if !self.has_room(rule, (kind, relay), now) {
             return Err(refused(format!("{} events of kind {kind} in {} s are enough", rule.most, rule.seconds)));
         }
         let signed = event.sign_with_keys(bot.keys()).map_err(|error| refused(error.to_string()))?;
@@ -276,49 +264,27 @@ impl Policy {
     }
 
     /// Counts a signature; `false` if its rule allows no more now.
-    fn has_room(&self, rule: &Rule, relay: Option<RelayUrl>, now: u64) -> bool {
+    fn has_room(&self, rule: &Rule, of: (u16, Option<RelayUrl>), now: u64) -> bool {
         let (window, mut signed) = (now / rule.seconds, lock(&self.signed));
-        let signatures = signed.entry((rule.kind, relay)).or_default();
-        if signatures.window != window {
-            *signatures = Signatures { window, count: 0 };
-        }
-        let has_room = signatures.count < rule.most;
-        signatures.count += u32::from(has_room);
+        let counted = signed.entry(of).or_default();
+        let count = if counted.0 == window { counted.1 } else { 0 };
+        let has_room = count < rule.most;
+        *counted = (window, count + u32::from(has_room));
         has_room
     }
 }
 
 /// Signer of the bot's public events, within the policy above. It refuses to encrypt and
 /// decrypt. Messages go through `Vault::seal` and `Vault::open_all`.
-#[derive(Clone)]
-pub struct BotSigner {
-    pub(super) link: Link,
-    /// Number of events that the policy refused. An honest bot makes none, so each is a sign of a bug
-    /// or of a captured process.
-    pub(super) refusals: Arc<AtomicU64>,
-}
+#[derive(Clone, Debug)]
+pub struct BotSigner(pub(super) Vault);
 
 impl BotSigner {
     /// Signs an event with the bot's key, if the policy allows it. Waits for the vault.
     ///
     /// Errors: the policy does not allow the event, or the vault is away.
     pub fn sign(&self, unsigned: UnsignedEvent) -> Result<Event, SignerError> {
-        let signed: Result<String, _> = self.link.ask(Request::Sign(unsigned.as_json()));
-        if let Err(error @ VaultError::Unsigned { .. }) = &signed {
-            let count = self.refusals.fetch_add(1, Ordering::Relaxed) + 1;
-            // The log has the 1st, 2nd, 4th, 8th and so on.
-            if count.is_power_of_two() {
-                tracing::error!(%error, count, "the vault refuses to sign: a bug, or the bot's process is captured");
-            }
-        }
-        let signed = signed.map_err(SignerError::backend)?;
-        Event::from_json(signed).map_err(SignerError::backend)
-    }
-}
-
-impl fmt::Debug for BotSigner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("BotSigner")
+        Event::from_json(self.0.sign(&unsigned).map_err(SignerError::backend)?).map_err(SignerError::backend)
     }
 }
 
@@ -333,7 +299,7 @@ impl NostrSigner for BotSigner {
     }
 
     fn get_public_key(&self) -> BoxedFuture<'_, Result<PublicKey, SignerError>> {
-        Box::pin(std::future::ready(Ok(self.link.public_key())))
+        Box::pin(std::future::ready(Ok(self.0.public_key())))
     }
 
     fn sign_event(&self, unsigned: UnsignedEvent) -> BoxedFuture<'_, Result<Event, SignerError>> {

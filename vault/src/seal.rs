@@ -9,7 +9,7 @@ use super::error::VaultError;
 use super::message::{GiftWrap, OutgoingMessage};
 use super::public::DATE_ALLOWANCE;
 use super::random::{Generator, Source};
-use super::secret::{SecretText, Signing};
+use super::secret::Signing;
 use nostr::hashes::{Hash, HashEngine, sha256};
 use nostr::nips::nip04;
 use nostr::nips::nip44::{self, Version};
@@ -17,8 +17,8 @@ use nostr::{Event, EventId, JsonUtil, Kind, PublicKey, Tag, Timestamp, UnsignedE
 use secp256k1::SECP256K1;
 use serde::Serialize;
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::io;
+use zeroize::Zeroizing;
 
 /// Kind of a plain text message (NIP-17).
 const CHAT: u16 = 14;
@@ -65,7 +65,7 @@ pub(super) fn seal(
         Some(key) => PublicKey::from_slice(&key.0).map_err(|_| VaultError::Unsealable)?,
         None => to,
     };
-    let sealed = encrypt(bot, source, &reads_with, rumor.as_bytes())?;
+    let sealed = encrypt(bot, source, &reads_with, &rumor)?;
     drop(rumor);
     let seal = sign(bot, source, backdated(source, now, BACKDATED)?, Kind::Seal, Vec::new(), sealed)?;
     let seal = seal.try_as_json().map_err(|_| VaultError::Unsealable)?;
@@ -115,20 +115,21 @@ pub(super) fn as_nip04(
 }
 
 /// The rumor's JSON, with its id (NIP-01).
-fn rumor(bot: &Signing, now: u64, message: &OutgoingMessage, text: &str) -> Result<SecretText, VaultError> {
+fn rumor(bot: &Signing, now: u64, message: &OutgoingMessage, text: &str) -> Result<Zeroizing<Vec<u8>>, VaultError> {
     let pubkey = bot.public_key().to_hex();
     let tags = tags(message);
     let id = id(&pubkey, now, &tags, text)?.to_string();
     // JSON escapes one byte as six bytes at most.
     let tagged: usize = tags.iter().flatten().map(String::len).sum();
     let room = 6 * (text.len() + tagged) + 1024 + BUCKET;
-    let mut json = SecretText::with_capacity(room);
+    let mut json = Zeroizing::new(Vec::with_capacity(room));
     let rumor = RumorJson { id: &id, pubkey: &pubkey, created_at: now, kind: CHAT, tags: &tags, content: text };
-    serde_json::to_writer(&mut json, &rumor).map_err(|_| VaultError::Unsealable)?;
+    serde_json::to_writer(&mut *json, &rumor).map_err(|_| VaultError::Unsealable)?;
     // Spaces after the JSON are ignored by every parser.
-    while !json.as_bytes().len().is_multiple_of(BUCKET) {
-        json.write_str(" ").map_err(|_| VaultError::Unsealable)?;
-    }
+    let padded = json.len().next_multiple_of(BUCKET);
+    json.resize(padded, b' ');
+    // Growing would have left a copy of the text behind.
+    debug_assert_eq!(json.capacity(), room);
     Ok(json)
 }
 
@@ -146,9 +147,9 @@ fn tags(message: &OutgoingMessage) -> Vec<Vec<String>> {
     let hint = answered.and_then(|answered| answered.hint.clone());
     let tag = |name: &str, value: String| vec![name.to_owned(), value];
     let hinted = |name: &str, value: String| tag(name, value).into_iter().chain(hint.clone()).collect();
-    let mut tags: Vec<Vec<String>> = vec![hinted("p", hex(&message.to.0))];
+    let mut tags: Vec<Vec<String>> = vec![hinted("p", PublicKey::from_byte_array(message.to.0).to_hex())];
     if let Some(answered) = answered {
-        tags.push(hinted("e", hex(&answered.rumor.0)));
+        tags.push(hinted("e", EventId::from_byte_array(answered.rumor.0).to_hex()));
     }
     if let Some(subject) = &message.subject {
         tags.push(tag("subject", subject.clone()));
@@ -183,10 +184,6 @@ fn backdated(source: Source, now: u64, range: u64) -> Result<Timestamp, VaultErr
     let mut bytes = [0; 8];
     source(&mut bytes)?;
     Ok(Timestamp::from_secs(now.saturating_sub(u64::from_le_bytes(bytes) % range.max(1))))
-}
-
-fn hex(bytes: &[u8; 32]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A writer that hashes its input and stores nothing else.

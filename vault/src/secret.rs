@@ -8,29 +8,24 @@
 
 use super::error::VaultError;
 use super::random::{Generator, Source};
-use super::request::SecretOutput;
-use crate::key::{HalfPoint, Npub, Offset, SplitTweak, StartPoint, Tweak};
+use crate::key::{HalfPoint, Npub, Offset, SplitTweak, StartPoint, Tweak, VerifiedHit, candidate};
 use bech32::primitives::decode::CheckedHrpstring;
 use bech32::{Bech32, ByteIterExt, Fe32IterExt, Hrp};
 use nostr::hashes::{Hash, HashEngine, Hmac, HmacEngine, sha256};
 use nostr::nips::nip49::{EncryptedSecretKey, KeySecurity};
 use nostr::{Keys, ToBech32};
-use secp256k1::{Keypair, PublicKey, SECP256K1, SecretKey};
-use std::{fmt, io};
+use secp256k1::{PublicKey, SECP256K1, Scalar, SecretKey};
+use std::io::{self, Read};
 use zeroize::{Zeroize, Zeroizing};
 
 /// Human-readable part of an nsec (NIP-19).
 const NSEC: Hrp = Hrp::parse_unchecked("nsec");
-
-/// Characters of an nsec: `nsec1`, 52 of data, 6 of checksum.
-pub(super) const NSEC_LENGTH: usize = 63;
-
 /// Human-readable part of a half's text.
 const NHALF: Hrp = Hrp::parse_unchecked("nhalf");
 /// Version of the layout of a half's text; the only one so far.
 const HALF_VERSION: u8 = 1;
-/// Characters of a half: `nhalf1`, 53 of data, 6 of checksum.
-pub(super) const NHALF_LENGTH: usize = 65;
+/// Room for the text of a secret, which has 65 characters at most.
+const TEXT_ROOM: usize = 128;
 
 /// Scrypt cost of NIP-49 as a power of two: takes 64 MiB and some tenths of a second.
 const NCRYPTSEC_WORK: u8 = 16;
@@ -44,188 +39,159 @@ pub(super) fn clear_stack_below() {
     std::hint::black_box(&left);
 }
 
-/// Secret number from 1 to n-1, where n is the order of secp256k1.
-struct Scalar(Box<[u8; 32]>);
+/// Text with a secret. It is cleared on drop, and its capacity is chosen so that it never grows,
+/// because growing would leave a copy behind.
+pub(super) type SecretText = Zeroizing<String>;
 
-impl Drop for Scalar {
+/// Reads a text of at most `most` bytes to its end.
+///
+/// Errors: those of `reader`; the text is longer, or not UTF-8.
+pub(super) fn read_text(reader: impl Read, most: usize) -> io::Result<SecretText> {
+    // A reader that ends before the capacity makes the vector never grow.
+    let mut text = Zeroizing::new(String::with_capacity(most + 64));
+    reader.take(most as u64 + 1).read_to_string(&mut text)?;
+    if text.len() > most { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(text) }
+}
+
+/// Secret number from 1 to n-1, where n is the order of secp256k1: a derived key, a half, or what a
+/// start point is made of.
+pub(super) struct Secret(Box<SecretKey>);
+
+impl Drop for Secret {
     fn drop(&mut self) {
-        self.0.zeroize();
+        self.0.non_secure_erase();
     }
 }
 
-impl Scalar {
+impl Secret {
     /// Draws 256 bits, and draws again if they are 0 or at least n. After 64 tries the source
     /// counts as broken.
-    fn draw(source: Source) -> Result<Scalar, VaultError> {
-        let mut scalar = Scalar(Box::new([0; 32]));
+    pub(super) fn draw(source: Source) -> Result<Secret, VaultError> {
+        let mut bytes = Zeroizing::new([0; 32]);
         for _ in 0..64 {
-            source(scalar.0.as_mut_slice())?;
-            if scalar.with_key(|_| ()).is_some() {
-                return Ok(scalar);
+            source(bytes.as_mut_slice())?;
+            if let Ok(key) = SecretKey::from_slice(bytes.as_slice()) {
+                return Ok(Secret::take(key));
             }
         }
         Err(VaultError::NoRandomness)
     }
 
-    /// Reads bech32 of this kind and length, whose bytes are `first` and the number.
-    fn read(text: &str, kind: Hrp, length: usize, first: &[u8]) -> Option<Scalar> {
-        let checked = CheckedHrpstring::new::<Bech32>(text).ok()?;
-        let mut bytes = checked.byte_iter();
-        let is_kind = checked.hrp() == kind && text.len() == length;
-        if !is_kind || !first.iter().all(|expected| bytes.next() == Some(*expected)) {
-            return None;
-        }
-        let mut scalar = Scalar(Box::new([0; 32]));
-        for place in scalar.0.iter_mut() {
-            *place = bytes.next()?;
-        }
-        Some(scalar)
+    /// Moves a key to the heap and clears the original.
+    fn take(mut key: SecretKey) -> Secret {
+        let secret = Secret(Box::new(key));
+        key.non_secure_erase();
+        secret
     }
 
-    /// Calls `work` with a copy in libsecp256k1's form, then clears the copy. `None` if the number
-    /// is 0 or at least n.
-    fn with_key<T>(&self, work: impl FnOnce(&SecretKey) -> T) -> Option<T> {
-        let mut key = SecretKey::from_slice(self.0.as_slice()).ok()?;
-        let done = work(&key);
-        key.non_secure_erase();
-        Some(done)
+    /// Reads bech32 of this kind, whose bytes are `first` and the number.
+    fn read(text: &str, kind: Hrp, first: &[u8]) -> Option<Secret> {
+        let checked = CheckedHrpstring::new::<Bech32>(text).ok().filter(|checked| checked.hrp() == kind)?;
+        let mut bytes = Zeroizing::new(Vec::with_capacity(text.len()));
+        bytes.extend(checked.byte_iter());
+        SecretKey::from_slice(bytes.strip_prefix(first)?).ok().map(Secret::take)
     }
 
-    /// Moves a key into a `Scalar` and clears the original.
-    fn take(mut key: SecretKey) -> Scalar {
-        let mut scalar = Scalar(Box::new([0; 32]));
-        scalar.0.copy_from_slice(key.as_ref());
-        key.non_secure_erase();
-        scalar
+    /// Reads `nhalf1…`.
+    pub(super) fn read_half(text: &str) -> Option<Secret> {
+        Secret::read(text, NHALF, &[HALF_VERSION])
+    }
+
+    /// The text of a half, `nhalf1…`.
+    pub(super) fn nhalf(&self) -> SecretText {
+        bech32(NHALF, std::iter::once(HALF_VERSION).chain(self.0.secret_bytes()))
+    }
+
+    /// The nsec of a key.
+    pub(super) fn nsec(&self) -> SecretText {
+        bech32(NSEC, self.0.secret_bytes().into_iter())
+    }
+
+    /// A key as text, encrypted with a password (NIP-49).
+    pub(super) fn ncryptsec(&self, password: &str, source: Source) -> Result<String, VaultError> {
+        let (mut generator, key) = (Generator::new(source), (*self.0).into());
+        let locked =
+            EncryptedSecretKey::new_with_rng(&mut generator, &key, password, NCRYPTSEC_WORK, KeySecurity::Unknown)
+                .map_err(|_| VaultError::Unsealable)?;
+        generator.checked(locked)?.to_bech32().map_err(|_| VaultError::Unsealable)
+    }
+
+    pub(super) fn public_key(&self) -> PublicKey {
+        self.0.public_key(SECP256K1)
+    }
+
+    /// The npub of a key.
+    pub(super) fn npub(&self) -> Npub {
+        Npub(self.public_key().x_only_public_key().0.serialize())
+    }
+
+    /// The key `λ^rotation · (±s + offset) mod n`; `None` if it is zero. `opposite` selects the
+    /// minus sign: a tweak belongs to `-h·G` if the half's point was sent as an npub.
+    pub(super) fn derive(&self, tweak: &Tweak, opposite: bool) -> Option<Secret> {
+        let start = Secret::take(if opposite { self.0.negate() } else { *self.0 });
+        let moved = Secret::take(start.0.add_tweak(tweak.offset.scalar()).ok()?);
+        moved.0.mul_tweak(&tweak.rotation.scalar()).ok().map(Secret::take)
     }
 }
 
-/// Start secret `s` of a start point `P = s·G`. It yields at most one key: [`Start::derive`]
-/// consumes it.
-pub(super) struct Start(Scalar);
+/// The secret of a start point. It yields at most one key or tweak: [`Start::redeem`] consumes it.
+///
+/// Without a half it is `s` of the start point `s·G`. With an asker's half `h` it is the blinding
+/// `r` of `h·G + r·G`: because `r` is random, an asker cannot choose where the search starts.
+pub(super) struct Start {
+    secret: Secret,
+    half: Option<HalfPoint>,
+}
+
+/// What a start point yields.
+pub(super) enum Redeemed {
+    Key(Secret),
+    /// Useless without the half.
+    Tweak(SplitTweak),
+}
 
 impl Start {
-    /// Draws a start secret: 256 bits from the source.
-    pub(super) fn draw(source: Source) -> Result<Start, VaultError> {
-        Scalar::draw(source).map(Start)
+    /// Draws 256 bits from the source.
+    pub(super) fn draw(half: Option<HalfPoint>, source: Source) -> Result<Start, VaultError> {
+        Ok(Start { secret: Secret::draw(source)?, half })
     }
 
-    /// The start point `P`. Never `None` for a start secret that was drawn.
+    /// The start point; `None` if it is infinity, which is as probable as guessing a key.
     pub(super) fn point(&self) -> Option<StartPoint> {
-        self.0.with_key(|key| StartPoint::new(PublicKey::from_secret_key(SECP256K1, key)))
+        match &self.half {
+            None => Some(StartPoint::new(self.secret.public_key())),
+            Some(half) => half.blinded(&Scalar::from(*self.secret.0)),
+        }
     }
 
-    /// The key `λ^rotation · (s + offset) mod n`; `None` if it is zero.
-    pub(super) fn derive(self, tweak: &Tweak) -> Option<DerivedKey> {
-        let mut moved = self.0.with_key(|key| key.add_tweak(tweak.offset.scalar()).ok())??;
-        let turned = moved.mul_tweak(&tweak.rotation.scalar());
-        moved.non_secure_erase();
-        Some(DerivedKey(Scalar::take(turned.ok()?)))
-    }
-}
-
-/// Secret `r` of a split start point `P = h·G + r·G`, where the asker holds `h`. Because `r` is
-/// random, an asker cannot choose where the search starts. It yields at most one tweak:
-/// [`SplitStart::tweak`] consumes it.
-pub(super) struct SplitStart {
-    r: Scalar,
-    half: HalfPoint,
-}
-
-impl SplitStart {
-    /// Draws a blinding secret: 256 bits from the source.
-    pub(super) fn draw(half: HalfPoint, source: Source) -> Result<SplitStart, VaultError> {
-        Ok(SplitStart { r: Scalar::draw(source)?, half })
+    /// The half point of the asker, if the start point is for one.
+    pub(super) fn half(&self) -> Option<&HalfPoint> {
+        self.half.as_ref()
     }
 
-    /// `P`; `None` if the sum is infinity.
-    pub(super) fn point(&self) -> Option<StartPoint> {
-        self.r.with_key(|r| self.half.blinded(&(*r).into()))?
-    }
-
-    /// The tweak that turns `h` into the key: `r` is added to the offset. Useless without `h`.
-    pub(super) fn tweak(self, found: &Tweak) -> Option<SplitTweak> {
-        let offset = self.r.with_key(|r| {
-            // libsecp256k1 refuses only a sum of zero.
-            r.add_tweak(found.offset.scalar()).map_or(secp256k1::Scalar::ZERO, secp256k1::Scalar::from)
-        })?;
-        let tweak = Tweak { offset: Offset::from_scalar(offset), rotation: found.rotation };
-        Some(SplitTweak { tweak, fingerprint: self.half.fingerprint() })
-    }
-
-    /// The asker's half point.
-    pub(super) fn half(&self) -> &HalfPoint {
-        &self.half
+    /// The key of a hit, or the tweak that turns the half into it; `None` if it is not a hit of this
+    /// start point.
+    pub(super) fn redeem(self, hit: &VerifiedHit) -> Option<Redeemed> {
+        let Some(half) = self.half else {
+            let key = self.secret.derive(hit.tweak(), false)?;
+            return (key.npub() == hit.npub()).then_some(Redeemed::Key(key));
+        };
+        let Tweak { offset, rotation } = hit.tweak();
+        // libsecp256k1 refuses only a sum of zero.
+        let sum = self.secret.0.add_tweak(offset.scalar()).map_or(Scalar::ZERO, Scalar::from);
+        let tweak = Tweak { offset: Offset::from_scalar(sum), rotation: *rotation };
+        let is_right = candidate(&StartPoint::new(*half.public_key()), &tweak) == Some(hit.npub());
+        is_right.then(|| Redeemed::Tweak(SplitTweak { tweak, fingerprint: half.fingerprint() }))
     }
 }
 
-/// Half `h` of a split key.
-pub(super) struct HalfKey(Scalar);
-
-impl HalfKey {
-    pub(super) fn draw(source: Source) -> Result<HalfKey, VaultError> {
-        Scalar::draw(source).map(HalfKey)
-    }
-
-    /// Reads `nhalf1…`; `None` for anything else. The number may be 0 or at least n.
-    pub(super) fn parse(text: &str) -> Option<HalfKey> {
-        Scalar::read(text, NHALF, NHALF_LENGTH, &[HALF_VERSION]).map(HalfKey)
-    }
-
-    /// `h·G`; `None` if `h` is 0 or at least n. Never `None` for a drawn half.
-    pub(super) fn point(&self) -> Option<HalfPoint> {
-        self.0.with_key(|key| HalfPoint::new(PublicKey::from_secret_key(SECP256K1, key)))
-    }
-
-    /// Writes the half in its text form, `nhalf1…`, to a text that is cleared on drop.
-    pub(super) fn write_text(&self, text: &mut SecretText) -> fmt::Result {
-        let bytes = std::iter::once(HALF_VERSION).chain(self.0.0.iter().copied());
-        write_bech32(text, NHALF, bytes)
-    }
-
-    /// The key `λ^rotation · (±h + offset) mod n`; `None` if it is zero. `opposite` selects the
-    /// minus sign: the tweak belongs to `-h·G`, which happens if the point was sent as an npub.
-    pub(super) fn combine(&self, tweak: &Tweak, opposite: bool) -> Option<DerivedKey> {
-        let mut half = self.0.with_key(|key| if opposite { key.negate() } else { *key })?;
-        let start = Start(Scalar::take(half));
-        half.non_secure_erase();
-        start.derive(tweak)
-    }
-}
-
-/// A derived key. It lives until it is written into its one message.
-pub(super) struct DerivedKey(Scalar);
-
-impl DerivedKey {
-    /// The npub of the key.
-    pub(super) fn npub(&self) -> Option<Npub> {
-        self.0.with_key(|key| {
-            let mut pair = Keypair::from_secret_key(SECP256K1, key);
-            let npub = Npub(pair.x_only_public_key().0.serialize());
-            pair.non_secure_erase();
-            npub
-        })
-    }
-
-    /// The nsec, in a text that is cleared on drop.
-    pub(super) fn nsec(&self) -> Result<SecretText, VaultError> {
-        let mut text = SecretText::with_capacity(NSEC_LENGTH);
-        write_bech32(&mut text, NSEC, self.0.0.iter().copied()).map_err(|_| VaultError::Unsealable)?;
-        Ok(text)
-    }
-
-    /// The key as text, encrypted with a password (NIP-49).
-    pub(super) fn ncryptsec(&self, password: &str, source: Source) -> Result<String, VaultError> {
-        let mut generator = Generator::new(source);
-        let locked = self
-            .0
-            .with_key(|key| {
-                let key = nostr::SecretKey::from(*key);
-                EncryptedSecretKey::new_with_rng(&mut generator, &key, password, NCRYPTSEC_WORK, KeySecurity::Unknown)
-            })
-            .and_then(Result::ok)
-            .ok_or(VaultError::Unsealable)?;
-        generator.checked(locked)?.to_bech32().map_err(|_| VaultError::Unsealable)
+impl Redeemed {
+    /// The nsec or the tweak.
+    pub(super) fn text(&self) -> SecretText {
+        match self {
+            Redeemed::Key(key) => key.nsec(),
+            Redeemed::Tweak(tweak) => Zeroizing::new(tweak.to_string()),
+        }
     }
 }
 
@@ -235,20 +201,23 @@ pub(super) struct Signing(Keys);
 impl Signing {
     /// Draws a new key.
     pub(super) fn draw(source: Source) -> Result<Signing, VaultError> {
-        Scalar::draw(source)?.with_key(|key| Signing(keys(key))).ok_or(VaultError::NoRandomness)
+        Secret::draw(source).map(|secret| Signing::of(&secret))
     }
 
     /// Reads an nsec; `None` for anything else.
     pub(super) fn from_nsec(nsec: &str) -> Option<Signing> {
-        Scalar::read(nsec, NSEC, NSEC_LENGTH, &[])?.with_key(|key| Signing(keys(key)))
+        Secret::read(nsec, NSEC, &[]).map(|secret| Signing::of(&secret))
     }
 
-    /// The content of the identity file: the nsec on one line, then `line`.
-    pub(super) fn nsec_line(&self) -> Result<SecretText, fmt::Error> {
-        let mut text = SecretText::with_capacity(NSEC_LENGTH + 1);
-        write_bech32(&mut text, NSEC, self.0.secret_key().as_secret_bytes().iter().copied())?;
-        fmt::Write::write_str(&mut text, "\n")?;
-        Ok(text)
+    fn of(secret: &Secret) -> Signing {
+        Signing(Keys::new((*secret.0).into()))
+    }
+
+    /// The content of the identity file: the nsec on one line.
+    pub(super) fn nsec_line(&self) -> SecretText {
+        let mut line = bech32(NSEC, self.0.secret_key().as_secret_bytes().iter().copied());
+        line.push('\n');
+        line
     }
 
     pub(super) fn public_key(&self) -> nostr::PublicKey {
@@ -272,86 +241,10 @@ impl Signing {
     }
 }
 
-/// Writes bech32 character by character. The encoder of the `bech32` crate would leave a copy in a
+/// Bech32, written character by character. The encoder of the `bech32` crate would leave a copy in a
 /// buffer on the stack.
-fn write_bech32(text: &mut SecretText, kind: Hrp, bytes: impl Iterator<Item = u8>) -> fmt::Result {
-    let mut characters = bytes.bytes_to_fes().with_checksum::<Bech32>(&kind).chars();
-    characters.try_for_each(|character| fmt::Write::write_char(text, character))
-}
-
-/// The key in the form of `nostr`, which clears itself on drop.
-fn keys(key: &SecretKey) -> Keys {
-    Keys::new((*key).into())
-}
-
-/// Text that contains a secret. Its capacity is fixed, because growing would leave a copy behind.
-pub(super) struct SecretText(Zeroizing<Vec<u8>>);
-
-impl SecretText {
-    /// An empty text with room for `bytes`.
-    pub(super) fn with_capacity(bytes: usize) -> SecretText {
-        SecretText(Zeroizing::new(Vec::with_capacity(bytes)))
-    }
-
-    pub(super) fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// The text; `None` if it is not UTF-8.
-    pub(super) fn as_str(&self) -> Option<&str> {
-        std::str::from_utf8(&self.0).ok()
-    }
-
-    /// The text for the person at this machine.
-    pub(super) fn to_output(&self) -> Result<SecretOutput, VaultError> {
-        self.as_str().map(|text| SecretOutput(text.to_owned())).ok_or(VaultError::Failed)
-    }
-
-    /// Reads to the end of `reader`. Errors: `reader` fails, or has more bytes than the capacity
-    /// allows.
-    pub(super) fn fill_from(&mut self, mut reader: impl io::Read) -> io::Result<()> {
-        let room = self.0.capacity() - self.0.len();
-        let start = self.0.len();
-        self.0.resize(start + room, 0);
-        let mut end = start;
-        let mut over = Zeroizing::new([0; 1]);
-        loop {
-            let place = if end < self.0.len() { &mut self.0[end..] } else { &mut over[..] };
-            let full = end == start + room;
-            match reader.read(place) {
-                Ok(0) => break,
-                Ok(_) if full => return Err(io::ErrorKind::FileTooLarge.into()),
-                Ok(count) => end += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        self.0.truncate(end);
-        Ok(())
-    }
-
-    /// Appends `bytes`, or returns `false` if they do not fit.
-    fn append(&mut self, bytes: &[u8]) -> bool {
-        let fits = bytes.len() <= self.0.capacity() - self.0.len();
-        if fits {
-            self.0.extend_from_slice(bytes);
-        }
-        fits
-    }
-}
-
-impl fmt::Write for SecretText {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        if self.append(text.as_bytes()) { Ok(()) } else { Err(fmt::Error) }
-    }
-}
-
-impl io::Write for SecretText {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.append(bytes) { Ok(bytes.len()) } else { Err(io::ErrorKind::WriteZero.into()) }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+fn bech32(kind: Hrp, bytes: impl Iterator<Item = u8>) -> SecretText {
+    let mut text = Zeroizing::new(String::with_capacity(TEXT_ROOM));
+    bytes.bytes_to_fes().with_checksum::<Bech32>(&kind).chars().for_each(|character| text.push(character));
+    text
 }

@@ -1,22 +1,20 @@
 //! The holder of every secret. It answers requests, and nothing leaves it except in an answer.
 
 use super::error::{UnwrapError, VaultError};
-use super::half::Half;
 use super::identity::Unlock;
 use super::lock;
-use super::message::Announcement;
-use super::message::{GiftWrap, Opened, OutgoingMessage, Rumor, Ticket, VerifiedEvent};
+use super::message::{Announcement, GiftWrap, Opened, OutgoingMessage, VerifiedEvent};
 use super::public::{DATE_ALLOWANCE, Policy};
 use super::random::{self, Source};
-use super::request::{Answer, Form, Hit, Request, SecretOutput};
+use super::request::{Answer, Hit, Request};
 use super::seal::without_keys;
-use super::secret::{self, DerivedKey, Signing};
+use super::secret::{self, Redeemed, Signing};
 use super::start_points::{StartId, StartPoints};
 use super::ticket::{self, Author, Order, Reader};
 use super::{identity, seal, unwrap};
 use crate::clock::Clock;
-use crate::key::{SplitTweak, StartPoint, VerifiedHit, candidate};
-use nostr::{Event, JsonUtil};
+use crate::key::VerifiedHit;
+use nostr::{Event, JsonUtil, Kind};
 use npubbot_miner::token_bucket::TokenBucket;
 use serde::Serialize;
 use std::path::Path;
@@ -38,8 +36,6 @@ pub(super) struct Secrets {
     pub(super) reader: Reader,
     /// Whether the keys are for the person at this machine. If so, there is no stored identity.
     pub(super) is_local: bool,
-    /// The half of the person at this machine.
-    pub(super) half: Option<Arc<Half>>,
     pub(super) opened: Arc<Mutex<TokenBucket>>,
     pub(super) redeemed: Arc<Mutex<TokenBucket>>,
 }
@@ -73,11 +69,6 @@ impl Secrets {
         Ok(Secrets { is_local: true, ..secrets })
     }
 
-    /// [`Secrets::local`] with an asker's half.
-    pub(super) fn of_half(half: Half) -> Result<Secrets, VaultError> {
-        Ok(Secrets { half: Some(Arc::new(half)), ..Secrets::local()? })
-    }
-
     fn with(bot: Signing) -> Result<Secrets, VaultError> {
         let starts = Arc::new(StartPoints::new(random::system)?);
         let bucket = |(per_second, burst)| Arc::new(Mutex::new(TokenBucket::new(per_second, burst)));
@@ -91,16 +82,9 @@ impl Secrets {
             policy: Arc::new(Policy::new(None)),
             reader: |_| None,
             is_local: false,
-            half: None,
             opened,
             redeemed,
         })
-    }
-
-    /// Makes the ticket of an order without a message that asks for it.
-    #[cfg(any(test, feature = "test-util"))]
-    pub(super) fn issue(&self, order: &Order) -> Result<Ticket, VaultError> {
-        ticket::issue(&self.bot, Author::Verified, order)
     }
 
     pub(super) fn public_key(&self) -> nostr::PublicKey {
@@ -111,8 +95,8 @@ impl Secrets {
     /// requests above a rate that no honest bot reaches.
     pub(super) fn answer(&self, request: Request) -> Answer {
         let limit = match request {
-            Request::Unwrap(_) | Request::OpenNip04(_) => Some(&self.opened),
-            Request::Redeem { .. } | Request::Reveal { .. } => Some(&self.redeemed),
+            Request::Open(_) => Some(&self.opened),
+            Request::Redeem { .. } => Some(&self.redeemed),
             _ => None,
         };
         if let Some(bucket) = limit {
@@ -125,137 +109,84 @@ impl Secrets {
     }
 
     fn try_answer(&self, request: Request) -> Answer {
+        let now = self.clock.now();
         match request {
             Request::OpenStarts { count, half } => {
-                let open = |_| match &half {
-                    None => self.starts.open(self.source),
-                    Some(half) => self.starts.open_split(half, self.source),
-                };
-                encode(&(0..count.min(MOST_STARTS)).map(open).collect::<Result<Vec<_>, _>>()?)
+                let starts = (0..count.min(MOST_STARTS)).map(|_| self.starts.open(half, self.source));
+                encode(&starts.collect::<Result<Vec<_>, _>>()?)
             }
             Request::Discard(starts) => encode(&self.starts.discard(&starts)),
             Request::Redeem { start, hit, ticket, announcement, message } => {
-                let order = self.order(Author::Verified, &ticket)?;
+                let order = ticket::read(&self.bot, Author::Verified, &ticket)?;
                 let announced = announcement.as_deref().and_then(Announcement::verify);
                 let encryption_key = order.encryption_key_now(announced.as_ref());
                 let message = OutgoingMessage { to: order.asker, encryption_key, ..without_keys_in(message) };
-                encode(&self.redeem(start, &hit, &order, &message)?)
+                let redeemed = self.redeem(start, hit, Some(&order))?.text();
+                encode(&self.seal_pair(now, &message, &redeemed)?)
             }
-            Request::Reveal { start, hit, ticket } => {
-                let order = self.order(Author::Verified, &ticket)?;
-                encode(&self.reveal(start, &hit, Some(&order))?)
-            }
-            Request::Show { .. } | Request::Half(_) if !self.is_local => Err(VaultError::NotAsked),
-            Request::Half(request) => self.half.as_ref().ok_or(VaultError::HalfGone)?.answer(request),
-            Request::Show { start, hit, form } => encode(&self.show(start, &hit, form)?),
             Request::Confirm { ticket, announcement } => {
-                let order = self.order(Author::Claimed, &ticket)?;
+                let order = ticket::read(&self.bot, Author::Claimed, &ticket)?;
                 let announced = Announcement::verify(&announcement);
                 if !announced.is_some_and(|announced| announced.confirms(order.asker, order.encryption_key)) {
                     return Err(VaultError::ForeignTicket);
                 }
                 encode(&ticket::issue(&self.bot, Author::Verified, &order)?)
             }
-            Request::Seal { message, to_copy } => {
-                let (message, to_copy) = (without_keys_in(message), to_copy.as_deref().map(without_keys));
-                encode(&self.seal(&message, to_copy.as_deref())?)
+            Request::Show { .. } if !self.is_local => Err(VaultError::NotAsked),
+            Request::Show { start, hit, password } => match (self.redeem(start, hit, None)?, password) {
+                (Redeemed::Key(key), Some(password)) => encode(&key.ncryptsec(&password, self.source)?),
+                (redeemed, _) => encode(&redeemed.text()),
+            },
+            Request::Seal(message) => {
+                let message = without_keys_in(message);
+                encode(&seal::seal(&self.bot, self.source, now, &message, &message.text, 0)?)
             }
             Request::SealNip04(message) => {
-                let message = without_keys_in(message);
-                encode(&seal::as_nip04(&self.bot, self.source, self.clock.now(), &message)?)
+                encode(&seal::as_nip04(&self.bot, self.source, now, &without_keys_in(message))?)
             }
-            Request::Unwrap(json) => {
-                let opened = event(&json).and_then(|wrap| unwrap::unwrap(&self.bot, &wrap));
-                let recent = opened.and_then(|opened| self.refuse_old(opened));
-                encode(&recent.map(|opened| self.with_ticket(opened)))
-            }
-            Request::OpenNip04(json) => encode(
-                &event(&json)
-                    .and_then(|event| VerifiedEvent::check(event).ok_or(UnwrapError::ForgedSeal))
-                    .and_then(|message| unwrap::open_nip04(&self.bot, &message))
-                    .and_then(|rumor| self.refuse_old(Opened::Message(rumor))),
-            ),
-            Request::Sign(json) => encode(&self.policy.sign(&self.bot, self.clock.now(), &json)?),
+            Request::Open(json) => encode(&self.open_message(now, &json)),
+            Request::Sign(json) => encode(&self.policy.sign(&self.bot, now, &json)?),
         }
     }
 
-    /// The message, unless it is older than any that a bot answers. The author's signature covers
-    /// this date, so nobody can pass an old message for a new one.
-    fn refuse_old(&self, opened: Opened) -> Result<Opened, UnwrapError> {
-        let is_old = opened.rumor().created_at.saturating_add(MAX_AGE) < self.clock.now();
-        if is_old { Err(UnwrapError::TooOld) } else { Ok(opened) }
-    }
-
-    /// The message with the ticket for its request.
-    fn with_ticket(&self, opened: Opened) -> Opened {
-        match opened {
-            Opened::Message(rumor) => Opened::Message(Rumor { ticket: self.ticket(Author::Verified, &rumor), ..rumor }),
-            Opened::Claim(claim) => {
-                let ticket = self.ticket(Author::Claimed, claim.unverified());
-                Opened::Claim(claim.with_ticket(ticket))
+    /// Opens a gift wrap, and makes the ticket for its request; or a message of kind 4.
+    fn open_message(&self, now: u64, json: &[u8]) -> Result<Opened, UnwrapError> {
+        if json.len() > unwrap::MAX_WRAP {
+            return Err(UnwrapError::TooLarge);
+        }
+        let event = Event::from_json(json).map_err(|_| UnwrapError::NotAWrap)?;
+        let is_nip04 = event.kind == Kind::EncryptedDirectMessage;
+        let mut opened = match is_nip04 {
+            true => {
+                let message = VerifiedEvent::check(event).ok_or(UnwrapError::ForgedSeal)?;
+                Opened::Message(unwrap::open_nip04(&self.bot, &message)?)
             }
+            false => unwrap::unwrap(&self.bot, &event)?,
+        };
+        let author = if matches!(opened, Opened::Message(_)) { Author::Verified } else { Author::Claimed };
+        let rumor = opened.rumor_mut();
+        // The author's signature covers this date, so nobody can pass an old message for a new one.
+        if rumor.created_at.saturating_add(MAX_AGE) < now {
+            return Err(UnwrapError::TooOld);
         }
+        let order = Order::read(rumor, self.reader).filter(|_| !is_nip04);
+        rumor.ticket = order.and_then(|order| ticket::issue(&self.bot, author, &order).ok());
+        Ok(opened)
     }
 
-    fn ticket(&self, author: Author, rumor: &Rumor) -> Option<Ticket> {
-        Order::read(rumor, self.reader).and_then(|order| ticket::issue(&self.bot, author, &order).ok())
-    }
-
-    fn order(&self, author: Author, ticket: &Ticket) -> Result<Order, VaultError> {
-        ticket::read(&self.bot, author, ticket)
-    }
-
-    fn redeem(
-        &self,
-        start: StartId,
-        hit: &Hit,
-        order: &Order,
-        message: &OutgoingMessage,
-    ) -> Result<GiftWrap, VaultError> {
-        let nsec = self.derive(start, hit, Some(order))?.nsec()?;
-        self.seal(message, Some(nsec.as_str().ok_or(VaultError::Unsealable)?))
-    }
-
-    /// Spends the start point and returns its key, or its tweak.
-    fn show(&self, start: StartId, hit: &Hit, form: Form) -> Result<SecretOutput, VaultError> {
-        Ok(match form {
-            Form::Tweak => SecretOutput(self.reveal(start, hit, None)?.to_string()),
-            Form::Locked(password) => SecretOutput(self.derive(start, hit, None)?.ncryptsec(&password.0, self.source)?),
-            Form::Nsec => self.derive(start, hit, None)?.nsec()?.to_output()?,
-        })
-    }
-
-    /// Spends a split start point and returns its tweak, if `order` asks for it. Without an order,
-    /// any tweak is returned.
-    fn reveal(&self, start: StartId, hit: &Hit, order: Option<&Order>) -> Result<SplitTweak, VaultError> {
-        let start = self.starts.spend_split(start)?;
-        let hit = recompute(start.point(), hit)?;
-        order.map_or(Ok(()), |order| order.allow(&hit.npub(), Some(start.half())))?;
-        let half = StartPoint::new(*start.half().public_key());
-        let split = start.tweak(hit.tweak()).ok_or(VaultError::ForeignHit)?;
-        if candidate(&half, &split.tweak) != Some(hit.npub()) {
-            return Err(VaultError::ForeignHit);
-        }
-        Ok(split)
-    }
-
-    /// Spends a start point and returns its key, if `order` asks for it. Without an order, any key
-    /// is returned. The start point is removed from the table first, so it yields at most one key.
-    fn derive(&self, start: StartId, hit: &Hit, order: Option<&Order>) -> Result<DerivedKey, VaultError> {
+    /// Spends a start point and returns its key or tweak, if `order` asks for it. Without an order,
+    /// any is returned. The start point is removed from the table first, so it yields at most one.
+    fn redeem(&self, start: StartId, hit: Hit, order: Option<&Order>) -> Result<Redeemed, VaultError> {
         let start = self.starts.spend(start)?;
-        let hit = recompute(start.point(), hit)?;
-        order.map_or(Ok(()), |order| order.allow(&hit.npub(), None))?;
-        let key = start.derive(hit.tweak()).ok_or(VaultError::ForeignHit)?;
-        if key.npub() != Some(hit.npub()) {
-            return Err(VaultError::ForeignHit);
-        }
-        Ok(key)
+        let point = start.point().filter(|point| *point == hit.0).ok_or(VaultError::ForeignHit)?;
+        let hit = VerifiedHit::recompute(point, hit.1).ok_or(VaultError::ForeignHit)?;
+        order.map_or(Ok(()), |order| order.allow(&hit.npub(), start.half()))?;
+        start.redeem(&hit).ok_or(VaultError::ForeignHit)
     }
 
-    fn seal(&self, message: &OutgoingMessage, to_copy: Option<&str>) -> Result<GiftWrap, VaultError> {
-        let now = self.clock.now();
+    /// Seals a message, and a second one that is `to_copy` and nothing else.
+    fn seal_pair(&self, now: u64, message: &OutgoingMessage, to_copy: &str) -> Result<GiftWrap, VaultError> {
         let explained = seal::seal(&self.bot, self.source, now, message, &message.text, 0)?;
-        let Some(to_copy) = to_copy else { return Ok(explained) };
         // Clients sort by date.
         let copied = seal::seal(&self.bot, self.source, now, message, to_copy, 1)?;
         let expires_at = explained.expires_at.min(copied.expires_at);
@@ -270,20 +201,7 @@ fn without_keys_in(message: OutgoingMessage) -> OutgoingMessage {
     OutgoingMessage { text: clean(message.text), subject: message.subject.map(clean), ..message }
 }
 
-/// The recomputed hit, if it belongs to the start point at `point`.
-fn recompute(point: Option<StartPoint>, hit: &Hit) -> Result<VerifiedHit, VaultError> {
-    let point = point.filter(|point| *point == hit.point).ok_or(VaultError::ForeignHit)?;
-    VerifiedHit::recompute(point, hit.tweak).ok_or(VaultError::ForeignHit)
-}
-
 /// The item of an answer.
 pub(super) fn encode(item: &impl Serialize) -> Answer {
     postcard::to_stdvec(item).map_err(|_| VaultError::Failed)
-}
-
-fn event(json: &str) -> Result<Event, UnwrapError> {
-    if json.len() > unwrap::MAX_WRAP {
-        return Err(UnwrapError::TooLarge);
-    }
-    Event::from_json(json).map_err(|_| UnwrapError::NotAWrap)
 }

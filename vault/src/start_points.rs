@@ -3,7 +3,7 @@
 use super::error::VaultError;
 use super::lock;
 use super::random::Source;
-use super::secret::{SplitStart, Start};
+use super::secret::Start;
 use crate::key::{HalfPoint, StartPoint};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -19,24 +19,10 @@ const MOST_OPEN: usize = 1 << 18;
 
 /// The open start points and their secrets.
 pub(super) struct StartPoints {
-    open: Mutex<Open>,
+    /// The last number given, and the secrets in the order in which they were drawn.
+    open: Mutex<(u64, BTreeMap<StartId, Start>)>,
     /// The most that are open.
     most: usize,
-}
-
-struct Open {
-    /// The last number given to a start point.
-    last: u64,
-    /// In the order in which they were opened.
-    starts: BTreeMap<StartId, Kind>,
-}
-
-/// The secret of a start point.
-enum Kind {
-    /// Our own start secret, which yields a key.
-    Own(Start),
-    /// A blinding of an asker's half point, which yields a tweak.
-    Split(SplitStart),
 }
 
 impl StartPoints {
@@ -51,57 +37,33 @@ impl StartPoints {
         source(&mut first)?;
         // Half of the numbers are left to count up to.
         let last = u64::from_le_bytes(first) >> 1;
-        Ok(StartPoints { open: Mutex::new(Open { last, starts: BTreeMap::new() }), most })
+        Ok(StartPoints { open: Mutex::new((last, BTreeMap::new())), most })
     }
 
-    /// Draws a start secret and adds it to the table.
-    pub(super) fn open(&self, source: Source) -> Result<(StartId, StartPoint), VaultError> {
-        let start = Start::draw(source)?;
+    /// Draws a start secret, or a blinding of an asker's half point, and adds it to the table.
+    pub(super) fn open(&self, half: Option<HalfPoint>, source: Source) -> Result<(StartId, StartPoint), VaultError> {
+        let start = Start::draw(half, source)?;
         let point = start.point().ok_or(VaultError::NoRandomness)?;
-        Ok((self.keep(Kind::Own(start)), point))
-    }
-
-    /// Draws a blinding of an asker's half point and adds it to the table.
-    pub(super) fn open_split(&self, half: &HalfPoint, source: Source) -> Result<(StartId, StartPoint), VaultError> {
-        let start = SplitStart::draw(*half, source)?;
-        // The probability that the sum is infinity equals that of guessing a key.
-        let point = start.point().ok_or(VaultError::NoRandomness)?;
-        Ok((self.keep(Kind::Split(start)), point))
-    }
-
-    fn keep(&self, start: Kind) -> StartId {
-        let mut open = lock(&self.open);
-        open.last += 1;
-        let id = StartId(open.last);
-        open.starts.insert(id, start);
-        if open.starts.len() > self.most {
-            open.starts.pop_first();
+        let (last, starts) = &mut *lock(&self.open);
+        *last += 1;
+        let id = StartId(*last);
+        starts.insert(id, start);
+        if starts.len() > self.most {
+            starts.pop_first();
         }
-        id
+        Ok((id, point))
     }
 
-    /// Removes one of our own start points. A split start point with this number is removed too,
-    /// but refused.
+    /// Removes a start point.
     pub(super) fn spend(&self, id: StartId) -> Result<Start, VaultError> {
-        match lock(&self.open).starts.remove(&id) {
-            Some(Kind::Own(start)) => Ok(start),
-            Some(Kind::Split(_)) | None => Err(VaultError::StartSpent),
-        }
-    }
-
-    /// Removes a split start point. One of our own with this number is removed too, but refused.
-    pub(super) fn spend_split(&self, id: StartId) -> Result<SplitStart, VaultError> {
-        match lock(&self.open).starts.remove(&id) {
-            Some(Kind::Split(start)) => Ok(start),
-            Some(Kind::Own(_)) | None => Err(VaultError::StartSpent),
-        }
+        lock(&self.open).1.remove(&id).ok_or(VaultError::StartSpent)
     }
 
     /// Removes start points. Unknown numbers are ignored.
     pub(super) fn discard(&self, ids: &[StartId]) {
         let mut open = lock(&self.open);
         for id in ids {
-            open.starts.remove(id);
+            open.1.remove(id);
         }
     }
 }

@@ -4,11 +4,10 @@
 //! another kind and rumors with a wrong id. The inbox checks kind and date of the rumor.
 
 use super::error::UnwrapError;
-use super::message::named_key;
-use super::message::{Asker, Claim, EncryptionKey, Opened, Rumor, RumorId, VerifiedEvent};
+use super::message::{Asker, Claim, EncryptionKey, Opened, Rumor, RumorId, VerifiedEvent, named_key, values};
 use super::secret::Signing;
 use nostr::nips::{nip04, nip44};
-use nostr::{Event, EventId, JsonUtil, Kind, PublicKey, UnsignedEvent};
+use nostr::{Event, EventId, JsonUtil, Kind, PublicKey, Tags, UnsignedEvent};
 use std::collections::BTreeSet;
 
 /// Kinds of gift wraps (NIP-59). Relays do not store the second, the ephemeral one.
@@ -27,11 +26,7 @@ const MOST_DELETED: usize = 64;
 /// Opens a message of kind 4 (NIP-04), without a ticket. Such a message has no seal and no rumor,
 /// and its author is public.
 pub(super) fn open_nip04(bot: &Signing, message: &VerifiedEvent) -> Result<Rumor, UnwrapError> {
-    if message.kind != Kind::EncryptedDirectMessage {
-        return Err(UnwrapError::NotAWrap);
-    }
-    let us = bot.public_key();
-    if !receivers(message.tags.iter().map(|tag| tag.as_slice())).any(|receiver| receiver == us) {
+    if !receivers(&message.tags).any(|receiver| receiver == bot.public_key()) {
         return Err(UnwrapError::NotForUs);
     }
     let content = nip04::decrypt(bot.keys().secret_key(), &message.pubkey, &message.content)
@@ -62,7 +57,7 @@ pub(super) fn unwrap(bot: &Signing, wrap: &Event) -> Result<Opened, UnwrapError>
         return Err(UnwrapError::NotAWrap);
     }
     let us = bot.public_key();
-    if !receivers(wrap.tags.iter().map(|tag| tag.as_slice())).any(|receiver| receiver == us) {
+    if !receivers(&wrap.tags).any(|receiver| receiver == us) {
         return Err(UnwrapError::NotForUs);
     }
     let seal = open_seal(&decrypt(bot, &wrap.pubkey, &wrap.content)?)?;
@@ -101,17 +96,11 @@ fn open_rumor(us: &PublicKey, seal: &Event, named: Option<PublicKey>, json: &str
     if rumor.id.is_some_and(|said| said != id) {
         return Err(UnwrapError::LyingId);
     }
-    let others: BTreeSet<PublicKey> = receivers(rumor.tags.iter().map(|tag| tag.as_slice()))
-        .filter(|receiver| receiver != us && *receiver != rumor.pubkey)
-        .collect();
-    let subject = rumor.tags.iter().find_map(|tag| match tag.as_slice() {
-        [name, subject, ..] if name == "subject" => Some(subject),
-        _ => None,
-    });
-    let named_messages = rumor.tags.iter().filter_map(|tag| match tag.as_slice() {
-        [name, id, ..] if name == "e" => EventId::from_hex(id).ok().map(|id| RumorId(id.to_bytes())),
-        _ => None,
-    });
+    let others: BTreeSet<PublicKey> =
+        receivers(&rumor.tags).filter(|receiver| receiver != us && *receiver != rumor.pubkey).collect();
+    let subject = values(&rumor.tags, "subject").next();
+    let named_messages =
+        values(&rumor.tags, "e").filter_map(|id| EventId::from_hex(id).ok()).map(|id| RumorId(id.to_bytes()));
     let is_deletion = rumor.kind == Kind::EventDeletion;
     let named = named.filter(|key| *key != seal.pubkey).map(|key| EncryptionKey(key.to_bytes()));
     let rumor = Rumor {
@@ -131,9 +120,6 @@ fn open_rumor(us: &PublicKey, seal: &Event, named: Option<PublicKey>, json: &str
 }
 
 /// The valid keys in `p` tags.
-fn receivers<'a>(tags: impl Iterator<Item = &'a [String]>) -> impl Iterator<Item = PublicKey> {
-    tags.filter_map(|tag| match tag {
-        [name, key, ..] if name == "p" => PublicKey::from_hex(key).ok(),
-        _ => None,
-    })
+fn receivers(tags: &Tags) -> impl Iterator<Item = PublicKey> {
+    values(tags, "p").filter_map(|key| PublicKey::from_hex(key).ok())
 }

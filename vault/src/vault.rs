@@ -3,31 +3,32 @@
 use super::error::{UnwrapError, VaultError};
 use super::identity::{IdentityFile, VaultInit};
 use super::message::{Announcement, Claim, GiftWrap, Opened, OutgoingMessage, Rumor, Ticket, VerifiedEvent};
-use super::process::{Link, Process, RESTART_TIMEOUT, decode};
+use super::process::Process;
 use super::public::{BotSigner, PublicSettings};
-use super::request::{Answer, Form, Request, SecretOutput};
-use super::secrets::{MOST_STARTS, Secrets};
+use super::request::Request;
+use super::secrets::MOST_STARTS;
 use super::spawner::{DirectSpawner, Spawner};
 use super::start_points::StartId;
 use super::unwrap;
-use crate::clock::Clock;
-use crate::key::{HalfPoint, SplitTweak, StartPoint, VerifiedHit};
+use crate::key::{HalfPoint, StartPoint, VerifiedHit};
 use crate::os::MissingWall;
-use nostr::JsonUtil;
+use nostr::{JsonUtil, UnsignedEvent};
 use std::fmt;
-use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use zeroize::Zeroizing;
 
-/// A handle to the vault, which owns every secret: the identity and the open start points. Cheap to
-/// clone; clones share both.
+/// A handle to the vault process, which owns every secret: the identity and the open start points.
+/// Cheap to clone; clones share it.
 ///
-/// With [`Vault::start`] the secrets are in a separate process, and every call is a request to it.
-/// If that process has ended, most calls wait up to 1.5 s for the next one, then fail with
-/// [`VaultError::Gone`].
+/// Every call is a request to the process. If it has ended, most calls wait up to 1.5 s for the next
+/// one, then fail with [`VaultError::Gone`].
 #[derive(Clone)]
 pub struct Vault {
-    pub(super) link: Link,
+    pub(super) process: Arc<Process>,
+    /// The secrets of a vault in this process.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(super) secrets: Option<Arc<super::secrets::Secrets>>,
     /// What its public events are made of; `None` if it signs none.
     settings: Option<Arc<PublicSettings>>,
     /// Events that the vault's policy refused to sign.
@@ -58,8 +59,14 @@ impl Vault {
     ///
     /// Errors: as [`Vault::start`].
     pub fn started_by(spawner: Arc<dyn Spawner>, settings: Option<PublicSettings>) -> Result<Vault, VaultError> {
-        let link = Link::Process(Arc::new(Process::start(spawner)?));
-        Ok(Vault { settings: settings.map(Arc::new), ..Vault::of(link) })
+        Ok(Vault {
+            process: Arc::new(Process::start(spawner)?),
+            #[cfg(any(test, feature = "test-util"))]
+            secrets: None,
+            settings: settings.map(Arc::new),
+            refusals: Arc::default(),
+            dropped: Arc::default(),
+        })
     }
 
     /// What the public events are made of that the vault signs; `None` if it signs none.
@@ -75,32 +82,6 @@ impl Vault {
         Vault::started_by(DirectSpawner::of_vault(VaultInit::Local)?, None)
     }
 
-    /// [`Vault::start_local`] in this process, for tests.
-    ///
-    /// Errors: [`VaultError::NoRandomness`].
-    pub fn without_identity() -> Result<Vault, VaultError> {
-        Secrets::local().map(Vault::here)
-    }
-
-    pub(super) fn here(secrets: Secrets) -> Vault {
-        Vault::of(Link::Here(Arc::new(secrets)))
-    }
-
-    fn of(link: Link) -> Vault {
-        Vault { link, settings: None, refusals: Arc::default(), dropped: Arc::default() }
-    }
-
-    /// The same vault with another clock, if its secrets are in this process, as in tests. A vault
-    /// process has the system's clock.
-    pub fn with_clock(self, clock: Clock) -> Vault {
-        match &self.link {
-            Link::Here(secrets) => {
-                Vault { link: Link::Here(Arc::new(Secrets { clock, ..secrets.as_ref().clone() })), ..self }
-            }
-            Link::Process(_) => self,
-        }
-    }
-
     /// Number of requests that the vault refused by its policy. An honest bot makes none.
     pub fn refusals(&self) -> u64 {
         self.refusals.load(Ordering::Relaxed)
@@ -108,22 +89,22 @@ impl Vault {
 
     /// The bot's public key.
     pub fn public_key(&self) -> nostr::PublicKey {
-        self.link.public_key()
+        self.process.public_key()
     }
 
     /// Id of the vault process; `None` without one, and while it is started again.
     pub fn process_id(&self) -> Option<u32> {
-        self.link.process().and_then(Process::id)
+        self.process.id()
     }
 
     /// The reason why the vault process does not work; `None` if it works.
     pub fn trouble(&self) -> Option<String> {
-        self.link.process().and_then(Process::trouble)
+        self.process.trouble()
     }
 
     /// The walls of the vault process that could not be raised.
     pub fn missing_walls(&self) -> Vec<MissingWall> {
-        self.link.process().map(Process::missing_walls).unwrap_or_default()
+        self.process.missing_walls.clone()
     }
 
     /// Draws a start secret, 256 bits from the operating system, and returns its point.
@@ -146,7 +127,7 @@ impl Vault {
         while starts.len() < count {
             let some = (count - starts.len()).min(MOST_STARTS as usize) as u32;
             let more: Vec<(StartId, StartPoint)> =
-                self.link.ask(Request::OpenStarts { count: some, half: half.copied() })?;
+                self.process.ask(Request::OpenStarts { count: some, half: half.copied() })?;
             if more.len() != some as usize {
                 return Err(VaultError::Failed);
             }
@@ -159,16 +140,16 @@ impl Vault {
     /// does no harm: a vault process that has ended has lost its start points.
     pub fn discard(&self, starts: &[StartId]) {
         for some in starts.chunks(MOST_STARTS as usize) {
-            let _ = self.link.ask::<()>(Request::Discard(some.to_vec()));
+            let _ = self.process.ask::<()>(Request::Discard(some.to_vec()));
         }
     }
 
-    /// Spends the start point, derives the key and seals it to the asker in the ticket;
-    /// `message.to` is ignored. The wrap is encrypted to the key in `announcement`, if the asker
-    /// announced it after the request, otherwise to the key of the request. The result is two
-    /// messages: `message`, then one that is the nsec and nothing else, so that one touch copies
-    /// it. A key is always sealed (NIP-17). The start point is spent before anything is derived, so
-    /// an error never allows a second try.
+    /// Spends the start point, derives the key, or for a half its tweak, and seals it to the asker in
+    /// the ticket; `message.to` is ignored. The wrap is encrypted to the key in `announcement`, if the
+    /// asker announced it after the request, otherwise to the key of the request. The result is two
+    /// messages: `message`, then one that is the nsec or tweak and nothing else, so that one touch
+    /// copies it. It is always sealed (NIP-17). The start point is spent before anything is derived,
+    /// so an error never allows a second try.
     ///
     /// Errors: [`VaultError::ForeignTicket`], which spends nothing; [`VaultError::StartSpent`],
     /// [`VaultError::ForeignHit`], [`VaultError::NotAsked`], [`VaultError::Unsealable`],
@@ -181,55 +162,23 @@ impl Vault {
         announcement: Option<&Announcement>,
         message: &OutgoingMessage,
     ) -> Result<GiftWrap, VaultError> {
-        let (hit, ticket, message) = (hit.into(), ticket.clone(), message.clone());
+        let (hit, ticket, message) = ((*hit.point(), *hit.tweak()), ticket.clone(), message.clone());
         let announcement = announcement.map(|announcement| announcement.json().to_owned());
-        self.link.ask(Request::Redeem { start, hit, ticket, announcement, message })
+        self.process.ask(Request::Redeem { start, hit, ticket, announcement, message })
     }
 
-    /// Spends the start point and writes the nsec, without a line break, to `output`. The vault of
-    /// a bot refuses: it shows no key.
+    /// Spends the start point and returns the nsec, or with a password the key locked by it (NIP-49);
+    /// for a half its tweak. The vault of a bot refuses: it shows no key.
     ///
-    /// Errors: [`VaultError::NotAsked`] from the vault of a bot; those of [`Vault::redeem`];
-    /// [`VaultError::Output`] if writing fails. The start point is spent then too.
-    pub fn redeem_to(&self, start: StartId, hit: &VerifiedHit, output: &mut dyn Write) -> Result<(), VaultError> {
-        let nsec = self.show(start, hit, Form::Nsec)?;
-        output.write_all(nsec.0.as_bytes()).and_then(|()| output.flush()).map_err(VaultError::Output)
-    }
-
-    /// Spends the start point and returns the key locked with a password (NIP-49).
-    ///
-    /// Errors: as [`Vault::redeem_to`].
-    pub fn redeem_locked(&self, start: StartId, hit: &VerifiedHit, password: &str) -> Result<String, VaultError> {
-        Ok(self.show(start, hit, Form::Locked(SecretOutput(password.to_owned())))?.0.clone())
-    }
-
-    /// Spends a split start point and returns the tweak.
-    ///
-    /// Errors: as [`Vault::redeem_to`].
-    pub fn redeem_tweak(&self, start: StartId, hit: &VerifiedHit) -> Result<SplitTweak, VaultError> {
-        self.show(start, hit, Form::Tweak)?.0.parse().map_err(|_| VaultError::Failed)
-    }
-
-    fn show(&self, start: StartId, hit: &VerifiedHit, form: Form) -> Result<SecretOutput, VaultError> {
-        self.link.ask(Request::Show { start, hit: hit.into(), form })
-    }
-
-    /// The secrets, if they are in this process.
-    #[cfg(any(test, feature = "test-util"))]
-    pub(super) fn here_only(&self) -> Result<&Secrets, VaultError> {
-        match &self.link {
-            Link::Here(secrets) => Ok(secrets),
-            Link::Process(_) => Err(VaultError::Failed),
-        }
-    }
-
-    /// Spends a split start point and returns the tweak for the half in the ticket. The tweak is
-    /// not a secret.
-    ///
-    /// Errors: [`VaultError::ForeignTicket`], which spends nothing; [`VaultError::StartSpent`],
-    /// [`VaultError::ForeignHit`], [`VaultError::NotAsked`], [`VaultError::Gone`].
-    pub fn reveal(&self, start: StartId, hit: &VerifiedHit, ticket: &Ticket) -> Result<SplitTweak, VaultError> {
-        self.link.ask(Request::Reveal { start, hit: hit.into(), ticket: ticket.clone() })
+    /// Errors: [`VaultError::NotAsked`] from the vault of a bot; those of [`Vault::redeem`].
+    pub fn show(
+        &self,
+        start: StartId,
+        hit: &VerifiedHit,
+        password: Option<&str>,
+    ) -> Result<Zeroizing<String>, VaultError> {
+        let (hit, password) = ((*hit.point(), *hit.tweak()), password.map(|password| Zeroizing::new(password.into())));
+        self.process.ask(Request::Show { start, hit, password })
     }
 
     /// Seals a message to its asker: rumor, seal and wrap (NIP-17, NIP-59).
@@ -237,29 +186,22 @@ impl Vault {
     /// Errors: [`VaultError::Unsealable`] if the asker's key is invalid or the text is too long,
     /// [`VaultError::NoRandomness`], [`VaultError::Gone`].
     pub fn seal(&self, message: &OutgoingMessage) -> Result<GiftWrap, VaultError> {
-        self.seal_all(vec![message.clone()])?.pop().ok_or(VaultError::Failed)
-    }
-
-    /// Seals a message, and a second one that is `to_copy` and nothing else.
-    ///
-    /// Errors: as [`Vault::seal`].
-    pub fn seal_pair(&self, message: &OutgoingMessage, to_copy: String) -> Result<GiftWrap, VaultError> {
-        self.link.ask(Request::Seal { message: message.clone(), to_copy: Some(to_copy) })
+        self.process.ask(Request::Seal(message.clone()))
     }
 
     /// Encrypts a message to its asker as kind 4 (NIP-04), for clients without NIP-17.
     ///
     /// Errors: as [`Vault::seal`].
     pub fn seal_nip04(&self, message: &OutgoingMessage) -> Result<GiftWrap, VaultError> {
-        self.link.ask(Request::SealNip04(message.clone()))
+        self.process.ask(Request::SealNip04(message.clone()))
     }
 
     /// Seals messages, on all cores, and returns the wraps in their order.
     ///
     /// Errors: those of [`Vault::seal`], if it fails for any message.
     pub fn seal_all(&self, messages: Vec<OutgoingMessage>) -> Result<Vec<GiftWrap>, VaultError> {
-        let requests: Vec<_> = messages.into_iter().map(|message| Request::Seal { message, to_copy: None }).collect();
-        self.link.ask_all(&requests, RESTART_TIMEOUT)?.into_iter().map(decode).collect()
+        let requests: Vec<_> = messages.into_iter().map(Request::Seal).collect();
+        self.process.ask_all(&requests)?.into_iter().collect()
     }
 
     /// Opens gift wraps and messages of kind 4 (NIP-04) to us, on all cores. Checks each as far as
@@ -268,11 +210,11 @@ impl Vault {
     /// because a message that fails to open is ignored for good.
     pub fn open_all(&self, events: &[VerifiedEvent]) -> Vec<Result<Opened, UnwrapError>> {
         let requests: Vec<_> = events.iter().map(open_request).collect();
-        let is_sent: Vec<bool> = requests.iter().map(Option::is_some).collect();
-        let mut answers = self.link.ask_patiently(&requests.into_iter().flatten().collect::<Vec<_>>()).into_iter();
-        let opened = is_sent.into_iter().map(|is_sent| match is_sent {
-            true => answers.next().map_or(Err(UnwrapError::Unanswered), opened),
-            false => Err(UnwrapError::TooLarge),
+        let opened = self.process.ask_patiently(&requests).into_iter().map(|opened| {
+            opened.unwrap_or_else(|error| {
+                tracing::error!(%error, "a message could not be opened");
+                Err(UnwrapError::Unanswered)
+            })
         });
         opened.map(|opened| self.count(opened)).collect()
     }
@@ -292,7 +234,7 @@ impl Vault {
         let rumor = self.count(claim.confirm(announcement))?;
         let (Some(ticket), Some(announcement)) = (&rumor.ticket, announcement) else { return Ok(rumor) };
         let (ticket, announcement) = (ticket.clone(), announcement.json().to_owned());
-        match self.link.ask_patiently(&[Request::Confirm { ticket, announcement }]).pop().map(decode) {
+        match self.process.ask_patiently(&[Request::Confirm { ticket, announcement }]).pop() {
             Some(Ok(ticket)) => Ok(Rumor { ticket: Some(ticket), ..rumor }),
             // The bot's own check above passed, so the vault ended before it answered.
             _ => self.count(Err(UnwrapError::Unanswered)),
@@ -312,20 +254,27 @@ impl Vault {
 
     /// A signer for public events.
     pub fn signer(&self) -> BotSigner {
-        BotSigner { link: self.link.clone(), refusals: Arc::clone(&self.refusals) }
+        BotSigner(self.clone())
+    }
+
+    /// Signs a public event, if the policy allows it. Returns its JSON. An honest bot has none
+    /// refused, so each refusal is a sign of a bug or of a captured process.
+    pub(super) fn sign(&self, unsigned: &UnsignedEvent) -> Result<String, VaultError> {
+        self.process.ask(Request::Sign(unsigned.as_json())).inspect_err(|error| {
+            if matches!(error, VaultError::Unsigned { .. }) {
+                let count = self.refusals.fetch_add(1, Ordering::Relaxed) + 1;
+                // The log has the 1st, 2nd, 4th, 8th and so on.
+                if count.is_power_of_two() {
+                    tracing::error!(%error, count, "the vault refuses to sign: a bug, or the bot's process is captured");
+                }
+            }
+        })
     }
 }
 
-/// The request to open an event; `None` for one that is larger than the vault opens.
-fn open_request(event: &VerifiedEvent) -> Option<Request> {
-    let json = Some(event.as_json()).filter(|json| json.len() <= unwrap::MAX_WRAP)?;
-    let is_nip04 = event.kind == nostr::Kind::EncryptedDirectMessage;
-    Some(if is_nip04 { Request::OpenNip04(json) } else { Request::Unwrap(json) })
-}
-
-fn opened(answer: Answer) -> Result<Opened, UnwrapError> {
-    decode(answer).unwrap_or_else(|error| {
-        tracing::error!(%error, "a message could not be opened");
-        Err(UnwrapError::Unanswered)
-    })
+/// The request to open an event. Of a larger one than the vault opens, a part is enough to refuse it.
+fn open_request(event: &VerifiedEvent) -> Request {
+    let mut json = event.as_json().into_bytes();
+    json.truncate(unwrap::MAX_WRAP + 1);
+    Request::Open(json)
 }

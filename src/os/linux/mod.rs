@@ -5,10 +5,7 @@
 mod attack;
 pub mod tree;
 
-use std::fs::File;
-use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::PathBuf;
+use std::os::fd::{AsFd, OwnedFd};
 use tokio::net::TcpStream;
 
 /// A second handle to a TCP connection.
@@ -26,26 +23,6 @@ impl Tcp {
     pub fn acknowledge_at_once(&self) {
         // Without it the connection still works, only slower.
         let _ = rustix::net::sockopt::set_tcp_quickack(&self.0, true);
-    }
-}
-
-/// A file in memory. It exists as long as this value.
-pub struct MemoryFile(OwnedFd);
-
-impl MemoryFile {
-    /// A file with this text.
-    ///
-    /// Errors: there is no `/proc`, or no room.
-    pub fn with(text: &str) -> io::Result<MemoryFile> {
-        let file = MemoryFile(rustix::fs::memfd_create("npubbot", rustix::fs::MemfdFlags::CLOEXEC)?);
-        File::from(file.0.try_clone()?).write_all(text.as_bytes())?;
-        std::fs::metadata(file.path())?;
-        Ok(file)
-    }
-
-    /// The file's path, for this process.
-    pub fn path(&self) -> PathBuf {
-        PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd()))
     }
 }
 

@@ -38,7 +38,7 @@ pub mod manager {
 
 /// Rights, crashes, other processes, the terminal.
 pub mod process {
-    use rustix::process::{Pid, Resource, Rlimit, Signal, geteuid, kill_process, setrlimit};
+    use rustix::process::{Resource, Rlimit, geteuid, setrlimit};
     use std::io;
 
     /// Whether this user administers the machine.
@@ -57,14 +57,6 @@ pub mod process {
     pub fn end_now(code: i32) -> ! {
         // SAFETY: it may be called at any time, and does not return.
         unsafe { libc::_exit(code) }
-    }
-
-    /// Makes a server read its configuration again (SIGHUP). `None` if the process does not run, or
-    /// is another program by now.
-    pub fn reload(process: u32, program: &str) -> Option<()> {
-        let running = std::fs::read_to_string(format!("/proc/{process}/comm")).ok()?;
-        let process = i32::try_from(process).ok().and_then(Pid::from_raw).filter(|_| running.trim() == program)?;
-        kill_process(process, Signal::HUP).ok()
     }
 
     /// Whether the terminal of standard error shows colours: always.

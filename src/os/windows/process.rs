@@ -33,11 +33,6 @@ pub fn end_now(code: i32) -> ! {
     std::process::abort()
 }
 
-/// `None`: Windows has no way to tell a server of another console to read its configuration again.
-pub fn reload(_: u32, _: &str) -> Option<()> {
-    None
-}
-
 /// Whether the terminal of standard error shows colours. The console of Windows 10 prints the codes
 /// of colours as characters until a program asks it to interpret them. This function asks it.
 pub fn shows_colors() -> bool {

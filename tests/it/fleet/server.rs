@@ -6,7 +6,7 @@ use crate::support::harness::{Test, test};
 use crate::support::{PATIENCE, program, until, wait_for};
 use async_nats::{Client, ConnectOptions, Event};
 use futures_util::StreamExt;
-use npubbot::fleet::{BOT, Credentials, Reloaded, Setup};
+use npubbot::fleet::{BOT, Credentials, Setup};
 use npubbot::scheduler::Health;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -92,7 +92,7 @@ async fn a_wrong_credential_is_refused_and_a_removed_worker_is_cut_off() {
     bot.goes_on("ann").await;
     let mut setup = Setup::open(server.data.path()).unwrap();
     setup.remove("ann".parse().unwrap()).unwrap();
-    assert_eq!(setup.reload(npubbot::os::process::reload), Reloaded::Told);
+    server.reload();
     until("it is cut off", || async { bot.device("ann").filter(|device| device.health != Health::Working) }).await;
     assert_eq!(worker.ended().await.code(), Some(2));
     assert!(bot.status().connected, "the bot stays connected");
@@ -101,9 +101,9 @@ async fn a_wrong_credential_is_refused_and_a_removed_worker_is_cut_off() {
     assert_ne!(bot.device("ann").unwrap().health, Health::Working);
     // A worker that is added while the server runs.
     let added = setup.add("carl".parse().unwrap()).unwrap();
-    assert_eq!(setup.reload(npubbot::os::process::reload), Reloaded::Told);
     // The server refuses it until it has read its new configuration.
     let _added = loop {
+        server.reload();
         let mut carl = ChildGuard(server.worker(&added).stderr(Stdio::null()).spawn().unwrap());
         let works = until("carl works or is refused", || {
             let has_ended = carl.0.try_wait().unwrap().is_some();
@@ -237,6 +237,7 @@ async fn the_server_takes_the_configuration_and_has_no_secret() {
     assert!(said.contains("tls://nats.example:4222") && said.contains("nats-server -c nats-server.conf"), "{said}");
     let (file, said) = run(&["add", "ann"]);
     assert!(said.contains("npubbot worker --nats tls://nats.example:4222 --creds ann.creds"), "{said}");
+    assert!(said.contains("nats-server --signal reload=") && said.contains("nats-server.pid"), "{said}");
     assert_eq!(Credentials::read(file.trim().as_ref()).unwrap().user(), "ann");
     let config = Setup::open(data.path()).unwrap().server_config();
     let folder = config.parent().unwrap();

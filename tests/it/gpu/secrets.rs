@@ -50,7 +50,6 @@ struct Delivered {
     job: JobId,
     hit: VerifiedHit,
     wrap: GiftWrap,
-    tweak: Option<SplitTweak>,
 }
 
 /// A job with its asker's secrets.
@@ -81,18 +80,12 @@ fn vault() -> (Vault, SecretKey) {
     (vault, secret)
 }
 
-/// Seals a found key, or with `split` a tweak, for its asker, as `service::results` does.
-fn redeem(vault: &Vault, find: &Find, to: PublicKey, split: bool) -> Delivered {
-    let mut message = message_to(to, "Here it is:");
+/// Seals a found key or tweak for its asker, as `service::results` does.
+fn redeem(vault: &Vault, find: &Find, to: PublicKey) -> Delivered {
+    let message = message_to(to, "Here it is:");
     let ticket = vault.ticket_for_tests(&Order::any_key(message.to, find.half)).unwrap();
-    let (wrap, tweak) = if split {
-        let tweak = vault.reveal(find.start, &find.hit, &ticket).unwrap();
-        message.text = tweak.to_string();
-        (vault.seal(&message).unwrap(), Some(tweak))
-    } else {
-        (vault.redeem(find.start, &find.hit, &ticket, None, &message).unwrap(), None)
-    };
-    Delivered { job: find.job, hit: find.hit, wrap, tweak }
+    let wrap = vault.redeem(find.start, &find.hit, &ticket, None, &message).unwrap();
+    Delivered { job: find.job, hit: find.hit, wrap }
 }
 
 /// The secrets behind a delivered key, computed on the asker's side: the key, its start secret, and
@@ -105,7 +98,6 @@ fn secrets_of(asked: &Asked, delivered: &Delivered, text: &str) -> Vec<Secret> {
         None => (number_in(text.lines().find(|line| line.starts_with("nsec1")).unwrap()), None),
         Some(half) => {
             let split: SplitTweak = text.parse().unwrap();
-            assert_eq!(Some(split), delivered.tweak);
             (half.combine(&split).secret_key(), Some(half.0))
         }
     };
@@ -128,13 +120,11 @@ fn secrets_of(asked: &Asked, delivered: &Delivered, text: &str) -> Vec<Secret> {
 fn twenty_jobs(rng: &mut StdRng, options: &SearchOptions, characters: fn(i64) -> i64) -> (Scheduler, Vec<Secret>) {
     let (vault, identity) = vault();
     let jobs: HashMap<JobId, Asked> = (1..=JOBS).map(|job| (JobId(job), ask(rng, job, characters(job)))).collect();
-    let askers: HashMap<JobId, (PublicKey, bool)> =
-        jobs.iter().map(|(&job, asked)| (job, (asked.keys.public_key(), asked.half.is_some()))).collect();
+    let askers: HashMap<JobId, PublicKey> = jobs.iter().map(|(&job, asked)| (job, asked.keys.public_key())).collect();
     let (sender, finds) = mpsc::channel();
     let (purse, to) = (vault.clone(), askers.clone());
     let on_find = move |find: Find| {
-        let (asker, split) = to[&find.job];
-        let _ = sender.send(redeem(&purse, &find, asker, split));
+        let _ = sender.send(redeem(&purse, &find, to[&find.job]));
         FindOutcome::Done
     };
     let (opener, here) = (DeviceOpener::here(), Surroundings::new(Clock::System));
@@ -142,7 +132,7 @@ fn twenty_jobs(rng: &mut StdRng, options: &SearchOptions, characters: fn(i64) ->
     for (&job, asked) in &jobs {
         let half = asked.half.as_ref().map(Half::point);
         let patterns = vec![asked.pattern.clone()];
-        let asker = Asker(askers[&job].0.to_bytes());
+        let asker = Asker(askers[&job].to_bytes());
         scheduler.add(job, JobSpec { asker, half, ..JobSpec::local(patterns) });
     }
     let runtime = tokio::runtime::Runtime::new().unwrap();

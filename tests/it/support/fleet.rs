@@ -5,7 +5,6 @@ use super::program;
 use npubbot::clock::Clock;
 use npubbot::fleet::{BOT_CREDENTIALS, Credentials, FOLDER, Fleet, FleetError, FleetStatus, Setup, run_worker};
 use npubbot::job::{JobId, JobSpec};
-use npubbot::os::kernel::MemoryFile;
 use npubbot::pattern::Pattern;
 use npubbot::scheduler::{DeviceOpener, DeviceStatus, Find, FindOutcome, Health, Scheduler};
 use npubbot::search::cpu::{CpuSearcher, KernelChoice};
@@ -75,6 +74,15 @@ impl NatsServer {
                 .unwrap(),
         );
         super::until("the server listens", || async { TcpStream::connect(("127.0.0.1", self.port)).ok() }).await;
+    }
+
+    /// Has the server read its configuration twice, as `npubbot fleet` advises.
+    pub fn reload(&self) {
+        let signal = format!("reload={}", self.data.path().join(FOLDER).join("nats-server.pid").display());
+        for _ in 0..2 {
+            assert!(Command::new(&self.program).args(["--signal", &signal]).status().unwrap().success());
+            std::thread::sleep(Duration::from_millis(300));
+        }
     }
 
     pub fn kill(&mut self) {
@@ -163,10 +171,7 @@ impl Headquarters {
         let scheduler = Arc::new(Scheduler::start_with(&options, opener, surroundings, vault, on_find).unwrap());
         let fleet = Fleet::new(&server.url());
         let (stopper, mut shutdown) = shutdown::pair();
-        // As the bot does: the certificate is kept in memory, so the files may go.
         let credentials = Credentials::read(&server.data.path().join(FOLDER).join(BOT_CREDENTIALS)).unwrap();
-        let memory = MemoryFile::with(credentials.certificate()).unwrap();
-        let credentials = credentials.with_certificate_in(memory.path(), memory);
         let attached = Arc::clone(&scheduler);
         let attach = move |searcher| attached.attach(searcher);
         tokio::spawn(fleet.clone().run(Arc::new(credentials), attach, async move { shutdown.stopped().await }));

@@ -1,49 +1,22 @@
 //! Split keys: the asker's half, our blinded start points, and the tweak that joins them.
 
 use super::*;
-use crate::half::Half;
-use crate::identity::HalfInit;
 use crate::key::{HalfPoint, SplitTweak};
 use crate::pattern::Pattern;
-use crate::process::Link;
-use crate::request::SecretOutput;
-use crate::secrets::Secrets;
 use nostr::nips::nip49::EncryptedSecretKey;
 use secp256k1::{PublicKey, SECP256K1};
-use std::path::PathBuf;
-use std::sync::Arc;
 use tempfile::TempDir;
 
-/// The handle to a half, with the vault in this process.
-fn held(init: HalfInit) -> Result<HalfVault, VaultError> {
-    let unlock = |means: &PassphraseSource| match means {
-        PassphraseSource::AgeIdentityFile(file) => Ok(Unlock::AgeIdentityFile(file.clone())),
-        PassphraseSource::PassphraseFile(file) => Ok(Unlock::Passphrase(std::fs::read_to_string(file).unwrap().into())),
-        PassphraseSource::Person { .. } => Err("nobody is here".to_owned()),
-    };
-    HalfVault::of(Link::Here(Arc::new(Secrets::of_half(Half::begin(init, unlock)?)?)))
-}
-
 /// A new half that is not stored.
-pub(super) fn new() -> HalfVault {
-    held(HalfInit::New(None)).unwrap()
-}
-
-fn typed(text: impl Into<String>) -> Result<HalfVault, VaultError> {
-    held(HalfInit::Text(SecretOutput(text.into())))
-}
-
-fn shown(half: &HalfVault) -> String {
-    let mut text = Vec::new();
-    half.write_to(&mut text).unwrap();
-    String::from_utf8(text).unwrap()
+pub(super) fn new() -> Half {
+    Half::draw(None).unwrap()
 }
 
 /// The tweak and npub that a search at the half's point would find.
 fn answer(vault: &Vault, half: &HalfPoint, rng: &mut StdRng) -> (SplitTweak, Npub) {
     let (start, point) = vault.open_split_start(half).unwrap();
     let hit = hit(point, rng);
-    (vault.redeem_tweak(start, &hit).unwrap(), hit.npub())
+    (vault.show(start, &hit, None).unwrap().parse().unwrap(), hit.npub())
 }
 
 /// Also if the point was sent as an npub, which loses the sign of the half.
@@ -55,16 +28,15 @@ fn half_and_tweak_make_the_key_that_was_found() {
         let as_npub = Npub(half.point().public_key().x_only_public_key().0.serialize()).to_string();
         for point in [half.point(), as_npub.parse().unwrap()] {
             let (split, npub) = answer(&vault, &point, &mut rng);
-            let (split, mut nsec) = (split.to_string().parse().unwrap(), Vec::new());
-            assert_eq!(half.combine(&split, &[]).unwrap(), npub);
-            half.write_nsec(&split, &[], &mut nsec).unwrap();
-            assert_eq!(npub_of(std::str::from_utf8(&nsec).unwrap()), npub);
+            let (combined, nsec) = half.combine(&split, &[], None).unwrap();
+            assert_eq!((combined, npub_of(&nsec)), (npub, npub));
         }
     }
     // Locked with a password, as NIP-49 has it.
     let half = new();
     let (split, npub) = answer(&vault, &half.point(), &mut rng);
-    let locked = EncryptedSecretKey::from_bech32(&half.ncryptsec(&split, &[], "correct horse").unwrap()).unwrap();
+    let locked = half.combine(&split, &[], Some("correct horse")).unwrap().1;
+    let locked = EncryptedSecretKey::from_bech32(&locked).unwrap();
     assert_eq!(Npub(Keys::new(locked.decrypt("correct horse").unwrap()).public_key().to_bytes()), npub);
     assert!(locked.decrypt("battery staple").is_err());
 }
@@ -74,19 +46,19 @@ fn a_tweak_for_another_half_or_another_request_is_refused() {
     let (vault, mut rng) = (vault(), seeded());
     let (own, other) = (new(), new());
     let (split, npub) = answer(&vault, &own.point(), &mut rng);
-    assert!(matches!(other.combine(&split, &[]), Err(VaultError::OtherHalf)));
+    assert!(matches!(other.combine(&split, &[], None), Err(VaultError::OtherHalf)));
     let prefix = |text: &str| Pattern::parse(text).unwrap();
     let right = prefix(&npub.to_string()[..9]);
     let wrong = prefix(if right.as_str().starts_with('q') { "p" } else { "q" });
-    let refused = own.write_nsec(&split, std::slice::from_ref(&wrong), &mut Vec::new());
+    let refused = own.combine(&split, std::slice::from_ref(&wrong), None);
     assert!(matches!(refused, Err(VaultError::OtherKey(other)) if other == npub));
-    assert!(own.combine(&split, &[wrong, right]).is_ok());
+    assert!(own.combine(&split, &[wrong, right], None).is_ok());
     // The offset that makes the sum zero.
-    let (_, bytes) = bech32::decode(&shown(&own)).unwrap();
+    let (_, bytes) = bech32::decode(&own.text()).unwrap();
     let half = secp256k1::SecretKey::from_slice(&bytes[1..]).unwrap();
     let offset = Offset::from_scalar(half.negate().into());
     let nothing = SplitTweak { tweak: Tweak { offset, rotation: Rotation::ALL[1] }, ..split };
-    assert!(matches!(own.combine(&nothing, &[]), Err(VaultError::NoKey)));
+    assert!(matches!(own.combine(&nothing, &[], None), Err(VaultError::NoKey)));
 }
 
 #[test]
@@ -94,19 +66,13 @@ fn one_start_point_gives_one_tweak() {
     let (vault, mut rng, half) = (vault(), seeded(), new());
     let (start, point) = vault.open_split_start(&half.point()).unwrap();
     let hit = hit(point, &mut rng);
-    assert!(vault.redeem_tweak(start, &hit).is_ok());
-    assert!(matches!(vault.redeem_tweak(start, &hit), Err(VaultError::StartSpent)));
-    // A split start point cannot be redeemed for a key, and one of our own cannot be revealed as a
-    // tweak. Either attempt spends the start point.
-    let (start, point) = vault.open_split_start(&half.point()).unwrap();
-    let hit_of_split = super::hit(point, &mut rng);
-    assert!(matches!(vault.redeem_to(start, &hit_of_split, &mut Vec::new()), Err(VaultError::StartSpent)));
-    assert!(matches!(vault.redeem_tweak(start, &hit_of_split), Err(VaultError::StartSpent)));
-    let (start, point) = vault.open_start().unwrap();
-    assert!(matches!(vault.redeem_tweak(start, &super::hit(point, &mut rng)), Err(VaultError::StartSpent)));
+    assert!(vault.show(start, &hit, None).is_ok());
+    assert!(matches!(vault.show(start, &hit, None), Err(VaultError::StartSpent)));
     // A hit of one start point is refused for another.
     let (first, _) = vault.open_split_start(&half.point()).unwrap();
-    assert!(matches!(vault.redeem_tweak(first, &hit), Err(VaultError::ForeignHit)));
+    for refused in [VaultError::ForeignHit, VaultError::StartSpent] {
+        assert_eq!(vault.show(first, &hit, None).unwrap_err().to_string(), refused.to_string());
+    }
 }
 
 #[test]
@@ -135,26 +101,21 @@ fn points_are_blinded_with_a_new_secret_each_time() {
 #[test]
 fn a_half_survives_its_file_and_its_text() {
     let folder = TempDir::new().unwrap();
-    let (path, pass) = (folder.path().join("half.age"), folder.path().join("pass"));
-    std::fs::write(&pass, "correct horse").unwrap();
-    let means = || PassphraseSource::PassphraseFile(pass.clone());
-    let half = held(HalfInit::New(Some((path.clone().into(), means())))).unwrap();
-    let prefixes = ["m0ctane", "cat"].map(|text| Pattern::parse(text).unwrap());
-    half.keep(&path, &prefixes).unwrap();
-    let opened = held(HalfInit::File(path.clone(), means())).unwrap();
+    let (path, unlock) = (folder.path().join("half.age"), Unlock::Passphrase("correct horse".to_owned().into()));
+    let (half, prefixes) = (new(), ["m0ctane", "cat"].map(|text| Pattern::parse(text).unwrap()));
+    half.keep(&path, &unlock, &prefixes).unwrap();
+    let opened = Half::open(&path, &unlock).unwrap();
     assert_eq!((opened.point(), opened.patterns()), (half.point(), &prefixes[..]));
-    assert!(matches!(half.keep(&path, &[]), Err(VaultError::FileExists { .. })));
-    assert!(matches!(HalfVault::draw(Some((path, means()))), Err(VaultError::FileExists { .. })));
-    let text = shown(&half);
-    assert_eq!(text.len(), secret::NHALF_LENGTH);
-    for good in [text.clone(), format!("\n  {text}  \n# prefixes: cat\n")] {
-        assert_eq!(typed(good).unwrap().point(), half.point());
+    assert!(matches!(half.keep(&path, &unlock, &[]), Err(VaultError::FileExists { .. })));
+    assert!(matches!(Half::draw(Some(&path)), Err(VaultError::FileExists { .. })));
+    let text = half.text();
+    for good in [text.to_string(), format!("\n  {}  \n# prefixes: cat\n", *text)] {
+        assert_eq!(Half::read(good.as_bytes()).unwrap().point(), half.point());
     }
     let nsec = nostr::ToBech32::to_bech32(Keys::generate().secret_key()).unwrap();
-    for bad in [String::new(), "hello".to_owned(), text[..64].to_owned(), format!("{text}q"), nsec] {
-        assert!(matches!(typed(bad), Err(VaultError::NotAHalf)));
+    for bad in ["", "hello", &text[..64], &format!("{}q", *text), &nsec, &"x".repeat(5000)] {
+        assert!(matches!(Half::read(bad.as_bytes()), Err(VaultError::NotAHalf)));
     }
-    assert!(matches!(HalfVault::read(&vec![b'x'; 5000][..]), Err(VaultError::NotAHalf)), "it is not even sent");
     for debug in [format!("{half:?}"), format!("{:?}", half.point())] {
         assert!(!debug.contains(&text[10..20]), "{debug}");
     }
@@ -162,24 +123,9 @@ fn a_half_survives_its_file_and_its_text() {
     let long = Pattern::parse(&"q".repeat(51)).unwrap();
     for (count, fits) in [(0, true), (77, true), (78, false), (1000, false)] {
         let (path, prefixes) = (folder.path().join(format!("{count}.age")), vec![long.clone(); count]);
-        let half = held(HalfInit::New(Some((path.clone().into(), means())))).unwrap();
-        match half.keep(&path, &prefixes) {
-            Ok(()) => assert_eq!(held(HalfInit::File(path, means())).unwrap().patterns(), prefixes, "{count}"),
+        match half.keep(&path, &unlock, &prefixes) {
+            Ok(()) => assert_eq!(Half::open(&path, &unlock).unwrap().patterns(), prefixes, "{count}"),
             Err(error) => assert!(!fits && !path.exists() && error.to_string().contains("name fewer"), "{error}"),
         }
     }
-}
-
-#[test]
-fn a_half_is_locked_for_the_file_that_was_named_and_shown_by_its_own_vault_alone() {
-    let (printed, path) = (new(), PathBuf::from("/nowhere/half.age"));
-    assert!(matches!(printed.keep(&path, &[]), Err(VaultError::NotAsked)), "no file was named");
-    let nobody = held(HalfInit::File(path, PassphraseSource::Person { prompt: String::new(), twice: false }));
-    assert!(matches!(nobody, Err(VaultError::Locked { .. })));
-    // A vault process that replaces an ended one has no half, and the vault of a bot never has one.
-    let local = HalfVault::of(Vault::without_identity().unwrap().link);
-    assert!(matches!(local, Err(VaultError::HalfGone)), "{local:?}");
-    let (folder, identity) = (TempDir::new().unwrap(), "identity.age");
-    let bot = Vault::create(&folder.path().join(identity), &super::identity::key_file(folder.path(), "key")).unwrap();
-    assert!(matches!(HalfVault::of(bot.link), Err(VaultError::NotAsked)));
 }

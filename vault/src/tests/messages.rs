@@ -75,8 +75,12 @@ async fn the_nsec_is_a_message_of_its_own_after_the_one_that_explains() {
     let (start, point) = vault.open_start().unwrap();
     let hit = hit(point, &mut rng);
     let key = vault.redeem_any(start, &hit, &message(&to)).unwrap();
-    let tweak = vault.seal_pair(&message(&to), "ntweak1".to_owned()).unwrap();
-    for pair in [&key, &tweak] {
+    let half = super::half::new().point();
+    let (start, point) = vault.open_split_start(&half).unwrap();
+    let split_hit = super::hit(point, &mut rng);
+    let ticket = vault.ticket_for_tests(&Order::any_key(asker(&to), Some(half))).unwrap();
+    let tweak = vault.redeem(start, &split_hit, &ticket, None, &message(&to)).unwrap();
+    for (pair, is_tweak) in [(&key, false), (&tweak, true)] {
         let mut rumors = Vec::new();
         for event in pair.events().map(|event| Event::from_json(event).unwrap()) {
             rumors.push(UnwrappedGift::from_gift_wrap(&to, &event).await.unwrap().rumor);
@@ -85,9 +89,13 @@ async fn the_nsec_is_a_message_of_its_own_after_the_one_that_explains() {
         assert_eq!((explains.content.as_str(), explains.created_at.as_secs()), ("Your key is ready.", NOW));
         assert_eq!((copied.tags, copied.created_at.as_secs()), (explains.tags, NOW + 1), "clients sort by date");
         assert!(!pair.json.contains(&copied.content));
-        match copied.content.as_str() {
-            "ntweak1" => {}
-            nsec => assert_eq!(npub_of(nsec), hit.npub()),
+        match is_tweak {
+            true => {
+                let split: crate::key::SplitTweak = copied.content.parse().unwrap();
+                let half = StartPoint::new(*half.public_key());
+                assert_eq!(crate::key::candidate(&half, &split.tweak), Some(split_hit.npub()));
+            }
+            false => assert_eq!(npub_of(&copied.content), hit.npub()),
         }
         assert_eq!(pair.id, event(pair).id.to_bytes());
     }
@@ -128,11 +136,12 @@ fn a_short_lived_wrap_is_not_expired_when_it_is_made() {
 
 #[tokio::test]
 async fn a_result_is_dated_after_its_acceptance() {
-    let (vault, to) = (vault().with_clock(Clock::at(NOW)), Keys::generate());
+    let (vault, to, mut rng) = (vault().with_clock(Clock::at(NOW)), Keys::generate(), seeded());
     // The last two: a captured process would like to date a message in a future when it is gone.
     for (not_before, date) in [(NOW + 1, NOW + 1), (NOW + 3601, NOW + 3599), (u64::MAX, NOW + 3599)] {
         let result = OutgoingMessage { not_before, ..message(&to) };
-        let pair = vault.seal_pair(&result, "ntweak1".to_owned()).unwrap();
+        let (start, point) = vault.open_start().unwrap();
+        let pair = vault.redeem_any(start, &hit(point, &mut rng), &result).unwrap();
         let mut dates = Vec::new();
         for event in pair.events().map(|event| Event::from_json(event).unwrap()) {
             dates.push(UnwrappedGift::from_gift_wrap(&to, &event).await.unwrap().rumor.created_at.as_secs());

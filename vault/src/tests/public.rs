@@ -188,23 +188,9 @@ async fn the_signer_neither_encrypts_nor_decrypts() {
 #[test]
 fn debug_output_holds_no_secret() {
     let vault = vault();
-    let bot = secret::Signing::from_nsec(vault_nsec(&vault).trim()).unwrap();
+    let bot = secret::Signing::from_nsec(vault.bot_for_tests().nsec_line().trim()).unwrap();
     let shown = format!("{vault:?} {:?} {:?}", vault.signer(), vault.open_start().unwrap());
     let secret = bot.keys().secret_key();
     assert!(!shown.contains("nsec1") && !shown.contains(&secret.to_secret_hex()));
     assert!(!shown.contains(&format!("{:?}", secret.to_secret_bytes())));
-}
-
-fn vault_nsec(vault: &Vault) -> String {
-    vault.bot_for_tests().nsec_line().unwrap().as_str().unwrap().to_owned()
-}
-
-#[test]
-fn a_secret_text_never_grows() {
-    use std::io::Write;
-    let mut text = secret::SecretText::with_capacity(8);
-    text.write_all(b"12345678").unwrap();
-    let place = text.as_bytes().as_ptr();
-    assert!(text.write_all(b"9").is_err());
-    assert_eq!((text.as_bytes(), text.as_bytes().as_ptr()), (&b"12345678"[..], place));
 }

@@ -53,10 +53,14 @@ fn found(vault: &Vault, pattern: &str, rng: &mut StdRng) -> (StartId, VerifiedHi
 
 /// The npub of the nsec in `wrap`; `None` if `keys` do not open the wrap.
 fn opened_by(keys: &Keys, wrap: &GiftWrap) -> Option<Npub> {
+    last_message(keys, wrap).map(|nsec| npub_of(&nsec))
+}
+
+/// The message that is copied; `None` if `keys` do not open it.
+fn last_message(keys: &Keys, wrap: &GiftWrap) -> Option<String> {
     let decrypt = |event: &Event| nip44::decrypt(keys.secret_key(), &event.pubkey, &event.content).ok();
     let seal = Event::from_json(decrypt(&event(wrap))?).unwrap();
-    let text = UnsignedEvent::from_json(decrypt(&seal)?.trim_end()).unwrap().content;
-    text.lines().find(|line| line.starts_with("nsec1")).map(npub_of)
+    Some(UnsignedEvent::from_json(decrypt(&seal)?.trim_end()).unwrap().content)
 }
 
 #[test]
@@ -150,14 +154,14 @@ fn a_tweak_is_for_the_half_in_the_ticket_and_a_whole_key_for_a_ticket_without_on
     let (forger, mut rng) = (forger(), seeded());
     let (own, other) = (half::new(), half::new());
     let letters = crate::pattern::ALPHABET.iter().map(|&letter| format!(" {}", char::from(letter))).collect::<String>();
-    let of_half = |half: &HalfVault| forger.ticket(&format!("{}{letters}", half.point()));
+    let of_half = |half: &Half| forger.ticket(&format!("{}{letters}", half.point()));
     let whole = forger.ticket(letters.trim());
-    let mut reveal = |at: &HalfVault, ticket: &Ticket| {
+    let mut reveal = |at: &Half, ticket: &Ticket| {
         let (start, point) = forger.vault.open_split_start(&at.point()).unwrap();
-        forger.vault.reveal(start, &hit(point, &mut rng), ticket)
+        forger.vault.redeem(start, &hit(point, &mut rng), ticket, None, &message(&forger.author))
     };
-    let tweak = reveal(&own, &of_half(&own)).unwrap();
-    assert!(own.combine(&tweak, &[]).is_ok());
+    let tweak = last_message(&forger.author, &reveal(&own, &of_half(&own)).unwrap()).unwrap();
+    assert!(own.combine(&tweak.parse().unwrap(), &[], None).is_ok());
     assert!(matches!(reveal(&own, &of_half(&other)), Err(VaultError::NotAsked)));
     assert!(matches!(reveal(&own, &whole), Err(VaultError::NotAsked)));
     let (start, point) = forger.vault.open_start().unwrap();
@@ -183,7 +187,7 @@ fn the_ticket_of_a_claim_gives_no_key_before_its_author_confirms_it() {
     // skipped here.
     let confirm = |json: &str| {
         let (ticket, announcement) = (claimed.clone(), json.to_owned());
-        forger.vault.link.ask::<Ticket>(Request::Confirm { ticket, announcement })
+        forger.vault.process.ask::<Ticket>(Request::Confirm { ticket, announcement })
     };
     let of = |by: &Keys, key: &Keys| announced_at(by, &[&["n", &hex(key)]], now).json().to_owned();
     let forged = genuine.json().replace(&hex(&forger.author), &hex(&stranger));
