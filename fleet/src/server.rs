@@ -193,7 +193,7 @@ fn read(file: &Path) -> Result<String, FleetError> {
 }
 
 /// The server's memory for the orders in transit to all workers.
-const MEMORY: &str = "1GB";
+const MEMORY: u64 = 1 << 30;
 /// The most connections of all users together.
 const CONNECTIONS: usize = 10_000;
 /// The most connections and subscriptions of a worker. A worker has one connection, and a second

@@ -107,7 +107,7 @@ impl Service {
         );
         let (stopper, shutdown) = shutdown::pair();
         let context = ServiceContext {
-            vault: vault.with_clock(clock.clone()),
+            vault,
             ledger,
             clock,
             new_askers: backlog::NewAskers::new(config.limits.new_askers_per_minute),
