@@ -155,7 +155,7 @@ impl Home {
 
     /// Starts the bot within this process, with values that its configuration file may not allow.
     pub async fn start_with(&self, config: Config, clock: Clock) -> RunningBot {
-        let vault = self.vault();
+        let vault = self.vault().with_clock(clock.clone());
         let public_key = vault.public_key();
         let service = Service::start(config, &self.data(), vault, clock).await.unwrap();
         RunningBot { service, public_key }
