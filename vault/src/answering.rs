@@ -61,10 +61,7 @@ fn open(
     beginning: VaultInit,
     unlock: impl FnOnce(&PassphraseSource) -> Result<Unlock, String>,
 ) -> Result<Secrets, VaultError> {
-    let (opening, settings) = match beginning {
-        VaultInit::Bot(opening, settings) => (opening, settings),
-        VaultInit::Local => return Secrets::local(),
-    };
+    let Some((opening, settings)) = beginning else { return Secrets::local() };
     let unlock = unlock(&opening.means).map_err(|reason| VaultError::Locked { reason })?;
     let secrets = match opening.is_new {
         true => Secrets::create(&opening.file, &unlock),

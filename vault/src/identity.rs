@@ -108,26 +108,10 @@ impl PassphraseSource {
     }
 }
 
-/// The first item that a vault process reads.
-#[derive(Serialize, Deserialize)]
-pub(super) enum VaultInit {
-    /// The vault of a bot. Without settings it signs no public event.
-    Bot(IdentityFile, Option<PublicSettings>),
-    /// A vault without an identity. It shows keys to the person who started it.
-    Local,
-}
-
-impl VaultInit {
-    /// The first item for another start of the vault process, when the identity exists already. `None`
-    /// if a person would have to type the passphrase again.
-    pub(super) fn again(self) -> Option<VaultInit> {
-        match self {
-            VaultInit::Bot(identity, settings) => (!identity.means.is_person())
-                .then(|| VaultInit::Bot(IdentityFile { is_new: false, ..identity }, settings)),
-            VaultInit::Local => Some(VaultInit::Local),
-        }
-    }
-}
+/// The first item that a vault process reads: the identity of a bot, and the settings of the public
+/// events that it signs, if any. `None`: a vault without an identity, which shows keys to the person
+/// who started it.
+pub(super) type VaultInit = Option<(IdentityFile, Option<PublicSettings>)>;
 
 /// The identity with which the vault process of a bot begins.
 #[derive(Clone, Debug, Serialize, Deserialize)]

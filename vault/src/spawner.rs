@@ -141,7 +141,7 @@ impl DirectSpawner {
     ///
     /// Errors: [`VaultError::Process`].
     pub fn of_bot(identity: IdentityFile, settings: PublicSettings) -> Result<Arc<dyn Spawner>, VaultError> {
-        DirectSpawner::of_vault(VaultInit::Bot(identity, Some(settings)))
+        DirectSpawner::of_vault(Some((identity, Some(settings))))
     }
 
     /// A spawner of vaults.
@@ -171,12 +171,16 @@ impl Spawner for DirectSpawner {
             ProcessRequest::Device => frame::encode(&self.kernels, MAX_FRAME)?,
         };
         let spawned = spawn(&self.program, request, &first)?;
-        *vault = vault.take().and_then(VaultInit::again);
+        // From now on the identity exists. Nobody is asked again for a passphrase that was typed.
+        *vault = vault.take().and_then(|init| match init {
+            Some((identity, _)) if identity.means.is_person() => None,
+            init => Some(init.map(|(identity, settings)| (IdentityFile { is_new: false, ..identity }, settings))),
+        });
         Ok(spawned)
     }
 
     fn is_bot(&self) -> bool {
-        matches!(*lock(&self.vault), Some(VaultInit::Bot(..)))
+        matches!(*lock(&self.vault), Some(Some(_)))
     }
 }
 

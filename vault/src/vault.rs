@@ -1,7 +1,7 @@
 //! The interface of the vault to other rooms.
 
 use super::error::{UnwrapError, VaultError};
-use super::identity::{IdentityFile, VaultInit};
+use super::identity::IdentityFile;
 use super::message::{Announcement, Claim, GiftWrap, Opened, OutgoingMessage, Rumor, Ticket, VerifiedEvent};
 use super::process::Process;
 use super::public::{BotSigner, PublicSettings};
@@ -50,7 +50,7 @@ impl Vault {
     /// Errors: [`VaultError::Process`], [`VaultError::Locked`], and those of opening or making the
     /// identity.
     pub fn start(opening: IdentityFile, settings: Option<PublicSettings>) -> Result<Vault, VaultError> {
-        let spawner = DirectSpawner::of_vault(VaultInit::Bot(opening, settings.clone()))?;
+        let spawner = DirectSpawner::of_vault(Some((opening, settings.clone())))?;
         Vault::started_by(spawner, settings)
     }
 
@@ -79,7 +79,7 @@ impl Vault {
     ///
     /// Errors: [`VaultError::Process`], [`VaultError::NoRandomness`].
     pub fn start_local() -> Result<Vault, VaultError> {
-        Vault::started_by(DirectSpawner::of_vault(VaultInit::Local)?, None)
+        Vault::started_by(DirectSpawner::of_vault(None)?, None)
     }
 
     /// Number of requests that the vault refused by its policy. An honest bot makes none.
