@@ -241,6 +241,9 @@ fn ends_clause(c: char) -> bool {
 /// The text of a pair of quotes or of an emphasis at the start of `text`, and the length of all of
 /// it. `before`: the character before it.
 fn marked(text: &str, before: Option<char>) -> Option<(&str, usize)> {
+    if text.starts_with(|c: char| c.is_alphanumeric() || c.is_whitespace()) {
+        return None;
+    }
     const PAIRS: &str = "“…” „…“ „…” «…» »…« ‹…› 「…」 『…』 【…】 \"…\" ```…``` `…` **…** __…__ ~~…~~ '…'";
     PAIRS.split(' ').filter_map(|pair| pair.split_once('…')).find_map(|(open, close)| {
         let rest = text.strip_prefix(open)?;

@@ -7,7 +7,7 @@ use crate::support::bot::Home;
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, figure, test};
 use crate::support::relay::{Manner, TestRelay};
-use crate::support::{connect, dm_list, publish, publish_with, until, wait_for};
+use crate::support::{connected, dm_list, publish, publish_with, until, wait_for};
 use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
 use std::time::{Duration, Instant};
@@ -211,9 +211,7 @@ async fn with_external_relays_switched_off_answers_go_through_our_own_relays() {
 async fn a_silent_relay_delays_only_its_own_messages() {
     let (good, silent) = (TestRelay::start().await, TestRelay::start_with(Manner::Silent).await);
     let running = Home::new(&[good.url()]).start().await;
-    let client = Client::default();
-    client.add_relay(good.url()).await.unwrap();
-    connect(&client).await;
+    let client = connected(&good.url()).await;
     let write = |asker: Forger, relay: RelayUrl| {
         let client = client.clone();
         async move {

@@ -15,7 +15,7 @@ use std::path::Path;
 pub const TESTS: &[Test] = &[test!(no_stored_input_and_no_damaged_copy_does_harm)];
 
 /// Damaged copies made of each file.
-const COPIES: usize = 20;
+const COPIES: usize = 10;
 
 /// Runs every seed of a target, and copies of it with some bytes inserted, changed, removed or
 /// doubled.

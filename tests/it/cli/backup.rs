@@ -33,9 +33,14 @@ fn backup(home: &Home, file: &Path, flags: &[&str]) -> Output {
     home.program(&["backup"]).arg(file).args(flags).output().unwrap()
 }
 
+/// Restores with the key of the home, unless the flags name another one.
 fn restore(home: &Home, file: &Path, flags: &[&str]) -> Output {
-    let (data, config) = elsewhere(home);
-    command().arg("restore").arg(file).args(flags).arg("--data").arg(data).arg("--config").arg(config).output().unwrap()
+    let ((data, config), mut command) = (elsewhere(home), command());
+    command.arg("restore").arg(file).args(flags).arg("--data").arg(data).arg("--config").arg(config);
+    if !flags.iter().any(|flag| ["--age-identity", "--passphrase-file"].contains(flag)) {
+        command.arg("--age-identity").arg(home.age_identity());
+    }
+    command.output().unwrap()
 }
 
 /// A home with an identity and a ledger, which no bot uses.
@@ -46,8 +51,8 @@ fn idle() -> Home {
     home
 }
 
-/// Makes a backup for the home's age key; returns its file and the flags that open it.
-fn backed_up(home: &Home) -> (PathBuf, Vec<String>) {
+/// Makes a backup for the home's age key; returns its file.
+fn backed_up(home: &Home) -> PathBuf {
     let file = home.folder.path().join("bot.age");
     let key: age::x25519::Identity = fs::read_to_string(home.age_identity()).unwrap().trim().parse().unwrap();
     let made = backup(home, &file, &["--recipient", &key.to_public().to_string()]);
@@ -56,11 +61,7 @@ fn backed_up(home: &Home) -> (PathBuf, Vec<String>) {
     for entry in tar::Archive::new(&archive[..]).entries().unwrap() {
         assert_eq!(entry.unwrap().header().mode().unwrap(), 0o600, "also where another program unpacks it");
     }
-    (file, vec!["--age-identity".to_owned(), home.age_identity().display().to_string()])
-}
-
-fn refs(flags: &[String]) -> Vec<&str> {
-    flags.iter().map(String::as_str).collect()
+    file
 }
 
 /// Puts the restored folder in the place of this home's data folder, and checks the restored
@@ -98,13 +99,13 @@ fn backups_in_a_folder_have_dates_and_the_newest_stay() {
 async fn a_bot_backed_up_while_it_runs_goes_on_elsewhere() {
     let Met { relay: _relay, home, bot: running, mut asker } = met_process("").await;
     assert!(asker.ask("qqqqqqqq").await.contains("#1"));
-    let (file, flags) = backed_up(&home);
+    let file = backed_up(&home);
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).unwrap().permissions()) & 0o777, 0o600);
     let left: Vec<_> = fs::read_dir(home.data()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".backup")), "no copy is left: {left:?}");
     running.kill();
 
-    let made = restore(&home, &file, &refs(&flags));
+    let made = restore(&home, &file, &[]);
     assert!(made.status.success(), "{}", stderr(&made));
     assert!(stderr(&made).contains("npubbot serve") && stderr(&made).contains("two machines"), "{}", stderr(&made));
     restored(&home);
@@ -123,14 +124,13 @@ async fn no_half_serves_twice_after_a_restore() {
     asker.ask(&split(&served, "cat")).await;
     while !asker.next_text().await.contains("ntweak1") {}
     assert!(asker.ask(&split(&open, "qqqqqqqq")).await.contains('#'));
-    let (file, flags) = backed_up(&home);
+    let file = backed_up(&home);
     asker.ask(&split(&later, "cat")).await;
     while !asker.next_text().await.contains("ntweak1") {}
     running.kill();
 
     let halves = home.data().join("ledger/used-halves");
-    let flags = [refs(&flags), vec!["--used-halves", halves.to_str().unwrap()]].concat();
-    let made = restore(&home, &file, &flags);
+    let made = restore(&home, &file, &["--used-halves", halves.to_str().unwrap()]);
     assert!(made.status.success(), "{}", stderr(&made));
     restored(&home);
     let _again = home.spawn().await;
@@ -147,7 +147,7 @@ async fn no_half_serves_twice_after_a_restore() {
 
 fn a_backup_that_does_not_open_or_is_cut_leaves_nothing() {
     let home = idle();
-    let (file, flags) = backed_up(&home);
+    let file = backed_up(&home);
     let (data, config) = elsewhere(&home);
     let nothing_is_left = |output: &Output, code, because: &str| {
         assert_eq!(output.status.code(), Some(code), "{}", stderr(output));
@@ -168,14 +168,13 @@ fn a_backup_that_does_not_open_or_is_cut_leaves_nothing() {
     // Cut in the header, in the first chunk, within the ledger, and before the last byte.
     for length in [0, 60, 400, whole.len() / 2, whole.len() - 1] {
         fs::write(&cut, &whole[..length]).unwrap();
-        nothing_is_left(&restore(&home, &cut, &refs(&flags)), 2, "");
+        nothing_is_left(&restore(&home, &cut, &[]), 2, "");
     }
     let mut changed = whole.clone();
     changed[whole.len() / 2] ^= 1;
     fs::write(&cut, changed).unwrap();
-    nothing_is_left(&restore(&home, &cut, &refs(&flags)), 2, "damaged");
-    let missing = [refs(&flags), vec!["--used-halves", "/missing"]].concat();
-    nothing_is_left(&restore(&home, &file, &missing), 2, "/missing");
+    nothing_is_left(&restore(&home, &cut, &[]), 2, "damaged");
+    nothing_is_left(&restore(&home, &file, &["--used-halves", "/missing"]), 2, "/missing");
     assert!(restore(&home, &locked, &right).status.success());
 }
 
@@ -196,8 +195,7 @@ fn a_backup_of_a_later_version_is_refused() {
         let key: age::x25519::Identity = fs::read_to_string(home.age_identity()).unwrap().trim().parse().unwrap();
         let file = home.folder.path().join("made.age");
         fs::write(&file, age::encrypt(&key.to_public(), &tar).unwrap()).unwrap();
-        let key = home.age_identity();
-        restore(&home, &file, &["--age-identity", key.to_str().unwrap()])
+        restore(&home, &file, &[])
     };
     let manifest = |format: u32| format!("{{\"format\":{format},\"version\":\"9.1.0\",\"made_at\":1}}");
     let later = made(&[("manifest.json", &manifest(2)), ("identity.age", "x")]);
@@ -225,16 +223,16 @@ fn a_backup_of_a_later_version_is_refused() {
 
 fn neither_command_overwrites_anything() {
     let home = idle();
-    let (file, flags) = backed_up(&home);
+    let file = backed_up(&home);
     let before = fs::read(&file).unwrap();
-    let again = backup(&home, &file, &refs(&flags));
+    let again = backup(&home, &file, &["--age-identity", home.age_identity().to_str().unwrap()]);
     assert!(!again.status.success() && fs::read(&file).unwrap() == before, "{}", stderr(&again));
     let (data, _) = elsewhere(&home);
     let files = ["identity.age", "ledger/ledger.sqlite", "ledger/used-halves"];
     for occupied in files {
         fs::create_dir_all(data.join("ledger")).unwrap();
         fs::write(data.join(occupied), "mine").unwrap();
-        let output = restore(&home, &file, &refs(&flags));
+        let output = restore(&home, &file, &[]);
         assert_eq!(output.status.code(), Some(2), "{occupied}: {}", stderr(&output));
         assert_eq!(fs::read(data.join(occupied)).unwrap(), b"mine");
         assert_eq!(files.iter().filter(|file| data.join(file).exists()).count(), 1);
@@ -248,7 +246,7 @@ fn neither_command_overwrites_anything() {
 
 fn another_configuration_is_kept_and_the_bot_waits_until_a_person_has_chosen() {
     let home = idle();
-    let (file, flags) = backed_up(&home);
+    let file = backed_up(&home);
     let (data, config) = elsewhere(&home);
     let beside = config.with_extension("toml.restored");
     let (ours, other) = (fs::read(home.config_file()).unwrap(), "[bot]\nname = \"other\"\n");
@@ -261,7 +259,7 @@ fn another_configuration_is_kept_and_the_bot_waits_until_a_person_has_chosen() {
         command.output().unwrap()
     };
     fs::write(&config, other).unwrap();
-    let restored = restore(&home, &file, &refs(&flags));
+    let restored = restore(&home, &file, &[]);
     assert_eq!(restored.status.code(), Some(2), "{}", stderr(&restored));
     assert_eq!((fs::read(&config).unwrap(), fs::read(&beside).unwrap()), (other.as_bytes().to_vec(), ours.clone()));
     for output in [restored, at_restored("serve"), at_restored("doctor")] {
@@ -271,13 +269,13 @@ fn another_configuration_is_kept_and_the_bot_waits_until_a_person_has_chosen() {
     // The file is not overwritten either.
     fs::remove_dir_all(&data).unwrap();
     fs::write(&beside, "mine").unwrap();
-    let refused = restore(&home, &file, &refs(&flags));
+    let refused = restore(&home, &file, &[]);
     assert!(refused.status.code() == Some(2) && !data.join("identity.age").exists(), "{}", stderr(&refused));
     assert_eq!(fs::read(&beside).unwrap(), b"mine");
     fs::remove_file(&beside).unwrap();
     // The same configuration needs no choice.
     fs::write(&config, &ours).unwrap();
-    let same = restore(&home, &file, &refs(&flags));
+    let same = restore(&home, &file, &[]);
     assert!(same.status.success() && !beside.exists(), "{}", stderr(&same));
     assert!(stdout(&at_restored("doctor")).contains("ok    configuration"));
 }

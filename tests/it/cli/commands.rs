@@ -3,17 +3,17 @@
 
 use crate::support::bot::{ChildGuard, Home, age_key};
 use crate::support::harness::{Test, test};
-use crate::support::program::{command, object, objects, run, run_alone, stderr, stdout};
+use crate::support::program::{command, object, run, run_alone, stderr, stdout};
 use crate::support::terminal::{Terminal, at_terminal};
 use crate::support::vault::{children_of, kill};
 use crate::support::wait_for;
+use rustix::termios::LocalModes;
 use std::fs;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 pub const TESTS: &[Test] = &[
-    test!(explain_gives_an_object_for_each_pattern),
     test!(bench_finds_the_expected_number_of_hits),
     test!(a_report_of_bench_names_version_system_device_rate_and_power),
     test!(bad_flags_are_explained),
@@ -27,17 +27,6 @@ pub const TESTS: &[Test] = &[
     test!(a_command_whose_reader_is_gone_ends_quietly_and_one_on_a_full_disk_says_so),
     test!(ctrl_c_at_a_hidden_prompt_leaves_a_terminal_that_shows_what_is_typed),
 ];
-
-fn explain_gives_an_object_for_each_pattern() {
-    let output = run_alone(&["explain", "m0ctane,*cafe", "--json"]);
-    let lines = objects(&output);
-    assert_eq!((lines.len(), &lines[1]["nearest"]), (2, &"cafe".into()));
-    let (mean, rate) = (lines[0]["expected_seconds"].as_f64().unwrap(), lines[0]["rate"].as_f64().unwrap());
-    assert!((mean * rate / 2f64.powi(35) - 1.0).abs() < 1e-6, "{}", lines[0]);
-    // Empty variables are as none.
-    let output = command().args(["explain", &"q".repeat(30), "--device", "cpu"]).env("NPUBBOT_THREADS", "").output();
-    assert!(stdout(&output.unwrap()).contains(" more than 1,000 years\n"));
-}
 
 fn bench_finds_the_expected_number_of_hits() {
     for patterns in [&["--patterns", "1"][..], &["--patterns", "1000"], &["*ca", "m0ct"], &["=4*"]] {
@@ -284,12 +273,10 @@ fn the_demo_ends_with_a_verified_key_of_any_kind() {
     }
     assert!(line["npub"].as_str().unwrap().starts_with("npub1cat"), "{line}");
     assert!(line["seconds"].as_f64().unwrap() > 0.0);
-    for kind in ["~cat", "*7e"] {
-        let line = object(&run(&["demo", "--prefix", kind, "--device", "cpu", "--json"]));
-        assert_eq!((&line["pattern"], &line["verified"], line.get("prefix")), (&kind.into(), &true.into(), None));
-        let (npub, found) = (line["npub"].as_str().unwrap(), line["found"].as_str().unwrap());
-        assert!(npub[5..].contains(found) && found.len() >= 2, "{line}");
-    }
+    let line = object(&run(&["demo", "--prefix", "*7e", "--device", "cpu", "--json"]));
+    assert_eq!((&line["pattern"], &line["verified"], line.get("prefix")), (&"*7e".into(), &true.into(), None));
+    let (npub, found) = (line["npub"].as_str().unwrap(), line["found"].as_str().unwrap());
+    assert!(npub[5..].contains(found) && found.len() >= 2, "{line}");
 }
 
 /// Commands that print much or little, with files of this folder.
@@ -347,13 +334,13 @@ async fn ctrl_c_at_a_hidden_prompt_leaves_a_terminal_that_shows_what_is_typed() 
         let shell = shell.stdout(theirs.try_clone().unwrap());
         let shell = ChildGuard(at_terminal(shell, theirs).spawn().unwrap());
         terminal.shows(": ").await;
-        wait_for("nothing that is typed is shown", || !terminal.has(libc::ECHO)).await;
+        wait_for("nothing that is typed is shown", || !terminal.has(LocalModes::ECHO)).await;
         match key {
             "" => kill(children_of(shell.0.id())[0]),
             key => terminal.types(key),
         }
         terminal.shows("ended").await;
-        wait_for("what is typed is shown", || terminal.has(libc::ECHO)).await;
+        wait_for("what is typed is shown", || terminal.has(LocalModes::ECHO)).await;
         assert!(!terminal.text().contains("cannot be started"), "{}", terminal.text());
         assert!(!data.join("identity.age").exists());
     }

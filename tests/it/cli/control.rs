@@ -5,10 +5,13 @@ use crate::support::bot::{ChildGuard, Home, Met, SERVING, at_relay, met_process}
 use crate::support::harness::{Test, skip, test};
 use crate::support::program::{objects, stderr, stdout};
 use crate::support::terminal::{Terminal, at_terminal};
+use crate::support::vault::{network_of, signal, stop};
 use crate::support::{LONG, until};
 use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
 use npubbot::ledger::Ledger;
+use rustix::process::Signal;
+use rustix::termios::LocalModes;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
@@ -167,13 +170,7 @@ async fn a_wrong_configuration_changes_nothing_and_a_right_one_is_taken_up() {
     let said = stderr(&wrong);
     assert!(said.contains(&format!("line {line}: `nmae` is not a key")) && said.contains("old"), "{said}");
     // SIGHUP reads the same file; the outcome is in the log.
-    let hang_up = || {
-        rustix::process::kill_process(
-            rustix::process::Pid::from_raw(bot.pid() as i32).unwrap(),
-            rustix::process::Signal::HUP,
-        )
-    };
-    hang_up().unwrap();
+    signal(bot.pid(), Signal::HUP);
     let twice = "the configuration is wrong, so the old one stays";
     home.logs(twice, 2).await;
     assert!(asker.ask("status").await.contains("#1"), "the bot goes on");
@@ -196,7 +193,7 @@ async fn a_wrong_configuration_changes_nothing_and_a_right_one_is_taken_up() {
     // A limit whose effect can be seen: one more job is too many now.
     std::fs::write(home.config_file(), right.replacen("[limits]\n", "[limits]\nopen_jobs_per_asker = 1\n", 1)).unwrap();
     let served = home.times_served();
-    hang_up().unwrap();
+    signal(bot.pid(), Signal::HUP);
     home.logs(SERVING, served + 1).await;
     home.answers().await;
     assert!(!asker.ask("qqqqqqqp").await.contains("#2"), "the new limit holds");
@@ -252,21 +249,20 @@ async fn garbage_floods_and_slow_connections_do_not_keep_the_operator_out() {
 /// A request is not carried out if its sender has left before the bot reads it. For example, an
 /// operator pauses a bot that hangs, is told that it does not answer, and starts over.
 async fn a_request_whose_sender_has_left_is_not_carried_out() {
-    use rustix::process::{Pid, Signal, kill_process};
     let (_relay, home) = at_relay("").await;
     let bot = home.spawn().await;
-    let network = crate::support::vault::network_of(bot.pid());
+    let network = network_of(bot.pid());
     let request = |text: &[u8]| {
         let mut stream = UnixStream::connect(home.data().join("control.sock")).unwrap();
         stream.write_all(text).unwrap();
         stream
     };
-    crate::support::vault::stop(network).await;
+    stop(network).await;
     drop(request(b"{\"do\":\"pause\"}\n"));
     // An operator who sends no more but still reads has not left.
     let waiting = request(b"{\"do\":\"jobs\",\"command\":{\"show\":{\"job\":99}},\"all\":false}\n");
     waiting.shutdown(std::net::Shutdown::Write).unwrap();
-    kill_process(Pid::from_raw(network as i32).unwrap(), Signal::CONT).unwrap();
+    signal(network, Signal::CONT);
     let mut answer = String::new();
     BufReader::new(waiting).read_line(&mut answer).unwrap();
     assert!(answer.contains("no job has the number 99"), "{answer}");
@@ -362,7 +358,7 @@ async fn top_shows_jobs_pauses_follows_the_terminals_size_and_restores_it() {
     terminal.types("q");
     terminal.draws("\x1b[?1049l").await;
     assert!(top.ended().await.success());
-    assert!(terminal.has(libc::ICANON), "keys are read by lines again");
+    assert!(terminal.has(LocalModes::ICANON), "keys are read by lines again");
     until("the search is paused", || async {
         let status = &objects(&home.operate(&["status", "--json"]))[0];
         (status["devices"][0]["state"] == "paused").then_some(())

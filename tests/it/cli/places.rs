@@ -14,10 +14,9 @@ use std::process::{Command, Stdio};
 
 pub const TESTS: &[Test] = &[
     test!(another_working_folder_makes_no_second_identity),
-    test!(a_configuration_in_the_data_folder_leaves_it_to_its_owner),
+    test!(init_leaves_folders_to_their_owner_and_names_a_command_that_works),
     test!(a_variable_stands_for_a_flag_and_a_flag_comes_first),
     test!(on_a_terminal_init_asks_and_writes_the_answers),
-    test!(the_next_command_that_init_names_works),
     test!(a_data_folder_may_have_a_long_name_that_is_no_text),
     test!(the_version_has_commit_kernels_and_features),
     test!(completions_and_manual_pages_name_every_command),
@@ -56,33 +55,45 @@ fn another_working_folder_makes_no_second_identity() {
     assert_eq!(fs::read_dir(at("one")).unwrap().count() + fs::read_dir(at("two")).unwrap().count(), 0);
 }
 
-fn a_configuration_in_the_data_folder_leaves_it_to_its_owner() {
+/// The configuration lies in the data folder, then in the folder above it, then in another one.
+fn init_leaves_folders_to_their_owner_and_names_a_command_that_works() {
     let (home, key) = home();
-    // The configuration lies in the data folder, then in the folder above it.
-    for (name, data) in [("bot", "bot"), ("bot2", "bot2/data")] {
-        let config = format!("{name}/relays.toml");
-        let flags = ["init", "--age-identity", &key, "--config", &config, "--data", data];
+    for (folder, config, data) in [
+        ("bot", "bot/relays.toml", "bot"),
+        ("bot2", "bot2/relays.toml", "bot2/data"),
+        ("it's a bot", "its relays.toml", "it's a bot"),
+    ] {
+        let at = |path: &str| home.path().join("one").join(path);
+        let (config, data) = (at(config), at(data));
+        let flags =
+            ["init", "--age-identity", &key, "--config", config.to_str().unwrap(), "--data", data.to_str().unwrap()];
         let made = run_at_home(home.path(), &home.path().join("one"), &flags);
         assert!(made.status.success(), "{}", stderr(&made));
-        let at = |path: &str| home.path().join("one").join(path);
-        assert!(at(&config).exists() && at(data).join("identity.age").exists());
-        for folder in [name, data] {
-            assert!(!is_open_to_others(&at(folder)).unwrap(), "{folder}");
+        assert!(config.exists() && data.join("identity.age").exists());
+        for folder in [&at(folder), &data] {
+            assert!(!is_open_to_others(folder).unwrap(), "{}", folder.display());
         }
+        let said = stderr(&made);
+        let next =
+            said.lines().find_map(|line| line.trim().strip_prefix("npubbot doctor")).expect("it names a command");
+        let script = format!("'{}' doctor{next}", env!("CARGO_BIN_EXE_npubbot"));
+        let output = Command::new("sh").args(["-c", &script]).env("HOME", "/dev/null").output().unwrap();
+        assert!(stdout(&output).contains("ok    identity"), "{script}: {}{}", stdout(&output), stderr(&output));
     }
 }
 
 fn a_variable_stands_for_a_flag_and_a_flag_comes_first() {
-    let explain = |variables: &[(&str, &str)], flags: &[&str]| {
+    let bench = |variables: &[(&str, &str)], flags: &[&str]| {
         let mut command = command();
-        command.args(["explain", "m0ctane"]).args(flags).envs(variables.iter().copied()).output().unwrap()
+        command.args(["bench", "--seconds", "0.1"]).args(flags).envs(variables.iter().copied()).output().unwrap()
     };
     let cpu = [("NPUBBOT_DEVICE", "cpu"), ("NPUBBOT_THREADS", "1"), ("NPUBBOT_JSON", "1")];
-    assert!(stdout(&explain(&cpu, &[])).starts_with("{\"cheaper\""));
-    let off = [cpu[0], cpu[1], ("NPUBBOT_JSON", "0")];
-    assert!(stdout(&explain(&off, &[])).starts_with("m0ctane\n"));
-    assert!(stderr(&explain(&[("NPUBBOT_DEVICE", "gpu")], &[])).contains("gpu"));
-    assert!(explain(&[("NPUBBOT_DEVICE", "gpu")], &["--device", "cpu", "-j", "1"]).status.success());
+    assert!(stdout(&bench(&cpu, &[])).starts_with("{\""));
+    // An empty variable is as none.
+    let off = bench(&[cpu[0], ("NPUBBOT_THREADS", ""), ("NPUBBOT_JSON", "0")], &[]);
+    assert!(off.status.success() && !stdout(&off).contains('{'), "{}{}", stdout(&off), stderr(&off));
+    assert!(stderr(&bench(&[("NPUBBOT_DEVICE", "gpu")], &[])).contains("gpu"));
+    assert!(bench(&[("NPUBBOT_DEVICE", "gpu")], &["--device", "cpu", "-j", "1"]).status.success());
     let missing = command().arg("serve").env("NPUBBOT_CONFIG", "/nonexistent/relays.toml").output().unwrap();
     assert!(
         stderr(&missing).contains("no home folder") || stderr(&missing).contains("/nonexistent"),
@@ -131,21 +142,6 @@ async fn a_data_folder_may_have_a_long_name_that_is_no_text() {
         status.status.success().then_some(())
     })
     .await;
-}
-
-fn the_next_command_that_init_names_works() {
-    let (home, key) = home();
-    let data = home.path().join("it's a bot");
-    let config = home.path().join("its relays.toml");
-    let flags =
-        ["init", "--age-identity", &key, "--data", data.to_str().unwrap(), "--config", config.to_str().unwrap()];
-    let made = run_at_home(home.path(), home.path(), &flags);
-    let said = stderr(&made);
-    let next =
-        said.lines().map(str::trim).find_map(|line| line.strip_prefix("npubbot doctor")).expect("it names a command");
-    let script = format!("'{}' doctor{next}", env!("CARGO_BIN_EXE_npubbot"));
-    let output = Command::new("sh").args(["-c", &script]).env("HOME", "/dev/null").output().unwrap();
-    assert!(stdout(&output).contains("ok    identity"), "{script}: {}{}", stdout(&output), stderr(&output));
 }
 
 fn the_version_has_commit_kernels_and_features() {

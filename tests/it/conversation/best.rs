@@ -3,7 +3,6 @@
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::{Home, Met, met, met_process};
 use crate::support::harness::{Test, test};
-use crate::support::hex;
 use crate::support::program::{run_with_input, stderr};
 use crate::support::{until, wait_for};
 

@@ -3,7 +3,6 @@
 use crate::support::asker::Asker;
 use crate::support::bot::{Met, met};
 use crate::support::harness::{Test, test};
-use crate::support::hex;
 use crate::support::wait_for;
 use npubbot::pattern::ALPHABET;
 

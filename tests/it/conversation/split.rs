@@ -4,7 +4,6 @@
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::{Met, met, met_process};
 use crate::support::harness::{Test, test};
-use crate::support::hex;
 use crate::support::leaks::{Needle, Search};
 use crate::support::program::run_with_input;
 use std::process::Output;
@@ -68,7 +67,8 @@ async fn an_asker_keeps_half_of_the_key_and_the_operator_never_has_it() {
     let secrets = [half.as_bytes(), &half_bytes, nsec.as_bytes(), &key_bytes].map(|bytes| Needle::new("it", bytes));
     let search = Search::new(&secrets);
     assert_eq!((search.files(&home.data()), search.process(bot.pid())), (Vec::new(), Vec::new()));
-    let known = [Needle::new("the point", hex::decode(&point)), Needle::new("npub", bot.public_key.to_string())];
+    let known =
+        [Needle::new("the point", hex::decode(&point).unwrap()), Needle::new("npub", bot.public_key.to_string())];
     let search = Search::new(&known);
     assert!(!search.files(&home.data()).is_empty(), "the point is in the ledger, so the search in files works");
     assert!(!search.process(bot.pid()).is_empty(), "and so does the search in memory");

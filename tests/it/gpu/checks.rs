@@ -1,10 +1,10 @@
-//! The kernels' check of whole keys compared with a match on the text, on the GPU and compiled for
-//! the host.
+//! The kernels compiled for the host: their arithmetic, and their check of whole keys compared with a
+//! match on the text. And the time of launches on a GPU.
 
+use super::arithmetic::field_arithmetic_is_right;
 use super::hits::{launch, random_start};
 use super::host_probe::HostProbe;
 use crate::support::harness::{Test, figure, needs_gpu, test};
-use crate::support::hex;
 use npubbot::key::{Npub, Rotation};
 use npubbot::pattern::{ALPHABET, ChecksumTables, Pattern, PatternSet};
 use npubbot::search::SearchOptions;
@@ -19,9 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
-    test!(the_kernels_agree_with_a_match_on_the_text),
-    test!(the_eighteen_keys_of_an_entry_are_right),
-    test!(the_quick_tests_of_keys_miss_no_pattern_at_any_place),
+    test!(the_kernels_compiled_for_the_host_are_right),
     test!(launches_of_every_kind_of_pattern_take_as_long).measures("latency"),
     test!(polite_launches_take_at_most_30_ms).measures("latency"),
 ];
@@ -128,8 +126,16 @@ fn compare(probe: &HostProbe, patterns: &[Pattern], keys: &[Npub]) -> Passing {
     passing
 }
 
-fn the_kernels_agree_with_a_match_on_the_text() {
+/// One program has all the kernels' functions, and is compiled once.
+fn the_kernels_compiled_for_the_host_are_right() {
     let probe = HostProbe::compile();
+    field_arithmetic_is_right(&probe);
+    the_eighteen_keys_of_an_entry_are_right(&probe);
+    the_kernels_agree_with_a_match_on_the_text(&probe);
+    the_quick_tests_of_keys_miss_no_pattern_at_any_place(&probe);
+}
+
+fn the_kernels_agree_with_a_match_on_the_text(probe: &HostProbe) {
     let mut rng = seeded();
     let keys = keys(&mut rng);
     let fixed: [&[&str]; 8] = [
@@ -155,15 +161,14 @@ fn the_kernels_agree_with_a_match_on_the_text() {
     }
     let (mut wanted, mut all, mut passing) = (0, 0, 0);
     for patterns in sets.into_iter().filter(|patterns| !patterns.is_empty()) {
-        let found = compare(&probe, &patterns, &keys);
+        let found = compare(probe, &patterns, &keys);
         (wanted, all, passing) = (wanted + found.matching, all + keys.len(), passing + found.texts);
     }
     println!("{wanted} of {all} keys match, {passing} pass a test of their texts");
     assert!(wanted > all / 100 && wanted < all);
 }
 
-fn the_eighteen_keys_of_an_entry_are_right() {
-    let probe = HostProbe::compile();
+fn the_eighteen_keys_of_an_entry_are_right(probe: &HostProbe) {
     let mut rng = seeded();
     let point = |secret: &SecretKey| PublicKey::from_secret_key(SECP256K1, secret);
     let pairs: Vec<(PublicKey, PublicKey)> = (0..200)
@@ -248,8 +253,7 @@ fn key_with(rng: &mut StdRng, characters: &[u8], place: usize) -> Option<Npub> {
     (missing == 0).then_some(Npub(key))
 }
 
-fn the_quick_tests_of_keys_miss_no_pattern_at_any_place() {
-    let probe = HostProbe::compile();
+fn the_quick_tests_of_keys_miss_no_pattern_at_any_place(probe: &HostProbe) {
     let mut rng = seeded();
     let sets: [&[&str]; 12] = [
         &["*cafe"],
@@ -294,13 +298,13 @@ fn the_quick_tests_of_keys_miss_no_pattern_at_any_place() {
             if let Some(end) = text.strip_prefix("hex:*") {
                 planted.extend((0..20).map(|_| {
                     let text = hex::encode(rng.random::<[u8; 32]>());
-                    Npub(hex::decode(&format!("{}{end}", &text[..64 - end.len()])).try_into().unwrap())
+                    Npub(hex::decode(format!("{}{end}", &text[..64 - end.len()])).unwrap().try_into().unwrap())
                 }));
             }
         }
         let others = (0..10_000).map(|_| Npub(rng.random()));
         let keys: Vec<Npub> = planted.into_iter().chain(others).collect();
-        let Passing { matching, quick, .. } = compare(&probe, &patterns, &keys);
+        let Passing { matching, quick, .. } = compare(probe, &patterns, &keys);
         println!("{texts:?}: {matching} keys match, {quick} of {} pass", keys.len());
         assert!(matching >= 3, "{texts:?}: no key has them");
         assert!(quick < matching + 5 * (keys.len() - 10_000) / 10 + 100, "{texts:?}: {quick} keys pass");

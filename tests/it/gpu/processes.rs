@@ -23,7 +23,7 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// Jobs, and kills among their finds.
-const JOBS: usize = 12;
+const JOBS: usize = 6;
 const KILLS: usize = 3;
 
 /// The device processes that this process has started.

@@ -7,10 +7,10 @@
 use super::interop::needs_foreign_clients;
 use crate::support::asker::{Asker, DeliveredKey, is_late_notice};
 use crate::support::bot::Home;
-use crate::support::foreign::{ForeignRelay, Manner as ForeignManner, embedded_relay};
+use crate::support::foreign::{ForeignRelay, embedded_relay};
 use crate::support::harness::{Test, figure, test};
 use crate::support::relay::TestRelay;
-use crate::support::{connect, dm_list, hex, publish, publish_with, seed, until, wait_for};
+use crate::support::{connected, dm_list, publish, publish_with, seed, until, wait_for};
 use ::rand::rngs::StdRng;
 use ::rand::{Rng, SeedableRng};
 use nostr_sdk::nips::nip44::{self, Version};
@@ -43,14 +43,6 @@ fn announcement(by: &Keys, key: &Keys, ago: i64) -> Event {
     let date = Timestamp::from_secs(Timestamp::now().as_secs().saturating_add_signed(-ago));
     let tag = Tag::parse(["n", &key.public_key().to_hex()]).unwrap();
     EventBuilder::new(ANNOUNCEMENT, "").tag(tag).custom_created_at(date).sign_with_keys(by).unwrap()
-}
-
-/// A connected client without a key.
-async fn connected(relay: &RelayUrl) -> Client {
-    let client = Client::default();
-    client.add_relay(relay).await.unwrap();
-    connect(&client).await;
-    client
 }
 
 async fn fetch(client: &Client, filter: Filter) -> Vec<Event> {
@@ -129,7 +121,7 @@ async fn every_client_is_heard_once_and_reads_its_answers_through_nostr_relay() 
 
 async fn every_client_is_heard_once_and_reads_its_answers_through_nostr_rs_relay() {
     let program = std::env::var("NOSTR_RS_RELAY").expect("NOSTR_RS_RELAY names the program");
-    let relay = ForeignRelay::rust(Path::new(&program), ForeignManner::Plain).await;
+    let relay = ForeignRelay::rust(Path::new(&program), false).await;
     every_client_through(relay.url()).await;
 }
 
@@ -326,7 +318,7 @@ impl Raw {
 
     fn signed(author: &Keys, created_at: u64, kind: u16, tags: Value, content: &str) -> Raw {
         let raw = Raw::unsigned(author, created_at, kind, tags, content);
-        let id: [u8; 32] = hex::decode(&raw.id).try_into().unwrap();
+        let id: [u8; 32] = hex::decode(&raw.id).unwrap().try_into().unwrap();
         let signature = author.sign_schnorr(&secp256k1::Message::from_digest(id));
         Raw { sig: signature.to_string().into(), ..raw }
     }

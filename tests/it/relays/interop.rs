@@ -7,7 +7,7 @@
 //! --ignored`.
 
 use crate::support::bot::{BotProcess, Home};
-use crate::support::foreign::{ForeignRelay, Manner, embedded_relay, installed};
+use crate::support::foreign::{ForeignRelay, embedded_relay, installed};
 use crate::support::harness::{Test, skip, test};
 use nostr_sdk::prelude::*;
 use std::path::Path;
@@ -59,11 +59,7 @@ async fn ask_with(script: &'static str, relay: &RelayUrl, bot: PublicKey, reques
     if output.status.success() { Ok(said) } else { Err(format!("{said}\n{}", String::from_utf8_lossy(&output.stderr))) }
 }
 
-/// Every client asks through this relay.
-async fn all_clients_through(relay: RelayUrl, what: &str) {
-    clients_through(&CLIENTS, relay, what).await;
-}
-
+/// These clients ask through this relay.
 async fn clients_through(clients: &[(&str, &'static str)], relay: RelayUrl, what: &str) {
     let home = Home::new(std::slice::from_ref(&relay));
     let bot: BotProcess = home.spawn().await;
@@ -78,7 +74,7 @@ async fn clients_through(clients: &[(&str, &'static str)], relay: RelayUrl, what
 async fn clients_of_other_authors_through_the_embedded_relay() {
     needs_foreign_clients();
     let relay = embedded_relay(false).await;
-    all_clients_through(relay.url().await, "embedded").await;
+    clients_through(&CLIENTS, relay.url().await, "embedded").await;
 }
 
 async fn clients_of_other_authors_through_the_embedded_relay_with_auth() {
@@ -92,14 +88,14 @@ async fn clients_of_other_authors_through_the_embedded_relay_with_auth() {
 async fn clients_of_other_authors_through_nostr_relay() {
     needs_foreign_clients();
     let relay = ForeignRelay::python().await;
-    all_clients_through(relay.url(), "nostr-relay 1.14").await;
+    clients_through(&CLIENTS, relay.url(), "nostr-relay 1.14").await;
 }
 
 async fn clients_of_other_authors_through_nostr_rs_relay() {
     let program = std::env::var("NOSTR_RS_RELAY").expect("NOSTR_RS_RELAY names the program");
     needs_foreign_clients();
-    for manner in [Manner::Plain, Manner::Auth] {
-        let relay = ForeignRelay::rust(Path::new(&program), manner).await;
-        all_clients_through(relay.url(), &format!("nostr-rs-relay 0.8.12, {manner:?}")).await;
+    for auth in [false, true] {
+        let relay = ForeignRelay::rust(Path::new(&program), auth).await;
+        clients_through(&CLIENTS, relay.url(), &format!("nostr-rs-relay 0.8.12, AUTH: {auth}")).await;
     }
 }

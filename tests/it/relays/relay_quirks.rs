@@ -7,7 +7,7 @@ use crate::support::forger::Forger;
 use crate::support::harness::{Test, figure, test};
 use crate::support::relay::{Challenge, Manner, TestRelay};
 use crate::support::socks::Socks;
-use crate::support::{connect, dm_list, publish, publish_with, until, wait_for};
+use crate::support::{connected, dm_list, publish, publish_with, until, wait_for};
 use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
 use std::time::{Duration, Instant};
@@ -117,9 +117,7 @@ async fn a_relay_that_limits_the_rate_gets_everything_a_little_later() {
         for asker in &askers {
             asker.lists(&[&limiting], &good, 0).await;
         }
-        let client = Client::default();
-        client.add_relay(good.url()).await.unwrap();
-        connect(&client).await;
+        let client = connected(&good.url()).await;
         let began = Instant::now();
         for asker in &askers {
             publish_with(&client, &asker.honest("help", 0)).await;

@@ -6,7 +6,7 @@ use crate::support::forger::Forger;
 use crate::support::harness::{Test, figure, gate, test};
 use crate::support::log::Log;
 use crate::support::relay::TestRelay;
-use crate::support::{connect, dm_list, publish_with, until, wait_for};
+use crate::support::{connected, dm_list, publish_with, until, wait_for};
 use ::rand::rngs::StdRng;
 use ::rand::{Rng, SeedableRng};
 use nostr_sdk::prelude::*;
@@ -95,9 +95,7 @@ async fn turn_until(clock: &Clock, step: u64, home: &Home, what: &str, query: &s
 async fn request_of_somebody_out_of_reach(living: &TestRelay, gone: &RelayUrl, bot: PublicKey, now: u64) -> Keys {
     let mut forger = Forger::new(bot);
     forger.now = now;
-    let client = Client::builder().signer(forger.author.clone()).build();
-    client.add_relay(living.url()).await.unwrap();
-    connect(&client).await;
+    let client = connected(&living.url()).await;
     publish_with(&client, &dm_list(&forger.author, std::slice::from_ref(gone))).await;
     publish_with(&client, &forger.honest("cat", 0)).await;
     client.shutdown().await;

@@ -7,9 +7,10 @@ use crate::support::bot::{Home, Met, SERVING, met, met_process};
 use crate::support::disk::{Trouble, unwatch, watch};
 use crate::support::harness::{Test, figure, gate, test};
 use crate::support::log::Log;
+use crate::support::vault::signal;
 use crate::support::{until, wait_for};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use std::fs::OpenOptions;
 use std::io::{Seek, SeekFrom, Write};
 use std::time::{Duration, Instant};
@@ -55,7 +56,7 @@ fn damage(home: &Home) {
 async fn damage_after_a_reload_is_not_taken_for_a_wrong_configuration() {
     let Met { relay: _relay, home, bot, mut asker } = met_process("").await;
     asker.ask("help").await;
-    kill_process(Pid::from_raw(bot.pid() as i32).unwrap(), Signal::HUP).unwrap();
+    signal(bot.pid(), Signal::HUP);
     home.logs(SERVING, 2).await;
     asker.ask("status").await;
     damage(&home);

@@ -13,7 +13,6 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
-    test!(many_askers_at_once_are_accepted_and_no_request_is_lost),
     test!(a_hundred_askers_and_a_burst_of_a_thousand_are_accepted_in_time).long("`just load`").measures("load"),
     test!(an_idle_bot_uses_almost_no_processor_time).long("`just economy`").measures("economy"),
 ];
@@ -26,11 +25,11 @@ fn request(number: usize) -> String {
 }
 
 /// Publishes the DM relay lists of `askers` new askers. Returns one wrapped request of each.
-async fn requests(relay: &TestRelay, clients: &Askers, bot: PublicKey, askers: usize) -> Vec<(PublicKey, Event)> {
+async fn requests(relay: &TestRelay, client: &Client, bot: PublicKey, askers: usize) -> Vec<(PublicKey, Event)> {
     let mut requests = Vec::new();
     for number in 0..askers {
         let keys = Keys::generate();
-        publish_with(&clients.writer, &dm_list(&keys, &[relay.url()])).await;
+        publish_with(client, &dm_list(&keys, &[relay.url()])).await;
         requests.push((keys.public_key(), EventBuilder::private_msg(&keys, bot, request(number), []).await.unwrap()));
     }
     requests
@@ -38,8 +37,8 @@ async fn requests(relay: &TestRelay, clients: &Askers, bot: PublicKey, askers: u
 
 /// Sends all requests, `at_once` at a time. Returns the sorted times from sending a request to its
 /// acceptance.
-async fn acceptances(clients: &Askers, requests: Vec<(PublicKey, Event)>, at_once: usize) -> Vec<Duration> {
-    let (client, mut notifications) = (&clients.writer, clients.reader.notifications());
+async fn acceptances(client: &Client, requests: Vec<(PublicKey, Event)>, at_once: usize) -> Vec<Duration> {
+    let mut notifications = client.notifications();
     let mut sent: HashMap<PublicKey, Instant> = HashMap::new();
     let mut took = Vec::new();
     let mut left = requests.into_iter();
@@ -64,61 +63,44 @@ async fn acceptances(clients: &Askers, requests: Vec<(PublicKey, Event)>, at_onc
     took
 }
 
-/// The connections of all askers. One is only for reading: on a connection that also writes, the
-/// embedded relay's Nagle delay holds an acceptance back for 40 ms, until the preceding OK is
-/// acknowledged.
-struct Askers {
-    writer: Client,
-    reader: Client,
-}
-
-impl Askers {
-    async fn gather(relay: &TestRelay) -> Askers {
-        let pool = RelayPoolOptions::new().notification_channel_size(65_536);
-        let reader = Client::builder().opts(ClientOptions::new().pool(pool)).build();
-        let writer = Client::default();
-        for client in [&reader, &writer] {
-            client.add_relay(relay.url()).await.unwrap();
-            connect(client).await;
-        }
-        reader.subscribe(Filter::new().kind(Kind::GiftWrap).limit(0), None).await.unwrap();
-        Askers { writer, reader }
-    }
+/// The client of all askers.
+async fn client_of_all(relay: &TestRelay) -> Client {
+    let pool = RelayPoolOptions::new().notification_channel_size(65_536);
+    let client = Client::builder().opts(ClientOptions::new().pool(pool)).build();
+    client.add_relay(relay.url()).await.unwrap();
+    connect(&client).await;
+    client.subscribe(Filter::new().kind(Kind::GiftWrap).limit(0), None).await.unwrap();
+    client
 }
 
 async fn measure(askers: usize, paced: usize, burst: usize) -> (Duration, Duration, Duration) {
     let (relay, home) = at_relay("[search]\ndevice = \"cpu\"\nthreads = 1\n").await;
-    let (bot, clients) = (home.spawn().await, Askers::gather(&relay).await);
+    let (bot, client) = (home.spawn().await, client_of_all(&relay).await);
     let vault = vault_of(bot.pid());
     // The first request includes work that is done only once.
-    let first = requests(&relay, &clients, bot.public_key, 1).await;
-    acceptances(&clients, first, 1).await;
-    let many = requests(&relay, &clients, bot.public_key, askers).await;
+    let first = requests(&relay, &client, bot.public_key, 1).await;
+    acceptances(&client, first, 1).await;
+    let many = requests(&relay, &client, bot.public_key, askers).await;
     let used = usage::seconds_beside_search(bot.pid());
-    let took = acceptances(&clients, many, askers).await;
+    let took = acceptances(&client, many, askers).await;
     println!("{:.2} s of processor time for {askers} askers", usage::seconds_beside_search(bot.pid()) - used);
     let slowest = took[took.len() * 99 / 100];
-    // Ten requests per second. Above about 20 per second, the embedded relay holds a request back
-    // until its preceding OK is acknowledged.
+    // Ten requests per second.
     let mut alone = Vec::new();
     let mut pace = tokio::time::interval(Duration::from_millis(100));
-    for request in requests(&relay, &clients, bot.public_key, paced).await {
+    for request in requests(&relay, &client, bot.public_key, paced).await {
         pace.tick().await;
-        alone.extend(acceptances(&clients, vec![request], 1).await);
+        alone.extend(acceptances(&client, vec![request], 1).await);
     }
     alone.sort();
-    let many = requests(&relay, &clients, bot.public_key, burst).await;
+    let many = requests(&relay, &client, bot.public_key, burst).await;
     let began = Instant::now();
-    let took = acceptances(&clients, many, burst).await;
+    let took = acceptances(&client, many, burst).await;
     let all = began.elapsed();
     println!("a burst of {burst}: all accepted in {all:?}; {:.1} MB resident", usage::of(bot.pid()).1 as f64 / 1e6);
     assert_eq!(took.len(), burst);
     assert_eq!(vault_of(bot.pid()), vault, "the vault was started again");
     (alone[alone.len() / 2], slowest, all)
-}
-
-async fn many_askers_at_once_are_accepted_and_no_request_is_lost() {
-    measure(20, 3, 100).await;
 }
 
 async fn a_hundred_askers_and_a_burst_of_a_thousand_are_accepted_in_time() {

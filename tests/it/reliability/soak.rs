@@ -4,13 +4,12 @@
 //! form, 20 minutes: `cargo test --test it reliability::soak -- --ignored --nocapture
 //! --test-threads 1`
 use crate::support::bot::{BotProcess, Home};
-use crate::support::connect;
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, test};
 use crate::support::relay::{Manner, TestRelay};
 use crate::support::usage::status;
 use crate::support::vault::network_of;
-use crate::support::{dm_list, publish_with, wait_for};
+use crate::support::{connected, dm_list, publish_with, wait_for};
 use nostr_sdk::prelude::{Client, Event, EventBuilder, Keys, Kind, Tag, Timestamp};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -118,9 +117,7 @@ async fn start(kept: usize) -> (TestRelay, Home, BotProcess, Client) {
     let relay = TestRelay::start_with(Manner::Forgetful(kept)).await;
     let home = Home::with(&[relay.url()], GENEROUS);
     let process = home.spawn().await;
-    let writer = Client::default();
-    writer.add_relay(relay.url()).await.unwrap();
-    connect(&writer).await;
+    let writer = connected(&relay.url()).await;
     (relay, home, process, writer)
 }
 

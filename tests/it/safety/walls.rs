@@ -6,7 +6,7 @@ use crate::support::bot::{ChildGuard, Home, SERVING, at_relay, met_process};
 use crate::support::half::Half;
 use crate::support::harness::{Test, child, skip, test};
 use crate::support::program::stdout;
-use crate::support::vault::{about, is_running, kill, network_of, next_vault, process_of};
+use crate::support::vault::{about, is_running, kill, network_of, next_vault, process_of, signal};
 use crate::support::{until, wait_for};
 use nostr_sdk::{Keys, ToBech32};
 use npubbot::config::Walls;
@@ -366,12 +366,7 @@ async fn when_one_process_of_serve_is_killed_all_end_and_the_next_start_works() 
         assert!(asker.ask("help").await.contains("npub1"));
     }
     // A signal that reaches the whole group, as at a terminal, is one request to stop.
-    let network = network_of(bot.pid());
-    let signal = |id: u32| {
-        let id = rustix::process::Pid::from_raw(id as i32).unwrap();
-        rustix::process::kill_process(id, Signal::INT).unwrap();
-    };
-    signal(network);
-    signal(bot.pid());
+    signal(network_of(bot.pid()), Signal::INT);
+    signal(bot.pid(), Signal::INT);
     crate::support::bot::assert_clean(bot.ended().await, &home);
 }

@@ -348,7 +348,7 @@ pub struct ChildGuard(pub Child);
 
 impl ChildGuard {
     pub fn signal(&self, signal: rustix::process::Signal) {
-        rustix::process::kill_process(rustix::process::Pid::from_child(&self.0), signal).unwrap();
+        super::vault::signal(self.0.id(), signal);
     }
 
     /// Waits for the process to end.

@@ -27,14 +27,6 @@ pub async fn embedded_relay(auth: bool) -> LocalRelay {
     relay
 }
 
-/// How a relay behaves.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Manner {
-    Plain,
-    /// Readers and writers must authenticate (NIP-42).
-    Auth,
-}
-
 /// A relay as a process. Killed when dropped.
 pub struct ForeignRelay {
     child: Child,
@@ -59,15 +51,13 @@ impl ForeignRelay {
         ForeignRelay::start(&program, &["-c", &path("relay.yaml"), "serve"], folder, port).await
     }
 
-    /// Starts nostr-rs-relay 0.8.12 from `program`.
-    pub async fn rust(program: &Path, manner: Manner) -> ForeignRelay {
+    /// Starts nostr-rs-relay 0.8.12 from `program`. With `auth`, readers and writers must authenticate.
+    pub async fn rust(program: &Path, auth: bool) -> ForeignRelay {
         let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
         let config = format!(
             "[network]\naddress = \"127.0.0.1\"\nport = {port}\n[database]\ndata_directory = \"{}\"\n[authorization]\n\
-             nip42_auth = {}\nnip42_dms = {}\n[options]\nreject_future_seconds = 1800\n",
+             nip42_auth = {auth}\nnip42_dms = {auth}\n[options]\nreject_future_seconds = 1800\n",
             folder.path().display(),
-            manner == Manner::Auth,
-            manner == Manner::Auth,
         );
         let file = folder.path().join("config.toml");
         fs::write(&file, config).unwrap();

@@ -33,7 +33,7 @@ impl Needle {
 pub fn forms_of(nsec: &str) -> Vec<Needle> {
     let keys = Keys::parse(nsec).unwrap();
     let raw = keys.secret_key().to_secret_bytes();
-    let (hex, base64, nsec) = (super::hex::encode(raw), STANDARD.encode(raw), keys.secret_key().to_bech32());
+    let (hex, base64, nsec) = (hex::encode(raw), STANDARD.encode(raw), keys.secret_key().to_bech32());
     let web = base64.replace('+', "-").replace('/', "_");
     let nsec = nsec.unwrap();
     let texts = [

@@ -8,7 +8,6 @@ pub mod foreign;
 pub mod forger;
 pub mod half;
 pub mod harness;
-pub mod hex;
 pub mod leaks;
 pub mod log;
 pub mod program;
@@ -69,11 +68,17 @@ pub async fn connect(client: &Client) {
     .await;
 }
 
+/// A connected client without a key.
+pub async fn connected(relay: &RelayUrl) -> Client {
+    let client = Client::default();
+    client.add_relay(relay).await.unwrap();
+    connect(&client).await;
+    client
+}
+
 /// Publishes an event with a client that exists just for this.
 pub async fn publish(to: &RelayUrl, event: &Event) {
-    let client = Client::default();
-    client.add_relay(to).await.unwrap();
-    connect(&client).await;
+    let client = connected(to).await;
     publish_with(&client, event).await;
     client.shutdown().await;
 }

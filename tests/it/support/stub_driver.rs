@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::OnceLock;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/support/stub_driver");
 
@@ -47,10 +48,19 @@ impl StubDriver {
         let script = format!("-Wl,--version-script={}", at("exported").display());
         let sources = [Path::new(FOLDER).join("driver.c"), at("others.c")];
         compile(&at("libcuda.so.1"), &sources, &[&script]);
-        compile(&at("libnvrtc.so.12"), &[Path::new(FOLDER).join("nvrtc.c")], &[]);
-        // A management library without a function.
-        fs::write(at("nothing.c"), "").unwrap();
-        compile(&at("libnvidia-ml.so.1"), &[at("nothing.c")], &[]);
+        // The same for all drivers: the compiler, and a management library without a function.
+        static COMMON: OnceLock<Vec<(&str, Vec<u8>)>> = OnceLock::new();
+        let common = COMMON.get_or_init(|| {
+            fs::write(at("nothing.c"), "").unwrap();
+            let sources =
+                [("libnvrtc.so.12", Path::new(FOLDER).join("nvrtc.c")), ("libnvidia-ml.so.1", at("nothing.c"))];
+            let library = |(name, source)| {
+                compile(&at(name), &[source], &[]);
+                (name, fs::read(at(name)).unwrap())
+            };
+            sources.map(library).into()
+        });
+        common.iter().for_each(|(name, library)| fs::write(at(name), library).unwrap());
         StubDriver { folder, cuda }
     }
 

@@ -1,10 +1,10 @@
 //! A terminal for a program, and the person in front of it.
 
 use super::wait_for;
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -45,10 +45,8 @@ impl Terminal {
     }
 
     pub fn resize(&self, columns: u16, lines: u16) {
-        let size = libc::winsize { ws_row: lines, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-        // SAFETY: the descriptor is open, and the call reads a size.
-        let done = unsafe { libc::ioctl(self.keyboard.as_raw_fd(), libc::TIOCSWINSZ, &raw const size) };
-        assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+        let size = Winsize { ws_row: lines, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&self.keyboard, size).unwrap();
     }
 
     /// All that was written so far, with the sequences that move the cursor.
@@ -74,18 +72,13 @@ impl Terminal {
     /// Types a line once the terminal's echo is off. The program asks first and turns the echo off
     /// just after that; a person is too slow to type in between.
     pub async fn types_unseen(&mut self, line: &str) {
-        wait_for("the terminal shows nothing that is typed", || !self.has(libc::ECHO)).await;
+        wait_for("the terminal shows nothing that is typed", || !self.has(LocalModes::ECHO)).await;
         self.types(&format!("{line}\n"));
     }
 
     /// Whether the terminal has a local mode, such as `ICANON`: keys are read by lines.
-    pub fn has(&self, mode: libc::tcflag_t) -> bool {
-        let mut modes = MaybeUninit::<libc::termios>::uninit();
-        // SAFETY: the descriptor is open, and the modes are written into a place of their size.
-        let read = unsafe { libc::tcgetattr(self.keyboard.as_raw_fd(), modes.as_mut_ptr()) };
-        assert_eq!(read, 0, "{}", std::io::Error::last_os_error());
-        // SAFETY: `tcgetattr` has just written the modes.
-        unsafe { modes.assume_init() }.c_lflag & mode != 0
+    pub fn has(&self, mode: LocalModes) -> bool {
+        tcgetattr(&self.keyboard).unwrap().local_modes.contains(mode)
     }
 }
 

@@ -22,17 +22,10 @@ pub fn of(pid: u32) -> (f64, u64) {
 
 /// Processor time of a process in seconds, without its search, which runs at low priority.
 pub fn seconds_beside_search(pid: u32) -> f64 {
-    of(pid).0 - seconds_of_threads(pid, &["search"])
-}
-
-/// Processor time in seconds of a process's threads whose names begin with one of these.
-pub fn seconds_of_threads(pid: u32, names: &[&str]) -> f64 {
-    let pid = network_of(pid);
-    let mut nanoseconds = 0;
+    let (pid, mut nanoseconds) = (network_of(pid), 0);
     for thread in fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten() {
         let read = |name: &str| fs::read_to_string(thread.path().join(name)).unwrap_or_default();
-        let name = read("comm");
-        if names.iter().any(|begin| name.starts_with(begin)) {
+        if !read("comm").starts_with("search") {
             nanoseconds += read("schedstat").split(' ').next().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
         }
     }

@@ -7,6 +7,7 @@ use nostr_sdk::{Event, JsonUtil, Keys, PublicKey, UnsignedEvent};
 use npubbot::job::Asker;
 use npubbot::message::OutgoingMessage;
 use npubbot::vault::{IdentityFile, PassphraseSource, Vault};
+use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -75,16 +76,20 @@ pub async fn next_vault(bot: u32, former: Option<u32>) -> u32 {
     until("the bot has a vault process", || async { vault_of(bot).filter(|id| Some(*id) != former) }).await
 }
 
+/// Sends a signal to a process.
+pub fn signal(id: u32, signal: Signal) {
+    let id = rustix::process::Pid::from_raw(id as i32).expect("no process has the id 0");
+    rustix::process::kill_process(id, signal).unwrap();
+}
+
 /// Kills a process (SIGKILL).
 pub fn kill(id: u32) {
-    let id = rustix::process::Pid::from_raw(id as i32).expect("no process has the id 0");
-    rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
+    signal(id, Signal::KILL);
 }
 
 /// Stops a process (SIGSTOP), and waits until it stands still.
 pub async fn stop(id: u32) {
-    let pid = rustix::process::Pid::from_raw(id as i32).expect("no process has the id 0");
-    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    signal(id, Signal::STOP);
     let stands = || fs::read_to_string(about(id, "stat")).unwrap_or_default().contains(") T ");
     super::wait_for("the process is stopped", stands).await;
 }

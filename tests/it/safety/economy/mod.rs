@@ -15,6 +15,7 @@ use futures_util::stream::{self, StreamExt};
 use nostr_sdk::prelude::*;
 use relays::{HostileRelay, Manner};
 use std::time::{Duration, Instant};
+use strum::VariantArray;
 
 pub const TESTS: &[Test] = &[
     test!(every_verb_from_fresh_keys_costs_what_the_table_allows_and_locks_nobody_out).slow(),
@@ -72,7 +73,7 @@ fn point() -> String {
 }
 
 /// Who writes beside the strangers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, VariantArray)]
 enum Victim {
     /// A fresh key with a client.
     Newcomer,
@@ -82,10 +83,6 @@ enum Victim {
     Known,
     /// Somebody whom the operator made a friend.
     Friend,
-}
-
-impl Victim {
-    const ALL: [Victim; 4] = [Victim::Newcomer, Victim::OnThePage, Victim::Known, Victim::Friend];
 }
 
 /// A person, whose list at `ours` names a relay that the bot has never visited.
@@ -197,7 +194,7 @@ async fn flood(verb: (&'static str, &str), manner: Manner, budget: Flood) -> Cos
     wait_for("the bot listens", || ours.is_subscribed()).await;
     // A person for each turn: a newcomer is one only once. The first turn is calm.
     let mut people = Vec::new();
-    for victim in Victim::ALL {
+    for &victim in Victim::VARIANTS {
         let fresh = matches!(victim, Victim::Newcomer | Victim::OnThePage);
         let mut persons = Vec::new();
         for _ in 0..if fresh { 1 + budget.turns } else { 1 } {
@@ -292,7 +289,7 @@ async fn costs(at_once: usize, floods: impl IntoIterator<Item = ((&'static str, 
         let [.., known, friend] = cost.waits;
         assert_eq!((known.2, friend.2), (0, 0), "known askers and friends are served: {cost:?}");
         figure(&format!("{}: bytes of memory", cost.verb), cost.memory, MEMORY);
-        for (victim, (calm, longest, _)) in Victim::ALL.into_iter().zip(cost.waits) {
+        for (victim, (calm, longest, _)) in Victim::VARIANTS.iter().zip(cost.waits) {
             let is_known = matches!(victim, Victim::Known | Victim::Friend);
             let bar = if is_known { 2 * calm + ALLOWANCE } else { NEWCOMER_WAIT };
             figure(&format!("{}: {victim:?} ({calm:.1?} in calm)", cost.verb), longest, bar);
@@ -309,11 +306,11 @@ fn verbs(manners: &[Manner], budget: Flood) -> impl Iterator<Item = ((&'static s
 }
 
 async fn every_verb_from_fresh_keys_costs_what_the_table_allows_and_locks_nobody_out() {
-    costs(3, verbs(&Manner::ALL, SHORT)).await;
+    costs(5, verbs(Manner::VARIANTS, SHORT)).await;
 }
 
 async fn every_verb_at_thirty_keys_a_second_delays_the_known_little() {
-    costs(1, verbs(&Manner::ALL, LONG)).await;
+    costs(1, verbs(Manner::VARIANTS, LONG)).await;
 }
 
 /// Floods for half a minute at each rate.

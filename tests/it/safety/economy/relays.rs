@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use strum::VariantArray;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::Message;
 
 /// How an attacker's relay behaves.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, VariantArray)]
 pub enum Manner {
     /// Accepts the connection and sends nothing, not even the handshake.
     Mute,
@@ -33,20 +34,6 @@ pub enum Manner {
     /// Confirms another event than the one sent, and answers every query with an event that does
     /// not match it.
     Lying,
-}
-
-impl Manner {
-    pub const ALL: [Manner; 9] = [
-        Manner::Mute,
-        Manner::Silent,
-        Manner::Slow,
-        Manner::HugeFrame,
-        Manner::EndlessStream,
-        Manner::Refusing,
-        Manner::Redirecting,
-        Manner::Closing,
-        Manner::Lying,
-    ];
 }
 
 /// The beginning of a request that follows the redirect.
