@@ -3,10 +3,8 @@
 //! work: lines are lost, and counted.
 
 use std::io::{self, ErrorKind, Write};
-use std::panic::PanicHookInfo;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use tracing_subscriber::fmt::MakeWriter;
 
 /// The most bytes that wait to be written.
@@ -17,11 +15,6 @@ const RETRY_PAUSE: Duration = Duration::from_millis(20);
 /// The queue of this process. There is one standard error. A process that logs nothing, such as the
 /// vault, has no thread for it.
 static STANDARD_ERROR: OnceLock<LineQueue> = OnceLock::new();
-
-/// Whether lines are JSON objects, and whether whoever reads them dates them, for the lines that
-/// are made here.
-static IS_JSON: AtomicBool = AtomicBool::new(false);
-static IS_DATED: AtomicBool = AtomicBool::new(false);
 
 /// Hands lines of the log to the thread that writes them. Never fails and never waits.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,15 +40,12 @@ impl MakeWriter<'_> for LogWriter {
     }
 }
 
-/// Sets the form of the lines about panics and lost lines.
-pub fn set_form(is_json: bool, is_dated: bool) {
-    IS_JSON.store(is_json, Ordering::Relaxed);
-    IS_DATED.store(is_dated, Ordering::Relaxed);
-}
-
 /// Sends the texts of panics to the log, where they can block nobody.
 pub fn take_panics() {
-    std::panic::set_hook(Box::new(|panic| push(&line("ERROR", &describe(panic)))));
+    std::panic::set_hook(Box::new(|panic| {
+        let (thread, what) = (std::thread::current(), panic.to_string().replace('\n', " "));
+        tracing::error!("thread {} {what}", thread.name().unwrap_or("without a name"));
+    }));
 }
 
 /// Waits until every line so far is written, or failed to be, for at most `limit`.
@@ -71,29 +61,8 @@ pub fn lost_lines() -> u64 {
 }
 
 fn push(lines: &[u8]) {
-    STANDARD_ERROR.get_or_init(|| LineQueue::new(io::stderr())).push(lines);
-}
-
-fn describe(panic: &PanicHookInfo<'_>) -> String {
-    let payload = panic.payload();
-    let text = payload.downcast_ref::<&str>().copied();
-    let message = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or_default();
-    let place = panic.location().map_or_else(String::new, |place| format!(" at {}:{}", place.file(), place.line()));
-    format!("thread {} panicked{place}: {message}", std::thread::current().name().unwrap_or("without a name"))
-}
-
-/// A line that does not come from `tracing`.
-fn line(level: &str, message: &str) -> Vec<u8> {
-    let time = humantime::format_rfc3339_micros(SystemTime::now());
-    let line = match IS_JSON.load(Ordering::Relaxed) {
-        true => {
-            let time = time.to_string();
-            serde_json::json!({ "timestamp": time, "level": level, "fields": { "message": message } }).to_string()
-        }
-        false if IS_DATED.load(Ordering::Relaxed) => format!("{level:>5} {}", message.replace('\n', " ")),
-        false => format!("{time} {level:>5} {}", message.replace('\n', " ")),
-    };
-    (line + "\n").into_bytes()
+    let tell = |lost| tracing::warn!("{lost} lines of the log were lost: they could not be written");
+    STANDARD_ERROR.get_or_init(|| LineQueue::new(io::stderr(), tell)).push(lines);
 }
 
 /// The lines that wait for the thread that writes them. Clones share them.
@@ -109,12 +78,13 @@ struct QueuedLines {
 }
 
 impl LineQueue {
-    /// Starts the thread. Without it the queue fills up, and every line is lost.
-    fn new(output: impl Write + Send + 'static) -> LineQueue {
+    /// Starts the thread, which tells how many lines were lost once there is room again. Without it
+    /// the queue fills up, and every line is lost.
+    fn new(output: impl Write + Send + 'static, tell: impl Fn(u64) + Send + 'static) -> LineQueue {
         let queue = LineQueue::default();
         let of_thread = queue.clone();
         let thread = std::thread::Builder::new().name("log".to_owned());
-        let _ = thread.spawn(move || of_thread.write_lines(output));
+        let _ = thread.spawn(move || of_thread.write_lines(output, tell));
         queue
     }
 
@@ -137,30 +107,24 @@ impl LineQueue {
         drop(self.0.1.wait_timeout_while(self.lines(), limit, is_busy));
     }
 
-    /// Writes lines as they come; before one, how many lines were lost since that was last told.
-    fn write_lines(&self, mut output: impl Write) {
-        let mut told = 0;
+    fn write_lines(&self, mut output: impl Write, tell: impl Fn(u64)) {
+        let (mut told, mut is_cut) = (0, false);
         loop {
             let idle = |queued: &mut QueuedLines| queued.text.is_empty();
             let mut queued = self.0.1.wait_while(self.lines(), idle).unwrap_or_else(PoisonError::into_inner);
-            let (text, mut lost) = (std::mem::take(&mut queued.text), queued.lost);
+            let text = std::mem::take(&mut queued.text);
             queued.is_writing = true;
             drop(queued);
-            for next in text.split_inclusive(|&byte| byte == b'\n') {
-                let notice = match lost - told {
-                    0 => Vec::new(),
-                    // The last lost line may have been written in part.
-                    new => {
-                        let what = format!("{new} lines of the log were lost: they could not be written");
-                        [&b"\n"[..], &line("WARN", &what)].concat()
-                    }
-                };
-                let is_told = write_all(&mut output, &notice).is_ok();
-                told = if is_told { lost } else { told };
-                if !is_told || write_all(&mut output, next).is_err() {
-                    lost += 1;
-                    self.lines().lost += 1;
-                }
+            for line in text.split_inclusive(|&byte| byte == b'\n') {
+                // The last lost line may have been written in part.
+                let end: &[u8] = if is_cut { b"\n" } else { b"" };
+                is_cut = write_all(&mut output, end).and_then(|()| write_all(&mut output, line)).is_err();
+                self.lines().lost += u64::from(is_cut);
+            }
+            let lost = self.lines().lost;
+            if lost > told && !is_cut {
+                tell(lost - told);
+                told = lost;
             }
             self.lines().is_writing = false;
             self.0.1.notify_all();
@@ -254,10 +218,12 @@ mod tests {
     }
 
     #[test]
-    fn lines_wait_in_a_bounded_queue_and_those_lost_are_counted_in_the_log_once_there_is_room() {
+    fn lines_wait_in_a_bounded_queue_and_those_lost_are_told_once_there_is_room() {
         let (go, go_on) = mpsc::channel();
         let written = Arc::<Mutex<Vec<u8>>>::default();
-        let queue = LineQueue::new(Disk { refused: 4, written: Arc::clone(&written), go_on });
+        let (tell, told) = mpsc::channel();
+        let disk = Disk { refused: 4, written: Arc::clone(&written), go_on };
+        let queue = LineQueue::new(disk, move |lost| tell.send(lost).unwrap());
         for number in 0..6 {
             queue.push(format!("{number}\n").as_bytes());
         }
@@ -266,9 +232,8 @@ mod tests {
         assert_eq!(queue.lines().lost, 1);
         drop(go);
         queue.flush(Duration::from_secs(60));
-        let text = String::from_utf8(written.lock().unwrap().clone()).unwrap();
-        assert!(text.starts_with("\n") && text.contains("WARN 5 lines of the log were lost"), "{text}");
-        assert!(text.ends_with("\n4\n5\n"), "{text}");
+        assert_eq!(String::from_utf8_lossy(&written.lock().unwrap()), "\n4\n5\n");
+        assert_eq!(told.try_iter().sum::<u64>(), 5);
         assert_eq!(queue.lines().lost, 5);
     }
 

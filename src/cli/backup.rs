@@ -93,7 +93,7 @@ pub(super) struct Restore {
 
 impl Restore {
     pub fn run(self) -> anyhow::Result<()> {
-        let folders = self.folders.find_for_restore()?;
+        let folders = self.folders.find_for_new(true)?;
         let unlock = self.unlock.unlock("Passphrase of the backup: ", false)?;
         let beside = Config::restored(&folders.config);
         let places = RestorePlaces { data: &folders.data, config: &folders.config, restored_config: &beside };

@@ -213,41 +213,28 @@ const RELAY_TIMEOUT: Duration = Duration::from_secs(10);
 /// A Nostr client with fresh keys.
 struct DemoAsker {
     client: Client,
+    relay: RelayUrl,
     bot: PublicKey,
-    /// The bot's DM relays (kind 10050).
-    bot_relays: Vec<RelayUrl>,
     notifications: broadcast::Receiver<RelayPoolNotification>,
 }
 
 impl DemoAsker {
-    /// Connects with fresh keys, publishes its DM relay, and looks up the DM relays of the bot.
-    pub async fn connect(relay: RelayUrl, bot: PublicKey) -> anyhow::Result<DemoAsker> {
+    /// Connects with fresh keys and publishes its DM relay.
+    async fn connect(relay: RelayUrl, bot: PublicKey) -> anyhow::Result<DemoAsker> {
         let keys = Keys::generate();
         let client = Client::builder().signer(keys.clone()).build();
         client.add_relay(&relay).await?;
         client.try_connect(RELAY_TIMEOUT).await;
         let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(relay.clone()));
         client.send_event_builder(list).await?;
-
-        let filter = Filter::new().kind(Kind::InboxRelays).author(bot);
-        let lists = client.fetch_events(filter, RELAY_TIMEOUT).await?;
-        let list = lists.first().context("the bot publishes no DM relays")?;
-        let bot_relays: Vec<RelayUrl> = nip17::extract_relay_list(list).cloned().collect();
-        if bot_relays.is_empty() {
-            bail!(Passing("the bot's list of DM relays is empty".to_owned()));
-        }
-        for url in &bot_relays {
-            client.add_relay(url).await?;
-        }
-        client.connect().await;
         let notifications = client.notifications();
         client.subscribe(Filter::new().kind(Kind::GiftWrap).pubkey(keys.public_key()), None).await?;
-        Ok(DemoAsker { client, bot, bot_relays, notifications })
+        Ok(DemoAsker { client, relay, bot, notifications })
     }
 
     /// Sends the bot an encrypted message (NIP-17).
-    pub async fn send(&self, text: &str) -> anyhow::Result<()> {
-        let sent = self.client.send_private_msg_to(self.bot_relays.iter(), self.bot, text, []).await?;
+    async fn send(&self, text: &str) -> anyhow::Result<()> {
+        let sent = self.client.send_private_msg_to([&self.relay], self.bot, text, []).await?;
         if sent.success.is_empty() {
             bail!(Passing("no relay of the bot took the message".to_owned()));
         }
@@ -255,7 +242,7 @@ impl DemoAsker {
     }
 
     /// Waits for the next message from the bot and decrypts it.
-    pub async fn next_message(&mut self) -> anyhow::Result<String> {
+    async fn next_message(&mut self) -> anyhow::Result<String> {
         loop {
             let RelayPoolNotification::Event { event, .. } = self.notifications.recv().await? else { continue };
             if event.kind != Kind::GiftWrap {

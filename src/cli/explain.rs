@@ -1,7 +1,7 @@
 //! `npubbot explain`: what patterns mean, and how long they take.
 
 use super::output::{print_json, stdout};
-use super::patterns::{SearchTarget, not_searchable, note_on_turns, parse_target, time_text};
+use super::patterns::{SearchTarget, not_searchable, parse_target, time_text};
 use super::search_flags::SearchFlags;
 use crate::bot::{english_meaning as meaning, english_meaning_of_best as meaning_of_best};
 use crate::duration::humanize;
@@ -72,9 +72,6 @@ impl Explain {
                         true => print_json(&explanation(pattern, here))?,
                         false => write!(stdout(), "{}", explanation_text(pattern, here))?,
                     }
-                }
-                if let Some(note) = note_on_turns(patterns).filter(|_| !self.json) {
-                    writeln!(stdout(), "{note}")?;
                 }
             }
             SearchTarget::Best(best) if self.json => print_json(&explanation_of_best(*best, here))?,

@@ -9,7 +9,7 @@
 //! | 4 | `~/.local/share/npubbot` | `~/.config/npubbot/relays.toml` |
 
 use crate::os::{files, process};
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -51,40 +51,22 @@ impl FolderFlags {
         PlaceCandidates::of_this_user().find(self.config.as_deref(), self.data.as_deref())
     }
 
-    /// The places of the bot of this machine's service.
-    pub fn of_service(&self) -> Folders {
-        let (config, data) = files::service_folders();
-        Folders {
-            config: self.config.clone().unwrap_or_else(|| config.join(CONFIG_FILE)),
-            data: self.data.clone().unwrap_or(data),
-        }
-    }
-
-    /// The places of a bot to be made.
+    /// The places of a bot to be made or restored. Root restores the bot of this machine's service,
+    /// whose user then owns the files.
     ///
     /// Errors: the user has no home folder; root would make a bot that the service does not run.
-    pub fn find_for_new(&self) -> anyhow::Result<Folders> {
-        if self.is_for_service() {
-            bail!(
-                "the service of this machine has its own user; make its bot with `{}`, or name another folder with --data",
-                files::SERVICE_INIT
-            );
-        }
-        self.find()
-    }
-
-    /// The places of a bot to be restored. Root restores the bot of this machine's service, whose
-    /// user then owns the files.
-    ///
-    /// Errors: the user has no home folder.
-    pub fn find_for_restore(&self) -> anyhow::Result<Folders> {
-        if self.is_for_service() { Ok(self.of_service()) } else { self.find() }
-    }
-
-    /// Whether root names no folder, and the service of this machine has one of its own user.
-    fn is_for_service(&self) -> bool {
+    pub fn find_for_new(&self, is_restore: bool) -> anyhow::Result<Folders> {
         let places = PlaceCandidates::of_this_user();
-        self.data.is_none() && places.is_root && places.system_data.is_dir() && !places.owns_system
+        let is_root = places.is_root && !places.owns_system;
+        if self.data.is_some() || !is_root || !places.system_data.is_dir() {
+            return self.find();
+        }
+        ensure!(
+            is_restore,
+            "the service of this machine has its own user; make its bot with `{}`, or name another folder with --data",
+            files::SERVICE_INIT
+        );
+        places.find(self.config.as_deref(), Some(&places.system_data))
     }
 }
 

@@ -36,7 +36,7 @@ fn device(text: &str) -> Result<String, String> {
 
 impl Init {
     pub fn run(self) -> anyhow::Result<()> {
-        let folders = self.identity.folders.find_for_new()?;
+        let folders = self.identity.folders.find_for_new(false)?;
         let identity = identity_file(&folders.data);
         if identity.exists() {
             bail!("there is an identity at {} already; name another folder with --data", identity.display());

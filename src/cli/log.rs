@@ -61,7 +61,6 @@ impl LogFlags {
         let filter = EnvFilter::try_from_default_env();
         let filter = filter.unwrap_or_else(|_| format!("off,npubbot={level},{SANDBOX_LOG}=warn").into());
         let is_dated = manager::dates_log();
-        log_writer::set_form(self.form == LogForm::Json, is_dated);
         let recent = RecentLines::default();
         let lines = fmt::layer().with_writer(LogWriter).with_target(false);
         // The layer itself looks for `NO_COLOR`.
@@ -74,6 +73,7 @@ impl LogFlags {
         };
         // A second call, in a test, has no effect.
         let _ = tracing_subscriber::registry().with(filter).with(lines).with(recent.layer()).try_init();
+        log_writer::take_panics();
         RunningLog { recent, flags: self }
     }
 }

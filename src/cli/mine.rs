@@ -4,7 +4,7 @@ use super::exit::Passing;
 use super::identity::new_password;
 use super::key_output::{Event, FoundKeys, KeyFile};
 use super::output::note;
-use super::patterns::{PatternFiles, SearchTarget, check_searchable, note_on_turns, parse_target, time_text};
+use super::patterns::{PatternFiles, SearchTarget, check_searchable, parse_target};
 use super::search_flags::SearchFlags;
 use crate::duration;
 use crate::job::{JobId, JobSpec};
@@ -23,9 +23,6 @@ use std::time::{Duration, Instant};
 const PASSWORD_PROMPT: &str = "Choose a password for the keys: ";
 /// Time between two updates of the bar.
 const BAR_PERIOD: Duration = Duration::from_millis(100);
-/// A search expected to take longer than this gets a hint to cheaper patterns.
-const HINT_ABOVE: Duration = Duration::from_secs(60);
-
 /// The most expected candidates of a search that the CPU ends before a GPU has started. A GPU
 /// starts in 0.4 s (H100); these candidates take one core 0.14 s with the portable kernel at 60 M/s
 /// (AMD EPYC, family 25).
@@ -116,11 +113,7 @@ impl Mine {
             SearchTarget::Patterns(patterns) => patterns.as_slice(),
             SearchTarget::Best(_) => &[],
         };
-        let turns = note_on_turns(patterns);
-        if let Some(said) = turns.filter(|_| self.split.is_none()) {
-            bar.suspend(|| note!("{said}"));
-        }
-        let (began, mut found, mut rarest, mut is_hinted) = (Instant::now(), 0u32, None, false);
+        let (began, mut found, mut rarest) = (Instant::now(), 0u32, None);
         while self.time.is_none_or(|time| began.elapsed() < time) {
             match events.recv_timeout(BAR_PERIOD) {
                 Ok(Event::Kept(pattern)) => rarest = Some(pattern),
@@ -143,21 +136,15 @@ impl Mine {
                             bar.show_part(part, scheduler.rate(), &so_far);
                         }
                         SearchTarget::Patterns(_) if self.count == 1 => {
-                            let searched = match rate {
-                                // Candidates of the two kernels do not count the same.
-                                Some(Rate(rate)) if turns.is_some() => (rate * began.elapsed().as_secs_f64()) as u64,
-                                _ => scheduler.candidates(),
-                            };
+                            // Candidates of the two kernels do not count the same, and time does.
+                            let Rate(a_second) = rate.unwrap_or_default();
+                            let searched = (a_second * began.elapsed().as_secs_f64()) as u64;
                             bar.show(searched, rate);
                         }
                         SearchTarget::Patterns(_) => {
                             let part = f64::from(found) / f64::from(self.count.max(1));
                             bar.show_part(part, rate, &format!(", {found} found"));
                         }
-                    }
-                    if let (Some(rate), false) = (rate, is_hinted) {
-                        is_hinted = true;
-                        bar.suspend(|| hint(patterns, rate));
                     }
                 }
             }
@@ -214,21 +201,6 @@ fn options_for(options: SearchOptions, candidates: f64, is_device_named: bool) -
     let is_below = |bound: f64| candidates > 0.0 && candidates <= bound;
     let devices = if is_below(CPU_ONLY_BELOW) && !is_device_named { DeviceChoice::Cpu } else { options.devices };
     SearchOptions { devices, polite: options.polite || is_below(SHORT_LAUNCHES_BELOW), ..options }
-}
-
-/// Names the cheaper look-alikes of a single pattern that takes long.
-fn hint(patterns: &[Pattern], rate: Rate) {
-    let [pattern] = patterns else { return };
-    if pattern.difficulty().expected_time(rate).is_none_or(|mean| mean < HINT_ABOVE) {
-        return;
-    }
-    for other in pattern.cheaper() {
-        note!(
-            "{pattern} takes {}.\n{other} looks alike and takes {}.",
-            time_text(pattern, rate),
-            time_text(&other, rate)
-        );
-    }
 }
 
 #[cfg(test)]

@@ -30,7 +30,6 @@ pub use exit::end;
 
 use crate::control::OperatorCommand;
 use crate::device_process;
-use crate::log_writer;
 use crate::os::process;
 use crate::search::cuda;
 use anyhow::Context;
@@ -144,7 +143,6 @@ impl Cli {
             CliCommand::Device => return serve_device(),
             _ => {}
         }
-        log_writer::take_panics();
         // It starts its log behind its walls, because the log is a thread.
         #[cfg(supervised)]
         if matches!(self.command, CliCommand::Network) {

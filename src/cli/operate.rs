@@ -8,6 +8,7 @@ use super::serve::runtime;
 use crate::control::{self, Finding, JobStatus, OperatorCommand, ReplyLine, Severity, Status};
 use crate::duration::humanize;
 use crate::ledger::{AskerTotals, DayFigures, Standing};
+use crate::nostr::RelayFigures;
 use crate::pattern::Rate;
 use crate::scheduler::DeviceStatus;
 use crate::service::doctor;
@@ -137,9 +138,7 @@ fn status_text(status: &Status) -> String {
     }
     text += "relays\n";
     for relay in &status.relays {
-        let state = if relay.is_connected() { "connected" } else { "disconnected" };
-        let said = relay.said.as_ref().map_or_else(String::new, |said| format!(", says: {}", said.text));
-        text += &format!("  {state:12} {}{said}\n", relay.url);
+        text += &format!("  {}\n", relay_text(relay));
     }
     text += &format!(
         "{} open jobs, {} undelivered messages, {} MiB of heap\n",
@@ -157,6 +156,15 @@ fn status_text(status: &Status) -> String {
 pub(super) fn device_text(device: &DeviceStatus) -> String {
     let rate = device.rate.map_or_else(|| "-".to_owned(), |rate| rate.to_string());
     format!("{:8} {rate:12} {}, {}", device.id.to_string(), device.name, device.state)
+}
+
+/// A relay: its state, delay, failures, and what it says.
+pub(super) fn relay_text(relay: &RelayFigures) -> String {
+    let state = if relay.is_connected() { "connected" } else { "disconnected" };
+    let lag = relay.lag_milliseconds.map_or_else(String::new, |lag| format!(", {lag} ms"));
+    let failed = if relay.failures > 0 { format!(", {} failed", relay.failures) } else { String::new() };
+    let said = relay.said.as_ref().map_or_else(String::new, |said| format!(", says: {}", said.text));
+    format!("{state:12} {}{lag}{failed}{said}", relay.url)
 }
 
 /// How many workers on other machines are there; `None` without a server for them.
@@ -207,7 +215,7 @@ fn day_text(day: &DayFigures) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::nostr::{ConnectionState, RelayFigures, RelayWords};
+    use crate::nostr::{ConnectionState, RelayWords};
     use crate::search::DeviceId;
 
     /// A device in a state.
@@ -274,8 +282,8 @@ pub(super) mod tests {
           cpu      -            NVIDIA H100 80GB HBM3, paused
         workers: 0 of 0 are there; tls://a:4222 is away; workers get no orders until it is back
         relays
-          connected    wss://nos.lol, says: NOTICE slow down
-          disconnected wss://relay.damus.io
+          connected    wss://nos.lol, 43 ms, says: NOTICE slow down
+          disconnected wss://relay.damus.io, 7 failed
         3 open jobs, 1 undelivered messages, 40 MiB of heap
         FULL the table is full
         ");

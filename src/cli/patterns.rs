@@ -136,16 +136,6 @@ pub(super) fn not_accepted_by_bots(pattern: &Pattern) -> Option<String> {
     Some(format!("bots do not search for `{pattern}`: too little of it is at the start of a key{nearest}"))
 }
 
-/// A note that patterns which need whole keys compared take turns with the other patterns. `None`
-/// if all patterns are of one kind.
-pub(super) fn note_on_turns(patterns: &[Pattern]) -> Option<&'static str> {
-    let is_fast = |pattern: &Pattern| pattern.begins_selectively();
-    (patterns.iter().any(is_fast) && !patterns.iter().all(is_fast)).then_some(
-        "Some of these patterns need whole keys compared, which is slower. These and the others take turns, \
-         each for half of the time.",
-    )
-}
-
 /// The expected time of a search in words: `4 seconds, 95 % within 12 seconds`.
 pub(super) fn time_text(pattern: &Pattern, rate: Rate) -> String {
     match pattern.difficulty().expected_time(rate) {

@@ -1,7 +1,7 @@
 //! `npubbot top`: the running bot on the whole terminal, until `q`.
 
 use super::folders::FolderFlags;
-use super::operate::{device_text, workers_text};
+use super::operate::{device_text, relay_text, workers_text};
 use super::output::stdout;
 use crate::control::{self, JobStatus, OperatorCommand, ReplyLine, View};
 use crate::duration::humanize;
@@ -328,16 +328,7 @@ fn job_line(job: &JobStatus) -> String {
 }
 
 fn relays(view: &View) -> impl Iterator<Item = ScreenLine> {
-    view.status.relays.iter().map(|relay| {
-        let is_connected = relay.is_connected();
-        let state = match (is_connected, relay.lag_milliseconds) {
-            (true, Some(lag)) => format!("{lag} ms"),
-            (true, None) => "ok".to_owned(),
-            (false, _) => "away".to_owned(),
-        };
-        let failed = if relay.failures > 0 { format!(", {} failed", relay.failures) } else { String::new() };
-        (format!("  {state:8} {}{failed}", relay.url), !is_connected)
-    })
+    view.status.relays.iter().map(|relay| (format!("  {}", relay_text(relay)), !relay.is_connected()))
 }
 
 /// The log's last lines, the newest first.

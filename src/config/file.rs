@@ -87,7 +87,7 @@ impl Config {
         let config: Config = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start.min(text.len()));
             let before = text.get(..at).unwrap_or_default();
-            wrong(1 + before.matches('\n').count(), plain_message(error.message(), line_at(text, at)))
+            wrong(1 + before.matches('\n').count(), with_key(error.message(), line_at(text, at)))
         })?;
         config.check().map_err(|(table, key, what)| wrong(line_of(text, table, key), what))?;
         Ok(config)
@@ -149,54 +149,14 @@ fn line_of(text: &str, table: &str, key: &str) -> usize {
     if line == 1 && !key.is_empty() { head } else { line }
 }
 
-/// The parser's message in words for people, beginning with the key where the line has one.
-fn plain_message(message: &str, line: &str) -> String {
+/// A message after the key of its line. Our own begin with a verb; the parser's are sentences.
+fn with_key(message: &str, line: &str) -> String {
     let message = message.replace('\n', " ");
-    let key = key_of(line).map_or(String::new(), |key| format!("`{key}` "));
-    if line.contains(['“', '”', '„', '‘', '’', '«', '»']) {
-        return format!("{key}has typographic quotation marks; write straight ones: \"…\"");
+    match key_of(line) {
+        Some(key) if ["is ", "has "].iter().any(|verb| message.starts_with(verb)) => format!("`{key}` {message}"),
+        Some(key) => format!("`{key}`: {message}"),
+        None => message,
     }
-    if let Some((field, known)) = message.strip_prefix("unknown field ").and_then(|rest| rest.split_once(", expected "))
-    {
-        let known = known.trim_start_matches("one of ").replace(" or ", ", ");
-        return format!("{field} is not a key here; the keys are {known}");
-    }
-    if let Some((role, known)) =
-        message.strip_prefix("unknown variant ").and_then(|rest| rest.split_once(", expected "))
-    {
-        let known = known.trim_start_matches("one of ").replace(" or ", ", ").replace('`', "\"");
-        return format!("{role} is not allowed here; allowed are {known}");
-    }
-    if let Some(field) = message.strip_prefix("missing field ") {
-        return format!("{field} is missing here");
-    }
-    if let Some((found, expected)) =
-        message.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected "))
-    {
-        let allowed = match expected {
-            "a boolean" => "true or false",
-            "a string" | "string or table" => "a text in quotation marks",
-            "a sequence" => "a list, like [\"inbox\"]",
-            "struct RelayTable" => "a table: [[relays]] on a line of its own, then url = \"wss://…\" and roles = […]",
-            other if other.starts_with("struct ") => {
-                "a table: its name in brackets on a line of its own, then its keys"
-            }
-            other => other,
-        };
-        return format!("{key}is {found}; allowed is {allowed}");
-    }
-    let is_value = ["invalid string", "string values must be quoted", "invalid boolean"];
-    if line.trim_end().ends_with("True") || line.trim_end().ends_with("False") {
-        return format!("{key}is True or False; write true or false in small letters");
-    }
-    if is_value.iter().any(|begin| message.starts_with(begin)) {
-        return format!("{key}is not a value; write text in quotation marks, numbers as they are, and true or false");
-    }
-    // Our own messages begin with a verb and want the key before them.
-    if ["is ", "has "].iter().any(|begin| message.starts_with(begin)) {
-        return format!("{key}{message}");
-    }
-    message
 }
 
 /// The configuration file that ships with npubbot: every key with its default.

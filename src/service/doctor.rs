@@ -1,7 +1,7 @@
 //! The checks of `npubbot doctor`: those of the installation, and those that only the running bot
 //! can make. Each says what would work.
 
-use super::context::Handles;
+use super::Handles;
 use super::maintenance::causes_text;
 use crate::config::{Config, RelayEntry};
 use crate::control::{self, ControlError, Finding, OperatorCommand, ReplyLine, Severity};

@@ -1,18 +1,18 @@
 //! Periodic work: expires jobs, deletes old rows, writes the hourly line of the log, looks up keys
 //! and requests to vanish.
 
-use super::context::{Handles, or_warn};
 use super::doctor::{Report, check_clock};
+use super::{Handles, or_warn};
 use crate::bot::notices;
 use crate::job::{Asker, JobId};
 use crate::ledger::{Job, LedgerError};
 use crate::log_writer::LogLimit;
 use crate::memory;
 use crate::message::GiftWrap;
-use crate::nostr::vanish_requests;
+use crate::nostr::{follows, vanish_requests};
 use crate::shutdown::Shutdown;
 use crate::vault::{UnwrapError, VaultError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -220,6 +220,30 @@ impl Handles {
         let askers: BTreeMap<_, _> = decoupled.map(|job| (job.spec.asker, job.seen_on)).collect();
         let askers: Vec<_> = askers.into_iter().collect();
         self.context.encryption_keys.refresh(&self.relays, &askers, self.context.clock.now()).await;
+    }
+
+    /// Looks up whom the npubs of `friends_of` follow. If one has no list on any relay, the earlier
+    /// friends stay.
+    pub async fn look_up_friends(&self) {
+        let context = &self.context;
+        let (found, missing) = follows(&self.relays, &context.config.bot.friends_of).await;
+        if missing > 0 {
+            tracing::warn!(
+                missing,
+                "whom some npubs of `friends_of` follow is not on the relays; earlier friends stay"
+            );
+        }
+        let record = || -> Result<(), LedgerError> {
+            let before = context.ledger.followed()?;
+            let kept = before.iter().copied().filter(|_| missing > 0);
+            let friends: HashSet<Asker> = found.into_iter().chain(kept).collect();
+            if friends != before {
+                context.ledger.set_followed(&friends)?;
+                tracing::info!(friends = friends.len(), "friends of `friends_of` are looked up");
+            }
+            Ok(())
+        };
+        or_warn(record(), "friends could not be recorded yet");
     }
 
     /// Queries the relays for requests to vanish (NIP-62), and deletes the data of their authors.

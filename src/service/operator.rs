@@ -1,19 +1,20 @@
 //! The operator's requests over the local socket.
 
+use super::doctor;
 use super::monitor::Monitor;
-use super::{askers, doctor};
+use super::requests::FRIEND_FACTOR;
 use crate::control::{JobCommand, JobStatus, MAX_LISTED, OperatorCommand, ReplyLine, Status, View};
 use crate::duration::humanize;
-use crate::job::JobId;
+use crate::job::{Asker, JobId};
 use crate::key::Npub;
 use crate::ledger::{Job, JobState, LedgerError, Standing};
 use crate::memory;
 use crate::pattern::{Difficulty, Rate};
+use nostr::{FromBech32, PublicKey};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::block_in_place;
-
 /// The most jobs in one view, the oldest first.
 const MAX_VIEW_JOBS: usize = 100;
 
@@ -74,10 +75,10 @@ impl Monitor {
             OperatorCommand::Fleet => Ok(vec![self.fleet()]),
             OperatorCommand::Allow { friend, npub } => {
                 let standing = if friend { Standing::Friend } else { Standing::Ordinary };
-                Ok(said(askers::set_standing(&self.bot, &npub, standing)))
+                Ok(said(self.set_standing(&npub, standing)))
             }
-            OperatorCommand::Deny { npub } => Ok(said(askers::set_standing(&self.bot, &npub, Standing::Denied))),
-            OperatorCommand::Erase { npub } => Ok(said(askers::erase(&self.bot, &npub))),
+            OperatorCommand::Deny { npub } => Ok(said(self.set_standing(&npub, Standing::Denied))),
+            OperatorCommand::Erase { npub } => Ok(said(self.erase(&npub))),
             OperatorCommand::Pause { seconds } => self.pause(seconds).map(|text| said(Ok(text))),
             OperatorCommand::Resume => self.resume().map(|text| said(Ok(text))),
             OperatorCommand::Reload => Ok(said(Err("the bot itself reloads".to_owned()))),
@@ -161,8 +162,50 @@ impl Monitor {
         Ok("the devices search again".to_owned())
     }
 
+    /// Sets how an asker is treated. Returns a message for the operator. A denial cancels the asker's
+    /// open jobs, and the asker is not told. A message being answered at this moment may still become a
+    /// job.
+    ///
+    /// Errors: a message for the operator, if the text is not an npub or the ledger fails.
+    fn set_standing(&self, npub: &str, to: Standing) -> Result<String, String> {
+        let context = &self.bot.context;
+        let cancelled = context.ledger.set_standing(parse_npub(npub)?, to).map_err(|error| error.to_string())?;
+        for &job in &cancelled {
+            self.bot.scheduler.remove(job);
+        }
+        context.wakes.status.notify_one();
+        tracing::info!(?to, cancelled = cancelled.len(), "the operator set how an asker is treated");
+        Ok(match (to, cancelled.len()) {
+            (Standing::Denied, 0) => "their messages are ignored from now on; they had no open job".to_owned(),
+            (Standing::Denied, jobs) => {
+                format!("their messages are ignored from now on; {jobs} open jobs are cancelled, and they are not told")
+            }
+            (Standing::Ordinary, _) => "they are treated as everybody from now on".to_owned(),
+            (Standing::Friend, _) => format!(
+                "they may have {FRIEND_FACTOR} times the open jobs and jobs a day from now on, without proof of work"
+            ),
+        })
+    }
+
+    /// Deletes everything about an asker. Returns a message for the operator.
+    ///
+    /// Errors: as [`Monitor::set_standing`].
+    fn erase(&self, npub: &str) -> Result<String, String> {
+        let erased = self.bot.context.ledger.erase(parse_npub(npub)?).map_err(|error| error.to_string())?;
+        let Some(open) = erased else { return Ok("the ledger has nothing of them that can be erased".to_owned()) };
+        open.iter().for_each(|&job| self.bot.scheduler.remove(job));
+        self.bot.context.wakes.status.notify_one();
+        tracing::info!(open = open.len(), "the operator erased an asker's data");
+        Ok(format!(
+            "their jobs ({} open), results, unsent messages and language are erased and overwritten. What stays: ids of \
+             answered messages for 9 days and spent work for 2, so that no relay's copy becomes a job again; times of the last day's jobs; a \
+             rule of `deny` or `allow`; and that a half was used, without its asker. Backups and relays keep what they have",
+            open.len()
+        ))
+    }
+
     fn list_jobs(&self, all: bool, npub: Option<&str>) -> Result<Vec<ReplyLine>, LedgerError> {
-        let asker = match npub.map(askers::parse_npub).transpose() {
+        let asker = match npub.map(parse_npub).transpose() {
             Ok(asker) => asker,
             Err(reason) => return Ok(said(Err(reason))),
         };
@@ -254,6 +297,21 @@ fn no_job(job: i64) -> ReplyLine {
 
 fn no_fleet() -> ReplyLine {
     ReplyLine::Refused("the bot has no workers: [fleet] in relays.toml names no server".to_owned())
+}
+
+/// The error message for a text that is not an npub. It never repeats a secret key.
+fn not_an_npub(text: &str) -> String {
+    match text.trim().to_lowercase().starts_with("nsec") {
+        true => "that is a secret key, and the history of your shell may have it now; name the npub".to_owned(),
+        false => format!("`{text}` is not an npub; copy one from `npubbot askers`"),
+    }
+}
+
+/// The asker with this npub.
+///
+/// Errors: a message for the operator.
+fn parse_npub(npub: &str) -> Result<Asker, String> {
+    PublicKey::from_bech32(npub).map(|key| Asker(key.to_bytes())).map_err(|_| not_an_npub(npub))
 }
 
 #[cfg(test)]

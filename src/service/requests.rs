@@ -1,11 +1,10 @@
 //! Requests: each message is read, decided, answered and recorded in one transaction (T1), and only
 //! then acted upon.
 
-use super::askers::limits_of;
 use super::backlog::{AnswerLimits, AnswerVerdict, Backlog, MAX_BATCH, QueuedRequest, limit_answer};
-use super::context::{ServiceContext, or_warn};
+use super::{ServiceContext, or_warn};
 use crate::bot::{self, AskerRequest, BotReply, Facts};
-use crate::config::Who;
+use crate::config::{Limits, Who};
 use crate::fault;
 use crate::job::{Asker, JobId, Priority};
 use crate::key::{Npub, Work};
@@ -16,6 +15,7 @@ use crate::message::OutgoingMessage;
 use crate::nostr::{Arrival, SeenIds};
 use crate::scheduler::Scheduler;
 use crate::vault::{Rumor, VaultError};
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,6 +28,21 @@ const RETRY_PAUSE: Duration = Duration::from_millis(500);
 const MAX_DELETED: usize = 8;
 /// Pause before checking for new messages while others wait for their turn.
 const BACKLOG_PAUSE: Duration = Duration::from_millis(20);
+
+/// Factor by which a friend's limits on open jobs and on jobs a day exceed those of other askers.
+pub(super) const FRIEND_FACTOR: usize = 10;
+
+/// The limits for an asker: the configured ones, with some raised for a friend.
+fn limits_of(limits: &Limits, is_friend: bool) -> Cow<'_, Limits> {
+    if !is_friend {
+        return Cow::Borrowed(limits);
+    }
+    Cow::Owned(Limits {
+        open_jobs_per_asker: limits.open_jobs_per_asker.saturating_mul(FRIEND_FACTOR),
+        jobs_per_day: limits.jobs_per_day.saturating_mul(FRIEND_FACTOR),
+        ..limits.clone()
+    })
+}
 
 /// Answers messages, on its own thread because it waits for the disk.
 pub(super) struct Requests {

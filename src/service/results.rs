@@ -1,7 +1,7 @@
 //! Turns a find into a sealed result and records it (T2). A start point can be redeemed only once,
 //! so its result is either recorded or lost for ever.
 
-use super::context::ServiceContext;
+use super::ServiceContext;
 use crate::bot::notices::{self, ResultKind};
 use crate::fault;
 use crate::job::JobId;

@@ -1,8 +1,8 @@
 //! The tasks of the service: one table, each entry on the roster. Also the text of the bot's public
 //! status, which one of them publishes.
 
-use super::context::{Handles, ServiceContext};
 use super::requests::Requests;
+use super::{Handles, ServiceContext};
 use crate::duration::humanize;
 use crate::nostr::{Arrival, Awaited, Inbox, Outbox, Presence, Publisher, SeenIds, Watchdog};
 use crate::pattern::{Difficulty, Rate};

@@ -1,6 +1,6 @@
 //! The workers on other machines: the bot's connection to them, their metrics and their faults.
 
-use super::context::Handles;
+use super::Handles;
 use super::doctor::Report;
 use super::monitor::metrics::Page;
 use crate::config::Config;

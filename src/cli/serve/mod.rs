@@ -301,30 +301,39 @@ fn read_again(file: &Path) -> Result<(String, Config), String> {
     Config::read(file).map_err(|error| error.to_string())
 }
 
-/// Starts a thread that listens for signals until the process ends. tokio has replaced the default
-/// handlers for good, so this thread must be able to end a stuck program.
+/// The shutdown that SIGINT, SIGTERM or Ctrl-C asks for, from now on.
 pub(super) fn listen_for_stop() -> anyhow::Result<Shutdown> {
+    let (stopper, shutdown) = shutdown::pair();
+    on_stop(move |end| match end {
+        None => {
+            tracing::info!("stopping; send the signal again to end at once");
+            stopper.stop();
+        }
+        Some(code) => end_process(code),
+    })?;
+    Ok(shutdown)
+}
+
+/// Starts a thread that waits for requests to stop. Calls `stop` with `None` at the first one, and
+/// with an exit code at the second or after [`STOP_TIMEOUT`]. tokio has replaced the default handlers
+/// for good, so this thread must be able to end a stuck program.
+fn on_stop(stop: impl Fn(Option<i32>) + Send + 'static) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut stops = {
         let _within = runtime.enter();
         Stops::listen()?
     };
-    let (stopper, shutdown) = shutdown::pair();
     let watch = async move {
         stops.next().await;
-        tracing::info!("stopping; send the signal again to end at once");
-        stopper.stop();
-        let code = match tokio::time::timeout(STOP_TIMEOUT, stops.next()).await {
-            Ok(()) => INTERRUPTED,
-            Err(_) => {
-                tracing::warn!("{LATE_STOP}");
-                NOT_CLEAN
-            }
-        };
-        end_process(code);
+        stop(None);
+        if tokio::time::timeout(STOP_TIMEOUT, stops.next()).await.is_ok() {
+            return stop(Some(INTERRUPTED));
+        }
+        tracing::warn!("{LATE_STOP}");
+        stop(Some(NOT_CLEAN));
     };
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(watch))?;
-    Ok(shutdown)
+    Ok(())
 }
 
 /// Ends the process without exit handlers of libraries, which may hang.

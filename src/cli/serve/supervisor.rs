@@ -2,13 +2,13 @@
 
 use super::super::log::{LogFlags, RunningLog};
 use super::super::search_flags::SearchFlags;
-use super::{INTERRUPTED, LATE_STOP, LOG_FLUSH_TIMEOUT, NOT_CLEAN, STOP_TIMEOUT, Serve, public_settings, read_again};
+use super::{LOG_FLUSH_TIMEOUT, NOT_CLEAN, Serve, end_process, on_stop, public_settings, read_again};
 use crate::config::Config;
 use crate::control;
 use crate::ledger;
 use crate::log_writer;
 use crate::os::manager::{self, BotState};
-use crate::os::signals::{Hangups, Stops};
+use crate::os::signals::Hangups;
 use crate::os::tree::{self, Channel};
 use crate::token_bucket::TokenBucket;
 use crate::vault::{
@@ -20,9 +20,9 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc;
 
 /// The most vaults at once: a new one is started before the one that it replaces ends.
 const MAX_VAULTS: usize = 2;
@@ -89,11 +89,14 @@ impl Serve {
         let settings = public_settings(&self.search.in_config(config));
         let identity = self.identity.find(&folders.data)?;
         let lock = ledger::lock(&folders.data)?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         // Signals are caught before there is another process.
-        let (stops, hangups) = {
-            let _within = runtime.enter();
-            (Stops::listen()?, Hangups::listen()?)
+        let link = Arc::<NetworkLink>::default();
+        let stopping = Arc::clone(&link);
+        on_stop(move |end| stopping.stop(end))?;
+        let hangups = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let listening = {
+            let _within = hangups.enter();
+            Hangups::listen()?
         };
         let mut secrets = vec![folders.data.clone().into_os_string(), identity.file.clone().into_os_string()];
         if let PassphraseSource::PassphraseFile(file) | PassphraseSource::AgeIdentityFile(file) = &identity.means {
@@ -111,7 +114,15 @@ impl Serve {
         let vaults = DirectSpawner::of_bot(identity.clone(), settings.clone())?;
         let (network, channel) = tree::start("network".as_ref(), &ledger::folder(&folders.data))?;
         channel.send(&Tell::Begin(Box::new(init)))?;
-        let channel = Arc::new(channel);
+        let channel = link.channel.get_or_init(|| channel);
+        let hung_up = Arc::clone(&link);
+        let reload = async move {
+            let Some(mut listening) = listening else { return };
+            while listening.next().await.is_some() {
+                hung_up.tell(&Tell::Reload);
+            }
+        };
+        std::thread::Builder::new().name("hangups".to_owned()).spawn(move || hangups.block_on(reload))?;
         let supervisor = Supervisor {
             config_file: folders.config,
             search: self.search,
@@ -119,20 +130,13 @@ impl Serve {
             settings,
             vaults,
             devices: DirectSpawner::of_devices(Some(folders.data.clone()))?,
-            channel: Arc::clone(&channel),
+            channel,
+            link: &link,
             network: Box::new(network),
             children: HashMap::new(),
             starts: TokenBucket::new(START_RATE.0, START_RATE.1),
-            is_opened: false,
         };
-        let (asked, asks) = mpsc::unbounded_channel();
-        let listen = move || {
-            while let Ok(Some(ask)) = channel.receive() {
-                let _ = asked.send(ask);
-            }
-        };
-        std::thread::Builder::new().name("network".to_owned()).spawn(listen)?;
-        let ended = runtime.block_on(supervisor.run(asks, stops, hangups));
+        let ended = supervisor.run();
         // The network process may not delete it.
         let _ = std::fs::remove_file(control::socket(&folders.data));
         drop(lock);
@@ -142,7 +146,37 @@ impl Serve {
     }
 }
 
-struct Supervisor {
+/// The channel to the network process, shared with the threads of signals.
+#[derive(Default)]
+struct NetworkLink {
+    channel: OnceLock<Channel>,
+    /// Whether the vault is open: a stop is a clean one from now on.
+    is_opened: AtomicBool,
+    /// The exit code, if a signal has closed the channel.
+    forced: OnceLock<i32>,
+}
+
+impl NetworkLink {
+    fn tell(&self, item: &Tell) {
+        // If this fails, the network process has ended, and the reader of the channel sees that.
+        let _ = self.channel.get().map(|channel| channel.send(item));
+    }
+
+    /// Asks for a clean stop. With an exit code, or as long as there is nothing to shut down, ends
+    /// the network process.
+    fn stop(&self, end: Option<i32>) {
+        if end.is_none() && self.is_opened.load(Ordering::Relaxed) {
+            return self.tell(&Tell::Stop);
+        }
+        let code = *self.forced.get_or_init(|| end.unwrap_or(0));
+        match self.channel.get() {
+            Some(channel) => channel.close(),
+            None => end_process(code),
+        }
+    }
+}
+
+struct Supervisor<'link> {
     config_file: PathBuf,
     search: SearchFlags,
     identity: IdentityFile,
@@ -150,58 +184,34 @@ struct Supervisor {
     settings: PublicSettings,
     vaults: Arc<dyn Spawner>,
     devices: Arc<dyn Spawner>,
-    channel: Arc<Channel>,
+    channel: &'link Channel,
+    link: &'link NetworkLink,
     network: Box<dyn Process>,
     /// The vaults and device processes, by id.
     children: HashMap<u32, (bool, Box<dyn Process>)>,
     starts: TokenBucket,
-    /// Whether the vault is open.
-    is_opened: bool,
 }
 
-impl Supervisor {
-    /// Serves the network process until it ends. Returns the exit code.
-    async fn run(
-        mut self,
-        mut asks: mpsc::UnboundedReceiver<Ask>,
-        mut stops: Stops,
-        mut hangups: Option<Hangups>,
-    ) -> Result<i32, VaultError> {
-        let mut deadline = None;
-        loop {
-            let hangup = async {
-                match &mut hangups {
-                    Some(hangups) => hangups.next().await,
-                    None => None,
-                }
-            };
-            tokio::select! {
-                ask = asks.recv() => match ask {
-                    Some(ask) => self.answer(ask),
-                    None => return self.ended(),
-                },
-                () = stops.next() => match deadline {
-                    None if self.is_opened => {
-                        deadline = Some(tokio::time::Instant::now() + STOP_TIMEOUT);
-                        self.tell(&Tell::Stop);
-                    }
-                    Some(_) => return self.end(INTERRUPTED),
-                    // There is nothing to shut down yet.
-                    None => return self.end(0),
-                },
-                Some(()) = hangup => self.tell(&Tell::Reload),
-                () = async { tokio::time::sleep_until(deadline.unwrap_or_else(tokio::time::Instant::now)).await },
-                    if deadline.is_some() => {
-                        tracing::warn!("{LATE_STOP}");
-                        return self.end(NOT_CLEAN);
-                    }
-            }
+impl Supervisor<'_> {
+    /// Serves the network process until it ends. Returns its exit code.
+    ///
+    /// Errors: a system call filter forbids its walls.
+    fn run(mut self) -> Result<i32, VaultError> {
+        while let Ok(Some(ask)) = self.channel.receive() {
+            self.answer(ask);
         }
-    }
-
-    fn tell(&self, item: &Tell) {
-        // If this fails, the network process has ended, and the reader of the channel sees that.
-        let _ = self.channel.send(item);
+        let ProcessEnd { status, code, is_forbidden_call } = self.network.end();
+        self.children.values_mut().for_each(|(_, child)| drop(child.end()));
+        if let Some(code) = self.link.forced.get() {
+            return Ok(*code);
+        }
+        if is_forbidden_call && !self.link.is_opened.load(Ordering::Relaxed) {
+            return Err(VaultError::Forbidden { status });
+        }
+        if code.is_none() {
+            tracing::error!(status, "the network process has ended, and the bot with it");
+        }
+        Ok(code.unwrap_or(NOT_CLEAN))
     }
 
     fn answer(&mut self, ask: Ask) {
@@ -212,10 +222,10 @@ impl Supervisor {
                     Some((_, mut child)) => child.end(),
                     None => ProcessEnd::unknown("there is no such process".to_owned()),
                 };
-                self.tell(&Tell::Ended(end));
+                self.link.tell(&Tell::Ended(end));
             }
             Ask::Configuration => self.read_configuration(),
-            Ask::Opened => self.is_opened = true,
+            Ask::Opened => self.link.is_opened.store(true, Ordering::Relaxed),
             Ask::State(state) => {
                 if let Err(error) = manager::tell(state) {
                     tracing::debug!(%error, "the service manager cannot be told");
@@ -236,12 +246,12 @@ impl Supervisor {
         match spawned {
             Ok(spawned) => {
                 let id = spawned.process.id();
-                self.tell(&Tell::Started(Ok(id)));
+                self.link.tell(&Tell::Started(Ok(id)));
                 if let Ok(process) = self.channel.send_process(spawned) {
                     self.children.insert(id, (is_vault, process));
                 }
             }
-            Err(error) => self.tell(&Tell::Started(Err(error.to_string()))),
+            Err(error) => self.link.tell(&Tell::Started(Err(error.to_string()))),
         }
     }
 
@@ -252,7 +262,7 @@ impl Supervisor {
             self.follow(public_settings(&self.search.in_config(config))).map_err(|error| error.to_string())?;
             Ok(text)
         });
-        self.tell(&Tell::Configuration(read));
+        self.link.tell(&Tell::Configuration(read));
     }
 
     fn follow(&mut self, settings: PublicSettings) -> Result<(), VaultError> {
@@ -261,27 +271,6 @@ impl Supervisor {
             self.settings = settings;
         }
         Ok(())
-    }
-
-    /// The network process has ended. Ends the others, and returns its exit code.
-    ///
-    /// Errors: a system call filter forbids its walls.
-    fn ended(mut self) -> Result<i32, VaultError> {
-        let ProcessEnd { status, code, is_forbidden_call } = self.network.end();
-        if is_forbidden_call && !self.is_opened {
-            return Err(VaultError::Forbidden { status });
-        }
-        if code.is_none() {
-            tracing::error!(status, "the network process has ended, and the bot with it");
-        }
-        self.end(code.unwrap_or(NOT_CLEAN))
-    }
-
-    /// Ends all processes. Returns `code`.
-    fn end(mut self, code: i32) -> Result<i32, VaultError> {
-        self.network.end();
-        self.children.values_mut().for_each(|(_, child)| drop(child.end()));
-        Ok(code)
     }
 }
 

@@ -15,6 +15,7 @@ use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, IoSliceMut, IsTerminal};
 use std::mem::MaybeUninit;
+use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -91,6 +92,11 @@ impl Channel {
     /// Errors: what comes is not an item.
     pub fn receive<T: DeserializeOwned>(&self) -> io::Result<Option<T>> {
         frame::read(&mut &self.socket, MAX_FRAME)
+    }
+
+    /// Ends the channel for both processes.
+    pub fn close(&self) {
+        let _ = self.socket.shutdown(Shutdown::Both);
     }
 
     /// Sends our side of the channel to a started process, after an item. Returns the process.

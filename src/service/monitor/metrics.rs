@@ -8,7 +8,7 @@ use crate::nostr::RelayFigures;
 use crate::os::walls;
 use crate::pattern::Rate;
 use crate::scheduler::{Health, Rest};
-use crate::service::context::Handles;
+use crate::service::Handles;
 use crate::vault::MissingWall;
 use std::fmt::Write;
 use std::sync::atomic::Ordering;

@@ -6,7 +6,7 @@ mod server;
 
 pub use server::MetricsServer;
 
-use super::context::Handles;
+use super::Handles;
 use super::doctor::FULL_DISK_BYTES;
 use super::operator::ProcessControls;
 use crate::control::{ControlServer, OperatorCommand};
