@@ -4,14 +4,11 @@
 //! Anybody can claim to be anybody, so lookups and memory are bounded. A claim that finds no room
 //! is left to a backfill.
 
-use super::InboxItem;
 use super::queue::Arrival;
-use super::seen::SeenIds;
-use crate::clock::Clock;
+use super::{Inbox, InboxItem};
 use crate::config::Limits;
 use crate::fault;
-use crate::nostr::relay::connections::{Relays, wait_until};
-use crate::nostr::relay::published::EncryptionKeys;
+use crate::nostr::relay::connections::wait_until;
 use crate::token_bucket::TokenBucket;
 use crate::vault::{Claim, Opened, Rumor, UnwrapError, Vault, VerifiedEvent};
 use futures_util::stream::{self, Stream, StreamExt};
@@ -140,23 +137,19 @@ const LOOKUP_PAUSES: [Duration; 2] = [Duration::from_secs(5), Duration::from_sec
 
 /// Lookups in progress. They end with the inbox; the relays still have the messages.
 pub(super) struct ClaimLookups {
-    relays: Relays,
-    keys: Arc<EncryptionKeys>,
-    vault: Vault,
-    clock: Clock,
+    inbox: Inbox,
     turns: Arc<Semaphore>,
     room: Arc<Semaphore>,
-    seen: SeenIds,
     under_way: JoinSet<()>,
     /// When each lookup under way began, Unix seconds, by the number of its task.
     began: HashMap<Id, u64>,
 }
 
 impl ClaimLookups {
-    /// Looks up authors in `keys`. `vault` decides whether an announcement confirms a claim.
-    pub fn new(relays: Relays, keys: Arc<EncryptionKeys>, vault: Vault, clock: Clock, seen: SeenIds) -> ClaimLookups {
+    /// Looks up the authors of an inbox's claims.
+    pub fn new(inbox: Inbox) -> ClaimLookups {
         let (turns, room) = (Arc::new(Semaphore::new(MAX_LOOKUPS)), Arc::new(Semaphore::new(CLAIM_KIBIBYTES)));
-        ClaimLookups { relays, keys, vault, clock, turns, room, seen, under_way: JoinSet::new(), began: HashMap::new() }
+        ClaimLookups { inbox, turns, room, under_way: JoinSet::new(), began: HashMap::new() }
     }
 
     /// When the longest lookup under way began, Unix seconds; `None` if there is none.
@@ -174,15 +167,13 @@ impl ClaimLookups {
         self.oldest();
         let size = (claimed.message.unverified().content.len() / 1024 + KIBIBYTES_A_CLAIM) as u32;
         let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(size) else { return false };
-        let (relays, keys, turns) = (self.relays.clone(), Arc::clone(&self.keys), Arc::clone(&self.turns));
-        let (vault, clock, out) = (self.vault.clone(), self.clock.clone(), out.clone());
-        let (seen, id) = (self.seen.clone(), claimed.id);
+        let (inbox, turns, out, id) = (self.inbox.clone(), Arc::clone(&self.turns), out.clone(), claimed.id);
         let task = self.under_way.spawn(async move {
             let (author, seen_on) = (claimed.message.unverified().author, claimed.seen_on());
             let mut pauses = LOOKUP_PAUSES.iter();
             let announcement = loop {
                 let turn = turns.acquire().await;
-                let found = keys.look_up(&relays, author, &seen_on, clock.now()).await;
+                let found = inbox.encryption_keys.look_up(&inbox.relays, author, &seen_on, inbox.clock.now()).await;
                 drop(turn);
                 let is_confirmed =
                     found.announcement.as_ref().is_some_and(|found| claimed.message.is_confirmed_by(found));
@@ -191,6 +182,7 @@ impl ClaimLookups {
                     _ => break found.announcement,
                 }
             };
+            let (vault, seen) = (inbox.vault, inbox.seen);
             // The vault may be another process, so this call blocks.
             let confirming = tokio::task::spawn_blocking(move || {
                 let (claim, arrival) = claimed.take();
@@ -204,7 +196,7 @@ impl ClaimLookups {
             }
             drop(room);
         });
-        self.began.insert(task.id(), self.clock.now());
+        self.began.insert(task.id(), self.inbox.clock.now());
         true
     }
 }

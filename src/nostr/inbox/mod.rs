@@ -29,7 +29,7 @@ use backfill::{Backfill, BackfillEnd};
 use decrypt::{ClaimLookups, Outcome};
 use futures_util::{StreamExt, future, stream};
 use nostr_sdk::{EventId, Filter};
-use queue::{Entrance, Source, is_acceptable, is_answerable};
+use queue::{Entrance, is_acceptable, is_answerable};
 use seen::Unanswered;
 use std::pin::pin;
 use std::sync::Arc;
@@ -107,18 +107,11 @@ impl Inbox {
     }
 
     async fn receive(&self, out: &mpsc::Sender<Arrival>) {
-        let relays = self.relays.ours(|relay| relay.inbox);
-        let (bot, seen, closed) = (self.relays.bot(), self.seen.clone(), Arc::new(Notify::new()));
+        let (bot, seen, inboxes) = (self.relays.bot(), self.seen.clone(), self.relays.ours(|relay| relay.inbox));
         seen.clear();
-        let (queue, live) = queue::event_queue();
-        let entrance = Entrance {
-            queue,
-            source: Source { bot, relays, subscription: SUBSCRIPTION },
-            awaited: self.awaited.clone(),
-            seen: seen.clone(),
-            closed: Arc::clone(&closed),
-            reports: self.relays.reports.clone(),
-        };
+        let reports = self.relays.reports.clone();
+        let (entrance, live) = Entrance::new(bot, inboxes, self.awaited.clone(), seen.clone(), reports);
+        let closed = Arc::clone(&entrance.closed);
         let notifications = self.relays.notifications();
         let mut draining = JoinSet::new();
         draining.spawn(entrance.drain(notifications));
@@ -132,15 +125,9 @@ impl Inbox {
         });
         let mut opened = pin!(decrypt::open(stream::select(live, stored), self.limits.clone(), self.vault.clone()));
         let mut parts = InboxState {
-            claims: ClaimLookups::new(
-                self.relays.clone(),
-                Arc::clone(&self.encryption_keys),
-                self.vault.clone(),
-                self.clock.clone(),
-                self.seen.clone(),
-            ),
+            claims: ClaimLookups::new(self.clone()),
             backfill,
-            subscription: InboxSubscription::new(self.relays.clone(), SUBSCRIPTION),
+            subscription: InboxSubscription::new(self.relays.clone()),
             unanswered: Unanswered::default(),
         };
         parts.subscription.request(self.filter()).await;

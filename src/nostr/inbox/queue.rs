@@ -2,14 +2,14 @@
 //! relays send for our subscription, of a fitting kind and size. Events that do not fit into the queue
 //! are left to a backfill.
 
-use super::InboxItem;
 use super::seen::SeenIds;
 use super::subscription::Awaited;
+use super::{InboxItem, SUBSCRIPTION};
 use crate::fault;
 use crate::nostr::relay::reports::RelayReports;
 use crate::vault::{GIFT_WRAPS, Rumor};
 use futures_util::stream::{Stream, StreamExt, poll_fn};
-use nostr_sdk::{Event, Kind, PublicKey, RelayMessage, RelayPoolNotification, RelayUrl, SubscriptionId};
+use nostr_sdk::{Event, Kind, PublicKey, RelayMessage, RelayPoolNotification, RelayUrl};
 use std::sync::Arc;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, broadcast, mpsc};
 
@@ -23,57 +23,40 @@ const BYTES_AN_EVENT: usize = 2048;
 /// An event that was not verified yet.
 pub(super) type ArrivedEvent = Arrival<Box<Event>>;
 
-/// The way into the queue.
-pub(super) struct EventQueue {
-    waiting: mpsc::Sender<(ArrivedEvent, OwnedSemaphorePermit)>,
-    /// The bytes that are left.
-    room: Arc<Semaphore>,
-}
-
-/// A queue, and the stream of the waiting events, oldest first.
-pub(super) fn event_queue() -> (EventQueue, impl Stream<Item = InboxItem<Box<Event>>>) {
-    let (waiting, mut events) = mpsc::channel(MAX_WAITING);
-    let next = poll_fn(move |context| events.poll_recv(context));
-    let room = Arc::new(Semaphore::new(WAITING_BYTES));
-    (EventQueue { waiting, room }, next.map(|(arrival, _room)| InboxItem::Message(arrival)))
-}
-
-impl EventQueue {
-    /// Adds an event. Returns `false` if there is no room.
-    pub fn push(&self, arrival: ArrivedEvent) -> bool {
-        let room = Arc::clone(&self.room).try_acquire_many_owned(size(&arrival) as u32);
-        room.is_ok_and(|room| self.waiting.try_send((arrival, room)).is_ok())
-    }
-}
-
-fn size(arrival: &ArrivedEvent) -> usize {
-    arrival.message.content.len() + BYTES_AN_EVENT
-}
-
 /// The way from the library's stream into the queue.
 pub(super) struct Entrance {
-    pub queue: EventQueue,
-    pub source: Source,
+    waiting: mpsc::Sender<(ArrivedEvent, OwnedSemaphorePermit)>,
+    /// The bytes that are left for waiting events.
+    room: Arc<Semaphore>,
+    /// The receiver of the events.
+    bot: PublicKey,
+    /// Our inbox relays.
+    inboxes: Vec<RelayUrl>,
     /// The watchdog's messages to the bot itself.
-    pub awaited: Awaited,
+    awaited: Awaited,
     /// Several relays send the same event.
-    pub seen: SeenIds,
+    seen: SeenIds,
     /// Notified when a relay closed our subscription.
     pub closed: Arc<Notify>,
-    pub reports: RelayReports,
-}
-
-/// The events to accept.
-pub(super) struct Source {
-    /// The receiver of the events.
-    pub bot: PublicKey,
-    /// Our inbox relays.
-    pub relays: Vec<RelayUrl>,
-    /// The name of our subscription there.
-    pub subscription: &'static str,
+    reports: RelayReports,
 }
 
 impl Entrance {
+    /// The entrance of an empty queue, and the stream of the waiting events, oldest first.
+    pub fn new(
+        bot: PublicKey,
+        inboxes: Vec<RelayUrl>,
+        awaited: Awaited,
+        seen: SeenIds,
+        reports: RelayReports,
+    ) -> (Entrance, impl Stream<Item = InboxItem<Box<Event>>>) {
+        let (waiting, mut events) = mpsc::channel(MAX_WAITING);
+        let next = poll_fn(move |context| events.poll_recv(context));
+        let room = Arc::new(Semaphore::new(WAITING_BYTES));
+        let entrance = Entrance { waiting, room, bot, inboxes, awaited, seen, closed: Arc::default(), reports };
+        (entrance, next.map(|(arrival, _room)| InboxItem::Message(arrival)))
+    }
+
     /// Moves events from the library's stream into the queue, and does nothing else: a slow reader
     /// of that stream loses events, which are not announced again.
     pub async fn drain(self, mut notifications: broadcast::Receiver<RelayPoolNotification>) {
@@ -81,21 +64,7 @@ impl Entrance {
             match notifications.recv().await {
                 // The library's `Event` notification is not used: it comes only once per id, for
                 // the subscription that received the event first.
-                Ok(RelayPoolNotification::Message {
-                    relay_url,
-                    message: RelayMessage::Event { subscription_id, event },
-                }) if self.is_subscribed(&relay_url, &subscription_id) => {
-                    fault::before("listen");
-                    self.admit(relay_url, event.into_owned());
-                    fault::after("listen");
-                }
-                Ok(RelayPoolNotification::Message { relay_url, message }) => {
-                    let is_inbox = |id: &str| id == self.source.subscription && self.source.relays.contains(&relay_url);
-                    if matches!(&message, RelayMessage::Closed { subscription_id: id, .. } if is_inbox(id.as_str())) {
-                        self.closed.notify_one();
-                    }
-                    self.reports.hear(&relay_url, &message, is_inbox);
-                }
+                Ok(RelayPoolNotification::Message { relay_url, message }) => self.hear(relay_url, message),
                 Ok(RelayPoolNotification::Shutdown) | Err(broadcast::error::RecvError::Closed) => return,
                 Ok(_) => {}
                 Err(broadcast::error::RecvError::Lagged(count)) => {
@@ -106,9 +75,22 @@ impl Entrance {
         }
     }
 
-    /// Whether a message belongs to our subscription, and not to a query or to no request.
-    fn is_subscribed(&self, relay: &RelayUrl, subscription: &SubscriptionId) -> bool {
-        subscription.as_str() == self.source.subscription && self.source.relays.contains(relay)
+    fn hear(&self, relay: RelayUrl, message: RelayMessage<'_>) {
+        // Not a query, and no message that nobody asked for.
+        let is_inbox = |id: &str| id == SUBSCRIPTION && self.inboxes.contains(&relay);
+        match message {
+            RelayMessage::Event { subscription_id, event } if is_inbox(subscription_id.as_str()) => {
+                fault::before("listen");
+                self.admit(relay, event.into_owned());
+                fault::after("listen");
+            }
+            message => {
+                if matches!(&message, RelayMessage::Closed { subscription_id: id, .. } if is_inbox(id.as_str())) {
+                    self.closed.notify_one();
+                }
+                self.reports.hear(&relay, &message, is_inbox);
+            }
+        }
     }
 
     /// Puts an event into the queue, unless it is not acceptable or a copy of one.
@@ -116,12 +98,19 @@ impl Entrance {
         let id = event.id.to_bytes();
         // The watchdog's messages do not queue: in a flood they would be late, and the relay would
         // seem dead.
-        if self.awaited.arrived(&id) || !is_acceptable(&event, &self.source.bot) || !self.seen.insert(id) {
+        if self.awaited.arrived(&id) || !is_acceptable(&event, &self.bot) || !self.seen.insert(id) {
             return;
         }
-        if !self.queue.push(Arrival { message: Box::new(event), id, relay }) {
+        if !self.push(Arrival { message: Box::new(event), id, relay }) {
             self.seen.give_back(&id);
         }
+    }
+
+    /// Adds an event to the queue. Returns `false` if there is no room.
+    fn push(&self, arrival: ArrivedEvent) -> bool {
+        let size = arrival.message.content.len() + BYTES_AN_EVENT;
+        let room = Arc::clone(&self.room).try_acquire_many_owned(size as u32);
+        room.is_ok_and(|room| self.waiting.try_send((arrival, room)).is_ok())
     }
 }
 
@@ -189,7 +178,7 @@ fn is_recent(created_at: u64, now: u64) -> bool {
 mod tests {
     use super::*;
     use futures_util::FutureExt;
-    use nostr_sdk::{EventBuilder, Keys, Kind, Tag};
+    use nostr_sdk::{EventBuilder, Keys, Kind, SubscriptionId, Tag};
     use std::borrow::Cow;
     use std::time::Duration;
 
@@ -207,16 +196,14 @@ mod tests {
     }
 
     fn entrance(bot: &Keys, ours: &RelayUrl) -> (Entrance, impl Iterator<Item = Event>) {
-        let (queue, waiting) = event_queue();
+        let (entrance, waiting) = Entrance::new(
+            bot.public_key(),
+            vec![ours.clone()],
+            Awaited::default(),
+            SeenIds::default(),
+            RelayReports::default(),
+        );
         let mut waiting = Box::pin(waiting);
-        let entrance = Entrance {
-            queue,
-            source: Source { bot: bot.public_key(), relays: vec![ours.clone()], subscription: "inbox" },
-            awaited: Awaited::default(),
-            seen: SeenIds::default(),
-            closed: Arc::default(),
-            reports: RelayReports::default(),
-        };
         let next = move || match tokio::task::unconstrained(waiting.next()).now_or_never()?? {
             InboxItem::Message(arrival) => Some(*arrival.message),
             InboxItem::BackfillEnd(_) => None,
@@ -311,16 +298,16 @@ mod tests {
             event.content = "x".repeat(length);
             Arrival { id: event.id.to_bytes(), message: Box::new(event), relay: ours.clone() }
         };
-        assert!((0..MAX_WAITING).all(|_| entrance.queue.push(arrival(1))));
-        assert!(!entrance.queue.push(arrival(1)));
+        assert!((0..MAX_WAITING).all(|_| entrance.push(arrival(1))));
+        assert!(!entrance.push(arrival(1)));
         entrance.admit(ours.clone(), event.clone());
         assert!(!entrance.seen.forget(&event.id.to_bytes()), "another copy of it is not skipped");
         tokio::time::timeout(TEST_TIMEOUT, entrance.seen.lost.notified()).await.expect("a backfill brings it");
         assert_eq!(waiting.by_ref().count(), MAX_WAITING);
-        let fit = (0..10).take_while(|_| entrance.queue.push(arrival(WAITING_BYTES / 4))).count();
+        let fit = (0..10).take_while(|_| entrance.push(arrival(WAITING_BYTES / 4))).count();
         assert_eq!(fit, 3);
         assert!(waiting.next().is_some());
-        assert!(entrance.queue.push(arrival(WAITING_BYTES / 4)), "the room is free again");
+        assert!(entrance.push(arrival(WAITING_BYTES / 4)), "the room is free again");
     }
 
     #[test]

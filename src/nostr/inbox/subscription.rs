@@ -7,6 +7,7 @@
 //! reconnects to a relay that accepts the message but never delivers it. About one connection in
 //! ten thousand is like that, for days.
 
+use super::SUBSCRIPTION;
 use crate::backoff::Backoff;
 use crate::clock::Clock;
 use crate::job::Asker;
@@ -42,12 +43,12 @@ pub(super) struct InboxSubscription {
 }
 
 impl InboxSubscription {
-    /// A subscription called `name`, not yet requested.
-    pub fn new(relays: Relays, name: &str) -> InboxSubscription {
+    /// The subscription, not yet requested.
+    pub fn new(relays: Relays) -> InboxSubscription {
         InboxSubscription {
             urls: relays.ours(|relay| relay.inbox),
             relays,
-            id: SubscriptionId::new(name),
+            id: SubscriptionId::new(SUBSCRIPTION),
             connected: HashMap::new(),
             repeat_at: None,
             backoff: Backoff::new(FIRST_RESUBSCRIBE_PAUSE, LAST_RESUBSCRIBE_PAUSE),
@@ -179,14 +180,6 @@ pub struct Watchdog {
     pub resubscribe: Arc<Notify>,
 }
 
-/// The result of one test.
-enum DeliveryTest {
-    Passed,
-    /// The relay accepted the message and did not deliver it.
-    Deaf,
-    Refused(NostrError),
-}
-
 impl Watchdog {
     /// Tests every DM relay in each round until the shutdown.
     pub async fn run(self, mut shutdown: Shutdown) {
@@ -206,28 +199,28 @@ impl Watchdog {
                     result = self.test(&url) => result,
                 };
                 match result {
-                    DeliveryTest::Passed => {
-                        if reported.remove(&url) {
-                            tracing::info!(%url, "a DM relay works again");
-                        }
-                    }
-                    DeliveryTest::Deaf => {
+                    Ok(true) if reported.remove(&url) => tracing::info!(%url, "a DM relay works again"),
+                    Ok(true) => {}
+                    Ok(false) => {
                         tracing::warn!(%url, "a DM relay accepts messages but does not deliver them; reconnecting");
                         reported.insert(url.clone());
                         self.relays.reconnect(&url).await;
                         self.resubscribe.notify_one();
                     }
-                    DeliveryTest::Refused(error) if reported.insert(url.clone()) => {
+                    Err(error) if reported.insert(url.clone()) => {
                         tracing::warn!(%url, %error, "a DM relay refuses sealed messages, so askers may not reach the bot \
                             there; give the role \"inbox\" to another in relays.toml");
                     }
-                    DeliveryTest::Refused(_) => {}
+                    Err(_) => {}
                 }
             }
         }
     }
 
-    async fn test(&self, url: &RelayUrl) -> DeliveryTest {
+    /// Whether a relay delivers a message that it accepts.
+    ///
+    /// Errors: it does not accept the message.
+    async fn test(&self, url: &RelayUrl) -> Result<bool, NostrError> {
         let message = OutgoingMessage {
             to: Asker(self.relays.bot().to_bytes()),
             encryption_key: None,
@@ -238,19 +231,16 @@ impl Watchdog {
             not_before: 0,
         };
         let Some(event) = self.vault.seal(&message).ok().and_then(|wrap| Event::from_json(wrap.json).ok()) else {
-            return DeliveryTest::Passed;
+            return Ok(true);
         };
         let id = event.id.to_bytes();
         let seen = self.awaited.expect(id);
         let began = Instant::now();
         let result = match self.relays.publish(url, &event).await {
             // The relay disconnected during the test, so the test says nothing.
-            Err(NostrError::NotConnected(_)) => DeliveryTest::Passed,
-            Err(error) => DeliveryTest::Refused(error),
-            Ok(()) => match tokio::time::timeout(ARRIVAL_TIMEOUT, seen.notified()).await {
-                Ok(()) => DeliveryTest::Passed,
-                Err(_) => DeliveryTest::Deaf,
-            },
+            Err(NostrError::NotConnected(_)) => Ok(true),
+            Err(error) => Err(error),
+            Ok(()) => Ok(tokio::time::timeout(ARRIVAL_TIMEOUT, seen.notified()).await.is_ok()),
         };
         tracing::debug!(%url, took = ?began.elapsed(), "the watchdog tested a relay");
         self.awaited.forget(&id);

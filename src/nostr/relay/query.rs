@@ -34,13 +34,6 @@ pub(in crate::nostr) struct Fetched<E> {
     pub end: Result<(), NostrError>,
 }
 
-impl<E> Fetched<E> {
-    /// No events, because of an error.
-    pub fn failed(error: NostrError) -> Fetched<E> {
-        Fetched { events: Vec::new(), end: Err(error) }
-    }
-}
-
 /// A filter with its limits.
 pub(super) struct Query<E> {
     /// The filter that selects the events.
@@ -52,25 +45,6 @@ pub(super) struct Query<E> {
     /// Accepts or rejects one event. It must verify the event unless the caller does so later,
     /// because the library verifies each id only once (see `vault::VerifiedEvent`).
     pub accept: fn(Event) -> Option<E>,
-}
-
-/// Sends a query to a connected relay, and listens until the relay says that there are no more
-/// events, or there are enough.
-pub(super) async fn run_query<E: Deref<Target = Event>>(relay: &Relay, query: Query<E>) -> Fetched<E> {
-    let id = SubscriptionId::generate();
-    let mut messages = relay.notifications();
-    // The library repeats the query after an authentication request, and closes it at its end.
-    let closing =
-        SubscribeAutoCloseOptions::default().exit_policy(ReqExitPolicy::ExitOnEOSE).timeout(Some(query.limit));
-    let options = SubscribeOptions::default().close_on(Some(closing));
-    if let Err(error) = relay.subscribe_with_id(id.clone(), query.filter.clone(), options).await {
-        return Fetched::failed(failure(relay, &error.to_string()));
-    }
-    let mut events = Vec::new();
-    let end = tokio::time::timeout(query.limit, listen(relay, &id, &mut messages, &mut events, &query)).await;
-    let end = end.unwrap_or_else(|_| Err(NostrError::silent(relay.url())));
-    events.sort_by_key(|event| std::cmp::Reverse(event.created_at));
-    Fetched { events, end }
 }
 
 async fn listen<E: Deref<Target = Event>>(
@@ -175,10 +149,30 @@ impl Relays {
     }
 
     async fn query<E: Deref<Target = Event>>(&self, url: &RelayUrl, query: Query<E>) -> Fetched<E> {
-        match self.visit(url).await {
-            Ok(relay) => run_query(&relay, query).await,
-            Err(error) => Fetched::failed(error),
-        }
+        let mut events = Vec::new();
+        let end = self.collect(url, &query, &mut events).await;
+        events.sort_by_key(|event: &E| Reverse(event.created_at));
+        Fetched { events, end }
+    }
+
+    /// Sends a query to a relay, and listens until the relay says that there are no more events, or
+    /// there are enough.
+    async fn collect<E: Deref<Target = Event>>(
+        &self,
+        url: &RelayUrl,
+        query: &Query<E>,
+        events: &mut Vec<E>,
+    ) -> Result<(), NostrError> {
+        let relay = self.visit(url).await?;
+        let (id, mut messages) = (SubscriptionId::generate(), relay.notifications());
+        // The library repeats the query after an authentication request, and closes it at its end.
+        let closing =
+            SubscribeAutoCloseOptions::default().exit_policy(ReqExitPolicy::ExitOnEOSE).timeout(Some(query.limit));
+        let options = SubscribeOptions::default().close_on(Some(closing));
+        let subscribed = relay.subscribe_with_id(id.clone(), query.filter.clone(), options).await;
+        subscribed.map_err(|error| NostrError::relay(url, error))?;
+        let listening = listen(&relay, &id, &mut messages, events, query);
+        tokio::time::timeout(query.limit, listening).await.unwrap_or_else(|_| Err(NostrError::silent(url)))
     }
 }
 

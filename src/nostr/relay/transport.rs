@@ -198,12 +198,12 @@ impl WebSocketTransport for Transport {
             let stream: WebSocketStream = match share {
                 None => Box::pin(stream.inspect(move |_| tcp.iter().for_each(Tcp::acknowledge_at_once))),
                 Some(share) => {
-                    let mut allowance = Allowance::new(Instant::now());
+                    let mut may_send = allowance(Instant::now());
                     Box::pin(stream.and_then(move |message| {
                         // The connection's share of the budget is held as long as the stream.
                         let _share = &share;
                         let exceeded = fault(ErrorKind::QuotaExceeded, "it sends more than it may");
-                        let fits = allowance.take(message.len(), Instant::now());
+                        let fits = may_send(message.len(), Instant::now());
                         future::ready(if fits { Ok(message) } else { Err(exceeded()) })
                     }))
                 }
@@ -302,20 +302,12 @@ async fn share(memory: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
     Arc::clone(memory).acquire_many_owned(CONNECTION_KIB).await.ok()
 }
 
-/// The bytes that one external relay may still send.
-#[derive(Debug)]
-pub(super) struct Allowance(TokenBucket);
-
-impl Allowance {
-    /// An allowance of the whole burst, for a new connection.
-    pub fn new(now: Instant) -> Allowance {
-        Allowance(TokenBucket::full_at(now, BYTES_PER_SECOND, BURST_BYTES))
-    }
-
-    /// Counts a message; `false` if the relay has sent too much.
-    pub fn take(&mut self, bytes: usize, now: Instant) -> bool {
+/// The bytes that one external relay may still send, counted message by message.
+fn allowance(now: Instant) -> impl FnMut(usize, Instant) -> bool {
+    let mut bytes_left = TokenBucket::full_at(now, BYTES_PER_SECOND, BURST_BYTES);
+    move |bytes, now| {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX).max(LEAST_MESSAGE_BYTES);
-        self.0.take_many(now, bytes).is_zero()
+        bytes_left.take_many(now, bytes).is_zero()
     }
 }
 
@@ -515,14 +507,12 @@ mod tests {
     #[test]
     fn a_burst_passes_and_then_a_rate() {
         let start = Instant::now();
-        let mut allowance = Allowance::new(start);
-        assert!(allowance.take(32 * 1024, start) && allowance.take(32 * 1024, start));
-        assert!(!allowance.take(1, start));
-        let mut allowance = Allowance::new(start);
-        let tiny = (0..).take_while(|_| allowance.take(0, start)).count();
+        let mut may_send = allowance(start);
+        assert!(may_send(32 * 1024, start) && may_send(32 * 1024, start) && !may_send(1, start));
+        let mut may_send = allowance(start);
+        let tiny = (0..).take_while(|_| may_send(0, start)).count();
         assert_eq!(tiny, 1024, "empty messages count too");
-        let mut allowance = Allowance::new(start);
-        let at = |seconds| start + Duration::from_secs(seconds);
-        assert!((0..100).all(|second| allowance.take(32 * 1024, at(second))), "the rate passes for ever");
+        let (mut may_send, at) = (allowance(start), |seconds| start + Duration::from_secs(seconds));
+        assert!((0..100).all(|second| may_send(32 * 1024, at(second))), "the rate passes for ever");
     }
 }
