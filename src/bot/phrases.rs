@@ -15,18 +15,18 @@ use fluent_bundle::{FluentArgs, FluentResource, FluentValue};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// The file of each language, in the order of [`Language::ALL`].
-pub(super) const FILES: [(Language, &str); 6] = [
-    (Language::English, include_str!("texts/en.ftl")),
-    (Language::Japanese, include_str!("texts/ja.ftl")),
-    (Language::Spanish, include_str!("texts/es.ftl")),
-    (Language::Portuguese, include_str!("texts/pt.ftl")),
-    (Language::German, include_str!("texts/de.ftl")),
-    (Language::French, include_str!("texts/fr.ftl")),
+/// The texts of each language and the words that are understood, in the order of [`Language::ALL`].
+pub(super) const FILES: [(Language, &str, &str); 6] = [
+    (Language::English, include_str!("texts/en.ftl"), include_str!("words/en.txt")),
+    (Language::Japanese, include_str!("texts/ja.ftl"), include_str!("words/ja.txt")),
+    (Language::Spanish, include_str!("texts/es.ftl"), include_str!("words/es.txt")),
+    (Language::Portuguese, include_str!("texts/pt.ftl"), include_str!("words/pt.txt")),
+    (Language::German, include_str!("texts/de.ftl"), include_str!("words/de.txt")),
+    (Language::French, include_str!("texts/fr.ftl"), include_str!("words/fr.txt")),
 ];
 
 static TABLES: LazyLock<Vec<TextTable>> =
-    LazyLock::new(|| FILES.into_iter().map(|(language, source)| TextTable::read(language, source)).collect());
+    LazyLock::new(|| FILES.into_iter().map(|(language, texts, _)| TextTable::read(language, texts)).collect());
 
 /// The texts of one language.
 pub(super) struct TextTable {

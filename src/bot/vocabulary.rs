@@ -5,7 +5,7 @@
 //! any word that begins so, `word?` may be left out, and `…` is a gap of a few words. Accents,
 //! capitals, and hiragana or katakana make no difference.
 
-use super::phrases::TextTable;
+use super::phrases::{FILES, TextTable};
 use super::text::{MessageText, Token, TokenKind, plain};
 use crate::language::Language;
 use serde::Deserialize;
@@ -18,16 +18,6 @@ use std::sync::LazyLock;
 const MAX_GAP: usize = 4;
 /// The most characters in a gap of a Japanese phrase.
 const MAX_JAPANESE_GAP: usize = 14;
-
-/// The table of each language, in the order of [`Language::ALL`].
-pub(super) const WORDS: [(Language, &str); 6] = [
-    (Language::English, include_str!("words/en.txt")),
-    (Language::Japanese, include_str!("words/ja.txt")),
-    (Language::Spanish, include_str!("words/es.txt")),
-    (Language::Portuguese, include_str!("words/pt.txt")),
-    (Language::German, include_str!("words/de.txt")),
-    (Language::French, include_str!("words/fr.txt")),
-];
 
 /// The use of a phrase: the section of its table, such as `[at-begin]`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Deserialize)]
@@ -175,7 +165,7 @@ fn two_letters(word: &str) -> String {
 impl Vocabulary {
     fn read() -> Vocabulary {
         let mut all = Vocabulary { phrases: Vec::new(), by_start: HashMap::new() };
-        for (language, file) in WORDS {
+        for (language, _, file) in FILES {
             let mut class = None;
             for line in file.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
                 match line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
@@ -304,7 +294,7 @@ fn match_parts(parts: &[PhrasePart], tokens: &[Token], from: usize, at: &mut Vec
 /// The first phrase of a section, as the manual shows it.
 #[cfg(test)]
 pub(super) fn example(language: Language, section: &str) -> &'static str {
-    let (_, file) = WORDS.into_iter().find(|(other, _)| *other == language).unwrap_or(WORDS[0]);
+    let (.., file) = FILES.into_iter().find(|(other, ..)| *other == language).unwrap_or(FILES[0]);
     let mut lines = file.lines().skip_while(|line| *line != format!("[{section}]"));
     lines.nth(1).unwrap_or_default()
 }

@@ -1,10 +1,9 @@
 //! Commands and languages: what the texts show is understood, and prefixes stay prefixes.
 
 use super::*;
-use crate::bot::phrases::TextTable;
+use crate::bot::phrases::{FILES, TextTable};
 use crate::bot::reading::read_text;
 use crate::bot::request::{ChatContext, Intent, RequestedKeys};
-use crate::bot::vocabulary::WORDS;
 use crate::language::Language::{self, French, German, Japanese, Portuguese, Spanish};
 use crate::pattern::ALPHABET;
 use std::collections::HashSet;
@@ -25,7 +24,8 @@ const READ_OTHERWISE: [&str; 20] = [
 /// All of one and two characters; of three those in the tables, and every sixteenth.
 #[test]
 fn other_prefixes_of_up_to_three_characters_are_requests() {
-    let tables: HashSet<&str> = WORDS.iter().flat_map(|(_, file)| file.split(|c: char| !c.is_alphanumeric())).collect();
+    let tables: HashSet<&str> =
+        FILES.iter().flat_map(|(.., file)| file.split(|c: char| !c.is_alphanumeric())).collect();
     let longer = |texts: &[String]| -> Vec<String> {
         texts.iter().flat_map(|text| ALPHABET.iter().map(move |&letter| format!("{text}{}", letter as char))).collect()
     };

@@ -261,7 +261,7 @@ fn markup(text: &str) -> Option<&str> {
 /// Every text of the tables, also those that no random values bring about.
 #[test]
 fn no_text_of_the_tables_has_markup() {
-    for (language, file) in FILES {
+    for (language, file, _) in FILES {
         for line in file.lines().filter(|line| !line.starts_with('#')) {
             let text = line.split_once(" = ").map_or(line, |(_, text)| text).trim();
             let is_marked = ["`", "**", "__", "~~", "<", "]("].iter().any(|mark| text.contains(mark));
