@@ -2,8 +2,8 @@
 
 use super::decide::{looks_alike, too_many_prefixes};
 use super::phrases::{TextTable, list, means, number, reply, say, span};
-use super::price::{LEAST_BITS, Place, owed};
-use super::reply::{BotReply, instead, lines};
+use super::price::{LEAST_BITS, Place};
+use super::reply::{BotReply, instead, lines, price};
 use crate::config::Limits;
 use crate::hours::{Calendar, Hours};
 use crate::job::{Asker, JobId, Priority};
@@ -238,9 +238,13 @@ fn not_searched(t: &TextTable, pattern: &Pattern) -> BotReply {
 
 /// The refusal of a job for which there is no place, or of a request that lacks work.
 fn no_place(t: &TextTable, author: Asker, place: &Place, facts: &Facts<'_>) -> Option<BotReply> {
+    if place.is_full {
+        return Some(reply!(t, "too-wide-now"));
+    }
     let has_room = facts.undelivered < 0.5 || facts.priority <= Priority::Known;
     let least = if facts.is_crowded_out || !has_room { LEAST_BITS } else { 0 };
-    place.refusal(t, author, facts).or_else(|| owed(t, least, author, facts))
+    let bits = place.bits.max(least);
+    (facts.paid < bits).then(|| price(t, bits, author, facts))
 }
 
 /// The refusal of a search without a target that takes too long: longer than [`LONGEST_BEST`], or

@@ -13,10 +13,8 @@
 //! What new askers take makes nothing dearer for known ones, who have a quarter more room. So fresh
 //! keys, also those that work, lock out nobody who has had a key. A payer displaces nobody.
 
-use super::phrases::{TextTable, reply};
 use super::policy::Facts;
-use super::reply::{self, BotReply};
-use crate::job::{Asker, JobSpec, Priority, TimeClass};
+use crate::job::{JobSpec, Priority, TimeClass};
 use crate::scheduler::PatternLoad;
 use std::time::Duration;
 
@@ -77,9 +75,9 @@ pub(super) fn bits_for(device_time: Duration) -> u32 {
 /// The place that is left for a job.
 pub(super) struct Place {
     /// The work that the job costs; 0 for none.
-    bits: u32,
+    pub bits: u32,
     /// Whether devices cannot take the job now.
-    is_full: bool,
+    pub is_full: bool,
     /// The longest lifetime of the job.
     pub lifetime: Duration,
 }
@@ -105,19 +103,6 @@ impl Place {
             lifetime: if room > SHORT_FROM { lifetime.min(SHORT_PLACE) } else { lifetime },
         }
     }
-
-    /// The refusal of a job for which there is no place, or whose request lacks work.
-    pub fn refusal(&self, t: &TextTable, author: Asker, facts: &Facts<'_>) -> Option<BotReply> {
-        if self.is_full {
-            return Some(reply!(t, "too-wide-now"));
-        }
-        owed(t, self.bits, author, facts)
-    }
-}
-
-/// The refusal of a request that lacks work.
-pub(super) fn owed(t: &TextTable, bits: u32, author: Asker, facts: &Facts<'_>) -> Option<BotReply> {
-    (facts.paid < bits).then(|| reply::price(t, bits, author, facts))
 }
 
 /// The part of the room of a class that is taken with this job, where a limit counts.

@@ -111,11 +111,7 @@ pub fn asked(rumor: &Rumor) -> Option<Asked> {
     if form(rumor) != MessageForm::Sealed {
         return None;
     }
-    asked_in(&Work::take_from(&rumor.content).0)
-}
-
-fn asked_in(text: &str) -> Option<Asked> {
-    asked_within(text, &mut effort())
+    asked_within(&Work::take_from(&rumor.content).0, &mut effort())
 }
 
 /// The keys that a text may ask for in any language. All readings share one budget.
@@ -154,7 +150,7 @@ fn with_ticket(intent: Intent, text: &str) -> Intent {
             }
     };
     match intent {
-        intent if asked_in(text).is_some_and(is_asked) => intent,
+        intent if asked_within(text, &mut effort()).is_some_and(is_asked) => intent,
         Intent::Search(_, Some(_)) => Intent::SplitHelp,
         Intent::Search(RequestedKeys::Patterns(patterns), None) => Intent::Offer(patterns, OfferReason::Unsure),
         Intent::Search(target, None) => Intent::Explain(target),
