@@ -29,40 +29,39 @@ impl Message<'_> {
     pub fn new(text: MessageText, context: &ChatContext) -> Message<'_> {
         let tokens = join_spelt(&split_hyphens(&text.tokens));
         let all = vocabulary::find(&tokens);
-        let covered = |language: Language| -> Vec<bool> {
+        // The tokens that each language knows.
+        let covered = Language::ALL.map(|language| {
             let mut covered = vec![false; tokens.len()];
-            let own = all
-                .iter()
-                .filter(|found| found.language == language && !matches!(found.class, Class::Foreign | Class::Neutral));
+            let is_own = |class: Class| !matches!(class, Class::Foreign | Class::Neutral);
+            let own = all.iter().filter(|found| found.language == language && is_own(found.class));
             own.flat_map(|found| &found.at).for_each(|&at| covered[at] = true);
             covered
-        };
+        });
         let has_kana =
             tokens.iter().any(|token| token.kind == TokenKind::Japanese && token.written.chars().all(is_kana));
         let scores = Language::ALL.map(|language| {
-            let score = covered(language).into_iter().filter(|covered| *covered).count();
+            let score = covered[language as usize].iter().filter(|covered| **covered).count();
             if language == Language::Japanese && has_kana { score + 100 } else { score }
         });
-        let of = |language: Language| scores[language as usize];
         let best = scores.into_iter().max().unwrap_or_default();
+        let has_command = |language: Language| {
+            all.iter().any(|found| found.language == language && found.is_shown && found.first() == 0)
+        };
         let shows = |language: Language| {
-            let covered = covered(language);
-            let is_impossible = |at: usize| Pattern::parse(&tokens[at].written).is_err();
-            let words = covered.iter().filter(|covered| **covered).count();
-            let is_command = |found: &PhraseMatch| found.language == language && found.is_shown && found.first() == 0;
-            let is_foreign_command = language != Language::English && all.iter().any(is_command);
-            is_foreign_command || words > 1 || (0..tokens.len()).any(|at| covered[at] && is_impossible(at))
+            let known = || (0..tokens.len()).filter(|&at| covered[language as usize][at]);
+            (language != Language::English && has_command(language))
+                || known().count() > 1
+                || known().any(|at| Pattern::parse(&tokens[at].written).is_err())
         };
         let spoken = [context.language]
             .into_iter()
             .chain(Language::ALL)
-            .find(|&language| best > 0 && of(language) == best && shows(language));
+            .find(|&language| best > 0 && scores[language as usize] == best && shows(language));
         let is_active = |language: Language| {
-            let is_command = |found: &PhraseMatch| found.language == language && found.is_shown && found.first() == 0;
-            let near = of(language) > 1 && of(language) + 1 >= best;
-            let is_default = language == Language::English && spoken.is_none();
-            let is_of_chat = language == context.language && (language != Language::English || spoken.is_none());
-            is_default || is_of_chat || spoken == Some(language) || near || all.iter().any(is_command)
+            let score = scores[language as usize];
+            let is_default =
+                if language == Language::English { spoken.is_none() } else { language == context.language };
+            is_default || spoken == Some(language) || (score > 1 && score + 1 >= best) || has_command(language)
         };
         let mut found: Vec<PhraseMatch> = all
             .iter()
@@ -298,16 +297,15 @@ impl Message<'_> {
             order.into_iter().map(|class| (self.weight(class), class)).rev().max_by_key(|(weight, _)| *weight);
         let (weight, class) = heaviest.filter(|(weight, _)| *weight > 0)?;
         let class = if class == Class::Status && cancel > 0 { Class::Cancel } else { class };
-        let is_change = self.has_job() && self.has(Class::Change) && has_wish;
         let is_wish = self.has(Class::Find) || self.has(Class::Begin) || self.has(Class::Change);
         match class {
-            _ if is_change && class != Class::Delete => None,
             Class::Cancel if !self.has_job() && self.has_stop_word() => Some(Intent::Stop),
             Class::Cancel => Some(self.cancel(wishes)),
-            Class::Delete => self.delete(wishes),
+            Class::Delete if self.is_negated(Class::Delete) => Some(Intent::Help),
+            // Nothing is deleted before the asker has read what that means.
+            Class::Delete => (!has_wish || weight > 1).then_some(Intent::Say("show-delete")),
             _ if any_strong => None,
             Class::Help | Class::Who | Class::Status if is_named => None,
-            Class::Status if has_wish && weight < 3 && !self.has_job() => None,
             Class::Status | Class::Resend | Class::Help | Class::Start if weight < weak => None,
             _ if weight < weak
                 || (has_wish && is_wish && weight < 3 && class != Class::Import && class != Class::Safety) =>
@@ -321,7 +319,6 @@ impl Message<'_> {
             Class::Shorter | Class::Longer if has_wish || !self.has_job() => None,
             Class::Shorter => Some(self.shorter()),
             Class::Longer => Some(Intent::Say("which-next")),
-            Class::Status if self.context.delivered && self.has(Class::Thanks) => Some(Intent::Say("thanks-answer")),
             class => intent_of(class),
         }
     }
@@ -330,45 +327,18 @@ impl Message<'_> {
         if self.is_negated(Class::Cancel) {
             return Intent::Status;
         }
-        if self.asks_about(Class::Cancel) {
+        // A word of a question that is no part of the command itself.
+        let is_own =
+            |asks: &PhraseMatch| self.of(Class::Cancel).any(|cancel| asks.at.iter().all(|at| cancel.at.contains(at)));
+        if self.of(Class::Asks).any(|asks| !is_own(asks)) {
             return Intent::Help;
         }
-        let number = self.number();
-        let named: Vec<&Pattern> = wishes.all.iter().map(|candidate| &candidate.wish.pattern).collect();
-        let is_named = |patterns: &[Pattern]| named.iter().all(|name| patterns.contains(name)) && !named.is_empty();
-        let job = self.context.open.iter().find(|(_, patterns)| is_named(patterns)).map(|(id, _)| *id);
-        match (job, number) {
-            (Some(job), None) => Intent::Cancel(Some(job)),
-            (None, Some(number))
-                if wishes.all.iter().all(|candidate| candidate.wish.pattern.as_str() == number.0.to_string()) =>
-            {
-                Intent::Cancel(Some(number))
-            }
-            (None, None) if named.is_empty() && wishes.unread == 0 && !self.has_number() => Intent::Cancel(None),
+        let is_all = |text: &str| wishes.all.iter().all(|candidate| candidate.wish.pattern.as_str() == text);
+        match self.number() {
+            Some(number) if is_all(&number.0.to_string()) => Intent::Cancel(Some(number)),
+            None if wishes.all.is_empty() && wishes.unread == 0 && !self.has_number() => Intent::Cancel(None),
             _ => Intent::ShowCancel,
         }
-    }
-
-    /// Whether the message asks about a command: it has a word of a question that is no part of the
-    /// command itself.
-    fn asks_about(&self, class: Class) -> bool {
-        let is_own =
-            |asks: &PhraseMatch| self.of(class).any(|command| asks.at.iter().all(|at| command.at.contains(at)));
-        self.of(Class::Asks).any(|asks| !is_own(asks))
-    }
-
-    pub fn delete(&self, wishes: &Wishes) -> Option<Intent> {
-        if self.is_negated(Class::Delete) {
-            return Some(Intent::Help);
-        }
-        if self.asks_about(Class::Delete) {
-            return Some(Intent::Say("answer-safety"));
-        }
-        if self.weight(Class::Delete) == 1 && self.has_job() && self.has(Class::Object) {
-            return Some(Intent::ShowCancel);
-        }
-        let is_certain = wishes.all.is_empty() || self.weight(Class::Delete) > 1;
-        is_certain.then_some(Intent::Say("show-delete"))
     }
 
     /// The language that the asker wants to be answered in.
@@ -415,11 +385,9 @@ impl Message<'_> {
         let is = |class: Class| self.has(class);
         let is_foreign = is(Class::Foreign) || self.tokens.iter().any(|token| is_other_script(&token.written));
         match () {
-            () if is(Class::Shorter) && self.has_job() => self.shorter(),
             () if is(Class::Longer) && self.has_job() => Intent::Say("which-next"),
             () if is(Class::Another) && is_follow_up && !is(Class::Thanks) => Intent::Say("which-next"),
             () if self.has_job() && is(Class::Explain) => Intent::Status,
-            () if is(Class::Explain) && self.weight(Class::Explain) > 1 => Intent::Help,
             () if self.context.delivered && is(Class::Thanks) => Intent::Say("thanks-answer"),
             () if is(Class::Greeting) && !is(Class::Find) => Intent::Greeting,
             () if is(Class::Thanks) && !is(Class::Find) => Intent::Say("thanks-answer"),
@@ -432,40 +400,27 @@ impl Message<'_> {
 
     /// A name in hiragana or katakana, in Latin letters.
     pub fn kana_name(&self) -> Option<Intent> {
-        let mut covered = vec![false; self.tokens.len()];
+        let mut is_free: Vec<bool> = self.tokens.iter().map(|token| token.kind == TokenKind::Japanese).collect();
         // One kana may be a part of a name.
         let is_whole =
             |found: &&PhraseMatch| found.at.len() > 1 || !self.tokens[found.first()].word.chars().all(is_kana);
-        let long = self.found.iter().filter(|found| found.language == Language::Japanese).filter(is_whole);
-        long.flat_map(|found| &found.at).for_each(|&at| covered[at] = true);
-        let free: Vec<usize> =
-            (0..self.tokens.len()).filter(|&at| self.tokens[at].kind == TokenKind::Japanese && !covered[at]).collect();
-        let runs = free.chunk_by(|one, other| one + 1 == *other);
-        let text = |run: &[usize]| run.iter().map(|&at| self.tokens[at].written.as_str()).collect::<String>();
-        let particles = |c: char| "のをはがにでとへ".contains(c);
-        let names: Vec<String> = runs
-            .map(text)
-            .map(|run| {
-                if run.chars().count() > 2 || self.tokens.len() > run.chars().count() {
-                    run.trim_end_matches(particles).to_owned()
-                } else {
-                    run
-                }
-            })
-            .map(|run| {
-                if free.len() == self.tokens.len() {
-                    run
-                } else {
-                    run.trim_start_matches(['を', 'は', 'が']).to_owned()
-                }
-            })
-            .filter(|run| !run.is_empty() && run != "ー")
-            .collect();
+        let phrases = self.found.iter().filter(|found| found.language == Language::Japanese).filter(is_whole);
+        phrases.flat_map(|found| &found.at).for_each(|&at| is_free[at] = false);
+        let letters = self.tokens.iter().zip(is_free);
+        let text: String = letters.map(|(token, is_free)| if is_free { token.written.as_str() } else { " " }).collect();
+        let is_all = !text.contains(' ');
+        let without_particles = |run| match str::trim_end_matches(run, |c| "のをはがにでとへ".contains(c)) {
+            _ if is_all && run.chars().count() < 3 => run,
+            run if is_all => run,
+            run => run.trim_start_matches(['を', 'は', 'が']),
+        };
+        let names: Vec<&str> =
+            text.split(' ').map(without_particles).filter(|run| !run.is_empty() && *run != "ー").collect();
         let is_wish =
             self.has(Class::Find) || self.has(Class::Begin) || self.has(Class::AtBegin) || self.has(Class::Name);
         let [name] = names.as_slice() else { return None };
         let length = name.chars().count();
-        let is_alone = free.len() == self.tokens.len() && length > 1;
+        let is_alone = is_all && length > 1;
         if !(is_wish || is_alone) || length > MAX_KANA_NAME || self.has(Class::Change) && !is_alone {
             return None;
         }
@@ -484,7 +439,6 @@ impl Message<'_> {
 
     pub fn sentence(&self) -> Intent {
         match () {
-            () if self.has_job() && (self.text.asks || self.has(Class::Asks)) => Intent::Status,
             () if self.context.delivered && self.has(Class::Thanks) => Intent::Say("thanks-answer"),
             () if self.has(Class::Foreign) => Intent::ForeignLanguage,
             () => Intent::Say("chat-answer"),

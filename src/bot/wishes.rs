@@ -5,6 +5,8 @@ use super::request::{Intent, OfferReason, RequestedKeys};
 use super::text::{Token, TokenKind, emphasised, plain};
 use super::vocabulary::{Class, PhraseMatch};
 use crate::pattern::{Best, Effort, Pattern, PatternError};
+use std::cmp::Reverse;
+use std::collections::HashSet;
 
 /// How much easier than all others one pattern of a request may be.
 const UNEVEN: f64 = 1000.0;
@@ -37,17 +39,12 @@ impl Message<'_> {
         let name_after = self.places_after(Class::Name);
         let has_around = self.known.iter().any(|known| *known);
         for (at, token) in self.tokens.iter().enumerate() {
-            let is_written = matches!(token.kind, TokenKind::Word | TokenKind::Marked);
             if token.kind == TokenKind::Link {
                 wishes.links += 1;
-                if let Some(wish) =
-                    Some(token).filter(|token| !token.written.is_empty()).and_then(|token| wish(token, effort))
-                {
-                    wishes.of_links.push(wish.pattern);
-                }
-                continue;
+                let named = Some(token).filter(|token| !token.written.is_empty());
+                wishes.of_links.extend(named.and_then(|token| wish(token, effort)).map(|wish| wish.pattern));
             }
-            if !is_written {
+            if !matches!(token.kind, TokenKind::Word | TokenKind::Marked) {
                 continue;
             }
             let is_npub = token.written.trim_start_matches("nostr:").starts_with("npub1") && token.written.len() > 5;
@@ -107,13 +104,9 @@ impl Message<'_> {
     pub fn choose(&self, mut wishes: Wishes) -> Intent {
         let any_strong = wishes.all.iter().any(|candidate| candidate.is_strong);
         if any_strong {
-            let is_listed =
-                |candidate: &Candidate| candidate.is_strong || self.is_beside_strong(candidate, &wishes.all);
-            let kept: Vec<Candidate> = wishes.all.iter().filter(|candidate| is_listed(candidate)).cloned().collect();
-            wishes.all = kept;
-        }
-        if wishes.all.iter().any(|candidate| candidate.is_name) && !any_strong {
-            let named = wishes.all.iter().position(|candidate| candidate.is_name).unwrap_or_default();
+            let all = wishes.all.clone();
+            wishes.all.retain(|candidate| candidate.is_strong || self.is_beside_strong(candidate, &all));
+        } else if let Some(named) = wishes.all.iter().position(|candidate| candidate.is_name) {
             wishes.all.drain(..named);
         }
         if let Some(intent) = self.command(&wishes, any_strong) {
@@ -147,12 +140,8 @@ impl Message<'_> {
         let has_known =
             (0..self.tokens.len()).any(|at| self.known[at] && !candidates.iter().any(|candidate| candidate.at == at));
         // The same word again, as in "my dog is rex, can you do rex?".
-        let mut seen: Vec<Pattern> = Vec::new();
-        candidates.retain(|candidate| {
-            let is_new = !seen.contains(&candidate.wish.pattern);
-            seen.push(candidate.wish.pattern.clone());
-            is_new
-        });
+        let mut seen: HashSet<Pattern> = HashSet::new();
+        candidates.retain(|candidate| seen.insert(candidate.wish.pattern.clone()));
         if !wishes.of_links.is_empty() || wishes.links > 0 {
             return Intent::Say("chat-answer");
         }
@@ -237,20 +226,19 @@ impl Message<'_> {
 
     /// Puts endings where the text says so, and joins a start with its end. Whether there was one.
     pub fn ends(&self, candidates: &mut Vec<Candidate>) -> bool {
-        let place = |class: Class| self.of(class).map(|found| (found.first(), found.last(), class)).collect::<Vec<_>>();
-        let mut marks: Vec<(usize, usize, Class)> =
-            [Class::End, Class::AtEnd, Class::Begin, Class::AtBegin].into_iter().flat_map(place).collect();
+        let classes = [Class::End, Class::AtEnd, Class::Begin, Class::AtBegin];
+        let mut all: Vec<&PhraseMatch> = classes.into_iter().flat_map(|class| self.of(class)).collect();
         // Of phrases that overlap, the longest counts.
-        marks.sort_by_key(|(first, last, _)| std::cmp::Reverse(last - first));
-        let mut kept: Vec<(usize, usize, Class)> = Vec::new();
-        for mark in marks {
-            if kept.iter().all(|other| mark.1 < other.0 || other.1 < mark.0) {
-                kept.push(mark);
+        all.sort_by_key(|mark| Reverse(mark.last() - mark.first()));
+        let mut marks: Vec<&PhraseMatch> = Vec::new();
+        for mark in all {
+            if marks.iter().all(|other| mark.last() < other.first() || other.last() < mark.first()) {
+                marks.push(mark);
             }
         }
-        kept.sort_by_key(|(first, ..)| *first);
-        let is_end = |class: Class| matches!(class, Class::End | Class::AtEnd);
-        if !kept.iter().any(|(_, _, class)| is_end(*class)) || candidates.is_empty() {
+        marks.sort_by_key(|mark| mark.first());
+        let is_end = |mark: &&PhraseMatch| matches!(mark.class, Class::End | Class::AtEnd);
+        if !marks.iter().any(is_end) || candidates.is_empty() {
             let is_inside = self.weight(Class::Middle) > 0
                 && candidates.len() == 1
                 && candidates[0].wish.pattern.prefix().is_some();
@@ -263,24 +251,24 @@ impl Message<'_> {
         }
         let clause = |at: usize| self.tokens[at].clause;
         let owner = |candidate: &Candidate| {
-            let distance = |&&(first, last, class): &&(usize, usize, Class)| {
+            let distance = |mark: &&&PhraseMatch| {
+                let (first, last) = (mark.first(), mark.last());
                 let is_before = last < candidate.at;
                 let gap = if is_before { candidate.at - last } else { first.saturating_sub(candidate.at) };
                 // `ends with` stands before its ending, `at the end` rather behind.
-                let prefers = matches!(class, Class::End | Class::Begin) == is_before;
-                (usize::from(clause(first) != clause(candidate.at)), usize::from(!prefers), gap)
+                let prefers = matches!(mark.class, Class::End | Class::Begin) == is_before;
+                (clause(first) != clause(candidate.at), !prefers, gap)
             };
-            kept.iter().min_by_key(distance).map(|(_, _, class)| is_end(*class)).unwrap_or_default()
+            marks.iter().min_by_key(distance).is_some_and(is_end)
         };
-        let is_japanese = kept.iter().any(|(first, ..)| self.tokens[*first].kind == TokenKind::Japanese);
-        let owners: Vec<bool> = if candidates.len() == kept.len() {
-            kept.iter().map(|(_, _, class)| is_end(*class)).collect()
+        let is_japanese = marks.iter().any(|mark| self.tokens[mark.first()].kind == TokenKind::Japanese);
+        let owners: Vec<bool> = if candidates.len() == marks.len() {
+            marks.iter().map(is_end).collect()
         } else if candidates.len() == 1 {
             vec![true]
         } else if is_japanese {
-            let next = |candidate: &Candidate| {
-                kept.iter().find(|(first, ..)| *first > candidate.at).is_some_and(|(_, _, class)| is_end(*class))
-            };
+            let next =
+                |candidate: &Candidate| marks.iter().find(|mark| mark.first() > candidate.at).is_some_and(is_end);
             candidates.iter().map(next).collect()
         } else {
             candidates.iter().map(owner).collect()
@@ -307,13 +295,8 @@ impl Message<'_> {
 }
 
 pub(super) fn patterns_of(wishes: impl IntoIterator<Item = Wish>) -> Vec<Pattern> {
-    let mut patterns: Vec<Pattern> = Vec::new();
-    for wish in wishes {
-        if !patterns.contains(&wish.pattern) {
-            patterns.push(wish.pattern);
-        }
-    }
-    patterns
+    let mut seen = HashSet::new();
+    wishes.into_iter().map(|wish| wish.pattern).filter(|pattern| seen.insert(pattern.clone())).collect()
 }
 
 /// Shows wishes of which at least one is impossible as written.
