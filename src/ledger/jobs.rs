@@ -123,17 +123,11 @@ pub(super) fn late_query() -> String {
 
 impl Ledger {
     /// T2: records a result. Returns `false` and changes nothing if the job is no longer accepted.
-    ///
-    /// Errors: [`LedgerError::Misaddressed`] if the result is sealed to somebody other than the
-    /// job's asker.
     pub fn found(&self, job: JobId, result: &GiftWrap) -> Result<bool, LedgerError> {
         self.end_and_queue(job, JobState::Found, result)
     }
 
     /// Gives up an accepted job. Returns `false` and changes nothing if it is no longer accepted.
-    ///
-    /// Errors: [`LedgerError::Misaddressed`] if the notice is sealed to somebody other than the
-    /// job's asker.
     pub fn expire(&self, job: JobId, notice: &GiftWrap) -> Result<bool, LedgerError> {
         self.end_and_queue(job, JobState::Expired, notice)
     }
@@ -159,9 +153,6 @@ impl Ledger {
 
     /// Queues the one notice that a job takes longer than promised. Returns `false` if it was
     /// queued before, or the job has ended.
-    ///
-    /// Errors: [`LedgerError::Misaddressed`] if the notice is sealed to somebody other than the
-    /// job's asker.
     pub fn tell_late(&self, job: JobId, notice: &GiftWrap) -> Result<bool, LedgerError> {
         let first = "UPDATE job SET notice_at = NULL WHERE id = ?1 AND state = 'accepted' AND notice_at IS NOT NULL";
         self.tell(job, notice, first)
@@ -308,9 +299,6 @@ impl Ledger {
     /// Replaces the sealed result kept so far. `pattern` is the rarest pattern that the new key
     /// matches. Returns `false` and changes nothing if the job is no longer accepted or has a
     /// target, or if the kept key is at least as rare.
-    ///
-    /// Errors: [`LedgerError::Misaddressed`] if the result is sealed to somebody other than the
-    /// job's asker.
     pub fn keep_best(&self, job: JobId, pattern: &Pattern, result: &GiftWrap) -> Result<bool, LedgerError> {
         let kept = self.write(|transaction| {
             let query = "SELECT asker, (SELECT pattern FROM best WHERE best.job = job.id) FROM job

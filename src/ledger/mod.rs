@@ -11,6 +11,9 @@
 //! T3  acknowledge   a relay said OK; found → delivered
 //! ```
 //!
+//! A wrap that is sealed to somebody other than the asker is refused
+//! ([`LedgerError::Misaddressed`]), and its transaction changes nothing.
+//!
 //! A job without a target keeps the sealed result of its best key so far while it is accepted. The
 //! result of a rarer key replaces it (`keep_best`). Only `deliver_best` sends the kept result.
 //!

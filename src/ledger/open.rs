@@ -273,7 +273,7 @@ pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
 }
 
 /// Refuses a file with a later schema, before anything in it is changed.
-pub(super) fn refuse_newer(connection: &Connection, folder: &Path) -> Result<(), LedgerError> {
+fn refuse_newer(connection: &Connection, folder: &Path) -> Result<(), LedgerError> {
     let found = version(connection)?;
     if found > SCHEMA_VERSION {
         return Err(LedgerError::TooNew { folder: folder.display().to_string(), found, known: SCHEMA_VERSION });
@@ -284,8 +284,15 @@ pub(super) fn refuse_newer(connection: &Connection, folder: &Path) -> Result<(),
     Ok(())
 }
 
+/// Opens a file of `folder`, or for it, that is not changed. Refuses one with a later schema.
+pub(super) fn open_to_read(path: &Path, folder: &Path) -> Result<Connection, LedgerError> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    refuse_newer(&connection, folder)?;
+    Ok(connection)
+}
+
 /// Makes the tables of an empty file.
-pub(super) fn make_tables(connection: &mut Connection) -> Result<(), LedgerError> {
+fn make_tables(connection: &mut Connection) -> Result<(), LedgerError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if version(&transaction)? == 0 {
         transaction.execute_batch(include_str!("schema.sql"))?;
@@ -417,8 +424,7 @@ pub fn inspect(folder: &Path) -> Result<Inspection, LedgerError> {
         Err(LedgerError::InUse { .. }) => return Ok(Inspection::InUse),
         Err(error) => return Err(error),
     };
-    let connection = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    refuse_newer(&connection, folder)?;
+    let connection = open_to_read(&path, folder)?;
     check(&connection, &path)?;
     let schema = version(&connection)?;
     if schema == 0 {

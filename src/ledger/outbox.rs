@@ -173,8 +173,6 @@ pub(super) fn queue(
 }
 
 /// Puts a wrap about a job into the outbox, with the relays where its asker's message was seen.
-///
-/// Errors: [`LedgerError::Misaddressed`] if it is sealed to somebody other than the job's asker.
 pub(super) fn queue_about(
     transaction: &Transaction<'_>,
     budget: &LedgerBudget,

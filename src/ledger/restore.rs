@@ -29,8 +29,8 @@ use crate::job::JobId;
 use crate::message::GiftWrap;
 use crate::os::files;
 use nostr::hashes::hex::{DisplayHex, FromHex};
+use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
-use rusqlite::{Connection, OpenFlags};
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -46,8 +46,7 @@ const BUSY_PAUSES: u32 = 200;
 ///
 /// Errors: there is no ledger, it is damaged, or the copy cannot be written.
 pub fn copy(folder: &Path, to: &Path) -> Result<(), LedgerError> {
-    let from = Connection::open_with_flags(folder.join(LEDGER_FILE), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    open::refuse_newer(&from, folder)?;
+    let from = open::open_to_read(&folder.join(LEDGER_FILE), folder)?;
     files::create_new(to).map_err(|error| LedgerError::folder(to, error))?;
     let mut copy = Connection::open(to)?;
     let backup = Backup::new(&from, &mut copy)?;
@@ -94,8 +93,7 @@ pub fn restore(folder: &Path, ledger: &Path, halves: &[Vec<u8>]) -> Result<(), L
     if is_present(folder) {
         return Err(LedgerError::folder(folder, "there is a ledger already; it is not overwritten"));
     }
-    let copy = Connection::open_with_flags(ledger, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    open::refuse_newer(&copy, folder)?;
+    let copy = open::open_to_read(ledger, folder)?;
     check(&copy, ledger)?;
     let generation = read_meta(&copy, "generation")?.unwrap_or(0);
     drop(copy);
@@ -172,9 +170,6 @@ impl Ledger {
     }
 
     /// Queues the one notice about a lost job. Returns `false` if it was queued before.
-    ///
-    /// Errors: [`LedgerError::Misaddressed`] if the notice is sealed to somebody other than the
-    /// job's asker.
     pub fn tell_lost(&self, job: JobId, notice: &GiftWrap) -> Result<bool, LedgerError> {
         self.tell(job, notice, "DELETE FROM lost_job WHERE job = ?1")
     }

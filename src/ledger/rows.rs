@@ -321,26 +321,12 @@ impl LedgerError {
 
     /// Whether the same call can succeed later: the disk is full or read-only, or the file is busy.
     pub fn is_transient(&self) -> bool {
-        use ErrorCode::{
-            CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, OperationInterrupted, OutOfMemory, PermissionDenied,
-            ReadOnly, SystemIoFailure,
-        };
+        use ErrorCode::{ApiMisuse, ConstraintViolation, SchemaChanged, TooBig, TypeMismatch, Unknown};
+        let is_ours =
+            |code| matches!(code, ApiMisuse | ConstraintViolation | SchemaChanged | TooBig | TypeMismatch | Unknown);
         match self {
             LedgerError::UsedHalves(_) => true,
-            LedgerError::Database(error) => matches!(
-                error.sqlite_error_code(),
-                Some(
-                    CannotOpen
-                        | DatabaseBusy
-                        | DatabaseLocked
-                        | DiskFull
-                        | OperationInterrupted
-                        | OutOfMemory
-                        | PermissionDenied
-                        | ReadOnly
-                        | SystemIoFailure
-                )
-            ),
+            LedgerError::Database(error) => error.sqlite_error_code().is_some_and(|code| !is_ours(code)),
             _ => false,
         }
     }

@@ -26,5 +26,5 @@ pub use error::SearchError;
 pub use open::open;
 pub use options::{DeviceChoice, KernelStore, Preference, SearchOptions};
 pub use restraints::{Caps, Restraints, Surroundings};
-pub use searcher::{ClaimedHit, Expected, Launch, LaunchReport, Remaining, Searcher};
+pub use searcher::{ClaimedHit, Launch, LaunchReport, Remaining, Searcher};
 pub use sensors::{SensorValues, Sensors};

@@ -54,16 +54,6 @@ pub struct ClaimedHit {
     pub tweak: Tweak,
 }
 
-/// Expected figures of a device's launches where top words are compared, measured when the device
-/// was opened or by an earlier start.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Expected {
-    /// Candidates per second.
-    pub rate: f64,
-    /// Candidates per start point of a launch.
-    pub stretch: f64,
-}
-
 /// A device that searches. Launches come back in the order in which they were submitted.
 pub trait Searcher: Send {
     /// Name, kernel and threads.
@@ -77,11 +67,6 @@ pub trait Searcher: Send {
 
     /// The key of the device's rates among [`super::Calibrations`]; `None` if they are not kept.
     fn calibration_key(&self) -> Option<&str> {
-        None
-    }
-
-    /// The expected figures of its launches; `None` if only the first launch can show them.
-    fn expected(&self) -> Option<Expected> {
         None
     }
 

@@ -55,20 +55,6 @@ fn the_oldest_languages_of_askers_without_a_job_are_deleted() {
 }
 
 #[test]
-fn a_late_job_is_told_once() {
-    let bench = bench();
-    let job = bench.accept_with(1, 1, |job| job.notice_at = Some(NOW + 60));
-    assert!(bench.ledger.late_jobs().unwrap().is_empty());
-    bench.clock.set(NOW + 60);
-    assert_eq!(ids(&bench.ledger.late_jobs().unwrap()), [job.0]);
-    assert!(matches!(bench.ledger.tell_late(job, &wrap(2, 50)), Err(LedgerError::Misaddressed)));
-    assert!(bench.ledger.tell_late(job, &wrap(1, 50)).unwrap());
-    assert!(!bench.ledger.tell_late(job, &wrap(1, 51)).unwrap());
-    assert!(bench.ledger.late_jobs().unwrap().is_empty());
-    assert!(bench.ledger.open_job(job).unwrap().is_some(), "it goes on");
-}
-
-#[test]
 fn days_are_counted() {
     let bench = bench();
     let today = NOW / DAY;

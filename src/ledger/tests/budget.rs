@@ -58,22 +58,6 @@ fn file_size(bench: &Bench) -> u64 {
         .sum()
 }
 
-#[test]
-fn an_answer_is_deleted_when_it_is_sent_and_a_result_is_kept() {
-    let bench = bench();
-    let job = bench.accept(1, 10);
-    bench.found(job, 1, 50);
-    chatter(&bench, 1);
-    send_all(&bench);
-    let kept: Vec<i64> = {
-        let connection = bench.ledger.read();
-        let mut statement = connection.prepare("SELECT result_of FROM outbox").unwrap();
-        statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
-    };
-    assert_eq!(kept, [job.0]);
-    assert_eq!(bench.ledger.sizes().unwrap().answers, 0);
-}
-
 /// The bound of the table in the threat model: 300 bytes per message.
 #[test]
 fn a_message_that_was_answered_takes_at_most_300_bytes() {

@@ -2,7 +2,6 @@
 
 mod answers;
 mod askers;
-mod best;
 mod budget;
 mod clocks;
 mod files;

@@ -5,11 +5,13 @@
 mod reference;
 
 use super::*;
+use crate::job::BestSearch;
 use crate::language::Language;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use reference::Reference;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// Steps in an ordinary run.
 const SCHEMA_STEPS: u64 = 3_000;
@@ -83,9 +85,12 @@ impl Run {
         match self.rng.random_range(0..1000) {
             0..300 => self.message(who, true),
             300..420 => self.message(who, false),
-            420..560 => self.end(true),
-            560..590 => self.end(false),
-            590..880 => self.send(),
+            420..500 => self.end(true),
+            500..520 => self.end(false),
+            520..580 => self.keep_best(),
+            580..620 => self.deliver_best(),
+            620..640 => self.tell_late(),
+            640..880 => self.send(),
             880..960 => self.pass_time(),
             960..975 => self.delete_expired(),
             975..985 => self.vanish(who),
@@ -135,7 +140,7 @@ impl Run {
                 self.reference.set_language(from, language, self.clock.now());
             }
             if let Some(reply) = reply {
-                self.reference.queue(from, reply.id, None, self.clock.now());
+                self.reference.queue(&reply, None, self.clock.now());
             }
         }
     }
@@ -155,7 +160,13 @@ impl Run {
             }
         }
         let Effect::Accept(_, spec) = super::request(from, 0, id).effect else { unreachable!() };
-        Effect::Accept(id, JobSpec { half: half.map(|half| self.halves[half]), ..spec })
+        let mut spec = JobSpec { half: half.map(|half| self.halves[half]), ..spec };
+        if self.rng.random_bool(0.3) {
+            let search = BestSearch::new("best zeros 10m".parse().unwrap());
+            (spec.patterns, spec.best) = (search.best.family.floor(), Some(Box::new(search)));
+        }
+        let notice_at = self.clock.now() + self.rng.random_range(0..7200);
+        Effect::Accept(id, JobSpec { notice_at: self.rng.random_bool(0.2).then_some(notice_at), ..spec })
     }
 
     fn other(&mut self) -> Effect {
@@ -179,13 +190,64 @@ impl Run {
             return;
         };
         let wrap = self.wrap(to);
-        let ended = if is_find { self.ledger().found(job, &wrap) } else { self.ledger().expire(job, &wrap) };
-        assert!(ended.unwrap());
+        let astray = GiftWrap { to: asker(to + 1), ..wrap.clone() };
+        for wrap in [&astray, &wrap] {
+            let ended = if is_find { self.ledger().found(job, wrap) } else { self.ledger().expire(job, wrap) };
+            assert!(is_misaddressed(&ended) == (wrap.to != asker(to)) && ended.unwrap_or(true), "{job}");
+        }
+        self.note_end(job, half, is_find, &wrap);
+    }
+
+    fn note_end(&mut self, job: JobId, half: Option<usize>, is_find: bool, wrap: &GiftWrap) {
         if let Some(half) = half.filter(|_| is_find) {
             assert!(self.keys.insert(half), "one key a half");
         }
         self.reference.end(job, is_find);
-        self.reference.queue(to, wrap.id, is_find.then_some(job), self.clock.now());
+        self.reference.queue(wrap, is_find.then_some(job), self.clock.now());
+    }
+
+    /// A key of a job without a target is found, or the time of the search is recorded. Other jobs,
+    /// and those that have ended, stay as they are.
+    fn keep_best(&mut self) {
+        let job = self.job();
+        if self.rng.random_bool(0.3) {
+            let searched = self.rng.random_range(0..600_000);
+            self.ledger().record_searched(&[(job, Duration::from_millis(searched))]).unwrap();
+            return self.reference.record_searched(job, searched);
+        }
+        let zeros = self.rng.random_range(20..50);
+        let pattern = format!("zeros:{zeros}").parse().unwrap();
+        let to = self.reference.open_job(job).map_or(1, |(to, _)| to);
+        let wrap = self.wrap(to);
+        let astray = self.ledger().keep_best(job, &pattern, &GiftWrap { to: asker(to + 1), ..wrap.clone() });
+        assert_eq!(is_misaddressed(&astray), self.reference.has_no_target(job), "{job}");
+        let is_kept = self.ledger().keep_best(job, &pattern, &wrap).unwrap();
+        assert_eq!(is_kept, self.reference.keep_best(job, zeros, wrap), "only a rarer key replaces the best: {job}");
+    }
+
+    /// The time of a job without a target is up: the key that was kept last is its result.
+    fn deliver_best(&mut self) {
+        let job = self.job();
+        let kept = self.reference.kept(job);
+        assert_eq!(self.ledger().deliver_best(job).unwrap(), kept.is_some(), "{job}");
+        if let Some(wrap) = kept {
+            let (_, half) = self.reference.open_job(job).unwrap();
+            self.note_end(job, half, true, &wrap);
+        }
+    }
+
+    /// Jobs that take longer than promised are told once, and go on.
+    fn tell_late(&mut self) {
+        let late: Vec<JobId> = self.ledger().late_jobs().unwrap().iter().map(|job| job.id).collect();
+        assert_eq!(late, self.reference.tell_late(self.clock.now()));
+        for job in late {
+            let (to, _) = self.reference.open_job(job).unwrap();
+            let notice = self.wrap(to);
+            let astray = GiftWrap { to: asker(to + 1), ..notice.clone() };
+            assert!(is_misaddressed(&self.ledger().tell_late(job, &astray)));
+            assert_eq!([(); 2].map(|()| self.ledger().tell_late(job, &notice).unwrap()), [true, false]);
+            self.reference.queue(&notice, None, self.clock.now());
+        }
     }
 
     /// The outbox sends some messages: a relay says OK, or none does.
@@ -266,7 +328,7 @@ impl Run {
             assert!(self.ledger().tell_lost(job.id, &notice).unwrap());
             assert!(!self.ledger().tell_lost(job.id, &notice).unwrap());
             self.reference.end(job.id, false);
-            self.reference.queue(from, notice.id, None, self.clock.now());
+            self.reference.queue(&notice, None, self.clock.now());
         }
         self.reference.used.extend(&self.keys);
         for job in self.reference.open() {
@@ -285,11 +347,19 @@ impl Run {
         let language = self.reference.language(who);
         let languages = view.open.iter().map(|job| job.language).chain([view.language]);
         assert!(languages.into_iter().all(|kept| kept == language), "asker {who}: {language:?}");
+        for job in &view.open {
+            let best = job.spec.best.as_ref().map(|best| (best.kept.as_ref().map(Pattern::to_string), best.searched));
+            assert_eq!(best, self.reference.best(job.id), "{}", job.id);
+        }
         if self.ledger().latest_jobs(Some(asker(who)), 1).unwrap().is_empty() {
             let kept = self.ledger().askers().unwrap().contains(&asker(who));
             assert_eq!(kept, self.reference.keeps(who), "nothing is left of a forgotten asker but a reply");
         }
     }
+}
+
+fn is_misaddressed(done: &Result<bool, LedgerError>) -> bool {
+    matches!(done, Err(LedgerError::Misaddressed))
 }
 
 #[test]
@@ -314,6 +384,8 @@ fn random_sequences_agree_with_the_reference() {
                 )
                 .unwrap();
             assert_eq!(results, 0, "one result a job");
+            let best: u32 = run.ledger().read().query_row("SELECT count(*) FROM best", [], |row| row.get(0)).unwrap();
+            assert_eq!(best, run.reference.best_rows(), "however a job ends, nothing of it is left");
         }
         if step % 100_000 == 0 {
             println!("{step} steps, {} keys of {} halves", run.keys.len(), run.halves.len());

@@ -36,7 +36,6 @@ use super::split_line::{Seats, SplitLine};
 use crate::job::{BestSearch, JobId, JobSpec, Priority, TimeClass};
 use crate::pattern::Pattern;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::{AddAssign, SubAssign};
 use std::time::Duration;
 
 /// All open jobs: those of the pool indexed by pattern, split jobs in their line. A change costs
@@ -164,7 +163,7 @@ pub struct PatternLoad {
     pub text_tests: usize,
     /// The share of keys that pass a filter and need a full check, in units of [`HANDED_ON_UNIT`].
     /// A sum of floating-point numbers would drift.
-    handed_on: u64,
+    handed_on: usize,
     /// Jobs of the pool without a target. They all search the same few patterns.
     pub best: usize,
     /// Split jobs. They have launches of their own, so their patterns burden no others.
@@ -189,36 +188,24 @@ impl PatternLoad {
             (false, false) => PatternLoad {
                 intervals: patterns.iter().map(Pattern::interval_count).sum(),
                 text_tests: patterns.iter().map(Pattern::text_test_count).sum(),
-                handed_on: patterns.iter().map(|pattern| (pattern.handed_on() / HANDED_ON_UNIT) as u64).sum(),
+                handed_on: patterns.iter().map(|pattern| (pattern.handed_on() / HANDED_ON_UNIT) as usize).sum(),
                 ..none
             },
         }
+    }
+
+    fn change(&mut self, by: fn(usize, usize) -> usize, load: PatternLoad) {
+        self.intervals = by(self.intervals, load.intervals);
+        self.text_tests = by(self.text_tests, load.text_tests);
+        self.handed_on = by(self.handed_on, load.handed_on);
+        self.best = by(self.best, load.best);
+        self.split = by(self.split, load.split);
     }
 
     /// The share of keys that pass a filter and need a full check
     /// ([`crate::pattern::Pattern::handed_on`]).
     pub fn handed_on(self) -> f64 {
         self.handed_on as f64 * HANDED_ON_UNIT
-    }
-}
-
-impl AddAssign for PatternLoad {
-    fn add_assign(&mut self, other: PatternLoad) {
-        self.intervals += other.intervals;
-        self.text_tests += other.text_tests;
-        self.handed_on += other.handed_on;
-        self.best += other.best;
-        self.split += other.split;
-    }
-}
-
-impl SubAssign for PatternLoad {
-    fn sub_assign(&mut self, other: PatternLoad) {
-        self.intervals -= other.intervals;
-        self.text_tests -= other.text_tests;
-        self.handed_on -= other.handed_on;
-        self.best -= other.best;
-        self.split -= other.split;
     }
 }
 
@@ -245,17 +232,18 @@ impl RoomTaken {
 
     /// Counts a job.
     pub fn add(&mut self, spec: &JobSpec) {
-        self.each(spec, |taken| *taken += PatternLoad::of(spec));
+        self.change(usize::saturating_add, spec);
     }
 
     fn remove(&mut self, spec: &JobSpec) {
-        self.each(spec, |taken| *taken -= PatternLoad::of(spec));
+        self.change(usize::saturating_sub, spec);
     }
 
-    fn each(&mut self, spec: &JobSpec, mut change: impl FnMut(&mut PatternLoad)) {
-        change(&mut self.all[spec.class as usize]);
+    fn change(&mut self, by: fn(usize, usize) -> usize, spec: &JobSpec) {
+        let (class, load) = (spec.class as usize, PatternLoad::of(spec));
+        self.all[class].change(by, load);
         if is_known(spec.priority) {
-            change(&mut self.known[spec.class as usize]);
+            self.known[class].change(by, load);
         }
     }
 }

@@ -237,6 +237,10 @@ mod tests {
         assert_eq!(shares.part_of(&split), 0.125);
         let of_pool = |text: &str| shares.part_of(&JobSpec::local(vec![text.parse().unwrap()]));
         assert_eq!((of_pool("qqqq"), of_pool("*cafe")), (0.5, 0.125));
+        let mut counted = shares;
+        counted.count(&split);
+        counted.count(&JobSpec::local(vec!["qqqq".parse().unwrap()]));
+        assert_eq!((counted.pool_jobs, counted.split_jobs), (1, 1));
     }
 
     #[test]

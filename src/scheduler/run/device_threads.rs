@@ -401,7 +401,7 @@ mod tests {
     use super::*;
     use crate::clock::Clock;
     use crate::hours::Hours;
-    use crate::scheduler::tests::{FakeDevice, device};
+    use crate::scheduler::tests::FakeDevice;
     use crate::search::{Caps, RemoteId};
 
     /// The devices that are opened, or tried again later, on a machine with `gpus` GPUs and a
@@ -420,7 +420,7 @@ mod tests {
             if id == DeviceId::Cpu && options.cpu_kernel == KernelChoice::Ifma {
                 return Err(SearchError::UnsupportedCpuKernel { asked: "AVX-512 IFMA" });
             }
-            Ok(Box::new(FakeDevice(device(id))) as Box<dyn Searcher>)
+            Ok(Box::new(FakeDevice::new(id)) as Box<dyn Searcher>)
         };
         let count = move || if gpus > 0 { Ok(gpus) } else { Err("none".to_owned()) };
         let options = SearchOptions { devices, threads: None, cpu_kernel, ..SearchOptions::default() };
@@ -468,7 +468,7 @@ mod tests {
             ..Restraints::default()
         };
         let options = SearchOptions { restraints, ..SearchOptions::default() };
-        let opener = DeviceOpener::new(|| Err("none".to_owned()), |id, _| Ok(Box::new(FakeDevice(device(id)))));
+        let opener = DeviceOpener::new(|| Err("none".to_owned()), |id, _| Ok(Box::new(FakeDevice::new(id))));
         let (surroundings, vault) =
             (Surroundings::below(sys.path(), clock.clone()), Vault::without_identity().unwrap());
         let (threads, launches) =
@@ -476,7 +476,7 @@ mod tests {
         // Nobody verifies them.
         drop(launches);
         let id = DeviceId::Remote(RemoteId { worker: "ann".parse().unwrap(), device: 0 });
-        threads.attach(Box::new(FakeDevice(device(id))));
+        threads.attach(Box::new(FakeDevice::new(id)));
         let rests = || {
             let devices = threads.devices();
             let rest = |at: usize| devices[at].rest.as_ref().map(Rest::name);
@@ -505,7 +505,7 @@ mod tests {
                 let waited = all_begun.wait_timeout_while(count, Duration::from_secs(30), |count| *count < GPUS);
                 assert!(!waited.unwrap().1.timed_out(), "{id} is alone");
             }
-            Ok(Box::new(FakeDevice(device(id))) as Box<dyn Searcher>)
+            Ok(Box::new(FakeDevice::new(id)) as Box<dyn Searcher>)
         };
         let options = SearchOptions { devices: DeviceChoice::Cuda, ..SearchOptions::default() };
         assert_eq!(open_all(&options, &DeviceOpener::new(|| Ok(GPUS), open)).unwrap().len(), GPUS + 1);

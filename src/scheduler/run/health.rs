@@ -374,7 +374,7 @@ mod tests {
         assert!(!record.is_out());
         record.judge(1, 0.0, 0);
         assert_eq!(record.view().health, Health::Out("3 of its hits were wrong".to_owned()));
-        record.put_back(&FakeDevice(device(DeviceId::Cpu)));
+        record.put_back(&FakeDevice::new(DeviceId::Cpu));
         assert!(!record.is_out());
     }
 
@@ -396,7 +396,7 @@ mod tests {
         for _ in 0..3 {
             // Launches with ten expected hits, of which nine are found.
             assert_eq!((1..1000).find(|_| judged_out(&record, 10.0, 9)), Some(580));
-            record.put_back(&FakeDevice(device(DeviceId::Cpu)));
+            record.put_back(&FakeDevice::new(DeviceId::Cpu));
             assert!(!record.is_out());
         }
         let warnings = record.view().warnings;

@@ -305,7 +305,7 @@ fn expected_hits(launches: &[CollectedLaunch]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::tests::{FakeDevice, device};
+    use crate::scheduler::tests::FakeDevice;
     use crate::search::{self, DeviceChoice, Searcher, cuda};
 
     /// The rate of the CPU thread beside a GPU was once mistaken for that of the GPU.
@@ -313,7 +313,7 @@ mod tests {
     fn a_pattern_that_the_measured_gpu_leaves_to_the_cpu_is_refused() {
         let opener = DeviceOpener::new(cuda::device_count, |id, options: &SearchOptions| match id {
             DeviceId::Cpu => search::open(id, options),
-            DeviceId::Cuda(_) | DeviceId::Remote(_) => Ok(Box::new(FakeDevice(device(id))) as Box<dyn Searcher>),
+            DeviceId::Cuda(_) | DeviceId::Remote(_) => Ok(Box::new(FakeDevice::new(id)) as Box<dyn Searcher>),
         });
         let options = SearchOptions { devices: DeviceChoice::CudaOrdinal(0), ..SearchOptions::default() };
         let measured = |text: &str| {

@@ -27,12 +27,34 @@ pub(in crate::scheduler) fn device(id: DeviceId) -> DeviceInfo {
     DeviceInfo { id, name: "test".to_owned(), kernel: "test".to_owned(), threads: 1, warning: None }
 }
 
-/// A device that tests a thousand candidates a launch and finds nothing.
-pub(in crate::scheduler) struct FakeDevice(pub DeviceInfo);
+/// A device whose reports a function makes, which may take its time.
+pub(in crate::scheduler) struct FakeDevice {
+    info: DeviceInfo,
+    in_flight: Option<Launch>,
+    report: Box<dyn FnMut(Launch) -> LaunchReport + Send>,
+}
+
+/// Name under which the rates of a [`FakeDevice`] are kept.
+pub(in crate::scheduler) const KEY: &str = "a device";
+
+impl FakeDevice {
+    /// A device that tests a thousand candidates in a millisecond and finds nothing.
+    pub fn new(id: DeviceId) -> FakeDevice {
+        let busy = Duration::from_millis(1);
+        FakeDevice::reporting(id, move |_| {
+            std::thread::sleep(busy);
+            LaunchReport { candidates: 1000, busy, ..LaunchReport::default() }
+        })
+    }
+
+    pub fn reporting(id: DeviceId, report: impl FnMut(Launch) -> LaunchReport + Send + 'static) -> FakeDevice {
+        FakeDevice { info: device(id), in_flight: None, report: Box::new(report) }
+    }
+}
 
 impl Searcher for FakeDevice {
     fn info(&self) -> &DeviceInfo {
-        &self.0
+        &self.info
     }
 
     fn starts(&self) -> usize {
@@ -43,13 +65,17 @@ impl Searcher for FakeDevice {
         1
     }
 
-    fn submit(&mut self, _: Launch) -> Result<(), SearchError> {
+    fn calibration_key(&self) -> Option<&str> {
+        Some(KEY)
+    }
+
+    fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
+        self.in_flight = Some(launch);
         Ok(())
     }
 
     fn collect(&mut self) -> Result<LaunchReport, SearchError> {
-        std::thread::sleep(Duration::from_millis(1));
-        Ok(LaunchReport { candidates: 1000, busy: Duration::from_millis(1), ..LaunchReport::default() })
+        Ok((self.report)(self.in_flight.take().expect("a launch was submitted")))
     }
 }
 

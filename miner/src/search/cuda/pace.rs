@@ -89,12 +89,6 @@ impl LaunchPace {
         Extent::of_entries(speed * self.aim.seconds(), self.table)
     }
 
-    /// The calibrated speed, in table entries per thread and second, and the extent of a launch at
-    /// this speed.
-    pub fn calibrated(&self) -> (f64, Extent) {
-        (self.calibrated, Extent::of_entries(self.calibrated * self.aim.seconds(), self.table))
-    }
-
     /// Learns from a launch of the extent that [`LaunchPace::extent`] gave. A launch that was cut short
     /// because of many hits says nothing about the speed of the search.
     pub fn learn(&mut self, patterns: &Arc<PatternSet>, extent: Extent, busy: Duration) {

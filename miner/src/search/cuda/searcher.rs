@@ -19,7 +19,7 @@ use crate::search::device::{DeviceId, DeviceInfo};
 use crate::search::error::SearchError;
 use crate::search::nvml::{Gpu, PowerCap};
 use crate::search::options::SearchOptions;
-use crate::search::searcher::{Expected, Launch, LaunchReport, Searcher};
+use crate::search::searcher::{Launch, LaunchReport, Searcher};
 use calibrate::calibration_key;
 use cudarc::driver::sys::{CUdevice_attribute, CUevent_flags};
 use cudarc::driver::{CudaContext, CudaEvent, CudaSlice, CudaStream, DevicePtr, DriverError, PinnedHostSlice};
@@ -317,13 +317,6 @@ impl Searcher for CudaSearcher {
 
     fn calibration_key(&self) -> Option<&str> {
         Some(&self.calibration_key)
-    }
-
-    fn expected(&self) -> Option<Expected> {
-        let (speed, extent) = self.paces[Method::TopWords as usize].calibrated();
-        let threads = self.geometry.threads(self.variant.warps);
-        let candidates = |entries: f64| 18.0 * f64::from(threads) * entries;
-        Some(Expected { rate: candidates(speed), stretch: candidates(extent.total()) / self.starts() as f64 })
     }
 
     fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {

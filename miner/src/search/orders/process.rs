@@ -19,7 +19,7 @@ use crate::search::device::{DeviceId, DeviceInfo};
 use crate::search::error::SearchError;
 use crate::search::options::{KernelStore, SearchOptions};
 use crate::search::restraints::{Caps, Restraints};
-use crate::search::searcher::{Expected, Launch, LaunchReport, Searcher};
+use crate::search::searcher::{Launch, LaunchReport, Searcher};
 use crate::search::sensors::{SensorValues, Sensors};
 use crate::search::{cuda, open};
 use serde::{Deserialize, Serialize};
@@ -95,14 +95,8 @@ struct Opened {
     calibration_key: Option<String>,
     /// The way to search that is kept for the next start.
     choice: Option<Choice>,
-    expected: Option<Expected>,
     /// What each wall that the process lacks would have prevented.
     missing_walls: Vec<String>,
-}
-
-/// Whether a device can have this rate or number of candidates.
-fn is_figure(figure: f64) -> bool {
-    figure > 0.0 && figure < 1e18
 }
 
 /// A text of the device process for log and operator: printable and not too long.
@@ -165,9 +159,6 @@ impl DeviceProcess {
         if !(1..=MOST_STARTS).contains(&opened.starts) || !(1..=MOST_IN_FLIGHT).contains(&opened.in_flight) {
             return Err(pipe.failed("its launches have too many or no start points".to_owned()));
         }
-        if !opened.expected.is_none_or(|expected| is_figure(expected.rate) && is_figure(expected.stretch)) {
-            return Err(pipe.failed("it expects what no device does".to_owned()));
-        }
         let measured = Calibration { choice: opened.choice.clone(), ..Calibration::default() };
         if let Some(key) = opened.calibration_key.as_deref().filter(|key| key.len() <= LONGEST_REASON)
             && measured.choice.is_some()
@@ -205,10 +196,6 @@ impl Searcher for DeviceProcess {
 
     fn calibration_key(&self) -> Option<&str> {
         self.opened.calibration_key.as_deref()
-    }
-
-    fn expected(&self) -> Option<Expected> {
-        self.opened.expected
     }
 
     fn sensors(&self) -> Sensors {
@@ -447,10 +434,10 @@ fn open_requested(
     let searcher = open::open(device, &options)?;
     let calibration_key = searcher.calibration_key().map(str::to_owned);
     let choice = calibration_key.as_deref().and_then(|key| calibrations.get(key)?.choice);
-    let (starts, in_flight, expected) = (searcher.starts(), searcher.in_flight(), searcher.expected());
+    let (starts, in_flight) = (searcher.starts(), searcher.in_flight());
     let info = searcher.info().clone();
     let missing_walls = Vec::new();
-    let opened = Opened { info, starts, in_flight, calibration_key, choice, expected, missing_walls };
+    let opened = Opened { info, starts, in_flight, calibration_key, choice, missing_walls };
     Ok((searcher, opened))
 }
 

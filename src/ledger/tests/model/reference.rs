@@ -9,6 +9,17 @@ struct Known {
     half: Option<usize>,
     state: JobState,
     accepted_at: u64,
+    notice_at: Option<u64>,
+    /// The search without a target.
+    best: Option<KeptBest>,
+}
+
+/// The best key of a job without a target: its zero bits, and its sealed result. And the time of the
+/// search in milliseconds, once it was recorded.
+#[derive(Clone, Default)]
+struct KeptBest {
+    kept: Option<(u32, GiftWrap)>,
+    searched: Option<u64>,
 }
 
 /// A message in the outbox.
@@ -53,8 +64,9 @@ impl Reference {
         let own = |job: &Known| job.asker == from && job.state == JobState::Accepted;
         match effect {
             Effect::Nothing => {}
-            Effect::Accept(id, _) => {
-                let job = Known { asker: from, half, state: JobState::Accepted, accepted_at: now };
+            Effect::Accept(id, spec) => {
+                let (state, best) = (JobState::Accepted, spec.best.as_ref().map(|_| KeptBest::default()));
+                let job = Known { asker: from, half, state, accepted_at: now, notice_at: spec.notice_at, best };
                 self.jobs.insert(id.0, job);
                 self.last_job = id.0;
             }
@@ -110,9 +122,54 @@ impl Reference {
         self.jobs.retain(|_, job| !old(job));
     }
 
-    pub fn queue(&mut self, to: u8, wrap: [u8; 32], result_of: Option<JobId>, now: u64) {
-        let (queued_at, expires_at, due_at) = (now, now + 2 * DAY, Some(now));
-        self.outbox.insert(wrap, Queued { asker: to, result_of, queued_at, expires_at, due_at });
+    pub fn queue(&mut self, wrap: &GiftWrap, result_of: Option<JobId>, now: u64) {
+        let (asker, expires_at) = (wrap.to.0[0], wrap.expires_at);
+        self.outbox.insert(wrap.id, Queued { asker, result_of, queued_at: now, expires_at, due_at: Some(now) });
+    }
+
+    /// The search of an open job without a target.
+    fn search(&mut self, job: JobId) -> Option<&mut KeptBest> {
+        self.jobs.get_mut(&job.0).filter(|job| job.state == JobState::Accepted)?.best.as_mut()
+    }
+
+    pub fn has_no_target(&mut self, job: JobId) -> bool {
+        self.search(job).is_some()
+    }
+
+    pub fn record_searched(&mut self, job: JobId, time: u64) {
+        if let Some(search) = self.search(job) {
+            search.searched = search.searched.max(Some(time));
+        }
+    }
+
+    /// Keeps a key, if it is the rarest so far of an open job without a target.
+    pub fn keep_best(&mut self, job: JobId, zeros: u32, wrap: GiftWrap) -> bool {
+        let search = self.search(job).filter(|search| search.kept.as_ref().is_none_or(|(kept, _)| zeros > *kept));
+        search.map(|search| search.kept = Some((zeros, wrap))).is_some()
+    }
+
+    pub fn kept(&mut self, job: JobId) -> Option<GiftWrap> {
+        self.search(job)?.kept.as_ref().map(|(_, wrap)| wrap.clone())
+    }
+
+    /// The pattern of the best key of an open job, and the time of its search.
+    pub fn best(&self, job: JobId) -> Option<(Option<String>, Duration)> {
+        let search = self.jobs[&job.0].best.as_ref()?;
+        let kept = search.kept.as_ref().map(|(zeros, _)| format!("zeros:{zeros}"));
+        Some((kept, Duration::from_millis(search.searched.unwrap_or(0))))
+    }
+
+    pub fn best_rows(&self) -> u32 {
+        let open = self.jobs.values().filter(|job| job.state == JobState::Accepted);
+        let has_row = |search: &&KeptBest| search.kept.is_some() || search.searched.is_some();
+        open.filter_map(|job| job.best.as_ref()).filter(has_row).count() as u32
+    }
+
+    /// The open jobs whose askers are due to be told that they take longer. They are told once.
+    pub fn tell_late(&mut self, now: u64) -> Vec<JobId> {
+        let is_late = |job: &Known| job.state == JobState::Accepted && job.notice_at.is_some_and(|at| at <= now);
+        let late = self.jobs.iter_mut().filter(|(_, job)| is_late(job));
+        late.map(|(id, job)| (JobId(*id), job.notice_at = None).0).collect()
     }
 
     /// Ends a job: it is found, or given up.

@@ -2,14 +2,10 @@
 
 use super::*;
 use crate::job::{JobId, JobSpec};
-use crate::pattern::Rate;
-use crate::scheduler::plan::profile::DeviceRates;
-use crate::search::{Calibration, Calibrations, DeviceInfo, LaunchReport};
+use crate::scheduler::tests::{FakeDevice, KEY, device};
+use crate::search::LaunchReport;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, mpsc};
-use std::thread::JoinHandle;
-
-const KEY: &str = "a device";
 
 /// A launch as the device saw it: the number of its patterns, whether a rate was known before it,
 /// and when it came.
@@ -18,49 +14,6 @@ struct Seen {
     patterns: usize,
     had_rate: bool,
     at: Instant,
-}
-
-/// A device with launches of a thousand candidates in a millisecond, which compares whole keys a
-/// thousand times as slowly.
-struct Fake {
-    info: DeviceInfo,
-    /// The duration of its first launch.
-    first_takes: Duration,
-    record: Arc<Record>,
-    compares_whole_keys: bool,
-    seen: Arc<Mutex<Vec<Seen>>>,
-}
-
-impl Searcher for Fake {
-    fn info(&self) -> &DeviceInfo {
-        &self.info
-    }
-
-    fn starts(&self) -> usize {
-        1
-    }
-
-    fn in_flight(&self) -> usize {
-        1
-    }
-
-    fn calibration_key(&self) -> Option<&str> {
-        Some(KEY)
-    }
-
-    fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
-        self.compares_whole_keys = launch.patterns.compares_whole_keys();
-        let seen = Seen { patterns: launch.patterns.len(), had_rate: self.record.rate().is_some(), at: Instant::now() };
-        self.seen.lock().unwrap().push(seen);
-        Ok(())
-    }
-
-    fn collect(&mut self) -> Result<LaunchReport, SearchError> {
-        let is_first = self.seen.lock().unwrap().len() == 1;
-        std::thread::sleep(if is_first { self.first_takes } else { Duration::from_millis(1) });
-        let candidates = if self.compares_whole_keys { 1 } else { 1000 };
-        Ok(LaunchReport { candidates, ..LaunchReport::default() })
-    }
 }
 
 /// A running device thread, and the launches that the device has seen.
@@ -73,36 +26,46 @@ struct RunningDevice {
     thread: JoinHandle<Result<(), String>>,
 }
 
+/// A thread of a device with this pool, and the channel of its launches.
+fn device_thread(pool: &Arc<Pool>, opener: DeviceOpener) -> (DeviceThread, mpsc::Receiver<Delivered>) {
+    let (launches, collected) = mpsc::sync_channel(64);
+    let device = DeviceThread {
+        id: DeviceId::Cpu,
+        lane: Lane::All,
+        stands_in_for: Vec::new(),
+        record: Arc::new(Record::new(&device(DeviceId::Cpu))),
+        watch: None,
+        pool: Arc::clone(pool),
+        vault: Vault::without_identity().unwrap(),
+        launches,
+        options: SearchOptions::default(),
+        opener: Some(opener),
+        roster: None,
+    };
+    (device, collected)
+}
+
 impl RunningDevice {
+    /// A device with launches of a thousand candidates in a millisecond, which compares whole keys a
+    /// thousand times as slowly. Its first launch takes another time.
     fn start(jobs: &[&str], first_takes: Duration, calibrations: &Calibrations) -> RunningDevice {
-        let info = crate::scheduler::tests::device(DeviceId::Cpu);
-        let (record, pool) = (Arc::new(Record::new(&info)), Arc::new(Pool::default()));
+        let pool = Arc::new(Pool::default());
         for (number, text) in jobs.iter().enumerate() {
             pool.insert(JobId(number as i64 + 1), JobSpec::local(vec![text.parse().unwrap()]));
         }
-        let (launches, collected) = mpsc::sync_channel(64);
-        let device = DeviceThread {
-            id: DeviceId::Cpu,
-            lane: Lane::All,
-            stands_in_for: Vec::new(),
-            record: Arc::clone(&record),
-            watch: None,
-            pool: Arc::clone(&pool),
-            vault: Vault::without_identity().unwrap(),
-            launches,
-            options: SearchOptions { calibrations: calibrations.clone(), ..SearchOptions::default() },
-            opener: Some(DeviceOpener::here()),
-            roster: None,
-        };
+        let (mut device, collected) = device_thread(&pool, DeviceOpener::here());
+        device.options.calibrations = calibrations.clone();
+        let record = Arc::clone(&device.record);
         let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
-        let mut fake = Fake {
-            info,
-            first_takes,
-            record: Arc::clone(&record),
-            compares_whole_keys: false,
-            seen: Arc::clone(&seen),
-        };
-        let began = Instant::now();
+        let (began, seen_by, of_device) = (Instant::now(), Arc::clone(&seen), Arc::clone(&record));
+        let mut fake = FakeDevice::reporting(DeviceId::Cpu, move |launch| {
+            let mut seen = seen_by.lock().unwrap();
+            let had_rate = of_device.rate().is_some();
+            seen.push(Seen { patterns: launch.patterns.len(), had_rate, at: Instant::now() });
+            std::thread::sleep(if seen.len() == 1 { first_takes } else { Duration::from_millis(1) });
+            let candidates = if launch.patterns.compares_whole_keys() { 1 } else { 1000 };
+            LaunchReport { candidates, ..LaunchReport::default() }
+        });
         let thread = std::thread::spawn(move || {
             device.search(&mut fake, &mut VecDeque::new()).map_err(|failure| failure.to_string())
         });
@@ -127,8 +90,19 @@ impl RunningDevice {
     }
 }
 
-fn kept_in_memory(all: BTreeMap<String, Calibration>) -> Calibrations {
-    Calibrations::kept_by(all, |_| {})
+#[test]
+fn a_device_that_fails_is_opened_again_after_a_pause_and_ends_with_the_pool() {
+    let (pool, began) = (Arc::new(Pool::default()), Instant::now());
+    let opener = DeviceOpener::new(|| Ok(0), |id, _| Ok(Box::new(FakeDevice::new(id))));
+    let (device, collected) = device_thread(&pool, opener);
+    let record = Arc::clone(&device.record);
+    let failed = SearchError::DeviceFailed { device: DeviceId::Cpu, reason: "it is bad".to_owned() };
+    let thread = device.spawn(Err(failed));
+    assert!(collected.recv_timeout(Duration::from_secs(60)).is_ok() && !record.is_out());
+    assert!(began.elapsed() >= FIRST_RETRY_PAUSE, "{:?}", began.elapsed());
+    pool.close();
+    while collected.recv().is_ok() {}
+    thread.join().unwrap();
 }
 
 #[test]
@@ -171,7 +145,7 @@ fn a_job_that_compares_whole_keys_does_not_keep_the_other_rate_from_being_measur
 
 #[test]
 fn a_second_start_measures_nothing_and_keeps_the_rates_of_its_jobs() {
-    let calibrations = kept_in_memory(BTreeMap::new());
+    let calibrations = Calibrations::kept_by(BTreeMap::new(), |_| {});
     let first = RunningDevice::start(&[], Duration::from_millis(1), &calibrations);
     first.until("the device waits for work", |running| running.record.lock().has_waited);
     assert!(!first.end().is_empty());

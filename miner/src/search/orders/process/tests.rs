@@ -58,7 +58,6 @@ fn opened() -> Opened {
         in_flight: 2,
         calibration_key: None,
         choice: None,
-        expected: None,
         missing_walls: Vec::new(),
     }
 }
@@ -153,7 +152,6 @@ fn what_no_device_process_sends_is_an_error() {
         Opened { starts: MOST_STARTS + 1, ..opened() },
         Opened { in_flight: 0, ..opened() },
         Opened { in_flight: MOST_IN_FLIGHT + 1, ..opened() },
-        Opened { expected: Some(Expected { rate: f64::NAN, stretch: 1.0 }), ..opened() },
     ] {
         assert!(open_over(said(frames(&[FromProcess::Opened(bad)]))).is_err());
     }
