@@ -50,7 +50,7 @@ impl CpuSearcher {
         Ok(CpuSearcher {
             calibration_key: calibration_key(&info),
             info,
-            threads: Threads::new(count, kernel),
+            threads: Threads::start(count, kernel),
             rounds: [LEAST_ROUNDS; 2],
             submitted: VecDeque::new(),
             intended: LAUNCH,
@@ -110,7 +110,7 @@ impl Searcher for CpuSearcher {
         for (start, walk) in walks.into_iter().enumerate() {
             let (walked, busy) = walk.ok_or_else(|| SearchError::DeviceFailed {
                 device: DeviceId::Cpu,
-                reason: "one of its threads did not start, or panicked".to_owned(),
+                reason: "one of its threads panicked".to_owned(),
             })?;
             report.candidates += walked.candidates;
             report.busy = report.busy.max(busy);
@@ -144,19 +144,36 @@ mod tests {
     use crate::pattern::PatternSet;
     use std::sync::Arc;
 
+    /// Runs one launch, whose patterns need whole keys.
+    fn search(searcher: &mut CpuSearcher) {
+        let secret = secp256k1::SecretKey::from_slice(&[1; 32]).unwrap();
+        let start = StartPoint::new(secret.public_key(secp256k1::SECP256K1));
+        let patterns = Arc::new(PatternSet::new(vec!["*cafe7x".parse().unwrap()]));
+        searcher.submit(Launch { starts: vec![start; searcher.starts()], patterns, remaining: None }).unwrap();
+        searcher.collect().unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_search_has_the_lowest_priority() {
+        // No other test has so many threads.
+        let mut searcher = CpuSearcher::open(Some(7), KernelChoice::Portable).unwrap();
+        search(&mut searcher);
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        let stats = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok());
+        let stat = stats.into_iter().find(|stat| stat.contains("(search 6)")).unwrap();
+        // The fields after the name begin with the state; the 17th is the niceness.
+        let niceness = stat.rsplit_once(") ").unwrap().1.split(' ').nth(16);
+        assert_eq!(niceness, Some("19"), "{stat}");
+    }
+
     #[test]
     fn each_kind_of_launch_has_its_own_length() {
         let mut searcher = CpuSearcher::open(Some(1), KernelChoice::Portable).unwrap();
         searcher.adapt(0, LAUNCH / 8);
         searcher.adapt(1, LAUNCH / 2);
         assert_eq!(searcher.rounds, [8 * LEAST_ROUNDS, 2 * LEAST_ROUNDS]);
-        let start = StartPoint::new(secp256k1::PublicKey::from_secret_key(
-            secp256k1::SECP256K1,
-            &secp256k1::SecretKey::from_slice(&[1; 32]).unwrap(),
-        ));
-        let patterns = Arc::new(PatternSet::new(vec!["*cafe7x".parse().unwrap()]));
-        searcher.submit(Launch { starts: vec![start], patterns, remaining: None }).unwrap();
-        searcher.collect().unwrap();
+        search(&mut searcher);
         assert_eq!(searcher.rounds[0], 8 * LEAST_ROUNDS, "it was no launch of that kind");
         assert_ne!(searcher.rounds[1], 2 * LEAST_ROUNDS, "its own length follows its time");
     }

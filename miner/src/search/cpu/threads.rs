@@ -1,7 +1,7 @@
-//! The search threads: one a walk, at the lowest priority. Their kernels' working memory is kept from
-//! one launch to the next.
+//! The search threads. They are started once, sleep between launches, and run at the lowest
+//! priority.
 
-use super::dispatch::{Kernel, Walker};
+use super::dispatch::Kernel;
 use super::filter::Filter;
 use super::walk::{Remaining, WalkResult, WalkTarget};
 use crate::key::StartPoint;
@@ -9,7 +9,8 @@ use crate::pattern::PatternSet;
 use crate::search::os::lower_priority;
 use crate::search::searcher::Launch;
 use std::sync::Arc;
-use std::thread::{self, Builder};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 /// A walk ends after this many hits, because only one of them becomes a key.
@@ -18,10 +19,16 @@ const MOST_HITS: usize = 1024;
 /// key. But another start point may have found a key for the same job at the same time.
 const EARLY_STOP_HITS: usize = 4;
 
-/// All search threads.
+/// The walk of one start point over a number of rounds.
+type Task = (StartPoint, u64, WalkTarget);
+
+/// A walk's result and duration.
+type Outcome = (WalkResult, Duration);
+
+/// All search threads. They end with this value.
 pub(super) struct Threads {
     kernel: Kernel,
-    walkers: Vec<Walker>,
+    threads: Vec<(Sender<Task>, Receiver<Outcome>)>,
     /// The filters of the last launch: of all its patterns, and of those remaining after the early
     /// stop.
     filters: [CachedFilter; 2],
@@ -31,9 +38,26 @@ pub(super) struct Threads {
 type CachedFilter = Option<(Arc<PatternSet>, Arc<Filter>)>;
 
 impl Threads {
-    /// Memory for `count` threads.
-    pub fn new(count: usize, kernel: Kernel) -> Threads {
-        Threads { kernel, walkers: (0..count).map(|_| kernel.walker()).collect(), filters: [None, None] }
+    /// Starts `count` threads.
+    pub fn start(count: usize, kernel: Kernel) -> Threads {
+        let start = |number: usize| {
+            let (task, tasks) = channel::<Task>();
+            let (outcome, outcomes) = channel();
+            let run = move || {
+                lower_priority();
+                let mut walker = kernel.walker();
+                for (start, rounds, target) in tasks {
+                    let began = Instant::now();
+                    if outcome.send((walker(&start, rounds, &target), began.elapsed())).is_err() {
+                        return;
+                    }
+                }
+            };
+            // Without the thread nobody answers, as if it had panicked.
+            let _ = Builder::new().name(format!("search {number}")).spawn(run);
+            (task, outcomes)
+        };
+        Threads { kernel, threads: (0..count).map(start).collect(), filters: [None, None] }
     }
 
     /// The goal of the walks of a launch.
@@ -48,25 +72,13 @@ impl Threads {
     }
 
     /// Walks `rounds` rounds from each start point, as many as there are threads. Returns the result
-    /// and the duration of each walk; `None` if it panicked.
-    pub fn walk(
-        &mut self,
-        starts: &[StartPoint],
-        rounds: u64,
-        target: &WalkTarget,
-    ) -> Vec<Option<(WalkResult, Duration)>> {
-        thread::scope(|scope| {
-            let walks = self.walkers.iter_mut().zip(starts).enumerate().map(|(number, (walker, start))| {
-                let walk = move || {
-                    lower_priority();
-                    let began = Instant::now();
-                    (walker(start, rounds, target), began.elapsed())
-                };
-                Builder::new().name(format!("search {number}")).spawn_scoped(scope, walk)
-            });
-            let walks: Vec<_> = walks.collect();
-            walks.into_iter().map(|walk| walk.ok()?.join().ok()).collect()
-        })
+    /// and the duration of each walk; `None` if its thread has panicked.
+    pub fn walk(&mut self, starts: &[StartPoint], rounds: u64, target: &WalkTarget) -> Vec<Option<Outcome>> {
+        for ((tasks, _), start) in self.threads.iter().zip(starts) {
+            // A thread that has panicked takes no task.
+            let _ = tasks.send((*start, rounds, target.clone()));
+        }
+        self.threads.iter().map(|(_, outcomes)| outcomes.recv().ok()).collect()
     }
 }
 
