@@ -47,16 +47,3 @@ impl Language {
         Language::ALL.into_iter().find(|language| language.code() == code)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_code_names_one_language() {
-        for language in Language::ALL {
-            assert_eq!(Language::from_code(language.code()), Some(language));
-        }
-        assert_eq!(Language::from_code("xx"), None);
-    }
-}

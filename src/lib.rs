@@ -1,18 +1,6 @@
 //! npubbot: a Nostr bot that finds vanity npubs and sends each key to the asker.
 //!
-//! The rooms, from the bottom up; imports point down only (`tests/it/architecture/`):
-//! - [`os`]: everything that differs between operating systems
-//! - [`key`], [`pattern`]: public mathematics, and patterns of npubs
-//! - [`job`], [`message`]: the types that rooms exchange
-//! - [`search`]: tests candidates
-//! - [`vault`]: every secret; [`ledger`]: the state that survives a crash
-//! - [`scheduler`]: which job runs where; [`nostr`]: relays; [`bot`]: the conversation
-//! - [`web`]: serves the page for people without an account
-//! - [`control`]: the operator's local socket
-//! - [`backup`]: all of a bot in one encrypted file
-//! - [`service`]: the rooms wired together; [`cli`]: one small file per command
-//!
-//! Start reading at `ARCHITECTURE.md`, then [`service`].
+//! Start reading at `ARCHITECTURE.md`, which lists the rooms, then [`service`].
 
 mod backoff;
 pub mod backup;

@@ -12,7 +12,6 @@ mod folders;
 mod halves;
 mod identity;
 mod init;
-mod key_output;
 mod log;
 mod mine;
 mod operate;

@@ -50,27 +50,6 @@ impl QueuedRequest {
     }
 }
 
-#[cfg(test)]
-impl QueuedRequest {
-    /// A message with this text. Its id is the key of its author.
-    pub fn for_test(author: Asker, text: &str) -> QueuedRequest {
-        let message = crate::vault::Rumor {
-            id: crate::job::RumorId([0; 32]),
-            author,
-            kind: 14,
-            content: text.to_owned(),
-            created_at: 0,
-            subject: None,
-            deletes: Vec::new(),
-            encryption_key: None,
-            other_receivers: 0,
-            ticket: None,
-        };
-        let relay = nostr_sdk::RelayUrl::parse("wss://relay.example").unwrap();
-        QueuedRequest { arrival: Arrival { id: author.0, message, relay }, request: OnceCell::new(), comes_first: None }
-    }
-}
-
 /// The waiting messages, oldest first.
 #[derive(Default)]
 pub(super) struct Backlog {
@@ -317,13 +296,31 @@ pub(super) fn limit_answer(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// A message with this text. Its id is the key of its author.
+    pub(in crate::service) fn queued(author: Asker, text: &str) -> QueuedRequest {
+        let message = crate::vault::Rumor {
+            id: crate::job::RumorId([0; 32]),
+            author,
+            kind: 14,
+            content: text.to_owned(),
+            created_at: 0,
+            subject: None,
+            deletes: Vec::new(),
+            encryption_key: None,
+            other_receivers: 0,
+            ticket: None,
+        };
+        let relay = nostr_sdk::RelayUrl::parse("wss://relay.example").unwrap();
+        QueuedRequest { arrival: Arrival { id: author.0, message, relay }, request: OnceCell::new(), comes_first: None }
+    }
 
     fn message(asker: u16, text: &str) -> Arrival {
         let mut key = [0; 32];
         key[..2].copy_from_slice(&asker.to_be_bytes());
-        QueuedRequest::for_test(Asker(key), text).arrival
+        queued(Asker(key), text).arrival
     }
 
     fn number(arrival: &Arrival) -> u16 {

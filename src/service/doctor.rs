@@ -2,7 +2,7 @@
 //! can make. Each says what would work.
 
 use super::Handles;
-use super::maintenance::causes_text;
+use super::tasks::causes_text;
 use crate::config::{Config, RelayEntry};
 use crate::control::{self, ControlError, Finding, OperatorCommand, ReplyLine, Severity};
 use crate::device_cache;

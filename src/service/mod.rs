@@ -6,7 +6,6 @@
 
 mod backlog;
 mod doctor;
-mod maintenance;
 mod monitor;
 mod operator;
 mod requests;
@@ -316,25 +315,6 @@ impl Handles {
 }
 
 impl ServiceContext {
-    /// A context with the ledger in `folder` and the default configuration.
-    #[cfg(test)]
-    pub fn for_test(folder: &std::path::Path, clock: Clock, shutdown: Shutdown) -> ServiceContext {
-        ServiceContext {
-            vault: Vault::without_identity().unwrap().with_clock(clock.clone()),
-            ledger: Ledger::open(folder, clock.clone()).unwrap(),
-            clock,
-            config: Arc::new(Config::embedded_default().unwrap()),
-            wakes: Wakes::default(),
-            encryption_keys: Arc::default(),
-            pulse: Arc::default(),
-            new_askers: NewAskers::new(1000),
-            roster: Roster::default(),
-            #[cfg(feature = "fleet")]
-            fleet: None,
-            shutdown,
-        }
-    }
-
     /// The answer to a message.
     pub fn answer_to(&self, arrival: &Arrival, text: String, now: u64) -> OutgoingMessage {
         let message = &arrival.message;
@@ -363,6 +343,29 @@ impl ServiceContext {
             // expired.
             expires_at: now.max(job.accepted_at) + self.config.bot.answers_expire_after.max(RESULT_LIFE).as_secs(),
             not_before: job.accepted_at + 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A context with the ledger in `folder` and the default configuration.
+    pub(super) fn context(folder: &std::path::Path, clock: Clock, shutdown: Shutdown) -> ServiceContext {
+        ServiceContext {
+            vault: Vault::without_identity().unwrap().with_clock(clock.clone()),
+            ledger: Ledger::open(folder, clock.clone()).unwrap(),
+            clock,
+            config: Arc::new(Config::embedded_default().unwrap()),
+            wakes: Wakes::default(),
+            encryption_keys: Arc::default(),
+            pulse: Arc::default(),
+            new_askers: NewAskers::new(1000),
+            roster: Roster::default(),
+            #[cfg(feature = "fleet")]
+            fleet: None,
+            shutdown,
         }
     }
 }

@@ -397,15 +397,17 @@ mod tests {
     use crate::clock::Clock;
     use crate::job::{JobSpec, RumorId, Ticket};
     use crate::key::{WorkDay, WorkTarget};
+    use crate::service::backlog::tests::queued;
+    use crate::service::tests::context;
     use std::sync::atomic::{AtomicBool, AtomicU64};
 
     #[test]
     fn friends_and_askers_with_an_open_job_or_work_come_first() {
         let folder = tempfile::tempdir().unwrap();
         let (_stopper, shutdown) = crate::shutdown::pair();
-        let context = ServiceContext::for_test(folder.path(), Clock::System, shutdown);
+        let context = context(folder.path(), Clock::System, shutdown);
         let (asker, ledger) = (|number| Asker([number; 32]), &context.ledger);
-        let message = |number, text: &str| QueuedRequest::for_test(asker(number), text);
+        let message = |number, text: &str| queued(asker(number), text);
         let first = || [1, 2, 3].map(|number| comes_first(&context, &message(number, "help")));
         let spec = JobSpec { asker: asker(1), ..JobSpec::local(vec!["q".parse().unwrap()]) };
         let (ticket, effect) = (Some(Ticket(vec![1])), Effect::Accept(JobId(1), spec));

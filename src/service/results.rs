@@ -138,6 +138,7 @@ mod tests {
     use crate::key::{HalfPoint, Offset, Rotation, StartPoint, Tweak, VerifiedHit};
     use crate::ledger::{AnsweredMessage, Effect};
     use crate::pattern::Pattern;
+    use crate::service::tests::context;
     use crate::shutdown::Stopper;
     use crate::vault::{ANNOUNCEMENT, Asked, Order, StartId, VerifiedEvent, Wanted};
     use nostr::nips::nip44;
@@ -158,7 +159,7 @@ mod tests {
     fn bench() -> Bench {
         let folder = TempDir::new().unwrap();
         let (_stopper, shutdown) = crate::shutdown::pair();
-        let context = ServiceContext::for_test(folder.path(), Clock::at(1_800_000_000), shutdown);
+        let context = context(folder.path(), Clock::at(1_800_000_000), shutdown);
         let keys = Keys::generate();
         let asker = Asker(keys.public_key().to_bytes());
         Bench { results: Results::new(context), keys, asker, best: None, _stopper, _folder: folder }

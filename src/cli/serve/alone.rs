@@ -1,6 +1,6 @@
 //! `serve` where the system has no supervisor: one process, and its vault.
 
-use super::{Bot, MAX_RELOADS, Serve, Sockets, listen_for_stop, public_settings, read_again, runtime};
+use super::{Bot, MAX_RELOADS, Serve, listen_for_stop, public_settings, read_again, runtime};
 use crate::cli::log::RunningLog;
 use crate::config::{Config, Walls};
 use crate::control::ControlServer;
@@ -49,7 +49,9 @@ impl Serve {
             reloads: mpsc::channel(MAX_RELOADS),
             recent_log: log.recent,
             manager: ServiceManager::new(manager::watchdog(), manager::tell),
-            sockets: Sockets { page, metrics, control },
+            page,
+            metrics,
+            control,
         };
         bot.run(config, runtime)
     }

@@ -8,10 +8,6 @@
 //! └─ npubbot network        relays, ledger, search; no other file, no other process
 //! ```
 //!
-//! The supervisor has no secret, parses nothing of strangers and keeps no state. If the network
-//! process ends, the supervisor ends too, with its exit code; if the supervisor ends, the kernel
-//! ends the network process, and so the vault ends.
-//!
 //! Requests to stop are SIGINT and SIGTERM; Ctrl-C and others on Windows. The first asks for a
 //! clean shutdown, the second ends the process at once. The clean shutdown has a time limit,
 //! because a launch may hang in a driver. Ending at once is as safe as `kill -9`: no accepted job
@@ -108,14 +104,6 @@ fn announce(line: &str) {
     }
 }
 
-/// The sockets at which the bot listens. They are open before its walls are up.
-struct Sockets {
-    page: Option<TcpListener>,
-    metrics: Option<MetricsServer>,
-    /// The operator's socket. The bot works without it.
-    control: std::io::Result<ControlServer>,
-}
-
 /// A bot, and its connections to the person and the programs that started it.
 struct Bot {
     data: PathBuf,
@@ -130,7 +118,11 @@ struct Bot {
     reloads: (mpsc::Sender<ReloadRequest>, mpsc::Receiver<ReloadRequest>),
     recent_log: RecentLines,
     manager: ServiceManager,
-    sockets: Sockets,
+    /// The sockets of the page and the metrics, which are open before the walls are up.
+    page: Option<TcpListener>,
+    metrics: Option<MetricsServer>,
+    /// The operator's socket. The bot works without it.
+    control: std::io::Result<ControlServer>,
 }
 
 /// A configuration that is taken up: the former one, whether changes of `[web]` wait, and who asked.
@@ -206,7 +198,7 @@ impl Bot {
 
     /// Serves the page, the metrics and the operator's socket, for as long as the bot runs.
     fn open_sockets(&mut self, config: &Config, monitors: &Monitors) -> std::io::Result<()> {
-        if let Some(listener) = self.sockets.page.take() {
+        if let Some(listener) = self.page.take() {
             let page = Arc::new(WebServer::new(listener, &config.web, &config.relays, self.vault.public_key())?);
             announce(page.link());
             tracing::info!(sha256 = PAGE_SHA256, "serving the page for people without an account");
@@ -215,11 +207,11 @@ impl Bot {
                 async move { page.run(stop).await }
             });
         }
-        if let Some(metrics) = self.sockets.metrics.take() {
+        if let Some(metrics) = self.metrics.take() {
             tracing::info!(address = ?metrics.address(), "serving metrics and health");
             metrics.start(monitors.clone(), self.shutdown.clone())?;
         }
-        match &self.sockets.control {
+        match &self.control {
             Ok(control) => {
                 let recent = self.recent_log.clone();
                 let recent_log = Box::new(move || recent.lines());

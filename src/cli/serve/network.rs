@@ -2,7 +2,7 @@
 //! asks of the supervisor.
 
 use super::supervisor::{Ask, NetworkInit, Tell};
-use super::{Bot, MAX_RELOADS, NOT_CLEAN, ReloadRequest, Sockets, end_process, public_settings, runtime};
+use super::{Bot, MAX_RELOADS, NOT_CLEAN, ReloadRequest, end_process, public_settings, runtime};
 use crate::cli::PART_OF_SERVE;
 use crate::config::{Config, Walls};
 use crate::control::ControlServer;
@@ -27,11 +27,9 @@ pub(in crate::cli) fn serve_network() -> anyhow::Result<()> {
     let (channel, init) = begin().context(PART_OF_SERVE)?;
     let data = PathBuf::from(init.data);
     let config = init.search.in_config(Config::parse(&init.config, &init.config_file.to_string_lossy())?);
-    let sockets = Sockets {
-        page: WebServer::listen(&config.web)?,
-        metrics: config.web.metrics.map(MetricsServer::bind).transpose()?,
-        control: ControlServer::open(&data),
-    };
+    let page = WebServer::listen(&config.web)?;
+    let metrics = config.web.metrics.map(MetricsServer::bind).transpose()?;
+    let control = ControlServer::open(&data);
     let secrets: Vec<PathBuf> = init.secrets.into_iter().map(PathBuf::from).collect();
     let read = crate::service::files_to_read(&config, &data);
     let missing = tree::enclose_network(vec![ledger::folder(&data)], read, &secrets);
@@ -73,7 +71,9 @@ pub(in crate::cli) fn serve_network() -> anyhow::Result<()> {
         reloads: (reload, reloads),
         recent_log: log.recent,
         manager: ServiceManager::new(init.watchdog, move |state| link.channel.send(&Ask::State(state))),
-        sockets,
+        page,
+        metrics,
+        control,
     };
     bot.run(config, runtime()?)
 }
