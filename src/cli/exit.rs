@@ -133,9 +133,9 @@ fn ledger(error: &LedgerError) -> u8 {
 
 fn control(error: &ControlError) -> u8 {
     match error {
-        ControlError::NothingRuns { .. } => NO_BOT,
-        ControlError::NotYours { .. } | ControlError::OtherVersion { .. } | ControlError::Refused(_) => PERSON,
-        ControlError::NoAnswer { .. } => TIME,
+        ControlError::NothingRuns(_) => NO_BOT,
+        ControlError::NotYours(_) | ControlError::OtherVersion(_) | ControlError::Refused(_) => PERSON,
+        ControlError::NoAnswer(_) => TIME,
     }
 }
 

@@ -56,9 +56,6 @@ impl IdentityFlags {
     }
 }
 
-/// The text about a passphrase without characters.
-const EMPTY_PASSPHRASE: &str = "the passphrase is empty; it needs at least one character";
-
 /// Flags that open a file with a secret in it.
 #[derive(Args, Clone, Debug)]
 pub(super) struct UnlockFlags {
@@ -102,9 +99,7 @@ fn obtain(means: &PassphraseSource, is_vault: bool) -> anyhow::Result<Unlock> {
         PassphraseSource::PassphraseFile(file) => first_line(file)?,
         PassphraseSource::Person { prompt, twice } => ask_at_terminal(prompt, *twice, is_vault)?,
     };
-    if passphrase.is_empty() {
-        bail!(EMPTY_PASSPHRASE);
-    }
+    ensure!(!passphrase.is_empty(), "the passphrase is empty; it needs at least one character");
     Ok(Unlock::Passphrase(SecretString::from(passphrase.as_str().to_owned())))
 }
 

@@ -282,34 +282,20 @@ const ANSWER_BYTES: u64 = 256 << 20;
 #[derive(Debug, Error)]
 pub enum ControlError {
     /// No bot runs with this data folder.
-    #[error("no bot runs with the data folder {folder}; start it with `npubbot serve`, or name another with --data")]
-    NothingRuns {
-        /// The data folder.
-        folder: String,
-    },
+    #[error("no bot runs with the data folder {0}; start it with `npubbot serve`, or name another with --data")]
+    NothingRuns(String),
     /// The socket belongs to another user.
-    #[error(
-        "{socket} is another user's; ask as the user that runs the bot, or as root (`sudo -u npubbot npubbot ...`)"
-    )]
-    NotYours {
-        /// Path of the socket.
-        socket: String,
-    },
+    #[error("{0} is another user's; ask as the user that runs the bot, or as root (`sudo -u npubbot npubbot ...`)")]
+    NotYours(String),
     /// The bot does not answer as expected.
-    #[error("the running bot did not answer ({reason}); its log may say why, and a restart loses nothing")]
-    NoAnswer {
-        /// The reason.
-        reason: String,
-    },
+    #[error("the running bot did not answer ({0}); its log may say why, and a restart loses nothing")]
+    NoAnswer(String),
     /// The bot does not carry the request out.
     #[error("{0}")]
     Refused(String),
     /// This program does not understand the bot's answer.
-    #[error("the running bot answers as another version does ({reason}); use the program that it runs, or restart it")]
-    OtherVersion {
-        /// The reason.
-        reason: String,
-    },
+    #[error("the running bot answers as another version does ({0}); use the program that it runs, or restart it")]
+    OtherVersion(String),
 }
 
 /// Sends a request to the bot of a data folder. Returns the lines of its answer. Call it outside of
@@ -325,12 +311,12 @@ async fn ask_at(path: &Path, data: &Path, command: OperatorCommand) -> Result<Ve
     let mut stream = match timeout(limit, connect_when_free(path)).await {
         Ok(connected) => connected.map_err(|error| match error.kind() {
             ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::NotADirectory => {
-                ControlError::NothingRuns { folder: data.display().to_string() }
+                ControlError::NothingRuns(data.display().to_string())
             }
-            ErrorKind::PermissionDenied => ControlError::NotYours { socket: path.display().to_string() },
+            ErrorKind::PermissionDenied => ControlError::NotYours(path.display().to_string()),
             _ => no_answer(error),
         })?,
-        Err(_) => return Err(ControlError::NoAnswer { reason: "it takes no more connections".to_owned() }),
+        Err(_) => return Err(ControlError::NoAnswer("it takes no more connections".to_owned())),
     };
     let mut request = serde_json::to_vec(&command).map_err(|error| no_answer(error.into()))?;
     request.push(b'\n');
@@ -338,13 +324,13 @@ async fn ask_at(path: &Path, data: &Path, command: OperatorCommand) -> Result<Ve
     let mut lines = BufReader::new(stream.take(ANSWER_BYTES)).lines();
     let mut answer = Vec::new();
     while let Some(line) = timeout(limit, lines.next_line()).await.map_err(too_late)?.map_err(no_answer)? {
-        match serde_json::from_str(&line).map_err(|error| ControlError::OtherVersion { reason: error.to_string() })? {
+        match serde_json::from_str(&line).map_err(|error| ControlError::OtherVersion(error.to_string()))? {
             ReplyLine::End => return Ok(answer),
             ReplyLine::Refused(reason) => return Err(ControlError::Refused(reason)),
             reply => answer.push(reply),
         }
     }
-    Err(ControlError::NoAnswer { reason: "it closed the connection".to_owned() })
+    Err(ControlError::NoAnswer("it closed the connection".to_owned()))
 }
 
 /// Connects once the socket takes a connection.
@@ -358,7 +344,7 @@ async fn connect_when_free(path: &Path) -> io::Result<ClientStream> {
 }
 
 fn no_answer(error: io::Error) -> ControlError {
-    ControlError::NoAnswer { reason: error.to_string() }
+    ControlError::NoAnswer(error.to_string())
 }
 
 /// The most connections served at once. Further ones wait.

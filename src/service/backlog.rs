@@ -103,8 +103,9 @@ impl Backlog {
             let asker = next.arrival.message.author;
             // If a message waits, the later ones of its asker wait too, so that their order is
             // kept.
-            let may =
-                askers.insert(asker) && taken.len() < MAX_BATCH && (limits.take(now) || next.comes_first(&is_first));
+            let may = askers.insert(asker)
+                && taken.len() < MAX_BATCH
+                && (limits.of_all.try_take(now) || next.comes_first(&is_first));
             if !may {
                 left.push_back(next);
                 continue;
@@ -186,11 +187,6 @@ impl AnswerLimits {
     pub fn new(per_hour: u32, per_second: u32, now: Instant) -> AnswerLimits {
         let of_all = TokenBucket::full_at(now, per_second, per_second.saturating_mul(BURST_SECONDS));
         AnswerLimits { per_hour, of_all, windows: LinkedHashMap::new() }
-    }
-
-    /// Takes one token of the limit for all askers together. Returns `false` if none is left now.
-    pub fn take(&mut self, now: Instant) -> bool {
-        self.of_all.try_take(now)
     }
 
     /// Whether a message of this asker may be answered. Counts nothing.
@@ -398,7 +394,7 @@ pub(super) mod tests {
     fn the_number_of_waiting_messages_is_bounded() {
         let now = Instant::now();
         let mut limits = AnswerLimits::new(100, 1, now);
-        while limits.take(now) {}
+        while limits.of_all.try_take(now) {}
         let mut backlog = Backlog::default();
         (0..3000).for_each(|asker| backlog.push(message(asker, "help")));
         let ids: Vec<[u8; 32]> = backlog.waiting.iter().map(|queued| queued.arrival.id).collect();

@@ -248,8 +248,8 @@ fn ask_running_bot(data: &Path) -> Report {
     let finding = |line| if let ReplyLine::Finding(found) = line { Some(found) } else { None };
     match control::ask(data, OperatorCommand::Doctor) {
         Ok(lines) => report.0.extend(lines.into_iter().filter_map(finding)),
-        Err(ControlError::NothingRuns { .. }) => report.good("running bot", "none answers on the local socket"),
-        Err(error @ (ControlError::NotYours { .. } | ControlError::Refused(_))) => {
+        Err(ControlError::NothingRuns(_)) => report.good("running bot", "none answers on the local socket"),
+        Err(error @ (ControlError::NotYours(_) | ControlError::Refused(_))) => {
             report.weak("running bot", error.to_string());
         }
         Err(error) => report.broken("running bot", error.to_string()),

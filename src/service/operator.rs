@@ -117,27 +117,30 @@ impl Monitor {
             status,
             is_paused: scheduler.is_paused(),
             candidates: scheduler.candidates(),
-            jobs: block_in_place(|| self.jobs(MAX_VIEW_JOBS))?,
+            jobs: block_in_place(|| {
+                let open = self.bot.context.ledger.open_jobs()?;
+                Ok::<_, LedgerError>(open.iter().take(MAX_VIEW_JOBS).map(|job| self.job_status(job)).collect())
+            })?,
             messages_waiting: self.bot.context.pulse.waiting.load(Ordering::Relaxed),
             events,
         })
     }
 
-    #[cfg(feature = "fleet")]
     fn fleet(&self) -> ReplyLine {
-        self.bot.fleet_status().map_or_else(no_fleet, ReplyLine::Fleet)
-    }
-
-    #[cfg(not(feature = "fleet"))]
-    fn fleet(&self) -> ReplyLine {
-        no_fleet()
+        #[cfg(feature = "fleet")]
+        if let Some(fleet) = self.bot.fleet_status() {
+            return ReplyLine::Fleet(fleet);
+        }
+        ReplyLine::Refused("the bot has no workers: [fleet] in relays.toml names no server".to_owned())
     }
 
     fn cancel(&self, number: i64) -> Result<ReplyLine, LedgerError> {
         let context = &self.bot.context;
-        let Some(job) = context.ledger.open_job(JobId(number))? else { return Ok(no_job(number)) };
+        let Some(mut job) = context.ledger.open_job(JobId(number))? else { return Ok(no_job(number)) };
         let id = job.id;
-        if let Err(error) = self.bot.give_up_early(job, context.clock.now()) {
+        // The notice says how long it was searched for.
+        job.spec.expires_at = context.clock.now();
+        if let Err(error) = self.bot.give_up(&job, job.spec.expires_at) {
             return Ok(ReplyLine::Refused(error.to_string()));
         }
         context.wakes.status.notify_one();
@@ -219,11 +222,6 @@ impl Monitor {
         Ok(jobs.iter().filter(of_asker).map(|job| self.job(job)).collect())
     }
 
-    /// The oldest open jobs.
-    fn jobs(&self, most: usize) -> Result<Vec<JobStatus>, LedgerError> {
-        Ok(self.bot.context.ledger.open_jobs()?.iter().take(most).map(|job| self.job_status(job)).collect())
-    }
-
     fn job(&self, job: &Job) -> ReplyLine {
         ReplyLine::Job(self.job_status(job))
     }
@@ -293,10 +291,6 @@ fn said(outcome: Outcome) -> Vec<ReplyLine> {
 
 fn no_job(job: i64) -> ReplyLine {
     ReplyLine::Refused(format!("no job has the number {job}"))
-}
-
-fn no_fleet() -> ReplyLine {
-    ReplyLine::Refused("the bot has no workers: [fleet] in relays.toml names no server".to_owned())
 }
 
 /// The error message for a text that is not an npub. It never repeats a secret key.

@@ -330,15 +330,9 @@ impl Handles {
         self.context.vault.seal(&self.context.message_about(job, text, now))
     }
 
-    /// Gives a job up before its time. The notice says how long it was searched for.
-    pub fn give_up_early(&self, mut job: Job, now: u64) -> anyhow::Result<()> {
-        job.spec.expires_at = now;
-        self.give_up(&job, now)
-    }
-
     /// Ends a job whose time is over. The asker of a job without a target gets its best key so far,
     /// if there is one.
-    fn give_up(&self, job: &Job, now: u64) -> anyhow::Result<()> {
+    pub fn give_up(&self, job: &Job, now: u64) -> anyhow::Result<()> {
         if job.spec.best.is_none() || !self.context.ledger.deliver_best(job.id)? {
             let notice = self.seal(job, notices::given_up(job), now)?;
             self.context.ledger.expire(job.id, &notice)?;
@@ -351,20 +345,18 @@ impl Handles {
     /// Looks up what others publish, now and once an hour, until shutdown: encryption keys, requests
     /// to vanish, and once a day whom the npubs of `friends_of` follow.
     pub async fn look_others_up(self, mut shutdown: Shutdown) {
-        let mut hour = 0;
+        let (this, mut hour) = (&self, 0);
         let round = || {
             hour += 1;
-            self.look_up_once(hour)
+            async move {
+                this.refresh_encryption_keys().await;
+                this.follow_requests_to_vanish().await;
+                if hour % HOURS_A_DAY == 1 && !this.context.config.bot.friends_of.is_empty() {
+                    this.look_up_friends().await;
+                }
+            }
         };
         shutdown.repeat(LOOKUP_ROUND, round).await;
-    }
-
-    async fn look_up_once(&self, hour: u64) {
-        self.refresh_encryption_keys().await;
-        self.follow_requests_to_vanish().await;
-        if hour % HOURS_A_DAY == 1 && !self.context.config.bot.friends_of.is_empty() {
-            self.look_up_friends().await;
-        }
     }
 
     /// Looks up the encryption keys of askers with an open job, so that a result is encrypted to the

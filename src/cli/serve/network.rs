@@ -19,6 +19,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use tokio::sync::oneshot;
 
+/// The name of the configuration, whose text the supervisor has checked.
+const CONFIG_NAME: &str = "relays.toml";
+
 /// Serves as the network process until the supervisor asks for a stop. The supervisor tells it
 /// everything.
 ///
@@ -26,7 +29,7 @@ use tokio::sync::oneshot;
 pub(in crate::cli) fn serve_network() -> anyhow::Result<()> {
     let (channel, init) = begin().context(PART_OF_SERVE)?;
     let data = PathBuf::from(init.data);
-    let config = init.search.in_config(Config::parse(&init.config, &init.config_file.to_string_lossy())?);
+    let config = init.search.in_config(Config::parse(&init.config, CONFIG_NAME)?);
     let page = WebServer::listen(&config.web)?;
     let metrics = config.web.metrics.map(MetricsServer::bind).transpose()?;
     let control = ControlServer::open(&data);
@@ -55,10 +58,10 @@ pub(in crate::cli) fn serve_network() -> anyhow::Result<()> {
     #[cfg(any(test, feature = "test-util"))]
     tree::attack_if_asked(&data, vault.process_id());
     link.channel.send(&Ask::Opened)?;
-    let (supervisor, flags, file) = (Arc::clone(&link), init.search, init.config_file);
+    let (supervisor, flags) = (Arc::clone(&link), init.search);
     let read = move || {
         let text = supervisor.configuration()?;
-        let config = Config::parse(&text, &file.to_string_lossy()).map_err(|error| error.to_string())?;
+        let config = Config::parse(&text, CONFIG_NAME).map_err(|error| error.to_string())?;
         Ok(flags.in_config(config))
     };
     let bot = Bot {

@@ -68,8 +68,7 @@ pub(super) enum Tell {
 pub(super) struct NetworkInit {
     /// The data folder.
     pub data: OsString,
-    /// The configuration file, for messages.
-    pub config_file: OsString,
+    /// The text of the configuration.
     pub config: String,
     pub search: SearchFlags,
     pub log: LogFlags,
@@ -86,7 +85,7 @@ impl Serve {
     pub fn run(self, log: RunningLog) -> anyhow::Result<()> {
         let folders = self.identity.folders.find()?;
         let (text, config) = Config::read(&folders.config)?;
-        let settings = public_settings(&self.search.in_config(config));
+        let settings = public_settings(&config);
         let identity = self.identity.find(&folders.data)?;
         let lock = ledger::lock(&folders.data)?;
         // Signals are caught before there is another process.
@@ -104,9 +103,8 @@ impl Serve {
         }
         let init = NetworkInit {
             data: folders.data.clone().into_os_string(),
-            config_file: folders.config.clone().into_os_string(),
             config: text,
-            search: self.search.clone(),
+            search: self.search,
             log: log.flags,
             secrets,
             watchdog: manager::watchdog(),
@@ -125,7 +123,6 @@ impl Serve {
         std::thread::Builder::new().name("hangups".to_owned()).spawn(move || hangups.block_on(reload))?;
         let supervisor = Supervisor {
             config_file: folders.config,
-            search: self.search,
             identity,
             settings,
             vaults,
@@ -178,7 +175,6 @@ impl NetworkLink {
 
 struct Supervisor<'link> {
     config_file: PathBuf,
-    search: SearchFlags,
     identity: IdentityFile,
     /// The settings of the next vault's public events.
     settings: PublicSettings,
@@ -259,18 +255,15 @@ impl Supervisor<'_> {
     /// passphrase.
     fn read_configuration(&mut self) {
         let read = read_again(&self.config_file).and_then(|(text, config)| {
-            self.follow(public_settings(&self.search.in_config(config))).map_err(|error| error.to_string())?;
+            let settings = public_settings(&config);
+            if settings != self.settings && !self.identity.means.is_person() {
+                let vaults = DirectSpawner::of_bot(self.identity.clone(), settings.clone());
+                self.vaults = vaults.map_err(|error| error.to_string())?;
+                self.settings = settings;
+            }
             Ok(text)
         });
         self.link.tell(&Tell::Configuration(read));
-    }
-
-    fn follow(&mut self, settings: PublicSettings) -> Result<(), VaultError> {
-        if settings != self.settings && !self.identity.means.is_person() {
-            self.vaults = DirectSpawner::of_bot(self.identity.clone(), settings.clone())?;
-            self.settings = settings;
-        }
-        Ok(())
     }
 }
 

@@ -144,11 +144,6 @@ impl Monitors {
         self.running.borrow().clone().map_err(|_| "the bot starts".to_owned())
     }
 
-    /// The tasks and threads beside the service.
-    fn roster(&self) -> &Roster {
-        &self.roster
-    }
-
     /// Starts a task beside the service, until the shutdown.
     pub fn keep<F>(&self, name: &'static str, stop: &Shutdown, run: impl FnMut(Shutdown) -> F + Send + 'static)
     where
@@ -338,7 +333,7 @@ impl MetricsServer {
     /// Errors: the thread or its runtime cannot be made.
     pub fn start(self, bot: Monitors, shutdown: Shutdown) -> std::io::Result<()> {
         let run = move || {
-            let roster = bot.roster().clone();
+            let roster = bot.roster.clone();
             roster.keep_thread(
                 THREAD_NAME,
                 || shutdown.is_stopping(),
@@ -370,7 +365,7 @@ impl MetricsServer {
             let listener = tokio::net::TcpListener::from_std(self.listener.try_clone()?)?;
             tokio::select! {
                 () = serve(&listener, METRICS_LIMITS, shutdown.clone(), answer) => {}
-                () = bot.roster().condemned(THREAD_NAME) => {}
+                () = bot.roster.condemned(THREAD_NAME) => {}
             }
             Ok(())
         })
@@ -489,7 +484,7 @@ mod tests {
         let (_stopper, shutdown) = shutdown::pair();
         server.start(bot.clone(), shutdown).unwrap();
         assert!(ask(address, "GET /healthz").await.contains("200 OK"));
-        assert!(bot.roster().kill(THREAD_NAME));
+        assert!(bot.roster.kill(THREAD_NAME));
         for is_gone in [true, false] {
             while bot.health(HEALTH_TIMEOUT).await.is_err_and(|reason| reason.contains(THREAD_NAME)) != is_gone {
                 tokio::time::sleep(Duration::from_millis(10)).await;
