@@ -152,39 +152,37 @@ mod tests {
         }
     }
 
-    fn bot(folder: &Path, file: &str) {
-        fs::create_dir_all(folder).unwrap();
-        fs::write(folder.join(file), "").unwrap();
+    /// Who asks, where bots are, and whose folder is found.
+    #[test]
+    fn a_user_has_a_bot_of_their_own_and_the_services_user_and_root_find_the_services() {
+        let nobodys: &[&str] = &[];
+        for (is_root, owns_system, bots, found) in [
+            (false, false, nobodys, "data"),
+            (false, false, &["var"], "data"),
+            (false, true, &["var"], "var"),
+            (true, false, &["var"], "var"),
+            (true, false, &["var", "data"], "data"),
+        ] {
+            let top = tempfile::tempdir().unwrap();
+            let at = |name: &str| top.path().join(name);
+            for bot in bots {
+                fs::create_dir_all(at(bot)).unwrap();
+                fs::write(at(bot).join(IDENTITY_FILE), "").unwrap();
+            }
+            let places = PlaceCandidates { is_root, owns_system, ..places(top.path()) };
+            let config = if found == "var" { "etc/relays.toml" } else { "config/relays.toml" };
+            assert_eq!(places.find(None, None).unwrap(), Folders { config: at(config), data: at(found) }, "{bots:?}");
+        }
     }
 
     #[test]
-    fn flags_come_first_and_a_user_has_a_bot_of_their_own() {
-        let top = tempfile::tempdir().unwrap();
-        let at = |name: &str| top.path().join(name);
-        let mut places = places(top.path());
-        let users = Folders { config: at("config/relays.toml"), data: at("data") };
-        assert_eq!(places.find(None, None).unwrap(), users);
+    fn flags_come_first() {
+        let mut places = places(Path::new("/top"));
         let named = Folders { config: "x".into(), data: "y".into() };
         assert_eq!(places.find(Some(&named.config), Some(&named.data)).unwrap(), named);
-        assert_eq!(places.find(None, Some(&named.data)).unwrap().config, users.config);
+        assert_eq!(places.find(None, Some(&named.data)).unwrap().config, Path::new("/top/config/relays.toml"));
         places.user = None;
         assert_eq!(places.find(None, None).unwrap_err().to_string(), NO_HOME);
         assert_eq!(places.find(Some(&named.config), Some(&named.data)).unwrap(), named);
-    }
-
-    #[test]
-    fn the_services_user_and_root_find_the_services_bot() {
-        let top = tempfile::tempdir().unwrap();
-        let at = |name: &str| top.path().join(name);
-        let mut places = places(top.path());
-        let service = Folders { config: at("etc/relays.toml"), data: at("var") };
-        bot(&at("var"), IDENTITY_FILE);
-        assert_eq!(places.find(None, None).unwrap().data, at("data"), "another user has a bot of their own");
-        places.owns_system = true;
-        assert_eq!(places.find(None, None).unwrap(), service);
-        (places.owns_system, places.is_root) = (false, true);
-        assert_eq!(places.find(None, None).unwrap(), service);
-        bot(&at("data"), IDENTITY_FILE);
-        assert_eq!(places.find(None, None).unwrap().data, at("data"), "root's own bot comes first");
     }
 }

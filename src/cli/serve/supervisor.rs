@@ -242,8 +242,7 @@ impl Supervisor<'_> {
         match spawned {
             Ok(spawned) => {
                 let id = spawned.process.id();
-                self.link.tell(&Tell::Started(Ok(id)));
-                if let Ok(process) = self.channel.send_process(spawned) {
+                if let Ok(process) = self.channel.send_process(&Tell::Started(Ok(id)), spawned) {
                     self.children.insert(id, (is_vault, process));
                 }
             }

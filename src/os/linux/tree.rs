@@ -99,11 +99,15 @@ impl Channel {
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 
-    /// Sends our side of the channel to a started process, after an item. Returns the process.
+    /// Sends an item, and right after it our side of the channel to a started process. Returns the
+    /// process.
     ///
     /// Errors: the other process has ended.
-    pub fn send_process(&self, spawned: Spawned) -> io::Result<Box<dyn Process>> {
+    pub fn send_process(&self, item: &impl Serialize, spawned: Spawned) -> io::Result<Box<dyn Process>> {
         let Ends { reader, writer, errors } = spawned.ends;
+        // No item of another thread comes between.
+        let mut ours = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        frame::write(&mut *ours, item, MAX_FRAME)?;
         self.send_files([reader.into(), writer.into(), errors.into()])?;
         Ok(spawned.process)
     }
