@@ -168,6 +168,7 @@ pub(super) fn relay_text(relay: &RelayFigures) -> String {
 }
 
 /// How many workers on other machines are there; `None` without a server for them.
+#[cfg_attr(not(feature = "fleet"), expect(unused_variables))]
 pub(super) fn workers_text(status: &Status) -> Option<String> {
     #[cfg(not(feature = "fleet"))]
     return None;

@@ -294,6 +294,7 @@ fn read_again(file: &Path) -> Result<(String, Config), String> {
 }
 
 /// The shutdown that SIGINT, SIGTERM or Ctrl-C asks for, from now on.
+#[cfg_attr(all(supervised, not(any(feature = "demo", feature = "fleet"))), expect(dead_code))]
 pub(super) fn listen_for_stop() -> anyhow::Result<Shutdown> {
     let (stopper, shutdown) = shutdown::pair();
     on_stop(move |end| match end {
