@@ -26,7 +26,7 @@ mod worker;
 
 pub use credentials::Credentials;
 pub use fleet::Fleet;
-pub use roll::{FleetStatus, ProvenFigures, WorkerDeviceStatus, WorkerStatus};
+pub use roll::{FleetStatus, ProvenFigures, WorkerDeviceStatus, WorkerFigures, WorkerStatus};
 pub use server::{BOT_CREDENTIALS, FOLDER, Setup};
 pub use subjects::BOT;
 pub use wire::LARGEST_ANSWER;

@@ -178,39 +178,24 @@ impl Place {
         let ended = self.session.ended();
         let state = match (&ended, &proven) {
             (Some(end), _) => format!("away: {}", end.reason()),
-            (None, Some(proven)) => proven.state.clone(),
+            (None, Some((.., state))) => state.clone(),
             (None, None) => "comes".to_owned(),
         };
-        let proven = proven.unwrap_or_default();
-        WorkerDeviceStatus {
-            id,
-            name,
-            kernel,
-            version: program,
-            connected: ended.is_none(),
-            proven_rate: proven.rate,
-            hits: proven.hits,
-            hits_wrong: self.session.proof.lock().unwrap_or_else(PoisonError::into_inner).hits_wrong(),
-            errors: self.errors,
-            state,
-            comes_too_often: self.too_often.is_some_and(|last| now < last + OFTEN),
-        }
+        let (proven_rate, hits, _) = proven.unwrap_or_default();
+        let hits_wrong = self.session.proof.lock().unwrap_or_else(PoisonError::into_inner).hits_wrong();
+        let figures =
+            WorkerFigures { connected: ended.is_none(), proven_rate, hits, hits_wrong, errors: self.errors, state };
+        let comes_too_often = self.too_often.is_some_and(|last| now < last + OFTEN);
+        WorkerDeviceStatus { id, name, kernel, version: program, figures, comes_too_often }
     }
 }
 
 /// The text about a worker that is sometimes turned away.
 const TOO_OFTEN: &str = "it is started too often, or two machines share its credentials";
 
-/// The figures of a device in the scheduler that its orders come from.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct ProvenFigures {
-    /// Candidates a second that its canaries prove.
-    pub rate: Rate,
-    /// Hits that verified.
-    pub hits: u64,
-    /// State of the device in words.
-    pub state: String,
-}
+/// A device in the scheduler that its orders come from: candidates a second that its canaries prove,
+/// hits that verified, its state in words.
+pub type ProvenFigures = (Rate, u64, String);
 
 /// The workers on other machines.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -223,25 +208,33 @@ pub struct FleetStatus {
     pub workers: Vec<WorkerStatus>,
 }
 
-/// The state of a worker. Its figures are sums over its devices.
+/// The state of a worker, or of one of its devices.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct WorkerStatus {
-    /// The worker's name.
-    pub name: String,
-    /// Whether one of its devices is connected and gets orders.
+pub struct WorkerFigures {
+    /// Whether it is connected and gets orders.
     pub connected: bool,
-    /// Candidates a second that its canaries prove, of all connected devices; 0 before the first
+    /// Candidates a second that canaries prove, of all connected devices; 0 before the first
     /// measurement.
     pub proven_rate: Rate,
     /// Hits that verified, since the start.
     pub hits: u64,
     /// Hits that did not verify.
     pub hits_wrong: u64,
-    /// Times since the start that the worker ignored its orders, failed or lied.
+    /// Times since the start that it ignored its orders, failed or lied.
     pub errors: u64,
     /// `working`, `paused` by the operator, `rests ` and until when, `away: `, `gets no orders: `
-    /// or `out: ` and the reason, or that it is started too often.
+    /// or `out: ` and the reason, or that the worker is started too often.
     pub state: String,
+}
+
+/// A worker. Its figures are sums over its devices.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct WorkerStatus {
+    /// The worker's name.
+    pub name: String,
+    /// Its state.
+    #[serde(flatten)]
+    pub figures: WorkerFigures,
     /// Why the worker gets no orders, if so.
     #[serde(skip)]
     pub refused: Option<String>,
@@ -249,7 +242,7 @@ pub struct WorkerStatus {
     pub devices: Vec<WorkerDeviceStatus>,
 }
 
-/// The state of a worker's device. Name, kernel and version are as the worker says.
+/// A worker's device. Name, kernel and version are as the worker says.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WorkerDeviceStatus {
     /// `ann:0`, …
@@ -260,18 +253,9 @@ pub struct WorkerDeviceStatus {
     pub kernel: String,
     /// Version of the worker's program.
     pub version: String,
-    /// Whether the device is connected.
-    pub connected: bool,
-    /// As in [`WorkerStatus::proven_rate`].
-    pub proven_rate: Rate,
-    /// As in [`WorkerStatus::hits`].
-    pub hits: u64,
-    /// As in [`WorkerStatus::hits_wrong`].
-    pub hits_wrong: u64,
-    /// As in [`WorkerStatus::errors`].
-    pub errors: u64,
-    /// As in [`WorkerStatus::state`].
-    pub state: String,
+    /// Its state.
+    #[serde(flatten)]
+    pub figures: WorkerFigures,
     /// Whether the device's worker was recently started more often than is allowed.
     #[serde(skip)]
     pub comes_too_often: bool,
@@ -286,24 +270,23 @@ impl FleetStatus {
 
 impl WorkerStatus {
     fn of(name: WorkerName, devices: Vec<WorkerDeviceStatus>, refused: Option<String>) -> WorkerStatus {
-        let connected = || devices.iter().filter(|device| device.connected);
-        let state = match (&refused, connected().next(), devices.first()) {
+        let all = || devices.iter().map(|device| &device.figures);
+        let connected = || all().filter(|figures| figures.connected);
+        let state = match (&refused, connected().next(), all().next()) {
             (Some(reason), ..) => format!("gets no orders: {reason}"),
             (None, None, away) => away.map_or_else(String::new, |device| device.state.clone()),
             (None, Some(_), _) if devices.iter().any(|device| device.comes_too_often) => TOO_OFTEN.to_owned(),
             (None, Some(device), _) => device.state.clone(),
         };
-        WorkerStatus {
-            name: name.to_string(),
+        let figures = WorkerFigures {
             connected: refused.is_none() && connected().next().is_some(),
             proven_rate: Rate(connected().map(|device| device.proven_rate.0).sum()),
-            hits: devices.iter().map(|device| device.hits).sum(),
-            hits_wrong: devices.iter().map(|device| device.hits_wrong).sum(),
-            errors: devices.iter().map(|device| device.errors).sum(),
+            hits: all().map(|device| device.hits).sum(),
+            hits_wrong: all().map(|device| device.hits_wrong).sum(),
+            errors: all().map(|device| device.errors).sum(),
             state,
-            refused,
-            devices,
-        }
+        };
+        WorkerStatus { name: name.to_string(), figures, refused, devices }
     }
 
     /// The faults that the bot sees in the worker, for its operator.
@@ -358,7 +341,7 @@ mod tests {
         first.proof.lock().unwrap().note_wrong_hit().unwrap();
         let second = roll.hear(id("ann"), hello(2), now).unwrap();
         assert!(Arc::ptr_eq(&first.proof, &second.proof));
-        assert_eq!(devices(&roll, now)[0].hits_wrong, 1);
+        assert_eq!(devices(&roll, now)[0].figures.hits_wrong, 1);
         assert!(!Arc::ptr_eq(&first.proof, &roll.hear(id("bob"), hello(1), now).unwrap().proof));
     }
 
@@ -387,7 +370,7 @@ mod tests {
             session.end(End::Useless("no answer".to_owned()));
             roll.look();
         }
-        assert_eq!(devices(&roll, now)[0].errors, 5);
+        assert_eq!(devices(&roll, now)[0].figures.errors, 5);
         assert_eq!(refused(&roll), [("idle".to_owned(), "no answer".to_owned())]);
         assert!(roll.hear(id("idle"), hello(99), now + Duration::from_secs(86_400)).is_none());
     }
@@ -441,17 +424,15 @@ mod tests {
     }
 
     fn device(device: u8, state: &str, rate: f64, hits: u64) -> WorkerDeviceStatus {
+        let (connected, proven_rate) = (!state.starts_with("away"), Rate(rate));
+        let figures = WorkerFigures { connected, proven_rate, hits, hits_wrong: 1, errors: 2, state: state.to_owned() };
+        let [name, kernel, version] = ["NVIDIA H200", "sm_90", "0.1.0"].map(str::to_owned);
         WorkerDeviceStatus {
             id: RemoteId { device, ..id("ann") },
-            name: "NVIDIA H200".to_owned(),
-            kernel: "sm_90".to_owned(),
-            version: "0.1.0".to_owned(),
-            connected: !state.starts_with("away"),
-            proven_rate: Rate(rate),
-            hits,
-            hits_wrong: 1,
-            errors: 2,
-            state: state.to_owned(),
+            name,
+            kernel,
+            version,
+            figures,
             comes_too_often: false,
         }
     }
@@ -461,7 +442,7 @@ mod tests {
         let away = "away: no sign of life for 7 s";
         let of = |devices, refused| WorkerStatus::of("ann".parse().unwrap(), devices, refused);
         let told = |status: &WorkerStatus| {
-            let WorkerStatus { connected, proven_rate, hits, hits_wrong, errors, state, .. } = status.clone();
+            let WorkerFigures { connected, proven_rate, hits, hits_wrong, errors, state } = status.figures.clone();
             (connected, proven_rate.0, hits, hits_wrong, errors, state)
         };
         let ann = vec![device(0, "working", 1e9, 5), device(1, away, 2e9, 7)];
@@ -470,9 +451,9 @@ mod tests {
         assert_eq!(told(&liar), (false, 1e9, 12, 2, 4, "gets no orders: 3 of its hits were wrong".to_owned()));
         assert_eq!(liar.faults(), ["ann gets no orders: 3 of its hits were wrong"]);
         let mut alone = device(1, away, 2e9, 7);
-        assert_eq!(of(vec![alone.clone()], None).state, away);
-        (alone.connected, alone.comes_too_often) = (true, true);
+        assert_eq!(of(vec![alone.clone()], None).figures.state, away);
+        (alone.figures.connected, alone.comes_too_often) = (true, true);
         let status = of(vec![alone], None);
-        assert_eq!((status.state.as_str(), status.faults().len()), (TOO_OFTEN, 1));
+        assert_eq!((status.figures.state.as_str(), status.faults().len()), (TOO_OFTEN, 1));
     }
 }

@@ -122,6 +122,9 @@ mod tests {
         let (ann, bob) = ("ann".parse().unwrap(), "bob".parse().unwrap());
         let (publish, subscribe) = rights_of_worker(ann);
         let others = rights_of_worker(bob);
+        let (orders, answers) =
+            (vec![format!("{ROOT}.*.*.orders"), "$JS.API.>".to_owned()], format!("{ROOT}.*.*.answers"));
+        assert_eq!(rights_of_bot(), (orders, vec![answers, "npubbot-inbox.bot.>".to_owned()]));
         for own in publish.iter().chain(&subscribe) {
             let tokens: Vec<&str> = own.split('.').collect();
             assert!(tokens.iter().any(|token| *token == "ann" || *token == "npubbot-ann"), "{own}");

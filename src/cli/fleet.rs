@@ -7,9 +7,8 @@ use super::output::{note, stdout};
 use super::search_flags::SearchFlags;
 use super::serve::{THREADS_END_TIMEOUT, listen_for_stop, runtime};
 use crate::control::{OperatorCommand, ReplyLine};
-use crate::fleet::{Credentials, FOLDER, FleetStatus, Setup, WorkerStatus, run_worker};
+use crate::fleet::{Credentials, FOLDER, FleetStatus, Setup, WorkerFigures, WorkerStatus, run_worker};
 use crate::os::files;
-use crate::pattern::Rate;
 use crate::scheduler::open_devices;
 use crate::search::WorkerName;
 use clap::{Args, Subcommand};
@@ -115,21 +114,20 @@ fn show_workers(folders: &FolderFlags, is_json: bool) -> anyhow::Result<()> {
 
 fn never_seen(name: &WorkerName) -> WorkerStatus {
     let state = "has not come since the bot was started".to_owned();
-    WorkerStatus { name: name.to_string(), state, ..WorkerStatus::default() }
+    let figures = WorkerFigures { state, ..WorkerFigures::default() };
+    WorkerStatus { name: name.to_string(), figures, ..WorkerStatus::default() }
 }
 
 pub(super) fn fleet_text(fleet: &FleetStatus) -> String {
-    let figures = |rate: Rate, hits: u64, wrong: u64, errors: u64| {
-        let rate = if rate.0 > 0.0 { rate.to_string() } else { "-".to_owned() };
-        format!("{rate:>10} {hits:>9} hits {wrong:>3} wrong {errors:>3} errors")
+    let text_of = |WorkerFigures { proven_rate, hits, hits_wrong, errors, state, .. }: &WorkerFigures| {
+        let rate = if proven_rate.0 > 0.0 { proven_rate.to_string() } else { "-".to_owned() };
+        format!("{rate:>10} {hits:>9} hits {hits_wrong:>3} wrong {errors:>3} errors  {state}")
     };
     let mut text = format!("{} {}\n", fleet.server, if fleet.connected { "connected" } else { "away" });
     for worker in &fleet.workers {
-        let all = figures(worker.proven_rate, worker.hits, worker.hits_wrong, worker.errors);
-        text += &format!("{:24} {all}  {}\n", worker.name, worker.state);
+        text += &format!("{:24} {}\n", worker.name, text_of(&worker.figures));
         for device in &worker.devices {
-            let own = figures(device.proven_rate, device.hits, device.hits_wrong, device.errors);
-            text += &format!("  {:22} {own}  {}, ", device.id.to_string(), device.state);
+            text += &format!("  {:22} {}, ", device.id.to_string(), text_of(&device.figures));
             text += &format!("{} ({}), npubbot {}\n", device.name, device.kernel, device.version);
         }
     }
@@ -183,39 +181,20 @@ impl WorkerCommand {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
     use crate::fleet::WorkerDeviceStatus;
-
-    /// A worker's device.
-    pub(in crate::cli) fn device() -> WorkerDeviceStatus {
-        WorkerDeviceStatus {
-            id: "ann:0".to_owned().try_into().unwrap(),
-            name: "NVIDIA H200".to_owned(),
-            kernel: "sm_90".to_owned(),
-            version: "0.1.0".to_owned(),
-            connected: true,
-            proven_rate: Rate(182e9),
-            hits: 1234,
-            hits_wrong: 0,
-            errors: 3,
-            state: "working".to_owned(),
-            comes_too_often: false,
-        }
-    }
-
-    /// The worker of this device.
-    pub(in crate::cli) fn worker(device: WorkerDeviceStatus) -> WorkerStatus {
-        let WorkerDeviceStatus { connected, proven_rate, hits, hits_wrong, errors, .. } = device;
-        let (name, state) = ("ann".to_owned(), "working".to_owned());
-        let devices = vec![device];
-        WorkerStatus { name, connected, proven_rate, hits, hits_wrong, errors, state, refused: None, devices }
-    }
+    use crate::pattern::Rate;
 
     #[test]
     fn the_fleet_is_a_line_for_each_worker_and_each_device() {
-        let device = device();
-        let workers = vec![worker(device), never_seen(&"bob".parse().unwrap())];
+        let (proven_rate, state) = (Rate(182e9), "working".to_owned());
+        let figures = WorkerFigures { connected: true, proven_rate, hits: 1234, hits_wrong: 0, errors: 3, state };
+        let [name, kernel, version] = ["NVIDIA H200", "sm_90", "0.1.0"].map(str::to_owned);
+        let id = "ann:0".to_owned().try_into().unwrap();
+        let device = WorkerDeviceStatus { id, name, kernel, version, figures: figures.clone(), comes_too_often: false };
+        let ann = WorkerStatus { name: "ann".to_owned(), figures, refused: None, devices: vec![device] };
+        let workers = vec![ann, never_seen(&"bob".parse().unwrap())];
         let fleet = FleetStatus { server: "tls://nats.example:4222".to_owned(), connected: true, workers };
         insta::assert_snapshot!(fleet_text(&fleet), @r"
         tls://nats.example:4222 connected

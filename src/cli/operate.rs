@@ -174,7 +174,7 @@ pub(super) fn workers_text(status: &Status) -> Option<String> {
     return None;
     #[cfg(feature = "fleet")]
     status.fleet.as_ref().map(|fleet| {
-        let there = fleet.workers.iter().filter(|worker| worker.connected).count();
+        let there = fleet.workers.iter().filter(|worker| worker.figures.connected).count();
         let state = if fleet.connected { "connected" } else { "away; workers get no orders until it is back" };
         format!("workers: {there} of {} are there; {} is {state}", fleet.workers.len(), fleet.server)
     })

@@ -1,4 +1,4 @@
-//! The operating system: everything that differs between Linux, other Unix systems and Windows.
+//! The operating system: everything that differs between Linux and Windows.
 //!
 //! There is one interface, and one folder for each system. No other room asks which system it runs
 //! on, or calls the system (`tests/it/architecture`). The miner and the vault have such modules of
@@ -16,20 +16,14 @@
 
 #[cfg(target_os = "linux")]
 pub mod linux;
-#[cfg(unix)]
-mod unix;
 pub mod walls;
 #[cfg(windows)]
 mod windows;
 
 #[cfg(target_os = "linux")]
-pub use linux as kernel;
-#[cfg(target_os = "linux")]
-pub use linux::tree;
-#[cfg(unix)]
-pub use unix::{files, local_socket, manager, process, signals, terminal};
+pub use linux::{self as kernel, files, local_socket, manager, process, signals, terminal, tree};
 #[cfg(windows)]
-pub use windows::{files, local_socket, manager, process, signals, terminal};
+pub use windows::{files, kernel, local_socket, manager, process, signals, terminal};
 
 pub use npubbot_vault::os::BYTE_ORDER_MARK;
 
@@ -44,26 +38,4 @@ pub enum BotState {
     Alive,
     /// The program is about to end.
     Stopping,
-}
-
-/// Stand-ins for services of Linux, on systems that lack or do not need them.
-#[cfg(not(target_os = "linux"))]
-pub mod kernel {
-    use tokio::net::TcpStream;
-
-    /// A second handle to a TCP connection, which does not exist here.
-    pub struct Tcp;
-
-    impl Tcp {
-        /// Always `None`.
-        pub fn of(_: &TcpStream) -> Option<Tcp> {
-            None
-        }
-
-        /// Does nothing.
-        pub fn acknowledge_at_once(&self) {}
-    }
-
-    /// Does nothing: only glibc's malloc needs it.
-    pub fn tune_malloc() {}
 }

@@ -5,7 +5,7 @@ use super::doctor::Report;
 use super::monitor::metrics::Page;
 use crate::config::Config;
 use crate::fleet::{
-    BOT_CREDENTIALS, Credentials, FOLDER, Fleet, FleetError, FleetStatus, ProvenFigures, WorkerDeviceStatus,
+    BOT_CREDENTIALS, Credentials, FOLDER, Fleet, FleetError, FleetStatus, WorkerDeviceStatus, WorkerFigures,
     WorkerStatus,
 };
 use crate::search::{DeviceId, Searcher};
@@ -33,8 +33,7 @@ impl Handles {
         let devices = self.scheduler.devices();
         Some(fleet.status(|id| {
             let device = devices.iter().find(|device| device.id == DeviceId::Remote(id))?;
-            let rate = device.rate.unwrap_or_default();
-            Some(ProvenFigures { rate, hits: device.hits, state: device.state.clone() })
+            Some((device.rate.unwrap_or_default(), device.hits, device.state.clone()))
         }))
     }
 }
@@ -60,18 +59,18 @@ pub(super) async fn serve(bot: Handles, mut stop: Shutdown) {
 /// all devices.
 pub(super) fn add_metrics(page: &mut Page, fleet: &FleetStatus) {
     page.one("fleet_connected", "Whether the server of the workers is connected.", fleet.connected);
-    let there = fleet.devices().filter(|device| device.connected).count();
+    let there = fleet.devices().filter(|device| device.figures.connected).count();
     page.one("fleet_devices", "Devices of workers that are there.", there as f64);
     let refused = fleet.workers.iter().filter(|worker| worker.refused.is_some()).count();
     page.one("fleet_refused_workers", "Workers that get no orders, dropped or unreadable.", refused as f64);
     let each = || fleet.devices().map(|device| (DeviceId::Remote(device.id).to_string(), device));
-    let errors = each().map(|(id, device)| ([id], device.errors as f64));
+    let errors = each().map(|(id, device)| ([id], device.figures.errors as f64));
     let help = "Times that a worker's device did nothing with its orders, failed or lied.";
     page.each("fleet_device_errors_total", help, ["device"], errors);
     // The label is this bot's version or `other`. So a device has at most two series, whatever
     // versions its worker reports.
     let own = env!("CARGO_PKG_VERSION");
-    let versions = each().filter(|(_, device)| device.connected).map(|(id, device)| {
+    let versions = each().filter(|(_, device)| device.figures.connected).map(|(id, device)| {
         let version = if device.version == own { own } else { "other" };
         ([id, version.to_owned()], 1.0)
     });
@@ -88,9 +87,9 @@ pub(super) fn check(report: &mut Report, fleet: &FleetStatus) {
             report.weak("workers", text);
         }
     }
-    for worker in fleet.workers.iter().filter(|worker| worker.connected) {
-        let WorkerStatus { name, proven_rate, hits, hits_wrong, errors, .. } = worker;
-        let connected = || worker.devices.iter().filter(|device| device.connected);
+    for worker in fleet.workers.iter().filter(|worker| worker.figures.connected) {
+        let (name, WorkerFigures { proven_rate, hits, hits_wrong, errors, .. }) = (&worker.name, &worker.figures);
+        let connected = || worker.devices.iter().filter(|device| device.figures.connected);
         let figures = format!("{proven_rate} proven, {hits} hits, {hits_wrong} wrong, {errors} errors");
         report.good("workers", format!("{name} has {} devices: {figures}", connected().count()));
         for WorkerDeviceStatus { id, version, .. } in connected().filter(|device| device.version != own) {
@@ -107,23 +106,16 @@ mod tests {
     use crate::pattern::Rate;
 
     fn device() -> WorkerDeviceStatus {
-        WorkerDeviceStatus {
-            id: "ann:0".to_owned().try_into().unwrap(),
-            name: "NVIDIA H200".to_owned(),
-            kernel: "sm_90".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            connected: true,
-            proven_rate: Rate(1e9),
-            hits: 5,
-            hits_wrong: 1,
-            errors: 2,
-            state: "working".to_owned(),
-            comes_too_often: false,
-        }
+        let (proven_rate, state) = (Rate(1e9), "working".to_owned());
+        let figures = WorkerFigures { connected: true, proven_rate, hits: 5, hits_wrong: 1, errors: 2, state };
+        let [name, kernel, version] = ["NVIDIA H200", "sm_90", env!("CARGO_PKG_VERSION")].map(str::to_owned);
+        let id = "ann:0".to_owned().try_into().unwrap();
+        WorkerDeviceStatus { id, name, kernel, version, figures, comes_too_often: false }
     }
 
     fn fleet(device: WorkerDeviceStatus) -> FleetStatus {
-        let ann = WorkerStatus { name: "ann".to_owned(), connected: true, devices: vec![device], ..Default::default() };
+        let figures = WorkerFigures { connected: true, ..Default::default() };
+        let ann = WorkerStatus { name: "ann".to_owned(), figures, devices: vec![device], ..Default::default() };
         FleetStatus { server: "tls://nats.example:4222".to_owned(), connected: true, workers: vec![ann] }
     }
 

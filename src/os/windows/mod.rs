@@ -70,3 +70,24 @@ pub mod terminal {
         rpassword::prompt_password(prompt)
     }
 }
+
+/// Stand-ins for services of Linux that Windows lacks or does not need.
+pub mod kernel {
+    use tokio::net::TcpStream;
+
+    /// A second handle to a TCP connection, which does not exist here.
+    pub struct Tcp;
+
+    impl Tcp {
+        /// Always `None`.
+        pub fn of(_: &TcpStream) -> Option<Tcp> {
+            None
+        }
+
+        /// Does nothing.
+        pub fn acknowledge_at_once(&self) {}
+    }
+
+    /// Does nothing: only glibc's malloc needs it.
+    pub fn tune_malloc() {}
+}

@@ -6,30 +6,17 @@ use serde::{Deserialize, Serialize};
 pub mod channel;
 #[cfg(target_os = "linux")]
 pub mod linux;
-#[cfg(unix)]
-mod unix;
 #[cfg(target_os = "linux")]
 pub mod walls;
 #[cfg(windows)]
 pub mod windows;
 
-#[cfg(not(target_os = "linux"))]
-mod elsewhere;
-
-#[cfg(not(target_os = "linux"))]
-pub use elsewhere::program;
-#[cfg(all(unix, not(target_os = "linux")))]
-pub use elsewhere::walls;
 #[cfg(target_os = "linux")]
-pub use linux as program;
-#[cfg(unix)]
-pub use unix::{files, is_forbidden_call, leave_terminal};
-#[cfg(unix)]
-use unix::{own_pipes, prepare};
+pub use linux::{self as program, files, is_forbidden_call, leave_terminal};
 #[cfg(windows)]
-pub use windows::{files, is_forbidden_call, leave_terminal, walls};
-#[cfg(windows)]
-use windows::{own_pipes, prepare};
+pub use windows::{self as program, files, is_forbidden_call, leave_terminal, walls};
+
+use program::{own_pipes, prepare};
 
 /// A wall around a process that could not be raised.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

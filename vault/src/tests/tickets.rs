@@ -74,13 +74,6 @@ fn a_key_goes_to_the_author_of_its_ticket_whoever_the_message_names() {
 }
 
 #[test]
-fn a_message_that_asks_for_no_key_has_no_ticket() {
-    let forger = forger();
-    let opened = forger.open(&forger.with_rumor(forger.asking("how are you?").as_json())).unwrap();
-    assert_eq!(opened.ticket, None);
-}
-
-#[test]
 fn a_ticket_with_any_bit_altered_is_refused_and_spends_nothing() {
     let (forger, mut rng) = (forger(), seeded());
     let (start, hit) = found(&forger.vault, "q", &mut rng);
@@ -97,37 +90,12 @@ fn a_ticket_with_any_bit_altered_is_refused_and_spends_nothing() {
         assert!(matches!(redeem(noise), Err(VaultError::ForeignTicket)));
     }
     assert!(matches!(redeem([&genuine[..], &[0]].concat()), Err(VaultError::ForeignTicket)), "a byte more");
+    // The layout of a ticket is public; only the key of its MAC is secret.
+    let foreign = vault().ticket_for_tests(&any(&forger.author)).unwrap();
+    assert!(matches!(redeem(foreign.0), Err(VaultError::ForeignTicket)), "of another identity");
+    let opened = forger.open(&forger.with_rumor(forger.asking("how are you?").as_json())).unwrap();
+    assert_eq!(opened.ticket, None, "it asks for no key");
     assert!(redeem(genuine).is_ok());
-}
-
-/// The layout of a ticket is public; only the key of its MAC is secret.
-#[test]
-fn an_order_with_another_field_does_not_fit_the_mac() {
-    let (forger, mut rng, thief) = (forger(), seeded(), Keys::generate());
-    let half = half::new().point();
-    let Ticket(genuine) = forger.ticket("q");
-    let (order, mac) = genuine.split_at(genuine.len() - 32);
-    let order: Order = postcard::from_bytes(order).unwrap();
-    let other = Wanted::Patterns(vec!["p".parse().unwrap()]);
-    let altered = [
-        Order { asker: asker(&thief), ..order.clone() },
-        Order { rumor: RumorId([7; 32]), ..order.clone() },
-        Order { dated: order.dated - 1, ..order.clone() },
-        Order { encryption_key: Some(EncryptionKey(asker(&thief).0)), ..order.clone() },
-        Order { asked: Asked { wanted: other, half: None }, ..order.clone() },
-        Order { asked: Asked { wanted: Wanted::Rarest(Family::Any), half: None }, ..order.clone() },
-        Order { asked: Asked { half: Some(half), ..order.asked.clone() }, ..order.clone() },
-    ];
-    for altered in altered {
-        let (start, hit) = found(&forger.vault, "q", &mut rng);
-        let ticket = Ticket([postcard::to_stdvec(&altered).unwrap().as_slice(), mac].concat());
-        let refused = forger.vault.redeem(start, &hit, &ticket, None, &message(&thief));
-        assert!(matches!(refused, Err(VaultError::ForeignTicket)), "{altered:?}");
-        // A MAC of another identity does not help either.
-        let own = vault().ticket_for_tests(&altered).unwrap();
-        let refused = forger.vault.redeem(start, &hit, &own, None, &message(&thief));
-        assert!(matches!(refused, Err(VaultError::ForeignTicket)), "{altered:?}");
-    }
 }
 
 #[test]
@@ -290,14 +258,4 @@ fn tickets_are_those_of_the_vectors() {
         assert_eq!(hex, expected, "{order:?}");
         assert_eq!(ticket::read(&bot, author, &ticket).unwrap(), order);
     }
-}
-
-#[test]
-fn a_ticket_outlives_its_vault() {
-    let (folder, mut rng, to) = (tempfile::TempDir::new().unwrap(), seeded(), Keys::generate());
-    let (path, unlock) = (folder.path().join("identity.age"), identity::key_file(folder.path(), "key"));
-    let ticket = Vault::create(&path, &unlock).unwrap().ticket_for_tests(&any(&to)).unwrap();
-    let again = Vault::open(&path, &unlock).unwrap();
-    let (start, hit) = found(&again, "q", &mut rng);
-    assert_eq!(again.redeem(start, &hit, &ticket, None, &message(&to)).unwrap().to, asker(&to));
 }

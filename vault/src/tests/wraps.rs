@@ -90,42 +90,30 @@ fn other_signature(event: &Event) -> String {
     Keys::generate().sign_schnorr(&secp256k1::Message::from_digest(event.id.to_bytes())).to_string()
 }
 
-#[test]
-fn an_honest_wrap_opens() {
+#[tokio::test]
+async fn honest_wraps_open_with_what_clients_leave_out_and_add() {
     let forger = Forger::new();
     let rumor = forger.open(&forger.with_rumor(forger.rumor_json())).unwrap();
     assert_eq!(rumor.id, RumorId(forger.rumor().id.unwrap().to_bytes()));
     assert_eq!(rumor.author, asker(&forger.author));
     assert_eq!((rumor.kind, rumor.created_at, rumor.other_receivers), (14, 1_800_000_000, 0));
     assert_eq!((rumor.content.as_str(), rumor.subject), ("m0ctane please", None));
-}
-
-#[tokio::test]
-async fn wraps_made_by_nostr_and_ephemeral_ones_open() {
-    let forger = Forger::new();
-    let rumor = EventBuilder::private_msg_rumor(forger.us, "hello").build(forger.author.public_key());
-    let wrap = EventBuilder::gift_wrap(&forger.author, &forger.us, rumor, []).await.unwrap();
+    // Made by `nostr`, and ephemeral.
+    let made = EventBuilder::private_msg_rumor(forger.us, "hello").build(forger.author.public_key());
+    let wrap = EventBuilder::gift_wrap(&forger.author, &forger.us, made, []).await.unwrap();
     assert_eq!(forger.open(&wrap).unwrap().content, "hello");
     let seal = forger.seal_of(&forger.rumor_json().to_string()).as_json();
     let wrap = forger.wrap_as(Kind::Custom(21059), forger.us, &seal);
     assert_eq!(forger.open(&wrap).unwrap().content, "m0ctane please");
-}
-
-#[test]
-fn a_missing_id_and_an_empty_signature_are_tolerated() {
-    let forger = Forger::new();
-    let mut rumor = forger.rumor_json();
-    rumor["sig"] = Value::Null;
-    let with_null = forger.open(&forger.with_rumor(&rumor)).unwrap();
-    rumor.as_object_mut().unwrap().remove("id");
-    assert_eq!(forger.open(&forger.with_rumor(&rumor)).unwrap().id, with_null.id);
-    rumor["id"] = Value::Null;
-    assert_eq!(forger.open(&forger.with_rumor(&rumor)).unwrap().id, with_null.id);
-}
-
-#[test]
-fn the_kind_of_a_rumor_is_left_to_the_inbox_and_so_is_a_date_in_the_future() {
-    let forger = Forger::new();
+    // A missing id and an empty signature.
+    let mut json = forger.rumor_json();
+    json["sig"] = Value::Null;
+    assert_eq!(forger.open(&forger.with_rumor(&json)).unwrap().id, rumor.id);
+    json["id"] = Value::Null;
+    assert_eq!(forger.open(&forger.with_rumor(&json)).unwrap().id, rumor.id);
+    json.as_object_mut().unwrap().remove("id");
+    assert_eq!(forger.open(&forger.with_rumor(&json)).unwrap().id, rumor.id);
+    // The kind of a rumor and a date in the future are left to the inbox.
     for (kind, date) in [(7, 1_900_000_000), (15, u64::MAX >> 1), (65_535, 4_000_000_000)] {
         let rumor = UnsignedEvent { id: None, kind: Kind::from(kind), created_at: date.into(), ..forger.rumor() };
         let opened = forger.open(&forger.with_rumor(rumor.as_json())).unwrap();

@@ -54,3 +54,16 @@ pub fn own_pipes() -> io::Result<(PipeReader, PipeWriter)> {
 pub fn is_forbidden_call(_: std::process::ExitStatus) -> bool {
     false
 }
+
+/// The path by which this program can be started again.
+///
+/// Errors: the system does not say.
+pub fn this_program() -> io::Result<std::path::PathBuf> {
+    std::env::current_exe()
+}
+
+/// Does nothing: the process has its program's name.
+pub fn name_vault() {}
+
+/// Does nothing: a process inherits what it is given.
+pub fn close_inherited_files() {}

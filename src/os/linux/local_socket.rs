@@ -3,7 +3,7 @@
 use rustix::net::SendFlags;
 use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener as BoundListener;
 use std::path::{Path, PathBuf};
@@ -12,22 +12,12 @@ use tokio::net::{UnixListener, UnixStream};
 /// Permissions of the socket: only its owner and root connect.
 const MODE: u32 = 0o600;
 
-/// Flags that avoid the signal SIGPIPE, on systems with such a flag. Rust's runtime ignores the
-/// signal anyway.
-#[cfg(target_vendor = "apple")]
-const QUIETLY: SendFlags = SendFlags::empty();
-#[cfg(not(target_vendor = "apple"))]
-const QUIETLY: SendFlags = SendFlags::NOSIGNAL;
-
 /// The most bytes of a path that Linux takes as the address of a socket.
-#[cfg(target_os = "linux")]
 const LONGEST_ADDRESS: usize = 107;
 
 /// A path of any length as the address of a socket. The address of a long path goes through its
 /// open folder, so keep the folder open.
-#[cfg(target_os = "linux")]
 fn address(path: &Path) -> io::Result<(PathBuf, Option<File>)> {
-    use std::os::fd::AsRawFd;
     match (path.parent(), path.file_name()) {
         (Some(folder), Some(name)) if path.as_os_str().len() > LONGEST_ADDRESS => {
             let folder = File::open(folder)?;
@@ -36,12 +26,6 @@ fn address(path: &Path) -> io::Result<(PathBuf, Option<File>)> {
         }
         _ => Ok((path.to_owned(), None)),
     }
-}
-
-/// Other systems have no such address; they refuse a long path.
-#[cfg(not(target_os = "linux"))]
-fn address(path: &Path) -> io::Result<(PathBuf, Option<File>)> {
-    Ok((path.to_owned(), None))
 }
 
 /// The bot's open socket. Its file is deleted when this value is dropped.
@@ -94,7 +78,7 @@ impl Drop for LocalListener {
 
 /// Whether the operator has left, so that nobody waits for the answer. Sends nothing.
 pub fn is_closed(connection: &Connection) -> bool {
-    let sent = rustix::net::send(connection.as_fd(), &[], QUIETLY);
+    let sent = rustix::net::send(connection.as_fd(), &[], SendFlags::NOSIGNAL);
     matches!(sent, Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET))
 }
 
