@@ -40,6 +40,6 @@ pub use askers::{AskerTotals, Standing};
 pub use budget::{LedgerBudget, Sizes};
 pub use jobs::{AskerView, HalfUse, Job, JobState, Totals};
 pub use open::{FolderLock, Inspection, Ledger, folder, inspect, lock};
-pub use outbox::{Attempt, DayFigures, DueMessage, DuePost, MessageId, NextAttempt, Post};
+pub use outbox::{Attempt, DayFigures, DueMessage, DuePost, MessageId, Post};
 pub use restore::{copy, is_present, restore, used_halves};
 pub use rows::{LedgerError, Quarantined};

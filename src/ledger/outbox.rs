@@ -45,17 +45,9 @@ pub struct Attempt {
     pub message: MessageId,
     /// Relays that said OK now.
     pub reached: Vec<String>,
-    /// The next step.
-    pub next: NextAttempt,
-}
-
-/// The step after an attempt.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NextAttempt {
-    /// No more attempts: every relay that should have the message has it, or it is given up.
-    Finished,
-    /// There is another attempt at this time, Unix seconds.
-    Again(u64),
+    /// When there is another attempt, Unix seconds. `None` if every relay that should have the message
+    /// has it, or it is given up.
+    pub again_at: Option<u64>,
 }
 
 /// Condition for a message to be due at ?1. `due_set_at` is the time at which `due_at` was chosen.
@@ -103,10 +95,19 @@ impl Ledger {
                 for relay in &attempt.reached {
                     delivers |= acknowledge(transaction, attempt.message, relay, now)?;
                 }
-                match attempt.next {
-                    NextAttempt::Finished => finish(transaction, attempt.message)?,
-                    NextAttempt::Again(at) => postpone(transaction, attempt.message, seconds(at), now)?,
-                }
+                let message = attempt.message.0;
+                match attempt.again_at.map(seconds) {
+                    Some(at) => execute(
+                        transaction,
+                        "UPDATE outbox SET attempts = attempts + 1, due_at = ?2, due_set_at = ?3 WHERE id = ?1",
+                        params![message, at, now],
+                    )?,
+                    // A result is kept for `Effect::Resend` until it expires.
+                    None => {
+                        execute(transaction, "DELETE FROM outbox WHERE id = ?1 AND result_of IS NULL", [message])?;
+                        execute(transaction, "UPDATE outbox SET finished = 1 WHERE id = ?1", [message])?
+                    }
+                };
             }
             Ok((!attempts.is_empty()).then_some(delivers))
         })?;
@@ -139,21 +140,6 @@ fn acknowledge(transaction: &Transaction<'_>, message: MessageId, relay: &str, n
         fault::before("deliver");
     }
     Ok(delivers)
-}
-
-/// Counts an attempt and sets the time of the next.
-fn postpone(transaction: &Transaction<'_>, message: MessageId, due_at: i64, now: i64) -> Result<(), LedgerError> {
-    let update = "UPDATE outbox SET attempts = attempts + 1, due_at = ?2, due_set_at = ?3 WHERE id = ?1";
-    execute(transaction, update, params![message.0, due_at, now])?;
-    Ok(())
-}
-
-/// Ends the attempts. A result is kept for `Effect::Resend` until it expires; other messages are
-/// deleted.
-fn finish(transaction: &Transaction<'_>, message: MessageId) -> Result<(), LedgerError> {
-    execute(transaction, "DELETE FROM outbox WHERE id = ?1 AND result_of IS NULL", [message.0])?;
-    execute(transaction, "UPDATE outbox SET finished = 1 WHERE id = ?1", [message.0])?;
-    Ok(())
 }
 
 /// Puts a wrap into the outbox, due now, within the budget. Called by T1, T2 and the notices.

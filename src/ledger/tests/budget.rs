@@ -44,8 +44,7 @@ fn reply_to_nobody() -> AnsweredMessage {
 fn send_all(bench: &Bench) {
     let due = bench.ledger.due_messages(usize::MAX).unwrap();
     let reached = vec!["wss://one.example".to_owned()];
-    let sent =
-        |message: DueMessage| Attempt { message: message.id, reached: reached.clone(), next: NextAttempt::Finished };
+    let sent = |message: DueMessage| Attempt { message: message.id, reached: reached.clone(), again_at: None };
     bench.ledger.record_attempts(&due.into_iter().map(sent).collect::<Vec<_>>()).unwrap();
 }
 

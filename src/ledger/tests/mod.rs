@@ -73,12 +73,12 @@ impl Bench {
 
     /// Counts an attempt to send a message; the next is at `due_at`.
     fn postpone(&self, message: MessageId, due_at: u64) -> Result<(), LedgerError> {
-        self.ledger.record_attempts(&[Attempt { message, reached: Vec::new(), next: NextAttempt::Again(due_at) }])
+        self.ledger.record_attempts(&[Attempt { message, reached: Vec::new(), again_at: Some(due_at) }])
     }
 
     /// Ends the attempts to send a message.
     fn finish(&self, message: MessageId) -> Result<(), LedgerError> {
-        self.ledger.record_attempts(&[Attempt { message, reached: Vec::new(), next: NextAttempt::Finished }])
+        self.ledger.record_attempts(&[Attempt { message, reached: Vec::new(), again_at: None }])
     }
 
     fn sql(&self, statement: &str) {

@@ -261,8 +261,8 @@ impl Run {
             let is_over = !reached.is_empty() || self.rng.random_bool(0.05);
             let at = now + self.rng.random_range(0..600);
             self.reference.sent(message.wrap.id, !reached.is_empty(), (!is_over).then_some(at));
-            let next = if is_over { NextAttempt::Finished } else { NextAttempt::Again(at) };
-            self.ledger().record_attempts(&[Attempt { message: message.id, reached, next }]).unwrap();
+            let again_at = (!is_over).then_some(at);
+            self.ledger().record_attempts(&[Attempt { message: message.id, reached, again_at }]).unwrap();
         }
     }
 

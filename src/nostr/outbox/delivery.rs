@@ -5,7 +5,7 @@
 
 use super::Outbox;
 use crate::fault;
-use crate::ledger::{Attempt, DueMessage, Ledger, MessageId, NextAttempt};
+use crate::ledger::{Attempt, DueMessage, Ledger, MessageId};
 use crate::shutdown::Shutdown;
 use futures_util::FutureExt;
 use std::collections::HashMap;
@@ -67,7 +67,7 @@ impl Outbox {
                 Some(recorded) = recorded.recv() => {
                     if messages.is_full() {
                         read_at = earliest;
-                    } else if recorded.iter().any(|attempt| attempt.next != NextAttempt::Finished) {
+                    } else if recorded.iter().any(|attempt| attempt.again_at.is_some()) {
                         read_at = read_at.min(Instant::now() + outbox.until_next_due());
                     }
                     recorded.iter().for_each(|attempt| _ = messages.0.remove(&attempt.message));
@@ -84,7 +84,7 @@ impl Outbox {
     async fn attempt_or_later(self: Arc<Self>, message: Arc<DueMessage>, cancel: Arc<Notify>) -> Attempt {
         AssertUnwindSafe(self.attempt(&message, &cancel)).catch_unwind().await.unwrap_or_else(|_| {
             tracing::error!(message = message.id.0, "sending a message panicked; it is tried again");
-            Attempt { message: message.id, reached: Vec::new(), next: self.next(&message, 0, 0) }
+            Attempt { message: message.id, reached: Vec::new(), again_at: self.again_at(&message, 0, 0) }
         })
     }
 

@@ -9,7 +9,7 @@ use super::relay::slots::Visitor;
 use crate::clock::Clock;
 use crate::config::BotConfig;
 use crate::fault;
-use crate::ledger::{Attempt, DueMessage, Ledger, NextAttempt};
+use crate::ledger::{Attempt, DueMessage, Ledger};
 use crate::log_writer::LogLimit;
 use nostr_sdk::{Event, JsonUtil, Kind, RelayUrl};
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl Outbox {
         let first = message.wrap.events().next().unwrap_or_default();
         let Ok(kind) = Event::from_json(first).map(|event| event.kind) else {
             tracing::error!(message = message.id.0, "a message in the outbox is unreadable; it is skipped");
-            return Attempt { message: message.id, reached: Vec::new(), next: NextAttempt::Finished };
+            return Attempt { message: message.id, reached: Vec::new(), again_at: None };
         };
         let urls = tokio::select! {
             urls = self.destination(message, kind) => urls,
@@ -71,8 +71,8 @@ impl Outbox {
             reached.contains(&url) || message.acknowledged_by.contains(&url)
         };
         let have_it = urls.iter().filter(|url| has(url)).count();
-        let next = self.next(message, have_it, urls.len() - refused);
-        Attempt { message: message.id, reached, next }
+        let again_at = self.again_at(message, have_it, urls.len() - refused);
+        Attempt { message: message.id, reached, again_at }
     }
 
     async fn destination(&self, message: &DueMessage, kind: Kind) -> Vec<RelayUrl> {
@@ -88,12 +88,12 @@ impl Outbox {
         self.relay_lists.destination(&self.relays, asker, seen_on, options).await
     }
 
-    /// The next step after an attempt, if `reached` of `of` relays have the message.
-    pub(super) fn next(&self, message: &DueMessage, reached: usize, of: usize) -> NextAttempt {
+    /// When there is another attempt, Unix seconds, if `reached` of `of` relays have the message.
+    pub(super) fn again_at(&self, message: &DueMessage, reached: usize, of: usize) -> Option<u64> {
         let complete = reached > 0 && reached >= of;
         let enough = reached > 0 && message.attempts + 1 >= ATTEMPTS_FOR_THE_REST;
         if complete || enough {
-            return NextAttempt::Finished;
+            return None;
         }
         if reached == 0 {
             self.relay_lists.doubt(message.wrap.to);
@@ -111,9 +111,9 @@ impl Outbox {
                 let message = message.id.0;
                 tracing::warn!(message, ?job, skipped, "given up: no relay of its asker accepted it in 14 days");
             }
-            return NextAttempt::Finished;
+            return None;
         }
-        NextAttempt::Again(now + pause_after(message.attempts))
+        Some(now + pause_after(message.attempts))
     }
 
     /// Sends a message to these relays at once. Returns those that accepted it now, and the number of
@@ -243,8 +243,8 @@ mod tests {
         ] {
             let clock = Clock::at(Clock::System.now() + days * 86_400);
             let (outbox, _folder) = outbox(unconnected(&[], Reach::anywhere()).await, clock).await;
-            let next = outbox.next(&message(result_of, attempts), 0, 1);
-            assert_eq!(next == NextAttempt::Finished, is_given_up, "{result_of:?}, {days} days, {attempts} attempts");
+            let next = outbox.again_at(&message(result_of, attempts), 0, 1);
+            assert_eq!(next.is_none(), is_given_up, "{result_of:?}, {days} days, {attempts} attempts");
         }
     }
 
@@ -259,7 +259,7 @@ mod tests {
         let cancel = Notify::new();
         cancel.notify_one();
         let attempt = outbox.attempt(&message(None, 0), &cancel).now_or_never().expect("it ends at once");
-        assert!(matches!(attempt.next, NextAttempt::Again(_)) && attempt.reached.is_empty());
+        assert!(attempt.again_at.is_some() && attempt.reached.is_empty());
         outbox.relays.disconnect().await;
     }
 }

@@ -71,7 +71,8 @@ impl fmt::Display for Rest {
 pub struct RestRule {
     hours: Option<Hours>,
     pause_on_battery: bool,
-    hottest: Option<f64>,
+    /// The temperature at which the device pauses, if it does.
+    pub hottest: Option<f64>,
     is_hot: bool,
     /// When the battery was last seen in use.
     last_battery: Option<u64>,

@@ -39,8 +39,6 @@ const RECOVERED_AFTER: Duration = Duration::from_secs(60);
 const WATCH_EVERY: Duration = Duration::from_millis(500);
 /// The longest sleep of an idle thread before it checks for new work, or for the end.
 const IDLE_CHECK_EVERY: Duration = Duration::from_millis(500);
-/// The longest sleep of a thread before it checks for the end, while its device pauses or rests.
-const END_CHECK_EVERY: Duration = Duration::from_millis(50);
 
 /// A launch submitted and not yet collected.
 struct InFlight {
@@ -70,8 +68,8 @@ pub struct DeviceThread {
     pub options: SearchOptions,
     /// Opens the device again after a failure; `None` for a device that comes back by itself.
     pub opener: Option<DeviceOpener>,
-    /// The list of this machine's threads and the name of this one, if it is one of them.
-    pub roster: Option<(Roster, String)>,
+    /// The list of this machine's threads, if this is one of them.
+    pub roster: Option<Roster>,
 }
 
 impl DeviceThread {
@@ -79,7 +77,9 @@ impl DeviceThread {
     pub fn spawn(self, first: Result<Box<dyn Searcher>, SearchError>) -> JoinHandle<()> {
         let (name, mut first) = (self.id.to_string(), Some(first));
         let run = move || match &self.roster {
-            Some((roster, name)) => roster.keep_thread(name, || self.pool.is_closed(), || self.run(first.take())),
+            Some(roster) => {
+                roster.keep_thread(&self.id.to_string(), || self.pool.is_closed(), || self.run(first.take()))
+            }
             None => self.run(first.take()),
         };
         std::thread::Builder::new().name(name).spawn(run).expect("the system starts threads")
@@ -111,7 +111,7 @@ impl DeviceThread {
             }
             let pause = backoff.next_pause();
             tracing::warn!(device = %self.record.view().id, %failure, retry_in = ?pause, "a device failed and is taken out of use");
-            self.sleep(pause);
+            self.pool.wait_for_end(pause);
         }
     }
 
@@ -132,9 +132,8 @@ impl DeviceThread {
         });
         // Launches in flight are dropped with their start points. Nothing is lost: the search has
         // no memory.
-        for launch in in_flight {
-            self.discard(&launch.starts);
-        }
+        let starts: Vec<StartId> = in_flight.iter().flat_map(|launch| &launch.starts).map(|&(id, _)| id).collect();
+        self.vault.discard(&starts);
         result
     }
 
@@ -145,7 +144,7 @@ impl DeviceThread {
         let (now, duty) = (Instant::now(), Duty::new(self.record.lock().share));
         let mut timing = Timing { busy_since: now, watched: now, duty };
         loop {
-            if self.roster.as_ref().is_some_and(|(roster, name)| roster.is_condemned(name)) {
+            if self.roster.as_ref().is_some_and(|roster| roster.is_condemned(&self.id.to_string())) {
                 return Ok(());
             }
             if let Some(watch) = self.watch.as_ref().filter(|_| timing.watched.elapsed() >= WATCH_EVERY) {
@@ -191,10 +190,8 @@ impl DeviceThread {
                 NextStep::Wait => {
                     searcher.check()?;
                     match timing.duty.is_over() {
-                        true => self.sleep(timing.duty.rest()),
-                        false if self.record.is_resting() => {
-                            self.pool.wait_for_end(END_CHECK_EVERY);
-                        }
+                        true => self.pool.wait_for_end(timing.duty.rest()),
+                        false if self.record.is_resting() => self.pool.wait_for_end(WATCH_EVERY),
                         false => {
                             self.record.lock().has_waited = true;
                             self.pool.wait(&held, IDLE_CHECK_EVERY);
@@ -266,11 +263,7 @@ impl DeviceThread {
         let launch = CollectedLaunch { pass: planned.pass, starts, report };
         // Sending cannot fail: the verifier ends after all devices.
         let _ = self.launches.send(Delivered { launch, record: Arc::clone(&self.record), collected: now });
-        self.believed()
-    }
-
-    /// Fails if the verifier has found that the device's claims cannot be believed.
-    fn believed(&self) -> anyhow::Result<()> {
+        // The verifier may have found that the device's claims cannot be believed.
         match self.record.view().health {
             Health::Working => Ok(()),
             Health::Out(reason) => bail!(reason),
@@ -289,27 +282,12 @@ impl DeviceThread {
         let gpus_are_out = !self.stands_in_for.is_empty() && self.stands_in_for.iter().all(|gpu| gpu.is_out());
         if gpus_are_out { Lane::All } else { self.lane }
     }
-
-    /// Sleeps until the pause is over or the pool closes.
-    fn sleep(&self, pause: Duration) {
-        let until = Instant::now() + pause;
-        while Instant::now() < until && !self.pool.is_closed() {
-            std::thread::sleep(END_CHECK_EVERY.min(until.saturating_duration_since(Instant::now())));
-        }
-    }
-
-    fn discard(&self, starts: &[(StartId, StartPoint)]) {
-        let ids: Vec<StartId> = starts.iter().map(|&(id, _)| id).collect();
-        self.vault.discard(&ids);
-    }
 }
 
 /// The time that a device runs before it is measured.
 const WARM_UP: Duration = Duration::from_millis(150);
 /// The time for which the device is then measured.
 const MEASURE: Duration = Duration::from_millis(200);
-/// The least relative change of a rate that makes the device save its rates again at the end.
-const WORTH_KEEPING: f64 = 0.02;
 
 /// The measurement of a device without rates: first where top words are compared, then whole keys.
 struct FirstRates {
@@ -374,16 +352,12 @@ impl FirstRates {
         Instant::now() >= self.until && record.rate().is_none()
     }
 
-    /// Saves the rates for the next start: the first ones, and at the end those that have changed.
+    /// Saves the rates for the next start: the first ones, and the last ones at the end.
     fn keep(&mut self, record: &Record, is_end: bool) {
         let Some(key) = self.key.as_deref().filter(|_| self.is_over(record)) else { return };
         let now = record.rates();
-        let is_worth = |kept: Option<Rate>, now: Option<Rate>| match (kept, now) {
-            (Some(Rate(kept)), Some(Rate(now))) => is_end && (now - kept).abs() > WORTH_KEEPING * kept,
-            (None, now) => now.is_some(),
-            (Some(_), None) => false,
-        };
-        if is_worth(self.kept.top_words, now.top_words) || is_worth(self.kept.whole_keys, now.whole_keys) {
+        let is_new = |kept: Option<Rate>, now: Option<Rate>| now.is_some() && (is_end || kept.is_none());
+        if is_new(self.kept.top_words, now.top_words) || is_new(self.kept.whole_keys, now.whole_keys) {
             self.kept = now;
             self.calibrations.change(key, |calibration| {
                 calibration.top_words = now.top_words.map(|Rate(rate)| rate);

@@ -78,7 +78,6 @@ impl Scheduler {
                 (true, DeviceId::Cpu) => Lane::Easy,
                 (true, _) => Lane::Hard,
             };
-            let name = info.id.to_string();
             let device = DeviceThread {
                 id: info.id,
                 lane,
@@ -90,7 +89,7 @@ impl Scheduler {
                 launches: launches.clone(),
                 options,
                 opener: Some(opener.clone()),
-                roster: Some((roster.clone(), name)),
+                roster: Some(roster.clone()),
             };
             DeviceEntry { record, is_side, thread: Some(device.spawn(searcher)) }
         };

@@ -183,10 +183,9 @@ impl Pool {
         drop(self.changed.wait_timeout_while(state, limit, is_same));
     }
 
-    /// Sleeps until the pool closes, or for `limit`; returns whether it is closed.
-    pub fn wait_for_end(&self, limit: Duration) -> bool {
-        let waited = self.changed.wait_timeout_while(self.lock(), limit, |state| !state.closed);
-        waited.unwrap_or_else(PoisonError::into_inner).0.closed
+    /// Sleeps until the pool closes, or for `limit`.
+    pub fn wait_for_end(&self, limit: Duration) {
+        drop(self.changed.wait_timeout_while(self.lock(), limit, |state| !state.closed));
     }
 
     fn change(&self, change: impl FnOnce(&mut PoolState)) {
@@ -369,9 +368,10 @@ mod tests {
         let (began, limit) = (std::time::Instant::now(), Duration::from_millis(50));
         pool.wait(&held, limit);
         assert!(began.elapsed() >= limit, "the device sleeps");
-        assert!(!pool.wait_for_end(Duration::from_millis(1)));
+        pool.wait_for_end(limit);
+        assert!(began.elapsed() >= 2 * limit);
         pool.close();
-        assert!(pool.wait_for_end(Duration::from_secs(60)));
+        pool.wait_for_end(Duration::from_secs(3600));
     }
 
     #[test]

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The watch over one device. The thread of the device asks it between launches.
 pub struct Watch {
     surroundings: Arc<Surroundings>,
-    needs_temperature: bool,
     rule: Mutex<RestRule>,
 }
 
@@ -23,7 +22,7 @@ impl Watch {
             record.warn("its temperature cannot be read, so it does not pause for heat".to_owned());
         }
         let rule = Mutex::new(RestRule::new(restraints.hours.clone(), restraints.pause_on_battery, celsius));
-        let watch = Watch { surroundings, needs_temperature: celsius.is_some(), rule };
+        let watch = Watch { surroundings, rule };
         watch.look(record);
         Some(watch)
     }
@@ -32,8 +31,8 @@ impl Watch {
     pub fn look(&self, record: &Record) {
         let (now, on_battery) = (self.surroundings.now(), self.surroundings.is_on_battery());
         let sensors = record.lock().sensors.clone();
-        let celsius = self.needs_temperature.then(|| sensors.read().celsius).flatten();
         let mut rule = self.rule.lock().unwrap_or_else(PoisonError::into_inner);
+        let celsius = rule.hottest.and_then(|_| sensors.read().celsius);
         let rest = rule.decide(now, on_battery, celsius);
         let before = record.set_rest(rest.clone(), rule.part());
         let device = record.view().id;

@@ -6,7 +6,7 @@ use crate::support::harness::{Test, test};
 use npubbot::clock::Clock;
 use npubbot::job::{Asker, JobId, JobSpec, RumorId, Ticket};
 use npubbot::key::HalfPoint;
-use npubbot::ledger::{AnsweredMessage, Attempt, Effect, Ledger, LedgerError, MessageId, NextAttempt, Recorded};
+use npubbot::ledger::{AnsweredMessage, Attempt, Effect, Ledger, LedgerError, MessageId, Recorded};
 use npubbot::message::GiftWrap;
 use npubbot::pattern::Pattern;
 use rand::rngs::StdRng;
@@ -99,7 +99,7 @@ fn persist<T>(attempts: usize, mut call: impl FnMut() -> Result<T, LedgerError>)
 
 /// The attempt that delivered a message.
 fn sent(message: MessageId) -> Attempt {
-    Attempt { message, reached: vec!["wss://one.example".to_owned()], next: NextAttempt::Finished }
+    Attempt { message, reached: vec!["wss://one.example".to_owned()], again_at: None }
 }
 
 /// A life: start, T1, T2 and T3 of some jobs, cleaning, stop. Ends early at an error that stays.
