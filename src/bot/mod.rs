@@ -17,6 +17,7 @@ mod reading;
 mod reply;
 mod request;
 #[cfg(any(test, feature = "test-util"))]
+#[path = "tests/lists.rs"]
 pub mod testing;
 #[cfg(test)]
 mod tests;

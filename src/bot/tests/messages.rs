@@ -59,12 +59,13 @@ fn judge(file: &str) -> Judgement {
 
 #[test]
 fn messages_are_read_as_their_senders_mean_them() {
-    for (file, least, most_harmful) in [(GIVEN, 0.95, 0), (MORE, 0.95, 0), (UNSEEN, 0.9, 1), (FORMS, 1.0, 0)] {
+    // As many as are read rightly today, so that every rule is noticed that goes.
+    for (file, least, most_harmful) in [(GIVEN, 315, 0), (MORE, 902, 0), (UNSEEN, 190, 1), (FORMS, 122, 0)] {
         let (wrong, harmful, counts) = judge(file);
         let all: usize = counts.values().map(|(_, all)| all).sum();
         let right = all - wrong.len();
         println!("{right} of {all} right, {counts:?}\n{}", wrong.join("\n"));
-        assert!(right as f64 >= least * all as f64, "{right} of {all}: {}", wrong.join("\n"));
+        assert!(right >= least, "{right} of {all}: {}", wrong.join("\n"));
         assert!(harmful.len() <= most_harmful, "{}", harmful.join("\n"));
     }
 }

@@ -262,6 +262,7 @@ fn nothing_of_a_secret_key_is_repeated() {
     ] {
         assert_eq!(refused(&text).topic, "secret-key", "{text:?}");
     }
+    assert_ne!(topic(decide_for("does every key begin with nsec1, or some only?", &nobody())), "secret-key");
     let answer = say(key, &nobody());
     assert!(!key.as_bytes().windows(6).any(|part| answer.as_bytes().windows(6).any(|said| said == part)), "{answer}");
 }
