@@ -12,15 +12,6 @@ use crate::vault::{Asked, Rumor, Wanted};
 /// The most prefixes of a split request that are read, besides its first word and its point.
 pub const MOST_SPLIT_PREFIXES: usize = WORDS_READ - 2;
 
-/// NIP-04: a message of an old client. Only its text is encrypted.
-const KIND_NIP04: u16 = 4;
-/// NIP-09: a deletion.
-const KIND_DELETION: u16 = 5;
-/// MLS (Marmot): an invitation to a group, as White Noise sends it. The bot cannot join.
-const KIND_INVITATION: u16 = 444;
-/// NIP-17: a file message.
-const KIND_FILE: u16 = 15;
-
 /// A message: who wrote it, how it came, and its text. [`AskerRequest::reading`] says what is meant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AskerRequest {
@@ -69,13 +60,13 @@ impl AskerRequest {
 pub(super) enum MessageForm {
     /// Text in a gift wrap (NIP-17), to us only.
     Sealed,
-    /// A message of kind 4. Only its language is read.
+    /// A message of an old client (NIP-04). Only its language is read.
     Nip04,
-    /// A file. Only its address was sent.
+    /// A file (NIP-17). Only its address was sent.
     File,
     /// A message to several receivers, or an invitation to a group.
     Group,
-    /// A deletion of these messages.
+    /// A deletion of these messages (NIP-09).
     Deletion(Vec<RumorId>),
 }
 
@@ -95,10 +86,11 @@ pub fn read(rumor: &Rumor) -> AskerRequest {
 
 fn form(rumor: &Rumor) -> MessageForm {
     match rumor.kind {
-        KIND_DELETION => MessageForm::Deletion(rumor.deletes.clone()),
-        KIND_FILE => MessageForm::File,
-        KIND_NIP04 => MessageForm::Nip04,
-        KIND_INVITATION => MessageForm::Group,
+        4 => MessageForm::Nip04,
+        5 => MessageForm::Deletion(rumor.deletes.clone()),
+        15 => MessageForm::File,
+        // MLS (Marmot): an invitation, as White Noise sends it. The bot cannot join.
+        444 => MessageForm::Group,
         _ if rumor.other_receivers > 0 => MessageForm::Group,
         _ => MessageForm::Sealed,
     }

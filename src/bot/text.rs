@@ -433,59 +433,51 @@ pub(super) fn split_hyphens(tokens: &[Token]) -> Vec<Token> {
 
 /// Joins words that are spelt letter by letter, as in `m zero c t`, and `hex cafe` to `hex:cafe`.
 pub(super) fn join_spelt(tokens: &[Token]) -> Vec<Token> {
-    let digits: Vec<Option<char>> = {
-        let found = vocabulary::find(tokens);
-        let digit = |at: usize| {
-            found.iter().find(|found| found.class == Class::Number && found.at == [at]).and_then(|found| found.digit)
-        };
-        (0..tokens.len()).map(digit).collect()
+    let found = vocabulary::find(tokens);
+    let is_letter = |token: &Token| token.kind == TokenKind::Word && token.written.chars().count() == 1;
+    // The letter that a token is, or the digit that it names.
+    let spelt = |(at, token): (usize, &Token)| {
+        let digit = found.iter().find(|found| found.class == Class::Number && found.at == [at]);
+        digit
+            .and_then(|found| found.digit)
+            .map(String::from)
+            .or_else(|| is_letter(token).then(|| token.written.clone()))
     };
-    let is_letter = |at: usize| tokens[at].kind == TokenKind::Word && tokens[at].written.chars().count() == 1;
-    let is_piece = |at: usize| is_letter(at) || digits[at].is_some();
+    let letters: Vec<Option<String>> = tokens.iter().enumerate().map(spelt).collect();
     let mut joined: Vec<Token> = Vec::with_capacity(tokens.len());
     let mut at = 0;
     while at < tokens.len() {
-        let mut end = (at..tokens.len()).take_while(|&at| is_piece(at)).count() + at;
-        let pieces = end - at;
-        let has_digit = (at..end).any(|at| digits[at].is_some() && tokens[at].written.len() > 1);
-        let is_possible = (at..end).any(|at| !"bio1".contains(tokens[at].written.as_str()));
-        let is_spelt = is_letter(at)
-            && is_possible
-            && ((has_digit && pieces > 1) || pieces > 3 || (pieces > 2 && pieces == tokens.len()));
-        if is_spelt {
-            // "m zero c tane": the rest of a dictated word.
-            let is_rest = |token: &Token| {
-                token.kind == TokenKind::Word && token.written.len() < 8 && Pattern::parse(&token.written).is_ok()
-            };
-            let has_rest = has_digit && end + 1 == tokens.len() && is_rest(&tokens[end]);
-            end += usize::from(has_rest);
-            let text: String =
-                (at..end).map(|at| digits[at].map_or(tokens[at].written.clone(), String::from)).collect();
-            joined.push(Token {
-                word: text.clone(),
-                written: text,
-                clause: tokens[at].clause,
-                kind: TokenKind::Marked,
-            });
-            at = end;
-            continue;
-        }
+        let token = &tokens[at];
+        let pieces: Vec<&str> = letters[at..].iter().map_while(|letter| letter.as_deref()).collect();
+        let (rest, written) = (&tokens[at + pieces.len()..], &tokens[at..at + pieces.len()]);
+        let has_digit = written.iter().any(|token| token.written.len() > 1 && !is_letter(token));
+        let is_possible = written.iter().any(|token| !"bio1".contains(token.written.as_str()));
+        let is_long =
+            (has_digit && pieces.len() > 1) || pieces.len() > 3 || (pieces.len() > 2 && pieces.len() == tokens.len());
         let next = tokens.get(at + 1).map(|next| next.written.as_str()).unwrap_or_default();
         let is_number = !next.is_empty() && next.chars().all(|c| c.is_ascii_digit());
         let is_hex = next.len() > 1 && next.chars().all(|c| c.is_ascii_hexdigit());
-        let is_kind = match tokens[at].word.as_str() {
-            "hex" => is_hex,
-            "words" | "zeros" => is_number,
-            _ => false,
+        let (text, kind, count) = match token.word.as_str() {
+            _ if is_letter(token) && is_possible && is_long => {
+                // "m zero c tane": the rest of a dictated word.
+                let is_rest = |token: &Token| {
+                    token.kind == TokenKind::Word && token.written.len() < 8 && Pattern::parse(&token.written).is_ok()
+                };
+                let last =
+                    Some(rest).filter(|rest| has_digit && rest.len() == 1 && is_rest(&rest[0])).unwrap_or_default();
+                let text = pieces.concat() + last.first().map_or("", |token| &token.written);
+                (text, TokenKind::Marked, pieces.len() + last.len())
+            }
+            "hex" if is_hex => (format!("hex:{next}"), TokenKind::Word, 2),
+            kind @ ("words" | "zeros") if is_number => (format!("{kind}:{next}"), TokenKind::Word, 2),
+            _ => {
+                joined.push(token.clone());
+                at += 1;
+                continue;
+            }
         };
-        if is_kind {
-            let text = format!("{}:{next}", tokens[at].word);
-            joined.push(Token { word: text.clone(), written: text, clause: tokens[at].clause, kind: TokenKind::Word });
-            at += 2;
-        } else {
-            joined.push(tokens[at].clone());
-            at += 1;
-        }
+        joined.push(Token { word: text.clone(), written: text, clause: token.clause, kind });
+        at += count;
     }
     joined
 }
