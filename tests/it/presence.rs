@@ -15,7 +15,6 @@ pub const TESTS: &[Test] = &[
     test!(the_status_is_true_and_published_at_most_every_five_minutes).measures("latency"),
     test!(an_outdated_status_is_not_published).measures("latency"),
     test!(profile_lists_and_handler_match_the_configuration),
-    test!(a_reload_publishes_the_new_profile_and_relay_list),
 ];
 
 const DAY: u64 = 86_400;
@@ -228,27 +227,4 @@ async fn profile_lists_and_handler_match_the_configuration() {
     }
     said("public", STATUS).await;
     assert!(inbox.events(&Filter::new().author(bot).kind(Kind::from(STATUS))).is_empty());
-}
-
-/// The vault signs only what it was told at its start, so a reload starts it again.
-async fn a_reload_publishes_the_new_profile_and_relay_list() {
-    let (relay, home) = at_relay("").await;
-    let process = home.spawn().await;
-    let bot = process.public_key;
-    let named = |name: &'static str| {
-        let relay = &relay;
-        move || async move {
-            let profiles = of_kind(relay, bot, 0);
-            profiles.iter().any(|profile| profile.content.contains(name)).then_some(())
-        }
-    };
-    until("the first profile", named("npubbot")).await;
-    let home = home.reconfigured("[bot]\nname = \"another name\"\n");
-    // The bot publishes before it opens its socket.
-    let reload = || async { home.operate(&["reload"]).status.success().then_some(()) };
-    until("the bot reloads", reload).await;
-    until("the second profile", named("another name")).await;
-    assert!(!home.log().contains("refuses to sign"), "{}", home.log());
-    let mut asker = Asker::connect(&relay.url(), bot).await;
-    assert!(asker.ask("help").await.contains("npub"), "the new vault opens messages");
 }

@@ -286,7 +286,6 @@ fn commands(folder: &str) -> Vec<Vec<String>> {
         "mine q --json --device cpu -j 1",
         "mine best zeros 1s --device cpu -j 1",
         "bench --seconds 0.1 --device cpu -j 1 --report",
-        "explain m0c",
         "completions bash",
         "doctor --data FOLDER/data --config FOLDER/relays.toml",
         "fleet --data FOLDER/data init --host 127.0.0.1",

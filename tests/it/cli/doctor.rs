@@ -8,8 +8,6 @@ use crate::support::until;
 use npubbot::clock::Clock;
 use npubbot::ledger::{Ledger, Post};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::Output;
 use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
@@ -20,10 +18,6 @@ pub const TESTS: &[Test] = &[
     test!(a_relays_own_reason_is_shown),
     test!(a_clock_that_is_behind_is_told_before_anybody_is_lost),
 ];
-
-fn doctor(config: &Path, data: &Path) -> Output {
-    run(&["doctor".as_ref(), "--config".as_ref(), config, "--data".as_ref(), data])
-}
 
 /// The line of the report that begins with `what`, after the word for its state.
 fn line<'a>(text: &'a str, what: &str) -> &'a str {
@@ -56,26 +50,27 @@ async fn a_healthy_installation_is_reported_and_nothing_is_changed() {
 }
 
 fn a_restore_bad_rows_and_private_relays_are_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let (config, data) = (folder.path().join("relays.toml"), folder.path().join("data"));
+    let home = Home::new(&[]);
+    let (config, data) = (home.config_file(), home.data());
+    let doctor = || stdout(&home.operate(&["doctor"]));
     let relays = "[[relays]]\nurl = \"ws://127.0.0.1:9\"\nroles = [\"inbox\"]\n";
     let ledger = || Ledger::open(&npubbot::ledger::folder(&data), Clock::System).unwrap();
     let file = |name: &str| data.join("ledger").join(name);
     // Private addresses for askers are reported only while they are allowed.
     std::fs::write(&config, relays).unwrap();
-    assert!(!stdout(&doctor(&config, &data)).contains("private relays"));
+    assert!(!doctor().contains("private relays"));
     std::fs::write(&config, format!("allow_private_relays = true\n{relays}")).unwrap();
-    assert!(line(&stdout(&doctor(&config, &data)), "private relays").starts_with("weak"));
+    assert!(line(&doctor(), "private relays").starts_with("weak"));
     // A restored backup, before the next start and after it.
     ledger().close();
-    std::fs::copy(file("ledger.sqlite"), folder.path().join("backup")).unwrap();
+    std::fs::copy(file("ledger.sqlite"), home.folder.path().join("backup")).unwrap();
     ledger().close();
-    assert!(!stdout(&doctor(&config, &data)).contains("a backup was"));
-    std::fs::copy(folder.path().join("backup"), file("ledger.sqlite")).unwrap();
-    let said = stdout(&doctor(&config, &data));
+    assert!(!doctor().contains("a backup was"));
+    std::fs::copy(home.folder.path().join("backup"), file("ledger.sqlite")).unwrap();
+    let said = doctor();
     assert!(line(&said, "ledger").contains("older than the file used-halves"), "{said}");
     ledger().close();
-    let said = stdout(&doctor(&config, &data));
+    let said = doctor();
     assert!(line(&said, "ledger").contains("a backup was restored"), "{said}");
     // A row that cannot be read is reported once a start has found it.
     let open = ledger();
@@ -89,13 +84,13 @@ fn a_restore_bad_rows_and_private_relays_are_named() {
     assert!(open.due_posts().unwrap().is_empty());
     open.close();
     drop(open);
-    let said = stdout(&doctor(&config, &data));
+    let said = doctor();
     assert!(said.contains("post 1 cannot be read (column relays)"), "{said}");
 }
 
 fn every_problem_is_named_with_its_remedy() {
-    let folder = tempfile::tempdir().unwrap();
-    let (config, data) = (folder.path().join("relays.toml"), folder.path().join("data"));
+    let home = Home::new(&[]);
+    let (config, data) = (home.config_file(), home.data());
     let relays = "[[relays]]\nurl = \"ws://127.0.0.1:9\"\nroles = [\"inbox\"]\n";
     std::fs::write(&config, format!("{relays}[search]\ndevice = \"cuda:99\"\n")).unwrap();
     std::fs::create_dir(&data).unwrap();
@@ -106,7 +101,7 @@ fn every_problem_is_named_with_its_remedy() {
     std::fs::create_dir(data.join("ledger")).unwrap();
     std::fs::write(data.join("ledger/ledger.sqlite"), "this is no ledger, and long enough to look like some file")
         .unwrap();
-    let output = doctor(&config, &data);
+    let output = home.operate(&["doctor"]);
     let said = stdout(&output);
     assert!(!output.status.success());
     assert!(
@@ -122,7 +117,8 @@ fn every_problem_is_named_with_its_remedy() {
     assert!(error.contains("must be fixed"), "{error}");
     // The data folder is a file, and the configuration is invalid.
     std::fs::write(&config, "[relay]\n").unwrap();
-    let said = stdout(&doctor(&config, &config));
+    let config = config.to_str().unwrap();
+    let said = stdout(&run(&["doctor", "--config", config, "--data", config]));
     assert!(line(&said, "data folder").contains("--data") && line(&said, "configuration").starts_with("BAD"), "{said}");
 }
 

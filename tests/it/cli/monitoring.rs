@@ -13,7 +13,6 @@ use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixDatagram;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -21,9 +20,8 @@ pub const TESTS: &[Test] = &[
     test!(metrics_have_every_figure_and_name_no_asker),
     test!(readiness_follows_the_relay_and_health_does_not),
     test!(promtool_finds_nothing_wrong),
-    test!(systemd_hears_that_the_bot_serves_lives_and_stops),
+    test!(systemd_hears_that_the_bot_serves_lives_and_stops_and_json_logs_are_an_object_a_line),
     test!(a_bot_whose_ledger_hangs_gives_no_sign_of_life).slow(),
-    test!(json_logs_are_an_object_a_line),
 ];
 
 const DASHBOARD: &str = include_str!("../../../docs/operators/grafana.json");
@@ -134,7 +132,12 @@ fn managed(home: &Home, fault: Option<&str>) -> (UnixDatagram, ChildGuard) {
     let manager = UnixDatagram::bind(&path).unwrap();
     let log = std::fs::OpenOptions::new().create(true).append(true).open(home.folder.path().join("log")).unwrap();
     let mut command = home.command();
-    command.env("NOTIFY_SOCKET", path).env("WATCHDOG_USEC", "3000000").stdout(Stdio::null()).stderr(log);
+    command
+        .args(["--log", "json"])
+        .env("NOTIFY_SOCKET", path)
+        .env("WATCHDOG_USEC", "3000000")
+        .stdout(Stdio::null())
+        .stderr(log);
     if let Some(fault) = fault {
         command.env("NPUBBOT_TEST_FAULT", fault);
     }
@@ -167,7 +170,7 @@ fn drain(manager: &UnixDatagram) {
 /// Two periods of the watchdog: systemd would have acted.
 const TOO_LATE: Duration = Duration::from_secs(6);
 
-async fn systemd_hears_that_the_bot_serves_lives_and_stops() {
+async fn systemd_hears_that_the_bot_serves_lives_and_stops_and_json_logs_are_an_object_a_line() {
     let (_relay, home) = at_relay("").await;
     let (manager, mut bot) = managed(&home, None);
     told_until(&manager, "READY=1");
@@ -182,6 +185,12 @@ async fn systemd_hears_that_the_bot_serves_lives_and_stops() {
     bot.signal(Signal::TERM);
     told_until(&manager, "STOPPING=1");
     assert_clean(bot.ended().await, &home);
+    let read = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    let log: Vec<serde_json::Value> = home.log().lines().map(read).collect();
+    let is_whole = |line: &serde_json::Value| line["level"].is_string() && line["timestamp"].is_string();
+    assert!(log.iter().all(|line| is_whole(line) && line["fields"].is_object()), "{}", home.log());
+    let searching = log.iter().find(|line| line["fields"]["message"] == "searching on").unwrap();
+    assert_eq!(searching["fields"]["device"], "cpu", "figures are fields of their own");
 }
 
 /// The process runs and its timers fire, but a thread holds the ledger for ever.
@@ -202,25 +211,4 @@ async fn a_bot_whose_ledger_hangs_gives_no_sign_of_life() {
         (status == 503 && reason.contains("answer")).then_some(())
     })
     .await;
-}
-
-async fn json_logs_are_an_object_a_line() {
-    let (_relay, home) = at_relay("").await;
-    let log = home.folder.path().join("json-log");
-    let file = std::fs::File::create(&log).unwrap();
-    let mut command = home.command();
-    command.args(["--log", "json"]).stdout(Stdio::null()).stderr(file);
-    let mut bot = ChildGuard(command.spawn().unwrap());
-    let read = |log: &Path| std::fs::read_to_string(log).unwrap();
-    until("it serves", || async { read(&log).contains(SERVING).then_some(()) }).await;
-    bot.signal(Signal::TERM);
-    bot.ended().await;
-    let text = read(&log);
-    for line in text.lines() {
-        let line: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
-        assert!(line["level"].is_string() && line["timestamp"].is_string() && line["fields"].is_object(), "{line}");
-    }
-    let searching = text.lines().find(|line| line.contains("searching on")).unwrap();
-    let searching: serde_json::Value = serde_json::from_str(searching).unwrap();
-    assert_eq!(searching["fields"]["device"], "cpu", "figures are fields of their own");
 }

@@ -1,5 +1,6 @@
 //! Searches on a GPU. The tests recompute hits and compare their number with the expected one.
 
+use crate::support::half::small;
 use crate::support::harness::{Test, needs_gpu, test};
 use npubbot::key::{Rotation, StartPoint, VerifiedHit};
 use npubbot::pattern::{ALPHABET, Pattern, PatternSet};
@@ -131,11 +132,6 @@ const THREADS_PER_START: u64 = 3072;
 /// A start point at which the search meets a zero. Nobody can choose one, because the vault blinds
 /// start points, but the kernel does not rely on that (S10).
 fn chosen(rng: &mut StdRng, kind: usize) -> StartPoint {
-    let small = |number: u64| {
-        let mut bytes = [0; 32];
-        bytes[24..].copy_from_slice(&number.to_be_bytes());
-        SecretKey::from_slice(&bytes).unwrap()
-    };
     let plus = |one: SecretKey, other: SecretKey| one.add_tweak(&other.into()).unwrap();
     let start = STRIDE * rng.random_range(1..=THREADS_PER_START);
     let centre = small(start + STEP * rng.random_range(0..17)).negate();

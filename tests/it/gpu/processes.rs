@@ -55,10 +55,10 @@ async fn a_killed_device_process_costs_no_find_and_stops_no_other_device() {
     };
     let (vault, here) = (Vault::without_identity().unwrap(), Surroundings::new(Clock::System));
     let scheduler = Scheduler::start_with(&options, two_processes(), here, vault, on_find).unwrap();
-    // Hard enough for a GPU.
-    let prefix = |job: usize| format!("m0c{}{}", char::from(ALPHABET[job]), char::from(ALPHABET[job + 1]));
+    // Four characters of five bits and one of two: hard enough for a GPU.
+    let prefix = |job: usize| format!("m0c{}[qpzry9x8]", char::from(ALPHABET[job]));
     let add = |job: usize| {
-        let patterns = vec![Pattern::parse(&prefix(job)).unwrap()];
+        let patterns = vec![prefix(job).parse().unwrap()];
         scheduler.add(JobId(job as i64), JobSpec::local(patterns));
     };
     // Nobody finds this one, so there are always launches.

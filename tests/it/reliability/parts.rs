@@ -14,7 +14,7 @@ use nostr_sdk::ToBech32;
 use npubbot::clock::Clock;
 use npubbot::service::Service;
 use std::fs::File;
-use std::io::{PipeReader, Write};
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 use std::time::Duration;
@@ -69,15 +69,19 @@ async fn each_task_and_thread_that_is_killed_is_seen_and_started_again() {
 /// Standard error whose reader is gone, sleeps or is a full disk; and a terminal that is closed.
 async fn a_bot_whose_log_cannot_be_written_answers() {
     let relay = TestRelay::start().await;
-    type MakeLog = fn() -> Log;
-    let logs: [(&str, MakeLog); 3] = [
-        ("the reader is gone", reader_is_gone),
-        ("the reader sleeps", reader_sleeps),
-        ("the disk is full", disk_is_full),
-    ];
-    for (what, log) in logs {
+    for what in ["the reader is gone", "the reader sleeps", "the disk is full"] {
         let home = Home::new(&[relay.url()]);
-        let (log, _reader) = log();
+        let (reader, writer) = std::io::pipe().unwrap();
+        let (log, _reader): (Stdio, _) = match what {
+            "the reader is gone" => (writer.into(), None),
+            "the reader sleeps" => {
+                // Fills the pipe, and waits until the reader is dropped.
+                let mut filler = writer.try_clone().unwrap();
+                std::thread::spawn(move || filler.write_all(&[b'x'; 1 << 20]));
+                (writer.into(), Some(reader))
+            }
+            _ => (File::options().write(true).open("/dev/full").unwrap().into(), None),
+        };
         let mut command = home.command();
         command.env("RUST_LOG", "off,npubbot=trace").stdout(Stdio::null()).stderr(log);
         let bot = ChildGuard(command.spawn().unwrap());
@@ -95,28 +99,6 @@ async fn a_bot_whose_log_cannot_be_written_answers() {
     wait_for("the log begins", || !terminal.text().is_empty()).await;
     drop(terminal);
     is_fine("the terminal is closed", &home, &relay, bot).await;
-}
-
-/// Standard error for a bot, and the reader that is to live as long as it.
-type Log = (Stdio, Option<PipeReader>);
-
-fn disk_is_full() -> Log {
-    (File::options().write(true).open("/dev/full").unwrap().into(), None)
-}
-
-fn reader_is_gone() -> Log {
-    let (reader, writer) = std::io::pipe().unwrap();
-    drop(reader);
-    (writer.into(), None)
-}
-
-/// A pipe that is full.
-fn reader_sleeps() -> Log {
-    let (reader, writer) = std::io::pipe().unwrap();
-    let mut filler = writer.try_clone().unwrap();
-    // It waits until the reader is dropped.
-    std::thread::spawn(move || filler.write_all(&[b'x'; 1 << 20]));
-    (writer.into(), Some(reader))
 }
 
 async fn is_fine(what: &str, home: &Home, relay: &TestRelay, mut bot: ChildGuard) {

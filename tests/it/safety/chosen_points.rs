@@ -2,6 +2,7 @@
 //! searched correctly. No device is taken out of use because of it.
 
 use crate::support::bot::{BotProcess, Met, met_process};
+use crate::support::half::small;
 use crate::support::harness::{Test, test};
 use ::rand::rngs::StdRng;
 use ::rand::{Rng, SeedableRng};
@@ -19,12 +20,6 @@ const GENEROUS: &str = "[limits]\nopen_jobs_per_asker = 100\njobs_per_day = 1000
 const TABLE: u64 = 512;
 /// Log texts that show a distrusted device or any failure.
 const ALARMS: [&str; 4] = ["match nothing", "taken out", "panicked", "ERROR"];
-
-fn small(number: u64) -> SecretKey {
-    let mut bytes = [0; 32];
-    bytes[24..].copy_from_slice(&number.to_be_bytes());
-    SecretKey::from_slice(&bytes).unwrap()
-}
 
 fn sum(one: SecretKey, other: SecretKey) -> SecretKey {
     one.add_tweak(&Scalar::from(other)).unwrap()

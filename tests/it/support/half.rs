@@ -4,6 +4,13 @@
 use npubbot::key::{HalfPoint, SplitTweak};
 use secp256k1::{Keypair, PublicKey, SECP256K1, SecretKey};
 
+/// A small number as a secret.
+pub fn small(number: u64) -> SecretKey {
+    let mut bytes = [0; 32];
+    bytes[24..].copy_from_slice(&number.to_be_bytes());
+    SecretKey::from_slice(&bytes).unwrap()
+}
+
 /// A secret half.
 pub struct Half(pub SecretKey);
 

@@ -1,33 +1,22 @@
 //! Captures the log of a bot that runs within the test.
 
-use std::io::{Result, Write};
-use std::sync::{Arc, Mutex};
+use std::fs;
+use std::sync::Mutex;
+use tempfile::NamedTempFile;
 
 /// The log of this process from [`Log::of_warnings`] on.
-#[derive(Clone, Default)]
-pub struct Log(Arc<Mutex<Vec<u8>>>);
+pub struct Log(NamedTempFile);
 
 impl Log {
     /// Captures warnings and errors from now on. May be called once per process.
     pub fn of_warnings() -> Log {
-        let log = Log::default();
-        let writer = log.clone();
-        let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).with_ansi(false);
+        let file = NamedTempFile::new().unwrap();
+        let subscriber = tracing_subscriber::fmt().with_writer(Mutex::new(file.reopen().unwrap())).with_ansi(false);
         subscriber.with_max_level(tracing::Level::WARN).init();
-        log
+        Log(file)
     }
 
     pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
-    }
-}
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> Result<()> {
-        Ok(())
+        fs::read_to_string(self.0.path()).unwrap()
     }
 }
