@@ -31,13 +31,6 @@ const LETTERS: RangeInclusive<usize> = 6..=9;
 /// frequent one.
 const FIRST_HITS: f64 = 3.0;
 
-/// The most keys that one search keeps, each rarer than the one before: the number of patterns on
-/// all ladders.
-pub const MOST_KEPT: usize = ZEROS_STEPS + EQUAL_STEPS + LETTERS_STEPS;
-const ZEROS_STEPS: usize = *ZEROS.end() - *ZEROS.start() + 1;
-const EQUAL_STEPS: usize = *EQUAL.end() - *EQUAL.start() + 1;
-const LETTERS_STEPS: usize = *LETTERS.end() - *LETTERS.start() + 1;
-
 /// The patterns of each ladder, from the most frequent to the rarest.
 static LADDERS: LazyLock<[Vec<Pattern>; 3]> = LazyLock::new(|| {
     let ladder = |keyword: &str, numbers: RangeInclusive<usize>| {

@@ -20,7 +20,7 @@ mod similar;
 mod tests;
 mod words;
 
-pub use best::{Best, Family, MOST_KEPT, by_difficulty};
+pub use best::{Best, Family, by_difficulty};
 pub use chance::Effort;
 pub use characters::{ALPHABET, MOST_CHOSEN, look_alikes, nearest};
 pub use difficulty::{Difficulty, NINETY_FIVE_PERCENT, Rate, rate_in_turns};

@@ -129,13 +129,10 @@ impl Pattern {
     /// The characters of a key that match, such as the word or the spelling; parts are joined by
     /// `…`. `None` if the key does not match.
     pub fn met_by(&self, npub: &Npub) -> Option<String> {
-        if !self.matches(npub) {
-            return None;
-        }
-        let Definition::Shapes(shapes) = &self.form else { return Some(self.text.clone()) };
+        let Definition::Shapes(shapes) = &self.form else { return self.matches(npub).then(|| self.text.clone()) };
         let (values, text) = (values_of(npub), npub.to_string());
-        let shape = shapes.list.iter().filter(|shape| shape.matches(&values)).max_by_key(|shape| shape.len())?;
-        let parts = shape.met_by(&values);
+        let met = shapes.list.iter().filter_map(|shape| Some((shape.len(), shape.met_by(&values)?)));
+        let (_, parts) = met.max_by_key(|(length, _)| *length)?;
         Some(parts.iter().map(|&(first, next)| &text[5 + first..5 + next]).collect::<Vec<_>>().join("…"))
     }
 
@@ -408,35 +405,27 @@ impl KeyShape {
 
     /// Whether a key of these characters has the shape.
     pub fn matches(&self, values: &Values) -> bool {
-        let fits =
-            |part: &[CharacterSet], at: usize| part.iter().zip(&values[at..]).all(|(set, &value)| set.contains(value));
-        if !fits(&self.start, 0) || !fits(&self.end, self.end_from()) {
-            return false;
-        }
-        let (mut from, to) = (self.start.len(), self.within.min(self.end_from()));
-        for part in &self.middle {
-            let last = to.checked_sub(part.len());
-            let Some(at) = last.and_then(|last| (from..=last).find(|&at| fits(part, at))) else { return false };
-            from = at + part.len();
-        }
-        true
+        self.met_by(values).is_some()
     }
 
     /// Ranges of the characters that match in a key with this shape, ascending: the first index,
-    /// and the one after the last.
-    pub fn met_by(&self, values: &Values) -> Vec<(usize, usize)> {
+    /// and the one after the last. `None` if the key does not have the shape.
+    pub fn met_by(&self, values: &Values) -> Option<Vec<(usize, usize)>> {
         let fits =
             |part: &[CharacterSet], at: usize| part.iter().zip(&values[at..]).all(|(set, &value)| set.contains(value));
-        let mut met = vec![(0, self.start.len())];
-        let mut from = self.start.len();
+        if !fits(&self.start, 0) || !fits(&self.end, self.end_from()) {
+            return None;
+        }
+        let (mut from, to) = (self.start.len(), self.within.min(self.end_from()));
+        let mut met = vec![(0, from)];
         for part in &self.middle {
-            let at = (from..=NPUB_CHARACTERS - part.len()).find(|&at| fits(part, at)).unwrap_or(from);
-            met.push((at, at + part.len()));
+            let at = (from..=to.checked_sub(part.len())?).find(|&at| fits(part, at))?;
             from = at + part.len();
+            met.push((at, from));
         }
         met.push((self.end_from(), NPUB_CHARACTERS));
         met.retain(|(first, next)| first < next);
-        met
+        Some(met)
     }
 }
 

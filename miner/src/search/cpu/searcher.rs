@@ -9,7 +9,7 @@ use crate::search::searcher::{ClaimedHit, Launch, LaunchReport, Searcher};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Intended duration of a launch, outside of tests.
+/// Intended duration of a launch.
 const LAUNCH: Duration = Duration::from_millis(50);
 /// Rounds of the first launch, before the speed is known, and of the shortest: a walk may skip three.
 const LEAST_ROUNDS: u64 = 4;
@@ -24,8 +24,6 @@ pub struct CpuSearcher {
     /// compares whole keys.
     rounds: [u64; 2],
     submitted: VecDeque<Launch>,
-    /// Intended duration of a launch.
-    intended: Duration,
 }
 
 /// Describes the processor: its name, its number of cores, and the kernel it would search with.
@@ -53,20 +51,13 @@ impl CpuSearcher {
             threads: Threads::start(count, kernel),
             rounds: [LEAST_ROUNDS; 2],
             submitted: VecDeque::new(),
-            intended: LAUNCH,
         })
-    }
-
-    /// Changes the intended duration of a launch, so that a test may have many in a short time.
-    #[cfg(any(test, feature = "test-util"))]
-    pub fn with_launches_of(self, intended: Duration) -> CpuSearcher {
-        CpuSearcher { intended, ..self }
     }
 
     /// Sets the length of the next launch of a kind. The last one took `busy`.
     fn adapt(&mut self, kind: usize, busy: Duration) {
         let rounds = self.rounds[kind];
-        let ideal = rounds as f64 * self.intended.as_secs_f64() / busy.as_secs_f64();
+        let ideal = rounds as f64 * LAUNCH.as_secs_f64() / busy.as_secs_f64();
         self.rounds[kind] = ideal.clamp(LEAST_ROUNDS as f64, (rounds * 8) as f64) as u64;
     }
 }
