@@ -77,11 +77,11 @@ pub struct Filter {
     coarse: Box<[u32; COARSE_WORDS]>,
     /// For each word of `buckets`, the number of bits set in the words before it.
     ranks: Vec<u32>,
-    /// For each bucket whose bit is set, in order, the index of the first interval that ends in it or
-    /// later.
-    first: Vec<u32>,
-    /// The widened intervals, disjoint and sorted, both ends included. Then come three that are empty.
-    padded: Vec<(u32, u32)>,
+    /// For each bucket whose bit is set, in order, two intervals that together cover all that reach into
+    /// the bucket: the first of them, and one around the others.
+    near: Vec<[(u32, u32); 2]>,
+    /// The widened intervals, disjoint and sorted, both ends included.
+    intervals: Vec<(u32, u32)>,
     /// The widened intervals as cells, if they are few.
     cells: Option<CellTables>,
     lookup: Lookup,
@@ -97,20 +97,22 @@ impl Filter {
     /// Builds the filter of a pattern set. `slack` is the largest error of a top word in both
     /// directions.
     pub fn new(patterns: &Arc<PatternSet>, slack: u64) -> Filter {
-        let mut padded = widened(patterns.intervals(), slack);
-        let wanted = (padded.len() as u64).next_power_of_two().trailing_zeros() + SPARSITY_BITS;
+        let intervals = widened(patterns.intervals(), slack);
+        let wanted = (intervals.len() as u64).next_power_of_two().trailing_zeros() + SPARSITY_BITS;
         let place_bits = 32 - wanted.clamp(LEAST_BITS, MOST_BITS);
         let mut buckets = vec![0u32; 1 << (32 - place_bits - 5)];
-        let (mut first_intervals, mut newest) = (Vec::with_capacity(padded.len()), None);
+        let (mut near, mut newest) = (Vec::<[(u32, u32); 2]>::with_capacity(intervals.len()), None);
         let mut coarse = Box::new([0; COARSE_WORDS]);
-        for (at, &(first, last)) in padded.iter().enumerate() {
+        for &(first, last) in &intervals {
             for bucket in first >> (32 - COARSE_BITS)..=last >> (32 - COARSE_BITS) {
                 coarse[bucket as usize / 32] |= 1 << (bucket % 32);
             }
             for bucket in first >> place_bits..=last >> place_bits {
                 if newest.replace(bucket) != Some(bucket) {
                     buckets[bucket as usize / 32] |= 1 << (bucket % 32);
-                    first_intervals.push(at as u32);
+                    near.push([(first, last), EMPTY]);
+                } else if let Some([_, others]) = near.last_mut() {
+                    *others = (others.0.min(first), others.1.max(last));
                 }
             }
         }
@@ -120,8 +122,6 @@ impl Filter {
             ranks.push(before);
             before += word.count_ones();
         }
-        let cells = CellTables::new(&padded);
-        padded.extend([EMPTY; 3]);
         let text_tests = patterns.text_tests();
         let quick_tests = text_tests.as_ref().and_then(QuickTests::new);
         Filter {
@@ -129,9 +129,9 @@ impl Filter {
             buckets,
             coarse,
             ranks,
-            first: first_intervals,
-            padded,
-            cells,
+            near,
+            cells: CellTables::new(&intervals),
+            intervals,
             lookup: Lookup::of_this_processor(),
             patterns: Arc::clone(patterns),
             text_tests,
@@ -160,13 +160,10 @@ impl Filter {
             return false;
         }
         let rank = self.ranks[bucket as usize / 32] + (word & ((1 << bit) - 1)).count_ones();
-        let near = &self.padded[self.first[rank as usize] as usize..];
-        // Without a branch on the first two, which would be taken by half of the words. Hardly any
-        // bucket has more.
-        let is_in = |&(first, last): &(u32, u32)| (first <= upper) & (upper <= last);
-        is_in(&near[0])
-            | is_in(&near[1])
-            | (near[2].0 <= upper && near[2..].iter().take_while(|near| near.0 <= upper).any(is_in))
+        // Without a branch, which would be taken by half of the words.
+        let is_in = |(first, last): (u32, u32)| (first <= upper) & (upper <= last);
+        let [first, others] = self.near[rank as usize];
+        is_in(first) | is_in(others)
     }
 
     /// Whether the candidate with this exact x-coordinate matches a pattern.
@@ -212,14 +209,14 @@ impl Filter {
     /// The widened intervals, disjoint and sorted, both ends included.
     #[inline(always)]
     pub fn intervals(&self) -> &[(u32, u32)] {
-        &self.padded[..self.padded.len() - 3]
+        &self.intervals
     }
 }
 
 /// The upper 32 bits of intervals that are widened by `slack` at both ends, sorted and merged where
 /// they overlap.
 fn widened(exact: &[(u64, u64)], slack: u64) -> Vec<(u32, u32)> {
-    let mut intervals = Vec::with_capacity(exact.len() + 4);
+    let mut intervals = Vec::with_capacity(exact.len() + 1);
     for &(first, last) in exact {
         // Errors wrap modulo 2^64: a top word near zero may appear near 2^64, and the other way round.
         let (low, high) = (first.wrapping_sub(slack), last.wrapping_add(slack));
@@ -233,7 +230,7 @@ fn widened(exact: &[(u64, u64)], slack: u64) -> Vec<(u32, u32)> {
         }
     }
     intervals.sort_unstable();
-    let mut widened: Vec<(u32, u32)> = Vec::with_capacity(intervals.len() + 3);
+    let mut widened: Vec<(u32, u32)> = Vec::with_capacity(intervals.len());
     for (first, last) in intervals.into_iter().map(|(first, last)| ((first >> 32) as u32, (last >> 32) as u32)) {
         match widened.last_mut() {
             Some(before) if first <= before.1 => before.1 = before.1.max(last),
