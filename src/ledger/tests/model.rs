@@ -215,7 +215,7 @@ impl Run {
             self.ledger().record_searched(&[(job, Duration::from_millis(searched))]).unwrap();
             return self.reference.record_searched(job, searched);
         }
-        let zeros = self.rng.random_range(20..50);
+        let zeros = self.rng.random_range(20..24);
         let pattern = format!("zeros:{zeros}").parse().unwrap();
         let to = self.reference.open_job(job).map_or(1, |(to, _)| to);
         let wrap = self.wrap(to);

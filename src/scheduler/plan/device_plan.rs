@@ -439,4 +439,18 @@ mod tests {
         turns.renew(&parts(none, &seats(&[], false)));
         assert!(turns.next().is_none());
     }
+
+    #[test]
+    fn the_pool_has_half_in_any_span_however_many_askers_have_seats() {
+        let askers = (1..=16).map(|number| (Asker([number; 32]), vec![JobId(number.into())])).collect();
+        let mut turns = Turns::default();
+        turns.renew(&parts(&[Compared::TopWords], &Seats { askers, has_waiting: true }));
+        let mut of_pool = 0.0_f64;
+        for launches in 1..=1000 {
+            let (turn, charged) = turns.next().unwrap();
+            turns.settle(turn, charged, Duration::from_millis(50));
+            of_pool += f64::from(u8::from(turn == POOL));
+            assert!((of_pool - f64::from(launches) / 2.0).abs() < 2.0, "{of_pool} of {launches} launches");
+        }
+    }
 }
