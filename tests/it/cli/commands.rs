@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 pub const TESTS: &[Test] = &[
-    test!(bench_finds_the_expected_number_of_hits),
+    test!(bench_finds_the_expected_number_of_hits).slow(),
     test!(a_report_of_bench_names_version_system_device_rate_and_power),
     test!(bad_flags_are_explained),
     test!(another_passphrase_replaces_the_first),
@@ -24,7 +24,7 @@ pub const TESTS: &[Test] = &[
     test!(serve_makes_no_identity_and_refuses_another_bots_ledger_and_a_wrong_configuration),
     test!(without_a_terminal_the_error_asks_for_a_passphrase_file),
     test!(the_demo_ends_with_a_verified_key_of_any_kind),
-    test!(a_command_whose_reader_is_gone_ends_quietly_and_one_on_a_full_disk_says_so),
+    test!(a_command_whose_reader_is_gone_ends_quietly_and_one_on_a_full_disk_says_so).slow(),
     test!(ctrl_c_at_a_hidden_prompt_leaves_a_terminal_that_shows_what_is_typed),
 ];
 

@@ -27,7 +27,7 @@ pub const TESTS: &[Test] = &[
     test!(nobody_else_on_the_machine_opens_the_socket),
     test!(garbage_floods_and_slow_connections_do_not_keep_the_operator_out),
     test!(a_request_whose_sender_has_left_is_not_carried_out),
-    test!(an_answer_that_is_not_this_versions_is_named_and_no_command_waits_for_ever),
+    test!(an_answer_that_is_not_this_versions_is_named_and_no_command_waits_for_ever).slow(),
     test!(top_shows_jobs_pauses_follows_the_terminals_size_and_restores_it),
 ];
 

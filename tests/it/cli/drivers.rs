@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 pub const TESTS: &[Test] = &[
-    test!(with_any_driver_from_525_on_a_gpu_that_finds_nothing_is_named_and_the_cpu_goes_on),
+    test!(with_any_driver_from_525_on_a_gpu_that_finds_nothing_is_named_and_the_cpu_goes_on).slow(),
     test!(the_bot_serves_with_the_cpu_and_says_why_the_gpu_is_out),
     test!(errors_of_the_driver_are_sentences_with_a_remedy),
     test!(no_function_is_called_that_was_not_looked_for),

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
-    test!(the_kernels_compiled_for_the_host_are_right),
+    test!(the_kernels_compiled_for_the_host_are_right).slow(),
     test!(launches_of_every_kind_of_pattern_take_as_long).measures("latency"),
     test!(polite_launches_take_at_most_30_ms).measures("latency"),
 ];

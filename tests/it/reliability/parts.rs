@@ -20,7 +20,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
-    test!(each_task_and_thread_that_is_killed_is_seen_and_started_again),
+    test!(each_task_and_thread_that_is_killed_is_seen_and_started_again).slow(),
     test!(a_bot_whose_log_cannot_be_written_answers).slow(),
     test!(a_vault_whose_passphrase_was_typed_is_not_started_again_and_doctor_says_so),
 ];
