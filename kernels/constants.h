@@ -7,7 +7,7 @@
 #define TABLE 4096
 #endif
 // The most centres that a thread visits in one launch.
-#define MOST_STEPS 16
+#define MAX_STEPS 16
 // Entries whose differences share one prefix product in the tensor variants.
 #define GROUP 4
 
@@ -51,7 +51,7 @@
 #define FEW_BITS 17
 // The most top words that a warp collects for the fine bitmap, if there are many intervals: fewer
 // than 32 wait, and up to 32 come at once. And the bytes of each of them.
-#define MOST_DEFERRED 64
+#define MAX_DEFERRED 64
 #define DEFERRED_BYTES 8
 // Leading bits of the top word that index the fine bitmap in device memory.
 #define FINE_BITS 27
@@ -67,7 +67,7 @@
 // Number of words of six characters in a key's text, and the most characters of a run that a test
 // compares.
 #define TEXT_WORDS 10
-#define MOST_RUN 8
+#define MAX_RUN 8
 // Words in the tables of the checksum: one for each value of each byte, and the checksum of zero.
 #define CHECKSUM_WORDS 8193
 // Number of bits of the checksum that are compared before the others are computed, and number of

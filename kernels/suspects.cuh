@@ -26,7 +26,7 @@ FN u32 thread_number() {
 // candidates it is. The bits from NAME_BITS up are free.
 #define NAME_BITS 22
 FN u32 name_of(u32 step, u32 entry, u32 which) { return step << 17 | entry << 5 | which; }
-static_assert(TABLE <= 1 << 12 && MOST_STEPS < 1 << 5, "name_of");
+static_assert(TABLE <= 1 << 12 && MAX_STEPS < 1 << 5, "name_of");
 
 FN void report_named(const Search &s, u32 thread, u32 name) {
     report(s, thread, name >> 17 & 31, name >> 5 & 4095, 1u << (name & 31));

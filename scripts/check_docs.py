@@ -21,8 +21,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # Documents whose `quoted_names` need not exist in the code, because they describe an earlier day.
 DATED = ("docs/decisions/", "docs/developers/words.md")
-MOST_CHARACTERS = 100
-MOST_PAGES, MOST_WORDS = 45, 45_000
+MAX_CHARACTERS = 100
+MAX_PAGES, MAX_WORDS = 45, 45_000
 TIMES = re.compile(r"<!-- times: (.*) -->\n(.*?)<!-- end of times -->", re.S)
 
 faults: list[str] = []
@@ -90,8 +90,8 @@ def check_paths(path: Path, lines: list[tuple[int, str]]) -> None:
 
 def check_lengths(path: Path, lines: list[tuple[int, str]]) -> None:
     for number, line in lines:
-        if len(line) > MOST_CHARACTERS and not line.startswith("|") and "](" not in line:
-            fault(path, number, f"{len(line)} characters; at most {MOST_CHARACTERS}")
+        if len(line) > MAX_CHARACTERS and not line.startswith("|") and "](" not in line:
+            fault(path, number, f"{len(line)} characters; at most {MAX_CHARACTERS}")
 
 
 def place_texts(name: str) -> list[str]:
@@ -240,10 +240,10 @@ def check_rates(documents: list[Path], write: bool) -> None:
 def check_size(documents: list[Path]) -> None:
     pages = sum(path.relative_to(ROOT).as_posix().startswith("docs/") for path in documents)
     words = sum(len(path.read_text().split()) for path in documents)
-    if pages > MOST_PAGES:
-        fault(ROOT / "docs/README.md", 1, f"docs has {pages} pages; at most {MOST_PAGES}")
-    if words > MOST_WORDS:
-        fault(ROOT / "docs/README.md", 1, f"{words} words of Markdown; at most {MOST_WORDS}")
+    if pages > MAX_PAGES:
+        fault(ROOT / "docs/README.md", 1, f"docs has {pages} pages; at most {MAX_PAGES}")
+    if words > MAX_WORDS:
+        fault(ROOT / "docs/README.md", 1, f"{words} words of Markdown; at most {MAX_WORDS}")
 
 
 def main() -> int:

@@ -10,7 +10,7 @@
 
 use super::credentials::{Credentials, is_refusal};
 use super::roll::{FleetStatus, ProvenFigures, Roll};
-use super::searcher::{MOST_ORDERS, RemoteSearcher};
+use super::searcher::{MAX_ORDERS, RemoteSearcher};
 use super::session::{End, Session};
 use super::subjects;
 use super::wire::{Hello, LARGEST_HELLO};
@@ -27,9 +27,9 @@ use tokio::sync::mpsc;
 const ORDERS_LIVE: Duration = Duration::from_secs(5);
 /// The most messages that the server keeps for one worker. The limit is not in bytes, because the
 /// server would reserve these bytes, and its 1 GB would suffice for few workers.
-const MOST_MESSAGES: i64 = 1 << 12;
+const MAX_MESSAGES: i64 = 1 << 12;
 /// The most messages in transit to a device: its orders, and parts of a set of patterns.
-const OUTGOING: usize = 4 * MOST_ORDERS;
+const OUTGOING: usize = 4 * MAX_ORDERS;
 /// The most messages that wait in a subscription until the bot reads them. Further ones are
 /// dropped.
 const WAITING: usize = HELLOS_AT_ONCE;
@@ -234,7 +234,7 @@ async fn prepare(client: &Client, id: RemoteId) -> Result<(), async_nats::Error>
         storage: stream::StorageType::Memory,
         // Orders are worthless after any restart, and a full stream drops the oldest.
         max_age: ORDERS_LIVE,
-        max_messages: MOST_MESSAGES,
+        max_messages: MAX_MESSAGES,
         max_message_size: LARGEST_ORDER as i32,
         duplicate_window: ORDERS_LIVE,
         no_ack: true,
@@ -262,9 +262,9 @@ const HELLO_KEPT: Duration = Duration::from_secs(10);
 /// Number of hellos requested at once. As many messages may wait in a subscription of the bot.
 const HELLOS_AT_ONCE: usize = 64;
 /// The most requests in one fetch: enough for the hellos of 4,096 devices.
-const MOST_FETCHES: usize = 64;
+const MAX_FETCHES: usize = 64;
 /// The most hellos that the server keeps.
-const MOST_HELLOS: i64 = 1 << 17;
+const MAX_HELLOS: i64 = 1 << 17;
 /// Time after which the server forgets a bot that requests nothing.
 const BOT_FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 /// Time limit for a fetch.
@@ -284,7 +284,7 @@ async fn fetch_hellos(
         none => none.insert(subscribe_to_hellos(client).await?),
     };
     let mut heard = Vec::new();
-    for _ in 0..MOST_FETCHES {
+    for _ in 0..MAX_FETCHES {
         let mut messages = consumer.fetch().max_messages(HELLOS_AT_ONCE).messages().await?;
         let mut count = 0;
         while let Some(message) = messages.next().await {
@@ -309,7 +309,7 @@ async fn subscribe_to_hellos(client: &Client) -> Result<consumer::PullConsumer, 
         subjects: subjects::hellos(),
         storage: stream::StorageType::Memory,
         max_messages_per_subject: 1,
-        max_messages: MOST_HELLOS,
+        max_messages: MAX_HELLOS,
         max_message_size: LARGEST_HELLO as i32,
         max_age: HELLO_KEPT,
         duplicate_window: HELLO_KEPT,

@@ -11,9 +11,9 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The most devices on the roll.
-const MOST_PLACES: usize = 4096;
+const MAX_PLACES: usize = 4096;
 /// The most workers whose refusal is remembered.
-const MOST_REFUSED: usize = 4096;
+const MAX_REFUSED: usize = 4096;
 /// Number of useless sessions in a row after which a worker is dropped.
 const USELESS_AT_MOST: u32 = 5;
 /// The most sessions of one device that may begin within [`OFTEN`]. Each costs the bot a thread and
@@ -65,7 +65,7 @@ impl Roll {
         let pace = of_worker.map_or_else(new_pace, |(_, place)| Arc::clone(&place.session.pace));
         let Some(place) = self.places.get_mut(&id) else {
             let session = Arc::new(Session::new(id, hello, pace, Arc::default()));
-            let room = self.places.len() < MOST_PLACES;
+            let room = self.places.len() < MAX_PLACES;
             return room.then(|| Arc::clone(&self.places.entry(id).or_insert(Place::new(session, now)).session));
         };
         if place.session.ended().is_none() && place.session.hello.session == hello.session {
@@ -99,7 +99,7 @@ impl Roll {
     /// Notes that a worker's hello cannot be read.
     pub fn refuse_message(&mut self, worker: WorkerName, reason: String, now: Instant) {
         let is_news = self.unread.get(&worker) != Some(&reason);
-        let has_room = self.unread.contains_key(&worker) || self.unread.len() < MOST_REFUSED;
+        let has_room = self.unread.contains_key(&worker) || self.unread.len() < MAX_REFUSED;
         if is_news && has_room {
             if self.may_tell(now) {
                 tracing::warn!(%worker, reason, "a worker gets no orders");
@@ -300,7 +300,7 @@ impl WorkerStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use npubbot_miner::search::MOST_DEVICES;
+    use npubbot_miner::search::MAX_DEVICES;
 
     fn id(worker: &str) -> RemoteId {
         RemoteId { worker: worker.parse().unwrap(), device: 0 }
@@ -397,7 +397,7 @@ mod tests {
             Arc::clone(&roll.hear(id, hello(session), now).unwrap().pace)
         };
         let first = pace("ann", 0, 1);
-        for device in 1..MOST_DEVICES {
+        for device in 1..MAX_DEVICES {
             assert!(Arc::ptr_eq(&first, &pace("ann", device, 1)));
         }
         assert!(Arc::ptr_eq(&first, &pace("ann", 0, 2)), "a new session saves nothing");
@@ -415,12 +415,12 @@ mod tests {
     #[test]
     fn the_roll_is_bounded() {
         let (mut roll, now) = (Roll::default(), Instant::now());
-        for number in 0..MOST_PLACES + 10 {
+        for number in 0..MAX_PLACES + 10 {
             let name = format!("w{number}");
-            assert_eq!(roll.hear(id(&name), hello(1), now).is_none(), number >= MOST_PLACES);
+            assert_eq!(roll.hear(id(&name), hello(1), now).is_none(), number >= MAX_PLACES);
             roll.refuse_message(name.parse().unwrap(), "why".to_owned(), now);
         }
-        assert_eq!(refused(&roll).len(), MOST_REFUSED);
+        assert_eq!(refused(&roll).len(), MAX_REFUSED);
     }
 
     fn device(device: u8, state: &str, rate: f64, hits: u64) -> WorkerDeviceStatus {

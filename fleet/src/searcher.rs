@@ -23,10 +23,10 @@ const AHEAD: Duration = Duration::from_secs(1);
 /// The fewest orders in transit, and the number at the beginning.
 const FEWEST_ORDERS: usize = 2;
 /// The most orders in transit.
-pub const MOST_ORDERS: usize = 64;
+pub const MAX_ORDERS: usize = 64;
 /// The most orders to one device: how many a second, and how many at once. A separate limit bounds
 /// the start points of all devices of a worker (`session.rs`).
-const ORDERS: (u32, u32) = (50, MOST_ORDERS as u32);
+const ORDERS: (u32, u32) = (50, MAX_ORDERS as u32);
 /// Weight of the newest answer in the mean time between two answers.
 const NEWEST: f64 = 0.2;
 
@@ -49,7 +49,7 @@ pub struct RemoteSearcher {
 }
 
 impl RemoteSearcher {
-    /// The device of a session. `outgoing` takes messages for it, and has room for [`MOST_ORDERS`].
+    /// The device of a session. `outgoing` takes messages for it, and has room for [`MAX_ORDERS`].
     ///
     /// Errors: the system gives no randomness.
     pub fn new(session: Arc<Session>, outgoing: mpsc::Sender<Vec<u8>>) -> Result<RemoteSearcher, SearchError> {
@@ -145,7 +145,7 @@ impl Searcher for RemoteSearcher {
 
     fn in_flight(&self) -> usize {
         let orders = self.between.map_or(FEWEST_ORDERS, |between| (AHEAD.as_secs_f64() / between.max(1e-3)) as usize);
-        orders.clamp(FEWEST_ORDERS, MOST_ORDERS)
+        orders.clamp(FEWEST_ORDERS, MAX_ORDERS)
     }
 
     fn check(&mut self) -> Result<(), SearchError> {
@@ -376,7 +376,7 @@ mod tests {
     fn orders_reach_a_second_ahead_and_their_rate_is_bounded() {
         let (mut searcher, session, mut sent) = searcher();
         assert_eq!(searcher.in_flight(), FEWEST_ORDERS);
-        for (between, orders) in [(0.05, 20), (1e-9, MOST_ORDERS), (0.8, FEWEST_ORDERS)] {
+        for (between, orders) in [(0.05, 20), (1e-9, MAX_ORDERS), (0.8, FEWEST_ORDERS)] {
             searcher.between = Some(between);
             assert_eq!(searcher.in_flight(), orders, "{between}");
         }

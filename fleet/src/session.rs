@@ -2,8 +2,8 @@
 //! pace of its worker.
 
 use super::searcher::Proof;
-use super::wire::{Hello, LARGEST_ANSWER, MOST_HITS};
-use npubbot_miner::search::orders::{Answer, MOST_STARTS, Refusal, WireError, decode};
+use super::wire::{Hello, LARGEST_ANSWER, MAX_HITS};
+use npubbot_miner::search::orders::{Answer, MAX_STARTS, Refusal, WireError, decode};
 use npubbot_miner::search::{LaunchReport, RemoteId};
 use npubbot_miner::token_bucket::TokenBucket;
 use std::collections::VecDeque;
@@ -156,7 +156,7 @@ impl Session {
             Err(Refusal::Starts) => return Err(End::Useless("it refuses its number of start points".to_owned())),
             Err(Refusal::Device) => return Err(End::Useless("its device failed".to_owned())),
         };
-        found.check(state.orders[open].starts, MOST_HITS).map_err(|error| distrusted(&error.to_string()))?;
+        found.check(state.orders[open].starts, MAX_HITS).map_err(|error| distrusted(&error.to_string()))?;
         state.has_answered = true;
         state.orders[open].answer = Some(found);
         drop(state);
@@ -213,7 +213,7 @@ const STARTS_PER_SECOND: u32 = 10_000;
 /// Start points that a worker may take at once. Every device begins with a few orders.
 const STARTS_AT_ONCE: u32 = 20_000;
 
-const _: () = assert!(STARTS_AT_ONCE as usize > 8 * MOST_STARTS);
+const _: () = assert!(STARTS_AT_ONCE as usize > 8 * MAX_STARTS);
 
 /// The start points that a worker may still take. Each costs the vault a multiplication, and the
 /// worker chooses how many are in an order and how fast it answers. All its devices share this
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn start_points_of_a_worker_are_paced_however_they_are_asked_for() {
-        for starts in [1, 22, MOST_STARTS] {
+        for starts in [1, 22, MAX_STARTS] {
             let (pace, began) = (new_pace(), Instant::now());
             let (mut now, mut drawn) = (began, 0);
             while now < began + Duration::from_secs(60) {

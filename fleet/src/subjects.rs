@@ -9,7 +9,7 @@
 //! whatever reply subject the worker names. Within one account, a worker could make the server
 //! publish to another worker's subjects.
 
-use npubbot_miner::search::{MOST_DEVICES, RemoteId, WorkerName};
+use npubbot_miner::search::{MAX_DEVICES, RemoteId, WorkerName};
 
 /// The first token of every subject of ours.
 const ROOT: &str = "npubbot";
@@ -32,7 +32,7 @@ pub const HELLOS: &str = "npubbot_hellos";
 
 /// The subjects of the hellos of all workers' devices.
 pub fn hellos() -> Vec<String> {
-    (0..MOST_DEVICES).map(|device| format!("{ROOT}.*.{device}.hello")).collect()
+    (0..MAX_DEVICES).map(|device| format!("{ROOT}.*.{device}.hello")).collect()
 }
 
 /// The device whose hello has this subject; `None` if it is not the subject of a hello.
@@ -41,7 +41,7 @@ pub fn of_hello(subject: &str) -> Option<RemoteId> {
     let (worker, rest) = rest.split_once('.')?;
     let device: u8 = rest.strip_suffix(".hello")?.parse().ok()?;
     let worker = worker.parse().ok()?;
-    (device < MOST_DEVICES).then_some(RemoteId { worker, device })
+    (device < MAX_DEVICES).then_some(RemoteId { worker, device })
 }
 
 /// The subject of a device's orders.

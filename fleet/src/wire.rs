@@ -1,19 +1,19 @@
 //! The messages between a bot and its workers. Those about the search are the miner's
 //! ([`npubbot_miner::search::orders`]).
 
-use npubbot_miner::search::orders::{MOST_STARTS, WireError, decode, is_text};
+use npubbot_miner::search::orders::{MAX_STARTS, WireError, decode, is_text};
 use serde::{Deserialize, Serialize};
 
 /// Version of these messages. A worker of another version gets no orders.
 pub const VERSION: u16 = 1;
 /// Largest hello, bytes.
 pub const LARGEST_HELLO: usize = 512;
-/// Largest answer, bytes: [`MOST_HITS`] hits of 36 bytes each, and some room.
+/// Largest answer, bytes: [`MAX_HITS`] hits of 36 bytes each, and some room.
 pub const LARGEST_ANSWER: usize = 80 << 10;
 /// The most hits in an answer. At 50 answers a second, that is more than a core can verify.
-pub const MOST_HITS: usize = 1 << 11;
+pub const MAX_HITS: usize = 1 << 11;
 /// The most threads that a device may claim.
-const MOST_THREADS: u32 = 1 << 16;
+const MAX_THREADS: u32 = 1 << 16;
 
 /// A hello: a device is ready for orders.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -58,7 +58,7 @@ impl Hello {
         if ![&hello.program, &hello.name, &hello.kernel].into_iter().all(|text| is_text(text)) {
             return Err("a text in the hello is too long or not printable".into());
         }
-        if !(1..=MOST_STARTS as u32).contains(&hello.starts) || !(1..=MOST_THREADS).contains(&hello.threads) {
+        if !(1..=MAX_STARTS as u32).contains(&hello.starts) || !(1..=MAX_THREADS).contains(&hello.threads) {
             return Err("its launches have too many or no start points or threads".into());
         }
         Ok(hello)
@@ -69,8 +69,8 @@ impl Hello {
 mod tests {
     use super::*;
     use npubbot_miner::key::{Offset, Rotation, StartPoint, Tweak};
-    use npubbot_miner::search::orders::{Answer, LARGEST_ORDER, MOST_CANDIDATES, ToDevice, encode};
-    use npubbot_miner::search::{ClaimedHit, LaunchReport, MOST_DEVICES};
+    use npubbot_miner::search::orders::{Answer, LARGEST_ORDER, MAX_CANDIDATES, ToDevice, encode};
+    use npubbot_miner::search::{ClaimedHit, LaunchReport, MAX_DEVICES};
     use secp256k1::{PublicKey, SECP256K1, SecretKey};
     use std::time::Duration;
 
@@ -82,7 +82,7 @@ mod tests {
     /// A report of this many hits, with the largest numbers.
     fn report(candidates: u64, hits: usize) -> LaunchReport {
         let tweak = Tweak { offset: Offset::of_point(u64::MAX, -1, Rotation::ALL[1]), rotation: Rotation::ALL[2] };
-        let hits = vec![ClaimedHit { start: MOST_STARTS - 1, tweak }; hits];
+        let hits = vec![ClaimedHit { start: MAX_STARTS - 1, tweak }; hits];
         LaunchReport { candidates, hits, busy: Duration::MAX, is_cut_short: true }
     }
 
@@ -96,28 +96,28 @@ mod tests {
 
     #[test]
     fn the_largest_messages_fit_and_survive() {
-        let largest = found(MOST_CANDIDATES, MOST_HITS);
+        let largest = found(MAX_CANDIDATES, MAX_HITS);
         let bytes = encode(&largest).unwrap();
         assert!(bytes.len() <= LARGEST_ANSWER, "{}", bytes.len());
         assert_eq!(read(&bytes).unwrap(), largest);
         let start = StartPoint::new(PublicKey::from_secret_key(SECP256K1, &SecretKey::from_slice(&[9; 32]).unwrap()));
-        let order = ToDevice::Order { order: 1, set: 2, starts: vec![start; MOST_STARTS] };
+        let order = ToDevice::Order { order: 1, set: 2, starts: vec![start; MAX_STARTS] };
         let bytes = encode(&order).unwrap();
         assert!(bytes.len() < LARGEST_ORDER / 2, "{}", bytes.len());
         assert_eq!(ToDevice::read(&bytes).unwrap(), order);
         let text = "x".repeat(64);
         let largest = Hello { program: text.clone(), name: text.clone(), kernel: text, ..hello() };
         assert_eq!(Hello::read(&encode(&largest).unwrap()).unwrap(), largest);
-        const { assert!(MOST_DEVICES > 8, "a machine with eight GPUs is one worker") };
+        const { assert!(MAX_DEVICES > 8, "a machine with eight GPUs is one worker") };
     }
 
     #[test]
     fn a_message_beyond_its_bounds_is_refused() {
-        assert!(report(1, 0).check(1, MOST_HITS).is_ok());
-        for bad in [report(0, 0), report(MOST_CANDIDATES + 1, 0), report(1, MOST_HITS + 1), report(u64::MAX, 20_000)] {
-            assert!(bad.check(MOST_STARTS, MOST_HITS).is_err());
+        assert!(report(1, 0).check(1, MAX_HITS).is_ok());
+        for bad in [report(0, 0), report(MAX_CANDIDATES + 1, 0), report(1, MAX_HITS + 1), report(u64::MAX, 20_000)] {
+            assert!(bad.check(MAX_STARTS, MAX_HITS).is_err());
         }
-        assert!(report(1, 1).check(MOST_STARTS - 1, MOST_HITS).is_err(), "a start point too many");
+        assert!(report(1, 1).check(MAX_STARTS - 1, MAX_HITS).is_err(), "a start point too many");
         let mut longer = encode(&found(1, 1)).unwrap();
         longer.push(0);
         assert!(read(&longer).is_err(), "something is behind it");
@@ -126,7 +126,7 @@ mod tests {
         assert!(Hello::read(&[0; LARGEST_HELLO + 1]).is_err());
         for bad in [
             Hello { starts: 0, ..hello() },
-            Hello { starts: MOST_STARTS as u32 + 1, ..hello() },
+            Hello { starts: MAX_STARTS as u32 + 1, ..hello() },
             Hello { threads: 0, ..hello() },
             Hello { name: "a\nlog line".to_owned(), ..hello() },
             Hello { kernel: "k".repeat(65), ..hello() },
@@ -141,9 +141,9 @@ mod tests {
 
     #[test]
     fn of_too_many_hits_candidates_are_claimed_in_proportion() {
-        let answer = report(4_000_000, 4 * MOST_HITS).reduced(MOST_HITS);
-        assert_eq!((answer.candidates, answer.hits.len()), (1_000_000, MOST_HITS));
-        assert_eq!(report(5, 0).reduced(MOST_HITS).candidates, 5);
+        let answer = report(4_000_000, 4 * MAX_HITS).reduced(MAX_HITS);
+        assert_eq!((answer.candidates, answer.hits.len()), (1_000_000, MAX_HITS));
+        assert_eq!(report(5, 0).reduced(MAX_HITS).candidates, 5);
     }
 
     #[test]

@@ -2,13 +2,13 @@
 
 use super::credentials::{Credentials, is_other_server, is_refusal};
 use super::session::ANSWER_TIMEOUT;
-use super::wire::{Hello, MOST_HITS, VERSION};
+use super::wire::{Hello, MAX_HITS, VERSION};
 use super::{FleetError, subjects};
 use async_nats::jetstream::{self, consumer::PullConsumer};
 use async_nats::{Client, ConnectErrorKind, Event};
 use futures_util::StreamExt;
 use npubbot_miner::search::orders::{Answer, ReceivedOrder, ReceivedSets, ToDevice, carry_out, encode, text};
-use npubbot_miner::search::{MOST_DEVICES, NoName, RemoteId, SearchError, Searcher};
+use npubbot_miner::search::{MAX_DEVICES, NoName, RemoteId, SearchError, Searcher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::TryRecvError;
@@ -29,7 +29,7 @@ const FETCH: (Duration, Duration) = (Duration::from_secs(10), Duration::from_sec
 /// The most answers that wait to be sent.
 const ANSWERS: usize = 16;
 /// The most orders that a device keeps. The bot sends orders for a second ahead.
-const MOST_WAITING: usize = 128;
+const MAX_WAITING: usize = 128;
 
 /// Works for the bot of this server until `stopped`. If the server is away, it tries again without
 /// end.
@@ -55,7 +55,7 @@ pub async fn run_worker(
         () = &mut stopped => return Ok(()),
     };
     let mut running = JoinSet::new();
-    for (number, searcher) in devices.into_iter().take(usize::from(MOST_DEVICES)).enumerate() {
+    for (number, searcher) in devices.into_iter().take(usize::from(MAX_DEVICES)).enumerate() {
         let id = RemoteId { worker, device: number as u8 };
         running.spawn(work(client.clone(), id, session, searcher));
     }
@@ -135,7 +135,7 @@ async fn work(client: Client, id: RemoteId, session: u64, searcher: Box<dyn Sear
         threads: info.threads as u32,
         starts: searcher.starts() as u32,
     };
-    let (orders, mut received) = mpsc::channel(MOST_WAITING);
+    let (orders, mut received) = mpsc::channel(MAX_WAITING);
     let (answers, mut sent) = mpsc::channel(ANSWERS);
     let name = format!("{} as {id}", info.id);
     let at_work = std::thread::Builder::new().name(name).spawn(move || {
@@ -223,7 +223,7 @@ fn serve(
         }
     };
     carry_out(searcher, next, |answer| {
-        let answer = Answer { result: answer.result.map(|report| report.reduced(MOST_HITS)), ..answer };
+        let answer = Answer { result: answer.result.map(|report| report.reduced(MAX_HITS)), ..answer };
         if let Ok(bytes) = encode(&answer) {
             // If nobody takes the answers, the worker is about to end.
             let _ = answers.blocking_send(bytes);

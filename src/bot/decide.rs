@@ -45,8 +45,8 @@ const IGNORE: Decision = (Effect::Nothing, None);
 pub fn decide(request: &AskerRequest, reading: &MessageReading, facts: &Facts<'_>) -> Decision {
     let t = TextTable::of(reading.language);
     let (effect, reply) = decide_intent(t, request, &reading.intent, facts);
-    let shadowed = reading.shadowed.as_ref().filter(|_| !matches!(reading.intent, Intent::Offer(..)));
-    let itself = shadowed.map(|prefix| say!(t, "search-for-it", prefix = prefix.to_string()));
+    let also_a_prefix = reading.also_a_prefix.as_ref().filter(|_| !matches!(reading.intent, Intent::Offer(..)));
+    let itself = also_a_prefix.map(|prefix| say!(t, "search-for-it", prefix = prefix.to_string()));
     let with_itself =
         |reply: BotReply| Some(reply.clone().and(itself)).filter(|longer| fits(&longer.text)).unwrap_or(reply);
     (effect, reply.map(with_itself))
@@ -272,7 +272,7 @@ fn best_takes(best: Best, part: f64, facts: &Facts<'_>) -> Duration {
 
 /// Lines with the meaning of a search without a target, its likely result and its time.
 fn about_best(t: &TextTable, best: Best, part: f64, facts: &Facts<'_>) -> Vec<String> {
-    let likely = facts.rate.and_then(|rate| best.likely(rate));
+    let likely = facts.rate.and_then(|rate| best.likely_pattern(rate));
     let mut said = vec![best_means(t, &best)];
     said.extend(likely.map(|likely| say!(t, "best-likely", amount = one_in(t, likely.difficulty()))));
     said.push(say!(t, "best-takes", span = span(t, best_takes(best, part, facts))));

@@ -30,4 +30,4 @@ pub use phrases::{english_meaning, english_meaning_of_best};
 pub use policy::{Facts, accepted_by_bot, nearest_accepted};
 pub use price::LEAST_BITS;
 pub use reply::BotReply;
-pub use request::{AskerRequest, ChatContext, MOST_SPLIT_PREFIXES, MessageReading, asked, read};
+pub use request::{AskerRequest, ChatContext, MAX_SPLIT_PREFIXES, MessageReading, asked, read};

@@ -7,7 +7,7 @@ use crate::job::JobId;
 use crate::key::HalfPointError;
 use crate::language::Language;
 use crate::pattern::{
-    ALPHABET, Best, Difficulty, Family, HEX_DIGITS, MAX_CHARACTERS, MOST_CHOSEN, Pattern, PatternError, PatternKind,
+    ALPHABET, Best, Difficulty, Family, HEX_DIGITS, MAX_CHARACTERS, MAX_CHOSEN, Pattern, PatternError, PatternKind,
     Rate,
 };
 use fluent_bundle::concurrent::FluentBundle;
@@ -206,7 +206,7 @@ pub(super) fn pattern_error(t: &TextTable, error: &PatternError) -> String {
         PatternError::Within(None) => say!(t, "pattern-within"),
         PatternError::Within(Some(first)) => say!(t, "pattern-within-one", first = first.clone()),
         PatternError::TooMany(characters) => {
-            say!(t, "pattern-too-many", characters = *characters, most = MOST_CHOSEN)
+            say!(t, "pattern-too-many", characters = *characters, most = MAX_CHOSEN)
         }
         PatternError::Ending(None) => say!(t, "pattern-ending"),
         PatternError::Ending(Some(first)) => say!(t, "pattern-ending-one", first = first.clone()),

@@ -24,11 +24,11 @@ use std::time::Duration;
 const ALL_INTERVALS: usize = 1 << 17;
 /// Tests of whole texts: each is made on every key.
 const ALL_TEXT_TESTS: usize = 32;
-/// The share of keys that need a full check ([`crate::pattern::Pattern::handed_on`]), summed. It
+/// The share of keys that need a full check ([`crate::pattern::Pattern::full_check_share`]), summed. It
 /// allows sixteen patterns that fix four characters at the start and have a part elsewhere. A GPU
 /// checks even more keys without delay. For a CPU of two cores, this limit means some thousands of full
 /// checks a second, of tens of microseconds each.
-const ALL_HANDED_ON: f64 = 1.0 / (1 << 16) as f64;
+const ALL_FULL_CHECK_SHARE: f64 = 1.0 / (1 << 16) as f64;
 /// Jobs of the pool without a target: each takes a few start points.
 const ALL_BEST: usize = 256;
 /// Split jobs. Those beyond it only cost work: they take turns.
@@ -39,7 +39,7 @@ const LONGEST_EASY_WAIT: Duration = Duration::from_secs(2);
 /// Jobs with up to this many intervals, or this share of keys to check in full (that of a pattern
 /// that fixes eight characters at the start), take no room.
 const FEW_INTERVALS: usize = 64;
-const LITTLE_HANDED_ON: f64 = 1.0 / (1u64 << 40) as f64;
+const LITTLE_FULL_CHECK_SHARE: f64 = 1.0 / (1u64 << 40) as f64;
 
 /// The part of the room for each class of jobs, in the order of [`TimeClass::EVERY`].
 const PARTS: [f64; TimeClass::EVERY.len()] = [0.5, 0.25, 0.25];
@@ -57,7 +57,7 @@ const SHORT_PLACE: Duration = Duration::from_secs(86_400);
 /// The work of a request in a flood, and of a job of a second. Twice the time costs a bit more.
 pub const LEAST_BITS: u32 = 18;
 /// The most work that is asked for: some minutes of device time, and longer.
-pub(super) const MOST_BITS: u32 = 26;
+pub(super) const MAX_BITS: u32 = 26;
 /// Hashes a second of a phone's browser, to say how long the work takes (measured: `web/README.md`).
 const PHONE_RATE: f64 = 1e6;
 
@@ -67,9 +67,9 @@ pub(super) fn phone_time(bits: u32) -> Duration {
 }
 
 /// The work for a job of this device time: [`LEAST_BITS`] up to a second, and one bit more each
-/// time it doubles, up to [`MOST_BITS`].
+/// time it doubles, up to [`MAX_BITS`].
 pub(super) fn bits_for(device_time: Duration) -> u32 {
-    (LEAST_BITS + device_time.as_secs_f64().max(1.0).log2().ceil() as u32).min(MOST_BITS)
+    (LEAST_BITS + device_time.as_secs_f64().max(1.0).log2().ceil() as u32).min(MAX_BITS)
 }
 
 /// The place that is left for a job.
@@ -113,11 +113,12 @@ fn share(class: TimeClass, used: f64, asked: f64, all: f64) -> f64 {
 /// How full the devices are with this job: 1 is all that they can take.
 fn fill_of_devices(used: &PatternLoad, load: &PatternLoad, class: TimeClass) -> f64 {
     let intervals = if load.intervals > FEW_INTERVALS { load.intervals } else { 0 };
-    let handed_on = Some(load.handed_on()).filter(|asked| *asked > LITTLE_HANDED_ON).unwrap_or(0.0);
+    let full_check_share =
+        Some(load.full_check_share()).filter(|asked| *asked > LITTLE_FULL_CHECK_SHARE).unwrap_or(0.0);
     let shares = [
         share(class, used.intervals as f64, intervals as f64, ALL_INTERVALS as f64),
         share(class, used.text_tests as f64, load.text_tests as f64, ALL_TEXT_TESTS as f64),
-        share(class, used.handed_on(), handed_on, ALL_HANDED_ON),
+        share(class, used.full_check_share(), full_check_share, ALL_FULL_CHECK_SHARE),
         share(class, used.best as f64, load.best as f64, ALL_BEST as f64),
     ];
     shares.into_iter().fold(0.0, f64::max)
@@ -131,7 +132,7 @@ fn fill_of_turns(used: &PatternLoad, load: &PatternLoad, class: TimeClass) -> f6
 /// Whether an open job takes room of this class.
 fn takes_room(spec: &JobSpec, class: TimeClass) -> bool {
     let load = PatternLoad::of(spec);
-    let is_wide = load.intervals > FEW_INTERVALS || load.handed_on() > LITTLE_HANDED_ON;
+    let is_wide = load.intervals > FEW_INTERVALS || load.full_check_share() > LITTLE_FULL_CHECK_SHARE;
     let takes_any = is_wide || load.text_tests + load.best + load.split > 0;
     spec.class == class && takes_any
 }

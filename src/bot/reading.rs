@@ -31,7 +31,7 @@ pub(super) fn read_text_within(text: &str, context: &ChatContext, effort: &mut E
     }
     let mut message = Message::new(text, context);
     let language = message.answer_language();
-    let shadowed = |intent: &Intent, message: &Message<'_>| match intent {
+    let also_a_prefix = |intent: &Intent, message: &Message<'_>| match intent {
         Intent::Search(RequestedKeys::Patterns(_), None) | Intent::Offer(..) => None,
         // Every manual has the English commands.
         _ if message.is_english_command() => None,
@@ -43,8 +43,8 @@ pub(super) fn read_text_within(text: &str, context: &ChatContext, effort: &mut E
         Intent::ForeignLanguage => Language::English,
         _ => language,
     };
-    let shadowed = shadowed(&intent, &message);
-    MessageReading { intent, language, shadowed }
+    let also_a_prefix = also_a_prefix(&intent, &message);
+    MessageReading { intent, language, also_a_prefix }
 }
 
 /// Whether the language of the chat can matter to the reading of a text.
@@ -53,7 +53,7 @@ pub(super) fn depends_on_chat(text: &str) -> bool {
 }
 
 fn plainly(intent: Intent, context: &ChatContext) -> MessageReading {
-    MessageReading { intent, language: context.language, shadowed: None }
+    MessageReading { intent, language: context.language, also_a_prefix: None }
 }
 
 impl Message<'_> {

@@ -16,9 +16,9 @@ use crate::pattern::{Pattern, PatternError};
 use std::time::Duration;
 
 /// The most characters of a message: some twenty lines on a phone.
-const MOST_CHARACTERS: usize = 1500;
+const MAX_CHARACTERS: usize = 1500;
 /// The most lines of a message.
-const MOST_LINES: usize = 20;
+const MAX_LINES: usize = 20;
 /// The most jobs with a line each in a status.
 const JOBS_SHOWN: usize = 5;
 /// Characters available for a job's prefixes in a line of a status.
@@ -48,7 +48,7 @@ pub(super) fn lines(parts: impl IntoIterator<Item = String>) -> String {
 
 /// Whether a text has the length of an answer.
 pub(super) fn fits(text: &str) -> bool {
-    text.chars().count() <= MOST_CHARACTERS && text.lines().count() <= MOST_LINES
+    text.chars().count() <= MAX_CHARACTERS && text.lines().count() <= MAX_LINES
 }
 
 /// The text with as many of up to `most` items as fit into an answer, but at least one.
@@ -132,11 +132,11 @@ pub(super) fn offer(t: &TextTable, patterns: &[Pattern], reason: &OfferReason) -
         OfferReason::Uneven(easiest) => reply!(t, "offer-uneven", easiest = easiest.to_string()),
         OfferReason::Change(job) => reply!(t, "offer-change", job = job.to_string(), number = number(*job)),
     };
-    first.and(patterns.iter().take(MAX_OFFERED).map(|pattern| ready(t, pattern)))
+    first.and(patterns.iter().take(MAX_OFFERED).map(|pattern| line_to_send(t, pattern)))
 }
 
 /// A line that searches for a pattern when it is sent: the pattern itself, or after `find`.
-fn ready(t: &TextTable, pattern: &Pattern) -> String {
+fn line_to_send(t: &TextTable, pattern: &Pattern) -> String {
     let context = ChatContext { language: t.language(), ..ChatContext::default() };
     match read_text(pattern.as_str(), &context).intent == Intent::search(vec![pattern.clone()]) {
         true => pattern.to_string(),

@@ -10,7 +10,7 @@ use crate::pattern::{Best, Effort, Pattern, PatternError};
 use crate::vault::{Asked, Rumor, Wanted};
 
 /// The most prefixes of a split request that are read, besides its first word and its point.
-pub const MOST_SPLIT_PREFIXES: usize = WORDS_READ - 2;
+pub const MAX_SPLIT_PREFIXES: usize = WORDS_READ - 2;
 
 /// A message: who wrote it, how it came, and its text. [`AskerRequest::reading`] says what is meant.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,8 +35,8 @@ impl AskerRequest {
             reading.intent = Intent::Say("work-alone");
         }
         // What a NIP-04 message asks for is not done, so no word of it needs an explanation.
-        let shadowed = reading.shadowed.filter(|_| !self.is_nip04());
-        MessageReading { intent: with_ticket(reading.intent, &self.text), shadowed, ..reading }
+        let also_a_prefix = reading.also_a_prefix.filter(|_| !self.is_nip04());
+        MessageReading { intent: with_ticket(reading.intent, &self.text), also_a_prefix, ..reading }
     }
 
     /// The proof of work in the text, the first if there are several. The caller checks it.
@@ -242,7 +242,7 @@ pub struct MessageReading {
     /// The language of the answer.
     pub language: Language,
     /// The only word of the message, if it is a command and could be a prefix.
-    pub(super) shadowed: Option<Pattern>,
+    pub(super) also_a_prefix: Option<Pattern>,
 }
 
 /// What is known of an asker when a message is read.

@@ -75,7 +75,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 impl Bench {
     pub fn run(self) -> anyhow::Result<()> {
         let options = SearchOptions { shared_memory: self.shared_memory, ..SearchOptions::default() };
-        let options = self.search.over(options);
+        let options = self.search.override_options(options);
         let mut chosen = match parse_target(&self.chosen)? {
             SearchTarget::Patterns(patterns) => patterns,
             SearchTarget::Best(best) => bail!(

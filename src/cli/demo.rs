@@ -101,7 +101,7 @@ impl Demo {
         // `--page` alone serves the page.
         let text = format!("[[relays]]\nurl = \"{url}\"\n{roles}\n[web]\nlisten = \"127.0.0.1:0\"\n");
         let config = self.search.in_config(Config::parse(&text, "the demo's configuration")?);
-        let vault = temporary_identity(folder.path(), &config)?;
+        let vault = start_temporary_vault(folder.path(), &config)?;
         let bot = vault.public_key();
         let page = if self.page { WebServer::bind(&config.web, &config.relays, bot).await? } else { None };
         let service = Service::start(config, folder.path(), vault, Clock::System).await?;
@@ -199,7 +199,7 @@ fn check_time(request: &Pattern, rate: Option<Rate>) -> anyhow::Result<()> {
 }
 
 /// An identity for one run, deleted with its folder.
-fn temporary_identity(folder: &Path, config: &Config) -> anyhow::Result<Vault> {
+fn start_temporary_vault(folder: &Path, config: &Config) -> anyhow::Result<Vault> {
     let key_file = folder.join("age-identity.txt");
     std::fs::write(&key_file, age::x25519::Identity::generate().to_string().expose_secret())?;
     let means = PassphraseSource::AgeIdentityFile(key_file);

@@ -55,7 +55,8 @@ impl Explain {
         let rate_of = |chosen: Vec<Pattern>| {
             let trial = Trial { patterns: 1, chosen, characters: None, seconds: MEASURED_SECONDS, split: false };
             // Opening a GPU takes longer than all the rest; `--device` asks for it.
-            let options = self.search.over(SearchOptions { devices: DeviceChoice::Cpu, ..SearchOptions::default() });
+            let options =
+                self.search.override_options(SearchOptions { devices: DeviceChoice::Cpu, ..SearchOptions::default() });
             anyhow::Ok(measure(&options, Vault::start_local()?, &trial, |_| {})?.rate())
         };
         let compares_whole_keys = match &target {
@@ -123,14 +124,14 @@ fn explanation_of_best(best: Best, here: KindRates) -> Value {
         "seconds_95": seconds,
         "cheaper": [],
     });
-    if let Some(likely) = best.likely(rate) {
+    if let Some(likely) = best.likely_pattern(rate) {
         object["likely"] = json!({ "pattern": likely.to_string(), "one_in": likely.difficulty().candidates() });
     }
     object
 }
 
 fn text_of_best(best: Best, KindRates { name, top_words: rate, .. }: KindRates) -> String {
-    let likely = match best.likely(rate) {
+    let likely = match best.likely_pattern(rate) {
         Some(likely) => format!("probably 1 key in {} ({likely}), or rarer", likely.difficulty()),
         None => "the first key, which takes longer".to_owned(),
     };

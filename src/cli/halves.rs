@@ -4,7 +4,7 @@
 use super::identity::{UnlockFlags, ask, new_password};
 use super::output::{note, stdout};
 use super::patterns::{SearchTarget, not_accepted_by_bots, parse_target};
-use crate::bot::MOST_SPLIT_PREFIXES;
+use crate::bot::MAX_SPLIT_PREFIXES;
 use crate::key::SplitTweak;
 use crate::os::{files, walls};
 use crate::vault::Half;
@@ -46,9 +46,9 @@ impl New {
     fn run(self) -> anyhow::Result<()> {
         let wanted = parse_target(&self.patterns)?;
         let patterns = wanted.patterns();
-        if patterns.len() > MOST_SPLIT_PREFIXES {
+        if patterns.len() > MAX_SPLIT_PREFIXES {
             bail!(
-                "{} patterns are more than any bot reads, so no half was made; name {MOST_SPLIT_PREFIXES} at most (a bot as \
+                "{} patterns are more than any bot reads, so no half was made; name {MAX_SPLIT_PREFIXES} at most (a bot as \
                  it ships takes 10)",
                 patterns.len()
             );

@@ -71,7 +71,7 @@ impl UnlockFlags {
     /// The passphrase or key named by the flags. Without flags, asks for a passphrase on the
     /// terminal, twice if `twice`.
     pub fn unlock(&self, prompt: &str, twice: bool) -> anyhow::Result<Unlock> {
-        obtain(&self.means(prompt, twice)?, false)
+        read_unlock(&self.means(prompt, twice)?, false)
     }
 
     /// The source of the passphrase or key: the file named by the flags, else a person at the
@@ -93,7 +93,7 @@ impl UnlockFlags {
 /// Reads a passphrase, or asks for it. `is_vault`: this is the vault process.
 ///
 /// Errors: the passphrase is empty, its file cannot be read, or there is no terminal.
-fn obtain(means: &PassphraseSource, is_vault: bool) -> anyhow::Result<Unlock> {
+fn read_unlock(means: &PassphraseSource, is_vault: bool) -> anyhow::Result<Unlock> {
     let passphrase = match means {
         PassphraseSource::AgeIdentityFile(file) => return Ok(Unlock::AgeIdentityFile(file.clone())),
         PassphraseSource::PassphraseFile(file) => first_line(file)?,
@@ -183,7 +183,7 @@ impl Passphrase {
 ///
 /// Errors: standard input is not a socket, or brings something other than requests.
 pub(super) fn serve_vault() -> anyhow::Result<()> {
-    let unlock = |means: &vault::PassphraseSource| obtain(means, true).map_err(|error| format!("{error:#}"));
+    let unlock = |means: &vault::PassphraseSource| read_unlock(means, true).map_err(|error| format!("{error:#}"));
     vault::answer(unlock, bot::asked).context(PART_OF_SERVE)
 }
 

@@ -32,12 +32,15 @@ pub(super) struct SearchFlags {
 impl SearchFlags {
     /// Replaces the values of a configuration by the flags that were given.
     pub fn in_config(&self, config: Config) -> Config {
-        Config { search: self.over(config.search.clone()), ..config }
+        Config { search: self.override_options(config.search.clone()), ..config }
     }
 
     /// Options of a search without a bot. Calibrations of devices are kept for this user.
     pub fn without_bot(&self) -> SearchOptions {
-        self.over(SearchOptions { calibrations: device_cache::calibrations_of_user(), ..SearchOptions::default() })
+        self.override_options(SearchOptions {
+            calibrations: device_cache::calibrations_of_user(),
+            ..SearchOptions::default()
+        })
     }
 
     /// Whether a device was named.
@@ -47,7 +50,7 @@ impl SearchFlags {
 
     /// Replaces the values of `options` by the flags that were given. Kernels compiled for GPUs are
     /// kept for this user, unless they are kept elsewhere.
-    pub fn over(&self, options: SearchOptions) -> SearchOptions {
+    pub fn override_options(&self, options: SearchOptions) -> SearchOptions {
         SearchOptions {
             devices: self.device.unwrap_or(options.devices),
             threads: self.threads.map(usize::from).or(options.threads),

@@ -177,14 +177,14 @@ pub(super) const PICTURE: &[u8] = include_bytes!("../nostr/presence/picture.png"
 pub const PAGE_SHA256: &str = include_str!("../../web/dist/page.sha256").split_at(64).0;
 
 /// The most relays in the page's address. The page accepts no more (`web/src/link.ts`).
-const MOST_RELAYS: usize = 6;
+const MAX_RELAYS: usize = 6;
 
 /// The address of the page, with the bot and its relays behind `#`, which browsers do not send to
 /// the server: `https://bot.example/#npub1…&relay=wss://relay.example`.
 pub fn link(base: &str, bot: PublicKey, relays: &[RelayUrl]) -> String {
     let Ok(npub) = bot.to_bech32();
     let relays =
-        relays.iter().take(MOST_RELAYS).map(|relay| format!("&relay={}", relay.as_str_without_trailing_slash()));
+        relays.iter().take(MAX_RELAYS).map(|relay| format!("&relay={}", relay.as_str_without_trailing_slash()));
     format!("{base}#{npub}{}", relays.collect::<String>())
 }
 

@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Barrier, Mutex};
 
 /// The most threads that answer requests.
-const MOST_THREADS: usize = 16;
+const MAX_THREADS: usize = 16;
 
 /// Serves the bot that started this process, until the bot closes the channel. `unlock` obtains the
 /// passphrase or key that the bot named; its error is a text for the operator. `reader` reads the
@@ -36,7 +36,7 @@ pub fn answer(unlock: impl FnOnce(&PassphraseSource) -> Result<Unlock, String>, 
         Err(error) => return greet(Err(error)),
     };
     os::leave_terminal();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     missing_walls.extend(walls::enclose());
     let (input, all_there) = (Mutex::new(input), Barrier::new(threads));
     std::thread::scope(|scope| {

@@ -21,7 +21,7 @@ pub(super) enum Request {
     /// Draw start secrets; with `half`, blindings of that half point. Answer: each start point with
     /// its number.
     OpenStarts {
-        /// Number of start points, at most `secrets::MOST_STARTS`.
+        /// Number of start points, at most `secrets::MAX_STARTS`.
         count: u32,
         half: Option<HalfPoint>,
     },

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// The most start points in one request, so that the answer fits a frame.
-pub(super) const MOST_STARTS: u32 = 8192;
+pub(super) const MAX_STARTS: u32 = 8192;
 
 /// The identity, the open start points, and the reader of messages. Clones share all of it.
 #[derive(Clone)]
@@ -112,7 +112,7 @@ impl Secrets {
         let now = self.clock.now();
         match request {
             Request::OpenStarts { count, half } => {
-                let starts = (0..count.min(MOST_STARTS)).map(|_| self.starts.open(half, self.source));
+                let starts = (0..count.min(MAX_STARTS)).map(|_| self.starts.open(half, self.source));
                 encode(&starts.collect::<Result<Vec<_>, _>>()?)
             }
             Request::Discard(starts) => encode(&self.starts.discard(&starts)),

@@ -15,7 +15,7 @@ pub struct StartId(pub u64);
 
 /// The most open start points, some 200 bytes each. Beyond it the oldest are spent without a key, and
 /// their patterns are searched again. A GPU has some thousands open, a worker ten thousand.
-const MOST_OPEN: usize = 1 << 18;
+const MAX_OPEN: usize = 1 << 18;
 
 /// The open start points and their secrets.
 pub(super) struct StartPoints {
@@ -29,7 +29,7 @@ impl StartPoints {
     /// An empty table. The first number is random, so that the numbers differ from those of an
     /// earlier vault process.
     pub(super) fn new(source: Source) -> Result<StartPoints, VaultError> {
-        StartPoints::with_room(MOST_OPEN, source)
+        StartPoints::with_room(MAX_OPEN, source)
     }
 
     pub(super) fn with_room(most: usize, source: Source) -> Result<StartPoints, VaultError> {

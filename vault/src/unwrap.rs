@@ -21,7 +21,7 @@ pub(super) const MAX_WRAP: usize = 128 * 1024;
 const LONGEST_SUBJECT: usize = 256;
 
 /// The most messages that one deletion can retract. Further ones are ignored.
-const MOST_DELETED: usize = 64;
+const MAX_DELETED: usize = 64;
 
 /// Opens a message of kind 4 (NIP-04), without a ticket. Such a message has no seal and no rumor,
 /// and its author is public.
@@ -105,7 +105,7 @@ fn open_rumor(us: &PublicKey, seal: &Event, named: Option<PublicKey>, json: &str
     let named = named.filter(|key| *key != seal.pubkey).map(|key| EncryptionKey(key.to_bytes()));
     let rumor = Rumor {
         id: RumorId(id.to_bytes()),
-        deletes: named_messages.take(if is_deletion { MOST_DELETED } else { 0 }).collect(),
+        deletes: named_messages.take(if is_deletion { MAX_DELETED } else { 0 }).collect(),
         author: Asker(rumor.pubkey.to_bytes()),
         encryption_key: named,
         kind: rumor.kind.as_u16(),

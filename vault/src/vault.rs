@@ -6,7 +6,7 @@ use super::message::{Announcement, Claim, GiftWrap, Opened, OutgoingMessage, Rum
 use super::process::Process;
 use super::public::{BotSigner, PublicSettings};
 use super::request::Request;
-use super::secrets::MOST_STARTS;
+use super::secrets::MAX_STARTS;
 use super::spawner::{DirectSpawner, Spawner};
 use super::start_points::StartId;
 use super::unwrap;
@@ -125,7 +125,7 @@ impl Vault {
     ) -> Result<Vec<(StartId, StartPoint)>, VaultError> {
         let mut starts = Vec::with_capacity(count);
         while starts.len() < count {
-            let some = (count - starts.len()).min(MOST_STARTS as usize) as u32;
+            let some = (count - starts.len()).min(MAX_STARTS as usize) as u32;
             let more: Vec<(StartId, StartPoint)> =
                 self.process.ask(Request::OpenStarts { count: some, half: half.copied() })?;
             if more.len() != some as usize {
@@ -139,7 +139,7 @@ impl Vault {
     /// Removes start points that will not be redeemed. Unknown ones are ignored. A failed request
     /// does no harm: a vault process that has ended has lost its start points.
     pub fn discard(&self, starts: &[StartId]) {
-        for some in starts.chunks(MOST_STARTS as usize) {
+        for some in starts.chunks(MAX_STARTS as usize) {
             let _ = self.process.ask::<()>(Request::Discard(some.to_vec()));
         }
     }

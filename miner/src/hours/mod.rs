@@ -13,7 +13,7 @@ use std::time::Duration;
 pub const ALLOWED: &str = "spans like \"22:00-07:00\" or \"07:00-09:30, 22:00-24:00\"";
 
 /// The most spans in one text.
-const MOST_SPANS: usize = 24;
+const MAX_SPANS: usize = 24;
 const MINUTES_A_DAY: u16 = 24 * 60;
 
 /// Spans of the day in local time. Cheap to clone.
@@ -67,7 +67,7 @@ impl Hours {
     /// ([`ALLOWED`]), or that the zone is unknown.
     pub fn parse(spans: &str, zone: &str) -> Result<Hours, String> {
         let spans: Option<Vec<DaySpan>> = spans.split(',').map(|span| DaySpan::parse(span.trim())).collect();
-        let spans = spans.filter(|spans| spans.len() <= MOST_SPANS).ok_or_else(|| format!("allowed are {ALLOWED}"))?;
+        let spans = spans.filter(|spans| spans.len() <= MAX_SPANS).ok_or_else(|| format!("allowed are {ALLOWED}"))?;
         Ok(Hours { spans, zone: time_zone(zone)? })
     }
 
@@ -178,11 +178,11 @@ impl Hours {
     /// Seconds within the hours between two times in Unix seconds. Beyond 60 days they are
     /// estimated from the first 60.
     pub fn between(&self, from: u64, until: u64) -> u64 {
-        const MOST_DAYS: u32 = 60;
+        const MAX_DAYS: u32 = 60;
         let whole = until.saturating_sub(from);
-        let looked_at = whole.min(u64::from(MOST_DAYS) * 86_400);
+        let looked_at = whole.min(u64::from(MAX_DAYS) * 86_400);
         let end = from.saturating_add(looked_at);
-        let spans = self.open_spans(from, MOST_DAYS).into_iter();
+        let spans = self.open_spans(from, MAX_DAYS).into_iter();
         let open: u64 = spans.map(|(begin, close)| close.min(end).saturating_sub(begin)).sum();
         if whole == looked_at { open } else { (open as f64 / looked_at as f64 * whole as f64) as u64 }
     }

@@ -147,7 +147,7 @@ impl Best {
 
     /// The rarest pattern that the best key of at least one search in two reaches or exceeds.
     /// `None` if the search is too short for any.
-    pub fn likely(self, rate: Rate) -> Option<Pattern> {
+    pub fn likely_pattern(self, rate: Rate) -> Option<Pattern> {
         let candidates = rate.0 * self.time.as_secs_f64();
         let is_likely = |pattern: &&Pattern| {
             let as_rare = self.family.first_that(|other| other.difficulty() >= pattern.difficulty());

@@ -54,7 +54,7 @@ pub const NPUB_CHARACTERS: usize = 58;
 pub const LAST_OF_DATA: usize = 51;
 /// The most characters that a pattern with parts behind its start can choose: the 52 of the data
 /// less six. Then all checksums are still equally likely (`chance.rs`).
-pub const MOST_CHOSEN: usize = 46;
+pub const MAX_CHOSEN: usize = 46;
 
 /// Characters that may stand at one place, a bit for each 5-bit value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

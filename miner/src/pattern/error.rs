@@ -1,6 +1,6 @@
 //! Reasons why a text is not a pattern.
 
-use super::characters::{ALPHABET, MOST_CHOSEN};
+use super::characters::{ALPHABET, MAX_CHOSEN};
 use super::pattern::MAX_CHARACTERS;
 use thiserror::Error;
 
@@ -62,7 +62,7 @@ pub enum PatternError {
     #[error("`@` follows a word between stars and says within how many characters{}", hint(.0, "*m0ct*@12"))]
     Within(Option<String>),
     /// More characters than can be chosen together.
-    #[error("with a part elsewhere, at most {most} characters can be chosen; these are {0}", most = MOST_CHOSEN)]
+    #[error("with a part elsewhere, at most {most} characters can be chosen; these are {0}", most = MAX_CHOSEN)]
     TooMany(usize),
     /// An ending whose seventh character from the end is impossible there. Carries a pattern that
     /// works, if there is one.

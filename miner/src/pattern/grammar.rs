@@ -4,9 +4,9 @@
 //! that cannot occur in an npub.
 
 use super::chance::Effort;
-use super::characters::{CharacterSet, LAST_OF_DATA, MOST_CHOSEN, NPUB_CHARACTERS, look_alikes, value_of};
+use super::characters::{CharacterSet, LAST_OF_DATA, MAX_CHOSEN, NPUB_CHARACTERS, look_alikes, value_of};
 use super::error::{HEX_DIGITS, PatternError, nearest_number};
-use super::pattern::{KeyShape, MAX_CHARACTERS, MOST_NAMED, Pattern, PatternKind, bare, is_possible, spellings};
+use super::pattern::{KeyShape, MAX_CHARACTERS, MAX_NAMED, Pattern, PatternKind, bare, is_possible, spellings};
 use super::words::{LONGEST_WORD, SHORTEST_WORD, shapes_of_built_in};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -303,7 +303,7 @@ fn forbidden(character: char, is_alike: bool, whole: &str, effort: &mut Effort) 
     let (body, limit) = whole.split_at(whole.find('@').unwrap_or(whole.len()));
     let respelled = spellings(body, |c| value_of(c).is_some() || "?[]*".contains(c));
     let respelled = respelled.filter(|_| !is_alike).map(|body| format!("{body}{limit}"));
-    let nearest = respelled.filter_map(&mut suggestion).take(MOST_NAMED).collect();
+    let nearest = respelled.filter_map(&mut suggestion).take(MAX_NAMED).collect();
     let look_alike = format!("~{whole}");
     let works =
         !is_alike && character.is_ascii_alphanumeric() && !whole.contains('~') && read(&look_alike, effort).is_ok();
@@ -313,7 +313,7 @@ fn forbidden(character: char, is_alike: bool, whole: &str, effort: &mut Effort) 
 /// Checks the number of characters and, in a long ending, the character that holds the padding.
 /// `before` is the text before the ending `end`.
 fn check(shape: &KeyShape, before: &str, end: &str, effort: &mut Effort) -> Result<(), PatternError> {
-    if shape.len() > MOST_CHOSEN {
+    if shape.len() > MAX_CHOSEN {
         return Err(PatternError::TooMany(shape.len()));
     }
     let padding = LAST_OF_DATA.checked_sub(shape.end_from()).and_then(|at| shape.end.get(at).map(|set| (at, set)));

@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 
 /// The most words of all shapes of a set: 64 MiB on a device. The host checks the keys of larger
 /// sets.
-const MOST_WORDS: usize = 1 << 24;
+const MAX_WORDS: usize = 1 << 24;
 
 /// Further conditions on keys inside the intervals of a [`super::PatternSet`].
 ///
@@ -64,7 +64,7 @@ impl Checks {
             let shapes = pattern.shapes();
             words.push(shapes.len() as u32);
             shapes.iter().for_each(|shape| add_words(shape, &mut words));
-            if words.len() > MOST_WORDS {
+            if words.len() > MAX_WORDS {
                 return None;
             }
         }
@@ -145,14 +145,14 @@ pub const UNUSED_BITS: u32 = 10;
 pub const LOWEST_BITS: u64 = 0x0084_2108_4210_8421;
 
 /// The most tests of a pattern for the kernel that compares whole texts.
-const MOST_TESTS: usize = 64;
+const MAX_TESTS: usize = 64;
 
 /// The largest share of keys that a pattern's tests may let pass. Confirming a key takes as long as
 /// testing some thousands.
-const MOST_PASSING_SHARE: f64 = 1.0 / (1 << 16) as f64;
+const MAX_PASSING_SHARE: f64 = 1.0 / (1 << 16) as f64;
 
 /// The most keys that may pass per match. Tests of a frequent pattern may let so many pass, even if
-/// they exceed [`MOST_PASSING_SHARE`]. Confirming them takes less than a tenth of a second.
+/// they exceed [`MAX_PASSING_SHARE`]. Confirming them takes less than a tenth of a second.
 const PASSING_A_MATCH: f64 = 4096.0;
 
 /// Number of characters of a run that every device compares: the first ones.
@@ -233,11 +233,11 @@ impl Pattern {
         if self.begins_selectively() {
             return true;
         }
-        if self.text_test_count() > MOST_TESTS {
+        if self.text_test_count() > MAX_TESTS {
             return false;
         }
         let passing: f64 = TextTest::of(self).iter().map(TextTest::share).sum();
-        passing <= MOST_PASSING_SHARE.max(PASSING_A_MATCH / self.difficulty().candidates())
+        passing <= MAX_PASSING_SHARE.max(PASSING_A_MATCH / self.difficulty().candidates())
     }
 
     /// Number of tests of texts that the pattern adds to a launch; zero if the fast kernel takes
@@ -299,7 +299,7 @@ fn top_bit(place: usize) -> u64 {
 const LEAST_CHECKSUM_BITS: u32 = 8;
 
 /// The most values of a [`ChecksumTest`].
-const MOST_CHECKSUM_VALUES: usize = 8;
+const MAX_CHECKSUM_VALUES: usize = 8;
 
 /// The tests of a pattern set. A key that fails all of them matches no pattern.
 #[derive(Clone, Debug)]
@@ -342,7 +342,7 @@ impl TextTests {
 
 impl ChecksumTest {
     /// The test of the bits that all of these tests fix; `None` if there are fewer than
-    /// [`LEAST_CHECKSUM_BITS`] such bits, or more than [`MOST_CHECKSUM_VALUES`] values.
+    /// [`LEAST_CHECKSUM_BITS`] such bits, or more than [`MAX_CHECKSUM_VALUES`] values.
     fn common(tests: &[TextTest]) -> Option<ChecksumTest> {
         let bits = tests.iter().map(fixed_bits).collect::<Vec<_>>();
         let mask = bits.iter().map(|&(mask, _)| mask).reduce(|all, mask| all & mask)?;
@@ -356,7 +356,7 @@ impl ChecksumTest {
         sums.sort_unstable();
         sums.dedup();
         let is_worthwhile =
-            count(bytes[0]) + count(bytes[1]) >= LEAST_CHECKSUM_BITS && sums.len() <= MOST_CHECKSUM_VALUES;
+            count(bytes[0]) + count(bytes[1]) >= LEAST_CHECKSUM_BITS && sums.len() <= MAX_CHECKSUM_VALUES;
         is_worthwhile.then(|| ChecksumTest { bytes, mask: two(mask), sums })
     }
 }

@@ -22,7 +22,7 @@ mod words;
 
 pub use best::{Best, Family, by_difficulty};
 pub use chance::Effort;
-pub use characters::{ALPHABET, MOST_CHOSEN, look_alikes, nearest};
+pub use characters::{ALPHABET, MAX_CHOSEN, look_alikes, nearest};
 pub use difficulty::{Difficulty, NINETY_FIVE_PERCENT, Rate, rate_in_turns};
 pub use error::{HEX_DIGITS, PatternError};
 pub use key_tests::{
@@ -30,5 +30,5 @@ pub use key_tests::{
     TextTests, TextWords, UNUSED_BITS, WORD_BITS, WORD_CHARACTERS,
 };
 pub use pattern::{MAX_CHARACTERS, Pattern, PatternKind};
-pub use set::{MOST_INTERVALS, PatternId, PatternSet};
+pub use set::{MAX_INTERVALS, PatternId, PatternSet};
 pub use words::{WordListError, patterns_of_words, word_spelt};

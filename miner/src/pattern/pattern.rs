@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// The largest share of keys that a filter by intervals may pass to a full check: the share that
 /// begins with four given characters. A pattern with a larger share is searched by comparing whole
 /// keys.
-const MOST_HANDED_ON: f64 = 1.0 / (1 << 20) as f64;
+const MAX_FULL_CHECK_SHARE: f64 = 1.0 / (1 << 20) as f64;
 
 /// Description of keys, in the grammar of `docs/askers/patterns.md`. At least one npub
 /// fits: every value of this type is valid. Copies share their tables.
@@ -162,7 +162,7 @@ impl Pattern {
 
     /// The share of keys, 0 to 1, that pass a filter by the pattern's intervals and need a full
     /// check. Zero if the intervals are exact, or too wide for such a filter.
-    pub fn handed_on(&self) -> f64 {
+    pub fn full_check_share(&self) -> f64 {
         match &self.form {
             Definition::Shapes(shapes) if !shapes.intervals.is_exact && self.begins_selectively() => {
                 shapes.intervals.share()
@@ -197,7 +197,7 @@ impl Pattern {
     pub fn begins_selectively(&self) -> bool {
         match &self.form {
             Definition::Range(..) => true,
-            Definition::Shapes(shapes) => shapes.intervals.is_exact || shapes.intervals.share() <= MOST_HANDED_ON,
+            Definition::Shapes(shapes) => shapes.intervals.is_exact || shapes.intervals.share() <= MAX_FULL_CHECK_SHARE,
         }
     }
 }
@@ -273,7 +273,7 @@ pub enum PatternKind {
 pub const MAX_CHARACTERS: usize = 52;
 
 /// The most spellings that an error names.
-pub(super) const MOST_NAMED: usize = 2;
+pub(super) const MAX_NAMED: usize = 2;
 
 /// Removes spaces, capitals, `nostr:`, `npub1` and `/` around a pattern.
 pub(super) fn bare(written: &str) -> String {
@@ -294,7 +294,7 @@ pub(super) fn range_of(text: &str) -> Result<([u8; 32], [u8; 32]), PatternError>
     let Some(values) = text.chars().map(value_of).collect::<Option<Vec<u8>>>() else {
         let character = text.chars().find(|&c| value_of(c).is_none()).unwrap_or_default();
         let respelled = spellings(text, |c| value_of(c).is_some());
-        let nearest = respelled.filter(|text| range_of(text).is_ok()).take(MOST_NAMED).collect();
+        let nearest = respelled.filter(|text| range_of(text).is_ok()).take(MAX_NAMED).collect();
         return Err(PatternError::Forbidden { character, nearest, look_alike: None });
     };
     let possible = || (0..length).rev().find(|&count| range(&values[..count]).is_some()).unwrap_or(0);

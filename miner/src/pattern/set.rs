@@ -10,7 +10,7 @@ use crate::key::Npub;
 
 /// The most intervals of a set, for which a device's filter has room. If there are more, those with
 /// the smallest gaps between them are joined.
-pub const MOST_INTERVALS: usize = 1 << 20;
+pub const MAX_INTERVALS: usize = 1 << 20;
 
 /// Index of a pattern in its set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -41,7 +41,7 @@ impl PatternSet {
         members.sort_unstable();
         let (mut intervals, mut first_member) = merged(&members, 0);
         let mut is_exact = patterns.iter().all(Pattern::is_exact);
-        if let Some(gap) = gap_to_close(&intervals, MOST_INTERVALS) {
+        if let Some(gap) = gap_to_close(&intervals, MAX_INTERVALS) {
             (intervals, first_member) = merged(&members, gap);
             is_exact = false;
         }
@@ -85,7 +85,7 @@ impl PatternSet {
 
     /// Intervals of the upper 64 bits of x for a device to filter by: sorted, disjoint, both ends
     /// included. A key outside all of them matches nothing; a key inside may match. At most
-    /// [`MOST_INTERVALS`].
+    /// [`MAX_INTERVALS`].
     pub fn intervals(&self) -> &[(u64, u64)] {
         &self.intervals
     }
@@ -176,7 +176,7 @@ fn gap_to_close(intervals: &[(u64, u64)], most: usize) -> Option<u64> {
 /// Number of intervals that a shape may always have, because a filter with so few costs nothing.
 const FREE_INTERVALS: u64 = 64;
 /// The most intervals of one shape.
-const MOST_OF_A_SHAPE: u64 = 4096;
+const MAX_OF_A_SHAPE: u64 = 4096;
 /// A share of keys so small that finer intervals save nothing.
 const RARE_SHARE: f64 = 1.0 / (1u64 << 40) as f64;
 /// Characters that lie completely in the upper 64 bits.
@@ -245,7 +245,7 @@ fn add_intervals(start: &[CharacterSet], list: &mut Vec<(u64, u64)>) -> bool {
             let values: u64 = ranges.iter().map(|(first, last)| last - first + 1).sum();
             let count = values.saturating_mul(set.runs().count() as u64);
             let share = values as f64 * (-f64::from(bits)).exp2();
-            if count > MOST_OF_A_SHAPE || (count > FREE_INTERVALS && share <= RARE_SHARE) {
+            if count > MAX_OF_A_SHAPE || (count > FREE_INTERVALS && share <= RARE_SHARE) {
                 is_exact = false;
                 break;
             }

@@ -13,7 +13,7 @@ pub const SHORTEST_WORD: usize = 4;
 pub const LONGEST_WORD: usize = 9;
 
 /// The most words in a file.
-const MOST_WORDS: usize = 100_000;
+const MAX_WORDS: usize = 100_000;
 
 /// Reason why a list of words cannot be searched for, with the line.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -62,8 +62,8 @@ pub fn patterns_of_words(text: &str) -> Result<Vec<Pattern>, WordListError> {
         if word.is_empty() || word.starts_with('#') {
             continue;
         }
-        if patterns.len() == MOST_WORDS {
-            return Err(WordListError(format!("a list has at most {MOST_WORDS} words; split it")));
+        if patterns.len() == MAX_WORDS {
+            return Err(WordListError(format!("a list has at most {MAX_WORDS} words; split it")));
         }
         let written = if word.chars().all(char::is_alphanumeric) { spelled(&word) } else { word.clone() };
         let pattern = written.parse().map_err(|error| WordListError(format!("line {}, “{word}”: {error}", at + 1)))?;
@@ -112,6 +112,6 @@ mod tests {
         let said = |text: &str| patterns_of_words(text).unwrap_err().to_string();
         assert_eq!(said("\n#x\n"), "there is no word in it; write one on each line");
         assert!(said("cat\nsmörgas").starts_with("line 2, “smörgas”: “ö” cannot occur"));
-        assert!(said(&"cat\n".repeat(MOST_WORDS + 1)).contains("at most 100000 words"));
+        assert!(said(&"cat\n".repeat(MAX_WORDS + 1)).contains("at most 100000 words"));
     }
 }

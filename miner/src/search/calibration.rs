@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most calibrations kept. With one more, all others are dropped and measured again.
-pub const MOST_CALIBRATIONS: usize = 64;
+pub const MAX_CALIBRATIONS: usize = 64;
 
 /// The longest name of a variant, in bytes.
 const LONGEST_NAME: usize = 32;
@@ -97,7 +97,7 @@ impl Calibrations {
         if after == before {
             return;
         }
-        if all.len() >= MOST_CALIBRATIONS && !all.contains_key(key) {
+        if all.len() >= MAX_CALIBRATIONS && !all.contains_key(key) {
             all.clear();
         }
         all.insert(key.to_owned(), after);
@@ -148,11 +148,11 @@ mod tests {
     #[test]
     fn the_number_of_calibrations_is_bounded() {
         let (calibrations, kept) = counted(BTreeMap::new());
-        for device in 0..3 * MOST_CALIBRATIONS {
+        for device in 0..3 * MAX_CALIBRATIONS {
             calibrations.change(&device.to_string(), |calibration| calibration.top_words = Some(1.0));
         }
-        assert_eq!(kept.lock().unwrap().iter().max(), Some(&MOST_CALIBRATIONS));
-        assert!(calibrations.get(&(3 * MOST_CALIBRATIONS - 1).to_string()).is_some(), "the newest is there");
+        assert_eq!(kept.lock().unwrap().iter().max(), Some(&MAX_CALIBRATIONS));
+        assert!(calibrations.get(&(3 * MAX_CALIBRATIONS - 1).to_string()).is_some(), "the newest is there");
     }
 
     #[test]

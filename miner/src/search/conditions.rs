@@ -17,7 +17,7 @@ const LEAST_COMMON: usize = 10;
 /// Number of bits of a key. The bits of the checksum are numbered after them.
 pub const KEY_BITS: usize = 256;
 /// The most bits that a group of tests compares.
-const MOST_COMMON: usize = 64;
+const MAX_COMMON: usize = 64;
 
 /// Bits of a text with their values. Bits 0 to 255 are those of the key, the lowest first, and 256
 /// to 285 those of the checksum.
@@ -144,7 +144,7 @@ pub fn parities_of_groups<'a>(ends: impl IntoIterator<Item = &'a Bits>, most: us
 fn even_parities(tests: &[&Bits]) -> Vec<[u32; 8]> {
     let Some((first, others)) = tests.split_first() else { return Vec::new() };
     let has_all = |bit: &usize| others.iter().all(|test| test.0.contains_key(bit));
-    let common: Vec<usize> = first.0.keys().copied().filter(has_all).take(MOST_COMMON).collect();
+    let common: Vec<usize> = first.0.keys().copied().filter(has_all).take(MAX_COMMON).collect();
     let zero = ChecksumTables::get().zero;
     // The values of the common bits, each combined with the checksum of the key zero by exclusive
     // or, which makes them linear in the key.

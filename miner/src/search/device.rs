@@ -76,7 +76,7 @@ pub struct DeviceInfo {
 /// Longest name of a worker, bytes.
 const LONGEST: usize = 24;
 /// The most devices of one worker.
-pub const MOST_DEVICES: u8 = 16;
+pub const MAX_DEVICES: u8 = 16;
 
 /// The name of a worker: 1 to 24 of `a` to `z`, `0` to `9` and `-`. It is one token of a NATS
 /// subject.
@@ -133,7 +133,7 @@ impl fmt::Debug for WorkerName {
 pub struct RemoteId {
     /// The worker.
     pub worker: WorkerName,
-    /// The number of its device, below [`MOST_DEVICES`].
+    /// The number of its device, below [`MAX_DEVICES`].
     pub device: u8,
 }
 

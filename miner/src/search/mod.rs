@@ -20,8 +20,8 @@ mod restraints;
 mod searcher;
 mod sensors;
 
-pub use calibration::{Calibration, Calibrations, Choice, MOST_CALIBRATIONS};
-pub use device::{DeviceId, DeviceInfo, MOST_DEVICES, NoName, RemoteId, WorkerName};
+pub use calibration::{Calibration, Calibrations, Choice, MAX_CALIBRATIONS};
+pub use device::{DeviceId, DeviceInfo, MAX_DEVICES, NoName, RemoteId, WorkerName};
 pub use error::SearchError;
 pub use open::open;
 pub use options::{DeviceChoice, KernelStore, Preference, SearchOptions};

@@ -185,7 +185,7 @@ fn replies(filling: &Filling, language: Language) -> Vec<BotReply> {
     };
     let mut said = Vec::new();
     let mut say = |rumor: Rumor, intent: Intent, facts: &Facts<'_>| {
-        let reading = MessageReading { intent, language, shadowed: yes.then(|| patterns[0].clone()) };
+        let reading = MessageReading { intent, language, also_a_prefix: yes.then(|| patterns[0].clone()) };
         said.extend(decide(&read(&rumor), &reading, facts).1);
     };
     for asker in [&nobody, &busy, &one] {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::bot::notices::ResultKind;
 use crate::bot::policy::{JOB_INTERVALS, JOB_TEXT_TESTS, accepted_by_bot, effort};
-use crate::bot::price::MOST_BITS;
+use crate::bot::price::MAX_BITS;
 use crate::job::Priority;
 use crate::key::Npub;
 use crate::pattern::{ALPHABET, Difficulty, PatternSet};
@@ -78,7 +78,7 @@ fn the_expected_time_includes_the_turns_of_the_two_kinds() {
 #[test]
 fn tests_of_whole_texts_are_limited_for_a_job() {
     let (limits, asker) = (Limits { prefixes_per_job: 64, ..limits() }, nobody());
-    let facts = Facts { rate: Some(Rate(80e6)), paid: MOST_BITS, ..context(&limits, &asker) };
+    let facts = Facts { rate: Some(Rate(80e6)), paid: MAX_BITS, ..context(&limits, &asker) };
     let ends = |count: usize| -> String {
         ALPHABET.iter().take(count).map(|&end| format!("*cafe{} ", char::from(end))).collect()
     };

@@ -1,7 +1,7 @@
 //! The price of jobs, and the room that they share, for as long as it is short.
 
 use super::*;
-use crate::bot::price::{LEAST_BITS, MOST_BITS, bits_for};
+use crate::bot::price::{LEAST_BITS, MAX_BITS, bits_for};
 use crate::job::{Asker, Priority};
 use crate::key::{Npub, Work, WorkDay, WorkTarget};
 use crate::pattern::ALPHABET;
@@ -106,7 +106,7 @@ fn beyond_half_a_place_is_for_one_job_an_asker_and_then_costs_work_and_lasts_a_d
     }
     let (second, at_half) = (own(&bot), bot.accepted.len());
     let (effect, reply) = bot.decide("best 9m", &second, |_| ());
-    assert_eq!((effect, price_in(&reply)), (Effect::Nothing, MOST_BITS));
+    assert_eq!((effect, price_in(&reply)), (Effect::Nothing, MAX_BITS));
     let (friend, _) = bot.decide("best 9m", &second, |facts| facts.priority = Priority::Friend);
     assert!(matches!(friend, Effect::Accept(..)), "a friend never notices");
     let mut first = 1;
@@ -116,8 +116,8 @@ fn beyond_half_a_place_is_for_one_job_an_asker_and_then_costs_work_and_lasts_a_d
     }
     assert_eq!((free, at_half, first), (32, 33, 15), "and a friend's");
     let paid = |bot: &mut Bot, bits: u32| bot.decide("best 10m", &nobody(), |facts| facts.paid = bits);
-    assert_eq!(price_in(&paid(&mut bot, MOST_BITS - 1).1), MOST_BITS);
-    while let (Effect::Accept(..), _) = paid(&mut bot, MOST_BITS) {
+    assert_eq!(price_in(&paid(&mut bot, MAX_BITS - 1).1), MAX_BITS);
+    while let (Effect::Accept(..), _) = paid(&mut bot, MAX_BITS) {
         assert!(lasts_a_day(&bot));
     }
     assert_eq!(bot.accepted.len(), 64, "then no place is left");
@@ -155,7 +155,7 @@ fn a_split_job_costs_what_its_device_time_costs() {
     let mut bot = Bot::of_rate(80e6);
     for _ in 0..2000 {
         for pattern in ["m0ctane7", "m0ctane", "m0ctq"] {
-            bot.decide(&split(pattern), &nobody(), |facts| facts.paid = MOST_BITS);
+            bot.decide(&split(pattern), &nobody(), |facts| facts.paid = MAX_BITS);
         }
     }
     // One second, seven minutes, and four hours.
@@ -192,7 +192,7 @@ fn an_easy_request_behind_many_others_costs_work() {
 fn room_that_new_askers_fill_costs_known_ones_nothing() {
     let mut bot = Bot::of_rate(80e6);
     for text in ["*cafec0", "best 10m", "x0ct*cafe x0ct*cafd", "*qqqq", &format!("split {POINT} m0ctane")] {
-        for paid in (0..100).map(|number| if number < 50 { 0 } else { MOST_BITS }) {
+        for paid in (0..100).map(|number| if number < 50 { 0 } else { MAX_BITS }) {
             bot.decide(text, &nobody(), |facts| facts.paid = paid);
         }
         assert_ne!(bot.price(text), Some(0), "{text}");

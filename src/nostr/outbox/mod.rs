@@ -28,7 +28,7 @@ const GIVE_UP_AFTER: u64 = 14 * 86_400;
 const LEAST_ATTEMPTS: u32 = 100;
 /// Attempts after which a message that has no key is given up, so that nobody can use the bot to
 /// knock at a host for days. They take some hours.
-const MOST_ATTEMPTS_WITHOUT_KEY: u32 = 10;
+const MAX_ATTEMPTS_WITHOUT_KEY: u32 = 10;
 /// Number of attempts after which a message that one relay has is not sent to the others again.
 /// Attempts before that relay accepted it count too.
 const ATTEMPTS_FOR_THE_REST: u32 = 3;
@@ -96,13 +96,13 @@ impl Outbox {
             return None;
         }
         if reached == 0 {
-            self.relay_lists.doubt(message.wrap.to);
+            self.relay_lists.invalidate(message.wrap.to);
         }
         let now = self.clock.now();
         let (age, attempts) = (now.saturating_sub(message.queued_at), message.attempts + 1);
         let is_given_up = match message.result_of {
             Some(_) => age > GIVE_UP_AFTER && attempts > LEAST_ATTEMPTS,
-            None => attempts >= MOST_ATTEMPTS_WITHOUT_KEY,
+            None => attempts >= MAX_ATTEMPTS_WITHOUT_KEY,
         };
         if is_given_up {
             if let Some(job) = message.result_of
@@ -238,8 +238,8 @@ mod tests {
             (key, 365, LEAST_ATTEMPTS, true),
             (key, 13, 1000, false),
             (chatter, 365, 0, false),
-            (chatter, 0, MOST_ATTEMPTS_WITHOUT_KEY - 2, false),
-            (chatter, 0, MOST_ATTEMPTS_WITHOUT_KEY - 1, true),
+            (chatter, 0, MAX_ATTEMPTS_WITHOUT_KEY - 2, false),
+            (chatter, 0, MAX_ATTEMPTS_WITHOUT_KEY - 1, true),
         ] {
             let clock = Clock::at(Clock::System.now() + days * 86_400);
             let (outbox, _folder) = outbox(unconnected(&[], Reach::anywhere()).await, clock).await;

@@ -65,7 +65,7 @@ struct LastLookup<T> {
     /// The time of the last lookup, if it was complete.
     complete_at: Option<Instant>,
     /// Whether the next lookup is believed even if it finds nothing.
-    is_doubted: bool,
+    is_invalidated: bool,
 }
 
 impl<T> Default for NewestFound<T> {
@@ -97,19 +97,19 @@ impl<T: Clone> NewestFound<T> {
         is_valid: impl Fn(&T) -> bool,
     ) -> Option<T> {
         let mut askers = self.lock();
-        let before = askers.remove(&asker).filter(|last| found.is_some() || !last.is_doubted);
+        let before = askers.remove(&asker).filter(|last| found.is_some() || !last.is_invalidated);
         let before = before.and_then(|last| last.newest).filter(|(_, newest)| is_valid(newest));
         let newest = before.into_iter().chain(found).max_by_key(|&(rank, _)| rank);
         let known = newest.as_ref().map(|(_, newest)| newest.clone());
         let complete_at = is_complete.then(Instant::now);
-        askers.insert(asker, LastLookup { newest, complete_at, is_doubted: false });
+        askers.insert(asker, LastLookup { newest, complete_at, is_invalidated: false });
         known
     }
 
     /// Makes the next lookup count even if it finds nothing.
-    fn doubt(&self, asker: Asker) {
+    fn invalidate(&self, asker: Asker) {
         if let Some(last) = self.lock().get_mut(&asker) {
-            (last.complete_at, last.is_doubted) = (None, true);
+            (last.complete_at, last.is_invalidated) = (None, true);
         }
     }
 
@@ -194,8 +194,8 @@ impl RelayLists {
 
     /// Makes the next call look the asker's list up again. It may be out of date if its relays do
     /// not accept messages.
-    pub(in crate::nostr) fn doubt(&self, asker: Asker) {
-        self.lists.doubt(asker);
+    pub(in crate::nostr) fn invalidate(&self, asker: Asker) {
+        self.lists.invalidate(asker);
     }
 }
 
@@ -468,7 +468,7 @@ mod tests {
         assert_eq!(lists.learn(asker, None, now + LIST_VALID_FOR), None);
         assert_eq!(lists.learn(asker, Some(None), now + LIST_VALID_FOR), Some(Vec::new()), "there is none");
         lists.learn(asker, list("newer", 2), now);
-        lists.doubt(asker);
+        lists.invalidate(asker);
         assert_eq!(lists.lists.fresh(asker), None);
         assert_eq!(lists.learn(asker, None, now).as_ref(), Some(&newer));
         assert_eq!(lists.learn(asker, Some(None), now), Some(Vec::new()), "a doubted list may be absent");

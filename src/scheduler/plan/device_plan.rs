@@ -15,7 +15,7 @@
 
 use super::jobs::{OpenJobs, Selection, split_pass};
 use super::pass::{CanarySeed, Pass};
-use super::profile::{Compared, DeviceProfile, DeviceRates, HitBudget, Lane, hits_worth_verifying};
+use super::profile::{DeviceProfile, DeviceRates, HitBudget, KeyPart, Lane, hits_worth_verifying};
 use super::split_line::Seats;
 use crate::job::{JobId, JobSpec};
 use crate::pattern::Pattern;
@@ -52,7 +52,7 @@ pub struct DevicePlan {
     /// The value of [`OpenJobs::changes`] when the passes were made.
     made_for: Option<u64>,
     turns: Turns,
-    /// The pool's passes for each kind of launches ([`Compared`]).
+    /// The pool's passes for each kind of launches ([`KeyPart`]).
     pool: [Option<PoolPasses>; 2],
     seats: Seats,
     seat_passes: BTreeMap<JobId, Arc<Pass>>,
@@ -120,7 +120,7 @@ impl DevicePlan {
         let (turn, charged) = self.turns.next()?;
         let pass = match turn {
             ShareMember::Pool(compared) => self.pool[compared as usize].as_ref().map(|passes| {
-                let is_rationed = compared == Compared::TopWords && self.budget.is_overdrawn();
+                let is_rationed = compared == KeyPart::Top32 && self.budget.is_overdrawn();
                 let rare_alone = passes.rare_alone.as_ref().filter(|_| is_rationed);
                 Arc::clone(rare_alone.unwrap_or(&passes.whole))
             }),
@@ -141,11 +141,11 @@ impl DevicePlan {
         }
         // The stretch counts launches by top words only: a figure for both kinds would change with
         // every turn.
-        if launch.pass.compared() == Compared::WholeKeys {
+        if launch.pass.compared() == KeyPart::Whole {
             return;
         }
         // Without rare patterns, plentiful ones slow nobody down, so their hits need no budget.
-        let passes = self.pool[Compared::TopWords as usize].as_ref();
+        let passes = self.pool[KeyPart::Top32 as usize].as_ref();
         let is_rationed = passes.is_some_and(|passes| passes.rare_alone.is_some());
         let part = if is_rationed { launch.pass.plentiful_part() } else { 0.0 };
         let budget = hits_worth_verifying(in_flight, is_rationed);
@@ -156,7 +156,7 @@ impl DevicePlan {
     }
 
     /// The properties that decide the passes of launches of this kind.
-    fn profile(&self, compared: Compared) -> DeviceProfile {
+    fn profile(&self, compared: KeyPart) -> DeviceProfile {
         // Without a stretch every pattern counts as rare, and a pass has all rare patterns.
         let stretch_bits = self.budget.stretch_bits.filter(|_| !self.exhaustive);
         let slower = self.rates.cost(compared).log2().round().max(0.0) as u32;
@@ -175,9 +175,9 @@ impl DevicePlan {
 
     /// Adapts passes and shares to the current jobs.
     fn renew(&mut self, jobs: &OpenJobs, plans: &mut PoolPlans, in_flight: usize) {
-        let has_work = |compared: &Compared| jobs.pool_index(*compared).has_work_for(self.lane);
-        let kinds: Vec<Compared> = Compared::ALL.into_iter().filter(has_work).collect();
-        for compared in Compared::ALL {
+        let has_work = |compared: &KeyPart| jobs.pool_index(*compared).has_work_for(self.lane);
+        let kinds: Vec<KeyPart> = KeyPart::ALL.into_iter().filter(has_work).collect();
+        for compared in KeyPart::ALL {
             let passes = || {
                 let canary = CanarySeed::new(self.rates.of(compared), self.lane);
                 plans.passes(jobs, self.profile(compared), &canary, in_flight)
@@ -197,9 +197,9 @@ impl DevicePlan {
 }
 
 /// The kind of launches that search for all of these patterns in one pass.
-fn compared_by(patterns: &[Pattern]) -> Compared {
-    let needs_whole = patterns.iter().any(|pattern| Compared::WholeKeys.takes(pattern));
-    if needs_whole { Compared::WholeKeys } else { Compared::TopWords }
+fn compared_by(patterns: &[Pattern]) -> KeyPart {
+    let needs_whole = patterns.iter().any(|pattern| KeyPart::Whole.takes(pattern));
+    if needs_whole { KeyPart::Whole } else { KeyPart::Top32 }
 }
 
 /// Whether the pass of a split job has the job's current patterns.
@@ -278,7 +278,7 @@ pub fn seated_part(has_pool: bool, has_waiting: bool, askers: usize, own: usize)
 
 /// The members that have work, and their shares of a device. `kinds`: the kinds of launches that the
 /// pool has work for.
-fn parts(kinds: &[Compared], seats: &Seats) -> BTreeMap<ShareMember, f64> {
+fn parts(kinds: &[KeyPart], seats: &Seats) -> BTreeMap<ShareMember, f64> {
     let has_pool = !kinds.is_empty();
     let pool_part = if seats.askers.is_empty() { 1.0 } else { POOL_PART };
     let of_kind = |&kind| (ShareMember::Pool(kind), pool_part / kinds.len() as f64);
@@ -298,7 +298,7 @@ fn parts(kinds: &[Compared], seats: &Seats) -> BTreeMap<ShareMember, f64> {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ShareMember {
     /// All jobs of the pool with patterns for launches of this kind.
-    Pool(Compared),
+    Pool(KeyPart),
     /// A split job that has a seat.
     Seated(JobId),
     /// The waiting asker who is next in the rotation.
@@ -375,8 +375,8 @@ mod tests {
     use super::*;
     use crate::job::Asker;
 
-    const POOL: ShareMember = ShareMember::Pool(Compared::TopWords);
-    const WHOLE: ShareMember = ShareMember::Pool(Compared::WholeKeys);
+    const POOL: ShareMember = ShareMember::Pool(KeyPart::Top32);
+    const WHOLE: ShareMember = ShareMember::Pool(KeyPart::Whole);
 
     fn seats(askers: &[(u8, &[i64])], has_waiting: bool) -> Seats {
         let jobs = |jobs: &[i64]| jobs.iter().copied().map(JobId).collect();
@@ -392,8 +392,8 @@ mod tests {
     /// and go: newcomers get no launches for the time before they came.
     #[test]
     fn each_has_its_part_at_any_time_by_side_then_group_then_asker_then_job() {
-        use Compared::{TopWords, WholeKeys};
-        let (both, top, none) = (&[TopWords, WholeKeys][..], &[TopWords][..], &[][..]);
+        use KeyPart::{Top32, Whole};
+        let (both, top, none) = (&[Top32, Whole][..], &[Top32][..], &[][..]);
         let waiting = ShareMember::Waiting;
         let third = 0.5 * 0.75 / 6.0;
         let mut turns = Turns::default();
@@ -444,7 +444,7 @@ mod tests {
     fn the_pool_has_half_in_any_span_however_many_askers_have_seats() {
         let askers = (1..=16).map(|number| (Asker([number; 32]), vec![JobId(number.into())])).collect();
         let mut turns = Turns::default();
-        turns.renew(&parts(&[Compared::TopWords], &Seats { askers, has_waiting: true }));
+        turns.renew(&parts(&[KeyPart::Top32], &Seats { askers, has_waiting: true }));
         let mut of_pool = 0.0_f64;
         for launches in 1..=1000 {
             let (turn, charged) = turns.next().unwrap();

@@ -31,7 +31,7 @@
 //! even while its plentiful ones wait. Whichever is found first ends the job.
 
 use super::pass::{CanarySeed, Pass};
-use super::profile::{Compared, DeviceProfile, Goal, Lane};
+use super::profile::{DeviceProfile, Goal, KeyPart, Lane};
 use super::split_line::{Seats, SplitLine};
 use crate::job::{BestSearch, JobId, JobSpec, Priority, TimeClass};
 use crate::pattern::Pattern;
@@ -43,7 +43,7 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub struct OpenJobs {
     jobs: BTreeMap<JobId, JobSpec>,
-    /// The jobs of the pool with patterns for each kind of launches ([`Compared`]).
+    /// The jobs of the pool with patterns for each kind of launches ([`KeyPart`]).
     pool: [PatternIndex; 2],
     split: SplitLine,
     /// The room that all open jobs take.
@@ -96,7 +96,7 @@ impl OpenJobs {
         if now.or(before).is_some_and(|spec| spec.half.is_some()) {
             return self.split.change(job, before, now);
         }
-        for compared in Compared::ALL {
+        for compared in KeyPart::ALL {
             let index = &mut self.pool[compared as usize];
             before.into_iter().for_each(|spec| index.remove(job, spec, compared));
             now.into_iter().for_each(|spec| index.insert(job, spec, compared));
@@ -137,7 +137,7 @@ impl OpenJobs {
     }
 
     /// The jobs of the pool with patterns for launches of this kind.
-    pub fn pool_index(&self, compared: Compared) -> &PatternIndex {
+    pub fn pool_index(&self, compared: KeyPart) -> &PatternIndex {
         &self.pool[compared as usize]
     }
 
@@ -161,17 +161,17 @@ pub struct PatternLoad {
     pub intervals: usize,
     /// Tests of whole texts.
     pub text_tests: usize,
-    /// The share of keys that pass a filter and need a full check, in units of [`HANDED_ON_UNIT`].
+    /// The share of keys that pass a filter and need a full check, in units of [`FULL_CHECK_UNIT`].
     /// A sum of floating-point numbers would drift.
-    handed_on: usize,
+    full_check_share: usize,
     /// Jobs of the pool without a target. They all search the same few patterns.
     pub best: usize,
     /// Split jobs. They have launches of their own, so their patterns burden no others.
     pub split: usize,
 }
 
-/// The unit of [`PatternLoad::handed_on`], as a share of keys.
-const HANDED_ON_UNIT: f64 = 1.0 / (1u64 << 50) as f64;
+/// The unit of [`PatternLoad::full_check_share`], as a share of keys.
+const FULL_CHECK_UNIT: f64 = 1.0 / (1u64 << 50) as f64;
 
 impl PatternLoad {
     /// The load of a job.
@@ -188,7 +188,10 @@ impl PatternLoad {
             (false, false) => PatternLoad {
                 intervals: patterns.iter().map(Pattern::interval_count).sum(),
                 text_tests: patterns.iter().map(Pattern::text_test_count).sum(),
-                handed_on: patterns.iter().map(|pattern| (pattern.handed_on() / HANDED_ON_UNIT) as usize).sum(),
+                full_check_share: patterns
+                    .iter()
+                    .map(|pattern| (pattern.full_check_share() / FULL_CHECK_UNIT) as usize)
+                    .sum(),
                 ..none
             },
         }
@@ -197,15 +200,15 @@ impl PatternLoad {
     fn change(&mut self, by: fn(usize, usize) -> usize, load: PatternLoad) {
         self.intervals = by(self.intervals, load.intervals);
         self.text_tests = by(self.text_tests, load.text_tests);
-        self.handed_on = by(self.handed_on, load.handed_on);
+        self.full_check_share = by(self.full_check_share, load.full_check_share);
         self.best = by(self.best, load.best);
         self.split = by(self.split, load.split);
     }
 
     /// The share of keys that pass a filter and need a full check
-    /// ([`crate::pattern::Pattern::handed_on`]).
-    pub fn handed_on(self) -> f64 {
-        self.handed_on as f64 * HANDED_ON_UNIT
+    /// ([`crate::pattern::Pattern::full_check_share`]).
+    pub fn full_check_share(self) -> f64 {
+        self.full_check_share as f64 * FULL_CHECK_UNIT
     }
 }
 
@@ -278,14 +281,14 @@ fn turn(spec: &JobSpec) -> usize {
 
 impl PatternIndex {
     /// Adds a job under the bits of each of its patterns for launches of a kind.
-    pub fn insert(&mut self, job: JobId, spec: &JobSpec, compared: Compared) {
+    pub fn insert(&mut self, job: JobId, spec: &JobSpec, compared: KeyPart) {
         for pattern in spec.patterns.iter().filter(|pattern| compared.takes(pattern)) {
             self.turns[turn(spec)].entry(pattern.bits()).or_default().insert(job);
         }
     }
 
     /// Removes a job. `spec` and `compared` must be those it was inserted with.
-    pub fn remove(&mut self, job: JobId, spec: &JobSpec, compared: Compared) {
+    pub fn remove(&mut self, job: JobId, spec: &JobSpec, compared: KeyPart) {
         let by_bits = &mut self.turns[turn(spec)];
         for pattern in spec.patterns.iter().filter(|pattern| compared.takes(pattern)) {
             if let Some(jobs) = by_bits.get_mut(&pattern.bits()) {

@@ -1,6 +1,6 @@
 //! Passes: the patterns of a launch and the jobs they belong to.
 
-use super::profile::{Compared, Lane};
+use super::profile::{KeyPart, Lane};
 use crate::job::JobId;
 use crate::key::HalfPoint;
 use crate::pattern::{ALPHABET, Pattern, PatternId, PatternSet, Rate};
@@ -92,9 +92,9 @@ impl Pass {
 
     /// A pass with only the canary, to measure launches of this kind. `rate`: their rate, as far as
     /// it is known.
-    pub fn canary_alone(compared: Compared, rate: Option<Rate>) -> Pass {
+    pub fn canary_alone(compared: KeyPart, rate: Option<Rate>) -> Pass {
         let canary = choose_canary(rate);
-        let canary = if compared == Compared::WholeKeys { canary_at_the_end(&canary) } else { canary };
+        let canary = if compared == KeyPart::Whole { canary_at_the_end(&canary) } else { canary };
         Pass::new(std::iter::empty(), std::iter::empty(), None, canary)
     }
 
@@ -104,8 +104,8 @@ impl Pass {
     }
 
     /// The part of a key that its launches compare.
-    pub fn compared(&self) -> Compared {
-        if self.patterns.compares_whole_keys() { Compared::WholeKeys } else { Compared::TopWords }
+    pub fn compared(&self) -> KeyPart {
+        if self.patterns.compares_whole_keys() { KeyPart::Whole } else { KeyPart::Top32 }
     }
 
     /// The job that asked for a pattern; `None` for the canary.

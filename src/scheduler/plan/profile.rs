@@ -33,7 +33,7 @@ pub struct DeviceProfile {
     /// The patterns that the device searches.
     pub lane: Lane,
     /// The part of a key that the passes compare.
-    pub compared: Compared,
+    pub compared: KeyPart,
     /// Binary logarithm of the stretch: the candidates tested per start point. `None` before the
     /// first launch is collected; until then every pattern counts as rare.
     pub stretch_bits: Option<u32>,
@@ -179,20 +179,20 @@ pub const WHOLE_KEYS_COST: f64 = 4.0;
 /// The part of a key that a launch compares. Launches of the two kinds take turns, so neither slows
 /// down the other's kernel.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Compared {
+pub enum KeyPart {
     /// The first 32 bits, by the fast kernel.
-    TopWords,
+    Top32,
     /// The whole key, for patterns that the first 32 bits restrict too little.
-    WholeKeys,
+    Whole,
 }
 
-impl Compared {
+impl KeyPart {
     /// Both kinds.
-    pub const ALL: [Compared; 2] = [Compared::TopWords, Compared::WholeKeys];
+    pub const ALL: [KeyPart; 2] = [KeyPart::Top32, KeyPart::Whole];
 
     /// Whether the pattern is searched by launches of this kind.
     pub fn takes(self, pattern: &Pattern) -> bool {
-        (self == Compared::TopWords) == pattern.begins_selectively()
+        (self == KeyPart::Top32) == pattern.begins_selectively()
     }
 }
 
@@ -206,22 +206,20 @@ pub struct DeviceRates {
 }
 
 impl DeviceRates {
-    /// Time that a candidate takes, relative to one of [`Compared::TopWords`].
-    pub fn cost(self, compared: Compared) -> f64 {
+    /// Time that a candidate takes, relative to one of [`KeyPart::Top32`].
+    pub fn cost(self, compared: KeyPart) -> f64 {
         match (compared, self.top_words, self.whole_keys) {
-            (Compared::TopWords, ..) => 1.0,
+            (KeyPart::Top32, ..) => 1.0,
             (_, Some(Rate(fast)), Some(Rate(slow))) if slow > 0.0 => fast / slow,
             _ => WHOLE_KEYS_COST,
         }
     }
 
     /// The rate of launches of a kind, estimated until it is measured.
-    pub fn of(self, compared: Compared) -> Option<Rate> {
+    pub fn of(self, compared: KeyPart) -> Option<Rate> {
         match compared {
-            Compared::TopWords => self.top_words,
-            Compared::WholeKeys => {
-                self.whole_keys.or_else(|| self.top_words.map(|Rate(fast)| Rate(fast / WHOLE_KEYS_COST)))
-            }
+            KeyPart::Top32 => self.top_words,
+            KeyPart::Whole => self.whole_keys.or_else(|| self.top_words.map(|Rate(fast)| Rate(fast / WHOLE_KEYS_COST))),
         }
     }
 }

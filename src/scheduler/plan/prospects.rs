@@ -3,7 +3,7 @@
 
 use super::device_plan::{POOL_PART, seated_part};
 use super::jobs::{OpenJobs, PatternIndex, RoomTaken};
-use super::profile::{Compared, DeviceProfile, EARLY_STOP_HITS, Lane, stretch_bits};
+use super::profile::{DeviceProfile, EARLY_STOP_HITS, KeyPart, Lane, stretch_bits};
 use super::split_line::SEATS;
 use crate::job::{Asker, JobSpec, Priority};
 use std::time::Duration;
@@ -49,7 +49,7 @@ impl Shares {
         let pool_jobs = jobs.len() - split_jobs;
         let each = |askers, own, has_waiting| seated_part(pool_jobs > 0, has_waiting, askers, own);
         // The kinds of launches share the pool's time equally.
-        let beside = |other: Compared| if jobs.pool_index(other).is_empty() { 1.0 } else { 0.5 };
+        let beside = |other: KeyPart| if jobs.pool_index(other).is_empty() { 1.0 } else { 0.5 };
         let line = jobs.split_line();
         let place = line.askers_before(asker).map_or(line.askers() - askers, |before| before - askers.min(before));
         // A new asker takes a free seat, or else waits for one.
@@ -59,8 +59,8 @@ impl Shares {
             room: jobs.room(),
             split_jobs,
             pool_part: if split_jobs > 0 { POOL_PART } else { 1.0 },
-            top_words_part: beside(Compared::WholeKeys),
-            whole_keys_part: beside(Compared::TopWords),
+            top_words_part: beside(KeyPart::Whole),
+            whole_keys_part: beside(KeyPart::Top32),
             own_split_part: each(askers, own, seats.has_waiting),
             part_of_one_more: each(
                 askers + usize::from(is_new && !is_full),
@@ -77,9 +77,9 @@ impl Shares {
         if spec.half.is_some() {
             return self.own_split_part;
         }
-        let has = |compared: Compared| spec.patterns.iter().any(|pattern| compared.takes(pattern));
+        let has = |compared: KeyPart| spec.patterns.iter().any(|pattern| compared.takes(pattern));
         self.pool_part
-            * match (has(Compared::TopWords), has(Compared::WholeKeys)) {
+            * match (has(KeyPart::Top32), has(KeyPart::Whole)) {
                 (true, true) => 1.0,
                 (false, true) => self.whole_keys_part,
                 _ => self.top_words_part,
@@ -130,7 +130,7 @@ impl WaitEstimate {
     /// worth verifying. Without, devices with an early stop take a part of one.
     pub fn new(index: &PatternIndex, serving: Serving, priority: Priority) -> WaitEstimate {
         let early_stop = serving.early_stop;
-        let (lane, compared) = (serving.lane, Compared::TopWords);
+        let (lane, compared) = (serving.lane, KeyPart::Top32);
         let stretch_bits = Some(stretch_bits(serving.stretch));
         let device = DeviceProfile { lane, compared, stretch_bits, early_stop };
         let rare_from = index.rare_from(device);
@@ -177,7 +177,7 @@ mod tests {
 
     fn index(jobs: i64, text: &str) -> PatternIndex {
         let mut index = PatternIndex::default();
-        (1..=jobs).for_each(|job| index.insert(JobId(job), &JobSpec::for_tests(&[text], None), Compared::TopWords));
+        (1..=jobs).for_each(|job| index.insert(JobId(job), &JobSpec::for_tests(&[text], None), KeyPart::Top32));
         index
     }
 
@@ -193,7 +193,7 @@ mod tests {
         let alone = wait(&easy, CORE, New);
         assert!(alone < Duration::from_millis(250), "the early stop comes after a part of a start point: {alone:?}");
         assert_eq!(wait(&index(100, "qqqqqq"), CORE, New), Duration::from_secs(5), "not where there are few hits");
-        easy.insert(JobId(101), &JobSpec::for_tests(&["qqqqqqqq"], None), Compared::TopWords);
+        easy.insert(JobId(101), &JobSpec::for_tests(&["qqqqqqqq"], None), KeyPart::Top32);
         assert_eq!(wait(&easy, CORE, New), Duration::from_secs(5), "a whole one beside a rare pattern");
         let other = Serving { early_stop: false, ..CORE };
         assert_eq!(wait(&easy, other, New), Duration::from_secs(20), "8 of 32 hits a start point are worth verifying");
@@ -216,7 +216,7 @@ mod tests {
     fn an_asker_waits_only_for_those_who_come_first() {
         let mut index = index(0, "q");
         let waits = |index: &PatternIndex| Priority::EVERY.map(|priority| wait(index, CORE, priority).as_millis());
-        let mut insert = |job, spec| index.insert(JobId(job), &spec, Compared::TopWords);
+        let mut insert = |job, spec| index.insert(JobId(job), &spec, KeyPart::Top32);
         (0..300).for_each(|job| insert(job, JobSpec::local_best("best zeros 10s".parse().unwrap())));
         for (job, priority) in (300..).zip(Priority::EVERY) {
             (0..10).for_each(|n| insert(10 * job + n, JobSpec { priority, ..JobSpec::for_tests(&["qqqqqq"], None) }));
@@ -246,6 +246,6 @@ mod tests {
     #[test]
     fn a_rate_of_zero_is_no_rate() {
         let rates = DeviceRates { top_words: Some(Rate(1e6)), whole_keys: Some(Rate(0.0)) };
-        assert!(rates.cost(Compared::WholeKeys).is_finite());
+        assert!(rates.cost(KeyPart::Whole).is_finite());
     }
 }

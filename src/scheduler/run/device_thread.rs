@@ -17,7 +17,7 @@ use crate::pattern::Rate;
 use crate::roster::Roster;
 use crate::scheduler::plan::device_plan::PlannedLaunch;
 use crate::scheduler::plan::pass::Pass;
-use crate::scheduler::plan::profile::{Compared, DeviceRates, Lane};
+use crate::scheduler::plan::profile::{DeviceRates, KeyPart, Lane};
 use crate::scheduler::plan::rest::Duty;
 use crate::search::{Calibrations, DeviceId, Launch, SearchError, SearchOptions, Searcher};
 use crate::vault::{StartId, Vault};
@@ -243,7 +243,7 @@ impl DeviceThread {
         let InFlight { planned, starts } = in_flight.pop_front().expect("a launch was submitted");
         held.settle(&planned, &report, starts.len());
         let compared = planned.pass.compared();
-        let of_top_words = compared == Compared::TopWords;
+        let of_top_words = compared == KeyPart::Top32;
         let stretch = held.plan.candidates_per_start().filter(|_| of_top_words);
         let now = Instant::now();
         let is_measured = timing.busy_since >= counts_from;
@@ -292,7 +292,7 @@ const MEASURE: Duration = Duration::from_millis(200);
 /// The measurement of a device without rates: first where top words are compared, then whole keys.
 struct FirstRates {
     /// The kind of launches that is measured now, or was last.
-    compared: Compared,
+    compared: KeyPart,
     /// The pass that measures it.
     pass: Arc<Pass>,
     /// Launches that begin earlier are a warm-up.
@@ -315,8 +315,8 @@ impl FirstRates {
         record.begin_with(kept);
         let counts_from = Instant::now() + WARM_UP;
         FirstRates {
-            compared: Compared::TopWords,
-            pass: Arc::new(Pass::canary_alone(Compared::TopWords, None)),
+            compared: KeyPart::Top32,
+            pass: Arc::new(Pass::canary_alone(KeyPart::Top32, None)),
             counts_from,
             until: if kept.top_words.is_some() { Instant::now() } else { counts_from + MEASURE },
             calibrations: calibrations.clone(),
@@ -328,7 +328,7 @@ impl FirstRates {
     /// Begins to measure where whole keys are compared, if only that rate is unknown.
     fn measure_whole_keys(&mut self, record: &Record) {
         if self.is_over(record) && record.rates().whole_keys.is_none() {
-            self.compared = Compared::WholeKeys;
+            self.compared = KeyPart::Whole;
             self.pass = Arc::new(Pass::canary_alone(self.compared, record.rate_of(self.compared)));
             self.counts_from = Instant::now() + WARM_UP;
             self.until = self.counts_from + MEASURE;
@@ -343,7 +343,7 @@ impl FirstRates {
     /// Whether the measurement is over.
     fn is_over(&self, record: &Record) -> bool {
         let rates = record.rates();
-        let rate = if self.compared == Compared::TopWords { rates.top_words } else { rates.whole_keys };
+        let rate = if self.compared == KeyPart::Top32 { rates.top_words } else { rates.whole_keys };
         Instant::now() >= self.until && rate.is_some()
     }
 

@@ -14,7 +14,7 @@ use super::watch::Watch;
 use crate::pattern::Rate;
 use crate::roster::Roster;
 use crate::scheduler::Scheduler;
-use crate::scheduler::plan::profile::{Compared, Lane};
+use crate::scheduler::plan::profile::{KeyPart, Lane};
 use crate::scheduler::plan::prospects::Serving;
 use crate::scheduler::plan::rest::Rest;
 use crate::search::cpu::KernelChoice;
@@ -147,16 +147,16 @@ impl Scheduler {
     /// can search. If every GPU is out of use, the rate of the CPU thread that replaces them.
     /// `None` before the first measurement.
     pub fn rate(&self) -> Option<Rate> {
-        self.rate_of(Compared::TopWords)
+        self.rate_of(KeyPart::Top32)
     }
 
     /// The rate of launches that compare whole keys. It is estimated until it has been measured.
     pub fn whole_keys_rate(&self) -> Option<Rate> {
-        self.rate_of(Compared::WholeKeys)
+        self.rate_of(KeyPart::Whole)
     }
 
     /// The rate of all working devices for launches of this kind.
-    fn rate_of(&self, compared: Compared) -> Option<Rate> {
+    fn rate_of(&self, compared: KeyPart) -> Option<Rate> {
         let part = |record: &Arc<Record>| Some((record.rate_of(compared)?, record.part()));
         let rates: Vec<f64> = self.working().iter().filter_map(part).map(|(Rate(rate), part)| rate * part).collect();
         (!rates.is_empty()).then(|| Rate(rates.iter().sum()))

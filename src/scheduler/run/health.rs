@@ -1,7 +1,7 @@
 //! The health of a device: its rate, and whether its claims can be believed.
 
 use crate::pattern::Rate;
-use crate::scheduler::plan::profile::{Compared, DeviceRates};
+use crate::scheduler::plan::profile::{DeviceRates, KeyPart};
 use crate::scheduler::plan::rest::Rest;
 use crate::search::{DeviceId, DeviceInfo, Searcher, Sensors};
 use serde::{Deserialize, Serialize};
@@ -79,7 +79,7 @@ impl Record {
 
     /// The rate of launches of this kind. Estimated from that of the other kind before the first
     /// measurement; `None` if neither was measured.
-    pub fn rate_of(&self, compared: Compared) -> Option<Rate> {
+    pub fn rate_of(&self, compared: KeyPart) -> Option<Rate> {
         self.rates().of(compared)
     }
 
@@ -97,17 +97,17 @@ impl Record {
     }
 
     /// Counts `candidates` tested in `wall` time, and adapts the rate of launches of this kind.
-    pub fn add_measurement(&self, compared: Compared, candidates: u64, wall: Duration) {
+    pub fn add_measurement(&self, compared: KeyPart, candidates: u64, wall: Duration) {
         let mut inner = self.lock();
         inner.view.candidates += candidates;
         let wall = wall.as_secs_f64().max(1e-9);
-        let average = &mut inner.averages[usize::from(compared == Compared::WholeKeys)];
+        let average = &mut inner.averages[usize::from(compared == KeyPart::Whole)];
         let kept = (-wall / AVERAGED_OVER).exp();
         *average = (average.0 * kept + candidates as f64, average.1 * kept + wall);
         let rate = Some(Rate(average.0 / average.1));
         match compared {
-            Compared::TopWords => inner.view.rate = rate,
-            Compared::WholeKeys => inner.whole_keys_rate = rate,
+            KeyPart::Top32 => inner.view.rate = rate,
+            KeyPart::Whole => inner.whole_keys_rate = rate,
         }
     }
 
@@ -381,7 +381,7 @@ mod tests {
     #[test]
     fn launches_that_come_at_once_count_by_their_time() {
         let record = record();
-        let measure = |seconds| record.add_measurement(Compared::TopWords, 1000, Duration::from_secs_f64(seconds));
+        let measure = |seconds| record.add_measurement(KeyPart::Top32, 1000, Duration::from_secs_f64(seconds));
         (0..1000).for_each(|_| [0.199, 1e-9, 1e-9, 1e-9].into_iter().for_each(measure));
         let Rate(rate) = record.rate().unwrap();
         assert!((rate / (4000.0 / 0.199) - 1.0).abs() < 0.2, "{rate}");

@@ -5,7 +5,7 @@ use crate::pattern::{Pattern, Rate};
 use crate::scheduler::plan::device_plan::{DevicePlan, PlannedLaunch, PoolPlans};
 use crate::scheduler::plan::jobs::OpenJobs;
 use crate::scheduler::plan::pass::Pass;
-use crate::scheduler::plan::profile::{Compared, DeviceRates, Lane};
+use crate::scheduler::plan::profile::{DeviceRates, KeyPart, Lane};
 use crate::scheduler::plan::prospects::{Serving, Shares, WaitEstimate};
 use crate::search::LaunchReport;
 use std::collections::BTreeMap;
@@ -169,7 +169,7 @@ impl Pool {
 
     /// Estimates how long a new job of the pool waits.
     pub fn wait_estimate(&self, serving: Serving, priority: Priority) -> WaitEstimate {
-        WaitEstimate::new(self.lock().jobs.pool_index(Compared::TopWords), serving, priority)
+        WaitEstimate::new(self.lock().jobs.pool_index(KeyPart::Top32), serving, priority)
     }
 
     /// Sleeps until the jobs change, or for `limit`. While the search is paused, changes of jobs do

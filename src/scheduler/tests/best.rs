@@ -5,7 +5,7 @@ use crate::job::{Asker, JobId, JobSpec, Priority};
 use crate::key::HalfPoint;
 use crate::pattern::{Pattern, Rate};
 use crate::scheduler::plan::device_plan::PlannedLaunch;
-use crate::scheduler::plan::profile::Compared;
+use crate::scheduler::plan::profile::KeyPart;
 use crate::scheduler::run::pool::{Pool, PoolDevice};
 use crate::scheduler::{Lane, Pass};
 use crate::search::LaunchReport;
@@ -59,7 +59,7 @@ fn jobs_are_served_in_turn_and_those_without_a_target_last() {
     let mut held = pool.add_device(Lane::All);
     held.set_device(4, true);
     let report = LaunchReport { candidates: 1 << 25, ..LaunchReport::default() };
-    held.settle(&PlannedLaunch::warm_up(Arc::new(Pass::canary_alone(Compared::TopWords, None))), &report, 1);
+    held.settle(&PlannedLaunch::warm_up(Arc::new(Pass::canary_alone(KeyPart::Top32, None))), &report, 1);
     pool.insert(JobId(1), best("best zeros 10m", None));
     pool.insert(JobId(2), best("best zeros 10m", None));
     for (job, priority) in (3..).zip([Priority::New, Priority::Paid, Priority::Known, Priority::Friend]) {

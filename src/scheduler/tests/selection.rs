@@ -6,7 +6,7 @@ use crate::job::{JobId, JobSpec, Priority};
 use crate::key::{Offset, Rotation, Tweak};
 use crate::pattern::{ALPHABET, Pattern, PatternId};
 use crate::scheduler::plan::device_plan::PlannedLaunch;
-use crate::scheduler::plan::profile::Compared;
+use crate::scheduler::plan::profile::KeyPart;
 use crate::scheduler::run::pool::{Pool, PoolDevice};
 use crate::scheduler::{Lane, Pass};
 use crate::search::{ClaimedHit, LaunchReport};
@@ -62,7 +62,7 @@ impl Device {
 }
 
 fn warm_up() -> PlannedLaunch {
-    PlannedLaunch::warm_up(Arc::new(Pass::canary_alone(Compared::TopWords, None)))
+    PlannedLaunch::warm_up(Arc::new(Pass::canary_alone(KeyPart::Top32, None)))
 }
 
 /// The jobs of a pass, each once per pattern.
@@ -139,7 +139,7 @@ fn a_measurement_tests_every_candidate_against_every_pattern() {
 #[test]
 fn a_launch_that_ended_early_does_not_change_the_stretch() {
     let mut device = Device::with_early_stop(true);
-    let pass = Arc::new(Pass::canary_alone(Compared::TopWords, None));
+    let pass = Arc::new(Pass::canary_alone(KeyPart::Top32, None));
     let short = LaunchReport { candidates: 1000, ..LaunchReport::default() };
     let known = device.held.plan.candidates_per_start();
     device.settle(&pass, &LaunchReport { is_cut_short: true, ..short.clone() });

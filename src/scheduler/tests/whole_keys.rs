@@ -3,7 +3,7 @@
 use super::planned;
 use crate::job::{Asker, JobId, JobSpec};
 use crate::pattern::Rate;
-use crate::scheduler::plan::profile::{Compared, DeviceRates, WHOLE_KEYS_COST};
+use crate::scheduler::plan::profile::{DeviceRates, KeyPart, WHOLE_KEYS_COST};
 use crate::scheduler::run::pool::{Pool, PoolDevice};
 use crate::scheduler::{Lane, Pass};
 use crate::search::LaunchReport;
@@ -27,7 +27,7 @@ fn launches(pool: &Pool, held: &mut PoolDevice, (count, cost): (usize, f64)) -> 
         let pass = Arc::clone(&planned.pass);
         // All launches take the same time.
         let busy = std::time::Duration::from_millis(100);
-        let candidates = if pass.compared() == Compared::TopWords { CANDIDATES } else { CANDIDATES / cost } as u64;
+        let candidates = if pass.compared() == KeyPart::Top32 { CANDIDATES } else { CANDIDATES / cost } as u64;
         held.settle(&planned, &LaunchReport { candidates, busy, ..LaunchReport::default() }, 1);
         let mut jobs: Vec<i64> = pass.jobs().into_iter().map(|job| job.0).collect();
         jobs.sort_unstable();
@@ -47,9 +47,7 @@ fn the_two_kinds_take_turns_and_no_launch_has_both() {
     launches(&pool, &mut held, (4, 6.0));
     let had = launches(&pool, &mut held, (1000, 6.0));
     let parts: Vec<_> = had.iter().map(|(jobs, (part, pass))| (jobs.as_slice(), pass.compared(), *part)).collect();
-    let [(one, Compared::TopWords, first), (other, Compared::WholeKeys, second)] = parts[..] else {
-        panic!("{parts:?}")
-    };
+    let [(one, KeyPart::Top32, first), (other, KeyPart::Whole, second)] = parts[..] else { panic!("{parts:?}") };
     assert_eq!((one, other), (&[1, 1, 3][..], &[2, 3][..]));
     assert!((first - 0.5).abs() < 0.01 && (second - 0.5).abs() < 0.01, "{parts:?}");
     // The stretch is that of the fast kernel, whatever turns come between.
@@ -70,14 +68,14 @@ fn a_rate_is_estimated_until_it_is_measured() {
     use crate::search::DeviceId;
     let record = Record::new(&super::device(DeviceId::Cpu));
     let second = std::time::Duration::from_secs(1);
-    assert_eq!(record.rate_of(Compared::WholeKeys), None);
-    record.add_measurement(Compared::TopWords, 4000, second);
-    assert_eq!(record.rate_of(Compared::WholeKeys), Some(Rate(4000.0 / WHOLE_KEYS_COST)));
-    record.add_measurement(Compared::WholeKeys, 900, second);
-    assert_eq!(record.rate_of(Compared::WholeKeys), Some(Rate(900.0)));
+    assert_eq!(record.rate_of(KeyPart::Whole), None);
+    record.add_measurement(KeyPart::Top32, 4000, second);
+    assert_eq!(record.rate_of(KeyPart::Whole), Some(Rate(4000.0 / WHOLE_KEYS_COST)));
+    record.add_measurement(KeyPart::Whole, 900, second);
+    assert_eq!(record.rate_of(KeyPart::Whole), Some(Rate(900.0)));
     assert_eq!(record.rate(), Some(Rate(4000.0)), "one kind does not change the rate of the other");
-    assert_eq!(record.rates().cost(Compared::WholeKeys), 4000.0 / 900.0);
-    assert_eq!(record.rates().cost(Compared::TopWords), 1.0);
+    assert_eq!(record.rates().cost(KeyPart::Whole), 4000.0 / 900.0);
+    assert_eq!(record.rates().cost(KeyPart::Top32), 1.0);
 }
 
 /// Canaries have a few hits a second at the rate of their own launches.

@@ -24,7 +24,7 @@ pub const TESTS: &[Test] = &[
 /// A request that is never found during the test.
 const REQUEST: &str = "qqqqqqqq";
 /// Bounds on the bot's memory during a flood in bytes, and on the wait of an honest request.
-const MOST_MEMORY: u64 = 256 * 1024 * 1024;
+const MAX_MEMORY: u64 = 256 * 1024 * 1024;
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// The device that searches during the test.
@@ -35,7 +35,7 @@ fn device() -> String {
 fn measure_memory(bot: &BotProcess) {
     // The driver of a GPU adds about 250 MB, so the bar is for the CPU only.
     if device() == "cpu" {
-        figure("bytes of memory at most", usage::status(bot.pid(), "VmHWM") * 1024, MOST_MEMORY);
+        figure("bytes of memory at most", usage::status(bot.pid(), "VmHWM") * 1024, MAX_MEMORY);
     }
 }
 

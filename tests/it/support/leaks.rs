@@ -73,7 +73,7 @@ impl<'a> Search<'a> {
         let look = |start: usize| {
             let end = memory.len().min(start + share + self.automaton.max_pattern_len());
             let found = self.automaton.find_overlapping_iter(&memory[start..end]);
-            let own = found.filter(|found| found.start() < share).take(MOST_FOUND);
+            let own = found.filter(|found| found.start() < share).take(MAX_FOUND);
             let named = own.map(|found| (start + found.start(), &*self.needles[found.pattern().as_usize()].form));
             named.collect::<Vec<_>>()
         };
@@ -190,7 +190,7 @@ fn highest_first(limbs: Vec<Vec<u8>>) -> Vec<u8> {
 }
 
 /// The most needles that one search reports per core.
-const MOST_FOUND: usize = 10_000;
+const MAX_FOUND: usize = 10_000;
 
 /// The eight-byte pieces of each secret: of every relative, in every form. Names have secret, relative
 /// and form.

@@ -139,11 +139,11 @@ fn the_oldest_start_points_are_spent_once_too_many_are_open() {
 #[test]
 fn a_request_opens_a_bounded_number_of_start_points() {
     use request::Request;
-    use secrets::{MOST_STARTS, Secrets};
+    use secrets::{MAX_STARTS, Secrets};
     let answer = Secrets::local().unwrap().answer(Request::OpenStarts { count: u32::MAX, half: None });
     assert!(frame::encode(&(u64::MAX, &answer), MAX_FRAME).is_ok(), "the answer fits a frame");
     let starts: Vec<(StartId, StartPoint)> = crate::process::decode(answer).unwrap();
-    assert_eq!(starts.len(), MOST_STARTS as usize);
+    assert_eq!(starts.len(), MAX_STARTS as usize);
     // Larger numbers are drawn with several requests.
-    assert_eq!(vault().open_starts(MOST_STARTS as usize + 1, None).unwrap().len(), MOST_STARTS as usize + 1);
+    assert_eq!(vault().open_starts(MAX_STARTS as usize + 1, None).unwrap().len(), MAX_STARTS as usize + 1);
 }

@@ -120,7 +120,8 @@ fn a_search_begins_with_what_is_likely_and_keeps_few_keys() {
 
 #[test]
 fn the_likely_rarity_grows_with_rate_and_time() {
-    let likely = |text: &str, rate: f64| text.parse::<Best>().unwrap().likely(Rate(rate)).map(|p| p.to_string());
+    let likely =
+        |text: &str, rate: f64| text.parse::<Best>().unwrap().likely_pattern(Rate(rate)).map(|p| p.to_string());
     assert_eq!(likely("best zeros 10m", 80e6), Some("zeros:36".to_owned()));
     assert_eq!(likely("best words 10m", 80e6), Some("words:8".to_owned()));
     assert_eq!(likely("surprise", 178e9), Some("words:9".to_owned()));

@@ -17,12 +17,12 @@ pub const CELL_SHIFT: u32 = 10;
 /// Slots of a table: the 16-bit numbers of the two vectors that one instruction looks up in.
 pub const SLOTS_OF_TABLE: usize = 64;
 /// The most tables.
-pub const MOST_TABLES: usize = 3;
+pub const MAX_TABLES: usize = 3;
 /// Number of shifts that are tried, from 0 on. With a larger shift, the shifted number would have
 /// fewer than six bits.
 const SHIFTS: u16 = 11;
 /// The most cells: with more, three tables are rarely enough.
-const MOST_CELLS: usize = 160;
+const MAX_CELLS: usize = 160;
 
 /// One table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,8 +45,8 @@ impl CellTables {
         for &(first, last) in intervals {
             let (first, last) = (first >> CELL_SHIFT, last >> CELL_SHIFT);
             let first = cells.last().map_or(first, |&newest: &u32| first.max(newest + 1));
-            cells.extend((first..=last).take(MOST_CELLS + 1 - cells.len()));
-            if cells.len() > MOST_CELLS {
+            cells.extend((first..=last).take(MAX_CELLS + 1 - cells.len()));
+            if cells.len() > MAX_CELLS {
                 return None;
             }
         }

@@ -17,7 +17,7 @@ pub const COARSE_WORDS: usize = 1 << (COARSE_BITS - 5);
 /// Fewest upper bits that select a bucket of the fine bitmap.
 const LEAST_BITS: u32 = 16;
 /// Most upper bits that select a bucket of the fine bitmap: 128 KiB, which fits into the L2 cache.
-const MOST_BITS: u32 = 20;
+const MAX_BITS: u32 = 20;
 /// An interval that contains nothing.
 const EMPTY: (u32, u32) = (u32::MAX, 0);
 /// At most one bucket in 2^9 should be filled, so that the tables behind the bitmap are rarely
@@ -99,7 +99,7 @@ impl Filter {
     pub fn new(patterns: &Arc<PatternSet>, slack: u64) -> Filter {
         let intervals = widened(patterns.intervals(), slack);
         let wanted = (intervals.len() as u64).next_power_of_two().trailing_zeros() + SPARSITY_BITS;
-        let place_bits = 32 - wanted.clamp(LEAST_BITS, MOST_BITS);
+        let place_bits = 32 - wanted.clamp(LEAST_BITS, MAX_BITS);
         let mut buckets = vec![0u32; 1 << (32 - place_bits - 5)];
         let (mut near, mut newest) = (Vec::<[(u32, u32); 2]>::with_capacity(intervals.len()), None);
         let mut coarse = Box::new([0; COARSE_WORDS]);

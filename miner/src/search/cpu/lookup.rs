@@ -12,11 +12,11 @@ use std::marker::PhantomData;
 /// Slots of [`LAG`] entries, of two vectors of centres each.
 pub const LAG_SLOTS: usize = LAG * 2;
 /// The most slots between two calls of [`Screen::take_suspects`].
-const MOST_SLOTS: usize = SLOTS + LAG_SLOTS;
+const MAX_SLOTS: usize = SLOTS + LAG_SLOTS;
 /// The most top words of a slot.
 const WORDS_OF_SLOT: usize = 16 * STEPS;
 /// Room for the top words of all slots, and for the last vector store.
-pub const ROOM: usize = WORDS_OF_SLOT * MOST_SLOTS + 16;
+pub const ROOM: usize = WORDS_OF_SLOT * MAX_SLOTS + 16;
 /// A field type with `2·LANES` top words of 32 bits in a vector.
 pub trait VectorTopWords: Screened {
     /// Collects the top words in filled coarse buckets, behind the `count` words that were collected
@@ -100,7 +100,7 @@ pub struct Collected {
     /// Their number.
     pub count: usize,
     /// `count` after each slot.
-    ends: [u32; MOST_SLOTS],
+    ends: [u32; MAX_SLOTS],
     /// Number of slots filled so far.
     slots: usize,
     /// Indices of the words that are in filled fine buckets, too.
@@ -120,7 +120,7 @@ impl Collected {
     #[inline(always)]
     pub fn empty_slots(&mut self) {
         self.count = 0;
-        self.ends = [0; MOST_SLOTS];
+        self.ends = [0; MAX_SLOTS];
     }
 
     /// Begins the next slot: words added from now on belong to it.

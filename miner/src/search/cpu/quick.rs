@@ -12,16 +12,16 @@ use bytemuck::Zeroable;
 use std::cmp::Reverse;
 
 /// The most groups of parities.
-pub const MOST_GROUPS: usize = 2;
+pub const MAX_GROUPS: usize = 2;
 /// The most parities of a group.
 pub const PARITIES: usize = 16;
 /// The most values that a word of 16 bits is compared with.
-pub const MOST_VALUES: usize = 4;
+pub const MAX_VALUES: usize = 4;
 /// Number of words of 16 bits in a key.
 pub const WORDS: usize = 16;
 
 /// The most ends that are tried as the first end of [`QuickTests::low`].
-const MOST_LOW_TESTS: usize = 8;
+const MAX_LOW_TESTS: usize = 8;
 /// Number of lowest bits of a key that [`QuickTests::low`] may read.
 const LOW_BITS: usize = 52;
 /// The fewest equal characters whose differences, all zero, fill a word of 16 bits that begins at
@@ -87,7 +87,7 @@ impl QuickTests {
             conditions.add_equal(count, DATA_CHARACTERS - count, fill_lowest_word)?;
         }
         let ends = &conditions.ends;
-        let low_tests = ends.iter().filter_map(low_test).take(MOST_LOW_TESTS);
+        let low_tests = ends.iter().filter_map(low_test).take(MAX_LOW_TESTS);
         let ways = low_tests.map(Some).chain([None]).filter_map(|first| arranged(first, ends));
         let (low, groups) =
             ways.min_by_key(|(low, groups)| (groups.len(), Reverse(low.map_or(0, |(mask, _)| mask.count_ones()))))?;
@@ -131,7 +131,7 @@ fn arranged(mut low: Option<(u64, u64)>, ends: &[Bits]) -> Option<Arrangement> {
             None => others.push(end),
         }
     }
-    parities_of_groups(others, MOST_GROUPS).map(|groups| (low, groups))
+    parities_of_groups(others, MAX_GROUPS).map(|groups| (low, groups))
 }
 
 /// Chooses for each place of a run the word that finds the run there, so that few values must be
@@ -155,7 +155,7 @@ fn values_of(runs: &[Bits]) -> Option<[Vec<[u16; WORDS]>; 2]> {
     let mut rounds = [Vec::new(), Vec::new()];
     for (rounds, values) in rounds.iter_mut().zip(&values) {
         let count = values.iter().map(Vec::len).max().unwrap_or(0);
-        if count > MOST_VALUES {
+        if count > MAX_VALUES {
             return None;
         }
         // A word with fewer values repeats its first one. A word without values gets an arbitrary
@@ -187,10 +187,10 @@ pub struct QuickWords {
     /// Mask and value of the lowest bits. With a mask of zero and a value of one no key passes.
     low: [u64; 2],
     groups: usize,
-    parities: [[[[u64; 4]; TOGETHER]; PARITIES / TOGETHER]; MOST_GROUPS],
+    parities: [[[[u64; 4]; TOGETHER]; PARITIES / TOGETHER]; MAX_GROUPS],
     /// Numbers of values for even and for odd words.
     counts: [usize; 2],
-    values: [[[u64; 4]; MOST_VALUES]; 2],
+    values: [[[u64; 4]; MAX_VALUES]; 2],
     equal: [usize; 2],
 }
 

@@ -14,7 +14,7 @@ use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 /// A walk ends after this many hits, because only one of them becomes a key.
-const MOST_HITS: usize = 1024;
+const MAX_HITS: usize = 1024;
 /// The early stop comes after this many hits. One could be enough, because a start point yields one
 /// key. But another start point may have found a key for the same job at the same time.
 const EARLY_STOP_HITS: usize = 4;
@@ -68,7 +68,7 @@ impl Threads {
             is_wanted: wanted.is_wanted,
             after: EARLY_STOP_HITS,
         });
-        WalkTarget { filter: filter_for(self.kernel, &launch.patterns, all), most_hits: MOST_HITS, remaining }
+        WalkTarget { filter: filter_for(self.kernel, &launch.patterns, all), most_hits: MAX_HITS, remaining }
     }
 
     /// Walks `rounds` rounds from each start point, as many as there are threads. Returns the result

@@ -215,7 +215,7 @@ impl<F: Screened, N: Screen<F>, const W: usize> Job for RoundJob<'_, '_, F, N, W
             inverses[w] = whole[w].mul(steps[w]).mul(points[w].x);
         }
         // A single zero factor would make every inverse of its lane zero.
-        if !invert_all(&mut inverses) {
+        if !try_invert_all(&mut inverses) {
             return None;
         }
         let mut next = *points;
@@ -288,7 +288,7 @@ impl<F: Screened, N: Screen<F>> Between for Steps<'_, F, N> {
 
 /// Inverts all vectors with one inversion. Returns `false` if a lane is zero.
 #[inline(always)]
-fn invert_all<F: SimdField, const W: usize>(values: &mut [F; W]) -> bool {
+fn try_invert_all<F: SimdField, const W: usize>(values: &mut [F; W]) -> bool {
     let mut prefixes = *values;
     for w in 1..W {
         prefixes[w] = prefixes[w - 1].mul(values[w]);

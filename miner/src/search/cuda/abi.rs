@@ -2,7 +2,7 @@
 //! layout.
 
 use super::constants::{
-    ACCEPTED_WORDS, FIRST_BITS, LOW_TESTS, MASKED_ROUNDS, MOST_RUN, PARITY_GROUPS, RUN_ROUNDS, TEXT_WORDS,
+    ACCEPTED_WORDS, FIRST_BITS, LOW_TESTS, MASKED_ROUNDS, MAX_RUN, PARITY_GROUPS, RUN_ROUNDS, TEXT_WORDS,
 };
 use crate::key::StartPoint;
 use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
@@ -86,8 +86,8 @@ pub struct DeviceTextTest {
     pub places: [u32; TEXT_WORDS as usize],
     pub run: u32,
     pub is_equal: u32,
-    pub run_mask: [u32; MOST_RUN as usize],
-    pub run_value: [u32; MOST_RUN as usize],
+    pub run_mask: [u32; MAX_RUN as usize],
+    pub run_value: [u32; MAX_RUN as usize],
 }
 
 /// The second argument of the kernel that compares whole keys. Addresses are device addresses.

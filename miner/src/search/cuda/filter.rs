@@ -5,7 +5,7 @@ use super::abi::{DeviceChecks, DeviceMember, DeviceScreen, DeviceTextTest, Inter
 use super::constants::{FINE_BITS, LARGE_BITS, ROUGH_SLACK, SLACK};
 use super::key_tests::{for_device, screen_of};
 use super::launch::{FilterForm, Variant};
-use crate::pattern::{Checks, ChecksumTables, MOST_INTERVALS, Member, PatternSet};
+use crate::pattern::{Checks, ChecksumTables, MAX_INTERVALS, Member, PatternSet};
 use cudarc::driver::{
     CudaEvent, CudaFunction, CudaSlice, CudaStream, DevicePtr, DriverError, LaunchConfig, PinnedHostSlice,
     PushKernelArg,
@@ -65,7 +65,7 @@ impl DeviceFilter {
         Ok(DeviceFilter {
             coarse: stream.alloc_zeros(COARSE_BYTES / 4)?,
             fine: stream.alloc_zeros(1 << (FINE_BITS - 5))?,
-            intervals: stream.alloc_zeros(MOST_INTERVALS)?,
+            intervals: stream.alloc_zeros(MAX_INTERVALS)?,
             count: 0,
             single: None,
             first_member: stream.alloc_zeros(1)?,
@@ -77,7 +77,7 @@ impl DeviceFilter {
             whole: WholeSearch::default(),
             screen: None,
             // SAFETY: written before it is read.
-            staging: unsafe { stream.context().alloc_pinned(MOST_INTERVALS)? },
+            staging: unsafe { stream.context().alloc_pinned(MAX_INTERVALS)? },
             copied: None,
             patterns: None,
             variant: "",

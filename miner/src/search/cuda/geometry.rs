@@ -6,7 +6,7 @@
 
 use super::abi::Point;
 use super::constants::WARPS;
-pub use super::constants::{GROUP, MOST_STEPS, TABLE};
+pub use super::constants::{GROUP, MAX_STEPS, TABLE};
 use crate::key::StartPoint;
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
 
@@ -16,7 +16,7 @@ pub const FIELD_BYTES: usize = 32;
 pub const WARP: u32 = 32;
 /// Centres that a thread may visit in one launch. For most threads the first and the last centre
 /// are cut short, so that different warps are at different stages of a centre.
-pub const CENTRES: u32 = MOST_STEPS + 1;
+pub const CENTRES: u32 = MAX_STEPS + 1;
 /// Distance between neighbouring centres of a thread, in multiples of G.
 pub const STEP: u64 = 2 * TABLE as u64 + 1;
 /// Distance between the first centres of neighbouring threads, in multiples of G.
@@ -27,7 +27,7 @@ pub const KEPT_ALONE: u32 = 1024;
 /// start points whatever number of warps its blocks have.
 const THREADS_PER_START_AND_WARP: u32 = 192;
 /// The most threads that share a start point.
-pub const MOST_THREADS_PER_START: u32 = THREADS_PER_START_AND_WARP * WARPS;
+pub const MAX_THREADS_PER_START: u32 = THREADS_PER_START_AND_WARP * WARPS;
 
 pub struct Geometry {
     pub multiprocessors: u32,
@@ -45,7 +45,7 @@ impl Geometry {
     }
 
     pub fn starts(&self) -> u32 {
-        self.most_threads().div_ceil(MOST_THREADS_PER_START)
+        self.most_threads().div_ceil(MAX_THREADS_PER_START)
     }
 }
 
@@ -84,7 +84,7 @@ impl Extent {
     /// The extent of at most `entries` table entries per thread, with `table` at a centre or fewer,
     /// nearest to `table`.
     pub fn of_entries(entries: f64, table: u32) -> Extent {
-        let steps = (entries / f64::from(table)).round().clamp(1.0, f64::from(MOST_STEPS));
+        let steps = (entries / f64::from(table)).round().clamp(1.0, f64::from(MAX_STEPS));
         let entries = (entries / steps) as u32 / GROUP * GROUP;
         Extent { steps: steps as u32, entries: entries.clamp(GROUP, table) }
     }
@@ -152,7 +152,7 @@ mod tests {
             assert_eq!(extents[0], Extent { steps: 1, entries: table });
             for extent in extents {
                 assert!(extent.entries % GROUP == 0 && (GROUP..=table).contains(&extent.entries), "{extent:?}");
-                assert!(extent.steps <= MOST_STEPS, "{extent:?}");
+                assert!(extent.steps <= MAX_STEPS, "{extent:?}");
                 let lost = f64::from(table) - extent.total();
                 assert!(lost < f64::from(extent.steps * GROUP) && lost >= -f64::from(7 * GROUP), "{extent:?}");
             }

@@ -3,7 +3,7 @@
 
 use super::abi::{DeviceScreen, DeviceTextTest, WholeSearch};
 use super::constants::{
-    ACCEPTED_WORDS, FIRST_BITS, LOW_TESTS, MASKED_ROUNDS, MOST_RUN, PARITIES, PARITY_GROUPS, RUN_ROUNDS, TEXT_WORDS,
+    ACCEPTED_WORDS, FIRST_BITS, LOW_TESTS, MASKED_ROUNDS, MAX_RUN, PARITIES, PARITY_GROUPS, RUN_ROUNDS, TEXT_WORDS,
 };
 use crate::pattern::{self, Anywhere, ChecksumTest, PatternSet, Run, TextTests, TextWords};
 use crate::search::conditions::{Bits, Conditions, DATA_CHARACTERS, KEY_BITS, LEAST_BITS, mask_of, parities_of_groups};
@@ -71,7 +71,7 @@ fn flat(test: &pattern::TextTest) -> DeviceTextTest {
                 vec![(HALF, 0); count - 1]
             }
         };
-        for (at, &(mask, value)) in characters.iter().take(MOST_RUN as usize).enumerate() {
+        for (at, &(mask, value)) in characters.iter().take(MAX_RUN as usize).enumerate() {
             (flat.run_mask[at], flat.run_value[at]) = ((mask & HALF) as u32, (value & HALF) as u32);
             flat.run = at as u32 + 1;
         }
@@ -79,7 +79,7 @@ fn flat(test: &pattern::TextTest) -> DeviceTextTest {
     flat
 }
 
-const _: () = assert!(ACCEPTED_WORDS * 32 == 1 << FIRST_BITS && MOST_RUN as usize == pattern::RUN_CHARACTERS);
+const _: () = assert!(ACCEPTED_WORDS * 32 == 1 << FIRST_BITS && MAX_RUN as usize == pattern::RUN_CHARACTERS);
 
 /// Bits that a test of the lowest limb compares at least.
 const LEAST_LOW_BITS: u32 = 16;

@@ -5,7 +5,7 @@
 use super::abi::{DeviceChecks, DeviceScreen, Search, Suspect, WholeSearch};
 use super::constants::{
     ACCEPTED_WORDS, CENTRE_CONSTANTS, CHECKSUM_WORDS, COARSE_BITS, CONFIRM_BLOCKS, CONFIRM_THREADS, DEFERRED_BYTES,
-    FEW_BITS, FEWER_WARPS, GROUP, LARGE_BITS, LARGE_BLOCK, MIDDLE_BLOCK, MOST_DEFERRED, PARITY_GROUPS, SCRATCH_BYTES,
+    FEW_BITS, FEWER_WARPS, GROUP, LARGE_BITS, LARGE_BLOCK, MAX_DEFERRED, MIDDLE_BLOCK, PARITY_GROUPS, SCRATCH_BYTES,
     SMALL_BLOCK, WARPS, WHOLE_FIELDS,
 };
 use super::driver::reason;
@@ -45,7 +45,7 @@ fn filter_bytes(form: FilterForm, bits: u32) -> u32 {
     match form {
         FilterForm::One => 0,
         FilterForm::Few => 1 << (bits - 3),
-        FilterForm::Many => (1 << (bits - 3)) + WARPS * MOST_DEFERRED * DEFERRED_BYTES,
+        FilterForm::Many => (1 << (bits - 3)) + WARPS * MAX_DEFERRED * DEFERRED_BYTES,
     }
 }
 

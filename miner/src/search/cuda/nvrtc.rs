@@ -44,12 +44,12 @@ impl Nvrtc {
         // and the array has as many places as the library asked for.
         let architectures = unsafe {
             let version: unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int = symbol(&library, "nvrtcVersion")?;
-            done(&library, version(&mut major, &mut minor))?;
+            check_status(&library, version(&mut major, &mut minor))?;
             let counted: unsafe extern "C" fn(*mut c_int) -> c_int = symbol(&library, "nvrtcGetNumSupportedArchs")?;
-            done(&library, counted(&mut count))?;
+            check_status(&library, counted(&mut count))?;
             let mut architectures = vec![0 as c_int; usize::try_from(count).unwrap_or(0)];
             let list: unsafe extern "C" fn(*mut c_int) -> c_int = symbol(&library, "nvrtcGetSupportedArchs")?;
-            done(&library, list(architectures.as_mut_ptr()))?;
+            check_status(&library, list(architectures.as_mut_ptr()))?;
             architectures
         };
         let architectures = architectures.into_iter().filter_map(|number| u32::try_from(number).ok()).collect();
@@ -81,10 +81,10 @@ impl Nvrtc {
         unsafe {
             let create: Create = symbol(&self.loaded, "nvrtcCreateProgram")?;
             let none = std::ptr::null();
-            done(&self.loaded, create(&mut program, source.as_ptr(), c"kernels.cu".as_ptr(), 0, none, none))?;
+            check_status(&self.loaded, create(&mut program, source.as_ptr(), c"kernels.cu".as_ptr(), 0, none, none))?;
             let compile: unsafe extern "C" fn(Program, c_int, *const *const c_char) -> c_int =
                 symbol(&self.loaded, "nvrtcCompileProgram")?;
-            let compiled = done(&self.loaded, compile(program, options.len() as c_int, options.as_ptr()));
+            let compiled = check_status(&self.loaded, compile(program, options.len() as c_int, options.as_ptr()));
             let result = self.output(program, compiled);
             if let Ok(destroy) =
                 symbol::<unsafe extern "C" fn(*mut Program) -> c_int>(&self.loaded, "nvrtcDestroyProgram")
@@ -105,10 +105,10 @@ impl Nvrtc {
             unsafe {
                 let (size, copy): (SizeOf, CopyOf) = (symbol(&self.loaded, size)?, symbol(&self.loaded, copy)?);
                 let mut bytes = 0;
-                done(&self.loaded, size(program, &mut bytes))?;
+                check_status(&self.loaded, size(program, &mut bytes))?;
                 let mut buffer = vec![0u8; bytes];
                 if bytes > 0 {
-                    done(&self.loaded, copy(program, buffer.as_mut_ptr().cast()))?;
+                    check_status(&self.loaded, copy(program, buffer.as_mut_ptr().cast()))?;
                 }
                 Ok(buffer)
             }
@@ -134,7 +134,7 @@ unsafe fn symbol<F: Copy>(library: &Library, name: &str) -> Result<F, String> {
 }
 
 /// An error for every code but success.
-fn done(library: &Library, code: c_int) -> Result<(), String> {
+fn check_status(library: &Library, code: c_int) -> Result<(), String> {
     if code == 0 {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 
 use super::abi::Point;
 use super::constants::{ENTRY_BYTES, GROUP, GROUP_BYTES, MATRICES, MATRIX_BYTES, WHOLE_ENTRY_BYTES};
-use super::geometry::{MOST_THREADS_PER_START, STRIDE, TABLE, multiple_of_generator};
+use super::geometry::{MAX_THREADS_PER_START, STRIDE, TABLE, multiple_of_generator};
 use crate::key::StartPoint;
 use cudarc::driver::{CudaModule, CudaSlice, CudaStream, DriverError, LaunchConfig, PushKernelArg};
 use std::sync::{Arc, OnceLock};
@@ -77,7 +77,7 @@ pub fn multiples() -> &'static Multiples {
     static MULTIPLES: OnceLock<Multiples> = OnceLock::new();
     MULTIPLES.get_or_init(|| Multiples {
         table: multiples_of(1, TABLE),
-        stretches: multiples_of(STRIDE, MOST_THREADS_PER_START),
+        stretches: multiples_of(STRIDE, MAX_THREADS_PER_START),
     })
 }
 
@@ -100,9 +100,9 @@ mod tests {
         for at in [0, 1, 2, 1000, TABLE - 1] {
             assert_eq!(words(table[at as usize]), words(multiple(u64::from(at) + 1)), "entry {at}");
         }
-        for thread in [0, 1, 2, 1000, MOST_THREADS_PER_START - 1] {
+        for thread in [0, 1, 2, 1000, MAX_THREADS_PER_START - 1] {
             assert_eq!(words(stretches[thread as usize]), words(multiple(stretch_start(thread))), "thread {thread}");
         }
-        assert_eq!([table.len(), stretches.len()], [TABLE as usize, MOST_THREADS_PER_START as usize]);
+        assert_eq!([table.len(), stretches.len()], [TABLE as usize, MAX_THREADS_PER_START as usize]);
     }
 }

@@ -17,10 +17,10 @@ use thiserror::Error;
 /// Largest message to a device, bytes. A larger set of patterns is sent in several.
 pub const LARGEST_ORDER: usize = 512 << 10;
 /// The most start points in an order. A GPU of 160 multiprocessors has 27, a CPU one per thread.
-pub const MOST_STARTS: usize = 1024;
+pub const MAX_STARTS: usize = 1024;
 /// The most candidates that an answer may claim. 4,096 of the fastest GPUs test as many in a tenth
 /// of a second.
-pub const MOST_CANDIDATES: u64 = 1 << 46;
+pub const MAX_CANDIDATES: u64 = 1 << 46;
 /// Longest text about a device, bytes.
 const LONGEST_TEXT: usize = 64;
 
@@ -105,7 +105,7 @@ impl ToDevice {
     pub fn read(bytes: &[u8]) -> Result<ToDevice, WireError> {
         let message = decode(bytes, LARGEST_ORDER)?;
         match &message {
-            ToDevice::Order { starts, .. } if starts.is_empty() || starts.len() > MOST_STARTS => {
+            ToDevice::Order { starts, .. } if starts.is_empty() || starts.len() > MAX_STARTS => {
                 Err("an order has too many or no start points".into())
             }
             _ => Ok(message),
@@ -130,7 +130,7 @@ impl LaunchReport {
         if self.hits.len() > most_hits {
             return Err("an answer has too many hits".into());
         }
-        if !(1..=MOST_CANDIDATES).contains(&self.candidates) {
+        if !(1..=MAX_CANDIDATES).contains(&self.candidates) {
             return Err("an answer claims no candidates, or more than any device tests".into());
         }
         if self.hits.iter().any(|hit| hit.start >= starts) {

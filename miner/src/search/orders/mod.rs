@@ -14,8 +14,8 @@ mod process;
 mod sets;
 
 pub use messages::{
-    Answer, LARGEST_ORDER, MOST_CANDIDATES, MOST_STARTS, ReceivedOrder, Refusal, ToDevice, WireError, carry_out,
-    decode, encode, is_text, text,
+    Answer, LARGEST_ORDER, MAX_CANDIDATES, MAX_STARTS, ReceivedOrder, Refusal, ToDevice, WireError, carry_out, decode,
+    encode, is_text, text,
 };
 pub use process::{DeviceProcess, ProcessPipe, serve_device};
 pub use sets::{PatternChange, ReceivedSets, SentSets};

@@ -11,7 +11,7 @@
 //! An empty [`frame`], or the end of the stream, ends the process. The bot believes the process as
 //! far as any device: its claims are bounded here, and verified like all others.
 
-use super::messages::{Answer, LARGEST_ORDER, MOST_STARTS, Refusal, ToDevice, carry_out, text};
+use super::messages::{Answer, LARGEST_ORDER, MAX_STARTS, Refusal, ToDevice, carry_out, text};
 use super::sets::{ReceivedSets, SentSets};
 use crate::frame;
 use crate::search::calibration::{Calibration, Calibrations, Choice};
@@ -30,20 +30,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The most hits of one launch: as many as a GPU reports, in 9 MiB.
-const MOST_HITS: usize = 1 << 18;
-/// Largest message of a device process, bytes: [`MOST_HITS`] hits of 35 bytes each, and some room.
-const LARGEST_ANSWER: usize = MOST_HITS * 35 + (4 << 10);
+const MAX_HITS: usize = 1 << 18;
+/// Largest message of a device process, bytes: [`MAX_HITS`] hits of 35 bytes each, and some room.
+const LARGEST_ANSWER: usize = MAX_HITS * 35 + (4 << 10);
 /// The most launches in flight that a device may ask for.
-const MOST_IN_FLIGHT: usize = 2;
+const MAX_IN_FLIGHT: usize = 2;
 /// The most messages that wait for the bot: answers, and a failure with its reason. A process that
 /// sends more is not read any more. Decoded, they take 60 MB at most.
-const MOST_RECEIVED: usize = MOST_IN_FLIGHT + 2;
+const MAX_RECEIVED: usize = MAX_IN_FLIGHT + 2;
 /// The most GPUs that are used.
-const MOST_GPUS: usize = 64;
+const MAX_GPUS: usize = 64;
 /// The most orders that wait in the device process. One that has more in transit waits to send.
-const MOST_WAITING: usize = 64;
+const MAX_WAITING: usize = 64;
 /// The most missing walls that a device process names.
-const MOST_MISSING_WALLS: usize = 8;
+const MAX_MISSING_WALLS: usize = 8;
 /// Longest reason of a failure, characters.
 const LONGEST_REASON: usize = 1000;
 /// Time limit for opening a device. It may have to compile its kernels first.
@@ -132,7 +132,7 @@ impl DeviceProcess {
         let (mut pipe, _) = OpenPipe::new(pipe, DeviceId::Cuda(0));
         pipe.send(&DeviceRequest::Count).map_err(|error| error.to_string())?;
         match pipe.receive(OPEN_TIMEOUT).map_err(|error| error.to_string())? {
-            FromProcess::Counted(counted) => counted.map(|gpus| gpus.min(MOST_GPUS)).map_err(|text| reason(&text)),
+            FromProcess::Counted(counted) => counted.map(|gpus| gpus.min(MAX_GPUS)).map_err(|text| reason(&text)),
             _ => Err("the device process does not count".to_owned()),
         }
     }
@@ -156,7 +156,7 @@ impl DeviceProcess {
         let FromProcess::Opened(opened) = pipe.receive(OPEN_TIMEOUT)? else {
             return Err(pipe.failed("it answers what was not asked".to_owned()));
         };
-        if !(1..=MOST_STARTS).contains(&opened.starts) || !(1..=MOST_IN_FLIGHT).contains(&opened.in_flight) {
+        if !(1..=MAX_STARTS).contains(&opened.starts) || !(1..=MAX_IN_FLIGHT).contains(&opened.in_flight) {
             return Err(pipe.failed("its launches have too many or no start points".to_owned()));
         }
         let measured = Calibration { choice: opened.choice.clone(), ..Calibration::default() };
@@ -170,7 +170,7 @@ impl DeviceProcess {
         let warning = warning.as_deref().map(reason);
         let info = DeviceInfo { id, name: text(name), kernel: text(kernel), threads: *threads, warning };
         let sets = SentSets::new(0);
-        let walls = opened.missing_walls.iter().take(MOST_MISSING_WALLS).map(|loss| reason(loss)).collect();
+        let walls = opened.missing_walls.iter().take(MAX_MISSING_WALLS).map(|loss| reason(loss)).collect();
         let opened = Opened { missing_walls: walls, ..opened };
         Ok(DeviceProcess { info, opened, pipe, sensors, sets, last_order: 0, orders: VecDeque::new() })
     }
@@ -237,7 +237,7 @@ impl Searcher for DeviceProcess {
             }
             _ => return Err(self.pipe.failed("it answers what was not asked, or refuses an order".to_owned())),
         };
-        report.check(starts, MOST_HITS).map_err(|error| self.pipe.failed(error.to_string()))?;
+        report.check(starts, MAX_HITS).map_err(|error| self.pipe.failed(error.to_string()))?;
         Ok(report)
     }
 }
@@ -257,7 +257,7 @@ struct OpenPipe {
 impl OpenPipe {
     fn new(pipe: ProcessPipe, device: DeviceId) -> (OpenPipe, Sensors) {
         let ProcessPipe { mut reader, writer, end } = pipe;
-        let (to, received) = mpsc::sync_channel(MOST_RECEIVED);
+        let (to, received) = mpsc::sync_channel(MAX_RECEIVED);
         let sensors = Sensors::unknown();
         let told = sensors.clone();
         let read = move || {
@@ -300,7 +300,7 @@ impl Drop for OpenPipe {
         if let Some(end) = self.end.take() {
             // A process that is asked can put the GPU's power limit back.
             let asked = self.writer.write_all(&[0; 4]).and_then(|()| self.writer.flush());
-            let mut left = if asked.is_ok() { MOST_RECEIVED } else { 0 };
+            let mut left = if asked.is_ok() { MAX_RECEIVED } else { 0 };
             while left > 0 && self.received.recv_timeout(END_TIMEOUT).is_ok() {
                 left -= 1;
             }
@@ -380,7 +380,7 @@ pub fn serve_device(
         }
     };
     std::thread::Builder::new().name("sensors".to_owned()).spawn(tell)?;
-    let (to, orders) = mpsc::sync_channel(MOST_WAITING);
+    let (to, orders) = mpsc::sync_channel(MAX_WAITING);
     let receive = move || {
         let mut sets = ReceivedSets::default();
         while let Ok(Some(message)) = frame::read::<ToDevice>(&mut reader, LARGEST_ORDER) {
@@ -400,7 +400,7 @@ pub fn serve_device(
         false => orders.try_recv(),
     };
     let ended = carry_out(&mut *searcher, next, |answer| {
-        let answer = Answer { result: answer.result.map(|report| report.reduced(MOST_HITS)), ..answer };
+        let answer = Answer { result: answer.result.map(|report| report.reduced(MAX_HITS)), ..answer };
         // If the bot is gone, the orders end too.
         let _ = send(&FromProcess::Answer(answer));
     });

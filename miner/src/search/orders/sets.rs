@@ -14,10 +14,10 @@ use std::sync::Arc;
 /// The most sets that a device keeps.
 const SETS: usize = 8;
 /// The most patterns of all sets together. The limit keeps a bot from filling a device's memory.
-const MOST_PATTERNS: usize = 1 << 20;
+const MAX_PATTERNS: usize = 1 << 20;
 /// The most bytes of the patterns of all sets together: their texts, and 64 bytes for each interval
 /// of keys that they match. A bot's largest set takes half of it.
-const MOST_BYTES: usize = 256 << 20;
+const MAX_BYTES: usize = 256 << 20;
 /// Bytes that count for one interval.
 const INTERVAL_BYTES: usize = 64;
 /// The most bytes of patterns in one message.
@@ -93,7 +93,7 @@ impl ReceivedSets {
         coming.bytes += added.iter().map(|(_, pattern)| bytes_of(pattern)).sum::<usize>();
         coming.added.extend(added);
         coming.removed.extend(removed);
-        if coming.added.len() + coming.removed.len() > MOST_PATTERNS || coming.bytes > MOST_BYTES {
+        if coming.added.len() + coming.removed.len() > MAX_PATTERNS || coming.bytes > MAX_BYTES {
             return;
         }
         if is_last {
@@ -117,7 +117,7 @@ impl ReceivedSets {
         let others = self.sets.values();
         let all = others.clone().map(|set| set.patterns.len()).sum::<usize>() + patterns.len();
         let all_bytes = others.map(|set| set.bytes).sum::<usize>() + bytes;
-        if patterns.is_empty() || self.sets.len() >= SETS || all > MOST_PATTERNS || all_bytes > MOST_BYTES {
+        if patterns.is_empty() || self.sets.len() >= SETS || all > MAX_PATTERNS || all_bytes > MAX_BYTES {
             return;
         }
         let launch = Arc::new(PatternSet::new(patterns.values().cloned().collect()));
@@ -197,7 +197,7 @@ impl SentSets {
         while let Some((&oldest, set)) = self.sets.iter().min_by_key(|(_, set)| set.used) {
             let all: usize = self.sets.values().map(|set| set.patterns.len()).sum();
             let all_bytes: usize = self.sets.values().map(|set| set.bytes).sum();
-            let is_full = self.sets.len() >= SETS || all + coming > MOST_PATTERNS || all_bytes + bytes > MOST_BYTES;
+            let is_full = self.sets.len() >= SETS || all + coming > MAX_PATTERNS || all_bytes + bytes > MAX_BYTES;
             if !is_full && set.used + UNUSED_LAUNCHES >= self.launches {
                 break;
             }
@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(pair.share(&set(&["stack"])).1[0].forgotten, [7], "the one that was not used for longest");
         (0..=UNUSED_LAUNCHES).for_each(|_| drop(pair.share(&all[1])));
         assert_eq!(pair.share(&set(&["cafe"])).1[0].forgotten.len(), SETS - 1, "those that no launch uses");
-        let large = |text: &str| Arc::new(PatternSet::new(vec![text.parse().unwrap(); MOST_PATTERNS / 2 - 1]));
+        let large = |text: &str| Arc::new(PatternSet::new(vec![text.parse().unwrap(); MAX_PATTERNS / 2 - 1]));
         let mut sets = SentSets::new(0);
         for text in ["qq", "pp"] {
             sets.share(&large(text));
@@ -401,15 +401,15 @@ mod tests {
     #[test]
     fn all_sets_together_are_bounded() {
         let mut sets = ReceivedSets::default();
-        let half = || (0..MOST_PATTERNS / 2).map(|at| format!("{at:07}").replace('1', "q")).collect();
+        let half = || (0..MAX_PATTERNS / 2).map(|at| format!("{at:07}").replace('1', "q")).collect();
         sets.take(PatternChange { added: half(), ..part(1, None, &[], &[]) });
         assert!(sets.get(1).is_some());
-        sets.take(PatternChange { added: vec!["qq".to_owned(); MOST_PATTERNS + 1], ..part(2, None, &[], &[]) });
+        sets.take(PatternChange { added: vec!["qq".to_owned(); MAX_PATTERNS + 1], ..part(2, None, &[], &[]) });
         assert!(sets.get(2).is_none() && sets.coming.is_none());
         sets.take(part(3, Some(1), &[], &["zzzzzzzz"]));
         assert!(sets.get(3).is_none() && sets.get(1).is_some(), "two of them are more than all");
         sets.take(PatternChange { forgotten: vec![1], ..part(4, Some(1), &[], &["zzzzzzzz"]) });
-        assert!(sets.get(4).is_some_and(|set| set.len() > MOST_PATTERNS / 4));
+        assert!(sets.get(4).is_some_and(|set| set.len() > MAX_PATTERNS / 4));
         let wide = |at: usize| {
             let letters: Vec<char> = "qpzry9x8gf2tvdw0s3jn54khce6mua7l".chars().collect();
             format!("??{}{}{}", letters[at % 32], letters[at / 32 % 32], letters[at / 1024 % 32])
@@ -418,12 +418,12 @@ mod tests {
         assert!(one > 60_000, "{one} bytes for 5 characters");
         let all = |count: usize| -> Vec<String> { (0..count).map(wide).collect() };
         let mut sets = ReceivedSets::default();
-        sets.take(PatternChange { added: all(MOST_BYTES / one + 1), ..part(1, None, &[], &[]) });
+        sets.take(PatternChange { added: all(MAX_BYTES / one + 1), ..part(1, None, &[], &[]) });
         assert!(sets.get(1).is_none() && sets.coming.is_none(), "one change");
-        sets.take(PatternChange { added: all(MOST_BYTES / one - 1), ..part(2, None, &[], &[]) });
+        sets.take(PatternChange { added: all(MAX_BYTES / one - 1), ..part(2, None, &[], &[]) });
         sets.take(PatternChange { added: all(2), ..part(3, None, &[], &[]) });
         assert!(sets.get(3).is_none() && sets.get(2).is_some(), "all sets");
-        sets.take(PatternChange { removed: vec!["q".repeat(MOST_BYTES / 8); 9], ..part(4, None, &[], &["qq"]) });
+        sets.take(PatternChange { removed: vec!["q".repeat(MAX_BYTES / 8); 9], ..part(4, None, &[], &["qq"]) });
         assert!(sets.get(4).is_none() && sets.coming.is_none(), "texts to remove");
     }
 }

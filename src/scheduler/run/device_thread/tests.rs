@@ -112,7 +112,7 @@ fn a_starved_device_shows_both_rates_before_it_waits_for_work() {
     running.until("the device waits for work", |running| running.record.lock().has_waited);
     // Estimates for askers need both rates.
     let rates = running.record.rates();
-    assert!(rates.top_words.is_some() && rates.cost(Compared::WholeKeys) > 100.0, "{rates:?}");
+    assert!(rates.top_words.is_some() && rates.cost(KeyPart::Whole) > 100.0, "{rates:?}");
     running.end();
 }
 
@@ -139,7 +139,7 @@ fn a_job_that_compares_whole_keys_does_not_keep_the_other_rate_from_being_measur
     let running = RunningDevice::start(&["*cafe7x"], Duration::from_millis(1), &Calibrations::default());
     running.until("the rate of top words is known", |running| running.record.rate().is_some());
     let rates = running.record.rates();
-    assert!(rates.whole_keys.is_some() && rates.cost(Compared::WholeKeys) > 100.0, "{rates:?}");
+    assert!(rates.whole_keys.is_some() && rates.cost(KeyPart::Whole) > 100.0, "{rates:?}");
     running.end();
 }
 

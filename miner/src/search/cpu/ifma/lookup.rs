@@ -91,7 +91,7 @@ fn look_up(top_words: &[u32; 16], coarse: &[u32; COARSE_WORDS], collected: &mut 
         ($($at:literal)*) => {
             // SAFETY: the contract above. Each `pair` is two of the sixteen top words. An index has
             // COARSE_BITS - 5 bits, so it is inside the bitmap. A slot has 144 top words, so
-            // `count` is below ROOM as long as no more than MOST_SLOTS are filled. Nothing else is
+            // `count` is below ROOM as long as no more than MAX_SLOTS are filled. Nothing else is
             // written.
             unsafe {
                 asm!(

@@ -4,7 +4,7 @@
 //! The contract of every `unsafe` is that of the module `ifma`.
 
 use super::field::Fe8;
-use crate::search::cpu::cells::{CELL_SHIFT, MOST_TABLES, SLOTS_OF_TABLE};
+use crate::search::cpu::cells::{CELL_SHIFT, MAX_TABLES, SLOTS_OF_TABLE};
 use crate::search::cpu::filter::{COARSE_BITS, COARSE_WORDS, Filter};
 use crate::search::cpu::formula::Row;
 use crate::search::cpu::lookup::{ROOM, VectorTopWords};
@@ -114,7 +114,7 @@ struct CellTable {
 /// A screen that looks every top word up in the filter's cells.
 #[derive(Debug, Zeroable)]
 pub struct CellScreen {
-    tables: [CellTable; MOST_TABLES],
+    tables: [CellTable; MAX_TABLES],
     /// Tables in use.
     count: usize,
     /// Bits of the slots with a top word in a cell.
@@ -139,7 +139,7 @@ impl Screen<Fe8> for CellScreen {
             let passes = match self.count {
                 1 => self.passes::<1>(&top_words),
                 2 => self.passes::<2>(&top_words),
-                _ => self.passes::<MOST_TABLES>(&top_words),
+                _ => self.passes::<MAX_TABLES>(&top_words),
             };
             self.suspects |= u64::from(passes) << (place.slot + w);
         }

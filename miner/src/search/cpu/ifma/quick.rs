@@ -6,7 +6,7 @@ use super::keys::{Limbs, unsure};
 use super::text::{matrices_of, transposed, words_of};
 use super::vector::{all, load, right};
 use crate::pattern::TextTests;
-use crate::search::cpu::quick::{Equal, MOST_GROUPS, MOST_VALUES, PARITIES, QuickTests, WORDS};
+use crate::search::cpu::quick::{Equal, MAX_GROUPS, MAX_VALUES, PARITIES, QuickTests, WORDS};
 use crate::search::cpu::simd::SimdField;
 use crate::search::cpu::text::passes_a_test;
 use bytemuck::Zeroable;
@@ -27,11 +27,11 @@ pub struct Quick8 {
     groups: usize,
     /// For each limb of a key, or for each word of 64 bits if words are compared, a matrix for each
     /// byte of a lane.
-    matrices: [[[[u64; 8]; 5]; PARITIES / TOGETHER]; MOST_GROUPS],
+    matrices: [[[[u64; 8]; 5]; PARITIES / TOGETHER]; MAX_GROUPS],
     /// Numbers of values for even and for odd words.
     counts: [usize; 2],
     /// The values, packed into four words of 64 bits, the same in every lane.
-    values: [[[[u64; 8]; 4]; MOST_VALUES]; 2],
+    values: [[[[u64; 8]; 4]; MAX_VALUES]; 2],
     has_equal: [usize; 2],
     compares_words: usize,
 }

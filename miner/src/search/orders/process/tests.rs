@@ -149,9 +149,9 @@ fn what_no_device_process_sends_is_an_error() {
     }
     for bad in [
         Opened { starts: 0, ..opened() },
-        Opened { starts: MOST_STARTS + 1, ..opened() },
+        Opened { starts: MAX_STARTS + 1, ..opened() },
         Opened { in_flight: 0, ..opened() },
-        Opened { in_flight: MOST_IN_FLIGHT + 1, ..opened() },
+        Opened { in_flight: MAX_IN_FLIGHT + 1, ..opened() },
     ] {
         assert!(open_over(said(frames(&[FromProcess::Opened(bad)]))).is_err());
     }
@@ -160,7 +160,7 @@ fn what_no_device_process_sends_is_an_error() {
 #[test]
 fn a_larger_message_than_the_largest_answer_is_not_read() {
     let tweak = Tweak { offset: Offset::of_point(u64::MAX, -1, Rotation::ALL[1]), rotation: Rotation::ALL[2] };
-    let hits = vec![ClaimedHit { start: MOST_STARTS - 1, tweak }; MOST_HITS];
+    let hits = vec![ClaimedHit { start: MAX_STARTS - 1, tweak }; MAX_HITS];
     let largest = LaunchReport { candidates: u64::MAX, hits, busy: Duration::MAX, is_cut_short: true };
     frames(&[FromProcess::Answer(Answer { order: u64::MAX, result: Ok(largest) })]);
     let mut bytes = ((LARGEST_ANSWER + 1) as u32).to_le_bytes().to_vec();
@@ -187,7 +187,7 @@ proptest::proptest! {
             && process.submit(launch(&["qq"])).is_ok()
             && let Ok(report) = process.collect()
         {
-            proptest::prop_assert!(report.check(1, MOST_HITS).is_ok());
+            proptest::prop_assert!(report.check(1, MAX_HITS).is_ok());
         }
     }
 }
