@@ -111,7 +111,7 @@ pub trait WordField: WholeField<Quick = QuickWords> {
     fn plus(a: Self, b: Self) -> Self;
 
     /// `a·b - c - d`. Each is a product, a constant, a difference or the x of a centre; one of a and b
-    /// may be a sum of two of [`TextField::plus`].
+    /// may be a sum of two of [`WordField::plus`].
     fn product_less(a: &Self, b: &Self, c: Self, d: Self) -> Self;
 
     /// `-a - b` for a result of [`WordField::product_less`] and a product with a prepared factor.
